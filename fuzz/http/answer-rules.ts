@@ -46,6 +46,10 @@ export const brokenRules = (answer: Answer, hasBody = true): Finding[] => [
   ...(hasBody && answer.status !== 304 ? bodyRules(answer) : []),
 ]
 
+/** The rules for a response whose headers are not known: its status and its body. */
+export const brokenContent = (answer: Answer): Finding[] =>
+  statuses.has(answer.status) ? (answer.status === 304 ? [] : bodyRules(answer)) : statusRules(answer)
+
 /** Whether the error says that something took too long; a busy machine may be the reason. */
 export const isLate = ({ status, body }: Answer): boolean => status >= 400 && body.includes('in time')
 

@@ -1,13 +1,17 @@
 // Target: the API over TLS. HTTP/1.1 socket shapes, handshakes that are cut anywhere, and HTTP/2 frames in and out of order.
-// Every complete valid request is answered, everything else gets an error or a close, and the process stays well.
+// Every complete valid request is answered as the contract says, everything else gets an error of the contract or a close, and the
+// process stays well.
 
 import { connect as connectTcp } from 'node:net'
 import { Duplex } from 'node:stream'
-import { connect as connectTls } from 'node:tls'
+import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { keyLength } from '../../src/metering/key-form.ts'
 import { frame, frames, getFrame } from '../../test/support/http2-client.ts'
-import { type Finding, slowness } from '../finding.ts'
+import { type Finding, finding, slowness } from '../finding.ts'
+import { brokenContent, brokenRules, isLate } from '../http/answer-rules.ts'
+import { noHeaderTable, readStreams } from '../http/http2-reader.ts'
 import { bytesWithKey } from '../http/request-text.ts'
+import { type Answer, createResponseReader } from '../http/response-reader.ts'
 import type { Random } from '../random.ts'
 import type { Address } from '../system/gateway-process.ts'
 import type { System } from '../system/system.ts'
@@ -20,8 +24,12 @@ type StreamCase = {
   readonly pieces: readonly string[]
   /** How many answers there must be: streams that end, or status lines; undefined where none need be. */
   readonly answers: number | undefined
+  /** What each of these may be. */
+  readonly statuses: readonly number[]
   /** After so many bytes of the client, nothing of it arrives any more. */
   readonly cutAfter: number | undefined
+  /** The client ends its side, and waits for the server to do so too. */
+  readonly waitsForEnd: boolean
 }
 
 const path = '/api/v1/locations/district/3026'
@@ -41,7 +49,8 @@ const flagged = (given: Buffer, flags: number): Buffer => {
 /** A head in two frames: HEADERS without its end, and CONTINUATION. */
 const split = (stream: number, at: number): Buffer => {
   const block = getFrame(stream, path, { 'x-api-key': key }).subarray(9)
-  const cut = Math.max(1, Math.floor(block.length * at))
+  // Not in the middle of the key, which is put in later.
+  const cut = Math.max(1, Math.floor((block.length - key.length) * at))
   return Buffer.concat([
     frame(frames.headers, 1, stream, block.subarray(0, cut)),
     frame(frames.continuation, 4, stream, block.subarray(cut)),
@@ -103,11 +112,20 @@ const hostile: Readonly<Record<string, Frames>> = {
 }
 
 const start = latin(
-  Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(frames.settings, 0, 0)]),
+  Buffer.concat([
+    Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
+    frame(frames.settings, 0, 0, noHeaderTable),
+  ]),
 )
+
+// The quota may be spent.
+const fromGoodKey = [200, 429]
+// Each takes a second or two.
+const shareThatWaits = 0.05
 
 /** Requests over HTTP/2, and frames of a kind among them. */
 const session = (random: Random, kind: string): StreamCase => {
+  const rest = { shape: kind, statuses: fromGoodKey, cutAfter: undefined, waitsForEnd: false }
   const isValid = kind === 'valid requests'
   const pieces = [start]
   let answers = 0
@@ -127,7 +145,7 @@ const session = (random: Random, kind: string): StreamCase => {
       answers += 1
     } else pieces.push(latin(hostile[kind]?.(random, stream) ?? Buffer.alloc(0)))
   }
-  if (isValid) return { shape: kind, pieces, answers, cutAfter: undefined }
+  if (isValid) return { ...rest, pieces, answers }
   // Out of order, and with a byte that is another one.
   if (random.chance(0.3)) pieces.reverse()
   if (random.chance(0.2)) {
@@ -136,7 +154,7 @@ const session = (random: Random, kind: string): StreamCase => {
     if (bytes.length > 0) bytes[random.between(0, bytes.length - 1)] = random.between(0, 255)
     pieces[at] = latin(bytes)
   }
-  return { shape: kind, pieces, answers: undefined, cutAfter: undefined }
+  return { ...rest, pieces, answers: undefined, waitsForEnd: random.chance(shareThatWaits) }
 }
 
 const kinds = ['valid requests', ...Object.keys(hostile)]
@@ -149,12 +167,21 @@ const generate = (random: Random): StreamCase => {
       shape: 'a cut handshake',
       answers: undefined,
       cutAfter: random.between(0, 2_500),
+      waitsForEnd: random.chance(shareThatWaits),
     }
   if (drawn < 0.35) {
     const { pieces, statuses, ending } = shapes[random.pick(Object.keys(shapes))]?.(random) ?? { pieces: [] }
     // Those that end otherwise are for the sockets.
     const answers = statuses && ending === undefined && pieces.join('').length < 10_000 ? 1 : undefined
-    return { shape: 'HTTP/1.1', pieces, answers, cutAfter: undefined }
+    const waitsForEnd = answers === undefined && random.chance(shareThatWaits)
+    return {
+      shape: 'HTTP/1.1',
+      pieces,
+      answers,
+      statuses: statuses?.[0] ?? [],
+      cutAfter: undefined,
+      waitsForEnd,
+    }
   }
   return session(random, random.pick(kinds))
 }
@@ -169,6 +196,10 @@ const cutBelow = ({ host, port }: Address, cutAfter: number): Duplex => {
       const some = bytes.subarray(0, left)
       left -= some.length
       if (some.length > 0) socket.write(some)
+      done()
+    },
+    final: done => {
+      socket.end()
       done()
     },
     destroy: (_error, done) => {
@@ -186,7 +217,8 @@ const patienceMs = 10_000
 // For what need not be answered.
 const quietMs = 60
 
-const run = async (system: System, { shape, pieces, answers, cutAfter }: StreamCase): Promise<Finding[]> => {
+const run = async (system: System, given: StreamCase): Promise<Finding[]> => {
+  const { shape, pieces, answers, cutAfter } = given
   const { api, isAlive } = system.gateway()
   const isHttp1 = shape === 'HTTP/1.1'
   const socket = connectTls({
@@ -195,14 +227,19 @@ const run = async (system: System, { shape, pieces, answers, cutAfter }: StreamC
     ALPNProtocols: [isHttp1 ? 'http/1.1' : 'h2'],
   })
   const { promise: over, resolve: end } = Promise.withResolvers<void>()
-  let received = Buffer.alloc(0)
+  const parts: Buffer[] = []
+  const received = () => Buffer.concat(parts)
+  let isWaitingForEnd = false
   let timer = setTimeout(end, answers === undefined ? quietMs * 5 : patienceMs)
   socket.on('error', () => {})
   socket.on('close', () => end())
   socket.on('data', (bytes: Buffer) => {
-    received = Buffer.concat([received, bytes])
-    if (answers !== undefined && answered(received, isHttp1) >= answers) end()
-    if (answers !== undefined) return
+    parts.push(bytes)
+    if (isWaitingForEnd) return
+    if (answers !== undefined) {
+      if (answersIn(received(), isHttp1).length >= answers) end()
+      return
+    }
     clearTimeout(timer)
     timer = setTimeout(end, quietMs)
   })
@@ -210,21 +247,58 @@ const run = async (system: System, { shape, pieces, answers, cutAfter }: StreamC
     socket.write(bytesWithKey(piece.replaceAll(key, system.keys[0].key), system.keys[0].key))
   await over
   clearTimeout(timer)
+  isWaitingForEnd = true
+  const hasEnded = !given.waitsForEnd || (await endOf(socket))
   socket.destroy()
-  const count = answered(received, isHttp1)
-  if (answers === undefined || count >= answers || !isAlive()) return []
-  return [slowness('a complete request without an answer', `${shape}: ${count} of ${answers}`)]
+  if (!isAlive()) return []
+  return [
+    ...judge(given, received()),
+    ...(hasEnded ? [] : [slowness('a connection that does not end', `${shape}: ${patienceMs} ms`)]),
+  ]
 }
 
-/** Answers over HTTP/1.1, or streams that the server has ended. */
-const answered = (received: Buffer, isHttp1: boolean): number => {
-  if (isHttp1) return latin(received).split('HTTP/1.1 ').length - 1
-  let count = 0
-  for (let at = 0; at + 9 <= received.length; at += 9 + received.readUIntBE(at, 3)) {
-    const [type = 9, flags = 0] = received.subarray(at + 3, at + 5)
-    if (type <= 1 && (flags & 1) === 1) count += 1
+/** Ends the client's side; whether the server ends its own in time. */
+const endOf = (socket: TLSSocket): Promise<boolean> =>
+  new Promise(resolve => {
+    if (socket.destroyed) resolve(true)
+    const timer = setTimeout(() => resolve(false), patienceMs)
+    socket.once('close', () => {
+      clearTimeout(timer)
+      resolve(true)
+    })
+    socket.end()
+  })
+
+const judge = ({ shape, answers, statuses }: StreamCase, received: Buffer): Finding[] => {
+  const isHttp1 = shape === 'HTTP/1.1'
+  const came = answersIn(received, isHttp1)
+  const found = came.flatMap(answer =>
+    isHttp1 ? brokenRules(answer, answer.body.length > 0) : brokenContent(answer),
+  )
+  if (answers === undefined) return found
+  if (came.length < answers)
+    found.push(slowness('a complete request without an answer', `${shape}: ${came.length} of ${answers}`))
+  const wrong = came.filter(({ status }) => !statuses.includes(status))
+  if (wrong.length > 0)
+    found.push(
+      (wrong.some(isLate) ? slowness : finding)(
+        'another status than HTTP and the contract demand',
+        `${shape}: ${wrong.map(({ status }) => status).join(', ')} in place of ${statuses.join(' or ')}`,
+      ),
+    )
+  return found
+}
+
+/** The answers that came whole; over HTTP/2 without their headers, and without those whose status is in a table. */
+const answersIn = (received: Buffer, isHttp1: boolean): readonly Answer[] => {
+  if (isHttp1) {
+    const reader = createResponseReader(() => undefined)
+    reader.push(received)
+    return reader.answers
   }
-  return count
+  return [...readStreams(received).values()].flatMap(({ status, body, isEnded }) =>
+    isEnded && status !== undefined ? [{ status, body, headers: [], headBytes: 0 }] : [],
+  )
 }
 
 const open = async (system: System): Promise<Session<StreamCase>> => ({
@@ -245,7 +319,7 @@ export const streams: Target<StreamCase> = {
   name: 'streams',
   share: 2,
   checks:
-    'over TLS and HTTP/2 every complete valid request is answered; all else gets an error or a close; memory bounded',
+    'over TLS and HTTP/2 every complete valid request is answered as the contract says; all else gets its errors or a close; connections end; memory bounded',
   batch: 200,
   atOnce: 16,
   setting: {

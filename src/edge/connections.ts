@@ -128,7 +128,7 @@ const sweepEveryMs = 1_000
 const tickEveryMs = 250
 const youngTicks = 1
 // Connections that wait until there is room for one more without a good key: a wave of clients that start together. Nothing
-// is read of them, so that each costs some 5 KiB.
+// is read of them, so that each costs some 4 KiB.
 const mostWaiting = 1_000
 // A client that ends its side waits for its answers, or is gone; Node by itself takes it to be gone at once.
 const answerAfterEndMs = 1_000

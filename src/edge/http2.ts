@@ -66,6 +66,7 @@ const ownOf = ({ session }: ServerHttp2Stream): Own | undefined => (session as M
 
 export const createHttp2 = (maxPipelined: number, route: Route): Http2 => {
   const http2 = process.getBuiltinModule('node:http2')
+  const methods: ReadonlySet<string> = new Set(process.getBuiltinModule('node:http').METHODS)
   const { NGHTTP2_NO_ERROR, NGHTTP2_REFUSED_STREAM } = http2.constants
 
   /** A request with the socket and the host header that one of HTTP/1.1 has. */
@@ -132,7 +133,12 @@ export const createHttp2 = (maxPipelined: number, route: Route): Http2 => {
           answers.delete(response)
           if (isDraining) leave()
         })
+        if (methods.has(request.method)) return route(request, response)
+        // Any word may be one. A router knows those of HTTP/1.1 alone, so it sees another one that is refused.
+        const { method } = request
+        Object.assign(request, { method: 'POST' })
         route(request, response)
+        Object.assign(request, { method })
       }
       session[mark] = {
         socket,

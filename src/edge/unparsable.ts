@@ -3,6 +3,7 @@
 // after the answers to all requests that came whole before them.
 
 import type { Socket } from 'node:net'
+import { closeLingering } from '../unread-body.ts'
 import { type Charged, type IsPlain, rateLimitLines } from './admission.ts'
 import type { Connection, Connections } from './connections.ts'
 import { type InvalidHead, type InvalidHeadReader, readInvalidHead } from './invalid-head.ts'
@@ -110,6 +111,7 @@ export const createUnparsable = ({
   // Below TLS, which could not begin: plain HTTP gets plain HTTP back.
   const refusePlain = (socket: Socket): void => {
     refuse(socket, requestIdOf(undefined), badRequest(sentences.http.plain))
+    // Node's TLS destroys it next, so that it cannot linger.
     socket.destroySoon()
   }
   const refuseUnparsable = (socket: Socket, code: string | undefined, head?: InvalidHead): void => {
@@ -117,11 +119,11 @@ export const createUnparsable = ({
       const problem = badRequest(sentenceFor(code))
       // What spoils the body of a request is part of that request, which has its answer. Otherwise the socket closes once
       // the answer is out, whether or not the other side closes too.
-      if (!lastIsWhole) socket.destroySoon()
-      else if (head) void refuseHead(socket, head, problem).finally(() => socket.destroySoon())
+      if (!lastIsWhole) closeLingering(socket)
+      else if (head) void refuseHead(socket, head, problem).finally(() => closeLingering(socket))
       else {
         refuse(socket, requestIdOf(undefined), problem)
-        socket.destroySoon()
+        closeLingering(socket)
       }
     })
   }
@@ -154,7 +156,7 @@ export const createUnparsable = ({
           requestIdOf(undefined),
           new Problem(405, sentences.http.method('CONNECT'), { allow: 'GET, HEAD' }),
         )
-        socket.destroySoon()
+        closeLingering(socket)
       })
     },
   }

@@ -88,7 +88,7 @@ export const createBoundedServer = (
     }, answerWithinMs).unref()
     response.once('close', () => clearTimeout(late))
     for (const [name, value] of Object.entries(protection)) response.setHeader(name, value)
-    boundBody(request, response, () => {})
+    boundBody(request, response, () => observer.refused('unread_body'))
     const refusal = places.requestCame(request, response) ?? bodyFault(request)
     if (refusal) fail(refusal, request, response)
     else handle(request, response, () => clearTimeout(late)).catch(error => fail(error, request, response))
@@ -133,6 +133,16 @@ export const createBoundedServer = (
     const refusal = unparsable(error.code, requestTimeoutMs)
     observer.refused(refusal.reason)
     refuseOn(socket as Socket, refusal, latest.get(socket as Socket))
+  })
+  // Node would close without a word.
+  server.on('connect', (request, socket) => {
+    // It hands the socket over bare: without a listener, a reset would end the process.
+    socket.on('error', () => socket.destroy())
+    const allow = 'GET, HEAD'
+    const sentence = `the method is CONNECT; allowed: ${allow}`
+    const refusal = new Refusal(405, 'method', sentence, { allow })
+    observer.refused(refusal.reason, addressOf(request))
+    refuseOn(socket as Socket, refusal, undefined)
   })
 
   return {
@@ -186,6 +196,7 @@ const refuseOn = (socket: Socket, refusal: Refusal, latest: IncomingMessage | un
   const body = JSON.stringify({ error: refusal.message })
   const headers = Object.entries({
     ...protection,
+    ...refusal.headers,
     'content-type': jsonType,
     'content-length': Buffer.byteLength(body),
     connection: 'close',

@@ -126,6 +126,7 @@ export const opsRefusals = allOf<RefusalReason>({
   unparsable: true,
   timeout: true,
   connections: true,
+  unread_body: true,
 })
 
 export const redisOutcomes = allOf<RedisOutcome>({ ok: true, timeout: true, connection: true, reply: true })

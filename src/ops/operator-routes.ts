@@ -47,8 +47,8 @@ export const buildOperatorRoutes = async (
   registerDashboard(app, dashboard)
   registerPassthrough(app, passthrough)
   app.setErrorHandler((error: Error & { statusCode?: number }, { raw }, reply) => {
-    // Fastify would close behind a body that it does not take, and the close can overtake the answer. The rest is read instead.
-    reply.removeHeader('connection')
+    // Fastify would close behind a body that it does not take. Of a short one the rest is read instead.
+    if (reply.raw.shouldKeepAlive) reply.removeHeader('connection')
     raw.resume()
     fail(error, reply)
   })

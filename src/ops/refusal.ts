@@ -22,6 +22,7 @@ export type RefusalReason =
   | 'unparsable'
   | 'timeout'
   | 'connections'
+  | 'unread_body'
 
 /** Thrown or returned by a check, sent by the listener. */
 export class Refusal extends Error {

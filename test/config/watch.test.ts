@@ -96,6 +96,8 @@ t.test('it looks at an interval, at another one, and no more', async t => {
   writeFileSync(file, 'two')
   await until('the change is told', () => told() === 2)
   watch.pollEvery(null)
+  // One that has begun would read what is written next.
+  await watch.look()
   writeFileSync(file, 'three')
   for (let i = 0; i < 3; i++) await new Promise(resolve => setTimeout(resolve, 5))
   t.equal(told(), 2)

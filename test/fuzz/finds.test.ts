@@ -1,7 +1,9 @@
 // The fuzzer finds faults: each test gives it a server with one fault in place of a gateway, and the checks must report it.
 
 import { once } from 'node:events'
-import { type AddressInfo, createServer, type Server } from 'node:net'
+import { readFileSync } from 'node:fs'
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
 import t from 'tap'
 import { marker } from '../../fuzz/http/answer-rules.ts'
 import { createRandom } from '../../fuzz/random.ts'
@@ -10,6 +12,8 @@ import type { Target } from '../../fuzz/target.ts'
 import { parameters } from '../../fuzz/targets/parameters.ts'
 import { pipelines } from '../../fuzz/targets/pipelines.ts'
 import { sockets } from '../../fuzz/targets/sockets.ts'
+import { streams } from '../../fuzz/targets/streams.ts'
+import { frame, frames } from '../support/http2-client.ts'
 
 type Teardown = { teardown(fn: () => unknown): void }
 type Respond = (request: string) => string
@@ -19,9 +23,12 @@ const reset = Math.floor(Date.now() / 1000) + 3_600
 const answer = (status: number, body: string, more = ''): string =>
   `HTTP/1.1 ${status} Any\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nx-ratelimit-limit: 9\r\nx-ratelimit-remaining: 8\r\nx-ratelimit-reset: ${reset}\r\nx-request-id: a-1\r\n${more}\r\n${body}`
 
+const fixture = (name: string) => readFileSync(new URL(`../fixtures/${name}`, import.meta.url))
+const certificate = { cert: fixture('localhost.crt'), key: fixture('localhost.key') }
+
 /** A server that sends one fixed response to whatever comes, and closes. */
-const serve = async (t: Teardown, respond: Respond): Promise<System> => {
-  const server: Server = createServer({ allowHalfOpen: true }, socket => {
+const serve = async (t: Teardown, respond: Respond, isTls: boolean): Promise<System> => {
+  const onConnection = (socket: Socket): void => {
     socket.on('error', () => {})
     let text = ''
     let timer: NodeJS.Timeout | undefined
@@ -31,7 +38,10 @@ const serve = async (t: Teardown, respond: Respond): Promise<System> => {
       clearTimeout(timer)
       timer = setTimeout(() => socket.end(Buffer.from(respond(text), 'latin1')), quietMs)
     })
-  })
+  }
+  const server: Server = isTls
+    ? createTlsServer({ ...certificate, ALPNProtocols: ['h2', 'http/1.1'] }, onConnection)
+    : createServer({ allowHalfOpen: true }, onConnection)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => server.close())
@@ -45,7 +55,7 @@ const serve = async (t: Teardown, respond: Respond): Promise<System> => {
 
 /** The rules that the cases of one kind report as broken. */
 const broken = async (t: Teardown, target: Target<never>, shape: string, respond: Respond) => {
-  const session = await target.open(await serve(t, respond))
+  const session = await target.open(await serve(t, respond, target.name === 'streams'))
   const rules = new Set<string>()
   for (let number = 0, ran = 0; ran < 5; number++) {
     const one = target.generate(createRandom('finds', number), number)
@@ -151,4 +161,19 @@ t.test('parameters: a wrong status, another place and other weather are found', 
       'a list that is not right',
     ),
   )
+})
+
+t.test('streams: no answer, another status and a failure without error are found', async t => {
+  const found = (respond: Respond) => broken(t, streams as Target<never>, 'valid requests', respond)
+  const latin = (...bytes: Buffer[]) => Buffer.concat(bytes).toString('latin1')
+  const status = (indexed: number, flags = 4) => frame(frames.headers, flags, 1, Buffer.from([indexed]))
+  const body = (text: string) => frame(0, 1, 1, Buffer.from(text))
+  const settings = frame(frames.settings, 0, 0)
+  t.strictSame(await found(() => latin(settings)), ['a complete request without an answer'])
+  const wrong = await found(() => latin(settings, status(0x8d), body('{"error":"x","code":"x_y"}')))
+  t.ok(wrong.includes('another status than HTTP and the contract demand'), wrong.join('; '))
+  const silent = await found(() => latin(settings, status(0x8c), body('{"message":"x"}')))
+  t.ok(silent.includes('a failure without error'), silent.join('; '))
+  const bodiless = await found(() => latin(settings, status(0x88, 5)))
+  t.ok(bodiless.includes('a body that is not one JSON object'), bodiless.join('; '))
 })

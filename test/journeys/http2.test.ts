@@ -102,6 +102,22 @@ t.test('the quota ends with 429, and what is not percent-encoded is 400, as ever
   t.ok(exhausted.headers['retry-after'])
 })
 
+t.test('a method is any word, and 405 with a good key', async t => {
+  const gateway = await startTlsGateway(t, provider)
+  const { send } = await openHttp2(t, gateway.apiUrl)
+  const path = '/api/v1/locations/district/3026'
+  for (const method of ['POST', 'PROPFIND', 'GE*', 'get', 'A'.repeat(500)]) {
+    const answer = await send(path, { 'x-api-key': gateway.keys.enterprise ?? '' }, method)
+    t.equal(answer.status, 405, method)
+    t.equal(answer.headers.allow, 'GET, HEAD')
+    t.strictSame(answer.json(), {
+      error: `the method is ${method}; allowed: GET, HEAD`,
+      code: 'method_not_allowed',
+    })
+    t.equal((await send(path, {}, method)).status, 401, 'the key comes first')
+  }
+})
+
 t.test('a client that names one host twice is refused like one that names two', async t => {
   const gateway = await startTlsGateway(t, provider)
   const key = { 'x-api-key': gateway.keys.free ?? '' }

@@ -115,6 +115,30 @@ for (const [name, headers, body] of [
     })
   })
 
+t.test('what never becomes a request has its whole refusal, however long it goes on', async t => {
+  const { plain, tls } = gateways
+  const urls = [plain?.apiUrl, tls?.apiUrl, plain?.opsUrl, plain?.statusUrl].map(url => url ?? '')
+  const cases = urls.flatMap(url =>
+    [
+      'no HTTP\r\n',
+      'GET / HTTP/1.1\r\nhost: localhost\r\nx: ',
+      'GET /',
+      'CONNECT localhost:80 HTTP/1.1\r\nhost: localhost\r\n\r\n',
+    ].map(head => ({ url, head })),
+  )
+  await Promise.all(
+    cases.map(async ({ url, head }) => {
+      const { status, ...was } = await sendWithoutEnd(url, head, piece)
+      const title = `${url} ${head.slice(0, 12)}: ${status}, ${was.sent} sent`
+      t.ok(status >= 400 && status < 500, title)
+      t.ok(was.isWhole, `${title}, the answer is whole`)
+      t.ok(was.isCut, `${title}, the connection is closed`)
+      t.ok(was.saysClose, `${title}, it says so`)
+      t.ok(was.ended, `${title}, it ended before`)
+    }),
+  )
+})
+
 t.test('behind a short body the connection goes on', async t => {
   for (const { url = '', path } of listeners())
     for (const [headers, body] of [
@@ -160,6 +184,7 @@ t.test('one client that sends a body without end costs others little', async t =
   await feeding
   t.ok(socket.bytesWritten < 16 * 2 ** 20, `${socket.bytesWritten} bytes were taken`)
   t.ok(((await plain.metric('abohawa_connections_closed_total{reason="body"}')) ?? 0) > 0)
+  t.ok(((await plain.metric('abohawa_ops_refused_total{reason="unread_body"}')) ?? 0) > 0, 'of the ops ports')
 })
 
 t.test('over HTTP/2 what belongs to no request ends the session', async t => {
