@@ -133,7 +133,8 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
     const requeued: Waiting[] = []
     for (const { waiting, error } of refused) {
       const { retryAt = Number.POSITIVE_INFINITY } = error
-      if (error instanceof ShareUsedUpError) consumers.hold(error.consumer, retryAt)
+      if (error instanceof ShareUsedUpError)
+        consumers.hold(error.consumer, waiting.urgency === 'cold', retryAt)
       if (waiting.urgency === 'cold' && retryAt - clock.now() <= options.queueForMs) {
         requeued.push(waiting)
         wakeAt(retryAt)
@@ -142,13 +143,20 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
     queue.putBack(requeued)
   }
   // Of consumers that are held back for long all cells are rejected; of others, which want more than their share allows and
-  // whose queues grow, those that have waited for long enough.
+  // whose queues grow, those that have waited for long enough. What is not cold never waits: another consumer's refresh of the
+  // same cell would wait with it.
   const rejectHeld = (): void => {
     const now = clock.now()
-    for (const [consumer, until] of consumers.held()) {
-      const before = until - now > options.queueForMs ? Number.POSITIVE_INFINITY : now - options.queueForMs
-      for (const waiting of queue.takeBefore(before, consumer))
+    const rejectBefore = (instant: number, consumer: string, urgency: Urgency, until: number): void => {
+      for (const waiting of queue.takeBefore(instant, consumer, urgency))
         reject(waiting, new ShareUsedUpError(consumer, until))
+    }
+    for (const [consumer, { cold, others }] of consumers.held()) {
+      const before = cold - now > options.queueForMs ? Number.POSITIVE_INFINITY : now - options.queueForMs
+      if (cold > now) rejectBefore(before, consumer, 'cold', cold)
+      if (others <= now) continue
+      for (const urgency of ['refresh', 'refresh_ahead'] as const)
+        rejectBefore(Number.POSITIVE_INFINITY, consumer, urgency, others)
     }
   }
 
@@ -193,7 +201,12 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
       const half = Math.ceil(batch.length / 2)
       await serve(batch.slice(0, half))
       await serve(batch.slice(half))
-    } else if (error instanceof OutOfBudgetError || error instanceof ShareUsedUpError) {
+    } else if (error instanceof ShareUsedUpError) {
+      const isOwn = ({ consumer }: Waiting): boolean => consumer === error.consumer
+      requeueOrReject(batch.filter(isOwn).map(waiting => ({ waiting, error })))
+      // The others go on without it.
+      queue.putBack(batch.filter(waiting => !isOwn(waiting)))
+    } else if (error instanceof OutOfBudgetError) {
       requeueOrReject(batch.map(waiting => ({ waiting, error })))
     } else if (error instanceof ProviderError && code === 'provider_limited') {
       await budget.limited(error.retryAt ?? clock.now(), error.message)
@@ -213,32 +226,35 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
       : new ProviderError(error.code, error.message, { cause: error, retryAt })
   }
 
-  const mostOf = (consumer: string | undefined, most: number): number => {
-    if (consumers.heldUntil(consumer) > clock.now()) return 0
+  const mostOf = (consumer: string | undefined, urgency: Urgency, most: number): number => {
+    if (consumers.heldUntil(consumer, urgency === 'cold') > clock.now()) return 0
     const isAlone = !queue.hasOther(consumer) && consumers.recent().every(other => other === consumer)
     return consumer === undefined || isAlone ? most : Math.ceil(most * batchShare)
   }
 
   // Runs when one more request may start, and takes all cells queued by then: those of the same turn of the event loop, and
-  // those queued while earlier requests were in flight.
-  const sendWaiting = async (): Promise<void> => {
+  // those queued while earlier requests were in flight. Returns whether it had any to send.
+  const sendWaiting = async (): Promise<boolean> => {
     await nextTurn()
     const openError = breaker.openError()
     if (openError) {
       for (const { reject: fails } of queue.take(Number.POSITIVE_INFINITY)) fails(openError)
-      return
+      return false
     }
     // While the breaker is not closed a probe has one point, so that an outage does not spend the budget.
     const mostCells = Math.min(options.maxPointsPerRequest, protocol.mostCellsPerRequest)
     const most = breaker.state().state === 'closed' ? mostCells : 1
     rejectHeld()
-    const batch = queue.take(most, consumer => mostOf(consumer, most))
+    const batch = queue.take(most, (consumer, urgency) => mostOf(consumer, urgency, most))
     // Those that are left wait for their share.
     if (batch.length === 0 && queue.size > 0)
-      wakeAt(Math.min(clock.now() + 1_000, ...consumers.held().values()))
+      wakeAt(
+        Math.min(...[...consumers.held().values()].map(({ cold }) => cold).filter(at => at > clock.now())),
+      )
     const { admitted, refused, reservation } = await reserve.first(batch)
     requeueOrReject(refused)
     if (admitted.length > 0) await serve(admitted, reservation)
+    return admitted.length > 0
   }
 
   function send(): void {
@@ -247,12 +263,14 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
     // A pending run takes all cells; one more would find none.
     if (isPending) return
     isPending = true
-    const run = (): Promise<void> => {
+    let hasSent = false
+    const run = async (): Promise<void> => {
       isPending = false
-      return sendWaiting()
+      hasSent = await sendWaiting()
     }
     void inTurn(run).finally(() => {
-      if (queue.size > 0 && !endWake) send()
+      // What was requeued has a time to wait for; what was not taken has none.
+      if (queue.size > 0 && (hasSent || !endWake)) send()
     })
   }
 
@@ -270,10 +288,12 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
       send()
       return promise
     },
-    expedite: queue.expedite,
+    // For one that is held back the cell would wait longer.
+    expedite: (cell, consumer) =>
+      queue.expedite(cell, consumers.heldUntil(consumer, true) > clock.now() ? undefined : consumer),
     asked: consumers.asked,
     heldBack: (consumer, urgency) => {
-      const until = consumers.heldUntil(consumer)
+      const until = consumers.heldUntil(consumer, urgency === 'cold')
       const mayWaitMs = urgency === 'cold' ? options.queueForMs : 0
       if (consumer === undefined || until - clock.now() <= mayWaitMs) return undefined
       if (urgency !== 'refresh_ahead') observer.shareUsedUp(urgency)
@@ -288,6 +308,7 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
       options = next
       retry = retryPolicy(next, protocol)
       limit.concurrency = next.maxConcurrent
+      consumers.release()
     },
     inTurn,
     close: () => endWake?.(),

@@ -8,13 +8,18 @@ export type Consumers = {
   asked(consumer: string): void
   /** Those that asked last, at most two. */
   recent(): string[]
-  /** A consumer's share is used up until this instant, ms since the epoch. */
-  hold(consumer: string, until: number): void
+  /** A consumer's share is used up until this instant, ms since the epoch. One without room for cold cells has none for others. */
+  hold(consumer: string, isCold: boolean, until: number): void
   /** In the past for one that may load. */
-  heldUntil(consumer: string | undefined): number
-  /** The consumers that may not load now, with the instant from which they may. */
-  held(): ReadonlyMap<string, number>
+  heldUntil(consumer: string | undefined, isCold: boolean): number
+  /** The consumers that may not load now. */
+  held(): ReadonlyMap<string, Held>
+  /** Nobody is held back any more: what a share allows has changed. */
+  release(): void
 }
+
+/** Until when a consumer may not load: cold cells, which have the reserve too, and others. */
+export type Held = { readonly cold: number; readonly others: number }
 
 // As long as people wait between two looks at the weather.
 const recentForMs = 3_600_000
@@ -24,7 +29,9 @@ const mostHeld = 10_000
 export const createConsumers = (clock: Clock): Consumers => {
   let last = { consumer: '', at: Number.NEGATIVE_INFINITY }
   let other = { consumer: '', at: Number.NEGATIVE_INFINITY }
-  const held = new Map<string, number>()
+  const held = new Map<string, Held>()
+  const heldUntil = (consumer: string | undefined, isCold: boolean): number =>
+    held.get(consumer ?? '')?.[isCold ? 'cold' : 'others'] ?? 0
   return {
     asked: consumer => {
       if (consumer !== last.consumer) {
@@ -39,15 +46,17 @@ export const createConsumers = (clock: Clock): Consumers => {
       const now = clock.now()
       return [last, other].filter(({ at }) => now - at < recentForMs).map(({ consumer }) => consumer)
     },
-    hold: (consumer, until) => {
+    hold: (consumer, isCold, until) => {
       if (held.size >= mostHeld) held.clear()
-      held.set(consumer, until)
+      held.set(consumer, { cold: isCold ? until : heldUntil(consumer, true), others: until })
     },
-    heldUntil: consumer => held.get(consumer ?? '') ?? 0,
+    heldUntil,
     held: () => {
       const now = clock.now()
-      for (const [consumer, until] of held) if (until <= now) held.delete(consumer)
+      for (const [consumer, { cold, others }] of held)
+        if (Math.max(cold, others) <= now) held.delete(consumer)
       return held
     },
+    release: () => held.clear(),
   }
 }
