@@ -200,7 +200,8 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
         return { result: await result, joined }
       } catch (error) {
         const concerned = consumerOf(error)
-        if (!joined || concerned === undefined || concerned === consumer) throw error
+        // A queued load that this one started may have become another's too.
+        if (concerned === undefined || concerned === consumer) throw error
       }
     }
   }
@@ -345,7 +346,12 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
     const { result: found, joined } = await within(
       clock,
       waitForMs,
-      forConsumer(consumer, () => finding.run(subject.id, () => find(subject, consumer))),
+      forConsumer(consumer, () => {
+        const found = finding.run(subject.id, () => find(subject, consumer))
+        // It may be queued behind all that another consumer wants.
+        if (found.joined) expedite(subject, consumer)
+        return found
+      }),
     )
     const now = clock.now()
     const state = stateOf(found.entry, found.entry.purged, now)

@@ -41,7 +41,7 @@ export type BudgetOptions = BudgetSettings & {
 export type Purpose = 'cold' | 'refresh'
 
 /** Points that one consumer wants; 0 says that it asks for weather, so that others are not alone. */
-type Claim = { readonly consumer: string; readonly points: number }
+export type Claim = { readonly consumer: string; readonly points: number }
 
 /** Weight reserved for one request. */
 export type Reservation = {
@@ -203,22 +203,20 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
       const consumers = reply.claims.flatMap(({ granted: weight }, i) =>
         weight > 0 ? [{ consumer: claims[i]?.consumer ?? '', weight }] : [],
       )
+      // A share of what this gateway may spend while the store is away is no share of the limit.
+      const longestHold = ledger.shared() ? Number.POSITIVE_INFINITY : clock.now() + retrySoonMs
+      const heldFor = (heldIn: readonly LimitedWindow[]): number | null => {
+        const held = windows.filter(({ name }) => heldIn.some(each => each.name === name))
+        const until = heldUntil(held, shares, ledger.used, unit, clock.now())
+        return until === null ? null : Math.min(until, longestHold)
+      }
       const forNobody = consumers.reduce((sum, { weight }) => sum - weight, granted)
       return reservationOf(
         forNobody / unit,
         reply.claims.map(({ granted: weight, heldIn }, i) => ({
           points: weight / unit,
           // Where nobody has room it is no matter of shares.
-          heldUntil:
-            full.length > 0 || weight >= (claims[i]?.points ?? 0) * unit
-              ? null
-              : heldUntil(
-                  windows.filter(({ name }) => heldIn.some(held => held.name === name)),
-                  shares,
-                  ledger.used,
-                  unit,
-                  clock.now(),
-                ),
+          heldUntil: full.length > 0 || weight >= (claims[i]?.points ?? 0) * unit ? null : heldFor(heldIn),
         })),
         granted < all * unit ? retryAtFor(full) : null,
         granted > 0 ? { provider: account, weight: granted, consumers, windows } : undefined,

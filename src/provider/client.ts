@@ -5,18 +5,17 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import pLimit from 'p-limit'
 import { after, type Clock } from '../clock.ts'
-import { messageOf } from '../errors.ts'
 import type { Cell } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
+import { type BatchObserver, createBatchRequest } from './batch-request.ts'
 import { type BatchReservation, createBatchReservation, type RefusedCell } from './batch-reservation.ts'
 import type { Breaker } from './breaker.ts'
 import type { Budget } from './budget.ts'
-import { OutOfBudgetError, ProviderError, type RefusedAnswer, ShareUsedUpError } from './errors.ts'
+import { OutOfBudgetError, ProviderError, ShareUsedUpError } from './errors.ts'
 import { createHeldConsumers } from './held-consumers.ts'
 import type { ProviderProtocol } from './protocol.ts'
 import type { ProviderCall } from './provider-call.ts'
 import { createQueue, type Urgency, type Waiting } from './queue.ts'
-import { outcomeOf } from './request-cost.ts'
 import { type RetryOptions, retryPolicy } from './retrying.ts'
 
 export type ProviderOptions = RetryOptions & {
@@ -26,14 +25,7 @@ export type ProviderOptions = RetryOptions & {
   readonly queueForMs: number
 }
 
-export type ProviderObserver = {
-  /**
-   * Called for every request to the provider: its outcome (`ok` or a ProviderErrorCode), points and duration; what went
-   * wrong if it brought no weather at all.
-   */
-  request(outcome: string, points: number, ms: number, reason?: string): void
-  /** Called for every response, or element of one, that was refused. */
-  refused(why: RefusedAnswer): void
+export type ProviderObserver = BatchObserver & {
   /** Called for every cell that is loaded or refreshed for a consumer. */
   loaded(consumer: string): void
   /** Called for every cell that is not, because its consumer's share of the budget is used up. */
@@ -79,7 +71,7 @@ export type Provider = {
 const batchShare = 1 / 20
 
 export const createProvider = (given: ProviderOptions, parts: ProviderParts): Provider => {
-  const { call, protocol, breaker, budget, recentConsumers, clock, observer } = parts
+  const { protocol, breaker, budget, recentConsumers, clock, observer } = parts
   let options = given
   let retry = retryPolicy(options, protocol)
   const limit = pLimit(options.maxConcurrent)
@@ -87,38 +79,9 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
   const queue = createQueue()
   const held = createHeldConsumers(clock)
   const reserve = createBatchReservation(budget, recentConsumers)
+  const request = createBatchRequest(parts)
   let endWake: (() => void) | undefined
   let isPending = false
-
-  const request = async (
-    cells: readonly Cell[],
-    reservation: BatchReservation,
-  ): Promise<readonly (Timeline | ProviderError)[]> => {
-    const started = performance.now()
-    const requestedAt = clock.now()
-    let outcome = 'ok'
-    let reason: string | undefined
-    let faults: readonly ProviderError[] = []
-    try {
-      const body = call.bytes(protocol.requestFor(cells), reservation.isValid)
-      const results = await protocol.decode(body, { cells, requestedAt, clock })
-      void reservation.settle('answered')
-      faults = results.filter(result => result instanceof ProviderError)
-      outcome = faults[0]?.code ?? 'ok'
-      // Without one good element the provider is at fault, not a point.
-      if (faults[0] && faults.length === results.length) throw faults[0]
-      return results
-    } catch (error) {
-      outcome = error instanceof ProviderError ? error.code : 'internal'
-      reason = messageOf(error)
-      if (error instanceof ProviderError && faults.length === 0) faults = [error]
-      void reservation.settle(outcomeOf(error))
-      throw error
-    } finally {
-      for (const { refused } of faults) if (refused) observer.refused(refused)
-      observer.request(outcome, cells.length, performance.now() - started, reason)
-    }
-  }
 
   const wakeAt = (at: number): void => {
     // Tried again every second at least, because the windows follow another clock than the timer.
@@ -133,7 +96,7 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
     const requeued: Waiting[] = []
     for (const { waiting, error } of refused) {
       const { retryAt = Number.POSITIVE_INFINITY } = error
-      if (error instanceof ShareUsedUpError) held.hold(error.consumer, retryAt)
+      if (error instanceof ShareUsedUpError) held.hold(error.consumer, waiting.urgency === 'cold', retryAt)
       if (waiting.urgency === 'cold' && retryAt - clock.now() <= options.queueForMs) {
         requeued.push(waiting)
         wakeAt(retryAt)
@@ -142,13 +105,20 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
     queue.putBack(requeued)
   }
   // Of consumers that are held back for long all cells are rejected; of others, which want more than their share allows and
-  // whose queues grow, the cold ones that have waited for long enough. Stale weather was served in place of the rest.
+  // whose queues grow, those that have waited for long enough. What is not cold never waits: another consumer's refresh of the
+  // same cell would wait with it.
   const rejectHeld = (): void => {
     const now = clock.now()
-    for (const [consumer, until] of held.all()) {
-      const before = until - now > options.queueForMs ? Number.POSITIVE_INFINITY : now - options.queueForMs
-      for (const waiting of queue.takeOf(consumer, before))
+    const rejectBefore = (instant: number, consumer: string, urgency: Urgency, until: number): void => {
+      for (const waiting of queue.takeBefore(instant, consumer, urgency))
         reject(waiting, new ShareUsedUpError(consumer, until))
+    }
+    for (const [consumer, { cold, others }] of held.all()) {
+      const before = cold - now > options.queueForMs ? Number.POSITIVE_INFINITY : now - options.queueForMs
+      if (cold > now) rejectBefore(before, consumer, 'cold', cold)
+      if (others <= now) continue
+      for (const urgency of ['refresh', 'refresh_ahead'] as const)
+        rejectBefore(Number.POSITIVE_INFINITY, consumer, urgency, others)
     }
   }
 
@@ -194,10 +164,10 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
       await serve(batch.slice(0, half))
       await serve(batch.slice(half))
     } else if (error instanceof ShareUsedUpError) {
-      // It concerns one consumer of the batch; the others go on without it.
-      const isOf = ({ consumer }: Waiting): boolean => consumer === error.consumer
-      requeueOrReject(batch.filter(isOf).map(waiting => ({ waiting, error })))
-      queue.putBack(batch.filter(waiting => !isOf(waiting)))
+      const isOwn = ({ consumer }: Waiting): boolean => consumer === error.consumer
+      requeueOrReject(batch.filter(isOwn).map(waiting => ({ waiting, error })))
+      // The others go on without it.
+      queue.putBack(batch.filter(waiting => !isOwn(waiting)))
     } else if (error instanceof OutOfBudgetError) {
       requeueOrReject(batch.map(waiting => ({ waiting, error })))
     } else if (error instanceof ProviderError && code === 'provider_limited') {
@@ -218,31 +188,33 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
       : new ProviderError(error.code, error.message, { cause: error, retryAt })
   }
 
-  const mostOf = (consumer: string | undefined, most: number): number => {
-    if (held.until(consumer) > clock.now()) return 0
+  const mostOf = (consumer: string | undefined, urgency: Urgency, most: number): number => {
+    if (held.until(consumer, urgency === 'cold') > clock.now()) return 0
     const isAlone = !queue.hasOther(consumer) && recentConsumers().every(other => other === consumer)
     return consumer === undefined || isAlone ? most : Math.ceil(most * batchShare)
   }
 
   // Runs when one more request may start, and takes all cells queued by then: those of the same turn of the event loop, and
-  // those queued while earlier requests were in flight.
-  const sendWaiting = async (): Promise<void> => {
+  // those queued while earlier requests were in flight. Returns whether it had any to send.
+  const sendWaiting = async (): Promise<boolean> => {
     await nextTurn()
     const openError = breaker.openError()
     if (openError) {
       for (const { reject: fails } of queue.take(Number.POSITIVE_INFINITY)) fails(openError)
-      return
+      return false
     }
     // While the breaker is not closed a probe has one point, so that an outage does not spend the budget.
     const mostCells = Math.min(options.maxPointsPerRequest, protocol.mostCellsPerRequest)
     const most = breaker.state().state === 'closed' ? mostCells : 1
     rejectHeld()
-    const batch = queue.take(most, consumer => mostOf(consumer, most))
+    const batch = queue.take(most, (consumer, urgency) => mostOf(consumer, urgency, most))
     // Those that are left wait for their share.
-    if (batch.length === 0 && queue.size > 0) wakeAt(Math.min(clock.now() + 1_000, ...held.all().values()))
+    if (batch.length === 0 && queue.size > 0)
+      wakeAt(Math.min(...[...held.all().values()].map(({ cold }) => cold).filter(at => at > clock.now())))
     const { admitted, refused, reservation } = await reserve.first(batch)
     requeueOrReject(refused)
     if (admitted.length > 0) await serve(admitted, reservation)
+    return admitted.length > 0
   }
 
   function send(): void {
@@ -251,12 +223,14 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
     // A pending run takes all cells; one more would find none.
     if (isPending) return
     isPending = true
-    const run = (): Promise<void> => {
+    let hasSent = false
+    const run = async (): Promise<void> => {
       isPending = false
-      return sendWaiting()
+      hasSent = await sendWaiting()
     }
     void inTurn(run).finally(() => {
-      if (queue.size > 0 && !endWake) send()
+      // What was requeued has a time to wait for; what was not taken has none.
+      if (queue.size > 0 && (hasSent || !endWake)) send()
     })
   }
 
@@ -274,9 +248,11 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
       send()
       return promise
     },
-    expedite: queue.expedite,
+    // For one that is held back the cell would wait longer.
+    expedite: (cell, consumer) =>
+      queue.expedite(cell, held.until(consumer, true) > clock.now() ? undefined : consumer),
     heldBack: (consumer, urgency) => {
-      const until = held.until(consumer)
+      const until = held.until(consumer, urgency === 'cold')
       const mayWaitMs = urgency === 'cold' ? options.queueForMs : 0
       if (consumer === undefined || until - clock.now() <= mayWaitMs) return undefined
       if (urgency !== 'refresh_ahead') observer.shareUsedUp(urgency)

@@ -2,33 +2,39 @@
 
 import type { Clock } from '../clock.ts'
 
+/** Until when a consumer may not load, ms since the epoch: cold cells, which have the reserve too, and others. */
+type Held = { readonly cold: number; readonly others: number }
+
 export type HeldConsumers = {
-  /** A consumer's share is used up until this instant, ms since the epoch. */
-  hold(consumer: string, until: number): void
+  /** A consumer's share is used up until this instant. One without room for cold cells has none for others. */
+  hold(consumer: string, isCold: boolean, until: number): void
   /** In the past for one that may load. */
-  until(consumer: string | undefined): number
-  /** The bounds have changed: all may try again. */
+  until(consumer: string | undefined, isCold: boolean): number
+  /** Those that may not load now. */
+  all(): ReadonlyMap<string, Held>
+  /** The bounds have changed: nobody is held back any more. */
   clear(): void
-  /** Those that may not load now, with the instant from which they may. */
-  all(): ReadonlyMap<string, number>
 }
 
 // Forgotten when their time is over, at the latest when there are so many.
 const mostHeld = 10_000
 
 export const createHeldConsumers = (clock: Clock): HeldConsumers => {
-  const held = new Map<string, number>()
+  const held = new Map<string, Held>()
+  const until = (consumer: string | undefined, isCold: boolean): number =>
+    held.get(consumer ?? '')?.[isCold ? 'cold' : 'others'] ?? 0
   return {
-    hold: (consumer, until) => {
+    hold: (consumer, isCold, at) => {
       if (held.size >= mostHeld) held.clear()
-      held.set(consumer, until)
+      held.set(consumer, { cold: isCold ? at : until(consumer, true), others: at })
     },
-    clear: () => held.clear(),
-    until: consumer => held.get(consumer ?? '') ?? 0,
+    until,
     all: () => {
       const now = clock.now()
-      for (const [consumer, until] of held) if (until <= now) held.delete(consumer)
+      for (const [consumer, { cold, others }] of held)
+        if (Math.max(cold, others) <= now) held.delete(consumer)
       return held
     },
+    clear: () => held.clear(),
   }
 }

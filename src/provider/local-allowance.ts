@@ -114,6 +114,7 @@ export const createLocalAllowance = (options: LocalAllowanceOptions): LocalAllow
     beginFlush: now => {
       stored.expire(now)
       pending.expire(now)
+      consumers.expire(now)
       const windows = new Map([...stored.all(), ...pending.all()].map(({ window }) => [window.name, window]))
       const all = [...windows.values()].map(window => ({
         window,
@@ -150,7 +151,10 @@ export const createLocalAllowance = (options: LocalAllowanceOptions): LocalAllow
         const part = grantOf(amount, rooms)
         addPending(windows.map(window => ({ window, by: part })))
         for (const window of windows) consumers.add(window, consumer, part)
-        return { granted: part, heldIn: windows.filter((_, i) => (rooms[i] ?? 0) - part < unit) }
+        // Where nobody has room it is no matter of shares.
+        const isHeld = (window: LimitedWindow, i: number) =>
+          (rooms[i] ?? 0) - part < unit && roomIn(window) >= unit
+        return { granted: part, heldIn: windows.filter(isHeld) }
       })
       return {
         granted: granted.reduce((sum, claim) => sum + claim.granted, forNobody),

@@ -24,9 +24,9 @@ export type Queue = {
   /** Raises a queued cell to `cold`, for this consumer where its turn comes sooner. */
   expedite(cell: Cell, consumer?: string | undefined): void
   /** Removes up to `most`, of one consumer up to `mostOfOne`, without those that are held back. */
-  take(most: number, mostOfOne?: (consumer: string | undefined) => number): Waiting[]
-  /** Removes a consumer's cells: the cold ones that were queued before an instant, and all others. */
-  takeOf(consumer: string, coldBefore: number): Waiting[]
+  take(most: number, mostOfOne?: (consumer: string | undefined, urgency: Urgency) => number): Waiting[]
+  /** Removes a consumer's cells of an urgency that were queued before an instant. */
+  takeBefore(instant: number, consumer: string, urgency: Urgency): Waiting[]
   /** Before those that were queued later. */
   putBack(waiting: readonly Waiting[]): void
 }
@@ -99,7 +99,7 @@ export const createQueue = (): Queue => {
       const taken: Waiting[] = []
       for (const urgency of order) {
         const ofUrgency = lines[urgency]
-        const left = new Map([...ofUrgency.keys()].map(consumer => [consumer, mostOfOne(consumer)]))
+        const left = new Map([...ofUrgency.keys()].map(consumer => [consumer, mostOfOne(consumer, urgency)]))
         // In rounds: one of each consumer, who then goes behind the others.
         while (left.size > 0 && taken.length < most)
           for (const [consumer, count] of left) {
@@ -118,19 +118,16 @@ export const createQueue = (): Queue => {
       }
       return taken
     },
-    takeOf: (consumer, coldBefore) => {
+    takeBefore: (instant, consumer, urgency) => {
       const taken: Waiting[] = []
-      for (const urgency of order) {
-        const line = lines[urgency].get(consumer)
-        if (!line) continue
-        const before = urgency === 'cold' ? coldBefore : Number.POSITIVE_INFINITY
-        for (let first = firstOf(line); first && first.queuedAt < before; first = firstOf(line)) {
-          removeFirst(line)
-          all.delete(first.cell.id)
-          taken.push(first)
-        }
-        if (sizeOf(line) === 0) lines[urgency].delete(consumer)
+      const line = lines[urgency].get(consumer)
+      if (!line) return taken
+      for (let first = firstOf(line); first && first.queuedAt < instant; first = firstOf(line)) {
+        removeFirst(line)
+        all.delete(first.cell.id)
+        taken.push(first)
       }
+      if (sizeOf(line) === 0) lines[urgency].delete(consumer)
       return taken
     },
     putBack: waiting => {

@@ -36,6 +36,9 @@ const setUp = (t: Test) => {
   const loads: (string | undefined)[] = []
   const failed: unknown[] = []
   const held = new Set<string>()
+  const expedited: (string | undefined)[] = []
+  /** Whose share a load is for after all, and is used up. */
+  const movedTo: string[] = []
   const gate = Promise.withResolvers<void>()
   const failures = createFailures({ retryAfterMs: 500, retryAfterAtMostMs: 2_000 }, clock, () => 0)
   const codec = {
@@ -52,6 +55,8 @@ const setUp = (t: Test) => {
       load: async (_subject, _purpose, consumer) => {
         loads.push(consumer)
         await gate.promise
+        const moved = movedTo.pop()
+        if (moved !== undefined) throw new ShareUsedUp(moved)
         if (consumer === 'greedy') throw new ShareUsedUp(consumer)
         return {
           value: `for ${consumer}`,
@@ -62,7 +67,7 @@ const setUp = (t: Test) => {
           run: null,
         }
       },
-      expedite: () => {},
+      expedite: (_subject, consumer) => expedited.push(consumer),
       heldBack: consumer =>
         consumer !== undefined && held.has(consumer) ? new ShareUsedUp(consumer) : undefined,
       consumerOf: error => (error instanceof ShareUsedUp ? error.consumer : undefined),
@@ -82,7 +87,7 @@ const setUp = (t: Test) => {
       observer: { onRead: () => {}, onCollapsed: () => {}, onLoadFailure: failure => failed.push(failure) },
     })
   }
-  return { clock, loads, failed, failures, held, gate, instance }
+  return { clock, loads, failed, failures, held, expedited, movedTo, gate, instance }
 }
 
 t.test('a reader that joined a load of another goes on for itself when that one may not load', async t => {
@@ -124,4 +129,18 @@ t.test('who is held back loads nothing, and gets what is there', async t => {
   t.match(await cache.read(subject, 'third'), { outcome: 'stale', forwarded: true })
   await until('it is refreshed', async () => (await cache.read(subject, 'other')).outcome === 'hit')
   t.strictSame(loads, ['third', 'third'])
+})
+
+t.test('a queued load that another waits for too may become that one’s, and fails nobody then', async t => {
+  const { loads, expedited, movedTo, gate, instance } = setUp(t)
+  const cache = instance()
+  const many = cache.read(subject, 'many')
+  await until('the load has begun', () => loads.length === 1)
+  const few = cache.read(subject, 'few')
+  t.strictSame(expedited, ['few'], 'it does not wait behind all that the first one wants')
+  movedTo.push('few')
+  gate.resolve()
+  t.match(await few, { value: 'for many', collapsed: true })
+  t.match(await many, { value: 'for many', outcome: 'miss' })
+  t.strictSame(loads, ['many', 'many'])
 })

@@ -466,6 +466,6 @@ t.test('stale cells of a consumer that is held back do not wait in the queue', a
   )
   t.strictSame(outcomes, ['ok', ...Array(4).fill('key_share_used_up')])
   t.equal(provider.waiting(), 0)
-  t.match(provider.heldBack('first', 'cold'), { code: 'key_share_used_up' })
-  t.equal(provider.heldBack('other', 'cold'), undefined)
+  t.match(provider.heldBack('first', 'refresh'), { code: 'key_share_used_up' })
+  t.equal(provider.heldBack('other', 'refresh'), undefined)
 })

@@ -111,3 +111,23 @@ t.test('while the store is away each gateway shares its allowance among consumer
   t.ok(first?.heldUntil)
   t.match((await budget.reserve(0, 'cold', claim('other', 20))).claims, [{ points: 20, heldUntil: null }])
 })
+
+t.test('an outage of the store is over for a consumer when it is over for all', async t => {
+  const clock = manualClock('2026-11-21T05:05:10Z')
+  const embedded = openEmbeddedStore(':memory:', clock)
+  t.teardown(() => embedded.close())
+  const { store, state } = faultyStore(embedded)
+  const { budget } = budgetOn(store, clock, { limits: { minute: 600, hour: 3_000, day: null } })
+  await budget.reserve(0, 'cold', [...claim('other', 1), ...claim('any', 40)])
+  state.fault = 'before'
+  const during = await budget.reserve(0, 'cold', claim('any', 1))
+  t.match(during.claims, [{ points: 0, heldUntil: null }], 'no share is used up')
+  clock.advance(60_000)
+  const more = await budget.reserve(0, 'cold', [...claim('other', 1), ...claim('any', 190)])
+  const { points = 0, heldUntil = 0 } = more.claims[1] ?? {}
+  t.ok(points > 0 && points < 190 && heldUntil, 'of its allowance it shares')
+  t.ok((heldUntil ?? 0) <= clock.now() + 1_000, 'until the store may be back')
+  state.fault = null
+  clock.advance(1_000)
+  t.match((await budget.reserve(0, 'cold', claim('any', 1))).claims, [{ points: 1, heldUntil: null }])
+})
