@@ -19,7 +19,7 @@ export type Consumers = {
 }
 
 /** Until when a consumer may not load: cold cells, which have the reserve too, and others. */
-export type Held = { readonly cold: number; readonly others: number }
+type Held = { readonly cold: number; readonly others: number }
 
 // As long as people wait between two looks at the weather.
 const recentForMs = 3_600_000

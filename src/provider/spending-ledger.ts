@@ -43,7 +43,7 @@ export type LedgerParts = {
 }
 
 /** A correction, with the parts of it that are the consumers'. */
-export type SettledChange = WindowAmount & {
+type SettledChange = WindowAmount & {
   readonly consumers?: readonly { readonly consumer: string; readonly by: number }[]
 }
 

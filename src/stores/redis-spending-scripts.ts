@@ -21,7 +21,7 @@ end
 `
 
 /** The values of a window: its limit, keepUntil and known count, then the bounds of a consumer: open, share, paced, little. */
-export const valuesPerWindow = 7
+const valuesPerWindow = 7
 
 // KEYS: closed, windows, the consumers of each window, reopened. ARGV: wanted, unit, now, the longest closure, then the values
 // of each window, then each consumer with what it wants. Returns the grant, the end of the closure, the count of each window
