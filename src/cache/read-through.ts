@@ -154,6 +154,8 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
   const { heldBack, consumerOf, clock, observer } = parts
   let { waitForMs } = parts
   const finding = createSingleFlight<string, Found<Value>>()
+  /** For whom a read is that joined a flight of `finding` last. */
+  const joinedBy = new Map<string, string | undefined>()
   const refreshing = createSingleFlight<string, void>()
   // A refresh and a cold read of one key may overlap (its entry expired or was evicted meanwhile): they share a load.
   const loading = createSingleFlight<string, Found<Value>>()
@@ -178,7 +180,9 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
     token: number | undefined,
   ) => {
     const { id } = subject
-    const loaded = await load(subject, purpose, consumer)
+    const queued = load(subject, purpose, consumer)
+    if (joinedBy.has(id)) expedite(subject, joinedBy.get(id))
+    const loaded = await queued
     const entry = keep(id, loaded)
     failures.clear(id)
     if (await shared.set(keyOf(subject), loaded, token)) return entry
@@ -347,9 +351,13 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
       clock,
       waitForMs,
       forConsumer(consumer, () => {
-        const found = finding.run(subject.id, () => find(subject, consumer))
-        // It may be queued behind all that another consumer wants.
-        if (found.joined) expedite(subject, consumer)
+        const { id } = subject
+        const found = finding.run(id, () => find(subject, consumer).finally(() => joinedBy.delete(id)))
+        // It may be queued behind all that another consumer wants, or will be in a moment.
+        if (found.joined) {
+          expedite(subject, consumer)
+          joinedBy.set(id, consumer)
+        }
         return found
       }),
     )

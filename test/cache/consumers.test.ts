@@ -144,3 +144,14 @@ t.test('a queued load that another waits for too may become that one’s, and fa
   t.match(await many, { value: 'for many', outcome: 'miss' })
   t.strictSame(loads, ['many', 'many'])
 })
+
+t.test('nor does it wait behind all when another joined before it was queued', async t => {
+  const { loads, expedited, gate, instance } = setUp(t)
+  const cache = instance()
+  const many = cache.read(subject, 'many')
+  const few = cache.read(subject, 'few')
+  await until('the load has begun', () => loads.length === 1)
+  t.strictSame(expedited, ['few', 'few'], 'when it joined, and once the load was queued')
+  gate.resolve()
+  await Promise.all([many, few])
+})
