@@ -11,8 +11,8 @@ import type { ListenOptions, Socket } from 'node:net'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import type { Clock } from '../clock.ts'
 import { AbohawaError } from '../errors.ts'
+import { askInTurn } from '../expected-body.ts'
 import { holdsKey } from '../key-redaction.ts'
-import { isTooLong } from '../unread-body.ts'
 import {
   type Admission,
   type AdmissionParts,
@@ -504,10 +504,7 @@ const openServer = (
   app.server.on('connect', (_request, socket) => refuseConnect(socket as Socket))
   // An expectation we do not know is no reason for the empty 417 that Node would send.
   app.server.on('checkExpectation', app.routing)
-  app.server.on('checkContinue', (request, response) => {
-    if (!isTooLong(request)) response.writeContinue()
-    app.routing(request, response)
-  })
+  app.server.on('checkContinue', askInTurn(app.routing))
   return { app, connections, http2 }
 }
 

@@ -6,8 +6,9 @@ import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { isIP, type ListenOptions, type Socket } from 'node:net'
 import { messageOf } from '../errors.ts'
+import { askInTurn, pendingResponse } from '../expected-body.ts'
 import { ignoreUpgrades } from '../ignored-upgrade.ts'
-import { boundBody, closeLingering, isTooLong } from '../unread-body.ts'
+import { boundBody, closeLingering } from '../unread-body.ts'
 import { bodyFault } from './body-fault.ts'
 import { createPlaces } from './places.ts'
 import { Refusal, type RefusalObserver } from './refusal.ts'
@@ -112,17 +113,7 @@ export const createBoundedServer = (
       for (const give of giveToHttp) give.call(server, socket)
     }),
   )
-  // In its turn: while earlier requests have no answer, Node would write it between the head and the body of this one's.
-  server.on('checkContinue', (request, response) => {
-    const begin = (): void => {
-      if (!response.socket) pendingResponse(request.socket)?.once('finish', begin)
-      else {
-        if (!isTooLong(request)) response.writeContinue()
-        listen(request, response)
-      }
-    }
-    begin()
-  })
+  server.on('checkContinue', askInTurn(listen))
   // An expectation we do not know is no reason for the empty 417 that Node would send.
   server.on('checkExpectation', listen)
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
@@ -217,10 +208,4 @@ const endBehind = (owed: ServerResponse, socket: Socket): void => {
 const owedResponse = (socket: Socket): ServerResponse | undefined => {
   const pending = pendingResponse(socket)
   return pending && (pending.headersSent || pending.req.complete) ? pending : undefined
-}
-
-// The response that Node is to write next on this connection, if any.
-const pendingResponse = (socket: Socket): ServerResponse | undefined => {
-  const { _httpMessage: message } = socket as Socket & { _httpMessage?: ServerResponse | null }
-  return message ?? undefined
 }

@@ -1,11 +1,13 @@
 // Pipelined requests on one connection, some of them malformed: each complete request gets one response in its place, the
 // garbage gets one 400 after them, and nothing gets two responses.
 
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { startProvider } from '../support/provider-process.ts'
 import { openRaw } from '../support/raw-connection.ts'
 import { startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
 
 const provider = await startProvider(t)
 let gateway: TestGateway
@@ -166,4 +168,32 @@ t.test('over TLS it is the same', async t => {
     (await raw.answersToTheEnd()).map(({ status }) => status),
     [200, 200, 200, 400],
   )
+})
+
+t.test('who waits to be asked for a body is asked after all earlier answers, and not within one', async t => {
+  const expecting = (key: string) =>
+    request('/nowhere', { method: 'POST', more: 'expect: 100-continue\r\ncontent-length: 5\r\n', key })
+  for (const key of ['', gateway.keys.enterprise ?? ''])
+    for (let round = 0; round < 10; round++) {
+      const socket = connect(Number(new URL(gateway.apiUrl).port), '127.0.0.1')
+      t.teardown(() => socket.destroy())
+      let received = ''
+      socket.setEncoding('latin1').on('data', (text: string) => {
+        received += text
+      })
+      socket.write(`${request('/none', { key })}${request('/none', { key })}${expecting(key)}hello`)
+      await until('all three are answered', () => received.split('x-ratelimit-limit').length === 4)
+      // Answer by answer, as a client reads them.
+      let rest = received
+      for (let i = 0; i < 3; i++) {
+        rest = rest.replace(/^HTTP\/1\.1 100 Continue\r\n\r\n/, '')
+        const end = rest.indexOf('\r\n\r\n') + 4
+        const length = Number(/content-length: (\d+)/i.exec(rest.slice(0, end))?.[1])
+        const body = rest.slice(end, end + length)
+        if (!body.startsWith('{"error":') || !body.endsWith('}')) t.fail(`the body of answer ${i} is ${body}`)
+        rest = rest.slice(end + length)
+      }
+      t.equal(rest, '')
+      socket.destroy()
+    }
 })
