@@ -194,7 +194,7 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
       const windows = windowsOfRequest()
       const account = provider
       const reply = await ledger.reserve(
-        windows.map(window => boundedFor(purpose, window, shares, clock.now())),
+        windows.map(window => boundedFor(purpose, window, shares, clock.now(), unit)),
         wanted * unit,
         claims.map(claim => ({ consumer: claim.consumer, wanted: claim.points * unit })),
         unit,

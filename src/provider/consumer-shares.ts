@@ -19,17 +19,20 @@ const inFlightMs = 250
 
 const portionOf = ({ limit }: LimitedWindow, part: number): number => milliAllowed((limit / 1000) * part)
 
-/** A window as it bounds a purpose: its limit, and the bounds of one consumer. */
+/** A window as it bounds a purpose: its limit, and the bounds of one consumer. @param unit of a point, in thousandths of a weight */
 export const boundedFor = (
   purpose: 'cold' | 'refresh',
   window: LimitedWindow,
   { reserve, consumerShare }: ShareSettings,
   now: number,
+  unit: number,
 ): LimitedWindow => {
   const { beginsAt, endsAt } = window
   const elapsed = Math.min(1, Math.max(0, (now - beginsAt) / (endsAt - beginsAt)))
   const unreserved = portionOf(window, 1 - reserve)
-  const keptBack = purpose === 'cold' ? portionOf(window, reserve * keptBackShare) : 0
+  const part = purpose === 'cold' ? portionOf(window, reserve * keptBackShare) : 0
+  // A part of a point is no use to anyone.
+  const keptBack = part < unit ? 0 : part
   const limit = purpose === 'cold' ? window.limit : unreserved
   return {
     ...window,
@@ -38,7 +41,8 @@ export const boundedFor = (
       open: limit - keptBack,
       share: portionOf(window, consumerShare),
       paced: Math.floor(unreserved * elapsed),
-      little: Math.floor(keptBack * littleShare),
+      // One point is little, however small the window.
+      little: purpose === 'cold' ? Math.max(unit, Math.floor(keptBack * littleShare)) : 0,
     },
   }
 }

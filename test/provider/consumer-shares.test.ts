@@ -15,14 +15,26 @@ const [day] = windowsAround({ minute: null, hour: null, day: 10_000 }, morning, 
 if (!day) throw new Error('there is no window')
 
 t.test('the bounds of a day at six in the morning', t => {
-  t.match(boundedFor('cold', day, settings, morning), {
+  t.match(boundedFor('cold', day, settings, morning, 3_000), {
     limit: 10_000_000,
     shares: { open: 9_500_000, share: 2_500_000, paced: 2_250_000, little: 250_000 },
   })
-  t.match(boundedFor('refresh', day, settings, morning), {
+  t.match(boundedFor('refresh', day, settings, morning, 3_000), {
     limit: 9_000_000,
     shares: { open: 9_000_000, share: 2_500_000, paced: 2_250_000, little: 0 },
   })
+  t.end()
+})
+
+t.test('a window of few points is no smaller than its limit, and each consumer has a point of it', t => {
+  for (const minute of [3, 6, 10, 30, 60, 600])
+    for (const isAlone of [true, false]) {
+      const [window] = windowsAround({ minute, hour: null, day: null }, morning, 0)
+      if (!window) throw new Error('there is no window')
+      const { limit, shares = unshared(0) } = boundedFor('cold', window, settings, window.beginsAt, 3_000)
+      t.ok(roomOf({ limit, used: 0, usedBy: 0, isAlone }, shares) >= 3_000, `${minute} ${isAlone}`)
+      t.ok(limit - shares.open === 0 || limit - shares.open >= 3_000)
+    }
   t.end()
 })
 
@@ -39,6 +51,7 @@ t.test('whatever is spent, some is left for another, and nobody passes the limit
           day,
           settings,
           day.beginsAt + second * 1_000,
+          3_000,
         )
         const usedBy = first * 1_000
         const used = usedBy + (isAlone ? 0 : others * 1_000)
