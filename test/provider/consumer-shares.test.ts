@@ -26,6 +26,18 @@ t.test('the bounds of a day at six in the morning', t => {
   t.end()
 })
 
+t.test('a window of few points is no smaller than its limit, and each consumer has a point of it', t => {
+  for (const minute of [3, 6, 10, 30, 60, 600])
+    for (const isAlone of [true, false]) {
+      const [window] = windowsAround({ minute, hour: null, day: null }, morning, 0)
+      if (!window) throw new Error('there is no window')
+      const { limit, shares = unshared(0) } = boundedFor('cold', window, settings, 3_000, window.beginsAt)
+      t.ok(roomOf({ limit, used: 0, usedBy: 0, isAlone }, shares) >= 3_000, `${minute} ${isAlone}`)
+      t.ok(limit - shares.open === 0 || limit - shares.open >= 3_000)
+    }
+  t.end()
+})
+
 t.test('whatever is spent, some is left for another, and nobody passes the limit', t => {
   fc.assert(
     fc.property(

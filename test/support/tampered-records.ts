@@ -467,7 +467,7 @@ export const tamperedRecords = (
       await store.settle({ provider: 'acc1', changes: [{ name: 'day:1', by: -1_000, keepUntil }] })
       t.strictSame(
         await store.reserve(spend),
-        { granted: 3_000, closedUntil: null, reopenedAt: 0, used: [9_000, 8_000] },
+        { granted: 3_000, closedUntil: null, reopenedAt: 0, used: [9_000, 8_000], claims: [] },
         what,
       )
       t.match(refused, [{ record: 'spending' }, { record: 'spending', name: key }], what)
