@@ -6,7 +6,7 @@ import { type LimitedWindow, milliAllowed } from './spending-windows.ts'
 export type ShareSettings = {
   /** The share of every limit, 0 to 1, that only cold cells may use. */
   readonly reserve: number
-  /** The share of every limit, 0 to 1, that one consumer may use while others load too. */
+  /** The share of every limit, 0 to 1, that one consumer may use while others load too; 1 bounds nobody. */
   readonly consumerShare: number
 }
 
@@ -34,6 +34,7 @@ export const boundedFor = (
   // Of a small limit: less than a cell is of use to nobody.
   const keptBack = reserved < unit ? 0 : reserved
   const limit = purpose === 'cold' ? window.limit : unreserved
+  if (consumerShare >= 1) return { ...window, limit }
   return {
     ...window,
     limit,

@@ -44,6 +44,7 @@ const setUp = async (
           ABOHAWA_REDIS__PREFIX: prefix,
           ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: String(limit),
           ABOHAWA_PROVIDER__BUDGET__RESERVE: '0',
+          ABOHAWA_PROVIDER__BUDGET__KEY_SHARE: '1',
           ABOHAWA_PROVIDER__MAX_CONCURRENT: '40',
           ABOHAWA_CACHE__WAIT_FOR: '1s',
         },

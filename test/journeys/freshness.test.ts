@@ -205,6 +205,7 @@ t.test('nothing is sent beyond the budget: cold cells get a retry-after, warm on
       ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '5000',
       ABOHAWA_PROVIDER__BUDGET__PER_DAY: '10000',
       ABOHAWA_PROVIDER__BUDGET__RESERVE: '0.5',
+      ABOHAWA_PROVIDER__BUDGET__KEY_SHARE: '1',
       ABOHAWA_CACHE__FRESH_SPREAD: '0',
       ABOHAWA_CACHE__REFRESH_AHEAD_FOR: '0s',
     },

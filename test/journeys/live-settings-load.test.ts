@@ -32,7 +32,7 @@ const otherThan = (path: string, shown: string): string => {
   const known = others[path]
   if (known !== undefined) return known
   if (shown === 'true' || shown === 'false') return String(shown === 'false')
-  const [, amount = '', unit = ''] = /^([\d.]+)(ms|s|m|h)?$/.exec(shown) ?? []
+  const [, amount = '', unit = ''] = /^([\d.]+)(ms|s|m|h|MiB)?$/.exec(shown) ?? []
   t.ok(amount, `${path} is ${shown}, which this test changes`)
   if (unit) return `${Number(amount) * 2}${unit}`
   // Shares stay below 1, and counts grow.

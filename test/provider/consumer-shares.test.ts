@@ -23,6 +23,8 @@ t.test('the bounds of a day at six in the morning', t => {
     limit: 9_000_000,
     shares: { open: 9_000_000, share: 2_500_000, paced: 2_250_000, little: 0 },
   })
+  const unbounded = boundedFor('cold', day, { ...settings, consumerShare: 1 }, 3_000, morning)
+  t.equal(unbounded.shares, undefined, 'a share of 1 bounds nobody')
   t.end()
 })
 
