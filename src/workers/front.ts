@@ -4,6 +4,7 @@
 
 import { Agent, type IncomingMessage, request as requestOf, type ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
+import { createSingleFlight } from '../cache/single-flight.ts'
 import { type AdmissionOptions, createAdmit } from '../ops/admission.ts'
 import { mayHaveBody } from '../ops/body-fault.ts'
 import { type BoundedServer, createBoundedServer, type ServerBounds } from '../ops/bounded-server.ts'
@@ -89,6 +90,8 @@ export const buildFront = (parts: FrontParts, options: FrontOptions): Front => {
     ? '/livez, /readyz, /metrics, /workers or POST /workers/restart'
     : '/livez, /readyz or /metrics'
   let admit = createAdmit(options)
+  // Those that ask at the same time get the same answer: each asks all workers, and puts their metrics together.
+  const reports = createSingleFlight<string, Report>()
   const listener = createBoundedServer(
     async (request, response, withoutDeadline) => {
       const { url = '', method = '' } = request
@@ -101,8 +104,8 @@ export const buildFront = (parts: FrontParts, options: FrontOptions): Front => {
       const refusal = admit(request, route) ?? routeFault(method, route, paths)
       if (refusal) throw refusal
       if (path === '/livez') send(response, 200, { status: 'live' })
-      else if (path === '/readyz') await sendReadiness(parts, response)
-      else if (path === '/metrics') await sendMetrics(parts, response)
+      else if (path === '/readyz') report(response, await reports.run(path, () => readiness(parts)).result)
+      else if (path === '/metrics') report(response, await reports.run(path, () => metrics(parts)).result)
       else if (path === workersPath) send(response, 200, { workers: reportOf(parts) })
       else if (parts.restart()) send(response, 202, { workers: reportOf(parts) })
       else throw new Refusal(409, 'busy', 'the workers are being restarted already')
@@ -119,10 +122,17 @@ export const buildFront = (parts: FrontParts, options: FrontOptions): Front => {
   }
 }
 
-const send = (response: ServerResponse, status: number, body: object): void => {
-  const bytes = Buffer.from(JSON.stringify(body))
-  response.writeHead(status, { 'content-type': jsonType, 'content-length': bytes.length }).end(bytes)
-}
+type Report = { readonly status: number; readonly type: string; readonly body: Buffer }
+
+const jsonReport = (status: number, body: object): Report => ({
+  status,
+  type: jsonType,
+  body: Buffer.from(JSON.stringify(body)),
+})
+const report = (response: ServerResponse, { status, type, body }: Report): void =>
+  void response.writeHead(status, { 'content-type': type, 'content-length': body.length }).end(body)
+const send = (response: ServerResponse, status: number, body: object): void =>
+  report(response, jsonReport(status, body))
 
 /** The workers as JSON: instants in ISO 8601. */
 const reportOf = ({ workers }: FrontParts) =>
@@ -169,19 +179,19 @@ const queryAll = async (
 }
 
 // One worker that serves is enough; how many of them do is a detail, as a store that is away is one.
-const sendReadiness = async (parts: FrontParts, response: ServerResponse): Promise<void> => {
+const readiness = async (parts: FrontParts): Promise<Report> => {
   const answers = await queryAll(parts, '/readyz')
   const ready = answers.filter(({ answer }) => answer.status === 200)
   const [first] = [...ready, ...answers]
   const { detail = {} } = first ? (JSON.parse(first.answer.body.toString()) as { detail?: object }) : {}
   const isReady = ready.length > 0 && !parts.isDraining()
-  send(response, isReady ? 200 : 503, {
+  return jsonReport(isReady ? 200 : 503, {
     status: isReady ? 'ready' : parts.isDraining() ? 'draining' : 'starting',
     detail: { ...detail, workers: `${ready.length} of ${parts.configured()} ready` },
   })
 }
 
-const sendMetrics = async (parts: FrontParts, response: ServerResponse): Promise<void> => {
+const metrics = async (parts: FrontParts): Promise<Report> => {
   const answers = await queryAll(parts, '/metrics')
   const own = [
     '# HELP abohawa_workers Worker processes of this gateway that are ready, and how many there should be.',
@@ -199,7 +209,7 @@ const sendMetrics = async (parts: FrontParts, response: ServerResponse): Promise
       new Map(answers.map(({ number, answer }) => [number, answer.body.toString()])),
     ),
   )
-  response.writeHead(200, { 'content-type': metricsType, 'content-length': body.length }).end(body)
+  return { status: 200, type: metricsType, body }
 }
 
 /** Hands a request to the first worker that is ready, and its answer back as it comes. */
