@@ -68,7 +68,9 @@ export const records = allOf<RecordKind>({
 })
 
 /** What a request to the provider can fail with; `internal` is a fault of ours. */
-export const providerFailures = allOf<Exclude<ProviderErrorCode, 'provider_circuit_open'> | 'internal'>({
+export const providerFailures = allOf<
+  Exclude<ProviderErrorCode, 'provider_circuit_open' | 'key_share_used_up'> | 'internal'
+>({
   provider_unreachable: true,
   provider_not_sent: true,
   provider_broke_off: true,
@@ -79,7 +81,6 @@ export const providerFailures = allOf<Exclude<ProviderErrorCode, 'provider_circu
   provider_too_much: true,
   provider_denied: true,
   provider_limited: true,
-  key_share_used_up: true,
   provider_busy: true,
   provider_cut_off: true,
   provider_garbled: true,

@@ -153,7 +153,7 @@ const others: Settings = {
   'server.maxConnections': 50,
   'server.maxUnauthenticated': 40,
   'server.unauthenticatedRate': '2MiB',
-  'provider.budget.keyShare': '0.5',
+  'provider.budget.keyShare': 0.5,
   'server.unauthenticatedBurst': '16MiB',
   'server.maxPipelined': 4,
   'server.maxQueuedRequests': 100,

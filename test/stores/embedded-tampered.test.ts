@@ -93,7 +93,7 @@ t.test(
       await store.settle({ provider: 'acc1', changes: [{ name: 'day:1', by: 1, keepUntil: now + 60_000 }] })
       t.strictSame(
         await store.reserve(spend),
-        { granted: 3_000, closedUntil: null, reopenedAt: 0, used: [6_000, 8_000] },
+        { granted: 3_000, closedUntil: null, reopenedAt: 0, used: [6_000, 8_000], claims: [] },
         text,
       )
       t.match(refused.splice(0), [{ record: 'spending' }, { record: 'spending', name: 'acc1 day:1' }])
