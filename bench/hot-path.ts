@@ -36,7 +36,8 @@ const expected: Readonly<Record<string, number>> = {
   'a hit, whole': 1.75,
   'authentication: the key, known': 0.15,
   'a unit, 64 at once, embedded store': 0.09,
-  'a line of the access log': 0.06,
+  // Of which 0.02 look for keys that are hidden in what can't be seen.
+  'a line of the access log': 0.08,
 }
 const tolerated = 1.5
 const connections = 64

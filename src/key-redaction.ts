@@ -10,7 +10,9 @@ const hiddenKey = `${prefix}…`
 // the midst of the prefix are there as they are, or an escape of one of its characters, of a part of an escape or of what
 // is dropped, or a character that is no ASCII. Bengali, encoded or not, is none of them.
 const mayHold =
-  /_[\s+]{0,8}[lL]|%(?:[014-7]|2[056bB]|3\d|[cC][25b-dB-D]|[dD]8|[eE][1-3fF]|[fF])|&#|&(?:lowbar|UnderBar|shy|zwn?j|nbsp|ZeroWidthSpace|NoBreak);|\\|X2xpdm|19saXZ|NfbGl2|5f6[cC]|[^\t-\r -~\u0980-\u09ff\u2026]/
+  /_[\s+]{0,8}[lL]|%(?:[014-7]|2[056bB]|3\d|[cC][25b-dB-D]|[dD]8|[eE][1-3fF]|[fF])|&#|&(?:lowbar|UnderBar|shy|zwn?j|nbsp|ZeroWidthSpace|NoBreak);|\\|X2xpdm|19saXZ|NfbGl2|5f6[cC]/
+// Apart, because together they are tried at every character.
+const isNoPlainText = /[^\t-\r -~\u0980-\u09ff\u2026]/
 
 // A key's secret is base62; what is no delimiter is hidden with it, so that a key which was mangled is hidden as well.
 const run = '[\\w.+%~\\u0080-\\u2025\\u2027-\\uffff-]'
@@ -27,7 +29,8 @@ const keys = new RegExp(
 )
 
 /** The text with `svc_live_…` in place of every API key and of every beginning of one; the same text if it has none. */
-export const withoutKeys = (text: string): string => (mayHold.test(text) ? hideKeys(text) : text)
+export const withoutKeys = (text: string): string =>
+  mayHold.test(text) || isNoPlainText.test(text) ? hideKeys(text) : text
 
 /** Whether a text holds an API key or the beginning of one. */
 export const holdsKey = (text: string): boolean => withoutKeys(text) !== text
