@@ -58,10 +58,15 @@ type Count = (bytes: number) => void
 
 async function* unpacked(path: string, count: Count): AsyncGenerator<Buffer, void, undefined> {
   const packed = packedBytes(path, count)
-  const first = await firstPiece(packed)
-  if (first === undefined) return
-  const all = joined(first, packed)
-  yield* isGzip(first) ? gunzipped(all) : all
+  try {
+    const first = await firstPiece(packed)
+    if (first === undefined) return
+    const all = joined(first, packed)
+    yield* isGzip(first) ? gunzipped(all) : all
+  } finally {
+    // Who ends at the first piece has not begun with the rest, and the file would stay open.
+    await packed.return()
+  }
 }
 
 async function* packedBytes(path: string, count: Count): AsyncGenerator<Buffer, void, undefined> {

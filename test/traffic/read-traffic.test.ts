@@ -1,6 +1,6 @@
 // Reading traffic files: order, faults, gzip, several files, and that no key comes out.
 
-import { writeFileSync } from 'node:fs'
+import { readdirSync, readlinkSync, realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
@@ -98,10 +98,21 @@ t.test('of gzip that is cut off or damaged, what was readable is kept and the fa
       /the gzip data end too early or are damaged .*the rest of the file could not be read/,
     )
     t.ok((last?.line ?? 0) >= requests.length, 'with the line')
+    t.notOk(isOpen(join(folder, name)), `${name} is closed`)
   }
   writeFileSync(join(folder, 'nothing'), Buffer.concat([gzipSync(''), Buffer.from('x')]))
   await t.rejects(readAll([join(folder, 'nothing')]), /nothing: the gzip data end too early or are damaged/)
+  t.notOk(isOpen(join(folder, 'nothing')), 'and closed too')
 })
+
+const isOpen = (path: string): boolean =>
+  readdirSync('/proc/self/fd').some(descriptor => {
+    try {
+      return readlinkSync(`/proc/self/fd/${descriptor}`) === realpathSync(path)
+    } catch {
+      return false
+    }
+  })
 
 t.test('lines without an end and gzip that expands without measure take no memory', async t => {
   const folder = t.testdir()
