@@ -440,6 +440,9 @@ const openServer = (
     // joined, and then is none.
     requireHostHeader: false,
     joinDuplicateHeaders: true,
+    // Node compares a request with the shorter of the two as long as its head is not here, and with the longer one after that.
+    requestTimeout: options.requestTimeoutMs,
+    headersTimeout: Math.min(options.requestTimeoutMs, longestHeadersMs),
     // Node looks for requests that take too long only this often, every 30 s unless set otherwise.
     connectionsCheckingInterval: Math.min(1_000, options.requestTimeoutMs),
     // What is read ahead of a connection whose requests have to wait.

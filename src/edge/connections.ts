@@ -408,8 +408,10 @@ export const trackConnections = (
   }
   const startSweeping = () => setInterval(sweep, Math.min(sweepEveryMs, writeTimeoutMs)).unref()
   let sweeping = startSweeping()
+  let isClosed = false
   const ticking = setInterval(tick, tickEveryMs).unref()
   server.once('close', () => {
+    isClosed = true
     clearInterval(sweeping)
     clearInterval(ticking)
   })
@@ -547,7 +549,8 @@ export const trackConnections = (
       ;({ writeTimeoutMs, requestTimeoutMs } = next)
       http2?.apply(maxPipelined)
       clearInterval(sweeping)
-      if (server.listening) sweeping = startSweeping()
+      // Also before it listens, and while it waits for the last connections to end.
+      if (!isClosed) sweeping = startSweeping()
     },
   }
 }

@@ -16,7 +16,10 @@ export const goodKey = 'svc_live_good'
 const client = { keyId: 'key_1', subscriberId: 'sub_1', tier: 'free', limit: 10 }
 const bounds = { south: 20, west: 87.5, north: 27, east: 93 }
 
-export type TestApp = Pick<Api, 'app' | 'drain'> & {
+export type TestApp = Pick<Api, 'app' | 'server' | 'connections' | 'listen' | 'apply' | 'drain' | 'close'> & {
+  readonly options: ApiOptions
+  /** Why connections were closed. */
+  readonly closed: string[]
   readonly clock: ManualClock
   readonly answered: Access[]
   readonly decisions: string[]
@@ -62,11 +65,28 @@ export const startApp = async (
     hourlyHours: 144,
   })
   let left = client.limit
-  const log = { answered: [], decisions: [], failures: [] } as Pick<
+  const log = { answered: [], decisions: [], failures: [], closed: [] } as Pick<
     TestApp,
-    'answered' | 'decisions' | 'failures'
+    'answered' | 'decisions' | 'failures' | 'closed'
   >
-  const { app, drain } = buildApi(
+  const settings: ApiOptions = {
+    tls: { cert: null, key: null, http2: true },
+    trustedProxies: [],
+    clientAddress: 'full',
+    requestTimeoutMs: 60_000,
+    cors: { origins: [] },
+    writeTimeoutMs: 60_000,
+    maxConnections: 1_000,
+    maxUnauthenticated: 1_000,
+    unauthenticatedRateBytes: 2 ** 20,
+    unauthenticatedBurstBytes: 8 * 2 ** 20,
+    workers: 1,
+    maxPipelined: 16,
+    maxQueuedRequests: 1_000,
+    keepBytes: 1_000_000,
+    ...options,
+  }
+  const { app, server, connections, listen, apply, drain, close } = buildApi(
     {
       authenticate: (key): Authentication =>
         key === undefined ? { refusal: 'missing' } : key === goodKey ? { client } : { refusal: 'unknown' },
@@ -94,34 +114,24 @@ export const startApp = async (
         access: access => log.answered.push(access),
         failed: error => log.failures.push(error),
         writerFellBack: () => {},
-        connectionClosed: () => {},
+        connectionClosed: reason => log.closed.push(reason),
         unauthenticatedSent: () => {},
         unauthenticatedRefused: () => {},
       },
       ...parts,
     },
-    {
-      tls: { cert: null, key: null, http2: true },
-      trustedProxies: [],
-      clientAddress: 'full',
-      requestTimeoutMs: 60_000,
-      cors: { origins: [] },
-      writeTimeoutMs: 60_000,
-      maxConnections: 1_000,
-      maxUnauthenticated: 1_000,
-      unauthenticatedRateBytes: 2 ** 20,
-      unauthenticatedBurstBytes: 8 * 2 ** 20,
-      workers: 1,
-      maxPipelined: 16,
-      maxQueuedRequests: 1_000,
-      keepBytes: 1_000_000,
-      ...options,
-    },
+    settings,
   )
   return {
     ...log,
     app,
+    server,
+    connections,
+    listen,
+    apply,
     drain,
+    close,
+    options: settings,
     clock,
     reads: () => reads,
     inject: async (url, headers = { 'x-api-key': goodKey }, method = 'GET') => {
