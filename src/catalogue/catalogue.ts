@@ -3,7 +3,7 @@
 
 import { type Location, type LocationType, parentTypeOf } from './location.ts'
 import { createNameIndex, type Matches, type NameIndex } from './name-index.ts'
-import { fold, foldLoosely } from './search.ts'
+import { fold, foldLoosely, isBlank, isLooselySearchable, isSearchable } from './search.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /** The places of a level: children of `parentId` if given, with `q` in a name if given. */
@@ -51,6 +51,8 @@ const byPopulation = (a: Location, b: Location): number => b.population - a.popu
 
 const none: readonly Location[] = []
 const noAliases: ReadonlyMap<Location, string> = new Map()
+
+const noMatches: Matches = { page: [], total: 0 }
 
 /** The catalogue of a snapshot; builds the name index of a list with its first search. */
 export const createCatalogue = (snapshot: Snapshot): Catalogue => {
@@ -112,14 +114,16 @@ export const createCatalogue = (snapshot: Snapshot): Catalogue => {
     list: query => {
       const { q = '', limit, offset } = query
       const places = listed(query)
-      const wanted = fold(q)
-      if (wanted === '') {
+      if (isBlank(q)) {
         const results = places.slice(offset, offset + limit)
         return { results, total: places.length, matchedAliases: noAliases, approximate: false }
       }
+      const wanted = fold(q)
+      if (!isSearchable(wanted)) return pageOf(places, noMatches, false)
       const matches = indexOf(places, exact, fold)(wanted, limit, offset)
-      const wantedLoosely = matches.total > 0 ? '' : foldLoosely(q)
-      if (wantedLoosely === '') return pageOf(places, matches, false)
+      if (matches.total > 0) return pageOf(places, matches, false)
+      const wantedLoosely = foldLoosely(q)
+      if (!isLooselySearchable(wantedLoosely)) return pageOf(places, matches, false)
       const nearMatches = indexOf(places, loose, foldLoosely)(wantedLoosely, limit, offset)
       return pageOf(places, nearMatches, nearMatches.total > 0)
     },

@@ -39,15 +39,33 @@ const confused: Readonly<Record<string, string>> = {
   '\u0981': '',
 }
 const confusedLetters = /[zv\u09c0\u09c2\u09a3\u09b6\u09b7\u0981]/g
-const writtenF = /(?:p+h+|f+)+/g
-const doubledLatin = /(\p{Script=Latin})\1+/gu
+const writtenF = /p{1,2}h{1,2}/g
+const equalLatin = /(\p{Script=Latin})\1+/gu
+// A longer run is no slip of the pen but a key that was held down.
+const single = (run: string, letter: string): string => (run.length === 2 * letter.length ? letter : run)
+// Vowel signs of Bengali are letters to those who write it.
+const letters = /\p{Alphabetic}/gu
+// Any two letters are near to something.
+const fewestLooseLetters = 3
 
 /** As `fold`, with letters and endings equated that are often confused: gonj and ganj, z and j, both lengths of i. */
 export const foldLoosely = (text: string): string =>
   fold(text)
     .replace(confusedLetters, letter => confused[letter] ?? letter)
     .replace(writtenF, 'f')
-    .replace(doubledLatin, '$1')
+    .replace(equalLatin, single)
     .replaceAll('gonj', 'ganj')
     .replaceAll('sader', 'sadar')
     .normalize('NFC')
+
+/** Invisible as it is typed: a search that is left empty. */
+export const isBlank = (text: string): boolean => blank.test(text)
+const blank = /^[\s\u200b-\u200d\u2060\ufeff\u00ad]*$/u
+
+const lettersIn = (folded: string): number => folded.match(letters)?.length ?? 0
+
+/** Whether a folded search names anything: without a letter it would be a part of every name, or of none. */
+export const isSearchable = (folded: string): boolean => lettersIn(folded) > 0
+
+/** Whether enough of a loosely folded search is left for a match to mean something. */
+export const isLooselySearchable = (folded: string): boolean => lettersIn(folded) >= fewestLooseLetters

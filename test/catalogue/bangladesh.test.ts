@@ -115,6 +115,18 @@ t.test('a misspelt search falls back to the loose fold', async t => {
   t.strictSame(found('nowhere at all'), [])
 })
 
+t.test('a search that means nothing finds nothing', async t => {
+  for (const type of locationTypes)
+    for (const q of ['zzzz', "'", '-', '. .', '\u0964', 'a'.repeat(100), 'llll', '7', '!!', '\u09cd', 'zv'])
+      t.strictSame(found(q, type), [], `${q} among those of type ${type}`)
+  t.equal(found('').length, 9, 'an empty one is no filter')
+  t.equal(found(' \u200b').length, 9, 'nor is one that looks empty')
+  // Three letters with their vowel signs are enough for a misspelt name.
+  t.strictSame(found('\u09ab\u09c7\u09a3\u09bf'), [['Feni', undefined, true]])
+  t.strictSame(found('Narayannganj'), [['Narayanganj', undefined, true]])
+  t.strictSame(found('Narayannnganj'), [], 'three equal letters are no doubled letter')
+})
+
 t.test('a union that moved is found by its former code', async t => {
   const successor = catalogue.successorOf('union', '10040939')
   t.match(successor, { location: { id: '10049039', parentId: '100490' }, since: '2012-04-25' })
@@ -171,8 +183,11 @@ t.test('the index finds what a scan of every name finds, in order, on every page
         matchedAliases: new Map(page.flatMap(({ place, alias }) => (alias === '' ? [] : [[place, alias]]))),
       }
     }
+    const nothing = { results: [], total: 0, matchedAliases: new Map(), approximate: false }
+    const lettersOf = (text: string) => [...text.matchAll(/\p{Alphabetic}/gu)].length
+    if (q.replace(/[\p{Cf}\s]/gu, '') !== '' && lettersOf(fold(q)) === 0) return nothing
     const exact = { ...holding(fold), approximate: false }
-    if (exact.total > 0 || foldLoosely(q) === '') return exact
+    if (exact.total > 0 || lettersOf(foldLoosely(q)) < 3) return exact
     const near = holding(foldLoosely)
     return { ...near, approximate: near.total > 0 }
   }
