@@ -19,6 +19,8 @@ export type Representation = {
   readonly type?: string
   /** Header lines of a 200 and a 304 alike. */
   readonly headers: string
+  /** The request headers that it depends on; the encoding and the key unless given. */
+  readonly vary?: string
   readonly pieces: Pieces
   readonly encode: Encode
   /** What the cache did, in the words of `cache-status`, for answers with weather. */
@@ -116,8 +118,13 @@ export const createSend = (
 }
 
 // Weak, because one tag stands for the plain and the compressed encodings of the same body.
-const linesOf = ({ headers, tag }: Pick<Representation, 'headers' | 'tag'>): string =>
-  `${headers}etag: W/"${tag}"\r\nvary: accept-encoding\r\n`
+// The key is named, because a browser keeps a response for all of its pages and users: the next key may be none, or used up.
+const linesOf = ({
+  headers,
+  tag,
+  vary = 'accept-encoding, x-api-key',
+}: Pick<Representation, 'headers' | 'tag' | 'vary'>): string =>
+  `${headers}etag: W/"${tag}"\r\nvary: ${vary}\r\n`
 
 // Weak comparison, as RFC 9110 requires here: `W/` does not count.
 const matches = (ifNoneMatch: string, tag: string): boolean =>

@@ -15,7 +15,7 @@ t.test('without an origin no byte changes, and OPTIONS needs a key as before', a
   const app = await startApp(t)
   const [plain, fromPage] = [await app.inject(weather), await app.inject(weather, asked(page))]
   t.strictSame(Object.keys(fromPage.headers), Object.keys(plain.headers))
-  t.equal(fromPage.headers.vary, 'accept-encoding')
+  t.equal(fromPage.headers.vary, 'accept-encoding, x-api-key')
   t.equal((await app.inject(weather, { origin: page }, 'OPTIONS')).status, 401)
   t.equal((await app.inject(weather, asked(page), 'OPTIONS')).status, 405)
 })
@@ -27,7 +27,7 @@ t.test('a page of a listed origin may read every response, and another page none
     'access-control-allow-origin': page,
     'access-control-expose-headers': /^x-ratelimit-limit, .*ratelimit, retry-after, etag, x-request-id/,
   }
-  t.match(headers, { ...readable, vary: /^accept-encoding, ?origin$/ })
+  t.match(headers, { ...readable, vary: /^accept-encoding, x-api-key, ?origin$/ })
   const outcomes: [number, string, Record<string, string>, string?][] = [
     [304, weather, asked(page, { 'if-none-match': headers.etag })],
     [401, weather, { origin: page }],
@@ -52,7 +52,7 @@ t.test('any origin is a star, the same for all', async t => {
   for (const given of [asked(page), { 'x-api-key': goodKey }]) {
     const { headers } = await app.inject(weather, given)
     t.equal(headers['access-control-allow-origin'], '*')
-    t.equal(headers.vary, 'accept-encoding')
+    t.equal(headers.vary, 'accept-encoding, x-api-key')
   }
 })
 

@@ -28,10 +28,10 @@ const cachingClient = (t: Test) => {
   }
   const agent = new Agent().compose(record, interceptors.cache({ type: 'private' }))
   t.teardown(() => agent.close())
-  const get = async (url: string, key: string) => {
+  const get = async (url: string, key: string | undefined) => {
     const { statusCode, headers, body } = await request(url, {
       dispatcher: agent,
-      headers: { 'x-api-key': key },
+      headers: key === undefined ? {} : { 'x-api-key': key },
     })
     return { status: statusCode, headers, text: await body.text() }
   }
@@ -57,7 +57,13 @@ const setUp = async (t: Test) => {
   const { get, passed } = cachingClient(t)
   // Another client loads it first, so that the weather has some age when the cache first sees it.
   await gateway.get('/weather/district/3026')
-  return { clock, passed, getWeather: () => get(url, gateway.keys.enterprise ?? '') }
+  return {
+    clock,
+    passed,
+    getWeather: (key: string | undefined = gateway.keys.enterprise ?? '') => get(url, key),
+    getWithout: () => get(url, undefined),
+    otherKey: gateway.keys.free ?? '',
+  }
 }
 
 t.test('within max-age a client is answered from its cache, with weather of whatever age', async t => {
@@ -71,6 +77,20 @@ t.test('within max-age a client is answered from its cache, with weather of what
   const second = await getWeather()
   t.equal(second.text, first.text)
   t.strictSame(passed, [{ ifNoneMatch: undefined, status: 200 }], 'the gateway got one request')
+})
+
+t.test('a cache that keys share answers each from its own responses', async t => {
+  const { passed, getWeather, getWithout, otherKey } = await setUp(t)
+  const first = await getWeather()
+  t.equal(first.status, 200)
+  t.equal((await getWithout()).status, 401, 'no key')
+  t.equal((await getWeather('svc_live_wrong')).status, 401, 'a wrong one')
+  const other = await getWeather(otherKey)
+  t.not(other.headers['x-ratelimit-limit'], first.headers['x-ratelimit-limit'], 'the figures of its own tier')
+  t.strictSame(
+    passed.map(({ status }) => status),
+    [200, 401, 401, 200],
+  )
 })
 
 // Whether the body is still current when the client's cache revalidates, and the expected status.

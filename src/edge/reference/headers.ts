@@ -90,7 +90,7 @@ export const headers = {
   ),
   vary: header(
     words,
-    'accept-encoding',
+    'accept-encoding, x-api-key',
     text('What else the response depends on.', 'উত্তর আর কিসের উপর নির্ভর করে।'),
   ),
   link: header(

@@ -24,9 +24,9 @@ const policy = [
 const always = 'cache-control: no-cache\r\nx-content-type-options: nosniff\r\n'
 const ofPage = `${always}content-security-policy: ${policy}\r\nreferrer-policy: no-referrer\r\n`
 
-const represent = (text: Buffer, type: string, headers: string): Representation => {
+const represent = (text: Buffer, type: string, headers: string, vary = 'accept-encoding'): Representation => {
   const bytes = unpooledCopy(text)
-  return { tag: tagOf(bytes), type, headers, pieces: [bytes], encode: encodeWhole(bytes) }
+  return { tag: tagOf(bytes), type, headers, vary, pieces: [bytes], encode: encodeWhole(bytes) }
 }
 
 const documentAt = new URL('../../../docs/openapi.json', import.meta.url)
@@ -34,8 +34,9 @@ const pageFile = (name: string, type: string) => async (): Promise<Representatio
   represent(await readFile(new URL(`page/${name}`, import.meta.url)), type, always)
 const page = (language: PageLanguage) => async (): Promise<Representation> => {
   const document = JSON.parse(await readFile(documentAt, 'utf8')) as ReferenceDocument
-  const headers = `${ofPage}content-language: ${language}\r\nvary: accept-language\r\n`
-  return represent(Buffer.from(referencePage(document, language)), 'text/html; charset=utf-8', headers)
+  const bytes = Buffer.from(referencePage(document, language))
+  const headers = `${ofPage}content-language: ${language}\r\n`
+  return represent(bytes, 'text/html; charset=utf-8', headers, 'accept-encoding, accept-language')
 }
 
 const makers: Readonly<Record<string, () => Promise<Representation>>> = {
