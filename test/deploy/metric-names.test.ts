@@ -97,6 +97,12 @@ t.test('every value of a label that an alert or a query asks for is in a scrape'
   t.ok(values > 15, `${values} values`)
 })
 
+t.test('a metric whose name other services have too is asked for by job', async t => {
+  const shared = /\b(?:up|(?:http_server|nodejs|process)_[a-z0-9_]+)\b(?!\{[^}]*\bjob=)/g
+  for (const expr of [...alerts.map(({ expr }) => expr), ...queries])
+    t.strictSame(expr.match(shared), null, expr)
+})
+
 const isWith = (one: string, metric: string, label: string): boolean =>
   one.startsWith(`${metric}{`) && one.includes(label)
 
