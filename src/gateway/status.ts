@@ -37,7 +37,7 @@ type ConfigStatus = {
 export type StatusParts = {
   readonly supply: Pick<Supply, 'timelines' | 'budget' | 'breaker' | 'lastRequests' | 'loads' | 'runs'>
   readonly metering: Pick<Metering, 'meter' | 'storeClock'>
-  readonly store: Pick<Store, 'instancesSince' | 'findKey' | 'findSubscriber'>
+  readonly store: Pick<Store, 'aliveInstances' | 'findKey' | 'findSubscriber'>
   readonly storeFacts: () => Promise<StoreFacts>
   readonly catalogue: LiveCatalogue
   readonly survey: CellSurvey
@@ -236,12 +236,13 @@ export const storeStatus = (
 
 /** The instances that reported to the store and have not stopped. @throws StoreError */
 export const instancesIn = async (
-  store: Pick<Store, 'instancesSince'>,
+  store: Pick<Store, 'aliveInstances'>,
   now: number,
 ): Promise<InstanceStatus[]> =>
-  (await store.instancesSince(now - aliveForMs)).flatMap(({ id, report }) => {
+  (await store.aliveInstances(aliveForMs)).flatMap(({ id, silentForMs, report }) => {
     const read = readReport(report)
-    return read ? [instanceStatus(safeText(id), read, false)] : []
+    // By the store's clock: the one of the instance's machine may differ.
+    return read ? [instanceStatus(safeText(id), { ...read, seenAt: now - silentForMs }, false)] : []
   })
 
 const instanceStatus = (id: string, report: InstanceReport, isSelf: boolean): InstanceStatus => ({

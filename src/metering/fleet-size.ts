@@ -1,5 +1,6 @@
 // How many instances share the quotas and the provider's budget: the most that the heartbeats of the last minute
-// counted. Unknown until the other instances can count this one.
+// counted. Unknown until the other instances can count this one. Time without heartbeats does not count, nor does a clock
+// that jumps: the first heartbeat after an outage may count this instance alone.
 
 import type { Clock } from '../clock.ts'
 
@@ -13,19 +14,26 @@ export type FleetSize = {
 // Each instance counts the others with its heartbeat every five seconds. Of instances that start together, each knows all
 // others with its first heartbeat after theirs. Elapsed time without a heartbeat proves nothing.
 const knownAfterMs = 6_000
+// A gap between two heartbeats counts no longer: the others may have had no heartbeat either.
+const longestGapMs = 6_000
 const rememberForMs = 60_000
 
 export const createFleetSize = (clock: Clock): FleetSize => {
   let heartbeats: { instances: number; at: number }[] = []
-  let firstAt: number | undefined
-  let isKnown = false
+  let lastAt: number | undefined
+  // Time with heartbeats, since the first one.
+  let elapsedMs = 0
   return {
     onHeartbeat: instances => {
-      const at = clock.now()
-      firstAt ??= at
-      isKnown ||= at - firstAt >= knownAfterMs
-      heartbeats = [...heartbeats.filter(each => at - each.at < rememberForMs), { instances, at }]
+      const now = clock.now()
+      elapsedMs += Math.min(Math.max(0, now - (lastAt ?? now)), longestGapMs)
+      lastAt = now
+      heartbeats = [
+        ...heartbeats.filter(({ at }) => elapsedMs - at < rememberForMs),
+        { instances, at: elapsedMs },
+      ]
     },
-    atMost: () => (isKnown ? Math.max(1, ...heartbeats.map(({ instances }) => instances)) : undefined),
+    atMost: () =>
+      elapsedMs >= knownAfterMs ? Math.max(1, ...heartbeats.map(({ instances }) => instances)) : undefined,
   }
 }

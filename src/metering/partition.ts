@@ -81,12 +81,12 @@ const mostPerBatch = 500
 const probeTimeoutMs = 50
 const mostTries = 3
 
-type BatchEntry = { readonly count: Count; readonly units: number }
+type BatchEntry = { readonly count: Count; readonly units: number; readonly limit: number }
 
 type Waiter = { resolve(decision: QuotaDecision): void; reject(error: unknown): void }
 
-/** The requests of a count that wait, and how many units their batch asks for. */
-type Pending = { readonly count: Count; readonly waiters: Waiter[]; units: number }
+/** The requests of a count that wait, with how many units their batch asks for, and its limit: the count's may change meanwhile. */
+type Pending = { readonly count: Count; readonly waiters: Waiter[]; units: number; limit: number }
 
 export const createPartition = ({
   instance,
@@ -184,14 +184,13 @@ export const createPartition = ({
     state = 'away'
   }
 
-  const resolveWaiters = ({ count, units, waiters }: Pending, { granted, used }: UsageGrant): void => {
+  const resolveWaiters = ({ count, units, limit, waiters }: Pending, { granted, used }: UsageGrant): void => {
     if (state === 'counting') count.lastKnown = { used, admitted: count.admitted }
     waiters.forEach((waiter, i) => {
       if (i < granted) {
-        const remaining = count.limit - (used - granted) - i - 1
-        waiter.resolve({ allowed: true, remaining })
-      } else if (i < units || used >= count.limit)
-        waiter.resolve({ allowed: false, remaining: Math.max(0, count.limit - used) })
+        waiter.resolve({ allowed: true, remaining: Math.max(0, limit - (used - granted) - i - 1) })
+      } else if (i < units || used >= limit)
+        waiter.resolve({ allowed: false, remaining: Math.max(0, limit - used) })
       else refuse(count, waiter)
     })
   }
@@ -212,7 +211,7 @@ export const createPartition = ({
   // limit.
   const readUnknown = async (part: readonly Pending[]): Promise<void> => {
     if (state !== 'reconciling') return
-    const unknown = part.flatMap(({ count }) => (lastKnownOf(count) ? [] : [{ count, units: 0 }]))
+    const unknown = part.flatMap(({ count }) => (lastKnownOf(count) ? [] : [reportOf(count)]))
     if (unknown.length === 0) return
     const grants = await commitWithRetry(unknown)
     grants.forEach(({ used }, at) => {
@@ -232,6 +231,7 @@ export const createPartition = ({
         await readUnknown(part)
         for (const each of part) {
           const { length } = each.waiters
+          each.limit = each.count.limit
           each.units = state === 'counting' ? length : Math.min(length, allowanceLeft(each.count))
         }
         const grants = await commitWithRetry(part)
@@ -256,7 +256,7 @@ export const createPartition = ({
     // Sends an empty batch too: it shows whether the store answers.
     for (let i = 0; i === 0 || i < all.length; i += mostPerBatch) {
       const part = all.slice(i, i + mostPerBatch)
-      const grants = await commit(part.map(count => ({ count, units: 0 })))
+      const grants = await commit(part.map(reportOf))
       if (state === 'away') continue
       grants.forEach(({ used }, at) => {
         const count = part[at]
@@ -310,7 +310,7 @@ export const createPartition = ({
         }
         const pending = waiting.get(count)
         if (pending) pending.waiters.push(waiter)
-        else waiting.set(count, { count, waiters: [waiter], units: 0 })
+        else waiting.set(count, { count, waiters: [waiter], units: 0, limit })
         if (isFlushScheduled) return
         isFlushScheduled = true
         // Requests of the same turn of the event loop share a batch.
@@ -345,9 +345,13 @@ export const createPartition = ({
   }
 }
 
+/** An entry that takes nothing. */
+const reportOf = (count: Count): BatchEntry => ({ count, units: 0, limit: count.limit })
+
 const usageEntryOf = ({
-  count: { keyId, metered, limit, admitted, confirmed },
+  count: { keyId, metered, admitted, confirmed },
   units,
+  limit,
 }: BatchEntry): UsageEntry => ({
   keyId,
   day: metered.day,

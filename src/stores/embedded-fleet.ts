@@ -83,7 +83,7 @@ export const embeddedFleet = ({ db, attempt, observer }: EmbeddedParts): FleetSt
         refuseSome('wanted', odd)
         return { instances: 1, variants: 1, wanted: countOf(topic) }
       }),
-    instancesSince: () => attempt(() => []),
+    aliveInstances: () => attempt(() => []),
     wanted: (topic, since) => attempt(() => statements.wanted.all(topic, since).map(row => String(row.name))),
     appendChangeRecord: (topic, text, keepUntil) =>
       attempt(() => {

@@ -18,14 +18,18 @@ import {
   wholeIn,
 } from './records.ts'
 import type { RedisParts } from './redis-connection.ts'
-import { isWrongType, namesLua, onOwnType, recordsLua } from './redis-records.ts'
+import { isWrongType, namesLua, onOwnType, pairsOf, recordsLua } from './redis-records.ts'
 import { type ChangeRecord, type FleetStore, StoreError } from './store.ts'
+
+// The clock of Redis, so that no instance is dead or alive by the clock of another one's machine.
+const nowLua = `
+local time = call('TIME')
+local now = time[1] * 1000 + floor(time[2] / 1000)
+`
 
 // No valid number is more than a day ahead of the store's clock. Such a record is deleted, because every later number would
 // have to be greater.
-const ownNumbersLua = `
-local time = call('TIME')
-local now = time[1] * 1000 + floor(time[2] / 1000)
+const ownNumbersLua = `${nowLua}
 local size = pcall('ZCARD', KEYS[1])
 if type(size) == 'table' then
   if not isOtherType(size) then return size end
@@ -78,15 +82,50 @@ for i = 1, #long do call('ZREM', KEYS[1], long[i]) end
 names[1] = #long
 return names`
 
-// A member is the settings and the instance that runs with them, its score the time of the heartbeat. ARGV: the member, empty
-// for an instance that stops, the instance, now, the latest instant of one that is not alive, the latest possible one, the most members, and how long the set
-// is kept. Returns how many members were deleted as surplus, and how many different settings there are.
-const settingsScript = `${namesLua}
-if ARGV[1] ~= '' then call('ZADD', KEYS[1], ARGV[3], ARGV[1]) end
-call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ARGV[4])
-call('ZREMRANGEBYSCORE', KEYS[1], '(' .. ARGV[5], '+inf')
-local surplus = call('ZREMRANGEBYRANK', KEYS[1], 0, -1 - tonumber(ARGV[6]))
-call('PEXPIRE', KEYS[1], ARGV[7])
+// Lua that drops the members of a set of heartbeats that are not alive. A score is the instant of the last heartbeat. Keeps those
+// a little ahead: an earlier version wrote the clock of its machine, and the clock of Redis goes back with another server.
+const keepAliveLua = (aliveForMs: string): string => `
+local aliveForMs = tonumber(${aliveForMs})
+call('ZREMRANGEBYSCORE', KEYS[1], '-inf', text('%d', now - aliveForMs))
+local ahead = call('ZREMRANGEBYSCORE', KEYS[1], text('(%d', now + ${clockToleranceMs}), '+inf')
+call('PEXPIRE', KEYS[1], 2 * aliveForMs)`
+
+// ARGV: the instance, and how long it counts as alive. Returns how many members were deleted as in the future, how many are
+// alive, and now. A set with too many begins again.
+const aliveScript = `${namesLua}${nowLua}
+call('ZADD', KEYS[1], text('%d', now), ARGV[1])
+${keepAliveLua('ARGV[2]')}
+local alive = call('ZCARD', KEYS[1])
+if alive > ${mostInstances} then
+  call('UNLINK', KEYS[1])
+  call('ZADD', KEYS[1], text('%d', now), ARGV[1])
+  call('PEXPIRE', KEYS[1], 2 * aliveForMs)
+end
+return { ahead, alive, now }`
+
+// ARGV: how long after its heartbeat an instance counts as alive. Returns how many names were deleted as too long, then each name
+// and how long ago its heartbeat was.
+const instancesScript = `${namesLua}${nowLua}
+local since = text('%d', now - tonumber(ARGV[1]))
+local found = call('ZREVRANGEBYSCORE', KEYS[1], '+inf', since, 'WITHSCORES', 'LIMIT', 0, ${mostInstances})
+local reply, long = { 0 }, 0
+for i = 1, #found, 2 do
+  if #found[i] > ${longestName} then
+    long = long + call('ZREM', KEYS[1], found[i])
+  else
+    reply[#reply + 1], reply[#reply + 2] = found[i], text('%d', math.max(0, now - tonumber(found[i + 1])))
+  end
+end
+reply[1] = long
+return reply`
+
+// A member is the settings and the instance that runs with them. ARGV: the member, empty for an instance that stops, the
+// instance, and how long it counts as alive. Returns how many members were deleted as surplus, and how many different settings
+// there are.
+const settingsScript = `${namesLua}${nowLua}
+if ARGV[1] ~= '' then call('ZADD', KEYS[1], text('%d', now), ARGV[1]) end
+${keepAliveLua('ARGV[3]')}
+local surplus = call('ZREMRANGEBYRANK', KEYS[1], 0, -1 - ${mostInstances})
 local members, seen, variants = call('ZRANGE', KEYS[1], 0, -1), {}, 0
 for i = 1, #members do
   local settings, instance = string.match(members[i], '^(%S*) ?(.*)$')
@@ -105,12 +144,10 @@ declare module 'ioredis' {
       key: string,
       member: string,
       instance: string,
-      now: number,
-      deadUntil: number,
-      latest: number,
-      most: number,
-      keepForMs: number,
+      aliveForMs: number,
     ): Result<number[], Context>
+    abohawaAlive(key: string, instance: string, aliveForMs: number): Result<number[], Context>
+    abohawaInstances(key: string, aliveForMs: number): Result<(number | string)[], Context>
     abohawaAppend(key: string, text: string, keepUntil: number, most: number): Result<number[], Context>
     abohawaChangeRecords(
       key: string,
@@ -133,6 +170,8 @@ export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): Fle
   redis.defineCommand('abohawaAppend', { numberOfKeys: 1, lua: appendScript })
   redis.defineCommand('abohawaChangeRecords', { numberOfKeys: 1, lua: changeRecordsScript })
   redis.defineCommand('abohawaSettings', { numberOfKeys: 1, lua: settingsScript })
+  redis.defineCommand('abohawaAlive', { numberOfKeys: 1, lua: aliveScript })
+  redis.defineCommand('abohawaInstances', { numberOfKeys: 1, lua: instancesScript })
   redis.defineCommand('abohawaWanted', { numberOfKeys: 1, lua: wantedScript })
   const ownType = onOwnType(redis, observer)
   const refuse = (record: RecordKind, name: string, fault: string): void =>
@@ -141,34 +180,20 @@ export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): Fle
     if (count > 0) refuse(record, name, `${count} of its members ${why}`)
   }
 
-  const namesSince = async (
-    record: RecordKind,
-    name: string,
-    since: number,
-    most: number,
-  ): Promise<string[]> => {
-    const [tooLong, ...found] = await redis.abohawaWanted(name, since, most, longestName)
-    refuseSome(record, name, Number(tooLong), `are longer than ${longestName} bytes, and were removed`)
+  const wantedSince = async (name: string, since: number): Promise<string[]> => {
+    const [tooLong, ...found] = await redis.abohawaWanted(name, since, mostWantedRead, longestName)
+    refuseSome('wanted', name, Number(tooLong), namesTooLong)
     return found.map(String)
   }
 
   // The last valid number of instances, and until when it stands in for a set that was deleted.
   let believed = { instances: 1, until: 0 }
-  const heartbeat = async (instance: string, aliveForMs: number, now: number): Promise<number> => {
+  const heartbeat = async (instance: string, aliveForMs: number): Promise<number> => {
     const name = names.instances
-    const [, , ahead = 0, alive = 0] = await Promise.all([
-      redis.zadd(name, now, instance),
-      redis.zremrangebyscore(name, '-inf', now - aliveForMs),
-      redis.zremrangebyscore(name, `(${now + clockToleranceMs}`, '+inf'),
-      redis.zcard(name),
-      redis.pexpire(name, aliveForMs * 2),
-    ])
+    const [ahead = 0, alive = 0, now = 0] = await redis.abohawaAlive(name, instance, aliveForMs)
     refuseSome('instances', name, ahead, 'are in the future, and were removed')
     if (alive > mostInstances) {
       // Live instances send their next heartbeat within seconds.
-      await redis.unlink(name)
-      await redis.zadd(name, now, instance)
-      await redis.pexpire(name, aliveForMs * 2)
       believed = { ...believed, until: now + aliveForMs }
       refuse('instances', name, `it has ${alive} members, and was reset`)
       return believed.instances
@@ -176,23 +201,10 @@ export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): Fle
     if (alive > believed.instances || now >= believed.until) believed = { instances: alive, until: 0 }
     return Math.max(1, believed.instances)
   }
-  const report = async (
-    instance: string,
-    settings: string | null,
-    aliveForMs: number,
-    now: number,
-  ): Promise<number> => {
+  const report = async (instance: string, settings: string | null, aliveForMs: number): Promise<number> => {
     const name = names.settings
-    const [surplus, variants] = await redis.abohawaSettings(
-      name,
-      settings === null ? '' : `${settings} ${instance}`,
-      instance,
-      now,
-      now - aliveForMs,
-      now + clockToleranceMs,
-      mostInstances,
-      aliveForMs * 2,
-    )
+    const member = settings === null ? '' : `${settings} ${instance}`
+    const [surplus, variants] = await redis.abohawaSettings(name, member, instance, aliveForMs)
     refuseSome('settings', name, Number(surplus), `are beyond ${mostInstances}, and were removed`)
     return Number(variants)
   }
@@ -234,8 +246,8 @@ export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): Fle
     heartbeat: ({ instance, aliveForMs, settings, topic, requested, wantedForMs, now, report: text }) =>
       attempt(async () => {
         const [instances, variants, wanted] = await Promise.all([
-          ownType('instances', names.instances, () => heartbeat(instance, aliveForMs, now)),
-          ownType('settings', names.settings, () => report(instance, settings, aliveForMs, now)),
+          ownType('instances', names.instances, () => heartbeat(instance, aliveForMs)),
+          ownType('settings', names.settings, () => report(instance, settings, aliveForMs)),
           ownType('wanted', names.wanted(topic), () => want(topic, requested, wantedForMs, now)),
           redis.set(names.instance(instance), text, 'PX', aliveForMs * 2),
         ])
@@ -245,17 +257,25 @@ export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): Fle
           wanted: wholeFrom(wanted),
         }
       }),
-    instancesSince: since =>
+    aliveInstances: aliveForMs =>
       attempt(async () => {
-        const ids = await ownType('instances', names.instances, () =>
-          namesSince('instances', names.instances, since, mostInstances),
+        const name = names.instances
+        const [tooLong, ...found] = await ownType('instances', name, () =>
+          redis.abohawaInstances(name, aliveForMs),
         )
-        return Promise.all(ids.map(async id => ({ id, report: await reportOf(id) })))
+        refuseSome('instances', name, Number(tooLong), namesTooLong)
+        return Promise.all(
+          pairsOf(found.map(String)).map(async ([id, silentForMs]) => ({
+            id,
+            silentForMs: wholeFrom(silentForMs),
+            report: await reportOf(id),
+          })),
+        )
       }),
     wanted: (topic, since) =>
       attempt(() => {
         const name = names.wanted(topic)
-        return ownType('wanted', name, () => namesSince('wanted', name, since, mostWantedRead))
+        return ownType('wanted', name, () => wantedSince(name, since))
       }),
     appendChangeRecord: (topic, text, keepUntil) =>
       attempt(async () => {
@@ -283,6 +303,7 @@ export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): Fle
   }
 }
 
+const namesTooLong = `are longer than ${longestName} bytes, and were removed`
 const notOurs = 'have an invalid number or length, and were removed'
 
 // Records are dropped from the oldest on, so where one is still there, all after it are.

@@ -201,13 +201,19 @@ type Heartbeat = {
   readonly topic: string
   readonly requested: readonly string[]
   readonly wantedForMs: number
+  /** The instant of the request for names; who is alive goes by the store's own clock. */
   readonly now: number
   /** What the instance reports of itself, up to `longestReport` bytes; kept as long as it counts as alive. */
   readonly report: string
 }
 
 /** An instance that counts as alive, and its report; undefined where it has none or one that is too large. */
-type AliveInstance = { readonly id: string; readonly report: string | undefined }
+type AliveInstance = {
+  readonly id: string
+  /** Since its last heartbeat, by the store's clock. */
+  readonly silentForMs: number
+  readonly report: string | undefined
+}
 
 export interface FleetStore {
   /**
@@ -215,8 +221,8 @@ export interface FleetStore {
    * the last report of each, and how many names are in demand.
    */
   heartbeat(heartbeat: Heartbeat): Promise<{ instances: number; variants: number; wanted: number }>
-  /** The instances whose last heartbeat is not older than an instant, in no particular order; none in an embedded store. */
-  instancesSince(since: number): Promise<AliveInstance[]>
+  /** The instances with a heartbeat in the last so many ms of the store's clock, in no particular order; none in an embedded store. */
+  aliveInstances(aliveForMs: number): Promise<AliveInstance[]>
   /** The names requested in the fleet since an instant, latest first, bounded in number. */
   wanted(topic: string, since: number): Promise<string[]>
   /** Appends a change record, kept until `keepUntil` at least; returns its number, greater than any before it. */

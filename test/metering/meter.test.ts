@@ -243,6 +243,28 @@ t.test('requests that arrive while a batch is in flight share the next one', asy
   )
 })
 
+t.test('a limit that is lowered while a batch is in flight leaves no negative rest', async t => {
+  const tiers = { ...limits }
+  const scene = setUp(1, tiers)
+  for (let i = 0; i < 500; i++) scene.request(0, 'large')
+  await turn()
+  await turn()
+  t.equal(scene.store.inFlight(), 1)
+  tiers.large = 100
+  for (let i = 0; i < 3; i++) scene.request(0, 'large')
+  await turn()
+  await scene.store.decide(0, 'answered')
+  await turn()
+  await scene.finish()
+  const decisions = scene.decisions.get('large 2026-11-21') ?? []
+  t.strictSame(
+    decisions.map(({ remaining }) => remaining),
+    [...Array.from({ length: 500 }, (_, i) => 899 - i), 0, 0, 0],
+    'the limit of a batch is that of its requests',
+  )
+  t.strictSame(new Set(decisions.slice(500).map(({ allowed }) => allowed)), new Set([false]))
+})
+
 t.test(
   'a batch whose reply was lost is sent again while the store answers, and nothing is counted twice',
   async t => {

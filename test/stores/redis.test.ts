@@ -264,10 +264,10 @@ t.test(
 )
 
 t.test('a heartbeat tells how many different settings the instances alive run with', async t => {
-  const store = await openRedisStore({ ...timeouts, url: server.url, prefix: nextPrefix() }, observer)
+  const prefix = nextPrefix()
+  const store = await openRedisStore({ ...timeouts, url: server.url, prefix }, observer)
   t.teardown(() => store.close())
-  const now = Date.now()
-  const beat = async (instance: string, settings: string | null, at: number) => {
+  const beat = async (instance: string, settings: string | null) => {
     const alive = {
       instance,
       settings,
@@ -276,19 +276,27 @@ t.test('a heartbeat tells how many different settings the instances alive run wi
       requested: [],
       wantedForMs: 60_000,
       report: '{}',
+      // Their machines are two days apart.
+      now: Date.now() + (instance === 'two' ? 1 : -1) * 86_400_000,
     }
-    const { instances, variants } = await store.heartbeat({ ...alive, now: at })
+    const { instances, variants } = await store.heartbeat(alive)
     return [instances, variants]
   }
-  t.strictSame(await beat('one', 'a', now), [1, 1])
-  t.strictSame(await beat('two', 'a', now + 1), [2, 1])
-  t.strictSame(await beat('two', 'b', now + 5_000), [2, 2], 'the second runs others from now on')
-  t.strictSame(await beat('one', 'b', now + 6_000), [2, 1], 'the former ones are forgotten with the change')
-  for (const [i, settings] of ['c', 'd', 'e'].entries()) {
-    t.strictSame(await beat('one', settings, now + 7_000 + i * 6_000), [2, 2], 'one instance is ahead')
-    t.strictSame(await beat('two', settings, now + 8_000 + i * 6_000), [2, 1], 'and the other follows')
+  t.strictSame(await beat('one', 'a'), [1, 1])
+  t.strictSame(await beat('two', 'a'), [2, 1])
+  t.strictSame(await beat('two', 'b'), [2, 2], 'the second runs others from now on')
+  t.strictSame(await beat('one', 'b'), [2, 1], 'the former ones are forgotten with the change')
+  for (const settings of ['c', 'd', 'e']) {
+    t.strictSame(await beat('one', settings), [2, 2], 'one instance is ahead')
+    t.strictSame(await beat('two', settings), [2, 1], 'and the other follows')
   }
-  t.strictSame(await beat('two', 'f', now + 21_000), [2, 2])
-  t.strictSame(await beat('two', null, now + 22_000), [2, 1], 'those of an instance that stops are gone')
-  t.strictSame(await beat('one', 'e', now + 42_001), [1, 1])
+  t.strictSame(await beat('two', 'f'), [2, 2])
+  t.strictSame(await beat('two', null), [2, 1], 'those of an instance that stops are gone')
+  t.match((await store.aliveInstances(20_000)).map(({ id }) => id).sort(), ['one', 'two'])
+  // In place of waiting.
+  const raw = new Redis(server.url)
+  t.teardown(() => raw.disconnect())
+  await raw.zincrby(`${prefix}instances`, -20_001, 'two')
+  t.match(await store.aliveInstances(20_000), [{ id: 'one', report: '{}' }])
+  t.strictSame(await beat('one', 'e'), [1, 1])
 })
