@@ -7,26 +7,33 @@ import type { Config } from '../config/schema.ts'
 import { InputError, messageOf } from '../errors.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Log, OpenLog } from '../ops/log.ts'
-import type { WorkerReady } from '../workers/pool.ts'
+import { sendHeartbeats, sendToFirst } from '../workers/channel.ts'
 import type { Workers } from '../workers/serve-workers.ts'
 import { interruption, orderToStop } from './interruption.ts'
 import type { AddCommand, Terminal } from './terminal.ts'
 
 export const addServeCommand = (program: Command, add: AddCommand): void =>
-  add<{ worker?: string; movedClock?: string }>(program, 'serve', {
+  add<{ worker?: string; workerNumber?: string; movedClock?: string }>(program, 'serve', {
     summary: 'run the gateway: the listeners for consumers, operators and probes',
     example: 'serve --config config/production.yaml',
     setUp: command => {
       // How a process with several workers starts each of them.
       command.addOption(new Option('--worker <socket>').hideHelp())
+      command.addOption(new Option('--worker-number <number>').hideHelp())
       // How a rehearsal starts its gateway: with the first instant of its clock, ms since the epoch.
       command.addOption(new Option('--moved-clock <instant>').hideHelp())
     },
-    run: async (terminal, { worker, movedClock }) => {
+    run: async (terminal, { worker, workerNumber, movedClock }) => {
+      if (worker !== undefined) sendHeartbeats()
       const { config } = readConfig(terminal.sources)
       // Imported here, so that the other commands start without the whole gateway.
       const { openLog } = await import('../ops/log.ts')
-      const opened = openLog(config.log.level, config.log.file, config.server.workers > 1)
+      const opened = openLog(
+        config.log.level,
+        config.log.file,
+        config.server.workers > 1,
+        workerNumber === undefined ? undefined : Number(workerNumber),
+      )
       try {
         reopenAtSignal(opened, config)
         if (worker !== undefined) await serveAsWorker(terminal, config, opened, worker)
@@ -69,7 +76,7 @@ const serveAsWorker = async (
 ): Promise<void> => {
   try {
     await serveUntil(terminal, config, opened, orderToStop(), opsPath, ({ apiUrl }) =>
-      process.send?.({ ready: { apiUrl } } satisfies WorkerReady),
+      sendToFirst({ ready: { apiUrl } }),
     )
   } finally {
     // The channel to the other process would keep this one.

@@ -10,7 +10,14 @@ import { type AddCommand, type Terminal, tableOf } from './terminal.ts'
 
 const report = z.object({
   workers: z.array(
-    z.object({ number: z.number(), pid: z.number(), isReady: z.boolean(), startedAt: z.iso.datetime() }),
+    z.object({
+      number: z.number(),
+      pid: z.number(),
+      isReady: z.boolean(),
+      // A gateway of an earlier version does not say.
+      isResponding: z.boolean().default(true),
+      startedAt: z.iso.datetime(),
+    }),
   ),
 })
 
@@ -69,10 +76,10 @@ const show = (terminal: Terminal, { workers }: z.infer<typeof report>): void =>
     { workers },
     tableOf(
       ['worker', 'pid', 'state', 'started'],
-      workers.map(({ number, pid, isReady, startedAt }) => [
+      workers.map(({ number, pid, isReady, isResponding, startedAt }) => [
         String(number),
         String(pid),
-        isReady ? 'ready' : 'starting',
+        isReady ? 'ready' : isResponding ? 'starting' : 'not responding',
         distance(Date.parse(startedAt) - terminal.clock.now()),
       ]),
       [0, 1],

@@ -35,6 +35,7 @@ const server = section({
   socket: socketPath().nullable(),
   socketMode: text('an octal file mode in quotes, such as "0660"', /^0[0-7]{3}$/),
   workers: whole(1, 256),
+  workerTimeout: live(duration('2s', '10m')),
   tls: section({
     cert: certificateFile(),
     key: certificateFile(),

@@ -45,6 +45,7 @@ export const createAccessLog = (
   random = Math.random,
 ): ((request: AnsweredRequest) => void) => {
   const share = accessShare < 1 ? `"share":${accessShare},` : ''
+  const fixed = lines.worker === undefined ? share : `${share}"worker":${lines.worker},`
   const ended = createIsoText()
   const arrived = createIsoText()
   const connectionOf = createConnectionText()
@@ -54,7 +55,7 @@ export const createAccessLog = (
     if (status < 500 && accessShare < 1 && random() >= accessShare) return
     const outcome = `${encoding === undefined ? '' : encodings[encoding]}${notModified === undefined ? '' : `"notModified":${notModified},`}${cell === undefined ? '' : `"cell":"${cell}",`}${cache === undefined ? '' : `"cache":${textOf(cache)},`}${reason === undefined ? '' : `"reason":"${reason}",`}${traceId === undefined ? '' : `"traceId":"${traceId}",`}`
     lines.write(
-      `{"level":"info","time":"${ended(clock.now())}","requestId":"${request.requestId}","method":"${request.method}","url":${textOf(bounded(request.url))},"endpoint":"${request.endpoint}","status":${status},"ms":${request.ms},"arrivedAt":"${arrived(request.arrivedAt)}","bytes":${request.bytes},${outcome}${keyId === undefined ? '' : `"keyId":${textOf(keyId)},`}${tier === undefined ? '' : `"tier":${textOf(tier)},`}${connectionOf(request)}${request.connectionRequest},${share}"msg":"answered"}\n`,
+      `{"level":"info","time":"${ended(clock.now())}","requestId":"${request.requestId}","method":"${request.method}","url":${textOf(bounded(request.url))},"endpoint":"${request.endpoint}","status":${status},"ms":${request.ms},"arrivedAt":"${arrived(request.arrivedAt)}","bytes":${request.bytes},${outcome}${keyId === undefined ? '' : `"keyId":${textOf(keyId)},`}${tier === undefined ? '' : `"tier":${textOf(tier)},`}${connectionOf(request)}${request.connectionRequest},${fixed}"msg":"answered"}\n`,
     )
   }
 }

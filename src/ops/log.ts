@@ -12,8 +12,12 @@ import { createLogWriter } from './log-writer.ts'
 
 export type Log = Logger
 
-/** Takes whole lines, each with its line break. */
-export type Lines = { write(line: string): void }
+export type Lines = {
+  /** Takes whole lines, each with its line break. */
+  write(line: string): void
+  /** The number of this process among those that write to the same destination, which each line has. */
+  readonly worker?: number | undefined
+}
 
 export type OpenLog = {
   readonly log: Log
@@ -41,9 +45,15 @@ const standardError = 2
 /**
  * @param file a path, or null for standard output
  * @param isShared whether other processes write to the same destination
+ * @param worker the number of this process among them, which its lines have
  * @throws InputError when it can't be opened
  */
-export const openLog = (level: LevelWithSilent, file: string | null = null, isShared = false): OpenLog => {
+export const openLog = (
+  level: LevelWithSilent,
+  file: string | null = null,
+  isShared = false,
+  worker?: number,
+): OpenLog => {
   const writer = createLogWriter(file === null ? standardOutput : openFile(file), {
     maxBytes,
     ...(isShared && file === null && fstatSync(standardOutput).isFIFO() ? { pieceBytes: atomicBytes } : {}),
@@ -71,12 +81,16 @@ export const openLog = (level: LevelWithSilent, file: string | null = null, isSh
   }
   setInterval(handOver, gatherForMs).unref()
 
-  const log = createLog(level, {
-    write: line => {
-      handOver()
-      send(Buffer.from(line))
+  const log = createLog(
+    level,
+    {
+      write: line => {
+        handOver()
+        send(Buffer.from(line))
+      },
     },
-  })
+    worker === undefined ? null : { worker },
+  )
   // A limit on the size of files is met like a full disk; without a listener it would end the process.
   process.on('SIGXFSZ', () => {})
   // The last requests may be logged after everything else has ended.
@@ -86,7 +100,7 @@ export const openLog = (level: LevelWithSilent, file: string | null = null, isSh
   })
   return {
     log,
-    lines: { write: gather },
+    lines: { write: gather, worker },
     dropped: writer.dropped,
     flush: () => {
       handOver()
@@ -127,12 +141,19 @@ const secretPaths = [
   ...secretHeaders.flatMap(name => [`headers["${name}"]`, `*.headers["${name}"]`]),
 ]
 
-/** @param lines takes each line as it is to be written */
-export const createLog = (level: LevelWithSilent, lines: Lines): Log =>
+/**
+ * @param lines takes each line as it is to be written
+ * @param base the fields of every line
+ */
+export const createLog = (
+  level: LevelWithSilent,
+  lines: Lines,
+  base: Readonly<Record<string, number>> | null = null,
+): Log =>
   pino(
     {
       level,
-      base: null,
+      base,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: {
         level: label => ({ level: label }),

@@ -20,6 +20,8 @@ export type FrontParts = {
   readonly configured: () => number
   /** How many have ended by themselves since the start. */
   readonly ended: () => number
+  /** How many were ended since the start because they did not respond. */
+  readonly timedOut: () => number
   /** Begins to replace all workers, one at a time; false when that is under way. */
   readonly restart: () => boolean
   readonly isDraining: () => boolean
@@ -136,10 +138,11 @@ const send = (response: ServerResponse, status: number, body: object): void =>
 
 /** The workers as JSON: instants in ISO 8601. */
 const reportOf = ({ workers }: FrontParts) =>
-  workers().map(({ number, pid, isReady, startedAt }) => ({
+  workers().map(({ number, pid, isReady, isResponding, startedAt }) => ({
     number,
     pid,
     isReady,
+    isResponding,
     startedAt: new Date(startedAt).toISOString(),
   }))
 
@@ -194,13 +197,17 @@ const readiness = async (parts: FrontParts): Promise<Report> => {
 const metrics = async (parts: FrontParts): Promise<Report> => {
   const answers = await queryAll(parts, '/metrics')
   const own = [
-    '# HELP abohawa_workers Worker processes of this gateway that are ready, and how many there should be.',
+    '# HELP abohawa_workers Worker processes of this gateway that are ready, that do not respond, and how many there should be.',
     '# TYPE abohawa_workers gauge',
     `abohawa_workers{state="ready"} ${readyOf(parts).length}`,
+    `abohawa_workers{state="unresponsive"} ${parts.workers().filter(({ isResponding }) => !isResponding).length}`,
     `abohawa_workers{state="configured"} ${parts.configured()}`,
     '# HELP abohawa_workers_ended_total Worker processes that ended by themselves, and were replaced.',
     '# TYPE abohawa_workers_ended_total counter',
     `abohawa_workers_ended_total ${parts.ended()}`,
+    '# HELP abohawa_workers_timed_out_total Worker processes that were ended because they did not respond.',
+    '# TYPE abohawa_workers_timed_out_total counter',
+    `abohawa_workers_timed_out_total ${parts.timedOut()}`,
     parts.counts(),
   ]
   const body = Buffer.from(

@@ -1,6 +1,6 @@
-// Keeps a number of worker processes running, each a whole gateway: starts them, replaces one that ended by itself, restarts
-// all of them one after the other, and stops them. This process holds the socket that consumers connect to and hands each
-// connection to a worker, so that none is lost when a worker ends. What a worker serves is for gateway/.
+// Keeps a number of worker processes running, each a whole gateway: starts them, replaces one that ended by itself or does not
+// respond, restarts all of them one after the other, and stops them. This process holds the socket that consumers connect to
+// and hands each connection to a worker, so that none is lost when a worker ends. What a worker serves is for gateway/.
 
 import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
@@ -9,18 +9,17 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
 import { AbohawaError } from '../errors.ts'
-
-/** What a worker sends once it serves. */
-export type WorkerReady = { readonly ready: { readonly apiUrl: string } }
-
-/** What a worker is sent: to finish what it has and to end. */
-type WorkerStop = 'stop'
+import { heartbeatEveryMs, type WorkerMessage, type WorkerStop } from './channel.ts'
+import { type KeptConnections, keepConnections } from './kept-connections.ts'
 
 export type WorkerReport = {
   /** 1 to the number of workers; its replacement has the same. */
   readonly number: number
   readonly pid: number
+  /** It serves, and responds. */
   readonly isReady: boolean
+  /** Its heartbeats come. */
+  readonly isResponding: boolean
   /** Ms since the epoch. */
   readonly startedAt: number
   /** The Unix socket of its ops listener. */
@@ -31,6 +30,9 @@ type PoolObserver = {
   onReady(worker: WorkerReport): void
   /** A worker ended by itself, and is replaced after this time. */
   onEnded(worker: WorkerReport, how: string, replacedInMs: number): void
+  /** Heartbeats of a worker stay away; it is ended after this time without one. */
+  onSilent(worker: WorkerReport, endedAfterMs: number): void
+  onHeardAgain(worker: WorkerReport): void
 }
 
 export type PoolOptions = {
@@ -39,16 +41,25 @@ export type PoolOptions = {
   /** Where the workers' sockets are made: a folder that only this user may enter. */
   readonly folder: string
   readonly clock: Clock
+  /** How long a worker may send no heartbeat before it is ended. */
+  readonly workerTimeoutMs: number
   readonly observer: PoolObserver
 }
 
 export type Pool = {
-  /** Starts so many. Resolves with the address of the API when all of them serve. @throws WorkerError when one does not */
+  /**
+   * Starts so many. Resolves with the address of the API when each of them serves or has failed once; it is tried again.
+   * @throws WorkerError when the first one does not serve
+   */
   start(count: number): Promise<string>
   /** All that run, by number. */
   workers(): readonly WorkerReport[]
   /** How many have ended by themselves since the start. */
   ended(): number
+  /** How many were ended since the start because they did not respond. */
+  timedOut(): number
+  /** From now on. */
+  apply(options: Pick<PoolOptions, 'workerTimeoutMs'>): void
   /**
    * Replaces each by a new process, one at a time: the former one ends after the new one serves. Then there are `count`.
    * @throws WorkerError when a new one does not serve: it and those after it stay as they are
@@ -68,13 +79,18 @@ class WorkerError extends AbohawaError {
   }
 }
 
-type Running = WorkerReport & {
-  isReady: boolean
+type Running = Omit<WorkerReport, 'isReady' | 'isResponding'> & {
+  hasServed: boolean
   /** It was sent to end. */
   isLeaving: boolean
+  /** It was ended because it did not respond. */
+  hasTimedOut: boolean
+  /** Heartbeats that were due since the last one. */
+  silentFor: number
   /** Signals that came before it could take them: they would have ended it. */
   readonly missed: Set<NodeJS.Signals>
   readonly process: Worker
+  readonly kept: KeptConnections
   /** How many before it ended without having served. */
   readonly fails: number
   /** Resolves with the address of the API. */
@@ -85,24 +101,66 @@ type Running = WorkerReport & {
 const settledAfterMs = 10_000
 const shortestPauseMs = 500
 const longestPauseMs = 30_000
+// So many heartbeats may be late: the machine is busy.
+const silentAfter = 3
+// One that is to end has no more time than this, however long it may be held up while it serves.
+const leavesWithinMs = 5_000
 
-export const createPool = ({ args, folder, clock, observer }: PoolOptions): Pool => {
+const reportOf = ({ number, pid, hasServed, silentFor, startedAt, opsPath }: Running): WorkerReport => {
+  const isResponding = silentFor < silentAfter
+  return { number, pid, isReady: hasServed && isResponding, isResponding, startedAt, opsPath }
+}
+
+export const createPool = ({ args, folder, clock, observer, ...options }: PoolOptions): Pool => {
   // In turn: left to the kernel, one worker may get nearly all connections of a moment, and keep them for hours.
   cluster.schedulingPolicy = cluster.SCHED_RR
   const slots = new Map<number, Running>()
+  // Also those that leave, and the one that a restart waits for.
+  const alive = new Set<Running>()
+  const deadUntilAnotherServes = new Set<Running>()
+  let { workerTimeoutMs } = options
   let hasStarted = false
   let isStopping = false
   let starts = 0
   let ended = 0
+  let timedOut = 0
   let restarting: Promise<void> | undefined
   // The one that a restart waits for.
   let starting: Running | undefined
 
+  // Counted in turns of this timer: after this process or the machine stood still, the worker's heartbeats come first.
+  const watch = (): void => {
+    for (const running of alive) {
+      running.silentFor += 1
+      if (running.hasTimedOut) continue
+      if (running.silentFor === silentAfter) observer.onSilent(reportOf(running), workerTimeoutMs)
+      const boundMs = running.isLeaving ? Math.min(leavesWithinMs, workerTimeoutMs) : workerTimeoutMs
+      if (running.silentFor * heartbeatEveryMs < boundMs) continue
+      running.hasTimedOut = true
+      timedOut += 1
+      running.process.process.kill('SIGKILL')
+    }
+  }
+  const watching = setInterval(watch, heartbeatEveryMs).unref()
+  const heard = (running: Running): void => {
+    const wasSilent = running.silentFor >= silentAfter
+    running.silentFor = 0
+    if (wasSilent) observer.onHeardAgain(reportOf(running))
+  }
+  /** Whether connections wait for a worker that is yet to come. */
+  const mustKeep = (gone: Worker): boolean =>
+    hasStarted && !isStopping && [...alive].every(({ process, hasServed }) => process === gone || !hasServed)
+  const releaseKept = (): void => {
+    for (const { kept } of deadUntilAnotherServes) kept.release()
+    deadUntilAnotherServes.clear()
+  }
+
   const begin = (number: number, fails = 0): Running => {
     starts += 1
     const opsPath = join(folder, `${starts}.sock`)
-    cluster.setupPrimary({ args: [...args, '--worker', opsPath] })
+    cluster.setupPrimary({ args: [...args, '--worker', opsPath, '--worker-number', String(number)] })
     const process = cluster.fork()
+    const kept = keepConnections(process, () => mustKeep(process))
     const served = Promise.withResolvers<string>()
     // Not everybody waits for it.
     served.promise.catch(() => {})
@@ -111,21 +169,34 @@ export const createPool = ({ args, folder, clock, observer }: PoolOptions): Pool
       pid: process.process.pid ?? 0,
       startedAt: clock.now(),
       opsPath,
-      isReady: false,
+      hasServed: false,
       isLeaving: false,
+      hasTimedOut: false,
+      silentFor: 0,
       missed: new Set(),
       process,
+      kept,
       fails,
       served: served.promise,
     }
-    process.on('message', ({ ready }: WorkerReady) => {
-      running.isReady = true
+    alive.add(running)
+    // A message to one that has just been killed fails; its exit says so.
+    process.on('error', () => {})
+    process.on('message', ({ ready }: WorkerMessage) => {
+      heard(running)
+      if (!ready) return
+      running.hasServed = true
       for (const signal of running.missed) process.process.kill(signal)
-      observer.onReady(running)
+      releaseKept()
+      observer.onReady(reportOf(running))
       served.resolve(ready.apiUrl)
     })
     process.once('exit', (code, signal) => {
-      const how = howEnded(code, signal)
+      const how = running.hasTimedOut
+        ? `it did not respond for ${running.silentFor * heartbeatEveryMs} ms`
+        : howEnded(code, signal)
+      alive.delete(running)
+      deadUntilAnotherServes.add(running)
       served.reject(new WorkerError(number, how))
       void rm(opsPath, { force: true })
       const isMissed = hasStarted && !isStopping && !running.isLeaving
@@ -135,11 +206,11 @@ export const createPool = ({ args, folder, clock, observer }: PoolOptions): Pool
   }
 
   const replace = async (former: Running, how: string): Promise<void> => {
-    const isSettled = former.isReady && clock.now() - former.startedAt >= settledAfterMs
+    const isSettled = former.hasServed && clock.now() - former.startedAt >= settledAfterMs
     const fails = isSettled ? 0 : former.fails + 1
     const waitMs = isSettled ? 0 : Math.min(longestPauseMs, shortestPauseMs * 2 ** former.fails)
     ended += 1
-    observer.onEnded(former, how, waitMs)
+    observer.onEnded(reportOf(former), how, waitMs)
     await pause(waitMs, undefined, { ref: false })
     // A restart of all may have put another in its place.
     if (!isStopping && slots.get(former.number) === former)
@@ -179,24 +250,22 @@ export const createPool = ({ args, folder, clock, observer }: PoolOptions): Pool
       const first = begin(1)
       slots.set(1, first)
       const apiUrl = await first.served
+      hasStarted = true
       const others = Array.from({ length: count - 1 }, (_, i) => begin(i + 2))
       for (const other of others) slots.set(other.number, other)
-      await Promise.all(others.map(({ served }) => served))
-      hasStarted = true
+      await Promise.allSettled(others.map(({ served }) => served))
       return apiUrl
     },
     workers: () =>
       [...slots.values()]
         .filter(({ process }) => !process.isDead())
-        .map(({ number, pid, isReady, startedAt, opsPath }) => ({
-          number,
-          pid,
-          isReady,
-          startedAt,
-          opsPath,
-        }))
+        .map(reportOf)
         .sort((one, other) => one.number - other.number),
     ended: () => ended,
+    timedOut: () => timedOut,
+    apply: next => {
+      ;({ workerTimeoutMs } = next)
+    },
     restart: count => {
       restarting ??= restart(count).finally(() => {
         restarting = undefined
@@ -204,8 +273,8 @@ export const createPool = ({ args, folder, clock, observer }: PoolOptions): Pool
       return restarting
     },
     signal: signal => {
-      for (const { process, isReady, missed } of [...slots.values(), ...(starting ? [starting] : [])])
-        if (!isReady) missed.add(signal)
+      for (const { process, hasServed, missed } of [...slots.values(), ...(starting ? [starting] : [])])
+        if (!hasServed) missed.add(signal)
         else if (!process.isDead()) process.process.kill(signal)
     },
     stop: async () => {
@@ -213,7 +282,9 @@ export const createPool = ({ args, folder, clock, observer }: PoolOptions): Pool
       // It serves nobody yet.
       starting?.process.process.kill('SIGKILL')
       await restarting?.catch(() => {})
+      releaseKept()
       await Promise.all([...slots.values()].map(leave))
+      clearInterval(watching)
     },
   }
 }

@@ -56,10 +56,14 @@ export const startWorkers = async (
     args,
     folder,
     clock,
+    workerTimeoutMs: config.server.workerTimeoutMs,
     observer: {
       onReady: ({ number, pid }) => log.info({ worker: number, pid }, 'worker ready'),
       onEnded: ({ number, pid }, how, replacedInMs) =>
         log.error({ worker: number, pid, reason: how, replacedInMs }, 'a worker ended by itself'),
+      onSilent: ({ number, pid }, endedAfterMs) =>
+        log.warn({ worker: number, pid, endedAfterMs }, 'a worker does not respond'),
+      onHeardAgain: ({ number, pid }) => log.info({ worker: number, pid }, 'the worker responds again'),
     },
   })
   const restart = async (): Promise<void> => {
@@ -79,6 +83,7 @@ export const startWorkers = async (
     workers: pool.workers,
     configured: () => count,
     ended: pool.ended,
+    timedOut: pool.timedOut,
     restart: () => {
       if (isRestarting || isDraining) return false
       isRestarting = true
@@ -119,6 +124,7 @@ export const startWorkers = async (
     prepare: async () => [],
     apply: next => {
       log.level = next.log.level
+      pool.apply(next.server)
       ops.apply(opsOptions(next))
       status?.apply(statusOptions(next))
     },

@@ -158,6 +158,7 @@ const table: Record<string, Row> = {
       ['null', 'null'],
     ],
   },
+  'server.workerTimeout': duration('2s', '10m', '1s', '11m'),
   'server.requestTimeout': duration('100ms', '10m', '99ms', '11m'),
   'server.writeTimeout': duration('100ms', '10m', '99ms', '11m'),
   'server.maxConnections': whole(1, 1_000_000),

@@ -107,7 +107,7 @@ const isWith = (one: string, metric: string, label: string): boolean =>
   one.startsWith(`${metric}{`) && one.includes(label)
 
 // Of the process above several workers; test/journeys/workers.test.ts reads them.
-const ofWorkers = ['abohawa_workers', 'abohawa_workers_ended_total']
+const ofWorkers = ['abohawa_workers', 'abohawa_workers_ended_total', 'abohawa_workers_timed_out_total']
 
 t.test('the documentation has every metric of a scrape, and no other', async t => {
   const documented = new Set(

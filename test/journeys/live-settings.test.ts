@@ -22,7 +22,11 @@ const hour = 3_600_000
 const minute = 60_000
 
 /** Proved where files and signals are. */
-const elsewhere = ['server.tls.cert', 'server.tls.key', 'config.watch', 'config.pollEvery']
+const elsewhere = [
+  ...['server.tls.cert', 'server.tls.key', 'config.watch', 'config.pollEvery'],
+  // In workers.test.ts.
+  'server.workerTimeout',
+]
 const proved = new Set(elsewhere)
 
 type Setting = { env?: Record<string, string>; providerUrl?: string }

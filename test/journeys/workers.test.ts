@@ -1,7 +1,8 @@
-// A gateway with several workers: they share the port, operators meet one gateway, a worker that ends is replaced, and
-// neither that, nor a restart of all of them, nor the end loses a request that a worker has not begun.
+// A gateway with several workers: they share the port, operators meet one gateway, a worker that ends or hangs is replaced,
+// and neither that, nor a restart of all of them, nor the end loses a request that a worker has not begun. What kill -9 does
+// to connections is in test/workers/pool.test.ts.
 
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -20,6 +21,7 @@ const path = '/api/v1/locations?type=division'
 const start = async (
   t: Test,
   more: Env = {},
+  args: readonly string[] = [],
 ): Promise<{ running: Running; key: string; ops: string; env: Env }> => {
   const redis = await testRedis(t)
   const env = processEnv('http://127.0.0.1:9', {
@@ -31,11 +33,11 @@ const start = async (
   })
   const key = await createKey(env)
   const listeners = env.ABOHAWA_STATUS__PORT === undefined ? ['api', 'ops'] : ['api', 'ops', 'status']
-  const running = await startCommand(t, ['serve'], listeners, env)
+  const running = await startCommand(t, ['serve', ...args], listeners, env)
   return { running, key, ops: running.urls.ops ?? '', env }
 }
 
-type Worker = { number: number; pid: number; isReady: boolean }
+type Worker = { number: number; pid: number; isReady: boolean; isResponding: boolean }
 const workersAt = async (ops: string): Promise<Worker[]> =>
   JSON.parse((await sendRequest(`${ops}/workers`)).text).workers
 const metricsAt = async (ops: string) => samplesIn((await sendRequest(`${ops}/metrics`)).text)
@@ -103,6 +105,12 @@ t.test('operators meet one gateway, whose workers share the port', async t => {
   running.child.kill('SIGTERM')
   t.equal(await running.exited, 0)
   for (const line of running.lines) t.doesNotThrow(() => JSON.parse(line), 'every line of the log is whole')
+  const logged = running.lines.map(line => JSON.parse(line) as { msg: string; worker?: number })
+  for (const msg of ['answered', 'stopped'])
+    t.ok(
+      [1, 2].every(worker => logged.some(line => line.msg === msg && line.worker === worker)),
+      `lines of workers say whose they are: ${msg}`,
+    )
   t.equal(
     running.lines.filter(line => line.includes('"msg":"stopped"')).length,
     3,
@@ -166,20 +174,42 @@ t.test('the end loses no request that was begun, and leaves no process', async t
   for (const pid of pids) t.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
 })
 
-t.test('a worker that hangs does not take the probes with it', async t => {
-  const { running, ops } = await start(t)
-  const [, second] = await workersAt(ops)
-  process.kill(second?.pid ?? 0, 'SIGSTOP')
-  try {
-    const ready = await sendRequest(`${ops}/readyz`)
-    t.equal(ready.status, 200)
-    t.equal(ready.body.detail.workers, '1 of 2 ready')
-    t.match((await sendRequest(`${ops}/metrics`)).text, /worker="1"/)
-  } finally {
-    process.kill(second?.pid ?? 0, 'SIGCONT')
-  }
+t.test('a worker that hangs is left out, and ended after the time that is set now', async t => {
+  const file = join(t.testdir(), 'gateway.yaml')
+  const set = (time: string) => writeFileSync(file, `server: { workerTimeout: ${time} }\n`)
+  set('10m')
+  const { running, ops } = await start(t, {}, ['--config', file])
+  const before = await workersAt(ops)
+  const [hung, other] = before.map(({ pid }) => pid)
+  process.kill(hung ?? 0, 'SIGSTOP')
+  t.teardown(() => {
+    try {
+      process.kill(hung ?? 0, 'SIGKILL')
+    } catch {}
+  })
+  const ready = await sendRequest(`${ops}/readyz`)
+  t.equal(ready.status, 200)
+  t.equal(ready.body.detail.workers, '1 of 2 ready', 'probes do not wait for it')
+  t.match((await sendRequest(`${ops}/metrics`)).text, /worker="2"/)
+  await until('it is left out', async () => (await workersAt(ops))[0]?.isResponding === false, 20_000, 100)
+  t.equal((await sendRequest(`${ops}/status`)).status, 200, 'the other one answers operators')
+  t.equal((await metricsAt(ops)).get('abohawa_workers{state="unresponsive"}'), 1)
+
+  set('2s')
+  running.child.kill('SIGHUP')
+  await until('there is another in its place', async () => {
+    const pids = (await workersAt(ops)).flatMap(({ pid, isReady }) => (isReady ? [pid] : []))
+    return pids.length === 2 && pids.includes(other ?? 0) && !pids.includes(hung ?? 0)
+  })
+  t.equal((await metricsAt(ops)).get('abohawa_workers_timed_out_total'), 1)
+  const line = running.lines.find(text => text.includes('a worker ended by itself'))
+  t.match(JSON.parse(line ?? '{}'), { worker: 1, reason: /^it did not respond for \d+ ms$/ })
+
+  const [last] = await workersAt(ops)
+  process.kill(last?.pid ?? 0, 'SIGSTOP')
   running.child.kill('SIGTERM')
-  t.equal(await running.exited, 0)
+  t.equal(await running.exited, 0, 'one that hangs holds up no stop')
+  t.throws(() => process.kill(last?.pid ?? 0, 0), { code: 'ESRCH' })
 })
 
 t.test('workers speak TLS, and signals end none that has just been started', async t => {

@@ -32,9 +32,10 @@ const start = async (t: Test, onData: (socket: Socket, text: string, connection:
   await once(worker.listen(opsPath), 'listening')
   const front = buildFront(
     {
-      workers: () => [{ number: 1, pid: 1, isReady: true, startedAt: 0, opsPath }],
+      workers: () => [{ number: 1, pid: 1, isReady: true, isResponding: true, startedAt: 0, opsPath }],
       configured: () => 1,
       ended: () => 0,
+      timedOut: () => 0,
       restart: () => false,
       isDraining: () => false,
       observer: { refused: () => {} },

@@ -1,0 +1,25 @@
+// What a worker and the process that started it send each other. Both ends import this file; the process in front keeps time
+// by the heartbeats (pool.ts), the worker only sends them.
+
+/** What a worker sends once it serves, and at short intervals from its start on. */
+export type WorkerMessage =
+  | { readonly ready: { readonly apiUrl: string } }
+  | { readonly heartbeat: true; readonly ready?: undefined }
+
+/** What a worker is sent: to finish what it has and to end. */
+export type WorkerStop = 'stop'
+
+export const heartbeatEveryMs = 1_000
+
+/** Sends a message to the process that started this one, as long as it listens. */
+export const sendToFirst = (message: WorkerMessage): void => {
+  // Without the callback a channel that has just closed would end the process.
+  if (process.connected) process.send?.(message, undefined, undefined, () => {})
+}
+
+/** From now on a worker that does not send them does not respond. */
+export const sendHeartbeats = (): void => {
+  const send = () => sendToFirst({ heartbeat: true })
+  send()
+  setInterval(send, heartbeatEveryMs).unref()
+}

@@ -1,0 +1,70 @@
+// What Node's cluster forgets when a worker is killed: the connection that it was handed and had not taken yet, and the port
+// when no other worker listens. Both are kept here until another worker takes them. This reads the messages of Node's
+// cluster; test/workers/pool.test.ts holds it to them. When workers end is for pool.ts.
+
+import type { Worker } from 'node:cluster'
+
+/** The messages of Node's cluster that matter here. */
+type ClusterMessage = {
+  readonly cmd?: string
+  /** `newconn` hands a connection over. */
+  readonly act?: string
+  readonly seq?: number
+  /** The `seq` of the message that this one answers. */
+  readonly ack?: number
+}
+
+export type KeptConnections = {
+  /** Another worker listens, or none will: what is kept goes there. */
+  release(): void
+}
+
+/**
+ * Called right after the fork.
+ * @param mustKeep asked when the worker is gone: whether nobody else listens, but somebody will
+ */
+export const keepConnections = ({ process }: Worker, mustKeep: () => boolean): KeptConnections => {
+  const send = process.send.bind(process) as (...args: unknown[]) => boolean
+  const forget = process.listeners('disconnect') as (() => void)[]
+  const untaken = new Set<number>()
+  let isConnected = process.connected
+  let isGone = false
+  let isReleased = false
+  const release = (): void => {
+    if (!isGone || isReleased) return
+    isReleased = true
+    for (const listener of forget) listener()
+    // A worker that refuses a connection says so; then it goes to another one. A dead one refuses all.
+    for (const seq of untaken)
+      process.emit(
+        'internalMessage' as 'message',
+        { cmd: 'NODE_CLUSTER', ack: seq, accepted: false },
+        undefined,
+      )
+  }
+
+  process.send = (message: ClusterMessage, ...rest: unknown[]) => {
+    if (message.cmd === 'NODE_CLUSTER' && message.act === 'newconn' && message.seq !== undefined)
+      untaken.add(message.seq)
+    return isConnected && send(message, ...rest)
+  }
+  process.on('internalMessage' as 'message', message => {
+    const { ack } = message as ClusterMessage
+    if (ack !== undefined) untaken.delete(ack)
+  })
+  // Set to false at the end of the channel, when all that the worker sent is read. The event of it does not come while a handed
+  // connection has no answer. To cluster the worker stays connected until the release: it closes the port with the last one.
+  Object.defineProperty(process, 'connected', {
+    get: () => isConnected || !isReleased,
+    set: (is: boolean) => {
+      isConnected = is
+      if (is || isGone) return
+      isGone = true
+      setImmediate(() => {
+        if (!mustKeep()) release()
+      })
+    },
+  })
+  process.removeAllListeners('disconnect')
+  return { release }
+}

@@ -1,0 +1,18 @@
+// A worker that answers each connection with its pid, in place of a whole gateway: started by a pool in a test of the pool.
+
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { sendHeartbeats, sendToFirst } from '../../src/workers/channel.ts'
+
+sendHeartbeats()
+const server = createServer(socket => {
+  socket.on('error', () => {})
+  socket.once('data', () => socket.end(String(process.pid)))
+})
+await once(server.listen(0, '127.0.0.1'), 'listening')
+const { port } = server.address() as AddressInfo
+sendToFirst({ ready: { apiUrl: `http://127.0.0.1:${port}` } })
+process.on('message', () => {
+  server.close()
+  process.disconnect?.()
+})

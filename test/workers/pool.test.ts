@@ -1,0 +1,125 @@
+// Workers that are killed with SIGKILL at any moment: none of them takes a connection with it that it had not taken yet, the
+// port stays open when all of them are dead, and one that dies while the others start is replaced. The workers answer with
+// their pid; whole gateways are in test/journeys/workers.test.ts.
+
+import cluster from 'node:cluster'
+import { readdirSync, readlinkSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { createPool, type WorkerReport } from '../../src/workers/pool.ts'
+import { manualClock } from '../support/manual-clock.ts'
+import { until } from '../support/until.ts'
+
+cluster.setupPrimary({ exec: join(import.meta.dirname, '../support/tiny-worker.ts'), execArgv: [] })
+
+const start = async (t: Test, count: number, onReady: (worker: WorkerReport) => void = () => {}) => {
+  const clock = manualClock()
+  const ended: string[] = []
+  const pool = createPool({
+    args: [],
+    folder: t.testdir(),
+    clock,
+    workerTimeoutMs: 60_000,
+    observer: {
+      onReady: worker => {
+        // By this clock each has served for long when it ends, and is replaced at once.
+        clock.advance(3_600_000)
+        onReady(worker)
+      },
+      onEnded: ({ number }, how) => void ended.push(`${number}: ${how}`),
+      onSilent: () => {},
+      onHeardAgain: () => {},
+    },
+  })
+  t.teardown(() => pool.stop())
+  const url = new URL(await pool.start(count))
+  const allReady = () =>
+    until('all are ready', () => {
+      const ready = pool.workers().filter(({ isReady }) => isReady)
+      return ready.length === count ? ready : undefined
+    })
+  return { pool, url, clock, ended, allReady }
+}
+
+/** Opens a connection with one request; `open` has it until it is closed. Resolves with the pid that answered. */
+const ask = ({ hostname, port }: URL, open: Set<Socket>): Promise<string | undefined> =>
+  new Promise(resolve => {
+    const socket = connect(Number(port), hostname)
+    let text = ''
+    open.add(socket)
+    socket.setEncoding('latin1').on('data', more => {
+      text += more
+    })
+    socket.on('error', () => {})
+    socket.on('close', () => {
+      open.delete(socket)
+      resolve(text || undefined)
+    })
+    socket.write('hello')
+  })
+
+const sockets = (): number =>
+  readdirSync('/proc/self/fd').filter(fd => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`).startsWith('socket:')
+    } catch {
+      return false
+    }
+  }).length
+
+t.test('none of the connections that 50 workers were handed when they died is lost', async t => {
+  const count = 6
+  const { pool, url, allReady } = await start(t, count)
+  await allReady()
+  const before = sockets()
+  let deaths = 0
+  for (; deaths < 50; deaths += count - 1) {
+    const open = new Set<Socket>()
+    const victims = (await allReady()).slice(1).map(({ pid }) => pid)
+    // They take nothing of what they are handed from here on, as workers that die at this moment.
+    for (const pid of victims) process.kill(pid, 'SIGSTOP')
+    const asked = Array.from({ length: 3 * count }, () => ask(url, open))
+    await until('each of them was handed a connection', () => open.size === victims.length)
+    for (const pid of victims) process.kill(pid, 'SIGKILL')
+    await until('what they were handed has ended', () => open.size === 0)
+    const answers = await Promise.all(asked)
+    t.notOk(answers.includes(undefined), `answered by ${answers}`)
+    await until('they are gone', () => pool.workers().every(({ pid }) => !victims.includes(pid)))
+  }
+  t.equal(deaths, 50)
+  await allReady()
+  await until('no descriptor is left', () => sockets() <= before)
+})
+
+t.test('the port is held while all workers are dead, and what connects then is answered', async t => {
+  const { url, allReady, ended } = await start(t, 2)
+  const open = new Set<Socket>()
+  const former = (await allReady()).map(({ pid }) => pid)
+  for (const pid of former) process.kill(pid, 'SIGKILL')
+  const asked: Promise<string | undefined>[] = []
+  // From before their end is known until the next worker serves.
+  await until(
+    'another worker serves',
+    () => {
+      if (asked.length < 500) asked.push(ask(url, open))
+      return open.size < asked.length
+    },
+    10_000,
+  )
+  const answers = await Promise.all(asked)
+  t.notOk(answers.includes(undefined), `${answers.length} connections`)
+  t.notOk(former.some(pid => answers.includes(String(pid))))
+  t.equal(ended.length, 2)
+})
+
+t.test('one that dies while the others start is replaced', async t => {
+  let isKilled = false
+  const { allReady, ended } = await start(t, 3, ({ number, pid }) => {
+    if (number !== 1 || isKilled) return
+    isKilled = true
+    process.kill(pid, 'SIGKILL')
+  })
+  t.equal((await allReady()).length, 3)
+  t.strictSame(ended, ['1: ended by SIGKILL'])
+})
