@@ -2,7 +2,7 @@
 // standard output, or in `log.file`.
 
 import { type Command, Option } from 'commander'
-import { filesOf, readConfig } from '../config/load.ts'
+import { filesOf, type LoadedConfig, readConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
 import { InputError, messageOf } from '../errors.ts'
 import type { Gateway } from '../gateway/gateway.ts'
@@ -25,7 +25,8 @@ export const addServeCommand = (program: Command, add: AddCommand): void =>
     },
     run: async (terminal, { worker, workerNumber, movedClock }) => {
       if (worker !== undefined) sendHeartbeats()
-      const { config } = readConfig(terminal.sources)
+      const loaded = readConfig(terminal.sources)
+      const { config } = loaded
       // Imported here, so that the other commands start without the whole gateway.
       const { openLog } = await import('../ops/log.ts')
       const opened = openLog(
@@ -36,11 +37,11 @@ export const addServeCommand = (program: Command, add: AddCommand): void =>
       )
       try {
         reopenAtSignal(opened, config)
-        if (worker !== undefined) await serveAsWorker(terminal, config, opened, worker)
+        if (worker !== undefined) await serveAsWorker(terminal, loaded, opened, worker)
         else if (movedClock !== undefined)
-          await serveOnMovedClock(terminal, config, opened, Number(movedClock))
-        else if (config.server.workers > 1) await serveByWorkers(terminal, config, opened.log)
-        else await serveAlone(terminal, config, opened)
+          await serveOnMovedClock(terminal, loaded, opened, Number(movedClock))
+        else if (config.server.workers > 1) await serveByWorkers(terminal, loaded, opened.log)
+        else await serveAlone(terminal, loaded, opened)
         return 0
       } finally {
         await opened.flush()
@@ -60,9 +61,9 @@ const reopenAtSignal = ({ log, reopen }: OpenLog, { log: { file } }: Config): vo
   })
 }
 
-const serveAlone = async (terminal: Terminal, config: Config, opened: OpenLog): Promise<void> => {
+const serveAlone = async (terminal: Terminal, loaded: LoadedConfig, opened: OpenLog): Promise<void> => {
   const stopped = interruption()
-  await serveUntil(terminal, config, opened, stopped, undefined, ({ apiUrl, opsUrl, statusUrl }) =>
+  await serveUntil(terminal, loaded, opened, stopped, undefined, ({ apiUrl, opsUrl, statusUrl }) =>
     logListening(opened.log, { ops: opsUrl, status: statusUrl, api: apiUrl }),
   )
 }
@@ -70,12 +71,12 @@ const serveAlone = async (terminal: Terminal, config: Config, opened: OpenLog): 
 /** In a process that another one has started, and that operators reach through it. */
 const serveAsWorker = async (
   terminal: Terminal,
-  config: Config,
+  loaded: LoadedConfig,
   opened: OpenLog,
   opsPath: string,
 ): Promise<void> => {
   try {
-    await serveUntil(terminal, config, opened, orderToStop(), opsPath, ({ apiUrl }) =>
+    await serveUntil(terminal, loaded, opened, orderToStop(), opsPath, ({ apiUrl }) =>
       sendToFirst({ ready: { apiUrl } }),
     )
   } finally {
@@ -87,7 +88,7 @@ const serveAsWorker = async (
 /** In a process whose clock another one moves. */
 const serveOnMovedClock = async (
   terminal: Terminal,
-  config: Config,
+  loaded: LoadedConfig,
   opened: OpenLog,
   start: number,
 ): Promise<void> => {
@@ -97,7 +98,7 @@ const serveOnMovedClock = async (
   try {
     await serveUntil(
       { ...terminal, clock },
-      config,
+      loaded,
       opened,
       orderToStop(),
       undefined,
@@ -111,7 +112,7 @@ const serveOnMovedClock = async (
 /** Runs a gateway in this process. @param opsPath the Unix socket of the ops listener, in place of its address */
 const serveUntil = async (
   { sources, clock, env }: Terminal,
-  config: Config,
+  { config, files }: LoadedConfig,
   { log, lines, dropped }: OpenLog,
   stopped: Promise<string>,
   opsPath: string | undefined,
@@ -134,7 +135,7 @@ const serveUntil = async (
   const { openTracing } = await import('../ops/tracing.ts')
   const inherited = inheritedSockets(env, process.pid)
   const tracing = await openTracing(env, log)
-  const source = { read: () => readConfig(sources), files: filesOf(sources) }
+  const source = { read: () => readConfig(sources), files: filesOf(sources), running: files }
   const gateway = await startGateway(config, {
     clock,
     log,
@@ -154,7 +155,11 @@ const serveUntil = async (
   log.info('stopped')
 }
 
-const serveByWorkers = async ({ sources, clock, env }: Terminal, config: Config, log: Log): Promise<void> => {
+const serveByWorkers = async (
+  { sources, clock, env }: Terminal,
+  { config, files }: LoadedConfig,
+  log: Log,
+): Promise<void> => {
   const stopped = interruption()
   let running: Workers | undefined
   for (const signal of ['SIGHUP', 'SIGUSR2'] as const) process.on(signal, () => running?.signal(signal))
@@ -170,6 +175,7 @@ const serveByWorkers = async ({ sources, clock, env }: Terminal, config: Config,
     args: process.argv.slice(2),
     read: () => readConfig(sources),
     files: filesOf(sources),
+    running: files,
   })
   running = workers
   logListening(log, { ops: workers.opsUrl, status: workers.statusUrl, api: workers.apiUrl })

@@ -25,6 +25,16 @@ export type LoadedConfig = {
   readonly config: Config
   /** By printed path, of every setting and of every name in a map of names. */
   readonly origins: ReadonlyMap<string, Place>
+  /** The config files that it was read from, in their order. */
+  readonly files: readonly ConfigFile[]
+}
+
+/** A config file as it was read. */
+export type ConfigFile = {
+  readonly name: string
+  readonly text: string
+  /** How many settings it gives. */
+  readonly settings: number
 }
 
 /** A fault as programs read it; line and column count from 1. */
@@ -114,8 +124,9 @@ export const loadConfig = (sources: ConfigSources): Config => readConfig(sources
 
 /** The same, with the place of every value. */
 export const readConfig = ({ files, env }: ConfigSources): LoadedConfig => {
-  const defaults = new Set(readYamlFile(DEFAULT_FILE, DEFAULT_NAME))
-  const given = [...files.map(file => readYamlFile(file)), readEnvironment(env)].flat()
+  const defaults = new Set(readYamlFile(DEFAULT_FILE, DEFAULT_NAME).reading)
+  const read = files.map(name => ({ name, ...readYamlFile(name) }))
+  const given = [...read.map(({ reading }) => reading), readEnvironment(env)].flat()
   const usable: Assignment[] = []
   const faults: Fault[] = []
   for (const part of [...defaults, ...given]) {
@@ -135,5 +146,9 @@ export const readConfig = ({ files, env }: ConfigSources): LoadedConfig => {
     faults.push(...faultsOf({ path: [], value: whole, at: () => ({ file: DEFAULT_NAME }) }))
   if (!config || faults.length > 0) throw new ConfigError(faults.map(printed))
   const origins = new Map([...last].map(([path, { at }]) => [path, at([])]))
-  return { config: frozen(config), origins }
+  return {
+    config: frozen(config),
+    origins,
+    files: read.map(({ name, text, reading }) => ({ name, text, settings: reading.length })),
+  }
 }

@@ -192,6 +192,8 @@ const quota = section({
       z.int('a whole number of at least 1').min(1, 'a whole number of at least 1'),
       TIERS,
     ),
+    // Nobody knows at once whether keys have it, and a misspelt name would refuse all of them.
+    { except: 'to take a tier out, which keeps its limit', needsRestart: (_, after) => after === undefined },
   ),
   whenStoreIsDown: oneOf(['share', 'refuse']),
   keepUsageFor: duration('2d', '4000d'),

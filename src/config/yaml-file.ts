@@ -172,11 +172,13 @@ const readYaml = (name: string, text: string): Reading => {
   return reading
 }
 
-/** What a config file says; one that is not there or cannot be read is a fault like any other. */
-export const readYamlFile = (file: string | URL, name = String(file)): Reading => {
+/** What a config file says, and its text; one that is not there or cannot be read is a fault like any other. */
+export const readYamlFile = (file: string | URL, name = String(file)): { reading: Reading; text: string } => {
   try {
-    return readYaml(name, readTextFileSync(file, mostFileBytes.config))
+    const text = readTextFileSync(file, mostFileBytes.config)
+    return { reading: readYaml(name, text), text }
   } catch (thrown) {
-    return [{ at: { file: name }, reason: `the config file cannot be read: ${unreadable(thrown)}` }]
+    const reason = `the config file cannot be read: ${unreadable(thrown)}`
+    return { reading: [{ at: { file: name }, reason }], text: '' }
   }
 }

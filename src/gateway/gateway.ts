@@ -84,6 +84,8 @@ type ConfigSource = {
   /** @throws ConfigError */
   read(): LoadedConfig
   readonly files: readonly string[]
+  /** The config files as the configuration in effect was read from them. */
+  readonly running?: LoadedConfig['files']
 }
 
 export type GatewayParts = Pick<OpenLog, 'log' | 'lines'> &
@@ -337,7 +339,8 @@ export const startGateway = async (
   let status: StatusListener | undefined
   const reload = createReload({
     running: config,
-    read: source?.read ?? (() => ({ config, origins: new Map() })),
+    files: source?.running,
+    read: source?.read ?? (() => ({ config, origins: new Map(), files: [] })),
     needRestart: next => beyondHorizon(config, next),
     prepare: async ({ server: { tls } }) => {
       const useCertificate = api.prepareCertificate(tls)

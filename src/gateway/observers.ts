@@ -182,6 +182,8 @@ export const observeCatalogue = (metrics: Metrics, log: Log) => ({
   },
 })
 
+const tierPath = 'quota.tiers.'
+
 export const observeReload = (metrics: Metrics, log: Log): ReloadObserver => ({
   onApplied: changes => {
     const changed = changes.map(
@@ -192,10 +194,17 @@ export const observeReload = (metrics: Metrics, log: Log): ReloadObserver => ({
       changed.length > 0 ? 'configuration applied' : 'configuration applied, none is refused any more',
     )
   },
-  onRestartNeeded: paths =>
-    paths.length > 0
-      ? log.warn({ settings: paths }, `needs a restart: ${paths.join(', ')}`)
-      : log.info('no setting needs a restart any more'),
+  onRestartNeeded: paths => {
+    if (paths.length === 0) return log.info('no setting needs a restart any more')
+    log.warn({ settings: paths }, `needs a restart: ${paths.join(', ')}`)
+    // The one change for which a restart makes it worse.
+    const tiers = paths.filter(path => path.startsWith(tierPath)).map(path => path.slice(tierPath.length))
+    if (tiers.length > 0)
+      log.warn(
+        { tiers, next: 'put them back, or move their keys first: abohawa keys tier ID NAME' },
+        `tiers are gone from the configuration: ${tiers.join(', ')}; each keeps its limit until the next start, and keys of it then get 500`,
+      )
+  },
   onRefused: reason => log.error({ reason }, 'configuration refused, the former one stays in effect'),
   onOutcome: metrics.configReloaded,
 })

@@ -4,6 +4,7 @@
 
 import type { LoadedConfig } from '../config/load.ts'
 import { ConfigError } from '../config/load.ts'
+import { createLostSettings } from '../config/lost-settings.ts'
 import type { Config } from '../config/schema.ts'
 import { type Change, changesBetween, withValuesOf } from '../config/values.ts'
 import { messageOf } from '../errors.ts'
@@ -26,6 +27,8 @@ export type ReloadOutcome = 'applied' | 'unchanged' | 'refused'
 
 export type ReloadOptions = {
   readonly running: Config
+  /** The config files that it was read from. */
+  readonly files?: LoadedConfig['files'] | undefined
   /** @throws ConfigError */
   readonly read: () => LoadedConfig
   /** All that may fail, for a configuration: a step for each thing that is to be replaced. */
@@ -56,13 +59,14 @@ export const createReload = (options: ReloadOptions): Reload => {
   let { running } = options
   let fault: string | undefined
   let restartNeeded: readonly string[] = []
+  const lost = createLostSettings(options.files)
   let reloading: Promise<ReloadOutcome> = Promise.resolve('unchanged')
 
   const reload = async (): Promise<ReloadOutcome> => {
-    const { config, origins } = read()
+    const { config, origins, files } = read()
     const changes = changesBetween(running, config)
     const isCatalogueMeant = changes.some(({ path }) => readsCatalogue.test(path))
-    const faults = await checkFiles(config, origins, isCatalogueMeant)
+    const faults = [...lost.faultsIn(files), ...(await checkFiles(config, origins, isCatalogueMeant))]
     if (faults.length > 0) throw new ConfigError(faults)
     const later = new Set(needRestart(config))
     const live = changes.filter(({ path, effect }) => effect === 'live' && !later.has(path))
@@ -76,6 +80,7 @@ export const createReload = (options: ReloadOptions): Reload => {
     for (const step of steps) step()
     if (live.length > 0) apply(next)
     running = next
+    lost.accept(files)
     const wasRefused = fault !== undefined
     fault = undefined
     const left = changes.filter(change => !live.includes(change)).map(({ path }) => path)

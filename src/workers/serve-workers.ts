@@ -27,6 +27,8 @@ export type ServeWorkersParts = {
   readonly read: () => LoadedConfig
   /** The files of the configuration. */
   readonly files: readonly string[]
+  /** The config files as the configuration in effect was read from them. */
+  readonly running: LoadedConfig['files']
 }
 
 export type Workers = {
@@ -42,7 +44,7 @@ export type Workers = {
 /** @throws WorkerError, InputError when a worker or a listener can't be started */
 export const startWorkers = async (
   config: Config,
-  { clock, log, args, read, files }: ServeWorkersParts,
+  { clock, log, args, read, files, running }: ServeWorkersParts,
 ): Promise<Workers> => {
   await using opening = new AsyncDisposableStack()
   // Only this user may enter it.
@@ -120,6 +122,7 @@ export const startWorkers = async (
   // The workers log what they applied; here only these two listeners follow.
   const reload = createReload({
     running: config,
+    files: running,
     read,
     prepare: async () => [],
     apply: next => {

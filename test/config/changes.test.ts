@@ -33,7 +33,7 @@ t.test('changes are told with both values and when they take effect, secrets hid
     path: 'quota.tiers.gold',
     before: '7',
     after: undefined,
-    effect: 'live',
+    effect: 'restart',
   })
 })
 

@@ -69,6 +69,7 @@ const table: Record<string, Row> = {
     { 'server.tls.cert': fixture('localhost.crt'), 'server.tls.key': fixture('localhost.key') },
   ],
   'ops.token': [{}, { 'ops.token': '0123456789-abcdefghijklmnopqrstuv' }],
+  'quota.tiers.gold': [{ 'quota.tiers.gold': '7' }, {}],
   'cache.staleFor': [{}, { 'cache.staleFor': '30h' }],
   'cache.freshSpread': [{}, { 'cache.freshSpread': '1' }],
 }

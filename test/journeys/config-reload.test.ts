@@ -88,19 +88,12 @@ const start = async (t: Test, first: Settings = {}) => {
     return { status: response.status, detail }
   }
   const logged = (msg: RegExp) => lines.map(line => JSON.parse(line)).filter(line => msg.test(line.msg))
-  const made = await runCommand([
-    'keys',
-    'create',
-    '--subscriber',
-    'Load',
-    '--tier',
-    'enterprise',
-    '--json',
-    '--config',
-    file,
-  ])
-  const { key } = JSON.parse(made.stdout) as { key: string }
-  return { folder, file, write, textOf, child, urls, metric, outcomes, ready, logged, key, exited }
+  const makeKey = async (tier: string): Promise<string> => {
+    const of = ['--subscriber', 'Load', '--tier', tier, '--json', '--config', file]
+    return (JSON.parse((await runCommand(['keys', 'create', ...of])).stdout) as { key: string }).key
+  }
+  const key = await makeKey('enterprise')
+  return { folder, file, write, textOf, child, urls, metric, outcomes, ready, logged, key, makeKey, exited }
 }
 
 /** Consumers who ask again as soon as they have an answer, until `stop`, which gives every answer that was not 200. */
@@ -294,6 +287,100 @@ t.test(
     t.strictSame(await consumers.stop(), [])
   },
 )
+
+t.test('a tier that is taken out or misspelt keeps its limit until the next start', async t => {
+  const { file, write, urls, key, ready, logged, metric, makeKey } = await start(t, {
+    'quota.tiers': { gold: 5000, silver: 400 },
+  })
+  const gold = await makeKey('gold')
+  const limitOf = async (presented: string) => {
+    const response = await fetch(`${urls.api}/api/v1/locations?type=division`, {
+      headers: { 'x-api-key': presented },
+    })
+    return [response.status, response.headers.get('x-ratelimit-limit')]
+  }
+  t.strictSame(await limitOf(gold), [200, '5000'])
+  write({ 'quota.tiers': { goldd: 6000, silver: 500 } })
+  await until('the rest is applied', () => logged(/^configuration applied$/)[0])
+  t.match(logged(/^configuration applied$/), [
+    { changes: ['quota.tiers.goldd: none → 6000', 'quota.tiers.silver: 400 → 500'] },
+  ])
+  t.strictSame(await limitOf(gold), [200, '5000'])
+  t.strictSame(await limitOf(key), [200, '100000'])
+  t.match(logged(/^tiers are gone/), [
+    {
+      level: 'warn',
+      tiers: ['gold'],
+      msg: 'tiers are gone from the configuration: gold; each keeps its limit until the next start, and keys of it then get 500',
+    },
+  ])
+  t.equal(await metric('abohawa_config_restart_needed'), 1)
+  t.equal((await ready()).detail.configuration, 'in effect; needs a restart: quota.tiers.gold')
+  const { stdout, code } = await runCommand(['doctor', '--json', '--no-spend', '--config', file])
+  const { checks } = JSON.parse(stdout) as { checks: { name: string }[] }
+  t.equal(code, 1)
+  t.match(
+    checks.find(({ name }) => name === 'tiers'),
+    {
+      status: 'fail',
+      detail: '1 key is on gold, which quota.tiers does not have: a gateway that starts now answers it 500',
+      fix: /^Put the tier back into quota\.tiers, or move the keys: .*keys tier/,
+    },
+  )
+  // A gateway that starts with this file shows what the warning says.
+  const second = await startCommand(t, ['serve', '--config', file], ['ops', 'api'])
+  const response = await fetch(`${second.urls.api}/api/v1/locations?type=division`, {
+    headers: { 'x-api-key': gold },
+  })
+  t.equal(response.status, 500)
+  second.child.kill('SIGTERM')
+  await second.exited
+  write({ 'quota.tiers': { gold: 7000, silver: 500 } })
+  await until('it is put back', async () => (await limitOf(gold))[1] === '7000')
+  t.equal(await metric('abohawa_config_restart_needed'), 1, 'goldd may have keys by now')
+})
+
+t.test('a file that is empty or cut off is refused, and one that is shortened on purpose is not', async t => {
+  const { file, textOf, urls, key, outcomes, ready, logged } = await start(t)
+  const consumers = startConsumers(t, urls.api ?? '', key)
+  const lines = (given: Settings) =>
+    Object.entries(JSON.parse(textOf(given))).map(([name, value]) => `${name}: ${JSON.stringify(value)}\n`)
+  const put = (text: string) => {
+    writeFileSync(`${file}.new`, text)
+    renameSync(`${file}.new`, file)
+  }
+  const whole = `${lines({}).join('')}quota:\n  tiers:\n    enterprise: 200000\ncache:\n  staleFor: 11h\n`
+  put(whole)
+  await until('it is applied', async () => (await outcomes('applied')) === 1)
+  let refused = 0
+  for (const [text, reason] of [
+    ['', /gateway\.yaml: the file sets nothing any more, where it gave \d+ settings before; /],
+    ['# nothing\nx-own: 1\ncache:\n', /the file sets nothing any more/],
+    [whole.slice(0, whole.indexOf('quota:')), /gateway\.yaml: the file ends after line \d+, .* cut off/],
+    [whole.slice(0, whole.indexOf('00\ncache')), /cut off/],
+    [whole.slice(0, whole.indexOf('1h')), /cut off|cache\.staleFor is 1/],
+  ] as const) {
+    put(text)
+    refused += 1
+    await until(
+      `${JSON.stringify(text.slice(-30))} is refused`,
+      async () => (await outcomes('refused')) === refused,
+    )
+    t.match((await ready()).detail.configuration, reason)
+  }
+  t.equal(await outcomes('applied'), 1)
+  // As it was once in effect, so nothing is cut off.
+  put(lines({}).join(''))
+  await until('what was cut off is refused still', async () => (await outcomes('refused')) === refused + 1)
+  put(`${lines({}).join('')}# All of it.\n`)
+  await until('shortened on purpose', async () => (await outcomes('applied')) === 2)
+  put(`${lines({}).join('')}# All of it.\ncache:\n  staleFor: 10h\n`)
+  await until('something is appended', async () => (await outcomes('applied')) === 3)
+  put(`${lines({}).join('')}# All of it.\n`)
+  await until('and taken back', async () => (await outcomes('applied')) === 4)
+  t.equal(logged(/^configuration refused/).length, refused + 1)
+  t.strictSame(await consumers.stop(), [])
+})
 
 t.test('what needs a restart is named, and the rest of the file applied', async t => {
   const { write, ready, logged, metric } = await start(t)

@@ -10,6 +10,7 @@ import { createBudgetAdmin } from '../budget-admin.ts'
 import { openBudget } from '../supply.ts'
 import { attempted, type Check, ok, skip } from './check.ts'
 import { catalogueCheck, certificateCheck, embeddedChecks } from './files.ts'
+import { tiersCheck } from './keys.ts'
 import { nodeCheck, openFilesCheck, openFilesLimit, portChecks, proxyCheck, urlCheck } from './machine.ts'
 import { budgetCheck, keyCheck, reachableChecks } from './provider.ts'
 import { redisChecks } from './redis.ts'
@@ -73,9 +74,14 @@ const spendingChecks = async (
     return [
       notSpent === undefined ? await keyCheck(config, clock) : skip('provider key', notSpent),
       ok('budget', 'nothing is counted yet'),
+      ok('tiers', 'there are no keys yet'),
     ]
   if (!storeIsWell)
-    return [skip('provider key', 'not tried: its weight can not be counted'), skip('budget', 'not known')]
+    return [
+      skip('provider key', 'not tried: its weight can not be counted'),
+      skip('budget', 'not known'),
+      skip('tiers', 'not known'),
+    ]
   return attempted('budget', 'Look at the store.', async () => {
     const store: Store = await openStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
     try {
@@ -84,7 +90,11 @@ const spendingChecks = async (
       await budget.reconcile()
       const key =
         notSpent === undefined ? await keyCheck(config, clock, budget) : skip('provider key', notSpent)
-      return [key, budgetCheck(await createBudgetAdmin(config, { store, clock }).show())]
+      return [
+        key,
+        budgetCheck(await createBudgetAdmin(config, { store, clock }).show()),
+        await tiersCheck(store, config.quota),
+      ]
     } finally {
       await store.close()
     }
