@@ -2,7 +2,7 @@
 // `retryAt` sets the backoff itself; any other backs off exponentially with jitter. Never replaces an entry.
 
 import { LRUCache } from 'lru-cache'
-import { hourMs, utcDayMs } from '../calendar.ts'
+import { hourMs, minuteMs, utcDayMs } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import { AbohawaError, messageOf } from '../errors.ts'
 
@@ -26,7 +26,7 @@ export type Failures = {
   /** How many keys back off now, by the code of their failure. */
   backoffs(): Map<string, number>
   clear(key: string): void
-  clearWhere(matches: (key: string) => boolean): void
+  clearWhere(matches: (key: string, failure: Pick<Failure, 'error'>) => boolean): void
   /** Ends all backoff except what a `retryAt` announced; for a source that has recovered. */
   endBackoff(): void
   /** For the failures from now on. */
@@ -44,6 +44,8 @@ export type BackoffOptions = {
 }
 
 const mostKeys = 20_000
+// By which a clock may be corrected; more is another time.
+const toleratedMs = minuteMs
 // A source's longest window is a day; nothing announced beyond that, with an hour of margin, is believed.
 const longestAnnouncedMs = utcDayMs + hourMs
 
@@ -82,9 +84,10 @@ export const createFailures = (given: BackoffOptions, clock: Clock, random = Mat
     },
     backoff: key => {
       const failure = failures.get(key)
-      return failure && clock.now() < failure.backoffUntil && !options.isLifted?.(failure)
-        ? failure
-        : undefined
+      // A clock that was set back since would lengthen it.
+      const now = clock.now()
+      const isOver = !failure || now >= failure.backoffUntil || now < failure.failedAt - toleratedMs
+      return isOver || options.isLifted?.(failure) ? undefined : failure
     },
     last: key => failures.peek(key),
     backoffs: () => {
@@ -98,7 +101,7 @@ export const createFailures = (given: BackoffOptions, clock: Clock, random = Mat
       failures.delete(key)
     },
     clearWhere: matches => {
-      for (const key of [...failures.keys()]) if (matches(key)) failures.delete(key)
+      for (const [key, failure] of [...failures.entries()]) if (matches(key, failure)) failures.delete(key)
     },
     endBackoff: () => {
       for (const [key, failure] of [...failures.entries()])

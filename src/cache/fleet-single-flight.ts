@@ -39,7 +39,7 @@ class FailedElsewhere extends AbohawaError {
 }
 
 /** What the message of a released lease carries after a failed load, as JSON. */
-type LoadFailure = { code: string; message: string; retryAt?: number }
+type LoadFailure = { code: string; message: string; retryAt?: number; account?: string }
 
 /** The message of a released lease after a load that wrote an entry. */
 const succeeded = ''
@@ -47,7 +47,16 @@ const succeeded = ''
 const graceMs = 20
 
 export const createFleetSingleFlight = (
-  { store, ...options }: { store: LeaseStore; leaseForMs: number },
+  {
+    store,
+    account = () => undefined,
+    ...options
+  }: {
+    store: LeaseStore
+    leaseForMs: number
+    /** The account that loads are made with. What fails for another one is loaded here. */
+    account?: () => string | undefined
+  },
   failed: (error: unknown) => void,
 ): FleetSingleFlight => {
   let { leaseForMs } = options
@@ -94,7 +103,7 @@ export const createFleetSingleFlight = (
       return await load()
     } catch (error) {
       // As after an entry that is not there: whoever waits loads for itself.
-      message = isOfOneConsumer(error) ? succeeded : failureMessage(error)
+      message = isOfOneConsumer(error) ? succeeded : failureMessage(error, account())
       throw error
     } finally {
       if (held.get(key) === token) held.delete(key)
@@ -127,8 +136,9 @@ export const createFleetSingleFlight = (
             return { result, joined }
           }
           const message = await release.within(lease.remainingMs + graceMs)
-          const failure = message && failureIn(message)
-          if (failure) throw new FailedElsewhere(failure)
+          const failure = message ? failureIn(message) : undefined
+          // A gateway of the previous version names no account.
+          if (failure && (failure.account ?? account()) === account()) throw new FailedElsewhere(failure)
           const found = await arrived()
           if (found !== undefined) return { result: found, joined: true }
         } finally {
@@ -156,9 +166,13 @@ const longestSentence = 300
 /** The failure in a message; undefined for a message that cannot be read, which fails nothing. */
 const failureIn = (message: string): LoadFailure | undefined => {
   try {
-    const { code, message: sentence, retryAt } = JSON.parse(message) as Partial<LoadFailure>
+    const { code, message: sentence, retryAt, account } = JSON.parse(message) as Partial<LoadFailure>
     if (typeof code !== 'string' || !codeForm.test(code) || typeof sentence !== 'string') return undefined
-    const failure = { code: currentCode(code), message: safeText(sentence, longestSentence) }
+    const failure = {
+      code: currentCode(code),
+      message: safeText(sentence, longestSentence),
+      ...(typeof account === 'string' ? { account } : {}),
+    }
     return typeof retryAt === 'number' ? { ...failure, retryAt } : failure
   } catch {
     return undefined
@@ -168,12 +182,13 @@ const failureIn = (message: string): LoadFailure | undefined => {
 // While a fleet is replaced, gateways of the previous version still send the former code.
 const currentCode = (code: string): string => (code === 'provider_resting' ? 'provider_circuit_open' : code)
 
-const failureMessage = (error: unknown): string => {
+const failureMessage = (error: unknown, account: string | undefined): string => {
   const retryAt = retryAtOf(error)
   const failure: LoadFailure = {
     code: error instanceof AbohawaError ? error.code : 'internal',
     message: safeText(messageOf(error), longestSentence),
     ...(retryAt === undefined ? {} : { retryAt }),
+    ...(account === undefined ? {} : { account }),
   }
   return JSON.stringify(failure)
 }

@@ -92,14 +92,20 @@ const redis = section({
 
 const store = section({ path: filePath() })
 
+// An account is a host, a key and their limits: one is never used with those of another.
+const withHost = { except: 'together with provider.baseUrl, whose account it belongs to' }
+
 const provider = section({
   baseUrl: providerUrl(),
-  apiKey: live(secretText('text without blanks (in quotes if it is all digits), or null').nullable()),
+  apiKey: live(
+    secretText('text without blanks (in quotes if it is all digits), or null').nullable(),
+    withHost,
+  ),
   connectTimeout: live(duration('10ms', '2m')),
   timeout: live(duration('10ms', '2m')),
   bodyTimeout: live(duration('10ms', '2m')),
   totalTimeout: live(duration('10ms', '10m')),
-  maxConcurrent: live(whole(1, 256)),
+  maxConcurrent: live(whole(1, 256), withHost),
   maxPointsPerRequest: live(whole(1, 1000)),
   retries: live(whole(0, 10)),
   retryDelay: live(duration('0s', '1m')),
@@ -110,9 +116,9 @@ const provider = section({
     halfOpenAfterAtMost: live(duration('100ms', '1h')),
   }),
   budget: section({
-    perMinute: live(whole(1, 1_000_000_000, ', or null for no limit').nullable()),
-    perHour: live(whole(1, 1_000_000_000, ', or null for no limit').nullable()),
-    perDay: live(whole(1, 1_000_000_000, ', or null for no limit').nullable()),
+    perMinute: live(whole(1, 1_000_000_000, ', or null for no limit').nullable(), withHost),
+    perHour: live(whole(1, 1_000_000_000, ', or null for no limit').nullable(), withHost),
+    perDay: live(whole(1, 1_000_000_000, ', or null for no limit').nullable(), withHost),
     reserve: live(decimal(0, 0.9)),
     keyShare: live(decimal(0, 1)),
   }),

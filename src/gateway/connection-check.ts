@@ -79,7 +79,7 @@ const timed = async (step: () => Promise<void>): Promise<number> => {
 export const loadOnePoint = async (
   config: Config,
   clock: Clock,
-  budget: Pick<Budget, 'reserve' | 'limited'> = withoutLimits,
+  budget: Pick<Budget, 'reserve'> = withoutLimits,
 ): Promise<void> => {
   const { bounds } = config.catalogue
   const protocol = protocolIn(config)
@@ -108,13 +108,14 @@ export const loadOnePoint = async (
   }
 }
 
-const withoutLimits: Pick<Budget, 'reserve' | 'limited'> = {
+const withoutLimits: Pick<Budget, 'reserve'> = {
   reserve: async points => ({
     points,
     claims: [],
     retryAt: null,
     isValid: () => true,
+    isCurrent: () => true,
+    limited: async () => {},
     settle: async () => {},
   }),
-  limited: async () => {},
 }

@@ -101,6 +101,21 @@ export const beyondHorizon = (started: Config, next: Config): readonly string[] 
   return needed.quarterHours > reached.quarterHours || needed.days > reached.days ? settingsOfHorizon : []
 }
 
+/**
+ * The settings of an account at the provider that need a restart, because they came with another host: neither is a key sent
+ * to the host of another account, nor is one asked under the limits of another.
+ */
+export const ofAnotherHost = (started: Config, next: Config): readonly string[] =>
+  next.provider.baseUrl === started.provider.baseUrl ? [] : settingsOfAccount
+
+const settingsOfAccount = [
+  'apiKey',
+  'maxConcurrent',
+  'budget.perMinute',
+  'budget.perHour',
+  'budget.perDay',
+].map(name => `provider.${name}`)
+
 const settingsOfHorizon = ['freshFor', 'freshSpread', 'freshForAtMost', 'staleFor', 'refreshAheadFor'].map(
   name => `cache.${name}`,
 )
@@ -180,6 +195,7 @@ export const openSupply = (
     observer,
   })
   let { totalTimeoutMs } = config.provider
+  let account = budgetSettingsIn(config).provider
   const passthrough = createPassthrough(() => totalTimeoutMs, {
     call,
     inTurn: provider.inTurn,
@@ -215,6 +231,7 @@ export const openSupply = (
       recentRuns: () => runs?.recent() ?? [],
       stretch: budget.stretch,
       isLimitLifted: budget.isLifted,
+      account: () => account,
       settings,
       report,
       calendar,
@@ -261,6 +278,13 @@ export const openSupply = (
       runs?.apply(next.provider.runs)
       pinned = pinnedIn(next)
       timelines.apply(liveTimelinesOptionsIn(next))
+      const former = account
+      account = budgetSettingsIn(next).provider
+      if (account === former) return
+      // What the former account was refused says nothing of this one.
+      breaker.expectRecovery()
+      timelines.changeAccount()
+      void budget.reconcile()
     },
     close: async () => {
       await timelines.close()

@@ -1,5 +1,6 @@
 // The circuit breaker of the provider: opens after a number of failures in a row, and lets one probe through after a wait
-// that doubles with each failed probe. Counts only failures of the provider as a whole, not those of single points.
+// that doubles with each failed probe. Counts only failures of the provider as a whole, not those of single points. All waits
+// are of monotonic time: the machine's clock may be set back, and the cache's may be moved.
 
 import {
   type CircuitBreakerPolicy,
@@ -8,7 +9,6 @@ import {
   DelegateBackoff,
   handleWhen,
   type IBreaker,
-  isBrokenCircuitError,
 } from 'cockatiel'
 import type { Clock } from '../clock.ts'
 import { ProviderError, type ProviderErrorCode } from './errors.ts'
@@ -31,6 +31,8 @@ export type Breaker = {
   /** Whether the wait of the open circuit is over and no probe has been sent. */
   isProbeDue(): boolean
   state(): { state: BreakerState; openUntil: number | null }
+  /** What made it open may be gone: the probe of an open circuit is due now. */
+  expectRecovery(): void
   /** From now on; an open circuit keeps the wait that it was given. */
   apply(options: BreakerOptions): void
 }
@@ -52,9 +54,10 @@ export const createBreaker = (
   clock: Clock,
   onStateChange: (state: BreakerState) => void,
 ): Breaker => {
-  // Monotonic time, like every other network timeout; the clock of the cache may be moved.
+  /** Of `performance.now`. */
   let halfOpenAt = 0
   let waitMs = 0
+  let probe: Promise<unknown> | undefined
   let { after, halfOpenAfterMs, halfOpenAfterAtMostMs } = options
   // The library's own has a threshold that can't be changed.
   const failures: IBreaker & { state: number } = {
@@ -75,14 +78,13 @@ export const createBreaker = (
         const wait = Math.min(halfOpenAfterMs * 2 ** (attempt - 1), halfOpenAfterAtMostMs)
         // Up to 25 % jitter, so that the instances of a fleet do not probe at the same time.
         waitMs = wait * (1 - Math.random() / 4)
-        return waitMs
+        // The library would wait on the machine's clock. Less than no time by any clock: `run` alone waits.
+        return Number.NEGATIVE_INFINITY
       }),
     },
   )
   policy.onStateChange(() => {
-    // After the policy has read its own clock, or it would wait longer than we say. It counts in whole milliseconds, so its
-    // wait may end up to 1 ms later.
-    if (policy.state === CircuitState.Open) halfOpenAt = performance.now() + waitMs + 1
+    if (policy.state === CircuitState.Open) halfOpenAt = performance.now() + waitMs
     onStateChange(stateOf(policy.state))
   })
 
@@ -100,12 +102,13 @@ export const createBreaker = (
 
   return {
     run: async request => {
-      try {
-        return await policy.execute(request)
-      } catch (error) {
-        if (!isBrokenCircuitError(error)) throw error
-        throw openError() ?? new ProviderError('provider_circuit_open', 'the provider has been failing')
-      }
+      // Whoever waits here for a probe must not send the next one when it fails.
+      while (stateOf(policy.state) === 'half-open') await probe
+      const refusal = openError()
+      if (refusal) throw refusal
+      const sent = policy.execute(request)
+      if (stateOf(policy.state) === 'half-open') probe = sent.catch(() => {})
+      return sent
     },
     openError,
     isProbeDue: () => policy.state === CircuitState.Open && openError() === undefined,
@@ -113,6 +116,9 @@ export const createBreaker = (
       state: stateOf(policy.state),
       openUntil: openError()?.retryAt ?? null,
     }),
+    expectRecovery: () => {
+      halfOpenAt = 0
+    },
     apply: next => {
       ;({ after, halfOpenAfterMs, halfOpenAfterAtMostMs } = next)
     },

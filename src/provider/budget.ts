@@ -6,7 +6,7 @@
 import { boundedFor, heldUntil, type ShareSettings } from './consumer-shares.ts'
 import type { SpendingNow } from './forecast.ts'
 import { costOf, type RequestOutcome } from './request-cost.ts'
-import { createLedger, type LedgerParts } from './spending-ledger.ts'
+import { createLedger, type LedgerParts, type SpendingLedger } from './spending-ledger.ts'
 import {
   type BudgetLimits,
   dayEndAfter,
@@ -53,9 +53,13 @@ export type Reservation = {
   readonly retryAt: number | null
   /**
    * Whether the request may be sent now; to be called right before. False when so much time has passed that the provider
-   * may count it in a window that it was not charged to.
+   * may count it in a window that it was not charged to, and when another account is in use.
    */
   isValid(): boolean
+  /** Whether the account that it was reserved at is still in use. */
+  isCurrent(): boolean
+  /** The provider answered the request with a limit: as `limited` of the budget, for the account that it was sent for. */
+  limited(until: number, reason: string): Promise<void>
   /** Settles the cost once the request has ended, however it did. Only the first call has an effect. */
   settle(outcome: RequestOutcome): Promise<void>
 }
@@ -94,7 +98,6 @@ export type Budget = {
 }
 
 type Charge = {
-  readonly provider: string
   readonly weight: number
   /** The parts of it that are the consumers'. */
   readonly consumers: readonly { readonly consumer: string; readonly weight: number }[]
@@ -102,6 +105,8 @@ type Charge = {
 }
 
 const defaultMarginMs = 2_000
+// Of former accounts. Each holds a few counts.
+const mostLedgers = 8
 // Obstacles other than a full window end soon: requests in flight, a store that is away.
 const retrySoonMs = 1_000
 
@@ -117,7 +122,17 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
   const failure = milliSpent(options.weightOfFailure)
   let unlimited = hasNoLimit(options)
   let chargedAheadMs = chargedAhead(options)
-  const ledger = createLedger({ ...options, chargedAheadMs }, parts)
+  // One for each account that was in use: what comes late of a former one is settled there.
+  const ledgers = new Map<string, SpendingLedger>()
+  const ledgerOf = (account: string): SpendingLedger => {
+    const found =
+      ledgers.get(account) ?? createLedger({ ...options, provider: account, limits, chargedAheadMs }, parts)
+    ledgers.delete(account)
+    ledgers.set(account, found)
+    for (const [oldest] of ledgers) if (ledgers.size > mostLedgers) ledgers.delete(oldest)
+    return found
+  }
+  let ledger = ledgerOf(provider)
   // When a limit was last raised here.
   let raisedAt = 0
   // The highest price of the day holds: loads come in waves, and a price that follows each of them would leave too little
@@ -129,11 +144,10 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
   const windowsOfRequest = (): LimitedWindow[] =>
     windowsBetween(limits, clock.now() - marginMs, clock.now() + chargedAheadMs)
   const finish = async (
-    { weight, windows, consumers, ...charge }: Charge,
+    account: SpendingLedger,
+    { weight, windows, consumers }: Charge,
     outcome: RequestOutcome,
   ): Promise<void> => {
-    // Of a former account: it stays charged there.
-    if (charge.provider !== provider) return
     const latest = clock.now() + marginMs
     const cost = costOf(outcome, weight, failure)
     // The provider may count a request of unknown outcome later.
@@ -150,10 +164,11 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
         .filter(({ name }) => !charged.has(name))
         .map(window => ({ window, by: cost })),
     ].filter(({ by }) => by !== 0)
-    if (corrections.length > 0) await ledger.settle(corrections)
+    if (corrections.length > 0) await account.settle(corrections)
   }
 
   const reservationOf = (
+    account: SpendingLedger,
     points: number,
     claims: Reservation['claims'],
     retryAt: number | null,
@@ -165,11 +180,14 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
       points,
       claims,
       retryAt,
-      isValid: () => !charge || windowsOfRequest().every(({ name }) => charged.has(name)),
+      isValid: () =>
+        account === ledger && (!charge || windowsOfRequest().every(({ name }) => charged.has(name))),
+      isCurrent: () => account === ledger,
+      limited: account.close,
       settle: async outcome => {
         if (!charge || isSettled) return
         isSettled = true
-        await finish(charge, outcome)
+        await finish(account, charge, outcome)
       },
     }
   }
@@ -188,12 +206,12 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
     reserve: async (points, purpose, claims = []) => {
       const wanted = Math.max(0, Math.floor(points))
       const all = claims.reduce((sum, claim) => sum + claim.points, wanted)
-      const closed = ledger.closedUntil()
-      if (closed !== null && all > 0) return reservationOf(0, claims.map(nothing), closed)
-      if (unlimited || all === 0) return reservationOf(wanted, claims.map(whole), null)
+      const account = ledger
+      const closed = account.closedUntil()
+      if (closed !== null && all > 0) return reservationOf(account, 0, claims.map(nothing), closed)
+      if (unlimited || all === 0) return reservationOf(account, wanted, claims.map(whole), null)
       const windows = windowsOfRequest()
-      const account = provider
-      const reply = await ledger.reserve(
+      const reply = await account.reserve(
         windows.map(window => boundedFor(purpose, window, shares, unit, clock.now())),
         wanted * unit,
         claims.map(claim => ({ consumer: claim.consumer, wanted: claim.points * unit })),
@@ -204,14 +222,15 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
         weight > 0 ? [{ consumer: claims[i]?.consumer ?? '', weight }] : [],
       )
       // A share of what this gateway may spend while the store is away is no share of the limit.
-      const longestHold = ledger.shared() ? Number.POSITIVE_INFINITY : clock.now() + retrySoonMs
+      const longestHold = account.shared() ? Number.POSITIVE_INFINITY : clock.now() + retrySoonMs
       const heldFor = (heldIn: readonly LimitedWindow[]): number | null => {
         const held = windows.filter(({ name }) => heldIn.some(each => each.name === name))
-        const until = heldUntil(held, shares, ledger.used, unit, clock.now())
+        const until = heldUntil(held, shares, account.used, unit, clock.now())
         return until === null ? null : Math.min(until, longestHold)
       }
       const forNobody = consumers.reduce((sum, { weight }) => sum - weight, granted)
       return reservationOf(
+        account,
         forNobody / unit,
         reply.claims.map(({ granted: weight, heldIn }, i) => ({
           points: weight / unit,
@@ -219,7 +238,7 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
           heldUntil: full.length > 0 || weight >= (claims[i]?.points ?? 0) * unit ? null : heldFor(heldIn),
         })),
         granted < all * unit ? retryAtFor(full) : null,
-        granted > 0 ? { provider: account, weight: granted, consumers, windows } : undefined,
+        granted > 0 ? { weight: granted, consumers, windows } : undefined,
       )
     },
     limited: (until, reason) => ledger.close(until, reason),
@@ -248,6 +267,7 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
       // Without limits there is nothing to share but a closure, and its end.
       if (!unlimited || ledger.closedUntil() !== null || !ledger.shared())
         await ledger.reconcile(windowsNow())
+      for (const former of ledgers.values()) if (former.hasPending()) await former.reconcile(windowsNow())
     },
     state: () => ({
       windows: windowsAround(limits, clock.now(), 0).map(window => ({
@@ -266,10 +286,13 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
       shares = next
       unlimited = hasNoLimit(next)
       chargedAheadMs = chargedAhead(next)
-      ledger.apply({ provider, limits, chargedAheadMs })
+      ledger = ledgerOf(provider)
+      ledger.apply({ limits, chargedAheadMs })
       highest = { day: '', price: 0 }
     },
-    end: ledger.end,
+    end: async () => {
+      await Promise.all([...ledgers.values()].map(account => account.end()))
+    },
   }
 }
 

@@ -11,7 +11,7 @@ import { type BatchObserver, createBatchRequest } from './batch-request.ts'
 import { type BatchReservation, createBatchReservation, type RefusedCell } from './batch-reservation.ts'
 import type { Breaker } from './breaker.ts'
 import type { Budget } from './budget.ts'
-import { OutOfBudgetError, ProviderError, ShareUsedUpError } from './errors.ts'
+import { concernsAccount, FormerAccountError, ProviderError, ShareUsedUpError } from './errors.ts'
 import { createHeldConsumers } from './held-consumers.ts'
 import type { ProviderProtocol } from './protocol.ts'
 import type { ProviderCall } from './provider-call.ts'
@@ -36,7 +36,7 @@ export type ProviderParts = {
   readonly call: Pick<ProviderCall, 'bytes'>
   readonly protocol: ProviderProtocol
   readonly breaker: Breaker
-  readonly budget: Pick<Budget, 'reserve' | 'limited'>
+  readonly budget: Pick<Budget, 'reserve'>
   /** Those that asked for weather of late, at most two: so a consumer that loads is known to be alone. */
   readonly recentConsumers: () => readonly string[]
   readonly clock: Clock
@@ -122,6 +122,22 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
     }
   }
 
+  const sendFor = async (batch: readonly Waiting[], reservation: BatchReservation) => {
+    try {
+      return await request(
+        batch.map(({ cell }) => cell),
+        reservation,
+      )
+    } catch (error) {
+      if (!(error instanceof ProviderError)) throw error
+      if (error.code === 'provider_limited')
+        await reservation.limited(error.retryAt ?? clock.now(), error.message)
+      // Inside of the breaker, which is not to count it.
+      const isFormer = concernsAccount(error) && !reservation.isCurrent()
+      throw isFormer ? new FormerAccountError(error, clock.now()) : error
+    }
+  }
+
   // The provider refuses a batch as a whole. Halving it isolates the bad point, so that the other cells load.
   const serve = async (batch: readonly Waiting[], first?: BatchReservation): Promise<void> => {
     let unused = first
@@ -130,12 +146,7 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
         const reservation = unused ?? (await reserve.again(batch))
         unused = undefined
         try {
-          return await breaker.run(() =>
-            request(
-              batch.map(({ cell }) => cell),
-              reservation,
-            ),
-          )
+          return await breaker.run(() => sendFor(batch, reservation))
         } finally {
           // Nothing was sent if the breaker is open; otherwise the reservation is settled already.
           void reservation.settle('unsent')
@@ -168,10 +179,11 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
       requeueOrReject(batch.filter(isOwn).map(waiting => ({ waiting, error })))
       // The others go on without it.
       queue.putBack(batch.filter(waiting => !isOwn(waiting)))
-    } else if (error instanceof OutOfBudgetError) {
-      requeueOrReject(batch.map(waiting => ({ waiting, error })))
-    } else if (error instanceof ProviderError && code === 'provider_limited') {
-      await budget.limited(error.retryAt ?? clock.now(), error.message)
+    } else if (
+      error instanceof ProviderError &&
+      code === 'provider_limited' &&
+      !(error instanceof FormerAccountError)
+    ) {
       requeueOrReject(batch.map(waiting => ({ waiting, error })))
     } else {
       const reason = error instanceof ProviderError ? withRetryAt(error) : error

@@ -38,7 +38,7 @@ export type PassthroughParts = {
   readonly inTurn: Provider['inTurn']
   readonly protocol: Pick<ProviderProtocol, 'passthrough' | 'refusalOf' | 'weightPerCell'>
   readonly breaker: Breaker
-  readonly budget: Pick<Budget, 'reserve' | 'limited'>
+  readonly budget: Pick<Budget, 'reserve'>
   readonly clock: Clock
   readonly observer: Pick<ProviderObserver, 'request'>
 }
@@ -118,7 +118,7 @@ export const createPassthrough = (
       message = messageOf(error)
       await reservation.settle(outcomeOf(error))
       if (error instanceof ProviderError && error.code === 'provider_limited')
-        await budget.limited(error.retryAt ?? clock.now(), error.message)
+        await reservation.limited(error.retryAt ?? clock.now(), error.message)
       if (!response) throw error
     } finally {
       observer.request(outcome, 0, performance.now() - started, message)

@@ -1,4 +1,4 @@
-// Reserves and settles weight in the store that all gateways of an account share. While the store is away a gateway spends
+// Reserves and settles weight of one account in the store that all gateways of the account share. While the store is away a gateway spends
 // its local allowance; once the store is back it flushes what it spent before it reads the store again. How large the
 // allowance is, and what is pending, is computed in local-allowance.ts.
 
@@ -25,13 +25,14 @@ export type BudgetObserver = {
 }
 
 type LedgerSettings = {
-  readonly provider: string
   readonly limits: BudgetLimits
   /** How far into the future a request is charged that is granted now. */
   readonly chargedAheadMs: number
 }
 
 export type LedgerOptions = LedgerSettings & {
+  /** A short name of the account at the provider. */
+  readonly provider: string
   /** How many gateways share the account; undefined while that is not known. */
   readonly instances: () => number | undefined
 }
@@ -75,7 +76,9 @@ export type SpendingLedger = {
   reopenedHereAt(): number | null
   /** False while the store is away. */
   shared(): boolean
-  /** From now on. What is known of another account is forgotten. */
+  /** Whether the store lacks something of what is known here. */
+  hasPending(): boolean
+  /** From now on; what was counted stays. */
   apply(settings: LedgerSettings): void
   /** Waits for the steps in the store that are under way. Failures of later ones are no outage: the store is being closed. */
   end(): Promise<void>
@@ -88,9 +91,9 @@ export const createLedger = (
   options: LedgerOptions,
   { store, clock, observer }: LedgerParts,
 ): SpendingLedger => {
-  const { instances } = options
-  let { provider, chargedAheadMs } = options
-  let local = createLocalAllowance(allowanceOptions(options))
+  const { provider, instances } = options
+  let { chargedAheadMs } = options
+  const local = createLocalAllowance(allowanceOptions(options))
   let closed = 0
   /** Why it is closed; null where nobody gave a reason, undefined until the store was asked for it. */
   let closedBecause: string | null | undefined
@@ -136,12 +139,10 @@ export const createLedger = (
     if (!hasEnded) observer.storeAway(messageOf(cause))
   }
   const recordStored = (
-    account: string,
     windows: readonly LimitedWindow[],
     { used, closedUntil, reopenedAt: at }: Awaited<ReturnType<SpendingStore['spending']>>,
     readAt: number,
   ): void => {
-    if (account !== provider) return
     local.recordStored(windows, used, readAt)
     if (!noteReopening(at) || closedUntil === null) return
     // The provider has no longer window: ignore a closure that can't be right.
@@ -150,17 +151,15 @@ export const createLedger = (
     closedBecause = undefined
   }
   // Another gateway closed it. One read for each closure: the replies to reservations do without the reason.
-  const readReason = async (account: string): Promise<void> => {
+  const readReason = async (): Promise<void> => {
     if (!isClosed() || closedBecause !== undefined) return
     const until = closed
-    const { reason } = await store.closure(account)
-    if (account === provider && closed === until) closedBecause = reason
+    const { reason } = await store.closure(provider)
+    if (closed === until) closedBecause = reason
   }
   const storeClosure = async (reason: string): Promise<void> => {
-    const account = provider
     const closing = { now: clock.now(), reopenedAt: reopenedAt ?? null, reason }
-    const at = await store.closeUntil(account, closed, closing)
-    if (account === provider) noteReopening(at)
+    noteReopening(await store.closeUntil(provider, closed, closing))
   }
   const apply = async (changes: readonly (SettledChange | PendingChange)[]): Promise<void> => {
     await store.settle({
@@ -180,12 +179,11 @@ export const createLedger = (
       local.endFlush(changes, 'uncertain')
       return storeLost(cause)
     }
-    const account = provider
     try {
       const names = windows.map(({ name }) => name)
       const readAt = clock.now()
-      recordStored(account, windows, await store.spending(account, names), readAt)
-      await readReason(account)
+      recordStored(windows, await store.spending(provider, names), readAt)
+      await readReason()
     } catch (cause) {
       return storeLost(cause)
     }
@@ -220,16 +218,15 @@ export const createLedger = (
     reserve: tracked(async (windows, wanted, claims, unit) => {
       if (away || pendingReason !== undefined || local.hasPending()) await reconcileOnce(windows)
       if (away) return reserveLocally(windows, wanted, claims, unit)
-      const account = provider
       try {
         const bounds = windows.map(window => {
           const { name, limit, keepUntil, shares } = window
           return { name, limit, keepUntil, shares, known: local.used(window) }
         })
         const now = clock.now()
-        const reply = await store.reserve({ provider: account, windows: bounds, wanted, claims, unit, now })
-        recordStored(account, windows, reply, now)
-        await readReason(account)
+        const reply = await store.reserve({ provider, windows: bounds, wanted, claims, unit, now })
+        recordStored(windows, reply, now)
+        await readReason()
         const full = windows.filter((window, i) => window.limit - (reply.used[i] ?? 0) < unit)
         const granted = reply.claims.map(({ granted: part, heldIn }) => ({
           granted: part,
@@ -269,18 +266,10 @@ export const createLedger = (
     closedBecause: () => (isClosed() ? (closedBecause ?? null) : null),
     reopenedHereAt: () => reopenedHereAt,
     shared: () => away === undefined,
+    hasPending: () => away !== undefined || pendingReason !== undefined || local.hasPending(),
     apply: settings => {
-      const isSameAccount = settings.provider === provider
-      ;({ provider, chargedAheadMs } = settings)
-      if (isSameAccount) local.apply(allowanceOptions(settings))
-      else {
-        local = createLocalAllowance(allowanceOptions(settings))
-        closed = 0
-        closedBecause = undefined
-        pendingReason = undefined
-        reopenedAt = undefined
-        reopenedHereAt = null
-      }
+      ;({ chargedAheadMs } = settings)
+      local.apply(allowanceOptions(settings))
     },
     end: async () => {
       await Promise.all(underWay)

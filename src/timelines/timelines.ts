@@ -92,6 +92,8 @@ export type TimelinesParts = {
   readonly stretch: (demandPerDay: number) => number
   /** Whether the limit of the provider that a load met at this instant holds no more. */
   readonly isLimitLifted: (at: number) => boolean
+  /** A short name of the account at the provider, now. */
+  readonly account: () => string
   /** A short hash of the settings that all instances should have in common, now. */
   readonly settings: () => string
   /** The text of the instance's report of itself. */
@@ -133,6 +135,8 @@ export type Timelines = ReadThrough<Cell, Timeline> & {
   backoffs(): Map<string, number>
   /** Ends the backoff of cells that failed during an outage of the provider. */
   endBackoff(): void
+  /** Another account of the provider is in use: ends the backoff of what the former one was refused. */
+  changeAccount(): void
   explain(cell: Cell): Promise<CellExplanation>
   /** Loads a cell whatever is cached, within budget and circuit breaker. Never rejects. */
   reload(cell: Cell): Promise<void>
@@ -163,6 +167,13 @@ type CellOverview = {
   /** The decayed count of requests; 0 without any. */
   readonly demand: number
 }
+
+// The codes of failures that are due to the account at the provider; an open circuit may be.
+const ofAccount: ReadonlySet<string> = new Set([
+  'provider_limited',
+  'provider_denied',
+  'provider_circuit_open',
+])
 
 const tickEveryMs = 500
 // As long as people wait between two looks at the weather.
@@ -197,8 +208,9 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
   const isLifted = ({ error, failedAt }: Pick<Failure, 'error' | 'failedAt'>): boolean =>
     error instanceof AbohawaError && error.code === 'provider_limited' && parts.isLimitLifted(failedAt)
   const failures = createFailures({ ...options, longestAfter, isLifted }, clock)
-  const fleetLoads = createFleetSingleFlight({ store, leaseForMs: options.leaseForMs }, error =>
-    observer.onSharedTierFailure('lease', error),
+  const fleetLoads = createFleetSingleFlight(
+    { store, leaseForMs: options.leaseForMs, account: parts.account },
+    error => observer.onSharedTierFailure('lease', error),
   )
   const cache = createReadThrough<Cell, Timeline, PurgeScope>({
     keyOf,
@@ -355,6 +367,8 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     },
     backoffs: failures.backoffs,
     endBackoff: failures.endBackoff,
+    changeAccount: () =>
+      failures.clearWhere((_, { error }) => error instanceof AbohawaError && ofAccount.has(error.code)),
     explain: async cell => ({
       ...(await cache.explain(cell)),
       cell,

@@ -140,3 +140,13 @@ t.test(
     t.ok(failures.backoff('a'), 'for as long as it is gone')
   },
 )
+
+t.test('a clock that is set back lengthens no backoff', t => {
+  const { clock, failures } = setUp()
+  failures.record('a', new Error('down'), true)
+  clock.advance(-30_000)
+  t.ok(failures.backoff('a'), 'a correction')
+  clock.advance(-3_600_000)
+  t.notOk(failures.backoff('a'))
+  t.end()
+})

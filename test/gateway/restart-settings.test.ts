@@ -7,7 +7,7 @@ import { readConfig } from '../../src/config/load.ts'
 import { settings } from '../../src/config/tree.ts'
 import { effectOf } from '../../src/config/values.ts'
 import { createReload } from '../../src/gateway/reload.ts'
-import { beyondHorizon } from '../../src/gateway/supply.ts'
+import { beyondHorizon, ofAnotherHost } from '../../src/gateway/supply.ts'
 
 const fixture = (name: string) => join(import.meta.dirname, '..', 'fixtures', name)
 const redis = { 'redis.url': 'rediss://one' }
@@ -70,6 +70,14 @@ const table: Record<string, Row> = {
   ],
   'ops.token': [{}, { 'ops.token': '0123456789-abcdefghijklmnopqrstuv' }],
   'quota.tiers.gold': [{ 'quota.tiers.gold': '7' }, {}],
+  ...Object.fromEntries(
+    Object.entries({ apiKey: 'other', maxConcurrent: '2', 'budget.perDay': '', 'budget.perHour': '1' }).map(
+      ([name, value]) => [
+        `provider.${name}`,
+        [{}, { 'provider.baseUrl': 'http://other.example', [`provider.${name}`]: value }] as const,
+      ],
+    ),
+  ),
   'cache.staleFor': [{}, { 'cache.staleFor': '30h' }],
   'cache.freshSpread': [{}, { 'cache.freshSpread': '1' }],
 }
@@ -102,7 +110,7 @@ for (const [path, [before, after]] of Object.entries(table))
       read,
       prepare: async () => [],
       apply: () => t.fail('nothing is applied'),
-      needRestart: next => beyondHorizon(running, next),
+      needRestart: next => [...beyondHorizon(running, next), ...ofAnotherHost(running, next)],
       observer: {
         onApplied: () => t.fail('nothing is applied'),
         onRestartNeeded: paths => named.push([...paths]),

@@ -59,19 +59,30 @@ t.test('a larger day ends the stretch, which otherwise never falls within a day'
   t.equal(stretch(), 1)
 })
 
-t.test('another account begins with its own counts, and gets none back of the former', async t => {
-  const { budget } = startBudget(t)
-  const former = await budget.reserve(200, 'cold')
-  await budget.limited(Date.parse('2026-11-21T07:00:00Z'), 'daily')
-  budget.apply({ ...settings, provider: 'acc2' })
-  t.equal(budget.closedUntil(), null)
-  t.equal((await budget.reserve(50, 'cold')).points, 50)
-  await former.settle('unsent')
-  t.strictSame(used(budget.state()), [150, 150, 150])
-  budget.apply(settings)
-  await budget.reconcile()
-  t.strictSame(used(budget.state()), [600, 600, 600], 'which stays charged')
-})
+t.test(
+  'another account begins with its own counts, and what comes late of the former is settled there',
+  async t => {
+    const { budget, store, clock } = startBudget(t)
+    const former = await budget.reserve(200, 'cold')
+    const until = Date.parse('2026-11-21T07:00:00Z')
+    budget.apply({ ...settings, provider: 'acc2' })
+    t.notOk(former.isValid(), 'a request is sent for the account that it was reserved at')
+    t.notOk(former.isCurrent())
+    await former.limited(until, 'daily')
+    t.equal(budget.closedUntil(), null)
+    const present = await budget.reserve(50, 'cold')
+    t.equal(present.points, 50)
+    t.ok(present.isValid() && present.isCurrent())
+    await former.settle('failed')
+    t.strictSame(used(budget.state()), [150, 150, 150])
+    t.match(await store.closure('acc1'), { closedUntil: until, reason: 'daily' }, 'for the whole fleet')
+    t.match(await store.closure('acc2'), { closedUntil: null })
+    t.match(await store.spending('acc1', [`day:${Math.floor(clock.now() / 86_400_000)}`]), { used: [1_000] })
+    budget.apply(settings)
+    t.equal(budget.closedUntil(), until, 'and it is still closed')
+    t.strictSame(used(budget.state()), [1, 1, 1])
+  },
+)
 
 t.test('a longer timeout charges the windows that a request may then end in', async t => {
   const { budget } = startBudget(t, { longestRequestMs: 1_000 })

@@ -88,3 +88,49 @@ t.test('a request at the announced instant is let through', async t => {
   }
   t.equal(refused, 0)
 })
+
+t.test('the machine’s clock may be set back while it is open: the probe is sent when it is due', async t => {
+  const { breaker, send, changes } = setUp(20)
+  for (let i = 0; i < 3; i++) await send('provider_failing')
+  const { now } = Date
+  t.teardown(() => {
+    Date.now = now
+  })
+  Date.now = () => now() - 3_600_000
+  await until('a probe is due', breaker.isProbeDue)
+  t.equal(await send(), 'ok')
+  Date.now = () => now() + 3_600_000
+  for (let i = 0; i < 3; i++) await send('provider_failing')
+  t.equal(await send(), 'provider_circuit_open', 'and a clock that is set forward ends no wait')
+  t.strictSame(changes, ['open', 'half-open', 'closed', 'open'])
+})
+
+t.test('requests that come during a probe wait for it, and none is sent when it fails', async t => {
+  const { breaker, send, requests } = setUp(20)
+  for (let i = 0; i < 3; i++) await send('provider_failing')
+  await until('a probe is due', breaker.isProbeDue)
+  const outcomes = await Promise.all([send('provider_failing'), send(), send()])
+  t.strictSame(outcomes, ['provider_failing', 'provider_circuit_open', 'provider_circuit_open'])
+  t.equal(requests.length, 4)
+})
+
+t.test('after a probe that was refused for its point, it takes as many failures as at first', async t => {
+  const { breaker, send, changes } = setUp(20)
+  for (let i = 0; i < 3; i++) await send('provider_failing')
+  await until('a probe is due', breaker.isProbeDue)
+  await send('provider_refused')
+  await send('provider_failing')
+  await send('provider_failing')
+  t.strictSame(changes, ['open', 'half-open', 'closed'])
+})
+
+t.test('where recovery is expected, the probe is due at once, and its failure opens it again', async t => {
+  const { breaker, send, changes } = setUp()
+  for (let i = 0; i < 3; i++) await send('provider_denied')
+  t.notOk(breaker.isProbeDue())
+  breaker.expectRecovery()
+  t.ok(breaker.isProbeDue())
+  await send('provider_denied')
+  t.equal(await send(), 'provider_circuit_open')
+  t.strictSame(changes, ['open', 'half-open', 'open'])
+})

@@ -25,9 +25,10 @@ const unlimited: ProviderParts['budget'] = {
     claims: [],
     retryAt: null,
     isValid: () => true,
+    isCurrent: () => true,
+    limited: async () => {},
     settle: async () => {},
   }),
-  limited: async () => {},
 }
 
 type Setting = {
@@ -251,10 +252,21 @@ t.test('a queued cell is requested once, however often it is loaded', async t =>
 /** A budget with a limited number of points that records its calls. */
 const budgetOf = (points: number, retryAt: number) => {
   const steps: string[] = []
+  const limited = async (until: number) => {
+    steps.push(`limited until ${until}`)
+  }
   const budget: ProviderParts['budget'] = {
     reserve: async (wanted, purpose) => {
       if (wanted === 0)
-        return { points: 0, claims: [], retryAt: null, isValid: () => true, settle: async () => {} }
+        return {
+          points: 0,
+          claims: [],
+          retryAt: null,
+          isValid: () => true,
+          isCurrent: () => true,
+          limited,
+          settle: async () => {},
+        }
       const granted = Math.min(wanted, points)
       points -= granted
       steps.push(`${purpose} ${granted}/${wanted}`)
@@ -263,13 +275,12 @@ const budgetOf = (points: number, retryAt: number) => {
         claims: [],
         retryAt: granted < wanted ? retryAt : null,
         isValid: () => true,
+        isCurrent: () => true,
+        limited,
         settle: async outcome => {
           steps.push(outcome)
         },
       }
-    },
-    limited: async until => {
-      steps.push(`limited until ${until}`)
     },
   }
   const grant = (more: number): void => {
@@ -440,9 +451,10 @@ const sharesOf = (shares: Record<string, number>): ProviderParts['budget'] => ({
     }),
     retryAt: null,
     isValid: () => true,
+    isCurrent: () => true,
+    limited: async () => {},
     settle: async () => {},
   }),
-  limited: async () => {},
 })
 
 t.test('a consumer that has no share for a retry takes nobody else out of it', async t => {

@@ -88,9 +88,10 @@ const budgetFor = (
     }),
     retryAt: null,
     isValid: () => true,
+    isCurrent: () => true,
+    limited: async () => {},
     settle: async () => {},
   }),
-  limited: async () => {},
 })
 
 const codesOf = async (loads: readonly Promise<unknown>[]): Promise<string[]> =>
