@@ -64,7 +64,7 @@ export const addCacheCommands = (program: Command, add: AddCommand): void => {
         .argument('<target>', 'all, a point lat,lng, a place type/id, or a box south,west,north,east')
         .option(
           '--soft',
-          'serve it as stale until it is reloaded; the default for all while the provider is down',
+          'serve it as stale until it is reloaded; the default for all while an instance sees the provider down',
         )
         .option('--hard', 'remove it, so that a failed reload is an error; else the default'),
     run: async (terminal, { soft, hard }, of = '') => {
@@ -189,10 +189,10 @@ const circuitFault = async (address: string): Promise<string | undefined> => {
     const { request } = await import('undici')
     const { body } = await request(`${address}/readyz`, { signal: AbortSignal.timeout(queryTimeoutMs) })
     const { detail } = (await body.json()) as { detail?: { provider?: unknown } }
-    const isOpen = /^circuit (?:open|half-open)/.test(String(detail?.provider))
-    return isOpen
-      ? `the circuit to the provider is open in the gateway at ${redactedUrl(address)}`
-      : undefined
+    const where = `in the gateway at ${redactedUrl(address)}`
+    const provider = String(detail?.provider)
+    if (/^circuit (?:open|half-open)/.test(provider)) return `the circuit to the provider is open ${where}`
+    return provider.includes(', outage (') ? `loads from the provider fail ${where}` : undefined
   } catch {
     return undefined
   }

@@ -23,6 +23,8 @@ import { cellOfSpot, scopeOf, spotIn, targetIn } from './cache-target.ts'
 import type { CellReport, EntryReport, PurgeReport, SlicesReport } from './cell-report.ts'
 import { slicesOf } from './cell-slices.ts'
 import { providerFault } from './provider-probe.ts'
+import { instancesIn, type SelfReport } from './status.ts'
+import type { InstanceStatus } from './status-report.ts'
 import { cacheNamespaceIn, horizonOf } from './supply.ts'
 
 export type CacheAdmin = {
@@ -30,7 +32,7 @@ export type CacheAdmin = {
   explain(of: string): Promise<CellReport>
   /**
    * Purges a point, a place, a box or all, over the fleet.
-   * @param soft undefined for the default: hard, but soft for all while nothing can be loaded from the provider
+   * @param soft undefined for the default: hard, but soft for all while an instance can load nothing from the provider
    * @throws InputError, StoreError
    */
   purge(of: string, soft: boolean | undefined): Promise<PurgeReport>
@@ -51,6 +53,7 @@ export type CacheAdminParts = {
     readonly timelines: Timelines
     readonly runs: RunWatch | undefined
     readonly breaker: Pick<Breaker, 'state'>
+    readonly self: SelfReport
   }
   /** In the CLI: why nothing can be loaded from the provider as far as a running gateway says; undefined if it says nothing. */
   readonly faultElsewhere?: () => Promise<string | undefined>
@@ -100,6 +103,13 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
   /** Why a hard purge of everything would leave consumers without weather; undefined where it would not. */
   const reasonForSoft = async (): Promise<string | undefined> => {
     if (running && running.breaker.state().state !== 'closed') return 'the circuit to the provider is open'
+    const own = running?.self().providerOutage
+    if (own) return `loads from the provider fail (${own})`
+    // An instance without requests sends none to the provider, and sees no outage.
+    const other = (await instancesIn(store, clock.now())).find(
+      ({ providerOutage }) => providerOutage !== null,
+    )
+    if (other) return `${nameOfInstance(other)} sees an outage of the provider (${other.providerOutage})`
     const { closedUntil } = await createBudgetAdmin(config, { store, clock }).show()
     if (closedUntil !== null) return `the provider is limited until ${closedUntil}`
     return (await parts.faultElsewhere?.()) ?? providerFault(config)
@@ -214,6 +224,9 @@ const faultOf = (refused: string): string => `what lies there is refused: ${refu
 
 const placeOf = (place: Location | undefined): CellReport['place'] =>
   place ? { type: place.type, id: place.id, name: place.name_en } : null
+
+const nameOfInstance = ({ id, host, pid }: InstanceStatus): string =>
+  `the instance ${id.slice(0, 8)}${host === null ? '' : ` on ${host}`}${pid === null ? '' : `:${pid}`}`
 
 const isoOf = (instant: number): string => new Date(instant).toISOString()
 const isoOrNull = (instant: number | null): string | null => (instant === null ? null : isoOf(instant))

@@ -126,7 +126,10 @@ export const startGateway = async (
   let appliedAt = clock.now()
   const seldom = createThrottle(clock)
   const often = createThrottle(clock, linesOfKeysPerMinute)
-  const outages = openOutages(log, clock, metrics.staleReads)
+  // At once, so that the fleet knows of an outage before somebody purges.
+  const outages = openOutages(log, clock, metrics.staleReads, () => {
+    if (readiness.phase === 'ready') void timelines.sendHeartbeat()
+  })
   opening.defer(outages.close)
   let storeWriteFault: string | null = null
   const plainStore = await open(config, clock, {
@@ -172,6 +175,7 @@ export const startGateway = async (
   const self = createSelfReport({
     phase: () => readiness.phase,
     configHash: () => settingsHash,
+    outages,
     history,
     clock,
   })
@@ -239,7 +243,8 @@ export const startGateway = async (
       return `${catalogue.current.size} places${fault ? `, newer file refused: ${fault.message}` : ''}`
     },
     configuration: async () => configDetail(reload.fault(), reload.restartNeeded(), fleetSettings.variants()),
-    provider: async () => providerDetail(breaker.state(), budget.state(), timelines.stretch()),
+    provider: async () =>
+      providerDetail(breaker.state(), self().providerOutage, budget.state(), timelines.stretch()),
     ...(config.server.tls.cert ? { certificate: async () => certificate.detail() ?? 'none' } : {}),
     ...(runs ? { run: async () => runDetail(runs.newest()) } : {}),
   })
@@ -276,7 +281,7 @@ export const startGateway = async (
     store,
     catalogue: () => catalogue.current,
     clock,
-    running: { timelines, runs, breaker },
+    running: { timelines, runs, breaker, self },
   })
   const warming = createCacheWarm(config, { timelines, catalogue, clock })
   opening.defer(async () => void (await warming.stopWarm()))

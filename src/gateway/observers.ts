@@ -292,14 +292,23 @@ export const quotaDetail = (state: MeterState, isUp: boolean, offsetMs: number):
 /** How the provider is doing and what is left to spend, in one line of /readyz. */
 export const providerDetail = (
   { state, openUntil }: ReturnType<Breaker['state']>,
+  outage: string | null,
   { windows, closedUntil, shared }: BudgetState,
   stretch: number,
 ): string => {
   const circuit = `circuit ${state}${openUntil === null ? '' : ` until ${isoOf(openUntil)}`}`
+  const failing = outage === null ? [] : [`outage (${outage})`]
   const limited = closedUntil === null ? [] : [`limited until ${isoOf(closedUntil)}`]
   const spent = windows.map(({ name, used, limit }) => `${Math.round(used)} of ${limit} this ${name}`)
   const stretched = stretch >= 1.05 ? [`weather stays fresh ${stretch.toFixed(1)} times longer`] : []
-  return [circuit, ...limited, ...spent, ...stretched, ...(shared ? [] : ['budget not shared'])].join(', ')
+  return [
+    circuit,
+    ...failing,
+    ...limited,
+    ...spent,
+    ...stretched,
+    ...(shared ? [] : ['budget not shared']),
+  ].join(', ')
 }
 
 export const runDetail = (run: ModelRun | undefined): string =>

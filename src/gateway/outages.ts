@@ -47,8 +47,16 @@ const storeCode = 'store_unavailable'
 // Failures of a request that waits for the provider, beside those with a code of the provider.
 const ofWaiting: ReadonlySet<string> = new Set(['waited_too_long', 'timeline_exhausted'])
 
-/** @param staleReads how many answers were stale since the start */
-export const openOutages = (log: Log, clock: Clock, staleReads: () => number): Outages => {
+/**
+ * @param staleReads how many answers were stale since the start
+ * @param onProvider called when an outage of the provider begins or ends
+ */
+export const openOutages = (
+  log: Log,
+  clock: Clock,
+  staleReads: () => number,
+  onProvider: () => void = () => {},
+): Outages => {
   let errors = 0
   const noticed = (): Noticed => ({ stale: staleReads(), errors })
   const outageOf = (outage: OutageName): Outage =>
@@ -60,6 +68,7 @@ export const openOutages = (log: Log, clock: Clock, staleReads: () => number): O
           { outage, ...fields, ...(phase === 'begins' ? { next: nextSteps[outage] } : {}) },
           `outage ${phase}`,
         ),
+      changed: outage === 'provider' ? onProvider : () => {},
     })
   const provider = outageOf('provider')
   const store = outageOf('store')

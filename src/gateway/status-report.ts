@@ -21,6 +21,8 @@ const instance = z.object({
   /** The share of reads of the cache that a tier answered, over the last minute. */
   hitShare: share.nullable(),
   memoryBytes: z.number().nullable(),
+  /** The code of the outage of the provider that it sees; null where it sees none. */
+  providerOutage: z.string().nullable().default(null),
   /** Of its last heartbeat. */
   seenAt: instant.nullable(),
   isSelf: z.boolean(),

@@ -67,11 +67,13 @@ export type SelfReport = () => InstanceReport
 export const createSelfReport = ({
   phase,
   configHash,
+  outages,
   history,
   clock,
 }: {
   readonly phase: () => Phase
   readonly configHash: () => string | null
+  readonly outages: Pick<Outages, 'open'>
   readonly history: History
   readonly clock: Clock
 }): SelfReport => {
@@ -87,6 +89,7 @@ export const createSelfReport = ({
     requestsPerSecond: history.newest().requestsPerSecond,
     hitShare: history.recentHitShare(),
     memoryBytes: process.memoryUsage.rss(),
+    providerOutage: outages.open().find(({ outage }) => outage === 'provider')?.code ?? null,
     seenAt: clock.now(),
   })
 }

@@ -172,7 +172,7 @@ export const openSupply = (
   const horizon = horizonOf(config)
   const calendar = createCalendar(config.quota.timeZone)
   const protocol = { ...protocolIn(config), ...standIns?.protocol }
-  const grid = createGrid(cache.cellDegrees)
+  const grid = createGrid(cache.cellDegrees, config.catalogue.bounds)
   const plainCall = standIns?.call ?? createProviderCall(config.provider, { protocol, clock })
   const call = tracing?.call(plainCall, config.provider.baseUrl) ?? plainCall
   const breaker = createBreaker(config.provider.breaker, clock, state => {

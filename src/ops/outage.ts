@@ -31,6 +31,8 @@ export type OutageOptions = {
   readonly clock: Clock
   readonly noticed: () => Noticed
   readonly write: (phase: 'begins' | 'goes on' | 'is over', fields: Fields) => void
+  /** It has begun or ended. */
+  readonly changed?: () => void
 }
 
 export type Outage = {
@@ -60,7 +62,7 @@ type Running = {
   readonly cells: Map<string, { readonly failingSince: number; usableUntil: number | null }>
 }
 
-export const createOutage = ({ clock, noticed, write }: OutageOptions): Outage => {
+export const createOutage = ({ clock, noticed, write, changed }: OutageOptions): Outage => {
   let running: Running | undefined
 
   const noCounts = (): Counts => ({ causes: new Map(), failures: 0, before: noticed() })
@@ -101,6 +103,7 @@ export const createOutage = ({ clock, noticed, write }: OutageOptions): Outage =
       const cause = { code, reason }
       running = { cause, since: now, toldAt: now, whole: noCounts(), minute: noCounts(), cells: new Map() }
       write('begins', cause)
+      changed?.()
     },
     failed: (code, cell) => {
       if (!running) return
@@ -118,6 +121,7 @@ export const createOutage = ({ clock, noticed, write }: OutageOptions): Outage =
       if (!running) return
       write('is over', { ...fieldsOf(running, running.whole), ...fields })
       running = undefined
+      changed?.()
     },
     tick,
   }

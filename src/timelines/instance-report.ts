@@ -20,6 +20,8 @@ export type InstanceReport = {
   /** The share of reads of the cache that a tier answered, 0 to 1. */
   readonly hitShare: number | null
   readonly memoryBytes: number | null
+  /** The code of the outage of the provider that the instance sees; null where it sees none. */
+  readonly providerOutage: string | null
   /** When the report was written. */
   readonly seenAt: number | null
 }
@@ -42,6 +44,7 @@ const fields = z.object({
   requestsPerSecond: z.number().min(0).max(1e9).nullable().catch(null),
   hitShare: z.number().min(0).max(1).nullable().catch(null),
   memoryBytes: z.int().min(0).nullable().catch(null),
+  providerOutage: text.nullable().catch(null),
   seenAt: instant.nullable().catch(null),
 })
 

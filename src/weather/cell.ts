@@ -11,7 +11,7 @@ export type Cell = { readonly id: CellId; readonly latitude: number; readonly lo
 
 export type Grid = {
   cellOf(latitude: number, longitude: number): Cell
-  /** The cell of this name, or undefined when none of this grid has it. */
+  /** The cell of this name, or undefined when none in the area of this grid has it. */
   cellNamed(id: string): Cell | undefined
   /** All cells whose centre lies in a box, edges included. */
   cellsIn(box: Box): Cell[]
@@ -29,8 +29,13 @@ export type Box = {
 const indicesApart = 100_000
 const mostKnown = 20_000
 
-/** @param cellDegrees edge of a cell, 1/n of a degree for a whole n from 1 to 100 */
-export const createGrid = (cellDegrees: number): Grid => {
+const globe: Box = { south: -90, west: -180, north: 90, east: 180 }
+
+/**
+ * @param cellDegrees edge of a cell, 1/n of a degree for a whole n from 1 to 100
+ * @param area where the cells lie that may be named; all points lie on the globe
+ */
+export const createGrid = (cellDegrees: number, area = globe): Grid => {
   const perDegree = Math.round(1 / cellDegrees)
   // Multiplying may round a point over an edge, so a point is compared with edges in degrees: dividing two whole numbers
   // gives exactly the number that an edge's decimals are parsed as.
@@ -42,14 +47,18 @@ export const createGrid = (cellDegrees: number): Grid => {
   // Dividing whole numbers and rounding to four decimals gives every centre one spelling; "+ 0" turns -0 into 0.
   const centre = (degrees: number): number => Number((indexOf(degrees) / perDegree).toFixed(4)) + 0
 
+  const cellAround = (latitude: number, longitude: number): Cell => {
+    const centres = { latitude: centre(latitude), longitude: centre(longitude) }
+    return { id: `${centres.latitude},${centres.longitude}` as CellId, ...centres }
+  }
+
   // One object per cell, so that data kept with it is kept once.
   let known = new Map<number, Cell>()
   const cellOf = (latitude: number, longitude: number): Cell => {
     const place = indexOf(latitude) * indicesApart + indexOf(longitude)
     const before = known.get(place)
     if (before) return before
-    const centres = { latitude: centre(latitude), longitude: centre(longitude) }
-    const cell = { id: `${centres.latitude},${centres.longitude}` as CellId, ...centres }
+    const cell = cellAround(latitude, longitude)
     if (known.size >= mostKnown) known = new Map()
     known.set(place, cell)
     return cell
@@ -62,13 +71,18 @@ export const createGrid = (cellDegrees: number): Grid => {
     return centres.filter(degrees => degrees >= from && degrees <= to)
   }
 
+  // False for NaN. The centre of a cell on the edge may lie beyond it.
+  const isBetween = (degrees: number, from: number, to: number): boolean =>
+    indexOf(degrees) >= indexOf(from) && indexOf(degrees) <= indexOf(to)
+
   return {
     cellOf,
     cellNamed: id => {
       const [latitude = Number.NaN, longitude = Number.NaN] = id.split(',').map(Number)
-      if (!Number.isFinite(latitude) || !Number.isFinite(longitude)) return undefined
-      const cell = cellOf(latitude, longitude)
-      return cell.id === id ? cell : undefined
+      // Names come from outside: beyond the globe one has the place of another cell, so it is judged before it is known.
+      if (!isBetween(latitude, area.south, area.north) || !isBetween(longitude, area.west, area.east))
+        return undefined
+      return cellAround(latitude, longitude).id === id ? cellOf(latitude, longitude) : undefined
     },
     cellsIn: ({ south, west, north, east }) =>
       within(south, north).flatMap(latitude =>

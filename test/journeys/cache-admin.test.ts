@@ -2,6 +2,7 @@
 
 import { join } from 'node:path'
 import t from 'tap'
+import { systemClock } from '../../src/clock.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { runCommand, startCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
@@ -271,6 +272,58 @@ t.test('an invalid target is 400 with one sentence, and purges nothing', async t
     [],
   )
 })
+
+t.test(
+  'while one instance sees an outage of the provider, all is purged softly through an idle one',
+  async t => {
+    const own = await startProvider(t, undefined, null)
+    const redis = await testRedis(t)
+    const env = {
+      ABOHAWA_REDIS__URL: redis.url,
+      ABOHAWA_REDIS__PREFIX: redis.prefix,
+      ABOHAWA_CACHE__PREFETCH: 'none',
+      ABOHAWA_PROVIDER__RETRIES: '0',
+      ABOHAWA_PROVIDER__BREAKER__AFTER: '1',
+      ABOHAWA_PROVIDER__BREAKER__HALF_OPEN_AFTER: '1s',
+    }
+    const start = () => startGateway(t, { providerUrl: own.url, clock: systemClock, env })
+    const [busy, idle] = await Promise.all([start(), start()])
+    t.match(await busy.get(dhaka), { status: 200 })
+    // Forecasts alone: what weighs nothing is answered, so the idle gateway finds the provider well by itself.
+    await own.steer({ fault: 'internal-error' })
+    t.match(await busy.get(elsewhere), { status: 500 })
+    const purgeAll = async (body: object = {}) =>
+      (await post(idle.opsUrl, JSON.stringify({ scope: 'all', ...body }))).json()
+    await until('the idle gateway knows of it', async () => {
+      const { body } = await sendRequest(`${idle.opsUrl}/status`)
+      return body.instances.some(
+        (each: { providerOutage: unknown }) => each.providerOutage === 'provider_failing',
+      )
+    })
+    const { body } = await sendRequest(`${idle.opsUrl}/status`)
+    t.match(body, { outages: [], provider: { circuit: 'closed' } }, 'it sees none itself')
+    const softBecause = new RegExp(
+      `^the instance .*:${process.pid} sees an outage of the provider \\(provider_failing\\)$`,
+    )
+    t.match(await purgeAll(), { kind: 'soft', removed: 0, softBecause })
+    const command = await runCommand(['cache', 'purge', 'all', '--json'], {
+      ...env,
+      ABOHAWA_OPS__PORT: new URL(idle.opsUrl).port,
+      ABOHAWA_PROVIDER__BASE_URL: own.url,
+    })
+    t.match(JSON.parse(command.stdout), { kind: 'soft', softBecause })
+    t.match(await busy.get(dhaka), { status: 200, headers: { 'cache-status': /fwd=stale|hit/ } })
+    t.match(await purgeAll({ soft: false }), { kind: 'hard', removed: 1, softBecause: null }, 'hard by name')
+
+    await own.steer({ fault: 'none' })
+    await until(
+      'the outage is over',
+      async () => ((await purgeAll()) as { kind: string }).kind === 'hard',
+      20_000,
+      200,
+    )
+  },
+)
 
 t.test('a purge on the command line reaches two gateways on one Redis within a second', async t => {
   const own = await startProvider(t, undefined, null)

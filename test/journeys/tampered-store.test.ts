@@ -328,6 +328,8 @@ t.test('a gateway starts and runs on a Redis full of foreign messages', { skip }
   await fill(`${prefix}instances`, 'gateway-', 200_000)
   await fill(wanted, 'cell-', 100_000)
   for (let i = 0; i < 100; i++) await raw.zadd(wanted, now, `${i}${'x'.repeat(1_000_000)}`)
+  // By its indices it lies in the column of another cell, in the row and place of 23.7,90.4; the first of all that are read.
+  await raw.zadd(wanted, now + 60_001, '23.8,-9909.6')
   await raw.zadd(
     `${prefix}notices:purges`,
     now,

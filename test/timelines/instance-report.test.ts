@@ -20,6 +20,7 @@ const report: InstanceReport = {
   requestsPerSecond: 412.5,
   hitShare: 0.998,
   memoryBytes: 190_000_000,
+  providerOutage: 'provider_failing',
   seenAt: 1_795_000_100_000,
 }
 const unknown = Object.fromEntries(Object.keys(report).map(name => [name, null]))

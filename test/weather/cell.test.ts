@@ -46,6 +46,36 @@ t.test('a cell is one object, and stays equal when more cells are requested than
   t.end()
 })
 
+t.test('a name from outside changes no cell, whatever it says', t => {
+  for (const perDegree of [1, 10, 100]) {
+    const [grid, untouched] = [createGrid(1 / perDegree, box), createGrid(1 / perDegree, box)]
+    const [dhaka, corner] = [untouched.cellOf(23.71, 90.41), untouched.cellOf(box.south, box.east)]
+    // Beyond the globe, so far that their indices add up to those of Dhaka or come near.
+    const places = [-3, -2, -1, 1, 2, 3].flatMap(rows => [
+      [dhaka.latitude + rows / perDegree, dhaka.longitude - (rows * 100_000) / perDegree],
+      [dhaka.latitude + rows * 360, dhaka.longitude],
+      [dhaka.latitude, dhaka.longitude + rows * 360],
+    ])
+    const names = places.map(numbers => numbers.map(number => Number(number.toFixed(4))).join(','))
+    for (const name of [
+      ...names,
+      '',
+      ',',
+      '23.7',
+      'NaN,90.4',
+      '1e1,1e1',
+      '23.7,90.4,1',
+      ' 23.7,90.4',
+      '48.9,2.4',
+    ])
+      t.equal(grid.cellNamed(name), undefined, name)
+    t.strictSame(grid.cellOf(23.71, 90.41), dhaka)
+    t.equal(grid.cellNamed(dhaka.id), grid.cellOf(23.71, 90.41), 'a right name is found, once')
+    t.strictSame(grid.cellNamed(corner.id), corner, 'a cell on the edge of the area is in it')
+  }
+  t.end()
+})
+
 t.test('minus zero and zero are one cell', t => {
   t.strictSame(tenth.cellOf(-0, -0), tenth.cellOf(0, 0))
   t.ok(Object.is(tenth.cellOf(-0.01, -0.01).latitude, 0))

@@ -30,6 +30,7 @@ export type Instance = {
   startedAt: string | null
   phase: string | null
   configHash: string | null
+  providerOutage: string | null
   requestsPerSecond: number | null
   hitShare: number | null
   memoryBytes: number | null

@@ -47,9 +47,10 @@ export const ownSentence = sentence => element('small', { lang: 'en', class: 'de
 const shortId = id => id.slice(0, 8)
 
 /** Why nothing can be loaded from the provider now; undefined where it can. @param {Status} status @param {Words} words */
-export const obstacleTo = ({ provider, budget, at }, { text, figures }) => {
+export const obstacleTo = ({ provider, budget, instances, at }, { text, figures }) => {
   if (provider.circuit !== 'closed') return text('obstacleCircuit')
   if (budget.closure) return text('obstacleLimit', figures.instant(budget.closure.until, at))
+  if (instances.some(({ providerOutage }) => providerOutage !== null)) return text('obstacleOutage')
   return undefined
 }
 

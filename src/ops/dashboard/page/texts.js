@@ -227,6 +227,7 @@ const en = {
   purgeAllTitle: 'Purge every cell?',
   obstacleCircuit: 'The circuit to the provider is not closed, so nothing can be loaded now.',
   obstacleLimit: 'The provider is limited until {0}, so nothing can be loaded now.',
+  obstacleOutage: 'An instance sees an outage of the provider, so it may be that nothing can be loaded now.',
   purgeObstructed:
     'Requests for what is purged end in an error; what is marked stale is served until it can be loaded.',
   purgeAllTheSame: 'Purge all the same',
@@ -497,6 +498,7 @@ const bn = {
   purgeAllTitle: 'সব ঘর মুছবেন?',
   obstacleCircuit: 'সরবরাহকারীর সার্কিট বন্ধ (স্বাভাবিক) নয়, তাই এখন কিছু আনা যাবে না।',
   obstacleLimit: '{0} পর্যন্ত সরবরাহকারীর সীমা শেষ, তাই এখন কিছু আনা যাবে না।',
+  obstacleOutage: 'একটি ইনস্ট্যান্স সরবরাহকারীর বিভ্রাট দেখছে, তাই এখন কিছু আনা না-ও যেতে পারে।',
   purgeObstructed: 'যা মোছা হবে তার অনুরোধ ত্রুটিতে শেষ হবে; যা বাসি করা হবে তা নতুন করে আনা পর্যন্ত দেওয়া হবে।',
   purgeAllTheSame: 'তবু মুছুন',
   softenedBecause: 'মোছা হয়নি, বাসি করা হয়েছে: {0}।',
