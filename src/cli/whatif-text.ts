@@ -1,6 +1,7 @@
 // The table of `abohawa whatif`: a row for each setting, and what has to be said about them.
 
 import { printDuration } from '../config/units.ts'
+import { leftOutText } from '../traffic/recorded-admission.ts'
 import { smallestPlan } from '../what-if/plans.ts'
 import { type CaseResult, servedShare, type WhatIfResult } from '../what-if/what-if-result.ts'
 import { counted, factsText, tableOf } from './terminal.ts'
@@ -20,6 +21,22 @@ const mebibytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(bytes 
 const nameOf = ({ name }: Pick<CaseResult, 'name'>): string => (name === '' ? 'as configured' : name)
 
 const planText = ({ plans }: CaseResult): string => smallestPlan(plans) ?? 'none'
+
+/** What of the traffic says nothing of the settings. */
+const leftOutFacts = ({ traffic, cases: [first] }: WhatIfResult): [string, string][] => {
+  const reasons = leftOutText(traffic.leftOut, counted)
+  return [
+    ...(reasons === undefined ? [] : [['left out', reasons] satisfies [string, string]]),
+    ...(first === undefined || first.none === 0
+      ? []
+      : [
+          [
+            'no weather',
+            `${counted(first.none)} of ${counted(first.requests)} counted requests: ${reasons === undefined ? '' : 'those left out, '}other endpoints, places and parameters that are refused`,
+          ] satisfies [string, string],
+        ]),
+  ]
+}
 
 export const whatIfText = (result: WhatIfResult): string => {
   const { traffic, cases, unfinished, instances, warmUpSeconds, warm, base } = result
@@ -89,6 +106,7 @@ export const whatIfText = (result: WhatIfResult): string => {
         '',
         `of ${traffic.files.join(', ')}${traffic.faultyLines > 0 ? `, ${counted(traffic.faultyLines)} faulty lines left out` : ''}`,
       ],
+      ...leftOutFacts(result),
       ['instances', String(instances)],
       [
         'start',

@@ -10,6 +10,7 @@ import { changesBetween } from '../config/values.ts'
 import { createRecorder } from '../replay/recorder.ts'
 import type { ReplayResult } from '../report/result.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
+import { type SentWith, substituteKeys } from './admission.ts'
 import { rehearse } from './rehearsal.ts'
 import { mostConnections } from './sender.ts'
 import { createSpending, type ProviderDay, type Spending } from './spending.ts'
@@ -18,6 +19,7 @@ import { openStage, type ProviderOptions } from './stage.ts'
 /** What all cases of a command have in common. */
 export type RehearsalParts = {
   readonly requests: readonly TrafficRequest[]
+  readonly sentWith: Readonly<Record<SentWith, number>>
   readonly traffic: ReplayResult['traffic']
   readonly machine: ReplayResult['machine']
   readonly command: string
@@ -52,7 +54,7 @@ export const rehearseCase = async (
   parts: RehearsalParts,
   onProgress: (sent: number) => void,
 ): Promise<RehearsedCase> => {
-  const { requests, traffic, provider, tier, files, stepMs, clock, signal } = parts
+  const { requests, sentWith, traffic, provider, tier, files, stepMs, clock, signal } = parts
   const start = requests[0]?.at ?? 0
   const keys = [...new Set(requests.flatMap(({ key }) => key ?? []))]
   await using stage = await openStage({
@@ -60,6 +62,7 @@ export const rehearseCase = async (
     files,
     env: { ...parts.env, ...env },
     keys,
+    substitutes: Math.min(sentWith.substitute, substituteKeys),
     tier,
     provider,
   })

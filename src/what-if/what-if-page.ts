@@ -18,6 +18,7 @@ import { type Figures, figuresIn, type PageContent, reportFrame } from '../repor
 import { linearScale, rangeScale, shareScale, timeScale } from '../report/scale.ts'
 import { type Point, scatterChart } from '../report/scatter-chart.ts'
 import { type Language, type Say, sayIn } from '../report/words.ts'
+import { leftOutReasons } from '../traffic/recorded-admission.ts'
 import { smallestPlan } from './plans.ts'
 import { type CaseResult, servedShare, type WhatIfResult } from './what-if-result.ts'
 import { type WhatIfWord, whatIfWords } from './what-if-words.ts'
@@ -275,8 +276,15 @@ const beyondWords = {
   month: 'beyondMonth',
 } as const
 
+const leftOutWords = {
+  method: 'leftOutMethod',
+  refused: 'leftOutRefused',
+  keyless: 'leftOutKeyless',
+} as const
+
 const trafficOf = (result: WhatIfResult, { say, figures }: Writing): Html => {
   const { traffic, base, instances, warmUpSeconds, warm, latencyMs, version } = result
+  const [first] = result.cases
   const start = [
     warm ? say('warm') : say('cold'),
     ...(warmUpSeconds > 0 ? [say('warmUp', figures.duration(warmUpSeconds))] : []),
@@ -286,6 +294,14 @@ const trafficOf = (result: WhatIfResult, { say, figures }: Writing): Html => {
     [say('requests'), escaped(figures.count(traffic.requests))],
     [say('span'), escaped(figures.duration(traffic.spanSeconds))],
     [say('faultyLines'), escaped(figures.count(traffic.faultyLines))],
+    ...leftOutReasons.flatMap((reason): (readonly [string, Html])[] =>
+      traffic.leftOut[reason] > 0
+        ? [[say(leftOutWords[reason]), escaped(figures.count(traffic.leftOut[reason]))]]
+        : [],
+    ),
+    ...(first && first.none > 0
+      ? [[say('noWeather'), escaped(figures.count(first.none))] satisfies readonly [string, Html]]
+      : []),
     [say('hash'), code(traffic.sha256.slice(0, 16))],
     [say('instances'), escaped(figures.count(instances))],
     [say('start'), escaped(start.join(', '))],

@@ -92,6 +92,15 @@ export const whatIfResult = z.object({
     sha256: z.string(),
     requests: count,
     faultyLines: count,
+    /** Requests that do not reach the cache, whatever their path. */
+    leftOut: z.object({
+      /** With a method other than GET and HEAD. */
+      method: count,
+      /** Recorded as refused (401, 403, 429) or redirected. */
+      refused: count,
+      /** With neither a key nor a recorded answer. */
+      keyless: count,
+    }),
     from: z.iso.datetime().nullable(),
     spanSeconds: amount,
   }),

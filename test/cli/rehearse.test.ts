@@ -178,6 +178,34 @@ t.test('the text, the files of --out, and faulty lines', async t => {
   }
 })
 
+t.test('what was answered without a known key is sent with one, which no tier limits', async t => {
+  // A log of nginx or Apache has no keys.
+  const lineAt = (seconds: number, status: number): string =>
+    `203.0.113.7 - - [21/Nov/2026:06:00:${10 + seconds} +0000] "GET ${dhaka} HTTP/1.1" ${status} 1834 "-" "curl/8"`
+  const keyed = ['2026-11-21T06:00:20Z', '2026-11-21T06:00:21Z'].map(at =>
+    lineOf({ at: Date.parse(at), method: 'GET', path: dhaka, key: 'one' }),
+  )
+  const folder = t.testdir({
+    'access.log': [lineAt(0, 200), lineAt(1, 304), lineAt(2, 401)].join('\n'),
+    'keyed.ndjson': keyed.join('\n'),
+    'keyless.ndjson': lineOf({ at: 0, method: 'GET', path: dhaka }),
+  })
+  const [log, known, keyless, out] = ['access.log', 'keyed.ndjson', 'keyless.ndjson', 'out.json'].map(name =>
+    join(folder, name),
+  ) as [string, string, string, string]
+  const given = ['--tier', 'free', '--set', 'quota.tiers.free=1', '--out', out]
+  const { code, stdout, stderr } = await runCommand(['rehearse', log, known, ...given])
+  t.equal(code, 0, stderr)
+  t.match(stdout, /^2 of them were recorded as answered and without a key: they are sent with keys/m)
+  t.match(stdout, /^1 of them are sent without a key, and refused with 401: recorded as refused/m)
+  const { statuses, outcomes } = replayResult.parse(JSON.parse(readFileSync(out, 'utf8')))
+  t.strictSame(statuses, { 200: 2, 304: 1, 401: 1, 429: 1 })
+  t.strictSame(outcomes, { miss: 1, hit: 2, none: 2 })
+  const none = await runCommand(['rehearse', keyless])
+  t.equal(none.code, 1)
+  t.match(none.stderr, /none of the 1 requests was recorded with a key or as answered/)
+})
+
 t.test('usage errors', async t => {
   const folder = t.testdir({
     'empty.ndjson': '',

@@ -92,6 +92,61 @@ t.test('a plan that is too small is named by its limit', async t => {
   t.equal(only?.weightPerMonth, 9 * 30)
 })
 
+/** A line of nginx or Apache, which has no keys; its seconds are those after six o'clock. */
+const combinedLine = (seconds: number, target: string, status: number, method = 'GET'): string =>
+  `203.0.113.7 - - [16/Nov/2026:06:${new Date(seconds * 1_000).toISOString().slice(14, 19)} +0000] "${method} ${target} HTTP/1.1" ${status} 1834 "-" "curl/8"`
+
+t.test('a log without keys counts what was answered, and says what is left out', async t => {
+  const weather = '/api/v1/weather/district/3026'
+  const log = join(t.testdir(), 'access.log')
+  writeFileSync(
+    log,
+    [
+      combinedLine(0, weather, 200),
+      combinedLine(1, weather, 304),
+      combinedLine(2, weather, 500),
+      combinedLine(3, weather, 401),
+      combinedLine(4, weather, 429),
+      combinedLine(5, weather, 301),
+      combinedLine(6, weather, 405, 'POST'),
+      combinedLine(7, '/api/v1/locations?type=district', 200),
+      combinedLine(8, '/api/v1/weather/district/999999', 404),
+    ].join('\n'),
+  )
+  const [text, json] = await runCommands([
+    ['whatif', log, '--out', join(t.testdirName, 'page.html')],
+    ['whatif', log, '--json'],
+  ])
+  t.match(
+    text?.stdout,
+    /^ {2}left out +1 with a method other than GET and HEAD, 3 recorded as refused or red/m,
+  )
+  t.match(text?.stdout, /^ {2}no weather +6 of 9 counted requests: those left out, other endpoints, places/m)
+  const { cases, traffic } = jsonOf(json?.stdout ?? '')
+  t.match(cases, [{ requests: 9, weather: 3, none: 6, misses: 1, hits: { memory: 2 } }])
+  t.strictSame(traffic.leftOut, { method: 1, refused: 3, keyless: 0 })
+  t.match(
+    readFileSync(join(t.testdirName, 'page.html'), 'utf8'),
+    'Left out: recorded as refused or redirected',
+  )
+})
+
+t.test('traffic without any request for weather is no traffic to judge by', async t => {
+  const folder = t.testdir({
+    'keyless.ndjson': lineOf({ at: begin, method: 'GET', path: '/api/v1/weather/district/3026' }),
+    'lists.log': combinedLine(0, '/api/v1/locations?type=district', 200),
+  })
+  const files = ['keyless.ndjson', 'lists.log'].map(name => join(folder, name))
+  const [keyless, lists] = await runCommands(files.map(file => ['whatif', file]))
+  const sentence = /none of the 1 requests is for weather that a cache could hold/
+  for (const ended of [keyless, lists]) {
+    t.equal(ended?.code, 1)
+    t.match(ended?.stderr, sentence)
+    t.equal(ended?.stdout, '')
+  }
+  t.match(keyless?.stderr, ': 1 with neither a key nor a recorded answer; allowed: ')
+})
+
 t.test('--warm passes the traffic once before it is counted', async t => {
   const file = writeTraffic(t, 30, minuteMs)
   // Fresh for longer than the day between the two.
