@@ -4,7 +4,7 @@
 import type { SentWith } from '../rehearsal/admission.ts'
 import type { RehearsedCase } from '../rehearsal/rehearsed-case.ts'
 import { shareOf } from '../report/run-figures.ts'
-import { smallestPlan, verdictsOf } from '../what-if/plans.ts'
+import { planRemarks, planText } from './plan-text.ts'
 import { counted, indented, tableOf } from './terminal.ts'
 
 export const rehearsalText = (
@@ -69,9 +69,10 @@ export const rehearsalText = (
     indented(
       tableOf(
         ['setting', 'minute', 'hour', 'day', 'budget', 'plan'],
-        rehearsed.map(each => [nameOf(each), ...windowsOf(each), verdictOf(each), planOf(each)]),
+        rehearsed.map(each => [nameOf(each), ...windowsOf(each), verdictOf(each), planText(each.plans)]),
       ),
     ),
+    ...planRemarks(rehearsed.map(({ plans }) => plans)).flatMap(remark => ['', remark]),
   ].join('\n')
 }
 
@@ -128,14 +129,6 @@ const verdictOf = ({ result, providerRefused }: RehearsedCase): string => {
   if (without > 0) return `too small: ${counted(without)} requests had no weather`
   const spent = windows.filter(({ limit, most }) => limit !== null && most >= limit * spentShare)
   return spent.length > 0 ? `spent: ${spent.map(({ span }) => span).join(', ')}` : 'fits'
-}
-
-/** The smallest plan of the provider that would carry it. */
-const planOf = ({ result: { provider, traffic } }: RehearsedCase): string => {
-  const mostIn = (span: string): number => provider?.windows.find(each => each.span === span)?.most ?? 0
-  const most = { minute: mostIn('minute'), hour: mostIn('hour'), day: mostIn('day') }
-  const spent = { provider: { weight: provider?.weight ?? 0, most } }
-  return smallestPlan(verdictsOf(spent, traffic.spanSeconds / 86_400)) ?? 'none'
 }
 
 // Whole minutes, as on the page.

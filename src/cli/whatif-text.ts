@@ -2,8 +2,8 @@
 
 import { printDuration } from '../config/units.ts'
 import { leftOutText } from '../traffic/recorded-admission.ts'
-import { smallestPlan } from '../what-if/plans.ts'
 import { type CaseResult, servedShare, type WhatIfResult } from '../what-if/what-if-result.ts'
+import { planRemarks, planText } from './plan-text.ts'
 import { counted, factsText, tableOf } from './terminal.ts'
 
 const percent = (share: number): string => `${(share * 100).toFixed(share > 0.9995 && share < 1 ? 2 : 1)} %`
@@ -19,8 +19,6 @@ const ageText = (seconds: number): string => {
 const mebibytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(bytes < 10 * 2 ** 20 ? 1 : 0)} MiB`
 
 const nameOf = ({ name }: Pick<CaseResult, 'name'>): string => (name === '' ? 'as configured' : name)
-
-const planText = ({ plans }: CaseResult): string => smallestPlan(plans) ?? 'none'
 
 /** What of the traffic says nothing of the settings. */
 const leftOutFacts = ({ traffic, cases: [first] }: WhatIfResult): [string, string][] => {
@@ -73,7 +71,7 @@ export const whatIfText = (result: WhatIfResult): string => {
       counted(Math.round(provider.weight)),
       counted(Math.round(provider.most.day)),
       counted(Math.round(provider.most.minute)),
-      planText(each),
+      planText(each.plans),
       stretch.most > 1 ? `${stretch.most.toFixed(1)}x, ${percent(stretch.share)} of the time` : '-',
       ageText(age.p50),
       ageText(age.p95),
@@ -92,6 +90,7 @@ export const whatIfText = (result: WhatIfResult): string => {
           'Where freshness was stretched or requests failed, the configured budget bit: without it, the weight would be higher.',
         ]
       : []),
+    ...planRemarks(cases.map(({ plans }) => plans)),
     ...(unfinished.length > 0
       ? [`Stopped before these were done: ${unfinished.map(name => nameOf({ name })).join('; ')}.`]
       : []),

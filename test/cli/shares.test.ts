@@ -25,7 +25,7 @@ t.test(
         age: { p50: 172, p95: 3_599, max: 5_399 },
       },
     )
-    const text = rehearsalText([{ name: '', result, days: [], providerRefused: 0 }], {
+    const text = rehearsalText([{ name: '', result, days: [], providerRefused: 0, plans: [] }], {
       'own key': 1,
       substitute: 0,
       nothing: 0,

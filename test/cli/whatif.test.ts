@@ -83,13 +83,68 @@ t.test('every combination has its figures, the same each time', async t => {
   t.equal(again.stdout, ended.stdout)
 })
 
-t.test('a plan that is too small is named by its limit', async t => {
-  const file = writeTraffic(t, 9, 1_000)
-  const noBudget = 'provider.budget.perMinute=null provider.budget.perHour=null provider.budget.perDay=null'
-  const { stdout } = await runCommand(['whatif', file, '--json', '--case', noBudget])
-  const [only] = jsonOf(stdout).cases
-  t.equal(only?.plans.find(({ plan }) => plan === 'free')?.carries, true)
-  t.equal(only?.weightPerMonth, 9 * 30)
+const noBudget = 'provider.budget.perMinute=null provider.budget.perHour=null provider.budget.perDay=null'
+// A place each 3 minutes, and new weather each 10: 24 h of it weigh more than the free plan has, and an hour does not.
+const busy = `cache.freshness=age cache.freshFor=10m cache.freshSpread=0 ${noBudget}`
+
+t.test('an hour of traffic names no plan, and a day does', async t => {
+  const place = (i: number) => `/api/v1/weather/coords/${22 + (i % 20) / 10}/${89 + Math.floor(i / 20) / 10}`
+  const linesOf = (from: number, hours: number) =>
+    Array.from({ length: hours * 240 }, (_, i) =>
+      lineOf({ at: begin + from + i * 15_000, method: 'GET', path: place(i % 40), key: 'a' }),
+    ).join('\n')
+  const folder = t.testdir({
+    'hour.ndjson': linesOf(0, 1),
+    'day.ndjson': linesOf(0, 24),
+    // Two hours of which the second is a day later: nothing says what was between them.
+    'later.ndjson': linesOf(23 * 60 * minuteMs, 1),
+  })
+  const [hour, day, later] = ['hour', 'day', 'later'].map(name => join(folder, `${name}.ndjson`)) as [
+    string,
+    string,
+    string,
+  ]
+  const page = join(folder, 'page.html')
+  const given = ['--case', busy, '--json']
+  const [shortly, long, parted, text] = await runCommands([
+    ['whatif', hour, ...given],
+    ['whatif', day, ...given],
+    ['whatif', hour, later, ...given],
+    ['whatif', hour, '--case', busy, '--out', page],
+  ])
+  const caseOf = (stdout = '') => jsonOf(stdout).cases[0]
+  const carriers = (stdout = '') => caseOf(stdout)?.plans.map(({ carries }) => carries)
+  t.strictSame(carriers(shortly?.stdout), [null, null, null, null])
+  t.equal(caseOf(shortly?.stdout)?.weightPerMonth, null)
+  t.strictSame(carriers(long?.stdout), [false, true, true, true])
+  t.ok((caseOf(long?.stdout)?.weightPerMonth ?? 0) > 300_000)
+  t.strictSame(carriers(parted?.stdout), [null, true, true, true])
+  t.match(text?.stdout, / unknown +- /)
+  t.match(text?.stdout, /^A plan is judged by whole days without long gaps, because /m)
+  const html = readFileSync(page, 'utf8')
+  t.match(html, 'Too little was counted to say which plan carries it')
+  t.match(html, 'can’t be said')
+})
+
+t.test('a plan that is too small is named by its limit, however short the traffic', async t => {
+  const file = join(t.testdir(), 'flood.ndjson')
+  const lines = Array.from({ length: 400 }, (_, i) =>
+    lineOf({
+      at: begin + i * 10,
+      method: 'GET',
+      path: `/api/v1/weather/coords/${22 + (i % 20) / 10}/${89 + Math.floor(i / 20) / 10}`,
+      key: 'a',
+    }),
+  )
+  writeFileSync(file, lines.join('\n'))
+  const [json, text] = await runCommands([
+    ['whatif', file, '--json', '--case', noBudget],
+    ['whatif', file, '--case', noBudget],
+  ])
+  const [free, standard] = jsonOf(json?.stdout ?? '').cases[0]?.plans ?? []
+  t.match(free, { plan: 'free', carries: false, beyond: { span: 'minute', limit: 600 } })
+  t.match(standard, { plan: 'standard', carries: null, beyond: null })
+  t.match(text?.stdout, / standard or more +- /)
 })
 
 /** A line of nginx or Apache, which has no keys; its seconds are those after six o'clock. */
