@@ -1,12 +1,16 @@
 // What `abohawa rehearse` prints: a line for each setting with what its cache did, what the provider was sent and how old the
 // weather was, and what was spent on each day.
 
+import type { SentWith } from '../rehearsal/admission.ts'
 import type { RehearsedCase } from '../rehearsal/rehearsed-case.ts'
 import { shareOf } from '../report/run-figures.ts'
-import { smallestPlan, verdictsOf } from '../what-if/plans.ts'
+import { planRemarks, planText } from './plan-text.ts'
 import { counted, indented, tableOf } from './terminal.ts'
 
-export const rehearsalText = (rehearsed: readonly RehearsedCase[]): string => {
+export const rehearsalText = (
+  rehearsed: readonly RehearsedCase[],
+  { substitute, nothing }: Readonly<Record<SentWith, number>>,
+): string => {
   const [first] = rehearsed
   if (!first) return 'Nothing was rehearsed.'
   const { traffic } = first.result
@@ -14,6 +18,16 @@ export const rehearsalText = (rehearsed: readonly RehearsedCase[]): string => {
   const days = rehearsed.flatMap(each => each.days.map(day => ({ name: nameOf(each), ...day })))
   return [
     `${counted(traffic.requests)} requests of ${counted(traffic.keys)} ${traffic.keys === 1 ? 'key' : 'keys'} from ${traffic.from} on, ${spanText(traffic.spanSeconds)}.`,
+    ...(substitute > 0
+      ? [
+          `${counted(substitute)} of them were recorded as answered and without a key: they are sent with keys that nothing limits.`,
+        ]
+      : []),
+    ...(nothing > 0
+      ? [
+          `${counted(nothing)} of them are sent without a key, and refused with 401: recorded as refused or redirected, or with neither a key nor an answer.`,
+        ]
+      : []),
     ...(common.length > 0 ? [`Settings of all: ${common.join(', ')}`] : []),
     '',
     indented(
@@ -55,9 +69,10 @@ export const rehearsalText = (rehearsed: readonly RehearsedCase[]): string => {
     indented(
       tableOf(
         ['setting', 'minute', 'hour', 'day', 'budget', 'plan'],
-        rehearsed.map(each => [nameOf(each), ...windowsOf(each), verdictOf(each), planOf(each)]),
+        rehearsed.map(each => [nameOf(each), ...windowsOf(each), verdictOf(each), planText(each.plans)]),
       ),
     ),
+    ...planRemarks(rehearsed.map(({ plans }) => plans)).flatMap(remark => ['', remark]),
   ].join('\n')
 }
 
@@ -114,14 +129,6 @@ const verdictOf = ({ result, providerRefused }: RehearsedCase): string => {
   if (without > 0) return `too small: ${counted(without)} requests had no weather`
   const spent = windows.filter(({ limit, most }) => limit !== null && most >= limit * spentShare)
   return spent.length > 0 ? `spent: ${spent.map(({ span }) => span).join(', ')}` : 'fits'
-}
-
-/** The smallest plan of the provider that would carry it. */
-const planOf = ({ result: { provider, traffic } }: RehearsedCase): string => {
-  const mostIn = (span: string): number => provider?.windows.find(each => each.span === span)?.most ?? 0
-  const most = { minute: mostIn('minute'), hour: mostIn('hour'), day: mostIn('day') }
-  const spent = { provider: { weight: provider?.weight ?? 0, most } }
-  return smallestPlan(verdictsOf(spent, traffic.spanSeconds / 86_400)) ?? 'none'
 }
 
 // Whole minutes, as on the page.

@@ -75,7 +75,8 @@ export const addRehearseCommand = (program: Command, add: AddCommand): void =>
           'Rehearsed on the embedded store in place of redis.url: Redis has a clock of its own, which is not moved.',
         )
       const rehearsed = await rehearseAll(terminal, cases, parts, { parallel, stopping })
-      terminal.show({ cases: rehearsed }, rehearsalText(rehearsed))
+      const { sentWith } = parts
+      terminal.show({ sentWith, cases: rehearsed }, rehearsalText(rehearsed, sentWith))
       await write(rehearsed)
       if (!stopping.signal.aborted) return 0
       const whole = rehearsed.filter(({ result }) => !result.interrupted).length
@@ -120,6 +121,7 @@ const partsOf = async (
     throw new UsageError(`--provider-runs is ${quoted(runs)}; allowed: ecmwf, none`)
   const { readTraffic } = await import('../traffic/read-traffic.ts')
   const { machineOf } = await import('../replay/machine.ts')
+  const { countSentWith } = await import('../rehearsal/admission.ts')
   let faults = 0
   const traffic = readTraffic(paths, {
     ...(options.format === undefined ? {} : { format: options.format }),
@@ -140,8 +142,14 @@ const partsOf = async (
     throw new InputError(`${paths.map(path => quotedPath(path)).join(', ')}: no requests to rehearse`)
   checkSpan(first.at, last.at)
   const { sha256 } = traffic.summary()
+  const sentWith = countSentWith(requests)
+  if (sentWith.nothing === requests.length)
+    throw new InputError(
+      `none of the ${counted(requests.length)} requests was recorded with a key or as answered, so that each would be refused with 401; allowed: traffic with requests that have a key id or a status`,
+    )
   return {
     requests,
+    sentWith,
     traffic: {
       files: [...paths],
       sha256,

@@ -1,8 +1,9 @@
 // The table of `abohawa whatif`: a row for each setting, and what has to be said about them.
 
 import { printDuration } from '../config/units.ts'
-import { smallestPlan } from '../what-if/plans.ts'
+import { leftOutText } from '../traffic/recorded-admission.ts'
 import { type CaseResult, servedShare, type WhatIfResult } from '../what-if/what-if-result.ts'
+import { planRemarks, planText } from './plan-text.ts'
 import { counted, factsText, tableOf } from './terminal.ts'
 
 const percent = (share: number): string => `${(share * 100).toFixed(share > 0.9995 && share < 1 ? 2 : 1)} %`
@@ -19,7 +20,21 @@ const mebibytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(bytes 
 
 const nameOf = ({ name }: Pick<CaseResult, 'name'>): string => (name === '' ? 'as configured' : name)
 
-const planText = ({ plans }: CaseResult): string => smallestPlan(plans) ?? 'none'
+/** What of the traffic says nothing of the settings. */
+const leftOutFacts = ({ traffic, cases: [first] }: WhatIfResult): [string, string][] => {
+  const reasons = leftOutText(traffic.leftOut, counted)
+  return [
+    ...(reasons === undefined ? [] : [['left out', reasons] satisfies [string, string]]),
+    ...(first === undefined || first.none === 0
+      ? []
+      : [
+          [
+            'no weather',
+            `${counted(first.none)} of ${counted(first.requests)} counted requests: ${reasons === undefined ? '' : 'those left out, '}other endpoints, places and parameters that are refused`,
+          ] satisfies [string, string],
+        ]),
+  ]
+}
 
 export const whatIfText = (result: WhatIfResult): string => {
   const { traffic, cases, unfinished, instances, warmUpSeconds, warm, base } = result
@@ -56,7 +71,7 @@ export const whatIfText = (result: WhatIfResult): string => {
       counted(Math.round(provider.weight)),
       counted(Math.round(provider.most.day)),
       counted(Math.round(provider.most.minute)),
-      planText(each),
+      planText(each.plans),
       stretch.most > 1 ? `${stretch.most.toFixed(1)}x, ${percent(stretch.share)} of the time` : '-',
       ageText(age.p50),
       ageText(age.p95),
@@ -75,6 +90,7 @@ export const whatIfText = (result: WhatIfResult): string => {
           'Where freshness was stretched or requests failed, the configured budget bit: without it, the weight would be higher.',
         ]
       : []),
+    ...planRemarks(cases.map(({ plans }) => plans)),
     ...(unfinished.length > 0
       ? [`Stopped before these were done: ${unfinished.map(name => nameOf({ name })).join('; ')}.`]
       : []),
@@ -89,6 +105,7 @@ export const whatIfText = (result: WhatIfResult): string => {
         '',
         `of ${traffic.files.join(', ')}${traffic.faultyLines > 0 ? `, ${counted(traffic.faultyLines)} faulty lines left out` : ''}`,
       ],
+      ...leftOutFacts(result),
       ['instances', String(instances)],
       [
         'start',

@@ -12,11 +12,13 @@ import { writeReport } from '../regular-file.ts'
 import { nameOfFile } from '../traffic/file-bytes.ts'
 import { checkSpan } from '../traffic/longest-span.ts'
 import { readTraffic } from '../traffic/read-traffic.ts'
+import { leftOutText } from '../traffic/recorded-admission.ts'
 import { runCases } from '../what-if/run-cases.ts'
 import type { SimulateOptions } from '../what-if/simulate.ts'
-import { readTrace } from '../what-if/trace.ts'
+import { readTrace, type Trace } from '../what-if/trace.ts'
 import { whatIfResultOf } from '../what-if/what-if.ts'
 import { whatIfPage } from '../what-if/what-if-page.ts'
+import type { CaseFigures } from '../what-if/what-if-result.ts'
 import { interruption } from './interruption.ts'
 import { casesIn } from './setting-cases.ts'
 import { type AddCommand, asUsage, counted, type Terminal, UsageError } from './terminal.ts'
@@ -106,6 +108,7 @@ export const addWhatIfCommand = (program: Command, add: AddCommand): void =>
           `--warm-up is ${printDuration(given.warmUp)}, but the traffic lasts ${printDuration(Math.round(traffic.spanSeconds) * 1000)}; allowed: less than that`,
         )
       const figures = await tryAll(terminal, cases, trace, options, given.threads)
+      checkWeather(figures, trace)
       const { version } = packageFile
       const { sources } = terminal
       const result = whatIfResultOf(cases, figures, { version, traffic, sources, options })
@@ -149,10 +152,24 @@ const readAll = async (terminal: Terminal, files: readonly string[], format: str
       sha256,
       requests,
       faultyLines,
+      leftOut: trace.leftOut,
       from: new Date(from).toISOString(),
       spanSeconds: (to - from) / 1000,
     },
   }
+}
+
+/** @throws InputError where no request was for weather: then the figures say nothing of any setting */
+const checkWeather = (
+  figures: readonly (CaseFigures | undefined)[],
+  { at, leftOut }: Pick<Trace, 'at' | 'leftOut'>,
+): void => {
+  const finished = figures.filter(each => each !== undefined)
+  if (finished.length === 0 || finished.some(({ weather }) => weather > 0)) return
+  const reasons = leftOutText(leftOut, counted)
+  throw new InputError(
+    `none of the ${counted(at.length)} requests is for weather that a cache could hold${reasons === undefined ? '' : `: ${reasons}`}; allowed: traffic with requests for weather that have a key or a recorded answer`,
+  )
 }
 
 const progressEveryMs = 250
@@ -160,7 +177,7 @@ const progressEveryMs = 250
 const tryAll = async (
   terminal: Terminal,
   cases: readonly SettingCase[],
-  trace: Parameters<typeof runCases>[1],
+  trace: Trace,
   options: SimulateOptions,
   threads = availableParallelism(),
 ): ReturnType<typeof runCases>['figures'] => {

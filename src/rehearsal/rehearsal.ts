@@ -5,10 +5,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { messageOf } from '../errors.ts'
 import type { Recorder } from '../replay/recorder.ts'
-
 import { endpointOf } from '../traffic/endpoint.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
-
+import { sentWithOf } from './admission.ts'
 import { type Answer, createSender } from './sender.ts'
 import type { Spending } from './spending.ts'
 import type { Stage } from './stage.ts'
@@ -53,13 +52,22 @@ export const rehearse = async (
     now = instant
   }
 
+  let substitutes = 0
+  const keyOf = (request: TrafficRequest): string | undefined => {
+    const sentWith = sentWithOf(request)
+    if (sentWith === 'nothing') return undefined
+    if (sentWith === 'own key') return stage.keys.get(request.key ?? '')
+    return stage.substitutes[substitutes++ % stage.substitutes.length]
+  }
+
   const send = async (request: TrafficRequest): Promise<void> => {
-    const { key, path } = request
+    const { path } = request
+    const key = keyOf(request)
     const dueAt = performance.now() - begunAt
     const instants = { dueAt, sentAt: dueAt, at: now - start }
     let answer: Answer
     try {
-      answer = await sender.send(request, key === undefined ? undefined : stage.keys.get(key))
+      answer = await sender.send(request, key)
     } catch (error) {
       mayLoad = true
       recorder.fail(reasonOf(error), instants)

@@ -8,8 +8,10 @@ import type { Config } from '../config/schema.ts'
 import type { SettingCase } from '../config/setting-grid.ts'
 import { changesBetween } from '../config/values.ts'
 import { createRecorder } from '../replay/recorder.ts'
+import { type PlanVerdict, verdictsOf, wholeDaysOf } from '../report/plans.ts'
 import type { ReplayResult } from '../report/result.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
+import { type SentWith, substituteKeys } from './admission.ts'
 import { rehearse } from './rehearsal.ts'
 import { mostConnections } from './sender.ts'
 import { createSpending, type ProviderDay, type Spending } from './spending.ts'
@@ -18,6 +20,7 @@ import { openStage, type ProviderOptions } from './stage.ts'
 /** What all cases of a command have in common. */
 export type RehearsalParts = {
   readonly requests: readonly TrafficRequest[]
+  readonly sentWith: Readonly<Record<SentWith, number>>
   readonly traffic: ReplayResult['traffic']
   readonly machine: ReplayResult['machine']
   readonly command: string
@@ -38,6 +41,7 @@ export type RehearsedCase = {
   readonly days: readonly ProviderDay[]
   /** Requests that the provider refused for a limit of its own. */
   readonly providerRefused: number
+  readonly plans: readonly PlanVerdict[]
 }
 
 /** Longer steps for longer traffic, so that a day has ninety-six. */
@@ -52,7 +56,7 @@ export const rehearseCase = async (
   parts: RehearsalParts,
   onProgress: (sent: number) => void,
 ): Promise<RehearsedCase> => {
-  const { requests, traffic, provider, tier, files, stepMs, clock, signal } = parts
+  const { requests, sentWith, traffic, provider, tier, files, stepMs, clock, signal } = parts
   const start = requests[0]?.at ?? 0
   const keys = [...new Set(requests.flatMap(({ key }) => key ?? []))]
   await using stage = await openStage({
@@ -60,6 +64,7 @@ export const rehearseCase = async (
     files,
     env: { ...parts.env, ...env },
     keys,
+    substitutes: Math.min(sentWith.substitute, substituteKeys),
     tier,
     provider,
   })
@@ -110,7 +115,29 @@ export const rehearseCase = async (
     result: { ...result, steps: weighed(result, spending, start) },
     days: spending.days(),
     providerRefused: spending.total.refused,
+    plans: plansOf(requests.slice(0, sent), spending),
   }
+}
+
+/** By what was sent, should it be stopped. */
+const plansOf = (sent: readonly TrafficRequest[], spending: Spending): PlanVerdict[] => {
+  const [from = 0, to = 0] = [sent[0]?.at, sent.at(-1)?.at]
+  const days = wholeDaysOf(
+    sent.map(({ at }) => at),
+    from,
+    to,
+  )
+  return verdictsOf({
+    most: { minute: spending.most('minute'), hour: spending.most('hour'), day: spending.most('day') },
+    weight: spending.total.weight,
+    wholeDays: days
+      ? {
+          days: days.days,
+          quietSeconds: days.quietMs / 1000,
+          weight: spending.weightBetween(days.from, Number.POSITIVE_INFINITY),
+        }
+      : null,
+  })
 }
 
 const isoOf = (instant: number): string => new Date(instant).toISOString()

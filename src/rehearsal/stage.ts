@@ -23,7 +23,9 @@ export type StageOptions = {
   readonly env: NodeJS.ProcessEnv
   /** The ids of the keys in the traffic. */
   readonly keys: readonly string[]
-  /** Of all keys; without one nothing limits them. */
+  /** How many keys there are for requests that were recorded without one, and that nothing limits. */
+  readonly substitutes: number
+  /** Of the keys in the traffic; without one nothing limits them. */
   readonly tier: string | undefined
   readonly provider: ProviderOptions
 }
@@ -40,6 +42,7 @@ export type Stage = {
   readonly config: Config
   /** By id. */
   readonly keys: ReadonlyMap<string, string>
+  readonly substitutes: readonly string[]
   /** Moves both clocks. Resolves with the provider's counts before the instant, when the work that is due has ended. */
   moveTo(instant: number): Promise<ProviderCounts>
   /** Resolves when no load is under way, with the number of requests that wait for a later instant. */
@@ -110,7 +113,7 @@ export const openStage = async (options: StageOptions): Promise<Stage> => {
   opening.defer(provider.stop)
   const gatewayEnv = environmentOf(env, folder, provider.url)
   const config = loadConfig({ files, env: gatewayEnv })
-  const keys = await createKeys(config, { now: () => start }, options)
+  const { keys, substitutes } = await createKeys(config, { now: () => start }, options)
   const configArgs = files.flatMap(file => ['--config', file])
   const gateway = await startOrdered('the gateway', ['serve', ...configArgs, ...clockArgs], gatewayEnv)
   opening.defer(gateway.stop)
@@ -122,6 +125,7 @@ export const openStage = async (options: StageOptions): Promise<Stage> => {
     apiUrl: gateway.url,
     config,
     keys,
+    substitutes,
     // The provider first: what the gateway has to do at the instant it may have to do there.
     moveTo: async instant => {
       const reply = await provider.send({ moveTo: instant })
@@ -145,17 +149,23 @@ const countsIn = ({ counts: { calls = 0, weight = 0, refused = 0 } }: Reply): Pr
 const createKeys = async (
   config: Config,
   clock: Clock,
-  { keys, tier = unlimitedTier }: StageOptions,
-): Promise<Map<string, string>> => {
+  { keys: ids, tier = unlimitedTier, substitutes }: StageOptions,
+): Promise<{ keys: Map<string, string>; substitutes: string[] }> => {
   const store = openEmbeddedStore(config.store.path, clock)
   try {
     const { timeZone, tiers } = config.quota
     const administration = createAdministration({ store, tiers, calendar: createCalendar(timeZone), clock })
-    const requests = keys.map(() => ({ subscriber, tier }))
-    const created = new Map<string, string>()
+    const requests = [
+      ...ids.map(() => ({ subscriber, tier })),
+      ...Array.from({ length: substitutes }, () => ({ subscriber, tier: unlimitedTier })),
+    ]
+    const created: string[] = []
     for await (const part of administration.createKeys(requests))
-      for (const { key } of part) created.set(keys[created.size] ?? '', key ?? '')
-    return created
+      for (const { key } of part) created.push(key ?? '')
+    return {
+      keys: new Map(ids.map((id, i) => [id, created[i] ?? ''])),
+      substitutes: created.slice(ids.length),
+    }
   } finally {
     await store.close()
   }

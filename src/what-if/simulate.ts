@@ -8,6 +8,7 @@ import { every } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import type { SupplyObserver } from '../gateway/observers.ts'
 import { horizonOf, protocolIn } from '../gateway/supply.ts'
+import { wholeDaysOf } from '../report/plans.ts'
 import { openEmbeddedStore } from '../stores/embedded.ts'
 import { createEventClock } from './event-clock.ts'
 import { openInstance } from './instance.ts'
@@ -61,7 +62,8 @@ export const simulate = async (
   const protocol = protocolIn(config)
   const weather = createSampleWeather(horizonOf(config), createCalendar(config.quota.timeZone))
   const stepMs = Math.max(1, Math.ceil((end - begin - warmUpMs) / mostSteps / quarterHourMs)) * quarterHourMs
-  const tally = createTally(clock.now, stepMs, weather.encodedBytes)
+  const wholeDays = wholeDaysOf(trace.at, begin + warmUpMs, end)
+  const tally = createTally(clock.now, stepMs, weather.encodedBytes, wholeDays)
   const nothing = (): void => {}
   const observer: SupplyObserver = {
     onRead: tally.onRead,

@@ -2,6 +2,7 @@
 // is counted is simulate.ts's.
 
 import { hourMs, minuteMs, utcDayMs } from '../calendar.ts'
+import type { WholeDays } from '../report/plans.ts'
 import { type CaseFigures, servedShare } from './what-if-result.ts'
 
 type Sample = {
@@ -44,8 +45,13 @@ type Step = {
   stretch: number
 }
 
-/** @param now of the clock that the traffic goes by @param stepMs the length of a step */
-export const createTally = (now: () => number, stepMs: number, encodedBytes: number): Tally => {
+/** @param now of the clock that the traffic goes by @param stepMs the length of a step @param wholeDays by which plans are judged */
+export const createTally = (
+  now: () => number,
+  stepMs: number,
+  encodedBytes: number,
+  wholeDays?: WholeDays,
+): Tally => {
   const ages = new Uint32Array(mostAge + 1)
   let from = 0
   let counts = zero()
@@ -119,6 +125,7 @@ export const createTally = (now: () => number, stepMs: number, encodedBytes: num
       counts.providerRequests += 1
       counts.cells += cells
       counts.weight += weight
+      if (wholeDays && at >= wholeDays.from) counts.weightOfWholeDays += weight
       step().weight += weight
       const day = Math.floor(at / utcDayMs)
       const before = days.get(day) ?? { requests: 0, weight: 0 }
@@ -167,6 +174,13 @@ export const createTally = (now: () => number, stepMs: number, encodedBytes: num
             hour: rounded(windows.hour.most),
             day: rounded(windows.day.most),
           },
+          wholeDays: wholeDays
+            ? {
+                days: wholeDays.days,
+                quietSeconds: wholeDays.quietMs / 1000,
+                weight: rounded(counts.weightOfWholeDays),
+              }
+            : null,
         },
         stretch: {
           most: stretch.most,
@@ -196,6 +210,7 @@ const zero = () => ({
   providerRequests: 0,
   cells: 0,
   weight: 0,
+  weightOfWholeDays: 0,
 })
 
 // Sums of thirds and tenths.

@@ -1,17 +1,20 @@
 // The traffic of files as columns: read once for all settings, and shared by the threads that try them. Of a request only
 // what decides about the cache is kept.
 
+import { type LeftOutReason, leftOutOf } from '../traffic/recorded-admission.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
 
 export type Trace = {
   /** When each request arrived, ms since the epoch, in order. */
   readonly at: Float64Array
-  /** Its place in `paths`; 0 for a request that is refused before its path matters. */
+  /** Its place in `paths`; 0 for a request that is left out. */
   readonly path: Uint32Array
   /** The place of its `accept-encoding` in `encodings`; 0 for a request without it. */
   readonly encoding: Uint16Array
   readonly paths: readonly string[]
   readonly encodings: readonly string[]
+  /** How many requests do not reach the cache, whatever their path. */
+  readonly leftOut: Readonly<Record<LeftOutReason, number>>
 }
 
 const fewestRows = 1 << 14
@@ -52,13 +55,6 @@ const createNumbering = (first: string, most: number) => {
   }
 }
 
-/**
- * Whether the API reads the cache for a request, should its path have weather: not with another method, without a key, or
- * with one that was refused when it was recorded, since no setting of the cache changes that.
- */
-const isAdmitted = ({ method, key, status }: TrafficRequest): boolean =>
-  (method === 'GET' || method === 'HEAD') && key !== undefined && status !== 401 && status !== 429
-
 /** @param batches in order of arrival @param onRead called with each batch: how many requests there are by then */
 export const readTrace = async (
   batches: AsyncIterable<readonly TrafficRequest[]>,
@@ -69,6 +65,7 @@ export const readTrace = async (
   const encoding = createColumn(Uint16Array, 2)
   const paths = createNumbering('', Number.POSITIVE_INFINITY)
   const encodings = createNumbering('', mostEncodings)
+  const leftOut = { method: 0, refused: 0, keyless: 0 }
   let rows = 0
   let last = Number.NEGATIVE_INFINITY
   for await (const batch of batches) {
@@ -76,7 +73,9 @@ export const readTrace = async (
       // What came late is counted when it came.
       last = Math.max(last, request.at)
       at.put(rows, last)
-      path.put(rows, isAdmitted(request) ? paths.of(request.path) : 0)
+      const reason = leftOutOf(request)
+      if (reason !== undefined) leftOut[reason] += 1
+      path.put(rows, reason === undefined ? paths.of(request.path) : 0)
       encoding.put(rows, encodings.of(request.accepts ?? ''))
       rows += 1
     }
@@ -88,5 +87,6 @@ export const readTrace = async (
     encoding: encoding.end(rows),
     paths: paths.all(),
     encodings: encodings.all(),
+    leftOut,
   }
 }

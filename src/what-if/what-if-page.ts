@@ -15,10 +15,11 @@ import {
 } from '../report/html.ts'
 import { lineChart } from '../report/line-chart.ts'
 import { type Figures, figuresIn, type PageContent, reportFrame } from '../report/page-frame.ts'
+import { isUnknownPlan, smallestPlan } from '../report/plans.ts'
 import { linearScale, rangeScale, shareScale, timeScale } from '../report/scale.ts'
 import { type Point, scatterChart } from '../report/scatter-chart.ts'
 import { type Language, type Say, sayIn } from '../report/words.ts'
-import { smallestPlan } from './plans.ts'
+import { leftOutReasons } from '../traffic/recorded-admission.ts'
 import { type CaseResult, servedShare, type WhatIfResult } from './what-if-result.ts'
 import { type WhatIfWord, whatIfWords } from './what-if-words.ts'
 
@@ -122,6 +123,9 @@ const settingsOf = (result: WhatIfResult, cases: readonly NamedCase[], { say, fi
       ? [notice('warn', escaped(say('unfinished', result.unfinished.join('; '))))]
       : []),
     ...(cases.some(({ failed }) => failed > 0) ? [notice('bad', escaped(say('failing')))] : []),
+    ...(cases.some(({ plans }) => smallestPlan(plans)?.isLeast)
+      ? [notice('warn', escaped(say('partOfDay')))]
+      : []),
     ...(cases.some(({ budgetBit }) => budgetBit) ? [notice('warn', escaped(say('budgetBit')))] : []),
   ]
   const large =
@@ -140,8 +144,11 @@ const mebibytes = (bytes: number, { say, figures }: Writing): Html =>
   escaped(say('mebibytes', figures.measured(bytes / 2 ** 20)))
 
 const planOf = ({ plans }: NamedCase, say: Writing['say']): Html => {
-  const name = smallestPlan(plans)
-  return name === undefined ? badge('bad', say('noPlan')) : escaped(planName(name, say))
+  const smallest = smallestPlan(plans)
+  if (!smallest) return badge('bad', say('noPlan'))
+  if (isUnknownPlan(smallest)) return badge('warn', say('planUnknown'))
+  const name = planName(smallest.plan, say)
+  return smallest.isLeast ? badge('warn', say('planOrMore', name)) : escaped(name)
 }
 
 const planName = (name: string, say: Writing['say']): string =>
@@ -258,11 +265,15 @@ const plansOf = (cases: readonly NamedCase[], { say, figures }: Writing): Html =
   ]
   const rows = cases.map(({ provider: { most }, weightPerMonth, plans, ...each }) => [
     escaped(nameOf(each)),
-    ...[most.minute, most.hour, most.day, weightPerMonth].map(weight => escaped(figures.count(weight))),
+    ...[most.minute, most.hour, most.day, weightPerMonth].map(weight =>
+      weight === null ? '–' : escaped(figures.count(weight)),
+    ),
     ...plans.map(({ carries, beyond }) =>
-      carries || !beyond
-        ? badge('good', say('carries'))
-        : badge('bad', say(beyondWords[beyond.span], figures.count(beyond.limit))),
+      beyond
+        ? badge('bad', say(beyondWords[beyond.span], figures.count(beyond.limit)))
+        : carries
+          ? badge('good', say('carries'))
+          : badge('warn', say('notKnown')),
     ),
   ])
   return `${table(say('plans'), columns, rows)}<p class="note">${escaped(say('plansNote'))}</p>`
@@ -275,8 +286,15 @@ const beyondWords = {
   month: 'beyondMonth',
 } as const
 
+const leftOutWords = {
+  method: 'leftOutMethod',
+  refused: 'leftOutRefused',
+  keyless: 'leftOutKeyless',
+} as const
+
 const trafficOf = (result: WhatIfResult, { say, figures }: Writing): Html => {
   const { traffic, base, instances, warmUpSeconds, warm, latencyMs, version } = result
+  const [first] = result.cases
   const start = [
     warm ? say('warm') : say('cold'),
     ...(warmUpSeconds > 0 ? [say('warmUp', figures.duration(warmUpSeconds))] : []),
@@ -286,6 +304,14 @@ const trafficOf = (result: WhatIfResult, { say, figures }: Writing): Html => {
     [say('requests'), escaped(figures.count(traffic.requests))],
     [say('span'), escaped(figures.duration(traffic.spanSeconds))],
     [say('faultyLines'), escaped(figures.count(traffic.faultyLines))],
+    ...leftOutReasons.flatMap((reason): (readonly [string, Html])[] =>
+      traffic.leftOut[reason] > 0
+        ? [[say(leftOutWords[reason]), escaped(figures.count(traffic.leftOut[reason]))]]
+        : [],
+    ),
+    ...(first && first.none > 0
+      ? [[say('noWeather'), escaped(figures.count(first.none))] satisfies readonly [string, Html]]
+      : []),
     [say('hash'), code(traffic.sha256.slice(0, 16))],
     [say('instances'), escaped(figures.count(instances))],
     [say('start'), escaped(start.join(', '))],

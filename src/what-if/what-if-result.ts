@@ -2,6 +2,7 @@
 // shares from 0 to 1, weights in the provider's unit.
 
 import { z } from 'zod'
+import { planVerdict } from '../report/plans.ts'
 
 const count = z.int().min(0)
 const amount = z.number().min(0)
@@ -41,6 +42,15 @@ const caseFigures = z.object({
     days: z.array(z.object({ day: z.string(), requests: count, weight: amount })),
     /** The most that was spent in one window. */
     most: z.object({ minute: amount, hour: amount, day: amount }),
+    /** Of the last whole days that were counted; null for less than 23 hours. */
+    wholeDays: z
+      .object({
+        days: amount,
+        /** In gaps of more than an hour between requests. */
+        quietSeconds: amount,
+        weight: amount,
+      })
+      .nullable(),
   }),
   /** `share`: of the minutes, those in which freshness was stretched. */
   stretch: z.object({ most: z.number().min(1), share: z.number().min(0).max(1) }),
@@ -59,16 +69,6 @@ export const servedShare = (
   { weather, failed }: Pick<CaseFigures, 'weather' | 'failed'>,
 ): number => (weather === failed ? 0 : count / (weather - failed))
 
-const planVerdict = z.object({
-  plan: z.string(),
-  carries: z.boolean(),
-  /** The first limit that is too small; `weight` is what was spent in its fullest window. */
-  beyond: z
-    .object({ span: z.enum(['minute', 'hour', 'day', 'month']), limit: amount, weight: amount })
-    .nullable(),
-})
-export type PlanVerdict = z.infer<typeof planVerdict>
-
 const caseResult = z.object({
   /** As `--case` takes it; empty for the configuration as it is. */
   name: z.string(),
@@ -77,8 +77,8 @@ const caseResult = z.object({
   unbeaten: z.boolean(),
   /** Whether the configured budget stretched freshness or refused requests: the weight is then what it allowed. */
   budgetBit: z.boolean(),
-  /** Of a month like what was counted. */
-  weightPerMonth: amount,
+  /** Of a month of such whole days; null for less than 23 hours. */
+  weightPerMonth: amount.nullable(),
   plans: z.array(planVerdict),
   ...caseFigures.shape,
 })
@@ -92,6 +92,15 @@ export const whatIfResult = z.object({
     sha256: z.string(),
     requests: count,
     faultyLines: count,
+    /** Requests that do not reach the cache, whatever their path. */
+    leftOut: z.object({
+      /** With a method other than GET and HEAD. */
+      method: count,
+      /** Recorded as refused (401, 403, 429) or redirected. */
+      refused: count,
+      /** With neither a key nor a recorded answer. */
+      keyless: count,
+    }),
     from: z.iso.datetime().nullable(),
     spanSeconds: amount,
   }),

@@ -1,12 +1,11 @@
 // Puts the figures of all cases together: the verdict of the provider's plans, whether the budget bit, and which cases no
 // other beats.
 
-import { utcDayMs } from '../calendar.ts'
 import { explainConfig } from '../config/explain.ts'
 import { type ConfigSources, readConfig } from '../config/load.ts'
 import type { SettingCase } from '../config/setting-grid.ts'
 import { unbeaten } from '../report/pareto.ts'
-import { monthOf, verdictsOf } from './plans.ts'
+import { monthOf, verdictsOf } from '../report/plans.ts'
 import type { SimulateOptions } from './simulate.ts'
 import type { CaseFigures, WhatIfResult } from './what-if-result.ts'
 
@@ -24,7 +23,6 @@ export const whatIfResultOf = (
   { version, traffic, sources, options }: WhatIfParts,
 ): WhatIfResult => {
   const { instances, warmUpMs, warm, latencyMs } = options
-  const spanDays = Math.max(0, traffic.spanSeconds * 1000 - warmUpMs) / utcDayMs
   const finished = cases.flatMap((each, i) => {
     const one = figures[i]
     return one ? [{ ...each, figures: one }] : []
@@ -51,8 +49,8 @@ export const whatIfResultOf = (
       settings: { ...values },
       unbeaten: best.has(i),
       budgetBit: one.stretch.most > 1 || one.failed > 0,
-      weightPerMonth: Math.round(monthOf(one, spanDays)),
-      plans: verdictsOf(one, spanDays),
+      weightPerMonth: monthOf(one.provider),
+      plans: verdictsOf(one.provider),
       ...one,
     })),
     unfinished: cases.filter((_, i) => figures[i] === undefined).map(({ name }) => name),

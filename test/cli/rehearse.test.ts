@@ -166,7 +166,8 @@ t.test('the text, the files of --out, and faulty lines', async t => {
   t.match(stderr, /line 2: "no line of traffic" is no JSON/)
   t.match(stdout, /^2 requests of 1 key from 2026-11-21T06:00:00.000Z on, 1 s\.\n/)
   t.match(stdout, /\n {2}cache\.freshFor=1h .*\n {2}cache\.freshFor=3h /)
-  t.match(stdout, / of 10,000 +fits +free\n/)
+  t.match(stdout, / of 10,000 +fits +unknown\n/)
+  t.match(stdout, /^A plan is judged by whole days without long gaps, because /m)
   for (const [number, value] of [
     [1, '1h'],
     [2, '3h'],
@@ -176,6 +177,34 @@ t.test('the text, the files of --out, and faulty lines', async t => {
     t.equal(result.settings?.find(({ path }) => path === 'cache.freshFor')?.value ?? '1h', value)
     t.equal(result.traffic.faultyLines, 1)
   }
+})
+
+t.test('what was answered without a known key is sent with one, which no tier limits', async t => {
+  // A log of nginx or Apache has no keys.
+  const lineAt = (seconds: number, status: number): string =>
+    `203.0.113.7 - - [21/Nov/2026:06:00:${10 + seconds} +0000] "GET ${dhaka} HTTP/1.1" ${status} 1834 "-" "curl/8"`
+  const keyed = ['2026-11-21T06:00:20Z', '2026-11-21T06:00:21Z'].map(at =>
+    lineOf({ at: Date.parse(at), method: 'GET', path: dhaka, key: 'one' }),
+  )
+  const folder = t.testdir({
+    'access.log': [lineAt(0, 200), lineAt(1, 304), lineAt(2, 401)].join('\n'),
+    'keyed.ndjson': keyed.join('\n'),
+    'keyless.ndjson': lineOf({ at: 0, method: 'GET', path: dhaka }),
+  })
+  const [log, known, keyless, out] = ['access.log', 'keyed.ndjson', 'keyless.ndjson', 'out.json'].map(name =>
+    join(folder, name),
+  ) as [string, string, string, string]
+  const given = ['--tier', 'free', '--set', 'quota.tiers.free=1', '--out', out]
+  const { code, stdout, stderr } = await runCommand(['rehearse', log, known, ...given])
+  t.equal(code, 0, stderr)
+  t.match(stdout, /^2 of them were recorded as answered and without a key: they are sent with keys/m)
+  t.match(stdout, /^1 of them are sent without a key, and refused with 401: recorded as refused/m)
+  const { statuses, outcomes } = replayResult.parse(JSON.parse(readFileSync(out, 'utf8')))
+  t.strictSame(statuses, { 200: 2, 304: 1, 401: 1, 429: 1 })
+  t.strictSame(outcomes, { miss: 1, hit: 2, none: 2 })
+  const none = await runCommand(['rehearse', keyless])
+  t.equal(none.code, 1)
+  t.match(none.stderr, /none of the 1 requests was recorded with a key or as answered/)
 })
 
 t.test('usage errors', async t => {

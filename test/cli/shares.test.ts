@@ -25,7 +25,11 @@ t.test(
         age: { p50: 172, p95: 3_599, max: 5_399 },
       },
     )
-    const text = rehearsalText([{ name: '', result, days: [], providerRefused: 0 }])
+    const text = rehearsalText([{ name: '', result, days: [], providerRefused: 0, plans: [] }], {
+      'own key': 1,
+      substitute: 0,
+      nothing: 0,
+    })
     t.match(text, /as configured +50\.0 % +15\.5 % +34\.5 %.* 2 min +59 min +89 min/)
     const beside = englishOf(reportPage([result, drawnRehearsal({ seed: 2 })]))
     t.match(beside, / 50% 15\.5% .* 2 min 59 min 1 h 29 min /)

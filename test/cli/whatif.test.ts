@@ -83,13 +83,123 @@ t.test('every combination has its figures, the same each time', async t => {
   t.equal(again.stdout, ended.stdout)
 })
 
-t.test('a plan that is too small is named by its limit', async t => {
-  const file = writeTraffic(t, 9, 1_000)
-  const noBudget = 'provider.budget.perMinute=null provider.budget.perHour=null provider.budget.perDay=null'
-  const { stdout } = await runCommand(['whatif', file, '--json', '--case', noBudget])
-  const [only] = jsonOf(stdout).cases
-  t.equal(only?.plans.find(({ plan }) => plan === 'free')?.carries, true)
-  t.equal(only?.weightPerMonth, 9 * 30)
+const noBudget = 'provider.budget.perMinute=null provider.budget.perHour=null provider.budget.perDay=null'
+// A place each 3 minutes, and new weather each 10: 24 h of it weigh more than the free plan has, and an hour does not.
+const busy = `cache.freshness=age cache.freshFor=10m cache.freshSpread=0 ${noBudget}`
+
+t.test('an hour of traffic names no plan, and a day does', async t => {
+  const place = (i: number) => `/api/v1/weather/coords/${22 + (i % 20) / 10}/${89 + Math.floor(i / 20) / 10}`
+  const linesOf = (from: number, hours: number) =>
+    Array.from({ length: hours * 240 }, (_, i) =>
+      lineOf({ at: begin + from + i * 15_000, method: 'GET', path: place(i % 40), key: 'a' }),
+    ).join('\n')
+  const folder = t.testdir({
+    'hour.ndjson': linesOf(0, 1),
+    'day.ndjson': linesOf(0, 24),
+    // Two hours of which the second is a day later: nothing says what was between them.
+    'later.ndjson': linesOf(23 * 60 * minuteMs, 1),
+  })
+  const [hour, day, later] = ['hour', 'day', 'later'].map(name => join(folder, `${name}.ndjson`)) as [
+    string,
+    string,
+    string,
+  ]
+  const page = join(folder, 'page.html')
+  const given = ['--case', busy, '--json']
+  const [shortly, long, parted, text] = await runCommands([
+    ['whatif', hour, ...given],
+    ['whatif', day, ...given],
+    ['whatif', hour, later, ...given],
+    ['whatif', hour, '--case', busy, '--out', page],
+  ])
+  const caseOf = (stdout = '') => jsonOf(stdout).cases[0]
+  const carriers = (stdout = '') => caseOf(stdout)?.plans.map(({ carries }) => carries)
+  t.strictSame(carriers(shortly?.stdout), [null, null, null, null])
+  t.equal(caseOf(shortly?.stdout)?.weightPerMonth, null)
+  t.strictSame(carriers(long?.stdout), [false, true, true, true])
+  t.ok((caseOf(long?.stdout)?.weightPerMonth ?? 0) > 300_000)
+  t.strictSame(carriers(parted?.stdout), [null, true, true, true])
+  t.match(text?.stdout, / unknown +- /)
+  t.match(text?.stdout, /^A plan is judged by whole days without long gaps, because /m)
+  const html = readFileSync(page, 'utf8')
+  t.match(html, 'Too little was counted to say which plan carries it')
+  t.match(html, 'can’t be said')
+})
+
+t.test('a plan that is too small is named by its limit, however short the traffic', async t => {
+  const file = join(t.testdir(), 'flood.ndjson')
+  const lines = Array.from({ length: 400 }, (_, i) =>
+    lineOf({
+      at: begin + i * 10,
+      method: 'GET',
+      path: `/api/v1/weather/coords/${22 + (i % 20) / 10}/${89 + Math.floor(i / 20) / 10}`,
+      key: 'a',
+    }),
+  )
+  writeFileSync(file, lines.join('\n'))
+  const [json, text] = await runCommands([
+    ['whatif', file, '--json', '--case', noBudget],
+    ['whatif', file, '--case', noBudget],
+  ])
+  const [free, standard] = jsonOf(json?.stdout ?? '').cases[0]?.plans ?? []
+  t.match(free, { plan: 'free', carries: false, beyond: { span: 'minute', limit: 600 } })
+  t.match(standard, { plan: 'standard', carries: null, beyond: null })
+  t.match(text?.stdout, / standard or more +- /)
+})
+
+/** A line of nginx or Apache, which has no keys; its seconds are those after six o'clock. */
+const combinedLine = (seconds: number, target: string, status: number, method = 'GET'): string =>
+  `203.0.113.7 - - [16/Nov/2026:06:${new Date(seconds * 1_000).toISOString().slice(14, 19)} +0000] "${method} ${target} HTTP/1.1" ${status} 1834 "-" "curl/8"`
+
+t.test('a log without keys counts what was answered, and says what is left out', async t => {
+  const weather = '/api/v1/weather/district/3026'
+  const log = join(t.testdir(), 'access.log')
+  writeFileSync(
+    log,
+    [
+      combinedLine(0, weather, 200),
+      combinedLine(1, weather, 304),
+      combinedLine(2, weather, 500),
+      combinedLine(3, weather, 401),
+      combinedLine(4, weather, 429),
+      combinedLine(5, weather, 301),
+      combinedLine(6, weather, 405, 'POST'),
+      combinedLine(7, '/api/v1/locations?type=district', 200),
+      combinedLine(8, '/api/v1/weather/district/999999', 404),
+    ].join('\n'),
+  )
+  const [text, json] = await runCommands([
+    ['whatif', log, '--out', join(t.testdirName, 'page.html')],
+    ['whatif', log, '--json'],
+  ])
+  t.match(
+    text?.stdout,
+    /^ {2}left out +1 with a method other than GET and HEAD, 3 recorded as refused or red/m,
+  )
+  t.match(text?.stdout, /^ {2}no weather +6 of 9 counted requests: those left out, other endpoints, places/m)
+  const { cases, traffic } = jsonOf(json?.stdout ?? '')
+  t.match(cases, [{ requests: 9, weather: 3, none: 6, misses: 1, hits: { memory: 2 } }])
+  t.strictSame(traffic.leftOut, { method: 1, refused: 3, keyless: 0 })
+  t.match(
+    readFileSync(join(t.testdirName, 'page.html'), 'utf8'),
+    'Left out: recorded as refused or redirected',
+  )
+})
+
+t.test('traffic without any request for weather is no traffic to judge by', async t => {
+  const folder = t.testdir({
+    'keyless.ndjson': lineOf({ at: begin, method: 'GET', path: '/api/v1/weather/district/3026' }),
+    'lists.log': combinedLine(0, '/api/v1/locations?type=district', 200),
+  })
+  const files = ['keyless.ndjson', 'lists.log'].map(name => join(folder, name))
+  const [keyless, lists] = await runCommands(files.map(file => ['whatif', file]))
+  const sentence = /none of the 1 requests is for weather that a cache could hold/
+  for (const ended of [keyless, lists]) {
+    t.equal(ended?.code, 1)
+    t.match(ended?.stderr, sentence)
+    t.equal(ended?.stdout, '')
+  }
+  t.match(keyless?.stderr, ': 1 with neither a key nor a recorded answer; allowed: ')
 })
 
 t.test('--warm passes the traffic once before it is counted', async t => {

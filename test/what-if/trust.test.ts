@@ -48,6 +48,7 @@ const rehearsed = async (
     files: [],
     env: { PATH: process.env.PATH, ...env },
     keys: [...new Set(requests.flatMap(({ key }) => key ?? []))],
+    substitutes: 0,
     tier: undefined,
     provider: { limits: 'none', runs: 'ecmwf', seed: 1 },
   })

@@ -1,0 +1,45 @@
+// Which recorded requests reach the cache when their traffic passes again. The logs of nginx and Apache have no keys: there the
+// recorded answer says whether a request was admitted. One rule for all that try or rehearse traffic.
+
+import type { TrafficRequest } from './traffic-request.ts'
+
+/**
+ * Why a request does not reach the cache: its method is neither GET nor HEAD; it was recorded as refused (401, 403, 429) or
+ * redirected, which no setting of the cache changes; or it has neither a key nor a recorded answer.
+ */
+export const leftOutReasons = ['method', 'refused', 'keyless'] as const
+export type LeftOutReason = (typeof leftOutReasons)[number]
+
+/** Undefined for a request that reaches the cache, should its path have weather. */
+export const leftOutOf = ({
+  method,
+  key,
+  status,
+  outcome,
+}: Pick<TrafficRequest, 'method' | 'key' | 'status' | 'outcome'>): LeftOutReason | undefined => {
+  if (method !== 'GET' && method !== 'HEAD') return 'method'
+  if (status !== undefined && isRefusal(status)) return 'refused'
+  const isAnswered = status !== undefined || (outcome !== undefined && outcome !== 'none')
+  return key === undefined && !isAnswered ? 'keyless' : undefined
+}
+
+// A redirect is that of a proxy in front: its client comes again.
+const isRefusal = (status: number): boolean =>
+  status === 401 || status === 403 || status === 429 || (status >= 300 && status < 400 && status !== 304)
+
+/** How many requests were left out for each reason, in words of a sentence; undefined where none was. */
+export const leftOutText = (
+  counts: Readonly<Record<LeftOutReason, number>>,
+  write: (count: number) => string,
+): string | undefined => {
+  const parts = leftOutReasons.flatMap(reason =>
+    counts[reason] > 0 ? [`${write(counts[reason])} ${words[reason]}`] : [],
+  )
+  return parts.length === 0 ? undefined : parts.join(', ')
+}
+
+const words: Record<LeftOutReason, string> = {
+  method: 'with a method other than GET and HEAD',
+  refused: 'recorded as refused or redirected',
+  keyless: 'with neither a key nor a recorded answer',
+}
