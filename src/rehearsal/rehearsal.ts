@@ -56,13 +56,14 @@ export const rehearse = async (
   const send = async (request: TrafficRequest): Promise<void> => {
     const { key, path } = request
     const dueAt = performance.now() - begunAt
+    const endpoint = endpointOf(path)
     const instants = { dueAt, sentAt: dueAt, at: now - start }
     let answer: Answer
     try {
       answer = await sender.send(request, key === undefined ? undefined : stage.keys.get(key))
     } catch (error) {
       mayLoad = true
-      recorder.fail(reasonOf(error), instants)
+      recorder.fail(reasonOf(error), { ...instants, endpoint, endedAt: performance.now() - begunAt })
       return
     }
     const { forwarded, ...facts } = answer
@@ -70,8 +71,9 @@ export const rehearse = async (
     recorder.record({
       ...instants,
       ...facts,
-      endpoint: endpointOf(path),
+      endpoint,
       endedAt: performance.now() - begunAt,
+      movedEnd: now - start,
     })
   }
 
