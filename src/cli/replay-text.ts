@@ -82,9 +82,17 @@ export const resultText = (result: ReplayResult): string => {
     [
       'latency',
       latency.count === 0
-        ? 'no answer'
+        ? 'no request'
         : `p50 ${msText(latency.p50)}, p90 ${msText(latency.p90)}, p99 ${msText(latency.p99)}, p99.9 ${msText(latency.p999)}, max ${msText(latency.max)}`,
     ],
+    ...(totals.due === totals.answered
+      ? []
+      : [
+          [
+            'of these',
+            `${counted(totals.due - totals.answered)} had no answer, at the time that they waited for it`,
+          ] as [string, string],
+        ]),
     [
       'cache',
       weathers === 0
@@ -146,7 +154,7 @@ export const resultText = (result: ReplayResult): string => {
       ? []
       : [
           tableOf(
-            ['endpoint', 'outcome', 'answers', 'p50', 'p90', 'p99', 'p99.9', 'max'],
+            ['endpoint', 'outcome', 'requests', 'p50', 'p90', 'p99', 'p99.9', 'max'],
             latencies.map(each => [
               each.endpoint,
               each.outcome,

@@ -64,13 +64,14 @@ export const rehearse = async (
     const { path } = request
     const key = keyOf(request)
     const dueAt = performance.now() - begunAt
+    const endpoint = endpointOf(path)
     const instants = { dueAt, sentAt: dueAt, at: now - start }
     let answer: Answer
     try {
       answer = await sender.send(request, key)
     } catch (error) {
       mayLoad = true
-      recorder.fail(reasonOf(error), instants)
+      recorder.fail(reasonOf(error), { ...instants, endpoint, endedAt: performance.now() - begunAt })
       return
     }
     const { forwarded, ...facts } = answer
@@ -78,8 +79,9 @@ export const rehearse = async (
     recorder.record({
       ...instants,
       ...facts,
-      endpoint: endpointOf(path),
+      endpoint,
       endedAt: performance.now() - begunAt,
+      movedEnd: now - start,
     })
   }
 

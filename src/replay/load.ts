@@ -21,9 +21,9 @@ export type Load = {
   worked(): void
   /** A due instant was seen so many ms late. */
   due(delayMs: number): void
-  /** An answer came after so many ms; for the line of progress. */
-  answered(ms: number): void
-  /** Of the answers since the last call, as a compressed histogram of µs. */
+  /** A request was answered or given up after so many ms; for the line of progress. */
+  ended(ms: number): void
+  /** Of these since the last call, as a compressed histogram of µs. */
   recent(): string
   form(): LoadForm
   end(): void
@@ -66,7 +66,7 @@ export const createLoad = (): Load => {
       hasWorked = true
     },
     due: delayMs => late.recordValue(Math.max(0, Math.round(delayMs * 1000))),
-    answered: ms => recent.recordValue(Math.max(0, Math.round(ms * 1000))),
+    ended: ms => recent.recordValue(Math.max(0, Math.round(ms * 1000))),
     recent: () => {
       const text = encodeIntoCompressedBase64(recent)
       recent.reset()

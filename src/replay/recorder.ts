@@ -20,13 +20,23 @@ export type Instants = {
   readonly at?: number | undefined
 }
 
-export type Observation = Instants & {
+/** A request that has no answer, and will have none. */
+export type Unanswered = Instants & {
   /** `weather`, `forecast`, `coords`, `locations`, `location` or `other`. */
+  readonly endpoint: string
+  /** When it was given up: it has waited until then. */
+  readonly endedAt: number
+}
+
+export type Observation = Instants & {
+  /** As of one without an answer. */
   readonly endpoint: string
   readonly outcome: Outcome
   readonly status: number
   /** When the last byte of the answer was received. */
   readonly endedAt: number
+  /** Where the run goes by a moved clock: the same by that clock; `at` if left out. */
+  readonly movedEnd?: number | undefined
   /** Of the answer as it was received, head and body. */
   readonly bytes: number
   /** How old the weather was, in seconds: `date` less `last-modified`. */
@@ -55,9 +65,9 @@ export type Recorder = {
   /** An answer was received. */
   record(observation: Observation): void
   /** It was sent, and there will be no answer. @param reason such as `timeout`, `reset`, `refused` */
-  fail(reason: string, instants: Instants): void
+  fail(reason: string, request: Unanswered): void
   /** It was due, and is never sent. */
-  drop(instants: Pick<Instants, 'dueAt' | 'at'>): void
+  drop(request: Omit<Unanswered, 'sentAt'>): void
   /** Adds what another recorder holds. */
   add(form: RecorderForm): void
   /** Adds its counts alone. */
@@ -65,14 +75,21 @@ export type Recorder = {
   form(): RecorderForm
   /** The counts so far, for the line of progress: live, not a copy. */
   readonly counts: Readonly<Counts>
-  /** Of all answers so far, or those of an endpoint or outcome, in ms; null without one. */
-  latency(percent: number | 'mean', scope?: Scope): number | null
+  /** Of all requests so far, or those of an endpoint or outcome; null without one. */
+  latency(percent: number | 'mean', scope?: Scope): Waited | null
   /** Of the delays from the due instant to the first byte, in ms. */
   lateness(percent: number): number
   result(run: Run): ReplayResult
 }
 
 export type Scope = { readonly endpoint?: string; readonly outcome?: string }
+
+/** How long requests waited. */
+export type Waited = {
+  readonly ms: number
+  /** Whether they were answered then. One that was given up would have waited longer, nobody knows how long. */
+  readonly isAnswered: boolean
+}
 
 export type Counts = {
   sent: number
@@ -96,6 +113,9 @@ type LiveStep = StepCounts & { lateMs: number; latency: Histogram; age: Histogra
 
 /** Sent so much after the due instant is late. */
 export const lateMs = 10
+
+// Stand where answers have what the cache did.
+const [failed, dropped] = ['failed', 'dropped']
 
 // Beyond this many, two steps become one, so that a run of any length has a readable plot and bounded memory.
 const mostSteps = 600
@@ -129,19 +149,29 @@ export const createRecorder = (stepSeconds = 1, warmUpMs = 0): Recorder => {
     if (delay > step.lateMs) step.lateMs = delay
     late.recordValue(Math.round(delay * 1000))
   }
-  const addCounts = ({ failed, statuses, outcomes, ...numbers }: Counts): void => {
+  const addCounts = ({ failed: reasons, statuses, outcomes, ...numbers }: Counts): void => {
     addTo(counts as unknown as Record<string, number>, numbers)
-    addTo(counts.failed, failed)
+    addTo(counts.failed, reasons)
     addTo(counts.statuses, statuses)
     addTo(counts.outcomes, outcomes)
   }
-  const all = ({ endpoint, outcome }: Scope = {}): Histogram => {
+  const all = ({ endpoint, outcome }: Scope = {}, answered = false): Histogram => {
     const total = fine()
     for (const [name, histogram] of latencies) {
       const [of, did] = name.split(' ')
+      if (answered && (did === failed || did === dropped)) continue
       if ((endpoint ?? of) === of && (outcome ?? did) === did) total.add(histogram)
     }
     return total
+  }
+  /** Answered or not: who is given up has waited too, and a percentile without them is that of the lucky. */
+  const waited = (step: LiveStep, endpoint: string, outcome: string, ms: number): void => {
+    const micros = Math.max(0, Math.round(ms * 1000))
+    const name = `${endpoint} ${outcome}`
+    const histogram = latencies.get(name) ?? fine()
+    if (histogram.totalCount === 0) latencies.set(name, histogram)
+    histogram.recordValue(micros)
+    step.latency.recordValue(micros)
   }
 
   return {
@@ -149,39 +179,39 @@ export const createRecorder = (stepSeconds = 1, warmUpMs = 0): Recorder => {
     record: observation => {
       const { endpoint, outcome, status, dueAt, endedAt, bytes, ageSeconds, at = dueAt } = observation
       if (dueAt < warmUpMs) return
+      // By the instant of the answer, so that a second without one shows.
+      steps.at(observation.movedEnd ?? observation.at ?? endedAt).answered += 1
       const step = steps.at(at)
       sent(step, observation)
       counts.answered += 1
       counts.bytes += bytes
       counts.statuses[status] = (counts.statuses[status] ?? 0) + 1
       counts.outcomes[outcome] = (counts.outcomes[outcome] ?? 0) + 1
-      step.answered += 1
       if (outcome === 'hit') step.hits += 1
       else if (outcome === 'stale') step.stale += 1
       else if (outcome === 'miss') step.misses += 1
-      const micros = Math.max(0, Math.round((endedAt - dueAt) * 1000))
-      const name = `${endpoint} ${outcome}`
-      const histogram = latencies.get(name) ?? fine()
-      if (histogram.totalCount === 0) latencies.set(name, histogram)
-      histogram.recordValue(micros)
-      step.latency.recordValue(micros)
+      waited(step, endpoint, outcome, endedAt - dueAt)
       if (ageSeconds === undefined) return
       const seconds = Math.max(0, Math.round(ageSeconds))
       age.recordValue(seconds)
       step.age ??= coarse()
       step.age.recordValue(seconds)
     },
-    fail: (reason, instants) => {
-      if (instants.dueAt < warmUpMs) return
-      const step = steps.at(instants.at ?? instants.dueAt)
-      sent(step, instants)
+    fail: (reason, request) => {
+      const { dueAt, at = dueAt, endpoint, endedAt } = request
+      if (dueAt < warmUpMs) return
+      const step = steps.at(at)
+      sent(step, request)
       step.failed += 1
       counts.failed[reason] = (counts.failed[reason] ?? 0) + 1
+      waited(step, endpoint, failed, endedAt - dueAt)
     },
-    drop: ({ dueAt, at = dueAt }) => {
+    drop: ({ dueAt, at = dueAt, endpoint, endedAt }) => {
       if (dueAt < warmUpMs) return
-      steps.at(at).due += 1
+      const step = steps.at(at)
+      step.due += 1
       counts.dropped += 1
+      waited(step, endpoint, dropped, endedAt - dueAt)
     },
     addCounts,
     add: form => {
@@ -204,18 +234,27 @@ export const createRecorder = (stepSeconds = 1, warmUpMs = 0): Recorder => {
       steps: steps.form(),
     }),
     latency: (percent, scope) => {
-      const found = all(scope)
+      const [found, answered] = [all(scope), all(scope, true)]
       if (found.totalCount === 0) return null
-      return (percent === 'mean' ? found.mean : found.getValueAtPercentile(percent)) / 1000
+      if (percent === 'mean')
+        return { ms: found.mean / 1000, isAnswered: answered.totalCount === found.totalCount }
+      // Those without an answer come after all others, since none of them is known to have ended sooner.
+      const rank = Math.max(1, Math.floor((percent / 100) * found.totalCount + 0.5))
+      return rank > answered.totalCount
+        ? { ms: found.getValueAtPercentile(percent) / 1000, isAnswered: false }
+        : {
+            ms: answered.getValueAtPercentile((rank / answered.totalCount) * 100) / 1000,
+            isAnswered: true,
+          }
     },
     lateness: percent => late.getValueAtPercentile(percent) / 1000,
     result: ({ seconds, ...run }) => {
       const total = all()
-      const { failed, statuses, outcomes, ...numbers } = structuredClone(counts)
+      const { statuses, outcomes, ...numbers } = structuredClone(counts)
       return {
         format: 'abohawa-replay/1',
         ...run,
-        totals: { due: numbers.sent + numbers.dropped, ...numbers, failed, seconds },
+        totals: { due: numbers.sent + numbers.dropped, ...numbers, seconds },
         statuses,
         outcomes,
         latencies: [...latencies].sort().map(([name, histogram]) => {

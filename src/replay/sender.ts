@@ -108,12 +108,15 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
         bytes,
         ageSeconds,
       })
-      load.answered(endedAt - job.dueAt)
+      load.ended(endedAt - job.dueAt)
       if (body) keep(job, { head, bytes, body })
     },
     onFailure: (job, reason) => {
       load.worked()
-      recorder.fail(reason, job)
+      const endedAt = now()
+      const { dueAt, sentAt, form } = job
+      recorder.fail(reason, { dueAt, sentAt, endedAt, endpoint: form.endpoint })
+      load.ended(endedAt - dueAt)
       if (isClosed && reason === 'refused') pausedUntil = now() + reconnectMs
     },
     onFree: () => {
@@ -145,10 +148,12 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
     kept.push({ path, endpoint, status, outcome, encoding, body })
   }
 
+  const formOf = (number: number): RequestForm =>
+    schedule.forms[schedule.form[arrivals.request(number)] as number] as RequestForm
+
   const send = (lane: Lane<Sent>, number: number, dueAt: number): void => {
-    const request = arrivals.request(number)
-    const form = schedule.forms[schedule.form[request] as number] as RequestForm
-    const key = keys[schedule.key[request] as number]
+    const form = formOf(number)
+    const key = keys[schedule.key[arrivals.request(number)] as number]
     const etag = form.conditional ? etags[form.representation] : undefined
     const sentAt = now()
     lastSentAt = sentAt
@@ -168,8 +173,11 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
     while (firstWaiting < waiting.length) {
       const number = waiting[firstWaiting] as number
       const dueAt = arrivals.due(number)
-      if (isCut || now() - dueAt > patienceMs) recorder.drop({ dueAt })
-      else {
+      const waited = now() - dueAt
+      if (isCut || waited > patienceMs) {
+        recorder.drop({ dueAt, endedAt: dueAt + waited, endpoint: formOf(number).endpoint })
+        load.ended(waited)
+      } else {
         const lane = lanes.take()
         if (!lane) return
         send(lane, number, dueAt)

@@ -24,7 +24,7 @@ export type Ended = {
 /** Of all senders, since the begin and since the last figures. */
 export type LiveFigures = {
   readonly counts: Counts
-  /** In ms, of the answers since the last figures; undefined without one. */
+  /** In ms, of the requests that ended since the last figures; undefined without one. */
   readonly p50: number | undefined
   readonly p99: number | undefined
 }

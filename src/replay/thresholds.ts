@@ -75,6 +75,13 @@ export const judge = (
     // Of nothing nothing is known: a bound that was not tried is not held.
     if (measured === undefined) return { threshold: threshold.text, measured: 'no answer', passed: false }
     const { below, orEqual, bound, unit } = threshold
+    // How long it would have waited is not known: no bound holds for it.
+    if (typeof measured === 'object')
+      return {
+        threshold: threshold.text,
+        measured: `no answer after ${written(measured.unansweredMs, unit)}`,
+        passed: false,
+      }
     const passed = (orEqual && measured === bound) || (below ? measured < bound : measured > bound)
     return { threshold: threshold.text, measured: written(measured, unit), passed }
   })
@@ -91,18 +98,20 @@ const measure = (
   { scope, metric, unit }: Threshold,
   recorder: Recorder,
   seconds: number,
-): number | undefined => {
+): number | { readonly unansweredMs: number } | undefined => {
   if (unit === 'ms') {
     const percent = metric === 'max' ? 100 : metric === 'mean' ? 'mean' : Number(metric.slice(1))
-    return recorder.latency(percent, scope) ?? undefined
+    const waited = recorder.latency(percent, scope)
+    if (waited === null) return undefined
+    return waited.isAnswered ? waited.ms : { unansweredMs: waited.ms }
   }
   const { counts } = recorder
   if (unit === '/s') return seconds > 0 ? counts.answered / seconds : undefined
   const { count, of } = metric.startsWith('status.')
     ? byStatus(counts, metric.slice(7))
     : shareOf[metric as Share](counts)
-  if (unit === '') return count
-  return of === 0 ? undefined : (count / of) * 100
+  if (of === 0) return undefined
+  return unit === '' ? count : (count / of) * 100
 }
 
 const sum = (counts: Readonly<Record<string, number>>): number =>
@@ -119,14 +128,17 @@ const byStatus = ({ statuses, answered }: Counts, wanted: string) => ({
 
 const weathers = ({ outcomes: { hit = 0, stale = 0, miss = 0 } }: Counts): number => hit + stale + miss
 
-/** Requests without an answer, and answers of 500 and above. */
-export const errorsIn = (counts: Counts): number => sum(counts.failed) + byStatus(counts, '5xx').count
+const dueIn = ({ sent, dropped }: Counts): number => sent + dropped
+
+/** Requests that were never sent or have no answer, and answers of 500 and above. */
+export const errorsIn = (counts: Counts): number =>
+  sum(counts.failed) + counts.dropped + byStatus(counts, '5xx').count
 
 const shareOf: Record<Share, (counts: Counts) => { count: number; of: number }> = {
-  errors: counts => ({ count: errorsIn(counts), of: counts.sent }),
+  errors: counts => ({ count: errorsIn(counts), of: dueIn(counts) }),
   hits: counts => ({ count: counts.outcomes.hit ?? 0, of: weathers(counts) }),
   stale: counts => ({ count: counts.outcomes.stale ?? 0, of: weathers(counts) }),
   misses: counts => ({ count: counts.outcomes.miss ?? 0, of: weathers(counts) }),
   late: counts => ({ count: counts.late, of: counts.sent }),
-  dropped: counts => ({ count: counts.dropped, of: counts.sent + counts.dropped }),
+  dropped: counts => ({ count: counts.dropped, of: dueIn(counts) }),
 }

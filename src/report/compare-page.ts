@@ -11,6 +11,7 @@ import type { Estimate } from './intervals.ts'
 import { type Figures, figuresIn, reportFrame } from './page-frame.ts'
 import type { ReplayResult } from './result.ts'
 import { chartsOf } from './result-charts.ts'
+import { outcomeWords } from './result-sections.ts'
 import { resultWords } from './result-words.ts'
 import { sayIn } from './words.ts'
 
@@ -234,13 +235,10 @@ const outcomesHtml = (a: ReplayResult, b: ReplayResult, { say, figures }: Writin
     const cells = (['p50', 'p99'] as const).flatMap(figure =>
       sides.map(side => escaped(figures.latency(side === undefined ? null : side[figure] / 1000))),
     )
-    const word =
-      outcome === 'hit' || outcome === 'stale' || outcome === 'miss' || outcome === 'none'
-        ? say(outcome)
-        : outcome
+    const word = outcomeWords[outcome]
     return [
       `<span class="word">${code(endpoint)}</span>`,
-      `<span class="word">${escaped(word)}</span>`,
+      `<span class="word">${escaped(word === undefined ? outcome : say(word))}</span>`,
       ...cells,
     ]
   })

@@ -53,7 +53,7 @@ const metrics = {
   p99: percentile(99),
   'p99.9': percentile(99.9),
   max: { unit: 'ms', of: run => (run.latency.count === 0 ? null : exact(run.latency.max)) },
-  errors: { unit: 'share', of: run => shareEstimate(errorsOf(run), run.totals.sent) },
+  errors: { unit: 'share', of: run => shareEstimate(errorsOf(run), run.totals.due) },
   rate: {
     unit: 'perSecond',
     of: run => exact(run.totals.answered / Math.max(run.totals.seconds, 1e-9)),

@@ -72,10 +72,23 @@ const settings = ({ settings: changed }: ReplayResult, { say }: Writing): Html =
   )
 }
 
-const outcomeText = (outcome: string, { say }: Writing): string =>
-  outcome === 'hit' || outcome === 'stale' || outcome === 'miss' || outcome === 'none'
-    ? say(outcome)
-    : outcome
+/** The outcomes of a run that have a word; others stand as they are. */
+export const outcomeWords: Readonly<
+  Record<string, 'hit' | 'stale' | 'miss' | 'none' | 'unanswered' | 'unsent'>
+> = {
+  __proto__: null as never,
+  hit: 'hit',
+  stale: 'stale',
+  miss: 'miss',
+  none: 'none',
+  failed: 'unanswered',
+  dropped: 'unsent',
+}
+
+const outcomeText = (outcome: string, { say }: Writing): string => {
+  const word = outcomeWords[outcome]
+  return word === undefined ? outcome : say(word)
+}
 
 const latencyTable = (run: ReplayResult, writing: Writing): Html => {
   const { say, figures } = writing

@@ -25,7 +25,7 @@ const mostFaults = 20_000
 /** More than any recorder makes. */
 const mostSteps = 1_000
 
-/** Of latencies from the due instant to the end of the body. */
+/** Of latencies from the due instant to the end of the body, or to the instant when a request was given up. */
 const latency = z.object({
   count,
   mean: amount,
@@ -36,7 +36,7 @@ const latency = z.object({
   max: amount,
 })
 
-/** `weather`, `forecast`, `coords`, `locations`, `location` or `other`; the outcomes of a traffic request. */
+/** `weather`, `forecast`, `coords`, `locations`, `location` or `other`; the outcomes of a traffic request, `failed` or `dropped`. */
 const latencyOf = latency.extend({ endpoint: z.string(), outcome: z.string() })
 
 /** One step of the run, all of one length: of the clock that the run went by. */
@@ -45,6 +45,7 @@ const step = z.object({
   at: seconds,
   due: count,
   sent: count,
+  /** Answers that were received in it; all else is of the requests that were due in it. */
   answered: count,
   failed: count,
   hits: count,
@@ -119,7 +120,7 @@ export const replayResult = z.object({
   outcomes: countsOf(),
   latencies: listOf(latencyOf, mostNames),
   latency,
-  /** All latencies in microseconds, as a compressed HdrHistogram V2 in base64. */
+  /** All of them in microseconds, as a compressed HdrHistogram V2 in base64. */
   histogram: z.string().max(mostHistogramText),
   stepSeconds: seconds,
   steps: listOf(step, mostSteps),

@@ -14,7 +14,8 @@ export const shareOf = (run: ReplayResult, outcome: 'hit' | 'stale' | 'miss'): n
 /** As `shareOf`: what came from the cache and was fresh. */
 export const hitShareOf = (run: ReplayResult): number | null => shareOf(run, 'hit')
 
-/** Requests without an answer, and answers with a status of 500 or more. */
+/** Requests that were never sent or have no answer, and answers with a status of 500 or more. */
 export const errorsOf = ({ totals, statuses }: ReplayResult): number =>
+  totals.dropped +
   sum(Object.values(totals.failed)) +
   sum(Object.entries(statuses).map(([status, count]) => (Number(status) >= 500 ? count : 0)))

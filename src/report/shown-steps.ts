@@ -25,7 +25,10 @@ const joinedStep = (steps: readonly Step[]): Step => {
   const sum = (name: 'due' | 'sent' | 'answered' | 'failed' | 'hits' | 'stale' | 'misses'): number =>
     steps.reduce((total, step) => total + step[name], 0)
   const known = (name: 'p50' | 'p99' | 'late' | 'age50' | 'ageMax' | 'weight') =>
-    steps.flatMap(step => (step[name] === null ? [] : [{ value: step[name], count: step.answered }]))
+    steps.flatMap(step => {
+      const count = name === 'age50' ? step.hits + step.stale + step.misses : step.due
+      return step[name] === null ? [] : [{ value: step[name], count }]
+    })
   const largest = (name: 'p99' | 'late' | 'ageMax'): number | null =>
     known(name).reduce<number | null>((most, { value }) => Math.max(most ?? 0, value), null)
   const mean = (name: 'p50' | 'age50'): number | null => {

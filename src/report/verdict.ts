@@ -57,7 +57,7 @@ export const tilesOf = (run: ReplayResult, { say, figures }: Writing): Html => {
     { name: say('answered'), value: figures.count(totals.answered) },
     {
       name: say('errors'),
-      value: figures.share(errors / Math.max(1, totals.sent)),
+      value: figures.share(errors / Math.max(1, totals.due)),
       note: say('errorsNote', figures.count(errors)),
     },
     { name: 'p50', value: figures.latency(latency.p50 / 1000) },

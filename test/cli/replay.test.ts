@@ -136,6 +136,32 @@ t.test('a threshold that fails is exit code 99, after the report', async t => {
   t.match(failed?.stderr, /40 of 40 answers were 401: the target has not issued these keys/)
 })
 
+t.test('a target that leaves each tenth without an answer passes no threshold of all', async t => {
+  let received = 0
+  const target = await startTarget(t, () => (++received % 10 === 0 ? undefined : ok('{}', headers)))
+  const limits = ['p99<9m', 'max<9m', 'p50<9m', 'weather.p99<9m', 'hit.p99<9m']
+  const line = ['replay', keyless, '--target', target.url, '--timeout', '100ms']
+  const page = file('unanswered.html')
+  const [inText, inJson] = await runCommands([
+    [...line, ...limits.flatMap(limit => ['--threshold', limit]), '--out', page],
+    [...line, '--connections', '1', '--patience', '30ms', '--json'],
+  ])
+  t.equal(inText?.code, 99)
+  t.match(inText?.stdout, /of these +4 had no answer, at the time that they waited for it\n/)
+  t.match(inText?.stdout, /p99<9m +no answer after 1\d\d ms +FAILED/)
+  t.match(inText?.stdout, /max<9m .*FAILED/)
+  t.match(inText?.stdout, /weather.p99<9m .*FAILED/)
+  t.match(inText?.stdout, / p50<9m .*passed|^p50<9m .*passed/m)
+  t.match(inText?.stdout, /hit.p99<9m .*passed/)
+  t.match(inText?.stdout, /weather +failed +4 /)
+  t.match(readFileSync(page, 'utf8'), /not answered<\/span>/)
+  const { totals, latency, latencies } = replayResult.parse(JSON.parse(inJson?.stdout ?? ''))
+  t.ok(totals.dropped > 0 && totals.failed.timeout, JSON.stringify(totals))
+  t.equal(latency.count, totals.due)
+  t.equal(latencies.find(({ outcome }) => outcome === 'dropped')?.count, totals.dropped)
+  t.ok(latency.p99 > 30, `${latency.p99} ms`)
+})
+
 t.test('every mistake is one sentence, before the first request', async t => {
   const target = await startTarget(t)
   const to = ['--target', target.url]

@@ -57,6 +57,8 @@ const hit = (more: Partial<Observation> = {}): Observation => ({
   ...more,
 })
 
+const unanswered = { endpoint: 'weather' }
+
 t.test('latency counts from the due instant, not from the instant of sending', t => {
   const recorder = createRecorder()
   recorder.record(hit({ dueAt: 0, sentAt: 500, endedAt: 502 }))
@@ -72,8 +74,13 @@ t.test('what is due while a run warms up is not recorded, whatever became of it'
   const recorder = createRecorder(1, 2_000)
   for (const dueAt of [0, 1_999, 2_000, 2_500]) {
     recorder.record(hit({ dueAt, sentAt: dueAt, endedAt: dueAt + (dueAt < 2_000 ? 900 : 1) }))
-    recorder.fail('timeout', { dueAt, sentAt: dueAt })
-    recorder.drop({ dueAt })
+    recorder.fail('timeout', {
+      ...unanswered,
+      dueAt,
+      sentAt: dueAt,
+      endedAt: dueAt + (dueAt < 2_000 ? 900 : 1),
+    })
+    recorder.drop({ ...unanswered, dueAt, endedAt: dueAt + 1 })
   }
   const { latency, totals, steps } = recorder.result(run)
   t.match(totals, { due: 6, sent: 4, answered: 2, dropped: 2, failed: { timeout: 2 } })
@@ -100,8 +107,8 @@ t.test('the result has the form of a result, and its counts agree', t => {
       ageSeconds: undefined,
     }),
   )
-  recorder.fail('timeout', { dueAt: 2_000, sentAt: 2_001 })
-  recorder.drop({ dueAt: 2_500 })
+  recorder.fail('timeout', { ...unanswered, dueAt: 2_000, sentAt: 2_001, endedAt: 12_000 })
+  recorder.drop({ ...unanswered, dueAt: 2_500, endedAt: 7_500 })
   const result = recorder.result(run)
   replayResult.parse(result)
   t.match(result.totals, {
@@ -119,6 +126,8 @@ t.test('the result has the form of a result, and its counts agree', t => {
     result.latencies.map(({ endpoint, outcome, count }) => [endpoint, outcome, count]),
     [
       ['location', 'none', 1],
+      ['weather', 'dropped', 1],
+      ['weather', 'failed', 1],
       ['weather', 'hit', 1],
       ['weather', 'miss', 1],
     ],
@@ -126,10 +135,10 @@ t.test('the result has the form of a result, and its counts agree', t => {
   t.match(result.steps, [
     { at: 0, due: 1, answered: 1, hits: 1, age50: 60, ageMax: 60 },
     { at: 1, due: 2, misses: 1, age50: 0 },
-    { at: 2, due: 2, sent: 1, failed: 1, answered: 0, p50: null },
+    { at: 2, due: 2, sent: 1, failed: 1, answered: 0 },
   ])
   t.strictSame(result.age, { p50: 0, p95: 60, max: 60 })
-  t.equal(decodeFromCompressedBase64(result.histogram).totalCount, 3)
+  t.equal(decodeFromCompressedBase64(result.histogram).totalCount, 5, 'all that were due')
   t.match(percentileDistribution(result.histogram), /Value\s+Percentile\s+TotalCount/)
   t.end()
 })
@@ -142,14 +151,62 @@ t.test('the forms of two workers make the same result as one recorder', t => {
     const recorder = i % 3 === 0 ? left : right
     recorder.record(observation)
   }
-  one.fail('reset', { dueAt: 5, sentAt: 5 })
-  left.fail('reset', { dueAt: 5, sentAt: 5 })
+  one.fail('reset', { ...unanswered, dueAt: 5, sentAt: 5, endedAt: 9 })
+  left.fail('reset', { ...unanswered, dueAt: 5, sentAt: 5, endedAt: 9 })
   const merged = createRecorder()
   for (const part of [left, right]) merged.add(structuredClone(part.form()))
   const { histogram, ...expected } = one.result(run)
   const { histogram: found, ...rest } = merged.result(run)
   t.strictSame(rest, expected)
   t.equal(decodeFromCompressedBase64(found).totalCount, decodeFromCompressedBase64(histogram).totalCount)
+  t.end()
+})
+
+t.test('a request without an answer counts in the percentiles at the time that it waited', t => {
+  const recorder = createRecorder()
+  for (let i = 0; i < 90; i++) recorder.record(hit({ dueAt: i, sentAt: i, endedAt: i + 2 }))
+  for (let i = 90; i < 95; i++)
+    recorder.fail('timeout', { ...unanswered, dueAt: i, sentAt: i, endedAt: i + 2_000 })
+  for (let i = 95; i < 100; i++) recorder.drop({ ...unanswered, dueAt: i, endedAt: i + 5_000 })
+  const { latency, latencies, steps } = recorder.result(run)
+  t.equal(latency.count, 100)
+  t.match(
+    [latency.p50, latency.p90, latency.p99].map(ms => Number(ms.toPrecision(2))),
+    [2, 2, 5_000],
+  )
+  t.strictSame(
+    latencies.map(({ outcome, count, p50 }) => [outcome, count, Math.round(p50 / 100)]),
+    [
+      ['dropped', 5, 50],
+      ['failed', 5, 20],
+      ['hit', 90, 0],
+    ],
+  )
+  t.ok((steps[0]?.p99 ?? 0) >= 4_900, 'in the steps too')
+  t.match(recorder.latency(90), { isAnswered: true })
+  t.match(recorder.latency(91), { isAnswered: false })
+  t.match(recorder.latency('mean'), { isAnswered: false })
+  t.match(recorder.latency(100, { endpoint: 'weather' }), { isAnswered: false })
+  t.match(recorder.latency(100, { outcome: 'hit' }), { isAnswered: true })
+  // Refused at once, and still no answer: it does not make room for those before it.
+  for (let i = 0; i < 900; i++) recorder.fail('refused', { ...unanswered, dueAt: i, sentAt: i, endedAt: i })
+  t.match(recorder.latency(50), { isAnswered: false })
+  t.end()
+})
+
+t.test('an answer counts in the step in which it came, so that a silent second shows', t => {
+  const recorder = createRecorder()
+  // Of ten seconds the target says nothing in the fourth and fifth, then all at once.
+  for (let ms = 0; ms < 10_000; ms += 100) {
+    const endedAt = ms >= 3_000 && ms < 5_000 ? 5_050 : ms + 5
+    recorder.record(hit({ dueAt: ms, sentAt: ms, endedAt }))
+  }
+  const { steps } = recorder.result(run)
+  t.strictSame(
+    steps.map(({ answered }) => answered),
+    [10, 10, 10, 0, 0, 30, 10, 10, 10, 10],
+  )
+  t.strictSame(new Set(steps.map(({ due }) => due)), new Set([10]))
   t.end()
 })
 
@@ -170,9 +227,10 @@ t.test('a long run keeps a bounded number of steps, and loses nothing', t => {
 t.test('by a moved clock the step is of that clock, the latency of the machine', t => {
   const recorder = createRecorder(60)
   recorder.record(hit({ at: 3_600_000 }))
+  recorder.record(hit({ at: 3_600_000, movedEnd: 3_660_000 }))
   const { steps, latency } = recorder.result(run)
-  t.equal(steps.length, 61)
-  t.equal(steps[60]?.answered, 1)
+  t.equal(steps.length, 62)
+  t.strictSame([steps[60]?.due, steps[60]?.answered, steps[61]?.answered], [2, 1, 1])
   t.ok(latency.max < 2.01, `${latency.max} ms`)
   t.end()
 })

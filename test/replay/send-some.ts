@@ -1,7 +1,7 @@
 // Starts a sender over a few requests that a test writes as they are in a traffic file, and keeps what it observed.
 
 import type { Pace } from '../../src/replay/pace.ts'
-import { createRecorder, type Instants, type Observation } from '../../src/replay/recorder.ts'
+import { createRecorder, type Observation, type Unanswered } from '../../src/replay/recorder.ts'
 import { scheduleOf } from '../../src/replay/schedule.ts'
 import { monotonicMs, type SendOrder, startSender } from '../../src/replay/sender.ts'
 import { targetOf } from '../../src/replay/target.ts'
@@ -26,7 +26,7 @@ export const sendSome = async (url: string, requests: readonly TrafficRequest[],
   const { pace, ca, ...more } = options
   const recorder = createRecorder()
   const answers: Observation[] = []
-  const failures: [string, Instants][] = []
+  const failures: [string, Unanswered][] = []
   const sender = startSender(
     {
       schedule: await scheduleOf(inBatches(requests), { anyMethod: true }),
@@ -48,9 +48,9 @@ export const sendSome = async (url: string, requests: readonly TrafficRequest[],
         answers.push(observation)
         recorder.record(observation)
       },
-      fail: (reason, instants) => {
-        failures.push([reason, instants])
-        recorder.fail(reason, instants)
+      fail: (reason, request) => {
+        failures.push([reason, request])
+        recorder.fail(reason, request)
       },
     },
   )

@@ -65,7 +65,8 @@ export const drawnRehearsal = (drawn: Drawn = {}, changes: Partial<ReplayResult>
       slow * (outcome === 'miss' ? 45 : 0.33) * Math.exp(0.45 * normal() + (random() < 0.004 ? 2.5 : 0))
     const dueAt = sent * 2
     const instants = { at, dueAt, sentAt: dueAt + random() * 0.6 + (random() < 0.001 ? 14 : 0) }
-    if (random() < failing) recorder.fail('timeout', instants)
+    if (random() < failing)
+      recorder.fail('timeout', { ...instants, endpoint, endedAt: instants.sentAt + 10_000 })
     else
       recorder.record({
         ...instants,
