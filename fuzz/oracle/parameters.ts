@@ -35,6 +35,7 @@ export const decide = (target: string): Decision => {
   const segments = path.split('/').map(segment => decoded(segment))
   if (segments.some(segment => segment === undefined)) return bad
   const [root, api, version, ...rest] = segments as string[]
+  if (path === '/' || path === '/docs/' || segments.join('/') === '/openapi.json') return { statuses: [308] }
   if (root !== '' || api !== 'api' || version !== 'v1') return absent
   return decideEndpoint(rest, query)
 }

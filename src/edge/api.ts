@@ -33,7 +33,7 @@ import {
   trackConnections,
 } from './connections.ts'
 import { createCors } from './cors.ts'
-import { apiPrefix, type Endpoint, pathsOf, referencePaths } from './endpoint.ts'
+import { apiPrefix, type Endpoint, pathsOf, referencePaths, referenceRedirects } from './endpoint.ts'
 import { locationEndpoint } from './endpoints/location.ts'
 import { locationsEndpoint } from './endpoints/locations.ts'
 import { createHttp2, type Http2, isHttp2, writeToStream } from './http2.ts'
@@ -312,6 +312,24 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
         await send(request, reply, representation, unauthenticated.admit)
       },
     })
+  for (const [path, location] of referenceRedirects)
+    app.route({
+      method: ['GET', 'HEAD'],
+      url: path,
+      config: { endpoint: 'reference', isOpen: true },
+      handler: async ({ id, raw, state }, reply) => {
+        await unauthenticated.count(0)
+        return reply
+          .code(308)
+          .headers({
+            location,
+            'cache-control': 'no-cache',
+            ...cors?.fields(raw.headers.origin),
+            ...ownFields(id, state, reply, false),
+          })
+          .send()
+      },
+    })
   app.setNotFoundHandler(({ originalUrl }) => {
     if (!isAscii(originalUrl)) throw badRequest(sentences.http.notEncoded)
     const path = pathOf(originalUrl)
@@ -575,15 +593,15 @@ export const requestIdOf = (given: string | undefined): string => {
   return `${process}-${made.toString(36)}`
 }
 
-// The root of the server, where nothing is. A path with an empty segment names nothing either; the router would take it
-// for a path parameter.
-const nowhere = '/'
+// No route is there. A path with an empty segment names nothing either; the router would take it for a path parameter.
+const nowhere = '//'
 
-/** The path and query to look up; for a URL that has no path to look up, the root. */
+/** The path and query to look up; for a URL that has no path to look up, one that no route has. */
 export const routableUrl = (url: string): string => {
   const relative = withoutOrigin(url)
   const path = withoutQuery(relative)
-  if (!path.startsWith('/') || path.endsWith('/') || path.includes('//')) return nowhere
+  if (!path.startsWith('/') || path.endsWith('/') || path.includes('//'))
+    return referenceRedirects.has(path) ? relative : nowhere
   // The router takes a # for the end of the path.
   if (path.includes('#') || (path.includes('%') && !isDecodable(path))) return nowhere
   return relative

@@ -32,6 +32,13 @@ export const referencePaths: readonly string[] = [
   '/docs/icon.svg',
 ]
 
+/** Where people and tools look for the reference first, and where it is. */
+export const referenceRedirects: ReadonlyMap<string, string> = new Map([
+  ['/', '/docs'],
+  ['/docs/', '/docs'],
+  ['/openapi.json', `${apiPrefix}/openapi.json`],
+])
+
 /** The paths of endpoints as people write them, for an error that lists them. */
 export const pathsOf = (endpoints: readonly Endpoint[]): string => {
   const paths = endpoints.map(({ path }) => path.replaceAll(/:(\w+)/g, '{$1}'))

@@ -41,6 +41,11 @@ export const buildOperatorRoutes = async (
   })
   // JSON has to say that it is.
   app.removeContentTypeParser('text/plain')
+  // Most clients name the type of a body of JSON that they leave empty: it is none.
+  const parseJson = app.getDefaultJsonParser('error', 'error')
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) =>
+    body === '' ? done(null, undefined) : parseJson(request, String(body), done),
+  )
   registerCache(app, cache)
   registerKeys(app, keys)
   registerStatus(app, status, mostStreams)

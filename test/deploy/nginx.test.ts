@@ -1,5 +1,5 @@
 // deploy/nginx with a real nginx, a certificate and two real gateways on one Redis: what arrives at the gateways, what comes back,
-// and a rolling restart under load that loses no request.
+// what nginx answers itself, and a rolling restart under load that loses no request.
 
 import { readFileSync } from 'node:fs'
 import { connect as connectHttp2 } from 'node:http2'
@@ -10,6 +10,7 @@ import { Agent, request } from 'undici'
 import { createKey, processEnv } from '../scenarios/set-up.ts'
 import { makeCertificate, replaced, startNginx, withoutNginx } from '../support/nginx.ts'
 import { type Running, startCommand } from '../support/process.ts'
+import { openRaw } from '../support/raw-connection.ts'
 import { freePort, testRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 
@@ -124,6 +125,64 @@ t.test('the log of nginx holds no query', async t => {
   t.notMatch(log(), /\?|svc_live/)
 })
 
+const host = 'host: weather.example'
+const long = 'a'.repeat(20_000)
+// [what is refused, where, its head, its body, the answer]
+const refused: readonly (readonly [string, string, readonly string[], string, number, string])[] = [
+  ['a % without digits', origin, ['GET /%zz HTTP/1.1', host], '', 400, 'http_invalid'],
+  ['%00', origin, ['GET /a%00b HTTP/1.1', host], '', 400, 'http_invalid'],
+  ['no host', origin, ['GET / HTTP/1.1'], '', 400, 'http_invalid'],
+  ['two hosts', origin, ['GET / HTTP/1.1', host, host], '', 400, 'http_invalid'],
+  ['TRACE', origin, ['TRACE / HTTP/1.1', host], '', 405, 'method_not_allowed'],
+  ['a long URL', origin, [`GET /${long} HTTP/1.1`, host], '', 400, 'head_too_large'],
+  ['a long header', origin, ['GET / HTTP/1.1', host, `x: ${long}`], '', 400, 'head_too_large'],
+  ['a long body', origin, ['POST / HTTP/1.1', host, 'content-length: 20000'], long, 400, 'http_invalid'],
+  [
+    'a coding',
+    origin,
+    ['GET / HTTP/1.1', host, 'transfer-encoding: no'],
+    '',
+    400,
+    'transfer_encoding_not_supported',
+  ],
+  ['HTTP/3 on TCP', origin, ['GET / HTTP/3.0', host], '', 400, 'http_version_not_supported'],
+  ['an internal path', origin, ['GET /abohawa-refused/away HTTP/1.1', host], '', 404, 'path_not_found'],
+  ['plain HTTP on 443', `http://127.0.0.1:${https}`, ['GET / HTTP/1.1', host], '', 400, 'https_required'],
+  ['plain HTTP', `http://127.0.0.1:${http}`, ['GET /a HTTP/1.1', host], '', 308, 'https_required'],
+  ['%zz in plain', `http://127.0.0.1:${http}`, ['GET /%zz HTTP/1.1', host], '', 400, 'https_required'],
+]
+
+t.test('what nginx refuses itself is JSON like every answer, under a code of the API', async t => {
+  for (const [what, url, head, body, status, code] of refused) {
+    const connection = await openRaw(t, url)
+    connection.send([...head, 'connection: close', '', body].join('\r\n'))
+    const answer = await connection.answer()
+    t.equal(answer.status, status, what)
+    t.equal(answer.headers.get('content-type'), 'application/json', what)
+    t.equal(answer.headers.get('cache-control'), 'no-store', what)
+    t.match(JSON.parse(answer.body), { error: /^the /, code }, what)
+    if (status === 405) t.equal(answer.headers.get('allow'), 'GET, HEAD')
+    if (status !== 308 && url === origin) t.match(answer.headers.get('x-request-id'), /^[0-9a-f]{32}$/, what)
+  }
+})
+
+t.test('a request has one id in the logs of nginx and gateway and in the answer', async t => {
+  const ids = {
+    'my-request-1': /^my-request-1$/,
+    '': /^[0-9a-f]{32}$/,
+    'two words': /^[0-9a-f]{32}$/,
+    [key]: /^[0-9a-f]{32}$/,
+  }
+  for (const [given, expected] of Object.entries(ids)) {
+    const { headers } = await get(path, given === '' ? {} : { 'x-request-id': given })
+    const id = String(headers['x-request-id'])
+    t.match(id, expected, given === key ? 'a key' : given)
+    const log = () => readFileSync(join(folder, 'access.log'), 'utf8')
+    await until('nginx has logged it', () => log().includes(`200 ${id}\n`))
+    await until('the gateway has logged it', () => answeredLines().some(({ requestId }) => requestId === id))
+  }
+})
+
 t.test('a rolling restart under load loses no request, and both gateways serve', async t => {
   let isOver = false
   let answered = 0
@@ -149,13 +208,12 @@ t.test('a rolling restart under load loses no request, and both gateways serve',
     const before = answered
     former.child.kill('SIGTERM')
     t.equal(await former.exited, 0)
+    // The other one follows as soon as this one listens.
     gateways[i] = await startAt(i)
-    const next = gateways[i] as Running
-    await until('nginx uses the new gateway', () =>
-      next.lines.some(line => line.includes('"msg":"answered"')),
-    )
     t.ok(answered > before, 'requests were answered meanwhile')
   }
+  for (const { lines } of gateways)
+    await until('nginx uses both', () => lines.some(line => line.includes('"msg":"answered"')))
   isOver = true
   await Promise.all(callers)
   t.strictSame(faults, [], `${answered} were answered`)
@@ -170,5 +228,7 @@ t.test('without any gateway the answer is JSON that says so, and when to try aga
   t.equal(status, 503)
   t.equal(headers['retry-after'], '5')
   t.equal(headers['content-type'], 'application/json')
-  t.match(JSON.parse(text), { error: /no gateway answers at present/ })
+  t.match(JSON.parse(text), { error: /no gateway answers at present/, code: 'gateway_unavailable' })
+  const log = readFileSync(join(folder, 'access.log'), 'utf8')
+  t.match(log, new RegExp(`GET ${path.split('?')[0]} 503 `), 'the log has the path that was asked for')
 })

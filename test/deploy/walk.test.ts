@@ -1,10 +1,11 @@
 // The walk at the top of docs/operating.md: all of its commands, in their order, in one shell, from an installation without packages of
-// development to the end. Only folders of root, ports and the provider's address are replaced.
+// development to the end, and the rolling restart under load. Only folders of root, ports and the provider's address are replaced.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
   cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -17,15 +18,20 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
+import { Agent, request } from 'undici'
 import { replaced, startNginx, withoutNginx } from '../support/nginx.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { freePort, startRedis, withoutOwnRedis } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const page = readFileSync(join(root, 'docs/operating.md'), 'utf8')
 const [, walk = ''] = /^<!-- walk -->\n(.*?)^<!-- end of the walk -->$/ms.exec(page) ?? []
 const blocks = [...walk.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block)
+
+const restartAt = blocks.findIndex(block => block.startsWith('for i in') && block.includes('kill '))
 
 const isFree = async (port: number): Promise<boolean> => {
   const server = createServer().listen(port, '127.0.0.1')
@@ -45,6 +51,47 @@ const freePair = async (): Promise<string> => {
     const begin = 2_000 + Math.floor(Math.random() * 1_200)
     if ((await isFree(begin * 10 + 1)) && (await isFree(begin * 10 + 2))) return String(begin)
   }
+}
+
+/** A key for the load, which the loop of the restart waits for; then the shell waits for the end of the load. */
+const loadAround = (restart: string, folder: string): string => `
+abohawa keys create --config gateway.yaml --subscriber Load --tier enterprise --json | jq -r .key > ${folder}/load.new
+mv ${folder}/load.new ${folder}/load-key
+until [ -e ${folder}/load-runs ]; do sleep 0.05; done
+${restart}
+touch ${folder}/restarted
+until [ -e ${folder}/load-ended ]; do sleep 0.05; done
+`
+
+/** Requests from six callers while the shell restarts both gateways; at most some 100 a second each, so that the restart has a core. */
+const loadDuringRestart = async (folder: string, port: number, isOver: () => boolean) => {
+  const file = (name: string) => join(folder, name)
+  await until('the load has its key', () => isOver() || existsSync(file('load-key')), 120_000)
+  if (isOver()) return { answered: 0, faults: ['the shell ended before'] }
+  const headers = { 'x-api-key': readFileSync(file('load-key'), 'utf8').trim() }
+  const ca = readFileSync(file('etc/nginx/tls/abohawa.crt'))
+  const agent = new Agent({ connect: { ca, servername: 'weather.example' } })
+  let answered = 0
+  const faults: string[] = []
+  const callers = Array.from({ length: 6 }, async () => {
+    while (!isOver() && !existsSync(file('restarted'))) {
+      try {
+        const url = `https://127.0.0.1:${port}/api/v1/locations?type=division`
+        const { statusCode, body } = await request(url, { dispatcher: agent, headers })
+        const answer = await body.text()
+        if (statusCode === 200) answered += 1
+        else faults.push(`${statusCode} ${answer}`)
+      } catch (error) {
+        faults.push(String(error))
+      }
+      if (answered > 0 && !existsSync(file('load-runs'))) writeFileSync(file('load-runs'), '')
+      await pause(10)
+    }
+  })
+  await Promise.all(callers)
+  writeFileSync(file('load-ended'), '')
+  await agent.destroy()
+  return { answered, faults }
 }
 
 const skip = withoutNginx || withoutOwnRedis
@@ -97,7 +144,8 @@ t.test('every command of the walk works, in its order', { skip }, async t => {
       '127.0.0.1:808': `127.0.0.1:${apis}`,
     }),
   )
-  const script = replaced(blocks.join('echo "--- done"\n'), {
+  const parts = blocks.map((block, i) => (i === restartAt ? loadAround(block, folder) : block))
+  const script = replaced(parts.join('echo "--- done"\n'), {
     '/etc/': `${at('etc')}/`,
     '6379': String(redis.port),
     'https://api.open-meteo.com': provider,
@@ -119,15 +167,18 @@ t.test('every command of the walk works, in its order', { skip }, async t => {
     env: {
       PATH: `${at('programs')}:/usr/local/bin:/usr/bin:/bin`,
       HOME: folder,
+      // Shorter than any time for which nginx may leave a gateway alone: what it remembers of the first shows at the second.
+      ABOHAWA_SERVER__DRAIN_FOR: '200ms',
       npm_config_cache: process.env.npm_config_cache ?? join(process.env.HOME ?? '', '.npm'),
       npm_config_prefer_offline: 'true',
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  const [stdout, stderr, [code]] = await Promise.all([
+  const [stdout, stderr, [code], { answered, faults }] = await Promise.all([
     text(shell.stdout),
     text(shell.stderr),
     once(shell, 'exit'),
+    loadDuringRestart(folder, https, () => shell.exitCode !== null),
   ])
   t.equal(code, 0, `${stdout}\n${stderr}`)
   const [install, configure, start, , nginx, weather, restart] = stdout.split('--- done\n')
@@ -140,4 +191,6 @@ t.test('every command of the walk works, in its order', { skip }, async t => {
   t.match(weather, /x-ratelimit-remaining: 999\r/i)
   t.match(weather, /^"Dhaka"$/m)
   t.equal(restart, '')
+  t.ok(answered > 100, `${answered} requests were answered while both gateways were restarted`)
+  t.strictSame([faults.length, faults[0]], [0, undefined], 'none was lost')
 })

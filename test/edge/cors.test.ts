@@ -76,6 +76,10 @@ t.test('a preflight is 204 without a key, counts nothing and holds for a day', a
       'x-ratelimit-limit': '0',
     })
   }
+  const { headers } = await app.inject(weather, { origin: page }, 'OPTIONS')
+  const allowed = headers['access-control-allow-headers']?.split(', ')
+  for (const name of ['content-type', 'cache-control', 'traceparent', 'baggage', 'sentry-trace'])
+    t.ok(allowed?.includes(name), `${name}, which clients send by themselves`)
   t.strictSame(app.decisions, [], 'no key is looked up')
   t.equal((await app.inject(weather, asked(page), 'OPTIONS')).status, 204, 'with a key too')
   t.equal((await app.inject(weather)).headers['x-ratelimit-remaining'], '9')

@@ -43,7 +43,7 @@ t.test('parameters are decoded, also a slash', async t => {
 })
 
 const nowhere = [
-  '/',
+  '//',
   '/api/v1',
   '/api/v1/',
   '/api/v2/locations',
@@ -89,18 +89,21 @@ t.test('anything but percent-encoded UTF-8 is 400, wherever it is', async t => {
   }
 })
 
-t.test('the router is given paths that it can look up, and the root for all else', async t => {
+t.test('the router is given paths that it can look up, and one that no route has for all else', async t => {
   const urls: [string, string][] = [
     ['/api/v1/locations?type=union', '/api/v1/locations?type=union'],
     ['http://gateway:80/api/v1/locations?type=union', '/api/v1/locations?type=union'],
     ['HTTPS://gateway/x', '/x'],
-    ['http://gateway', '/'],
+    ['http://gateway/', '/'],
+    ['/docs/?lang=bn', '/docs/?lang=bn'],
+    ['/docs//', '//'],
+    ['http://gateway', '//'],
     ['/a%20b?q=%zz#y', '/a%20b?q=%zz#y'],
-    ['/a%zz', '/'],
-    ['/a#b', '/'],
-    ['*', '/'],
-    ['', '/'],
-    ['//api/v1/locations', '/'],
+    ['/a%zz', '//'],
+    ['/a#b', '//'],
+    ['*', '//'],
+    ['', '//'],
+    ['//api/v1/locations', '//'],
   ]
   for (const [url, routed] of urls) t.equal(routableUrl(url), routed, url)
   t.equal(pathOf('http://gateway:80/api/v1/locations?type=union'), '/api/v1/locations')

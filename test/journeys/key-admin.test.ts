@@ -77,14 +77,22 @@ t.test('the life of a key, by another program', async t => {
   await until('it is refused', async () => (await statusWith(rotated.body.key)) === 401)
   t.match(await ask('POST', `/keys/${id}/rotate`), { status: 400, body: { error: /is revoked/ } })
   t.match(await ask('POST', `/keys/${id}/reinstate`), { body: { status: 'active' } })
-  t.match(await ask('POST', `/keys/${id}/rotate`), { status: 200, body: { formerKeyUntil: /Z$/ } })
+  for (const empty of ['', '{}', 'null']) {
+    t.match(
+      await ask('POST', `/keys/${id}/revoke`, empty),
+      { status: 200, body: { status: 'revoked' } },
+      empty,
+    )
+    t.match(await ask('POST', `/keys/${id}/reinstate`, empty), { status: 200 }, empty)
+  }
+  t.match(await ask('POST', `/keys/${id}/rotate`, ''), { status: 200, body: { formerKeyUntil: /Z$/ } })
 
   const padma = (await ask('GET', '/subscribers')).body.find(({ name }: { name: string }) => name === 'Padma')
   t.match(padma, { name: 'Padma', keys: 1, status: 'active' })
   t.match(await ask('POST', `/subscribers/${padma.id}/revoke`), { body: { id: padma.id, status: 'revoked' } })
   t.match(await ask('GET', '/subscribers/Padma'), { body: { id: padma.id, status: 'revoked', keys: 1 } })
   t.match(await ask('GET', `/keys/${id}`), { body: { status: 'subscriber revoked' } })
-  t.match(await ask('POST', `/subscribers/Padma/reinstate`), { body: { status: 'active' } })
+  t.match(await ask('POST', `/subscribers/Padma/reinstate`, ''), { body: { status: 'active' } })
 
   t.match(
     gateway.logged.filter(({ msg }) => msg === 'keys changed through the ops listener'),

@@ -73,9 +73,22 @@ t.test('the page and its files are open and strict; what lies beside them needs 
     'bn',
   )
 
-  for (const path of ['/docs/', '/docs/page.ts', '/docs/../locations', '/api/v1/openapi', '/', '/api/v1'])
+  for (const [path, location] of Object.entries({
+    '/': '/docs',
+    '/docs/': '/docs',
+    '/docs/?lang=bn': '/docs',
+    '/openapi.json': '/api/v1/openapi.json',
+  })) {
+    const { status, headers, bytes } = await fetchRaw(path)
+    t.match(
+      { status, location: headers.location, length: bytes.length },
+      { status: 308, location, length: 0 },
+      path,
+    )
+  }
+  for (const path of ['/docs//', '/docs/page.ts', '/docs/../locations', '/api/v1/openapi', '//', '/api/v1'])
     t.equal((await fetchRaw(path)).status, 401, path)
-  for (const path of ['/docs', '/api/v1/openapi.json'])
+  for (const path of ['/docs', '/api/v1/openapi.json', '/', '/docs/'])
     for (const method of ['POST', 'OPTIONS']) t.equal((await fetchRaw(path, {}, method)).status, 401)
 })
 

@@ -18,7 +18,13 @@ type Operation = {
   'x-codeSamples': Sample[]
   responses: Record<string, { content: Record<string, { example: object }> }>
 }
-const document = JSON.parse(committed) as { paths: Record<string, { get: Operation }> }
+const document = JSON.parse(committed) as {
+  paths: Record<string, { get: Operation }>
+  components: {
+    schemas: Record<string, { properties: Record<string, object> }>
+    headers: Record<string, { required?: boolean }>
+  }
+}
 const operations = Object.values(document.paths).map(({ get }) => get)
 
 t.test('docs/openapi.json is not stale; `npm run openapi` renews it', async t => {
@@ -38,16 +44,18 @@ t.test('a response that is not as documented is found', async t => {
     'x-ratelimit-reset': '1',
     'x-request-id': 'a',
     'cache-control': 'no-store',
+    etag: '"a"',
   }
   const body = document.paths['/api/v1/locations/{type}/{id}']?.get.responses[200]?.content[
     'application/json'
   ]?.example as { location: object }
+  const { etag: _etag, ...ofError } = headers
   const given = (status: number, content: unknown, more: Record<string, string> = {}) =>
     deviations({
       method: 'GET',
       url,
       status,
-      headers: { ...headers, ...more },
+      headers: { ...(status === 200 ? headers : ofError), ...more },
       bytes: Buffer.from(JSON.stringify(content)),
     }).join()
   t.equal(given(200, body), '')
@@ -60,11 +68,29 @@ t.test('a response that is not as documented is found', async t => {
   t.match(given(404, { error: 'x', code: 'place_lost' }), /the code place_lost, which is not documented/)
   t.match(given(404, { error: 'x' }), /required property 'code'/)
   t.match(given(503, { error: 'x', code: 'x_y' }), /is not documented/)
+  t.match(given(401, { error: 'x', code: 'key_missing' }), /lacks the header www-authenticate/)
+  t.match(given(500, { error: 'x', code: 'internal_error' }), /lacks the header retry-after/)
   const { 'x-request-id': _, ...fewer } = headers
   t.match(deviations({ method: 'HEAD', url, status: 200, headers: fewer, bytes: Buffer.alloc(0) }), [
     /lacks the header x-request-id/,
   ])
 })
+
+t.test(
+  'the document lets consumers meet fields that they do not know, and has the ranges of the values',
+  t => {
+    t.notMatch(committed, /"additionalProperties"/)
+    const { Current, Hourly } = document.components.schemas
+    t.match(Current?.properties.interval, { type: 'integer' })
+    t.match(Current?.properties.temperature_2m, { type: ['number', 'null'], minimum: -100, maximum: 70 })
+    t.match(Hourly?.properties.precipitation_probability, {
+      items: { type: ['integer', 'null'], minimum: 0, maximum: 100 },
+    })
+    for (const name of ['etag', 'retry-after', 'www-authenticate', 'allow', 'cache-status', 'last-modified'])
+      t.equal(document.components.headers[name]?.required, true, name)
+    t.end()
+  },
+)
 
 const runs = (command: string) => spawnSync(command, ['--version']).error === undefined
 const folder = mkdtempSync(join(tmpdir(), 'abohawa-samples-'))

@@ -25,15 +25,23 @@ const document = JSON.parse(
   readFileSync(new URL('../../docs/openapi.json', import.meta.url), 'utf8'),
 ) as Document
 
+/** A schema or a document whose objects have no fields but those that are described. */
+const closed = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(closed)
+  if (typeof value !== 'object' || value === null) return value
+  const inner = Object.fromEntries(Object.entries(value).map(([name, each]) => [name, closed(each)]))
+  return inner.type === 'object' ? { ...inner, additionalProperties: false } : inner
+}
+
 // Its own words (`x-unit`, `example`) mean nothing to a validator.
 const ajv = new Ajv2020({ strict: false, allErrors: true })
-ajv.addSchema(document, 'api')
+ajv.addSchema(closed(document) as object, 'api')
 
 const validators = new Map<object, ValidateFunction>()
 const validatorOf = (schema: object): ValidateFunction => {
   let validator = validators.get(schema)
   if (!validator) {
-    const local = JSON.stringify(schema).replaceAll('"#/', '"api#/')
+    const local = JSON.stringify(closed(schema)).replaceAll('"#/', '"api#/')
     validator = ajv.compile(JSON.parse(local))
     validators.set(schema, validator)
   }

@@ -7,6 +7,7 @@ import { connect as connectTls } from 'node:tls'
 
 type RawAnswer = {
   readonly status: number
+  /** By lower-case name. */
   readonly headers: ReadonlyMap<string, string>
   readonly body: string
 }
@@ -55,7 +56,9 @@ export const openRaw = async (t: Teardown, url: string): Promise<RawConnection> 
     while (!received.includes('\r\n\r\n')) await more('the head of an answer')
     const end = received.indexOf('\r\n\r\n')
     const [statusLine = '', ...lines] = received.toString('latin1', 0, end).split('\r\n')
-    const headers = new Map(lines.map(line => line.split(/: (.*)/s).slice(0, 2) as [string, string]))
+    const headers = new Map(
+      lines.map(line => line.split(/: (.*)/s)).map(([name = '', value = '']) => [name.toLowerCase(), value]),
+    )
     const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(statusLine)?.[1])
     const length =
       method === 'HEAD' || status === 304 || status === 204 ? 0 : Number(headers.get('content-length'))

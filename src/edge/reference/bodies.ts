@@ -1,8 +1,10 @@
 // The bodies of the responses as schemas, each field with its unit and meaning in both languages. They describe and do not
-// check what the gateway sends: src/edge/bodies.ts writes it, and the tests validate every response against them.
+// check what the gateway sends: src/edge/bodies.ts writes it, and the tests validate every response against them. The tests allow
+// no other fields; the document does not say so, for consumers ignore fields that they do not know.
 
 import * as z from 'zod'
 import { locationTypes } from '../../catalogue/location.ts'
+import { ranges } from '../../weather/ranges.ts'
 import { currentUnits, dailyUnits, forecastDays, hourlyUnits } from '../../weather/variables.ts'
 import { described, type Text, text } from './texts.ts'
 
@@ -66,24 +68,17 @@ const meanings: Readonly<Record<Variable, Text>> = {
   ),
 }
 
-const integers: ReadonlySet<string> = new Set<Variable>([
-  'relative_humidity_2m',
-  'is_day',
-  'weather_code',
-  'cloud_cover',
-  'wind_direction_10m',
-  'precipitation_probability',
-  'precipitation_probability_max',
-])
-
 /** A value of a variable; null where the provider has none. */
-const valueSchema = (name: string) => (integers.has(name) ? z.int() : z.number()).nullable()
+const valueSchema = (name: Variable) => {
+  const { least, most, whole } = ranges[name]
+  return (whole ? z.int() : z.number()).min(least).max(most).nullable()
+}
 
 const fieldsOf = (units: object, shape: (value: z.ZodType) => z.ZodType): Record<string, z.ZodType> =>
   Object.fromEntries(
     Object.entries(units).map(([name, unit]) => [
       name,
-      field(shape(valueSchema(name)), meanings[name as Variable], String(unit)),
+      field(shape(valueSchema(name as Variable)), meanings[name as Variable], String(unit)),
     ]),
   )
 
@@ -105,7 +100,7 @@ const current = component(
       text('When the quarter-hour begins, local to `timezone`.', 'পোয়া ঘণ্টা কখন শুরু, `timezone`-এর স্থানীয় সময়ে।'),
       'iso8601',
     ),
-    interval: field(z.literal(900), text('How long it is.', 'কত দীর্ঘ।'), 'seconds'),
+    interval: field(z.int().min(1), text('How long it is.', 'কত দীর্ঘ।'), 'seconds'),
     ...fieldsOf(currentUnits, value => value),
   }),
 )

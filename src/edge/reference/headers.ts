@@ -129,7 +129,7 @@ const figures: readonly HeaderName[] = ['ratelimit-policy', 'ratelimit']
 const ofPages: readonly HeaderName[] = ['access-control-allow-origin', 'access-control-expose-headers']
 const ofError = [...always, ...figures, ...ofPages, 'vary'] as const
 
-/** The headers of a response without a body of an endpoint's own, by status; the first of them are always there. */
+/** The headers of a response without a body of an endpoint's own, by status. */
 export const headersOfErrors: Readonly<Record<400 | 401 | 404 | 405 | 429 | 500, readonly HeaderName[]>> = {
   400: ofError,
   401: [...always, 'www-authenticate', ...ofPages, 'vary'],
@@ -139,8 +139,20 @@ export const headersOfErrors: Readonly<Record<400 | 401 | 404 | 405 | 429 | 500,
   500: [...ofError, 'retry-after'],
 }
 
-/** The headers that a response never lacks. */
-export const isAlwaysThere = (name: HeaderName): boolean => always.includes(name)
+// Each of the responses that may have them has them.
+const whereverNamed: readonly HeaderName[] = [
+  ...always,
+  'etag',
+  'last-modified',
+  'cache-status',
+  'content-language',
+  'retry-after',
+  'www-authenticate',
+  'allow',
+]
+
+/** The headers that no response lacks where it is described with them. */
+export const isAlwaysThere = (name: HeaderName): boolean => whereverNamed.includes(name)
 
 const ofBody: readonly HeaderName[] = [...always, ...figures, 'etag', 'vary', 'content-encoding', ...ofPages]
 const ofWeather: readonly HeaderName[] = [...ofBody, 'last-modified', 'cache-status']

@@ -1,5 +1,5 @@
-// A zod schema as the JSON Schema of the document, as people write it: null beside the other type, and no bounds that only say
-// what a double holds.
+// A zod schema as the JSON Schema of the document, as people write it: null beside the other type, no bounds that only say what a
+// double holds, and objects open, because new fields may come and consumers ignore them.
 
 import * as z from 'zod'
 
@@ -9,6 +9,7 @@ const plainer = ({ jsonSchema: schema }: { jsonSchema: z.core.JSONSchema.BaseSch
     delete schema.anyOf
     Object.assign(schema, first, { type: [first.type, 'null'] })
   }
+  if (schema.additionalProperties === false) delete schema.additionalProperties
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum
 }

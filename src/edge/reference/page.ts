@@ -60,7 +60,9 @@ export type ReferenceDocument = {
     readonly headers: Readonly<
       Record<string, Texts & { readonly required?: boolean; readonly example: string | number }>
     >
-    readonly responses: Readonly<Record<string, { readonly content: Content }>>
+    readonly responses: Readonly<
+      Record<string, { readonly headers: Readonly<Record<string, object>>; readonly content: Content }>
+    >
   }
 }
 
@@ -105,6 +107,9 @@ export const referencePage = (document: ReferenceDocument, language: PageLanguag
   const operations = Object.entries(document.paths).map(([path, { get }]) => ({ path, ...get }))
   const { schemas, headers, responses } = document.components
 
+  const isEverywhere = (header: string) =>
+    headers[header]?.required && Object.values(responses).every(response => header in response.headers)
+
   const parts: readonly [string, string, string][] = [
     ['start', say('start'), startPart(document, say, meaningOf)],
     [
@@ -130,7 +135,7 @@ export const referencePage = (document: ReferenceDocument, language: PageLanguag
         [say('name'), say('meaning')],
         Object.entries(headers).map(([name, header]) => [
           code(name.replace(/-optional$/, '')),
-          `${meaningOf(header)}${header.required ? ` <small>(${say('always')})</small>` : ''} <br>${code(escaped(header.example))}`,
+          `${meaningOf(header)}${isEverywhere(name) ? ` <small>(${say('always')})</small>` : ''} <br>${code(escaped(header.example))}`,
         ]),
       ),
     ],
