@@ -1,6 +1,8 @@
 // Counts the keys of one store partition: those that the store counts in one atomic step. Uses group commit: while one
 // batch is in flight, new requests wait for the next one, and units are granted in order of arrival. While the store is
-// away, admits requests from a local allowance, and reconciles afterwards. Which key is counted where is for the meter.
+// away, admits requests from a local allowance, and reconciles afterwards: reports what the store lacks, then reads again what
+// others may have counted, in short steps between the batches. Which key is counted where is for the meter. Longer than other
+// files, because admitting and reconciling share one state.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { LocalDay } from '../calendar.ts'
@@ -32,7 +34,8 @@ export type Count = {
   lastKnown: LastKnown | undefined
 }
 
-type LastKnown = { used: number; admitted: number }
+/** `round` is how often counting had begun again by then. */
+type LastKnown = { used: number; admitted: number; round: number }
 
 /** `reconciling`: the store is back, and other instances may not have reported yet what they admitted locally. */
 export type MeterState = 'counting' | 'away' | 'reconciling'
@@ -40,7 +43,7 @@ export type MeterState = 'counting' | 'away' | 'reconciling'
 export type PartitionParts = {
   /** Unique id of this run of the process. */
   readonly instance: string
-  readonly store: Pick<UsageStore, 'commit' | 'time'>
+  readonly store: Pick<UsageStore, 'commit' | 'countsOf' | 'time'>
   /** `share`: admit from the local allowance, an equal share of what was left; `refuse`: admit nothing. */
   readonly whenStoreIsDown: 'share' | 'refuse'
   /** How many instances may admit requests; undefined while that is unknown. */
@@ -78,6 +81,10 @@ export type Partition = {
 // Long enough for every instance to notice that the store is back and to report what it admitted.
 export const reconcileForMs = 2_000
 const mostPerBatch = 500
+// A step between batches, of which requests wait for one at most.
+const mostPerStep = 100
+const pauseBetweenReadsMs = 5
+const mostVisited = 5_000
 const probeTimeoutMs = 50
 const mostTries = 3
 
@@ -109,6 +116,15 @@ export const createPartition = ({
   let reconciledAt = 0
   // Units admitted locally and confirmed by the store since it went away.
   let reconciled = 0
+  // Of these the store may have another figure for this instance: admitted locally, or of a batch with unknown outcome.
+  const unreported = new Set<Count>()
+  // The count that was counted last. While the store has it, it has all before: a restart or a replica loses the latest first.
+  let newest: Count | undefined
+  let isComplete: boolean | undefined = true
+  // Grows when the state changes, so that a step can tell whether it may go on.
+  let changes = 0
+  let round = 0
+  let unread: Iterator<Count> | undefined
 
   // One batch at a time, in order.
   let last: Promise<unknown> = Promise.resolve()
@@ -128,6 +144,7 @@ export const createPartition = ({
       // Batches go one after the other, so this instance never overtakes itself: something else wrote that sequence.
       // The next batch continues after it.
       if (error instanceof OvertakenError) sequence = Math.max(sequence, error.by)
+      for (const { count } of entries) unreported.add(count)
       throw error
     }
     grants.forEach((grant, i) => {
@@ -137,16 +154,22 @@ export const createPartition = ({
       // While the state is `counting` nothing is admitted before the store has counted it.
       reconciled += admitted - count.confirmed
       count.admitted += grant.granted
-      count.confirmed = admitted + grant.granted
+      const confirmed = admitted + grant.granted
+      if (confirmed > count.confirmed) newest = count
+      count.confirmed = confirmed
+      if (count.admitted === confirmed) unreported.delete(count)
       observer.counted(count, grant)
     })
     return grants
   }
 
   // A day that begins while the store is away begins with nothing used, unless the clock jumped back to it.
-  const lastKnownOf = (count: Count): LastKnown | undefined =>
-    count.lastKnown ??
-    (state !== 'counting' && lastDayBefore < count.metered.day ? { used: 0, admitted: 0 } : undefined)
+  const lastKnownOf = (count: Count): LastKnown | undefined => {
+    if (count.lastKnown?.round === round) return count.lastKnown
+    return state !== 'counting' && lastDayBefore < count.metered.day
+      ? { used: 0, admitted: 0, round }
+      : undefined
+  }
 
   /** Units that this instance may still admit by itself. */
   const allowanceLeft = (count: Count): number => {
@@ -170,6 +193,7 @@ export const createPartition = ({
     }
     count.lastKnown = lastKnownOf(count)
     count.admitted += 1
+    unreported.add(count)
     waiter.resolve({ allowed: true, remaining: left - 1 })
   }
 
@@ -182,10 +206,12 @@ export const createPartition = ({
   const goAway = (error: unknown): void => {
     stopCounting(messageOf(error))
     state = 'away'
+    isComplete = undefined
+    changes += 1
   }
 
   const resolveWaiters = ({ count, units, limit, waiters }: Pending, { granted, used }: UsageGrant): void => {
-    if (state === 'counting') count.lastKnown = { used, admitted: count.admitted }
+    if (state === 'counting') count.lastKnown = { used, admitted: count.admitted, round }
     waiters.forEach((waiter, i) => {
       if (i < granted) {
         waiter.resolve({ allowed: true, remaining: Math.max(0, limit - (used - granted) - i - 1) })
@@ -216,7 +242,7 @@ export const createPartition = ({
     const grants = await commitWithRetry(unknown)
     grants.forEach(({ used }, at) => {
       const count = unknown[at]?.count
-      if (count) count.lastKnown = { used, admitted: count.admitted }
+      if (count) count.lastKnown = { used, admitted: count.admitted, round }
     })
   }
 
@@ -228,6 +254,7 @@ export const createPartition = ({
       const part = all.slice(i, i + mostPerBatch)
       try {
         if (state === 'away') throw new StoreError('away')
+        if (isComplete === undefined) await checkComplete()
         await readUnknown(part)
         for (const each of part) {
           const { length } = each.waiters
@@ -250,36 +277,101 @@ export const createPartition = ({
     else isFlushScheduled = false
   }
 
-  // Reports the admitted units of every count, and reads what all instances have used.
-  const reportAll = async (): Promise<void> => {
-    const all = [...counts]
-    // Sends an empty batch too: it shows whether the store answers.
-    for (let i = 0; i === 0 || i < all.length; i += mostPerBatch) {
-      const part = all.slice(i, i + mostPerBatch)
-      const grants = await commit(part.map(reportOf))
-      if (state === 'away') continue
-      grants.forEach(({ used }, at) => {
-        const count = part[at]
-        if (count) count.lastKnown = { used, admitted: count.confirmed }
-      })
+  const report = async (part: readonly Count[]): Promise<void> => {
+    const grants = await commit(part.map(reportOf))
+    if (state !== 'counting') return
+    grants.forEach(({ used }, at) => {
+      const count = part[at]
+      if (count) count.lastKnown = { used, admitted: count.confirmed, round }
+    })
+  }
+
+  // Reports what the store may lack, each step in its turn. Sends an empty batch too: it shows whether the store answers.
+  const reportDiffering = async (): Promise<void> => {
+    for (let left = unreported.size; ; left -= mostPerStep) {
+      await inTurn(() => report([...unreported.keys().take(Math.max(0, Math.min(left, mostPerStep)))]))
+      if (left <= mostPerStep) return
     }
+  }
+  const reportEverything = async (): Promise<void> => {
+    const all = counts.values()
+    for (;;) {
+      const part = [...all.take(mostPerStep)]
+      if (part.length === 0) return
+      await inTurn(() => report(part))
+    }
+  }
+
+  // Before anything is counted again, because that would hide what the store has lost.
+  const checkComplete = async (): Promise<void> => {
+    if (isComplete !== undefined) return
+    const before = changes
+    const [found] = newest ? await store.countsOf(instance, [countName(newest)]) : []
+    if (changes !== before) return
+    isComplete = counts.size === 0 || (newest !== undefined && (found?.admitted ?? 0) >= newest.confirmed)
   }
 
   const reconcile = (): void => {
     state = 'reconciling'
+    changes += 1
     reconciledAt = clock.now() + reconcileForMs
   }
   const resume = (): void => {
     state = 'counting'
+    changes += 1
+    // What others counted meanwhile is not known until each count is read again.
+    round += 1
+    unread = counts.values()
     observer.resumed(reconciled)
     reconciled = 0
   }
-  const probeOnce = async (): Promise<void> => {
-    if (state === 'counting' || (state === 'reconciling' && clock.now() < reconciledAt)) return
+
+  /** Reads some counts again that are not known since counting began again; those that differ are to be reported. */
+  const readAgain = async (): Promise<void> => {
+    const part: Count[] = []
+    for (let visited = 0; visited < mostVisited && part.length < mostPerStep; visited++) {
+      const { value, done } = unread?.next() ?? { done: true }
+      if (done) {
+        unread = undefined
+        break
+      }
+      if (value.lastKnown?.round !== round) part.push(value)
+    }
+    if (part.length === 0) return
+    const found = await store.countsOf(instance, part.map(countName))
+    part.forEach((count, at) => {
+      const { used, admitted } = found[at] ?? {}
+      if (used === undefined || admitted !== count.admitted) unreported.add(count)
+      else if (state === 'counting') count.lastKnown = { used, admitted, round }
+    })
+  }
+  const catchUp = async (): Promise<void> => {
     try {
-      await reportAll()
-      // With `refuse` nothing is admitted locally, so there is nothing to reconcile.
-      if (state === 'reconciling' || whenStoreIsDown === 'refuse') resume()
+      while (unread && state === 'counting') {
+        await inTurn(readAgain)
+        await pause(pauseBetweenReadsMs)
+      }
+      if (unreported.size > 0 && state === 'counting') await reportDiffering()
+    } catch {
+      // The next probe begins again, and passes over what is known.
+      if (unread) unread = counts.values()
+    }
+  }
+
+  const probeOnce = async (): Promise<void> => {
+    if (state === 'counting') return catchUp()
+    if (state === 'reconciling' && clock.now() < reconciledAt) return
+    const former = state
+    const before = changes
+    try {
+      await inTurn(checkComplete)
+      const isLost = isComplete === false
+      if (isLost) await reportEverything()
+      else await reportDiffering()
+      if (changes !== before) return
+      isComplete = true
+      // With `refuse` nothing is admitted locally, so there is nothing to reconcile. Others may lack counts as well.
+      if (whenStoreIsDown === 'refuse' || (former === 'reconciling' && !isLost)) resume()
       else reconcile()
     } catch (error) {
       goAway(error)
@@ -320,10 +412,12 @@ export const createPartition = ({
       if (
         state !== 'counting' ||
         count.admitted !== count.confirmed ||
+        unreported.has(count) ||
         waiting.has(count) ||
         inFlight.has(count)
       )
         return false
+      if (count === newest) newest = undefined
       return counts.delete(count)
     },
     onMessage: (count, used) => {
@@ -333,17 +427,20 @@ export const createPartition = ({
       if (state === 'away' || whenStoreIsDown === 'refuse') return
       // Other instances may be admitting locally.
       stopCounting('the subscription to the counts of other gateways was lost')
+      isComplete = undefined
       reconcile()
     },
-    report: () => inTurn(reportAll).catch(() => {}),
+    report: () => reportDiffering().catch(() => {}),
     probe: () => {
-      probing ??= inTurn(probeOnce).finally(() => {
+      probing ??= probeOnce().finally(() => {
         probing = undefined
       })
       return probing
     },
   }
 }
+
+const countName = ({ keyId, metered: { day } }: Count) => ({ keyId, day })
 
 /** An entry that takes nothing. */
 const reportOf = (count: Count): BatchEntry => ({ count, units: 0, limit: count.limit })

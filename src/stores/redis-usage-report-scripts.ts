@@ -38,6 +38,25 @@ for i = 2, #ARGV do
 end
 return table.concat(reply, ' ')`
 
+/**
+ * KEYS: the counts of a day. ARGV: an instance, then the ids of keys. Returns for each its sum and the units of the instance,
+ * separated by spaces, and `- -` where one can't be read; changes nothing.
+ */
+export const countsScript = `${recordsLua}
+local found = pcall('HMGET', KEYS[1], unpack(ARGV, 2))
+if found.err and not isOtherType(found) then return found end
+local ownPattern, reply = ' ' .. string.gsub(ARGV[1], '%W', '%%%0') .. ':%d+:(%d+)', {}
+for i = 1, #ARGV - 1 do
+  local value, pair = not found.err and found[i], '0 0'
+  if value or found.err then
+    local used = value and #value <= ${longestRead} and whole(string.match(value, '^[^ ]*'))
+    local own = used and whole(string.match(value .. ' ', ownPattern .. ' ') or '0')
+    pair = own and text('%d %d', used, own) or '- -'
+  end
+  reply[i] = pair
+end
+return table.concat(reply, ' ')`
+
 /** KEYS: the counts of a day. ARGV: the id of the key. Returns the largest sum that is legible; changes nothing. */
 export const legibleScript = `${recordsLua}
 local value = pcall('HGET', KEYS[1], ARGV[1])

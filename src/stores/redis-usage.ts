@@ -8,7 +8,7 @@ import { longestName, shown, wholeFrom, wholeIn, wholeNumbersIn } from './record
 import type { RedisParts } from './redis-connection.ts'
 import { usagePartitionsOn } from './redis-key-names.ts'
 import type { RedisSubscriptions } from './redis-subscriptions.ts'
-import { legibleScript, raiseScript, usedScript } from './redis-usage-report-scripts.ts'
+import { countsScript, legibleScript, raiseScript, usedScript } from './redis-usage-report-scripts.ts'
 import { commitScript } from './redis-usage-scripts.ts'
 import {
   OvertakenError,
@@ -53,6 +53,7 @@ declare module 'ioredis' {
       keyId: string,
       ...daysOfMonth: string[]
     ): Result<string, Context>
+    abohawaCounts(live: string, instance: string, ...keyIds: string[]): Result<string, Context>
     abohawaLegible(live: string, keyId: string): Result<number, Context>
   }
 }
@@ -64,6 +65,7 @@ export const redisUsage = (
   redis.defineCommand('abohawaCommit', { lua: commitScript })
   redis.defineCommand('abohawaRaise', { numberOfKeys: 2, lua: raiseScript })
   redis.defineCommand('abohawaUsed', { numberOfKeys: 2, lua: usedScript })
+  redis.defineCommand('abohawaCounts', { numberOfKeys: 1, lua: countsScript })
   redis.defineCommand('abohawaLegible', { numberOfKeys: 1, lua: legibleScript })
   const channel = names.usageChannel
   const partitions = usagePartitionsOn(redis)
@@ -139,6 +141,22 @@ export const redisUsage = (
           observer.quotaRepaired({ keyId: entry.keyId, day: entry.day, record, used: wholeFrom(used) })
         }
         return inOrder(grantsIn(grants, counted.length))
+      }),
+    countsOf: (instance, counts) =>
+      attempt(async () => {
+        const found = new Map<(typeof counts)[number], { used: number; admitted: number }>()
+        await Promise.all(
+          [...Map.groupBy(counts, ({ keyId, day }) => liveOf(keyId, day))].map(async ([live, ofDay]) => {
+            const texts = (
+              await redis.abohawaCounts(live, instance, ...ofDay.map(({ keyId }) => keyId))
+            ).split(' ')
+            for (const [i, count] of ofDay.entries()) {
+              const [used = '', admitted] = texts.slice(2 * i, 2 * i + 2)
+              if (used !== '-') found.set(count, { used: wholeFrom(used), admitted: wholeFrom(admitted) })
+            }
+          }),
+        )
+        return counts.map(count => found.get(count))
       }),
     usedOn: (keyId, days) =>
       attempt(async () => {

@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import { createMeter } from '../../src/metering/meter.ts'
 import { openRedisStore } from '../../src/stores/redis.ts'
 import { startRedisFor, withoutOwnRedis } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
 
 const endsAt = Date.now() + 43_200_000
 const metered = { day: '2026-11-21', endsAt }
@@ -98,5 +99,62 @@ t.test(
     }
     t.strictSame(away, [], 'nobody counted alone')
     t.strictSame(await store.usedOn('key_7', [metered.day]), [6])
+  },
+)
+
+t.test(
+  'a lost subscription has nothing reported that the store has, and lost counts are found',
+  { skip: withoutOwnRedis },
+  async t => {
+    const { url, raw } = await startRedisFor(t)
+    const open = () => openMeter(t, url, { whenStoreIsDown: 'share', instances: 2 })
+    const [{ store, meter }, other] = [await open(), await open()]
+    const keys = 3_000
+    const admit = (of: typeof meter, from: number, to: number) =>
+      Promise.all(
+        Array.from({ length: to - from }, (_, i) =>
+          of.consume({ keyId: `key_${from + i}`, limit: 100 }, Date.now()),
+        ),
+      )
+    await admit(meter, 0, keys)
+    await admit(other.meter, 0, 10)
+    /** Entries that the store is given from now on, by the most of a batch. */
+    const given: number[] = []
+    const { commit } = store
+    store.commit = batch => {
+      given.push(batch.entries.length)
+      return commit(batch)
+    }
+    const probe = async () => {
+      await Promise.all([meter.probe(), other.meter.probe()])
+      return meter.state() === 'counting' && other.meter.state() === 'counting'
+    }
+    const loseSubscriptions = async () => {
+      await raw.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
+      await until('the loss is noticed', async () => meter.state() === 'reconciling')
+      await until('both count again', probe, 20_000, 20)
+      await probe()
+    }
+    // As counts that somebody removed.
+    const [counts = ''] = await raw.keys('x:quota:*')
+    await raw.hdel(counts, 'key_7', 'key_2990')
+    await loseSubscriptions()
+    t.equal(
+      given.reduce((sum, entries) => sum + entries, 0),
+      2,
+      'all are read, and two differ',
+    )
+    t.match(await store.usedOn('key_7', [metered.day]), [2])
+    t.match(await store.countsOf('any', [{ keyId: 'key_2990', day: metered.day }]), [
+      { used: 1, admitted: 0 },
+    ])
+
+    // As a Redis that was restarted without its file: the count that was counted last is missing, so all is reported.
+    await raw.flushall()
+    given.length = 0
+    await loseSubscriptions()
+    t.ok(Math.max(...given) <= 100, 'in steps that let requests pass')
+    t.equal((await store.usedOn('key_7', [metered.day]))[0], 2)
+    t.equal((await store.usedOn('key_2998', [metered.day]))[0], 1)
   },
 )

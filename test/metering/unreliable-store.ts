@@ -9,7 +9,10 @@ export type Fate = 'answered' | 'lost' | 'unanswered' | 'late'
 
 type Pending = { batch: UsageBatch; resolve(grants: UsageGrant[]): void; reject(error: Error): void }
 
-export type UnreliableStore = Pick<UsageStore, 'partitionOf' | 'commit' | 'onUsage' | 'time' | 'dropDays'> & {
+export type UnreliableStore = Pick<
+  UsageStore,
+  'partitionOf' | 'commit' | 'countsOf' | 'onUsage' | 'time' | 'dropDays'
+> & {
   /** Decides the fate of a batch in flight, if there is one. */
   decide(which: number, fate: Fate): Promise<void>
   /** Delivers a late batch, in any order. */
@@ -60,6 +63,10 @@ export const unreliable = (store: Store): UnreliableStore => {
     onUsage: listener => {
       listeners.add(listener)
       return () => listeners.delete(listener)
+    },
+    countsOf: async (instance, counts) => {
+      if (isDown) throw new StoreError('down')
+      return store.countsOf(instance, counts)
     },
     time: async () => {
       if (isDown) throw new StoreError('down')
