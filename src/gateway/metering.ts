@@ -26,13 +26,14 @@ const probeEveryMs = 250
 const measureEveryMs = 30_000
 
 export const openMetering = (
-  { quota: { timeZone, keepUsageForMs, whenStoreIsDown } }: Config,
+  { quota: { timeZone, keepUsageForMs, whenStoreIsDown }, server: { workers } }: Config,
   { store, clock, observer }: { store: Store; clock: Clock; observer: MeterObserver },
 ): Metering => {
   const calendar = createCalendar(timeZone)
   const storeClock = createStoreClock(store, clock)
   const size = createFleetSize(clock)
-  const instances = store.kind === 'embedded' ? () => 1 : size.atMost
+  // One file is shared by the workers, which are known from the start, and by other gateways of this machine, if any.
+  const instances = store.kind === 'embedded' ? () => Math.max(workers, size.atMost() ?? 1) : size.atMost
   const meter = createMeter({
     store,
     whenStoreIsDown,

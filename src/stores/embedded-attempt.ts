@@ -56,3 +56,13 @@ export const inTransaction = <Value>(db: DatabaseSync, step: () => Value): Value
     throw error
   }
 }
+
+/** Runs a step that writes nothing to the file, while no other process may write to it. A full disk is no obstacle. */
+export const underLock = <Value>(db: DatabaseSync, step: () => Value): Value => {
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    return step()
+  } finally {
+    if (db.isTransaction) db.exec('ROLLBACK')
+  }
+}

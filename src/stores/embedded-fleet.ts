@@ -1,5 +1,5 @@
-// The fleet state of the embedded store: names in demand, for the next start, and change records, for commands that run
-// beside the gateway. There is one instance, so a heartbeat only records demand.
+// The fleet state of the embedded store: names in demand, for the next start, change records, for commands that run beside
+// the gateway, and the processes of this machine that share the file.
 
 import { type EmbeddedParts, inTransaction } from './embedded-attempt.ts'
 import {
@@ -23,6 +23,9 @@ const schema = `
   ) STRICT;
 `
 
+// Instances are kept as names are; no topic of demand has this name.
+const instancesTopic = 'instances'
+
 export const embeddedFleet = ({ db, attempt, observer }: EmbeddedParts): FleetStore => {
   db.exec(schema)
   const statements = {
@@ -30,6 +33,7 @@ export const embeddedFleet = ({ db, attempt, observer }: EmbeddedParts): FleetSt
       `INSERT INTO wanted VALUES (?, ?, ?) ON CONFLICT (topic, name) DO UPDATE SET asked_at = excluded.asked_at`,
     ),
     forget: db.prepare(`DELETE FROM wanted WHERE topic = ? AND asked_at <= ?`),
+    forgetName: db.prepare(`DELETE FROM wanted WHERE topic = ? AND name = ?`),
     forgetOdd: db.prepare(
       `DELETE FROM wanted WHERE topic = ? AND (asked_at > ? OR octet_length(name) > ${longestName})`,
     ),
@@ -70,18 +74,22 @@ export const embeddedFleet = ({ db, attempt, observer }: EmbeddedParts): FleetSt
 
   const countOf = (topic: string): number => Number(statements.count.get(topic)?.wanted)
   return {
-    heartbeat: ({ topic, requested, wantedForMs, now }) =>
+    heartbeat: ({ instance, aliveForMs, settings, topic, requested, wantedForMs, now }) =>
       attempt(() => {
         const odd = inTransaction(db, () => {
+          statements.forget.run(instancesTopic, now - aliveForMs)
+          if (settings === null) statements.forgetName.run(instancesTopic, instance)
+          else statements.upsert.run(instancesTopic, instance, now)
+          const { changes: ahead } = statements.forgetOdd.run(instancesTopic, now + clockToleranceMs)
           for (const name of requested) statements.upsert.run(topic, name, now)
           statements.forget.run(topic, now - wantedForMs)
           const { changes } = statements.forgetOdd.run(topic, now + clockToleranceMs)
           const surplus = countOf(topic) > mostWanted ? statements.forgetSurplus.run(topic).changes : 0
           statements.sweep.run(now)
-          return Number(changes) + Number(surplus)
+          return Number(changes) + Number(surplus) + Number(ahead)
         })
         refuseSome('wanted', odd)
-        return { instances: 1, variants: 1, wanted: countOf(topic) }
+        return { instances: Math.max(1, countOf(instancesTopic)), variants: 1, wanted: countOf(topic) }
       }),
     aliveInstances: () => attempt(() => []),
     wanted: (topic, since) => attempt(() => statements.wanted.all(topic, since).map(row => String(row.name))),

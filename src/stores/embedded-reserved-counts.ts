@@ -1,5 +1,7 @@
-// Keeps counts in the reserve and in memory while the embedded store's file can't be written, and writes them back once it
-// can. A count is the whole sum of its day, so writing it back twice does no harm. embedded-reserve.ts is the file format.
+// Keeps counts in the reserve while the embedded store's file can't be written, and writes them back once it can. A count is
+// the whole sum of its day, so writing it back twice does no harm. The reserve belongs to all processes on the file: it is
+// read again and changed only under the file's write lock, so that none counts from what another one has outdated.
+// embedded-reserve.ts is the file format.
 
 import { messageOf } from '../errors.ts'
 import { isUnwritten } from './embedded-attempt.ts'
@@ -7,77 +9,77 @@ import { openReserve, type Reserve, type ReservedCount } from './embedded-reserv
 import { type RecordObserver, shown } from './records.ts'
 
 export type ReservedCounts = {
-  /** The store's file has all counts. */
-  readonly isEmpty: boolean
   /** Undefined for a count that the store's file has. */
   usedOn(keyId: string, day: string): number | undefined
-  /** Writes the reserve back and counts in the file; while that can't be written, counts in the reserve. */
-  count<Value>(inFile: () => Value, count: Counting<Value>): Value
-  /** Counts in the reserve, because the file could not be written. @throws any other `error` as it is */
-  countInstead<Value>(error: unknown, count: Counting<Value>): Value
+  /**
+   * Writes the reserve back and counts in the file; while that can't be written, counts in the reserve.
+   * @throws the error of the file when the reserve can't take the counts either
+   */
+  count<Value>(count: Counting<Value>): Value
   /** Writes the reserve back if the file can be written, and closes it. */
   close(): void
 }
 
-/** Counts, and passes each changed count to `put`. */
+/** Counts, and passes each changed count to `put`. May be called again where the first time had no effect. */
 type Counting<Value> = (put: (count: ReservedCount) => void) => Value
 
 type Parts = {
   /** Path of the store's file. */
   readonly path: string
+  /** Runs a step as one write transaction on the file. */
+  readonly inFile: <Value>(step: () => Value) => Value
+  /** Runs a step that writes nothing to the file, while nobody else may. */
+  readonly locked: <Value>(step: () => Value) => Value
   /** The counts that the file lacks, or has lower. */
   readonly missing: (counts: readonly ReservedCount[]) => ReservedCount[]
-  /** Raises counts in the file, all or none. */
-  readonly raise: (counts: readonly ReservedCount[]) => void
+  /** Raises a count in the file. */
+  readonly raise: (count: ReservedCount) => void
+  readonly put: (count: ReservedCount) => void
   readonly observer: RecordObserver
 }
 
 // How often to retry the file while counts are in the reserve.
 const retryEveryMs = 1_000
 
-export const createReservedCounts = ({ path, missing, raise, observer }: Parts): ReservedCounts => {
-  const held = new Map<string, ReservedCount>()
-  const nameOf = (keyId: string, day: string) => `${day} ${keyId}`
+export const createReservedCounts = (parts: Parts): ReservedCounts => {
+  const { path, inFile, locked, missing, raise, put, observer } = parts
   let reserve: Reserve | undefined
-  // Only the process that wrote the reserve clears it: another one may still be writing.
-  let isOurs = false
+  /** This process has counted in the reserve, and not in the file since. */
+  let isInUse = false
   let isWaiting = false
   let timer: NodeJS.Timeout | undefined
 
   const pauseRetries = (): void => {
     isWaiting = true
+    clearTimeout(timer)
     timer = setTimeout(() => {
       isWaiting = false
     }, retryEveryMs).unref()
   }
-  /** True once all counts are in the file. @throws any error other than a failed write */
-  const writeBack = (): boolean => {
-    if (held.size === 0) return true
-    if (isWaiting) return false
-    try {
-      raise([...held.values()])
-    } catch (error) {
-      if (!isUnwritten(error)) throw error
-      pauseRetries()
-      return false
-    }
-    observer.reserveWrittenBack(held.size)
-    held.clear()
-    counts.isEmpty = true
-    if (isOurs) reserve?.clear()
-    isOurs = false
-    return true
+  /** Raises the file to the reserve, and runs a step in the same transaction. */
+  const afterWritingBack = <Value>(from: Reserve | undefined, step: () => Value): Value => {
+    const { value, counts } = inFile(() => {
+      const found = from === undefined || from.isEmpty() ? undefined : from.read().counts
+      for (const count of missing(found ?? [])) raise(count)
+      return { value: step(), counts: found?.length }
+    })
+    // Only what is in the file for good is cleared.
+    if (from && counts !== undefined)
+      locked(() => {
+        if (missing(from.read().counts).length === 0) from.clear()
+      })
+    if (isInUse || counts) observer.reserveWrittenBack(counts ?? 0)
+    isInUse = false
+    return value
   }
   /** @throws `reason` when the counts do not fit */
-  const keep = (changed: readonly ReservedCount[], reason: unknown): void => {
-    if (!reserve) throw reason
-    // Counts of a former process, which are in the file by now.
-    if (held.size === 0) reserve.clear()
-    if (!reserve.put(changed)) throw reason
-    if (held.size === 0) observer.reserveUsed(messageOf(reason))
-    isOurs = true
-    for (const count of changed) held.set(nameOf(count.keyId, count.day), count)
-    counts.isEmpty = held.size === 0
+  const countInReserve = <Value>(count: Counting<Value>, reason: unknown): Value => {
+    const changed: ReservedCount[] = []
+    const value = count(each => changed.push(each))
+    if (!reserve?.put(changed)) throw reason
+    if (!isInUse) observer.reserveUsed(messageOf(reason))
+    isInUse = true
+    return value
   }
   const takeOver = (): void => {
     if (path === ':memory:') return
@@ -87,47 +89,49 @@ export const createReservedCounts = ({ path, missing, raise, observer }: Parts):
       observer.reserveMissing(messageOf(error))
       return
     }
-    const { counts: found, damaged } = reserve.read()
+    if (reserve.isEmpty()) return
+    const { damaged } = reserve.read()
     if (damaged > 0)
       observer.recordRefused({
         record: 'usage',
         name: shown(path),
         fault: `${damaged} counts of its reserve could not be read`,
       })
-    for (const count of missing(found)) held.set(nameOf(count.keyId, count.day), count)
-    counts.isEmpty = held.size === 0
-    writeBack()
+    writeBackIfPossible(reserve)
   }
-  const countInReserve = <Value>(count: Counting<Value>, reason: unknown): Value => {
-    const changed: ReservedCount[] = []
-    const value = count(each => changed.push(each))
-    keep(changed, reason)
-    return value
+  const writeBackIfPossible = (from: Reserve): void => {
+    try {
+      afterWritingBack(from, () => {})
+    } catch (error) {
+      if (!isUnwritten(error)) throw error
+      pauseRetries()
+    }
   }
-  const countInstead = <Value>(error: unknown, count: Counting<Value>): Value => {
-    if (!isUnwritten(error)) throw error
-    pauseRetries()
-    return countInReserve(count, error)
-  }
+  takeOver()
 
-  const counts: ReservedCounts & { isEmpty: boolean } = {
-    isEmpty: true,
-    usedOn: (keyId, day) => held.get(nameOf(keyId, day))?.used,
-    count: (inFile, count) =>
-      writeBack()
-        ? inFile()
-        : countInReserve(count, new Error('the store could not be written a moment ago')),
-    countInstead,
+  return {
+    usedOn: (keyId, day) => reserve?.find(keyId, day)?.used,
+    count: count => {
+      let reason: unknown = new Error('the store could not be written a moment ago')
+      // Another process may have written the reserve back.
+      if (!isWaiting || reserve?.isEmpty() !== false)
+        try {
+          return afterWritingBack(reserve, () => count(put))
+        } catch (error) {
+          if (!isUnwritten(error) || !reserve) throw error
+          reason = error
+          pauseRetries()
+        }
+      return locked(() => countInReserve(count, reason))
+    },
     close: () => {
       clearTimeout(timer)
-      isWaiting = false
       try {
-        writeBack()
+        if (reserve && !reserve.isEmpty()) writeBackIfPossible(reserve)
       } finally {
+        clearTimeout(timer)
         reserve?.close()
       }
     },
   }
-  takeOver()
-  return counts
 }

@@ -3,7 +3,7 @@
 // process knows to be admitted. While the file can't be written, counts go to the reserve.
 
 import type { DatabaseSync } from 'node:sqlite'
-import { type EmbeddedParts, inTransaction, wholeSql } from './embedded-attempt.ts'
+import { type EmbeddedParts, inTransaction, underLock, wholeSql } from './embedded-attempt.ts'
 import type { ReservedCount } from './embedded-reserve.ts'
 import { createReservedCounts } from './embedded-reserved-counts.ts'
 import { mostCounted, type RepairedQuota, shown } from './records.ts'
@@ -74,23 +74,26 @@ export const embeddedUsage = ({
     const row = statements.find.get(keyId, day) as (number | null)[] | undefined
     return row ? (row[0] ?? undefined) : 0
   }
+  const putRow = ({ keyId, day, used, keepUntil }: ReservedCount): void =>
+    void statements.put.run(keyId, day, used, keepUntil)
   const reserved = createReservedCounts({
     path,
+    // In one transaction, so that another process can't interleave.
+    inFile: step => inTransaction(db, step),
+    locked: step => underLock(db, step),
     missing: counts =>
       counts.filter(
         ({ keyId, day, used, keepUntil }) => keepUntil > clock.now() && (countInFile(keyId, day) ?? 0) < used,
       ),
-    raise: counts =>
-      inTransaction(db, () => {
-        for (const { keyId, day, used, keepUntil } of counts)
-          statements.raise.run(keyId, day, used, keepUntil)
-      }),
+    raise: ({ keyId, day, used, keepUntil }) => void statements.raise.run(keyId, day, used, keepUntil),
+    put: putRow,
     observer,
   })
-  const countOf = (keyId: string, day: string): number | undefined =>
-    (reserved.isEmpty ? undefined : reserved.usedOn(keyId, day)) ?? countInFile(keyId, day)
-  const putRow = ({ keyId, day, used, keepUntil }: ReservedCount): void =>
-    void statements.put.run(keyId, day, used, keepUntil)
+  const countOf = (keyId: string, day: string): number | undefined => {
+    const kept = reserved.usedOn(keyId, day)
+    const inFile = countInFile(keyId, day)
+    return kept === undefined ? inFile : Math.max(kept, inFile ?? 0)
+  }
   const admittedByAll = (keyId: string, day: string): number =>
     [...admittedBy.values()].reduce((sum, days) => sum + (days.get(day)?.get(keyId) ?? 0), 0)
 
@@ -118,14 +121,7 @@ export const embeddedUsage = ({
             return { granted, used, before }
           })
         }
-        // In one transaction, so that a command in another process can't interleave.
-        const countInTransaction = () => inTransaction(db, () => count(putRow))
-        let results: UsageGrant[]
-        try {
-          results = reserved.isEmpty ? countInTransaction() : reserved.count(countInTransaction, count)
-        } catch (error) {
-          results = reserved.countInstead(error, count)
-        }
+        const results = reserved.count(count)
         sequences.set(instance, sequence)
         repaired.forEach(observer.quotaRepaired)
         entries.forEach(({ keyId, day, admitted }, i) => {

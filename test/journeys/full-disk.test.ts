@@ -1,5 +1,5 @@
 // The disk of the embedded store is really full, and the gateway goes on: units that it admits then are counted however the
-// process ends, and are in the store once there is room again.
+// process ends, and are in the store once there is room again. So it is where several workers share the store.
 
 import { join } from 'node:path'
 import t from 'tap'
@@ -39,7 +39,9 @@ const setUp = async (t: Teardown, bytes = 16_000_000) => {
     Array.from({ length: 5 }, () => administration.createKey('Test', 'business')),
   )
   await store.close()
-  return { disk, path, keys, start: () => startCommand(t, ['serve'], ['api', 'ops'], envOf(path)) }
+  const start = (more: Record<string, string> = {}) =>
+    startCommand(t, ['serve'], ['api', 'ops'], { ...envOf(path), ...more })
+  return { disk, path, keys, start }
 }
 
 type Keys = Awaited<ReturnType<typeof setUp>>['keys']
@@ -132,3 +134,43 @@ t.test(
     t.strictSame(await useUnits(third, keys, 1), all(`200 ${10_000 - 1 - admitted - 31}`))
   },
 )
+
+t.test('workers on one store admit no more than the limit together', { skip: withoutMounts }, async t => {
+  const { disk, path, keys, start } = await setUp(t)
+  const [limited, other] = keys
+  const limit = 100
+  const changed = await runCommand(['keys', 'limit', limited?.id ?? '', String(limit)], envOf(path))
+  t.equal(changed.code, 0, changed.stderr)
+  const workers = { ABOHAWA_SERVER__WORKERS: '2' }
+  const first = await start(workers)
+  // Each on a connection of its own: they go to the workers in turn.
+  const admitted = async (key = '', times = 1) => {
+    let granted = 0
+    for (let i = 0; i < times; i++) {
+      const { status } = await sendRequest(`${first.urls.api}/api/v1/locations?type=division&limit=1`, {
+        key,
+        headers: { connection: 'close' },
+      })
+      if (status === 200) granted += 1
+    }
+    return granted
+  }
+  const before = await admitted(limited?.key, 10)
+  disk.fill()
+  t.equal(disk.room(), 0)
+  const ofOther = await admitted(other?.key, 60)
+  disk.fill()
+  const total = before + (await admitted(limited?.key, 2 * limit))
+  t.equal(total, limit)
+  t.equal(ofOther + (await admitted(other?.key, 20)), 80)
+  t.ok(first.lines.some(line => line.includes('counts are kept in the reserve')))
+  await stop(first, 'SIGKILL')
+  disk.free()
+  for (const [key, used] of [
+    [limited, limit],
+    [other, 80],
+  ] as const) {
+    const { stdout } = await runCommand(['keys', 'usage', key?.id ?? '', '--json'], envOf(path))
+    t.match(JSON.parse(stdout), { days: [{ used }] }, 'nothing is lost')
+  }
+})

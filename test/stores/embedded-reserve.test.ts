@@ -42,6 +42,26 @@ t.test('the next process reads the last value of each count', t => {
   t.end()
 })
 
+t.test('what one process puts or clears, another one sees', t => {
+  const path = join(t.testdir(), 'store.db')
+  const [one, other] = [openReserve(path), openReserve(path)]
+  t.ok(one.put([countOf(1)]) && other.put([countOf(2)]) && one.put([countOf(3)]))
+  t.strictSame(other.find('key_3', '2026-11-21'), countOf(3))
+  t.ok(other.put([countOf(1, 11)]))
+  t.strictSame(one.find('key_1', '2026-11-21'), countOf(1, 11))
+  t.equal(one.read().counts.length, 3)
+  one.clear()
+  t.ok(other.isEmpty())
+  t.ok(one.put([countOf(4), countOf(5)]))
+  t.equal(other.find('key_2', '2026-11-21'), undefined)
+  t.strictSame(other.find('key_5', '2026-11-21'), countOf(5))
+  t.ok(other.put([countOf(2, 22)]))
+  t.strictSame(one.read().counts, [countOf(4), countOf(5), countOf(2, 22)])
+  one.close()
+  other.close()
+  t.end()
+})
+
 t.test('more than fit are not put, and neither is one that no slot takes', t => {
   const reserve = openReserve(join(t.testdir(), 'store.db'))
   t.teardown(reserve.close)
