@@ -10,6 +10,9 @@ import { openUsedStore, storeName } from '../stores/open-store.ts'
 import { distance } from './cell-text.ts'
 import { type AddCommand, counted, factsText, indented, type Terminal, tableOf } from './terminal.ts'
 
+// Where the store is, the account, and its limits.
+const needed = ['redis', 'store', 'provider.baseUrl', 'provider.apiKey', 'provider.budget']
+
 export const addBudgetCommands = (program: Command, add: AddCommand): void => {
   const budget = program
     .command('budget')
@@ -20,7 +23,7 @@ export const addBudgetCommands = (program: Command, add: AddCommand): void => {
     summary: 'show what is used and left of each limit, and until when the provider is closed',
     example: 'budget show',
     run: async terminal => {
-      const config = terminal.config()
+      const config = terminal.configFor(needed)
       const report = await withBudgetAdmin(terminal, config, admin => admin.show())
       const shared = config.redis.url !== null
       terminal.show({ ...report, shared, where: storeName(config) }, reportText(report, config))
@@ -32,7 +35,7 @@ export const addBudgetCommands = (program: Command, add: AddCommand): void => {
     summary: 'end the closure after a 429 of the provider, in every running gateway within seconds',
     example: 'budget reopen',
     run: async terminal => {
-      const config = terminal.config()
+      const config = terminal.configFor(needed)
       const report = await withBudgetAdmin(terminal, config, admin => admin.reopen())
       terminal.show({ ...report, where: storeName(config) }, reopenText(report, storeName(config)))
       return 0

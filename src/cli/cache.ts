@@ -13,7 +13,13 @@ import { printable } from '../outside-text.ts'
 import { redactedUrl } from '../redacted-url.ts'
 import { openUsedStore, storeName } from '../stores/open-store.ts'
 import { cellText } from './cell-text.ts'
-import { addGatewayOption, checkGateway, opsAddress, queryGateway } from './gateway-query.ts'
+import {
+  addGatewayOption,
+  checkGateway,
+  neededForGateway,
+  opsAddress,
+  queryGateway,
+} from './gateway-query.ts'
 import { type AddCommand, factsText, type Terminal, UsageError } from './terminal.ts'
 
 export const addCacheCommands = (program: Command, add: AddCommand): void => {
@@ -30,7 +36,7 @@ export const addCacheCommands = (program: Command, add: AddCommand): void => {
     run: async (terminal, { gateway }, of = '') => {
       checkArgument(() => spotIn(of))
       checkGateway(gateway)
-      const config = terminal.config()
+      const config = terminal.configFor(neededForGateway(gateway))
       const address = opsAddress(gateway, config)
       const found = await queryGateway(
         {
@@ -70,7 +76,7 @@ export const addCacheCommands = (program: Command, add: AddCommand): void => {
     run: async (terminal, { soft, hard }, of = '') => {
       if (soft && hard) throw new UsageError('--soft and --hard are both given; allowed: one of them')
       checkArgument(() => targetIn(of))
-      const config = terminal.config()
+      const config = terminal.configFor(neededForCache)
       const kind = soft || hard ? soft === true : undefined
       const report = await withCacheAdmin(terminal, config, admin => admin.purge(of, kind))
       const where = storeName(config)
@@ -87,7 +93,7 @@ export const addCacheCommands = (program: Command, add: AddCommand): void => {
     run: async (terminal, { gateway }, of = '') => {
       checkArgument(() => spotIn(of))
       checkGateway(gateway)
-      const config = terminal.config()
+      const config = terminal.configFor([...neededForGateway(gateway), 'provider.totalTimeout'])
       const { token } = config.ops
       const address = opsAddress(gateway, config)
       const path = `/cache/refresh?of=${encodeURIComponent(of)}`
@@ -151,12 +157,17 @@ const places = (given: string): number => {
   return number
 }
 
+// Where the store is, the names that weather is cached under, and the places.
+const neededForCache = ['redis', 'store', 'cache', 'weather', 'provider', 'quota.timeZone', 'catalogue']
+
 /** Opens the cache admin on the configured store for one action. */
 const withCacheAdmin = async <Result>(
-  { clock }: Terminal,
+  terminal: Terminal,
   config: Config,
   act: (admin: CacheAdmin) => Promise<Result>,
 ): Promise<Result> => {
+  const { clock } = terminal
+  terminal.configFor(neededForCache)
   // Imported here, so that the other commands start without the parts of a gateway.
   const { createCacheAdmin } = await import('../gateway/cache-admin.ts')
   const { createCatalogue } = await import('../catalogue/catalogue.ts')

@@ -54,7 +54,7 @@ export const addCatalogueCommands = (program: Command, add: AddCommand): void =>
     example: 'catalogue check locations.json',
     setUp: command => command.argument('[file]', 'the file to check; the configured snapshot if not given'),
     run: async (terminal, _options, file) => {
-      const { path, bounds } = terminal.config().catalogue
+      const { path, bounds } = terminal.configFor(['catalogue']).catalogue
       const { catalogueFile } = await import('../catalogue/catalogue-file.ts')
       const checked = file ?? catalogueFile(path)
       const { checkFile } = await import('../catalogue/file-check.ts')
@@ -71,7 +71,7 @@ export const addCatalogueCommands = (program: Command, add: AddCommand): void =>
       example: `catalogue ${name} 302602`,
       setUp: command => command.argument('<id>', 'id of the place'),
       run: async (terminal, _options, id = '') => {
-        const { path, bounds } = terminal.config().catalogue
+        const { path, bounds } = terminal.configFor(['catalogue']).catalogue
         const { catalogueFile } = await import('../catalogue/catalogue-file.ts')
         const { setPublished } = await import('../catalogue/publication.ts')
         const { changed, location } = await setPublished(catalogueFile(path), id, published, { bounds })

@@ -8,6 +8,7 @@ import { type ExplainedSetting, explainConfig, explainPath, nearestKnown } from 
 import { configJsonSchemaText } from '../config/json-schema.ts'
 import { ConfigError, type ConfigFault, loadConfig, readConfig } from '../config/load.ts'
 import { changesBetween } from '../config/values.ts'
+import { givenWithoutEffect } from '../config/without-effect.ts'
 import { InputError, messageOf } from '../errors.ts'
 import type { Reached } from '../gateway/connection-check.ts'
 import { checkFiles } from '../gateway/file-check.ts'
@@ -34,8 +35,9 @@ export const addConfigCommands = (program: Command, add: AddCommand): void => {
       // Kept beside the faults: where one of two is away, the other is known to answer.
       const reached: Reached[] = []
       const shown = () => (options.connect ? { reached } : {})
+      let remarks: readonly ConfigFault[]
       try {
-        await check(terminal, options, files, reached)
+        remarks = await check(terminal, options, files, reached)
       } catch (error) {
         // With --json the faults are on standard output too; standard error has the same sentences.
         if (terminal.json) terminal.show({ ok: false, faults: faultsIn(error), ...shown() }, '')
@@ -43,8 +45,12 @@ export const addConfigCommands = (program: Command, add: AddCommand): void => {
         throw error
       }
       terminal.show(
-        { ok: true, faults: [], ...shown() },
-        ['The configuration is right.', ...(reached.length > 0 ? [reachedText(reached)] : [])].join('\n'),
+        { ok: true, faults: [], withoutEffect: remarks, ...shown() },
+        [
+          'The configuration is right.',
+          ...remarks.map(({ sentence }) => sentence),
+          ...(reached.length > 0 ? [reachedText(reached)] : []),
+        ].join('\n'),
       )
       return 0
     },
@@ -134,8 +140,9 @@ const check = async (
   { files: withFiles, connect = false }: { files: boolean; connect?: boolean },
   files: readonly string[],
   reached: Reached[],
-): Promise<void> => {
-  const { config, origins } = readConfig({ files: configFilesOf([...given, ...files], env), env })
+): Promise<readonly ConfigFault[]> => {
+  const loaded = readConfig({ files: configFilesOf([...given, ...files], env), env })
+  const { config, origins } = loaded
   const faults: ConfigFault[] = withFiles ? await checkFiles(config, origins) : []
   if (connect) {
     // Imported here, so that a check without it starts without the clients.
@@ -145,6 +152,7 @@ const check = async (
     reached.push(...found.reached)
   }
   if (faults.length > 0) throw new ConfigError(faults)
+  return givenWithoutEffect(loaded)
 }
 
 const reachedText = (reached: readonly Reached[]): string =>
@@ -156,13 +164,22 @@ const faultsIn = (error: unknown): readonly ConfigFault[] =>
 const effectText = ({ effect, except }: ExplainedSetting): string =>
   effect === 'restart' ? 'needs a restart' : except ? `live, except ${except}` : 'live'
 
-const withOrigin = ({ path, value, default: usual, origin, effect, except }: ExplainedSetting) => ({
+const withOrigin = ({
+  path,
+  value,
+  default: usual,
+  origin,
+  effect,
+  except,
+  withoutEffect,
+}: ExplainedSetting) => ({
   path,
   value: parse(value),
   default: usual === undefined ? null : parse(usual),
   origin,
   effect,
   except: except ?? null,
+  withoutEffect: withoutEffect ?? null,
 })
 
 const originTable = (all: readonly ExplainedSetting[]): string =>
@@ -190,6 +207,9 @@ const explanation = (setting: ExplainedSetting): string => {
       ['default', usual ?? 'none'],
       ['value', value],
       ['from', origin],
+      ...(setting.withoutEffect === undefined
+        ? []
+        : [['has no effect', setting.withoutEffect] as [string, string]]),
       ['variable', variable],
       ['a change', effectText(setting)],
     ]),

@@ -38,6 +38,10 @@ export const gatewayAgent = async (allowsRemote: boolean): Promise<Agent> => {
   return new Agent({ pipelining: 0, connect: { lookup: checkedLookup('its name', allowsRemote) } })
 }
 
+/** What a command needs of the configuration to reach a gateway; without a token that is needed, the gateway says so. */
+export const neededForGateway = (gateway: string | undefined): readonly string[] =>
+  gateway === undefined ? ['ops'] : []
+
 /** The address given, or that of a listener of the configured host and port as seen from the same machine. */
 export const opsAddress = (gateway: string | undefined, { ops: { host, port } }: Config): string => {
   if (gateway !== undefined) return gateway.replace(/\/+$/, '')

@@ -9,7 +9,7 @@ import { InputError, messageOf } from '../errors.ts'
 import { type Administration, type CreatedKey, type KeyRequest, limitIn } from '../metering/administration.ts'
 import { printable, quoted, safeText } from '../outside-text.ts'
 import { readRegularFile } from '../regular-file.ts'
-import { addCreateStoreOption, administer } from './administer.ts'
+import { addCreateStoreOption, administerNew } from './administer.ts'
 import { interruption } from './interruption.ts'
 import { type CreatedForm, createdCsv, createdJson, createdText } from './key-table.ts'
 import { type AddCommand, counted, type Terminal, UsageError } from './terminal.ts'
@@ -56,13 +56,13 @@ export const addCreateCommand = (keys: Command, add: AddCommand): void =>
       const isMany = count !== undefined || from !== undefined || csv || out !== undefined
       const requests = await requestsOf(options)
       for (const { tier } of from === undefined ? requests.slice(0, 1) : []) checkTier(terminal, tier)
-      return administer(
+      return administerNew(
         terminal,
         (administration, store) =>
           isMany
             ? createMany(terminal, administration, requests, options)
             : createOne(terminal, administration, store, requests[0] as KeyRequest),
-        createStore,
+        createStore ?? false,
       )
     },
   })

@@ -12,7 +12,7 @@ import {
   type UsageOfKey,
 } from '../metering/administration.ts'
 import { printable, safeText } from '../outside-text.ts'
-import { administer } from './administer.ts'
+import { administer, neededForKeys } from './administer.ts'
 import { addCreateCommand, checkTier } from './key-create.ts'
 import { keysCsv, keyTable } from './key-table.ts'
 import { type AddCommand, counted, type Terminal, UsageError } from './terminal.ts'
@@ -51,20 +51,35 @@ export const addKeyCommands = (program: Command, add: AddCommand): void => {
     name: string,
     summary: string,
     act: (administration: Administration, id: string) => Promise<ListedKey & KeyUsage>,
+    needed?: readonly string[],
   ) =>
     add(keys, name, {
       summary,
       example: `keys ${name} key_9hK2mPq4XyZa`,
       setUp: command => command.argument('<id>', 'id of the key, or external: and its external id'),
       run: (terminal, _options, id = '') =>
-        administer(terminal, async (administration, store) => {
-          const key = await act(administration, id)
-          terminal.show({ ...key, store }, keyTable([key]))
-        }),
+        administer(
+          terminal,
+          async (administration, store) => {
+            const key = await act(administration, id)
+            terminal.show({ ...key, store }, keyTable([key]))
+          },
+          needed,
+        ),
     })
   oneKey('show', 'show one key', (administration, id) => administration.showKey(id))
-  oneKey('revoke', 'refuse a key from now on', (administration, id) => administration.revokeKey(id))
-  oneKey('reinstate', 'accept a revoked key again', (administration, id) => administration.reinstateKey(id))
+  oneKey(
+    'revoke',
+    'refuse a key from now on',
+    (administration, id) => administration.revokeKey(id),
+    neededForKeys,
+  )
+  oneKey(
+    'reinstate',
+    'accept a revoked key again',
+    (administration, id) => administration.reinstateKey(id),
+    neededForKeys,
+  )
 
   add<{ overlap: string }>(keys, 'rotate', {
     summary: 'replace a key by a new one under the same id; the former goes on working for a while',

@@ -14,6 +14,7 @@ import {
   addGatewayOption,
   checkGateway,
   type GatewayRequest,
+  neededForGateway,
   opsAddress,
   queryGateway,
 } from './gateway-query.ts'
@@ -21,6 +22,7 @@ import { interruption } from './interruption.ts'
 import { paint, type StatusLine, statusLines } from './status-text.ts'
 import type { AddCommand, Terminal } from './terminal.ts'
 
+const neededForStore = ['redis', 'store', 'provider', 'catalogue', 'quota']
 const drawEveryMs = 2_000
 
 export const addStatusCommand = (program: Command, add: AddCommand): void =>
@@ -34,7 +36,7 @@ export const addStatusCommand = (program: Command, add: AddCommand): void =>
       ),
     run: async (terminal, { gateway, watch = false }) => {
       checkGateway(gateway)
-      const config = terminal.config()
+      const config = terminal.configFor(neededForGateway(gateway))
       const query = { address: opsAddress(gateway, config), isNamed: gateway !== undefined }
       if (watch) return watchStatus(terminal, config, query)
       const { report, opsUrl, remark } = await readStatus(terminal, config, query)
@@ -58,13 +60,15 @@ type Found = {
 type Query = Pick<GatewayRequest, 'address' | 'isNamed'>
 
 /** @throws InputError, StoreError when neither a gateway nor the store answers */
-const readStatus = async ({ clock }: Terminal, config: Config, query: Query): Promise<Found> => {
+const readStatus = async (terminal: Terminal, config: Config, query: Query): Promise<Found> => {
   const { address } = query
   const found = await queryGateway(
     { ...query, path: '/status', token: config.ops.token },
     async () => (await import('../gateway/status-report.ts')).statusReport,
   )
   if ('report' in found) return { report: found.report, opsUrl: redactedUrl(address), remark: undefined }
+  const { clock } = terminal
+  terminal.configFor(neededForStore)
   // Imported here, so that the other commands start without the parts of a gateway.
   const { statusOfStore } = await import('../gateway/store-status.ts')
   const store = await openUsedStore(config, clock, { redisAway: () => {}, redisBack: () => {} })

@@ -3,7 +3,7 @@
 
 import type { Command } from 'commander'
 import type { Administration, ListedSubscriber } from '../metering/administration.ts'
-import { administer } from './administer.ts'
+import { administer, neededForKeys } from './administer.ts'
 import { type AddCommand, tableOf } from './terminal.ts'
 
 export const addSubscriberCommands = (program: Command, add: AddCommand): void => {
@@ -35,10 +35,14 @@ export const addSubscriberCommands = (program: Command, add: AddCommand): void =
       example: `subscribers ${name} "Dhaka Tribune"`,
       setUp: command => command.argument('<id or name>', 'id or name of the subscriber'),
       run: (terminal, _options, idOrName = '') =>
-        administer(terminal, async (administration, store) => {
-          const subscriber = await act(administration, idOrName)
-          terminal.show({ ...subscriber, store }, subscriberTable([subscriber]))
-        }),
+        administer(
+          terminal,
+          async (administration, store) => {
+            const subscriber = await act(administration, idOrName)
+            terminal.show({ ...subscriber, store }, subscriberTable([subscriber]))
+          },
+          neededForKeys,
+        ),
     })
   oneSubscriber('revoke', 'refuse all keys of a subscriber from now on', (administration, idOrName) =>
     administration.revokeSubscriber(idOrName),

@@ -5,6 +5,7 @@ import type { Command } from 'commander'
 import type { Clock } from '../clock.ts'
 import { configFilesOf } from '../config/environment.ts'
 import { type ConfigSources, loadConfig } from '../config/load.ts'
+import { rightPartOf } from '../config/right-part.ts'
 import type { Config } from '../config/schema.ts'
 import { InputError } from '../errors.ts'
 import { jsonText, printable, printableLines } from '../outside-text.ts'
@@ -25,6 +26,11 @@ export type Terminal = {
   readonly given: readonly string[]
   /** The configuration files of `--config`, or else of ABOHAWA_CONFIG_FILE, then the environment, then `overrides` in the environment's own form. */
   config(overrides?: NodeJS.ProcessEnv): Config
+  /**
+   * The same for a command that needs a part of it, settings or sections such as `redis`: faults elsewhere are a remark, so
+   * that a broken file locks nobody out. @throws ConfigError when a fault leaves a needed setting unknown
+   */
+  configFor(needed: readonly string[]): Config
   /** The same files and variables, not read yet. */
   readonly sources: ConfigSources
   /** Prints the result: `text`, escaped line by line, or with --json the value. */
@@ -97,6 +103,7 @@ export const createAddCommand =
         const options = command.opts()
         const given = (options.config as string[] | undefined) ?? []
         const sources = { files: configFilesOf(given, env), env }
+        let isToldBroken = false
         const terminal: Terminal = {
           json: options.json === true,
           clock,
@@ -111,6 +118,15 @@ export const createAddCommand =
           given,
           sources,
           config: overrides => loadConfig({ ...sources, env: { ...env, ...overrides } }),
+          configFor: needed => {
+            const { config, faults, require } = rightPartOf(sources)
+            require(needed)
+            if (faults.length > 0 && !isToldBroken)
+              for (const line of [brokenElsewhere, ...faults.map(({ sentence }) => `  ${sentence}`)])
+                terminal.remark(line)
+            isToldBroken = true
+            return config
+          },
           show: (value, text) => {
             process.stdout.write(`${options.json ? jsonText(value) : printableLines(text)}\n`)
           },
@@ -131,6 +147,8 @@ export const createAddCommand =
         onExit((await run(terminal, options as never, ...command.args)) ?? 0)
       })
   }
+
+const brokenElsewhere = 'The configuration is broken, in what this command does not need:'
 
 const collect = (file: string, before: string[] = []): string[] => [...before, file]
 

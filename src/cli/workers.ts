@@ -5,7 +5,13 @@ import type { Command } from 'commander'
 import * as z from 'zod'
 import { InputError } from '../errors.ts'
 import { distance } from './cell-text.ts'
-import { addGatewayOption, checkGateway, opsAddress, queryGateway } from './gateway-query.ts'
+import {
+  addGatewayOption,
+  checkGateway,
+  neededForGateway,
+  opsAddress,
+  queryGateway,
+} from './gateway-query.ts'
 import { type AddCommand, type Terminal, tableOf } from './terminal.ts'
 
 const report = z.object({
@@ -58,7 +64,7 @@ const query = async (
   path: string,
 ): Promise<z.infer<typeof report>> => {
   checkGateway(gateway)
-  const config = terminal.config()
+  const config = terminal.configFor(neededForGateway(gateway))
   const address = opsAddress(gateway, config)
   // Whether it is named or not: without an answer there is no report, and the sentence below says what that may mean.
   const found = await queryGateway(

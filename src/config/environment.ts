@@ -17,7 +17,16 @@ import {
 } from './faults.ts'
 import { secrets } from './kinds.ts'
 import { renamedSettings } from './renamed.ts'
-import { allowsNull, coreOf, nearestOf, printPath, type Setting, schemaAt, settings } from './tree.ts'
+import {
+  allowsNull,
+  coreOf,
+  nearestOf,
+  nearestSection,
+  printPath,
+  type Setting,
+  schemaAt,
+  settings,
+} from './tree.ts'
 
 const PREFIX = 'ABOHAWA_'
 const longestName = 80
@@ -156,6 +165,10 @@ const read = (variable: string, text: string): Assignment | Fault => {
   const suggestion = nearest ? `; did you mean ${nearest.shown}?` : ''
   return { at, reason: `this variable is not known${suggestion}` }
 }
+
+/** The section that a variable of an unknown name most likely is of; undefined where none is near. */
+export const sectionOfVariable = (variable: string): string | undefined =>
+  nearestSection((variable.slice(PREFIX.length).split('__')[0] ?? '').toLowerCase())
 
 /** The config files of a command: those given, else those that ABOHAWA_CONFIG_FILE names, with colons between. */
 export const configFilesOf = (given: readonly string[], env: NodeJS.ProcessEnv): readonly string[] =>

@@ -9,6 +9,7 @@ import { secrets } from './kinds.ts'
 import { type LoadedConfig, loadConfig } from './load.ts'
 import { coreOf, nearestPath, printPath, type Setting, settings } from './tree.ts'
 import { type Effect, effectOf, exceptionOf, valuesOf } from './values.ts'
+import { withoutEffect } from './without-effect.ts'
 
 /** A setting with its value; `default` is undefined for a name of the operator's own. */
 export type ExplainedSetting = {
@@ -20,6 +21,8 @@ export type ExplainedSetting = {
   readonly effect: Effect
   /** The changes that need a restart although others do not. */
   readonly except: string | undefined
+  /** Why it has no effect beside the other settings; undefined where it has one. */
+  readonly withoutEffect: string | undefined
   readonly variable: string
   readonly allowed: string
   readonly text: string
@@ -45,6 +48,7 @@ const originOf = (place: ReturnType<LoadedConfig['origins']['get']>): string => 
 export const explainConfig = ({ config, origins }: LoadedConfig): ExplainedSetting[] => {
   const defaults = readDefaults()
   const usual = new Map(valuesOf(loadConfig({ files: [], env: {} })).map(({ path, shown }) => [path, shown]))
+  const idle = withoutEffect(config)
   return valuesOf(config).map(({ path, setting, shown }) => {
     const keys = path.split('.')
     const isNamed = keys.length > setting.path.length
@@ -55,6 +59,7 @@ export const explainConfig = ({ config, origins }: LoadedConfig): ExplainedSetti
       origin: originOf(origins.get(path)),
       effect: effectOf(setting),
       except: exceptionOf(setting),
+      withoutEffect: idle.get(path),
       variable: variableOf(keys) + (secrets.has(coreOf(setting.schema)) ? '[__FILE]' : ''),
       allowed: allowedIn(setting, isNamed),
       text: textAt(defaults, keys) || textAt(defaults, setting.path),

@@ -123,9 +123,30 @@ export const filesOf = ({ files, env }: ConfigSources): string[] => [...files, .
 export const loadConfig = (sources: ConfigSources): Config => readConfig(sources).config
 
 /** The same, with the place of every value. */
-export const readConfig = ({ files, env }: ConfigSources): LoadedConfig => {
+export const readConfig = (sources: ConfigSources): LoadedConfig => {
+  const { loaded, faults } = gather(sources)
+  if (!loaded || faults.length > 0) throw new ConfigError(faults.map(printed))
+  return loaded
+}
+
+/**
+ * What is right of a configuration, over the defaults, and its faults: for a command that needs a part of it.
+ * @throws ConfigError where nothing can be made of it
+ */
+export const readRightPart = (
+  sources: ConfigSources,
+): { loaded: LoadedConfig; faults: readonly (Fault & { printed: ConfigFault })[] } => {
+  const { loaded, faults } = gather(sources, true)
+  if (!loaded) throw new ConfigError(faults.map(printed))
+  return { loaded, faults: faults.map(fault => ({ ...fault, printed: printed(fault) })) }
+}
+
+const gather = (
+  { files, env }: ConfigSources,
+  byEntry = false,
+): { loaded: LoadedConfig | undefined; faults: readonly Fault[] } => {
   const defaults = new Set(readYamlFile(DEFAULT_FILE, DEFAULT_NAME).reading)
-  const read = files.map(name => ({ name, ...readYamlFile(name) }))
+  const read = files.map(name => ({ name, ...readYamlFile(name, name, byEntry) }))
   const given = [...read.map(({ reading }) => reading), readEnvironment(env)].flat()
   const usable: Assignment[] = []
   const faults: Fault[] = []
@@ -144,11 +165,11 @@ export const readConfig = ({ files, env }: ConfigSources): LoadedConfig => {
   if (config) faults.push(...disagreements(config, last, unusable))
   else if (faults.length === 0)
     faults.push(...faultsOf({ path: [], value: whole, at: () => ({ file: DEFAULT_NAME }) }))
-  if (!config || faults.length > 0) throw new ConfigError(faults.map(printed))
   const origins = new Map([...last].map(([path, { at }]) => [path, at([])]))
-  return {
+  const loaded = config && {
     config: frozen(config),
     origins,
     files: read.map(({ name, text, reading }) => ({ name, text, settings: reading.length })),
   }
+  return { loaded, faults }
 }

@@ -105,3 +105,7 @@ export const nearestPath = (written: Path): Path | undefined => {
   const far = (path: Path) => distance(name, String(path.at(-1))) + elsewhere(path)
   return here.filter(path => isNear(name, String(path.at(-1)))).toSorted((a, b) => far(a) - far(b))[0]
 }
+
+/** The section that somebody who wrote this name most likely meant; undefined where none is near. */
+export const nearestSection = (written: string): string | undefined =>
+  nearestOf(written, Object.keys(partsOf(configSchema) ?? {}), name => name)

@@ -19,6 +19,7 @@ import { mostFileBytes, readTextFileSync } from '../regular-file.ts'
 import {
   type Assignment,
   type Fault,
+  isFault,
   mostFaults,
   type Place,
   printPlace,
@@ -28,7 +29,7 @@ import {
   unusableName,
 } from './faults.ts'
 import { configSchema } from './schema.ts'
-import { namedIn, type Path, partsOf, printPath, schemaAt } from './tree.ts'
+import { namedIn, nearestSection, type Path, partsOf, printPath, schemaAt } from './tree.ts'
 import { parseYaml } from './yaml-document.ts'
 
 const MERGE = '<<'
@@ -172,11 +173,50 @@ const readYaml = (name: string, text: string): Reading => {
   return reading
 }
 
-/** What a config file says, and its text; one that is not there or cannot be read is a fault like any other. */
-export const readYamlFile = (file: string | URL, name = String(file)): { reading: Reading; text: string } => {
+/** Lines that begin a top-level entry: whatever is not indented, but comments and the ends of lists and maps. */
+const beginsEntry = /^[^\s#\]}]/
+const entryName = /^["']?([\w-]+)/
+
+/**
+ * What a file that is no YAML as a whole says, entry by entry: what is indented below one can't belong to another. One that
+ * can't be read is a fault of the section whose name it has, and of the whole file where it has none.
+ */
+const readByEntry = (name: string, text: string): Reading => {
+  const entries: { line: number; lines: string[] }[] = []
+  for (const [line, content] of text.split('\n').entries())
+    if (beginsEntry.test(content) || entries.length === 0) entries.push({ line, lines: [content] })
+    else entries.at(-1)?.lines.push(content)
+  const seen = new Set<string>()
+  return entries.flatMap(({ line, lines }): Array<Assignment | Fault> => {
+    // Blank lines in front, so that places are those of the file.
+    const reading = readYaml(name, '\n'.repeat(line) + lines.join('\n'))
+    const key = entryName.exec(lines[0] ?? '')?.[1]
+    const path = key !== undefined && nearestSection(key) !== undefined ? [key] : undefined
+    const isAgain = key !== undefined && seen.has(key)
+    if (key !== undefined) seen.add(key)
+    if (isAgain && path) {
+      const at = { file: name, line: line + 1 }
+      return [{ at, path, reason: `${printPath(path)} is given twice in this file; keep one of the two` }]
+    }
+    const isWhole = (part: Assignment | Fault): boolean => isFault(part) && (part.path ?? []).length === 0
+    return reading.map(part => (path && isWhole(part) ? { ...part, path } : part))
+  })
+}
+
+/**
+ * What a config file says, and its text; one that is not there or cannot be read is a fault like any other.
+ * @param byEntry whether to read what is right of a file that is no YAML as a whole
+ */
+export const readYamlFile = (
+  file: string | URL,
+  name = String(file),
+  byEntry = false,
+): { reading: Reading; text: string } => {
   try {
     const text = readTextFileSync(file, mostFileBytes.config)
-    return { reading: readYaml(name, text), text }
+    const reading = readYaml(name, text)
+    const isBroken = reading.some(part => isFault(part) && part.path === undefined)
+    return { reading: byEntry && isBroken ? readByEntry(name, text) : reading, text }
   } catch (thrown) {
     const reason = `the config file cannot be read: ${unreadable(thrown)}`
     return { reading: [{ at: { file: name }, reason }], text: '' }

@@ -7,6 +7,7 @@ import { ConfigError } from '../config/load.ts'
 import { createLostSettings } from '../config/lost-settings.ts'
 import type { Config } from '../config/schema.ts'
 import { type Change, changesBetween, withValuesOf } from '../config/values.ts'
+import { givenWithoutEffect } from '../config/without-effect.ts'
 import { messageOf } from '../errors.ts'
 import { checkFiles } from './file-check.ts'
 
@@ -16,6 +17,8 @@ type Step = () => void
 export type ReloadObserver = {
   /** Live settings are in effect; none where only the fault of a refused configuration is gone. */
   onApplied(changes: readonly Change[]): void
+  /** Settings that were changed and have no effect beside the others, each in a sentence with its place. */
+  onWithoutEffect(sentences: readonly string[]): void
   /** Settings that differ from those in effect until the next start; called when that list changes. */
   onRestartNeeded(paths: readonly string[]): void
   /** The configuration could not be used: the former one stays in effect. */
@@ -63,7 +66,8 @@ export const createReload = (options: ReloadOptions): Reload => {
   let reloading: Promise<ReloadOutcome> = Promise.resolve('unchanged')
 
   const reload = async (): Promise<ReloadOutcome> => {
-    const { config, origins, files } = read()
+    const loaded = read()
+    const { config, origins, files } = loaded
     const changes = changesBetween(running, config)
     const isCatalogueMeant = changes.some(({ path }) => readsCatalogue.test(path))
     const faults = [...lost.faultsIn(files), ...(await checkFiles(config, origins, isCatalogueMeant))]
@@ -87,6 +91,9 @@ export const createReload = (options: ReloadOptions): Reload => {
     const isNews = left.join() !== restartNeeded.join()
     restartNeeded = left
     if (live.length > 0 || wasRefused) observer.onApplied(live)
+    const changed = new Set(changes.map(({ path }) => path))
+    const idle = givenWithoutEffect({ ...loaded, config: next }).filter(({ path }) => changed.has(path ?? ''))
+    if (idle.length > 0) observer.onWithoutEffect(idle.map(({ sentence }) => sentence))
     if (isNews) observer.onRestartNeeded(left)
     return live.length + steps.length > 0 || wasRefused ? 'applied' : 'unchanged'
   }

@@ -132,7 +132,13 @@ export const startWorkers = async (
       status?.apply(statusOptions(next))
     },
     needRestart: () => [],
-    observer: { onApplied: () => {}, onRestartNeeded: () => {}, onRefused: () => {}, onOutcome: () => {} },
+    observer: {
+      onApplied: () => {},
+      onWithoutEffect: () => {},
+      onRestartNeeded: () => {},
+      onRefused: () => {},
+      onOutcome: () => {},
+    },
   })
   const { watch, pollEveryMs } = config.config
   const watching = watchFiles({

@@ -233,7 +233,8 @@ t.test('the configuration is checked and printed, later files and the environmen
   t.match(printed, { server: { port: 2222 }, cache: { freshFor: '2h' }, log: { level: 'debug' } })
   t.match(await runCommand(['config', 'check', ...files]), {
     code: 0,
-    stdout: 'The configuration is right.\n',
+    stdout:
+      /^The configuration is right\.\n.*a\.yaml:2:20: cache\.freshFor has no effect: cache\.freshness is run, .*\n$/,
   })
   const bad = await runCommand(['config', 'check', '--config', join(folder, 'bad.yaml')])
   t.equal(bad.code, 1)
@@ -304,7 +305,7 @@ t.test('config check --connect says what can not be reached, and is content with
   const { urls } = await startCommand(t, ['provider', '--port', '0'], ['provider'])
   const right = await runCommand(args, { ABOHAWA_PROVIDER__BASE_URL: urls.provider ?? '' })
   const { reached, ...found } = JSON.parse(right.stdout)
-  t.strictSame([right.code, found], [0, { ok: true, faults: [] }])
+  t.strictSame([right.code, found], [0, { ok: true, faults: [], withoutEffect: [] }])
   t.match(reached, [{ path: 'provider.baseUrl', url: urls.provider, what: 'the provider, with no key' }])
   t.ok(reached[0].latencyMs > 0)
   const redis = await testRedis(t)
@@ -332,6 +333,8 @@ t.test(
       effect: 'live',
       except:
         'to weather older than the present settings serve together, for which more hours have to be fetched',
+      withoutEffect:
+        'cache.freshness is run, where it counts only while no model run could be read; by age it counts always',
     })
     t.strictSame(of('server.port'), {
       path: 'server.port',
@@ -340,6 +343,7 @@ t.test(
       origin: 'ABOHAWA_SERVER__PORT',
       effect: 'restart',
       except: null,
+      withoutEffect: null,
     })
     t.match(of('log.level'), { value: 'info', default: 'info', origin: 'default' })
     t.notMatch(stdout, 'hunter2')
@@ -369,6 +373,7 @@ t.test('config diff names what differs between two files, and config explain wha
     /^ {2}default +1h$/m,
     /^ {2}value +3h$/m,
     /^ {2}from +ABOHAWA_CACHE__FRESH_FOR$/m,
+    /^ {2}has no effect +cache\.freshness is run/m,
     /^ {2}a change +live/m,
   ])
     t.match(explained.stdout, line)

@@ -113,6 +113,7 @@ for (const [path, [before, after]] of Object.entries(table))
       needRestart: next => [...beyondHorizon(running, next), ...ofAnotherHost(running, next)],
       observer: {
         onApplied: () => t.fail('nothing is applied'),
+        onWithoutEffect: () => {},
         onRestartNeeded: paths => named.push([...paths]),
         onRefused: reason => refused.push(reason),
         onOutcome: () => {},
