@@ -56,7 +56,7 @@ import {
 import { openOutages } from './outages.ts'
 import { createReload, type ReloadOutcome } from './reload.ts'
 import { createSelfReport, createStatus, reportText } from './status.ts'
-import { beyondHorizon, openSupply } from './supply.ts'
+import { openSupply } from './supply.ts'
 
 export type Gateway = {
   /** Base addresses of the listeners, such as `http://127.0.0.1:8080` or `unix:/run/abohawa/api.sock`. */
@@ -343,7 +343,6 @@ export const startGateway = async (
   const reload = createReload({
     running: config,
     read: source?.read ?? (() => ({ config, origins: new Map() })),
-    needRestart: next => beyondHorizon(config, next),
     prepare: async ({ server: { tls } }) => {
       const useCertificate = api.prepareCertificate(tls)
       if (!useCertificate) return []

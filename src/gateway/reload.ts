@@ -32,8 +32,6 @@ export type ReloadOptions = {
   readonly prepare: (next: Config) => Promise<readonly Step[]>
   /** Hands the live settings to the parts. Called when one has changed, and can't fail. */
   readonly apply: (next: Config) => void
-  /** Live settings among the changed ones that need a restart this time. */
-  readonly needRestart: (next: Config) => readonly string[]
   readonly observer: ReloadObserver
 }
 
@@ -52,7 +50,7 @@ export type Reload = {
 const readsCatalogue = /^catalogue\.(path|bounds\.)/
 
 export const createReload = (options: ReloadOptions): Reload => {
-  const { read, prepare, apply, needRestart, observer } = options
+  const { read, prepare, apply, observer } = options
   let { running } = options
   let fault: string | undefined
   let restartNeeded: readonly string[] = []
@@ -64,8 +62,7 @@ export const createReload = (options: ReloadOptions): Reload => {
     const isCatalogueMeant = changes.some(({ path }) => readsCatalogue.test(path))
     const faults = await checkFiles(config, origins, isCatalogueMeant)
     if (faults.length > 0) throw new ConfigError(faults)
-    const later = new Set(needRestart(config))
-    const live = changes.filter(({ path, effect }) => effect === 'live' && !later.has(path))
+    const live = changes.filter(({ effect }) => effect === 'live')
     const next = withValuesOf(
       running,
       config,

@@ -92,19 +92,6 @@ export const protocolIn = (config: Config): ProviderProtocol =>
 export const cacheNamespaceIn = (config: Config): string =>
   namespaceOf(config.provider.baseUrl, protocolIn(config))
 
-/**
- * The settings of freshness that need a restart, because cached weather does not reach as far as they would use it.
- * @param started the configuration at the start, from which the horizon follows
- */
-export const beyondHorizon = (started: Config, next: Config): readonly string[] => {
-  const [reached, needed] = [horizonOf(started), horizonOf(next)]
-  return needed.quarterHours > reached.quarterHours || needed.days > reached.days ? settingsOfHorizon : []
-}
-
-const settingsOfHorizon = ['freshFor', 'freshSpread', 'freshForAtMost', 'staleFor', 'refreshAheadFor'].map(
-  name => `cache.${name}`,
-)
-
 /** The budget that gateways of this configuration share, by the account at the provider. */
 export const budgetSettingsIn = ({
   provider: { baseUrl, apiKey, budget, totalTimeoutMs },
@@ -154,9 +141,19 @@ export const openSupply = (
     },
   }
   const { cache } = config
-  const horizon = horizonOf(config)
   const calendar = createCalendar(config.quota.timeZone)
-  const protocol = { ...protocolIn(config), ...standIns?.protocol }
+  // How far a request reaches is live; its body is checked against what it asked for.
+  let fetching = protocolIn(config)
+  const sentWith = new WeakMap<readonly Cell[], ProviderProtocol>()
+  const protocol: ProviderProtocol = {
+    ...fetching,
+    requestFor: cells => {
+      sentWith.set(cells, fetching)
+      return fetching.requestFor(cells)
+    },
+    decode: (body, requested) => (sentWith.get(requested.cells) ?? fetching).decode(body, requested),
+    ...standIns?.protocol,
+  }
   const grid = createGrid(cache.cellDegrees, config.catalogue.bounds)
   const plainCall = standIns?.call ?? createProviderCall(config.provider, { protocol, clock })
   const call = tracing?.call(plainCall, config.provider.baseUrl) ?? plainCall
@@ -204,7 +201,7 @@ export const openSupply = (
       mostCells: mostCellsIn(config),
       weightPerLoad: protocol.weightPerCell,
       namespace: namespaceOf(config.provider.baseUrl, protocol),
-      horizon,
+      hourlyHours: config.weather.hourlyHours,
     },
     {
       provider,
@@ -254,6 +251,7 @@ export const openSupply = (
     },
     apply: next => {
       ;({ totalTimeoutMs } = next.provider)
+      fetching = protocolIn(next)
       call.apply(next.provider)
       breaker.apply(next.provider.breaker)
       budget.apply(budgetSettingsIn(next))

@@ -122,7 +122,6 @@ export const startWorkers = async (
       ops.apply(opsOptions(next))
       status?.apply(statusOptions(next))
     },
-    needRestart: () => [],
     observer: { onApplied: () => {}, onRestartNeeded: () => {}, onRefused: () => {}, onOutcome: () => {} },
   })
   const { watch, pollEveryMs } = config.config

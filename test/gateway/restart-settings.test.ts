@@ -7,7 +7,6 @@ import { readConfig } from '../../src/config/load.ts'
 import { settings } from '../../src/config/tree.ts'
 import { effectOf } from '../../src/config/values.ts'
 import { createReload } from '../../src/gateway/reload.ts'
-import { beyondHorizon } from '../../src/gateway/supply.ts'
 
 const fixture = (name: string) => join(import.meta.dirname, '..', 'fixtures', name)
 const redis = { 'redis.url': 'rediss://one' }
@@ -69,8 +68,6 @@ const table: Record<string, Row> = {
     { 'server.tls.cert': fixture('localhost.crt'), 'server.tls.key': fixture('localhost.key') },
   ],
   'ops.token': [{}, { 'ops.token': '0123456789-abcdefghijklmnopqrstuv' }],
-  'cache.staleFor': [{}, { 'cache.staleFor': '30h' }],
-  'cache.freshSpread': [{}, { 'cache.freshSpread': '1' }],
 }
 
 const variables = (given: Record<string, string>) =>
@@ -101,7 +98,6 @@ for (const [path, [before, after]] of Object.entries(table))
       read,
       prepare: async () => [],
       apply: () => t.fail('nothing is applied'),
-      needRestart: next => beyondHorizon(running, next),
       observer: {
         onApplied: () => t.fail('nothing is applied'),
         onRestartNeeded: paths => named.push([...paths]),
