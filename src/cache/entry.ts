@@ -13,6 +13,8 @@ export type EntryMetadata = {
   readonly generation: number
   /** When the newest run at its load became available, ms since the epoch; null when runs are not followed. */
   readonly run: number | null
+  /** When the value ends, ms since the epoch: it is not served from then on. Undefined for a value without an end. */
+  readonly reachesUntil?: number | undefined
 }
 
 export type Entry<Value> = EntryMetadata & {

@@ -1,5 +1,5 @@
 // The freshness policies: by age, or until a newer model run. Both stretch when the provider's budget runs short, by a factor
-// that is computed elsewhere, and neither serves an entry beyond the time its data reaches. All instants are ms since the epoch.
+// that is computed elsewhere, and neither serves an entry beyond its end. All instants are ms since the epoch.
 
 import type { Clock } from '../clock.ts'
 import type { EntryMetadata } from './entry.ts'
@@ -8,7 +8,7 @@ import type { EntryMetadata } from './entry.ts'
 export type Freshness = 'fresh' | 'stale' | 'expired'
 
 export type FreshnessPolicy = {
-  /** The start of refresh-ahead; never earlier than the configured freshness. */
+  /** The start of refresh-ahead; earlier than the configured freshness only where the entry ends. */
   dueAt(entry: EntryMetadata, now: number): number
   /** The end of freshness, a little after `dueAt`. */
   freshUntil(entry: EntryMetadata, now: number): number
@@ -140,12 +140,15 @@ const leadOf = ({ refreshAheadForMs, freshForMs }: FreshnessOptions): number =>
 const policyOf = (options: FreshnessOptions, due: Due): FreshnessPolicy => {
   let lead = leadOf(options)
   let longest = longestUseMs(options)
-  const freshUntil = (entry: EntryMetadata, now: number) => Math.floor(due.dueAt(entry, now) + lead)
+  const endOf = (entry: EntryMetadata): number => entry.reachesUntil ?? Number.POSITIVE_INFINITY
+  const dueAt = (entry: EntryMetadata, now: number) => Math.min(due.dueAt(entry, now), endOf(entry) - lead)
+  const freshUntil = (entry: EntryMetadata, now: number) => Math.floor(dueAt(entry, now) + lead)
   return {
     ...due,
+    dueAt,
     freshUntil,
     usableUntil: (entry, now) =>
-      Math.min(freshUntil(entry, now) + options.staleForMs, entry.fetchedAt + longest),
+      Math.min(freshUntil(entry, now) + options.staleForMs, entry.fetchedAt + longest, endOf(entry)),
     get longestUseMs() {
       return longest
     },

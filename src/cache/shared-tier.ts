@@ -72,7 +72,8 @@ export const createSharedTier = <Value>(
     },
     set: async (key, entry, token) => {
       try {
-        const expiresAt = Math.ceil(entry.fetchedAt + tier.longestUseMs)
+        // As long as it has something to answer with: settings may let it be served for longer from a moment on.
+        const expiresAt = Math.ceil(Math.max(entry.fetchedAt + tier.longestUseMs, entry.reachesUntil ?? 0))
         return await store.writeBytes(key, codec.encode(entry, key), expiresAt, token)
       } catch (error) {
         observer.onSharedTierFailure('write', error)

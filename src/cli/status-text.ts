@@ -168,6 +168,7 @@ const providerLines = ({ provider, budget, cache, run }: StatusReport, now: numb
           : `the first consumer gets an error ${ago(firstErrorAt, now)}`,
       isOpen || budget.closure ? (failsNow ? 'bad' : 'warn') : undefined,
     ],
+    ...(cache?.reach ? [['served for', reachText(cache.reach)] as const] : []),
     [
       'model run',
       run
@@ -175,6 +176,14 @@ const providerLines = ({ provider, budget, cache, run }: StatusReport, now: numb
         : 'not known or not followed',
     ],
   ])
+}
+
+const reachText = ({ allowedSeconds, share, leastSeconds }: Reach): string => {
+  const most = `up to ${duration(allowedSeconds * 1000)} after the fetch`
+  if (share === null || leastSeconds === null) return most
+  const rest = share < 1 ? `; at least ${duration(leastSeconds * 1000)}, as far as it was fetched` : ''
+  // Not 100 % while something falls short.
+  return `${most} for ${percent(share < 1 ? Math.min(share, 0.99) : 1)} of demand${rest}`
 }
 
 const budgetLines = ({ budget }: StatusReport, now: number): StatusLine[] => {
@@ -312,6 +321,7 @@ const topLines = ({ top }: StatusReport): StatusLine[] => {
   ])
 }
 
+type Reach = NonNullable<NonNullable<StatusReport['cache']>['reach']>
 type TopKeys = NonNullable<StatusReport['top']>['keys']
 
 const loadRows = (keys: TopKeys): [name: string, value: string][] => {

@@ -153,12 +153,6 @@ const catalogue = section({
 
 const CELL = '1/n degrees for a whole n from 1 to 100, such as 1, 0.5, 0.25, 0.2, 0.1, 0.05 or 0.01'
 
-// The hours that are fetched follow from these settings, and with them the names under which weather is cached.
-const withinHorizon = {
-  except:
-    'to weather older than the present settings serve together, for which more hours have to be fetched',
-}
-
 const cache = section({
   cellDegrees: z
     .number(CELL)
@@ -167,13 +161,13 @@ const cache = section({
     .refine(degrees => Math.abs(Math.round(1 / degrees) * degrees - 1) < 1e-9, CELL)
     .overwrite(degrees => 1 / Math.round(1 / degrees)),
   freshness: oneOf(['age', 'run']),
-  freshFor: live(duration('100ms', '48h'), withinHorizon),
-  freshSpread: live(decimal(0, 1), withinHorizon),
-  freshForAtMost: live(duration('100ms', '48h'), withinHorizon),
+  freshFor: live(duration('100ms', '48h')),
+  freshSpread: live(decimal(0, 1)),
+  freshForAtMost: live(duration('100ms', '48h')),
   settleFor: live(duration('0s', '6h')),
   spreadOver: live(duration('0s', '6h')),
-  staleFor: live(duration('0s', '48h'), withinHorizon),
-  refreshAheadFor: live(duration('0s', '1h'), withinHorizon),
+  staleFor: live(duration('0s', '48h')),
+  refreshAheadFor: live(duration('0s', '1h')),
   demandFor: live(duration('1m', '48h')),
   prefetch: live(oneOf(['none', 'population'])),
   prefetchPlaces: live(whole(1, 100_000)),

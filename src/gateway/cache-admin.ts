@@ -25,7 +25,7 @@ import { slicesOf } from './cell-slices.ts'
 import { providerFault } from './provider-probe.ts'
 import { instancesIn, type SelfReport } from './status.ts'
 import type { InstanceStatus } from './status-report.ts'
-import { cacheNamespaceIn, horizonOf } from './supply.ts'
+import { cacheNamespaceIn } from './supply.ts'
 
 export type CacheAdmin = {
   /** The cached state of the cell of a point or place. @throws InputError */
@@ -66,7 +66,7 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
   const { store, clock, running } = parts
   const { bounds, title } = config.catalogue
   const namespace = cacheNamespaceIn(config)
-  const horizon = horizonOf(config)
+  const { hourlyHours } = config.weather
   const calendar = createCalendar(config.quota.timeZone)
   const area = { bounds, title, grid: createGrid(config.cache.cellDegrees) }
   const catalogueFor = async (target: object) => ('place' in target ? parts.catalogue() : undefined)
@@ -79,7 +79,7 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
     const key = keyFor(namespace, cell)
     const purges = createPurges(covers)
     const newestPurge = () => purges.generation
-    const codec = createTimelineCodec({ horizon, calendar, clock, newestPurge })
+    const codec = createTimelineCodec({ hourlyHours, calendar, clock, newestPurge })
     try {
       const bytes = await store.readBytes(key, codec.mostBytes)
       if (bytes === undefined) return { kind, entry: null, fault: null }

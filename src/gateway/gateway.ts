@@ -56,7 +56,7 @@ import {
 import { openOutages } from './outages.ts'
 import { createReload, type ReloadOutcome } from './reload.ts'
 import { createSelfReport, createStatus, reportText } from './status.ts'
-import { beyondHorizon, ofAnotherHost, openSupply } from './supply.ts'
+import { ofAnotherHost, openSupply } from './supply.ts'
 
 export type Gateway = {
   /** Base addresses of the listeners, such as `http://127.0.0.1:8080` or `unix:/run/abohawa/api.sock`. */
@@ -346,7 +346,7 @@ export const startGateway = async (
     running: config,
     files: source?.running,
     read: source?.read ?? (() => ({ config, origins: new Map(), files: [] })),
-    needRestart: next => [...beyondHorizon(config, next), ...ofAnotherHost(config, next)],
+    needRestart: next => ofAnotherHost(config, next),
     prepare: async ({ server: { tls } }) => {
       const useCertificate = api.prepareCertificate(tls)
       if (!useCertificate) return []

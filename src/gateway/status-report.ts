@@ -98,6 +98,11 @@ export const statusReport = z.object({
         absent: z.number(),
         failed: z.number(),
       }),
+      /** How old weather in demand may get: by the settings, for which share of the demand what was fetched reaches so far, and the least. */
+      reach: z
+        .object({ allowedSeconds: z.number(), share: share.nullable(), leastSeconds: z.number().nullable() })
+        .nullable()
+        .default(null),
     })
     .nullable(),
   store: z.object({

@@ -4,6 +4,7 @@
 import { hostname } from 'node:os'
 import { LRUCache } from 'lru-cache'
 import packageFile from '../../package.json' with { type: 'json' }
+import type { Reach } from '../cache/reach.ts'
 import { createSingleFlight } from '../cache/single-flight.ts'
 import type { LiveCatalogue } from '../catalogue/live-catalogue.ts'
 import type { Clock } from '../clock.ts'
@@ -189,6 +190,7 @@ export const createStatus = (parts: StatusParts): Status => {
         maxBytes: parts.maxMemoryBytes,
         wantedCells: timelines.fleet().wanted,
         counts: survey.counts(),
+        reach: reachStatus(timelines.reach()),
       },
       store: storeStatus(storeNow, parts.storeWriteFault()),
       catalogue: {
@@ -282,6 +284,12 @@ export const fullestFirst = <Count extends { readonly used: number; readonly lim
     .filter(({ used, limit }) => limit > 0 && used >= limit * nearLimit)
     .sort((one, other) => other.used / other.limit - one.used / one.limit)
     .slice(0, mostKeys)
+
+const reachStatus = ({ allowedMs, share, leastMs }: Reach): NonNullable<StatusReport['cache']>['reach'] => ({
+  allowedSeconds: Math.round(allowedMs / 1000),
+  share,
+  leastSeconds: leastMs === null ? null : Math.round(leastMs / 1000),
+})
 
 const historyOf = (history: History): StatusReport['history'] => {
   const { endsAt, points } = history.points()

@@ -93,15 +93,6 @@ export const cacheNamespaceIn = (config: Config): string =>
   namespaceOf(config.provider.baseUrl, protocolIn(config))
 
 /**
- * The settings of freshness that need a restart, because cached weather does not reach as far as they would use it.
- * @param started the configuration at the start, from which the horizon follows
- */
-export const beyondHorizon = (started: Config, next: Config): readonly string[] => {
-  const [reached, needed] = [horizonOf(started), horizonOf(next)]
-  return needed.quarterHours > reached.quarterHours || needed.days > reached.days ? settingsOfHorizon : []
-}
-
-/**
  * The settings of an account at the provider that need a restart, because they came with another host: neither is a key sent
  * to the host of another account, nor is one asked under the limits of another.
  */
@@ -115,10 +106,6 @@ const settingsOfAccount = [
   'budget.perHour',
   'budget.perDay',
 ].map(name => `provider.${name}`)
-
-const settingsOfHorizon = ['freshFor', 'freshSpread', 'freshForAtMost', 'staleFor', 'refreshAheadFor'].map(
-  name => `cache.${name}`,
-)
 
 /** The budget that gateways of this configuration share, by the account at the provider. */
 export const budgetSettingsIn = ({
@@ -169,9 +156,19 @@ export const openSupply = (
     },
   }
   const { cache } = config
-  const horizon = horizonOf(config)
   const calendar = createCalendar(config.quota.timeZone)
-  const protocol = { ...protocolIn(config), ...standIns?.protocol }
+  // How far a request reaches is live; its body is checked against what it asked for.
+  let fetching = protocolIn(config)
+  const sentWith = new WeakMap<readonly Cell[], ProviderProtocol>()
+  const protocol: ProviderProtocol = {
+    ...fetching,
+    requestFor: cells => {
+      sentWith.set(cells, fetching)
+      return fetching.requestFor(cells)
+    },
+    decode: (body, requested) => (sentWith.get(requested.cells) ?? fetching).decode(body, requested),
+    ...standIns?.protocol,
+  }
   const grid = createGrid(cache.cellDegrees, config.catalogue.bounds)
   const plainCall = standIns?.call ?? createProviderCall(config.provider, { protocol, clock })
   const call = tracing?.call(plainCall, config.provider.baseUrl) ?? plainCall
@@ -220,7 +217,7 @@ export const openSupply = (
       mostCells: mostCellsIn(config),
       weightPerLoad: protocol.weightPerCell,
       namespace: namespaceOf(config.provider.baseUrl, protocol),
-      horizon,
+      hourlyHours: config.weather.hourlyHours,
     },
     {
       provider,
@@ -271,6 +268,7 @@ export const openSupply = (
     },
     apply: next => {
       ;({ totalTimeoutMs } = next.provider)
+      fetching = protocolIn(next)
       call.apply(next.provider)
       breaker.apply(next.provider.breaker)
       budget.apply(budgetSettingsIn(next))

@@ -77,7 +77,7 @@ export type PassthroughProtocol = {
 }
 
 export type ProviderProtocol = CallProtocol & {
-  /** The parameters that are the same for every cell, as text: part of the cache namespace, so that a change misses. */
+  /** The parameters that are the same for every cell and horizon, as text: part of the cache namespace, so that a change misses. */
   readonly identity: string
   /** The maximum number of cells in one request. */
   readonly mostCellsPerRequest: number

@@ -1,11 +1,11 @@
-// Timelines as cache entries (size, jitter, metadata) and as bytes of the shared tier. Validates decoded bytes against this
-// gateway's configuration. The byte format is in weather/timeline-bytes.ts.
+// Timelines as cache entries (size, jitter, end, metadata) and as bytes of the shared tier. Validates decoded bytes against
+// this gateway's configuration. The byte format is in weather/timeline-bytes.ts.
 
 import { type Entry, type EntryMetadata, jitterOf } from '../cache/entry.ts'
 import type { Codec } from '../cache/shared-tier.ts'
 import type { Calendar } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
-import { type Horizon, stepsWithin } from '../weather/horizon.ts'
+import { reachOf, usualLengths } from '../weather/horizon.ts'
 import { isPlausible } from '../weather/plausible.ts'
 import { bytesOf, type Timeline } from '../weather/timeline.ts'
 import {
@@ -17,53 +17,65 @@ import {
 } from '../weather/timeline-bytes.ts'
 
 export type TimelineCodecParts = {
-  readonly horizon: Horizon
+  /** How many hours a response has: an entry ends where it has fewer. */
+  readonly hourlyHours: number
   readonly calendar: Calendar
   readonly clock: Clock
   /** The number of the newest purge that this process has read. */
   readonly newestPurge: () => number
 }
 
-const metadataOf = (key: string, fetchedAt: number, { generation, run }: LoadMetadata): EntryMetadata => ({
+const metadataOf = (
+  key: string,
+  fetchedAt: number,
+  { generation, run }: LoadMetadata,
+  reachesUntil: number,
+): EntryMetadata => ({
   fetchedAt,
+  reachesUntil,
   jitter: jitterOf(key, fetchedAt),
   generation,
   run,
 })
 
-export const entryOf = (key: string, value: Timeline, metadata: LoadMetadata): Entry<Timeline> => ({
+/** @param hourlyHours how many hours a response has */
+export const entryOf = (
+  key: string,
+  value: Timeline,
+  metadata: LoadMetadata,
+  hourlyHours: number,
+): Entry<Timeline> => ({
   value,
   bytes: bytesOf(value),
-  ...metadataOf(key, value.fetchedAt, metadata),
+  ...metadataOf(key, value.fetchedAt, metadata, reachOf(value, hourlyHours)),
 })
 
 export const createTimelineCodec = ({
-  horizon,
+  hourlyHours,
   calendar,
   clock,
   newestPurge,
 }: TimelineCodecParts): Codec<Timeline> => {
-  const lengths = stepsWithin(horizon)
-  const expectedAt = (key: string) => ({ key, lengths, calendar, now: clock.now() })
+  const expectedAt = (key: string) => ({ key, lengths: usualLengths, calendar, now: clock.now() })
   // An entry cannot escape a purge by a forged generation: it is capped at the newest purge known here.
   const capped = ({ generation, run }: LoadMetadata): LoadMetadata => ({
     generation: Math.min(generation, newestPurge()),
     run,
   })
   return {
-    mostBytes: mostEncodedBytes(lengths),
+    mostBytes: mostEncodedBytes,
     encode: ({ value, generation, run }, key) => encodeTimeline(key, value, { generation, run }),
     metadata: (bytes, key) => {
       const head = readHead(bytes, expectedAt(key))
       return typeof head === 'string'
         ? { refused: head }
-        : metadataOf(key, head.fetchedAt, capped(head.metadata))
+        : metadataOf(key, head.fetchedAt, capped(head.metadata), reachOf(head, hourlyHours))
     },
     decode: (bytes, key) => {
       const decoded = decodeTimeline(bytes, expectedAt(key))
       if (typeof decoded === 'string') return { refused: decoded }
       if (!isPlausible(decoded.timeline)) return { refused: 'out_of_range' }
-      return entryOf(key, decoded.timeline, capped(decoded.metadata))
+      return entryOf(key, decoded.timeline, capped(decoded.metadata), hourlyHours)
     },
   }
 }

@@ -15,6 +15,7 @@ import {
 } from '../cache/freshness.ts'
 import { createMemoryTier } from '../cache/memory-tier.ts'
 import { createPurges } from '../cache/purges.ts'
+import { type Reach, reachOfDemand } from '../cache/reach.ts'
 import {
   type CacheObserver,
   createReadThrough,
@@ -33,7 +34,6 @@ import type { Provider } from '../provider/client.ts'
 import { ShareUsedUpError } from '../provider/errors.ts'
 import type { ByteStore, FleetStore, LeaseStore, Store } from '../stores/store.ts'
 import type { Cell, Grid } from '../weather/cell.ts'
-import type { Horizon } from '../weather/horizon.ts'
 import type { Timeline } from '../weather/timeline.ts'
 import { keyFor } from './cache-namespace.ts'
 import { createTimelineCodec, entryOf } from './entry-codec.ts'
@@ -68,7 +68,8 @@ export type TimelinesOptions = LiveTimelinesOptions & {
   readonly weightPerLoad: number
   /** The prefix of all cache keys; see cache-namespace.ts. */
   readonly namespace: string
-  readonly horizon: Horizon
+  /** How many hours a response has. */
+  readonly hourlyHours: number
 }
 
 export type TimelinesObserver = CacheObserver &
@@ -131,6 +132,8 @@ export type Timelines = ReadThrough<Cell, Timeline> & {
    * demand over the fleet at the start. A cell that the provider refuses does not count: it has errors with the provider, too.
    */
   firstExpiryAt(): number | undefined
+  /** How old the weather of cells in demand may get, by the settings and by what was fetched. */
+  reach(): Reach
   /** How many cells back off, by the code of their last failure. */
   backoffs(): Map<string, number>
   /** Ends the backoff of cells that failed during an outage of the provider. */
@@ -154,7 +157,7 @@ export type Timelines = ReadThrough<Cell, Timeline> & {
   readonly instance: string
   /** Sends a heartbeat now. */
   sendHeartbeat(): Promise<void>
-  /** From now on, for what is cached too. Policy, memory, namespace and horizon stay. */
+  /** From now on, for what is cached too. Policy, memory and namespace stay. */
   apply(options: LiveTimelinesOptions): void
   close(): Promise<void>
 }
@@ -184,7 +187,7 @@ const warmAtOnce = 256
 
 export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts): Timelines => {
   const { provider, store, grid, recentRuns, calendar, clock, observer } = parts
-  const { namespace, horizon } = options
+  const { namespace, hourlyHours } = options
   let { refusedForMs, demandForMs, batch } = options
   const keyOf = ({ id }: Cell): string => keyFor(namespace, id)
 
@@ -217,7 +220,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     load: async (cell, purpose, consumer) => {
       // Read before the load: a purge or run that comes during the load is newer than the entry.
       const metadata = { generation: purges.generation, run: recentRuns()[0]?.availableAt ?? null }
-      return entryOf(keyOf(cell), await provider.load(cell, purpose, consumer), metadata)
+      return entryOf(keyOf(cell), await provider.load(cell, purpose, consumer), metadata, hourlyHours)
     },
     expedite: provider.expedite,
     heldBack: provider.heldBack,
@@ -231,7 +234,8 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
           return policy.longestUseMs
         },
       },
-      parts.codec ?? createTimelineCodec({ horizon, calendar, clock, newestPurge: () => purges.generation }),
+      parts.codec ??
+        createTimelineCodec({ hourlyHours, calendar, clock, newestPurge: () => purges.generation }),
       observer,
     ),
     fleet: fleetLoads,
@@ -364,6 +368,12 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     firstExpiryAt: () => {
       const isUncached = (id: string) => uncached.has(id) && !isRefusal(failures.last(id)?.error)
       return firstExpiry({ memory, isUncached, policy }, inDemand(), clock.now())
+    },
+    reach: () => {
+      const now = clock.now()
+      // What was in demand before the start has no requests here yet.
+      const demanded = Array.from(inDemand(), id => [id, demand.scoreOf(id, now) || 1] as const)
+      return reachOfDemand(memory, policy.longestUseMs, demanded)
     },
     backoffs: failures.backoffs,
     endBackoff: failures.endBackoff,

@@ -1,8 +1,8 @@
-// The horizon of timelines: how far they reach into past and future, which decides the length of each series. Follows from
-// the configuration, not from the provider. Pure.
+// The horizon of timelines: how far they reach into past and future, which decides the length of each series, and until when
+// one answers whole requests. Follows from the configuration, not from the provider. Pure.
 
-import { hourMs } from '../calendar.ts'
-import type { Lengths } from './timeline-bytes.ts'
+import { hourMs, quarterHourMs, utcDayMs } from '../calendar.ts'
+import type { Span } from './timeline.ts'
 import { forecastDays } from './variables.ts'
 
 /** The future part of a timeline. */
@@ -18,6 +18,12 @@ export type Horizon = {
 export const pastQuarterHours = 4
 export const pastDays = 1
 
+// Beyond these days a request weighs more against the provider's limits.
+const mostDays = 14
+
+/** Steps of each series. */
+export type Lengths = { readonly quarterHours: number; readonly hours: number; readonly days: number }
+
 /** How many steps each series of a timeline has. */
 export const stepsWithin = ({ quarterHours, days }: Horizon): Lengths => ({
   quarterHours: pastQuarterHours + quarterHours,
@@ -31,6 +37,28 @@ export const horizonFor = (usableForMs: number, hourlyHours: number): Horizon =>
   return {
     quarterHours: hours * 4 + 2,
     // One day more than the last response needs, for a provider whose clock is still at yesterday.
-    days: Math.max(9, forecastDays + 1 + Math.ceil(hours / 24), Math.ceil((hours + hourlyHours) / 24) + 2),
+    days: Math.min(
+      mostDays - pastDays,
+      Math.max(9, forecastDays + 1 + Math.ceil(hours / 24), Math.ceil((hours + hourlyHours) / 24) + 2),
+    ),
   }
 }
+
+/** That of the default configuration; what is cached without its lengths has these. Part of the stored format, so it stays. */
+export const usualHorizon: Horizon = { quarterHours: 110, days: 10 }
+export const usualLengths: Lengths = stepsWithin(usualHorizon)
+
+/** No timeline is longer: twice 48 hours of use, and an hour. */
+export const longestLengths: Lengths = stepsWithin({ quarterHours: 98 * 4 + 2, days: mostDays - pastDays })
+
+/** Until when a timeline of these spans has all that any response needs, ms since the epoch. */
+export const reachOf = (
+  { quarterHours, hours, days }: { readonly quarterHours: Span; readonly hours: Span; readonly days: Span },
+  hourlyHours: number,
+): number =>
+  Math.min(
+    quarterHours.start + quarterHours.length * quarterHourMs,
+    hours.start + (hours.length - hourlyHours + 1) * hourMs,
+    // Hours begin with the first local day.
+    hours.start + (days.length - forecastDays + 1) * utcDayMs,
+  )

@@ -1,11 +1,13 @@
 // The byte format of a timeline in the shared cache tier: a versioned header with metadata, then the packed columns,
-// compressed, under one checksum. The store is not trusted: lengths and bounds come from the reader, never from the bytes.
+// compressed, under one checksum. The store is not trusted: bounds come from the reader, never from the bytes. Version 3 is
+// written for the usual lengths, which it does not contain; version 4 for others, which gateways of other settings read too.
 // Bytes that `encodeTimeline` would not write for this key are refused with a reason; decoding never throws.
 
 import { brotliCompressSync, brotliDecompressSync, constants, crc32 } from 'node:zlib'
 import { type Calendar, minuteMs, quarterHourMs, utcDayMs } from '../calendar.ts'
+import { type Lengths, longestLengths, usualLengths } from './horizon.ts'
 import { mostBytes, packColumn, unpackColumn } from './packed-column.ts'
-import { layOut, type Series, type Timeline } from './timeline.ts'
+import { layOut, type Series, type Span, type Timeline } from './timeline.ts'
 import { currentUnits, dailyUnits, hourlyUnits } from './variables.ts'
 
 /** The metadata of a load, stored with the timeline. */
@@ -16,12 +18,10 @@ export type LoadMetadata = {
   readonly run: number | null
 }
 
-/** Steps of each series. */
-export type Lengths = { readonly quarterHours: number; readonly hours: number; readonly days: number }
-
-/** What the reader expects: the key, the lengths and zone of this gateway, and the instant of the read. */
+/** What the reader expects: the key, the zone of this gateway, and the instant of the read. */
 export type Expectation = {
   readonly key: string
+  /** Of bytes that do not say theirs. */
   readonly lengths: Lengths
   /** Ms since the epoch. */
   readonly now: number
@@ -34,13 +34,17 @@ export type Expectation = {
  */
 export type BytesRefusal = 'too_large' | 'length' | 'version' | 'checksum' | 'key' | 'instant' | 'malformed'
 
-// The head: version, fetchedAt, checksum, the key's own checksum, generation, run, and the start of each series.
-const version = 3
+// The head: version, fetchedAt, checksum, the key's own checksum, generation, run, and the start of each series; then, where
+// they are not the usual ones, the lengths of quarter-hours and days.
+const usualVersion = 3
+const version = 4
 const checksumAt = 9
 const keyAt = checksumAt + 4
 const metadataAt = keyAt + 4
 const startsAt = metadataAt + 16
-const headBytes = startsAt + 3 * 8
+const usualHeadBytes = startsAt + 3 * 8
+const lengthsAt = usualHeadBytes
+const headBytes = lengthsAt + 2 * 2
 
 /** The tolerated clock skew between machines that share a store. */
 const clockToleranceMs = 5 * minuteMs
@@ -57,22 +61,37 @@ const columnCounts = [currentUnits, hourlyUnits, dailyUnits].map(units => Object
 const mostPacked = ({ quarterHours, hours, days }: Lengths): number =>
   [quarterHours, hours, days].reduce((sum, length, i) => sum + (columnCounts[i] ?? 0) * mostBytes(length), 0)
 
-/** The maximum bytes of an entry with these lengths; incompressible data grows a little. */
-export const mostEncodedBytes = (lengths: Lengths): number => {
+const mostBytesWith = (lengths: Lengths): number => {
   const packed = mostPacked(lengths)
   return headBytes + packed + (packed >> 10) + 64
 }
 
-/** The bytes of a timeline under a key, for `decodeTimeline`. */
-export const encodeTimeline = (key: string, timeline: Timeline, metadata: LoadMetadata): Buffer => {
+/** The maximum bytes of an entry; incompressible data grows a little. */
+export const mostEncodedBytes = mostBytesWith(longestLengths)
+
+/**
+ * The bytes of a timeline under a key, for `decodeTimeline`.
+ * @param unsaid the lengths that the reader knows without being told
+ */
+export const encodeTimeline = (
+  key: string,
+  timeline: Timeline,
+  metadata: LoadMetadata,
+  unsaid = usualLengths,
+): Buffer => {
   const columns = columnsOf(timeline)
   const packed = new Uint8Array(columns.reduce((sum, { length }) => sum + mostBytes(length), 0))
   const end = columns.reduce((at, column) => packColumn(column, packed, at), 0)
   const body = brotliCompressSync(packed.subarray(0, end), { params: compression })
 
   // Not from Node's pool, which a kept buffer would keep alive as a whole.
-  const bytes = Buffer.alloc(headBytes + body.length)
-  bytes.writeUInt8(version, 0)
+  const isUsual =
+    timeline.quarterHours.length === unsaid.quarterHours &&
+    timeline.hours.length === unsaid.hours &&
+    timeline.days.length === unsaid.days
+  const bodyAt = isUsual ? usualHeadBytes : headBytes
+  const bytes = Buffer.alloc(bodyAt + body.length)
+  bytes.writeUInt8(isUsual ? usualVersion : version, 0)
   bytes.writeDoubleLE(timeline.fetchedAt, 1)
   bytes.writeUInt32LE(crc32(key), keyAt)
   bytes.writeDoubleLE(metadata.generation, metadataAt)
@@ -80,19 +99,31 @@ export const encodeTimeline = (key: string, timeline: Timeline, metadata: LoadMe
   seriesOf(timeline).forEach(({ start }, i) => {
     bytes.writeDoubleLE(start, startsAt + i * 8)
   })
-  bytes.set(body, headBytes)
+  if (!isUsual) {
+    bytes.writeUInt16LE(timeline.quarterHours.length, lengthsAt)
+    bytes.writeUInt16LE(timeline.days.length, lengthsAt + 2)
+  }
+  bytes.set(body, bodyAt)
   bytes.writeUInt32LE(checksumOf(bytes), checksumAt)
   return bytes
 }
 
+/** What stands before the columns. */
+type Head = {
+  readonly fetchedAt: number
+  readonly metadata: LoadMetadata
+  readonly quarterHours: Span
+  readonly hours: Span
+  readonly days: Span
+}
+
 /** The header before the columns, or why the bytes are refused. */
-export const readHead = (
-  bytes: Buffer,
-  expected: Expectation,
-): { fetchedAt: number; metadata: LoadMetadata } | BytesRefusal => {
-  if (bytes.length > mostEncodedBytes(expected.lengths)) return 'too_large'
-  if (bytes.length <= headBytes) return 'length'
-  if (bytes.readUInt8(0) !== version) return 'version'
+export const readHead = (bytes: Buffer, expected: Expectation): Head | BytesRefusal => {
+  if (bytes.length > mostEncodedBytes) return 'too_large'
+  if (bytes.length <= usualHeadBytes) return 'length'
+  const found = bytes.readUInt8(0)
+  if (found !== usualVersion && found !== version) return 'version'
+  if (bytes.length <= bodyAtOf(bytes)) return 'length'
   if (bytes.readUInt32LE(checksumAt) !== checksumOf(bytes)) return 'checksum'
   if (bytes.readUInt32LE(keyAt) !== crc32(expected.key)) return 'key'
   const fetchedAt = bytes.readDoubleLE(1)
@@ -101,8 +132,28 @@ export const readHead = (
   const isNow = isInstant(fetchedAt) && fetchedAt <= expected.now + clockToleranceMs
   const isRun = Number.isNaN(run) || (isInstant(run) && run <= fetchedAt + clockToleranceMs)
   const isCount = Number.isSafeInteger(generation) && generation >= 0
-  if (!isNow || !isRun || !isCount || !areStarts(bytes, fetchedAt, expected)) return 'instant'
-  return { fetchedAt, metadata: { generation, run: Number.isNaN(run) ? null : run } }
+  const lengths = found === usualVersion ? expected.lengths : lengthsIn(bytes)
+  if (!lengths) return 'malformed'
+  if (bytes.length > mostBytesWith(lengths)) return 'too_large'
+  const head = {
+    fetchedAt,
+    metadata: { generation, run: Number.isNaN(run) ? null : run },
+    quarterHours: { start: startOf(bytes, 0), length: lengths.quarterHours },
+    hours: { start: startOf(bytes, 1), length: lengths.hours },
+    days: { start: startOf(bytes, 2), length: lengths.days },
+  }
+  return isNow && isRun && isCount && areStarts(head, expected) ? head : 'instant'
+}
+
+const bodyAtOf = (bytes: Buffer): number => (bytes.readUInt8(0) === usualVersion ? usualHeadBytes : headBytes)
+
+/** The lengths that bytes say themselves; undefined for such as no gateway has or writes. */
+const lengthsIn = (bytes: Buffer): Lengths | undefined => {
+  const quarterHours = bytes.readUInt16LE(lengthsAt)
+  const days = bytes.readUInt16LE(lengthsAt + 2)
+  return quarterHours <= longestLengths.quarterHours && days <= longestLengths.days
+    ? { quarterHours, hours: days * 24, days }
+    : undefined
 }
 
 /** The timeline and metadata that `encodeTimeline` was given, or why the bytes are refused. */
@@ -112,16 +163,12 @@ export const decodeTimeline = (
 ): { timeline: Timeline; metadata: LoadMetadata } | BytesRefusal => {
   const head = readHead(bytes, expected)
   if (typeof head === 'string') return head
-  const packed = unpack(bytes.subarray(headBytes), mostPacked(expected.lengths))
+  const { fetchedAt, quarterHours, hours, days } = head
+  const most = mostPacked({ quarterHours: quarterHours.length, hours: hours.length, days: days.length })
+  const packed = unpack(bytes.subarray(bodyAtOf(bytes)), most)
   if (typeof packed === 'string') return packed
 
-  const { quarterHours, hours, days } = expected.lengths
-  const timeline = layOut(
-    head.fetchedAt,
-    { start: startOf(bytes, 0), length: quarterHours },
-    { start: startOf(bytes, 1), length: hours },
-    { start: startOf(bytes, 2), length: days },
-  )
+  const timeline = layOut(fetchedAt, quarterHours, hours, days)
   let at = 0
   for (const column of columnsOf(timeline)) {
     at = unpackColumn(packed, at, column)
@@ -158,8 +205,9 @@ const lastInstant = 8.64e15
 const isInstant = (value: number): boolean => value >= 0 && value <= lastInstant
 
 // Quarter-hours and days must cover the instant of the load, and hours must begin with the first day, in local time.
-const areStarts = (bytes: Buffer, fetchedAt: number, { lengths, calendar }: Expectation): boolean => {
-  const [quarterHours, hours, days] = [startOf(bytes, 0), startOf(bytes, 1), startOf(bytes, 2)]
+const areStarts = (head: Head, { calendar }: Expectation): boolean => {
+  const { fetchedAt } = head
+  const [quarterHours, hours, days] = [head.quarterHours.start, head.hours.start, head.days.start]
   if (!isInstant(quarterHours) || quarterHours % quarterHourMs !== 0 || !Number.isSafeInteger(days))
     return false
   const offset = calendar.offsetSecondsAt(fetchedAt) * 1000
@@ -167,9 +215,9 @@ const areStarts = (bytes: Buffer, fetchedAt: number, { lengths, calendar }: Expe
   const day = Math.floor((fetchedAt + offset) / utcDayMs) - days
   return (
     step >= 0 &&
-    step < lengths.quarterHours &&
+    step < head.quarterHours.length &&
     day >= 0 &&
-    day < lengths.days &&
+    day < head.days.length &&
     hours === days * utcDayMs - offset
   )
 }

@@ -5,7 +5,7 @@ import { jitterOf } from '../cache/entry.ts'
 import type { Codec } from '../cache/shared-tier.ts'
 import { type Calendar, hourMs, quarterHourMs, utcDayMs } from '../calendar.ts'
 import { entryOf } from '../timelines/entry-codec.ts'
-import { type Horizon, pastDays, pastQuarterHours, stepsWithin } from '../weather/horizon.ts'
+import { type Horizon, pastDays, pastQuarterHours, reachOf, stepsWithin } from '../weather/horizon.ts'
 import { layOut, type Timeline } from '../weather/timeline.ts'
 import { encodeTimeline } from '../weather/timeline-bytes.ts'
 import { createTimelineText, type TimelineText } from '../weather/timeline-text.ts'
@@ -54,7 +54,11 @@ const numberOf = (variable: string, i: number, perDay: number): number => {
   return Math.round((mean + swing * (0.8 * phase + 0.4 * (scatter(i) - 0.5))) * power) / power
 }
 
-export const createSampleWeather = (horizon: Horizon, calendar: Calendar): SampleWeather => {
+export const createSampleWeather = (
+  horizon: Horizon,
+  hourlyHours: number,
+  calendar: Calendar,
+): SampleWeather => {
   const lengths = stepsWithin(horizon)
   const timelineAt = (fetchedAt: number, values?: Float32Array): Timeline => {
     const offsetMs = calendar.offsetSecondsAt(fetchedAt) * 1_000
@@ -119,11 +123,12 @@ export const createSampleWeather = (horizon: Horizon, calendar: Calendar): Sampl
       },
       metadata: (bytes, key) => {
         const { fetchedAt, metadata } = entryAt(key, bytes)
-        return { fetchedAt, jitter: jitterOf(key, fetchedAt), ...metadata }
+        const reachesUntil = reachOf(timelineAt(fetchedAt, values), hourlyHours)
+        return { fetchedAt, jitter: jitterOf(key, fetchedAt), reachesUntil, ...metadata }
       },
       decode: (bytes, key) => {
         const { fetchedAt, metadata } = entryAt(key, bytes)
-        return entryOf(key, timelineAt(fetchedAt, values), metadata)
+        return entryOf(key, timelineAt(fetchedAt, values), metadata, hourlyHours)
       },
     },
     encodedBytes,

@@ -60,7 +60,11 @@ export const simulate = async (
   const clock = createEventClock(begin - aheadMs)
   const { store, ...work } = watchStore(openEmbeddedStore(':memory:', clock))
   const protocol = protocolIn(config)
-  const weather = createSampleWeather(horizonOf(config), createCalendar(config.quota.timeZone))
+  const weather = createSampleWeather(
+    horizonOf(config),
+    config.weather.hourlyHours,
+    createCalendar(config.quota.timeZone),
+  )
   const stepMs = Math.max(1, Math.ceil((end - begin - warmUpMs) / mostSteps / quarterHourMs)) * quarterHourMs
   const wholeDays = wholeDaysOf(trace.at, begin + warmUpMs, end)
   const tally = createTally(clock.now, stepMs, weather.encodedBytes, wholeDays)

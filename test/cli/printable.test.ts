@@ -338,6 +338,7 @@ t.test('what a gateway reports of its fleet is printed escaped, for people and a
       maxBytes: 1,
       wantedCells: 1,
       counts: { fresh: 1, stale: 1, absent: 1, failed: 1 },
+      reach: { allowedSeconds: 111_600, share: 0.96, leastSeconds: 97_200 },
     },
     store: { kind: 'redis', isUp: true, latencyMs: 1, usedBytes: 1, fault: evil, writeFault: evil },
     catalogue: { places: 1, checksum: evil, fault: evil },

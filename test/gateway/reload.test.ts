@@ -9,7 +9,6 @@ import { createReload, type ReloadOptions } from '../../src/gateway/reload.ts'
 const setUp = (
   t: Test,
   { prepare = async () => [], apply = () => {} }: Partial<Pick<ReloadOptions, 'prepare' | 'apply'>> = {},
-  needRestart: readonly string[] = [],
 ) => {
   const folder = t.testdir()
   const env: NodeJS.ProcessEnv = { ABOHAWA_STORE__PATH: `${folder}/a.db` }
@@ -19,7 +18,6 @@ const setUp = (
     read: () => readConfig({ files: [], env }),
     prepare,
     apply,
-    needRestart: () => needRestart,
     observer: {
       onApplied: changes => told.push(changes.map(({ path, after }) => `${path}: ${after}`)),
       onWithoutEffect: sentences => told.push({ withoutEffect: sentences }),
@@ -65,14 +63,6 @@ t.test('live changes are applied together, and the others are named and left', a
   delete env.ABOHAWA_CACHE__MEMORY
   await reload.now()
   t.match(told.at(-2), { restart: [] }, 'taken back')
-})
-
-t.test('a live setting may need a restart this time', async t => {
-  const { reload, told, env } = setUp(t, {}, ['cache.staleFor'])
-  Object.assign(env, { ABOHAWA_CACHE__STALE_FOR: '20h', ABOHAWA_CACHE__DEMAND_FOR: '3h' })
-  await reload.now()
-  t.strictSame(told, [['cache.demandFor: 3h'], { restart: ['cache.staleFor'] }, 'applied'])
-  t.equal(reload.running().cache.staleForMs, 12 * 3_600_000)
 })
 
 t.test(

@@ -7,7 +7,7 @@ import { readConfig } from '../../src/config/load.ts'
 import { settings } from '../../src/config/tree.ts'
 import { effectOf } from '../../src/config/values.ts'
 import { createReload } from '../../src/gateway/reload.ts'
-import { beyondHorizon, ofAnotherHost } from '../../src/gateway/supply.ts'
+import { ofAnotherHost } from '../../src/gateway/supply.ts'
 
 const fixture = (name: string) => join(import.meta.dirname, '..', 'fixtures', name)
 const redis = { 'redis.url': 'rediss://one' }
@@ -78,8 +78,6 @@ const table: Record<string, Row> = {
       ],
     ),
   ),
-  'cache.staleFor': [{}, { 'cache.staleFor': '30h' }],
-  'cache.freshSpread': [{}, { 'cache.freshSpread': '1' }],
 }
 
 const variables = (given: Record<string, string>) =>
@@ -110,7 +108,7 @@ for (const [path, [before, after]] of Object.entries(table))
       read,
       prepare: async () => [],
       apply: () => t.fail('nothing is applied'),
-      needRestart: next => [...beyondHorizon(running, next), ...ofAnotherHost(running, next)],
+      needRestart: next => ofAnotherHost(running, next),
       observer: {
         onApplied: () => t.fail('nothing is applied'),
         onWithoutEffect: () => {},

@@ -8,7 +8,6 @@ import { createTimelineCodec, entryOf } from '../../src/timelines/entry-codec.ts
 import { manualClock } from '../support/manual-clock.ts'
 import { plausibleTimeline } from '../weather/sample-timeline.ts'
 
-const horizon = { quarterHours: 56, days: 8 }
 const key = 'q:23.7,90.4'
 
 const setUp = (t: Test, newestPurge = 5) => {
@@ -16,13 +15,13 @@ const setUp = (t: Test, newestPurge = 5) => {
   const store = openEmbeddedStore(':memory:', clock)
   t.teardown(store.close)
   const calendar = createCalendar('Asia/Dhaka')
-  const codec = createTimelineCodec({ horizon, calendar, clock, newestPurge: () => newestPurge })
+  const codec = createTimelineCodec({ hourlyHours: 48, calendar, clock, newestPurge: () => newestPurge })
   const reported: string[] = []
   const tier = createSharedTier({ name: 'embedded', store, longestUseMs: 86_400_000 }, codec, {
     onSharedTierFailure: step => reported.push(step),
     onEntryRefused: (reason, key) => reported.push(`${reason} ${key}`),
   })
-  const entry = (generation: number) => entryOf(key, plausibleTimeline(), { generation, run: null })
+  const entry = (generation: number) => entryOf(key, plausibleTimeline(), { generation, run: null }, 48)
   return { clock, store, codec, tier, reported, entry }
 }
 
@@ -65,7 +64,7 @@ t.test(
 
 t.test('more bytes than an entry has are not fetched', async t => {
   const { clock, codec, store, tier, reported } = setUp(t)
-  t.ok(codec.mostBytes < 20_000, `${codec.mostBytes} bytes`)
+  t.ok(codec.mostBytes < 50_000, `${codec.mostBytes} bytes`)
   await store.writeBytes(key, Buffer.alloc(codec.mostBytes + 1, 3), clock.now() + 60_000)
   t.equal(await tier.get(key), undefined)
   t.strictSame(reported, [`too_large ${key}`])
@@ -80,12 +79,12 @@ t.test('an entry whose values are no weather is refused, whatever its checksum s
   ] as const) {
     const timeline = plausibleTimeline()
     timeline.values[index] = value
-    const entry = entryOf(key, timeline, { generation: 0, run: null })
+    const entry = entryOf(key, timeline, { generation: 0, run: null }, 48)
     t.strictSame(codec.decode(codec.encode(entry, key), key), { refused: 'out_of_range' }, `${value}`)
   }
   const timeline = plausibleTimeline()
   timeline.values[0] = Number.NaN
-  const entry = entryOf(key, timeline, { generation: 0, run: null })
+  const entry = entryOf(key, timeline, { generation: 0, run: null }, 48)
   t.strictSame(codec.decode(codec.encode(entry, key), key), entry)
   t.end()
 })

@@ -30,7 +30,8 @@ const expected: Expectation = { key, lengths: stepsWithin(horizon), now, calenda
 /** The decoder's expectations for the sample timeline. */
 const ofSample: Expectation = { ...expected, lengths: { quarterHours: 60, hours: 216, days: 9 } }
 
-const encode = (timeline: Timeline) => encodeTimeline(key, timeline, metadata)
+const encode = (timeline: Timeline, { lengths } = expected) =>
+  encodeTimeline(key, timeline, metadata, lengths)
 /** The decoded timeline, or undefined when the bytes are refused. */
 const decode = (bytes: Buffer, against = expected) => {
   const found = decodeTimeline(bytes, against)
@@ -77,7 +78,7 @@ t.test('simulated weather comes back value for value, metadata with it, in a nin
 })
 
 t.test('what comes back stands in a buffer of its own, no larger than its values', t => {
-  const values = decode(encode(sampleTimeline()), ofSample)?.timeline.values
+  const values = decode(encode(sampleTimeline(), ofSample), ofSample)?.timeline.values
   t.equal(values?.buffer.byteLength, values?.byteLength)
   t.end()
 })
@@ -88,9 +89,9 @@ t.test('metadata come back as they were given', t => {
     { generation: 1, run: 0 },
     { generation: Number.MAX_SAFE_INTEGER, run: now },
   ]) {
-    const bytes = encodeTimeline(key, sampleTimeline(), given)
+    const bytes = encodeTimeline(key, sampleTimeline(), given, ofSample.lengths)
     t.strictSame(decode(bytes, ofSample)?.metadata, given)
-    t.strictSame(readHead(bytes, ofSample), { fetchedAt: sampleTimeline().fetchedAt, metadata: given })
+    t.match(readHead(bytes, ofSample), { fetchedAt: sampleTimeline().fetchedAt, metadata: given })
   }
   t.end()
 })
@@ -128,7 +129,8 @@ t.test('numbers of every size, with up to three decimals and with gaps, come bac
     // A series without any value is refused.
     for (const { offset } of [timeline.quarterHours, timeline.hours, timeline.days])
       timeline.values[offset] = 1
-    t.strictSame(decode(encode(timeline), { ...expected, lengths })?.timeline, timeline)
+    const of = { ...expected, lengths }
+    t.strictSame(decode(encode(timeline, of), of)?.timeline, timeline)
   }
   t.end()
 })
@@ -140,7 +142,7 @@ t.test('numbers with more decimals are answered from the bytes as from memory', 
     timeline.values[i] = (seeded() - 0.5) * 16_383
   })
   timeline.values[0] = 8191.999
-  const back = decode(encode(timeline), ofSample)?.timeline as Timeline
+  const back = decode(encode(timeline, ofSample), ofSample)?.timeline as Timeline
   for (let i = 0; i < 60; i++) {
     const instant = timeline.fetchedAt + i * quarterHourMs
     t.strictSame(currentAt(back, instant, calendar), currentAt(timeline, instant, calendar))
@@ -196,8 +198,53 @@ t.test('bytes of every other version are absent, and of anything else too', t =>
     other[0] = version
     t.equal(decode(other) !== undefined, version === bytes[0])
   }
+  t.equal(bytes[0], 3)
   t.equal(decode(Buffer.from('{"not":"ours"}'.repeat(20))), undefined)
   t.equal(decode(Buffer.alloc(5_000, bytes[0])), undefined)
+  t.end()
+})
+
+t.test('timelines of other lengths than the reader has say theirs, and are read by all', t => {
+  for (const horizon of [
+    { quarterHours: 60, days: 9 },
+    { quarterHours: 61, days: 10 },
+    { quarterHours: 394, days: 13 },
+  ]) {
+    const timeline = sampleTimeline({ quarterHours: horizon.quarterHours, days: horizon.days })
+    const written = encode(timeline)
+    t.equal(written[0], 4)
+    t.strictSame(decode(written)?.timeline, timeline)
+    t.strictSame(decode(written, ofSample)?.timeline, timeline, 'whatever lengths the reader has')
+    const { fetchedAt, values: _, ...spans } = timeline
+    t.match(readHead(written, expected), { fetchedAt, quarterHours: { length: horizon.quarterHours } })
+    t.same(
+      Object.keys(readHead(written, expected)).sort(),
+      ['fetchedAt', 'metadata', ...Object.keys(spans)].sort(),
+    )
+    for (let length = 0; length < written.length; length += 7)
+      t.equal(decode(written.subarray(0, length)), undefined)
+  }
+  // Of no gateway, and with the checksum right.
+  const plain = encode(sampleTimeline())
+  for (const [at, value, reason] of [
+    [57, 65_535, 'malformed'],
+    [57, 399, 'malformed'],
+    [59, 15, 'malformed'],
+    [57, 0, 'instant'],
+    [59, 0, 'instant'],
+  ] as const) {
+    const forged = Buffer.from(plain)
+    forged.writeUInt16LE(value, at)
+    t.equal(refusal(sealed(forged)), reason, `${value} at ${at}`)
+  }
+  for (const [at, value] of [
+    [57, 61],
+    [59, 8],
+  ] as const) {
+    const forged = Buffer.from(plain)
+    forged.writeUInt16LE(value, at)
+    t.not(refusal(sealed(forged)), 'not refused', `${value} at ${at}`)
+  }
   t.end()
 })
 

@@ -2,7 +2,7 @@
 // gateway's composition imports it.
 
 import type { Calendar } from '../../calendar.ts'
-import type { Horizon } from '../../weather/horizon.ts'
+import { type Horizon, usualHorizon } from '../../weather/horizon.ts'
 import type { ProviderProtocol } from '../protocol.ts'
 import { boundsFor } from './body-bounds.ts'
 import { decodeTimelines } from './decode.ts'
@@ -24,7 +24,8 @@ export const createOpenMeteo = ({
   readonly horizon: Horizon
   readonly calendar: Calendar
 }): ProviderProtocol => ({
-  identity: pathFor([], horizon, calendar.zone),
+  // With the usual horizon in place of the own one: timelines of all horizons are cached under one name.
+  identity: pathFor([], usualHorizon, calendar.zone),
   mostCellsPerRequest: mostPointsPerRequest,
   weightPerCell: weightOfPoint(horizon),
   weightOfFailure,
