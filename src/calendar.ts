@@ -92,6 +92,18 @@ export const createCalendar = (zone: string): Calendar => {
 /** Days since 1970-01-01 of a date `YYYY-MM-DD`; NaN when it is no date. */
 export const dayNumber = (day: LocalDay): number => Date.parse(`${day}T00:00Z`) / utcDayMs
 
+/**
+ * The instant of a text that begins with a date `YYYY-MM-DD`, ms since the epoch; NaN where it is none. Date.parse alone takes
+ * the 30th of February for the 2nd of March.
+ */
+export const parseInstant = (text: string): number => {
+  const [, month = '', day = ''] = /^\d{4}-(\d\d)-(\d\d)/.exec(text) ?? []
+  const instant = month === '' ? Number.NaN : Date.parse(text)
+  if (Number.isNaN(instant) || Number(day) <= 28) return instant
+  const date = text.slice(0, 10)
+  return dayOfNumber(dayNumber(date)) === date ? instant : Number.NaN
+}
+
 /** The date `YYYY-MM-DD` of a day number. */
 export const dayOfNumber = (number: number): LocalDay =>
   new Date(number * utcDayMs).toISOString().slice(0, 10)

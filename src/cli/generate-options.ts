@@ -2,7 +2,7 @@
 // is wrong is one sentence with what is allowed.
 
 import { InvalidArgumentError } from 'commander'
-import { type Calendar, dayNumber, dayOfNumber, minuteMs, utcDayMs } from '../calendar.ts'
+import { type Calendar, minuteMs, parseInstant, utcDayMs } from '../calendar.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { isLocationType, type Location, type LocationType } from '../catalogue/location.ts'
 import { parseDuration } from '../config/units.ts'
@@ -107,11 +107,9 @@ const tooLate = Date.parse('9990-01-01T00:00Z')
 
 const startIn = (given: string, calendar: Calendar): number => {
   const isDay = dayForm.test(given)
-  const day = given.slice(0, 10)
-  // Date.parse takes the 30th of February for the 2nd of March.
-  const isThere =
-    (isDay || instantForm.test(given)) && dayNumber(day) >= 1 && dayOfNumber(dayNumber(day)) === day
-  const instant = isThere ? (isDay ? midnightOf(given, calendar) : Date.parse(given)) : Number.NaN
+  const parsed = isDay || instantForm.test(given) ? parseInstant(given) : Number.NaN
+  const isThere = parsed >= utcDayMs
+  const instant = isThere ? (isDay ? midnightOf(given, calendar) : parsed) : Number.NaN
   if (!(instant >= 0 && instant < tooLate))
     throw new UsageError(
       `--start is ${quoted(given)}; allowed: a day such as 2026-11-16, or an instant with its offset, such as 2026-11-16T08:00+06:00`,

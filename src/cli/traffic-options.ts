@@ -2,6 +2,7 @@
 
 import type { Command } from 'commander'
 import { InvalidArgumentError } from 'commander'
+import { parseInstant } from '../calendar.ts'
 import { parseDuration } from '../config/units.ts'
 import { messageOf } from '../errors.ts'
 import { formatNames } from '../traffic/format.ts'
@@ -50,7 +51,7 @@ export const durationIn = (given: string): number => {
 /** An instant, or a duration from the first request. */
 export const momentIn = (given: string): Moment => {
   if (given === '0') return { after: 0 }
-  const at = /^\d{4}-\d\d-\d\d/.test(given) ? Date.parse(given) : Number.NaN
+  const at = parseInstant(given)
   if (!Number.isNaN(at)) return { at }
   try {
     return { after: parseDuration(given) }

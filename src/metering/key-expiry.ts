@@ -7,6 +7,7 @@ import {
   hourMs,
   type LocalDay,
   minuteMs,
+  parseInstant,
   utcDayMs,
 } from '../calendar.ts'
 import { InputError } from '../errors.ts'
@@ -28,7 +29,7 @@ const instantOf = (given: string, calendar: Calendar, now: number): number | und
   const duration = durationIn(given)
   if (duration !== undefined) return now + duration
   if (isDay(given)) return endOf(given, calendar)
-  const instant = isoInstant.test(given) ? Date.parse(given) : Number.NaN
+  const instant = isoInstant.test(given) ? parseInstant(given) : Number.NaN
   return Number.isNaN(instant) ? undefined : instant
 }
 

@@ -53,8 +53,8 @@ const commonFormat = (
 ): Format => ({
   name,
   matches: begin => begin.split('\n', 100).some(isLine),
-  async *read(pieces, { onFault, onSkipped }) {
-    const spreader = createSpreader()
+  async *read(pieces, { onFault, onSkipped, window }) {
+    const spreader = createSpreader(window)
     for await (const { from, lines } of linesOf(pieces, onFault)) {
       let skipped = 0
       for (const [i, line] of lines.entries()) {

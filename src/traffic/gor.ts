@@ -121,7 +121,7 @@ const payloadOf = (payload: Buffer): Payload => {
     .toString('latin1')
     .trimEnd()
   const [, kind, id, nanoseconds, duration] = firstLine.exec(about) ?? []
-  if (kind === undefined || id === undefined || end < 0)
+  if (kind === undefined || id === undefined || nanoseconds === undefined || end < 0)
     throw new InputError(
       `${quoted(about)} is no first line of a payload such as "1 932079936fa4306fc308d67588178d17d823647c 1439818823587396305 0"`,
     )
@@ -133,7 +133,8 @@ const payloadOf = (payload: Buffer): Payload => {
   return {
     kind,
     id: ownText(id),
-    at: Math.floor(Number(nanoseconds) / 1e6),
+    // More digits than a number holds.
+    at: Number(BigInt(nanoseconds) / 1_000_000n),
     ms: Number(duration) > 0 ? Number(duration) / 1e6 : undefined,
     head: head.split('\r\n'),
   }

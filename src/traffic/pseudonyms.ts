@@ -46,26 +46,78 @@ export const withPseudonyms = (request: TrafficRequest, nameOf: Pseudonyms): Tra
   }
 }
 
-const secretName = /pass|pwd|secret|token|key|auth|credential|signature|session|jwt|^sig$/i
+// Of a name of a parameter, wherever in it; and of its words, those that also stand within harmless ones.
+const secretPart = /pass|pwd|secret|token|key|auth|credential|signature|sess|jwt|hmac|csrf|xsrf|cookie|appid/
+const secretWords = new Set([
+  'sid',
+  'sig',
+  'pin',
+  'otp',
+  'totp',
+  'mfa',
+  'tan',
+  'pw',
+  'nonce',
+  'ticket',
+  'bearer',
+])
+// Of one use: no client is known by them.
+const ofOneUse = /^(?:.*[^a-z])?(?:pin|otp|totp|mfa|tan|nonce|code)$/
+// A cheap look for what could be one of those, or encoded.
+const mayBeSecret =
+  /pass|pwd|secret|token|key|auth|credential|sig|sess|jwt|hmac|csrf|cookie|app|sid|pin|otp|mfa|tan|pw|nonce|ticket|bearer|code|%/i
 
-/** The same request with pseudonyms in place of the values of parameters that are named like secrets: keys of other APIs. */
+/** In words of lower case: `userPin` and `user_pin` are `user pin`. */
+const wordsOf = (name: string): string =>
+  name
+    .replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .replaceAll(/[^A-Za-z0-9]+/g, ' ')
+    .trim()
+    .toLowerCase()
+
+const isSecret = (words: string): boolean =>
+  words === 'code' ||
+  secretPart.test(words.replaceAll(' ', '')) ||
+  words.split(' ').some(word => secretWords.has(word))
+
+/** Whether a text has a parameter that is named like a secret, as a URL within a parameter may. */
+const holdsSecret = (text: string): boolean =>
+  [...text.matchAll(/[?&;#]([^?&;#=]*)=/g)].some(([, name = '']) => isSecret(wordsOf(name)))
+
+/**
+ * The same request with pseudonyms in place of the values of parameters that are named like secrets: keys of other APIs,
+ * sessions, one-time passwords. In the query, the fragment and the path (`;jsessionid=…`).
+ */
 export const withoutSecretParameters = (request: TrafficRequest, nameOf: Pseudonyms): TrafficRequest => {
   const { path, key } = request
-  const query = path.indexOf('?')
-  if (query < 0 || !secretName.test(path.slice(query))) return request
+  const begin = path.search(/[?;#%]/)
+  if (begin < 0 || !mayBeSecret.test(path.slice(begin))) return request
   let found: string | undefined
-  // From sign to sign, where no name begins twice: a pattern that looks for a name anywhere looks at a long one again and again.
-  const cleaned = path.slice(query).replaceAll(/[?&;][^&;]*/g, part => {
+  const cleanedPart = (part: string): string => {
     const equals = part.indexOf('=')
-    const [name, value] = [part.slice(1, equals), part.slice(equals + 1)]
-    if (equals < 0 || value === '' || !secretName.test(unescaped(name || value))) return part
-    found ??= nameOf(unescaped(value))
-    return `${part.slice(0, equals + 1)}${nameOf(unescaped(value))}`
-  })
+    const value = part.slice(equals + 1)
+    if (equals < 0 || value === '') return part
+    const words = wordsOf(unescaped(part.slice(1, equals) || value))
+    const plain = unescaped(value)
+    if (!isSecret(words) && !holdsSecret(plain)) return part
+    const name = nameOf(plain)
+    if (isSecret(words) && !ofOneUse.test(words)) found ??= name
+    return `${part.slice(0, equals + 1)}${name}`
+  }
+  const end = path.search(/[?#]/)
+  const [way, query] = end < 0 ? [path, ''] : [path.slice(0, end), path.slice(end)]
+  const cleaned = way.replaceAll(/[^/]+/g, segment =>
+    // The sign before its name may be encoded as well.
+    !segment.includes(';') && holdsSecret(unescaped(segment))
+      ? nameOf(unescaped(segment))
+      : segment.replaceAll(/;[^;]*/g, cleanedPart),
+  )
+  // From sign to sign, where no name begins twice: a pattern that looks for a name anywhere looks at a long one again and again.
+  const rest = query.replaceAll(/[?&;#][^&;#]*/g, cleanedPart)
   const keyName = key ?? found
   return {
     ...request,
-    path: path.slice(0, query) + cleaned,
+    path: cleaned + rest,
     ...(keyName === undefined ? {} : { key: keyName }),
   }
 }

@@ -121,6 +121,7 @@ const readFile = (
     }
     const observer = {
       nameOf: pseudonyms,
+      window,
       onFault: (line: number, reason: string) => {
         counts.faultyLines += 1
         onFault?.({ file, line, reason })

@@ -1,6 +1,7 @@
 // Method and path of a request out of the text of a log, in the form that a traffic file holds: no host, nothing that is not
 // ASCII, no key.
 
+import { parseInstant } from '../calendar.ts'
 import { InputError } from '../errors.ts'
 import { quoted } from '../outside-text.ts'
 
@@ -58,7 +59,7 @@ const asciiOf = (text: string): string =>
 
 /** In ms since the epoch, from 1970 to 9999. @throws InputError */
 export const instantOf = (value: unknown, name: string): number => {
-  const instant = typeof value === 'string' ? Date.parse(value) : Number.NaN
+  const instant = typeof value === 'string' ? parseInstant(value) : Number.NaN
   if (instant >= 0 && instant <= lastInstant) return instant
   throw new InputError(
     `${name} is ${givenText(value)}, expected an instant such as "2026-11-21T06:00:00.000Z"`,

@@ -1,6 +1,7 @@
 // One request of a traffic file, and its line of JSON. A file is such lines, by the instant of arrival; it holds ids of keys
 // and never a key. Reading files and other formats is left to the readers beside this file.
 
+import { parseInstant } from '../calendar.ts'
 import { InputError } from '../errors.ts'
 import { escapedJson, quoted } from '../outside-text.ts'
 import { givenText } from './request-line.ts'
@@ -94,7 +95,7 @@ const isNumber = (most: number) => (value: unknown) =>
 const kinds: Readonly<Record<string, Kind>> = {
   at: {
     expected: 'an instant such as "2026-11-21T06:00:00.000Z"',
-    holds: value => typeof value === 'string' && isoInstant.test(value) && !Number.isNaN(Date.parse(value)),
+    holds: value => typeof value === 'string' && isoInstant.test(value) && !Number.isNaN(parseInstant(value)),
     required: true,
   },
   method: {

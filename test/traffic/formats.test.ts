@@ -224,6 +224,84 @@ t.test('HAR, entry by entry', async t => {
   t.match(cut.faults, [{ reason: 'the file ends within its JSON; the entries before are kept' }])
 })
 
+t.test('a second is spread over all of its lines, though others stand between them', async t => {
+  // Apache writes a line when its answer ends, with the second in which it arrived.
+  const line = (second: number, path: string) =>
+    `192.0.2.1 - - [21/Nov/2026:06:00:0${second} +0000] "GET ${path} HTTP/1.1" 200 5 "-" "x"`
+  const log = [line(0, '/a'), line(1, '/e'), line(0, '/b'), line(2, '/g'), line(0, '/c'), line(1, '/f')]
+  const begin = at('2026-11-21T06:00:00Z')
+  const { requests, summary } = await readText(t, [...log, line(0, '/d')].join('\n'))
+  t.strictSame(
+    requests.map(request => [request.path, request.at - begin]),
+    [
+      ['/a', 0],
+      ['/b', 250],
+      ['/c', 500],
+      ['/d', 750],
+      ['/e', 1_000],
+      ['/f', 1_500],
+      ['/g', 2_000],
+    ],
+  )
+  t.equal(summary.late, 0)
+})
+
+t.test('secrets of other sites become pseudonyms, wherever in a path they are named', async t => {
+  const line = (target: string) =>
+    `192.0.2.1 - - [21/Nov/2026:06:00:00 +0000] "GET ${target} HTTP/1.1" 200 5 "-" "x"`
+  const secret = 's3cr3t'
+  const targets = [
+    `/w?appid=${secret}&q=Dhaka`,
+    `/w?app_id=${secret}`,
+    `/w?APPID=${secret}`,
+    `/w?q=Dhaka;sid=${secret}`,
+    `/w?connect.sid=${secret}`,
+    `/w?PHPSESSID=${secret}`,
+    `/w?otp=${secret}`,
+    `/w?userPin=${secret}`,
+    `/w?%6ftp=${secret}`,
+    `/w;jsessionid=${secret}/x?q=Dhaka`,
+    `/w;v=1;JSESSIONID=${secret}`,
+    `/w%3Bjsessionid%3D${secret}`,
+    `/w?next=https%3A%2F%2Fa%2F%3Ftoken%3D${secret}`,
+    `/w#access_token=${secret}&scope=x`,
+  ]
+  const harmless = [
+    '/w?spinner=a&basin=b&tang=c&q=pin',
+    '/api/v1/search?q=%E0%A6%A2%E0%A6%BE&lang=en',
+    '/a;v=1/b',
+  ]
+  const { requests } = await readText(t, [...targets, ...harmless].map(line).join('\n'))
+  const read = requests.map(({ path }) => path)
+  t.equal(read.length, targets.length + harmless.length)
+  t.strictSame(
+    read.filter(path => path.includes(secret)),
+    [],
+  )
+  t.match(read[0], /^\/w\?appid=anon_[0-9a-f]{12}&q=Dhaka$/)
+  t.match(read[9], /^\/w;jsessionid=anon_[0-9a-f]{12}\/x\?q=Dhaka$/)
+  t.strictSame(read.slice(targets.length), harmless)
+  // Nobody is known by what is of one use.
+  const keyed = requests.map(({ key }) => key !== undefined)
+  t.strictSame(keyed.slice(0, 10), [true, true, true, true, true, true, false, false, false, true])
+})
+
+t.test('a day that no month has is no instant', async t => {
+  const files = {
+    combined: '192.0.2.1 - - [30/Feb/2026:06:00:00 +0000] "GET /a HTTP/1.1" 200 5 "-" "x"',
+    ndjson: '{"at":"2026-02-30T06:00:00Z","method":"GET","path":"/a"}',
+    'access-log':
+      '{"level":"info","time":"2026-04-31T06:00:00Z","method":"GET","url":"/a","status":200,"msg":"answered"}',
+  }
+  for (const [format, line] of Object.entries(files)) {
+    const { requests, faults } = await readText(t, line, format)
+    t.strictSame(requests, [], format)
+    t.match(faults, [{ line: 1, reason: /"2026-0[24]-3[01]T06:00:00\S*", expected an instant such as/ }])
+  }
+  const leap = '{"at":"2028-02-29T06:00:00Z","method":"GET","path":"/a"}'
+  t.equal((await readText(t, leap)).requests[0]?.at, Date.UTC(2028, 1, 29, 6))
+})
+
 t.test('HAR and gor in pieces of any size are read alike', async t => {
   const { readHar } = await import('../../src/traffic/har.ts')
   const { readGor } = await import('../../src/traffic/gor.ts')
@@ -244,6 +322,7 @@ t.test('HAR and gor in pieces of any size are read alike', async t => {
         onFault: (line: number, reason: string) => void faults.push([line, reason]),
         onSkipped: () => {},
         onShare: () => {},
+        window: 10,
       }
       for await (const batch of read(pieces(), observer)) found.push(...batch)
       t.equal(found.length, count)
@@ -290,6 +369,16 @@ t.test('goreplay: requests with their responses, by the nanosecond of arrival', 
   t.match(faults, [{ reason: /^"broken" is no first line of a payload/ }])
   t.equal(faults[0]?.line, gorFile.slice(0, gorFile.indexOf('broken')).split('\n').length)
   t.equal(summary.skippedLines, 1)
+})
+
+t.test('goreplay: the last nanosecond of a millisecond and its first are of that millisecond', async t => {
+  const instants = ['1795240800003999999', '1795240800004000000', '1795240800000999999']
+  const file = instants.map((ns, i) => `1 a${i} ${ns} 0\nGET /z HTTP/1.1\r\n\r\n${monkeys}`).join('')
+  const { requests } = await readText(t, file)
+  t.strictSame(
+    requests.map(request => request.at - 1_795_240_800_000),
+    [0, 3, 4],
+  )
 })
 
 t.test('a format is named where it can not be found', async t => {
