@@ -50,13 +50,23 @@ export const comparisonText = (
           '',
           tableOf(
             ['limit', 'change of B', 'verdict'],
-            limits.map(({ limit, change, passed, isNoise }) => [
+            limits.map(({ limit, change, verdict }) => [
               limit,
               change === null ? 'not known' : percent(change),
-              passed ? (isNoise ? 'passed: noise' : 'passed') : 'failed',
+              say(verdict),
             ]),
             [1],
           ),
+          ...(limits.some(({ verdict }) => verdict === 'undecided')
+            ? [
+                '',
+                say(
+                  'limitsUndecided',
+                  counted(limits.filter(({ verdict }) => verdict === 'undecided').length),
+                  counted(limits.length),
+                ),
+              ]
+            : []),
         ]),
     ...(bodies === null ? [] : ['', bodiesText(bodies)]),
   ].join('\n')

@@ -17,6 +17,7 @@ type CompareOptions = {
 }
 
 const thresholdFailed = 99
+const notDecided = 1
 
 export const addReplayCompareCommands = (program: Command, add: AddCommand): void => {
   const replay = program.commands.find(command => command.name() === 'replay')
@@ -75,8 +76,9 @@ export const addReplayCompareCommands = (program: Command, add: AddCommand): voi
       const files = { a: [fileA, ...a], b: [fileB, ...b] }
       terminal.show({ ...files, ...rest, out: out ?? null }, comparisonText(comparison, files))
       const { bodies } = comparison
-      const isFailed = comparison.limits.some(({ passed }) => !passed)
-      return isFailed || (bodies !== null && bodies.same < bodies.paths) ? thresholdFailed : 0
+      const isFailed = comparison.limits.some(({ verdict }) => verdict === 'failed')
+      if (isFailed || (bodies !== null && bodies.same < bodies.paths)) return thresholdFailed
+      return comparison.limits.some(({ verdict }) => verdict === 'undecided') ? notDecided : 0
     },
   })
 

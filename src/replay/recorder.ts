@@ -102,7 +102,9 @@ export type Counts = {
   outcomes: Record<string, number>
 }
 
-type StepCounts = Pick<Step, 'due' | 'sent' | 'answered' | 'failed' | 'hits' | 'stale' | 'misses'>
+type StepCounts = Pick<Step, 'due' | 'sent' | 'answered' | 'failed' | 'hits' | 'stale' | 'misses'> & {
+  errors: number
+}
 type StepForm = StepCounts & {
   readonly at: number
   readonly lateMs: number
@@ -187,6 +189,7 @@ export const createRecorder = (stepSeconds = 1, warmUpMs = 0): Recorder => {
       counts.bytes += bytes
       counts.statuses[status] = (counts.statuses[status] ?? 0) + 1
       counts.outcomes[outcome] = (counts.outcomes[outcome] ?? 0) + 1
+      if (status >= 500) step.errors += 1
       if (outcome === 'hit') step.hits += 1
       else if (outcome === 'stale') step.stale += 1
       else if (outcome === 'miss') step.misses += 1
@@ -203,6 +206,7 @@ export const createRecorder = (stepSeconds = 1, warmUpMs = 0): Recorder => {
       const step = steps.at(at)
       sent(step, request)
       step.failed += 1
+      step.errors += 1
       counts.failed[reason] = (counts.failed[reason] ?? 0) + 1
       waited(step, endpoint, failed, endedAt - dueAt)
     },
@@ -210,6 +214,7 @@ export const createRecorder = (stepSeconds = 1, warmUpMs = 0): Recorder => {
       if (dueAt < warmUpMs) return
       const step = steps.at(at)
       step.due += 1
+      step.errors += 1
       counts.dropped += 1
       waited(step, endpoint, dropped, endedAt - dueAt)
     },
@@ -303,6 +308,7 @@ const createSteps = (beginSeconds: number) => {
         sent: 0,
         answered: 0,
         failed: 0,
+        errors: 0,
         hits: 0,
         stale: 0,
         misses: 0,
@@ -342,6 +348,7 @@ const createSteps = (beginSeconds: number) => {
         age50: age ? age.getValueAtPercentile(50) : null,
         ageMax: age ? age.getValueAtPercentile(100) : null,
         weight: null,
+        ...(latency.totalCount === 0 ? {} : { histogram: encoded(latency) }),
       })),
   }
 }

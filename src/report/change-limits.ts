@@ -1,4 +1,5 @@
-// Limits of change for a comparison, such as `p99>+10%`: it fails where B is further from A than that, and not by noise.
+// Limits of change for a comparison, such as `p99>+10%`: it fails where B is further from A than that with its whole interval, and
+// is not decided where the limit lies within the interval.
 
 import { InputError } from '../errors.ts'
 import { quoted } from '../outside-text.ts'
@@ -29,9 +30,8 @@ export type LimitVerdict = {
   readonly limit: string
   /** Null where a side does not have the figure, or A is 0. */
   readonly change: number | null
-  readonly passed: boolean
-  /** Whether the change is beyond the limit, and noise. */
-  readonly isNoise: boolean
+  /** `undecided`: the runs don't say on which side of the limit the change lies. */
+  readonly verdict: 'passed' | 'failed' | 'undecided'
 }
 
 /** A figure that is 0 in A and not in B has grown beyond every limit. A figure that is missing fails, because nobody has looked. */
@@ -41,9 +41,29 @@ export const limitVerdicts = (
 ): LimitVerdict[] =>
   limits.map(({ text, metric, isAbove, change: limit }) => {
     const found = differences.find(difference => difference.metric === metric)
-    if (!found) return { limit: text, change: null, passed: false, isNoise: false }
-    const change = found.change?.value ?? Number.POSITIVE_INFINITY
-    const isBeyond = isAbove ? change > limit : change < limit
-    const isNoise = isBeyond && found.verdict === 'noise'
-    return { limit: text, change: found.change?.value ?? null, passed: !isBeyond || isNoise, isNoise }
+    if (!found) return { limit: text, change: null, verdict: 'failed' }
+    const range = rangeOf(found)
+    const isBeyond = (change: number): boolean => (isAbove ? change > limit : change < limit)
+    const [low, high] = range?.map(isBeyond) ?? []
+    return {
+      limit: text,
+      change: found.change?.value ?? null,
+      verdict: low === undefined || low !== high ? 'undecided' : low ? 'failed' : 'passed',
+    }
   })
+
+/** Where the change lies for sure; undefined where that is not known. */
+const rangeOf = ({
+  a,
+  b,
+  change,
+  verdict,
+  isReproducible,
+}: Difference): readonly [number, number] | undefined => {
+  if (a.value === b.value) return [0, 0]
+  if (verdict === 'unclear') return undefined
+  const value = change?.value ?? Number.POSITIVE_INFINITY
+  if (change && change.low !== null && change.high !== null) return [change.low, change.high]
+  if (verdict === 'noise') return isReproducible ? [Math.min(0, value), Math.max(0, value)] : undefined
+  return isReproducible || change === null ? [value, value] : undefined
+}

@@ -11,14 +11,13 @@ export type Obstacle =
   | 'machine'
   | 'saturated'
   | 'interrupted'
+  | 'disturbed'
   | 'late'
 
 /** An obstacle, and what each side has there. */
 export type Warning = { readonly obstacle: Obstacle; readonly a: string; readonly b: string }
 
-const facts: Readonly<
-  Record<Exclude<Obstacle, 'saturated' | 'interrupted' | 'late'>, (run: ReplayResult) => string>
-> = {
+const facts: Readonly<Record<Exclude<Obstacle, State>, (run: ReplayResult) => string>> = {
   traffic: ({ traffic }) => traffic.sha256.slice(0, 12),
   kind: ({ kind }) => kind,
   // A moved clock goes as fast as it can.
@@ -34,11 +33,23 @@ const facts: Readonly<
   machine: ({ machine: { cpu, cores } }) => `${cores} × ${cpu}`,
 }
 
-const states: Readonly<Record<'saturated' | 'interrupted' | 'late', (run: ReplayResult) => boolean>> = {
+type State = 'saturated' | 'interrupted' | 'disturbed' | 'late'
+
+// Of a turn of the generator's event loop, in ms: as much as makes a request late.
+const stoodStillMs = 10
+
+const states: Readonly<Record<State, (run: ReplayResult) => boolean>> = {
   saturated: ({ generator }) => generator.saturated,
   interrupted: ({ interrupted }) => interrupted,
+  // In a rehearsal nothing goes on while the generator stands still.
+  disturbed: ({ kind, generator }) =>
+    kind === 'replay' && !generator.saturated && generator.loopDelayP99 > stoodStillMs,
   late: ({ totals: { late, dropped, due } }) => late + dropped > due / 100,
 }
+
+/** Whether what a run measured is its generator's doing, or of a part of the traffic: no difference to it is of the target. */
+export const isDisturbed = (run: ReplayResult): boolean =>
+  states.saturated(run) || states.interrupted(run) || states.disturbed(run)
 
 /** @param a one run or more; all of a side are looked at */
 export const warningsOf = (a: readonly ReplayResult[], b: readonly ReplayResult[]): Warning[] => {

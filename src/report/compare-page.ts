@@ -94,6 +94,7 @@ const warningWords: Readonly<Record<Obstacle, CompareWord>> = {
   machine: 'machineDiffers',
   saturated: 'saturated',
   interrupted: 'interrupted',
+  disturbed: 'disturbed',
   late: 'late',
 }
 
@@ -135,38 +136,45 @@ export const metricText = (metric: string, say: SayCompare): string => {
   return word in compareWords.en ? say(word as CompareWord) : metric
 }
 
+const limitStates = { passed: 'good', failed: 'bad', undecided: 'warn' } as const
+
 const verdictHtml = ({ differences, limits }: Comparison, writing: Writing): Html => {
   const { say, figures } = writing
   const count = (verdict: Difference['verdict']): number =>
     differences.filter(difference => difference.verdict === verdict).length
   const [better, worse] = [count('better'), count('worse')]
-  const broken = limits.filter(({ passed }) => !passed).length
+  const limitsThat = (verdict: LimitVerdict['verdict']): number =>
+    limits.filter(limit => limit.verdict === verdict).length
+  const [broken, undecided] = [limitsThat('failed'), limitsThat('undecided')]
   const change = (value: number): string =>
     `${value > 0 ? '+' : value < 0 ? '−' : ''}${figures.share(Math.abs(value))}`
-  const summary =
+  const summary = [
     better + worse === 0
       ? say('noReal', figures.count(count('noise')))
-      : say('real', figures.count(better), figures.count(worse), figures.count(count('noise')))
+      : say('real', figures.count(better), figures.count(worse), figures.count(count('noise'))),
+    ...(count('unclear') > 0 ? [say('unclearCount', figures.count(count('unclear')))] : []),
+  ].join(' ')
   const limitTable =
     limits.length === 0
       ? ''
       : `${notice(
-          broken === 0 ? 'good' : 'bad',
-          `<b>${escaped(
-            broken === 0
-              ? say('limitsPassed', figures.count(limits.length))
-              : say('limitsFailed', figures.count(broken), figures.count(limits.length)),
-          )}</b>`,
+          broken > 0 ? 'bad' : undecided > 0 ? 'warn' : 'good',
+          [
+            ...(broken > 0 ? [say('limitsFailed', figures.count(broken), figures.count(limits.length))] : []),
+            ...(undecided > 0
+              ? [say('limitsUndecided', figures.count(undecided), figures.count(limits.length))]
+              : []),
+            ...(broken + undecided === 0 ? [say('limitsPassed', figures.count(limits.length))] : []),
+          ]
+            .map(sentence => `<b>${escaped(sentence)}</b>`)
+            .join(' '),
         )}${table(
           say('limit'),
           [{ head: say('limit') }, { head: say('change'), isNumber: true }, { head: say('result') }],
           limits.map(limit => [
             code(limit.limit),
             limit.change === null ? '–' : escaped(change(limit.change)),
-            badge(
-              limit.passed ? 'good' : 'bad',
-              say(limit.isNoise ? 'passedNoise' : limit.passed ? 'passed' : 'failed'),
-            ),
+            badge(limitStates[limit.verdict], say(limit.verdict)),
           ]),
         )}`
   const rows = differences.map(difference => {

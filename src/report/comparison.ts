@@ -1,15 +1,26 @@
 // Compares two sides of one or several runs each: every figure with its interval, how far B is from A, and whether that is real
-// or noise. Percentiles have intervals by order statistics, figures of steps by a bootstrap with a fixed seed (intervals.ts).
+// or noise. What steps know has its interval from a bootstrap over blocks of steps with a fixed seed (intervals.ts,
+// step-percentiles.ts). A side that was disturbed has unclear differences alone.
 
+import { isDisturbed } from './comparability.ts'
 import { histogramOf, percentileEstimate } from './histogram.ts'
-import { changeByBootstrap, type Estimate, medianEstimate, type Ratio, shareEstimate } from './intervals.ts'
+import {
+  changeByBootstrap,
+  type Drawn,
+  type Estimate,
+  type Interval,
+  medianEstimate,
+  type Ratio,
+  shareEstimate,
+} from './intervals.ts'
 import type { ReplayResult, Step } from './result.ts'
 import { errorsOf, hitShareOf, shareOf } from './run-figures.ts'
+import { percentilesByBootstrap } from './step-percentiles.ts'
 
 /** How the values of a metric are written. */
 export type Unit = 'ms' | 'share' | 'perSecond' | 'count' | 'seconds' | 'bytes'
 
-/** `unclear`: one run has no interval for it. */
+/** `unclear`: it has no interval, or a side was disturbed. */
 type Verdict = 'better' | 'worse' | 'noise' | 'unclear'
 
 export type Difference = {
@@ -20,12 +31,16 @@ export type Difference = {
   /** B against A: 0.1 is ten percent more. Null where A is 0. */
   readonly change: Estimate | null
   readonly verdict: Verdict
+  /** Follows from traffic and settings alone, so that it has no interval. */
+  readonly isReproducible?: true
 }
 
 type Metric = {
   readonly unit: Unit
   /** Null where a run does not have it. */
   readonly of: (run: ReplayResult) => Estimate | null
+  /** Of a percentile of latencies. */
+  readonly percent?: number
   /** The figure as a ratio of sums over steps, where it can be had so. */
   readonly ofStep?: (step: Step, seconds: number) => Ratio | null
   readonly isBetterLarger?: true
@@ -40,6 +55,7 @@ const exact = (value: number | null | undefined): Estimate | null =>
   value === null || value === undefined ? null : { value, low: null, high: null }
 const percentile = (percent: number): Metric => ({
   unit: 'ms',
+  percent,
   of: run => (run.latency.count === 0 ? null : percentileEstimate(histogramOf(run.histogram), percent)),
 })
 // What is counted and not timed: a hundredth more is more.
@@ -53,7 +69,11 @@ const metrics = {
   p99: percentile(99),
   'p99.9': percentile(99.9),
   max: { unit: 'ms', of: run => (run.latency.count === 0 ? null : exact(run.latency.max)) },
-  errors: { unit: 'share', of: run => shareEstimate(errorsOf(run), run.totals.due) },
+  errors: {
+    unit: 'share',
+    of: run => shareEstimate(errorsOf(run), run.totals.due),
+    ofStep: ({ errors, due }) => (errors === undefined ? null : [errors, due]),
+  },
   rate: {
     unit: 'perSecond',
     of: run => exact(run.totals.answered / Math.max(run.totals.seconds, 1e-9)),
@@ -104,40 +124,64 @@ export type MetricName = keyof typeof metrics
 export const metricNames = Object.keys(metrics) as readonly MetricName[]
 
 /** In the order of `metricNames`, those that both sides have. @param a one run or more */
-export const differences = (a: readonly ReplayResult[], b: readonly ReplayResult[]): Difference[] =>
-  metricNames.flatMap(name => {
+export const differences = (a: readonly ReplayResult[], b: readonly ReplayResult[]): Difference[] => {
+  const sides = { a: sideOf(a), b: sideOf(b), isPaired: arePaired(a, b) }
+  const percentiles = percentilesByBootstrap(sides.a.steps, sides.b.steps, percents, sides.isPaired)
+  const [disturbed, reproducible] = [[a, b].some(areDisturbed), areReproducible([...a, ...b])]
+  const found = metricNames.flatMap((name): Difference[] => {
     const metric: Metric = metrics[name]
     const [ofA, ofB] = [sideEstimate(a, metric), sideEstimate(b, metric)]
     if (ofA === null || ofB === null) return []
-    if (metric.isReproducible && areReproducible([...a, ...b])) return [reproducible(name, metric, ofA, ofB)]
-    const stepwise = bootstrapped(a, b, metric)
-    // What was counted is exact: only a share of it might have come out otherwise.
-    const [left, right] =
-      stepwise && metric.unit === 'share'
-        ? [
-            { ...ofA, low: stepwise.a.low, high: stepwise.a.high },
-            { ...ofB, low: stepwise.b.low, high: stepwise.b.high },
-          ]
-        : [ofA, ofB]
-    const change = changeOf(left, right, stepwise?.change)
-    return [
-      {
-        metric: name,
-        unit: metric.unit,
-        a: left,
-        b: right,
-        change,
-        verdict: verdictOf(metric, left, right, change),
-      },
-    ]
+    const isReproducible = metric.isReproducible && reproducible
+    const difference = isReproducible
+      ? reproduced(name, metric, ofA, ofB)
+      : drawnDifference(name, metric, ofA, ofB, sides, percentiles)
+    const isUnclear = disturbed && !isReproducible && ofA.value !== ofB.value
+    return [isUnclear ? { ...difference, verdict: 'unclear' } : difference]
   })
+  return withoutQuickErrors(found)
+}
+
+const percents = [50, 90, 99, 99.9]
+
+type Side = { readonly runs: number; readonly steps: readonly Step[]; readonly stepSeconds: number }
+type Sides = { readonly a: Side; readonly b: Side; readonly isPaired: boolean }
+
+/** The steps of all runs, from the first to the last in which requests were due: before is the warm-up, and behind it the last answers. */
+const sideOf = (runs: readonly ReplayResult[]): Side => ({
+  runs: runs.length,
+  steps: runs.flatMap(({ steps }) =>
+    steps.slice(
+      steps.findIndex(({ due }) => due > 0),
+      steps.findLastIndex(({ due }) => due > 0) + 1,
+    ),
+  ),
+  stepSeconds: runs[0]?.stepSeconds ?? 1,
+})
+
+/** Whether a step of one side is the same part of the same traffic as that of the other. */
+const arePaired = (a: readonly ReplayResult[], b: readonly ReplayResult[]): boolean => {
+  const [one, other] = [a[0], b[0]]
+  if (!one || !other || a.length > 1 || b.length > 1) return false
+  const begin = ({ steps }: ReplayResult): number => steps.findIndex(({ due }) => due > 0)
+  return (
+    one.traffic.sha256 === other.traffic.sha256 &&
+    one.stepSeconds === other.stepSeconds &&
+    begin(one) === begin(other) &&
+    sideOf(a).steps.length === sideOf(b).steps.length
+  )
+}
+
+/** Of several runs the median is compared, which half of them makes. */
+const areDisturbed = (runs: readonly ReplayResult[]): boolean =>
+  runs.filter(isDisturbed).length * 2 >= runs.length
 
 /** Whether runs are rehearsals of the same traffic: then another run of one gives what it gave. */
 const areReproducible = (runs: readonly ReplayResult[]): boolean =>
   runs.every(({ kind, interrupted }) => kind === 'rehearsal' && !interrupted) &&
   new Set(runs.map(({ traffic }) => traffic.sha256)).size === 1
 
-const reproducible = (
+const reproduced = (
   metric: MetricName,
   { unit, isBetterLarger }: Metric,
   a: Estimate,
@@ -152,6 +196,7 @@ const reproducible = (
     b: { ...b, low: null, high: null },
     change: a.value === 0 ? null : { value: b.value / a.value - 1, low: null, high: null },
     verdict: isNoise ? 'noise' : b.value > a.value === (isBetterLarger ?? false) ? 'better' : 'worse',
+    isReproducible: true,
   }
 }
 
@@ -165,40 +210,92 @@ const sideEstimate = (runs: readonly ReplayResult[], metric: Metric): Estimate |
   return known.length === 1 ? only : medianEstimate(known.map(({ value }) => value))
 }
 
-/** Only for one run a side: of several, their own differences say more. */
-const bootstrapped = (a: readonly ReplayResult[], b: readonly ReplayResult[], { ofStep }: Metric) => {
-  const [one, other] = [a[0], b[0]]
-  if (!ofStep || !one || !other || a.length > 1 || b.length > 1) return undefined
-  const ratios = ({ steps, stepSeconds }: ReplayResult) =>
+const drawnDifference = (
+  name: MetricName,
+  metric: Metric,
+  a: Estimate,
+  b: Estimate,
+  sides: Sides,
+  percentiles: ReturnType<typeof percentilesByBootstrap>,
+): Difference => {
+  const { unit, percent } = metric
+  const drawn = percent === undefined ? ratiosDrawn(sides, metric) : percentiles?.get(percent)
+  // Results of former versions have no histograms of steps: what is left are the ranks, as if each latency were for itself.
+  const isUnknown = percent !== undefined && percentiles !== undefined && !drawn
+  const sideWith = (own: Estimate, side: Side, interval: Interval | undefined): Estimate =>
+    isUnknown && side.runs === 1 ? { ...own, low: null, high: null } : widened(own, metric, side, interval)
+  const [left, right] = [sideWith(a, sides.a, drawn?.a), sideWith(b, sides.b, drawn?.b)]
+  const change = changeOf(left, right, drawn, sides)
+  const wasBefore = percentiles === undefined && sides.a.runs + sides.b.runs === 2
+  return {
+    metric: name,
+    unit,
+    a: left,
+    b: right,
+    change,
+    verdict: verdictOf(metric, left, right, change, sides, drawn !== undefined || wasBefore),
+  }
+}
+
+/** What was drawn from the steps; of a count of errors, and of several runs, no less than what is known without steps. */
+const widened = (
+  own: Estimate,
+  { unit, percent }: Metric,
+  { runs }: Side,
+  drawn: Interval | undefined,
+): Estimate => {
+  // The rate, weight and age of one run are as they were counted: only their change might have come out otherwise.
+  if (!drawn || (runs === 1 && unit !== 'share' && percent === undefined)) return own
+  const known = percent !== undefined && runs === 1 ? null : own
+  return {
+    value: own.value,
+    low: Math.min(own.value, drawn.low, known?.low ?? own.value),
+    high: Math.max(own.value, drawn.high, known?.high ?? own.value),
+  }
+}
+
+const ratiosDrawn = ({ a, b, isPaired }: Sides, { ofStep }: Metric): Drawn | undefined => {
+  if (!ofStep) return undefined
+  const ratios = ({ steps, stepSeconds }: Side) =>
     steps.flatMap(step => {
       const ratio = ofStep(step, stepSeconds)
       return ratio === null ? [] : [ratio]
     })
-  const isPaired =
-    one.traffic.sha256 === other.traffic.sha256 &&
-    one.stepSeconds === other.stepSeconds &&
-    one.steps.length === other.steps.length
-  return changeByBootstrap(ratios(one), ratios(other), isPaired)
+  return changeByBootstrap(ratios(a), ratios(b), isPaired)
 }
 
-const changeOf = (
-  a: Estimate,
-  b: Estimate,
-  stepwise: Pick<Estimate, 'low' | 'high'> | undefined,
-): Estimate | null => {
+const changeOf = (a: Estimate, b: Estimate, drawn: Drawn | undefined, sides: Sides): Estimate | null => {
   if (a.value === 0) return b.value === 0 ? { value: 0, low: 0, high: 0 } : null
   const value = b.value / a.value - 1
-  if (stepwise) return { value, ...stepwise }
-  const isBounded = a.low !== null && a.high !== null && b.low !== null && b.high !== null
-  if (!isBounded || a.low <= 0) return { value, low: null, high: null }
-  return { value, low: b.low / a.high - 1, high: b.high / a.low - 1 }
+  const isSeveral = sides.a.runs > 1 || sides.b.runs > 1
+  // Of several runs, what differs from run to run counts as well.
+  const known = [...(drawn ? [drawn.change] : []), ...(isSeveral || !drawn ? [changeBetween(a, b)] : [])]
+  const bounded = known.filter(interval => interval !== null)
+  if (bounded.length === 0 || bounded.length < known.length) return { value, low: null, high: null }
+  return {
+    value,
+    low: Math.min(value, ...bounded.map(({ low }) => low)),
+    high: Math.max(value, ...bounded.map(({ high }) => high)),
+  }
 }
+
+/** From the ends of both intervals; null where one has none, or A may be 0. */
+const changeBetween = (a: Estimate, b: Estimate): Interval | null => {
+  if (a.low === null || a.high === null || b.low === null || b.high === null || a.low <= 0) return null
+  return { low: b.low / a.high - 1, high: b.high / a.low - 1 }
+}
+
+// Of fewer runs the one side is above the other by chance more often than once in a hundred pairs.
+const leastRuns = 5
 
 const verdictOf = (
   { unit, isBetterLarger, leastChange = 0.1 }: Metric,
   a: Estimate,
   b: Estimate,
   change: Estimate | null,
+  sides: Sides,
+  /** Whether its intervals know of bursts. */
+  isDrawn: boolean,
 ): Verdict => {
   if (a.value === b.value) return 'noise'
   const gap = Math.abs(b.value - a.value)
@@ -211,5 +308,17 @@ const verdictOf = (
         : a.high < b.low || b.high < a.low
   if (isApart === undefined) return 'unclear'
   if (!isApart) return 'noise'
+  if (!isDrawn && Math.min(sides.a.runs, sides.b.runs) < leastRuns) return 'unclear'
   return b.value > a.value === (isBetterLarger ?? false) ? 'better' : 'worse'
+}
+
+/** A request that is refused at once has waited for little: latencies are no better where more requests have no answer. */
+const withoutQuickErrors = (found: readonly Difference[]): Difference[] => {
+  const errors = found.find(({ metric }) => metric === 'errors')?.verdict
+  const opposite = errors === 'worse' ? 'better' : errors === 'better' ? 'worse' : undefined
+  return found.map(difference =>
+    difference.unit === 'ms' && difference.metric !== 'cpu' && difference.verdict === opposite
+      ? { ...difference, verdict: 'unclear' }
+      : difference,
+  )
 }

@@ -3,7 +3,7 @@
 
 import { inflateSync } from 'node:zlib'
 import { decodeFromCompressedBase64, type Histogram } from 'hdr-histogram-js'
-import type { Estimate } from './intervals.ts'
+import { type Estimate, z } from './intervals.ts'
 
 /** @throws Error when the text is no compressed histogram in base64 */
 export const histogramOf = (text: string): Histogram =>
@@ -17,12 +17,15 @@ const mostCounts = 65_536
 const mostDigits = 3
 const [cookie, compressedCookie] = [0x1c849303, 0x1c849304]
 const headBytes = 40
+/** Of two digits, as steps have it. */
+export const mostStepHistogramText = 65_536
 
 /**
  * How many values a text has, which `histogramOf` decodes in bounded time and memory then.
+ * @param most bytes when unpacked
  * @throws Error with a reason for one that no recorder makes
  */
-export const checkedCount = (text: string): number => {
+export const checkedCount = (text: string, most = mostBytes): number => {
   if (text.length > mostHistogramText || !/^[A-Za-z0-9+/]+={0,2}$/.test(text))
     throw new Error('no compressed HdrHistogram in base64')
   const packed = Buffer.from(text, 'base64')
@@ -30,9 +33,9 @@ export const checkedCount = (text: string): number => {
     throw new Error('no compressed HdrHistogram in base64')
   let bytes: Buffer
   try {
-    bytes = inflateSync(packed.subarray(8, 8 + packed.readInt32BE(4)), { maxOutputLength: mostBytes })
+    bytes = inflateSync(packed.subarray(8, 8 + packed.readInt32BE(4)), { maxOutputLength: most })
   } catch (cause) {
-    throw new Error(`damaged, or of more than ${mostBytes} bytes`, { cause })
+    throw new Error(`damaged, or of more than ${most} bytes`, { cause })
   }
   if (bytes.length < headBytes || bytes.readInt32BE() !== (cookie | 0x10)) throw new Error('no HdrHistogram')
   const [length, digits] = [bytes.readInt32BE(4), bytes.readInt32BE(12)]
@@ -71,14 +74,14 @@ export const percentileOf = (histogram: Histogram, percent: number): number =>
   histogram.getValueAtPercentile(percent) / microsPerMs
 
 /**
- * A percentile with its interval by order statistics: of n values the one at rank np is off by at most 1.96 √(np(1−p)) ranks.
- * Null where the interval would reach past the largest value: too few were measured.
+ * A percentile with its interval by order statistics: of n values the one at rank np is off by at most z √(np(1−p)) ranks,
+ * if each is drawn for itself; latencies that come in bursts are off by more (step-percentiles.ts). Null where the interval would reach past the largest value: too few were measured.
  */
 export const percentileEstimate = (histogram: Histogram, percent: number): Estimate => {
   const value = percentileOf(histogram, percent)
   const n = histogram.totalCount
   const p = percent / 100
-  const ranks = 1.96 * Math.sqrt(n * p * (1 - p))
+  const ranks = z * Math.sqrt(n * p * (1 - p))
   const [low, high] = [n * p - ranks, n * p + ranks]
   if (low < 1 || high >= n) return { value, low: null, high: null }
   return {

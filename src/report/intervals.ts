@@ -1,12 +1,14 @@
-// Intervals of 95 % confidence: of a share by Wilson, of the median of several runs by its order statistics, of ratios over
-// steps by a bootstrap. The same figures give the same intervals on every machine.
+// Intervals of 99 % confidence: of a share by Wilson, of the median of several runs by its order statistics, of ratios over
+// steps by a bootstrap. The same figures give the same intervals on every machine. A comparison has a dozen figures: of
+// intervals of 95 % it would call one of them real in every second pair of equal runs.
 
 import { createRandom } from '../traffic/generate/random.ts'
 
-/** A figure with the interval that it lies in with 95 % confidence; null where there is none. */
+/** A figure with the interval that it lies in with 99 % confidence; null where there is none. */
 export type Estimate = { readonly value: number; readonly low: number | null; readonly high: number | null }
 
-const z = 1.96
+/** Of a normal distribution, 99 % lies within so many standard deviations. */
+export const z = 2.576
 
 /** A share of a count, by Wilson's score; null of nothing. */
 export const shareEstimate = (count: number, of: number): Estimate | null => {
@@ -33,10 +35,19 @@ export const medianEstimate = (values: readonly number[]): Estimate => {
 /** What a step adds to a figure: to its numerator and to its denominator. */
 export type Ratio = readonly [over: number, under: number]
 
-type Interval = { readonly low: number; readonly high: number }
+export type Interval = { readonly low: number; readonly high: number }
 
-const samples = 1000
-const leastSteps = 5
+/** Of both sides, and of B against A. */
+export type Drawn = {
+  readonly a: Interval
+  readonly b: Interval
+  /** Null where A may be 0. */
+  readonly change: Interval | null
+}
+
+export const draws = 1000
+/** With fewer steps nobody can tell a burst of slow answers from a slow side. */
+export const leastSteps = 10
 
 /**
  * Draws blocks of neighbouring steps again and again, because neighbours are alike. Paired, both sides have the same steps in
@@ -46,28 +57,59 @@ export const changeByBootstrap = (
   a: readonly Ratio[],
   b: readonly Ratio[],
   isPaired: boolean,
-): { readonly a: Interval; readonly b: Interval; readonly change: Interval } | undefined => {
+): Drawn | undefined => {
   if (a.length < leastSteps || b.length < leastSteps || (isPaired && a.length !== b.length)) return undefined
   const random = createRandom(1, 'comparison')
-  const drawn: { a: number; b: number; change: number }[] = []
-  for (let i = 0; i < samples; i += 1) {
+  const drawn: (readonly [number, number])[] = []
+  for (let i = 0; i < draws; i += 1) {
     const steps = drawnSteps(a.length, random)
     const [one, other] = [ratioOf(a, steps), ratioOf(b, isPaired ? steps : drawnSteps(b.length, random))]
-    if (one === null || other === null) continue
-    drawn.push({ a: one, b: other, change: one === other ? 0 : other / one - 1 })
+    if (one !== null && other !== null) drawn.push([one, other])
   }
-  if (drawn.length < samples / 2) return undefined
-  const interval = (name: 'a' | 'b' | 'change'): Interval => {
-    const sorted = drawn.map(each => each[name]).toSorted((left, right) => left - right)
-    const at = (part: number): number => sorted[Math.round((sorted.length - 1) * part)] ?? Number.NaN
-    return { low: at(0.025), high: at(0.975) }
-  }
-  const change = interval('change')
-  return Number.isFinite(change.high) ? { a: interval('a'), b: interval('b'), change } : undefined
+  const all = Array.from({ length: Math.max(a.length, b.length) }, (_, i) => i)
+  return intervalsOf(drawn, [ratioOf(a, all) ?? 0, ratioOf(b, all) ?? 0], Math.min(a.length, b.length))
 }
 
-const drawnSteps = (count: number, random: () => number): readonly number[] => {
-  const block = Math.ceil(Math.cbrt(count))
+/**
+ * Of pairs of figures that were drawn.
+ * @param own of all steps as they are. An interval holds its own figure: what is drawn from bursts may miss it
+ * @param steps of a side; of few blocks the draws differ by less than runs do, by about as much as Student has it
+ */
+export const intervalsOf = (
+  drawn: readonly (readonly [a: number, b: number])[],
+  own: readonly [a: number, b: number],
+  steps: number,
+): Drawn | undefined => {
+  if (drawn.length < draws / 2) return undefined
+  const blocks = steps / blockOf(steps)
+  const wider = Math.sqrt(blocks / (blocks - 1)) * (1 + (z ** 2 + 1) / (4 * (blocks - 1)))
+  const interval = (of: (pair: readonly [number, number]) => number): Interval => {
+    const sorted = drawn.map(of).toSorted((left, right) => left - right)
+    const at = (part: number): number => sorted[Math.round((sorted.length - 1) * part)] ?? Number.NaN
+    const value = of(own)
+    return {
+      low: beyond(value, Math.min(value, at(0.005)), wider),
+      high: beyond(value, Math.max(value, at(0.995)), wider),
+    }
+  }
+  const ratio = interval(([a, b]) => (a === b ? 1 : b / a))
+  const isBounded = Number.isFinite(ratio.low) && Number.isFinite(ratio.high)
+  return {
+    a: interval(([a]) => a),
+    b: interval(([, b]) => b),
+    change: isBounded ? { low: ratio.low - 1, high: ratio.high - 1 } : null,
+  }
+}
+
+/** From a value so many times as far as an end of its interval, by factors: latencies are tens of times as long, or as short. */
+const beyond = (value: number, end: number, times: number): number =>
+  value > 0 && end > 0 ? value * (end / value) ** times : end
+
+const blockOf = (steps: number): number => Math.ceil(Math.cbrt(steps))
+
+/** Steps in blocks of neighbours, which are alike. */
+export const drawnSteps = (count: number, random: () => number): readonly number[] => {
+  const block = blockOf(count)
   const steps: number[] = []
   while (steps.length < count) {
     const from = Math.floor(random() * count)
@@ -76,7 +118,7 @@ const drawnSteps = (count: number, random: () => number): readonly number[] => {
   return steps
 }
 
-const ratioOf = (ratios: readonly Ratio[], steps: readonly number[]): number | null => {
+export const ratioOf = (ratios: readonly Ratio[], steps: readonly number[]): number | null => {
   let [over, under] = [0, 0]
   for (const step of steps) {
     over += ratios[step]?.[0] ?? 0

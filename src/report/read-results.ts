@@ -3,7 +3,7 @@
 import { InputError, messageOf } from '../errors.ts'
 import { safeText } from '../outside-text.ts'
 import { mostFileBytes, readTextFile } from '../regular-file.ts'
-import { checkedCount, histogramOf } from './histogram.ts'
+import { checkedCount, histogramOf, mostStepHistogramText } from './histogram.ts'
 import { type ReplayResult, replayResult } from './result.ts'
 
 /**
@@ -71,5 +71,13 @@ const resultIn = (value: unknown, file: string): ReplayResult => {
   }
   if (values !== data.latency.count)
     throw fault(`histogram: it has ${values} values, but latency.count is ${data.latency.count}`)
+  for (const [i, { histogram, due }] of data.steps.entries()) {
+    if (histogram === undefined) continue
+    try {
+      if (checkedCount(histogram, mostStepHistogramText) !== due) throw new Error(`it has not ${due} values`)
+    } catch (cause) {
+      throw fault(`steps.${i}.histogram: ${messageOf(cause)}`, cause)
+    }
+  }
   return data
 }

@@ -2,7 +2,7 @@
 // programs read. Durations are milliseconds unless a name says otherwise; instants are ISO 8601 in UTC.
 
 import { z } from 'zod'
-import { mostHistogramText } from './histogram.ts'
+import { mostHistogramText, mostStepHistogramText } from './histogram.ts'
 
 const count = z.int().min(0)
 // Sums and products of such ones are numbers too.
@@ -48,6 +48,8 @@ const step = z.object({
   /** Answers that were received in it; all else is of the requests that were due in it. */
   answered: count,
   failed: count,
+  /** Never sent, without an answer, or answered with 500 and above. */
+  errors: count.optional(),
   hits: count,
   stale: count,
   misses: count,
@@ -60,6 +62,8 @@ const step = z.object({
   ageMax: amount.nullable(),
   /** The provider's weight that was spent in it; null where the provider is not known. */
   weight: amount.nullable(),
+  /** The latencies of the step as `histogram` has those of the run, with two digits; absent without one. */
+  histogram: z.string().max(mostStepHistogramText).optional(),
 })
 
 const setting = z.object({ path: z.string(), value: z.string(), default: z.string() })

@@ -8,6 +8,10 @@ import { drawnRehearsal, drawnReplay } from '../support/replay-results.ts'
 
 const traffic = { ...drawnRehearsal({ requests: 10 }).traffic, sha256: 'f'.repeat(64) }
 const body = (path: string, digest: string) => `${JSON.stringify({ path, status: 200, digest })}\n`
+const withStepHistogram = (histogram: string) => {
+  const run = drawnRehearsal({ requests: 100 })
+  return { ...run, steps: run.steps.map(step => ({ ...step, histogram })) }
+}
 const folder = t.testdir({
   'a.json': JSON.stringify(drawnReplay({ seed: 1 }, { settings: [] })),
   'a2.json': JSON.stringify(drawnReplay({ seed: 3 }, { settings: [] })),
@@ -19,6 +23,8 @@ const folder = t.testdir({
   'text.json': 'p99 was good\u001b[31m',
   'old.json': '{"format":"abohawa-replay/0"}',
   'histogram.json': JSON.stringify(drawnRehearsal({ requests: 100 }, { histogram: 'AAAA' })),
+  'step.json': JSON.stringify(withStepHistogram('AAAA')),
+  'swollen.json': JSON.stringify(withStepHistogram(drawnRehearsal({ requests: 5_000 }).histogram)),
   'a.bodies': body('/x', '1') + body('/y', '2') + body('/x', '1'),
   'b.bodies': body('/y', '2') + body('/x', '3') + body('/z', '4'),
   'bad.bodies': `${body('/x', '1')}{"path":3}\n`,
@@ -30,8 +36,8 @@ const [a, b] = [at('a.json'), at('b.json')]
 const done = await runCommands([
   compare(a, b),
   compare(a, b, '--json', '--out', at('page.html')),
-  compare(a, b, '--fail-if', 'p90>+10%', '--fail-if', 'hits<-50%'),
-  compare(a, b, '--fail-if', 'p90>+80%'),
+  compare(a, b, '--fail-if', 'p50>+5%', '--fail-if', 'hits<-50%'),
+  compare(a, b, '--fail-if', 'p50>+80%'),
   compare(a, at('other.json')),
   compare(a, b, '--a', at('a2.json'), '--b', at('b2.json')),
   compare(a, b, '--check-bodies', at('a.bodies'), at('b.bodies')),
@@ -39,6 +45,7 @@ const done = await runCommands([
   ['replay', 'report', a, '--out', at('report.html')],
   ['replay', 'report', a, b, '--json', '--out', at('several.html')],
   ['replay', 'report', at('both.json')],
+  compare(a, b, '--fail-if', 'p99.9>+30%', '--fail-if', 'max>+1%', '--out', at('undecided.html')),
 ])
 const outcome = (i: number) => done[i] ?? { code: -1, stdout: '', stderr: '' }
 
@@ -57,9 +64,17 @@ t.test('a comparison as text, as JSON and as a page', async t => {
 
 t.test('limits of change end with 99', async t => {
   t.equal(outcome(2).code, 99)
-  t.match(outcome(2).stdout, /^p90>\+10% .* failed$/m)
+  t.match(outcome(2).stdout, /^p50>\+5% .* failed$/m)
   t.match(outcome(2).stdout, /^hits<-50% .* passed$/m)
   t.equal(outcome(3).code, 0)
+})
+
+t.test('a limit that the runs do not decide ends with 1, and says so', async t => {
+  const { code, stdout } = outcome(11)
+  t.equal(code, 1)
+  t.match(stdout, /^max>\+1% .* not decided$/m)
+  t.match(stdout, /^Limits of change that these runs can’t decide: [12] of 2\. Longer runs/m)
+  t.match(readFileSync(at('undecided.html'), 'utf8'), 'that these runs can’t decide')
 })
 
 t.test('other traffic is compared with a warning on top; several runs a side by their medians', async t => {
@@ -98,6 +113,8 @@ const refused: [string[], number, RegExp][] = [
   ],
   [compare(a, at('old.json')), 1, /old\.json is no result of a replay or a rehearsal: format: /],
   [compare(a, at('histogram.json')), 1, /histogram\.json is no result .*: histogram: /],
+  [compare(a, at('step.json')), 1, /step\.json is no result .*: steps\.0\.histogram: /],
+  [compare(a, at('swollen.json')), 1, /steps\.0\.histogram: it has not \d+ values/],
   [compare(a, at('both.json')), 1, /both\.json holds 2 results; allowed: one/],
   [compare(a, at('none.json')), 1, /none\.json holds no result/],
   [compare(a, b, '--fail-if', 'speed>1%'), 2, /--fail-if is "speed>1%"; allowed: /],

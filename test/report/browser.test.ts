@@ -37,7 +37,7 @@ const pages = {
       b: [other],
       warnings: [{ obstacle: 'traffic', a: 'x', b: 'y' }],
       differences: differences([one], [other]),
-      limits: [{ limit: 'p99>+10%', change: 0.4, passed: false, isNoise: false }],
+      limits: [{ limit: 'p99>+10%', change: 0.4, verdict: 'failed' }],
       bodies: { paths: 3, same: 3, different: 0, missingInA: 0, missingInB: 0, examples: [] },
     }),
   ),

@@ -171,7 +171,7 @@ t.test('a comparison has both sides, verdicts and how they were found', async t 
     b: [b],
     warnings: [{ obstacle: 'traffic', a: 'x', b: 'y' }],
     differences: differences([a], [b]),
-    limits: [{ limit: 'p99>+10%', change: 0.4, passed: false, isNoise: false }],
+    limits: [{ limit: 'p99>+10%', change: 0.4, verdict: 'failed' }],
     bodies: {
       paths: 3,
       same: 1,
@@ -188,7 +188,7 @@ t.test('a comparison has both sides, verdicts and how they were found', async t 
     'Limits of change broken: 1 of 1.',
     'worse',
     'noise',
-    'Intervals are of 95 %.',
+    'Intervals are of 99 %.',
     'Of 3 paths 1 were answered alike; 1 differ, 0 are missing in B, 1 in A.',
   ])
     t.ok(text.includes(each), each)
