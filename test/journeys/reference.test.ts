@@ -181,7 +181,7 @@ t.test('every program on docs/api.md runs, and the walk ends in a cached answer'
   const programs = [...page.matchAll(/^```(sh|ts|python|go)\n(.*?)^```$/gms)].map(
     ([, lang = '', source = '']) => ({ lang: langs[lang] ?? '', label: lang, source }),
   )
-  t.equal(programs.length, 6)
+  t.equal(programs.length, 7)
   const printed: string[] = []
   for (const program of programs) {
     const ended = await run(program, env)
@@ -194,6 +194,7 @@ t.test('every program on docs/api.md runs, and the walk ends in a cached answer'
   t.match(weather, /^etag: W\//m)
   t.equal(notModified, '304\n')
   t.match(number, /^-?[\d.]+\n$/)
+  t.equal(printed.at(-1), 'one request\n')
 })
 
 t.test(
