@@ -145,7 +145,20 @@ t.test('a request is sent with the typed key, and nothing keeps the key', { skip
   t.match(JSON.parse(await form.locator('.answer').innerText()), { location: { name: 'Dhaka' } })
   t.equal(await form.locator('.url').innerText(), 'GET /api/v1/weather/district/3026?lang=en')
 
+  const results = await page.evaluate(
+    `[...document.querySelectorAll('#getWeather .result > *')].map(each => each.className)`,
+  )
+  t.strictSame(results, ['url', 'status', 'answer', 'headers'], 'status and body come first')
+
   const list = page.locator('#listLocations form')
+  t.equal(
+    await list.getByLabel('API key').inputValue(),
+    key,
+    'the key that was typed is in reach at each form',
+  )
+  const programs = (await page.locator('.program').allTextContents()).join()
+  t.ok(programs.includes(gateway.apiUrl), 'programs name the origin of the page')
+  t.notMatch(programs, /127\.0\.0\.1:8080/)
   await list.getByLabel('q', { exact: true }).fill('ঢাকা &')
   await list.getByRole('button').click()
   await until('the list is there', async () => /^Status 200/.test(await list.locator('.status').innerText()))
@@ -215,4 +228,11 @@ for (const [lang, colorScheme, width] of [
     )
     t.strictSame(await accessibilityFaults(page), [])
     t.ok(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), 'nothing beyond the edge')
+    t.ok(
+      await page.evaluate(`(() => {
+        const answer = document.querySelector('#getLocation .answer')
+        return answer.scrollWidth <= answer.clientWidth
+      })()`),
+      'the sentence is whole',
+    )
   })

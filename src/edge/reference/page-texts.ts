@@ -11,6 +11,7 @@ const en = {
   contents: 'Contents',
   start: 'Start',
   key: 'Your API key',
+  keyHere: 'API key',
   keyHint:
     'It stays in this page until you close or reload it, and goes only to this gateway. Each request counts against its quota.',
   endpoints: 'Endpoints',
@@ -43,6 +44,8 @@ const en = {
   null: 'null',
   programs: 'Programs',
   programIn: 'Program in {0}',
+  programsKey:
+    'The operator of this gateway gives you a key, once. The programs read it from `ABOHAWA_KEY`, as in `export ABOHAWA_KEY=svc_live_…`, and `ABOHAWA_URL` where it names another gateway.',
   answer: 'Body of 200',
   exampleBody: 'Example of a body',
   try: 'Try it',
@@ -75,6 +78,7 @@ const bn: Words = {
   contents: 'সূচি',
   start: 'শুরু',
   key: 'আপনার API কী',
+  keyHere: 'API কী',
   keyHint: 'পাতা বন্ধ বা নতুন করে খোলা পর্যন্ত এখানেই থাকে, আর শুধু এই গেটওয়েতে যায়। প্রতিটি অনুরোধ কোটায় গণনা হয়।',
   endpoints: 'এন্ডপয়েন্ট',
   bodies: 'বডি',
@@ -106,6 +110,8 @@ const bn: Words = {
   null: 'null',
   programs: 'প্রোগ্রাম',
   programIn: '{0} প্রোগ্রাম',
+  programsKey:
+    'এই গেটওয়ের পরিচালক কী দেন, একবার। প্রোগ্রাম তা `ABOHAWA_KEY` থেকে পড়ে, যেমন `export ABOHAWA_KEY=svc_live_…`; অন্য গেটওয়ের জন্য `ABOHAWA_URL` দিন।',
   answer: '200-এর বডি',
   exampleBody: 'বডির উদাহরণ',
   try: 'পরীক্ষা করুন',

@@ -2,7 +2,7 @@
 // forms that send a request are the work of page/reference.js.
 
 import { type PageLanguage, type Say, sayIn } from './page-texts.ts'
-import type { Sample } from './samples.ts'
+import { type Sample, sampleOrigin } from './samples.ts'
 
 type Texts = {
   readonly summary?: string
@@ -82,8 +82,8 @@ const table = (label: string, heads: readonly string[], rows: readonly (readonly
     )
     .join('')}</tbody></table></div>`
 
-const block = (label: string, text: string): string =>
-  `<pre lang="en" tabindex="0" role="group" aria-label="${escaped(label)}"><code>${escaped(text)}</code></pre>`
+const block = (label: string, text: string, attributes = ''): string =>
+  `<pre${attributes} lang="en" tabindex="0" role="group" aria-label="${escaped(label)}"><code>${escaped(text)}</code></pre>`
 
 const details = (summary: string, content: string, attributes = ''): string =>
   `<details${attributes}><summary>${summary}</summary>${content}</details>`
@@ -154,7 +154,7 @@ export const referencePage = (document: ReferenceDocument, language: PageLanguag
 <link rel="stylesheet" href="/docs/reference.css">
 <script type="module" src="/docs/reference.js"></script>
 </head>
-<body data-sending="${escaped(say('sending'))}" data-not-sent="${escaped(say('notSent', '{0}'))}" data-status="${escaped(say('status', '{0}', '{1}'))}">
+<body data-sending="${escaped(say('sending'))}" data-not-sent="${escaped(say('notSent', '{0}'))}" data-status="${escaped(say('status', '{0}', '{1}'))}" data-origin="${sampleOrigin}">
 <a class="skip" href="#content">${escaped(say('skip'))}</a>
 <header class="bar">
 <img src="/docs/icon.svg" alt="" width="34" height="34">
@@ -258,17 +258,20 @@ ${table(say('request'), [say('name'), say('place'), say('type'), say('meaning')]
 <p>${typeText(content?.schema ?? {}, say)}</p>
 ${details(escaped(say('exampleBody')), block(say('exampleBody'), pretty(content?.example)))}
 <h4>${escaped(say('programs'))}</h4>
+<p class="note">${prose(say('programsKey'))}</p>
 ${samples
   .map(({ label, source }, at) =>
     details(
       escaped(label),
-      block(say('programIn', label), source),
+      block(say('programIn', label), source, ' class="program"'),
       ` name="programs-${operationId}"${at === 0 ? ' open' : ''}`,
     ),
   )
   .join('')}
 <h4 id="${operationId}-try">${escaped(say('try'))}</h4>
 <form class="try" data-path="${escaped(path)}" aria-labelledby="${operationId}-title ${operationId}-try" autocomplete="off">
+<div class="field"><label for="${operationId}-key">${escaped(say('keyHere'))}</label>
+<input id="${operationId}-key" type="password" autocomplete="off" spellcheck="false" maxlength="200" placeholder="svc_live_…" aria-describedby="key-hint"></div>
 ${parameters
   .filter(({ in: where }) => where !== 'header')
   .map(parameter => inputOf(operationId, parameter))
@@ -277,8 +280,8 @@ ${parameters
 <div class="result" hidden>
 <p class="url"><code lang="en"></code></p>
 <p class="status" role="status"></p>
-<pre class="headers" lang="en" tabindex="0" role="group" aria-label="${escaped(say('answerHeaders'))}"></pre>
 <pre class="answer" lang="en" tabindex="0" role="group" aria-label="${escaped(say('answerBody'))}"></pre>
+<pre class="headers" lang="en" tabindex="0" role="group" aria-label="${escaped(say('answerHeaders'))}"></pre>
 </div>
 </form>
 </article>`

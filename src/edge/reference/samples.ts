@@ -13,8 +13,10 @@ export type Sample = {
 
 type Request = Pick<Operation, 'path' | 'example'>
 
-/** Where the programs find the gateway, unless the variable ABOHAWA_URL says otherwise. */
-const base = 'http://127.0.0.1:8080'
+/** Where the programs find the gateway, unless the variable ABOHAWA_URL says otherwise. The page puts its own origin there. */
+export const sampleOrigin = 'http://127.0.0.1:8080'
+
+const whereKeyIs = 'ABOHAWA_KEY holds the key that the operator of the gateway gave you.'
 
 /** The fixed words of a path and the values between them, in order. */
 const segmentsOf = ({
@@ -33,12 +35,13 @@ const segmentsOf = ({
 
 const curl = (request: Request): string => {
   const path = segmentsOf(request).map(({ text }) => encodeURIComponent(text))
-  const url = `"\${ABOHAWA_URL:-${base}}${apiPrefix}/${path.join('/')}"`
+  const url = `"\${ABOHAWA_URL:-${sampleOrigin}}${apiPrefix}/${path.join('/')}"`
   const query = Object.entries(request.example.query).map(
     ([name, value]) => ` \\\n  --data-urlencode '${name}=${value}'`,
   )
-  return `# curl waits for retry-after, but no longer than a minute in all. Without --fail it prints the sentence of an error too.
-curl --silent --show-error --fail --max-time 30 --retry 2 --retry-max-time 60 \\
+  return `# ${whereKeyIs}
+# curl waits for retry-after, but no longer than a minute in all, and prints the sentence of an error too.
+curl --silent --show-error --fail-with-body --max-time 30 --retry 2 --retry-max-time 60 \\
   --header "x-api-key: $ABOHAWA_KEY" \\
   --get ${url}${query.join('')}
 `
@@ -56,7 +59,8 @@ const typescript = (request: Request): string => {
   const shown = request.example.show
     .map(name => (typeof name === 'number' ? `[${name}]` : `.${name}`))
     .join('')
-  return `const base = process.env.ABOHAWA_URL ?? '${base}'
+  return `// ${whereKeyIs}
+const base = process.env.ABOHAWA_URL ?? '${sampleOrigin}'
 const url = new URL(\`${apiPrefix}/${path}\`, base)
 ${search}
 for (let attempt = 1; ; attempt += 1) {
@@ -91,13 +95,14 @@ const python = (request: Request): string => {
     .map(name => (typeof name === 'number' ? `[${name}]` : `["${name}"]`))
     .join('')
   const parts = ['quote', 'urlencode'].filter(name => `${path}${search}`.includes(`${name}(`))
-  return `import json
+  return `# ${whereKeyIs}
+import json
 import os
 import time
 from urllib.error import HTTPError
 ${parts.length === 0 ? '' : `from urllib.parse import ${parts.join(', ')}\n`}from urllib.request import Request, urlopen
 
-base = os.environ.get("ABOHAWA_URL", "${base}")
+base = os.environ.get("ABOHAWA_URL", "${sampleOrigin}")
 url = base + ${path.includes('{') ? 'f' : ''}"${apiPrefix}/${path}"${search}
 request = Request(url, headers={"x-api-key": os.environ["ABOHAWA_KEY"]})
 
@@ -141,7 +146,8 @@ const go = (request: Request): string => {
     'strconv',
     'time',
   ]
-  return `package main
+  return `// ${whereKeyIs}
+package main
 
 import (
 ${imports.map(name => `\t"${name}"`).join('\n')}
@@ -150,7 +156,7 @@ ${imports.map(name => `\t"${name}"`).join('\n')}
 func main() {
 	base := os.Getenv("ABOHAWA_URL")
 	if base == "" {
-		base = "${base}"
+		base = "${sampleOrigin}"
 	}
 	path := ${whole}
 ${search}	request, err := http.NewRequest("GET", base+path${query.length === 0 ? '' : '+"?"+query.Encode()'}, nil)

@@ -1,5 +1,5 @@
-// Sends the requests of the reference page with the key that was typed in. The key stays in its field: it is not stored, not put
-// into an address, and sent to this gateway alone.
+// Sends the requests of the reference page with the key that was typed in, and has its programs name this gateway. The key stays in
+// its fields, one at the top and one at each form: it is not stored, not put into an address, and sent to this gateway alone.
 
 /**
  * @template {Element} Found
@@ -25,7 +25,7 @@ const say = (name, ...values) =>
 const urlOf = form => {
   const query = new URLSearchParams()
   let path = form.dataset.path ?? ''
-  for (const field of form.querySelectorAll('input, select')) {
+  for (const field of form.querySelectorAll('[data-in]')) {
     const { name, value, dataset } = /** @type {HTMLInputElement} */ (field)
     if (dataset.in === 'path') path = path.replace(`{${name}}`, encodeURIComponent(value))
     else if (value !== '') query.set(name, value)
@@ -74,6 +74,18 @@ const send = async form => {
 
 /** @type {HTMLInputElement} */
 const keyField = find(document, '#key')
+/** @type {NodeListOf<HTMLInputElement>} */
+const keyFields = document.querySelectorAll('input[type="password"]')
+for (const changed of keyFields)
+  changed.addEventListener('input', () => {
+    for (const field of keyFields) field.value = changed.value
+  })
+for (const { firstElementChild: program } of document.querySelectorAll('.program'))
+  if (program)
+    program.textContent = (program.textContent ?? '').replaceAll(
+      document.body.dataset.origin ?? '',
+      location.origin,
+    )
 for (const form of document.querySelectorAll('form')) {
   /** @type {HTMLButtonElement} */
   const button = find(form, 'button')
