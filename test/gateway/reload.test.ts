@@ -18,6 +18,7 @@ const setUp = (
     read: () => readConfig({ files: [], env }),
     prepare,
     apply,
+    needRestart: () => [],
     observer: {
       onApplied: changes => told.push(changes.map(({ path, after }) => `${path}: ${after}`)),
       onWithoutEffect: sentences => told.push({ withoutEffect: sentences }),
