@@ -1,13 +1,17 @@
 // Waits for a signal to stop. The first SIGINT, SIGTERM, SIGQUIT (or SIGHUP, if the caller adds it) starts a graceful shutdown;
-// a second signal of any kind exits at once.
+// a second signal of any kind exits at once, unless it comes so soon that it is the same one.
+
+// A terminal sends Ctrl-C to all processes of a job, and those that started this one, such as npm, hand it on too.
+const sameWithinMs = 1_000
 
 /** Resolves with the first signal. */
 export const interruption = (...more: NodeJS.Signals[]): Promise<NodeJS.Signals> =>
   new Promise(resolve => {
-    let isStopping = false
+    let firstAt: number | undefined
     const stop = (signal: NodeJS.Signals) => {
-      if (isStopping) process.exit(1)
-      isStopping = true
+      const now = performance.now()
+      firstAt ??= now
+      if (now - firstAt >= sameWithinMs) process.exit(1)
       resolve(signal)
     }
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGQUIT', ...more] as const) process.on(signal, stop)

@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
 import { product, runCommand } from '../support/process.ts'
@@ -120,4 +121,50 @@ t.test('SIGHUP logs the fault of a faulty catalogue, and never a reload', async 
   t.notOk(lines.some(line => line.msg === 'catalogue reloaded'))
   child.kill('SIGTERM')
   t.strictSame(await exited, [0, null])
+})
+
+t.test('a signal to npm and all that it started is one signal, and is followed by the drain', async t => {
+  const child = spawn('npm', ['run', '-s', 'abohawa', '--', 'serve'], {
+    cwd: join(import.meta.dirname, '..', '..'),
+    env: {
+      PATH: process.env.PATH,
+      ABOHAWA_SERVER__PORT: '0',
+      ABOHAWA_SERVER__DRAIN_FOR: '500ms',
+      ABOHAWA_OPS__PORT: '0',
+      ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:1',
+      ABOHAWA_STORE__PATH: ':memory:',
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+    // A process group of its own, as a terminal gives one to each job.
+    detached: true,
+  })
+  const group = -(child.pid ?? 0)
+  const ended = once(child.stdout, 'close')
+  t.teardown(() => {
+    try {
+      process.kill(group, 'SIGKILL')
+    } catch {}
+  })
+  let log = ''
+  child.stdout.setEncoding('utf8').on('data', text => {
+    log += text
+  })
+  await until('it serves', () => log.includes('"listener":"api"'), 60_000)
+  process.kill(group, 'SIGINT')
+  await ended
+  t.match(log, /"msg":"stopping"[\s\S]*"msg":"stopped"/)
+})
+
+t.test('a second signal after a second ends at once', async t => {
+  const { child, exited } = await serve(t, { ABOHAWA_SERVER__DRAIN_FOR: '10m' })
+  await until(
+    'it ended',
+    () => {
+      child.kill('SIGTERM')
+      return child.exitCode !== null
+    },
+    20_000,
+    200,
+  )
+  t.strictSame(await exited, [1, null])
 })

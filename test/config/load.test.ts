@@ -362,7 +362,7 @@ t.test('a file that is not one map of settings is refused in one sentence', asyn
     ],
     [
       'server: 5',
-      'one.yaml:1:9: server is 5, but must be a map of host, port, reusePort, socket, socketMode, workers, tls,',
+      'one.yaml:1:9: server is 5, but must be a map of host, port, reusePort, socket, socketMode, workers, workerTimeout, tls,',
     ],
     ['quota: { tiers: [1] }', 'one.yaml:1:17: quota.tiers is a list, but must be a map of tier names to '],
   ]

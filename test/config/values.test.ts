@@ -119,6 +119,7 @@ const table: Record<string, Row> = {
     ],
   },
   'server.workers': whole(1, 256),
+  'server.workerTimeout': duration('2s', '10m', '1s', '11m'),
   'server.tls.cert': {
     allowed: 'a file path, or null',
     wrong: [
@@ -158,7 +159,6 @@ const table: Record<string, Row> = {
       ['null', 'null'],
     ],
   },
-  'server.workerTimeout': duration('2s', '10m', '1s', '11m'),
   'server.requestTimeout': duration('100ms', '10m', '99ms', '11m'),
   'server.writeTimeout': duration('100ms', '10m', '99ms', '11m'),
   'server.maxConnections': whole(1, 1_000_000),

@@ -68,7 +68,7 @@ const load = (t: Test, callers: readonly Caller[]) => {
 }
 
 t.test('operators meet one gateway, whose workers share the port', async t => {
-  const { running, key, ops, env } = await start(t)
+  const { running, key, ops, env } = await start(t, { ABOHAWA_LOG__ACCESS: 'true' })
   const callers = await openCallers(t, running.urls.api ?? '', key, 32)
   const statuses = await Promise.all(callers.map(caller => caller.send(path)))
   t.ok(statuses.every(({ status }) => status === 200))

@@ -34,6 +34,29 @@ t.test('two openings of one file see each other and never count a unit twice', a
   for (const store of stores) await store.close()
 })
 
+t.test('processes on one file count each other', async t => {
+  const path = join(t.testdir(), 'store.db')
+  const stores = [openEmbeddedStore(path, systemClock), openEmbeddedStore(path, systemClock)]
+  t.teardown(() => Promise.all(stores.map(store => store.close())))
+  const heartbeat = (i: number, now: number, settings: string | null = 'a') =>
+    stores[i]?.heartbeat({
+      instance: `instance-${i}`,
+      aliveForMs: 1_000,
+      settings,
+      topic: 'q',
+      requested: [],
+      wantedForMs: 5_000,
+      report: '{}',
+      now,
+    })
+  t.match(await heartbeat(0, 10_000), { instances: 1 })
+  t.match(await heartbeat(1, 10_500), { instances: 2 })
+  t.match(await heartbeat(0, 10_900), { instances: 2 })
+  t.match(await heartbeat(0, 11_600), { instances: 1 }, 'one that is silent counts no more')
+  t.match(await heartbeat(1, 11_700), { instances: 2 })
+  t.match(await heartbeat(1, 11_800, null), { instances: 1 }, 'nor one that has ended')
+})
+
 t.test('expired records are swept from the file', async t => {
   const path = join(t.testdir(), 'store.db')
   const clock = manualClock('2026-11-21T00:00Z')
