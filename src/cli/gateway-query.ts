@@ -107,8 +107,10 @@ export const queryGateway = async <Report>(
   const refusal = body instanceof Object && 'error' in body ? body.error : undefined
   if (typeof refusal === 'string') {
     if (status === 400) throw new InputError(refusal)
-    if (status === 401 || status === 403)
+    if (status === 401 || status === 403 || status === 409)
       throw new InputError(refusalText(redactedUrl(address), status, refusal))
+    // Of the gateway itself, such as that it is busy; a path that it does not know is of another version.
+    if (status !== 404) return unavailable(`it answered ${status}: ${safeText(refusal, 200)}`)
   }
   return unavailable(`it answered ${status}, and is no gateway of this version`)
 }

@@ -14,7 +14,8 @@ const tickMs = 1_000
 export type Point = {
   readonly requestsPerSecond: number | null
   readonly errorsPerSecond: number | null
-  readonly hitShare: { readonly [Tier in keyof Reads]: number | null }
+  /** Of all reads, failed ones too, so that the sum is below 1 while requests fail. */
+  readonly hitShare: { readonly [Tier in Exclude<keyof Reads, 'failed'>]: number | null }
   readonly p50: number | null
   readonly p90: number | null
   readonly p99: number | null
@@ -24,7 +25,7 @@ export type History = {
   /** The last 360 points, oldest first; `endsAt` is the end of the last one, ms since the epoch. */
   points(): { readonly endsAt: number; readonly points: readonly Point[] }
   newest(): Point
-  /** The share of reads of the last minute that a tier answered; null without any. */
+  /** The share of reads of the last minute that a tier answered, failed ones among them; null without any. */
   recentHitShare(): number | null
   close(): void
 }
@@ -79,7 +80,7 @@ export const createHistory = (totals: () => Totals, clock: Clock, onStep: () => 
     recentHitShare: () => {
       const recent = steps.slice(-6).flatMap(step => (step ? [step.reads] : []))
       const hits = recent.reduce((sum, { memory, shared }) => sum + memory + shared, 0)
-      const reads = recent.reduce((sum, { provider }) => sum + provider, hits)
+      const reads = recent.reduce((sum, { provider, failed }) => sum + provider + failed, hits)
       return reads === 0 ? null : hits / reads
     },
     close: endTimer,
@@ -97,11 +98,12 @@ const differenceOf = (now: Totals, before: Totals): Totals => ({
     memory: now.reads.memory - before.reads.memory,
     shared: now.reads.shared - before.reads.shared,
     provider: now.reads.provider - before.reads.provider,
+    failed: now.reads.failed - before.reads.failed,
   },
 })
 
 const pointOf = ({ requests, errors, durations, reads, seconds }: Step): Point => {
-  const all = reads.memory + reads.shared + reads.provider
+  const all = reads.memory + reads.shared + reads.provider + reads.failed
   const share = (count: number) => (all === 0 ? null : count / all)
   return {
     requestsPerSecond: requests / seconds,

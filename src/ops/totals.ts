@@ -10,14 +10,19 @@ export type Totals = {
   readonly errors: number
   /** Requests by the bucket of their duration. */
   readonly durations: Buckets
-  /** Reads of the weather cache by what answered: the memory tier, the shared tier, the provider. */
+  /** Reads of the weather cache by what answered: the memory tier, the shared tier, the provider; or nothing did. */
   readonly reads: Reads
 }
 
 /** `counts` has one more than `bounds`: of what took longer than the last. Bounds are in seconds, rising. */
 export type Buckets = { readonly bounds: readonly number[]; readonly counts: readonly number[] }
 
-export type Reads = { readonly memory: number; readonly shared: number; readonly provider: number }
+export type Reads = {
+  readonly memory: number
+  readonly shared: number
+  readonly provider: number
+  readonly failed: number
+}
 
 /**
  * @param bounds of the buckets of durations, in seconds, rising
@@ -42,8 +47,17 @@ export const totalsOf = (
       memory: readsWhere(source => source === 'memory'),
       shared: readsWhere(source => source !== 'memory' && source !== 'provider'),
       provider: readsWhere(source => source === 'provider'),
+      // A read that failed has no outcome of its own: it is a miss that nothing answered.
+      failed: sumOf(
+        requests.flatMap(({ first, second, counts }) =>
+          ofWeather.test(String(first)) && Number(second) >= 500 ? counts : [],
+        ),
+      ),
     },
   }
 }
+
+// Endpoints that answer with weather.
+const ofWeather = /^(weather|coords|forecast)/
 
 const sumOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0)

@@ -1,6 +1,7 @@
 // The checks of Redis as a fleet runs it: a cluster that loses a master, and a master that Sentinel watches and that has lost
 // its replicas.
 
+import { Redis } from 'ioredis'
 import t from 'tap'
 import { systemClock } from '../../src/clock.ts'
 import { loadConfig } from '../../src/config/load.ts'
@@ -8,7 +9,7 @@ import { redisChecks } from '../../src/gateway/doctor/redis.ts'
 import { account, makeAccount } from '../support/redis-account.ts'
 import { startCluster } from '../support/redis-cluster.ts'
 import { masterName, startSentinel } from '../support/redis-sentinel.ts'
-import { withoutOwnRedis } from '../support/redis-server.ts'
+import { startRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 
 if (withoutOwnRedis) t.bailout(withoutOwnRedis)
@@ -48,3 +49,31 @@ t.test('a master behind Sentinel is well with replicas, and is to be looked at w
   await until('the replicas are missed', async () => (await look()).get('redis role')?.status === 'warn')
   t.match((await look()).get('redis role'), { detail: /nothing can take over/, fix: /Start a replica/ })
 })
+
+t.test(
+  'a wrong password, a frozen process and rights that are missing are told as what they are',
+  async t => {
+    const { url, pid, stop } = await startRedis()
+    t.teardown(stop)
+    const raw = new Redis(url)
+    t.teardown(() => raw.disconnect())
+    await makeAccount(raw)
+    const as = (password: string) => url.replace('//', `//${account.user}:${password}@`)
+    const connectTimeoutMs = 500
+    t.match((await checksOf({ url: as('wrong'), connectTimeoutMs })).get('redis'), {
+      status: 'fail',
+      detail: /WRONGPASS/,
+      fix: /^Correct the user and the password/,
+    })
+    await raw.acl('SETUSER', account.user, '-hset', '-time', '-zrem')
+    const checks = await checksOf({ url: as(account.password), connectTimeoutMs })
+    t.match(checks.get('redis rights'), { status: 'fail', fix: 'ACL SETUSER abohawa +hset +zrem +time' })
+    t.match(checks.get('redis clock'), { status: 'skip' })
+    t.match(checks.get('redis memory'), { status: 'ok' })
+    process.kill(pid, 'SIGSTOP')
+    t.teardown(() => process.kill(pid, 'SIGCONT'))
+    const frozen = await checksOf({ url: as(account.password), connectTimeoutMs })
+    t.match(frozen.get('redis'), { status: 'fail', fix: /takes no commands/ })
+    t.comment(frozen.get('redis')?.detail)
+  },
+)

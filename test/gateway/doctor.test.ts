@@ -106,6 +106,10 @@ t.test('a certificate expires, is not valid yet, is for another name, or does no
     status: 'warn',
     detail: /in [45] days/,
   })
+  t.match(certificateCheck(server, undefined, end - 1), {
+    status: 'fail',
+    detail: /expires within a day, at/,
+  })
   t.match(certificateCheck(server, undefined, end + 2 * 86_400_000), { status: 'fail', detail: /expired on/ })
   t.match(certificateCheck(server, undefined, 0), { status: 'fail', detail: /valid only from/ })
   t.match(certificateCheck(server, '127.0.0.1', Date.parse('2026-11-22')), { status: 'ok' })

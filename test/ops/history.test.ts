@@ -26,7 +26,7 @@ t.test('a point has the rates, the tiers and the latencies of its ten seconds al
   const { clock, metrics, history, step } = await setUp(t)
   t.strictSame(history.newest().requestsPerSecond, null, 'nothing before the first step')
   for (let i = 0; i < 90; i++) metrics.requestAnswered('weather', 200, 0.0007)
-  for (let i = 0; i < 10; i++) metrics.requestAnswered('weather', 500, 0.2)
+  for (let i = 0; i < 10; i++) metrics.requestAnswered('locations', 500, 0.2)
   for (let i = 0; i < 6; i++) metrics.cacheRead('hit', 'memory', 0)
   metrics.cacheRead('stale', 'memory', 0)
   for (let i = 0; i < 2; i++) metrics.cacheRead('hit', 'redis', 0)
@@ -58,6 +58,19 @@ t.test('a point has the rates, the tiers and the latencies of its ten seconds al
   t.equal(history.recentHitShare(), 0.9, 'over a minute')
   for (let i = 0; i < 6; i++) await step()
   t.equal(history.recentHitShare(), null)
+})
+
+t.test('requests that fail for want of weather are misses', async t => {
+  const { metrics, history, step } = await setUp(t)
+  for (let i = 0; i < 6; i++) metrics.cacheRead('hit', 'memory', 0)
+  for (let i = 0; i < 2; i++) metrics.requestAnswered('weather', 500, 0.2)
+  metrics.requestAnswered('forecast', 500, 0.2)
+  metrics.requestAnswered('locations', 500, 0.2)
+  await step()
+  t.match(history.newest().hitShare, { memory: 6 / 9, shared: 0, provider: 0 })
+  t.equal(history.recentHitShare(), 6 / 9)
+  await step()
+  t.match(history.newest().hitShare, { memory: null })
 })
 
 t.test('after an hour the oldest point goes, and a pause leaves a gap', async t => {

@@ -39,6 +39,8 @@ export const certificateCheck = ({ tls }: Config['server'], host: string | undef
       (isIP(host) ? certificate.checkIP(host) : certificate.checkHost(host)) === undefined
     )
       return fail(name, `it is for ${names}, not for ${host}`, `Get a certificate that names ${host}.`)
+    if (days < 1)
+      return fail(name, `it expires within a day, at ${new Date(to).toISOString().slice(0, 16)}Z`, renew)
     if (days < renewWithinDays) return warn(name, `it expires on ${dayOf(to)}, in ${days} days`, renew)
     return ok(name, `${names}, valid until ${dayOf(to)} (${days} days)`)
   } catch (error) {

@@ -36,20 +36,38 @@ export const redisChecks = async (
       { redisAway: () => {}, redisBack: () => {} },
     )
   } catch (error) {
-    return [fail('redis', messageOf(error), 'Start Redis there, or correct redis.url.')]
+    return [fail('redis', messageOf(error), fixFor(messageOf(error)))]
   }
   try {
-    const info = infoOf(await redis.info())
+    // First and all at once: a right that is missing fails the other checks too.
+    const rights = await rightsCheck(redis, settings.prefix, url)
+    const attempt = async (name: string, look: () => Promise<Check> | Check): Promise<Check> => {
+      try {
+        return await look()
+      } catch (error) {
+        // A lost connection is for the caller.
+        if (rights.status === 'ok') throw error
+        return skip(name, safeText(messageOf(error), 200))
+      }
+    }
+    const info = await redis.info().catch((error: unknown) => {
+      if (rights.status === 'ok') throw error
+      return undefined
+    })
+    const ofInfo = (name: string, look: (info: RedisInfo) => Promise<Check> | Check) =>
+      info === undefined
+        ? skip(name, 'not known: the user may not INFO')
+        : attempt(name, () => look(infoOf(info)))
     return [
       ok('redis', `${new URL(url).host} answers (${mode})`),
-      versionCheck(info),
+      await ofInfo('redis version', versionCheck),
       await formatCheck(redis, { ...settings, url }),
-      memoryCheck(info),
-      persistenceCheck(info),
-      await rightsCheck(redis, settings.prefix, url),
-      await latencyCheck(redis, settings.commandTimeoutMs),
-      await clockCheck(redis, clock),
-      await replicationCheck(redis, info, mode),
+      await ofInfo('redis memory', memoryCheck),
+      await ofInfo('redis persistence', persistenceCheck),
+      rights,
+      await attempt('redis latency', () => latencyCheck(redis, settings.commandTimeoutMs)),
+      await attempt('redis clock', () => clockCheck(redis, clock)),
+      await ofInfo('redis role', found => replicationCheck(redis, found, mode)),
     ]
   } catch (error) {
     return [
@@ -63,6 +81,28 @@ export const redisChecks = async (
     redis.disconnect()
   }
 }
+
+const fixes: readonly (readonly [reason: RegExp, fix: string])[] = [
+  [
+    /WRONGPASS|NOAUTH|invalid (username|password)|no password is set/i,
+    'Correct the user and the password in redis.url (its signs @ / ? # as %40 %2F %3F %23).',
+  ],
+  [
+    /NOPERM/,
+    'Give the user all of the rights at once that docs/operating.md lists: ACL SETUSER … by an administrator of Redis.',
+  ],
+  [/LOADING/, 'Wait until Redis has read its file, and run this again.'],
+  [
+    /timed? ?out|timeout|did not answer/i,
+    'Redis, or what stands before it, takes no commands: look whether its process is stopped or busy (ps, redis-cli ping), and at the firewall.',
+  ],
+  [/certificate|self-signed|issuer/i, 'Name the authority of the certificate of Redis in redis.ca.'],
+  [/ENOTFOUND|EAI_AGAIN/, 'Correct the host in redis.url, or look at the name server.'],
+]
+
+/** What to do about a Redis that can't be used, by its reason. */
+export const fixFor = (reason: string): string =>
+  fixes.find(([of]) => of.test(reason))?.[1] ?? 'Start Redis there, or correct redis.url.'
 
 const formatCheck = async (redis: RedisClient, options: RedisOptions): Promise<Check> => {
   try {
@@ -153,6 +193,8 @@ const trials = (key: (part: string) => string): [command: string, ...args: (stri
     ['eval', 'return 1', 1, lua],
     ['evalsha', '0'.repeat(40), 1, lua],
     ['time'],
+    ['ping'],
+    ['info', 'server'],
     ['publish', key('channel'), ''],
     ['del', text],
     ['unlink', text, hash, set],

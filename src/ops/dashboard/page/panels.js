@@ -423,7 +423,7 @@ export const showLists = ({ instances, config, top, keysNearLimit, at }, { text,
         element(
           'span',
           {},
-          `${one.host ?? one.id}${one.pid === null ? '' : ` · ${figures.plain(one.pid)}`}`,
+          `${one.host ?? one.id}${one.pid === null ? '' : ` · ${one.pid}`}`,
           one.isSelf && ' ',
           one.isSelf && element('em', {}, text('thisOne')),
         ),
@@ -449,7 +449,7 @@ export const showLists = ({ instances, config, top, keysNearLimit, at }, { text,
   tableOr(byId('top-places'), text('noRequests'), top.places.length === 0, () =>
     table(
       text('topPlaces'),
-      [{ title: text('place') }, { title: text('requestsColumn'), isNumber: true }],
+      [{ title: text('place') }, { title: text('requestsOfLate'), isNumber: true }],
       top.places.map(place => [placeLabel(place, { text, figures }), figures.count(place.requests)]),
     ),
   )
@@ -458,7 +458,7 @@ export const showLists = ({ instances, config, top, keysNearLimit, at }, { text,
       text('topKeys'),
       [
         { title: text('key') },
-        { title: text('requestsColumn'), isNumber: true },
+        { title: text('requestsToday'), isNumber: true },
         { title: text('cellsLoaded'), isNumber: true },
       ],
       top.keys.map(({ keyId, requests, cellsLoaded, shareOfDay }) => [

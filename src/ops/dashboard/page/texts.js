@@ -168,6 +168,8 @@ const en = {
   place: 'Place',
   key: 'Key',
   requestsColumn: 'Requests',
+  requestsOfLate: 'Requests of late',
+  requestsToday: 'Requests today',
   cellsLoaded: 'Cells loaded',
   cellsLoadedHint:
     'Cells that this gateway loaded for a key since midnight UTC, and their share of the budget of the day.',
@@ -440,6 +442,8 @@ const bn = {
   place: 'স্থান',
   key: 'কী',
   requestsColumn: 'অনুরোধ',
+  requestsOfLate: 'সাম্প্রতিক অনুরোধ',
+  requestsToday: 'আজকের অনুরোধ',
   cellsLoaded: 'আনা ঘর',
   cellsLoadedHint: 'এই গেটওয়ে একটি কী-এর জন্য আন্তর্জাতিক সময়ের মধ্যরাত থেকে যত ঘর এনেছে, আর দিনের বাজেটে তার অংশ।',
   shareOfDay: 'দিনের {0}',
