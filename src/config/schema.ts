@@ -121,6 +121,7 @@ const provider = section({
     perDay: live(whole(1, 1_000_000_000, ', or null for no limit').nullable(), withHost),
     reserve: live(decimal(0, 0.9)),
     keyShare: live(decimal(0, 1)),
+    outageShare: live(decimal(0, 0.5)),
   }),
   runs: section({
     model: text('1 to 40 lower-case letters, digits and underscores', /^[a-z0-9_]{1,40}$/),

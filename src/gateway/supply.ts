@@ -110,11 +110,14 @@ const settingsOfAccount = [
 /** The budget that gateways of this configuration share, by the account at the provider. */
 export const budgetSettingsIn = ({
   provider: { baseUrl, apiKey, budget, totalTimeoutMs },
+  redis,
+  server,
 }: Config): BudgetSettings => ({
   provider: hash('sha256', `${baseUrl} ${apiKey}`).slice(0, 12),
   limits: { minute: budget.perMinute, hour: budget.perHour, day: budget.perDay },
   reserve: budget.reserve,
   consumerShare: budget.keyShare,
+  outageShare: redis.url === null && server.workers === 1 ? null : budget.outageShare,
   longestRequestMs: totalTimeoutMs,
 })
 

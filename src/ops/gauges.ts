@@ -185,8 +185,11 @@ export const watchGauges = (registry: Registry, gauges: Gauges, clock: Clock): (
     "Weight spent in the running window of the provider's limits, over all gateways.",
     () => gauges.budget().windows.map(({ name, used }) => [name, used]),
   )
-  gaugeBy('window', 'abohawa_provider_budget_limit', "The provider's limits, in weight.", () =>
-    gauges.budget().windows.map(({ name, limit }) => [name, limit]),
+  gaugeBy(
+    'window',
+    'abohawa_provider_budget_limit',
+    "The provider's limits, in weight, less what is set aside for gateways without Redis.",
+    () => gauges.budget().windows.map(({ name, limit }) => [name, limit]),
   )
   gauge('abohawa_provider_budget_shared', '1 while the budget is counted over all gateways.', () =>
     Number(gauges.budget().shared),

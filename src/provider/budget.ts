@@ -3,7 +3,8 @@
 // is charged beforehand to every window that the provider may count it in. The ledger counts and shares; the sender
 // settles what a request cost.
 
-import { boundedFor, heldUntil, type ShareSettings } from './consumer-shares.ts'
+import { minuteMs } from '../calendar.ts'
+import { boundedFor, heldUntil, type ShareSettings, withAside } from './consumer-shares.ts'
 import type { SpendingNow } from './forecast.ts'
 import { costOf, type RequestOutcome } from './request-cost.ts'
 import { createLedger, type LedgerParts, type SpendingLedger } from './spending-ledger.ts'
@@ -33,7 +34,7 @@ export type BudgetOptions = BudgetSettings & {
   readonly weightOfFailure: number
   /** By how much the provider's clock may differ from ours. */
   readonly marginMs?: number
-  /** How many gateways share the account, undefined while unknown; divides the allowance while the store is away. */
+  /** How many gateways share the account, undefined while unknown; divides what is set aside while the store is away. */
   readonly instances: () => number | undefined
 }
 
@@ -64,7 +65,7 @@ export type Reservation = {
   settle(outcome: RequestOutcome): Promise<void>
 }
 
-/** Amounts are in the provider's weight. */
+/** Amounts are in the provider's weight; limits are less what is set aside for gateways without the store. */
 export type BudgetState = {
   readonly windows: readonly SpendingNow[]
   readonly closedUntil: number | null
@@ -84,7 +85,10 @@ export type Budget = {
    */
   limited(until: number, reason: string): Promise<void>
   closedUntil(): number | null
-  /** Whether the limit that a request met at this instant holds no more, because an operator has reopened or raised the budget. */
+  /**
+   * Whether the limit that a request met at this instant holds no more, because an operator has reopened or raised the budget,
+   * or the store is back.
+   */
   isLifted(at: number): boolean
   /** How many times longer than usual weather stays fresh, by the day's spending as last known. At least 1. */
   stretch(demandPerDay: number): number
@@ -99,6 +103,8 @@ export type Budget = {
 
 type Charge = {
   readonly weight: number
+  /** Granted without the store. */
+  readonly isLocal: boolean
   /** The parts of it that are the consumers'. */
   readonly consumers: readonly { readonly consumer: string; readonly weight: number }[]
   readonly windows: readonly LimitedWindow[]
@@ -126,7 +132,7 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
   const ledgers = new Map<string, SpendingLedger>()
   const ledgerOf = (account: string): SpendingLedger => {
     const found =
-      ledgers.get(account) ?? createLedger({ ...options, provider: account, limits, chargedAheadMs }, parts)
+      ledgers.get(account) ?? createLedger({ instances: options.instances, provider: account }, parts)
     ledgers.delete(account)
     ledgers.set(account, found)
     for (const [oldest] of ledgers) if (ledgers.size > mostLedgers) ledgers.delete(oldest)
@@ -139,13 +145,16 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
   // for the last.
   let highest = { day: '', price: 0 }
 
+  /** The running windows, less what is set aside. */
+  const spendable = (of: BudgetLimits, now: number): LimitedWindow[] =>
+    windowsAround(of, now, 0).map(window => withAside(window, shares, unit))
   const windowsNow = (): LimitedWindow[] => windowsAround(limits, clock.now(), marginMs)
   /** The windows that the provider may count a request in that is sent now: it counts when the request ends. */
   const windowsOfRequest = (): LimitedWindow[] =>
     windowsBetween(limits, clock.now() - marginMs, clock.now() + chargedAheadMs)
   const finish = async (
     account: SpendingLedger,
-    { weight, windows, consumers }: Charge,
+    { weight, isLocal, windows, consumers }: Charge,
     outcome: RequestOutcome,
   ): Promise<void> => {
     const latest = clock.now() + marginMs
@@ -164,7 +173,7 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
         .filter(({ name }) => !charged.has(name))
         .map(window => ({ window, by: cost })),
     ].filter(({ by }) => by !== 0)
-    if (corrections.length > 0) await account.settle(corrections)
+    if (corrections.length > 0) await account.settle(corrections, isLocal)
   }
 
   const reservationOf = (
@@ -192,14 +201,17 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
     }
   }
 
-  const retryAtFor = (full: readonly LimitedWindow[]): number => {
+  const retryAtFor = (full: readonly LimitedWindow[], isLocal: boolean): number => {
     const now = clock.now()
     const closed = ledger.closedUntil()
     // Later windows are full of requests in flight, and have room again when those end.
     const ends = full
       .filter(({ beginsAt }) => beginsAt <= now + marginMs)
       .map(({ endsAt }) => endsAt + marginMs)
-    return closed === null && ends.length === 0 ? now + retrySoonMs : Math.max(closed ?? 0, ...ends)
+    if (closed === null && ends.length === 0) return now + retrySoonMs
+    const at = Math.max(closed ?? 0, ...ends)
+    // The store may be back long before an hour is over.
+    return isLocal && closed === null ? Math.min(at, now + minuteMs) : at
   }
 
   return {
@@ -217,14 +229,16 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
         claims.map(claim => ({ consumer: claim.consumer, wanted: claim.points * unit })),
         unit,
       )
-      const { granted, full } = reply
+      const { granted, full, isLocal } = reply
       const consumers = reply.claims.flatMap(({ granted: weight }, i) =>
         weight > 0 ? [{ consumer: claims[i]?.consumer ?? '', weight }] : [],
       )
       // A share of what this gateway may spend while the store is away is no share of the limit.
       const longestHold = account.shared() ? Number.POSITIVE_INFINITY : clock.now() + retrySoonMs
       const heldFor = (heldIn: readonly LimitedWindow[]): number | null => {
-        const held = windows.filter(({ name }) => heldIn.some(each => each.name === name))
+        const held = windows
+          .filter(({ name }) => heldIn.some(each => each.name === name))
+          .map(window => withAside(window, shares, unit))
         const until = heldUntil(held, shares, account.used, unit, clock.now())
         return until === null ? null : Math.min(until, longestHold)
       }
@@ -237,25 +251,26 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
           // Where nobody has room it is no matter of shares.
           heldUntil: full.length > 0 || weight >= (claims[i]?.points ?? 0) * unit ? null : heldFor(heldIn),
         })),
-        granted < all * unit ? retryAtFor(full) : null,
-        granted > 0 ? { weight: granted, consumers, windows } : undefined,
+        granted < all * unit ? retryAtFor(full, isLocal) : null,
+        granted > 0 ? { weight: granted, isLocal, consumers, windows } : undefined,
       )
     },
     limited: (until, reason) => ledger.close(until, reason),
     closedUntil: () => ledger.closedUntil(),
     isLifted: at => {
+      if (ledger.closedUntil() !== null) return false
       const lifted = Math.max(ledger.reopenedHereAt() ?? 0, raisedAt)
       // A request that was under way then may report the former limit after it.
-      return at <= lifted + chargedAheadMs && ledger.closedUntil() === null
+      return at <= lifted + chargedAheadMs || at <= ledger.backAt()
     },
     stretch: demandPerDay => {
       const now = clock.now()
-      const day = windowsAround({ minute: null, hour: null, day: limits.day }, now, 0)[0]
-      if (!day || limits.day === null) return 1
+      const day = spendable({ minute: null, hour: null, day: limits.day }, now)[0]
+      if (!day) return 1
       if (day.name !== highest.day) highest = { day: day.name, price: 0 }
       const spent = ledger.used(day) / 1000
       const price = priceOf({
-        limit: limits.day,
+        limit: day.limit / 1000,
         reserve: shares.reserve,
         spent,
         msLeft: dayEndAfter(now) - now,
@@ -270,7 +285,7 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
       for (const former of ledgers.values()) if (former.hasPending()) await former.reconcile(windowsNow())
     },
     state: () => ({
-      windows: windowsAround(limits, clock.now(), 0).map(window => ({
+      windows: spendable(limits, clock.now()).map(window => ({
         name: window.span,
         limit: window.limit / 1000,
         used: ledger.used(window) / 1000,
@@ -287,7 +302,6 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
       unlimited = hasNoLimit(next)
       chargedAheadMs = chargedAhead(next)
       ledger = ledgerOf(provider)
-      ledger.apply({ limits, chargedAheadMs })
       highest = { day: '', price: 0 }
     },
     end: async () => {

@@ -11,7 +11,13 @@ import { type BatchObserver, createBatchRequest } from './batch-request.ts'
 import { type BatchReservation, createBatchReservation, type RefusedCell } from './batch-reservation.ts'
 import type { Breaker } from './breaker.ts'
 import type { Budget } from './budget.ts'
-import { concernsAccount, FormerAccountError, ProviderError, ShareUsedUpError } from './errors.ts'
+import {
+  concernsAccount,
+  FormerAccountError,
+  OutOfBudgetError,
+  ProviderError,
+  ShareUsedUpError,
+} from './errors.ts'
 import { createHeldConsumers } from './held-consumers.ts'
 import type { ProviderProtocol } from './protocol.ts'
 import type { ProviderCall } from './provider-call.ts'
@@ -82,6 +88,8 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
   const request = createBatchRequest(parts)
   let endWake: (() => void) | undefined
   let isPending = false
+  /** The last attempt found no room, and the next one is due soon. */
+  let isFull = false
 
   const wakeAt = (at: number): void => {
     // Tried again every second at least, because the windows follow another clock than the timer.
@@ -99,6 +107,7 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
       if (error instanceof ShareUsedUpError) held.hold(error.consumer, waiting.urgency === 'cold', retryAt)
       if (waiting.urgency === 'cold' && retryAt - clock.now() <= options.queueForMs) {
         requeued.push(waiting)
+        if (error instanceof OutOfBudgetError) isFull = true
         wakeAt(retryAt)
       } else reject(waiting, error)
     }
@@ -232,6 +241,7 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
   function send(): void {
     endWake?.()
     endWake = undefined
+    isFull = false
     // A pending run takes all cells; one more would find none.
     if (isPending) return
     isPending = true
@@ -257,7 +267,8 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
   return {
     load: (cell, urgency = 'cold', consumer = undefined) => {
       const { promise } = queue.add(cell, urgency, consumer, clock.now())
-      send()
+      // One attempt for each of thousands of cells would take and put back a batch each time.
+      if (urgency !== 'cold' || !isFull || !endWake) send()
       return promise
     },
     // For one that is held back the cell would wait longer.

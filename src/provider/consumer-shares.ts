@@ -8,6 +8,11 @@ export type ShareSettings = {
   readonly reserve: number
   /** The share of every limit, 0 to 1, that one consumer may use while others load too; 1 bounds nobody. */
   readonly consumerShare: number
+  /**
+   * The share of every limit, 0 to 1, that is set aside for gateways without the store; null where no other process shares
+   * the store.
+   */
+  readonly outageShare: number | null
 }
 
 // Of the reserve, the part that is for consumers that loaded little, and of that part, what is little.
@@ -19,14 +24,28 @@ const inFlightMs = 250
 
 const portionOf = ({ limit }: LimitedWindow, part: number): number => milliAllowed((limit / 1000) * part)
 
+/** A window less what is set aside of it. Of a small limit nothing is: less than a cell is of use to nobody. */
+export const withAside = (
+  window: LimitedWindow,
+  { outageShare }: Pick<ShareSettings, 'outageShare'>,
+  unit: number,
+): LimitedWindow => {
+  if (outageShare === null) return window
+  const wanted = portionOf(window, outageShare)
+  const aside = wanted < unit ? 0 : wanted
+  return { ...window, limit: window.limit - aside, aside }
+}
+
 /** A window as it bounds a purpose: its limit, and the bounds of one consumer. @param unit a cell, in thousandths of a weight */
 export const boundedFor = (
   purpose: 'cold' | 'refresh',
-  window: LimitedWindow,
-  { reserve, consumerShare }: ShareSettings,
+  whole: LimitedWindow,
+  settings: ShareSettings,
   unit: number,
   now: number,
 ): LimitedWindow => {
+  const { reserve, consumerShare } = settings
+  const window = withAside(whole, settings, unit)
   const { beginsAt, endsAt } = window
   const elapsed = Math.min(1, Math.max(0, (now - beginsAt) / (endsAt - beginsAt)))
   const unreserved = portionOf(window, 1 - reserve)
@@ -34,10 +53,11 @@ export const boundedFor = (
   // Of a small limit: less than a cell is of use to nobody.
   const keptBack = reserved < unit ? 0 : reserved
   const limit = purpose === 'cold' ? window.limit : unreserved
-  if (consumerShare >= 1) return { ...window, limit }
+  const bounded = { ...window, limit }
+  if (purpose === 'refresh' && window.aside) bounded.aside = Math.floor(window.aside * (1 - reserve))
+  if (consumerShare >= 1) return bounded
   return {
-    ...window,
-    limit,
+    ...bounded,
     shares: {
       open: limit - keptBack,
       share: portionOf(window, consumerShare),
@@ -54,7 +74,7 @@ export const boundedFor = (
  */
 export const heldUntil = (
   windows: readonly LimitedWindow[],
-  { reserve }: ShareSettings,
+  { reserve }: Pick<ShareSettings, 'reserve'>,
   used: (window: LimitedWindow) => number,
   unit: number,
   now: number,

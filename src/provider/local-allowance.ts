@@ -1,8 +1,7 @@
 // The spending as one gateway knows it: what the store last reported, and what was spent here since and is not committed
-// to the store yet. Computes from both the local allowance while the store is away, and the changes to flush afterwards.
-// What others spent since the last report is unknown, so the allowance assumes that they spent as much as they could.
+// to the store yet. Computes from both what the gateway may spend while the store is away, and the changes to flush afterwards.
+// What others spend meanwhile is unknown, so it is a part of what the store grants to nobody.
 
-import { minuteMs } from '../calendar.ts'
 import { roomOf, scaled, unshared } from '../stores/fair-share.ts'
 import type { SpendingClaim } from '../stores/store.ts'
 import { createConsumerCounters } from './consumer-counters.ts'
@@ -22,22 +21,9 @@ export type Granted = {
 /** A change that the store does not have yet, and the least that the store held before it. */
 export type PendingChange = WindowAmount & { readonly atLeast: number }
 
-export type LocalAllowanceOptions = {
-  /** What all gateways together may spend in a minute, in thousandths of a weight; undefined without such a limit. */
-  readonly perMinute: number | undefined
-  /** How far into the future a request is charged that is granted now. */
-  readonly chargedAheadMs: number
-}
-
-/** An outage of the store: how many gateways share the account, and when this gateway noticed. */
-type Outage = { readonly sharers: number; readonly since: number }
-
 export type LocalAllowance = {
-  /**
-   * Records what the store held no earlier than at `readAt`. Null is a count that could not be read: the last known one
-   * stays.
-   */
-  recordStored(windows: readonly LimitedWindow[], used: readonly (number | null)[], readAt: number): void
+  /** Records what the store holds. Null is a count that could not be read: the last known one stays. */
+  recordStored(windows: readonly LimitedWindow[], used: readonly (number | null)[], now: number): void
   /** Records changes that the store has applied. */
   commit(changes: readonly WindowAmount[]): void
   /** Records changes that the store does not have. */
@@ -52,41 +38,37 @@ export type LocalAllowance = {
   beginFlush(now: number): PendingChange[]
   /** The store has applied the changes, or may not have: then they are pending again. */
   endFlush(changes: readonly PendingChange[], outcome: 'applied' | 'uncertain'): void
-  /** Grants what fits into the allowance of one gateway while the store is away, and adds it to the pending changes. */
+  /**
+   * Grants what fits into the part of one gateway in what is set aside, over all outages of a window, and adds it to the
+   * pending changes. Without anything aside nobody else spends, and what is left is granted.
+   * @param sharers how many gateways share what is set aside
+   */
   admitLocally(
     windows: readonly LimitedWindow[],
     wanted: number,
     claims: readonly SpendingClaim[],
     unit: number,
-    outage: Outage,
+    sharers: number,
   ): Granted
+  /** Corrects what was granted locally, once it is known what a request cost. */
+  correctLocal(changes: readonly WindowAmount[]): void
   used(window: LimitedWindow): number
-  /** From now on; what was counted stays. */
-  apply(options: LocalAllowanceOptions): void
 }
 
-export const createLocalAllowance = (options: LocalAllowanceOptions): LocalAllowance => {
-  let { perMinute, chargedAheadMs } = options
+export const createLocalAllowance = (): LocalAllowance => {
   const stored = createWindowCounters()
-  /** Window → when its count was last read from the store. */
-  const storedAt = new Map<string, number>()
   const pending = createWindowCounters()
   /** The pending changes of the flush that is under way. */
   const inFlight = createWindowCounters()
-  // What each consumer spent of the allowance; the store never learns it.
+  // Granted without the store, also what the store has learned since: a second outage in a window grants no second part.
+  const grantedLocally = createWindowCounters()
+  // What each consumer spent of that; the store never learns it.
   const consumers = createConsumerCounters()
-  const uncommitted = (window: LimitedWindow): number => pending.get(window) + inFlight.get(window)
-  const remaining = (window: LimitedWindow): number => Math.max(0, window.limit - stored.get(window))
-  /** The most that others can have spent of a window since its last report, before the store was lost to all. */
-  const mostUnseen = (window: LimitedWindow, lastCharged: number): number => {
-    if (window.beginsAt > lastCharged) return 0
-    if (window.span === 'minute') return remaining(window)
-    // Without a limit per minute nothing bounds how fast others spend; assume that a few seconds do not matter.
-    if (perMinute === undefined) return 0
-    const from = Math.max(window.beginsAt, storedAt.get(window.name) ?? window.beginsAt)
-    const to = Math.min(window.endsAt - 1, lastCharged)
-    return perMinute * (Math.floor(to / minuteMs) - Math.floor(from / minuteMs) + 1)
+  const expire = (now: number): void => {
+    for (const counters of [stored, grantedLocally, consumers]) counters.expire(now)
   }
+  const uncommitted = (window: LimitedWindow): number => pending.get(window) + inFlight.get(window)
+  const used = (window: LimitedWindow): number => Math.max(0, stored.get(window) + uncommitted(window))
   const addPending = (changes: readonly WindowAmount[]): void => {
     for (const { window, by } of changes) pending.add(window, by)
   }
@@ -97,13 +79,10 @@ export const createLocalAllowance = (options: LocalAllowanceOptions): LocalAllow
     addPending(changes.map(({ window, by }) => ({ window, by: Math.max(0, by) })))
 
   return {
-    recordStored: (windows, used, readAt) => {
-      stored.expire(readAt)
-      consumers.expire(readAt)
-      storedAt.clear()
+    recordStored: (windows, counts, now) => {
+      expire(now)
       windows.forEach((window, i) => {
-        stored.set(window, used[i] ?? stored.get(window))
-        if (used[i] != null) storedAt.set(window.name, readAt)
+        stored.set(window, counts[i] ?? stored.get(window))
       })
     },
     commit,
@@ -112,9 +91,8 @@ export const createLocalAllowance = (options: LocalAllowanceOptions): LocalAllow
     // Changes of a flush under way count: the store must have them before it is read.
     hasPending: () => pending.all().length + inFlight.all().length > 0,
     beginFlush: now => {
-      stored.expire(now)
+      expire(now)
       pending.expire(now)
-      consumers.expire(now)
       const windows = new Map([...stored.all(), ...pending.all()].map(({ window }) => [window.name, window]))
       const all = [...windows.values()].map(window => ({
         window,
@@ -130,26 +108,35 @@ export const createLocalAllowance = (options: LocalAllowanceOptions): LocalAllow
       if (outcome === 'applied') commit(changes)
       else addUncertain(changes)
     },
-    admitLocally: (windows, wanted, claims, unit, { sharers, since }) => {
-      const lastCharged = since + chargedAheadMs
-      // A window without a report counts as empty if nothing can have been granted in it before the outage.
-      const allowanceOf = (window: LimitedWindow, left: number) => left / sharers - uncommitted(window)
-      const roomIn = (window: LimitedWindow) =>
-        allowanceOf(window, Math.max(0, remaining(window) - mostUnseen(window, lastCharged)))
+    admitLocally: (windows, wanted, claims, unit, sharers) => {
+      const spentIn = (window: LimitedWindow): number =>
+        window.aside === undefined ? used(window) : grantedLocally.get(window)
+      const roomIn = (window: LimitedWindow): number => {
+        const left = window.limit + (window.aside ?? 0) - used(window)
+        return window.aside === undefined ? left : Math.min(left, window.aside / sharers - spentIn(window))
+      }
       const grantOf = (amount: number, rooms: readonly number[]) =>
         Math.max(0, Math.floor(Math.min(amount, ...rooms) / unit)) * unit
+      const add = (by: number): void => {
+        for (const window of windows) {
+          pending.add(window, by)
+          grantedLocally.add(window, by)
+        }
+      }
       const forNobody = grantOf(wanted, windows.map(roomIn))
-      addPending(windows.map(window => ({ window, by: forNobody })))
+      add(forNobody)
       for (const { consumer } of claims) for (const window of windows) consumers.add(window, consumer, 0)
       const granted = claims.map(({ consumer, wanted: amount }) => {
         const rooms = windows.map(window => {
-          const used = uncommitted(window)
-          const limit = roomIn(window) + used
-          const spent = { limit, used, ...consumers.of(window, consumer) }
-          return roomOf(spent, scaled(window.shares ?? unshared(window.limit), limit / window.limit))
+          const limit = roomIn(window) + spentIn(window)
+          const spent = { limit, used: spentIn(window), ...consumers.of(window, consumer) }
+          const shares = scaled(window.shares ?? unshared(window.limit), limit / window.limit)
+          // One cell is little, however small the part.
+          const little = shares.little > 0 ? Math.max(unit, shares.little) : 0
+          return roomOf(spent, { ...shares, little })
         })
         const part = grantOf(amount, rooms)
-        addPending(windows.map(window => ({ window, by: part })))
+        add(part)
         for (const window of windows) consumers.add(window, consumer, part)
         // Where nobody has room it is no matter of shares.
         const isHeld = (window: LimitedWindow, i: number) =>
@@ -158,14 +145,13 @@ export const createLocalAllowance = (options: LocalAllowanceOptions): LocalAllow
       })
       return {
         granted: granted.reduce((sum, claim) => sum + claim.granted, forNobody),
-        // Without the windows whose count is only unknown: the store may be back, and report it, in a second.
-        full: windows.filter(window => allowanceOf(window, remaining(window)) < unit),
+        full: windows.filter(window => roomIn(window) < unit),
         claims: granted,
       }
     },
-    used: window => Math.max(0, stored.get(window) + uncommitted(window)),
-    apply: next => {
-      ;({ perMinute, chargedAheadMs } = next)
+    correctLocal: changes => {
+      for (const { window, by } of changes) grantedLocally.add(window, by)
     },
+    used,
   }
 }

@@ -1,19 +1,14 @@
 // Reserves and settles weight of one account in the store that all gateways of the account share. While the store is away a gateway spends
-// its local allowance; once the store is back it flushes what it spent before it reads the store again. How large the
-// allowance is, and what is pending, is computed in local-allowance.ts.
+// its part of what is set aside; once the store is back it flushes what it spent before it reads the store again. How large that
+// part is, and what is pending, is computed in local-allowance.ts.
 
-import { minuteMs } from '../calendar.ts'
+import { minuteMs, utcDayMs } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 import { longestClosureMs } from '../stores/records.ts'
 import type { SpendingClaim, SpendingStore } from '../stores/store.ts'
-import {
-  createLocalAllowance,
-  type Granted,
-  type LocalAllowanceOptions,
-  type PendingChange,
-} from './local-allowance.ts'
-import { type BudgetLimits, type LimitedWindow, milliAllowed } from './spending-windows.ts'
+import { createLocalAllowance, type Granted, type PendingChange } from './local-allowance.ts'
+import type { LimitedWindow } from './spending-windows.ts'
 import type { WindowAmount } from './window-counters.ts'
 
 /** Called once when the store is away, with the reason, and once when it is back. */
@@ -24,13 +19,7 @@ export type BudgetObserver = {
   reopened(closedUntil: number | null): void
 }
 
-type LedgerSettings = {
-  readonly limits: BudgetLimits
-  /** How far into the future a request is charged that is granted now. */
-  readonly chargedAheadMs: number
-}
-
-export type LedgerOptions = LedgerSettings & {
+export type LedgerOptions = {
   /** A short name of the account at the provider. */
   readonly provider: string
   /** How many gateways share the account; undefined while that is not known. */
@@ -56,8 +45,9 @@ export type SpendingLedger = {
     wanted: number,
     claims: readonly SpendingClaim[],
     unit: number,
-  ): Promise<Granted>
-  settle(changes: readonly SettledChange[]): Promise<void>
+  ): Promise<Granted & { readonly isLocal: boolean }>
+  /** @param isLocal whether the grant that is corrected was made without the store */
+  settle(changes: readonly SettledChange[], isLocal: boolean): Promise<void>
   /**
    * No request before this instant: takes effect here at once, and for the others when the promise resolves. Has no effect
    * when an operator reopened the budget and this process does not know it yet.
@@ -76,10 +66,10 @@ export type SpendingLedger = {
   reopenedHereAt(): number | null
   /** False while the store is away. */
   shared(): boolean
+  /** When the store was back last after it had been away, ms since the epoch; 0 if never. */
+  backAt(): number
   /** Whether the store lacks something of what is known here. */
   hasPending(): boolean
-  /** From now on; what was counted stays. */
-  apply(settings: LedgerSettings): void
   /** Waits for the steps in the store that are under way. Failures of later ones are no outage: the store is being closed. */
   end(): Promise<void>
 }
@@ -92,8 +82,7 @@ export const createLedger = (
   { store, clock, observer }: LedgerParts,
 ): SpendingLedger => {
   const { provider, instances } = options
-  let { chargedAheadMs } = options
-  const local = createLocalAllowance(allowanceOptions(options))
+  const local = createLocalAllowance()
   let closed = 0
   /** Why it is closed; null where nobody gave a reason, undefined until the store was asked for it. */
   let closedBecause: string | null | undefined
@@ -102,8 +91,11 @@ export const createLedger = (
   // The last reopening as the store returned it; undefined before its first reply.
   let reopenedAt: number | undefined
   let reopenedHereAt: number | null = null
-  // How many shared the account when the store was lost: those that went out of sight with it still spend their allowances.
-  let away: { readonly instances: number | undefined; readonly since: number } | undefined
+  // Those that went out of sight, one by one or with the store, may still spend their parts: the most of a day count.
+  let sharers = { most: 1, at: 0 }
+  let isAway = false
+  let wasSizeKnown = false
+  let backAt = 0
   let reconciling: Promise<void> | undefined
   const underWay = new Set<Promise<unknown>>()
   let hasEnded = false
@@ -133,9 +125,17 @@ export const createLedger = (
     reopenedAt = told
     return true
   }
+  /** Undefined while that is not known. */
+  const sharersNow = (): number | undefined => {
+    const [known, now] = [instances(), clock.now()]
+    if (known === undefined) return undefined
+    if (known >= sharers.most || now - sharers.at > utcDayMs) sharers = { most: known, at: now }
+    return sharers.most
+  }
   const storeLost = (cause: unknown): void => {
-    if (away) return
-    away = { instances: instances(), since: clock.now() }
+    if (isAway) return
+    isAway = true
+    wasSizeKnown = sharersNow() !== undefined
     if (!hasEnded) observer.storeAway(messageOf(cause))
   }
   const recordStored = (
@@ -169,7 +169,8 @@ export const createLedger = (
   }
 
   const flushAndRead = async (windows: readonly LimitedWindow[]): Promise<void> => {
-    const changes = local.hasPending() || away ? local.beginFlush(clock.now()) : []
+    sharersNow()
+    const changes = local.hasPending() || isAway ? local.beginFlush(clock.now()) : []
     try {
       if (pendingReason !== undefined) await storeClosure(pendingReason)
       pendingReason = undefined
@@ -187,8 +188,10 @@ export const createLedger = (
     } catch (cause) {
       return storeLost(cause)
     }
-    if (away) observer.storeBack()
-    away = undefined
+    if (!isAway) return
+    isAway = false
+    backAt = clock.now()
+    observer.storeBack()
   }
   // One at a time, so that a pending change is flushed once.
   const reconcileOnce = (windows: readonly LimitedWindow[]): Promise<void> => {
@@ -203,21 +206,17 @@ export const createLedger = (
     claims: readonly SpendingClaim[],
     unit: number,
   ): Granted => {
-    const now = instances()
-    // Without the number of sharers there is no allowance.
-    if (away?.instances === undefined || now === undefined)
+    const count = sharersNow()
+    // Without the number of sharers nobody knows its part, and what is learnt of them later may be too few.
+    if (count === undefined || !wasSizeKnown || isClosed())
       return { granted: 0, full: [], claims: claims.map(() => ({ granted: 0, heldIn: [] })) }
-    const sharers = Math.max(1, away.instances, now)
-    const isFresh = clock.now() <= away.since + chargedAheadMs
-    const isShut = isClosed() || isFresh
-    const [units, claimed] = isShut ? [0, claims.map(claim => ({ ...claim, wanted: 0 }))] : [wanted, claims]
-    return local.admitLocally(windows, units, claimed, unit, { sharers, since: away.since })
+    return local.admitLocally(windows, wanted, claims, unit, count)
   }
 
   return {
     reserve: tracked(async (windows, wanted, claims, unit) => {
-      if (away || pendingReason !== undefined || local.hasPending()) await reconcileOnce(windows)
-      if (away) return reserveLocally(windows, wanted, claims, unit)
+      if (isAway || pendingReason !== undefined || local.hasPending()) await reconcileOnce(windows)
+      if (isAway) return { ...reserveLocally(windows, wanted, claims, unit), isLocal: true }
       try {
         const bounds = windows.map(window => {
           const { name, limit, keepUntil, shares } = window
@@ -232,14 +231,15 @@ export const createLedger = (
           granted: part,
           heldIn: heldIn.flatMap(i => windows[i] ?? []),
         }))
-        return { granted: reply.granted, full, claims: granted }
+        return { granted: reply.granted, full, claims: granted, isLocal: false }
       } catch (cause) {
         storeLost(cause)
-        return reserveLocally(windows, wanted, claims, unit)
+        return { ...reserveLocally(windows, wanted, claims, unit), isLocal: true }
       }
     }),
-    settle: tracked(async changes => {
-      if (away) return local.addPending(changes)
+    settle: tracked(async (changes, isLocal) => {
+      if (isLocal) local.correctLocal(changes)
+      if (isAway) return local.addPending(changes)
       try {
         await apply(changes)
         local.commit(changes)
@@ -265,20 +265,12 @@ export const createLedger = (
     closedUntil: () => (isClosed() ? closed : null),
     closedBecause: () => (isClosed() ? (closedBecause ?? null) : null),
     reopenedHereAt: () => reopenedHereAt,
-    shared: () => away === undefined,
-    hasPending: () => away !== undefined || pendingReason !== undefined || local.hasPending(),
-    apply: settings => {
-      ;({ chargedAheadMs } = settings)
-      local.apply(allowanceOptions(settings))
-    },
+    shared: () => !isAway,
+    backAt: () => backAt,
+    hasPending: () => isAway || pendingReason !== undefined || local.hasPending(),
     end: async () => {
       await Promise.all(underWay)
       hasEnded = true
     },
   }
 }
-
-const allowanceOptions = ({ limits, chargedAheadMs }: LedgerSettings): LocalAllowanceOptions => ({
-  perMinute: limits.minute === null ? undefined : milliAllowed(limits.minute),
-  chargedAheadMs,
-})

@@ -23,6 +23,11 @@ export type LimitedWindow = {
   readonly keepUntil: number
   /** What bounds one consumer in it; the limit alone where absent. */
   readonly shares?: ShareBounds
+  /**
+   * Set aside beside `limit` for gateways that are without the store, all of them together; undefined where nobody else
+   * shares the account, so that nothing needs to be.
+   */
+  readonly aside?: number | undefined
 }
 
 const lengths: Readonly<Record<SpanName, number>> = { minute: minuteMs, hour: hourMs, day: utcDayMs }

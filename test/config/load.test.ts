@@ -64,7 +64,14 @@ t.test('without files or variables the configuration is that of default.yaml', a
       retryDelayMs: 300,
       refusedForMs: 600_000,
       breaker: { after: 3, halfOpenAfterMs: 5_000, halfOpenAfterAtMostMs: 60_000 },
-      budget: { perMinute: 600, perHour: 5_000, perDay: 10_000, reserve: 0.1, keyShare: 0.25 },
+      budget: {
+        perMinute: 600,
+        perHour: 5_000,
+        perDay: 10_000,
+        reserve: 0.1,
+        keyShare: 0.25,
+        outageShare: 0.05,
+      },
       runs: { model: 'ecmwf_ifs', pollEveryMs: 300_000 },
     },
     catalogue: {

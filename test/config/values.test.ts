@@ -335,6 +335,14 @@ const table: Record<string, Row> = {
       ['some', '"some"'],
     ],
   },
+  'provider.budget.outageShare': {
+    allowed: 'a number from 0 to 0.5',
+    wrong: [
+      ['0.51', '0.51'],
+      ['-0.1', '-0.1'],
+      ['some', '"some"'],
+    ],
+  },
   'provider.runs.model': {
     allowed: '1 to 40 lower-case letters, digits and underscores',
     wrong: [

@@ -28,6 +28,7 @@ const setUp = async (
   { url, prefix }: { url: string; prefix: string },
   count: number,
   world?: Pick<World, 'clock' | 'provider'>,
+  env: Record<string, string> = {},
 ) => {
   const { clock, provider } = world ?? {
     clock: manualClock(start),
@@ -47,6 +48,7 @@ const setUp = async (
           ABOHAWA_PROVIDER__BUDGET__KEY_SHARE: '1',
           ABOHAWA_PROVIDER__MAX_CONCURRENT: '40',
           ABOHAWA_CACHE__WAIT_FOR: '1s',
+          ...env,
         },
       }),
     )
@@ -114,7 +116,11 @@ const startHeldConnections = async (t: Test, to: string) => {
   }
 }
 const metric = (name: string) => async (gateway: TestGateway) =>
-  Number(new RegExp(`^${name} (\\d+)$`, 'm').exec((await sendRequest(`${gateway.opsUrl}/metrics`)).text)?.[1])
+  Number(
+    new RegExp(`^${name.replace(/[{}]/g, '\\$&')} (\\d+)$`, 'm').exec(
+      (await sendRequest(`${gateway.opsUrl}/metrics`)).text,
+    )?.[1],
+  )
 const instancesSeen = metric('abohawa_instances')
 const isShared = metric('abohawa_provider_budget_shared')
 
@@ -169,32 +175,50 @@ t.test(
   },
 )
 
-t.test('a fleet that knows its size spends its limit without Redis', { skip: withoutOwnRedis }, async t => {
-  const redis = await startRedis()
-  const { provider, gateways, advance } = await setUp(t, { url: redis.url, prefix: 'x:' }, 3)
-  const admin = new Redis(redis.url)
-  t.teardown(() => admin.disconnect())
-  for (let i = 0; i < 2; i++) {
-    // By the clock of Redis.
-    const [seconds, micros] = (await admin.time()).map(Number)
-    const before = (seconds ?? 0) * 1_000 + Math.floor((micros ?? 0) / 1_000)
-    await advance(6_000)
-    await until('everyone gave a heartbeat', async () => {
-      return (await admin.zcount('x:instances', before, '+inf')) === 3
+t.test(
+  'a fleet of three with the default limits loads cold cells at once without Redis, and reports them',
+  { skip: withoutOwnRedis },
+  async t => {
+    const first = await startRedis()
+    const { provider, gateways, advance } = await setUp(t, { url: first.url, prefix: 'x:' }, 3, undefined, {
+      ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '600',
+      ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '5000',
+      ABOHAWA_PROVIDER__BUDGET__PER_DAY: '10000',
+      ABOHAWA_PROVIDER__BUDGET__RESERVE: '0.1',
+      ABOHAWA_PROVIDER__BUDGET__KEY_SHARE: '0.25',
     })
-  }
-  await until('everyone saw everyone', async () =>
-    (await Promise.all(gateways.map(instancesSeen))).every(seen => seen === 3),
-  )
-  await redis.stop()
-  // All notice with the next heartbeat, and from the second minute on no earlier grant can be in use.
-  await advance(6_000)
-  await until('everyone counts for itself', async () =>
-    (await Promise.all(gateways.map(isShared))).every(shared => shared === 0),
-  )
-  await advance(2 * minuteMs)
-  await passThrough(gateways, 25)
-  const { weight } = await provider.state()
-  t.ok(weight <= limit, `${weight} of ${limit} in one minute`)
-  t.ok(weight > limit * 0.7, `${weight}: nearly a third for each`)
-})
+    const admin = new Redis(first.url)
+    for (let i = 0; i < 2; i++) {
+      // By the clock of Redis.
+      const [seconds, micros] = (await admin.time()).map(Number)
+      const before = (seconds ?? 0) * 1_000 + Math.floor((micros ?? 0) / 1_000)
+      await advance(6_000)
+      await until('everyone gave a heartbeat', async () => {
+        return (await admin.zcount('x:instances', before, '+inf')) === 3
+      })
+    }
+    await until('everyone saw everyone', async () =>
+      (await Promise.all(gateways.map(instancesSeen))).every(seen => seen === 3),
+    )
+    admin.disconnect()
+    // Without Redis the key has what was left of its quota.
+    for (const gateway of gateways) t.equal((await gateway.get('/locations?type=division')).status, 200)
+    await first.stop()
+    const answers = await Promise.all(gateways.map((gateway, i) => loadMany(gateway, 3, 22 + i)))
+    t.strictSame(
+      answers.flat().map(answer => answer?.body.code ?? answer?.status),
+      Array(9).fill(200),
+    )
+    t.equal((await provider.state()).weight, 27)
+    for (const gateway of gateways) t.equal(await isShared(gateway), 0)
+    t.match(await loadMany(gateways[0], 1, 25), [{ status: 500 }], 'and no more than its part of a minute')
+    t.equal((await provider.state()).weight, 27)
+    const redis = await startRedis(first.port)
+    t.teardown(redis.stop)
+    await until('what was spent is reported', async () => {
+      await advance(1_000)
+      const used = await Promise.all(gateways.map(metric('abohawa_provider_budget_used{window="day"}')))
+      return used.every(amount => amount === 27)
+    })
+  },
+)

@@ -148,6 +148,7 @@ const others: Settings = {
   'server.maxUnauthenticated': 40,
   'server.unauthenticatedRate': '2MiB',
   'provider.budget.keyShare': 0.5,
+  'provider.budget.outageShare': 0.2,
   'server.unauthenticatedBurst': '16MiB',
   'server.maxPipelined': 4,
   'server.maxQueuedRequests': 100,

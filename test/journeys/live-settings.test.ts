@@ -425,6 +425,25 @@ proof(
   },
 )
 
+proof(
+  ['provider.budget.outageShare'],
+  'so much is set aside of each limit',
+  {
+    env: {
+      ABOHAWA_REDIS__URL: redis.url,
+      ABOHAWA_REDIS__PREFIX: `${redis.prefix}aside:`,
+      ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '600',
+    },
+  },
+  async (t, gateway) => {
+    const limit = () => gateway.metric('abohawa_provider_budget_limit{window="minute"}')
+    t.equal(await limit(), 570)
+    await applied(t, gateway, { 'provider.budget.outageShare': '0.5' })
+    t.equal(await limit(), 300)
+    t.equal((await gateway.get(newCell())).status, 200)
+  },
+)
+
 const told = await startScriptedProvider(t)
 proof(
   ['provider.apiKey'],

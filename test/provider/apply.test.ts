@@ -19,6 +19,7 @@ const settings: BudgetSettings = {
   limits: freeLimits,
   reserve: 0.1,
   consumerShare: 0.25,
+  outageShare: null,
   longestRequestMs: 30_000,
 }
 const none = { minute: null, hour: null, day: null }

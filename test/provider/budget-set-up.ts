@@ -13,6 +13,7 @@ export const budgetOn = (store: SpendingStore, clock: Clock, options: Partial<Bu
       limits: freeLimits,
       reserve: 0.1,
       consumerShare: 0.25,
+      outageShare: null,
       unit: 3,
       weightOfFailure: 1,
       longestRequestMs: 30_000,

@@ -481,3 +481,19 @@ t.test('stale cells of a consumer that is held back do not wait in the queue', a
   t.match(provider.heldBack('first', 'refresh'), { code: 'key_share_used_up' })
   t.equal(provider.heldBack('other', 'refresh'), undefined)
 })
+
+t.test('thousands of cold cells that wait for the next window cost one attempt, not one each', async t => {
+  const clock = manualClock()
+  const { budget, steps, grant } = budgetOf(0, clock.now() + 5_000)
+  const { provider } = setUp(t, {}, { budget })
+  const loads: Promise<unknown>[] = []
+  for (const cell of cells(60)) {
+    loads.push(provider.load(cell))
+    await new Promise(setImmediate)
+  }
+  const attempts = steps.filter(step => step.startsWith('cold')).length
+  t.ok(attempts <= 3, `${attempts} attempts for 60 cells`)
+  t.equal(provider.waiting(), 60)
+  grant(60)
+  await Promise.all(loads)
+})

@@ -9,7 +9,7 @@ import { roomOf, unshared } from '../../src/stores/fair-share.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { budgetOn, faultyStore } from './budget-set-up.ts'
 
-const settings = { reserve: 0.1, consumerShare: 0.25 }
+const settings = { reserve: 0.1, consumerShare: 0.25, outageShare: null }
 const morning = Date.parse('2026-11-21T06:00:00Z')
 const [day] = windowsAround({ minute: null, hour: null, day: 10_000 }, morning, 0)
 if (!day) throw new Error('there is no window')
@@ -27,6 +27,22 @@ t.test('the bounds of a day at six in the morning', t => {
   t.equal(unbounded.shares, undefined, 'a share of 1 bounds nobody')
   t.end()
 })
+
+t.test(
+  'what is set aside for gateways without the store is less for all others, and of a small limit nothing',
+  t => {
+    const shared = { ...settings, outageShare: 0.05 }
+    t.match(boundedFor('cold', day, shared, 3_000, morning), {
+      limit: 9_500_000,
+      aside: 500_000,
+      shares: { open: 9_025_000, share: 2_375_000, paced: 2_137_500, little: 237_500 },
+    })
+    t.match(boundedFor('refresh', day, shared, 3_000, morning), { limit: 8_550_000, aside: 450_000 })
+    const [minute] = windowsAround({ minute: 59, hour: null, day: null }, morning, 0)
+    if (minute) t.match(boundedFor('cold', minute, shared, 3_000, morning), { limit: 59_000, aside: 0 })
+    t.end()
+  },
+)
 
 t.test('a window of few points is no smaller than its limit, and each consumer has a point of it', t => {
   for (const minute of [3, 6, 10, 30, 60, 600])
@@ -108,20 +124,19 @@ t.test('a failed request gives its consumers back what it did not cost', async t
   )
 })
 
-t.test('while the store is away each gateway shares its allowance among consumers', async t => {
+t.test('while the store is away each gateway shares its part among consumers', async t => {
   const clock = manualClock('2026-11-21T00:10:10Z')
   const embedded = openEmbeddedStore(':memory:', clock)
   t.teardown(() => embedded.close())
   const { store, state } = faultyStore(embedded)
   const limits = { minute: null, hour: null, day: 1_200 }
-  const { budget } = budgetOn(store, clock, { limits, instances: () => 2 })
+  const { budget } = budgetOn(store, clock, { limits, instances: () => 2, outageShare: 0.5 })
   await budget.reconcile()
   state.fault = 'before'
   await budget.reserve(0, 'cold', claim('first', 1))
-  clock.advance(60_000)
   await budget.reserve(0, 'cold', claim('other', 1))
   const [first] = (await budget.reserve(0, 'cold', claim('first', 500))).claims
-  t.equal(first?.points, 50, 'a quarter of half of 400 cells')
+  t.equal(first?.points, 24, 'with its first a quarter of 100 cells, half of what is set aside')
   t.ok(first?.heldUntil)
   t.match((await budget.reserve(0, 'cold', claim('other', 20))).claims, [{ points: 20, heldUntil: null }])
 })
@@ -131,15 +146,15 @@ t.test('an outage of the store is over for a consumer when it is over for all', 
   const embedded = openEmbeddedStore(':memory:', clock)
   t.teardown(() => embedded.close())
   const { store, state } = faultyStore(embedded)
-  const { budget } = budgetOn(store, clock, { limits: { minute: 600, hour: 3_000, day: null } })
-  await budget.reserve(0, 'cold', [...claim('other', 1), ...claim('any', 40)])
+  const limits = { minute: 600, hour: 3_000, day: null }
+  const { budget } = budgetOn(store, clock, { limits, outageShare: 0.5 })
+  await budget.reserve(0, 'cold', [...claim('other', 1), ...claim('any', 10)])
   state.fault = 'before'
   const during = await budget.reserve(0, 'cold', claim('any', 1))
-  t.match(during.claims, [{ points: 0, heldUntil: null }], 'no share is used up')
-  clock.advance(60_000)
+  t.match(during.claims, [{ points: 1, heldUntil: null }], 'no share is used up')
   const more = await budget.reserve(0, 'cold', [...claim('other', 1), ...claim('any', 190)])
   const { points = 0, heldUntil = 0 } = more.claims[1] ?? {}
-  t.ok(points > 0 && points < 190 && heldUntil, 'of its allowance it shares')
+  t.ok(points > 0 && points < 190 && heldUntil, 'of its part it shares')
   t.ok((heldUntil ?? 0) <= clock.now() + 1_000, 'until the store may be back')
   state.fault = null
   clock.advance(1_000)

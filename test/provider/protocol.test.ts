@@ -110,6 +110,7 @@ const setUp = async (t: Test, options: Partial<ProviderOptions> = {}) => {
       limits: { minute: null, hour: 10 * weightPerCell, day: null },
       reserve: 0,
       consumerShare: 1,
+      outageShare: null,
       unit: protocol.weightPerCell,
       weightOfFailure: protocol.weightOfFailure,
       longestRequestMs: network.totalTimeoutMs,

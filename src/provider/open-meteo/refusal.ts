@@ -27,6 +27,9 @@ export const refusalOf = (status: number, body: string, now: number): ProviderEr
     if (/requests? too much data/i.test(reason)) return new ProviderError('provider_too_much', message)
     return new ProviderError('provider_refused', message)
   }
+  // A server or a proxy on the way takes no URL or head of this length.
+  if (status === 413 || status === 414 || status === 431)
+    return new ProviderError('provider_too_much', message)
   if (status === 503) return new ProviderError('provider_overloaded', message)
   if (status >= 500) return new ProviderError('provider_failing', message)
   // Redirects and other statuses mean a wrong host, path or plan.

@@ -14,6 +14,9 @@ const table: [number, string, string, boolean, string?][] = [
   [401, reason('Unauthorized'), 'provider_denied', false],
   [403, '<html>', 'provider_denied', false],
   [404, reason('Not Found'), 'provider_denied', false],
+  [413, '', 'provider_too_much', false],
+  [414, '<html>', 'provider_too_much', false],
+  [431, '', 'provider_too_much', false],
   [301, '', 'provider_denied', false],
   [
     429,
