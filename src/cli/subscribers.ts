@@ -52,14 +52,17 @@ export const addSubscriberCommands = (program: Command, add: AddCommand): void =
   )
 }
 
-const subscriberTable = (subscribers: readonly ListedSubscriber[]): string =>
-  tableOf(
-    ['id', 'name', 'keys', 'status', 'created (UTC)'],
+/** The number of keys in the list alone: it takes a walk over the keys of all. */
+const subscriberTable = (subscribers: readonly (ListedSubscriber & { readonly keys?: number })[]): string => {
+  const isCounted = subscribers.every(({ keys }) => keys !== undefined)
+  return tableOf(
+    ['id', 'name', ...(isCounted ? ['keys'] : []), 'status', 'created (UTC)'],
     subscribers.map(({ id, name, keys, status, createdAt }) => [
       id,
       name,
-      String(keys),
+      ...(isCounted ? [String(keys)] : []),
       status,
       createdAt.slice(0, 16).replace('T', ' '),
     ]),
   )
+}

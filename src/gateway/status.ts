@@ -8,6 +8,7 @@ import type { Reach } from '../cache/reach.ts'
 import { createSingleFlight } from '../cache/single-flight.ts'
 import type { LiveCatalogue } from '../catalogue/live-catalogue.ts'
 import type { Clock } from '../clock.ts'
+import type { KnownUsage } from '../metering/meter.ts'
 import type { History } from '../ops/history.ts'
 import { stepSeconds } from '../ops/history.ts'
 import type { StoreFacts } from '../ops/store-watch.ts'
@@ -23,7 +24,7 @@ import type { Metering } from './metering.ts'
 import type { Outages } from './outages.ts'
 import type { InstanceStatus, KeyNearLimit, LiveStatus, StatusReport } from './status-report.ts'
 import type { Supply } from './supply.ts'
-import { topKeys } from './top-keys.ts'
+import { topCandidates, topKeys } from './top-keys.ts'
 
 const { version } = packageFile
 
@@ -133,10 +134,27 @@ export const createStatus = (parts: StatusParts): Status => {
       return { subscriber: null, tier: null }
     }
   }
-  const usage = () => metering.meter.usageAt(metering.storeClock.now())
-  const keysNearLimit = (counts: ReturnType<typeof usage>): Promise<KeyNearLimit[]> =>
+  let lastUsage: { near: readonly KnownUsage[]; top: readonly KnownUsage[]; until: number } | undefined
+  const usage = async () => {
+    const startedAt = performance.now()
+    if (lastUsage && startedAt < lastUsage.until) return lastUsage
+    let near: readonly KnownUsage[] = []
+    let top: readonly KnownUsage[] = []
+    let parts = 0
+    const loaded = loads.all()
+    for await (const part of metering.meter.usageAt(metering.storeClock.now())) {
+      near = fullestFirst([...near, ...part])
+      top = topCandidates(top, part, loaded)
+      parts += 1
+    }
+    // With very many keys it is no more than a twentieth of the time.
+    const now = performance.now()
+    lastUsage = { near, top, until: parts > 1 ? now + 20 * (now - startedAt) : 0 }
+    return lastUsage
+  }
+  const keysNearLimit = (near: readonly KnownUsage[]): Promise<KeyNearLimit[]> =>
     Promise.all(
-      fullestFirst(counts).map(async ({ keyId, used, limit }) => ({
+      near.map(async ({ keyId, used, limit }) => ({
         keyId,
         ...(await nameOf(keyId)),
         used,
@@ -145,11 +163,11 @@ export const createStatus = (parts: StatusParts): Status => {
     )
 
   const common = async (): Promise<Omit<StatusReport, 'history'>> => {
-    const counts = usage()
+    const { near: fullest, top } = await usage()
     const [storeNow, fleet, near] = await Promise.all([
       parts.storeFacts(),
       instances(),
-      keysNearLimit(counts),
+      keysNearLimit(fullest),
     ])
     const now = clock.now()
     const spending = budget.state()
@@ -214,7 +232,7 @@ export const createStatus = (parts: StatusParts): Status => {
       keysNearLimit: near,
       top: {
         places: survey.topPlaces(),
-        keys: topKeys(counts, loads.all()),
+        keys: topKeys(top, loads.all()),
       },
     }
   }

@@ -18,8 +18,7 @@ import type { KeyNearLimit, StatusReport } from './status-report.ts'
 import { openBudget } from './supply.ts'
 
 // The count of each is a read of its own.
-const mostKeysRead = 10_000
-const keysReadAtOnce = 500
+const mostKeysRead = 1_000
 
 /** @throws StoreError */
 export const statusOfStore = async (config: Config, store: Store, clock: Clock): Promise<StatusReport> => {
@@ -30,7 +29,7 @@ export const statusOfStore = async (config: Config, store: Store, clock: Clock):
   const [facts, instances, near, catalogue] = await Promise.all([
     createStoreWatch(store, { warn: () => {} })(),
     instancesIn(store, now),
-    keysNearLimit(config, store, clock),
+    keysNearLimit(config, store),
     catalogueStatus(config),
     budget.reconcile(),
   ])
@@ -54,22 +53,25 @@ export const statusOfStore = async (config: Config, store: Store, clock: Clock):
 }
 
 /** Of all keys; null where there are too many to read each. */
-const keysNearLimit = async (config: Config, store: Store, clock: Clock): Promise<KeyNearLimit[] | null> => {
+const keysNearLimit = async (config: Config, store: Store): Promise<KeyNearLimit[] | null> => {
   const { timeZone, tiers } = config.quota
   const calendar = createCalendar(timeZone)
-  const keys = await createAdministration({ store, tiers, calendar, clock }).listKeys()
-  if (keys.length > mostKeysRead) return null
-  const today = [calendar.dayOf(await store.time())]
-  const counts: KeyNearLimit[] = []
-  for (let i = 0; i < keys.length; i += keysReadAtOnce)
-    counts.push(
-      ...(await Promise.all(
-        keys.slice(i, i + keysReadAtOnce).map(async ({ id, subscriber, tier, limit }) => {
-          const [used = 0] = await store.usedOn(id, today)
-          return { keyId: id, subscriber, tier, used, limit: limit ?? 0 }
-        }),
-      )),
-    )
+  const storeNow = await store.time()
+  // Before any of them is read.
+  if ((await store.countKeys()) > mostKeysRead) return null
+  const { keys } = await createAdministration({
+    store,
+    tiers,
+    calendar,
+    clock: { now: () => storeNow },
+  }).partOfUsage(0, mostKeysRead, 1)
+  const counts = keys.map(({ id, subscriber, tier, used, limit }) => ({
+    keyId: id,
+    subscriber,
+    tier,
+    used,
+    limit: limit ?? 0,
+  }))
   return fullestFirst(counts)
 }
 

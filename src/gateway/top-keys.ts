@@ -28,6 +28,22 @@ export const topKeys = (
     .sort((one, other) => other.requests - one.requests || other.cellsLoaded - one.cellsLoaded)
 }
 
+/** Of some counts and those kept of others before: all that `topKeys` may need. */
+export const topCandidates = <Count extends { readonly keyId: string; readonly used: number }>(
+  kept: readonly Count[],
+  counts: readonly Count[],
+  loads: readonly Loads[],
+): Count[] => {
+  const all = [...kept, ...counts]
+  const loaded = new Set(largest(loads, mostByLoads, ({ cells }) => cells).map(({ keyId }) => keyId))
+  return [
+    ...new Set([
+      ...largest(all, mostByRequests, ({ used }) => used),
+      ...all.filter(({ keyId }) => loaded.has(keyId)),
+    ]),
+  ]
+}
+
 // In one pass: there may be tens of thousands of keys, and this runs every second.
 const largest = <Item>(items: readonly Item[], most: number, sizeOf: (item: Item) => number): Item[] => {
   let top: Item[] = []

@@ -40,10 +40,12 @@ export type ListedSubscriber = {
   id: string
   name: string
   status: 'active' | 'revoked'
-  keys: number
   createdAt: string
   revokedAt: string | null
 }
+
+/** With the number of its keys, which takes a walk over the keys of all. */
+export type CountedSubscriber = ListedSubscriber & { keys: number }
 
 /** The usage of one of many keys: the days with a count alone, newest first, and their sum. */
 export type UsageOfKey = Pick<ListedKey, 'id' | 'externalId' | 'subscriber' | 'tier' | 'limit'> & {
@@ -115,12 +117,12 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
     const [subscriber, usage] = await Promise.all([store.findSubscriber(key.subscriberId), usageOf(key)])
     return { ...listed(key, subscriber), ...usage }
   }
-  const showSubscriber = async (id: string): Promise<ListedSubscriber> => {
+  const showSubscriber = async (id: string): Promise<CountedSubscriber> => {
     const subscriber = await subscriberBy(id)
     let keys = 0
     for await (const part of partsOfKeys())
       keys += part.filter(({ subscriberId }) => subscriberId === subscriber.id).length
-    return listedSubscriber(subscriber, keys)
+    return { ...listedSubscriber(subscriber), keys }
   }
   // Announces even without a change: an earlier try may have failed between the two steps.
   const changeKey = async (id: string, change: KeyChange): Promise<ListedKey & KeyUsage> => {
@@ -137,7 +139,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
     const { id, revokedAt } = await subscriberBy(idOrName)
     if ((revokedAt === null) !== (at === null)) await store.setSubscriberRevoked(id, at)
     await announceChange(store, id, clock.now())
-    return showSubscriber(id)
+    return listedSubscriber(await subscriberBy(id))
   }
 
   /** Keys in parts, oldest first; lets others have the event loop in between. */
@@ -290,22 +292,24 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
     },
     countKeys: () => store.countKeys(),
     showSubscriber,
-    listSubscribers: async (): Promise<ListedSubscriber[]> => {
+    listSubscribers: async (): Promise<CountedSubscriber[]> => {
       const keys = new Map<string, number>()
       for await (const part of partsOfKeys())
         for (const { subscriberId } of part) keys.set(subscriberId, (keys.get(subscriberId) ?? 0) + 1)
-      return (await store.listSubscribers()).map(each => listedSubscriber(each, keys.get(each.id) ?? 0))
+      return (await store.listSubscribers()).map(each => ({
+        ...listedSubscriber(each),
+        keys: keys.get(each.id) ?? 0,
+      }))
     },
     revokeSubscriber: (idOrName: string) => setSubscriberRevoked(idOrName, clock.now()),
     reinstateSubscriber: (idOrName: string) => setSubscriberRevoked(idOrName, null),
   }
 }
 
-const listedSubscriber = (subscriber: Subscriber, keys: number): ListedSubscriber => ({
+const listedSubscriber = (subscriber: Subscriber): ListedSubscriber => ({
   id: subscriber.id,
   name: subscriber.name,
   status: subscriber.revokedAt === null ? 'active' : 'revoked',
-  keys,
   createdAt: isoOf(subscriber.createdAt),
   revokedAt: isoOrNull(subscriber.revokedAt),
 })

@@ -3,7 +3,7 @@
 // (`allowed: false`), not an error. Batches and local allowances are the partitions'.
 
 import { randomBytes } from 'node:crypto'
-import { setTimeout as pause } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { type Calendar, hourMs, type LocalDay } from '../calendar.ts'
 import type { UsageGrant, UsageStore } from '../stores/store.ts'
 import type { Client } from './authentication.ts'
@@ -53,15 +53,22 @@ export type Meter = Pick<Quota, 'consume'> & {
   probe(): Promise<void>
   /** The worst state of all partitions. */
   state(): MeterState
-  /** The counts of the day of an instant that this instance has met, over the fleet as far as it knows. */
-  usageAt(instant: number): { readonly keyId: string; readonly used: number; readonly limit: number }[]
+  /**
+   * The counts of the day of an instant that this instance has met, over the fleet as far as it knows: some at a time, with a
+   * turn of the event loop in between.
+   */
+  usageAt(instant: number): AsyncGenerator<readonly KnownUsage[]>
   /** Reports unconfirmed units to the store; retries for some seconds while it is away. */
   close(): Promise<void>
 }
 
+export type KnownUsage = { readonly keyId: string; readonly used: number; readonly limit: number }
+
 type Entry = { readonly count: Count; readonly partition: Partition }
 
 const keepCountForMs = 3_600_000
+// There may be a million counts; so many take a few ms.
+const mostPerTurn = 2_000
 // On close. Together with the drain less than the usual grace period of a process.
 const reportEveryMs = 250
 const reportForMs = 3_000
@@ -148,18 +155,32 @@ export const createMeter = ({ observer, calendar, keepUsageForMs, ...parts }: Me
     return entry
   }
 
+  // Where the next probe goes on, by day: a count that can't be forgotten yet holds up no other.
+  const forgetting = new Map<LocalDay, Iterator<[string, Entry]>>()
   const forgetOldDays = (): void => {
     const now = clock.now()
+    let visited = 0
     for (const [day, entries] of days) {
-      for (const [keyId, { count, partition }] of entries) {
-        // All counts of a day end at the same instant.
-        if (now - count.metered.endsAt < keepCountForMs) break
+      // All counts of a day end at the same instant.
+      const [first] = entries.values()
+      if (first && now - first.count.metered.endsAt < keepCountForMs) continue
+      const rest = forgetting.get(day) ?? entries.entries()
+      forgetting.set(day, rest)
+      for (; visited < mostPerTurn; visited++) {
+        const { value, done } = rest.next()
+        if (done) {
+          forgetting.delete(day)
+          break
+        }
+        const [keyId, { count, partition }] = value
         // Loses nothing, even when the clock jumped ahead: the store has all of it.
         if (!partition.forget(count)) continue
         entries.delete(keyId)
         if (day > newestForgotten) newestForgotten = day
       }
-      if (entries.size === 0) days.delete(day)
+      if (entries.size > 0) continue
+      days.delete(day)
+      forgetting.delete(day)
     }
     const inUse = new Set(current.values())
     for (const partition of partitions)
@@ -225,14 +246,19 @@ export const createMeter = ({ observer, calendar, keepUsageForMs, ...parts }: Me
       const states = [...partitions].map(partition => partition.state())
       return (['away', 'reconciling'] as const).find(state => states.includes(state)) ?? 'counting'
     },
-    usageAt: instant =>
-      [...(days.get(calendar.dayOf(instant))?.values() ?? [])].map(
-        ({ count: { keyId, limit, admitted, lastKnown } }) => ({
-          keyId,
-          used: lastKnown ? lastKnown.used + admitted - lastKnown.admitted : admitted,
-          limit,
-        }),
-      ),
+    usageAt: async function* (instant) {
+      let part: KnownUsage[] = []
+      for (const { count } of days.get(calendar.dayOf(instant))?.values() ?? []) {
+        const { keyId, limit, admitted, lastKnown } = count
+        const used = lastKnown ? lastKnown.used + admitted - lastKnown.admitted : admitted
+        part.push({ keyId, used, limit })
+        if (part.length < mostPerTurn) continue
+        yield part
+        part = []
+        await nextTurn()
+      }
+      yield part
+    },
     close: async () => {
       unsubscribe()
       await reportAll()

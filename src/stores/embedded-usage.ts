@@ -3,6 +3,7 @@
 // process knows to be admitted. While the file can't be written, counts go to the reserve.
 
 import type { DatabaseSync } from 'node:sqlite'
+import { setTimeout as pause } from 'node:timers/promises'
 import { type EmbeddedParts, inTransaction, underLock, wholeSql } from './embedded-attempt.ts'
 import type { ReservedCount } from './embedded-reserve.ts'
 import { createReservedCounts } from './embedded-reserved-counts.ts'
@@ -18,6 +19,10 @@ const schema = `
 // For earlier days the store accepts an instance's own figure of its counted units.
 const daysRemembered = 3
 
+// A part takes a few ms, and requests pass before the next.
+const rowsPerTurn = 2_000
+const pauseBetweenPartsMs = 10
+
 // A column of the first version that nothing reads any more.
 const dropFormerColumn = (db: DatabaseSync): void => {
   const isThere = () =>
@@ -29,14 +34,14 @@ const dropFormerColumn = (db: DatabaseSync): void => {
   })
 }
 
-/** `sweepUsage` deletes counts past their `keepUntil`; call `closeUsage` before the connection closes. */
+/** Call `closeUsage` before the connection closes. */
 export const embeddedUsage = ({
   db,
   path,
   clock,
   attempt,
   observer,
-}: EmbeddedParts & { readonly path: string }): UsageStore & { sweepUsage(): void; closeUsage(): void } => {
+}: EmbeddedParts & { readonly path: string }): UsageStore & { closeUsage(): void } => {
   db.exec(schema)
   dropFormerColumn(db)
   const statements = {
@@ -52,7 +57,14 @@ export const embeddedUsage = ({
     lastUsedOn: db.prepare(
       `SELECT day FROM usage WHERE key_id = ? AND day BETWEEN ? AND ? AND used > 0 ORDER BY day DESC LIMIT 1`,
     ),
-    sweep: db.prepare(`DELETE FROM usage WHERE keep_until <= ?`),
+    // No index on the end: each count would cost one more write. The table is walked in parts, in the order of its key.
+    lastOfPart: db.prepare(
+      `SELECT key_id, day FROM usage WHERE (key_id, day) > (?, ?) ORDER BY key_id, day LIMIT 1 OFFSET ${rowsPerTurn - 1}`,
+    ),
+    sweepPart: db.prepare(
+      `DELETE FROM usage WHERE (key_id, day) > (?, ?) AND (key_id, day) <= (?, ?) AND keep_until <= ?`,
+    ),
+    sweepRest: db.prepare(`DELETE FROM usage WHERE (key_id, day) > (?, ?) AND keep_until <= ?`),
   }
   statements.find.setReturnArrays(true)
   // By instance, day and key.
@@ -99,7 +111,6 @@ export const embeddedUsage = ({
 
   return {
     closeUsage: reserved.close,
-    sweepUsage: () => void statements.sweep.run(clock.now()),
     partitionOf: () => 0,
     commit: ({ instance, sequence, entries }) =>
       attempt(() => {
@@ -155,8 +166,21 @@ export const embeddedUsage = ({
     // One process: there is nobody to notify.
     onUsage: () => () => {},
     time: () => attempt(() => clock.now()),
-    // Its rows expire one by one.
-    dropDays: async () => {},
+    // By the end of each row, whatever the days: an import may have brought some with another.
+    dropDays: async () => {
+      for (let from: readonly [keyId: string, day: string] = ['', '']; ; ) {
+        const next = await attempt(() => {
+          const last = statements.lastOfPart.get(...from)
+          if (!last) return void statements.sweepRest.run(...from, clock.now())
+          const to = [String(last.key_id), String(last.day)] as const
+          statements.sweepPart.run(...from, ...to, clock.now())
+          return to
+        })
+        if (!next) return
+        from = next
+        await pause(pauseBetweenPartsMs)
+      }
+    },
     raiseUsed: (keyId, day, used, keepUntil) =>
       attempt(() => {
         if (used > 0) statements.raise.run(keyId, day, used, keepUntil)

@@ -58,7 +58,7 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock, observer: RecordO
   db.exec(schema)
   const parts = { db, clock, attempt: attemptsOn(path), observer }
   const { attempt } = parts
-  const { sweepUsage, closeUsage, ...usage } = embeddedUsage({ ...parts, path })
+  const { closeUsage, ...usage } = embeddedUsage({ ...parts, path })
   const statements = {
     // SQLite knows the length of a value without reading it.
     readBytes: db.prepare(
@@ -77,10 +77,7 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock, observer: RecordO
   // By size, because lru-cache allocates `max` entries at once.
   const lastWritten = new LRUCache<string, number>({ maxSize: 10_000, sizeCalculation: () => 1 })
   let writes = 0
-  const sweep = () => {
-    statements.sweepBytes.run(clock.now())
-    sweepUsage()
-  }
+  const sweep = () => void statements.sweepBytes.run(clock.now())
   sweep()
 
   return {

@@ -147,7 +147,7 @@ t.test('the life of a key', async t => {
   t.match(await json('keys', 'revoke', issued.id), { status: 'revoked', revokedAt: /Z$/ })
   t.match(await json('keys', 'revoke', issued.id), { status: 'revoked' })
   t.match(await json('keys', 'reinstate', issued.id), { status: 'active', revokedAt: null })
-  t.match(await json('subscribers', 'revoke', 'Dhaka Tribune'), { status: 'revoked', keys: 1 })
+  t.match(await json('subscribers', 'revoke', 'Dhaka Tribune'), { status: 'revoked', keys: undefined })
   t.match(await json('keys', 'list'), [{ id: issued.id, status: 'subscriber revoked' }])
   const refused = await runCommand(['keys', 'create', '--subscriber', 'Dhaka Tribune', '--tier', 'free'], env)
   t.equal(refused.code, 1)

@@ -89,7 +89,10 @@ t.test('the life of a key, by another program', async t => {
 
   const padma = (await ask('GET', '/subscribers')).body.find(({ name }: { name: string }) => name === 'Padma')
   t.match(padma, { name: 'Padma', keys: 1, status: 'active' })
-  t.match(await ask('POST', `/subscribers/${padma.id}/revoke`), { body: { id: padma.id, status: 'revoked' } })
+  t.match(await ask('POST', `/subscribers/${padma.id}/revoke`), {
+    // Their number would take a walk over the keys of all.
+    body: { id: padma.id, status: 'revoked', keys: undefined },
+  })
   t.match(await ask('GET', '/subscribers/Padma'), { body: { id: padma.id, status: 'revoked', keys: 1 } })
   t.match(await ask('GET', `/keys/${id}`), { body: { status: 'subscriber revoked' } })
   t.match(await ask('POST', `/subscribers/Padma/reinstate`, ''), { body: { status: 'active' } })

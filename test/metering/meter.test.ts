@@ -33,7 +33,8 @@ const setUp = (
       whenStoreIsDown,
       instances: () => instances,
       calendar,
-      keepUsageForMs: 86_400_000 * 2,
+      // Longer than the clock jumps.
+      keepUsageForMs: 86_400_000 * 400,
       clock,
       observer: {
         storeAway: () => {},
@@ -592,4 +593,38 @@ t.test('a day is dropped from the store once, an hour after its end, and again w
   clock.advance(1_000)
   for (let i = 0; i < 3; i++) await meter.probe()
   t.strictSame(dropped.slice(3), ['2026-11-22 2026-11-20'])
+})
+
+t.test('very many counts are listed and forgotten some at a time', async t => {
+  const clock = manualClock('2026-11-21T12:00:00Z')
+  const store = openEmbeddedStore(':memory:', clock)
+  t.teardown(() => store.close())
+  const quiet = { storeAway: () => {}, storeBack: () => {}, unitsLost: () => {}, nearLimit: () => {} }
+  const meter = createMeter({
+    store,
+    whenStoreIsDown: 'share',
+    instances: () => 1,
+    calendar,
+    keepUsageForMs: 86_400_000,
+    clock,
+    observer: quiet,
+  })
+  const [keys, day] = [5_000, clock.now()]
+  await Promise.all(
+    Array.from({ length: keys }, (_, i) => meter.consume({ keyId: `key_${i}`, limit: 9 }, day)),
+  )
+  const partsOf = async () => {
+    const lengths: number[] = []
+    for await (const part of meter.usageAt(day)) lengths.push(part.length)
+    return lengths
+  }
+  t.strictSame(await partsOf(), [2_000, 2_000, 1_000])
+  clock.set(calendar.nextMidnight(day) + 3_600_001)
+  for (const left of [3_000, 1_000, 0]) {
+    await meter.probe()
+    t.equal(
+      (await partsOf()).reduce((sum, length) => sum + length, 0),
+      left,
+    )
+  }
 })

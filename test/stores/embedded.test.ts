@@ -8,6 +8,7 @@ import { systemClock } from '../../src/clock.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { storeContract } from '../support/store-contract.ts'
+import { until } from '../support/until.ts'
 import { anEntry } from '../support/usage-instance.ts'
 
 storeContract(t, 'embedded', async t => openEmbeddedStore(join(t.testdir(), 'store.db'), systemClock))
@@ -71,10 +72,41 @@ t.test('expired records are swept from the file', async t => {
   await store.close()
   clock.advance(2_000)
   const again = openEmbeddedStore(path, clock)
+  t.strictSame(await again.usedOn('k', ['2026-11-21']), [1], 'opening takes no walk over all counts')
+  await again.dropDays({ countsBefore: '2026-11-21', sumsBefore: '2026-11-21' })
   t.strictSame(await again.usedOn('k', ['2026-11-21']), [0])
   clock.set('2026-11-21T00:00Z')
   t.equal(await again.readBytes('cell'), undefined, 'gone, and not only hidden by its expiry')
   await again.close()
+})
+
+t.test('counts are swept in parts, and requests pass in between', async t => {
+  const path = join(t.testdir(), 'store.db')
+  const clock = manualClock('2026-11-21T00:00Z')
+  const store = openEmbeddedStore(path, clock)
+  const beside = new DatabaseSync(path)
+  t.teardown(async () => {
+    beside.close()
+    await store.close()
+  })
+  // Of each key one count that is over and one that is kept.
+  beside.exec(`WITH RECURSIVE k(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM k WHERE i < 4999)
+    INSERT INTO usage SELECT printf('key_%05d', i), day, 1, keep FROM k,
+      (SELECT '2026-11-19' AS day, ${clock.now()} AS keep UNION ALL SELECT '2026-11-20', ${clock.now() + 1})`)
+  const rows = () => Number(beside.prepare('SELECT count(*) AS rows FROM usage').get()?.rows)
+  const swept = store.dropDays({ countsBefore: '2026-11-21', sumsBefore: '2026-11-21' })
+  const seen = new Set([rows()])
+  let isSwept = false
+  void swept.then(() => {
+    isSwept = true
+  })
+  await until('all is swept', async () => {
+    seen.add(rows())
+    return isSwept
+  })
+  t.equal(rows(), 5_000)
+  t.ok(seen.size >= 3, `${[...seen].join(', ')} rows on the way`)
+  t.strictSame(await store.usedOn('key_04999', ['2026-11-19', '2026-11-20']), [0, 1])
 })
 
 t.test('a removal that fails half-way removes nothing, and the store goes on', async t => {
