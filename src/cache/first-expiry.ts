@@ -16,21 +16,26 @@ export type FirstExpiryParts = {
 }
 
 /**
- * The instant at which the first of the keys can't be served any more: 0 where one has nothing cached, past where an entry
+ * @param whose `any`: one with nothing cached decides; `cached`: it decides only where nothing else is cached, so that one cold
+ * key does not hide the others
+ * @returns the instant at which the first of the keys can't be served any more: 0 where one has nothing cached, past where an entry
  * has expired already; undefined where nothing is known of any. All instants are ms since the epoch.
  */
 export const firstExpiry = (
   { memory, isUncached, policy }: FirstExpiryParts,
   keys: Iterable<string>,
   now: number,
+  whose: 'any' | 'cached' = 'any',
 ): number | undefined => {
   let first = Number.POSITIVE_INFINITY
+  let hasUncached = false
   for (const key of keys) {
     const entry = memory.peek(key)
     if (entry) {
       // One that a hard purge met while it was loaded is not served any more.
       first = Math.min(first, entry.purged === 'hard' ? entry.fetchedAt : policy.usableUntil(entry, now))
-    } else if (isUncached(key)) first = 0
+    } else if (isUncached(key)) hasUncached = true
   }
+  if (hasUncached && (whose === 'any' || !Number.isFinite(first))) return 0
   return Number.isFinite(first) ? first : undefined
 }

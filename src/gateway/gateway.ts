@@ -204,7 +204,8 @@ export const startGateway = async (
     certificateExpiresAt: () => api.certificateExpiresAt(),
     memoryEntries: () => timelines.held().entries,
     memoryBytes: () => timelines.held().bytes,
-    firstExpiryAt: timelines.firstExpiryAt,
+    // A page at night is for what runs out; a point that was never cached has errors whatever the cache holds.
+    firstExpiryAt: () => timelines.firstExpiryAt('cached'),
     backoffs: timelines.backoffs,
     catalogue: () => ({
       places: catalogue.current.size,

@@ -123,7 +123,7 @@ export const watchGauges = (registry: Registry, gauges: Gauges, clock: Clock): (
   )
   gauge(
     'abohawa_cache_time_to_first_expiry_seconds',
-    'Time until the first cell in demand can not be served, and requests for it end in 500, if the provider stays away; 0 where one has nothing cached, NaN while none is known to be in demand.',
+    'Time until the first cached cell in demand can not be served any more, and requests for it end in 500, if the provider stays away; 0 where nothing in demand is cached, NaN while none is known to be in demand.',
     () => {
       const at = gauges.firstExpiryAt()
       return secondsOf(at === undefined ? undefined : Math.max(0, at - clock.now()))

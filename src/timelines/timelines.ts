@@ -130,8 +130,9 @@ export type Timelines = ReadThrough<Cell, Timeline> & {
    * When the first cell in demand can't be served any more if nothing is loaded: 0 where one has nothing cached, past where
    * one has expired; undefined where nothing is known of any. In demand are the cells requested here and those that were in
    * demand over the fleet at the start. A cell that the provider refuses does not count: it has errors with the provider, too.
+   * @param whose `cached`: one with nothing cached decides only where nothing in demand is cached
    */
-  firstExpiryAt(): number | undefined
+  firstExpiryAt(whose?: 'any' | 'cached'): number | undefined
   /** How old the weather of cells in demand may get, by the settings and by what was fetched. */
   reach(): Reach
   /** How many cells back off, by the code of their last failure. */
@@ -365,9 +366,9 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     },
     held: () => ({ entries: memory.size, bytes: memory.calculatedSize }),
     stretch: stretch.current,
-    firstExpiryAt: () => {
+    firstExpiryAt: whose => {
       const isUncached = (id: string) => uncached.has(id) && !isRefusal(failures.last(id)?.error)
-      return firstExpiry({ memory, isUncached, policy }, inDemand(), clock.now())
+      return firstExpiry({ memory, isUncached, policy }, inDemand(), clock.now(), whose)
     },
     reach: () => {
       const now = clock.now()

@@ -31,6 +31,8 @@ t.test('the entry in demand that expires first decides, and one with nothing cac
   uncached.add('purged')
   t.equal(firstExpiry(parts, keys, 3_100), 7_000, 'one that is not in demand does not count')
   t.equal(firstExpiry(parts, [...keys, 'purged'], 3_100), 0, 'one in demand with nothing cached')
+  t.equal(firstExpiry(parts, [...keys, 'purged'], 3_100, 'cached'), 7_000, 'it does not hide the others')
+  t.equal(firstExpiry(parts, ['purged'], 3_100, 'cached'), 0, 'nothing in demand is cached')
   uncached.add('old')
   t.equal(firstExpiry(parts, keys, 3_100), 7_000, 'what memory has is served')
 

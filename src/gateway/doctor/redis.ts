@@ -101,7 +101,7 @@ const fixes: readonly (readonly [reason: RegExp, fix: string])[] = [
 ]
 
 /** What to do about a Redis that can't be used, by its reason. */
-export const fixFor = (reason: string): string =>
+const fixFor = (reason: string): string =>
   fixes.find(([of]) => of.test(reason))?.[1] ?? 'Start Redis there, or correct redis.url.'
 
 const formatCheck = async (redis: RedisClient, options: RedisOptions): Promise<Check> => {
