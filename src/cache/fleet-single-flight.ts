@@ -28,7 +28,7 @@ export type FleetSingleFlight = {
 }
 
 /** Another instance's load failed: with its code and the instant from which a retry makes sense. */
-class FailedElsewhere extends AbohawaError {
+export class FailedElsewhere extends AbohawaError {
   override name = 'FailedElsewhere'
   readonly retryAt: number | undefined
 
@@ -46,22 +46,26 @@ const succeeded = ''
 // How much longer than a lease lasts a waiter waits for the message of its release.
 const graceMs = 20
 
+export type FleetSingleFlightOptions = {
+  readonly store: LeaseStore
+  readonly leaseForMs: number
+  /** The account that loads are made with. What fails for another one is loaded here. */
+  readonly account?: () => string | undefined
+  /** Called with a key that another instance has loaded; not while messages are lost. */
+  readonly onLoadedElsewhere?: (key: string) => void
+}
+
 export const createFleetSingleFlight = (
-  {
-    store,
-    account = () => undefined,
-    ...options
-  }: {
-    store: LeaseStore
-    leaseForMs: number
-    /** The account that loads are made with. What fails for another one is loaded here. */
-    account?: () => string | undefined
-  },
+  { store, account = () => undefined, onLoadedElsewhere = () => {}, ...options }: FleetSingleFlightOptions,
   failed: (error: unknown) => void,
 ): FleetSingleFlight => {
   let { leaseForMs } = options
   const waiting = new Map<string, Set<(message: string | undefined) => void>>()
+  // Instances receive their own messages too.
+  const ownReleases = new Set<string>()
   const unsubscribe = store.onLeaseReleased((key, message) => {
+    if (key === null) ownReleases.clear()
+    else if (!ownReleases.delete(key) && message === succeeded) onLoadedElsewhere(key)
     // A key of null: messages may have been missed, so every waiter reads the shared tier.
     const released = key === null ? [...waiting.values()] : [waiting.get(key) ?? new Set()]
     for (const waiters of released) for (const wake of [...waiters]) wake(key === null ? undefined : message)
@@ -107,7 +111,11 @@ export const createFleetSingleFlight = (
       throw error
     } finally {
       if (held.get(key) === token) held.delete(key)
-      store.releaseLease(key, token, message).catch(failed)
+      ownReleases.add(key)
+      store.releaseLease(key, token, message).catch((error: unknown) => {
+        ownReleases.delete(key)
+        failed(error)
+      })
     }
   }
 

@@ -5,8 +5,8 @@ import { after, type Clock } from '../clock.ts'
 import { AbohawaError } from '../errors.ts'
 import type { Demand } from './demand.ts'
 import type { Entry, EntryMetadata } from './entry.ts'
-import { BackoffError, type Failure, type Failures } from './failures.ts'
-import type { FleetSingleFlight } from './fleet-single-flight.ts'
+import { BackoffError, type Failure, type Failures, retryAtOf } from './failures.ts'
+import { FailedElsewhere, type FleetSingleFlight } from './fleet-single-flight.ts'
 import { type Freshness, type FreshnessPolicy, freshnessOf } from './freshness.ts'
 import { keepEntry, type MemoryEntry, type MemoryTier } from './memory-tier.ts'
 import type { Purge, PurgeKind, Purges } from './purges.ts'
@@ -108,6 +108,8 @@ export type Cache<Of extends Subject, Value, Scope> = ReadThrough<Of, Value> & {
   peek(subject: Of): EntryFacts | null
   /** Applies a purge to memory and to what is read from now on, and ends the backoff of what it covers. */
   purge(purge: Purge<Scope>): void
+  /** Another instance has loaded an entry: a read that would be stale looks into the shared tier first. */
+  supersede(id: string): void
   /** How long reads wait that begin from now on. */
   waitFor(ms: number): void
 }
@@ -157,6 +159,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
   /** For whom a read is that joined a flight of `finding` last. */
   const joinedBy = new Map<string, string | undefined>()
   const refreshing = createSingleFlight<string, void>()
+  const renewing = createSingleFlight<string, void>()
   // A refresh and a cold read of one key may overlap (its entry expired or was evicted meanwhile): they share a load.
   const loading = createSingleFlight<string, Found<Value>>()
 
@@ -217,12 +220,22 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
     consumer: string | undefined,
     enough: (metadata: EntryMetadata) => boolean,
   ): Promise<Found<Value>> => {
-    const { result } = await forConsumer(consumer, () => {
-      const shared = loading.run(subject.id, () => loadOverFleet(subject, purpose, consumer, enough))
-      if (shared.joined && purpose === 'cold') expedite(subject, consumer)
-      return shared
-    })
-    return result
+    let isJoined = false
+    const load = () =>
+      forConsumer(consumer, () => {
+        const shared = loading.run(subject.id, () => loadOverFleet(subject, purpose, consumer, enough))
+        isJoined = shared.joined
+        if (isJoined && purpose === 'cold') expedite(subject, consumer)
+        return shared
+      })
+    try {
+      return (await load()).result
+    } catch (error) {
+      // What is refused for now to a load that was less urgent may be granted to a read that waits.
+      const isOthers = isJoined || error instanceof FailedElsewhere
+      if (purpose !== 'cold' || !isOthers || retryAtOf(error) === undefined) throw error
+      return (await load()).result
+    }
   }
   const loadOverFleet = async (
     subject: Of,
@@ -346,6 +359,30 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
     }
   }
 
+  // Another instance has loaded the entry: what it wrote takes the place of the older one, so that nobody gets a stale answer.
+  const renew = async (subject: Of, entry: MemoryEntry<Value>): Promise<void> => {
+    const { id } = subject
+    const found = await shared.get(keyOf(subject), ({ fetchedAt }) => fetchedAt > entry.fetchedAt)
+    entry.isSuperseded = false
+    if (!found || stateOutside(id, found) === 'expired' || memory.peek(id) !== entry) return
+    failures.clear(id)
+    keep(id, found)
+  }
+  const readRenewed = async (
+    subject: Of,
+    former: MemoryEntry<Value>,
+    consumer: string | undefined,
+  ): Promise<CacheResult<Of, Value>> => {
+    await renewing.run(subject.id, () => renew(subject, former)).result
+    const entry = memory.get(subject.id) ?? former
+    const source = entry === former ? 'memory' : shared.name
+    const now = clock.now()
+    const state = stateOf(entry, entry.purged, now)
+    return state === 'expired'
+      ? findLater(subject, consumer)
+      : resultOf(subject, { entry, source, joined: false }, state, now, consumer)
+  }
+
   const findLater = async (subject: Of, consumer: string | undefined): Promise<CacheResult<Of, Value>> => {
     const { result: found, joined } = await within(
       clock,
@@ -372,6 +409,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
       demand.record(subject.id, subject, now, consumer)
       const entry = memory.get(subject.id)
       const state = entry ? stateOf(entry, entry.purged, now) : 'expired'
+      if (entry && state === 'stale' && entry.isSuperseded) return readRenewed(subject, entry, consumer)
       if (entry && state !== 'expired')
         return resultOf(subject, { entry, source: 'memory', joined: false }, state, now, consumer)
       return findLater(subject, consumer)
@@ -428,6 +466,10 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
       // A hard purge removes from the shared tier too, what memory has evicted.
       if (purge.kind === 'hard') for (const [id] of demand.since(0)) if (isCovered(id)) uncached.add(id)
       failures.clearWhere(isCovered)
+    },
+    supersede: id => {
+      const entry = memory.peek(id)
+      if (entry) entry.isSuperseded = true
     },
     waitFor: ms => {
       waitForMs = ms

@@ -43,6 +43,10 @@ const versionOf = (path: string): Promise<string> =>
     () => 'unreadable',
   )
 
+// Of the machine, such as too many open files, and not of the text: it may be gone with the next poll.
+const isOfSystem = (thrown: unknown): boolean =>
+  thrown instanceof Error && thrown.cause instanceof Error && 'errno' in thrown.cause
+
 /** Opens the catalogue of a file and watches the file; InputError when it has a fault at the start. */
 export const openCatalogue = async (options: LiveCatalogueOptions): Promise<LiveCatalogue> => {
   const { path, bounds, pollMs, onChange, onFault } = options
@@ -50,6 +54,8 @@ export const openCatalogue = async (options: LiveCatalogueOptions): Promise<Live
   let seen = await versionOf(path)
   const first = createCatalogue(await readSnapshot(path, bounds))
   let fault: InputError | undefined
+  /** Whether the version that was seen could not be read, which says nothing of what is in it. */
+  let isUnread = false
   let generation = 1
   let closed = false
   let polling: Promise<void> = Promise.resolve()
@@ -65,13 +71,15 @@ export const openCatalogue = async (options: LiveCatalogueOptions): Promise<Live
 
   const poll = async (force: boolean): Promise<void> => {
     const version = await versionOf(path)
-    if (closed || (version === seen && !force)) return
+    if (closed || (version === seen && !force && !isUnread)) return
     const isNewVersion = version !== seen
     seen = version
     try {
       const next = createCatalogue(await readSnapshot(path, bounds))
+      isUnread = false
       if (!closed) swap(next)
     } catch (thrown) {
+      isUnread = isOfSystem(thrown)
       fault = thrown instanceof InputError ? thrown : new InputError(messageOf(thrown), { cause: thrown })
       if (isNewVersion && !closed) onFault?.(fault)
       if (force) throw fault

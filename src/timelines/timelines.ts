@@ -33,8 +33,9 @@ import type { Breaker } from '../provider/breaker.ts'
 import type { Provider } from '../provider/client.ts'
 import { ShareUsedUpError } from '../provider/errors.ts'
 import type { ByteStore, FleetStore, LeaseStore, Store } from '../stores/store.ts'
-import type { Cell, Grid } from '../weather/cell.ts'
+import type { Cell, CellId, Grid } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
+import { claimedGeneration } from '../weather/timeline-bytes.ts'
 import { keyFor } from './cache-namespace.ts'
 import { createTimelineCodec, entryOf } from './entry-codec.ts'
 import { createHeartbeat, type Fleet } from './heartbeat.ts'
@@ -212,10 +213,27 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
   const isLifted = ({ error, failedAt }: Pick<Failure, 'error' | 'failedAt'>): boolean =>
     error instanceof AbohawaError && error.code === 'provider_limited' && parts.isLimitLifted(failedAt)
   const failures = createFailures({ ...options, longestAfter, isLifted }, clock)
+  const prefix = keyFor(namespace, '' as CellId)
   const fleetLoads = createFleetSingleFlight(
-    { store, leaseForMs: options.leaseForMs, account: parts.account },
+    {
+      store,
+      leaseForMs: options.leaseForMs,
+      account: parts.account,
+      onLoadedElsewhere: key => {
+        if (key.startsWith(prefix)) cache.supersede(key.slice(prefix.length))
+      },
+    },
     error => observer.onSharedTierFailure('lease', error),
   )
+  // An entry may know a newer purge than this instance, whose read of the log is late or failed. Its claim counts up to the newest
+  // purge known here, so the log is read first: else the entry would fall under a purge that it was loaded after.
+  const readBytes: ByteStore['readBytes'] = async (key, mostBytes) => {
+    const bytes = await store.readBytes(key, mostBytes)
+    if (bytes instanceof Uint8Array)
+      for (let reads = 0; reads < 2 && claimedGeneration(bytes) > purges.generation; reads += 1)
+        await pollPurges().catch(() => {})
+    return bytes
+  }
   const cache = createReadThrough<Cell, Timeline, PurgeScope>({
     keyOf,
     load: async (cell, purpose, consumer) => {
@@ -230,7 +248,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     shared: createSharedTier(
       {
         name: store.kind,
-        store,
+        store: { readBytes, writeBytes: store.writeBytes },
         get longestUseMs() {
           return policy.longestUseMs
         },

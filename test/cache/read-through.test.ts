@@ -11,8 +11,10 @@ import { createPurges } from '../../src/cache/purges.ts'
 import { type CacheParts, createReadThrough, type Subject } from '../../src/cache/read-through.ts'
 import { createSharedTier } from '../../src/cache/shared-tier.ts'
 import { createUncached } from '../../src/cache/uncached.ts'
+import { AbohawaError } from '../../src/errors.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded.ts'
 import { manualClock } from '../support/manual-clock.ts'
+import { until } from '../support/until.ts'
 
 const policy = freshByAge(
   { freshForMs: 1_000, freshSpread: 0, freshForAtMostMs: 1_000, refreshAheadForMs: 0, staleForMs: 10_000 },
@@ -51,8 +53,11 @@ const setUp = (t: Tap, given: Partial<Parts> = {}) => {
     observer,
   )
   const purges = createPurges<string>((scope, key) => scope === key)
-  const newFleet = () => {
-    const fleet = createFleetSingleFlight({ store, leaseForMs: 1_000 }, error => failures.push(error))
+  const newFleet = (onLoadedElsewhere?: (key: string) => void) => {
+    const fleet = createFleetSingleFlight(
+      { store, leaseForMs: 1_000, ...(onLoadedElsewhere ? { onLoadedElsewhere } : {}) },
+      error => failures.push(error),
+    )
     t.teardown(fleet.close)
     return fleet
   }
@@ -106,6 +111,7 @@ const setUp = (t: Tap, given: Partial<Parts> = {}) => {
     store,
     purges,
     parts,
+    newFleet,
     elsewhere,
     cache: createReadThrough(parts),
   }
@@ -417,4 +423,69 @@ t.test('an explanation has both tiers, the last failure and the load under way',
     memory: { state: 'stale' },
     lastFailure: { attempts: 1, backoffUntil: clock.now() + 500 },
   })
+})
+
+t.test('a cold read that joins a refresh is loaded for itself when only the refresh is refused', async t => {
+  for (const where of ['in this process', 'in another']) {
+    const gate = Promise.withResolvers<void>()
+    const purposes: string[] = []
+    const { clock, cache, elsewhere, store } = setUp(t, {
+      load: async ({ id }, purpose) => {
+        purposes.push(purpose)
+        if (purpose !== 'cold') {
+          await gate.promise
+          // As of a budget whose reserve is for cold reads.
+          throw Object.assign(new AbohawaError('provider_limited', 'used up'), {
+            retryAt: clock.now() + 1_000,
+          })
+        }
+        return { value: id, fetchedAt: clock.now(), bytes: 100, jitter: 0, generation: 0, run: null }
+      },
+    })
+    const other = where === 'in another' ? elsewhere() : cache
+    await cache.read(named('a'))
+    clock.advance(2_000)
+    t.match(await cache.read(named('a')), { outcome: 'stale' })
+    await until('the refresh has begun', () => purposes.includes('refresh'), 5_000, 0)
+    clock.advance(20_000)
+    const cold = Promise.resolve(other.read(named('a')))
+    await until('the cold read waits', async () => {
+      await settled()
+      return (await store.acquireLease('a', 1_000)).token === null
+    })
+    gate.resolve()
+    t.match(await cold, { outcome: 'miss', value: 'a' }, where)
+    t.strictSame(purposes, ['cold', 'refresh', 'cold'], where)
+  }
+})
+
+t.test('what another instance has refreshed is not answered stale from memory', async t => {
+  const { clock, cache, elsewhere, newFleet, loads, store } = setUp(t)
+  const superseded: string[] = []
+  const other = elsewhere({
+    fleet: newFleet(key => {
+      superseded.push(key)
+      other.supersede(key)
+    }),
+  })
+  await cache.read(named('a'))
+  t.match(await other.read(named('a')), { outcome: 'hit', source: 'embedded' })
+  clock.advance(2_000)
+  superseded.length = 0
+  t.match(await cache.read(named('a')), { outcome: 'stale' })
+  await until('it is refreshed', () => superseded.length > 0, 5_000, 0)
+  t.match(await cache.read(named('a')), { outcome: 'hit', source: 'memory' })
+  const both = [other.read(named('a')), other.read(named('a'))]
+  t.match(await Promise.all(both), [
+    { outcome: 'hit', source: 'embedded', value: 'a 2', forwarded: false },
+    { outcome: 'hit', value: 'a 2' },
+  ])
+  t.match(other.read(named('a')), { outcome: 'hit', source: 'memory' }, 'at once from then on')
+  t.equal(loads.length, 2)
+
+  // Without the shared tier the older entry is served, and refreshed.
+  clock.advance(2_000)
+  other.supersede('a')
+  await store.deleteBytes(['a'])
+  t.match(await other.read(named('a')), { outcome: 'stale', value: 'a 2', forwarded: true })
 })

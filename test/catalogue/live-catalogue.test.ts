@@ -1,13 +1,24 @@
 // A catalogue that follows its file, with real files: swaps, faults, renames, links, and an end.
 
-import { execFile } from 'node:child_process'
-import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { execFile, spawn } from 'node:child_process'
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { type CatalogueChange, openCatalogue } from '../../src/catalogue/live-catalogue.ts'
 import { setPublished } from '../../src/catalogue/publication.ts'
 import type { InputError } from '../../src/errors.ts'
+import { withoutPrlimit } from '../support/process.ts'
+import { until } from '../support/until.ts'
 import { bounds, buildSample } from './sample-places.ts'
 
 const never = 3_600_000
@@ -49,6 +60,39 @@ t.test('a file with a fault is not opened', async t => {
   await t.rejects(openCatalogue({ path, bounds, pollMs: never }), { code: 'bad_input', message: /not JSON/ })
   rmSync(path)
   await t.rejects(openCatalogue({ path, bounds, pollMs: never }), { code: 'bad_input', message: /ENOENT/ })
+})
+
+t.test('a new file that could not be read is read with a later poll', { skip: withoutPrlimit }, async t => {
+  const { path, live, changes, faults } = await startSample(t)
+  const limit = ['--pid', String(process.pid), '--nofile']
+  const { stdout } = await promisify(execFile)('prlimit', [...limit, '--output=SOFT', '--noheadings'])
+  // Fewer than are open, so that no file can be opened; a process cannot be started then either, so one waits for its turn.
+  const [pid, former] = [process.pid, stdout.trim()]
+  const script = `read _; prlimit --pid ${pid} --nofile=3:; read _; prlimit --pid ${pid} --nofile=${former}:`
+  const limiter = spawn('sh', ['-c', script], { stdio: ['pipe', 'ignore', 'inherit'] })
+  const ended = new Promise(resolve => limiter.once('exit', resolve))
+  const next = `${path}.next`
+  writeFileSync(next, readFileSync(path))
+  await setPublished(next, '1004', false, { bounds })
+  const [fault, change] = [faults.next(), changes.next()]
+  limiter.stdin.write('\n')
+  await until('no file can be opened', () => {
+    try {
+      closeSync(openSync(path, 'r'))
+      return false
+    } catch (error) {
+      return (error as NodeJS.ErrnoException).code === 'EMFILE'
+    }
+  })
+  renameSync(next, path)
+  t.match((await fault).message, /EMFILE/)
+  t.ok(live.current.find('district', '1004'), 'the former one stays')
+  limiter.stdin.end('\n')
+  await ended
+  await change
+  t.equal(live.current.find('district', '1004'), undefined)
+  t.equal(live.fault(), undefined)
+  t.equal(faults.received.length, 1, 'one fault for one version')
 })
 
 t.test('a place unpublished in the file is hidden, and a catalogue in use stays complete', async t => {

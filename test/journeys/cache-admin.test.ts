@@ -3,6 +3,7 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { systemClock } from '../../src/clock.ts'
+import { openStore } from '../../src/stores/open-store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { runCommand, startCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
@@ -271,6 +272,36 @@ t.test('an invalid target is 400 with one sentence, and purges nothing', async t
     gateway.logged.filter(({ msg }) => msg === 'cache purged'),
     [],
   )
+})
+
+t.test('what was loaded after a purge is kept by a gateway that reads the log of purges late', async t => {
+  await provider.steer({ fault: 'none' })
+  const clock = manualClock()
+  const env = { ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'), ABOHAWA_CACHE__PREFETCH: 'none' }
+  const first = await startGateway(t, { providerUrl: provider.url, clock, env })
+  t.match(await purge(first, 'all', false), { body: { kind: 'hard' } })
+  await until('the purge is in force', () => first.logged.some(({ msg }) => msg === 'cache purged'))
+  await first.get(dhaka)
+  await first.close()
+  const { calls } = await provider.state()
+  let reads = 0
+  const late = await startGateway(t, {
+    providerUrl: provider.url,
+    clock,
+    env,
+    open: async (...given) => {
+      const store = await openStore(...given)
+      const changeRecordsAfter: typeof store.changeRecordsAfter = async (topic, after) => {
+        if (topic === 'purges' && ++reads === 1) throw new Error('the store answers late')
+        return store.changeRecordsAfter(topic, after)
+      }
+      return { ...store, changeRecordsAfter }
+    },
+  })
+  await until('the log is read', () => reads > 3)
+  t.match((await explain(late.opsUrl)).gateway.memory, { state: 'fresh', purged: null })
+  t.match(await statusOf(late), /hit; .*detail=memory/)
+  t.equal((await provider.state()).calls, calls, 'nothing is loaded anew')
 })
 
 t.test(

@@ -43,11 +43,17 @@ export type TestGateway = Gateway & {
 
 type Teardown = { teardown(fn: () => unknown): void }
 
-export type GatewaySetting = { providerUrl: string; clock?: Clock; env?: Record<string, string> }
+export type GatewaySetting = {
+  providerUrl: string
+  clock?: Clock
+  env?: Record<string, string>
+  /** Opens the gateway's store; the product's own where absent. */
+  open?: typeof openStore
+}
 
 export const startGateway = async (
   t: Teardown,
-  { providerUrl, clock = manualClock(), env = {} }: GatewaySetting,
+  { providerUrl, clock = manualClock(), env = {}, open = openStore }: GatewaySetting,
 ): Promise<TestGateway> => {
   // Not the test's own folder, which the test may use for its own files.
   const folder = await mkdtemp(join(tmpdir(), 'abohawa-test-'))
@@ -73,7 +79,7 @@ export const startGateway = async (
   const logged: Record<string, unknown>[] = []
   const lines = { write: (line: string) => void logged.push(JSON.parse(line)) }
   const log = createLog('info', lines)
-  const gateway = await start(config, { clock, log, lines, source: { read, files: [] } })
+  const gateway = await start(config, { clock, log, lines, open, source: { read, files: [] } })
 
   const store = await openStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
   let closed: Promise<void> | undefined
