@@ -5,13 +5,12 @@ import { InvalidArgumentError } from 'commander'
 import { type Calendar, minuteMs, parseInstant, utcDayMs } from '../calendar.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { isLocationType, type Location, type LocationType } from '../catalogue/location.ts'
-import { parseDuration } from '../config/units.ts'
-import { messageOf } from '../errors.ts'
 import { quoted } from '../outside-text.ts'
 import type { GeneratedTraffic } from '../traffic/generate/generate.ts'
 import { type Endpoint, endpoints } from '../traffic/generate/paths.ts'
 import type { Shape } from '../traffic/generate/shape.ts'
 import type { Storm } from '../traffic/generate/storm.ts'
+import { durationIn } from './quantities.ts'
 import { UsageError } from './terminal.ts'
 
 /** As commander gives them. */
@@ -125,7 +124,7 @@ export const stormIn = (given: string, before: readonly StormOption[] = []): Sto
       'Allowed: a place type/id, a local time and a duration, as in district/2015@18:00/2h.',
     )
   const minuteOfDay = Number(hour) * 60 + Number(minute)
-  return [...before, { given, type, id, minuteOfDay, durationMs: durationIn(duration) }]
+  return [...before, { given, type, id, minuteOfDay, durationMs: spanIn(duration) }]
 }
 
 const numberIn =
@@ -152,26 +151,8 @@ export const factorIn = numberIn(1, 1000, decimal, 'a number from 1 to 1000')
 export const keysIn = numberIn(1, 100_000, whole, 'a whole number from 1 to 100000')
 export const seedIn = numberIn(0, 4_294_967_295, whole, 'a whole number from 0 to 4294967295')
 
-const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 }
-
-/** Requests per second. */
-export const rateIn = (given: string): number => {
-  const [, number = '', unit = 's'] = /^(\d{1,12}(?:\.\d{1,9})?)(?:\/1?([smhd]))?$/.exec(given) ?? []
-  const rate = Number(number) / (unitSeconds[unit] as number)
-  if (!(rate > 0 && rate <= 1e6))
-    throw new InvalidArgumentError(
-      'Allowed: requests a second, above 0 and up to 1000000, or such as 90/m, 500/h, 10000/d.',
-    )
-  return rate
-}
-
-export const durationIn = (given: string): number => {
-  let ms: number
-  try {
-    ms = parseDuration(given)
-  } catch (error) {
-    throw new InvalidArgumentError(`${messageOf(error)}.`)
-  }
+export const spanIn = (given: string): number => {
+  const ms = durationIn(given)
   if (ms < 1 || ms > 366 * utcDayMs) throw new InvalidArgumentError('Allowed: 1ms to 366d.')
   return ms
 }

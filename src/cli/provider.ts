@@ -2,10 +2,9 @@
 
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { SimulatorOptions } from '../../simulator/simulator.ts'
-import { parseDuration } from '../config/units.ts'
-import { messageOf } from '../errors.ts'
 import { safeText } from '../outside-text.ts'
 import { interruption, orderToStop } from './interruption.ts'
+import { durationIn } from './quantities.ts'
 import { type AddCommand, UsageError } from './terminal.ts'
 
 type Given = {
@@ -28,7 +27,7 @@ export const addProviderCommand = (program: Command, add: AddCommand): void =>
         .option('--host <address>', 'address to listen on', '127.0.0.1')
         .option('--port <number>', 'port to listen on, 0 for a free one', portNumber, 8090)
         .option('--seed <number>', 'equal seeds give equal weather', wholeNumber, 1)
-        .option('--latency <duration>', 'delay of each response, such as 80ms', duration, 0)
+        .option('--latency <duration>', 'delay of each response, such as 80ms', durationIn, 0)
         .option('--limits <kind>', 'free: the limits of the free host; none: no limits', 'none')
         .option(
           '--runs <kind>',
@@ -95,12 +94,4 @@ const portNumber = (given: string): number => {
   const port = wholeNumber(given)
   if (port > 65_535) throw new InvalidArgumentError('Allowed: a port from 0 to 65535.')
   return port
-}
-
-const duration = (given: string): number => {
-  try {
-    return parseDuration(given)
-  } catch (error) {
-    throw new InvalidArgumentError(messageOf(error))
-  }
 }

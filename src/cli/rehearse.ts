@@ -5,7 +5,6 @@ import { availableParallelism } from 'node:os'
 import { type Command, InvalidArgumentError } from 'commander'
 import pLimit from 'p-limit'
 import type { SettingCase } from '../config/setting-grid.ts'
-import { parseDuration } from '../config/units.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { withoutKeys } from '../key-redaction.ts'
 import { jsonText, printable, quoted, quotedPath } from '../outside-text.ts'
@@ -15,6 +14,7 @@ import { checkSpan } from '../traffic/longest-span.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
 import { interruption } from './interruption.ts'
 import { checkTier } from './key-create.ts'
+import { durationIn } from './quantities.ts'
 import { rehearsalText } from './rehearse-text.ts'
 import { casesIn } from './setting-cases.ts'
 import { type AddCommand, counted, type Terminal, UsageError } from './terminal.ts'
@@ -96,12 +96,7 @@ const longestStepMs = 5_000
 const usualStepMs = 500
 
 const step = (given: string): number => {
-  let ms: number
-  try {
-    ms = parseDuration(given)
-  } catch (error) {
-    throw new InvalidArgumentError(messageOf(error))
-  }
+  const ms = durationIn(given)
   if (ms > longestStepMs) throw new InvalidArgumentError('Allowed: a duration up to 5s.')
   return ms
 }

@@ -51,7 +51,6 @@ const numberIn =
   }
 
 export const speedIn = numberIn(0.001, 1e6, false, 'a number from 0.001 to 1000000')
-export const rateIn = numberIn(0.001, 1e6, false, 'requests a second, from 0.001 to 1000000')
 export const connectionsIn = numberIn(1, 60_000, true, 'a whole number from 1 to 60000')
 export const workersIn = numberIn(1, 64, true, 'a whole number from 1 to 64')
 

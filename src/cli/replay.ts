@@ -12,6 +12,7 @@ import type { ReplayResult } from '../report/result.ts'
 import { checkRun } from '../traffic/longest-span.ts'
 import type { TrafficSummary } from '../traffic/read-traffic.ts'
 import { interruption } from './interruption.ts'
+import { rateIn } from './quantities.ts'
 import { createOpsReader } from './replay-ops.ts'
 import {
   checkSchedule,
@@ -23,7 +24,6 @@ import {
   outputsOf,
   paceOf,
   type ReplayOptions,
-  rateIn,
   speedIn,
   thresholdsIn,
   workersIn,
@@ -51,7 +51,11 @@ export const addReplayCommand = (program: Command, add: AddCommand): void =>
         .option('--reuse-keys', 'ids that --keys has no key for share its keys in turn')
         .option('--without-keys', 'send no keys')
         .option('--speed <times>', 'so many times as fast as recorded', speedIn)
-        .option('--rate <requests>', 'evenly, so many a second, in place of the recorded arrivals', rateIn)
+        .option(
+          '--rate <requests>',
+          'evenly, so many a second or such as 90/m, in place of the recorded arrivals',
+          rateIn,
+        )
         .option(
           '--as-fast-as <connections>',
           'a closed loop: each connection sends its next request after the answer',

@@ -4,9 +4,10 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { quoted } from '../outside-text.ts'
 import type { Moment, Selection } from '../traffic/selection.ts'
+import { durationIn } from './quantities.ts'
 import { type AddCommand, UsageError } from './terminal.ts'
 import { configuredCellOf } from './traffic-cells.ts'
-import { addRewriteOptions, durationIn, listIn, momentIn, shareIn, wholeIn } from './traffic-options.ts'
+import { addRewriteOptions, listIn, momentIn, shareIn, wholeIn } from './traffic-options.ts'
 import type { RewriteOptions } from './traffic-rewrite.ts'
 
 // What reads and writes is imported by the command that needs it, so that the others start without.

@@ -13,19 +13,19 @@ import type { TrafficRequest } from '../traffic/traffic-request.ts'
 import {
   alphaIn,
   defaultMix,
-  durationIn,
   factorIn,
   type GenerateOptions,
   keysIn,
   localText,
   mixIn,
-  rateIn,
   seedIn,
   settingsOf,
   shareIn,
+  spanIn,
   stormIn,
 } from './generate-options.ts'
 import { interruption } from './interruption.ts'
+import { rateIn } from './quantities.ts'
 import { type AddCommand, counted, factsText, type Terminal, UsageError } from './terminal.ts'
 
 // A Monday: the weekend is Friday and Saturday.
@@ -42,7 +42,7 @@ export const addGenerateCommand = (traffic: Command, add: AddCommand): void =>
         .option('--rate <requests>', 'the mean: requests a second, or such as 90/m, 500/h', rateIn, 1)
         .addOption(
           new Option('--duration <duration>', 'how long the traffic lasts, such as 10m')
-            .argParser(durationIn)
+            .argParser(spanIn)
             .default(86_400_000, '24h'),
         )
         .option('--seed <number>', 'equal seeds give equal bytes', seedIn, 1)

@@ -4,9 +4,9 @@ import type { Command } from 'commander'
 import { InvalidArgumentError } from 'commander'
 import { parseInstant } from '../calendar.ts'
 import { parseDuration } from '../config/units.ts'
-import { messageOf } from '../errors.ts'
 import { formatNames } from '../traffic/format.ts'
 import type { Moment } from '../traffic/selection.ts'
+import { durationIn } from './quantities.ts'
 
 /** What is read, where it goes, and how strictly. */
 export const addRewriteOptions = (command: Command): Command =>
@@ -38,14 +38,6 @@ export const addReadOptions = (command: Command): Command =>
 export const formatIn = (given: string): string => {
   if (formatNames.some(name => name === given)) return given
   throw new InvalidArgumentError(`Allowed: ${formatNames.join(', ')}.`)
-}
-
-export const durationIn = (given: string): number => {
-  try {
-    return parseDuration(given)
-  } catch (error) {
-    throw new InvalidArgumentError(messageOf(error))
-  }
 }
 
 /** An instant, or a duration from the first request. */

@@ -5,7 +5,7 @@ import { availableParallelism } from 'node:os'
 import { type Command, InvalidArgumentError } from 'commander'
 import packageFile from '../../package.json' with { type: 'json' }
 import type { SettingCase } from '../config/setting-grid.ts'
-import { parseDuration, printDuration } from '../config/units.ts'
+import { printDuration } from '../config/units.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { quotedPath } from '../outside-text.ts'
 import { writeReport } from '../regular-file.ts'
@@ -20,6 +20,7 @@ import { whatIfResultOf } from '../what-if/what-if.ts'
 import { whatIfPage } from '../what-if/what-if-page.ts'
 import type { CaseFigures } from '../what-if/what-if-result.ts'
 import { interruption } from './interruption.ts'
+import { durationIn } from './quantities.ts'
 import { casesIn } from './setting-cases.ts'
 import { type AddCommand, asUsage, counted, type Terminal, UsageError } from './terminal.ts'
 import { whatIfText } from './whatif-text.ts'
@@ -45,15 +46,8 @@ const whole = (least: number, most: number) => (text: string) => {
   throw new InvalidArgumentError(`Allowed: a whole number from ${least} to ${most}.`)
 }
 
-const duration = (text: string): number => {
-  // The default, as the help shows it.
-  if (text === '0') return 0
-  try {
-    return parseDuration(text)
-  } catch (error) {
-    throw new InvalidArgumentError(messageOf(error))
-  }
-}
+// The default, as the help shows it.
+const duration = (text: string): number => (text === '0' ? 0 : durationIn(text))
 
 export const addWhatIfCommand = (program: Command, add: AddCommand): void =>
   add<Options>(program, 'whatif', {

@@ -1,4 +1,4 @@
-// Durations and sizes as people write them (`10m`, `64MiB`) and as the program counts them (milliseconds, bytes).
+// Durations and sizes as people write them (`10m`, `2h20m`, `64MiB`) and as the program counts them (milliseconds, bytes).
 // A number without its unit is refused, so that nobody has to remember which unit a setting meant.
 
 import { InputError } from '../errors.ts'
@@ -46,7 +46,18 @@ const namesOf = ({ factors }: Units): string[] => factors.map(([name]) => name)
 const choiceOf = (units: Units): string =>
   new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(namesOf(units))
 
-const patternOf = (units: Units): RegExp => new RegExp(`^[0-9]+(\\.[0-9]+)?(${namesOf(units).join('|')})$`)
+const number = '[0-9]+(\\.[0-9]+)?'
+const patternOf = (units: Units): RegExp => new RegExp(`^${number}(${namesOf(units).join('|')})$`)
+
+/** Of several parts, each with a smaller unit than the one before. */
+const patternOfParts = (units: Units): RegExp => {
+  const names = namesOf(units)
+  const endingIn = names.map((name, i) => {
+    const larger = names.slice(i + 1).reverse()
+    return `${larger.map(each => `([0-9]+${each})?`).join('')}${number}${name}`
+  })
+  return new RegExp(`^(${endingIn.join('|')})$`)
+}
 
 const parse = (text: string, units: Units): number => {
   const [, digits, name] = /^([0-9]+(?:\.[0-9]+)?)([A-Za-z]*)$/.exec(text) ?? []
@@ -72,14 +83,30 @@ const print = (value: number, { base, factors }: Units): string => {
   return `${value / factor}${name}`
 }
 
-/** What a written duration looks like: a number, with decimals if need be, and one of ms, s, m, h, d. */
-export const DURATION_PATTERN = patternOf(durations)
+/**
+ * What a written duration looks like: a number, with decimals if need be, and one of ms, s, m, h, d; or several of them, the
+ * largest first.
+ */
+export const DURATION_PATTERN = patternOfParts(durations)
 
 /** What a written size looks like: a number, with decimals if need be, and B or a decimal or binary multiple. */
 export const SIZE_PATTERN = patternOf(sizes)
 
-/** `1.5h` in whole milliseconds; throws InputError for anything that is not a duration with its unit. */
-export const parseDuration = (text: string): number => parse(text, durations)
+// Of what is looked at for several parts.
+const longestText = 100
+
+/** `1.5h` or `1h30m` in whole milliseconds; throws InputError for anything that is not a duration with its unit. */
+export const parseDuration = (text: string): number => {
+  const parts = text.length > longestText ? [] : (text.match(/[0-9.]+[A-Za-z]+/g) ?? [])
+  const [first = ''] = parts
+  if (parts.length < 2 || !DURATION_PATTERN.test(first) || parts.join('') !== text)
+    return parse(text, durations)
+  const ms = parts.reduce((sum, part) => sum + parse(part, durations), 0)
+  if (DURATION_PATTERN.test(text) && Number.isSafeInteger(ms)) return ms
+  throw new InputError(
+    `${quoted(text)} is not a duration: of several parts, each has a smaller unit than the one before and the last alone has decimals, such as 2h20m`,
+  )
+}
 
 /** `64MiB` in whole bytes; throws InputError for anything that is not a size with its unit. */
 export const parseSize = (text: string): number => parse(text, sizes)

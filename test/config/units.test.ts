@@ -15,6 +15,10 @@ t.test('a duration is counted in milliseconds', async t => {
     ['0.1s', 100],
     ['1.005s', 1005],
     ['400d', 34_560_000_000],
+    ['2h20m', 8_400_000],
+    ['1d2h3m4s5ms', 93_784_005],
+    ['1h1.5s', 3_601_500],
+    ['1m500ms', 60_500],
   ]
   for (const [text, ms] of table) t.equal(parseDuration(text), ms, text)
 })
@@ -40,6 +44,12 @@ t.test('a quantity without its unit is refused, and the sentence says what is mi
     [parseDuration, '1.5', /"1\.5" has no unit/],
     [parseDuration, '10min', /"10min" has a unit that is not known: a duration ends in ms, s, m, h or d/],
     [parseDuration, '10S', /not known/],
+    [parseDuration, '2h20min', /"20min" has a unit that is not known/],
+    [parseDuration, '20m2h', /"20m2h" is not a duration: of several parts, each has a smaller unit than/],
+    [parseDuration, '1h1h', /"1h1h" is not a duration: of several parts/],
+    [parseDuration, '1.5h30m', /the last alone has decimals, such as 2h20m$/],
+    [parseDuration, '2h 20m', /"2h 20m" is not a duration/],
+    [parseDuration, '2h20', /"2h20" is not a duration/],
     [parseDuration, '5constructor', /not known/],
     [parseDuration, '', /"" is not a duration/],
     [parseDuration, '-1s', /"-1s" is not a duration/],

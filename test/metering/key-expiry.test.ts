@@ -20,6 +20,7 @@ t.test('never, a day until its local end, an instant, or a duration from now', a
   t.equal(iso('2027-01-31T12:00+06:00'), '2027-01-31T06:00:00.000Z')
   t.equal(iso('90d'), '2027-02-20T06:00:00.000Z')
   t.equal(iso('12h'), '2026-11-22T18:00:00.000Z')
+  t.equal(iso('2h20m'), '2026-11-22T08:20:00.000Z')
   t.equal(iso('5m'), '2026-11-22T06:05:00.000Z')
 })
 

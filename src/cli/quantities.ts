@@ -1,0 +1,27 @@
+// Durations and rates on the command line, written alike in every command. What a command allows of them is its own to say.
+
+import { InvalidArgumentError } from 'commander'
+import { parseDuration } from '../config/units.ts'
+import { messageOf } from '../errors.ts'
+
+/** `90s`, `1.5h` or `2h20m` in ms. */
+export const durationIn = (given: string): number => {
+  try {
+    return parseDuration(given)
+  } catch (error) {
+    throw new InvalidArgumentError(`${messageOf(error)}.`)
+  }
+}
+
+const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 }
+
+/** `5000`, `90/m` or `500/h` in requests a second. */
+export const rateIn = (given: string): number => {
+  const [, number = '', unit = 's'] = /^(\d{1,12}(?:\.\d{1,9})?)(?:\/1?([smhd]))?$/.exec(given) ?? []
+  const rate = Number(number) / (unitSeconds[unit] as number)
+  if (!(rate > 0 && rate <= 1e6))
+    throw new InvalidArgumentError(
+      'Allowed: requests a second, above 0 and up to 1000000, or such as 90/m, 500/h, 10000/d.',
+    )
+  return rate
+}
