@@ -81,8 +81,8 @@ export const resultText = (result: ReplayResult): string => {
     ],
     [
       'latency',
-      latency.count === 0
-        ? 'no request'
+      totals.answered === 0
+        ? 'no answer'
         : `p50 ${msText(latency.p50)}, p90 ${msText(latency.p90)}, p99 ${msText(latency.p99)}, p99.9 ${msText(latency.p999)}, max ${msText(latency.max)}`,
     ],
     ...(totals.due === totals.answered

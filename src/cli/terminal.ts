@@ -91,13 +91,15 @@ export const createAddCommand =
   (parent, name, { summary, example, setUp, run }) => {
     const command = parent.command(name).summary(summary).description(summary)
     setUp?.(command)
-    command
-      .option(
-        '-c, --config <file>',
-        'a configuration file; may be given again, the later one wins; else those in ABOHAWA_CONFIG_FILE, with colons between',
-        collect,
-      )
-      .option('--json', 'print JSON, for programs')
+    refuseSecondValues(
+      command
+        .option(
+          '-c, --config <file>',
+          'a configuration file; may be given again, the later one wins; else those in ABOHAWA_CONFIG_FILE, with colons between',
+          collect,
+        )
+        .option('--json', 'print JSON, for programs'),
+    )
       .addHelpText('after', `\nExample:\n  npm run -s abohawa -- ${example}`)
       .action(async () => {
         const options = command.opts()
@@ -149,6 +151,32 @@ export const createAddCommand =
   }
 
 const brokenElsewhere = 'The configuration is broken, in what this command does not need:'
+
+/** An option with one value that is given twice is a mistake: the first value would be lost without a word. */
+const refuseSecondValues = (command: Command): Command => {
+  for (const option of command.options) {
+    if (!option.required && !option.optional) continue
+    const name = option.attributeName()
+    let before: unknown
+    let times = 0
+    // The value is set by now: commander's own listener came first.
+    command.on(`option:${option.name()}`, () => {
+      const value: unknown = command.getOptionValue(name)
+      times += 1
+      if (times > 1 && !holdsAll(value, before))
+        throw new UsageError(`${option.long ?? option.short} is given more than once; allowed: once`)
+      before = value
+    })
+  }
+  return command
+}
+
+/** Whether an option collects its values. */
+const holdsAll = (value: unknown, before: unknown): boolean =>
+  Array.isArray(value) &&
+  Array.isArray(before) &&
+  value.length > before.length &&
+  before.every((each, i) => each === value[i])
 
 const collect = (file: string, before: string[] = []): string[] => [...before, file]
 

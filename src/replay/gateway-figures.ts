@@ -1,4 +1,5 @@
 // What a run cost the gateway and its provider, by the gateway's own metrics: read before, every few seconds, and after.
+// A gateway may be several processes, each with series of its own: they are added up, and their delays are those of the worst.
 // Sends nothing itself; the caller gives it the text of /metrics.
 
 import type { ReplayResult, Step } from '../report/result.ts'
@@ -6,6 +7,8 @@ import type { ReplayResult, Step } from '../report/result.ts'
 export type GatewayFigures = {
   /** Reads once more now. Rejects as the reading does. */
   read(): Promise<void>
+  /** Reads now, and forgets what was before: the run has warmed up. */
+  begin(): Promise<void>
   readonly gateway: ReplayResult['gateway']
   readonly provider: ReplayResult['provider']
   /** The steps of the run with the weight that was spent in each; the last reading of a step has it. */
@@ -14,11 +17,13 @@ export type GatewayFigures = {
 
 type Reading = {
   readonly at: number
-  readonly cpuSeconds: number
+  /** By process, since its start. */
+  readonly cpuSeconds: ReadonlyMap<string, number>
   readonly memoryBytes: number
   readonly loopDelayP50: number
   readonly loopDelayP99: number
-  readonly requests: number
+  /** By series, since the start of its process. */
+  readonly requests: ReadonlyMap<string, number>
   readonly used: Readonly<Record<string, number>>
 }
 
@@ -29,15 +34,26 @@ const windows = ['day', 'hour', 'minute'] as const
 
 /** @param metrics reads /metrics. @param now seconds since the begin of the run */
 export const createGatewayFigures = (metrics: () => Promise<string>, now: () => number): GatewayFigures => {
-  const readings: Reading[] = []
+  let readings: Reading[] = []
   let limits: Record<string, number> = {}
   // Spent since the first reading, by window; a window that began anew counts from zero.
-  const spent: { at: number; weight: number }[] = []
-  const most: Record<string, number> = {}
+  let spent: { at: number; weight: number }[] = []
+  let most: Record<string, number> = {}
+  let cpuSeconds = 0
+  let requests = 0
+  // Readings that are on their way when the run has warmed up are of the time before.
+  let round = 0
 
-  return {
+  const figures: GatewayFigures = {
+    begin: () => {
+      round += 1
+      ;[readings, spent, most, cpuSeconds, requests] = [[], [], {}, 0, 0]
+      return figures.read()
+    },
     read: async () => {
+      const own = round
       const text = await metrics()
+      if (own !== round) return
       const reading = readingOf(text, now())
       limits = byWindow(text, 'abohawa_provider_budget_limit')
       for (const [name, used] of Object.entries(reading.used)) most[name] = Math.max(most[name] ?? 0, used)
@@ -47,6 +63,10 @@ export const createGatewayFigures = (metrics: () => Promise<string>, now: () => 
         const [was = 0, is = 0] = [before.used[window], reading.used[window]]
         spent.push({ at: reading.at, weight: is >= was ? is - was : is })
       }
+      if (before) {
+        cpuSeconds += grown(before.cpuSeconds, reading.cpuSeconds)
+        requests += grown(before.requests, reading.requests)
+      }
       readings.push(reading)
     },
     get gateway() {
@@ -55,7 +75,7 @@ export const createGatewayFigures = (metrics: () => Promise<string>, now: () => 
       const during = readings.slice(1)
       const largest = (of: (reading: Reading) => number): number => Math.max(...during.map(of))
       return {
-        cpuSeconds: Math.max(0, last.cpuSeconds - first.cpuSeconds),
+        cpuSeconds,
         memoryBytes: Math.round(largest(({ memoryBytes }) => memoryBytes)),
         loopDelayP50: during.map(({ loopDelayP50 }) => loopDelayP50).sort((a, b) => a - b)[
           during.length >> 1
@@ -67,7 +87,7 @@ export const createGatewayFigures = (metrics: () => Promise<string>, now: () => 
       const [first, last] = [readings[0], readings.at(-1)]
       if (!first || !last || spent.length === 0) return null
       return {
-        requests: Math.max(0, last.requests - first.requests),
+        requests,
         weight: spent.reduce((sum, { weight }) => sum + weight, 0),
         windows: windows.toReversed().flatMap(name => {
           const used = most[name]
@@ -85,35 +105,48 @@ export const createGatewayFigures = (metrics: () => Promise<string>, now: () => 
               .reduce((sum, { weight }) => sum + weight, 0),
           })),
   }
+  return figures
 }
 
+/** By how much counters have grown; one that is smaller, or new, began at 0 since: its process was replaced. */
+const grown = (before: ReadonlyMap<string, number>, after: ReadonlyMap<string, number>): number =>
+  [...after].reduce((sum, [name, value]) => {
+    const was = before.get(name) ?? 0
+    return sum + (value >= was ? value - was : value)
+  }, 0)
+
 const readingOf = (text: string, at: number): Reading => {
-  const value = (name: string): number =>
-    Number(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'm').exec(text)?.[1] ?? 0)
-  const delay = (name: string): number => Math.max(0, value(name) * 1000 - samplingMs)
+  const values = (name: string): number[] => [...seriesOf(text, name).values()]
+  const delay = (name: string): number => Math.max(0, Math.max(0, ...values(name)) * 1000 - samplingMs)
   return {
     at,
-    cpuSeconds: value('process_cpu_seconds_total'),
-    memoryBytes: value('process_resident_memory_bytes'),
+    cpuSeconds: seriesOf(text, 'process_cpu_seconds_total'),
+    memoryBytes: values('process_resident_memory_bytes').reduce((sum, bytes) => sum + bytes, 0),
     loopDelayP50: delay('nodejs_eventloop_lag_p50_seconds'),
     loopDelayP99: delay('nodejs_eventloop_lag_p99_seconds'),
-    requests: requestsIn(text),
+    requests: new Map(
+      [...seriesOf(text, 'abohawa_provider_request_duration_seconds_count')].filter(
+        ([labels]) => !labels.includes('outcome="provider_not_sent"'),
+      ),
+    ),
     used: byWindow(text, 'abohawa_provider_budget_used'),
   }
 }
 
-const requestsIn = (text: string): number =>
-  [
-    ...text.matchAll(
-      /^abohawa_provider_request_duration_seconds_count\{[^}]*outcome="([^"]+)"[^}]*\} (\d+)$/gm,
-    ),
-  ]
-    .filter(([, outcome]) => outcome !== 'provider_not_sent')
-    .reduce((sum, [, , count]) => sum + Number(count), 0)
-
-const byWindow = (text: string, name: string): Record<string, number> =>
-  Object.fromEntries(
-    [...text.matchAll(new RegExp(`^${name}\\{[^}]*window="([a-z]+)"[^}]*\\} (\\S+)$`, 'gm'))]
-      .map(([, window = '', used]): [string, number] => [window, Number(used)])
-      .filter(([, used]) => Number.isFinite(used)),
+/** The values of a metric by the text of its labels. */
+const seriesOf = (text: string, name: string): Map<string, number> =>
+  new Map(
+    [...text.matchAll(new RegExp(`^${name}(\\{[^}]*\\})? (\\S+)$`, 'gm'))]
+      .map(([, labels = '', value]): [string, number] => [labels, Number(value)])
+      .filter(([, value]) => Number.isFinite(value)),
   )
+
+/** What is one for the whole fleet: each process says it, and the one that knows of most is the latest. */
+const byWindow = (text: string, name: string): Record<string, number> => {
+  const found: Record<string, number> = {}
+  for (const [labels, value] of seriesOf(text, name)) {
+    const window = /window="([a-z]+)"/.exec(labels)?.[1]
+    if (window !== undefined) found[window] = Math.max(found[window] ?? 0, value)
+  }
+  return found
+}

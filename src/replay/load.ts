@@ -26,6 +26,8 @@ export type Load = {
   /** Of these since the last call, as a compressed histogram of µs. */
   recent(): string
   form(): LoadForm
+  /** The run has warmed up: what was before is forgotten. */
+  begin(): void
   end(): void
 }
 
@@ -34,8 +36,8 @@ const delayResolutionMs = 2
 export const createLoad = (): Load => {
   const delays = monitorEventLoopDelay({ resolution: delayResolutionMs })
   delays.enable()
-  const began = performance.now()
-  const cpuBegan = process.threadCpuUsage()
+  let began = performance.now()
+  let cpuBegan = process.threadCpuUsage()
   const late = coarse()
   const recent = coarse()
   let idleMs = 0
@@ -73,6 +75,13 @@ export const createLoad = (): Load => {
       return text
     },
     form: () => form ?? measure(),
+    begin: () => {
+      delays.reset()
+      late.reset()
+      idleMs = 0
+      began = performance.now()
+      cpuBegan = process.threadCpuUsage()
+    },
     end: () => {
       form = measure()
       delays.disable()

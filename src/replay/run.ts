@@ -47,17 +47,23 @@ export const startReplay = async (
   await figures?.read()
   let startedAt = clock.now()
   let interrupted = false
+  let warmedUp: NodeJS.Timeout | undefined
   const sending: Sending = startSending(send, workers, stepSeconds, {
     onBegin: () => {
       startedAt = clock.now()
       began = performance.now()
+      if (figures && pace.warmUpMs > 0)
+        warmedUp = setTimeout(() => void figures.begin().catch(() => {}), pace.warmUpMs)
     },
     onLive: live => onLive(live, seconds()),
   })
   const reading = figures && setInterval(() => void figures.read().catch(() => {}), readEveryMs)
 
   const finish = async () => {
-    const { recorder, loads, kept, sentForMs } = await sending.ended.finally(() => clearInterval(reading))
+    const { recorder, loads, kept, sentForMs } = await sending.ended.finally(() => {
+      clearInterval(reading)
+      clearTimeout(warmedUp)
+    })
     await figures?.read().catch(() => {})
     const ranForMs = pace.mode === 'rate' && !interrupted ? Math.max(sentForMs, endsAt ?? 0) : sentForMs
     const sentFor = Math.max(0.001, (ranForMs - pace.warmUpMs) / 1000)

@@ -214,7 +214,7 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
     const at = now()
     let dueAt = arrivals.due(arrival)
     while (dueAt <= at && !isStopped) {
-      load.due(now() - dueAt)
+      if (dueAt >= pace.warmUpMs) load.due(now() - dueAt)
       const lane = firstWaiting < waiting.length ? undefined : lanes.take()
       if (lane) send(lane, arrival, dueAt)
       else waiting.push(arrival)
@@ -238,6 +238,7 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
     if (isOver || lanes.busy.size > 0 || firstWaiting < waiting.length) return
     isOver = true
     clearInterval(sweep)
+    clearTimeout(warmedUp)
     lanes.close()
     load.end()
     onEnded()
@@ -255,6 +256,8 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
     else if (!isStopped) fill()
     if (isStopped) endIfDone()
   }, sweepEveryMs)
+
+  const warmedUp = pace.warmUpMs > 0 ? setTimeout(load.begin, Math.max(0, pace.warmUpMs - now())) : undefined
 
   const wait = -now()
   const start = isClosed ? fill : pump

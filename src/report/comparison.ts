@@ -139,7 +139,7 @@ export const differences = (a: readonly ReplayResult[], b: readonly ReplayResult
     const isUnclear = disturbed && !isReproducible && ofA.value !== ofB.value
     return [isUnclear ? { ...difference, verdict: 'unclear' } : difference]
   })
-  return withoutQuickErrors(found)
+  return [...a, ...b].some(failsQuickly) ? withoutQuickErrors(found) : found
 }
 
 const percents = [50, 90, 99, 99.9]
@@ -311,6 +311,10 @@ const verdictOf = (
   if (!isDrawn && Math.min(sides.a.runs, sides.b.runs) < leastRuns) return 'unclear'
   return b.value > a.value === (isBetterLarger ?? false) ? 'better' : 'worse'
 }
+
+/** Whether requests without an answer were given up sooner than others were answered: then they make percentiles smaller. */
+const failsQuickly = ({ latency, latencies }: ReplayResult): boolean =>
+  latencies.some(({ outcome, p50 }) => outcome === 'failed' && p50 < latency.p99)
 
 /** A request that is refused at once has waited for little: latencies are no better where more requests have no answer. */
 const withoutQuickErrors = (found: readonly Difference[]): Difference[] => {

@@ -118,7 +118,7 @@ export const drawnSteps = (count: number, random: () => number): readonly number
   return steps
 }
 
-export const ratioOf = (ratios: readonly Ratio[], steps: readonly number[]): number | null => {
+const ratioOf = (ratios: readonly Ratio[], steps: readonly number[]): number | null => {
   let [over, under] = [0, 0]
   for (const step of steps) {
     over += ratios[step]?.[0] ?? 0

@@ -7,7 +7,15 @@ import { type Line, type LineChart, lineChart } from './line-chart.ts'
 import type { Figures } from './page-frame.ts'
 import type { ReplayResult, Step } from './result.ts'
 import type { SayResult } from './result-words.ts'
-import { linearScale, logScale, ninesScale, rangeScale, type Scale, shareScale } from './scale.ts'
+import {
+  durationScale,
+  linearScale,
+  logScale,
+  ninesScale,
+  rangeScale,
+  type Scale,
+  shareScale,
+} from './scale.ts'
 import { type ShownSteps, shownSteps, timeAxis } from './shown-steps.ts'
 
 /** What the parts of a page are written with. */
@@ -126,7 +134,7 @@ export const chartsOf = (runs: readonly NamedRun[], { say, figures }: Writing, m
           { name: say('ageMedian'), of: step => step.age50, isArea: drawn.length === 1 },
           ...(drawn.length === 1 ? [{ name: say('ageMax'), of: (step: Step) => step.ageMax }] : []),
         ],
-        ageScale,
+        durationScale,
         figures.duration,
       ),
     weight: () => {
@@ -172,20 +180,6 @@ export const chartsOf = (runs: readonly NamedRun[], { say, figures }: Writing, m
 }
 
 const lengthOf = ({ shown }: Drawn): number => shown.steps.length * shown.seconds
-
-/** Ages by round times: minutes, hours, days. */
-const ageScale = (values: readonly number[], write: (value: number) => string): Scale => {
-  const most = Math.max(...values, 10)
-  const unit = [86_400, 3_600, 60].find(each => most > 2 * each) ?? 1
-  const inUnits = linearScale(
-    values.map(value => value / unit),
-    value => write(value * unit),
-  )
-  return {
-    shareOf: value => inUnits.shareOf(value / unit),
-    ticks: inUnits.ticks.map(tick => ({ ...tick, at: tick.at * unit })),
-  }
-}
 
 /** A round latency in ms, without the digits of a measured one. */
 const latencyTick =

@@ -84,6 +84,18 @@ const steps = [
   604_800,
 ]
 
+/** Durations in seconds from zero, by round times. Of a minute and more they are written without seconds, of days without hours. */
+export const durationScale = (values: readonly number[], write: (value: number) => string): Scale => {
+  const most = Math.max(...values, 0) || 1
+  const least = most > 172_800 ? 86_400 : most > 60 ? 60 : 1
+  const step = steps.find(each => each >= least && most / each <= 6) ?? Math.ceil(most / 86_400 / 6) * 86_400
+  const count = Math.max(1, Math.ceil(most / step - 1e-9))
+  return {
+    shareOf: value => bounded(value / (count * step)),
+    ticks: Array.from({ length: count + 1 }, (_, i) => ({ at: i * step, text: write(i * step) })),
+  }
+}
+
 const longestOfMany = 7
 
 /**

@@ -16,7 +16,7 @@ import {
 import { lineChart } from '../report/line-chart.ts'
 import { type Figures, figuresIn, type PageContent, reportFrame } from '../report/page-frame.ts'
 import { isUnknownPlan, smallestPlan } from '../report/plans.ts'
-import { linearScale, rangeScale, shareScale, timeScale } from '../report/scale.ts'
+import { durationScale, linearScale, rangeScale, shareScale, timeScale } from '../report/scale.ts'
 import { type Point, scatterChart } from '../report/scatter-chart.ts'
 import { type Language, type Say, sayIn } from '../report/words.ts'
 import { leftOutReasons } from '../traffic/recorded-admission.ts'
@@ -182,7 +182,11 @@ const priceOf = (cases: readonly NamedCase[], { say, figures }: Writing): Html =
     ...shared,
     title: say('ageOverWeight'),
     note: say('numbers'),
-    y: { label: say('age95'), scale: linearScale(valuesOf(ages), figures.duration), write: figures.duration },
+    y: {
+      label: say('age95'),
+      scale: durationScale(valuesOf(ages), figures.duration),
+      write: figures.duration,
+    },
     points: ages,
   })}</div>`
 }

@@ -48,6 +48,31 @@ const check = async (t: Test, mistakes: readonly Mistake[]): Promise<void> => {
   }
 }
 
+t.test('an option with one value is given once', async t => {
+  const twice = (option: string) => new RegExp(`${option} is given more than once; allowed: once`)
+  const pair = (option: string, ...values: readonly string[]) => values.flatMap(value => [option, value])
+  const to = ['--target', 'http://127.0.0.1:1']
+  await check(t, [
+    [['whatif', traffic, ...pair('--out', at('a.html'), at('b.html'))], 2, twice('--out')],
+    [['rehearse', traffic, ...pair('--provider-limits', 'none', 'free')], 2, twice('--provider-limits')],
+    [
+      ['replay', 'compare', traffic, traffic, ...pair('--out', at('a.html'), at('b.html'))],
+      2,
+      twice('--out'),
+    ],
+    [['replay', 'report', traffic, ...pair('--out', at('a.html'), at('a.html'))], 2, twice('--out')],
+    [['replay', traffic, ...to, ...pair('--rate', '5', '50')], 2, twice('--rate')],
+    [['traffic', 'cut', traffic, ...pair('--out', at('a.ndjson'), at('b.ndjson'))], 2, twice('--out')],
+    [['traffic', 'generate', ...pair('--seed', '1', '2')], 2, twice('--seed')],
+    [['keys', 'create', 'A', ...pair('--tier', 'free', 'standard')], 2, twice('--tier')],
+    [['status', ...pair('--gateway', 'http://127.0.0.1:1', 'http://127.0.0.1:2')], 2, twice('--gateway')],
+    // Those that collect are not meant.
+    [['replay', traffic, ...to, ...pair('--threshold', 'p99<1s', 'p50<1s')], 1, /can't be reached/],
+    [['whatif', traffic, ...pair('--case', 'banana', 'cache.freshFor=1h')], 2, /--case is "banana"/],
+  ])
+  for (const name of ['a.html', 'b.html', 'a.ndjson']) t.notOk(existsSync(at(name)), name)
+})
+
 t.test('a mistake has one exit code, whatever the command', async t => {
   const to = ['--target', 'http://127.0.0.1:1']
   const both = (args: readonly string[], code: number, sentence: RegExp): Mistake[] =>

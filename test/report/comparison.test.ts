@@ -118,8 +118,14 @@ t.test('latencies are not better where more requests are refused at once', async
     ...refusing,
     totals: { ...refusing.totals, failed: { refused: 3_000 } },
     steps: refusing.steps.map(step => ({ ...step, errors: 50 })),
+    latencies: [{ ...refusing.latency, p50: 0.1, endpoint: 'weather', outcome: 'failed' }],
   }
   t.match(verdicts([withPauses(2)], [failing]), { errors: 'worse', p50: 'unclear', p90: 'unclear' })
+  const slowly = {
+    ...failing,
+    latencies: [{ ...refusing.latency, p50: 1e4, endpoint: 'weather', outcome: 'failed' }],
+  }
+  t.match(verdicts([withPauses(2)], [slowly]), { errors: 'worse', p50: 'better' })
 })
 
 t.test('every interval holds its own figure', async t => {

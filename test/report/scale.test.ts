@@ -2,8 +2,10 @@
 // other beats are found.
 
 import t from 'tap'
+import { figuresIn } from '../../src/report/page-frame.ts'
 import { unbeaten } from '../../src/report/pareto.ts'
 import {
+  durationScale,
   linearScale,
   logScale,
   ninesScale,
@@ -14,6 +16,16 @@ import {
 
 const write = String
 const texts = ({ ticks }: Scale): string[] => ticks.map(({ text }) => text)
+
+t.test('durations have ticks of whole minutes, hours or days', async t => {
+  const ticks = (seconds: number): string[] => texts(durationScale([seconds], figuresIn('en').duration))
+  t.strictSame(ticks(21_000), ['0 s', '1 h', '2 h', '3 h', '4 h', '5 h', '6 h'])
+  t.strictSame(ticks(6_000), ['0 s', '30 min', '1 h', '1 h 30 min', '2 h'])
+  t.strictSame(ticks(40), ['0 s', '10 s', '20 s', '30 s', '40 s'])
+  t.strictSame(ticks(0), ['0 s', '1 s'])
+  t.strictSame(ticks(9 * 86_400), ['0 s', '2 d', '4 d', '6 d', '8 d', '10 d'])
+  t.strictSame(ticks(90), ['0 s', '1 min', '2 min'])
+})
 
 t.test('ticks are round and few, and values lie within', async t => {
   t.strictSame(texts(linearScale([3, 940], write)), ['0', '200', '400', '600', '800', '1000'])
