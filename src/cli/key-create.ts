@@ -11,6 +11,7 @@ import { printable, quoted, safeText } from '../outside-text.ts'
 import { readRegularFile } from '../regular-file.ts'
 import { addCreateStoreOption, administerNew } from './administer.ts'
 import { interruption } from './interruption.ts'
+import { createKeyDifferences } from './key-differences.ts'
 import { type CreatedForm, createdCsv, createdJson, createdText } from './key-table.ts'
 import { type AddCommand, counted, type Terminal, UsageError } from './terminal.ts'
 
@@ -24,6 +25,7 @@ type Options = {
   from?: string
   out?: string
   csv?: boolean
+  apply?: boolean
   createStore?: boolean
 }
 
@@ -47,6 +49,7 @@ export const addCreateCommand = (keys: Command, add: AddCommand): void =>
             '--from <csv>',
             'create those of a file with the columns subscriber, tier, external_id, and limit, expires if wanted; again, it creates what is missing',
           )
+          .option('--apply', 'with --from: give keys that are there the tier and the limit of their line')
           .option('--csv', 'print CSV')
           .option('--out <path>', 'write to a new file, readable by its owner alone'),
       ),
@@ -82,10 +85,11 @@ const requestsOf = async (options: Options): Promise<ReadRequest[]> => {
   if (from !== undefined) {
     if (alone.some(name => options[name] !== undefined))
       throw new UsageError(
-        '--from names a file that says all of each key; allowed with it: --csv, --json, --out',
+        '--from names a file that says all of each key; allowed with it: --apply, --csv, --json, --out',
       )
     return readRequests(from)
   }
+  if (options.apply) throw new UsageError('--apply changes keys as a file says; allowed: with --from')
   if (subscriber === undefined || tier === undefined)
     throw new UsageError(
       `${subscriber === undefined ? '--subscriber' : '--tier'} is missing; allowed: --subscriber and --tier, or --from with a file`,
@@ -217,12 +221,22 @@ const refuseFaults = async (
   )
 }
 
+/** What is there needs no valid words, unless it is changed to them. @throws InputError */
+const refuseTiers = (terminal: Terminal, requests: readonly ReadRequest[], file: string): void => {
+  const tiers = Object.keys(terminal.config().quota.tiers)
+  const wrong = requests
+    .filter(({ tier }) => !tiers.includes(tier))
+    .map(({ line, tier }) => `line ${line}: tier is ${quoted(tier)}; allowed: ${tiers.join(', ')}`)
+  if (wrong.length > 0) throw wrongLines(file, wrong)
+}
+
 const createMany = async (
   terminal: Terminal,
   administration: Administration,
   requests: readonly ReadRequest[],
-  { from, out, csv, externalId }: Options,
+  { from, out, csv, externalId, apply = false }: Options,
 ): Promise<void> => {
+  if (apply) refuseTiers(terminal, requests, from ?? '')
   // Those of --count are alike.
   await refuseFaults(administration, from === undefined ? requests.slice(0, 1) : requests, from)
   const form: CreatedForm = terminal.json ? createdJson : csv ? createdCsv : createdText
@@ -231,11 +245,13 @@ const createMany = async (
   void interruption().then(() => {
     isStopped = true
   })
+  const differences = createKeyDifferences(administration, from === undefined ? [] : requests, apply)
   const totals = { created: 0, existed: 0 }
   const done = () => totals.created + totals.existed
   await output.write(form.head)
   try {
-    for await (const part of administration.createKeys(requests)) {
+    for await (const created of administration.createKeys(requests)) {
+      const part = await differences.settle(created)
       const lines = part.map((key, i) => `${done() + i > 0 ? form.between : ''}${form.line(key)}`)
       for (const { existed } of part) totals[existed ? 'existed' : 'created'] += 1
       await output.write(lines.join(''))
@@ -264,7 +280,7 @@ const createMany = async (
     totals.existed > 0
       ? ' Keys that existed are not shown again; `abohawa keys rotate ID` replaces one that was lost.'
       : ''
-  terminal.remark(`${totalsText(totals)}.${note}${lost}`)
+  terminal.remark(`${totalsText(totals)}.${note}${lost}${differences.text()}`)
 }
 
 const totalsText = ({ created, existed }: { created: number; existed: number }): string =>

@@ -86,6 +86,42 @@ t.test(
   },
 )
 
+t.test(
+  'a file run again says which tiers and limits it did not change, and --apply changes them',
+  async t => {
+    const { create, file, list } = setUp(t)
+    const inOrder = async () =>
+      (await list()).sort((one: { externalId: string }, other: { externalId: string }) =>
+        one.externalId.localeCompare(other.externalId),
+      )
+    const given = file('keys.csv', `${head}\nPadma,free,p-1,,\nPadma,free,p-2,50,\nPadma,free,p-3,70,\n`)
+    t.match(await create('--from', given), { code: 0, stderr: /^3 created/ })
+    t.notMatch((await create('--from', given)).stderr, /Not changed/)
+    const ids = (await inOrder()).map(({ id }: { id: string }) => id)
+    file('keys.csv', `${head}\nPadma,starter,p-1,,\nPadma,free,p-2,60,\nPadma,free,p-3,,\n`)
+    const again = await create('--from', given)
+    t.equal(again.code, 0)
+    t.ok(
+      again.stderr.includes(
+        `Not changed, though the file says otherwise: ${ids[0]} (tier free, in the file starter), ${ids[1]} (limit 50, in the file 60). The same command with --apply changes them.`,
+      ),
+      again.stderr,
+    )
+    t.match(await inOrder(), [{ tier: 'free' }, { limit: 50 }, { limit: 70 }])
+    const applied = await create('--from', given, '--apply', '--json')
+    t.match(applied.stderr, /Changed as the file says: key_/)
+    t.match(JSON.parse(applied.stdout), [{ tier: 'starter', limit: 1000 }, { limit: 60 }, { limit: 70 }])
+    t.match(await inOrder(), [{ tier: 'starter', limit: 1000 }, { limit: 60, ownLimit: true }, { limit: 70 }])
+    t.notMatch((await create('--from', given)).stderr, /hanged/)
+    file('keys.csv', `${head}\nPadma,gold,p-1,,\n`)
+    t.match(await create('--from', given, '--apply'), {
+      code: 1,
+      stderr: /line 2: tier is "gold"; allowed: free/,
+    })
+    t.match(await create(...some, '--apply'), { code: 2, stderr: /--apply changes keys as a file says/ })
+  },
+)
+
 t.test('one key has an external id, by which commands name it', async t => {
   const { create, command } = setUp(t)
   const first = JSON.parse((await create(...some, '--external-id', 'crm/7', '--json')).stdout)

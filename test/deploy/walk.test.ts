@@ -73,8 +73,9 @@ const loadDuringRestart = async (folder: string, port: number, isOver: () => boo
   const agent = new Agent({ connect: { ca, servername: 'weather.example' } })
   let answered = 0
   const faults: string[] = []
+  const endsAt = performance.now() + 180_000
   const callers = Array.from({ length: 6 }, async () => {
-    while (!isOver() && !existsSync(file('restarted'))) {
+    while (performance.now() < endsAt && !isOver() && !existsSync(file('restarted'))) {
       try {
         const url = `https://127.0.0.1:${port}/api/v1/locations?type=division`
         const { statusCode, body } = await request(url, { dispatcher: agent, headers })
