@@ -38,8 +38,13 @@ const seeds = {
   har: '{"log":{"version":"1.2","entries":[{"startedDateTime":"2026-11-21T06:00:00Z","time":1,"request":{"method":"GET","url":"http://x/api/v1/locations","headers":[{"name":"x","value":"y"}]},"response":{"status":200,"headers":[],"content":{"size":5}}}]}}',
   gor: `1 a1 1439818823587396305 0\nGET /x HTTP/1.1\r\nHost: x\r\n\r\n${separator}2 a1 1439818823587396306 5\nHTTP/1.1 200 OK\r\n\r\n${separator}`,
   combined:
-    '203.0.113.7 - - [21/Nov/2026:12:00:00 +0600] "GET /x HTTP/1.1" 200 1834 "-" "curl/8" 0.005\n'.repeat(2),
-  nginx: '203.0.113.7 [2026-11-21T12:00:00+06:00] GET /x 200 1834 0.005 127.0.0.1:8081 200 4a1c\n'.repeat(2),
+    '203.0.113.7 - - [21/Nov/2026:12:00:00 +0600] "GET /api/v1/weather/district/3026 HTTP/1.1" 200 1834 "-" "curl/8" 0.005\n'.repeat(
+      2,
+    ),
+  nginx:
+    '203.0.113.7 [2026-11-21T12:00:00+06:00] GET /api/v1/weather/district/3026 200 1834 0.005 127.0.0.1:8081 200 4a1c\n'.repeat(
+      2,
+    ),
   report: `${JSON.stringify(drawnReplay())}\n`,
   digests: '{"path":"/api/v1/locations","status":200,"digest":"5d41402abc4b2a76"}\n'.repeat(2),
 } as const

@@ -155,7 +155,8 @@ const brokenElsewhere = 'The configuration is broken, in what this command does 
 /** An option with one value that is given twice is a mistake: the first value would be lost without a word. */
 const refuseSecondValues = (command: Command): Command => {
   for (const option of command.options) {
-    if (!option.required && !option.optional) continue
+    // One that takes several values at once is told of each.
+    if ((!option.required && !option.optional) || option.variadic) continue
     const name = option.attributeName()
     let before: unknown
     let times = 0
