@@ -20,8 +20,11 @@ export type ReservedCounts = {
   close(): void
 }
 
-/** Counts, and passes each changed count to `put`. May be called again where the first time had no effect. */
-type Counting<Value> = (put: (count: ReservedCount) => void) => Value
+/**
+ * Counts, and passes each changed count to `put`. May be called again where the first time had no effect.
+ * @param isInFile the file has all counts, so that none needs to be looked up in the reserve
+ */
+type Counting<Value> = (put: (count: ReservedCount) => void, isInFile: boolean) => Value
 
 type Parts = {
   /** Path of the store's file. */
@@ -75,7 +78,7 @@ export const createReservedCounts = (parts: Parts): ReservedCounts => {
   /** @throws `reason` when the counts do not fit */
   const countInReserve = <Value>(count: Counting<Value>, reason: unknown): Value => {
     const changed: ReservedCount[] = []
-    const value = count(each => changed.push(each))
+    const value = count(each => changed.push(each), false)
     if (!reserve?.put(changed)) throw reason
     if (!isInUse) observer.reserveUsed(messageOf(reason))
     isInUse = true
@@ -116,7 +119,7 @@ export const createReservedCounts = (parts: Parts): ReservedCounts => {
       // Another process may have written the reserve back.
       if (!isWaiting || reserve?.isEmpty() !== false)
         try {
-          return afterWritingBack(reserve, () => count(put))
+          return afterWritingBack(reserve, () => count(put, true))
         } catch (error) {
           if (!isUnwritten(error) || !reserve) throw error
           reason = error

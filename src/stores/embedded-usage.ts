@@ -117,10 +117,10 @@ export const embeddedUsage = ({
         const last = sequences.get(instance) ?? 0
         if (last >= sequence) throw new OvertakenError(last)
         let repaired: RepairedQuota[] = []
-        const count = (put: (count: ReservedCount) => void): UsageGrant[] => {
+        const count = (put: (count: ReservedCount) => void, isInFile: boolean): UsageGrant[] => {
           repaired = []
           return entries.map(({ keyId, day, units, limit, admitted, confirmed, keepUntil }) => {
-            const found = countOf(keyId, day)
+            const found = isInFile ? countInFile(keyId, day) : countOf(keyId, day)
             const before = found ?? admittedByAll(keyId, day)
             if (found === undefined) repaired.push({ keyId, day, record: 'day', used: before })
             // Units that the count has lost are counted again.

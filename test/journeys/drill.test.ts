@@ -308,7 +308,7 @@ t.test('Redis is frozen', { skip: withoutPromtool || withoutOwnRedis }, async t 
     t.match(stderr, /^The store is away: .*did not answer within [36]00 ms\.$/m)
     t.match(stdout, /\* +[0-9a-f]{8} .* ready /, 'itself')
     t.match(stdout, /circuit +closed/)
-    t.match(stdout, /day +3 +600/)
+    t.match(stdout, /day +3 +570/)
     t.match(stdout, /cache +1 entry/)
   })
   redis.signal('SIGCONT')

@@ -95,7 +95,7 @@ t.test('a fleet is seen from each gateway and from the store', { skip: withoutOw
   const known = await status('--gateway', urlOf(two))
   t.match(ratesIn(known), [{ hitShare: 1 }, { hitShare: 89 / 90 }], 'one load for the fleet')
   t.match(known.keysNearLimit, [{ keyId: free.id, subscriber: 'Padma', tier: 'free', used: 90, limit: 100 }])
-  t.match(known.budget.windows.at(-1), { name: 'day', used: 3, limit: 10_000 })
+  t.match(known.budget.windows.at(-1), { name: 'day', used: 3, limit: 9_500 })
   t.match(known.store, { kind: 'redis', isUp: true, fault: null })
   t.ok(Number(known.store.usedBytes) > 500_000)
 

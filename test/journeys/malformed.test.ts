@@ -213,17 +213,17 @@ const garbage: [string, string, number, RegExp][] = [
   ['CONNECT', 'CONNECT example.org:443 HTTP/1.1\r\nhost: x\r\n\r\n', 405, /^the method is CONNECT/],
   [
     'an expectation we do not know',
-    'GET / HTTP/1.1\r\nhost: x\r\nexpect: miracles\r\n\r\n',
+    'GET /nowhere HTTP/1.1\r\nhost: x\r\nexpect: miracles\r\n\r\n',
     401,
     /key is missing/,
   ],
   [
     'an upgrade',
-    'GET / HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n',
+    'GET /nowhere HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n',
     401,
     /key is missing/,
   ],
-  ['HTTP/1.0', 'GET / HTTP/1.0\r\n\r\n', 401, /key is missing/],
+  ['HTTP/1.0', 'GET /nowhere HTTP/1.0\r\n\r\n', 401, /key is missing/],
   ['HTTP/2.0', 'GET / HTTP/2.0\r\nhost: x\r\n\r\n', 400, /^the HTTP version is 2\.0; allowed: 1\.1, 1\.0$/],
   ['HTTP/0.9', 'GET / HTTP/0.9\r\nhost: x\r\n\r\n', 400, /^the HTTP version is 0\.9; allowed: 1\.1, 1\.0$/],
   [
@@ -269,7 +269,7 @@ const hosts = ['x', 'x:8080', 'api.example.org', '127.0.0.1:1', '[::1]', '[::1]:
 
 t.test('every form of a host is taken', async t => {
   for (const host of hosts) {
-    const { status } = await sendBytes(`GET / HTTP/1.1\r\nhost: ${host}\r\n`)
+    const { status } = await sendBytes(`GET /nowhere HTTP/1.1\r\nhost: ${host}\r\n`)
     t.equal(status, 401, host)
   }
 })
