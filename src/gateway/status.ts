@@ -6,6 +6,7 @@ import { LRUCache } from 'lru-cache'
 import packageFile from '../../package.json' with { type: 'json' }
 import type { Reach } from '../cache/reach.ts'
 import { createSingleFlight } from '../cache/single-flight.ts'
+import { minuteMs } from '../calendar.ts'
 import type { LiveCatalogue } from '../catalogue/live-catalogue.ts'
 import type { Clock } from '../clock.ts'
 import type { KnownUsage } from '../metering/meter.ts'
@@ -81,6 +82,11 @@ export const createSelfReport = ({
 }): SelfReport => {
   const startedAt = clock.now()
   const host = hostname()
+  // An instance without demand does not see the end of an outage.
+  const recentOutage = () =>
+    outages
+      .open()
+      .find(({ outage, failedAt }) => outage === 'provider' && clock.now() - failedAt < outageCountsForMs)
   return () => ({
     host,
     pid: process.pid,
@@ -91,10 +97,12 @@ export const createSelfReport = ({
     requestsPerSecond: history.newest().requestsPerSecond,
     hitShare: history.recentHitShare(),
     memoryBytes: process.memoryUsage.rss(),
-    providerOutage: outages.open().find(({ outage }) => outage === 'provider')?.code ?? null,
+    providerOutage: recentOutage()?.code ?? null,
     seenAt: clock.now(),
   })
 }
+
+const outageCountsForMs = 15 * minuteMs
 
 /** The same as the text of a heartbeat. */
 export const reportText = (self: SelfReport): string => writeReport(self())
@@ -182,7 +190,9 @@ export const createStatus = (parts: StatusParts): Status => {
     return {
       at: isoOf(now),
       version,
-      outages: parts.outages.open().map(each => ({ ...each, since: isoOf(each.since) })),
+      outages: parts.outages
+        .open()
+        .map(({ failedAt: _, ...each }) => ({ ...each, since: isoOf(each.since) })),
       instances: fleet,
       provider: {
         circuit: state,

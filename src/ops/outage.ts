@@ -22,6 +22,8 @@ export type OutageState = Cause &
   Noticed & {
     /** Ms since the epoch. */
     readonly since: number
+    /** When something failed last, ms since the epoch. */
+    readonly failedAt: number
     readonly failures: number
   }
 
@@ -56,6 +58,7 @@ type Counts = { causes: Map<string, number>; failures: number; before: Noticed }
 type Running = {
   readonly cause: Cause
   readonly since: number
+  failedAt: number
   toldAt: number
   readonly whole: Counts
   minute: Counts
@@ -94,20 +97,29 @@ export const createOutage = ({ clock, noticed, write, changed }: OutageOptions):
     isOn: () => running !== undefined,
     state: () => {
       if (!running) return
-      const { cause, since, whole } = running
-      return { ...cause, since, failures: whole.failures, ...noticedSince(whole.before) }
+      const { cause, since, failedAt, whole } = running
+      return { ...cause, since, failedAt, failures: whole.failures, ...noticedSince(whole.before) }
     },
     begin: ({ code, reason }) => {
       if (running) return
       const now = clock.now()
       const cause = { code, reason }
-      running = { cause, since: now, toldAt: now, whole: noCounts(), minute: noCounts(), cells: new Map() }
+      running = {
+        cause,
+        since: now,
+        failedAt: now,
+        toldAt: now,
+        whole: noCounts(),
+        minute: noCounts(),
+        cells: new Map(),
+      }
       write('begins', cause)
       changed?.()
     },
     failed: (code, cell) => {
       if (!running) return
       tick()
+      running.failedAt = clock.now()
       count(running.whole, code)
       count(running.minute, code)
       if (!cell) return

@@ -59,6 +59,16 @@ export const createReservedCounts = (parts: Parts): ReservedCounts => {
       isWaiting = false
     }, retryEveryMs).unref()
   }
+  // Only what is in the file for good is cleared. What can't be is found there again, and then lacks nothing.
+  const clearWritten = (from: Reserve): void => {
+    try {
+      locked(() => {
+        if (missing(from.read().counts).length === 0) from.clear()
+      })
+    } catch {
+      // The counts that were just written stand: whoever counted them must not count them again.
+    }
+  }
   /** Raises the file to the reserve, and runs a step in the same transaction. */
   const afterWritingBack = <Value>(from: Reserve | undefined, step: () => Value): Value => {
     const { value, counts } = inFile(() => {
@@ -66,11 +76,7 @@ export const createReservedCounts = (parts: Parts): ReservedCounts => {
       for (const count of missing(found ?? [])) raise(count)
       return { value: step(), counts: found?.length }
     })
-    // Only what is in the file for good is cleared.
-    if (from && counts !== undefined)
-      locked(() => {
-        if (missing(from.read().counts).length === 0) from.clear()
-      })
+    if (from && counts !== undefined) clearWritten(from)
     if (isInUse || counts) observer.reserveWrittenBack(counts ?? 0)
     isInUse = false
     return value

@@ -3,6 +3,7 @@
 import t from 'tap'
 import { AbohawaError } from '../../src/errors.ts'
 import { openOutages } from '../../src/gateway/outages.ts'
+import { createSelfReport } from '../../src/gateway/status.ts'
 import { createLog } from '../../src/ops/log.ts'
 import { ProviderError } from '../../src/provider/errors.ts'
 import { manualClock } from '../support/manual-clock.ts'
@@ -91,4 +92,26 @@ t.test('a 500 belongs to the outage that caused it, and to no other', async t =>
   outages.breaker('closed')
   t.match(lines.at(-2), { outage: 'store', errors: 5 })
   t.match(lines.at(-1), { outage: 'provider', errors: 2 })
+})
+
+t.test('an instance whose loads stopped does not report an outage for ever', async t => {
+  const { clock, outages, fail } = setUp(t)
+  const self = createSelfReport({
+    version: '1',
+    configHash: () => 'x',
+    phase: () => 'ready',
+    history: { newest: () => ({ requestsPerSecond: 0 }), recentHitShare: () => null } as never,
+    outages,
+    clock,
+  })
+  t.equal(self().providerOutage, null)
+  for (const id of ['a', 'b', 'c']) fail('provider_failing', id)
+  t.equal(self().providerOutage, 'provider_failing')
+  clock.advance(14 * 60_000)
+  fail('provider_failing', 'd')
+  clock.advance(14 * 60_000)
+  t.equal(self().providerOutage, 'provider_failing', 'as long as loads fail')
+  clock.advance(60_000)
+  t.equal(self().providerOutage, null)
+  t.equal(outages.open().length, 1, 'it is on all the same')
 })

@@ -29,6 +29,8 @@ const setUp = async (t: Test) => {
 }
 
 const later = Date.now() + 3_600_000
+// The count of a day that is over expires at once.
+const today = new Date().toISOString().slice(0, 10)
 
 // Of partition 0, which is the only one of a single server.
 const keyId = 'key_9hK2mPq4XyZa'
@@ -45,8 +47,8 @@ const useAll = async (store: Store): Promise<void> => {
   await store.listSubscribers()
   await store.commit({ instance: 'one', sequence: 1, entries: [{ ...anEntry, keyId }] })
   await store.countsOf('one', [{ keyId, day: anEntry.day }])
-  await store.raiseUsed(keyId, '2026-11-20', 5, later)
-  await store.usedOn(keyId, ['2026-11-20', '2026-11-21'])
+  await store.raiseUsed(keyId, today, 5, later)
+  await store.usedOn(keyId, [today, '2026-11-21'])
   await store.addDetail([
     {
       keyId,
@@ -88,7 +90,8 @@ const useAll = async (store: Store): Promise<void> => {
 t.test('every key of the store has the name that gateways of every version know', async t => {
   const { prefix, store, raw } = await setUp(t)
   await useAll(store)
-  t.strictSame((await raw.keys(`${prefix}*`)).map(name => name.slice(prefix.length)).sort(), [
+  const found = (await raw.keys(`${prefix}*`)).map(name => name.slice(prefix.length)).sort()
+  const expected = [
     'bytes:{q:23.8,90.4}',
     'external-id:ours-1',
     'flight:{q:23.8,90.4}',
@@ -100,7 +103,7 @@ t.test('every key of the store has the name that gateways of every version know'
     `key:${keyId}`,
     'keys',
     'notices:purges',
-    'quota:{q0}:2026-11-20',
+    `quota:{q0}:${today}`,
     'quota:{q0}:2026-11-21',
     'settings',
     'spending:{acc1}:closed',
@@ -111,9 +114,10 @@ t.test('every key of the store has the name that gateways of every version know'
     'subscriber:sub_a',
     'subscribers',
     'usage-detail:{q0}:2026-11-21',
-    'used:{q0}:2026-11',
+    `used:{q0}:${today.slice(0, 7)}`,
     'wanted:q',
-  ])
+  ]
+  t.strictSame(found, [...new Set(expected)].sort())
 })
 
 t.test('a script touches the keys it declares and no other, and they lie in one slot', async t => {
