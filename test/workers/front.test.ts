@@ -198,7 +198,7 @@ t.test('an answer before the end of a long body says that it is the last, and co
     raw.send(head('POST /keys HTTP/1.1', framing) + first)
     const { body, headers } = await raw.answer()
     t.equal(body, 'refused')
-    if (framing !== chunked) t.equal(headers.get('Connection'), 'close')
+    if (framing !== chunked) t.equal(headers.get('connection'), 'close')
     raw.send(more + head('GET /cells HTTP/1.1'))
     t.strictSame(await raw.answersToTheEnd(), [], framing)
   }
