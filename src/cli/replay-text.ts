@@ -1,5 +1,7 @@
 // The words of `abohawa replay`: the line of progress while it runs, and its report on a terminal.
 
+import { quotedPath } from '../outside-text.ts'
+import type { Logged } from '../replay/request-log.ts'
 import type { LiveFigures } from '../replay/senders.ts'
 import { errorsIn } from '../replay/thresholds.ts'
 import type { ReplayResult } from '../report/result.ts'
@@ -231,4 +233,12 @@ export const remarksOn = ({ statuses, totals }: ReplayResult): string[] => {
         ]
       : []),
   ]
+}
+
+/** What is wrong with the log of each request; undefined where it is whole. */
+export const logLacking = (logged: Logged | undefined, path = ''): string | undefined => {
+  if (logged?.fault !== undefined) return `--requests: ${logged.fault}`
+  return logged && logged.lost > 0
+    ? `${counted(logged.lost)} requests are not in ${quotedPath(path)}, which took them too slowly: another disk, or a name without .gz.`
+    : undefined
 }
