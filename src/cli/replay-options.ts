@@ -18,7 +18,6 @@ export type SendOptions = {
   key?: string
   reuseKeys?: boolean
   withoutKeys?: boolean
-  asFastAs?: number
   connections?: number
   workers: number
   http: '1.1' | '2'
@@ -32,6 +31,7 @@ export type SendOptions = {
 }
 
 export type ReplayOptions = SendOptions & {
+  asFastAs?: number
   speed?: number
   rate?: number
   loop?: boolean
@@ -74,8 +74,8 @@ const thresholdsIn = (given: string, before: Threshold[] = []): Threshold[] => [
   asUsage(() => thresholdOf(given)),
 ]
 
-/** Those of `replay` and `saturate`. */
-export const addSendOptions = (command: Command): Command =>
+/** Those of `replay` and `saturate`. @param thresholds further examples, for the help */
+export const addSendOptions = (command: Command, thresholds: string): Command =>
   command
     .argument('<files...>', 'traffic files; - is standard input')
     .option('--target <url>', 'http://, https:// or unix:/path')
@@ -98,7 +98,7 @@ export const addSendOptions = (command: Command): Command =>
     )
     .option(
       '--threshold <expression>',
-      'such as p99<20ms, weather.p99<20ms, errors<0.1%, hits>90%, rate>490; may be given again',
+      `such as p99<20ms, weather.p99<20ms, errors<0.1%, ${thresholds}; may be given again`,
       thresholdsIn,
     )
     .option('--any-method', 'send methods other than GET and HEAD too, without bodies')
@@ -131,7 +131,11 @@ export const paceOf = ({
 // Of one machine's ports and the targets' limits; over HTTP/2 each has up to a hundred requests at once.
 const usualConnections = { '1.1': 256, '2': 8 }
 
-export const connectionsOf = ({ connections, asFastAs, http }: ReplayOptions): number => {
+export const connectionsOf = ({
+  connections,
+  asFastAs,
+  http,
+}: SendOptions & Pick<ReplayOptions, 'asFastAs'>): number => {
   if (connections !== undefined && asFastAs !== undefined)
     throw new UsageError('--as-fast-as says how many connections there are; allowed: without --connections')
   return asFastAs ?? connections ?? usualConnections[http]
@@ -140,7 +144,7 @@ export const connectionsOf = ({ connections, asFastAs, http }: ReplayOptions): n
 /** By the column `key` of the schedule. @throws UsageError, InputError */
 export const keysOf = (
   { ids, count }: { ids: readonly string[]; count: number },
-  { keys, key, reuseKeys, withoutKeys }: ReplayOptions,
+  { keys, key, reuseKeys, withoutKeys }: SendOptions,
 ): (string | undefined)[] => {
   if ([keys, key, withoutKeys].filter(option => option !== undefined).length > 1)
     throw new UsageError('allowed: one of --keys, --key and --without-keys')

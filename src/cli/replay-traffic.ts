@@ -6,7 +6,13 @@ import type { ReplayOrder } from '../replay/run.ts'
 import type { Schedule } from '../replay/schedule.ts'
 import type { ReplayResult } from '../report/result.ts'
 import type { TrafficSummary } from '../traffic/read-traffic.ts'
-import { checkSchedule, connectionsOf, keysOf, type SendOptions } from './replay-options.ts'
+import {
+  checkSchedule,
+  connectionsOf,
+  keysOf,
+  type ReplayOptions,
+  type SendOptions,
+} from './replay-options.ts'
 import { asUsage, counted, type Terminal, UsageError } from './terminal.ts'
 
 const mostFaultsShown = 5
@@ -29,7 +35,7 @@ type Prepared = Pick<
 export const prepareSending = async (
   terminal: Terminal,
   files: readonly string[],
-  options: SendOptions,
+  options: SendOptions & Pick<ReplayOptions, 'asFastAs'>,
   isStopped: () => boolean,
 ): Promise<Prepared> => {
   const { target: given, http, workers, patience, timeout, threshold = [] } = options

@@ -38,7 +38,7 @@ export const addReplayCommand = (program: Command, add: AddCommand): void =>
     example:
       "replay samples/weekday.ndjson.gz --target http://127.0.0.1:8080 --keys issued.csv --speed 600 --threshold 'p99<50ms' --out report.html\n  npm run -s abohawa -- replay samples/weekday.ndjson.gz --target http://127.0.0.1:8080 --keys issued.csv --rate 500 --duration 30s --loop",
     setUp: command =>
-      void addSendOptions(command)
+      void addSendOptions(command, 'hits>90%, rate>490')
         .option('--speed <times>', 'so many times as fast as recorded', speedIn)
         .option(
           '--rate <requests>',
