@@ -1,5 +1,5 @@
 // Looks for the highest rate that a target holds: doubles the rate until one breaks, or halves it until one is held, then tries
-// between the two. Also what such a rate is compared with, the busiest minute of the traffic. Sends nothing itself.
+// between the two, and once far above. Also what such a rate is compared with, the busiest minute of the traffic. Sends nothing itself.
 
 export type RateVerdict =
   | 'held'
@@ -19,6 +19,8 @@ export type Saturation = {
 
 // As close as figures of runs of some seconds are to each other.
 const closeEnough = 1.1
+// A rate so far above the one that broke, and broken too, shows that no pause of a machine was taken for the limit.
+const [farAbove, above] = [1.5, 2]
 
 /**
  * @param first the rate to begin with, from `least` to `most`
@@ -31,15 +33,26 @@ export const searchRate = async (
   let rate = first
   let held: number | undefined
   let broken: number | undefined
+  let highestBroken = 0
   for (;;) {
+    const isCheck = broken !== undefined && rate > broken
     const once = await judge(rate)
-    const verdict = once === 'broken' || once === 'generator' ? await judge(rate) : once
-    if (verdict === 'generator' || verdict === 'interrupted') return { held, broken, ended: verdict }
-    if (verdict === 'held') held = rate
-    else broken = rate
+    const isClear = isCheck || once === 'held' || once === 'interrupted'
+    const verdict = isClear ? once : await judge(rate)
+    if (verdict === 'interrupted') return { held, broken, ended: verdict }
+    if (verdict === 'generator') return { held, broken, ended: isCheck ? 'threshold' : verdict }
+    if (verdict === 'held') {
+      held = rate
+      // What broke below was not the target's limit.
+      if (isCheck) broken = undefined
+    } else {
+      broken = Math.min(broken ?? rate, rate)
+      highestBroken = Math.max(highestBroken, rate)
+    }
     if (held !== undefined && broken !== undefined) {
-      if (broken / held <= closeEnough) return { held, broken, ended: 'threshold' }
-      rate = Number(Math.sqrt(held * broken).toPrecision(3))
+      if (broken / held > closeEnough) rate = Number(Math.sqrt(held * broken).toPrecision(3))
+      else if (highestBroken >= Math.min(broken * farAbove, most)) return { held, broken, ended: 'threshold' }
+      else rate = Math.min(broken * above, most)
     } else if (held !== undefined) {
       if (rate >= most) return { held, broken, ended: 'most' }
       rate = Math.min(rate * 2, most)

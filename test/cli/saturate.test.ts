@@ -40,6 +40,16 @@ t.test('the search closes in on the limit, from below and from above', async t =
   t.ok((up.broken ?? 0) / (up.held ?? 1) <= 1.1)
   t.ok(tried.length <= 13, `${tried.length} runs`)
 
+  const disturbed = await searchRate({ first: 100, least: 1, most: 100_000 }, async rate =>
+    rate === 100 || rate > 900 ? 'broken' : 'held',
+  )
+  // Twice the rate that broke is beyond --most.
+  const high = await searchRate({ first: 100, least: 1, most: 100_000 }, async rate =>
+    rate < 75_000 ? 'held' : 'broken',
+  )
+  t.match(high, { ended: 'threshold' })
+  t.ok((disturbed.held ?? 0) > 800 && (disturbed.broken ?? 0) > 900, JSON.stringify(disturbed))
+
   const down = await searchRate({ first: 100, least: 1, most: 100_000 }, upTo(7))
   t.ok(down.ended === 'threshold' && (down.held ?? 0) <= 7 && (down.broken ?? 0) > 7, JSON.stringify(down))
   t.match(await searchRate({ first: 100, least: 30, most: 1_000 }, upTo(5)), {
