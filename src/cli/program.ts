@@ -19,6 +19,7 @@ import { addProviderCommand } from './provider.ts'
 import { addRehearseCommand } from './rehearse.ts'
 import { addReplayCommand } from './replay.ts'
 import { addReplayCompareCommands } from './replay-compare.ts'
+import { addSaturateCommand } from './saturate.ts'
 import { addServeCommand } from './serve.ts'
 import { addStatusCommand } from './status.ts'
 import { addStoreCommands } from './store.ts'
@@ -61,6 +62,7 @@ export const run = async (argv: readonly string[], surroundings: Surroundings): 
   addRehearseCommand(program, add)
   addReplayCommand(program, add)
   addReplayCompareCommands(program, add)
+  addSaturateCommand(program, add)
   addCompletionCommand(program, add)
 
   try {

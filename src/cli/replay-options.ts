@@ -1,6 +1,6 @@
 // The options of `abohawa replay`: what each may be, and the pace, the target and the keys that they make together.
 
-import { InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { parseDuration } from '../config/units.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { quotedPath } from '../outside-text.ts'
@@ -11,32 +11,37 @@ import { type Threshold, thresholdOf } from '../replay/thresholds.ts'
 import { nameOfFile } from '../traffic/file-bytes.ts'
 import { asUsage, UsageError } from './terminal.ts'
 
-export type ReplayOptions = {
+/** What `saturate` has too. */
+export type SendOptions = {
   target?: string
   keys?: string
   key?: string
   reuseKeys?: boolean
   withoutKeys?: boolean
-  speed?: number
-  rate?: number
-  asFastAs?: number
-  loop?: boolean
-  duration?: number
-  warmUp?: number
   connections?: number
   workers: number
   http: '1.1' | '2'
   patience: number
   timeout: number
   threshold?: Threshold[]
-  out?: string[]
-  hdr?: string
-  checkBodies?: boolean
-  bodies?: string
   anyMethod?: boolean
   allowRemote?: boolean
   ca?: string
   insecure?: boolean
+}
+
+export type ReplayOptions = SendOptions & {
+  asFastAs?: number
+  speed?: number
+  rate?: number
+  loop?: boolean
+  duration?: number
+  warmUp?: number
+  out?: string[]
+  hdr?: string
+  checkBodies?: boolean
+  bodies?: string
+  requests?: string
   ops?: string
   opsTokenFile?: string
 }
@@ -52,7 +57,7 @@ const numberIn =
 
 export const speedIn = numberIn(0.001, 1e6, false, 'a number from 0.001 to 1000000')
 export const connectionsIn = numberIn(1, 60_000, true, 'a whole number from 1 to 60000')
-export const workersIn = numberIn(1, 64, true, 'a whole number from 1 to 64')
+const workersIn = numberIn(1, 64, true, 'a whole number from 1 to 64')
 
 export const durationIn = (given: string): number => {
   try {
@@ -64,10 +69,42 @@ export const durationIn = (given: string): number => {
   throw new InvalidArgumentError('Allowed: a duration above 0, such as 30s.')
 }
 
-export const thresholdsIn = (given: string, before: Threshold[] = []): Threshold[] => [
+const thresholdsIn = (given: string, before: Threshold[] = []): Threshold[] => [
   ...before,
   asUsage(() => thresholdOf(given)),
 ]
+
+/** Those of `replay` and `saturate`. @param thresholds further examples, for the help */
+export const addSendOptions = (command: Command, thresholds: string): Command =>
+  command
+    .argument('<files...>', 'traffic files; - is standard input')
+    .option('--target <url>', 'http://, https:// or unix:/path')
+    .option('--keys <file>', 'keys of the target, as keys create --csv or --json printed them')
+    .option('--key <file>', 'a file with one key, sent with every request')
+    .option('--reuse-keys', 'ids that --keys has no key for share its keys in turn')
+    .option('--without-keys', 'send no keys')
+    .option('--connections <number>', 'at most; 256, or 8 over HTTP/2', connectionsIn)
+    .addOption(new Option('--workers <number>', 'threads that send').argParser(workersIn).default(1))
+    .addOption(new Option('--http <version>', 'the protocol').choices(['1.1', '2']).default('1.1'))
+    .addOption(
+      new Option('--patience <duration>', 'a request that finds no connection for so long is dropped')
+        .argParser(durationIn)
+        .default(5_000, '5s'),
+    )
+    .addOption(
+      new Option('--timeout <duration>', 'a request without an answer for so long has failed')
+        .argParser(durationIn)
+        .default(10_000, '10s'),
+    )
+    .option(
+      '--threshold <expression>',
+      `such as p99<20ms, weather.p99<20ms, errors<0.1%, ${thresholds}; may be given again`,
+      thresholdsIn,
+    )
+    .option('--any-method', 'send methods other than GET and HEAD too, without bodies')
+    .option('--allow-remote', 'send to a target that is neither this machine nor in a private network')
+    .option('--ca <file>', 'certificates to trust, in PEM')
+    .option('--insecure', 'take any certificate of a target on this machine')
 
 /** @throws UsageError for options that contradict each other */
 export const paceOf = ({
@@ -94,7 +131,11 @@ export const paceOf = ({
 // Of one machine's ports and the targets' limits; over HTTP/2 each has up to a hundred requests at once.
 const usualConnections = { '1.1': 256, '2': 8 }
 
-export const connectionsOf = ({ connections, asFastAs, http }: ReplayOptions): number => {
+export const connectionsOf = ({
+  connections,
+  asFastAs,
+  http,
+}: SendOptions & Pick<ReplayOptions, 'asFastAs'>): number => {
   if (connections !== undefined && asFastAs !== undefined)
     throw new UsageError('--as-fast-as says how many connections there are; allowed: without --connections')
   return asFastAs ?? connections ?? usualConnections[http]
@@ -103,7 +144,7 @@ export const connectionsOf = ({ connections, asFastAs, http }: ReplayOptions): n
 /** By the column `key` of the schedule. @throws UsageError, InputError */
 export const keysOf = (
   { ids, count }: { ids: readonly string[]; count: number },
-  { keys, key, reuseKeys, withoutKeys }: ReplayOptions,
+  { keys, key, reuseKeys, withoutKeys }: SendOptions,
 ): (string | undefined)[] => {
   if ([keys, key, withoutKeys].filter(option => option !== undefined).length > 1)
     throw new UsageError('allowed: one of --keys, --key and --without-keys')
@@ -146,4 +187,12 @@ export const checkSchedule = ({ count, skipped }: Schedule, files: readonly stri
   throw new UsageError(
     `the traffic has requests of ${methods.join(', ')} alone; --any-method sends them, without bodies`,
   )
+}
+
+/** @throws UsageError */
+export const checkRequestLog = (path: string | undefined, files: readonly string[]): void => {
+  if (path === '-')
+    throw new UsageError('--requests is -; allowed: a file, since standard output has the report')
+  if (path !== undefined && files.includes(path))
+    throw new UsageError(`--requests is ${quotedPath(path)}, which is the traffic; allowed: another file`)
 }

@@ -1,12 +1,14 @@
 // The words of `abohawa replay`: the line of progress while it runs, and its report on a terminal.
 
+import { quotedPath } from '../outside-text.ts'
+import type { Logged } from '../replay/request-log.ts'
 import type { LiveFigures } from '../replay/senders.ts'
 import { errorsIn } from '../replay/thresholds.ts'
 import type { ReplayResult } from '../report/result.ts'
 import { counted, factsText, tableOf } from './terminal.ts'
 
 /** A duration in ms for people, with three digits. */
-const msText = (ms: number): string =>
+export const msText = (ms: number): string =>
   ms >= 10_000
     ? `${(ms / 1000).toFixed(1)} s`
     : ms >= 100
@@ -20,12 +22,12 @@ const clockText = (seconds: number): string => {
   return hours > 0 ? `${hours}:${two(minutes)}:${two(rest)}` : `${minutes}:${two(rest)}`
 }
 
-const shareText = (part: number, of: number): string => {
+export const shareText = (part: number, of: number): string => {
   const percent = of === 0 ? 0 : (part / of) * 100
   return `${percent === 0 || percent === 100 ? percent : Number(percent.toPrecision(3))} %`
 }
 
-const rateText = (rate: number): string =>
+export const rateText = (rate: number): string =>
   `${rate < 100 ? Number(rate.toPrecision(3)) : counted(Math.round(rate))}/s`
 
 type Plan = {
@@ -198,14 +200,15 @@ const askedText = ({ mode, rate, speed }: ReplayResult['pace']): string =>
       ? `${speed === 1 ? 'as recorded' : `${speed} times as fast as recorded`}, `
       : ''
 
+/** Answers with what was asked for: 2xx and 304. */
+export const goodAnswers = ({ statuses }: Pick<ReplayResult, 'statuses'>): number =>
+  Object.entries(statuses).reduce((sum, [s, count]) => (/^2|^304$/.test(s) ? sum + count : sum), 0)
+
 /** Sentences about a run that was probably not what was meant. */
 export const remarksOn = ({ statuses, totals }: ReplayResult): string[] => {
   const refused = statuses[401] ?? 0
   const limited = statuses[429] ?? 0
-  const good = Object.entries(statuses).reduce(
-    (sum, [s, count]) => (/^2|^304$/.test(s) ? sum + count : sum),
-    0,
-  )
+  const good = goodAnswers({ statuses })
   return [
     ...(totals.answered === 0 && totals.sent > 0
       ? ['No request had an answer: look whether --target is the API listener of the gateway, and --http.']
@@ -231,4 +234,12 @@ export const remarksOn = ({ statuses, totals }: ReplayResult): string[] => {
         ]
       : []),
   ]
+}
+
+/** What is wrong with the log of each request; undefined where it is whole. */
+export const logLacking = (logged: Logged | undefined, path = ''): string | undefined => {
+  if (logged?.fault !== undefined) return `--requests: ${logged.fault}`
+  return logged && logged.lost > 0
+    ? `${counted(logged.lost)} requests are not in ${quotedPath(path)}, which took them too slowly: another disk, or a name without .gz.`
+    : undefined
 }

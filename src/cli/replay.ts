@@ -1,40 +1,35 @@
 // `abohawa replay FILE --target URL`: sends recorded or generated traffic again, at its own pace, faster, or evenly, and
 // reports latency by what the cache did. Exit code 99 when a threshold fails or a body breaks the contract, after the report.
 
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import { printDuration } from '../config/units.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { quotedPath } from '../outside-text.ts'
 import { writeReport } from '../regular-file.ts'
-import type { Schedule } from '../replay/schedule.ts'
 import type { KeptBody } from '../replay/sender.ts'
 import type { ReplayResult } from '../report/result.ts'
 import { checkRun } from '../traffic/longest-span.ts'
-import type { TrafficSummary } from '../traffic/read-traffic.ts'
 import { interruption } from './interruption.ts'
 import { rateIn } from './quantities.ts'
 import { createOpsReader } from './replay-ops.ts'
 import {
-  checkSchedule,
+  addSendOptions,
+  checkRequestLog,
   connectionsIn,
-  connectionsOf,
   durationIn,
-  keysOf,
   type Output,
   outputsOf,
   paceOf,
   type ReplayOptions,
   speedIn,
-  thresholdsIn,
-  workersIn,
 } from './replay-options.ts'
-import { createProgress, remarksOn, resultText } from './replay-text.ts'
-import { type AddCommand, asUsage, counted, type Terminal, UsageError } from './terminal.ts'
+import { createProgress, logLacking, remarksOn, resultText } from './replay-text.ts'
+import { prepareSending } from './replay-traffic.ts'
+import { type AddCommand, type Terminal, UsageError } from './terminal.ts'
 import { checkWritable } from './writable.ts'
 
 const thresholdFailed = 99
 const remarkEveryS = 10
-const mostFaultsShown = 5
 const sampledBodies = 20_000
 
 export const addReplayCommand = (program: Command, add: AddCommand): void =>
@@ -43,13 +38,7 @@ export const addReplayCommand = (program: Command, add: AddCommand): void =>
     example:
       "replay samples/weekday.ndjson.gz --target http://127.0.0.1:8080 --keys issued.csv --speed 600 --threshold 'p99<50ms' --out report.html\n  npm run -s abohawa -- replay samples/weekday.ndjson.gz --target http://127.0.0.1:8080 --keys issued.csv --rate 500 --duration 30s --loop",
     setUp: command =>
-      void command
-        .argument('<files...>', 'traffic files; - is standard input')
-        .option('--target <url>', 'http://, https:// or unix:/path')
-        .option('--keys <file>', 'keys of the target, as keys create --csv or --json printed them')
-        .option('--key <file>', 'a file with one key, sent with every request')
-        .option('--reuse-keys', 'ids that --keys has no key for share its keys in turn')
-        .option('--without-keys', 'send no keys')
+      void addSendOptions(command, 'hits>90%, rate>490')
         .option('--speed <times>', 'so many times as fast as recorded', speedIn)
         .option(
           '--rate <requests>',
@@ -68,24 +57,6 @@ export const addReplayCommand = (program: Command, add: AddCommand): void =>
           'what is due in the first so long is sent and not counted, such as 2s',
           durationIn,
         )
-        .option('--connections <number>', 'at most; 256, or 8 over HTTP/2', connectionsIn)
-        .addOption(new Option('--workers <number>', 'threads that send').argParser(workersIn).default(1))
-        .addOption(new Option('--http <version>', 'the protocol').choices(['1.1', '2']).default('1.1'))
-        .addOption(
-          new Option('--patience <duration>', 'a request that finds no connection for so long is dropped')
-            .argParser(durationIn)
-            .default(5_000, '5s'),
-        )
-        .addOption(
-          new Option('--timeout <duration>', 'a request without an answer for so long has failed')
-            .argParser(durationIn)
-            .default(10_000, '10s'),
-        )
-        .option(
-          '--threshold <expression>',
-          'such as p99<20ms, weather.p99<20ms, errors<0.1%, hits>90%, rate>490; may be given again',
-          thresholdsIn,
-        )
         .option(
           '--out <file>',
           'write a page (.html), the result (.json) or percentiles (.hgrm); may be given again',
@@ -94,10 +65,10 @@ export const addReplayCommand = (program: Command, add: AddCommand): void =>
         .option('--hdr <file>', 'write the percentile distribution of all latencies, as wrk2 prints it')
         .option('--check-bodies', 'hold an answer of each path against the contract')
         .option('--bodies <file>', 'write a digest of an answer of each path, for replay compare')
-        .option('--any-method', 'send methods other than GET and HEAD too, without bodies')
-        .option('--allow-remote', 'send to a target that is neither this machine nor in a private network')
-        .option('--ca <file>', 'certificates to trust, in PEM')
-        .option('--insecure', 'take any certificate of a target on this machine')
+        .option(
+          '--requests <file>',
+          'write a line of JSON for each request: due, sent, end, status; with gzip where it ends in .gz',
+        )
         .option(
           '--ops <url>',
           'the ops address of the gateway, to report its CPU, memory, provider and settings',
@@ -113,27 +84,20 @@ const replay = async (
   options: ReplayOptions,
   files: readonly string[],
 ): Promise<number> => {
-  const { target: given, http, workers, patience, timeout, threshold = [], checkBodies, bodies } = options
-  if (given === undefined)
-    throw new UsageError('--target is missing; allowed: an address such as http://127.0.0.1:8080')
+  const { http, checkBodies, bodies, requests } = options
   const pace = paceOf(options)
-  const connections = connectionsOf(options)
-  if (workers > connections)
-    throw new UsageError(`${workers} workers have ${connections} connections; allowed: at least one for each`)
   const outputs = outputsOf(options)
-  await checkWritable([...outputs.map(({ path }) => path), ...(bodies === undefined ? [] : [bodies])])
-  const { addressIn, targetOf, checkReachable } = await import('../replay/target.ts')
-  asUsage(() => addressIn(given))
-  const target = await targetOf(given, options)
+  checkRequestLog(requests, files)
+  const written = [...outputs.map(({ path }) => path), bodies, requests]
+  await checkWritable(written.filter(path => path !== undefined))
   const ops = createOpsReader(terminal, options)
   const stopped = interruption('SIGHUP')
   let isStopped = false
   void stopped.then(() => {
     isStopped = true
   })
-  const { schedule, summary } = await readSchedule(terminal, files, options, () => isStopped)
-  const keys = keysOf({ ids: schedule.keys, count: schedule.count }, options)
-  checkSchedule(schedule, files)
+  const prepared = await prepareSending(terminal, files, options, () => isStopped)
+  const { schedule, target } = prepared
   const { arrivalsOf } = await import('../replay/pace.ts')
   const arrivals = arrivalsOf(schedule, pace)
   const lastsMs = arrivals.endsAt ?? pace.durationMs
@@ -142,6 +106,7 @@ const replay = async (
     throw new UsageError(
       `--warm-up is ${printDuration(pace.warmUpMs)}, but the last request is due after ${printDuration(Math.floor(lastsMs))}; allowed: less than that`,
     )
+  const { checkReachable } = await import('../replay/target.ts')
   await checkReachable(target, http)
 
   const { startReplay } = await import('../replay/run.ts')
@@ -156,21 +121,13 @@ const replay = async (
   let remarkedAt = 0
   const { ended, stop } = await startReplay(
     {
-      schedule,
+      ...prepared,
       pace,
-      keys,
-      target,
-      http,
-      connections,
-      patienceMs: patience,
-      timeoutMs: timeout,
       keepBodies: checkBodies || bodies !== undefined ? sampledBodies : 0,
-      workers,
       command: commandText(files, options),
-      traffic: trafficOf(schedule, summary),
-      thresholds: threshold,
       settings: (await ops?.settings()) ?? null,
       metrics: ops?.metrics,
+      requests,
     },
     terminal.clock,
     (figures, seconds) => {
@@ -183,7 +140,7 @@ const replay = async (
     },
   )
   void stopped.then(stop)
-  const { result: measured, kept } = await ended
+  const { result: measured, kept, logged } = await ended
   terminal.progress('')
   const result = checkBodies ? { ...measured, bodies: await checked(kept) } : measured
   terminal.show(result, resultText(result))
@@ -193,56 +150,12 @@ const replay = async (
     const { digestLines } = await import('../replay/body-check.ts')
     await write(bodies, digestLines(kept))
   }
+  const lacking = logLacking(logged, requests)
+  if (lacking !== undefined) terminal.remark(lacking)
   const isFailed = result.thresholds.some(({ passed }) => !passed) || (result.bodies?.faults.length ?? 0) > 0
   if (isFailed) return thresholdFailed
-  return result.interrupted ? 1 : 0
+  return result.interrupted || lacking !== undefined ? 1 : 0
 }
-
-const readSchedule = async (
-  terminal: Terminal,
-  files: readonly string[],
-  { anyMethod = false }: ReplayOptions,
-  isStopped: () => boolean,
-): Promise<{ schedule: Schedule; summary: TrafficSummary }> => {
-  const { readTraffic } = await import('../traffic/read-traffic.ts')
-  const { scheduleOf } = await import('../replay/schedule.ts')
-  let faults = 0
-  const traffic = readTraffic(files, {
-    onFault: ({ file, line, reason }) => {
-      faults += 1
-      if (faults <= mostFaultsShown) terminal.remark(`${file}, line ${line}: ${reason}`)
-    },
-  })
-  const schedule = await scheduleOf(traffic.batches(), {
-    anyMethod,
-    onProgress: count => {
-      terminal.progress(`${counted(count)} requests read`)
-      if (isStopped()) throw new InputError('interrupted before the first request was sent')
-    },
-  })
-  terminal.progress('')
-  const summary = traffic.summary()
-  if (faults > mostFaultsShown)
-    terminal.remark(
-      `${counted(faults)} lines are faulty, of which ${mostFaultsShown} are shown; the others are sent.`,
-    )
-  for (const [method, count] of Object.entries(schedule.skipped))
-    terminal.remark(`${counted(count)} requests of ${method} are left out; --any-method sends them.`)
-  return { schedule, summary }
-}
-
-const trafficOf = (
-  schedule: Schedule,
-  { sha256, faultyLines, files }: TrafficSummary,
-): ReplayResult['traffic'] => ({
-  files: files.map(({ file }) => file),
-  sha256,
-  requests: schedule.count,
-  keys: schedule.keys.length,
-  from: schedule.from === undefined ? null : new Date(schedule.from).toISOString(),
-  spanSeconds: (schedule.at[schedule.count - 1] ?? 0) / 1000,
-  faultyLines,
-})
 
 /** The number of the first arrival at or after an instant, by bisection: so many are due before it. */
 const dueBefore = (

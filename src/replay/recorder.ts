@@ -18,6 +18,8 @@ export type Instants = {
   readonly sentAt: number
   /** Where the run goes by a moved clock: when it was due by that clock. It chooses the step; `dueAt` if left out. */
   readonly at?: number | undefined
+  /** Its number in the schedule, for the log of each request; recorders don't look at it. */
+  readonly request?: number | undefined
 }
 
 /** A request that has no answer, and will have none. */

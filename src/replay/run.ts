@@ -7,8 +7,9 @@ import { createGatewayFigures, type GatewayFigures } from './gateway-figures.ts'
 import { generatorOf } from './load.ts'
 import { machineOf } from './machine.ts'
 import { arrivalsOf } from './pace.ts'
+import { type Logged, startRequestLog } from './request-log.ts'
 import type { KeptBody, SendOrder } from './sender.ts'
-import { type LiveFigures, type Sending, startSending } from './senders.ts'
+import { type LiveFigures, type Sending, type SendingEvents, startSending } from './senders.ts'
 import { judge, type Threshold } from './thresholds.ts'
 
 export type ReplayOrder = Omit<SendOrder, 'share' | 'beginAt'> & {
@@ -19,11 +20,17 @@ export type ReplayOrder = Omit<SendOrder, 'share' | 'beginAt'> & {
   readonly settings: ReplayResult['settings']
   /** The text of the gateway's /metrics; without it the result has nothing of the gateway. */
   readonly metrics?: (() => Promise<string>) | undefined
+  /** The file of the log of each request. */
+  readonly requests?: string | undefined
 }
 
 export type Replay = {
-  /** Resolves to the result and the bodies that were kept. */
-  readonly ended: Promise<{ readonly result: ReplayResult; readonly kept: readonly KeptBody[] }>
+  /** Resolves to the result, the bodies that were kept, and what became of the log of each request. */
+  readonly ended: Promise<{
+    readonly result: ReplayResult
+    readonly kept: readonly KeptBody[]
+    readonly logged: Logged | undefined
+  }>
   /** Ends it early; the result is of what ran. */
   stop(): void
 }
@@ -36,7 +43,7 @@ export const startReplay = async (
   clock: Clock,
   onLive: (figures: LiveFigures, seconds: number) => void,
 ): Promise<Replay> => {
-  const { workers, command, traffic, thresholds, settings, metrics, ...send } = order
+  const { workers, command, traffic, thresholds, settings, metrics, requests, ...send } = order
   const { pace, target, http, connections } = send
   const { endsAt } = arrivalsOf(send.schedule, pace)
   const stepSeconds = Math.max(1, Math.ceil((endsAt ?? 0) / 1000 / mostSteps))
@@ -45,10 +52,14 @@ export const startReplay = async (
   const seconds = (): number => (performance.now() - began) / 1000
   const figures = metrics && createGatewayFigures(metrics, seconds)
   await figures?.read()
+  const log =
+    requests === undefined
+      ? undefined
+      : await startRequestLog(requests, send.schedule, pace.warmUpMs, workers)
   let startedAt = clock.now()
   let interrupted = false
   let warmedUp: NodeJS.Timeout | undefined
-  const sending: Sending = startSending(send, workers, stepSeconds, {
+  const events: SendingEvents = {
     onBegin: () => {
       startedAt = clock.now()
       began = performance.now()
@@ -56,14 +67,21 @@ export const startReplay = async (
         warmedUp = setTimeout(() => void figures.begin().catch(() => {}), pace.warmUpMs)
     },
     onLive: live => onLive(live, seconds()),
-  })
+  }
+  const sending: Sending = startSending(send, workers, stepSeconds, events, log?.ports)
   const reading = figures && setInterval(() => void figures.read().catch(() => {}), readEveryMs)
 
   const finish = async () => {
-    const { recorder, loads, kept, sentForMs } = await sending.ended.finally(() => {
-      clearInterval(reading)
-      clearTimeout(warmedUp)
-    })
+    const { recorder, loads, kept, sentForMs } = await sending.ended
+      .catch(error => {
+        log?.cancel()
+        throw error
+      })
+      .finally(() => {
+        clearInterval(reading)
+        clearTimeout(warmedUp)
+      })
+    const logged = await log?.ended
     await figures?.read().catch(() => {})
     const ranForMs = pace.mode === 'rate' && !interrupted ? Math.max(sentForMs, endsAt ?? 0) : sentForMs
     const sentFor = Math.max(0.001, (ranForMs - pace.warmUpMs) / 1000)
@@ -93,7 +111,7 @@ export const startReplay = async (
       bodies: null,
       seconds: sentFor,
     })
-    return { result: withWeights(result, figures), kept }
+    return { result: withWeights(result, figures), kept, logged }
   }
   return {
     ended: finish(),

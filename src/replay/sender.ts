@@ -52,7 +52,7 @@ export type Sender = {
   sentFor(): number
 }
 
-type Sent = Job & { readonly dueAt: number; readonly sentAt: number }
+type Sent = Job & { readonly request: number; readonly dueAt: number; readonly sentAt: number }
 
 /** Now, in ms, the same for all threads of the process. */
 export const monotonicMs = (): number => Number(process.hrtime.bigint()) / 1e6
@@ -102,6 +102,7 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
         endpoint,
         outcome,
         status,
+        request: job.request,
         dueAt: job.dueAt,
         sentAt: job.sentAt,
         endedAt,
@@ -114,8 +115,8 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
     onFailure: (job, reason) => {
       load.worked()
       const endedAt = now()
-      const { dueAt, sentAt, form } = job
-      recorder.fail(reason, { dueAt, sentAt, endedAt, endpoint: form.endpoint })
+      const { request, dueAt, sentAt, form } = job
+      recorder.fail(reason, { request, dueAt, sentAt, endedAt, endpoint: form.endpoint })
       load.ended(endedAt - dueAt)
       if (isClosed && reason === 'refused') pausedUntil = now() + reconnectMs
     },
@@ -148,12 +149,13 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
     kept.push({ path, endpoint, status, outcome, encoding, body })
   }
 
-  const formOf = (number: number): RequestForm =>
-    schedule.forms[schedule.form[arrivals.request(number)] as number] as RequestForm
+  const formOf = (request: number): RequestForm =>
+    schedule.forms[schedule.form[request] as number] as RequestForm
 
   const send = (lane: Lane<Sent>, number: number, dueAt: number): void => {
-    const form = formOf(number)
-    const key = keys[schedule.key[arrivals.request(number)] as number]
+    const request = arrivals.request(number)
+    const form = formOf(request)
+    const key = keys[schedule.key[request] as number]
     const etag = form.conditional ? etags[form.representation] : undefined
     const sentAt = now()
     lastSentAt = sentAt
@@ -163,6 +165,7 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
       etag,
       keepsBody: wantsBody(form),
       again: false,
+      request,
       dueAt: isClosed ? sentAt : dueAt,
       sentAt,
     })
@@ -175,7 +178,8 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
       const dueAt = arrivals.due(number)
       const waited = now() - dueAt
       if (isCut || waited > patienceMs) {
-        recorder.drop({ dueAt, endedAt: dueAt + waited, endpoint: formOf(number).endpoint })
+        const request = arrivals.request(number)
+        recorder.drop({ request, dueAt, endedAt: dueAt + waited, endpoint: formOf(request).endpoint })
         load.ended(waited)
       } else {
         const lane = lanes.take()

@@ -1,10 +1,11 @@
 // The senders of a run: one in this thread, or several, each in a worker thread with its share of the arrivals. Gathers what
 // they recorded into one recorder, and their figures on the way for the line of progress.
 
-import { Worker } from 'node:worker_threads'
+import { type MessagePort, Worker } from 'node:worker_threads'
 import { messageOf } from '../errors.ts'
 import type { LoadForm } from './load.ts'
 import { type Counts, createRecorder, type Recorder, type RecorderForm, sumOf } from './recorder.ts'
+import { createRequestRows, logging } from './request-log.ts'
 import { type KeptBody, monotonicMs, type SendOrder, startSender } from './sender.ts'
 
 /** The figures of a sender on its way. */
@@ -13,7 +14,12 @@ export type FromWorker = 'ready' | { readonly live: Live } | { readonly ended: E
 /** The begin of the run, once all are ready. */
 export type ToWorker = 'stop' | { readonly beginAt: number }
 /** What a worker is started with. */
-export type WorkerOrder = { readonly order: Omit<SendOrder, 'beginAt'>; readonly stepSeconds: number }
+export type WorkerOrder = {
+  readonly order: Omit<SendOrder, 'beginAt'>
+  readonly stepSeconds: number
+  /** Where each request is logged, if it is. */
+  readonly log: MessagePort | undefined
+}
 export type Ended = {
   readonly form: RecorderForm
   readonly load: LoadForm
@@ -59,6 +65,7 @@ export const startSending = (
   workers: number,
   stepSeconds: number,
   { onBegin, onLive }: SendingEvents,
+  logs: readonly MessagePort[] = [],
 ): Sending => {
   const latest = new Map<number, Live>()
   const addLive = (index: number, live: Live): void => {
@@ -70,9 +77,10 @@ export const startSending = (
   const parts = Array.from({ length: workers }, (_, index): Part => {
     const part = { ...order, ...shareOf(order, index, workers) }
     const onPart = (live: Live): void => addLive(index, live)
+    const log = logs[index]
     return workers === 1
-      ? sendHere({ ...part, beginAt: monotonicMs() + leadMs }, stepSeconds, onPart)
-      : sendInWorker({ order: part, stepSeconds }, onReady, onPart)
+      ? sendHere({ ...part, beginAt: monotonicMs() + leadMs }, stepSeconds, onPart, log)
+      : sendInWorker({ order: part, stepSeconds, log }, onReady, onPart)
   })
   let ready = 0
   // A worker takes a moment to start, and longer on a busy machine: none is to begin late for it.
@@ -109,14 +117,22 @@ const shareOf = ({ connections, keepBodies }: Order, index: number, of: number) 
 })
 
 /** One sender in this thread. */
-export const sendHere = (order: SendOrder, stepSeconds: number, onLive: (live: Live) => void) => {
+export const sendHere = (
+  order: SendOrder,
+  stepSeconds: number,
+  onLive: (live: Live) => void,
+  log?: MessagePort,
+) => {
   const recorder = createRecorder(stepSeconds, order.pace.warmUpMs)
-  const sender = startSender(order, recorder)
+  const rows = log && createRequestRows(log, order.share.of)
+  const sender = startSender(order, rows ? logging(recorder, rows) : recorder)
   const timer = setInterval(() => {
+    rows?.flush()
     onLive({ counts: structuredClone(recorder.counts), recent: sender.load.recent() })
   }, liveEveryMs)
   const ended = sender.ended.then((): Ended => {
     clearInterval(timer)
+    rows?.end()
     return {
       form: recorder.form(),
       load: sender.load.form(),
@@ -128,7 +144,10 @@ export const sendHere = (order: SendOrder, stepSeconds: number, onLive: (live: L
 }
 
 const sendInWorker = (workerData: WorkerOrder, onReady: () => void, onLive: (live: Live) => void) => {
-  const worker = new Worker(new URL('worker.ts', import.meta.url), { workerData })
+  const worker = new Worker(new URL('worker.ts', import.meta.url), {
+    workerData,
+    transferList: workerData.log ? [workerData.log] : [],
+  })
   const post = (message: ToWorker): void => worker.postMessage(message)
   const { promise: ended, resolve, reject } = Promise.withResolvers<Ended>()
   worker.on('message', (message: FromWorker) => {

@@ -8,13 +8,13 @@ import { type FromWorker, sendHere, type ToWorker, type WorkerOrder } from './se
 
 const port = parentPort as MessagePort
 const post = (message: FromWorker): void => port.postMessage(message)
-const { order, stepSeconds } = workerData as WorkerOrder
+const { order, stepSeconds, log } = workerData as WorkerOrder
 
 const begins = once(port, 'message') as Promise<[ToWorker]>
 post('ready')
 const [first] = await begins
 const beginAt = first === 'stop' ? monotonicMs() : first.beginAt
-const { ended, stop } = sendHere({ ...order, beginAt }, stepSeconds, live => post({ live }))
+const { ended, stop } = sendHere({ ...order, beginAt }, stepSeconds, live => post({ live }), log)
 if (first === 'stop') stop()
 port.on('message', stop)
 post({ ended: await ended })

@@ -67,6 +67,7 @@ export const overviewOf = (runs: readonly SettingRun[], writing: Writing): Html 
       ? ''
       : notice('warn', `<b>${escaped(say('otherTraffic'))}</b>${escaped(say('otherTrafficHint'))}`)
   const hasVerdicts = runs.some(({ run }) => run.generator.saturated || run.thresholds.length > 0)
+  const hasUnanswered = runs.some(({ run: { totals } }) => totals.dropped > 0 || failedIn(totals) > 0)
   const rows = runs.map(({ run, name }, i) => [
     `${escaped(name)}${best.has(i) ? ' ★' : ''}`,
     escaped(figures.share(hitShareOf(run))),
@@ -77,6 +78,9 @@ export const overviewOf = (runs: readonly SettingRun[], writing: Writing): Html 
     escaped(figures.duration(run.age?.p95)),
     escaped(figures.duration(run.age?.max)),
     latency(run.latency.p99),
+    ...(hasUnanswered
+      ? [escaped(figures.count(failedIn(run.totals))), escaped(figures.count(run.totals.dropped))]
+      : []),
     ...(hasVerdicts ? [verdictHtml(run, writing)] : []),
   ])
   const columns: Column[] = [
@@ -89,6 +93,7 @@ export const overviewOf = (runs: readonly SettingRun[], writing: Writing): Html 
     number(say('age95')),
     number(say('ageOldest')),
     number('p99'),
+    ...(hasUnanswered ? [number(say('overviewFailed')), number(say('dropped'))] : []),
     ...(hasVerdicts ? [{ head: say('verdict') }] : []),
   ]
   const points = runs.flatMap(({ run, name }, i) => {
@@ -125,6 +130,9 @@ export const overviewOf = (runs: readonly SettingRun[], writing: Writing): Html 
   const note = best.size === 0 ? '' : `<p class="note">${escaped(say('overviewNote'))}</p>`
   return `${warning}${table(say('overview'), columns, rows, best)}${note}${scatter}`
 }
+
+const failedIn = ({ failed }: ReplayResult['totals']): number =>
+  Object.values(failed).reduce((sum, count) => sum + count, 0)
 
 const verdictHtml = (run: ReplayResult, { say }: Writing): Html => {
   if (run.generator.saturated) return badge('bad', say('generatorBusy'))

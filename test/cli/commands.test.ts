@@ -16,6 +16,7 @@ const leaves = [
   ['doctor'],
   ['completion'],
   ['replay'],
+  ['saturate'],
   ...['compare', 'report'].map(name => ['replay', name]),
   ...['show', 'reopen'].map(name => ['budget', name]),
   ['cache', 'warm'],

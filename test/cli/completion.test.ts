@@ -37,7 +37,17 @@ _abohawa && printf '%s\\n' "\${COMPREPLY[@]}"`,
 
 t.test('bash completes commands, their options, and the words and files of both', t => {
   const all = offered('abohawa', '')
-  for (const name of ['serve', 'keys', 'cache', 'budget', 'doctor', 'completion', '--version', '--help'])
+  for (const name of [
+    'serve',
+    'keys',
+    'cache',
+    'budget',
+    'doctor',
+    'saturate',
+    'completion',
+    '--version',
+    '--help',
+  ])
     t.ok(all.includes(name), name)
   t.strictSame(offered('abohawa', 'bu'), ['budget'])
   t.strictSame(offered('bin/abohawa', 'budget', 're'), ['reopen'])
@@ -65,6 +75,8 @@ t.test('bash completes commands, their options, and the words and files of both'
     'zsh',
   ])
   t.strictSame(offered('abohawa', 'serve', '--config', 'g'), ['gateway.yaml'])
+  t.strictSame(offered('abohawa', 'replay', '--requests', 'o'), ['other.txt'])
+  t.strictSame(offered('abohawa', 'saturate', 'o'), ['other.txt'])
   t.strictSame(offered('abohawa', 'config', 'check', 'g'), ['gateway.yaml'])
   t.strictSame(offered('abohawa', 'config', 'explain', 'g'), [], 'a setting, and no file')
   t.strictSame(offered('abohawa', 'config', 'explain', 'cache.freshF'), [

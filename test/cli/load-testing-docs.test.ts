@@ -57,6 +57,16 @@ t.test('replay, report and comparison', async t => {
   ])
   t.match(readFileSync(join(folder, 'report.html'), 'utf8'), /<!doctype html>/)
   t.equal(target.received.filter(({ path }) => path.startsWith('/api/v1/')).length, 12)
+  // One rate, of a moment: how a rate is found is in saturate.test.ts.
+  const once = '--from 50 --most 50 --step 300ms --warm-up 50ms'
+  const saturations = commandsOf(sectionOf(page, 'Saturate'))
+  t.equal(saturations.length, 1)
+  await check(
+    t,
+    saturations.map(command =>
+      `${command} ${once}`.replace('http://127.0.0.1:8080', target.url).replace('p99<50ms', 'p99<9s'),
+    ),
+  )
   const outs = ['result', 'before', 'after'].map(name => `--out ${name}.json`).join(' ')
   await check(t, [
     `npm run -s abohawa -- replay samples/weekday.ndjson.gz --target ${target.url} --keys issued.csv --rate 500 ${outs}`,

@@ -123,6 +123,13 @@ t.test('several settings: a row each, the unbeaten marked, each run whole', asyn
   t.notMatch(text, 'not of the same traffic')
   const others = [run, drawnRehearsal({}, { traffic: { ...run.traffic, sha256: '0'.repeat(64) } })]
   t.match(textOf(reportPage(others)), 'not of the same traffic')
+
+  t.notMatch(english(html), />Not answered</)
+  const { totals } = run
+  const failing = { ...run, totals: { ...totals, dropped: 1_234, failed: { timeout: 40, reset: 2 } } }
+  const beside = english(reportPage([run, failing]))
+  t.match(beside, /<th[^>]*>p99<\/th><th[^>]*>Not answered<\/th><th[^>]*>Dropped<\/th>/)
+  t.match(beside, /<td[^>]*>42<\/td><td[^>]*>1,234<\/td>/)
 })
 
 t.test('text from outside stands in it as text', async t => {

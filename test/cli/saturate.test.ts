@@ -1,0 +1,173 @@
+// Checks `abohawa saturate`: how the rate is looked for, what the traffic's busiest minute is, and the command over sockets, with
+// its sentence, its JSON and its exit codes.
+
+import { execFile } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { busiestMinute, type RateVerdict, searchRate } from '../../src/replay/saturation.ts'
+import { lineOf } from '../../src/traffic/traffic-request.ts'
+import { ok, startTarget } from '../replay/scripted-target.ts'
+import { arriving } from '../replay/send-some.ts'
+import { runCommands } from '../support/printed.ts'
+import { cleanEnv, type Ended, product } from '../support/process.ts'
+import { until } from '../support/until.ts'
+
+const folder = t.testdir({})
+const file = (name: string, instants: readonly number[]): string => {
+  const path = join(folder, name)
+  const lines = arriving(instants).map(each => `${lineOf(each)}\n`)
+  writeFileSync(path, lines.join(''))
+  return path
+}
+const every = (ms: number, count: number): number[] => Array.from({ length: count }, (_, i) => i * ms)
+// 20 requests a second, for two seconds.
+const traffic = file('traffic.ndjson', every(50, 40))
+const refusal = (status: string): string => `HTTP/1.1 ${status}\r\ncontent-length: 0\r\n\r\n`
+
+t.test('the search closes in on the limit, from below and from above', async t => {
+  const tried: number[] = []
+  const upTo =
+    (limit: number) =>
+    async (rate: number): Promise<RateVerdict> => {
+      tried.push(rate)
+      return rate <= limit ? 'held' : 'broken'
+    }
+  const up = await searchRate({ first: 100, least: 1, most: 100_000 }, upTo(1_800))
+  t.strictSame(tried.slice(0, 7), [100, 200, 400, 800, 1_600, 3_200, 3_200], 'one that breaks is tried again')
+  t.equal(up.ended, 'threshold')
+  t.ok((up.held ?? 0) <= 1_800 && (up.broken ?? 0) > 1_800, JSON.stringify(up))
+  t.ok((up.broken ?? 0) / (up.held ?? 1) <= 1.1)
+  t.ok(tried.length <= 13, `${tried.length} runs`)
+
+  const disturbed = await searchRate({ first: 100, least: 1, most: 100_000 }, async rate =>
+    rate === 100 || rate > 900 ? 'broken' : 'held',
+  )
+  // Twice the rate that broke is beyond --most.
+  const high = await searchRate({ first: 100, least: 1, most: 100_000 }, async rate =>
+    rate < 75_000 ? 'held' : 'broken',
+  )
+  t.match(high, { ended: 'threshold' })
+  t.ok((disturbed.held ?? 0) > 800 && (disturbed.broken ?? 0) > 900, JSON.stringify(disturbed))
+
+  const down = await searchRate({ first: 100, least: 1, most: 100_000 }, upTo(7))
+  t.ok(down.ended === 'threshold' && (down.held ?? 0) <= 7 && (down.broken ?? 0) > 7, JSON.stringify(down))
+  t.match(await searchRate({ first: 100, least: 30, most: 1_000 }, upTo(5)), {
+    held: undefined,
+    broken: 30,
+    ended: 'least',
+  })
+  t.match(await searchRate({ first: 100, least: 1, most: 300 }, upTo(5_000)), { held: 300, ended: 'most' })
+
+  const verdicts: RateVerdict[] = ['held', 'broken', 'held', 'generator', 'generator']
+  const lower = await searchRate(
+    { first: 100, least: 1, most: 1_000 },
+    async () => verdicts.shift() ?? 'held',
+  )
+  t.match(lower, { held: 200, ended: 'generator' }, 'what the generator broke says nothing of the target')
+  const stopped = await searchRate({ first: 100, least: 1, most: 1_000 }, async () => 'interrupted')
+  t.match(stopped, { held: undefined, ended: 'interrupted' })
+})
+
+t.test('the busiest minute is any minute of the traffic', t => {
+  t.equal(busiestMinute(Float64Array.of(0)), undefined)
+  t.strictSame(busiestMinute(Float64Array.of(0, 500)), { requests: 2, seconds: 1, rate: 2 })
+  const minutes = Float64Array.of(0, 50_000, 70_000, 90_000, 109_999, 170_000, 400_000)
+  t.strictSame(busiestMinute(minutes), { requests: 4, seconds: 60, rate: 4 / 60 })
+  t.end()
+})
+
+t.test('one sentence says how far the target is from the traffic', async t => {
+  // Has 150 requests a second, and 20 at once.
+  let tokens = 20
+  let at = performance.now()
+  const limited = await startTarget(t, () => {
+    const now = performance.now()
+    tokens = Math.min(20, tokens + ((now - at) * 150) / 1000)
+    at = now
+    if (tokens < 1) return refusal('503 Service Unavailable')
+    tokens -= 1
+    return ok()
+  })
+  const fast = await startTarget(t)
+  const dead = await startTarget(t, () => refusal('503 Service Unavailable'))
+  const foreign = await startTarget(t, () => refusal('401 Unauthorized'))
+  const line = ['saturate', traffic, '--step', '300ms', '--warm-up', '50ms']
+  const one = [...line, '--from', '50', '--most', '50', '--threshold', 'errors<50%']
+  const [found, most, undecided, none, refused] = await runCommands([
+    [...line, '--target', limited.url, '--threshold', 'errors<20%', '--at-least', '1000', '--json'],
+    [...one, '--target', fast.url],
+    [...one, '--target', fast.url, '--at-least', '3'],
+    [...one, '--target', dead.url],
+    [...one, '--target', foreign.url],
+  ])
+  const value = JSON.parse(found?.stdout ?? '')
+  t.match(value, {
+    format: 'abohawa-saturation/1',
+    busiestMinute: { requests: 40, seconds: 2, rate: 20 },
+    traffic: { requests: 40 },
+    thresholds: ['errors<20%'],
+  })
+  t.ok(value.heldRate >= 50 && value.heldRate < 400, `${value.heldRate}`)
+  t.equal(value.times, value.heldRate / 20)
+  t.match(value.sentence, /held \d+\/s \(errors<20%\).*; the traffic, of 2 s, has 20\/s: [\d.]+ times/)
+  t.ok(value.steps.length >= 3 && value.steps.length < 20, `${value.steps.length} runs`)
+  // Other work on the machine may make the generator the bottleneck, which decides nothing.
+  t.equal(found?.code, value.ended === 'threshold' ? 99 : 1, `${found?.stderr}`)
+  t.match(found?.stderr, /^100\/s: held, p99 [\d.]+ ms$/m)
+
+  t.equal(most?.code, 0, `${most?.stderr}`)
+  t.match(most?.stdout, /^rate +answered +p50 +p99 +errors\n50\/s .* held\n/)
+  t.match(
+    most?.stdout,
+    /\n\nhttp:.* held 50\/s \(errors<50%\), the highest rate that was tried; the traffic, of 2 s, has 20\/s: 2\.5 times or more\.\n$/,
+  )
+  t.match([undecided?.code, undecided?.stderr], [1, /Not decided: /])
+  t.match([none?.code, none?.stdout], [99, /did not hold 40\/s either \(errors<50%: 100 %\)/])
+  t.match([refused?.code, refused?.stdout], [1, ''])
+  t.match(refused?.stderr, /abohawa: 0 of \d+ answers were 2xx or 304 \(401: \d+\); allowed: a target, keys/)
+})
+
+t.test('every mistake is one sentence, before the first request', async t => {
+  const target = await startTarget(t)
+  const to = ['saturate', traffic, '--target', target.url]
+  const cases: [string[], number, RegExp][] = [
+    [['saturate', traffic], 2, /--target is missing; allowed: an address/],
+    [[...to, '--threshold', 'rate>90'], 2, /--threshold is rate>90; allowed: those of latencies/],
+    [[...to, '--step', '2s'], 2, /--warm-up is 2s of a --step of 2s; allowed: less than that/],
+    [[...to, '--step', '2h'], 2, /--step is 2h; allowed: at most 1h/],
+    [[...to, '--from', '1'], 2, /--from is 1\/s, less than 10 requests a step; allowed: from 1\.25\/s/],
+    [[...to, '--most', '50'], 2, /--most is 50\/s, less than --from; allowed: from 100\/s/],
+    [[...to, '--at-least', 'twice'], 2, /'twice' is invalid. Allowed: a number above 0/],
+    [['saturate', traffic, '--target', 'https://93.184.215.14'], 1, /--allow-remote/],
+    [
+      ['saturate', file('one.ndjson', [0]), '--target', target.url, '--at-least', '2'],
+      1,
+      /one instant and has no rate/,
+    ],
+  ]
+  const ended = await runCommands(cases.map(([args]) => args))
+  for (const [i, [args, code, sentence]] of cases.entries()) {
+    t.match(ended[i], { code, stdout: '', stderr: sentence }, args.slice(2).join(' '))
+    t.match(ended[i]?.stderr, /^abohawa: [^\n]*\n$/)
+  }
+  t.equal(target.received.filter(({ path }) => path.startsWith('/api')).length, 0)
+})
+
+t.test('Ctrl-C says what was held until then', async t => {
+  const target = await startTarget(t)
+  const args = ['saturate', traffic, '--target', target.url, '--step', '1m', '--threshold', 'errors<9%']
+  const { promise: ended, resolve } = Promise.withResolvers<Ended>()
+  const child = execFile(product, args, { env: cleanEnv() }, (error, stdout, stderr) =>
+    resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
+  )
+  t.teardown(() => child.kill('SIGKILL'))
+  await until('some requests were sent', () => target.received.length > 5)
+  child.kill('SIGINT')
+  const { code, stdout, stderr } = await ended
+  t.equal(code, 1, stderr)
+  t.match(
+    stdout,
+    /Interrupted: http.* held no rate that was tried until then; the traffic, of 2 s, has 20\/s\.\n$/,
+  )
+})
