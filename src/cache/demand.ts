@@ -1,12 +1,12 @@
 // The demand for each key: when it was last requested, by whom and how often, with a half-life of half an hour. Bounded; drops the
-// keys that were not requested for longest.
-
-import { LRUCache } from 'lru-cache'
+// keys that were not requested for longest. A list of its own in place of lru-cache, whose iterators take most of a pass over what is
+// in demand.
 
 const halfLifeMs = 30 * 60_000
 const mostKeys = 50_000
 
-type Demanded<Subject> = {
+export type Demanded<Subject> = {
+  readonly key: string
   readonly subject: Subject
   readonly lastRequestedAt: number
   /** The decayed count of requests. */
@@ -24,14 +24,32 @@ export type Demand<Subject> = {
   latest(): Demanded<Subject> | undefined
   /** The consumers that requested something last, at or after an instant: at most two. */
   recentConsumers(instant: number): string[]
-  /** All keys requested at or after an instant. */
-  since(instant: number): [key: string, demanded: Demanded<Subject>][]
+  /** All that was requested at or after an instant, the latest first. */
+  since(instant: number): readonly Demanded<Subject>[]
 }
 
 export const createDemand = <Subject>(): Demand<Subject> => {
-  type Mutable = { -readonly [Name in keyof Demanded<Subject>]: Demanded<Subject>[Name] }
-  // By size, because lru-cache allocates `max` entries at once.
-  const records = new LRUCache<string, Mutable>({ maxSize: mostKeys, sizeCalculation: () => 1 })
+  type Requested = { -readonly [Name in keyof Demanded<Subject>]: Demanded<Subject>[Name] } & {
+    /** The one that was requested last before it. */
+    older: Requested | undefined
+    newer: Requested | undefined
+  }
+  const records = new Map<string, Requested>()
+  let newest: Requested | undefined
+  let oldest: Requested | undefined
+  const unlink = ({ older, newer }: Requested): void => {
+    if (newer) newer.older = older
+    else newest = older
+    if (older) older.newer = newer
+    else oldest = newer
+  }
+  const putFirst = (record: Requested): void => {
+    record.older = newest
+    record.newer = undefined
+    if (newest) newest.newer = record
+    else oldest = record
+    newest = record
+  }
   let [lastConsumer, otherConsumer] = [
     { name: '', at: Number.NEGATIVE_INFINITY },
     { name: '', at: Number.NEGATIVE_INFINITY },
@@ -49,32 +67,43 @@ export const createDemand = <Subject>(): Demand<Subject> => {
       if (consumer !== undefined) recordConsumer(consumer, now)
       const record = records.get(key)
       if (!record) {
-        records.set(key, { subject, lastRequestedAt: now, score: 1, consumer })
+        const first = {
+          key,
+          subject,
+          lastRequestedAt: now,
+          score: 1,
+          consumer,
+          older: undefined,
+          newer: undefined,
+        }
+        records.set(key, first)
+        putFirst(first)
+        if (records.size <= mostKeys || !oldest) return
+        records.delete(oldest.key)
+        unlink(oldest)
         return
       }
       if (now > record.lastRequestedAt) record.score *= 2 ** ((record.lastRequestedAt - now) / halfLifeMs)
       record.score += 1
       record.lastRequestedAt = now
       record.consumer = consumer
+      if (record === newest) return
+      unlink(record)
+      putFirst(record)
     },
-    of: key => records.peek(key),
+    of: key => records.get(key),
     scoreOf: (key, now) => {
-      const record = records.peek(key)
+      const record = records.get(key)
       return record ? record.score * 2 ** (Math.min(0, record.lastRequestedAt - now) / halfLifeMs) : 0
     },
-    latest: () => {
-      for (const record of records.values()) return record
-      return undefined
-    },
+    latest: () => newest,
     recentConsumers: instant =>
       [lastConsumer, otherConsumer].filter(({ at }) => at >= instant).map(({ name }) => name),
     since: instant => {
-      const found: [string, Mutable][] = []
-      // Latest first, so the first one that is too old ends the loop.
-      for (const [key, record] of records.entries()) {
-        if (record.lastRequestedAt < instant) break
-        found.push([key, record])
-      }
+      const found: Requested[] = []
+      // The first one that is too old ends the loop.
+      for (let record = newest; record && record.lastRequestedAt >= instant; record = record.older)
+        found.push(record)
       return found
     },
   }

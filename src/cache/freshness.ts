@@ -110,23 +110,24 @@ const supersededAt = (
   runs: readonly Run[],
   settleForMs: number,
 ): number | undefined => {
-  const isBefore = (availableAt: number) => entry.fetchedAt < availableAt + settleForMs
+  const { fetchedAt, run } = entry
   let first: Run | undefined
-  for (const run of runs) {
-    if (!isBefore(run.availableAt)) break
-    first = run
+  for (const each of runs) {
+    if (fetchedAt >= each.availableAt + settleForMs) break
+    first = each
   }
-  const found: number[] = first ? [first.availableAt] : []
+  // For each entry in each pass of refresh-ahead, so it makes nothing anew.
+  let found = first ? first.availableAt : Number.POSITIVE_INFINITY
   // The entry's run may be one that this instance never saw.
-  if (entry.run !== null && isBefore(entry.run)) found.push(entry.run)
+  if (run !== null && fetchedAt < run + settleForMs) found = Math.min(found, run)
   // There was a run before the first one we know. The entry's own run decides whether it has that one, since a run may
   // have been late; without one, the time of its fetch decides.
   if (first && first === runs.at(-1)) {
     const earlier = first.availableAt - first.intervalMs
-    const lacksIt = entry.run === null ? isBefore(earlier) : entry.run < earlier - first.intervalMs / 2
-    if (lacksIt) found.push(earlier)
+    const lacksIt = run === null ? fetchedAt < earlier + settleForMs : run < earlier - first.intervalMs / 2
+    if (lacksIt) found = Math.min(found, earlier)
   }
-  return found.length > 0 ? Math.min(...found) : undefined
+  return found === Number.POSITIVE_INFINITY ? undefined : found
 }
 
 const mostOf = ({ freshForMs, freshForAtMostMs }: FreshnessOptions): number =>

@@ -464,7 +464,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
         }
       }
       // A hard purge removes from the shared tier too, what memory has evicted.
-      if (purge.kind === 'hard') for (const [id] of demand.since(0)) if (isCovered(id)) uncached.add(id)
+      if (purge.kind === 'hard') for (const { key } of demand.since(0)) if (isCovered(key)) uncached.add(key)
       failures.clearWhere(isCovered)
     },
     supersede: id => {

@@ -2,7 +2,7 @@
 // demand first, in full batches where time allows, and pinned ones. Only chooses; read-through.ts loads.
 
 import type { Clock } from '../clock.ts'
-import type { Demand } from './demand.ts'
+import type { Demand, Demanded } from './demand.ts'
 import type { EntryMetadata } from './entry.ts'
 import type { FreshnessPolicy } from './freshness.ts'
 import type { Subject } from './read-through.ts'
@@ -26,7 +26,7 @@ export type RefreshAheadParts<Of extends Subject> = {
 /** Starts the loads that are due; called at short intervals. Returns how many it started. */
 export type RefreshAhead = () => number
 
-type Due<Of> = { subject: Of; score: number; key: string; consumer: string | undefined }
+type Due<Of> = Pick<Demanded<Of>, 'key' | 'subject' | 'score' | 'consumer'>
 
 // Few loads queue at a time, so that a change in demand still changes the order.
 const batchesUnderWay = 3
@@ -42,18 +42,19 @@ export const createRefreshAhead = <Of extends Subject>(parts: RefreshAheadParts<
     const batch = parts.batch()
     const due = new Map<string, Due<Of>>()
     let urgent = false
-    const consider = ({ key, subject, score, consumer }: Due<Of>, requestedAt: number): void => {
+    // Once for each cell in demand, so it makes nothing anew.
+    const consider = (candidate: Due<Of>, requestedAt: number): void => {
+      const { key, consumer } = candidate
       const entry = memory.peek(key)
       if (!entry || requestedAt <= entry.fetchedAt) return
       const dueAt = policy.dueAt(entry, now)
       // Few get further.
       if (now < dueAt || underWay.has(key) || isHeldBack(key, consumer)) return
-      due.set(key, { key, subject, score, consumer })
+      due.set(key, candidate)
       urgent ||= now >= (dueAt + policy.freshUntil(entry, now)) / 2
     }
 
-    for (const [key, { subject, score, lastRequestedAt, consumer }] of demand.since(now - parts.demandFor()))
-      consider({ key, subject, score, consumer }, lastRequestedAt)
+    for (const demanded of demand.since(now - parts.demandFor())) consider(demanded, demanded.lastRequestedAt)
     pinned().forEach((subject, rank) => {
       const key = subject.id
       // Below everything in demand, in the order given.

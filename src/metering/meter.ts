@@ -16,6 +16,7 @@ import {
   type PartitionParts,
   type QuotaDecision,
 } from './partition.ts'
+import { createShards, type Shards } from './shards.ts'
 
 /** Units that were admitted and that no store has counted. */
 export type LostUnits = { readonly keyId: string; readonly day: LocalDay; readonly units: number }
@@ -80,7 +81,7 @@ export const createMeter = ({ observer, calendar, keepUsageForMs, ...parts }: Me
   const { store, clock } = parts
   let instance = newInstance()
   // By day, then key: a look-up builds no compound key.
-  const days = new Map<LocalDay, Map<string, Entry>>()
+  const days = new Map<LocalDay, Shards<Map<string, Entry>>>()
   // On a cluster one partition may be away and another not. Those of a former instance id stay until their counts are forgotten.
   let current = new Map<number, Partition>()
   const partitions = new Set<Partition>()
@@ -142,21 +143,25 @@ export const createMeter = ({ observer, calendar, keepUsageForMs, ...parts }: Me
   }
 
   const entryFor = (keyId: string, metered: MeteredDay): Entry => {
-    const entries = days.get(metered.day) ?? new Map<string, Entry>()
-    if (entries.size === 0) days.set(metered.day, entries)
+    let shards = days.get(metered.day)
+    if (!shards) {
+      shards = createShards(() => new Map<string, Entry>())
+      days.set(metered.day, shards)
+    }
+    const entries = shards.of(keyId)
     const known = entries.get(keyId)
     if (known) return known
     renewInstanceFor(metered.day)
     const count = { keyId, metered, limit: 0, admitted: 0, confirmed: 0, lastKnown: undefined }
     const entry = { count, partition: partitionFor(keyId) }
     entries.set(keyId, entry)
-    entry.partition.counts.add(count)
+    entry.partition.counts.of(keyId).add(count)
     if (metered.day > newest) newest = metered.day
     return entry
   }
 
   // Where the next probe goes on, by day: a count that can't be forgotten yet holds up no other.
-  const forgetting = new Map<LocalDay, Iterator<[string, Entry]>>()
+  const forgetting = new Map<LocalDay, Iterator<Entry>>()
   const forgetOldDays = (): void => {
     const now = clock.now()
     let visited = 0
@@ -164,7 +169,7 @@ export const createMeter = ({ observer, calendar, keepUsageForMs, ...parts }: Me
       // All counts of a day end at the same instant.
       const [first] = entries.values()
       if (first && now - first.count.metered.endsAt < keepCountForMs) continue
-      const rest = forgetting.get(day) ?? entries.entries()
+      const rest = forgetting.get(day) ?? entries.values()
       forgetting.set(day, rest)
       for (; visited < mostPerTurn; visited++) {
         const { value, done } = rest.next()
@@ -172,19 +177,19 @@ export const createMeter = ({ observer, calendar, keepUsageForMs, ...parts }: Me
           forgetting.delete(day)
           break
         }
-        const [keyId, { count, partition }] = value
+        const { count, partition } = value
         // Loses nothing, even when the clock jumped ahead: the store has all of it.
         if (!partition.forget(count)) continue
-        entries.delete(keyId)
+        entries.of(count.keyId).delete(count.keyId)
         if (day > newestForgotten) newestForgotten = day
       }
-      if (entries.size > 0) continue
+      if (entries.size() > 0) continue
       days.delete(day)
       forgetting.delete(day)
     }
     const inUse = new Set(current.values())
     for (const partition of partitions)
-      if (partition.counts.size === 0 && partition.state() === 'counting' && !inUse.has(partition))
+      if (partition.counts.size() === 0 && partition.state() === 'counting' && !inUse.has(partition))
         partitions.delete(partition)
   }
 
@@ -207,27 +212,34 @@ export const createMeter = ({ observer, calendar, keepUsageForMs, ...parts }: Me
       for (const partition of partitions) partition.onMessagesLost()
       return
     }
-    const entry = days.get(message.day)?.get(message.keyId)
+    const entry = days.get(message.day)?.of(message.keyId).get(message.keyId)
     entry?.partition.onMessage(entry.count, message.used)
   })
 
-  const unconfirmed = (): LostUnits[] =>
-    [...partitions].flatMap(({ counts }) =>
-      [...counts].flatMap(({ keyId, metered: { day }, admitted, confirmed }) =>
-        admitted > confirmed ? [{ keyId, day, units: admitted - confirmed }] : [],
-      ),
-    )
+  const unconfirmed = async (most = Number.POSITIVE_INFINITY): Promise<LostUnits[]> => {
+    const found: LostUnits[] = []
+    let visited = 0
+    for (const partition of partitions)
+      for (const { keyId, metered, admitted, confirmed } of partition.unreported.values()) {
+        if (admitted > confirmed) found.push({ keyId, day: metered.day, units: admitted - confirmed })
+        if (found.length >= most) return found
+        visited += 1
+        if (visited % mostPerTurn === 0) await nextTurn()
+      }
+    return found
+  }
+  const isAnyUnconfirmed = async (): Promise<boolean> => (await unconfirmed(1)).length > 0
   const reportAll = async (): Promise<void> => {
     let isOver = false
     const end = setTimeout(() => {
       isOver = true
     }, reportForMs)
-    while (unconfirmed().length > 0 && !isOver) {
+    while (!isOver && (await isAnyUnconfirmed())) {
       await Promise.all([...partitions].map(partition => partition.report()))
-      if (unconfirmed().length > 0) await pause(reportEveryMs)
+      if (await isAnyUnconfirmed()) await pause(reportEveryMs)
     }
     clearTimeout(end)
-    const lost = unconfirmed()
+    const lost = await unconfirmed()
     if (lost.length > 0) observer.unitsLost(lost)
   }
 

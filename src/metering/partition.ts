@@ -15,6 +15,7 @@ import {
   type UsageGrant,
   type UsageStore,
 } from '../stores/store.ts'
+import { createShards, type Shards } from './shards.ts'
 
 /** Whether the request is admitted, and the units left of the day after it. */
 export type QuotaDecision = { readonly allowed: boolean; readonly remaining: number }
@@ -61,8 +62,12 @@ export type PartitionParts = {
   }
 }
 
+type Counts = Shards<Set<Count>>
+
 export type Partition = {
-  readonly counts: Set<Count>
+  readonly counts: Counts
+  /** Of these the store may have another figure for this instance: admitted locally, or of a batch with unknown outcome. */
+  readonly unreported: Pick<Counts, 'values'>
   state(): MeterState
   /** Requests one unit. @throws StoreError when the store is away and the local allowance is spent */
   admit(count: Count, limit: number): Promise<QuotaDecision>
@@ -105,7 +110,7 @@ export const createPartition = ({
   clock,
   observer,
 }: PartitionParts): Partition => {
-  const counts = new Set<Count>()
+  const counts: Counts = createShards(() => new Set<Count>())
   let waiting = new Map<Count, Pending>()
   let inFlight = new Map<Count, Pending>()
   let state: MeterState = 'counting'
@@ -116,8 +121,7 @@ export const createPartition = ({
   let reconciledAt = 0
   // Units admitted locally and confirmed by the store since it went away.
   let reconciled = 0
-  // Of these the store may have another figure for this instance: admitted locally, or of a batch with unknown outcome.
-  const unreported = new Set<Count>()
+  const unreported: Counts = createShards(() => new Set<Count>())
   // The count that was counted last. While the store has it, it has all before: a restart or a replica loses the latest first.
   let newest: Count | undefined
   let isComplete: boolean | undefined = true
@@ -144,7 +148,7 @@ export const createPartition = ({
       // Batches go one after the other, so this instance never overtakes itself: something else wrote that sequence.
       // The next batch continues after it.
       if (error instanceof OvertakenError) sequence = Math.max(sequence, error.by)
-      for (const { count } of entries) unreported.add(count)
+      for (const { count } of entries) unreported.of(count.keyId).add(count)
       throw error
     }
     grants.forEach((grant, i) => {
@@ -157,7 +161,7 @@ export const createPartition = ({
       const confirmed = admitted + grant.granted
       if (confirmed > count.confirmed) newest = count
       count.confirmed = confirmed
-      if (count.admitted === confirmed) unreported.delete(count)
+      if (count.admitted === confirmed) unreported.of(count.keyId).delete(count)
       observer.counted(count, grant)
     })
     return grants
@@ -193,7 +197,7 @@ export const createPartition = ({
     }
     count.lastKnown = lastKnownOf(count)
     count.admitted += 1
-    unreported.add(count)
+    unreported.of(count.keyId).add(count)
     waiter.resolve({ allowed: true, remaining: left - 1 })
   }
 
@@ -288,15 +292,16 @@ export const createPartition = ({
 
   // Reports what the store may lack, each step in its turn. Sends an empty batch too: it shows whether the store answers.
   const reportDiffering = async (): Promise<void> => {
-    for (let left = unreported.size; ; left -= mostPerStep) {
-      await inTurn(() => report([...unreported.keys().take(Math.max(0, Math.min(left, mostPerStep)))]))
+    const differing = unreported.values()
+    for (let left = unreported.size(); ; left -= mostPerStep) {
+      await inTurn(() => report(nextOf(differing, Math.min(left, mostPerStep))))
       if (left <= mostPerStep) return
     }
   }
   const reportEverything = async (): Promise<void> => {
     const all = counts.values()
     for (;;) {
-      const part = [...all.take(mostPerStep)]
+      const part = nextOf(all, mostPerStep)
       if (part.length === 0) return
       await inTurn(() => report(part))
     }
@@ -308,7 +313,7 @@ export const createPartition = ({
     const before = changes
     const [found] = newest ? await store.countsOf(instance, [countName(newest)]) : []
     if (changes !== before) return
-    isComplete = counts.size === 0 || (newest !== undefined && (found?.admitted ?? 0) >= newest.confirmed)
+    isComplete = counts.size() === 0 || (newest !== undefined && (found?.admitted ?? 0) >= newest.confirmed)
   }
 
   const reconcile = (): void => {
@@ -341,7 +346,7 @@ export const createPartition = ({
     const found = await store.countsOf(instance, part.map(countName))
     part.forEach((count, at) => {
       const { used, admitted } = found[at] ?? {}
-      if (used === undefined || admitted !== count.admitted) unreported.add(count)
+      if (used === undefined || admitted !== count.admitted) unreported.of(count.keyId).add(count)
       else if (state === 'counting') count.lastKnown = { used, admitted, round }
     })
   }
@@ -351,7 +356,7 @@ export const createPartition = ({
         await inTurn(readAgain)
         await pause(pauseBetweenReadsMs)
       }
-      if (unreported.size > 0 && state === 'counting') await reportDiffering()
+      if (unreported.size() > 0 && state === 'counting') await reportDiffering()
     } catch {
       // The next probe begins again, and passes over what is known.
       if (unread) unread = counts.values()
@@ -391,6 +396,7 @@ export const createPartition = ({
 
   return {
     counts,
+    unreported,
     state: () => state,
     admit: (count, limit) =>
       new Promise((resolve, reject) => {
@@ -412,13 +418,13 @@ export const createPartition = ({
       if (
         state !== 'counting' ||
         count.admitted !== count.confirmed ||
-        unreported.has(count) ||
+        unreported.of(count.keyId).has(count) ||
         waiting.has(count) ||
         inFlight.has(count)
       )
         return false
       if (count === newest) newest = undefined
-      return counts.delete(count)
+      return counts.of(count.keyId).delete(count)
     },
     onMessage: (count, used) => {
       if (state === 'counting' && count.lastKnown && used > count.lastKnown.used) count.lastKnown.used = used
@@ -438,6 +444,16 @@ export const createPartition = ({
       return probing
     },
   }
+}
+
+const nextOf = (all: Iterator<Count>, most: number): Count[] => {
+  const part: Count[] = []
+  while (part.length < most) {
+    const { value, done } = all.next()
+    if (done) break
+    part.push(value)
+  }
+  return part
 }
 
 const countName = ({ keyId, metered: { day } }: Count) => ({ keyId, day })

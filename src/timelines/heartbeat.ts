@@ -58,7 +58,7 @@ export const createHeartbeat = ({
 
   const send = async (reported: string, runsWith: string | null): Promise<void> => {
     const now = clock.now()
-    const requested = demand.since(sentAt).map(([, { subject }]) => subject.id)
+    const requested = demand.since(sentAt).map(({ subject }) => subject.id)
     const before = sentAt
     sentAt = now
     try {

@@ -287,7 +287,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     (demand.of(id)?.lastRequestedAt ?? 0) >= demandedSince() ||
     (atStart.at >= demandedSince() && atStart.ids.has(id))
   const inDemand = (): Iterable<string> => {
-    const here = demand.since(demandedSince()).map(([id]) => id)
+    const here = demand.since(demandedSince()).map(({ key }) => key)
     return atStart.at >= demandedSince() ? new Set([...here, ...atStart.ids]) : here
   }
   const lookUp = async (id: string): Promise<void> => {
@@ -420,7 +420,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     mostRequested: most =>
       demand
         .since(clock.now() - demandForMs)
-        .map(([id, { subject }]) => ({ cell: subject, requests: demand.scoreOf(id, clock.now()) }))
+        .map(({ key, subject }) => ({ cell: subject, requests: demand.scoreOf(key, clock.now()) }))
         .sort((one, other) => other.requests - one.requests)
         .slice(0, most),
     instance: heartbeat.instance,

@@ -1,4 +1,4 @@
-// One gateway without its sockets, keys and quotas: the endpoints with weather, the bodies that they render and keep, and the
+// One gateway without its sockets and quotas: the endpoints with weather, the bodies that they render and keep, and the
 // supply behind them. Bodies are compressed once; from then on their size is known by their length.
 
 import { brotliCompressSync, constants, deflateRawSync } from 'node:zlib'
@@ -24,10 +24,14 @@ export type Instance = Pick<Supply, 'timelines' | 'start' | 'close'> & {
   readonly paths: readonly string[]
   /**
    * Answers a request up to its body, at once where memory holds the weather.
-   * @param accepts the header `accept-encoding`
+   * @param from `accepts` is the header `accept-encoding`, `keyId` whose share of the budget a load is;
+   *   undefined for nobody in particular
    * @throws Problem for a refused request; a promise rejects where there is no weather
    */
-  answer(path: WeatherPath, accepts: string | undefined): void | Promise<void>
+  answer(
+    path: WeatherPath,
+    from: { readonly accepts: string | undefined; readonly keyId: string | undefined },
+  ): void | Promise<void>
 }
 
 export type InstanceParts = {
@@ -77,8 +81,8 @@ export const openInstance = (config: Config, parts: InstanceParts): Instance => 
     start,
     close,
     paths: endpoints.map(({ path }) => path),
-    answer: ({ endpoint, params, query }, accepts) => {
-      const answer = endpoints[endpoint]?.answer({ params, query })
+    answer: ({ endpoint, params, query }, { accepts, keyId }) => {
+      const answer = endpoints[endpoint]?.answer({ params, query, keyId })
       if (answer instanceof Promise) return answer.then(late => send(late, accepts))
       if (answer) send(answer, accepts)
     },

@@ -147,7 +147,11 @@ export const simulate = async (
     if (!path) return
     try {
       const encoding = trace.encoding[row] ?? 0
-      return instances[row % size]?.answer(path, encoding === 0 ? undefined : trace.encodings[encoding])
+      const key = trace.key[row] ?? 0
+      return instances[row % size]?.answer(path, {
+        accepts: encoding === 0 ? undefined : trace.encodings[encoding],
+        keyId: key === 0 ? undefined : trace.keys[key],
+      })
     } catch {
       // Refused for its parameters or its place: no weather.
     }

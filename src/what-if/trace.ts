@@ -11,8 +11,12 @@ export type Trace = {
   readonly path: Uint32Array
   /** The place of its `accept-encoding` in `encodings`; 0 for a request without it. */
   readonly encoding: Uint16Array
+  /** The place of its key in `keys`; 0 for a request without one. */
+  readonly key: Uint32Array
   readonly paths: readonly string[]
   readonly encodings: readonly string[]
+  /** The ids of keys. Cells are loaded for a key, within its share of the budget. */
+  readonly keys: readonly string[]
   /** How many requests do not reach the cache, whatever their path. */
   readonly leftOut: Readonly<Record<LeftOutReason, number>>
 }
@@ -63,8 +67,10 @@ export const readTrace = async (
   const at = createColumn(Float64Array, 8)
   const path = createColumn(Uint32Array, 4)
   const encoding = createColumn(Uint16Array, 2)
+  const key = createColumn(Uint32Array, 4)
   const paths = createNumbering('', Number.POSITIVE_INFINITY)
   const encodings = createNumbering('', mostEncodings)
+  const keys = createNumbering('', Number.POSITIVE_INFINITY)
   const leftOut = { method: 0, refused: 0, keyless: 0 }
   let rows = 0
   let last = Number.NEGATIVE_INFINITY
@@ -77,6 +83,7 @@ export const readTrace = async (
       if (reason !== undefined) leftOut[reason] += 1
       path.put(rows, reason === undefined ? paths.of(request.path) : 0)
       encoding.put(rows, encodings.of(request.accepts ?? ''))
+      key.put(rows, keys.of(request.key ?? ''))
       rows += 1
     }
     onRead(rows)
@@ -85,8 +92,10 @@ export const readTrace = async (
     at: at.end(rows),
     path: path.end(rows),
     encoding: encoding.end(rows),
+    key: key.end(rows),
     paths: paths.all(),
     encodings: encodings.all(),
+    keys: keys.all(),
     leftOut,
   }
 }
