@@ -3,12 +3,11 @@
 // and hands each connection to a worker, so that none is lost when a worker ends. What a worker serves is for gateway/.
 
 import cluster, { type Worker } from 'node:cluster'
-import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
-import { AbohawaError } from '../errors.ts'
+import { AbohawaError, messageOf } from '../errors.ts'
 import { heartbeatEveryMs, type WorkerMessage, type WorkerStop } from './channel.ts'
 import { type KeptConnections, keepConnections } from './kept-connections.ts'
 
@@ -81,6 +80,7 @@ class WorkerError extends AbohawaError {
 
 type Running = Omit<WorkerReport, 'isReady' | 'isResponding'> & {
   hasServed: boolean
+  isOver: boolean
   /** It was sent to end. */
   isLeaving: boolean
   /** It was ended because it did not respond. */
@@ -92,9 +92,11 @@ type Running = Omit<WorkerReport, 'isReady' | 'isResponding'> & {
   readonly process: Worker
   readonly kept: KeptConnections
   /** How many before it ended without having served. */
-  readonly fails: number
+  fails: number
   /** Resolves with the address of the API. */
   readonly served: Promise<string>
+  /** Resolves when it has ended, or could not be started. */
+  readonly over: Promise<void>
 }
 
 // One that served for a while is replaced at once; one that ends again and again must not fill the log.
@@ -159,9 +161,17 @@ export const createPool = ({ args, folder, clock, observer, ...options }: PoolOp
     starts += 1
     const opsPath = join(folder, `${starts}.sock`)
     cluster.setupPrimary({ args: [...args, '--worker', opsPath, '--worker-number', String(number)] })
-    const process = cluster.fork()
-    const kept = keepConnections(process, () => mustKeep(process))
+    let process: Worker
+    try {
+      process = cluster.fork()
+    } catch (error) {
+      throw new WorkerError(number, messageOf(error))
+    }
+    // The system may refuse one more process or file; an event says why.
+    const isRefused = process.process.pid === undefined
+    const kept = isRefused ? { release: () => {} } : keepConnections(process, () => mustKeep(process))
     const served = Promise.withResolvers<string>()
+    const over = Promise.withResolvers<void>()
     // Not everybody waits for it.
     served.promise.catch(() => {})
     const running: Running = {
@@ -170,6 +180,7 @@ export const createPool = ({ args, folder, clock, observer, ...options }: PoolOp
       startedAt: clock.now(),
       opsPath,
       hasServed: false,
+      isOver: false,
       isLeaving: false,
       hasTimedOut: false,
       silentFor: 0,
@@ -178,10 +189,25 @@ export const createPool = ({ args, folder, clock, observer, ...options }: PoolOp
       kept,
       fails,
       served: served.promise,
+      over: over.promise,
     }
     alive.add(running)
-    // A message to one that has just been killed fails; its exit says so.
-    process.on('error', () => {})
+    const end = (how: string): void => {
+      running.isOver = true
+      alive.delete(running)
+      deadUntilAnotherServes.add(running)
+      served.reject(new WorkerError(number, how))
+      over.resolve()
+      void rm(opsPath, { force: true })
+      const isMissed = hasStarted && !isStopping && !running.isLeaving
+      if (isMissed && slots.get(number) === running) void replace(running, how)
+    }
+    process.on('error', error => {
+      // A message to one that has just been killed fails; its exit says so. One that was never started has no exit.
+      if (!isRefused) return
+      delete cluster.workers?.[process.id]
+      end(messageOf(error))
+    })
     process.on('message', ({ ready }: WorkerMessage) => {
       heard(running)
       if (!ready) return
@@ -195,12 +221,7 @@ export const createPool = ({ args, folder, clock, observer, ...options }: PoolOp
       const how = running.hasTimedOut
         ? `it did not respond for ${running.silentFor * heartbeatEveryMs} ms`
         : howEnded(code, signal)
-      alive.delete(running)
-      deadUntilAnotherServes.add(running)
-      served.reject(new WorkerError(number, how))
-      void rm(opsPath, { force: true })
-      const isMissed = hasStarted && !isStopping && !running.isLeaving
-      if (isMissed && slots.get(number) === running) void replace(running, how)
+      end(how)
     })
     return running
   }
@@ -213,15 +234,20 @@ export const createPool = ({ args, folder, clock, observer, ...options }: PoolOp
     observer.onEnded(reportOf(former), how, waitMs)
     await pause(waitMs, undefined, { ref: false })
     // A restart of all may have put another in its place.
-    if (!isStopping && slots.get(former.number) === former)
+    if (isStopping || slots.get(former.number) !== former) return
+    try {
       slots.set(former.number, begin(former.number, fails))
+    } catch (error) {
+      former.hasServed = false
+      former.fails = fails
+      await replace(former, messageOf(error))
+    }
   }
   const leave = async (running: Running): Promise<void> => {
     running.isLeaving = true
-    if (running.process.isDead()) return
-    const exited = once(running.process, 'exit')
+    if (running.isOver) return
     if (running.process.isConnected()) running.process.send('stop' satisfies WorkerStop)
-    await exited
+    await running.over
   }
 
   const restart = async (count: number): Promise<void> => {
@@ -258,7 +284,7 @@ export const createPool = ({ args, folder, clock, observer, ...options }: PoolOp
     },
     workers: () =>
       [...slots.values()]
-        .filter(({ process }) => !process.isDead())
+        .filter(({ isOver, process }) => !isOver && !process.isDead())
         .map(reportOf)
         .sort((one, other) => one.number - other.number),
     ended: () => ended,

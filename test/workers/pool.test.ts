@@ -113,6 +113,35 @@ t.test('the port is held while all workers are dead, and what connects then is a
   t.equal(ended.length, 2)
 })
 
+t.test('one that can not be started is tried again, and holds up no stop', async t => {
+  const { pool, allReady, ended } = await start(t, 2)
+  await allReady()
+  const restore = { cwd: process.cwd(), execArgv: [] }
+  t.teardown(() => cluster.setupPrimary(restore))
+  const cases = [
+    // Told by an event, and thrown.
+    [{ ...restore, cwd: '/nowhere' }, /ENOENT/],
+    [{ ...restore, execArgv: ['x'.repeat(200_000)] }, /E2BIG/],
+  ] as const
+  for (const [settings, reason] of cases) {
+    const told = () => ended.filter(line => reason.test(line)).length
+    cluster.setupPrimary(settings)
+    const [, victim] = await allReady()
+    process.kill(victim?.pid ?? 0, 'SIGKILL')
+    await until('it was tried', () => told() === 1)
+    t.equal(pool.workers().length, 1)
+    await t.rejects(pool.restart(2), reason)
+    cluster.setupPrimary(restore)
+    await allReady()
+    t.equal(told(), 1)
+  }
+  cluster.setupPrimary({ ...restore, cwd: '/nowhere' })
+  const [, victim] = await allReady()
+  process.kill(victim?.pid ?? 0, 'SIGKILL')
+  await until('it was tried again', () => ended.filter(line => line.includes('ENOENT')).length === 2)
+  await pool.stop()
+})
+
 t.test('one that dies while the others start is replaced', async t => {
   let isKilled = false
   const { allReady, ended } = await start(t, 3, ({ number, pid }) => {
