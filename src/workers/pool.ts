@@ -107,6 +107,7 @@ const longestPauseMs = 30_000
 const silentAfter = 3
 // One that is to end has no more time than this, however long it may be held up while it serves.
 const leavesWithinMs = 5_000
+const nothingKept: KeptConnections = { isGone: () => true, release: () => {} }
 
 const reportOf = ({ number, pid, hasServed, silentFor, startedAt, opsPath }: Running): WorkerReport => {
   const isResponding = silentFor < silentAfter
@@ -150,8 +151,8 @@ export const createPool = ({ args, folder, clock, observer, ...options }: PoolOp
     if (wasSilent) observer.onHeardAgain(reportOf(running))
   }
   /** Whether connections wait for a worker that is yet to come. */
-  const mustKeep = (gone: Worker): boolean =>
-    hasStarted && !isStopping && [...alive].every(({ process, hasServed }) => process === gone || !hasServed)
+  const mustKeep = (): boolean =>
+    hasStarted && !isStopping && [...alive].every(({ kept, hasServed }) => kept.isGone() || !hasServed)
   const releaseKept = (): void => {
     for (const { kept } of deadUntilAnotherServes) kept.release()
     deadUntilAnotherServes.clear()
@@ -169,7 +170,7 @@ export const createPool = ({ args, folder, clock, observer, ...options }: PoolOp
     }
     // The system may refuse one more process or file; an event says why.
     const isRefused = process.process.pid === undefined
-    const kept = isRefused ? { release: () => {} } : keepConnections(process, () => mustKeep(process))
+    const kept = isRefused ? nothingKept : keepConnections(process, mustKeep)
     const served = Promise.withResolvers<string>()
     const over = Promise.withResolvers<void>()
     // Not everybody waits for it.

@@ -113,6 +113,29 @@ t.test('the port is held while all workers are dead, and what connects then is a
   t.equal(ended.length, 2)
 })
 
+t.test('the port is held when the last one dies before the exit of another is known', async t => {
+  const { url, allReady } = await start(t, 2)
+  await allReady()
+  const [first, last] = Object.values(cluster.workers ?? {}).map(worker => worker?.process)
+  if (!first || !last) throw new Error('there are two workers')
+  const exits: (() => void)[] = []
+  const emit = first.emit.bind(first) as (...args: unknown[]) => boolean
+  first.emit = (...args: unknown[]): boolean => {
+    if (args[0] !== 'exit') return emit(...args)
+    exits.push(() => emit(...args))
+    return true
+  }
+  for (const victim of [first, last]) {
+    victim.kill('SIGKILL')
+    await until('its channel has ended', () => victim.channel === null)
+  }
+  const asked = ask(url, new Set())
+  await until('the first has ended', () => exits.length === 1)
+  for (const exit of exits) exit()
+  t.ok(await asked)
+  await allReady()
+})
+
 t.test('one that can not be started is tried again, and holds up no stop', async t => {
   const { pool, allReady, ended } = await start(t, 2)
   await allReady()
@@ -120,10 +143,10 @@ t.test('one that can not be started is tried again, and holds up no stop', async
   t.teardown(() => cluster.setupPrimary(restore))
   const cases = [
     // Told by an event, and thrown.
-    [{ ...restore, cwd: '/nowhere' }, /ENOENT/],
-    [{ ...restore, execArgv: ['x'.repeat(200_000)] }, /E2BIG/],
-  ] as const
-  for (const [settings, reason] of cases) {
+    { settings: { ...restore, cwd: '/nowhere' }, reason: /ENOENT/ },
+    { settings: { ...restore, execArgv: ['x'.repeat(200_000)] }, reason: /E2BIG/ },
+  ]
+  for (const { settings, reason } of cases) {
     const told = () => ended.filter(line => reason.test(line)).length
     cluster.setupPrimary(settings)
     const [, victim] = await allReady()
