@@ -8,7 +8,13 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
 import { AbohawaError, messageOf } from '../errors.ts'
-import { heartbeatEveryMs, type WorkerMessage, type WorkerStop } from './channel.ts'
+import {
+  heartbeatEveryMs,
+  type InEffect,
+  type WorkerConfiguration,
+  type WorkerMessage,
+  type WorkerStop,
+} from './channel.ts'
 import { type KeptConnections, keepConnections } from './kept-connections.ts'
 
 export type WorkerReport = {
@@ -40,6 +46,8 @@ export type PoolOptions = {
   /** Where the workers' sockets are made: a folder that only this user may enter. */
   readonly folder: string
   readonly clock: Clock
+  /** What a worker that is started runs with, a restart aside. */
+  readonly configuration: () => InEffect
   /** How long a worker may send no heartbeat before it is ended. */
   readonly workerTimeoutMs: number
   readonly observer: PoolObserver
@@ -63,7 +71,7 @@ export type Pool = {
    * Replaces each by a new process, one at a time: the former one ends after the new one serves. Then there are `count`.
    * @throws WorkerError when a new one does not serve: it and those after it stay as they are
    */
-  restart(count: number): Promise<void>
+  restart(count: number, configuration: InEffect): Promise<void>
   signal(signal: NodeJS.Signals): void
   /** Resolves when all have finished what they had. */
   stop(): Promise<void>
@@ -114,7 +122,14 @@ const reportOf = ({ number, pid, hasServed, silentFor, startedAt, opsPath }: Run
   return { number, pid, isReady: hasServed && isResponding, isResponding, startedAt, opsPath }
 }
 
-export const createPool = ({ args, folder, clock, observer, ...options }: PoolOptions): Pool => {
+export const createPool = ({
+  args,
+  folder,
+  clock,
+  configuration,
+  observer,
+  ...options
+}: PoolOptions): Pool => {
   // In turn: left to the kernel, one worker may get nearly all connections of a moment, and keep them for hours.
   cluster.schedulingPolicy = cluster.SCHED_RR
   const slots = new Map<number, Running>()
@@ -158,7 +173,7 @@ export const createPool = ({ args, folder, clock, observer, ...options }: PoolOp
     deadUntilAnotherServes.clear()
   }
 
-  const begin = (number: number, fails = 0): Running => {
+  const begin = (number: number, fails = 0, given?: InEffect): Running => {
     starts += 1
     const opsPath = join(folder, `${starts}.sock`)
     cluster.setupPrimary({ args: [...args, '--worker', opsPath, '--worker-number', String(number)] })
@@ -209,8 +224,9 @@ export const createPool = ({ args, folder, clock, observer, ...options }: PoolOp
       delete cluster.workers?.[process.id]
       end(messageOf(error))
     })
-    process.on('message', ({ ready }: WorkerMessage) => {
+    process.on('message', ({ ready, asks }: WorkerMessage) => {
       heard(running)
+      if (asks) process.send({ inEffect: given ?? configuration() } satisfies WorkerConfiguration)
       if (!ready) return
       running.hasServed = true
       for (const signal of running.missed) process.process.kill(signal)
@@ -247,21 +263,23 @@ export const createPool = ({ args, folder, clock, observer, ...options }: PoolOp
   const leave = async (running: Running): Promise<void> => {
     running.isLeaving = true
     if (running.isOver) return
-    if (running.process.isConnected()) running.process.send('stop' satisfies WorkerStop)
+    // It serves nobody yet, and may not hear the order.
+    if (!running.hasServed) running.process.process.kill('SIGKILL')
+    else if (running.process.isConnected()) running.process.send('stop' satisfies WorkerStop)
     await running.over
   }
 
-  const restart = async (count: number): Promise<void> => {
+  const restart = async (count: number, next: InEffect): Promise<void> => {
     for (let number = 1; number <= count && !isStopping; number++) {
-      const next = begin(number)
-      starting = next
+      const replacement = begin(number, 0, next)
+      starting = replacement
       try {
-        await next.served
+        await replacement.served
       } finally {
         starting = undefined
       }
       const former = slots.get(number)
-      slots.set(number, next)
+      slots.set(number, replacement)
       if (former) await leave(former)
     }
     for (const [number, running] of slots)
@@ -293,8 +311,8 @@ export const createPool = ({ args, folder, clock, observer, ...options }: PoolOp
     apply: next => {
       ;({ workerTimeoutMs } = next)
     },
-    restart: count => {
-      restarting ??= restart(count).finally(() => {
+    restart: (count, next) => {
+      restarting ??= restart(count, next).finally(() => {
         restarting = undefined
       })
       return restarting

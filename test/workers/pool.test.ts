@@ -7,11 +7,14 @@ import { readdirSync, readlinkSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { readConfig } from '../../src/config/load.ts'
 import { createPool, type WorkerReport } from '../../src/workers/pool.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { until } from '../support/until.ts'
 
 cluster.setupPrimary({ exec: join(import.meta.dirname, '../support/tiny-worker.ts'), execArgv: [] })
+
+const inEffect = readConfig({ files: [], env: {} })
 
 const start = async (t: Test, count: number, onReady: (worker: WorkerReport) => void = () => {}) => {
   const clock = manualClock()
@@ -20,6 +23,7 @@ const start = async (t: Test, count: number, onReady: (worker: WorkerReport) => 
     args: [],
     folder: t.testdir(),
     clock,
+    configuration: () => inEffect,
     workerTimeoutMs: 60_000,
     observer: {
       onReady: worker => {
@@ -153,7 +157,7 @@ t.test('one that can not be started is tried again, and holds up no stop', async
     process.kill(victim?.pid ?? 0, 'SIGKILL')
     await until('it was tried', () => told() === 1)
     t.equal(pool.workers().length, 1)
-    await t.rejects(pool.restart(2), reason)
+    await t.rejects(pool.restart(2, inEffect), reason)
     cluster.setupPrimary(restore)
     await allReady()
     t.equal(told(), 1)
