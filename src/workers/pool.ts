@@ -115,10 +115,12 @@ const longestPauseMs = 30_000
 const silentAfter = 3
 // One that is to end has no more time than this, however long it may be held up while it serves.
 const leavesWithinMs = 5_000
+// While it loads its code a worker sends few heartbeats or none, the longer the more of them start at once.
+const servesWithinMs = 60_000
 const nothingKept: KeptConnections = { isGone: () => true, release: () => {} }
 
 const reportOf = ({ number, pid, hasServed, silentFor, startedAt, opsPath }: Running): WorkerReport => {
-  const isResponding = silentFor < silentAfter
+  const isResponding = !hasServed || silentFor < silentAfter
   return { number, pid, isReady: hasServed && isResponding, isResponding, startedAt, opsPath }
 }
 
@@ -151,8 +153,13 @@ export const createPool = ({
     for (const running of alive) {
       running.silentFor += 1
       if (running.hasTimedOut) continue
-      if (running.silentFor === silentAfter) observer.onSilent(reportOf(running), workerTimeoutMs)
-      const boundMs = running.isLeaving ? Math.min(leavesWithinMs, workerTimeoutMs) : workerTimeoutMs
+      if (running.hasServed && running.silentFor === silentAfter)
+        observer.onSilent(reportOf(running), workerTimeoutMs)
+      const boundMs = running.isLeaving
+        ? Math.min(leavesWithinMs, workerTimeoutMs)
+        : running.hasServed
+          ? workerTimeoutMs
+          : Math.max(servesWithinMs, workerTimeoutMs)
       if (running.silentFor * heartbeatEveryMs < boundMs) continue
       running.hasTimedOut = true
       timedOut += 1
@@ -161,7 +168,7 @@ export const createPool = ({
   }
   const watching = setInterval(watch, heartbeatEveryMs).unref()
   const heard = (running: Running): void => {
-    const wasSilent = running.silentFor >= silentAfter
+    const wasSilent = running.hasServed && running.silentFor >= silentAfter
     running.silentFor = 0
     if (wasSilent) observer.onHeardAgain(reportOf(running))
   }

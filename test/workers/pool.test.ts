@@ -16,15 +16,20 @@ cluster.setupPrimary({ exec: join(import.meta.dirname, '../support/tiny-worker.t
 
 const inEffect = readConfig({ files: [], env: {} })
 
-const start = async (t: Test, count: number, onReady: (worker: WorkerReport) => void = () => {}) => {
+const start = async (
+  t: Test,
+  count: number,
+  onReady: (worker: WorkerReport) => void = () => {},
+  { args = [], workerTimeoutMs = 60_000 }: { args?: string[]; workerTimeoutMs?: number } = {},
+) => {
   const clock = manualClock()
   const ended: string[] = []
   const pool = createPool({
-    args: [],
+    args,
     folder: t.testdir(),
     clock,
     configuration: () => inEffect,
-    workerTimeoutMs: 60_000,
+    workerTimeoutMs,
     observer: {
       onReady: worker => {
         // By this clock each has served for long when it ends, and is replaced at once.
@@ -167,6 +172,12 @@ t.test('one that can not be started is tried again, and holds up no stop', async
   process.kill(victim?.pid ?? 0, 'SIGKILL')
   await until('it was tried again', () => ended.filter(line => line.includes('ENOENT')).length === 2)
   await pool.stop()
+})
+
+t.test('one that starts slowly is not ended for want of heartbeats that it can not send yet', async t => {
+  const { pool, ended } = await start(t, 1, () => {}, { args: ['--slow'], workerTimeoutMs: 2_000 })
+  t.equal(pool.timedOut(), 0)
+  t.strictSame(ended, [])
 })
 
 t.test('one that dies while the others start is replaced', async t => {
