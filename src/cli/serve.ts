@@ -2,12 +2,12 @@
 // standard output, or in `log.file`.
 
 import { type Command, Option } from 'commander'
-import { filesOf, type LoadedConfig, readConfig } from '../config/load.ts'
+import { filesOf, readConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
 import { InputError, messageOf } from '../errors.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Log, OpenLog } from '../ops/log.ts'
-import { sendHeartbeats, sendToFirst } from '../workers/channel.ts'
+import { configurationInEffect, type InEffect, sendHeartbeats, sendToFirst } from '../workers/channel.ts'
 import type { Workers } from '../workers/serve-workers.ts'
 import { interruption, orderToStop } from './interruption.ts'
 import type { AddCommand, Terminal } from './terminal.ts'
@@ -25,7 +25,7 @@ export const addServeCommand = (program: Command, add: AddCommand): void =>
     },
     run: async (terminal, { worker, workerNumber, movedClock }) => {
       if (worker !== undefined) sendHeartbeats()
-      const loaded = readConfig(terminal.sources)
+      const loaded = worker === undefined ? readConfig(terminal.sources) : await configurationInEffect()
       const { config } = loaded
       // Imported here, so that the other commands start without the whole gateway.
       const { openLog } = await import('../ops/log.ts')
@@ -61,7 +61,7 @@ const reopenAtSignal = ({ log, reopen }: OpenLog, { log: { file } }: Config): vo
   })
 }
 
-const serveAlone = async (terminal: Terminal, loaded: LoadedConfig, opened: OpenLog): Promise<void> => {
+const serveAlone = async (terminal: Terminal, loaded: InEffect, opened: OpenLog): Promise<void> => {
   const stopped = interruption()
   await serveUntil(terminal, loaded, opened, stopped, undefined, ({ apiUrl, opsUrl, statusUrl }) =>
     logListening(opened.log, { ops: opsUrl, status: statusUrl, api: apiUrl }),
@@ -71,7 +71,7 @@ const serveAlone = async (terminal: Terminal, loaded: LoadedConfig, opened: Open
 /** In a process that another one has started, and that operators reach through it. */
 const serveAsWorker = async (
   terminal: Terminal,
-  loaded: LoadedConfig,
+  loaded: InEffect,
   opened: OpenLog,
   opsPath: string,
 ): Promise<void> => {
@@ -88,7 +88,7 @@ const serveAsWorker = async (
 /** In a process whose clock another one moves. */
 const serveOnMovedClock = async (
   terminal: Terminal,
-  loaded: LoadedConfig,
+  loaded: InEffect,
   opened: OpenLog,
   start: number,
 ): Promise<void> => {
@@ -112,7 +112,7 @@ const serveOnMovedClock = async (
 /** Runs a gateway in this process. @param opsPath the Unix socket of the ops listener, in place of its address */
 const serveUntil = async (
   { sources, clock, env }: Terminal,
-  { config, files }: LoadedConfig,
+  { config, files }: InEffect,
   { log, lines, dropped }: OpenLog,
   stopped: Promise<string>,
   opsPath: string | undefined,
@@ -157,7 +157,7 @@ const serveUntil = async (
 
 const serveByWorkers = async (
   { sources, clock, env }: Terminal,
-  { config, files }: LoadedConfig,
+  { config, files }: InEffect,
   log: Log,
 ): Promise<void> => {
   const stopped = interruption()

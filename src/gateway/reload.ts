@@ -50,6 +50,12 @@ export type Reload = {
   running(): Config
   /** Why the newest configuration is not in effect, if it could not be used. */
   fault(): string | undefined
+  /** What is in effect, and the files that it was read from last. */
+  inEffect(): Pick<LoadedConfig, 'config' | 'files'>
+  /** What a restart of the workers takes up, all of it. @throws ConfigError for what `now` refuses */
+  readAll(): Promise<LoadedConfig>
+  /** All of it is in effect, what needed a restart too. */
+  restarted(loaded: LoadedConfig): Promise<unknown>
   /** The settings that differ until the next start. */
   restartNeeded(): readonly string[]
 }
@@ -59,19 +65,29 @@ const readsCatalogue = /^catalogue\.(path|bounds\.)/
 
 export const createReload = (options: ReloadOptions): Reload => {
   const { read, prepare, apply, needRestart, observer } = options
-  let { running } = options
+  let { running, files: accepted = [] } = options
   let fault: string | undefined
   let restartNeeded: readonly string[] = []
   const lost = createLostSettings(options.files)
   let reloading: Promise<ReloadOutcome> = Promise.resolve('unchanged')
 
-  const reload = async (): Promise<ReloadOutcome> => {
+  const readAll = async (): Promise<LoadedConfig> => {
     const loaded = read()
     const { config, origins, files } = loaded
     const changes = changesBetween(running, config)
     const isCatalogueMeant = changes.some(({ path }) => readsCatalogue.test(path))
     const faults = [...lost.faultsIn(files), ...(await checkFiles(config, origins, isCatalogueMeant))]
     if (faults.length > 0) throw new ConfigError(faults)
+    return loaded
+  }
+  const accept = (files: LoadedConfig['files']): void => {
+    lost.accept(files)
+    accepted = files
+  }
+  const reload = async (): Promise<ReloadOutcome> => {
+    const loaded = await readAll()
+    const { config, files } = loaded
+    const changes = changesBetween(running, config)
     const later = new Set(needRestart(config))
     const live = changes.filter(({ path, effect }) => effect === 'live' && !later.has(path))
     const next = withValuesOf(
@@ -84,7 +100,7 @@ export const createReload = (options: ReloadOptions): Reload => {
     for (const step of steps) step()
     if (live.length > 0) apply(next)
     running = next
-    lost.accept(files)
+    accept(files)
     const wasRefused = fault !== undefined
     fault = undefined
     const left = changes.filter(change => !live.includes(change)).map(({ path }) => path)
@@ -115,6 +131,19 @@ export const createReload = (options: ReloadOptions): Reload => {
       return reloading
     },
     running: () => running,
+    inEffect: () => ({ config: running, files: accepted }),
+    readAll,
+    restarted: ({ config, files }) => {
+      reloading = reloading.then(outcome => {
+        running = config
+        accept(files)
+        apply(config)
+        fault = undefined
+        restartNeeded = []
+        return outcome
+      })
+      return reloading
+    },
     fault: () => fault,
     restartNeeded: () => restartNeeded,
   }

@@ -1,13 +1,22 @@
 // What a worker and the process that started it send each other. Both ends import this file; the process in front keeps time
 // by the heartbeats (pool.ts), the worker only sends them.
 
+import { frozen, type LoadedConfig } from '../config/load.ts'
+
+/** A configuration, and the files that it was read from. */
+export type InEffect = Pick<LoadedConfig, 'config' | 'files'>
+
 /** What a worker sends once it serves, and at short intervals from its start on. */
 export type WorkerMessage =
-  | { readonly ready: { readonly apiUrl: string } }
-  | { readonly heartbeat: true; readonly ready?: undefined }
+  | { readonly ready: { readonly apiUrl: string }; readonly asks?: undefined }
+  | { readonly heartbeat: true; readonly ready?: undefined; readonly asks?: undefined }
+  | { readonly asks: 'configuration'; readonly ready?: undefined }
 
 /** What a worker is sent: to finish what it has and to end. */
 export type WorkerStop = 'stop'
+
+/** What it is sent when it asks. */
+export type WorkerConfiguration = { readonly inEffect: InEffect }
 
 export const heartbeatEveryMs = 1_000
 
@@ -23,3 +32,16 @@ export const sendHeartbeats = (): void => {
   send()
   setInterval(send, heartbeatEveryMs).unref()
 }
+
+/** What the other workers run with: the files may say something else by now, which these refused or which waits for a restart. */
+export const configurationInEffect = (): Promise<InEffect> =>
+  new Promise(resolve => {
+    const take = (message: unknown): void => {
+      const { inEffect } = message as Partial<WorkerConfiguration>
+      if (!inEffect) return
+      process.off('message', take)
+      resolve({ ...inEffect, config: frozen(inEffect.config) })
+    }
+    process.on('message', take)
+    sendToFirst({ asks: 'configuration' })
+  })

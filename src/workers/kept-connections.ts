@@ -15,6 +15,8 @@ type ClusterMessage = {
 }
 
 export type KeptConnections = {
+  /** Whether the worker takes nothing more: its channel has ended, which is known before its exit is. */
+  isGone(): boolean
   /** Another worker listens, or none will: what is kept goes there. */
   release(): void
 }
@@ -66,5 +68,5 @@ export const keepConnections = ({ process }: Worker, mustKeep: () => boolean): K
     },
   })
   process.removeAllListeners('disconnect')
-  return { release }
+  return { isGone: () => isGone, release }
 }

@@ -3,13 +3,18 @@
 // and hands each connection to a worker, so that none is lost when a worker ends. What a worker serves is for gateway/.
 
 import cluster, { type Worker } from 'node:cluster'
-import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
-import { AbohawaError } from '../errors.ts'
-import { heartbeatEveryMs, type WorkerMessage, type WorkerStop } from './channel.ts'
+import { AbohawaError, messageOf } from '../errors.ts'
+import {
+  heartbeatEveryMs,
+  type InEffect,
+  type WorkerConfiguration,
+  type WorkerMessage,
+  type WorkerStop,
+} from './channel.ts'
 import { type KeptConnections, keepConnections } from './kept-connections.ts'
 
 export type WorkerReport = {
@@ -41,6 +46,8 @@ export type PoolOptions = {
   /** Where the workers' sockets are made: a folder that only this user may enter. */
   readonly folder: string
   readonly clock: Clock
+  /** What a worker that is started runs with, a restart aside. */
+  readonly configuration: () => InEffect
   /** How long a worker may send no heartbeat before it is ended. */
   readonly workerTimeoutMs: number
   readonly observer: PoolObserver
@@ -64,7 +71,7 @@ export type Pool = {
    * Replaces each by a new process, one at a time: the former one ends after the new one serves. Then there are `count`.
    * @throws WorkerError when a new one does not serve: it and those after it stay as they are
    */
-  restart(count: number): Promise<void>
+  restart(count: number, configuration: InEffect): Promise<void>
   signal(signal: NodeJS.Signals): void
   /** Resolves when all have finished what they had. */
   stop(): Promise<void>
@@ -81,6 +88,7 @@ class WorkerError extends AbohawaError {
 
 type Running = Omit<WorkerReport, 'isReady' | 'isResponding'> & {
   hasServed: boolean
+  isOver: boolean
   /** It was sent to end. */
   isLeaving: boolean
   /** It was ended because it did not respond. */
@@ -92,9 +100,11 @@ type Running = Omit<WorkerReport, 'isReady' | 'isResponding'> & {
   readonly process: Worker
   readonly kept: KeptConnections
   /** How many before it ended without having served. */
-  readonly fails: number
+  fails: number
   /** Resolves with the address of the API. */
   readonly served: Promise<string>
+  /** Resolves when it has ended, or could not be started. */
+  readonly over: Promise<void>
 }
 
 // One that served for a while is replaced at once; one that ends again and again must not fill the log.
@@ -105,13 +115,23 @@ const longestPauseMs = 30_000
 const silentAfter = 3
 // One that is to end has no more time than this, however long it may be held up while it serves.
 const leavesWithinMs = 5_000
+// While it loads its code a worker sends few heartbeats or none, the longer the more of them start at once.
+const servesWithinMs = 60_000
+const nothingKept: KeptConnections = { isGone: () => true, release: () => {} }
 
 const reportOf = ({ number, pid, hasServed, silentFor, startedAt, opsPath }: Running): WorkerReport => {
-  const isResponding = silentFor < silentAfter
+  const isResponding = !hasServed || silentFor < silentAfter
   return { number, pid, isReady: hasServed && isResponding, isResponding, startedAt, opsPath }
 }
 
-export const createPool = ({ args, folder, clock, observer, ...options }: PoolOptions): Pool => {
+export const createPool = ({
+  args,
+  folder,
+  clock,
+  configuration,
+  observer,
+  ...options
+}: PoolOptions): Pool => {
   // In turn: left to the kernel, one worker may get nearly all connections of a moment, and keep them for hours.
   cluster.schedulingPolicy = cluster.SCHED_RR
   const slots = new Map<number, Running>()
@@ -133,8 +153,13 @@ export const createPool = ({ args, folder, clock, observer, ...options }: PoolOp
     for (const running of alive) {
       running.silentFor += 1
       if (running.hasTimedOut) continue
-      if (running.silentFor === silentAfter) observer.onSilent(reportOf(running), workerTimeoutMs)
-      const boundMs = running.isLeaving ? Math.min(leavesWithinMs, workerTimeoutMs) : workerTimeoutMs
+      if (running.hasServed && running.silentFor === silentAfter)
+        observer.onSilent(reportOf(running), workerTimeoutMs)
+      const boundMs = running.isLeaving
+        ? Math.min(leavesWithinMs, workerTimeoutMs)
+        : running.hasServed
+          ? workerTimeoutMs
+          : Math.max(servesWithinMs, workerTimeoutMs)
       if (running.silentFor * heartbeatEveryMs < boundMs) continue
       running.hasTimedOut = true
       timedOut += 1
@@ -143,25 +168,33 @@ export const createPool = ({ args, folder, clock, observer, ...options }: PoolOp
   }
   const watching = setInterval(watch, heartbeatEveryMs).unref()
   const heard = (running: Running): void => {
-    const wasSilent = running.silentFor >= silentAfter
+    const wasSilent = running.hasServed && running.silentFor >= silentAfter
     running.silentFor = 0
     if (wasSilent) observer.onHeardAgain(reportOf(running))
   }
   /** Whether connections wait for a worker that is yet to come. */
-  const mustKeep = (gone: Worker): boolean =>
-    hasStarted && !isStopping && [...alive].every(({ process, hasServed }) => process === gone || !hasServed)
+  const mustKeep = (): boolean =>
+    hasStarted && !isStopping && [...alive].every(({ kept, hasServed }) => kept.isGone() || !hasServed)
   const releaseKept = (): void => {
     for (const { kept } of deadUntilAnotherServes) kept.release()
     deadUntilAnotherServes.clear()
   }
 
-  const begin = (number: number, fails = 0): Running => {
+  const begin = (number: number, fails = 0, given?: InEffect): Running => {
     starts += 1
     const opsPath = join(folder, `${starts}.sock`)
     cluster.setupPrimary({ args: [...args, '--worker', opsPath, '--worker-number', String(number)] })
-    const process = cluster.fork()
-    const kept = keepConnections(process, () => mustKeep(process))
+    let process: Worker
+    try {
+      process = cluster.fork()
+    } catch (error) {
+      throw new WorkerError(number, messageOf(error))
+    }
+    // The system may refuse one more process or file; an event says why.
+    const isRefused = process.process.pid === undefined
+    const kept = isRefused ? nothingKept : keepConnections(process, mustKeep)
     const served = Promise.withResolvers<string>()
+    const over = Promise.withResolvers<void>()
     // Not everybody waits for it.
     served.promise.catch(() => {})
     const running: Running = {
@@ -170,6 +203,7 @@ export const createPool = ({ args, folder, clock, observer, ...options }: PoolOp
       startedAt: clock.now(),
       opsPath,
       hasServed: false,
+      isOver: false,
       isLeaving: false,
       hasTimedOut: false,
       silentFor: 0,
@@ -178,12 +212,28 @@ export const createPool = ({ args, folder, clock, observer, ...options }: PoolOp
       kept,
       fails,
       served: served.promise,
+      over: over.promise,
     }
     alive.add(running)
-    // A message to one that has just been killed fails; its exit says so.
-    process.on('error', () => {})
-    process.on('message', ({ ready }: WorkerMessage) => {
+    const end = (how: string): void => {
+      running.isOver = true
+      alive.delete(running)
+      deadUntilAnotherServes.add(running)
+      served.reject(new WorkerError(number, how))
+      over.resolve()
+      void rm(opsPath, { force: true })
+      const isMissed = hasStarted && !isStopping && !running.isLeaving
+      if (isMissed && slots.get(number) === running) void replace(running, how)
+    }
+    process.on('error', error => {
+      // A message to one that has just been killed fails; its exit says so. One that was never started has no exit.
+      if (!isRefused) return
+      delete cluster.workers?.[process.id]
+      end(messageOf(error))
+    })
+    process.on('message', ({ ready, asks }: WorkerMessage) => {
       heard(running)
+      if (asks) process.send({ inEffect: given ?? configuration() } satisfies WorkerConfiguration)
       if (!ready) return
       running.hasServed = true
       for (const signal of running.missed) process.process.kill(signal)
@@ -195,12 +245,7 @@ export const createPool = ({ args, folder, clock, observer, ...options }: PoolOp
       const how = running.hasTimedOut
         ? `it did not respond for ${running.silentFor * heartbeatEveryMs} ms`
         : howEnded(code, signal)
-      alive.delete(running)
-      deadUntilAnotherServes.add(running)
-      served.reject(new WorkerError(number, how))
-      void rm(opsPath, { force: true })
-      const isMissed = hasStarted && !isStopping && !running.isLeaving
-      if (isMissed && slots.get(number) === running) void replace(running, how)
+      end(how)
     })
     return running
   }
@@ -213,28 +258,35 @@ export const createPool = ({ args, folder, clock, observer, ...options }: PoolOp
     observer.onEnded(reportOf(former), how, waitMs)
     await pause(waitMs, undefined, { ref: false })
     // A restart of all may have put another in its place.
-    if (!isStopping && slots.get(former.number) === former)
+    if (isStopping || slots.get(former.number) !== former) return
+    try {
       slots.set(former.number, begin(former.number, fails))
+    } catch (error) {
+      former.hasServed = false
+      former.fails = fails
+      await replace(former, messageOf(error))
+    }
   }
   const leave = async (running: Running): Promise<void> => {
     running.isLeaving = true
-    if (running.process.isDead()) return
-    const exited = once(running.process, 'exit')
-    if (running.process.isConnected()) running.process.send('stop' satisfies WorkerStop)
-    await exited
+    if (running.isOver) return
+    // It serves nobody yet, and may not hear the order.
+    if (!running.hasServed) running.process.process.kill('SIGKILL')
+    else if (running.process.isConnected()) running.process.send('stop' satisfies WorkerStop)
+    await running.over
   }
 
-  const restart = async (count: number): Promise<void> => {
+  const restart = async (count: number, next: InEffect): Promise<void> => {
     for (let number = 1; number <= count && !isStopping; number++) {
-      const next = begin(number)
-      starting = next
+      const replacement = begin(number, 0, next)
+      starting = replacement
       try {
-        await next.served
+        await replacement.served
       } finally {
         starting = undefined
       }
       const former = slots.get(number)
-      slots.set(number, next)
+      slots.set(number, replacement)
       if (former) await leave(former)
     }
     for (const [number, running] of slots)
@@ -258,7 +310,7 @@ export const createPool = ({ args, folder, clock, observer, ...options }: PoolOp
     },
     workers: () =>
       [...slots.values()]
-        .filter(({ process }) => !process.isDead())
+        .filter(({ isOver, process }) => !isOver && !process.isDead())
         .map(reportOf)
         .sort((one, other) => one.number - other.number),
     ended: () => ended,
@@ -266,8 +318,8 @@ export const createPool = ({ args, folder, clock, observer, ...options }: PoolOp
     apply: next => {
       ;({ workerTimeoutMs } = next)
     },
-    restart: count => {
-      restarting ??= restart(count).finally(() => {
+    restart: (count, next) => {
+      restarting ??= restart(count, next).finally(() => {
         restarting = undefined
       })
       return restarting

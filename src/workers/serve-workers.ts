@@ -10,7 +10,8 @@ import type { Config } from '../config/schema.ts'
 import { watchFiles } from '../config/watch.ts'
 import { messageOf } from '../errors.ts'
 import { openListener } from '../gateway/listener.ts'
-import { createReload } from '../gateway/reload.ts'
+import { createReload, type Reload } from '../gateway/reload.ts'
+import { ofAnotherHost } from '../gateway/supply.ts'
 import { createCounters } from '../ops/counters.ts'
 import type { Log } from '../ops/log.ts'
 import { countRefusals } from '../ops/refusal-counter.ts'
@@ -54,10 +55,32 @@ export const startWorkers = async (
   let isDraining = false
   // A start is not disturbed by one either.
   let isRestarting = true
+  // The workers log what they applied; here only these two listeners follow.
+  const reload: Reload = createReload({
+    running: config,
+    files: running,
+    read,
+    prepare: async () => [],
+    apply: next => {
+      log.level = next.log.level
+      pool.apply(next.server)
+      ops.apply(opsOptions(next))
+      status?.apply(statusOptions(next))
+    },
+    needRestart: next => ofAnotherHost(reload.running(), next),
+    observer: {
+      onApplied: () => {},
+      onWithoutEffect: () => {},
+      onRestartNeeded: () => {},
+      onRefused: () => {},
+      onOutcome: () => {},
+    },
+  })
   const pool = createPool({
     args,
     folder,
     clock,
+    configuration: () => reload.inEffect(),
     workerTimeoutMs: config.server.workerTimeoutMs,
     observer: {
       onReady: ({ number, pid }) => log.info({ worker: number, pid }, 'worker ready'),
@@ -71,8 +94,12 @@ export const startWorkers = async (
   const restart = async (): Promise<void> => {
     log.info('restarting the workers, one at a time')
     try {
-      count = read().config.server.workers
-      await pool.restart(count)
+      const next = await reload.readAll()
+      count = next.config.server.workers
+      await pool.restart(count, { config: next.config, files: next.files })
+      await reload.restarted(next)
+      // What changed meanwhile.
+      void watching.readNow()
       log.info({ workers: count }, 'workers restarted')
     } catch (error) {
       log.error({ reason: messageOf(error) }, 'workers not restarted, those that are left serve on')
@@ -119,27 +146,6 @@ export const startWorkers = async (
   const apiUrl = await pool.start(count)
   isRestarting = false
 
-  // The workers log what they applied; here only these two listeners follow.
-  const reload = createReload({
-    running: config,
-    files: running,
-    read,
-    prepare: async () => [],
-    apply: next => {
-      log.level = next.log.level
-      pool.apply(next.server)
-      ops.apply(opsOptions(next))
-      status?.apply(statusOptions(next))
-    },
-    needRestart: () => [],
-    observer: {
-      onApplied: () => {},
-      onWithoutEffect: () => {},
-      onRestartNeeded: () => {},
-      onRefused: () => {},
-      onOutcome: () => {},
-    },
-  })
   const { watch, pollEveryMs } = config.config
   const watching = watchFiles({
     files: () => files,

@@ -133,6 +133,39 @@ t.test('a worker that is killed is replaced, and the other one goes on', async t
   for (const { status } of await Promise.all(callers.map(caller => caller.send(path)))) t.equal(status, 200)
 })
 
+t.test('a replacement runs with what the others do, whatever the file says by now', async t => {
+  const redis = await testRedis(t)
+  const file = join(t.testdir(), 'gateway.yaml')
+  const yaml = (prefix: string) =>
+    `redis: { url: "${redis.url}", prefix: "${prefix}" }\nquota: { tiers: {} }\n`
+  writeFileSync(file, yaml(redis.prefix))
+  const fromFile = { ABOHAWA_CONFIG_FILE: file, ABOHAWA_SERVER__WORKERS: '2', ABOHAWA_LOG__LEVEL: 'info' }
+  const env = processEnv('http://127.0.0.1:9', fromFile)
+  const key = await createKey(env)
+  const running = await startCommand(t, ['serve'], ['api', 'ops'], env)
+  const ops = running.urls.ops ?? ''
+  // Waits for a restart, is refused as empty, and is no YAML.
+  for (const text of [yaml('another'), '# nothing\n', 'server: [']) {
+    writeFileSync(file, text)
+    const [first] = await workersAt(ops)
+    process.kill(first?.pid ?? 0, 'SIGKILL')
+    await until('there is another in its place', async () => {
+      const workers = await workersAt(ops)
+      return workers.length === 2 && workers.every(({ isReady, pid }) => isReady && pid !== first?.pid)
+    })
+    t.equal((await sendRequest(`${ops}/readyz`)).body.detail.store, 'redis', text)
+    const callers = await openCallers(t, running.urls.api ?? '', key, 8)
+    for (const { status } of await Promise.all(callers.map(caller => caller.send(path))))
+      t.equal(status, 200, text)
+  }
+  writeFileSync(file, '')
+  t.equal((await sendRequest(`${ops}/workers/restart`, { method: 'POST' })).status, 202)
+  await until('the restart is refused', () =>
+    running.lines.some(line => /sets nothing any more.*"workers not restarted/.test(line)),
+  )
+  t.equal((await workersAt(ops)).length, 2)
+})
+
 t.test('a restart of all workers loses no request', async t => {
   const { running, key, ops, env } = await start(t, { ABOHAWA_SERVER__DRAIN_FOR: '300ms' })
   const before = await workersAt(ops)

@@ -2,8 +2,11 @@
 
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import { sendHeartbeats, sendToFirst } from '../../src/workers/channel.ts'
 
+// As one that is held up before it can say anything.
+if (process.argv.includes('--slow')) await pause(2_500)
 sendHeartbeats()
 const server = createServer(socket => {
   socket.on('error', () => {})

@@ -7,20 +7,29 @@ import { readdirSync, readlinkSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { readConfig } from '../../src/config/load.ts'
 import { createPool, type WorkerReport } from '../../src/workers/pool.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { until } from '../support/until.ts'
 
 cluster.setupPrimary({ exec: join(import.meta.dirname, '../support/tiny-worker.ts'), execArgv: [] })
 
-const start = async (t: Test, count: number, onReady: (worker: WorkerReport) => void = () => {}) => {
+const inEffect = readConfig({ files: [], env: {} })
+
+const start = async (
+  t: Test,
+  count: number,
+  onReady: (worker: WorkerReport) => void = () => {},
+  { args = [], workerTimeoutMs = 60_000 }: { args?: string[]; workerTimeoutMs?: number } = {},
+) => {
   const clock = manualClock()
   const ended: string[] = []
   const pool = createPool({
-    args: [],
+    args,
     folder: t.testdir(),
     clock,
-    workerTimeoutMs: 60_000,
+    configuration: () => inEffect,
+    workerTimeoutMs,
     observer: {
       onReady: worker => {
         // By this clock each has served for long when it ends, and is replaced at once.
@@ -111,6 +120,64 @@ t.test('the port is held while all workers are dead, and what connects then is a
   t.notOk(answers.includes(undefined), `${answers.length} connections`)
   t.notOk(former.some(pid => answers.includes(String(pid))))
   t.equal(ended.length, 2)
+})
+
+t.test('the port is held when the last one dies before the exit of another is known', async t => {
+  const { url, allReady } = await start(t, 2)
+  await allReady()
+  const [first, last] = Object.values(cluster.workers ?? {}).map(worker => worker?.process)
+  if (!first || !last) throw new Error('there are two workers')
+  const exits: (() => void)[] = []
+  const emit = first.emit.bind(first) as (...args: unknown[]) => boolean
+  first.emit = (...args: unknown[]): boolean => {
+    if (args[0] !== 'exit') return emit(...args)
+    exits.push(() => emit(...args))
+    return true
+  }
+  for (const victim of [first, last]) {
+    victim.kill('SIGKILL')
+    await until('its channel has ended', () => victim.channel === null)
+  }
+  const asked = ask(url, new Set())
+  await until('the first has ended', () => exits.length === 1)
+  for (const exit of exits) exit()
+  t.ok(await asked)
+  await allReady()
+})
+
+t.test('one that can not be started is tried again, and holds up no stop', async t => {
+  const { pool, allReady, ended } = await start(t, 2)
+  await allReady()
+  const restore = { cwd: process.cwd(), execArgv: [] }
+  t.teardown(() => cluster.setupPrimary(restore))
+  const cases = [
+    // Told by an event, and thrown.
+    { settings: { ...restore, cwd: '/nowhere' }, reason: /ENOENT/ },
+    { settings: { ...restore, execArgv: ['x'.repeat(200_000)] }, reason: /E2BIG/ },
+  ]
+  for (const { settings, reason } of cases) {
+    const told = () => ended.filter(line => reason.test(line)).length
+    cluster.setupPrimary(settings)
+    const [, victim] = await allReady()
+    process.kill(victim?.pid ?? 0, 'SIGKILL')
+    await until('it was tried', () => told() === 1)
+    t.equal(pool.workers().length, 1)
+    await t.rejects(pool.restart(2, inEffect), reason)
+    cluster.setupPrimary(restore)
+    await allReady()
+    t.equal(told(), 1)
+  }
+  cluster.setupPrimary({ ...restore, cwd: '/nowhere' })
+  const [, victim] = await allReady()
+  process.kill(victim?.pid ?? 0, 'SIGKILL')
+  await until('it was tried again', () => ended.filter(line => line.includes('ENOENT')).length === 2)
+  await pool.stop()
+})
+
+t.test('one that starts slowly is not ended for want of heartbeats that it can not send yet', async t => {
+  const { pool, ended } = await start(t, 1, () => {}, { args: ['--slow'], workerTimeoutMs: 2_000 })
+  t.equal(pool.timedOut(), 0)
+  t.strictSame(ended, [])
 })
 
 t.test('one that dies while the others start is replaced', async t => {
