@@ -280,9 +280,10 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
     },
     reconcile: async () => {
       // Without limits there is nothing to share but a closure, and its end.
-      if (!unlimited || ledger.closedUntil() !== null || !ledger.shared())
+      if (!unlimited || ledger.closedUntil() !== null || ledger.hasPending())
         await ledger.reconcile(windowsNow())
-      for (const former of ledgers.values()) if (former.hasPending()) await former.reconcile(windowsNow())
+      for (const former of ledgers.values())
+        if (former !== ledger && former.hasPending()) await former.reconcile(windowsNow())
     },
     state: () => ({
       windows: spendable(limits, clock.now()).map(window => ({

@@ -592,3 +592,12 @@ t.test('freshness stretches by the last known spending of the day, and restarts 
   clock.set(dayEndAfter(start))
   t.equal(budget.stretch(36_000), 4)
 })
+
+t.test('one reconciliation asks a store that is away once', async t => {
+  const { budget, state } = setUp(t)
+  state.fault = 'before'
+  await budget.reserve(1, 'cold')
+  state.steps.length = 0
+  await budget.reconcile()
+  t.equal(state.steps.length, 1, state.steps.join(', '))
+})
