@@ -76,8 +76,13 @@ const reportText = (report: BudgetReport, config: Config): string => {
     ['provider', `${redactedUrl(config.provider.baseUrl)}, account ${account}`],
     ['counted', shared],
     ['', storeName(config)],
-    ['reserve', `${Math.round(reserve * 100)} % of each limit is kept for cells with nothing cached`],
+    ['reserve', `${percent(reserve)} of each limit is kept for cells with nothing cached`],
   ]
+  if (windows.some(({ aside }) => aside > 0))
+    facts.push([
+      'aside',
+      `${percent(config.provider.budget.outageShare)} of each limit is set aside for gateways without the store, and not in these limits`,
+    ])
   if (reopenedAt !== null) facts.push(['reopened', timeOf(reopenedAt)])
   return [
     state,
@@ -124,5 +129,7 @@ const reopenText = ({ at, account, closedUntil, reason }: ReopenReport, where: s
     ]),
   ].join('\n')
 }
+
+const percent = (share: number): string => `${Number((share * 100).toFixed(1))} %`
 
 const secondOf = (iso: string): string => iso.slice(0, 19).replace('T', ' ')

@@ -37,7 +37,9 @@ export const createKeyDifferences = (
     if (told.length < mostTold) told.push(`${id} (${parts.join('; ')})`)
     if (!isApplied) return created
     const moved = isOtherTier ? await administration.setTier(id, tier) : created
-    const { limit: now } = isOtherLimit ? await administration.setLimit(id, limit) : moved
+    // The limit of the former tier may be what the file says, and that of the new one another.
+    const isLimitLeft = limit !== undefined && limit !== moved.limit
+    const { limit: now } = isLimitLeft ? await administration.setLimit(id, limit) : moved
     return { ...created, tier, limit: now }
   }
   return {

@@ -17,8 +17,17 @@ export type Place =
 /** A value that somebody gave to a setting, and the place (or that of a part of it) where they did. */
 export type Assignment = { path: readonly string[]; value: unknown; at(inner: Path): Place }
 
-/** What is wrong, where, and at which path; `setting` is left without a usable value. */
-export type Fault = { at: Place; reason: string; path?: Path; setting?: readonly string[] }
+/**
+ * What is wrong, where, and at which path; `setting` is left without a usable value, and so may be what `sections` give, which
+ * an unreadable part names.
+ */
+export type Fault = {
+  at: Place
+  reason: string
+  path?: Path
+  setting?: readonly string[]
+  sections?: readonly string[]
+}
 
 /** What one source of settings says and what is wrong with the way it says it, in its own order. */
 export type Reading = ReadonlyArray<Assignment | Fault>

@@ -22,14 +22,14 @@ const isWithin = (path: string, section: string): boolean =>
   path === section || path.startsWith(`${section}.`)
 
 /** The settings or sections that a fault leaves unknown; undefined for every one. */
-const unknownBy = ({ at, path = [], setting }: Fault): readonly string[] | undefined => {
+const unknownBy = ({ at, path = [], setting, sections = [] }: Fault): readonly string[] | undefined => {
   if (setting && setting.length > 0) return [printPath(setting)]
   if (path.length === 0) {
     if (!('variable' in at)) return undefined
     const section = sectionOfVariable(at.variable)
     return section === undefined ? [] : [section]
   }
-  if (schemaAt(path)) return [printPath(path)]
+  if (schemaAt(path)) return [printPath(path), ...sections]
   // A name that is not known may be any of its section, or one of another place.
   const [parent, meant, section]: (Path | undefined)[] = [
     path.slice(0, -1),

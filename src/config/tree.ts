@@ -109,3 +109,9 @@ export const nearestPath = (written: Path): Path | undefined => {
 /** The section that somebody who wrote this name most likely meant; undefined where none is near. */
 export const nearestSection = (written: string): string | undefined =>
   nearestOf(written, Object.keys(partsOf(configSchema) ?? {}), name => name)
+
+const settingNames = new Set(settings.flatMap(({ path }) => path.slice(1)))
+
+/** The section that this name most likely means where it is not known to be that of a setting. */
+export const possibleSection = (written: string): string | undefined =>
+  settingNames.has(written) ? undefined : nearestSection(written)

@@ -39,10 +39,21 @@ const rules: readonly Rule[] = [
     because: ({ cache }) => cache.prefetch === 'none' && 'cache.prefetch is none',
   },
   {
-    paths: all('provider.budget', ['reserve', 'keyShare']),
+    paths: all('provider.budget', ['reserve', 'keyShare', 'outageShare']),
     because: ({ provider: { budget } }) =>
       [budget.perMinute, budget.perHour, budget.perDay].every(limit => limit === null) &&
       'provider.budget has no limits',
+  },
+  {
+    paths: ['provider.budget.outageShare'],
+    because: ({ redis, server }) =>
+      redis.url === null &&
+      server.workers === 1 &&
+      'redis.url is not set and server.workers is 1, so that no other process shares the store',
+  },
+  {
+    paths: ['server.workerTimeout'],
+    because: ({ server }) => server.workers === 1 && 'server.workers is 1',
   },
   {
     paths: ['provider.retryDelay'],

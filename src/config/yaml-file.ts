@@ -29,7 +29,7 @@ import {
   unusableName,
 } from './faults.ts'
 import { configSchema } from './schema.ts'
-import { namedIn, nearestSection, type Path, partsOf, printPath, schemaAt } from './tree.ts'
+import { namedIn, nearestSection, type Path, partsOf, possibleSection, printPath, schemaAt } from './tree.ts'
 import { parseYaml } from './yaml-document.ts'
 
 const MERGE = '<<'
@@ -176,10 +176,19 @@ const readYaml = (name: string, text: string): Reading => {
 /** Lines that begin a top-level entry: whatever is not indented, but comments and the ends of lists and maps. */
 const beginsEntry = /^[^\s#\]}]/
 const entryName = /^["']?([\w-]+)/
+// Not the host of an address: `url: redis:6379`.
+const keyWithin = /(?<![\w-])([\w-]+)["']?[ \t]*:(?=[\s{["']|$)/g
+
+/** The sections that unreadable lines name: one of them may be another entry, only indented wrongly. */
+const sectionsIn = (lines: readonly string[]): string[] => {
+  const given = lines.filter(line => !/^\s*#/.test(line)).join('\n')
+  const names = new Set([...given.matchAll(keyWithin)].map(([, name = '']) => name))
+  return [...new Set([...names].flatMap(name => possibleSection(name) ?? []))]
+}
 
 /**
  * What a file that is no YAML as a whole says, entry by entry: what is indented below one can't belong to another. One that
- * can't be read is a fault of the section whose name it has, and of the whole file where it has none.
+ * can't be read is a fault of the section whose name it has and of those that it names, and of the whole file where it has none.
  */
 const readByEntry = (name: string, text: string): Reading => {
   const entries: { line: number; lines: string[] }[] = []
@@ -196,10 +205,13 @@ const readByEntry = (name: string, text: string): Reading => {
     if (key !== undefined) seen.add(key)
     if (isAgain && path) {
       const at = { file: name, line: line + 1 }
-      return [{ at, path, reason: `${printPath(path)} is given twice in this file; keep one of the two` }]
+      const reason = `${printPath(path)} is given twice in this file; keep one of the two`
+      return [{ at, path, reason, sections: sectionsIn(lines) }]
     }
     const isWhole = (part: Assignment | Fault): boolean => isFault(part) && (part.path ?? []).length === 0
-    return reading.map(part => (path && isWhole(part) ? { ...part, path } : part))
+    return reading.map(part =>
+      path && isWhole(part) ? { ...part, path, sections: sectionsIn(lines) } : part,
+    )
   })
 }
 

@@ -3,9 +3,10 @@
 
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
-import { windowsAround } from '../provider/spending-windows.ts'
+import { withAside } from '../provider/consumer-shares.ts'
+import { milliSpent, windowsAround } from '../provider/spending-windows.ts'
 import type { SpendingStore } from '../stores/store.ts'
-import { budgetSettingsIn } from './supply.ts'
+import { budgetSettingsIn, protocolIn } from './supply.ts'
 
 /** Amounts are in the provider's weight, instants ISO 8601 in UTC. */
 export type BudgetReport = {
@@ -19,7 +20,10 @@ export type BudgetReport = {
   /** One for each limit. `used` is null where the count can't be read, and then `left` is. */
   readonly windows: readonly {
     readonly name: 'minute' | 'hour' | 'day'
+    /** Less what is set aside. */
     readonly limit: number
+    /** What is set aside for gateways without the store. */
+    readonly aside: number
     readonly used: number | null
     readonly left: number | null
     readonly resetsAt: string
@@ -42,7 +46,9 @@ export const createBudgetAdmin = (
   config: Config,
   { store, clock }: { readonly store: SpendingStore; readonly clock: Clock },
 ): BudgetAdmin => {
-  const { provider: account, limits, reserve } = budgetSettingsIn(config)
+  const settings = budgetSettingsIn(config)
+  const { provider: account, limits, reserve } = settings
+  const unit = milliSpent(protocolIn(config).weightPerCell)
   /** The closure if it is in force. */
   const inForce = (until: number | null, reason: string | null) => {
     const isClosed = until !== null && until > clock.now()
@@ -52,7 +58,7 @@ export const createBudgetAdmin = (
   return {
     show: async () => {
       const now = clock.now()
-      const windows = windowsAround(limits, now, 0)
+      const windows = windowsAround(limits, now, 0).map(window => withAside(window, settings, unit))
       const [{ used }, closure] = await Promise.all([
         store.spending(
           account,
@@ -65,11 +71,12 @@ export const createBudgetAdmin = (
         account,
         ...inForce(closure.closedUntil, closure.reason),
         reopenedAt: closure.reopenedAt === 0 ? null : isoOf(closure.reopenedAt),
-        windows: windows.map(({ span, limit, endsAt }, i) => {
+        windows: windows.map(({ span, limit, aside = 0, endsAt }, i) => {
           const count = used[i] ?? null
           return {
             name: span,
             limit: limit / 1000,
+            aside: aside / 1000,
             used: count === null ? null : count / 1000,
             left: count === null ? null : Math.max(0, limit - count) / 1000,
             resetsAt: isoOf(endsAt),

@@ -59,7 +59,10 @@ export type Reservation = {
   isValid(): boolean
   /** Whether the account that it was reserved at is still in use. */
   isCurrent(): boolean
-  /** The provider answered the request with a limit: as `limited` of the budget, for the account that it was sent for. */
+  /**
+   * The provider answered the request with a limit: no gateway of the account that it was sent for sends one before this
+   * instant, unless an operator reopens the budget. @param reason for operators
+   */
   limited(until: number, reason: string): Promise<void>
   /** Settles the cost once the request has ended, however it did. Only the first call has an effect. */
   settle(outcome: RequestOutcome): Promise<void>
@@ -79,11 +82,6 @@ export type BudgetState = {
 export type Budget = {
   /** @param points for no consumer in particular */
   reserve(points: number, purpose: Purpose, claims?: readonly Claim[]): Promise<Reservation>
-  /**
-   * The provider reports that a limit is reached: no gateway of the account sends a request before this instant, unless an
-   * operator reopens the budget. @param reason for operators
-   */
-  limited(until: number, reason: string): Promise<void>
   closedUntil(): number | null
   /**
    * Whether the limit that a request met at this instant holds no more, because an operator has reopened or raised the budget,
@@ -255,7 +253,6 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
         granted > 0 ? { weight: granted, isLocal, consumers, windows } : undefined,
       )
     },
-    limited: (until, reason) => ledger.close(until, reason),
     closedUntil: () => ledger.closedUntil(),
     isLifted: at => {
       if (ledger.closedUntil() !== null) return false
@@ -280,9 +277,10 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
     },
     reconcile: async () => {
       // Without limits there is nothing to share but a closure, and its end.
-      if (!unlimited || ledger.closedUntil() !== null || !ledger.shared())
+      if (!unlimited || ledger.closedUntil() !== null || ledger.hasPending())
         await ledger.reconcile(windowsNow())
-      for (const former of ledgers.values()) if (former.hasPending()) await former.reconcile(windowsNow())
+      for (const former of ledgers.values())
+        if (former !== ledger && former.hasPending()) await former.reconcile(windowsNow())
     },
     state: () => ({
       windows: spendable(limits, clock.now()).map(window => ({

@@ -1,6 +1,7 @@
 // Loads the timelines of cells from the provider in as few requests as possible. Queued cells share the next request, the
 // most urgent first, as many as the protocol and the budget allow; a limit bounds concurrent requests. Retries, and halves
-// a batch that is refused. Caches nothing, and knows the protocol only by its type.
+// a batch that is refused. Caches nothing, and knows the protocol only by its type. Above 300 lines, because each outcome
+// of a request changes the queue.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import pLimit from 'p-limit'
@@ -86,6 +87,8 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
   const held = createHeldConsumers(clock)
   const reserve = createBatchReservation(budget, recentConsumers)
   const request = createBatchRequest(parts)
+  // Refused to a former account.
+  const sentAgain = new WeakSet<Waiting>()
   let endWake: (() => void) | undefined
   let isPending = false
   /** The last attempt found no room, and the next one is due soon. */
@@ -188,11 +191,15 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
       requeueOrReject(batch.filter(isOwn).map(waiting => ({ waiting, error })))
       // The others go on without it.
       queue.putBack(batch.filter(waiting => !isOwn(waiting)))
-    } else if (
-      error instanceof ProviderError &&
-      code === 'provider_limited' &&
-      !(error instanceof FormerAccountError)
-    ) {
+    } else if (error instanceof FormerAccountError) {
+      // Consumers wait for cold cells. Once, or keys that change often would hold them up.
+      const { again = [], rest = [] } = Object.groupBy(batch, waiting =>
+        waiting.urgency === 'cold' && !sentAgain.has(waiting) ? 'again' : 'rest',
+      )
+      for (const waiting of again) sentAgain.add(waiting)
+      for (const { reject: fails } of rest) fails(error)
+      queue.putBack(again)
+    } else if (error instanceof ProviderError && code === 'provider_limited') {
       requeueOrReject(batch.map(waiting => ({ waiting, error })))
     } else {
       const reason = error instanceof ProviderError ? withRetryAt(error) : error

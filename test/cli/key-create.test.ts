@@ -113,6 +113,9 @@ t.test(
     t.match(JSON.parse(applied.stdout), [{ tier: 'starter', limit: 1000 }, { limit: 60 }, { limit: 70 }])
     t.match(await inOrder(), [{ tier: 'starter', limit: 1000 }, { limit: 60, ownLimit: true }, { limit: 70 }])
     t.notMatch((await create('--from', given)).stderr, /hanged/)
+    file('keys.csv', `${head}\nPadma,free,p-1,1000,\n`)
+    await create('--from', given, '--apply')
+    t.match((await inOrder())[0], { tier: 'free', limit: 1000 }, 'the limit of the former tier')
     file('keys.csv', `${head}\nPadma,gold,p-1,,\n`)
     t.match(await create('--from', given, '--apply'), {
       code: 1,

@@ -64,7 +64,7 @@ const judged: [name: string, check: Check, status: Check['status'], detail: RegE
   ],
 ]
 const budget = { at: '', account: 'a', reopenedAt: null, closedUntil: null, reason: null, reserve: 0.1 }
-const day = { name: 'day' as const, limit: 100, resetsAt: '' }
+const day = { name: 'day' as const, limit: 100, aside: 0, resetsAt: '' }
 judged.push(
   [
     'room',

@@ -1,7 +1,7 @@
 // Test helper: a budget with the limits of the free host, on a manual clock, over a store with fault injection.
 
 import type { Clock } from '../../src/clock.ts'
-import { type BudgetOptions, createBudget } from '../../src/provider/budget.ts'
+import { type Budget, type BudgetOptions, createBudget } from '../../src/provider/budget.ts'
 import { freeLimits } from '../../src/provider/open-meteo/limits.ts'
 import { type SpendingStore, StoreError } from '../../src/stores/store.ts'
 
@@ -32,6 +32,10 @@ export const budgetOn = (store: SpendingStore, clock: Clock, options: Partial<Bu
   )
   return { budget, events }
 }
+
+/** The provider reports a limit, in answer to some request. */
+export const limit = async (budget: Budget, until: number, reason: string): Promise<void> =>
+  (await budget.reserve(0, 'cold')).limited(until, reason)
 
 /** `before`: the step fails without effect. `after`: it takes effect and its reply is lost. */
 type StoreFault = 'before' | 'after' | null

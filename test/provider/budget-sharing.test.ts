@@ -6,7 +6,7 @@ import { hourMs } from '../../src/calendar.ts'
 import { openRedisStore } from '../../src/stores/redis.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startRedis, type TestRedis, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
-import { budgetOn } from './budget-set-up.ts'
+import { budgetOn, limit } from './budget-set-up.ts'
 
 // Redis expires keys by its own clock, so the test's clock stays near it, in the middle of a minute and an hour.
 const start = Math.floor(Date.now() / hourMs) * hourMs + hourMs / 2 + 30_000
@@ -43,7 +43,7 @@ t.test('two gateways together never cross a limit, and see each other’s 429', 
       ['minute 540', 'hour 540', 'day 540'],
     )
   clock.advance(60_000)
-  await one.budget.limited(clock.now() + 20_000, 'daily')
+  await limit(one.budget, clock.now() + 20_000, 'daily')
   t.match(await two.budget.reserve(1, 'cold'), { points: 0, retryAt: clock.now() + 20_000 })
   clock.advance(20_000)
   t.match(await two.budget.reserve(1, 'cold'), { points: 1, retryAt: null })
@@ -68,7 +68,7 @@ t.test(
       reservations.map(({ points }) => points)
     const reservedLocally = await reserveAll()
     t.strictSame(pointsOf(reservedLocally), [10, 10], 'at once')
-    await one.budget.limited(clock.now() + 5_000, 'daily')
+    await limit(one.budget, clock.now() + 5_000, 'daily')
     await reservedLocally[0]?.settle('unsent')
     await reservedLocally[1]?.settle('answered')
     t.equal((await two.budget.reserve(1, 'cold')).points, 0)

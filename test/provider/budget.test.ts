@@ -8,7 +8,7 @@ import { freeLimits } from '../../src/provider/open-meteo/limits.ts'
 import { dayEndAfter } from '../../src/provider/spending-windows.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { budgetOn, faultyStore } from './budget-set-up.ts'
+import { budgetOn, faultyStore, limit } from './budget-set-up.ts'
 
 const start = Date.parse('2026-11-21T06:10:30Z')
 
@@ -193,7 +193,7 @@ t.test('after a 429 no gateway sends a request before its end', async t => {
   const other = budgetOn(store, clock).budget
   const reservation = await budget.reserve(10, 'cold')
   const until = start + 100_000
-  const limited = budget.limited(until, 'daily')
+  const limited = reservation.limited(until, 'daily')
   t.equal(budget.closedUntil(), until, 'known here at once')
   await limited
   await reservation.settle('limited')
@@ -221,7 +221,7 @@ t.test('without limits everything is granted, and the store has nothing but a cl
   t.equal(budget.stretch(1e9), 1)
   t.strictSame(budget.state(), { windows: [], closedUntil: null, closedBecause: null, shared: true })
   t.strictSame(state.steps, [])
-  await budget.limited(start + 1_000, 'daily')
+  await limit(budget, start + 1_000, 'daily')
   t.match(await budget.reserve(1, 'cold'), { points: 0, retryAt: start + 1_000 }, 'but a 429 is a 429')
   clock.advance(1_000)
   t.match(await budget.reserve(1, 'cold'), { points: 1, retryAt: null })
@@ -229,7 +229,7 @@ t.test('without limits everything is granted, and the store has nothing but a cl
 
   state.fault = null
   await budget.reconcile()
-  await budget.limited(start + 90_000, 'daily')
+  await limit(budget, start + 90_000, 'daily')
   t.equal((await store.closure('acc1')).closedUntil, start + 90_000)
   await store.reopen('acc1', clock.now())
   await budget.reconcile()
@@ -246,7 +246,7 @@ t.test('an operator’s reopening reaches every gateway with its next reply of t
   const other = budgetOn(store, clock)
   await Promise.all([budget.reconcile(), other.budget.reconcile()])
   const until = start + 100_000
-  await budget.limited(until, 'Daily API request limit exceeded.')
+  await limit(budget, until, 'Daily API request limit exceeded.')
   await other.budget.reconcile()
   const refusedAt = clock.now()
   clock.advance(1_000)
@@ -267,7 +267,7 @@ t.test('an operator’s reopening reaches every gateway with its next reply of t
   t.ok(budget.isLifted(clock.now() + 5_000), 'and a late answer to what was under way')
   t.notOk(budget.isLifted(clock.now() + 60_000), 'but nothing of later')
 
-  await other.budget.limited(until, 'again')
+  await limit(other.budget, until, 'again')
   await budget.reconcile()
   t.equal(budget.closedUntil(), until, 'the next 429 closes it again')
   for (const each of [budget, other.budget]) t.notOk(each.isLifted(refusedAt))
@@ -278,7 +278,7 @@ t.test('a gateway that starts after a reopening follows none', async t => {
   await store.reopen('acc1', clock.now())
   await budget.reconcile()
   t.strictSame(events, [])
-  await budget.limited(start + 9_000, 'daily')
+  await limit(budget, start + 9_000, 'daily')
   t.equal((await store.closure('acc1')).closedUntil, start + 9_000)
 })
 
@@ -287,12 +287,12 @@ t.test('a 429 from before a reopening that this gateway has not seen closes noth
   await budget.reconcile()
   await store.reopen('acc1', clock.now())
   const limitedAt = clock.now()
-  await budget.limited(start + 100_000, 'daily')
+  await limit(budget, start + 100_000, 'daily')
   t.equal(budget.closedUntil(), null)
   t.ok(budget.isLifted(limitedAt))
   t.equal((await store.closure('acc1')).closedUntil, null)
   t.strictSame(events, [`reopened ${start + 100_000}`])
-  await budget.limited(start + 100_000, 'daily')
+  await limit(budget, start + 100_000, 'daily')
   t.equal(budget.closedUntil(), start + 100_000, 'the next one does')
 })
 
@@ -300,7 +300,7 @@ t.test('a 429 that waited for the store to be back does not undo a reopening mea
   const { budget, events, clock, state, healthy } = setUp(t)
   await budget.reconcile()
   state.fault = 'before'
-  await budget.limited(start + 100_000, 'daily')
+  await limit(budget, start + 100_000, 'daily')
   await healthy.reopen('acc1', clock.now())
   state.fault = null
   clock.advance(1_000)
@@ -554,7 +554,7 @@ t.test('a 429 that could not be written to the store is written when it is back'
   const { budget, events, clock, state, store } = setUp(t)
   const other = budgetOn(store, clock).budget
   state.fault = 'before'
-  await budget.limited(start + 50_000, 'daily')
+  await limit(budget, start + 50_000, 'daily')
   state.fault = null
   t.match(await budget.reserve(1, 'cold'), { points: 0, retryAt: start + 50_000 })
   await budget.reconcile()
@@ -591,4 +591,13 @@ t.test('freshness stretches by the last known spending of the day, and restarts 
   t.equal(budget.stretch(36_000), Number.POSITIVE_INFINITY)
   clock.set(dayEndAfter(start))
   t.equal(budget.stretch(36_000), 4)
+})
+
+t.test('one reconciliation asks a store that is away once', async t => {
+  const { budget, state } = setUp(t)
+  state.fault = 'before'
+  await budget.reserve(1, 'cold')
+  state.steps.length = 0
+  await budget.reconcile()
+  t.equal(state.steps.length, 1, state.steps.join(', '))
 })

@@ -52,7 +52,7 @@ export const reachableChecks = async (config: Config, clock: Clock): Promise<Che
 export const keyCheck = async (
   config: Config,
   clock: Clock,
-  budget?: Pick<Budget, 'reserve' | 'limited'>,
+  budget?: Pick<Budget, 'reserve'>,
 ): Promise<Check> => {
   const name = 'provider key'
   const weight = protocolIn(config).weightPerCell
