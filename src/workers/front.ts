@@ -22,6 +22,8 @@ export type FrontParts = {
   readonly ended: () => number
   /** How many were ended since the start because they did not respond. */
   readonly timedOut: () => number
+  /** How often the port was closed since the start, because no worker came in time. */
+  readonly closings: () => number
   /** Begins to replace all workers, one at a time; false when that is under way. */
   readonly restart: () => boolean
   readonly isDraining: () => boolean
@@ -208,6 +210,9 @@ const metrics = async (parts: FrontParts): Promise<Report> => {
     '# HELP abohawa_workers_timed_out_total Worker processes that were ended because they did not respond.',
     '# TYPE abohawa_workers_timed_out_total counter',
     `abohawa_workers_timed_out_total ${parts.timedOut()}`,
+    '# HELP abohawa_workers_port_closed_total Times that the port of the API was closed, because no worker came in time.',
+    '# TYPE abohawa_workers_port_closed_total counter',
+    `abohawa_workers_port_closed_total ${parts.closings()}`,
     parts.counts(),
   ]
   const body = Buffer.from(

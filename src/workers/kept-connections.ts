@@ -14,11 +14,15 @@ type ClusterMessage = {
   readonly ack?: number
 }
 
+type Handle = { close(): void }
+
 export type KeptConnections = {
   /** Whether the worker takes nothing more: its channel has ended, which is known before its exit is. */
   isGone(): boolean
   /** Another worker listens, or none will: what is kept goes there. */
   release(): void
+  /** Nobody will listen for long: what is kept is closed, the port too. */
+  drop(): void
 }
 
 /**
@@ -28,7 +32,7 @@ export type KeptConnections = {
 export const keepConnections = ({ process }: Worker, mustKeep: () => boolean): KeptConnections => {
   const send = process.send.bind(process) as (...args: unknown[]) => boolean
   const forget = process.listeners('disconnect') as (() => void)[]
-  const untaken = new Set<number>()
+  const untaken = new Map<number, Handle | undefined>()
   let isConnected = process.connected
   let isGone = false
   let isReleased = false
@@ -37,7 +41,7 @@ export const keepConnections = ({ process }: Worker, mustKeep: () => boolean): K
     isReleased = true
     for (const listener of forget) listener()
     // A worker that refuses a connection says so; then it goes to another one. A dead one refuses all.
-    for (const seq of untaken)
+    for (const seq of untaken.keys())
       process.emit(
         'internalMessage' as 'message',
         { cmd: 'NODE_CLUSTER', ack: seq, accepted: false },
@@ -45,9 +49,17 @@ export const keepConnections = ({ process }: Worker, mustKeep: () => boolean): K
       )
   }
 
+  const drop = (): void => {
+    if (!isGone || isReleased) return
+    isReleased = true
+    for (const listener of forget) listener()
+    for (const handle of untaken.values()) handle?.close()
+    untaken.clear()
+  }
+
   process.send = (message: ClusterMessage, ...rest: unknown[]) => {
     if (message.cmd === 'NODE_CLUSTER' && message.act === 'newconn' && message.seq !== undefined)
-      untaken.add(message.seq)
+      untaken.set(message.seq, rest[0] as Handle | undefined)
     return isConnected && send(message, ...rest)
   }
   process.on('internalMessage' as 'message', message => {
@@ -68,5 +80,5 @@ export const keepConnections = ({ process }: Worker, mustKeep: () => boolean): K
     },
   })
   process.removeAllListeners('disconnect')
-  return { isGone: () => isGone, release }
+  return { isGone: () => isGone, release, drop }
 }

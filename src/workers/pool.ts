@@ -1,6 +1,7 @@
 // Keeps a number of worker processes running, each a whole gateway: starts them, replaces one that ended by itself or does not
 // respond, restarts all of them one after the other, and stops them. This process holds the socket that consumers connect to
-// and hands each connection to a worker, so that none is lost when a worker ends. What a worker serves is for gateway/.
+// and hands each connection to a worker, so that none is lost when a worker ends. What a worker serves is for gateway/. Longer
+// than others: all that begins and ends a worker shares one state.
 
 import cluster, { type Worker } from 'node:cluster'
 import { rm } from 'node:fs/promises'
@@ -65,6 +66,8 @@ export type Pool = {
   ended(): number
   /** How many were ended since the start because they did not respond. */
   timedOut(): number
+  /** How often the port was closed since the start, because no worker came in time. */
+  closings(): number
   /** From now on. */
   apply(options: Pick<PoolOptions, 'workerTimeoutMs'>): void
   /**
@@ -117,7 +120,11 @@ const silentAfter = 3
 const leavesWithinMs = 5_000
 // While it loads its code a worker sends few heartbeats or none, the longer the more of them start at once.
 const servesWithinMs = 60_000
-const nothingKept: KeptConnections = { isGone: () => true, release: () => {} }
+const nothingKept: KeptConnections = { isGone: () => true, release: () => {}, drop: () => {} }
+// So long, and so many connections, wait for the next worker; then the port refuses, and a proxy takes another gateway.
+const holdsForMs = 5_000
+const mostHeld = 300
+const looksEveryMs = 100
 
 const reportOf = ({ number, pid, hasServed, silentFor, startedAt, opsPath }: Running): WorkerReport => {
   const isResponding = !hasServed || silentFor < silentAfter
@@ -144,6 +151,8 @@ export const createPool = ({
   let starts = 0
   let ended = 0
   let timedOut = 0
+  let closings = 0
+  let holding: NodeJS.Timeout | undefined
   let restarting: Promise<void> | undefined
   // The one that a restart waits for.
   let starting: Running | undefined
@@ -173,9 +182,34 @@ export const createPool = ({
     if (wasSilent) observer.onHeardAgain(reportOf(running))
   }
   /** Whether connections wait for a worker that is yet to come. */
-  const mustKeep = (): boolean =>
-    hasStarted && !isStopping && [...alive].every(({ kept, hasServed }) => kept.isGone() || !hasServed)
+  const mustKeep = (): boolean => {
+    const isAlone =
+      hasStarted && !isStopping && [...alive].every(({ kept, hasServed }) => kept.isGone() || !hasServed)
+    if (isAlone) hold()
+    return isAlone
+  }
+  const hold = (): void => {
+    if (holding) return
+    const since = performance.now()
+    holding = setInterval(() => {
+      // Those of operators are among them; cluster does not say how many wait.
+      const held = process.getActiveResourcesInfo().filter(name => name === 'TCPSocketWrap').length
+      if (held <= mostHeld && performance.now() - since < holdsForMs) return
+      stopHolding()
+      const gone = new Set([...alive, ...deadUntilAnotherServes].filter(({ kept }) => kept.isGone()))
+      if ([...gone].some(({ hasServed }) => hasServed)) closings += 1
+      for (const running of gone) {
+        running.kept.drop()
+        deadUntilAnotherServes.delete(running)
+      }
+    }, looksEveryMs).unref()
+  }
+  const stopHolding = (): void => {
+    clearInterval(holding)
+    holding = undefined
+  }
   const releaseKept = (): void => {
+    stopHolding()
     for (const { kept } of deadUntilAnotherServes) kept.release()
     deadUntilAnotherServes.clear()
   }
@@ -315,6 +349,7 @@ export const createPool = ({
         .sort((one, other) => one.number - other.number),
     ended: () => ended,
     timedOut: () => timedOut,
+    closings: () => closings,
     apply: next => {
       ;({ workerTimeoutMs } = next)
     },

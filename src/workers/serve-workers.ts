@@ -113,6 +113,7 @@ export const startWorkers = async (
     configured: () => count,
     ended: pool.ended,
     timedOut: pool.timedOut,
+    closings: pool.closings,
     restart: () => {
       if (isRestarting || isDraining) return false
       isRestarting = true

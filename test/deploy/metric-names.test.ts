@@ -67,7 +67,12 @@ const metricsIn = (text: string): string[] => [
 ]
 
 // Of the process above several workers; test/journeys/workers.test.ts reads them.
-const ofWorkers = ['abohawa_workers', 'abohawa_workers_ended_total', 'abohawa_workers_timed_out_total']
+const ofWorkers = [
+  'abohawa_workers',
+  'abohawa_workers_ended_total',
+  'abohawa_workers_port_closed_total',
+  'abohawa_workers_timed_out_total',
+]
 
 t.test('every metric of the alerts, their tests and the dashboard is in a scrape', async t => {
   for (const [where, text] of Object.entries({

@@ -12,7 +12,8 @@ const server = createServer(socket => {
   socket.on('error', () => {})
   socket.once('data', () => socket.end(String(process.pid)))
 })
-await once(server.listen(0, '127.0.0.1'), 'listening')
+const given = process.argv.indexOf('--port') + 1
+await once(server.listen(given > 0 ? Number(process.argv[given]) : 0, '127.0.0.1'), 'listening')
 const { port } = server.address() as AddressInfo
 sendToFirst({ ready: { apiUrl: `http://127.0.0.1:${port}` } })
 process.on('message', () => {

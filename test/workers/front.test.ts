@@ -36,6 +36,7 @@ const start = async (t: Test, onData: (socket: Socket, text: string, connection:
       configured: () => 1,
       ended: () => 0,
       timedOut: () => 0,
+      closings: () => 0,
       restart: () => false,
       isDraining: () => false,
       observer: { refused: () => {} },

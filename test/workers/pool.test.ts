@@ -3,8 +3,9 @@
 // their pid; whole gateways are in test/journeys/workers.test.ts.
 
 import cluster from 'node:cluster'
+import { once } from 'node:events'
 import { readdirSync, readlinkSync } from 'node:fs'
-import { connect, type Socket } from 'node:net'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { readConfig } from '../../src/config/load.ts'
@@ -111,7 +112,7 @@ t.test('the port is held while all workers are dead, and what connects then is a
   await until(
     'another worker serves',
     () => {
-      if (asked.length < 500) asked.push(ask(url, open))
+      if (asked.length < 100) asked.push(ask(url, open))
       return open.size < asked.length
     },
     10_000,
@@ -172,6 +173,30 @@ t.test('one that can not be started is tried again, and holds up no stop', async
   process.kill(victim?.pid ?? 0, 'SIGKILL')
   await until('it was tried again', () => ended.filter(line => line.includes('ENOENT')).length === 2)
   await pool.stop()
+})
+
+t.test('the port refuses once too many connections wait, and opens with the next worker', async t => {
+  const free = createServer().listen(0, '127.0.0.1')
+  await once(free, 'listening')
+  const { port } = free.address() as AddressInfo
+  await new Promise(resolve => free.close(resolve))
+  const { pool, url, allReady } = await start(t, 1, () => {}, { args: ['--port', String(port)] })
+  const [former] = await allReady()
+  const restore = { cwd: process.cwd() }
+  t.teardown(() => cluster.setupPrimary(restore))
+  const before = sockets()
+  cluster.setupPrimary({ cwd: '/nowhere' })
+  process.kill(former?.pid ?? 0, 'SIGKILL')
+  const open = new Set<Socket>()
+  const asked = Array.from({ length: 400 }, () => ask(url, open))
+  await until('all are closed', () => open.size === 0, 4_000)
+  t.notOk((await Promise.all(asked)).some(answer => answer !== undefined))
+  t.equal(await ask(url, open), undefined)
+  t.equal(pool.closings(), 1)
+  t.ok(sockets() <= before, 'no descriptor is left')
+  cluster.setupPrimary(restore)
+  await allReady()
+  t.ok(await ask(url, open))
 })
 
 t.test('one that starts slowly is not ended for want of heartbeats that it can not send yet', async t => {
