@@ -116,6 +116,9 @@ const reopenText = ({ at, account, closedUntil, reason }: ReopenReport, where: s
           'gateways',
           'one that the store does not know to be closed, because it was away, opens within seconds',
         ],
+        // The account is that of the files; where the host is another one too it waits for the restart.
+        ['', 'those that started before provider.baseUrl was changed'],
+        ['', 'use the former account until they restart'],
       ]),
     ].join('\n')
   return [

@@ -183,6 +183,10 @@ t.test('without limits the 429 closes as well, and the command reopens', async t
   t.match(await command('budget', 'show'), /^Closed until .*\n {2}No limits are configured/)
   await command('budget', 'reopen')
   await until('it has reopened', async () => (await get(gateway, dhaka)).status === 200)
+  t.match(
+    await command('budget', 'reopen'),
+    /^Nothing was closed.* use the former account until they restart$/ms,
+  )
 })
 
 t.test('a larger daily budget takes effect with the next start', async t => {
