@@ -63,7 +63,7 @@ t.test('what is wrong in a body is found', t => {
       changed(weather, body => {
         body.current.temperature_2m = 99
       }),
-      /current.temperature_2m is 99, which no weather is/,
+      /status 200: current.temperature_2m: Too big: .*<=70/,
     ],
     [
       changed(weather, body => {
