@@ -36,6 +36,7 @@ t.test('a hundred seconds of failures are three lines', async t => {
   t.strictSame(outage.state(), {
     ...cause,
     since: Date.parse('2026-11-21T06:00:00Z'),
+    failedAt: Date.parse('2026-11-21T06:01:40Z'),
     failures: 110,
     stale: 1_000,
     errors: 10,
