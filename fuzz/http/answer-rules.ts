@@ -8,7 +8,9 @@ import type { Answer } from './response-reader.ts'
 /** A marker in generated requests that must not come back in a response header. */
 export const marker = 'zq7mark'
 
-const statuses: ReadonlySet<number> = new Set([200, 304, 400, 401, 404, 405, 429, 500])
+const statuses: ReadonlySet<number> = new Set([200, 304, 308, 400, 401, 404, 405, 429, 500])
+// A response without a body: what the client has already, or what leads to the reference.
+const bare: ReadonlySet<number> = new Set([304, 308])
 const jsonType = 'application/json; charset=utf-8'
 const mostHeadBytes = 8 * 1024
 const longestError = 1_000
@@ -43,12 +45,12 @@ export const brokenRules = (answer: Answer, hasBody = true): Finding[] => [
   ...statusRules(answer),
   ...limitRules(answer),
   ...headerRules(answer),
-  ...(hasBody && answer.status !== 304 ? bodyRules(answer) : []),
+  ...(hasBody && !bare.has(answer.status) ? bodyRules(answer) : []),
 ]
 
 /** The rules for a response whose headers are not known: its status and its body. */
 export const brokenContent = (answer: Answer): Finding[] =>
-  statuses.has(answer.status) ? (answer.status === 304 ? [] : bodyRules(answer)) : statusRules(answer)
+  statuses.has(answer.status) ? (bare.has(answer.status) ? [] : bodyRules(answer)) : statusRules(answer)
 
 /** Whether the error says that something took too long; a busy machine may be the reason. */
 export const isLate = ({ status, body }: Answer): boolean => status >= 400 && body.includes('in time')
@@ -56,6 +58,8 @@ export const isLate = ({ status, body }: Answer): boolean => status >= 400 && bo
 const statusRules = (answer: Answer): Finding[] => {
   const { status } = answer
   if (!statuses.has(status)) return [finding('a status that the contract does not have', String(status))]
+  if (status === 308 && !/^\/(?:docs|api\/v1\/openapi\.json)$/.test(headerOf(answer, 'location') ?? ''))
+    return [finding('308 to elsewhere', String(headerOf(answer, 'location')))]
   if (status === 405 && headerOf(answer, 'allow') !== 'GET, HEAD')
     return [finding('405 without the allowed methods', String(headerOf(answer, 'allow')))]
   if (status === 401 && !headerOf(answer, 'www-authenticate')?.startsWith('ApiKey '))
@@ -84,7 +88,7 @@ const headerRules = (answer: Answer): Finding[] => {
   if (answer.headBytes > mostHeadBytes)
     found.push(finding('a head of more than 8 KiB', `${answer.headBytes} bytes`))
   const type = headerOf(answer, 'content-type')
-  if (type !== (answer.status === 304 ? undefined : jsonType))
+  if (type !== (bare.has(answer.status) ? undefined : jsonType))
     found.push(finding('content-type', String(type)))
   // Every response is made for its instant, so `age` would be wrong.
   if (headerOf(answer, 'age') !== undefined) found.push(finding('an age', String(headerOf(answer, 'age'))))
