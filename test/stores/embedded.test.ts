@@ -60,7 +60,7 @@ t.test('processes on one file count each other', async t => {
 
 t.test('expired records are swept from the file', async t => {
   const path = join(t.testdir(), 'store.db')
-  const clock = manualClock('2026-11-21T00:00Z')
+  const clock = manualClock('2126-11-21T00:00Z')
   const store = openEmbeddedStore(path, clock)
   await store.writeBytes('cell', Buffer.from('x'), clock.now() + 1_000)
   const entry = { ...anEntry, keyId: 'k', limit: 9 }
@@ -72,17 +72,17 @@ t.test('expired records are swept from the file', async t => {
   await store.close()
   clock.advance(2_000)
   const again = openEmbeddedStore(path, clock)
-  t.strictSame(await again.usedOn('k', ['2026-11-21']), [1], 'opening takes no walk over all counts')
-  await again.dropDays({ countsBefore: '2026-11-21', sumsBefore: '2026-11-21' })
-  t.strictSame(await again.usedOn('k', ['2026-11-21']), [0])
-  clock.set('2026-11-21T00:00Z')
+  t.strictSame(await again.usedOn('k', ['2126-11-21']), [1], 'opening takes no walk over all counts')
+  await again.dropDays({ countsBefore: '2126-11-21', sumsBefore: '2126-11-21' })
+  t.strictSame(await again.usedOn('k', ['2126-11-21']), [0])
+  clock.set('2126-11-21T00:00Z')
   t.equal(await again.readBytes('cell'), undefined, 'gone, and not only hidden by its expiry')
   await again.close()
 })
 
 t.test('counts are swept in parts, and requests pass in between', async t => {
   const path = join(t.testdir(), 'store.db')
-  const clock = manualClock('2026-11-21T00:00Z')
+  const clock = manualClock('2126-11-21T00:00Z')
   const store = openEmbeddedStore(path, clock)
   const beside = new DatabaseSync(path)
   t.teardown(async () => {
@@ -92,9 +92,9 @@ t.test('counts are swept in parts, and requests pass in between', async t => {
   // Of each key one count that is over and one that is kept.
   beside.exec(`WITH RECURSIVE k(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM k WHERE i < 4999)
     INSERT INTO usage SELECT printf('key_%05d', i), day, 1, keep FROM k,
-      (SELECT '2026-11-19' AS day, ${clock.now()} AS keep UNION ALL SELECT '2026-11-20', ${clock.now() + 1})`)
+      (SELECT '2126-11-19' AS day, ${clock.now()} AS keep UNION ALL SELECT '2126-11-20', ${clock.now() + 1})`)
   const rows = () => Number(beside.prepare('SELECT count(*) AS rows FROM usage').get()?.rows)
-  const swept = store.dropDays({ countsBefore: '2026-11-21', sumsBefore: '2026-11-21' })
+  const swept = store.dropDays({ countsBefore: '2126-11-21', sumsBefore: '2126-11-21' })
   const seen = new Set([rows()])
   let isSwept = false
   void swept.then(() => {
@@ -106,7 +106,7 @@ t.test('counts are swept in parts, and requests pass in between', async t => {
   })
   t.equal(rows(), 5_000)
   t.ok(seen.size >= 3, `${[...seen].join(', ')} rows on the way`)
-  t.strictSame(await store.usedOn('key_04999', ['2026-11-19', '2026-11-20']), [0, 1])
+  t.strictSame(await store.usedOn('key_04999', ['2126-11-19', '2126-11-20']), [0, 1])
 })
 
 t.test('a removal that fails half-way removes nothing, and the store goes on', async t => {
@@ -127,7 +127,7 @@ t.test('a removal that fails half-way removes nothing, and the store goes on', a
 })
 
 t.test('windows that are over are swept from the file', async t => {
-  const clock = manualClock('2026-11-21T00:00Z')
+  const clock = manualClock('2126-11-21T00:00Z')
   const store = openEmbeddedStore(':memory:', clock)
   t.teardown(() => store.close())
   const reserveIn = (name: string) => {
@@ -194,7 +194,7 @@ const firstSchema = `
   ) STRICT, WITHOUT ROWID;
   INSERT INTO subscribers VALUES ('sub_1', 'Padma', 1000, NULL);
   INSERT INTO keys VALUES ('key_1', 'hash-1', 'sub_1', 'free', 1000, NULL), ('key_2', 'hash-2', 'sub_1', 'gone', 2000, 7);
-  INSERT INTO usage VALUES ('key_1', '2026-11-21', 42, 1, 9000000000000);
+  INSERT INTO usage VALUES ('key_1', '2126-11-21', 42, 1, 9000000000000);
 `
 
 t.test('a file of the first version is migrated with all of its records', async t => {
@@ -213,9 +213,9 @@ t.test('a file of the first version is migrated with all of its records', async 
     { id: 'key_2', hash: 'hash-2', tier: 'gone', createdAt: 2_000, revokedAt: 7, ...key },
   ])
   t.match(await store.findByHash('hash-1'), { key: { id: 'key_1' }, validUntil: null })
-  t.strictSame(await store.usedOn('key_1', ['2026-11-21']), [42])
-  await store.raiseUsed('key_1', '2026-11-21', 43, 9e12)
-  t.strictSame(await store.usedOn('key_1', ['2026-11-21']), [43])
+  t.strictSame(await store.usedOn('key_1', ['2126-11-21']), [42])
+  await store.raiseUsed('key_1', '2126-11-21', 43, 9e12)
+  t.strictSame(await store.usedOn('key_1', ['2126-11-21']), [43])
   t.equal(await store.replaceHash('key_1', 'new', 9_000), true)
   t.match(await store.findByHash('hash-1'), { key: { hash: 'new' }, validUntil: 9_000 })
 })

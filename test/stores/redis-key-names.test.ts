@@ -29,8 +29,7 @@ const setUp = async (t: Test) => {
 }
 
 const later = Date.now() + 3_600_000
-// The count of a day that is over expires at once.
-const today = new Date().toISOString().slice(0, 10)
+// Days of the counts are far ahead, since Redis drops those of a past day at once.
 
 // Of partition 0, which is the only one of a single server.
 const keyId = 'key_9hK2mPq4XyZa'
@@ -47,19 +46,19 @@ const useAll = async (store: Store): Promise<void> => {
   await store.listSubscribers()
   await store.commit({ instance: 'one', sequence: 1, entries: [{ ...anEntry, keyId }] })
   await store.countsOf('one', [{ keyId, day: anEntry.day }])
-  await store.raiseUsed(keyId, today, 5, later)
-  await store.usedOn(keyId, [today, '2026-11-21'])
+  await store.raiseUsed(keyId, '2126-11-20', 5, later)
+  await store.usedOn(keyId, ['2126-11-20', '2126-11-21'])
   await store.addDetail([
     {
       keyId,
-      day: '2026-11-21',
+      day: '2126-11-21',
       endpoint: 'weather',
       statusClass: '2xx',
       count: 1,
       keepUntil: later,
     },
   ])
-  await store.detailOn(keyId, '2026-11-21')
+  await store.detailOn(keyId, '2126-11-21')
   const { token } = await store.acquireLease('q:23.8,90.4', 1_000)
   await store.renewLease('q:23.8,90.4', token ?? 0, 1_000)
   await store.writeBytes('q:23.8,90.4', Buffer.from('x'), later, token ?? 0)
@@ -103,8 +102,8 @@ t.test('every key of the store has the name that gateways of every version know'
     `key:${keyId}`,
     'keys',
     'notices:purges',
-    `quota:{q0}:${today}`,
-    'quota:{q0}:2026-11-21',
+    'quota:{q0}:2126-11-20',
+    'quota:{q0}:2126-11-21',
     'settings',
     'spending:{acc1}:closed',
     'spending:{acc1}:closed-because',
@@ -113,11 +112,11 @@ t.test('every key of the store has the name that gateways of every version know'
     'subscriber-name:Padma',
     'subscriber:sub_a',
     'subscribers',
-    'usage-detail:{q0}:2026-11-21',
-    `used:{q0}:${today.slice(0, 7)}`,
+    'usage-detail:{q0}:2126-11-21',
+    'used:{q0}:2126-11',
     'wanted:q',
   ]
-  t.strictSame(found, [...new Set(expected)].sort())
+  t.strictSame(found, expected.sort())
 })
 
 t.test('a script touches the keys it declares and no other, and they lie in one slot', async t => {
@@ -148,7 +147,7 @@ t.test('a script touches the keys it declares and no other, and they lie in one 
     }
   }
   t.equal(touched.size, 19, [...touched].join(', '))
-  t.strictSame(published, [`used ${keyId} 2026-11-21 1`, 'flights q:23.8,90.4 done'])
+  t.strictSame(published, [`used ${keyId} 2126-11-21 1`, 'flights q:23.8,90.4 done'])
 })
 
 t.test('names keep their format, whatever they contain', async t => {
@@ -162,13 +161,13 @@ t.test('names keep their format, whatever they contain', async t => {
       names.subscriber('sub_1'),
       names.subscriberOfName('ঢাকা: {Dhaka} Tribune'),
       names.subscribers,
-      names.dayUsage(0, '2026-11-21'),
-      names.dayUsage(3, '2026-11-21'),
-      names.monthUsage(2, '2026-11'),
+      names.dayUsage(0, '2126-11-21'),
+      names.dayUsage(3, '2126-11-21'),
+      names.monthUsage(2, '2126-11'),
       names.usageChannel,
-      names.usageDetail(1, '2026-11-21'),
-      ...['key_9hK2mPq4XyZa', 'key_4', 'key_1', 'key_5'].map(id => names.formerMonthUsage(id, '2026-11')),
-      names.formerUsageDetail('key_1', '2026-11-21'),
+      names.usageDetail(1, '2126-11-21'),
+      ...['key_9hK2mPq4XyZa', 'key_4', 'key_1', 'key_5'].map(id => names.formerMonthUsage(id, '2126-11')),
+      names.formerUsageDetail('key_1', '2126-11-21'),
       names.bytes('0a1b2c3d4e5f:23.7,90.4'),
       names.lease('0a1b2c3d4e5f:23.7,90.4'),
       names.leasesChannel,
@@ -189,16 +188,16 @@ t.test('names keep their format, whatever they contain', async t => {
       'abohawa:subscriber:sub_1',
       'abohawa:subscriber-name:ঢাকা: {Dhaka} Tribune',
       'abohawa:subscribers',
-      'abohawa:quota:{q0}:2026-11-21',
-      'abohawa:quota:{q3}:2026-11-21',
-      'abohawa:used:{q2}:2026-11',
+      'abohawa:quota:{q0}:2126-11-21',
+      'abohawa:quota:{q3}:2126-11-21',
+      'abohawa:used:{q2}:2126-11',
       'abohawa:used',
-      'abohawa:usage-detail:{q1}:2026-11-21',
-      'abohawa:used:{q0}:key_9hK2mPq4XyZa:2026-11',
-      'abohawa:used:{q1}:key_4:2026-11',
-      'abohawa:used:{q2}:key_1:2026-11',
-      'abohawa:used:{q3}:key_5:2026-11',
-      'abohawa:usage-detail:{key_1}:2026-11-21',
+      'abohawa:usage-detail:{q1}:2126-11-21',
+      'abohawa:used:{q0}:key_9hK2mPq4XyZa:2126-11',
+      'abohawa:used:{q1}:key_4:2126-11',
+      'abohawa:used:{q2}:key_1:2126-11',
+      'abohawa:used:{q3}:key_5:2126-11',
+      'abohawa:usage-detail:{key_1}:2126-11-21',
       'abohawa:bytes:{0a1b2c3d4e5f:23.7,90.4}',
       'abohawa:flight:{0a1b2c3d4e5f:23.7,90.4}',
       'abohawa:flights',

@@ -39,12 +39,12 @@ const listening = async (t: Test) => {
   const publish = (channel: 'used' | 'flights', text: string) => raw.publish(prefix + channel, text)
   await until(
     'it listens',
-    async () => (await publish('used', 'probe 2026-11-21 1')) === 1 && messages.length > 0,
+    async () => (await publish('used', 'probe 2126-11-21 1')) === 1 && messages.length > 0,
   )
   await until('it listens', async () => (await publish('flights', 'probe ')) === 1 && ends.length > 0)
   const received = (marker: number) =>
     until('the marker has arrived', async () => {
-      await publish('used', `marker 2026-11-21 ${marker}`)
+      await publish('used', `marker 2126-11-21 ${marker}`)
       return messages.some(each => Object(each).used === marker)
     })
   return { prefix, refused, messages, ends, publish, received }
@@ -59,15 +59,15 @@ t.test('messages that no gateway sends are reported and ignored', async t => {
     '',
     'x',
     'key_1',
-    'key_1 2026-11-21',
-    'key_1 2026-11-21 x',
-    'key_1 2026-11-21 -5',
-    'key_1 2026-11-21 1e9',
-    'key_1 2026-11-21 1.5',
-    `key_1 2026-11-21 ${'9'.repeat(400)}`,
+    'key_1 2126-11-21',
+    'key_1 2126-11-21 x',
+    'key_1 2126-11-21 -5',
+    'key_1 2126-11-21 1e9',
+    'key_1 2126-11-21 1.5',
+    `key_1 2126-11-21 ${'9'.repeat(400)}`,
     'key_1 yesterday 5',
-    'key_1 2026-11-21 5 6',
-    `${'x'.repeat(1_000)} 2026-11-21 5`,
+    'key_1 2126-11-21 5 6',
+    `${'x'.repeat(1_000)} 2126-11-21 5`,
     '\u001b[31m<b>lost</b>',
   ]
   for (const text of texts) await publish('used', text)

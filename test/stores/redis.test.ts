@@ -43,7 +43,7 @@ t.test('every count and every cached byte carries an expiry and the prefix', asy
   await store.addDetail([
     {
       keyId: 'key_1',
-      day: '2026-11-21',
+      day: '2126-11-21',
       endpoint: 'weather',
       statusClass: '2xx',
       count: 1,
@@ -155,7 +155,7 @@ t.test('the detail of a thousand keys is a command for each 100, and each key ha
     await raw.quit()
     await store.close()
   })
-  const [day, keepUntil] = ['2026-11-21', Date.now() + 1e9]
+  const [day, keepUntil] = ['2126-11-21', Date.now() + 1e9]
   const entries = Array.from({ length: 1_000 }, (_, i) =>
     ['2xx', '4xx'].map((statusClass, at) => ({
       ...{ keyId: `key_${i}`, day, endpoint: 'weather', statusClass, keepUntil },

@@ -152,15 +152,15 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
 
   test('the last day of use is the latest one with a count', async (t, store) => {
     const keepUntil = Date.now() + 1e9
-    const last = (since: string, upTo = '2026-11-21') => store.lastUsedOn('key_1', since, upTo)
-    t.equal(await last('2025-11-01'), undefined)
-    await store.raiseUsed('key_1', '2025-12-31', 3, keepUntil)
-    await store.raiseUsed('key_2', '2026-11-21', 3, keepUntil)
-    t.equal(await last('2025-11-01'), '2025-12-31')
-    t.equal(await last('2026-01-01'), undefined)
-    await instanceOn(store, 'one')({ keyId: 'key_1', day: '2026-11-20', limit: 10 })
-    t.equal(await last('2025-11-01'), '2026-11-20')
-    t.equal(await last('2025-11-01', '2026-11-19'), '2025-12-31')
+    const last = (since: string, upTo = '2126-11-21') => store.lastUsedOn('key_1', since, upTo)
+    t.equal(await last('2125-11-01'), undefined)
+    await store.raiseUsed('key_1', '2125-12-31', 3, keepUntil)
+    await store.raiseUsed('key_2', '2126-11-21', 3, keepUntil)
+    t.equal(await last('2125-11-01'), '2125-12-31')
+    t.equal(await last('2126-01-01'), undefined)
+    await instanceOn(store, 'one')({ keyId: 'key_1', day: '2126-11-20', limit: 10 })
+    t.equal(await last('2125-11-01'), '2126-11-20')
+    t.equal(await last('2125-11-01', '2126-11-19'), '2125-12-31')
   })
 
   test('a store is used from its first key on, or the start of a gateway', async (t, store) => {
@@ -230,7 +230,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
       { granted: 0, used: 3, before: 3 },
       { granted: 0, used: 3, before: 3 },
     ])
-    t.strictSame(await store.usedOn('key_1', ['2026-11-21']), [3])
+    t.strictSame(await store.usedOn('key_1', ['2126-11-21']), [3])
   })
 
   test('a batch grants several units of several keys at once, each cut to what is left', async (t, store) => {
@@ -259,15 +259,15 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
 
   test('keys and days are counted apart, over the turn of a month too', async (t, store) => {
     const commit = instanceOn(store, 'one')
-    await commit({}, { day: '2026-11-30' })
+    await commit({}, { day: '2126-11-30' })
     await commit({ keyId: 'key_2' })
-    await commit({ day: '2026-11-30' })
-    await commit({ day: '2026-12-01' })
+    await commit({ day: '2126-11-30' })
+    await commit({ day: '2126-12-01' })
     t.strictSame(
-      await store.usedOn('key_1', ['2026-12-01', '2026-11-30', '2026-11-21', '2026-11-20']),
+      await store.usedOn('key_1', ['2126-12-01', '2126-11-30', '2126-11-21', '2126-11-20']),
       [1, 2, 1, 0],
     )
-    t.strictSame(await store.usedOn('key_2', ['2026-11-21']), [1])
+    t.strictSame(await store.usedOn('key_2', ['2126-11-21']), [1])
     t.strictSame(await store.usedOn('key_1', []), [])
   })
 
@@ -309,7 +309,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
       [{ granted: 0, used: 123, before: 28 }],
       'what was admitted is counted beyond the limit too',
     )
-    t.strictSame(await store.usedOn('key_1', ['2026-11-21']), [123])
+    t.strictSame(await store.usedOn('key_1', ['2126-11-21']), [123])
   })
 
   test('what was admitted of a day long over is added to what was counted of it', async (t, store) => {
@@ -318,7 +318,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     await one({ ...over, units: 5 })
     await two({ ...over, units: 3 })
     t.strictSame(await store.usedOn('key_1', [anEntry.day]), [8])
-    for (const day of ['2026-11-22', '2026-11-23', '2026-11-24', '2026-11-25']) {
+    for (const day of ['2126-11-22', '2126-11-23', '2126-11-24', '2126-11-25']) {
       await one({ ...over, day })
       await two({ ...over, day })
     }
@@ -336,7 +336,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
         overtaken,
         `batch ${sequence}`,
       )
-    t.strictSame(await store.usedOn('key_1', ['2026-11-21']), [2])
+    t.strictSame(await store.usedOn('key_1', ['2126-11-21']), [2])
     const other = await store.commit({ instance: 'two', sequence: 1, entries: [anEntry] })
     t.strictSame(other, [{ granted: 1, used: 3, before: 2 }])
   })
@@ -762,31 +762,31 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.strictSame(await commit({}), [{ granted: 1, used: 3, before: 2 }])
     t.strictSame(await commit({}), [{ granted: 0, used: 3, before: 3 }])
     await store.raiseUsed(keyId, day, 2, keepUntil)
-    await store.raiseUsed(keyId, '2026-11-20', 0, keepUntil)
-    await store.raiseUsed(keyId, '2026-11-19', 9, keepUntil)
-    t.strictSame(await store.usedOn(keyId, [day, '2026-11-20', '2026-11-19']), [3, 0, 9])
+    await store.raiseUsed(keyId, '2126-11-20', 0, keepUntil)
+    await store.raiseUsed(keyId, '2126-11-19', 9, keepUntil)
+    t.strictSame(await store.usedOn(keyId, [day, '2126-11-20', '2126-11-19']), [3, 0, 9])
   })
 
   test('answers are counted by key, day, endpoint and class of status', async (t, store) => {
     const entry = {
       keyId: 'key_1',
-      day: '2026-11-21',
+      day: '2126-11-21',
       endpoint: 'weather',
       statusClass: '2xx',
       count: 2,
       keepUntil: Date.now() + 86_400_000,
     }
     await store.addDetail([entry, { ...entry, statusClass: '4xx', count: 1 }, { ...entry, keyId: 'key_2' }])
-    await store.addDetail([entry, { ...entry, endpoint: 'forecast' }, { ...entry, day: '2026-11-22' }])
+    await store.addDetail([entry, { ...entry, endpoint: 'forecast' }, { ...entry, day: '2126-11-22' }])
     await store.addDetail([])
     const sorted = async (keyId: string, day: string) =>
       (await store.detailOn(keyId, day))
         .map(({ endpoint, statusClass, count }) => `${endpoint} ${statusClass} ${count}`)
         .sort()
-    t.strictSame(await sorted('key_1', '2026-11-21'), ['forecast 2xx 2', 'weather 2xx 4', 'weather 4xx 1'])
-    t.strictSame(await sorted('key_1', '2026-11-22'), ['weather 2xx 2'])
-    t.strictSame(await sorted('key_2', '2026-11-21'), ['weather 2xx 2'])
-    t.strictSame(await store.detailOn('key_3', '2026-11-21'), [])
+    t.strictSame(await sorted('key_1', '2126-11-21'), ['forecast 2xx 2', 'weather 2xx 4', 'weather 4xx 1'])
+    t.strictSame(await sorted('key_1', '2126-11-22'), ['weather 2xx 2'])
+    t.strictSame(await sorted('key_2', '2126-11-21'), ['weather 2xx 2'])
+    t.strictSame(await store.detailOn('key_3', '2126-11-21'), [])
   })
 
   test('it answers a ping, and a closed store throws StoreError', async (t, store) => {

@@ -417,12 +417,12 @@ export const tamperedRecords = (
     const { bad, live, record } = await counted(scene)
     for (const text of inside) {
       await raw.hset(record, bad, `20:3 ${mark}${text}`)
-      t.strictSame(await store.usedOn(bad, [day, '2026-11-20']), [50, 3], shownText(text))
+      t.strictSame(await store.usedOn(bad, [day, '2126-11-20']), [50, 3], shownText(text))
     }
     t.equal(refused.length, inside.length)
     t.match(refused[0], {
       record: 'usage',
-      fault: new RegExp(`its count of ${bad} on 2026-11-21 is no whole number`),
+      fault: new RegExp(`its count of ${bad} on 2126-11-21 is no whole number`),
     })
     await raw.hset(record, bad, 'x'.repeat(1_000_000))
     t.strictSame(await store.usedOn(bad, [day]), [50])

@@ -4,10 +4,10 @@ import type { Store, UsageEntry, UsageGrant } from '../../src/stores/store.ts'
 
 const now = Date.now()
 
-/** One unit of three, of a day that is half over. */
+/** One unit of three, of a day that is half over. The day is far ahead: Redis drops the counts of a past one at once. */
 export const anEntry: UsageEntry = {
   keyId: 'key_1',
-  day: '2026-11-21',
+  day: '2126-11-21',
   units: 1,
   limit: 3,
   admitted: 0,
