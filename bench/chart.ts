@@ -1,6 +1,6 @@
 // Draws lines over a common axis, in panels one below the other, as an SVG that reads on light and on dark pages.
 
-import { niceStep } from '../src/report/scale.ts'
+import { niceStep } from '../src/load/report/scale.ts'
 
 type Line = { readonly name: string; readonly points: readonly (readonly [x: number, y: number])[] }
 

@@ -7,9 +7,9 @@ import { createCatalogue } from '../src/catalogue/catalogue.ts'
 import { catalogueFile } from '../src/catalogue/catalogue-file.ts'
 import { readSnapshot } from '../src/catalogue/snapshot-reader.ts'
 import { settingCases } from '../src/config/setting-grid.ts'
-import { generate } from '../src/traffic/generate/generate.ts'
-import { simulate } from '../src/what-if/simulate.ts'
-import { readTrace } from '../src/what-if/trace.ts'
+import { generate } from '../src/load/traffic/generate/generate.ts'
+import { simulate } from '../src/load/what-if/simulate.ts'
+import { readTrace } from '../src/load/what-if/trace.ts'
 
 const barSeconds = 20
 

@@ -2,7 +2,7 @@
 // the current instant. Knows no HTTP and no keys, so that tools can use it too; src/edge renders the result.
 
 import type { CacheResult, ReadThrough } from './cache/read-through.ts'
-import { type Calendar, quarterHourMs } from './calendar.ts'
+import { type Calendar, isoOf, quarterHourMs } from './calendar.ts'
 import { AbohawaError } from './errors.ts'
 import type { Cell, Grid } from './weather/cell.ts'
 import type { Timeline } from './weather/timeline.ts'
@@ -71,6 +71,6 @@ const within = <Cut>(slice: Cut | undefined, { subject: cell, fetchedAt, readAt 
   if (slice !== undefined) return slice
   throw new AbohawaError(
     'timeline_exhausted',
-    `the timeline of ${cell.id}, fetched ${new Date(fetchedAt).toISOString()}, does not reach ${new Date(readAt).toISOString()}`,
+    `the timeline of ${cell.id}, fetched ${isoOf(fetchedAt)}, does not reach ${isoOf(readAt)}`,
   )
 }

@@ -111,3 +111,6 @@ export const dayOfNumber = (number: number): LocalDay =>
 /** The last `count` local days up to and including `last`, newest first. */
 export const daysUpTo = (last: LocalDay, count: number): LocalDay[] =>
   Array.from({ length: count }, (_, back) => dayOfNumber(dayNumber(last) - back))
+
+/** @param instant ms since the epoch @returns ISO 8601 in UTC, with milliseconds */
+export const isoOf = (instant: number): string => new Date(instant).toISOString()

@@ -41,3 +41,6 @@ export const messageOf = (thrown: unknown): string => {
   if (thrown instanceof AbohawaError) return thrown.message
   return safeText(thrown instanceof Error ? thrown.message : String(thrown))
 }
+
+/** The code of an AbohawaError; `internal` for whatever else was thrown. */
+export const codeOf = (thrown: unknown): string => (thrown instanceof AbohawaError ? thrown.code : 'internal')

@@ -8,7 +8,7 @@ import t from 'tap'
 
 const root = join(import.meta.dirname, '..')
 
-// A file directly in src counts as a folder. Folders of one rank do not import each other.
+// A file directly in src counts as a folder, and so does each folder of `load`. Folders of one rank do not import each other.
 const ranks: Record<string, number> = {
   'brand.ts': 0,
   'calendar.ts': 0,
@@ -23,6 +23,7 @@ const ranks: Record<string, number> = {
   'outside-text.ts': 0,
   'redacted-url.ts': 0,
   'regular-file.ts': 0,
+  'unix-socket.ts': 0,
   'unread-body.ts': 0,
   catalogue: 1,
   stores: 1,
@@ -31,30 +32,37 @@ const ranks: Record<string, number> = {
   metering: 2,
   provider: 2,
   'answer.ts': 3,
+  telemetry: 3,
   timelines: 3,
   edge: 4,
   ops: 4,
-  traffic: 4,
   config: 5,
-  report: 5,
-  gateway: 6,
-  replay: 6,
-  workers: 7,
-  rehearsal: 7,
-  'what-if': 7,
-  cli: 8,
-  'main.ts': 9,
+  upstream: 6,
+  admin: 7,
+  doctor: 8,
+  gateway: 8,
+  workers: 9,
+  'load/traffic': 10,
+  'load/report': 11,
+  'load/replay': 12,
+  'load/rehearsal': 13,
+  'load/what-if': 13,
+  cli: 14,
+  'main.ts': 15,
 }
 // The foundations may import each other.
 const mayImportNeighbours = new Set([0])
 
 const simulator = 'simulator/'
-const startsSimulator = ['src/cli/demo.ts', 'src/cli/provider.ts']
+const startsSimulator = ['src/cli/serve/demo.ts', 'src/cli/serve/provider.ts']
 
 const files = globSync('{src,simulator}/**/*.ts', { cwd: root })
 const ofGateway = files.filter(file => file.startsWith('src/'))
 const ofSimulator = files.filter(file => file.startsWith(simulator))
-const roomOf = (file: string): string => file.split('/')[1] ?? file
+const roomOf = (file: string): string => {
+  const [, folder = file, inner = ''] = file.split('/')
+  return folder === 'load' ? `${folder}/${inner}` : folder
+}
 const importsOf = (file: string): string[] =>
   [...readFileSync(join(root, file), 'utf8').matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+\.ts)'/g)].map(
     ([, path]) => relative(root, join(root, dirname(file), path ?? '')),
@@ -112,12 +120,12 @@ t.test('the protocol of the provider is known in its folder, and chosen in one p
   const folder = 'src/provider/open-meteo/'
   const allowed = (file: string, imported: string): boolean =>
     file.startsWith(folder) ||
-    (file === 'src/gateway/supply.ts' && imported === `${folder}protocol.ts`) ||
+    (file === 'src/upstream/upstream.ts' && imported === `${folder}protocol.ts`) ||
     (file.startsWith(simulator) && sharedProtocol.includes(imported))
   let chosen = 0
   for (const file of files)
     for (const imported of importsOf(file).filter(path => path.startsWith(folder))) {
-      if (file === 'src/gateway/supply.ts') chosen += 1
+      if (file === 'src/upstream/upstream.ts') chosen += 1
       if (!allowed(file, imported)) t.fail(`${file} must not import ${imported}`)
     }
   t.equal(chosen, 1)
@@ -125,9 +133,9 @@ t.test('the protocol of the provider is known in its folder, and chosen in one p
   const words = /open-?meteo|minutely_15|v1\/forecast|meta\.json|location_id/i
   const free = files.filter(
     file =>
-      /^src\/(provider|timelines|cache|ops|gateway)\//.test(file) &&
+      /^src\/(provider|timelines|cache|ops|telemetry|upstream|admin|doctor|gateway)\//.test(file) &&
       !file.startsWith(folder) &&
-      file !== 'src/gateway/supply.ts',
+      file !== 'src/upstream/upstream.ts',
   )
   t.ok(free.includes('src/provider/client.ts') && free.length > 50, `${free.length} files were looked at`)
   for (const file of free) {

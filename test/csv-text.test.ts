@@ -4,9 +4,9 @@ import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import t from 'tap'
 import { parseCsv } from '../src/catalogue/csv.ts'
-import { keysCsv } from '../src/cli/key-table.ts'
+import { keysCsv } from '../src/cli/keys/key-table.ts'
 import { csvLine } from '../src/csv-text.ts'
-import { conversionNamed, convertedText } from '../src/traffic/convert.ts'
+import { conversionNamed, convertedText } from '../src/load/traffic/convert.ts'
 
 const columns = { known: ['text', 'number', 'more'], required: ['text', 'number', 'more'] }
 const isFormula = (cell: string): boolean => /^[=+\-@\t\r]/.test(cell)

@@ -8,8 +8,8 @@ import { syncBuiltinESMExports } from 'node:module'
 import { type AddressInfo, isIP } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { connectTo, targetOf } from '../src/load/replay/target.ts'
 import { checkAddresses } from '../src/outside-address.ts'
-import { connectTo, targetOf } from '../src/replay/target.ts'
 import { checkOutput, runCommands } from './support/printed.ts'
 
 const forbidden = [

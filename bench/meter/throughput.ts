@@ -3,7 +3,7 @@
 import { Redis } from 'ioredis'
 import { loadConfig } from '../../src/config/load.ts'
 import { createMeter } from '../../src/metering/meter.ts'
-import { openRedisStore } from '../../src/stores/redis.ts'
+import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { startRedis } from '../../test/support/redis-server.ts'
 import { count, median, type Row, sorted } from '../row.ts'
 

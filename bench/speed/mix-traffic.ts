@@ -5,7 +5,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
-import { requestOf, type TrafficRequest } from '../../src/traffic/traffic-request.ts'
+import { requestOf, type TrafficRequest } from '../../src/load/traffic/traffic-request.ts'
 import { forAll } from '../../test/scenarios/set-up.ts'
 import { runCommand } from '../../test/support/process.ts'
 import { type Answer, get, type World } from './contender.ts'

@@ -4,7 +4,7 @@
 import { LRUCache } from 'lru-cache'
 import { hourMs, minuteMs, utcDayMs } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
-import { AbohawaError, messageOf } from '../errors.ts'
+import { AbohawaError, codeOf, messageOf } from '../errors.ts'
 
 export type Failure = {
   readonly error: unknown
@@ -118,8 +118,6 @@ export const retryAtOf = (error: unknown): number | undefined =>
   error instanceof Error && 'retryAt' in error && Number.isFinite(error.retryAt)
     ? Number(error.retryAt)
     : undefined
-
-const codeOf = (error: unknown): string => (error instanceof AbohawaError ? error.code : 'internal')
 
 /** The failure of an earlier load, thrown again while its backoff lasts; `retryAt` is the end of the backoff. */
 export class BackoffError extends AbohawaError {

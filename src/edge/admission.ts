@@ -3,15 +3,16 @@
 // quota's. The start-up rule for plain HTTP is in the config.
 
 import type { IncomingMessage } from 'node:http'
+import { isoOf } from '../calendar.ts'
 import { flatText } from '../flat-text.ts'
 import type { Authenticate, Authentication, KeyMemo, Refusal } from '../metering/authentication.ts'
 import type { Quota } from '../metering/meter.ts'
 import type { QuotaDecision } from '../metering/partition.ts'
-import { isHttp2 } from './http2.ts'
+import { isHttp2 } from './connection/http2.ts'
+import type { IsTrusted } from './connection/trusted-proxies.ts'
 import { badHttp, badRequest, Problem } from './problem.ts'
 import type { RequestState } from './request-state.ts'
 import { sentences } from './sentences.ts'
-import type { IsTrusted } from './trusted-proxies.ts'
 
 export type AdmissionParts = {
   readonly authenticate: Authenticate
@@ -184,7 +185,7 @@ export class QuotaExhausted extends Problem {
     super(429, sentences.quotaExhausted(limit), {
       'retry-after': String(Math.max(1, Math.ceil((resetsAt - now) / 1000))),
     })
-    this.fields = { limit, reset_at: new Date(resetsAt).toISOString() }
+    this.fields = { limit, reset_at: isoOf(resetsAt) }
   }
 }
 

@@ -24,42 +24,42 @@ import {
   rateLimitFields,
   rateLimitOf,
 } from './admission.ts'
-import { type AddressForm, type ClientAddress, createClientAddress } from './client-address.ts'
+import { type AddressForm, type ClientAddress, createClientAddress } from './connection/client-address.ts'
 import {
   type ConnectionCount,
   type ConnectionLimits,
   type ConnectionObserver,
   type Connections,
   trackConnections,
-} from './connections.ts'
-import { createCors } from './cors.ts'
-import { apiPrefix, type Endpoint, pathsOf, referencePaths, referenceRedirects } from './endpoint.ts'
-import { locationEndpoint } from './endpoints/location.ts'
-import { locationsEndpoint } from './endpoints/locations.ts'
-import { createHttp2, type Http2, isHttp2, writeToStream } from './http2.ts'
-import { badRequest, notFound, type Problem, problemOf } from './problem.ts'
-import { chooseWriter, connectionFields, keepAliveMs, type WriteReady } from './ready-response.ts'
-import { createRenderedLocations } from './rendered-locations.ts'
-import { failedCellOf } from './rendered-weather.ts'
-import { type CorsLines, createSend, jsonType } from './representation.ts'
-import type { Access, Answered, RequestState, RequestTrace } from './request-state.ts'
-import { sentences } from './sentences.ts'
+} from './connection/connections.ts'
+import { createHttp2, type Http2, isHttp2, writeToStream } from './connection/http2.ts'
+import { chooseWriter, connectionFields, keepAliveMs, type WriteReady } from './connection/ready-response.ts'
 import {
   type Certificate,
   createCertificateExpiry,
   type TlsFiles,
   type TlsSettings,
   tlsOptions,
-} from './tls.ts'
+} from './connection/tls.ts'
+import { createIsTrusted } from './connection/trusted-proxies.ts'
+import { createUnparsable, type ParserError } from './connection/unparsable.ts'
+import { createCors } from './cors.ts'
+import { apiPrefix, type Endpoint, pathsOf, referencePaths, referenceRedirects } from './endpoint.ts'
+import { locationEndpoint } from './endpoints/location.ts'
+import { locationsEndpoint } from './endpoints/locations.ts'
+import { badRequest, notFound, type Problem, problemOf } from './problem.ts'
+import { createRenderedLocations } from './rendered-locations.ts'
+import { failedCellOf } from './rendered-weather.ts'
+import { type CorsLines, createSend, jsonType } from './representation.ts'
+import type { Access, Answered, RequestState, RequestTrace } from './request-state.ts'
+import { sentences } from './sentences.ts'
 import { type TraceContext, traceContextOf } from './trace-context.ts'
-import { createIsTrusted } from './trusted-proxies.ts'
 import {
   createUnauthenticatedBytes,
   type UnauthenticatedBytes,
   type UnauthenticatedObserver,
   type UnauthenticatedRate,
 } from './unauthenticated-bytes.ts'
-import { createUnparsable, type ParserError } from './unparsable.ts'
 import { type WeatherEndpointParts, weatherEndpointsOf } from './weather-endpoints.ts'
 
 type ApiObserver = {

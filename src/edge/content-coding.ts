@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { LRUCache } from 'lru-cache'
 import Negotiator from 'negotiator'
-import type { Pieces } from './ready-response.ts'
+import type { Pieces } from './connection/ready-response.ts'
 import { unpooledCopy } from './unpooled.ts'
 
 export type Coding = 'br' | 'gzip'

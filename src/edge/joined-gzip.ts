@@ -4,7 +4,7 @@
 // Which bodies are sent so is decided in rendered-weather.ts.
 
 import { constants, crc32, deflateRawSync } from 'node:zlib'
-import type { Pieces } from './ready-response.ts'
+import type { Pieces } from './connection/ready-response.ts'
 
 /** The beginning of a gzip: its header, and the first piece of a body as blocks that are not the last ones. */
 export type GzipStart = { readonly bytes: Buffer; readonly crc: number; readonly length: number }

@@ -6,8 +6,8 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { flatText } from '../flat-text.ts'
 import { rateLimitLines, rateLimitOf } from './admission.ts'
+import { headOf, lengthOf, type Pieces, type WriteReady } from './connection/ready-response.ts'
 import { acceptedOf, type Coding, type Encode, type Encoded } from './content-coding.ts'
-import { headOf, lengthOf, type Pieces, type WriteReady } from './ready-response.ts'
 
 export const jsonType = 'application/json; charset=utf-8'
 

@@ -2,7 +2,7 @@
 // end, for log and metrics.
 
 import type { Client } from '../metering/authentication.ts'
-import type { Connection } from './connections.ts'
+import type { Connection } from './connection/connections.ts'
 
 export type RequestState = {
   readonly connection: Connection

@@ -1,10 +1,10 @@
 // Tells the log what keeps weather from being loaded: the spent budget of the day, one line for each UTC day in which it is, and
 // a closure after a limit that the provider reported, one line when this gateway knows of it and one when it is over. The
-// metrics are in ops/gauges.ts; what a request gets then is decided by the budget.
+// metrics are in telemetry/gauges.ts; what a request gets then is decided by the budget.
 
-import { hourMs } from '../calendar.ts'
-import type { Log } from '../ops/log.ts'
+import { hourMs, isoOf } from '../calendar.ts'
 import type { BudgetState } from '../provider/budget.ts'
+import type { Log } from '../telemetry/log.ts'
 
 export type BudgetWatch = { close(): void }
 
@@ -69,5 +69,3 @@ const closureTold = (log: Log) => {
     told = closedUntil
   }
 }
-
-const isoOf = (instant: number): string => new Date(instant).toISOString()

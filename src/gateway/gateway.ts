@@ -2,6 +2,10 @@
 // listeners and closes everything in order. Nothing is decided here that a part could decide.
 
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
+import { createCacheAdmin } from '../admin/cache-admin.ts'
+import { createCacheWarm } from '../admin/cache-warm.ts'
+import { createCellSurvey } from '../admin/cell-survey.ts'
+import { createSelfReport, createStatus, reportText } from '../admin/status.ts'
 import { createAnswers } from '../answer.ts'
 import { createCalendar } from '../calendar.ts'
 import { catalogueFile } from '../catalogue/catalogue-file.ts'
@@ -15,29 +19,29 @@ import { buildApi } from '../edge/api.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { createAuthenticate } from '../metering/authentication.ts'
 import { createKeyDirectory } from '../metering/key-directory.ts'
+import { openMetering } from '../metering/metering.ts'
 import { createUsageDetail } from '../metering/usage-detail.ts'
-import { createAccessLog } from '../ops/access-log.ts'
-import { createHistory } from '../ops/history.ts'
-import type { OpenLog } from '../ops/log.ts'
-import { createMetrics } from '../ops/metrics.ts'
 import { buildOps } from '../ops/ops.ts'
 import { createProbes } from '../ops/probes.ts'
 import { createReadiness } from '../ops/readiness.ts'
 import { buildStatus, type StatusListener } from '../ops/status.ts'
-import { createStoreWatch } from '../ops/store-watch.ts'
-import { createThrottle } from '../ops/throttle.ts'
-import type { Tracing } from '../ops/tracing.ts'
 import { createForecast } from '../provider/forecast.ts'
 import { openStore } from '../stores/open-store.ts'
+import { createAccessLog } from '../telemetry/access-log.ts'
+import { watchCertificate } from '../telemetry/certificate-watch.ts'
+import { createHistory } from '../telemetry/history.ts'
+import type { OpenLog } from '../telemetry/log.ts'
+import { createMetrics } from '../telemetry/metrics.ts'
+import { openOutages } from '../telemetry/outages.ts'
+import { createStoreWatch } from '../telemetry/store-watch.ts'
+import { createThrottle } from '../telemetry/throttle.ts'
+import type { Tracing } from '../telemetry/tracing.ts'
+import { observeUpstream } from '../upstream/observer.ts'
+import { ofAnotherHost, openUpstream } from '../upstream/upstream.ts'
 import { watchBudget } from './budget-watch.ts'
-import { createCacheAdmin } from './cache-admin.ts'
-import { createCacheWarm } from './cache-warm.ts'
-import { createCellSurvey } from './cell-survey.ts'
-import { watchCertificate } from './certificate-watch.ts'
 import { createFleetSettings } from './fleet-settings.ts'
 import type { InheritedSockets } from './inherited-sockets.ts'
 import { openListener, openOnSocket } from './listener.ts'
-import { openMetering } from './metering.ts'
 import {
   configDetail,
   observeApi,
@@ -47,16 +51,12 @@ import {
   observeOps,
   observeRecords,
   observeReload,
-  observeSupply,
   providerDetail,
   quotaDetail,
   runDetail,
   storeDetail,
 } from './observers.ts'
-import { openOutages } from './outages.ts'
 import { createReload, type ReloadOutcome } from './reload.ts'
-import { createSelfReport, createStatus, reportText } from './status.ts'
-import { ofAnotherHost, openSupply } from './supply.ts'
 
 export type Gateway = {
   /** Base addresses of the listeners, such as `http://127.0.0.1:8080` or `unix:/run/abohawa/api.sock`. */
@@ -165,7 +165,10 @@ export const startGateway = async (
   })
   opening.defer(catalogue.close)
 
-  const metering = openMetering(config, { store, clock, observer: observeMeter(metrics, log, outages) })
+  const metering = openMetering(
+    { ...config.quota, workers: config.server.workers },
+    { store, clock, observer: observeMeter(metrics, log, outages) },
+  )
   opening.defer(metering.close)
   const forecast = createForecast()
   const history = createHistory(metrics.totals, clock, () =>
@@ -180,7 +183,7 @@ export const startGateway = async (
     clock,
   })
   const fleetSettings = createFleetSettings(clock, observeFleetSettings(log))
-  const supply = openSupply(config, {
+  const upstream = openUpstream(config, {
     store,
     catalogue,
     clock,
@@ -188,13 +191,13 @@ export const startGateway = async (
     tracing,
     settings: () => settingsHash,
     report: () => reportText(self),
-    observer: observeSupply(metrics, log, usageDetail, { seldom, outages }, ({ instances, variants }) => {
+    observer: observeUpstream(metrics, log, usageDetail, { seldom, outages }, ({ instances, variants }) => {
       metering.onHeartbeat(instances)
       fleetSettings.onHeartbeat(variants)
     }),
   })
-  opening.defer(supply.close)
-  const { grid, timelines, provider, budget, breaker, runs } = supply
+  opening.defer(upstream.close)
+  const { grid, timelines, provider, budget, breaker, runs } = upstream
   const budgetWatch = watchBudget(budget.state, clock.now, log)
   opening.defer(budgetWatch.close)
 
@@ -219,7 +222,7 @@ export const startGateway = async (
     logLinesDropped: dropped,
     stretch: timelines.stretch,
     budget: budget.state,
-    topKeyShare: supply.loads.topShare,
+    topKeyShare: upstream.loads.topShare,
     breaker: () => breaker.state().state,
     meter: metering.meter.state,
     allowanceInstances: metering.instances,
@@ -294,7 +297,7 @@ export const startGateway = async (
     clock,
   })
   const fleetStatus = createStatus({
-    supply,
+    upstream,
     metering,
     store,
     storeFacts,
@@ -320,7 +323,7 @@ export const startGateway = async (
   const ops = buildOps(
     {
       probes,
-      passthrough: supply.passthrough,
+      passthrough: upstream.passthrough,
       cache: { ...cache, ...warming },
       keys: {
         parts: () => ({ store, tiers: reload.running().quota.tiers, calendar, clock }),
@@ -359,7 +362,7 @@ export const startGateway = async (
       settingsHash = fleetHashOf(next)
       appliedAt = clock.now()
       authenticate.applyTiers(next.quota.tiers)
-      supply.apply(next)
+      upstream.apply(next)
       catalogue.pollEvery(next.catalogue.pollEveryMs)
       api.apply(next.server)
       ops.apply(next.ops)
@@ -389,7 +392,7 @@ export const startGateway = async (
   }
   const hasStatus = opsPath === undefined && (config.status.port !== null || inherited.status !== undefined)
   const statusUrl = hasStatus ? await openStatus() : undefined
-  const [warm] = await Promise.all([supply.start(), metering.start(), keys.readChanges()])
+  const [warm] = await Promise.all([upstream.start(), metering.start(), keys.readChanges()])
   log.info(warm, 'weather taken over from the shared tier')
   opening.defer(() => api.close())
   const apiUrl = await openListener(api, 'server', config.server, config, inherited.api)

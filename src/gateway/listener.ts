@@ -7,7 +7,7 @@ import type { Server } from 'node:net'
 import { isLoopback } from '../config/rules.ts'
 import type { Config } from '../config/schema.ts'
 import { InputError, messageOf } from '../errors.ts'
-import { listenOnSocket } from './unix-socket.ts'
+import { listenOnSocket } from '../unix-socket.ts'
 
 type Section = 'server' | 'ops' | 'status'
 

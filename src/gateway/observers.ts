@@ -1,112 +1,26 @@
 // The observers of the parts: each turns events into metrics and log lines. Also the details of /readyz. One function per
 // part; decides nothing.
 
+import { isoOf } from '../calendar.ts'
 import type { CatalogueChange } from '../catalogue/live-catalogue.ts'
 import type { ApiParts } from '../edge/api.ts'
 import type { Access } from '../edge/request-state.ts'
-import { AbohawaError, messageOf } from '../errors.ts'
+import { AbohawaError, codeOf, messageOf } from '../errors.ts'
 import type { MeterObserver } from '../metering/meter.ts'
 import type { MeterState } from '../metering/partition.ts'
 import type { UsageDetail } from '../metering/usage-detail.ts'
-import type { Log } from '../ops/log.ts'
-import type { Metrics } from '../ops/metrics.ts'
 import type { RefusalObserver } from '../ops/refusal.ts'
-import type { Throttle } from '../ops/throttle.ts'
-import type { Breaker, BreakerState } from '../provider/breaker.ts'
+import type { Breaker } from '../provider/breaker.ts'
 import type { BudgetState } from '../provider/budget.ts'
-import type { ProviderObserver } from '../provider/client.ts'
 import type { ModelRun } from '../provider/protocol.ts'
-import type { RunObserver } from '../provider/runs.ts'
-import type { BudgetObserver } from '../provider/spending-ledger.ts'
 import { redactedUrls } from '../redacted-url.ts'
 import type { RecordObserver } from '../stores/records.ts'
-import type { Fleet } from '../timelines/heartbeat.ts'
-import type { TimelinesObserver } from '../timelines/timelines.ts'
+import type { Log } from '../telemetry/log.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { Outages } from '../telemetry/outages.ts'
+import type { Throttle } from '../telemetry/throttle.ts'
 import type { FleetSettingsObserver } from './fleet-settings.ts'
-import type { Outages } from './outages.ts'
 import type { ReloadObserver } from './reload.ts'
-
-export type SupplyObserver = Omit<TimelinesObserver, 'onHeartbeatFailure'> &
-  ProviderObserver &
-  RunObserver &
-  BudgetObserver & { breaker(state: BreakerState): void }
-
-/** @param onFleet receives what each heartbeat counted */
-export const observeSupply = (
-  metrics: Metrics,
-  log: Log,
-  usageDetail: Pick<UsageDetail, 'countLoad'>,
-  { seldom, outages }: { seldom: Throttle; outages: Outages },
-  onFleet: (fleet: Fleet) => void,
-): SupplyObserver => ({
-  onRead: metrics.cacheRead,
-  onCollapsed: metrics.cacheCollapsed,
-  onLoadFailure: failure => {
-    const { id: cell, error, purpose } = failure
-    const isOfOutage = outages.loadFailed(failure)
-    // The reason of a failed cold load is logged with its 500.
-    if (purpose === 'cold') return
-    metrics.refreshFailed(purpose)
-    if (isOfOutage) return
-    const code = codeOf(error)
-    seldom(`refresh ${code}`, leftOut =>
-      log.warn(
-        { code, reason: messageOf(error), cell, purpose, ...left(leftOut) },
-        'refresh failed; the older timeline stays in use',
-      ),
-    )
-  },
-  onSharedTierFailure: (step, error) => {
-    metrics.sharedTierFailed(step)
-    outages.sharedTierFailed(step)
-    // The outage of a store has a log line of its own; single failures are only counted.
-    log.debug({ step, reason: messageOf(error) }, 'shared cache tier failed')
-  },
-  onEntryRefused: (reason, key) => {
-    metrics.entryRefused(reason)
-    seldom(`entry ${reason}`, leftOut =>
-      log.warn(
-        { reason, key, ...left(leftOut) },
-        'entry of the shared cache tier refused; it counts as a miss',
-      ),
-    )
-  },
-  onHeartbeat: fleet => {
-    metrics.heartbeat(fleet)
-    onFleet(fleet)
-  },
-  onPurge: (kind, scope) => {
-    metrics.purged(kind)
-    log.info({ kind, scope }, 'cache purged')
-  },
-  request: (outcome, points, ms, reason) => {
-    metrics.providerRequest(outcome, points, ms)
-    // Requests of operators load no points for the cache.
-    if (points > 0) outages.requested(reason === undefined ? undefined : { code: outcome, reason })
-  },
-  refused: metrics.providerAnswerRefused,
-  loaded: usageDetail.countLoad,
-  shareUsedUp: metrics.keyShareUsedUp,
-  newRun: ({ initialisedAt, availableAt }) =>
-    log.info({ initialised: isoOf(initialisedAt), available: isoOf(availableAt) }, 'newer model run'),
-  runsUnknown: reason => log.warn({ reason }, 'model runs are not known, the usual interval is assumed'),
-  storeAway: reason => outages.storeAway('budget', reason),
-  storeBack: () => outages.storeBack('budget'),
-  reopened: closedUntil => {
-    // Nothing was closed here, so nothing changes.
-    if (closedUntil === null) return log.debug('an operator reopened the budget, which was open here')
-    metrics.budgetReopened()
-    log.warn({ closedUntil: isoOf(closedUntil) }, 'budget reopened by an operator')
-  },
-  breaker: state => {
-    outages.breaker(state)
-    log.debug({ state }, 'circuit to the provider')
-  },
-})
-
-const codeOf = (error: unknown): string => (error instanceof AbohawaError ? error.code : 'internal')
-
-const left = (leftOut: number) => (leftOut > 0 ? { leftOut } : {})
 
 /**
  * @param often for lines that name a key, @param seldom for the others
@@ -120,14 +34,14 @@ export const observeRecords = (
 ): RecordObserver => ({
   recordRefused: refused => {
     metrics.recordRefused(refused.record)
-    seldom(`record ${refused.record}`, leftOut =>
-      log.warn({ ...refused, ...left(leftOut) }, 'record of the store refused'),
+    seldom(`record ${refused.record}`, left =>
+      log.warn({ ...refused, ...left }, 'record of the store refused'),
     )
   },
   quotaRepaired: repaired => {
     metrics.quotaRepaired(repaired.record)
-    often('quota', leftOut =>
-      log.warn({ ...repaired, ...left(leftOut) }, 'quota record could not be read and was repaired'),
+    often('quota', left =>
+      log.warn({ ...repaired, ...left }, 'quota record could not be read and was repaired'),
     )
   },
   reserveUsed: reason => {
@@ -256,9 +170,7 @@ export const observeApi = (
     if (outages.answered500(error)) return
     const fields =
       error instanceof AbohawaError ? { code: error.code, reason: error.message } : { err: unforeseen(error) }
-    often(`failed ${codeOf(error)}`, leftOut =>
-      log.error({ requestId, ...fields, ...left(leftOut) }, 'failed'),
-    )
+    often(`failed ${codeOf(error)}`, left => log.error({ requestId, ...fields, ...left }, 'failed'))
   },
 })
 
@@ -266,8 +178,8 @@ export const observeOps = (metrics: Metrics, log: Log, seldom: Throttle): Refusa
   refused: (reason, from) => {
     metrics.opsRefused(reason)
     if (reason === 'token_wrong')
-      seldom('ops token', leftOut =>
-        log.warn({ from, ...left(leftOut) }, 'a request to the ops listener had a wrong token'),
+      seldom('ops token', left =>
+        log.warn({ from, ...left }, 'a request to the ops listener had a wrong token'),
       )
   },
 })
@@ -317,5 +229,3 @@ export const runDetail = (run: ModelRun | undefined): string =>
   run
     ? `${isoOf(run.initialisedAt)}, available ${isoOf(run.availableAt)}`
     : 'not known, freshness goes by age'
-
-const isoOf = (instant: number): string => new Date(instant).toISOString()

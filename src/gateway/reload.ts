@@ -2,6 +2,7 @@
 // opening files) comes before anything is replaced. What needs a restart is named and left as it is. How each part takes its
 // settings is for the parts; gateway.ts lists them.
 
+import { checkFiles } from '../config/file-check.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { ConfigError } from '../config/load.ts'
 import { createLostSettings } from '../config/lost-settings.ts'
@@ -9,7 +10,6 @@ import type { Config } from '../config/schema.ts'
 import { type Change, changesBetween, withValuesOf } from '../config/values.ts'
 import { givenWithoutEffect } from '../config/without-effect.ts'
 import { messageOf } from '../errors.ts'
-import { checkFiles } from './file-check.ts'
 
 /** The step that replaces what was prepared, and can't fail. */
 type Step = () => void

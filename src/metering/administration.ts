@@ -3,7 +3,7 @@
 // and no HTTP.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { daysUpTo, type LocalDay } from '../calendar.ts'
+import { daysUpTo, isoOf, type LocalDay } from '../calendar.ts'
 import { InputError, NotFoundError } from '../errors.ts'
 import { quoted } from '../outside-text.ts'
 import { DamagedRecordError } from '../stores/records.ts'
@@ -19,7 +19,7 @@ import { announceChange } from './key-directory.ts'
 import { expiryIn } from './key-expiry.ts'
 import { type KeyFilter, keyFilterIn } from './key-filter.ts'
 import { createKey, hashOf, keyPrefix } from './key-form.ts'
-import { isoOf, isoOrNull, type KeyUsage, type ListedKey, listedKey } from './listed-key.ts'
+import { isoOrNull, type KeyUsage, type ListedKey, listedKey } from './listed-key.ts'
 import { cellsLoaded } from './usage-detail.ts'
 
 export {

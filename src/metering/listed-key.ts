@@ -1,6 +1,7 @@
 // A key as lists show it: its record and its subscriber put together, without a hash.
 
 import type { LocalDay } from '../calendar.ts'
+import { isoOf } from '../calendar.ts'
 import type { KeyRecord, Subscriber } from '../stores/store.ts'
 import { limitOfTier, type Tiers } from './authentication.ts'
 
@@ -53,6 +54,4 @@ const statusOf = (key: KeyRecord, subscriber: Subscriber | undefined, now: numbe
   if (subscriber?.revokedAt != null) return 'subscriber revoked'
   return key.expiresAt !== null && key.expiresAt <= now ? 'expired' : 'active'
 }
-
-export const isoOf = (instant: number): string => new Date(instant).toISOString()
 export const isoOrNull = (instant: number | null): string | null => (instant === null ? null : isoOf(instant))

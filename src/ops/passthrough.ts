@@ -3,6 +3,7 @@
 // costs and whether it may be sent is for provider/passthrough.ts.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isoOf } from '../calendar.ts'
 import { messageOf } from '../errors.ts'
 import { OutOfBudgetError, ProviderError } from '../provider/errors.ts'
 import type { Passthrough } from '../provider/passthrough.ts'
@@ -85,7 +86,7 @@ const circuitOpen = (error: ProviderError): Refusal =>
   )
 
 const againFrom = ({ retryAt }: ProviderError): string =>
-  retryAt === undefined ? '' : `; ask again from ${new Date(retryAt).toISOString()}`
+  retryAt === undefined ? '' : `; ask again from ${isoOf(retryAt)}`
 
 /** The type under which bytes of the provider are shown: none that a browser would run. */
 const typeOf = (given: string): string => {

@@ -3,7 +3,7 @@
 
 import type { ServerResponse } from 'node:http'
 import { createSingleFlight } from '../cache/single-flight.ts'
-import type { Metrics } from './metrics.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
 import type { Readiness } from './readiness.ts'
 
 export type ProbeParts = {

@@ -1,28 +1,7 @@
 // A refused request of an operator: a status, a reason for the metric, one sentence.
 // Judges nothing; the part that finds the fault makes one of these.
 
-/** Low in number: the label of `abohawa_ops_refused_total`. */
-export type RefusalReason =
-  | 'host'
-  | 'origin'
-  | 'fetch_site'
-  | 'browser'
-  | 'token_missing'
-  | 'token_wrong'
-  | 'token_unset'
-  | 'method'
-  | 'path'
-  | 'query'
-  | 'body'
-  | 'budget'
-  | 'circuit'
-  | 'busy'
-  | 'streams'
-  | 'draining'
-  | 'unparsable'
-  | 'timeout'
-  | 'connections'
-  | 'unread_body'
+import type { RefusalReason } from '../telemetry/label-values.ts'
 
 /** Thrown or returned by a check, sent by the listener. */
 export class Refusal extends Error {

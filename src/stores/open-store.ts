@@ -5,11 +5,11 @@ import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Clock } from '../clock.ts'
 import { InputError } from '../errors.ts'
-import { openEmbeddedStore } from './embedded.ts'
+import { openEmbeddedStore } from './embedded/embedded-store.ts'
+import { exposedStoreFile } from './embedded/store-file.ts'
 import type { RecordObserver } from './records.ts'
-import type { RedisObserver, RedisOptions } from './redis-connection.ts'
+import type { RedisObserver, RedisOptions } from './redis/connection.ts'
 import type { Store } from './store.ts'
-import { exposedStoreFile } from './store-file.ts'
 
 export type StoreOptions = {
   readonly redis: Omit<RedisOptions, 'url'> & { readonly url: string | null }
@@ -43,7 +43,7 @@ export const openStore = async (
     if (exposed !== undefined) observer.storeExposed?.(exposed)
     return opened
   }
-  const { openRedisStore } = await import('./redis.ts')
+  const { openRedisStore } = await import('./redis/redis-store.ts')
   return openRedisStore({ ...redis, url }, observer)
 }
 

@@ -1,6 +1,6 @@
 // The number of a store's format. A version of the product refuses a store whose number is greater than the one it knows,
 // before it changes anything. The number grows only when a former version would do harm: what it would only ignore is added
-// without. docs/upgrading.md says what operators do then; embedded-keys.ts and redis-format.ts know where the number is.
+// without. docs/upgrading.md says what operators do then; embedded/keys.ts and redis/format.ts know where the number is.
 
 import { InputError } from '../errors.ts'
 

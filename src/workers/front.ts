@@ -5,6 +5,7 @@
 import { Agent, type IncomingMessage, request as requestOf, type ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { createSingleFlight } from '../cache/single-flight.ts'
+import { isoOf } from '../calendar.ts'
 import { type AdmissionOptions, createAdmit } from '../ops/admission.ts'
 import { mayHaveBody } from '../ops/body-fault.ts'
 import { type BoundedServer, createBoundedServer, type ServerBounds } from '../ops/bounded-server.ts'
@@ -145,7 +146,7 @@ const reportOf = ({ workers }: FrontParts) =>
     pid,
     isReady,
     isResponding,
-    startedAt: new Date(startedAt).toISOString(),
+    startedAt: isoOf(startedAt),
   }))
 
 const readyOf = ({ workers }: FrontParts): readonly WorkerReport[] =>

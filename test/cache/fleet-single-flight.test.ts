@@ -4,7 +4,7 @@
 import t, { type Test } from 'tap'
 import { createFleetSingleFlight } from '../../src/cache/fleet-single-flight.ts'
 import { AbohawaError } from '../../src/errors.ts'
-import { openRedisStore } from '../../src/stores/redis.ts'
+import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import type { Store } from '../../src/stores/store.ts'
 import { startRedis, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'

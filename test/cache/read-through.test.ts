@@ -12,7 +12,7 @@ import { type CacheParts, createReadThrough, type Subject } from '../../src/cach
 import { createSharedTier } from '../../src/cache/shared-tier.ts'
 import { createUncached } from '../../src/cache/uncached.ts'
 import { AbohawaError } from '../../src/errors.ts'
-import { openEmbeddedStore } from '../../src/stores/embedded.ts'
+import { openEmbeddedStore } from '../../src/stores/embedded/embedded-store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { until } from '../support/until.ts'
 

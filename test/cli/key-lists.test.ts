@@ -5,7 +5,7 @@ import t from 'tap'
 import { createCalendar, daysUpTo } from '../../src/calendar.ts'
 import { systemClock } from '../../src/clock.ts'
 import { createAdministration } from '../../src/metering/administration.ts'
-import { openEmbeddedStore } from '../../src/stores/embedded.ts'
+import { openEmbeddedStore } from '../../src/stores/embedded/embedded-store.ts'
 import { runCommands } from '../support/printed.ts'
 
 const path = join(t.testdir(), 'store.db')

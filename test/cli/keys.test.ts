@@ -4,9 +4,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { createCalendar, daysUpTo } from '../../src/calendar.ts'
-import { usageText } from '../../src/cli/usage-text.ts'
+import { usageText } from '../../src/cli/keys/usage-text.ts'
 import { systemClock } from '../../src/clock.ts'
-import { openEmbeddedStore } from '../../src/stores/embedded.ts'
+import { openEmbeddedStore } from '../../src/stores/embedded/embedded-store.ts'
 import { runCommand } from '../support/process.ts'
 
 const setUp = (folder: string) => {

@@ -6,7 +6,7 @@ import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
-import { ok, startTarget } from '../replay/scripted-target.ts'
+import { ok, startTarget } from '../load/replay/scripted-target.ts'
 import { cleanEnv, type Ended, product } from '../support/process.ts'
 
 const root = join(import.meta.dirname, '..', '..')

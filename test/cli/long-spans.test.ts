@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { lineOf } from '../../src/traffic/traffic-request.ts'
+import { lineOf } from '../../src/load/traffic/traffic-request.ts'
 import { cleanEnv, product } from '../support/process.ts'
 import { until } from '../support/until.ts'
 

@@ -2,11 +2,11 @@
 // definition, of the answers with weather. Answers without weather, such as lists of places, and failures are not among them.
 
 import t from 'tap'
-import { rehearsalText } from '../../src/cli/rehearse-text.ts'
-import { differences } from '../../src/report/comparison.ts'
-import { reportPage } from '../../src/report/page.ts'
-import { createTally } from '../../src/what-if/tally.ts'
-import { servedShare } from '../../src/what-if/what-if-result.ts'
+import { rehearsalText } from '../../src/cli/load/rehearse-text.ts'
+import { differences } from '../../src/load/report/comparison.ts'
+import { reportPage } from '../../src/load/report/page.ts'
+import { createTally } from '../../src/load/what-if/tally.ts'
+import { servedShare } from '../../src/load/what-if/what-if-result.ts'
 import { drawnRehearsal } from '../support/replay-results.ts'
 
 const englishOf = (page: string): string =>

@@ -1,6 +1,6 @@
 // `abohawa traffic import|stats|cut|merge|scrub|convert`: the commands of docs/load-testing.md, the log of a running gateway,
 // standard input and output, what is refused, and that no file is replaced or left in parts. Formats and figures are tested
-// in test/traffic/.
+// in test/load/traffic/.
 
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -8,7 +8,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import t from 'tap'
-import { lineOf, requestOf, type TrafficRequest } from '../../src/traffic/traffic-request.ts'
+import { lineOf, requestOf, type TrafficRequest } from '../../src/load/traffic/traffic-request.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { runCommands } from '../support/printed.ts'
 import { cleanEnv, product } from '../support/process.ts'

@@ -2,8 +2,8 @@
 
 import fc from 'fast-check'
 import t from 'tap'
-import { type AddressForm, createClientAddress } from '../../src/edge/client-address.ts'
-import { createIsTrusted } from '../../src/edge/trusted-proxies.ts'
+import { type AddressForm, createClientAddress } from '../../src/edge/connection/client-address.ts'
+import { createIsTrusted } from '../../src/edge/connection/trusted-proxies.ts'
 
 const trusted = ['10.0.0.0/8', '192.0.2.7', 'fd00::/8']
 

@@ -11,7 +11,7 @@ import {
   type WriteReady,
   writeByWriteHead,
   writeDirectly,
-} from '../../src/edge/ready-response.ts'
+} from '../../src/edge/connection/ready-response.ts'
 
 t.test('on this Node the direct way is chosen', async t => {
   t.strictSame(chooseWriter(), { write: writeDirectly })

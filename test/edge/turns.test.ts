@@ -1,7 +1,7 @@
 // Fair sharing of the event loop: who continues, who waits, and in which order.
 
 import t from 'tap'
-import { createTurns, type Priority, type Task, type Turns } from '../../src/edge/turns.ts'
+import { createTurns, type Priority, type Task, type Turns } from '../../src/edge/connection/turns.ts'
 
 const turn = () => new Promise(resolve => setImmediate(resolve))
 // A manual clock for the turns.

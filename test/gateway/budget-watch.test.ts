@@ -2,8 +2,8 @@
 
 import t from 'tap'
 import { watchBudget } from '../../src/gateway/budget-watch.ts'
-import { createLog } from '../../src/ops/log.ts'
 import type { BudgetState } from '../../src/provider/budget.ts'
+import { createLog } from '../../src/telemetry/log.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { until } from '../support/until.ts'
 

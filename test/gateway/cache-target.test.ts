@@ -1,7 +1,7 @@
 // Parsing the cache targets of an operator: a point, a place, a box, or all.
 
 import t from 'tap'
-import { cellOfSpot, scopeOf, spotIn, targetIn } from '../../src/gateway/cache-target.ts'
+import { cellOfSpot, scopeOf, spotIn, targetIn } from '../../src/admin/cache-target.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 
 const bounds = { south: 20, north: 27, west: 87.5, east: 93 }

@@ -4,10 +4,10 @@ import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { loadConfig } from '../../src/config/load.ts'
-import type { Check } from '../../src/gateway/doctor/check.ts'
-import { catalogueCheck, certificateCheck, embeddedChecks } from '../../src/gateway/doctor/files.ts'
-import { nodeCheck, openFilesCheck, proxyCheck } from '../../src/gateway/doctor/machine.ts'
-import { budgetCheck } from '../../src/gateway/doctor/provider.ts'
+import type { Check } from '../../src/doctor/check.ts'
+import { catalogueCheck, certificateCheck, embeddedChecks } from '../../src/doctor/files.ts'
+import { nodeCheck, openFilesCheck, proxyCheck } from '../../src/doctor/machine.ts'
+import { budgetCheck } from '../../src/doctor/provider.ts'
 import {
   judgedClock,
   judgedLatency,
@@ -15,8 +15,8 @@ import {
   persistenceCheck,
   roleCheck,
   versionCheck,
-} from '../../src/gateway/doctor/redis.ts'
-import { infoOf } from '../../src/stores/redis-info.ts'
+} from '../../src/doctor/redis.ts'
+import { infoOf } from '../../src/stores/redis/info.ts'
 
 const configOf = (env: Record<string, string> = {}) => loadConfig({ files: [], env })
 const info = (fields: Record<string, string | number>) =>

@@ -1,7 +1,7 @@
 // The cells loaded for each key today: counted by the UTC day of the provider's limit, and bounded.
 
 import t from 'tap'
-import { createLoadsByKey } from '../../src/gateway/loads-by-key.ts'
+import { createLoadsByKey } from '../../src/upstream/loads-by-key.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
 const open = (limitOfDay: () => number | undefined = () => 1_200) => {

@@ -1,11 +1,11 @@
 // When an outage begins and ends, and which failures belong to it.
 
 import t from 'tap'
+import { createSelfReport } from '../../src/admin/status.ts'
 import { AbohawaError } from '../../src/errors.ts'
-import { openOutages } from '../../src/gateway/outages.ts'
-import { createSelfReport } from '../../src/gateway/status.ts'
-import { createLog } from '../../src/ops/log.ts'
 import { ProviderError } from '../../src/provider/errors.ts'
+import { createLog } from '../../src/telemetry/log.ts'
+import { openOutages } from '../../src/telemetry/outages.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
 const setUp = (t: { teardown(fn: () => unknown): void }) => {

@@ -4,9 +4,9 @@ import { pino } from 'pino'
 import t from 'tap'
 import { systemClock } from '../../src/clock.ts'
 import { observeApi } from '../../src/gateway/observers.ts'
-import { openOutages } from '../../src/gateway/outages.ts'
-import { createMetrics } from '../../src/ops/metrics.ts'
-import { createThrottle } from '../../src/ops/throttle.ts'
+import { createMetrics } from '../../src/telemetry/metrics.ts'
+import { openOutages } from '../../src/telemetry/outages.ts'
+import { createThrottle } from '../../src/telemetry/throttle.ts'
 
 const lineOf = (error: unknown): string => {
   const lines: string[] = []

@@ -2,9 +2,9 @@
 // are refused as the API refuses them, of every kind.
 
 import t from 'tap'
-import { generate } from '../../src/traffic/generate/generate.ts'
-import { endpoints } from '../../src/traffic/generate/paths.ts'
-import type { TrafficRequest } from '../../src/traffic/traffic-request.ts'
+import { generate } from '../../src/load/traffic/generate/generate.ts'
+import { endpoints } from '../../src/load/traffic/generate/paths.ts'
+import type { TrafficRequest } from '../../src/load/traffic/traffic-request.ts'
 import { forAll, plentyOfQuota } from '../scenarios/set-up.ts'
 import { generated, productWorld, usualSettings } from '../support/generated-traffic.ts'
 import { startProvider } from '../support/provider-process.ts'

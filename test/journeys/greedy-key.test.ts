@@ -3,7 +3,7 @@
 
 import t, { type Test } from 'tap'
 import { createCalendar, minuteMs } from '../../src/calendar.ts'
-import { statusLines } from '../../src/cli/status-text.ts'
+import { statusLines } from '../../src/cli/operate/status-text.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { testRedis } from '../support/redis-server.ts'

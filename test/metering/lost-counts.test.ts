@@ -3,7 +3,7 @@
 
 import t, { type Test } from 'tap'
 import { createMeter } from '../../src/metering/meter.ts'
-import { openRedisStore } from '../../src/stores/redis.ts'
+import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { startRedisFor, withoutOwnRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 

@@ -4,7 +4,7 @@ import t from 'tap'
 import { createCalendar } from '../../src/calendar.ts'
 import { createAdministration } from '../../src/metering/administration.ts'
 import { createKey } from '../../src/metering/key-form.ts'
-import { openEmbeddedStore } from '../../src/stores/embedded.ts'
+import { openEmbeddedStore } from '../../src/stores/embedded/embedded-store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { hostileText, rawControlIn } from '../support/raw-controls.ts'
 

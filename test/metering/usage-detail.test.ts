@@ -3,7 +3,7 @@
 import t, { type Test } from 'tap'
 import { createCalendar } from '../../src/calendar.ts'
 import { createUsageDetail } from '../../src/metering/usage-detail.ts'
-import { openEmbeddedStore } from '../../src/stores/embedded.ts'
+import { openEmbeddedStore } from '../../src/stores/embedded/embedded-store.ts'
 import { StoreError } from '../../src/stores/store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { until } from '../support/until.ts'

@@ -3,7 +3,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { createKey } from '../../src/metering/key-form.ts'
-import { type AnsweredRequest, createAccessLog } from '../../src/ops/access-log.ts'
+import { type AnsweredRequest, createAccessLog } from '../../src/telemetry/access-log.ts'
 import { leakIn, spellings } from '../support/key-spellings.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { rawControlIn } from '../support/raw-controls.ts'

@@ -1,8 +1,8 @@
 // The history of an hour: differences of counters every ten seconds in a ring, and percentiles out of histogram buckets.
 
 import t, { type Test } from 'tap'
-import { createHistory, percentileOf } from '../../src/ops/history.ts'
-import { createMetrics } from '../../src/ops/metrics.ts'
+import { createHistory, percentileOf } from '../../src/telemetry/history.ts'
+import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { until } from '../support/until.ts'
 

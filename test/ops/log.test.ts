@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import { AbohawaError } from '../../src/errors.ts'
 import { createKey } from '../../src/metering/key-form.ts'
-import { createLog } from '../../src/ops/log.ts'
+import { createLog } from '../../src/telemetry/log.ts'
 import { leakIn, spellings } from '../support/key-spellings.ts'
 import { hostileText, rawControlIn } from '../support/raw-controls.ts'
 

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import t from 'tap'
-import { createOutage } from '../../src/ops/outage.ts'
+import { createOutage } from '../../src/telemetry/outage.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
 const setUp = () => {

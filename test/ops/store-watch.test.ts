@@ -1,9 +1,9 @@
 // What metrics and status read of the store: a Redis that answers, one that refuses INFO, and one that hangs.
 
 import t, { type Test } from 'tap'
-import { createLog } from '../../src/ops/log.ts'
-import { createStoreWatch } from '../../src/ops/store-watch.ts'
-import { openRedisStore } from '../../src/stores/redis.ts'
+import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
+import { createLog } from '../../src/telemetry/log.ts'
+import { createStoreWatch } from '../../src/telemetry/store-watch.ts'
 import { startRedisProcess } from '../support/redis-process.ts'
 import { withoutOwnRedis } from '../support/redis-server.ts'
 

@@ -1,7 +1,7 @@
 // The rate limit of repeated log lines.
 
 import t from 'tap'
-import { createThrottle } from '../../src/ops/throttle.ts'
+import { createThrottle } from '../../src/telemetry/throttle.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
 t.test('a subject has its lines each minute, and the first of the next has the number of dropped ones', t => {

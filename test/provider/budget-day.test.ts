@@ -5,7 +5,7 @@ import t from 'tap'
 import { hourMs, minuteMs, utcDayMs } from '../../src/calendar.ts'
 import type { Budget, Purpose } from '../../src/provider/budget.ts'
 import { freeLimits } from '../../src/provider/open-meteo/limits.ts'
-import { openEmbeddedStore } from '../../src/stores/embedded.ts'
+import { openEmbeddedStore } from '../../src/stores/embedded/embedded-store.ts'
 import { type ManualClock, manualClock } from '../support/manual-clock.ts'
 import { budgetOn } from './budget-set-up.ts'
 

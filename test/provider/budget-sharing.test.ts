@@ -3,7 +3,7 @@
 import { EventEmitter, once } from 'node:events'
 import t, { type Test } from 'tap'
 import { hourMs } from '../../src/calendar.ts'
-import { openRedisStore } from '../../src/stores/redis.ts'
+import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startRedis, type TestRedis, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { budgetOn, limit } from './budget-set-up.ts'

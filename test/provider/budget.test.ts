@@ -6,7 +6,7 @@ import { hourMs, minuteMs, utcDayMs } from '../../src/calendar.ts'
 import type { Budget, BudgetOptions, BudgetState, Purpose, Reservation } from '../../src/provider/budget.ts'
 import { freeLimits } from '../../src/provider/open-meteo/limits.ts'
 import { dayEndAfter } from '../../src/provider/spending-windows.ts'
-import { openEmbeddedStore } from '../../src/stores/embedded.ts'
+import { openEmbeddedStore } from '../../src/stores/embedded/embedded-store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { budgetOn, faultyStore, limit } from './budget-set-up.ts'
 

@@ -1,7 +1,7 @@
 // Redis deployments, each with a fault: a server that is frozen or killed, a master that is killed behind Sentinel or in a
 // cluster. redis-outage.ts puts load on them.
 
-import { usageTag } from '../../src/stores/redis-key-names.ts'
+import { usageTag } from '../../src/stores/redis/key-names.ts'
 import { startDurableRedis } from '../support/durable-redis.ts'
 import { startCluster } from '../support/redis-cluster.ts'
 import { masterName, startSentinel } from '../support/redis-sentinel.ts'

@@ -10,7 +10,7 @@ import {
   openReserve,
   type ReservedCount,
   reservePath,
-} from '../../src/stores/embedded-reserve.ts'
+} from '../../src/stores/embedded/reserve.ts'
 import { openStore } from '../../src/stores/open-store.ts'
 import { unobserved } from '../../src/stores/records.ts'
 

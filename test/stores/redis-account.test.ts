@@ -2,7 +2,7 @@
 
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { openRedisStore } from '../../src/stores/redis.ts'
+import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { account, grantedCommands, makeAccount, refusals } from '../support/redis-account.ts'
 import { startRedisProcess } from '../support/redis-process.ts'
 import { freePort, withoutOwnRedis } from '../support/redis-server.ts'

@@ -1,8 +1,8 @@
 // The store on a real Redis Cluster, also while a master fails and while slots move.
 
 import t, { type Test } from 'tap'
-import { openRedisStore } from '../../src/stores/redis.ts'
-import { usageTag } from '../../src/stores/redis-key-names.ts'
+import { usageTag } from '../../src/stores/redis/key-names.ts'
+import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { runCommand } from '../support/process.ts'
 import { account, makeAccount, refusals } from '../support/redis-account.ts'
 import { startCluster } from '../support/redis-cluster.ts'

@@ -2,7 +2,7 @@
 
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { openRedisStore } from '../../src/stores/redis.ts'
+import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
 import { testRedis } from '../support/redis-server.ts'
 

@@ -5,8 +5,8 @@
 import { globSync, readFileSync } from 'node:fs'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
-import { openRedisStore } from '../../src/stores/redis.ts'
-import { redisKeyNames, usagePartitionOf } from '../../src/stores/redis-key-names.ts'
+import { redisKeyNames, usagePartitionOf } from '../../src/stores/redis/key-names.ts'
+import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import type { Store } from '../../src/stores/store.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
@@ -215,12 +215,12 @@ t.test('names keep their format, whatever they contain', async t => {
 })
 
 t.test('no other file of the store knows the prefix, and no script makes a name of others', async t => {
-  const files = globSync('src/stores/redis*.ts').filter(file => !file.endsWith('redis-key-names.ts'))
+  const files = globSync('src/stores/redis*.ts').filter(file => !file.endsWith('redis/key-names.ts'))
   t.ok(files.length > 10, `${files.length} files were looked at`)
   for (const file of files) {
     const text = readFileSync(file, 'utf8')
     const calls = text.match(/redisKeyNames\(/g)?.length ?? 0
-    t.equal(calls, file === 'src/stores/redis.ts' ? 1 : 0, `${file} makes names`)
+    t.equal(calls, file === 'src/stores/redis/redis-store.ts' ? 1 : 0, `${file} makes names`)
     t.equal(text.match(/\.prefix\b/g)?.length ?? 0, calls, `${file} reads the prefix`)
     t.notMatch(text, /KEYS\[[^\]]+\] *\.\.|\.\. *KEYS\[|(?:sub|find|match|byte)\((?:KEYS|live|record),/, file)
   }

@@ -1,7 +1,7 @@
 // The store on a Redis behind Sentinel, also while its master fails.
 
 import t, { type Test } from 'tap'
-import { openRedisStore } from '../../src/stores/redis.ts'
+import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { runCommand } from '../support/process.ts'
 import { masterName, startSentinel } from '../support/redis-sentinel.ts'
 import { withoutOwnRedis } from '../support/redis-server.ts'

@@ -4,7 +4,7 @@
 import { Cluster, Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import type { RefusedRecord } from '../../src/stores/records.ts'
-import { openRedisStore } from '../../src/stores/redis.ts'
+import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { startCluster } from '../support/redis-cluster.ts'
 import { testRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { tamperedRecords } from '../support/tampered-records.ts'

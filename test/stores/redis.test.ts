@@ -2,7 +2,7 @@
 
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { openRedisStore } from '../../src/stores/redis.ts'
+import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { freePort, startRedis, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { storeContract } from '../support/store-contract.ts'
 import { anEntry, instanceOn } from '../support/usage-instance.ts'

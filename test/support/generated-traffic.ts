@@ -4,8 +4,8 @@ import { createCalendar, hourMs } from '../../src/calendar.ts'
 import { type Catalogue, createCatalogue } from '../../src/catalogue/catalogue.ts'
 import { catalogueFile } from '../../src/catalogue/catalogue-file.ts'
 import { readSnapshot } from '../../src/catalogue/snapshot-reader.ts'
-import { type GeneratedTraffic, generate, type World } from '../../src/traffic/generate/generate.ts'
-import type { TrafficRequest } from '../../src/traffic/traffic-request.ts'
+import { type GeneratedTraffic, generate, type World } from '../../src/load/traffic/generate/generate.ts'
+import type { TrafficRequest } from '../../src/load/traffic/traffic-request.ts'
 
 const bounds = { south: 20, north: 27, west: 87.5, east: 93 }
 export const productCatalogue: Catalogue = createCatalogue(await readSnapshot(catalogueFile(null), bounds))

@@ -2,7 +2,7 @@
 // written as access-log lines, and objects for the log. Tests see the output after all redaction.
 
 import { readFileSync } from 'node:fs'
-import { openLog } from '../../src/ops/log.ts'
+import { openLog } from '../../src/telemetry/log.ts'
 
 const { log, lines, flush } = openLog('info')
 for (const each of JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8')) as (string | object)[])

@@ -2,7 +2,7 @@
 // sees whether the log is complete.
 
 import { setTimeout as pause } from 'node:timers/promises'
-import { openLog } from '../../src/ops/log.ts'
+import { openLog } from '../../src/telemetry/log.ts'
 
 // The listener makes standard output non-blocking, as in the product.
 process.stdout.on('error', () => {})

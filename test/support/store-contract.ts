@@ -1,6 +1,7 @@
 // The contract of every store. Each store's test file calls it once and adds its own tests.
 
 import type { Test } from 'tap'
+import { createRandom } from '../../src/load/traffic/generate/random.ts'
 import { roomOf, unshared } from '../../src/stores/fair-share.ts'
 import {
   type KeyChange,
@@ -9,7 +10,6 @@ import {
   StoreError,
   type Subscriber,
 } from '../../src/stores/store.ts'
-import { createRandom } from '../../src/traffic/generate/random.ts'
 import { until } from './until.ts'
 import { anEntry, instanceOn, keysOfOnePartition } from './usage-instance.ts'
 

@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { loadConfig } from '../../src/config/load.ts'
-import { cacheNamespaceIn } from '../../src/gateway/supply.ts'
+import { cacheNamespaceIn } from '../../src/upstream/upstream.ts'
 
 const namespaceWith = (env: Record<string, string>) => cacheNamespaceIn(loadConfig({ files: [], env }))
 

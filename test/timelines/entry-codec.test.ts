@@ -3,7 +3,7 @@
 import t, { type Test } from 'tap'
 import { createSharedTier } from '../../src/cache/shared-tier.ts'
 import { createCalendar } from '../../src/calendar.ts'
-import { openEmbeddedStore } from '../../src/stores/embedded.ts'
+import { openEmbeddedStore } from '../../src/stores/embedded/embedded-store.ts'
 import { createTimelineCodec, entryOf } from '../../src/timelines/entry-codec.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { plausibleTimeline } from '../weather/sample-timeline.ts'

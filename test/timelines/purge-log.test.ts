@@ -1,7 +1,7 @@
 // Purges as change records in a real store: what a purge deletes, and how it is read.
 
 import t from 'tap'
-import { openEmbeddedStore } from '../../src/stores/embedded.ts'
+import { openEmbeddedStore } from '../../src/stores/embedded/embedded-store.ts'
 import { keyFor } from '../../src/timelines/cache-namespace.ts'
 import { orderPurge, purgesAfter } from '../../src/timelines/purge-log.ts'
 import { createGrid } from '../../src/weather/cell.ts'

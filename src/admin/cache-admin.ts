@@ -1,0 +1,230 @@
+// The cache admin: explains the cached state of a cell and purges, in a running gateway (with memory and freshness) or on the
+// store alone. Parsing of targets is in cache-target.ts, text for people in src/cli.
+
+import { createPurges } from '../cache/purges.ts'
+import type { EntryFacts } from '../cache/read-through.ts'
+import { createCalendar, isoOf } from '../calendar.ts'
+import type { Catalogue } from '../catalogue/catalogue.ts'
+import { type Location, locationTypes } from '../catalogue/location.ts'
+import type { Clock } from '../clock.ts'
+import type { Config } from '../config/schema.ts'
+import { AbohawaError, messageOf } from '../errors.ts'
+import type { Breaker } from '../provider/breaker.ts'
+import type { RunWatch } from '../provider/runs.ts'
+import type { Store } from '../stores/store.ts'
+import { keyFor } from '../timelines/cache-namespace.ts'
+import { createTimelineCodec } from '../timelines/entry-codec.ts'
+import { orderPurge, purgesAfter } from '../timelines/purge-log.ts'
+import { covers } from '../timelines/purge-scope.ts'
+import type { CellExplanation, Timelines } from '../timelines/timelines.ts'
+import { providerFault } from '../upstream/provider-probe.ts'
+import { cacheNamespaceIn } from '../upstream/upstream.ts'
+import { type Cell, type CellId, createGrid } from '../weather/cell.ts'
+import { createBudgetAdmin } from './budget-admin.ts'
+import { cellOfSpot, scopeOf, spotIn, targetIn } from './cache-target.ts'
+import type { CellReport, EntryReport, PurgeReport, SlicesReport } from './cell-report.ts'
+import { slicesOf } from './cell-slices.ts'
+import { instancesIn, type SelfReport } from './status.ts'
+import type { InstanceStatus } from './status-report.ts'
+
+export type CacheAdmin = {
+  /** The cached state of the cell of a point or place. @throws InputError */
+  explain(of: string): Promise<CellReport>
+  /**
+   * Purges a point, a place, a box or all, over the fleet.
+   * @param soft undefined for the default: hard, but soft for all while an instance can load nothing from the provider
+   * @throws InputError, StoreError
+   */
+  purge(of: string, soft: boolean | undefined): Promise<PurgeReport>
+  /**
+   * Loads the cell of a point or place in a running gateway, whatever is cached, and explains it then: after a failure with
+   * `lastFailure`. @throws InputError
+   */
+  refresh(of: string): Promise<CellReport>
+}
+
+export type CacheAdminParts = {
+  readonly store: Store
+  /** Called only when a place is named. */
+  readonly catalogue: () => Catalogue | Promise<Catalogue>
+  readonly clock: Clock
+  /** The parts of a running gateway; absent in the CLI. */
+  readonly running?: {
+    readonly timelines: Timelines
+    readonly runs: RunWatch | undefined
+    readonly breaker: Pick<Breaker, 'state'>
+    readonly self: SelfReport
+  }
+  /** In the CLI: why nothing can be loaded from the provider as far as a running gateway says; undefined if it says nothing. */
+  readonly faultElsewhere?: () => Promise<string | undefined>
+}
+
+// Of a cell; a crowded one has some hundred.
+const mostPlaces = 500
+
+export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheAdmin => {
+  const { store, clock, running } = parts
+  const { bounds, title } = config.catalogue
+  const namespace = cacheNamespaceIn(config)
+  const { hourlyHours } = config.weather
+  const calendar = createCalendar(config.quota.timeZone)
+  const area = { bounds, title, grid: createGrid(config.cache.cellDegrees) }
+  const catalogueFor = async (target: object) => ('place' in target ? parts.catalogue() : undefined)
+
+  const readShared = async (
+    cell: CellId,
+    judged: EntryFacts | null | undefined,
+  ): Promise<CellReport['shared']> => {
+    const { kind } = store
+    const key = keyFor(namespace, cell)
+    const purges = createPurges(covers)
+    const newestPurge = () => purges.generation
+    const codec = createTimelineCodec({ hourlyHours, calendar, clock, newestPurge })
+    try {
+      const bytes = await store.readBytes(key, codec.mostBytes)
+      if (bytes === undefined) return { kind, entry: null, fault: null }
+      if (typeof bytes === 'string') return { kind, entry: null, fault: faultOf(bytes) }
+      if (judged) return { kind, entry: { ...judgedEntry(judged), bytes: bytes.length }, fault: null }
+      for (const purge of await purgesAfter(store, 0)) purges.add(purge)
+      const found = codec.decode(bytes, key)
+      if ('refused' in found) return { kind, entry: null, fault: faultOf(found.refused) }
+      const entry: EntryReport = {
+        fetchedAt: isoOf(found.fetchedAt),
+        run: isoOrNull(found.run),
+        purged: purges.of(cell, found) ?? null,
+        bytes: bytes.length,
+      }
+      return { kind, entry, fault: null }
+    } catch (error) {
+      return { kind, entry: null, fault: messageOf(error) }
+    }
+  }
+
+  /** Why a hard purge of everything would leave consumers without weather; undefined where it would not. */
+  const reasonForSoft = async (): Promise<string | undefined> => {
+    if (running && running.breaker.state().state !== 'closed') return 'the circuit to the provider is open'
+    const own = running?.self().providerOutage
+    if (own) return `loads from the provider fail (${own})`
+    // An instance without requests sends none to the provider, and sees no outage.
+    const other = (await instancesIn(store, clock.now())).find(
+      ({ providerOutage }) => providerOutage !== null,
+    )
+    if (other) return `${nameOfInstance(other)} sees an outage of the provider (${other.providerOutage})`
+    const { closedUntil } = await createBudgetAdmin(config, { store, clock }).show()
+    if (closedUntil !== null) return `the provider is limited until ${closedUntil}`
+    return (await parts.faultElsewhere?.()) ?? providerFault(config)
+  }
+  const locate = async (of: string) => {
+    const spot = spotIn(of)
+    return cellOfSpot(spot, area, await catalogueFor(spot))
+  }
+  const explain = async (of: string): Promise<CellReport> => {
+    const { cell, place } = await locate(of)
+    const explained = await running?.timelines.explain(cell)
+    const places = running ? placesIn(cell, await parts.catalogue()) : null
+    return {
+      of,
+      place: placeOf(place),
+      cell,
+      cellDegrees: config.cache.cellDegrees,
+      places: places?.slice(0, mostPlaces) ?? null,
+      placeCount: places?.length ?? null,
+      at: isoOf(clock.now()),
+      shared: await readShared(cell.id, explained?.shared),
+      gateway: running && explained ? runningReport(config, running, explained, slicesNow(cell)) : null,
+    }
+  }
+
+  const slicesNow = (cell: Cell): SlicesReport | null => {
+    const timeline = running?.timelines.timelineOf(cell)
+    return timeline ? slicesOf(timeline, clock.now()) : null
+  }
+  const placesIn = (cell: Cell, catalogue: Catalogue): NonNullable<CellReport['places']> =>
+    Array.from(catalogue.all())
+      .filter(({ latitude, longitude }) => area.grid.cellOf(latitude, longitude).id === cell.id)
+      .sort((one, other) => locationTypes.indexOf(one.type) - locationTypes.indexOf(other.type))
+      .map(({ type, id, name_en, name_bn }) => ({ type, id, name_en, name_bn }))
+
+  return {
+    explain,
+    refresh: async of => {
+      const { cell } = await locate(of)
+      await running?.timelines.reload(cell)
+      return explain(of)
+    },
+    purge: async (of, soft) => {
+      const target = targetIn(of)
+      const { scope, cells, place } = scopeOf(target, area, await catalogueFor(target))
+      const softBecause = soft === undefined && 'all' in target ? await reasonForSoft() : undefined
+      const kind = soft || softBecause !== undefined ? 'soft' : 'hard'
+      const { removed } = await orderPurge(store, { namespace, cells, now: clock.now() }, { kind, scope })
+      return {
+        kind,
+        of,
+        place: placeOf(place),
+        scope,
+        cells: cells.length,
+        removed,
+        store: store.kind,
+        softBecause: softBecause ?? null,
+      }
+    },
+  }
+}
+
+const runningReport = (
+  config: Config,
+  { timelines, runs }: NonNullable<CacheAdminParts['running']>,
+  { memory, loading, lastRequestedAt, lastFailure }: CellExplanation,
+  slices: SlicesReport | null,
+): NonNullable<CellReport['gateway']> => {
+  const run = runs?.newest()
+  const stretch = timelines.stretch()
+  return {
+    memory: memory && judgedEntry(memory),
+    slices,
+    freshness: config.cache.freshness,
+    newestRun: run ? { initialisedAt: isoOf(run.initialisedAt), availableAt: isoOf(run.availableAt) } : null,
+    stretch: Number.isFinite(stretch) ? stretch : null,
+    loading,
+    lastRequestedAt: isoOrNull(lastRequestedAt),
+    lastFailure: lastFailure && {
+      code: lastFailure.error instanceof AbohawaError ? lastFailure.error.code : 'internal',
+      message: messageOf(lastFailure.error),
+      failedAt: isoOf(lastFailure.failedAt),
+      attempts: lastFailure.attempts,
+      backoffUntil: isoOf(lastFailure.backoffUntil),
+    },
+  }
+}
+
+const judgedEntry = (facts: EntryFacts) => ({
+  state: facts.state,
+  fetchedAt: isoOf(facts.fetchedAt),
+  run: isoOrNull(facts.run),
+  dueAt: isoOf(facts.dueAt),
+  freshUntil: isoOf(facts.freshUntil),
+  usableUntil: isoOf(facts.usableUntil),
+  purged: facts.purged,
+  bytes: facts.bytes,
+})
+
+const refusals: Readonly<Record<string, string>> = {
+  wrong_type: 'it is of another type of Redis than entries are',
+  too_large: 'it is larger than an entry can be',
+  length: 'it is cut off, or there are bytes behind its end',
+  version: 'it is of another version of the format',
+  checksum: 'its checksum is wrong',
+  key: 'it was written for another cell or another configuration',
+  instant: 'it has an instant that can not be',
+  malformed: 'its columns can not be decoded',
+  out_of_range: 'it has values that no weather has',
+}
+const faultOf = (refused: string): string => `what lies there is refused: ${refusals[refused] ?? refused}`
+
+const placeOf = (place: Location | undefined): CellReport['place'] =>
+  place ? { type: place.type, id: place.id, name: place.name_en } : null
+
+const nameOfInstance = ({ id, host, pid }: InstanceStatus): string =>
+  `the instance ${id.slice(0, 8)}${host === null ? '' : ` on ${host}`}${pid === null ? '' : `:${pid}`}`
+const isoOrNull = (instant: number | null): string | null => (instant === null ? null : isoOf(instant))

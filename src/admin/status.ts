@@ -1,0 +1,340 @@
+// How this gateway and its fleet are, for /status: collects what the parts know, and what the other instances report in the
+// store. Decides nothing; how it is shown is for the page and for the CLI.
+
+import { hostname } from 'node:os'
+import { LRUCache } from 'lru-cache'
+import packageFile from '../../package.json' with { type: 'json' }
+import type { Reach } from '../cache/reach.ts'
+import { createSingleFlight } from '../cache/single-flight.ts'
+import { isoOf, minuteMs } from '../calendar.ts'
+import type { LiveCatalogue } from '../catalogue/live-catalogue.ts'
+import type { Clock } from '../clock.ts'
+import type { KnownUsage } from '../metering/meter.ts'
+import type { Metering } from '../metering/metering.ts'
+import { safeText } from '../outside-text.ts'
+import type { BudgetState } from '../provider/budget.ts'
+import type { SpendingForecast } from '../provider/forecast.ts'
+import type { Store } from '../stores/store.ts'
+import { renewalOf } from '../telemetry/certificate-watch.ts'
+import type { History } from '../telemetry/history.ts'
+import { stepSeconds } from '../telemetry/history.ts'
+import type { Outages } from '../telemetry/outages.ts'
+import type { StoreFacts } from '../telemetry/store-watch.ts'
+import { aliveForMs } from '../timelines/heartbeat.ts'
+import { type InstanceReport, type Phase, readReport, writeReport } from '../timelines/instance-report.ts'
+import type { Upstream } from '../upstream/upstream.ts'
+import type { CellSurvey } from './cell-survey.ts'
+import type { InstanceStatus, KeyNearLimit, LiveStatus, StatusReport } from './status-report.ts'
+import { topCandidates, topKeys } from './top-keys.ts'
+
+const { version } = packageFile
+
+/** What the reload of the configuration knows. Instants are ms since the epoch. */
+type ConfigStatus = {
+  readonly hash: string | null
+  readonly appliedAt: number
+  readonly fault: string | null
+  readonly needsRestart: readonly string[]
+}
+
+export type StatusParts = {
+  readonly upstream: Pick<Upstream, 'timelines' | 'budget' | 'breaker' | 'lastRequests' | 'loads' | 'runs'>
+  readonly metering: Pick<Metering, 'meter' | 'storeClock'>
+  readonly store: Pick<Store, 'aliveInstances' | 'findKey' | 'findSubscriber'>
+  readonly storeFacts: () => Promise<StoreFacts>
+  readonly catalogue: LiveCatalogue
+  readonly survey: CellSurvey
+  readonly self: SelfReport
+  readonly history: History
+  readonly forecast: SpendingForecast
+  readonly outages: Pick<Outages, 'open'>
+  readonly config: () => ConfigStatus
+  /** Why the store can not be written though it answers; null while it can. */
+  readonly storeWriteFault: () => string | null
+  /** Of the certificate that the API serves, ms since the epoch; undefined without one. */
+  readonly certificateExpiresAt: () => number | undefined
+  readonly maxMemoryBytes: number
+  readonly clock: Clock
+}
+
+export type Status = {
+  /** Everything, with the history. */
+  report(): Promise<StatusReport>
+  /** Without the history, and with its newest point. */
+  live(): Promise<LiveStatus>
+}
+
+/** What this instance reports of itself. */
+export type SelfReport = () => InstanceReport
+
+export const createSelfReport = ({
+  phase,
+  configHash,
+  outages,
+  history,
+  clock,
+}: {
+  readonly phase: () => Phase
+  readonly configHash: () => string | null
+  readonly outages: Pick<Outages, 'open'>
+  readonly history: History
+  readonly clock: Clock
+}): SelfReport => {
+  const startedAt = clock.now()
+  const host = hostname()
+  // An instance without demand does not see the end of an outage.
+  const recentOutage = () =>
+    outages
+      .open()
+      .find(({ outage, failedAt }) => outage === 'provider' && clock.now() - failedAt < outageCountsForMs)
+  return () => ({
+    host,
+    pid: process.pid,
+    version,
+    startedAt,
+    phase: phase(),
+    configHash: configHash(),
+    requestsPerSecond: history.newest().requestsPerSecond,
+    hitShare: history.recentHitShare(),
+    memoryBytes: process.memoryUsage.rss(),
+    providerOutage: recentOutage()?.code ?? null,
+    seenAt: clock.now(),
+  })
+}
+
+const outageCountsForMs = 15 * minuteMs
+
+/** The same as the text of a heartbeat. */
+export const reportText = (self: SelfReport): string => writeReport(self())
+
+const nearLimit = 0.8
+const mostKeys = 20
+const keepNamesForMs = 60_000
+
+export const createStatus = (parts: StatusParts): Status => {
+  const { upstream, metering, store, catalogue, survey, self, history, forecast, clock } = parts
+  const { timelines, budget, breaker, lastRequests, loads, runs } = upstream
+  const names = new LRUCache<string, { subscriber: string | null; tier: string | null }>({
+    max: 10 * mostKeys,
+    ttl: keepNamesForMs,
+  })
+
+  const instances = async (): Promise<InstanceStatus[]> => {
+    const own = instanceStatus(timelines.instance, self(), true)
+    try {
+      const others = await instancesIn(store, clock.now())
+      return [own, ...others.filter(({ id }) => id !== own.id)]
+    } catch {
+      // The store's fault is reported beside it.
+      return [own]
+    }
+  }
+  const nameOf = async (keyId: string) => {
+    const known = names.get(keyId)
+    if (known) return known
+    try {
+      const key = await store.findKey(keyId)
+      const subscriber = key && (await store.findSubscriber(key.subscriberId))
+      const name = { subscriber: subscriber?.name ?? null, tier: key?.tier ?? null }
+      names.set(keyId, name)
+      return name
+    } catch {
+      return { subscriber: null, tier: null }
+    }
+  }
+  let lastUsage: { near: readonly KnownUsage[]; top: readonly KnownUsage[]; until: number } | undefined
+  const usage = async () => {
+    const startedAt = performance.now()
+    if (lastUsage && startedAt < lastUsage.until) return lastUsage
+    let near: readonly KnownUsage[] = []
+    let top: readonly KnownUsage[] = []
+    let parts = 0
+    const loaded = loads.all()
+    for await (const part of metering.meter.usageAt(metering.storeClock.now())) {
+      near = fullestFirst([...near, ...part])
+      top = topCandidates(top, part, loaded)
+      parts += 1
+    }
+    // With very many keys it is no more than a twentieth of the time.
+    const now = performance.now()
+    lastUsage = { near, top, until: parts > 1 ? now + 20 * (now - startedAt) : 0 }
+    return lastUsage
+  }
+  const keysNearLimit = (near: readonly KnownUsage[]): Promise<KeyNearLimit[]> =>
+    Promise.all(
+      near.map(async ({ keyId, used, limit }) => ({
+        keyId,
+        ...(await nameOf(keyId)),
+        used,
+        limit,
+      })),
+    )
+
+  const common = async (): Promise<Omit<StatusReport, 'history'>> => {
+    const { near: fullest, top } = await usage()
+    const [storeNow, fleet, near] = await Promise.all([
+      parts.storeFacts(),
+      instances(),
+      keysNearLimit(fullest),
+    ])
+    const now = clock.now()
+    const spending = budget.state()
+    const { state, openUntil } = breaker.state()
+    const failure = lastRequests.lastFailure()
+    const firstExpiryAt = timelines.firstExpiryAt()
+    const run = runs?.newest()
+    const held = timelines.held()
+    const stretch = timelines.stretch()
+    const { hash, appliedAt, fault, needsRestart } = parts.config()
+    const certificateExpiresAt = parts.certificateExpiresAt()
+    return {
+      at: isoOf(now),
+      version,
+      outages: parts.outages
+        .open()
+        .map(({ failedAt: _, ...each }) => ({ ...each, since: isoOf(each.since) })),
+      instances: fleet,
+      provider: {
+        circuit: state,
+        retryAt: isoOrNull(openUntil ?? spending.closedUntil),
+        lastSuccessAt: isoOrNull(lastRequests.lastSuccessAt()),
+        lastFailure: failure && { ...failure, at: isoOf(failure.at) },
+        firstErrorAt: isoOrNull(firstExpiryAt === undefined ? null : Math.max(now, firstExpiryAt)),
+      },
+      budget: {
+        ...budgetStatus(spending, forecast, now),
+        demandPerDay: timelines.demandPerDay(),
+        stretch: Number.isFinite(stretch) ? stretch : null,
+      },
+      run: run
+        ? {
+            initialisedAt: isoOf(run.initialisedAt),
+            availableAt: isoOf(run.availableAt),
+            nextExpectedAt: isoOf(run.availableAt + run.intervalMs),
+          }
+        : null,
+      cache: {
+        ...held,
+        maxBytes: parts.maxMemoryBytes,
+        wantedCells: timelines.fleet().wanted,
+        counts: survey.counts(),
+        reach: reachStatus(timelines.reach()),
+      },
+      store: storeStatus(storeNow, parts.storeWriteFault()),
+      catalogue: {
+        places: catalogue.current.size,
+        checksum: catalogue.current.checksum,
+        fault: catalogue.fault()?.message ?? null,
+      },
+      certificate:
+        certificateExpiresAt === undefined
+          ? null
+          : { expiresAt: isoOf(certificateExpiresAt), renewal: renewalOf(certificateExpiresAt, now) },
+      config: {
+        hash,
+        appliedAt: isoOf(appliedAt),
+        fault,
+        needsRestart: [...needsRestart],
+        differs: fleet
+          .filter(({ configHash }) => configHash !== null && hash !== null && configHash !== hash)
+          .map(({ id }) => id),
+      },
+      keysNearLimit: near,
+      top: {
+        places: survey.topPlaces(),
+        keys: topKeys(top, loads.all()),
+      },
+    }
+  }
+  // However many requests and streams need it at once, it is worked out once.
+  const working = createSingleFlight<'status', Omit<StatusReport, 'history'>>()
+  const collected = () => working.run('status', common).result
+
+  return {
+    report: async () => ({ ...(await collected()), history: historyOf(history) }),
+    live: async () => ({ ...(await collected()), point: history.newest() }),
+  }
+}
+
+/** @param writeFault why it can not be written though it answers */
+export const storeStatus = (
+  { size, ...facts }: StoreFacts,
+  writeFault: string | null,
+): StatusReport['store'] => ({
+  ...facts,
+  writeFault,
+  isUp: facts.fault === null,
+  usedBytes: size?.usedBytes ?? null,
+})
+
+/** The instances that reported to the store and have not stopped. @throws StoreError */
+export const instancesIn = async (
+  store: Pick<Store, 'aliveInstances'>,
+  now: number,
+): Promise<InstanceStatus[]> =>
+  (await store.aliveInstances(aliveForMs)).flatMap(({ id, silentForMs, report }) => {
+    const read = readReport(report)
+    // By the store's clock: the one of the instance's machine may differ.
+    return read ? [instanceStatus(safeText(id), { ...read, seenAt: now - silentForMs }, false)] : []
+  })
+
+const instanceStatus = (id: string, report: InstanceReport, isSelf: boolean): InstanceStatus => ({
+  id,
+  ...report,
+  startedAt: isoOrNull(report.startedAt),
+  seenAt: isoOrNull(report.seenAt),
+  isSelf,
+})
+
+/** The budget with its forecast; the spending of now is recorded for it. */
+export const budgetStatus = (
+  { shared, windows, closedUntil, closedBecause }: BudgetState,
+  forecast: SpendingForecast,
+  now: number,
+): Pick<StatusReport['budget'], 'shared' | 'closure' | 'windows'> => {
+  forecast.record(windows, now)
+  return {
+    shared,
+    closure: closedUntil === null ? null : { until: isoOf(closedUntil), reason: closedBecause },
+    windows: windows.map(window => ({
+      ...window,
+      resetsAt: isoOf(window.resetsAt),
+      exhaustedAt: isoOrNull(forecast.exhaustedAt(window, now)),
+    })),
+  }
+}
+
+/** The keys that have used so much of their day that an operator should know, fullest first. */
+export const fullestFirst = <Count extends { readonly used: number; readonly limit: number }>(
+  counts: readonly Count[],
+): Count[] =>
+  counts
+    .filter(({ used, limit }) => limit > 0 && used >= limit * nearLimit)
+    .sort((one, other) => other.used / other.limit - one.used / one.limit)
+    .slice(0, mostKeys)
+
+const reachStatus = ({ allowedMs, share, leastMs }: Reach): NonNullable<StatusReport['cache']>['reach'] => ({
+  allowedSeconds: Math.round(allowedMs / 1000),
+  share,
+  leastSeconds: leastMs === null ? null : Math.round(leastMs / 1000),
+})
+
+const historyOf = (history: History): StatusReport['history'] => {
+  const { endsAt, points } = history.points()
+  const series = (read: (point: (typeof points)[number]) => number | null) => points.map(read)
+  return {
+    stepSeconds,
+    endsAt: isoOf(endsAt),
+    requestsPerSecond: series(point => point.requestsPerSecond),
+    hitShare: {
+      memory: series(({ hitShare }) => hitShare.memory),
+      shared: series(({ hitShare }) => hitShare.shared),
+      provider: series(({ hitShare }) => hitShare.provider),
+    },
+    p50: series(({ p50 }) => p50),
+    p90: series(({ p90 }) => p90),
+    p99: series(({ p99 }) => p99),
+    errorsPerSecond: series(point => point.errorsPerSecond),
+  }
+}
+const isoOrNull = (instant: number | null): string | null => (instant === null ? null : isoOf(instant))

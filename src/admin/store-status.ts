@@ -1,0 +1,87 @@
+// How the fleet is as far as the store knows, for the CLI where no gateway answers: instances that are alive, the budget, and
+// the keys near their limit. What only a running gateway knows is null.
+
+import packageFile from '../../package.json' with { type: 'json' }
+import { createCalendar, isoOf } from '../calendar.ts'
+import { createCatalogue } from '../catalogue/catalogue.ts'
+import { catalogueFile } from '../catalogue/catalogue-file.ts'
+import { readSnapshot } from '../catalogue/snapshot-reader.ts'
+import type { Clock } from '../clock.ts'
+import type { Config } from '../config/schema.ts'
+import { messageOf } from '../errors.ts'
+import { createAdministration } from '../metering/administration.ts'
+import { createForecast } from '../provider/forecast.ts'
+import type { Store } from '../stores/store.ts'
+import { createStoreWatch } from '../telemetry/store-watch.ts'
+import { openBudget } from '../upstream/upstream.ts'
+import { budgetStatus, fullestFirst, instancesIn, storeStatus } from './status.ts'
+import type { KeyNearLimit, StatusReport } from './status-report.ts'
+
+// The count of each is a read of its own.
+const mostKeysRead = 1_000
+
+/** @throws StoreError */
+export const statusOfStore = async (config: Config, store: Store, clock: Clock): Promise<StatusReport> => {
+  await store.ping()
+  const quiet = { storeAway: () => {}, storeBack: () => {}, reopened: () => {} }
+  const budget = openBudget(config, { store, clock, instances: () => undefined, observer: quiet })
+  const now = clock.now()
+  const [facts, instances, near, catalogue] = await Promise.all([
+    createStoreWatch(store, { warn: () => {} })(),
+    instancesIn(store, now),
+    keysNearLimit(config, store),
+    catalogueStatus(config),
+    budget.reconcile(),
+  ])
+  return {
+    at: isoOf(now),
+    version: packageFile.version,
+    outages: null,
+    instances,
+    provider: null,
+    budget: { ...budgetStatus(budget.state(), createForecast(), now), demandPerDay: null, stretch: null },
+    run: null,
+    cache: null,
+    store: storeStatus(facts, null),
+    catalogue,
+    certificate: null,
+    config: null,
+    keysNearLimit: near,
+    top: null,
+    history: null,
+  }
+}
+
+/** Of all keys; null where there are too many to read each. */
+const keysNearLimit = async (config: Config, store: Store): Promise<KeyNearLimit[] | null> => {
+  const { timeZone, tiers } = config.quota
+  const calendar = createCalendar(timeZone)
+  const storeNow = await store.time()
+  // Before any of them is read.
+  if ((await store.countKeys()) > mostKeysRead) return null
+  const { keys } = await createAdministration({
+    store,
+    tiers,
+    calendar,
+    clock: { now: () => storeNow },
+  }).partOfUsage(0, mostKeysRead, 1)
+  const counts = keys.map(({ id, subscriber, tier, used, limit }) => ({
+    keyId: id,
+    subscriber,
+    tier,
+    used,
+    limit: limit ?? 0,
+  }))
+  return fullestFirst(counts)
+}
+
+const catalogueStatus = async ({
+  catalogue: { path, bounds },
+}: Config): Promise<StatusReport['catalogue']> => {
+  try {
+    const { size, checksum } = createCatalogue(await readSnapshot(catalogueFile(path), bounds))
+    return { places: size, checksum, fault: null }
+  } catch (error) {
+    return { places: 0, checksum: '', fault: messageOf(error) }
+  }
+}

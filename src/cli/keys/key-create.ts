@@ -1,0 +1,337 @@
+// `abohawa keys create`: one key, many alike, or those of a CSV file. Prints them, or writes them to a file of their owner
+// alone, as they come: what ends midway has shown what it has created. metering/key-creation.ts does the work.
+
+import type { FileHandle } from 'node:fs/promises'
+import { constants, open, rm } from 'node:fs/promises'
+import type { Command } from 'commander'
+import { parseCsv } from '../../catalogue/csv.ts'
+import { InputError, messageOf } from '../../errors.ts'
+import {
+  type Administration,
+  type CreatedKey,
+  type KeyRequest,
+  limitIn,
+} from '../../metering/administration.ts'
+import { printable, quoted, safeText } from '../../outside-text.ts'
+import { readRegularFile } from '../../regular-file.ts'
+import { addCreateStoreOption, administerNew } from '../administer.ts'
+import { interruption } from '../interruption.ts'
+import { type AddCommand, counted, type Terminal, UsageError } from '../terminal.ts'
+import { createKeyDifferences } from './key-differences.ts'
+import { type CreatedForm, createdCsv, createdJson, createdText } from './key-table.ts'
+
+type Options = {
+  subscriber?: string
+  tier?: string
+  externalId?: string
+  limit?: string
+  expires?: string
+  count?: string
+  from?: string
+  out?: string
+  csv?: boolean
+  apply?: boolean
+  createStore?: boolean
+}
+
+const mostKeys = 10_000
+
+export const addCreateCommand = (keys: Command, add: AddCommand): void =>
+  add<Options>(keys, 'create', {
+    summary: 'create a key, or many; they are shown this once',
+    example:
+      'keys create --subscriber "Dhaka Tribune" --tier starter\n  npm run -s abohawa -- keys create --subscriber Schools --tier free --count 30 --json\n  npm run -s abohawa -- keys create --from keys.csv --csv --out issued.csv',
+    setUp: command =>
+      addCreateStoreOption(
+        command
+          .option('--subscriber <name>', 'who gets the key; a new name adds a subscriber')
+          .option('--tier <name>', 'the daily quota: free, starter, business, enterprise, or as configured')
+          .option('--limit <requests>', 'requests a day of its own, in place of those of the tier')
+          .option('--expires <when>', 'a day (until its end), an instant, or a duration such as 90d')
+          .option('--external-id <id>', 'the id that another program has for it; it has one key at most')
+          .option('--count <number>', `create so many, up to ${counted(mostKeys)}`)
+          .option(
+            '--from <csv>',
+            'create those of a file with the columns subscriber, tier, external_id, and limit, expires if wanted; again, it creates what is missing',
+          )
+          .option('--apply', 'with --from: give keys that are there the tier and the limit of their line')
+          .option('--csv', 'print CSV')
+          .option('--out <path>', 'write to a new file, readable by its owner alone'),
+      ),
+    run: async (terminal, options) => {
+      const { count, from, out, csv, createStore } = options
+      if (csv && terminal.json) throw new UsageError('--csv and --json are two forms; allowed: one of them')
+      const isMany = count !== undefined || from !== undefined || csv || out !== undefined
+      const requests = await requestsOf(options)
+      for (const { tier } of from === undefined ? requests.slice(0, 1) : []) checkTier(terminal, tier)
+      return administerNew(
+        terminal,
+        (administration, store) =>
+          isMany
+            ? createMany(terminal, administration, requests, options)
+            : createOne(terminal, administration, store, requests[0] as KeyRequest),
+        createStore ?? false,
+      )
+    },
+  })
+
+/** @throws UsageError for a tier that is not configured */
+export const checkTier = (terminal: Terminal, tier: string, name = '--tier'): void => {
+  const tiers = Object.keys(terminal.config().quota.tiers)
+  if (!tiers.includes(tier)) throw new UsageError(`${name} is ${quoted(tier)}; allowed: ${tiers.join(', ')}`)
+}
+
+/** Where a request came from, for messages about it. */
+type ReadRequest = KeyRequest & { readonly line?: number }
+
+const requestsOf = async (options: Options): Promise<ReadRequest[]> => {
+  const { from, count, subscriber, tier, externalId, expires } = options
+  const alone = ['subscriber', 'tier', 'externalId', 'limit', 'expires', 'count'] as const
+  if (from !== undefined) {
+    if (alone.some(name => options[name] !== undefined))
+      throw new UsageError(
+        '--from names a file that says all of each key; allowed with it: --apply, --csv, --json, --out',
+      )
+    return readRequests(from)
+  }
+  if (options.apply) throw new UsageError('--apply changes keys as a file says; allowed: with --from')
+  if (subscriber === undefined || tier === undefined)
+    throw new UsageError(
+      `${subscriber === undefined ? '--subscriber' : '--tier'} is missing; allowed: --subscriber and --tier, or --from with a file`,
+    )
+  const number = count === undefined ? 1 : /^\d{1,6}$/.test(count) ? Number(count) : 0
+  if (number < 1 || number > mostKeys)
+    throw new UsageError(
+      `--count is ${safeText(count ?? '', 60)}; allowed: a whole number from 1 to ${mostKeys}`,
+    )
+  if (number > 1 && externalId !== undefined)
+    throw new UsageError(
+      '--external-id is of one key; allowed: without --count, or a column of a file with --from',
+    )
+  const request = { subscriber, tier, externalId, expires, limit: limitOption(options.limit) }
+  return Array.from({ length: number }, () => request)
+}
+
+const limitOption = (given: string | undefined): number | undefined => {
+  try {
+    return given === undefined ? undefined : limitIn(given)
+  } catch (error) {
+    throw new UsageError(messageOf(error).replace('the limit', '--limit'), { cause: error })
+  }
+}
+
+const required = ['subscriber', 'tier', 'external_id']
+const columns = { known: [...required, 'limit', 'expires'], required }
+const mostRows = 100_000
+const mostBytes = 33_554_432
+const mostFaults = 10
+
+/** @throws InputError that names the lines and columns which are wrong */
+const readRequests = async (file: string): Promise<ReadRequest[]> => {
+  const { rows, faults } = parseCsv(await textOf(file), columns, line => `line ${line}`)
+  if (faults.length > 0)
+    throw wrongLines(
+      file,
+      faults.map(({ row, column, message }) => `${row}, ${column}: ${message}`),
+    )
+  if (rows.length === 0 || rows.length > mostRows)
+    throw new InputError(`${file} has ${rows.length} keys; allowed: 1 to ${counted(mostRows)}`)
+  const wrong: string[] = []
+  const requests = rows.map(({ line, fields }): ReadRequest => {
+    const { subscriber = '', tier = '', external_id: externalId = '', limit = '', expires = '' } = fields
+    return {
+      line,
+      subscriber,
+      tier: tier.trim(),
+      externalId,
+      limit: limit.trim() === '' ? undefined : limitOfLine(limit.trim(), line, wrong),
+      expires: expires.trim() === '' ? undefined : expires.trim(),
+    }
+  })
+  if (wrong.length > 0) throw wrongLines(file, wrong)
+  return requests
+}
+
+const limitOfLine = (given: string, line: number, wrong: string[]): number | undefined => {
+  try {
+    return limitIn(given)
+  } catch (error) {
+    wrong.push(`line ${line}: ${messageOf(error)}`)
+    return undefined
+  }
+}
+
+const wrongLines = (file: string, lines: readonly string[]): InputError => {
+  const more = lines.length > mostFaults ? [`and ${counted(lines.length - mostFaults)} more`] : []
+  return new InputError(
+    `${file}: ${[...lines.slice(0, mostFaults), ...more].join('; ')}; nothing was created`,
+  )
+}
+
+const textOf = async (file: string): Promise<string> => {
+  let bytes: Buffer
+  try {
+    bytes = await readRegularFile(file, mostBytes)
+  } catch (cause) {
+    throw new InputError(`--from is ${file}, which can't be read: ${messageOf(cause)}`, { cause })
+  }
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch (cause) {
+    throw new InputError(`${file} is not UTF-8; allowed: CSV in UTF-8`, { cause })
+  }
+}
+
+const createOne = async (
+  terminal: Terminal,
+  administration: Administration,
+  store: string,
+  request: KeyRequest,
+): Promise<void> => {
+  const meant = await administration.nearlyNamed(request.subscriber)
+  await refuseFaults(administration, [request])
+  if (meant !== undefined)
+    terminal.remark(
+      `${quoted(request.subscriber.trim(), 100)} is a new subscriber, and nearly ${quoted(meant, 100)}. If that was meant, revoke this key and create another.`,
+    )
+  for await (const created of administration.createKeys([request]))
+    for (const key of created) terminal.show(shownOne(key, store), textOfOne(key))
+}
+
+const shownOne = ({ existed, ...key }: CreatedKey, store: string) =>
+  key.externalId === null ? { ...key, store } : { ...key, existed, store }
+
+const textOfOne = ({ id, key, subscriber, tier, limit, externalId, expiresAt }: CreatedKey): string => {
+  if (key === null)
+    return `${id} for ${printable(subscriber)} has the external id ${printable(externalId ?? '')} already. Its key can't be shown again; \`abohawa keys rotate ${id}\` replaces it.`
+  const until = expiresAt === null ? '' : ` It expires at ${minuteOf(expiresAt)} UTC.`
+  return `${key}\n\n${id} for ${printable(subscriber)}, tier ${tier}: ${counted(limit ?? 0)} requests a day.${until}\nKeep the key now: it can't be shown again.`
+}
+
+const minuteOf = (iso: string): string => iso.slice(0, 16).replace('T', ' ')
+
+/** @throws InputError when one of the requests can't be created */
+const refuseFaults = async (
+  administration: Administration,
+  requests: readonly ReadRequest[],
+  file?: string,
+): Promise<void> => {
+  const faults = await administration.faultsOf(requests)
+  const [first] = faults
+  if (!first) return
+  if (file === undefined) throw new InputError(first.message)
+  throw wrongLines(
+    file,
+    faults.map(({ index, message }) => `line ${requests[index]?.line}: ${message}`),
+  )
+}
+
+/** What is there needs no valid words, unless it is changed to them. @throws InputError */
+const refuseTiers = (terminal: Terminal, requests: readonly ReadRequest[], file: string): void => {
+  const tiers = Object.keys(terminal.config().quota.tiers)
+  const wrong = requests
+    .filter(({ tier }) => !tiers.includes(tier))
+    .map(({ line, tier }) => `line ${line}: tier is ${quoted(tier)}; allowed: ${tiers.join(', ')}`)
+  if (wrong.length > 0) throw wrongLines(file, wrong)
+}
+
+const createMany = async (
+  terminal: Terminal,
+  administration: Administration,
+  requests: readonly ReadRequest[],
+  { from, out, csv, externalId, apply = false }: Options,
+): Promise<void> => {
+  if (apply) refuseTiers(terminal, requests, from ?? '')
+  // Those of --count are alike.
+  await refuseFaults(administration, from === undefined ? requests.slice(0, 1) : requests, from)
+  const form: CreatedForm = terminal.json ? createdJson : csv ? createdCsv : createdText
+  await using output = await openOutput(terminal, out)
+  let isStopped = false
+  void interruption().then(() => {
+    isStopped = true
+  })
+  const differences = createKeyDifferences(administration, from === undefined ? [] : requests, apply)
+  const totals = { created: 0, existed: 0 }
+  const done = () => totals.created + totals.existed
+  await output.write(form.head)
+  try {
+    for await (const created of administration.createKeys(requests)) {
+      const part = await differences.settle(created)
+      const lines = part.map((key, i) => `${done() + i > 0 ? form.between : ''}${form.line(key)}`)
+      for (const { existed } of part) totals[existed ? 'existed' : 'created'] += 1
+      await output.write(lines.join(''))
+      terminal.progress(`${counted(done())} of ${counted(requests.length)}`)
+      if (isStopped && done() < requests.length) throw new InputError('the command was interrupted')
+    }
+  } catch (cause) {
+    terminal.progress('')
+    await output.end(form.tail, done() > 0)
+    const rest = requests.length - done()
+    const again =
+      from === undefined && externalId === undefined
+        ? `--count ${rest} creates the rest`
+        : 'the same command with another --out creates the rest'
+    throw new InputError(
+      `${messageOf(cause)}; ${totalsText(totals)} of ${counted(requests.length)}: ${again}`,
+      {
+        cause,
+      },
+    )
+  }
+  terminal.progress('')
+  await output.end(form.tail, true)
+  const note = totals.created > 0 ? ` Keep ${out ?? 'the keys'} now: the keys can't be shown again.` : ''
+  const lost =
+    totals.existed > 0
+      ? ' Keys that existed are not shown again; `abohawa keys rotate ID` replaces one that was lost.'
+      : ''
+  terminal.remark(`${totalsText(totals)}.${note}${lost}${differences.text()}`)
+}
+
+const totalsText = ({ created, existed }: { created: number; existed: number }): string =>
+  `${counted(created)} created, ${counted(existed)} existed`
+
+type Output = {
+  write(text: string): Promise<void>
+  /** @param isKept false removes a file with nothing in it */
+  end(text: string, isKept: boolean): Promise<void>
+} & AsyncDisposable
+
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
+
+const openOutput = async (terminal: Terminal, path: string | undefined): Promise<Output> => {
+  if (path === undefined) {
+    return {
+      write: terminal.writeAll,
+      end: terminal.writeAll,
+      [Symbol.asyncDispose]: async () => {},
+    }
+  }
+  const file = await openNew(path)
+  return {
+    write: async text => {
+      await file.appendFile(text)
+      // A key that is created and not on disk is lost when the power fails.
+      await file.datasync()
+    },
+    end: async (text, isKept) => {
+      if (isKept) await file.appendFile(text)
+      else await rm(path)
+    },
+    [Symbol.asyncDispose]: () => file.close(),
+  }
+}
+
+const openNew = async (path: string): Promise<FileHandle> => {
+  try {
+    return await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+  } catch (cause) {
+    const isThere = cause instanceof Error && 'code' in cause && cause.code === 'EEXIST'
+    throw new InputError(
+      isThere
+        ? `--out is ${path}, which is there already; allowed: a new file`
+        : `--out is ${path}, which can't be written: ${messageOf(cause)}`,
+      { cause },
+    )
+  }
+}

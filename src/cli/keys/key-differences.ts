@@ -1,0 +1,62 @@
+// Where a CSV file that is run again has another tier or limit than the key of its line: says so, and with --apply changes the
+// key. An empty limit says nothing, so that a key keeps one of its own. key-create.ts does the rest of such a run.
+
+import type { Administration, CreatedKey, KeyRequest } from '../../metering/administration.ts'
+import { counted } from '../terminal.ts'
+
+export type KeyDifferences = {
+  /** The keys of a part as they are afterwards: changed only with --apply. @throws InputError, StoreError */
+  settle(part: readonly CreatedKey[]): Promise<CreatedKey[]>
+  /** Sentences for the end of the run; empty where nothing differs. */
+  text(): string
+}
+
+const mostTold = 10
+
+export const createKeyDifferences = (
+  administration: Pick<Administration, 'setTier' | 'setLimit'>,
+  requests: readonly KeyRequest[],
+  isApplied: boolean,
+): KeyDifferences => {
+  const byExternalId = new Map(requests.map(request => [bare(request.externalId), request]))
+  const told: string[] = []
+  let count = 0
+  const settleOne = async (created: CreatedKey): Promise<CreatedKey> => {
+    const wanted = created.existed ? byExternalId.get(bare(created.externalId ?? undefined)) : undefined
+    if (!wanted) return created
+    const { id } = created
+    const { tier, limit } = wanted
+    const isOtherTier = tier !== created.tier
+    const isOtherLimit = limit !== undefined && limit !== created.limit
+    if (!isOtherTier && !isOtherLimit) return created
+    count += 1
+    const parts = [
+      ...(isOtherTier ? [`tier ${created.tier}, in the file ${tier}`] : []),
+      ...(isOtherLimit ? [`limit ${created.limit ?? 'none'}, in the file ${limit}`] : []),
+    ]
+    if (told.length < mostTold) told.push(`${id} (${parts.join('; ')})`)
+    if (!isApplied) return created
+    const moved = isOtherTier ? await administration.setTier(id, tier) : created
+    // The limit of the former tier may be what the file says, and that of the new one another.
+    const isLimitLeft = limit !== undefined && limit !== moved.limit
+    const { limit: now } = isLimitLeft ? await administration.setLimit(id, limit) : moved
+    return { ...created, tier, limit: now }
+  }
+  return {
+    settle: async part => {
+      const settled: CreatedKey[] = []
+      for (const created of part) settled.push(await settleOne(created))
+      return settled
+    },
+    text: () => {
+      if (count === 0) return ''
+      const more = count > told.length ? [`and ${counted(count - told.length)} more`] : []
+      const which = [...told, ...more].join(', ')
+      return isApplied
+        ? ` Changed as the file says: ${which}.`
+        : ` Not changed, though the file says otherwise: ${which}. The same command with --apply changes them.`
+    },
+  }
+}
+
+const bare = (externalId = ''): string => externalId.trim().normalize('NFC')

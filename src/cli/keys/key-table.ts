@@ -1,0 +1,80 @@
+// Keys as tables for people and as CSV for other programs.
+
+import { csvLine } from '../../csv-text.ts'
+import type { CreatedKey, KeyUsage, ListedKey } from '../../metering/administration.ts'
+import { jsonText, printable } from '../../outside-text.ts'
+import { tableOf } from '../terminal.ts'
+
+type Row = ListedKey & KeyUsage
+type Column = { readonly heading: string; readonly of: (key: Row) => string; readonly isOptional?: true }
+
+const columns: readonly Column[] = [
+  { heading: 'id', of: key => key.id },
+  { heading: 'external id', of: key => key.externalId ?? '', isOptional: true },
+  { heading: 'subscriber', of: key => key.subscriber },
+  { heading: 'tier', of: key => key.tier },
+  { heading: 'limit', of: key => `${key.limit ?? 'not configured'}${key.ownLimit ? ' (own)' : ''}` },
+  { heading: 'status', of: key => key.status },
+  { heading: 'created (UTC)', of: key => minuteOf(key.createdAt) },
+  { heading: 'expires (UTC)', of: key => minuteOf(key.expiresAt), isOptional: true },
+  { heading: 'last used', of: key => key.lastUsedOn ?? 'never' },
+  { heading: 'former key until (UTC)', of: key => minuteOf(key.formerKeyUntil), isOptional: true },
+]
+
+/** Optional columns are there when a key has a value for them. */
+export const keyTable = (keys: readonly Row[]): string => {
+  const shown = columns.filter(({ of, isOptional }) => !isOptional || keys.some(key => of(key) !== ''))
+  return tableOf(
+    shown.map(({ heading }) => heading),
+    keys.map(key => shown.map(({ of }) => of(key))),
+  )
+}
+
+const minuteOf = (iso: string | null): string => (iso ?? '').slice(0, 16).replace('T', ' ')
+
+/** All fields of keys, with a header. */
+export const keysCsv = (keys: readonly Row[]): string =>
+  [
+    csvLine(csvHeader),
+    ...keys.map(key =>
+      csvLine([
+        ...[key.id, key.externalId, key.subscriber, key.subscriberId, key.tier, key.limit, key.ownLimit],
+        ...[key.status, key.createdAt, key.expiresAt, key.revokedAt, key.lastUsedOn, key.usedToday],
+      ]),
+    ),
+  ].join('')
+const csvHeader = [
+  ...['id', 'external_id', 'subscriber', 'subscriber_id', 'tier', 'limit', 'own_limit'],
+  ...['status', 'created', 'expires', 'revoked', 'last_used', 'used_today'],
+]
+
+/** The form of created keys: lines, with what stands before, between and after them. */
+export type CreatedForm = {
+  readonly head: string
+  readonly between: string
+  readonly tail: string
+  line(key: CreatedKey): string
+}
+
+export const createdText: CreatedForm = {
+  head: '',
+  between: '',
+  tail: '',
+  line: ({ id, key, subscriber, externalId }) =>
+    `${[id, key ?? '(existed)', printable(externalId ?? subscriber)].join('  ')}\n`,
+}
+
+export const createdCsv: CreatedForm = {
+  head: csvLine(['id', 'key', 'external_id', 'subscriber', 'tier', 'limit', 'expires', 'existed']),
+  between: '',
+  tail: '',
+  line: ({ id, key, externalId, subscriber, tier, limit, expiresAt, existed }) =>
+    csvLine([id, key, externalId, subscriber, tier, limit, expiresAt, existed]),
+}
+
+export const createdJson: CreatedForm = {
+  head: '[\n',
+  between: ',\n',
+  tail: '\n]\n',
+  line: jsonText,
+}

@@ -1,0 +1,220 @@
+// `abohawa keys …`: parses the arguments of the key commands and prints their results. Keys are named by id; a new key is
+// shown once. metering/administration.ts does the work.
+
+import type { Command } from 'commander'
+import { parseDuration } from '../../config/units.ts'
+import { messageOf } from '../../errors.ts'
+import {
+  type Administration,
+  type KeyUsage,
+  type ListedKey,
+  limitIn,
+  type UsageOfKey,
+} from '../../metering/administration.ts'
+import { printable, safeText } from '../../outside-text.ts'
+import { administer, neededForKeys } from '../administer.ts'
+import { type AddCommand, counted, type Terminal, UsageError } from '../terminal.ts'
+import { addCreateCommand, checkTier } from './key-create.ts'
+import { keysCsv, keyTable } from './key-table.ts'
+import { allUsageCsv, allUsageText, usageCsv, usageText } from './usage-text.ts'
+
+export const addKeyCommands = (program: Command, add: AddCommand): void => {
+  const keys = program
+    .command('keys')
+    .summary('create, rotate, revoke and inspect API keys')
+    .description('API keys.')
+
+  addCreateCommand(keys, add)
+
+  add<{ filter?: string; csv?: boolean }>(keys, 'list', {
+    summary: 'list keys, all or those that a filter lets through',
+    example: "keys list --filter 'tier=starter status=active subscriber=~Dhaka used=0 expires<30d'",
+    setUp: command =>
+      command
+        .option(
+          '--filter <terms>',
+          'terms of a field (id, external_id, subscriber, tier, status, limit, created, expires, used today, last_used), an operator (= != =~ < <= > >=) and a value; all must hold',
+        )
+        .option('--csv', 'print CSV'),
+    run: async (terminal, { filter, csv = false }) => {
+      if (csv && terminal.json) throw new UsageError('--csv and --json are two forms; allowed: one of them')
+      return administer(terminal, async (administration, store) => {
+        const all = await administration.listKeys(filter)
+        const none = filter === undefined ? `There is no key yet in ${store}.` : 'No key matches.'
+        if (csv) await terminal.writeAll(keysCsv(all))
+        else terminal.show(all, all.length === 0 ? none : keyTable(all))
+      })
+    },
+  })
+
+  const oneKey = (
+    name: string,
+    summary: string,
+    act: (administration: Administration, id: string) => Promise<ListedKey & KeyUsage>,
+    needed?: readonly string[],
+  ) =>
+    add(keys, name, {
+      summary,
+      example: `keys ${name} key_9hK2mPq4XyZa`,
+      setUp: command => command.argument('<id>', 'id of the key, or external: and its external id'),
+      run: (terminal, _options, id = '') =>
+        administer(
+          terminal,
+          async (administration, store) => {
+            const key = await act(administration, id)
+            terminal.show({ ...key, store }, keyTable([key]))
+          },
+          needed,
+        ),
+    })
+  oneKey('show', 'show one key', (administration, id) => administration.showKey(id))
+  oneKey(
+    'revoke',
+    'refuse a key from now on',
+    (administration, id) => administration.revokeKey(id),
+    neededForKeys,
+  )
+  oneKey(
+    'reinstate',
+    'accept a revoked key again',
+    (administration, id) => administration.reinstateKey(id),
+    neededForKeys,
+  )
+
+  add<{ overlap: string }>(keys, 'rotate', {
+    summary: 'replace a key by a new one under the same id; the former goes on working for a while',
+    example: 'keys rotate key_9hK2mPq4XyZa --overlap 24h',
+    setUp: command =>
+      command
+        .argument('<id>', 'id of the key')
+        .option('--overlap <duration>', 'how long the former key goes on working; 0s: no longer', '24h'),
+    run: async (terminal, { overlap }, id = '') => {
+      const overlapMs = overlapOf(overlap)
+      return administer(terminal, async (administration, store) => {
+        const rotated = await administration.rotateKey(id, overlapMs)
+        const { key, subscriber, tier, limit, formerKeyUntil } = rotated
+        const former =
+          overlapMs === 0
+            ? 'The former key is refused within a second.'
+            : `The former key works until ${formerKeyUntil.slice(0, 19).replace('T', ' ')} UTC.`
+        terminal.show(
+          { ...rotated, store },
+          `${key}\n\n${id} for ${printable(subscriber)}, tier ${tier}: ${counted(limit)} requests a day, those of today included.\n${former}\nKeep the new key now: it can't be shown again.`,
+        )
+      })
+    },
+  })
+
+  add(keys, 'tier', {
+    summary: 'put a key on another tier, within a second and with what it used today',
+    example: 'keys tier key_9hK2mPq4XyZa business',
+    setUp: command =>
+      command.argument('<id>', 'id of the key').argument('<tier>', 'name of a tier of the configuration'),
+    run: async (terminal, _options, id = '', tier = '') => {
+      checkTier(terminal, tier, 'the tier')
+      return administer(terminal, async (administration, store) => {
+        const key = await administration.setTier(id, tier)
+        if (key.ownLimit)
+          terminal.remark(
+            `Its own limit of ${counted(key.limit ?? 0)} stays; \`abohawa keys limit ${id} --tier\` lifts it.`,
+          )
+        terminal.show({ ...key, store }, keyTable([key]))
+      })
+    },
+  })
+
+  add<{ tier?: boolean }>(keys, 'limit', {
+    summary: 'give a key a daily limit of its own, or with --tier that of its tier again',
+    example: 'keys limit key_9hK2mPq4XyZa 2500',
+    setUp: command =>
+      command
+        .argument('<id>', 'id of the key')
+        .argument('[requests]', 'requests a day')
+        .option('--tier', "back to the tier's limit"),
+    run: async (terminal, { tier = false }, id = '', requests) => {
+      if (tier === (requests !== undefined))
+        throw new UsageError('the limit is a number of requests a day or --tier, one of the two')
+      const limit = requests === undefined ? null : limitOf(requests)
+      return administer(terminal, async (administration, store) => {
+        const key = await administration.setLimit(id, limit)
+        terminal.show({ ...key, store }, keyTable([key]))
+      })
+    },
+  })
+
+  add(keys, 'expire', {
+    summary: 'set until when a key is valid, within a second; never lifts it',
+    example: 'keys expire key_9hK2mPq4XyZa 2027-01-31',
+    setUp: command =>
+      command
+        .argument('<id>', 'id of the key')
+        .argument('<when>', 'never, a day (until its end), an instant, or a duration such as 90d'),
+    run: (terminal, _options, id = '', when = '') =>
+      administer(terminal, async (administration, store) => {
+        const key = await administration.setExpiry(id, when)
+        terminal.show({ ...key, store }, keyTable([key]))
+      }),
+  })
+
+  add<{ days: string; csv?: boolean; all?: boolean }>(keys, 'usage', {
+    summary: 'show what a key used, by local day, and how it was answered today; or what all used',
+    example:
+      'keys usage key_9hK2mPq4XyZa --days 30\n  npm run -s abohawa -- keys usage --all --csv --days 31 > usage.csv',
+    setUp: command =>
+      command
+        .argument('[id]', 'id of the key')
+        .option('--all', 'the usage of all keys')
+        .option('--days <number>', 'how many days, today included', '30')
+        .option('--csv', 'print CSV: day, used, limit; with --all also the key, and no days without a count'),
+    run: async (terminal, { days, csv = false, all = false }, id = '') => {
+      if (all === (id !== '')) throw new UsageError('usage is of the id of a key or of --all, one of the two')
+      if (csv && terminal.json) throw new UsageError('--csv and --json are two forms; allowed: one of them')
+      const count = /^\d{1,3}$/.test(days) ? Number(days) : 0
+      if (count < 1 || count > 400)
+        throw new UsageError(`--days is ${safeText(days, 60)}; allowed: a whole number from 1 to 400`)
+      return administer(terminal, async (administration, store) => {
+        if (all) return usageOfAll(terminal, administration, count, csv)
+        const usage = await administration.usage(id, count)
+        if (csv) terminal.write(usageCsv(usage))
+        else terminal.show({ ...usage, store }, usageText(usage, terminal.columns))
+      })
+    },
+  })
+}
+
+/** Printed as it is read, so that many keys need little memory; the table for people needs all of it. */
+const usageOfAll = async (
+  terminal: Terminal,
+  administration: Administration,
+  days: number,
+  csv: boolean,
+): Promise<void> => {
+  const total = await administration.countKeys()
+  const rows: UsageOfKey[] = []
+  let read = 0
+  if (csv) await terminal.writeAll(allUsageCsv.head)
+  for await (const part of administration.usageOfAll(days)) {
+    read += part.length
+    terminal.progress(`${counted(read)} of ${counted(total)} keys`)
+    if (csv) await terminal.writeAll(part.map(allUsageCsv.lines).join(''))
+    else rows.push(...part)
+  }
+  terminal.progress('')
+  if (!csv) terminal.show(rows, allUsageText(rows))
+}
+
+const limitOf = (given: string): number => {
+  try {
+    return limitIn(given)
+  } catch (error) {
+    throw new UsageError(messageOf(error), { cause: error })
+  }
+}
+
+const overlapOf = (given: string): number => {
+  try {
+    return parseDuration(given)
+  } catch (error) {
+    throw new UsageError(`--overlap: ${messageOf(error)}`, { cause: error })
+  }
+}

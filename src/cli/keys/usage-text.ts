@@ -1,0 +1,117 @@
+// Formats usage of a key as text and CSV: on a terminal a bar per day with the limit marked, elsewhere plain columns; then
+// today by endpoint.
+
+import { dayNumber, type LocalDay } from '../../calendar.ts'
+import { csvLine } from '../../csv-text.ts'
+import type { Usage, UsageOfKey } from '../../metering/administration.ts'
+import { printable } from '../../outside-text.ts'
+import { counted, tableOf } from '../terminal.ts'
+
+/** @param columns width of the terminal; undefined for other outputs */
+export const usageText = (usage: Usage, columns: number | undefined): string =>
+  [
+    (columns === undefined ? undefined : drawnDays(usage, columns)) ?? plainDays(usage),
+    ...(usage.today.length === 0 ? [] : ['', todayText(usage)]),
+    ...(usage.cellsLoadedToday === 0 ? [] : ['', loadsText(usage)]),
+  ].join('\n')
+
+/** RFC 4180, oldest day first; the limit is the present one, empty when there is none. */
+export const usageCsv = ({ days, limit }: Usage): string =>
+  [['day', 'used', 'limit'], ...days.toReversed().map(({ day, used }) => [day, used, limit])]
+    .map(csvLine)
+    .join('')
+
+/** The usage of many keys: a line for each key and day with a count, newest day first. */
+export const allUsageCsv = {
+  head: csvLine(['id', 'external_id', 'subscriber', 'tier', 'limit', 'day', 'used']),
+  lines: ({ id, externalId, subscriber, tier, limit, days }: UsageOfKey): string =>
+    days.map(({ day, used }) => csvLine([id, externalId, subscriber, tier, limit, day, used])).join(''),
+}
+
+/** A line for each key, with the sum of the days. */
+export const allUsageText = (keys: readonly UsageOfKey[]): string =>
+  tableOf(
+    ['id', 'subscriber', 'tier', 'limit', 'used', 'last day'],
+    keys.map(({ id, subscriber, tier, limit, used, days }) => [
+      id,
+      subscriber,
+      tier,
+      String(limit ?? '–'),
+      counted(used),
+      days[0]?.day ?? '–',
+    ]),
+    [3, 4],
+  )
+
+const plainDays = ({ days, limit }: Usage): string =>
+  tableOf(
+    ['day', 'used', 'limit'],
+    days.toReversed().map(({ day, used }) => [day, String(used), String(limit ?? '–')]),
+    [1, 2],
+  )
+
+const leastBar = 10
+const mostBar = 100
+
+/** Undefined when the terminal is too narrow for bars. */
+const drawnDays = ({ id, subscriber, tier, limit, days }: Usage, columns: number): string | undefined => {
+  const most = Math.max(...days.map(({ used }) => used))
+  // A limit far above the usage would leave no visible bars, so it is printed and not drawn.
+  const isLimitDrawn = limit !== null && limit <= most * 8
+  const scale = Math.max(1, most, isLimitDrawn ? limit : 0)
+  const amountWidth = counted(most).length
+  const percentWidth = limit === null ? 0 : percentOf(most, limit).length
+  // Left of the bar: weekday or today, day, amount and percentage, with spaces between; right of it one for the mark.
+  const left = 'today 2026-01-01'.length + 2 + amountWidth + 2 + (percentWidth > 0 ? percentWidth + 2 : 0)
+  const width = Math.min(mostBar, columns - left - 1)
+  if (width < leastBar) return undefined
+  const mark = isLimitDrawn ? Math.round((limit / scale) * width) : undefined
+
+  const line = ({ day, used }: { day: LocalDay; used: number }, i: number): string => {
+    const share = limit === null ? '' : `${percentOf(used, limit).padStart(percentWidth)}  `
+    const bar = withMark(barOf(used / scale, width), mark)
+    const name = (i === 0 ? 'today' : weekdayOf(day)).padStart('today'.length)
+    return `${name} ${day}  ${counted(used).padStart(amountWidth)}  ${share}${bar}`.trimEnd()
+  }
+  const limitText =
+    limit === null
+      ? `tier "${tier}" is not configured, so it has no limit`
+      : `${counted(limit)} a day${isLimitDrawn ? ', marked │' : most > 0 ? ', far beyond the bars' : ''}`
+  return [printable(`${id}, ${subscriber}, ${tier}: ${limitText}`), '', ...days.map(line).toReversed()].join(
+    '\n',
+  )
+}
+
+const eighths = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉']
+
+/** @param share of the width, 0 to 1; draws at least an eighth for a share above 0 */
+const barOf = (share: number, width: number): string => {
+  const length = share === 0 ? 0 : Math.max(1, Math.round(share * width * 8))
+  return '█'.repeat(Math.floor(length / 8)) + eighths[length % 8]
+}
+
+const withMark = (bar: string, mark: number | undefined): string =>
+  mark === undefined ? bar : `${bar.padEnd(mark).slice(0, mark)}│${bar.slice(mark + 1)}`
+
+const percentOf = (used: number, limit: number): string => {
+  const percent = (100 * used) / limit
+  return `${percent > 0 && percent < 1 ? '<1' : Math.floor(percent)}%`
+}
+
+const weekdays = ['Thu', 'Fri', 'Sat', 'Sun', 'Mon', 'Tue', 'Wed']
+const weekdayOf = (day: LocalDay): string => weekdays[dayNumber(day) % 7] ?? ''
+
+const loadsText = ({ cellsLoadedToday: cells }: Usage): string =>
+  `${counted(cells)} grid ${cells === 1 ? 'cell' : 'cells'} loaded from the provider today`
+
+const todayText = ({ today }: Usage): string => {
+  const classes = [...new Set(today.map(({ statusClass }) => statusClass))].sort()
+  const endpoints = [...new Set(today.map(({ endpoint }) => endpoint))]
+  const countOf = (endpoint: string, statusClass: string) =>
+    today.find(each => each.endpoint === endpoint && each.statusClass === statusClass)?.count ?? 0
+  return tableOf(
+    ['today by endpoint', ...classes],
+    endpoints.map(endpoint => [endpoint, ...classes.map(each => counted(countOf(endpoint, each)))]),
+    classes.map((_, i) => i + 1),
+  )
+}

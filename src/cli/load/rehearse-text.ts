@@ -1,0 +1,139 @@
+// What `abohawa rehearse` prints: a line for each setting with what its cache did, what the provider was sent and how old the
+// weather was, and what was spent on each day.
+
+import type { SentWith } from '../../load/rehearsal/admission.ts'
+import type { RehearsedCase } from '../../load/rehearsal/rehearsed-case.ts'
+import { shareOf } from '../../load/report/run-figures.ts'
+import { counted, indented, tableOf } from '../terminal.ts'
+import { planRemarks, planText } from './plan-text.ts'
+
+export const rehearsalText = (
+  rehearsed: readonly RehearsedCase[],
+  { substitute, nothing }: Readonly<Record<SentWith, number>>,
+): string => {
+  const [first] = rehearsed
+  if (!first) return 'Nothing was rehearsed.'
+  const { traffic } = first.result
+  const { common, nameOf } = namesOf(rehearsed)
+  const days = rehearsed.flatMap(each => each.days.map(day => ({ name: nameOf(each), ...day })))
+  return [
+    `${counted(traffic.requests)} requests of ${counted(traffic.keys)} ${traffic.keys === 1 ? 'key' : 'keys'} from ${traffic.from} on, ${spanText(traffic.spanSeconds)}.`,
+    ...(substitute > 0
+      ? [
+          `${counted(substitute)} of them were recorded as answered and without a key: they are sent with keys that nothing limits.`,
+        ]
+      : []),
+    ...(nothing > 0
+      ? [
+          `${counted(nothing)} of them are sent without a key, and refused with 401: recorded as refused or redirected, or with neither a key nor an answer.`,
+        ]
+      : []),
+    ...(common.length > 0 ? [`Settings of all: ${common.join(', ')}`] : []),
+    '',
+    indented(
+      tableOf(
+        [
+          'setting',
+          'hits',
+          'stale',
+          'misses',
+          'refused',
+          'failed',
+          'requests',
+          'weight',
+          'age p50',
+          'p95',
+          'max',
+          'took',
+        ],
+        rehearsed.map(each => [nameOf(each), ...rowOf(each)]),
+        [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
+      ),
+    ),
+    '',
+    'Provider, by UTC day:',
+    indented(
+      tableOf(
+        ['setting', 'day', 'requests', 'weight'],
+        days.map(({ name, day, requests, weight }) => [
+          name,
+          day,
+          counted(requests),
+          counted(Math.round(weight)),
+        ]),
+        [2, 3],
+      ),
+    ),
+    '',
+    'Budget, by the most that was spent in one window:',
+    indented(
+      tableOf(
+        ['setting', 'minute', 'hour', 'day', 'budget', 'plan'],
+        rehearsed.map(each => [nameOf(each), ...windowsOf(each), verdictOf(each), planText(each.plans)]),
+      ),
+    ),
+    ...planRemarks(rehearsed.map(({ plans }) => plans)).flatMap(remark => ['', remark]),
+  ].join('\n')
+}
+
+/** A setting that all have in common says nothing in a row of its own. */
+const namesOf = (rehearsed: readonly RehearsedCase[]) => {
+  const words = rehearsed.map(({ name }) => name.split(' ').filter(word => word !== ''))
+  const isCommon = (word: string): boolean => rehearsed.length > 1 && words.every(each => each.includes(word))
+  const nameOf = ({ name }: RehearsedCase): string =>
+    name
+      .split(' ')
+      .filter(word => !isCommon(word))
+      .join(' ') || 'as configured'
+  return { common: (words[0] ?? []).filter(isCommon), nameOf }
+}
+
+const rowOf = ({ result }: RehearsedCase): string[] => {
+  const share = (outcome: 'hit' | 'stale' | 'miss'): string => {
+    const found = shareOf(result, outcome)
+    return found === null ? '-' : `${(found * 100).toFixed(1)} %`
+  }
+  const { age, provider, totals } = result
+  const refused = sumOf(result.statuses, status => status === 429 || status >= 500)
+  const took = (Date.parse(result.endedAt) - Date.parse(result.startedAt)) / 1000
+  return [
+    share('hit'),
+    share('stale'),
+    share('miss'),
+    counted(refused),
+    counted(Object.values(totals.failed).reduce((sum, count) => sum + count, 0)),
+    counted(provider?.requests ?? 0),
+    counted(Math.round(provider?.weight ?? 0)),
+    ...[age?.p50, age?.p95, age?.max].map(seconds => (seconds === undefined ? '-' : spanText(seconds))),
+    spanText(took),
+  ]
+}
+
+const sumOf = (statuses: Readonly<Record<string, number>>, isMeant: (status: number) => boolean): number =>
+  Object.entries(statuses).reduce((sum, [status, count]) => (isMeant(Number(status)) ? sum + count : sum), 0)
+
+const windowsOf = ({ result: { provider } }: RehearsedCase): string[] =>
+  (provider?.windows ?? []).map(({ limit, most }) =>
+    limit === null ? counted(Math.ceil(most)) : `${counted(Math.ceil(most))} of ${counted(limit)}`,
+  )
+
+// As the gateway's own warning: the rest is less than a cell weighs, or is kept for requests in flight.
+const spentShare = 0.98
+
+/** Whether what the traffic needs fits into the limits that are configured. */
+const verdictOf = ({ result, providerRefused }: RehearsedCase): string => {
+  const windows = (result.provider?.windows ?? []).filter(({ limit }) => limit !== null)
+  const without = sumOf(result.statuses, status => status >= 500)
+  if (providerRefused > 0) return `too large: the provider refused ${counted(providerRefused)} requests`
+  if (windows.length === 0) return 'no limits'
+  if (without > 0) return `too small: ${counted(without)} requests had no weather`
+  const spent = windows.filter(({ limit, most }) => limit !== null && most >= limit * spentShare)
+  return spent.length > 0 ? `spent: ${spent.map(({ span }) => span).join(', ')}` : 'fits'
+}
+
+// Whole minutes, as on the page.
+const spanText = (seconds: number): string => {
+  if (seconds < 100) return `${Math.round(seconds)} s`
+  if (seconds < 100 * 60) return `${Math.floor(seconds / 60)} min`
+  return `${(seconds / 3600).toFixed(1)} h`
+}

@@ -1,0 +1,255 @@
+// `abohawa rehearse`: a traffic file against a gateway and a provider on one moved clock, once for each combination of
+// settings: a day in minutes. What a rehearsal is stands in src/rehearsal; what is printed of it in rehearse-text.ts.
+
+import { availableParallelism } from 'node:os'
+import { type Command, InvalidArgumentError } from 'commander'
+import pLimit from 'p-limit'
+import { isoOf } from '../../calendar.ts'
+import type { SettingCase } from '../../config/setting-grid.ts'
+import { InputError, messageOf } from '../../errors.ts'
+import { withoutKeys } from '../../key-redaction.ts'
+import type { RehearsalParts, RehearsedCase } from '../../load/rehearsal/rehearsed-case.ts'
+import { checkSpan } from '../../load/traffic/longest-span.ts'
+import type { TrafficRequest } from '../../load/traffic/traffic-request.ts'
+import { jsonText, printable, quoted, quotedPath } from '../../outside-text.ts'
+import { writeReport } from '../../regular-file.ts'
+import { interruption } from '../interruption.ts'
+import { checkTier } from '../keys/key-create.ts'
+import { durationIn } from '../quantities.ts'
+import { type AddCommand, counted, type Terminal, UsageError } from '../terminal.ts'
+import { checkWritable } from '../writable.ts'
+import { rehearsalText } from './rehearse-text.ts'
+import { casesIn } from './setting-cases.ts'
+import { formatIn } from './traffic-options.ts'
+
+type Options = {
+  set?: string[]
+  case?: string[]
+  tier?: string
+  out?: string
+  format?: string
+  parallel?: number
+  step?: number
+  providerLimits: string
+  providerRuns: string
+  providerSeed: number
+}
+
+export const addRehearseCommand = (program: Command, add: AddCommand): void =>
+  add<Options>(program, 'rehearse', {
+    summary: 'send the traffic of a file to a gateway whose clock is moved: a day in minutes',
+    example:
+      'rehearse samples/weekday.ndjson.gz --set cache.freshness=age,run --set cache.cellDegrees=0.1,0.2 --out rehearsal.html',
+    setUp: command =>
+      command
+        .argument('<files...>', 'traffic files; - is standard input')
+        .option('--set <setting=values>', 'values to rehearse, each with each of the other --set', collect)
+        .option(
+          '--case <settings>',
+          'one combination by itself: "cache.freshness=age cache.freshFor=1h"',
+          collect,
+        )
+        .option('--tier <name>', 'of all keys in the file; without it no quota limits them')
+        .option('--out <path>', 'write the report: .html, or .json, of several settings a file each')
+        .option(
+          '--parallel <number>',
+          'how many are rehearsed at a time; default: half of the cores',
+          wholeNumber,
+        )
+        .option('--step <duration>', 'requests within it are sent together, up to 5s; default: 500ms', step)
+        .option('--format <name>', 'of the files; else found by their content', formatIn)
+        .option('--provider-limits <kind>', 'of the provider: free, those of the free host; none', 'none')
+        .option('--provider-runs <kind>', 'ecmwf: a model run every 6 h; none', 'ecmwf')
+        .option('--provider-seed <number>', 'equal seeds give equal weather', wholeNumber, 1),
+    run: async (terminal, options, ...files) => {
+      const parallel = options.parallel ?? Math.max(1, Math.floor(availableParallelism() / 2))
+      if (parallel < 1) throw new UsageError('--parallel is 0; allowed: 1 or more')
+      const write = writerTo(options.out)
+      const cases = await casesIn(options, terminal.sources)
+      if (options.tier !== undefined) checkTier(terminal, options.tier)
+      const stopping = new AbortController()
+      void interruption('SIGHUP').then(() => stopping.abort())
+      if (options.out !== undefined) await checkWritable([options.out])
+      const parts = await partsOf(terminal, options, files, stopping.signal)
+      if (cases.some(({ config }) => config.redis.url !== null))
+        terminal.remark(
+          'Rehearsed on the embedded store in place of redis.url: Redis has a clock of its own, which is not moved.',
+        )
+      const rehearsed = await rehearseAll(terminal, cases, parts, { parallel, stopping })
+      const { sentWith } = parts
+      terminal.show({ sentWith, cases: rehearsed }, rehearsalText(rehearsed, sentWith))
+      await write(rehearsed)
+      if (!stopping.signal.aborted) return 0
+      const whole = rehearsed.filter(({ result }) => !result.interrupted).length
+      terminal.remark(`Stopped: ${whole} of ${cases.length} ran to the end; the figures are of what ran.`)
+      return 1
+    },
+  })
+
+const collect = (given: string, before: string[] = []): string[] => [...before, given]
+
+const wholeNumber = (given: string): number => {
+  if (!/^\d{1,9}$/.test(given)) throw new InvalidArgumentError('Allowed: a whole number.')
+  return Number(given)
+}
+
+const longestStepMs = 5_000
+const usualStepMs = 500
+
+const step = (given: string): number => {
+  const ms = durationIn(given)
+  if (ms > longestStepMs) throw new InvalidArgumentError('Allowed: a duration up to 5s.')
+  return ms
+}
+
+const mostFaultsShown = 5
+
+const partsOf = async (
+  { sources, env, clock, remark }: Terminal,
+  { tier, step: stepMs = usualStepMs, ...options }: Options,
+  paths: readonly string[],
+  signal: AbortSignal,
+): Promise<RehearsalParts> => {
+  const { providerLimits: limits, providerRuns: runs, providerSeed: seed } = options
+  if (limits !== 'free' && limits !== 'none')
+    throw new UsageError(`--provider-limits is ${quoted(limits)}; allowed: free, none`)
+  if (runs !== 'ecmwf' && runs !== 'none')
+    throw new UsageError(`--provider-runs is ${quoted(runs)}; allowed: ecmwf, none`)
+  const { readTraffic } = await import('../../load/traffic/read-traffic.ts')
+  const { machineOf } = await import('../../load/replay/machine.ts')
+  const { countSentWith } = await import('../../load/rehearsal/admission.ts')
+  let faults = 0
+  const traffic = readTraffic(paths, {
+    ...(options.format === undefined ? {} : { format: options.format }),
+    onFault: ({ file, line, reason }) => {
+      faults += 1
+      if (faults <= mostFaultsShown) remark(`${printable(file)}, line ${line}: ${reason}`)
+    },
+  })
+  const requests: TrafficRequest[] = []
+  for await (const batch of traffic.batches()) {
+    for (const request of batch) requests.push(request)
+    if (signal.aborted) throw new InputError('interrupted before the first request was sent')
+  }
+  if (faults > 0) remark(`${counted(faults)} lines are faulty and left out.`)
+  requests.sort((one, other) => one.at - other.at)
+  const [first, last] = [requests[0], requests.at(-1)]
+  if (!first || !last)
+    throw new InputError(`${paths.map(path => quotedPath(path)).join(', ')}: no requests to rehearse`)
+  checkSpan(first.at, last.at)
+  const { sha256 } = traffic.summary()
+  const sentWith = countSentWith(requests)
+  if (sentWith.nothing === requests.length)
+    throw new InputError(
+      `none of the ${counted(requests.length)} requests was recorded with a key or as answered, so that each would be refused with 401; allowed: traffic with requests that have a key id or a status`,
+    )
+  return {
+    requests,
+    sentWith,
+    traffic: {
+      files: [...paths],
+      sha256,
+      requests: requests.length,
+      keys: new Set(requests.map(({ key }) => key).filter(key => key !== undefined)).size,
+      from: isoOf(first.at),
+      spanSeconds: (last.at - first.at) / 1000,
+      faultyLines: faults,
+    },
+    machine: await machineOf(),
+    command: withoutKeys(['abohawa', ...process.argv.slice(2)].join(' ')),
+    files: sources.files,
+    env,
+    tier,
+    provider: { limits, runs, seed },
+    stepMs,
+    clock,
+    signal,
+  }
+}
+
+/** Those that ran, in the order of the cases; after an interruption some are missing. */
+const rehearseAll = async (
+  { progress, remark }: Terminal,
+  cases: readonly SettingCase[],
+  parts: RehearsalParts,
+  { parallel, stopping }: { parallel: number; stopping: AbortController },
+): Promise<RehearsedCase[]> => {
+  const { rehearseCase } = await import('../../load/rehearsal/rehearsed-case.ts')
+  const limit = pLimit(parallel)
+  const sent = cases.map(() => 0)
+  const begunAt = performance.now()
+  let shownAt = begunAt
+  let remarkedAt = begunAt
+  const show = (): void => {
+    const now = performance.now()
+    if (now - shownAt < showEveryMs) return
+    shownAt = now
+    const share = sent.reduce((sum, each) => sum + each, 0) / (parts.requests.length * cases.length)
+    const left = ((now - begunAt) / 1000) * (1 / share - 1)
+    const done = sent.filter(each => each === parts.requests.length).length
+    const line = `${done} of ${cases.length} settings, ${Math.floor(share * 100)} % of all requests, ${durationText(left)} left`
+    if (process.stderr.isTTY) progress(line)
+    else if (now - remarkedAt >= remarkEveryMs) {
+      remarkedAt = now
+      remark(line)
+    }
+  }
+  let failure: unknown
+  const runs = cases.map((each, i) =>
+    limit(async () => {
+      if (stopping.signal.aborted) return undefined
+      try {
+        return await rehearseCase(each, parts, so => {
+          sent[i] = so
+          show()
+        })
+      } catch (error) {
+        // A signal of the terminal ends the processes too.
+        if (!stopping.signal.aborted) failure = error
+        stopping.abort()
+        return undefined
+      }
+    }),
+  )
+  const rehearsed = await Promise.all(runs)
+  progress('')
+  if (failure !== undefined) throw failure
+  return rehearsed.filter(each => each !== undefined)
+}
+
+const showEveryMs = 250
+// Where no terminal shows the line that is replaced.
+const remarkEveryMs = 10_000
+
+const durationText = (seconds: number): string =>
+  seconds < 60 ? `${Math.ceil(seconds)} s` : `${Math.floor(seconds / 60)} min ${Math.ceil(seconds % 60)} s`
+
+/** @throws UsageError for a file of another kind */
+const writerTo = (path: string | undefined): ((rehearsed: readonly RehearsedCase[]) => Promise<void>) => {
+  const kind = path === undefined ? undefined : /\.(html|json)$/.exec(path)?.[1]
+  if (path !== undefined && kind === undefined)
+    throw new UsageError(`--out is ${quotedPath(path)}; allowed: a file that ends in .html or .json`)
+  return async rehearsed => {
+    if (path === undefined || rehearsed.length === 0) return
+    const results = rehearsed.map(({ result }) => result)
+    if (kind === 'html') {
+      const { reportPage } = await import('../../load/report/page.ts')
+      await writeTo(path, reportPage(results))
+    } else
+      for (const [i, result] of results.entries())
+        await writeTo(
+          results.length === 1 ? path : path.replace(/\.json$/, `-${i + 1}.json`),
+          `${jsonText(result)}\n`,
+        )
+  }
+}
+
+const writeTo = async (path: string, text: string): Promise<void> => {
+  try {
+    await writeReport(path, text)
+  } catch (cause) {
+    throw new InputError(`--out is ${quotedPath(path)}, which can't be written: ${messageOf(cause)}`, {
+      cause,
+    })
+  }
+}

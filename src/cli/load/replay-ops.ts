@@ -1,0 +1,100 @@
+// What a replay reads from the ops listener of its gateway: the metrics, and whether the configuration of the command is the
+// gateway's, whose differences from the defaults the result then has.
+
+import { request } from 'undici'
+import { loadConfig } from '../../config/load.ts'
+import { changesBetween, fleetHashOf } from '../../config/values.ts'
+import { InputError, messageOf } from '../../errors.ts'
+import { connectFault } from '../../load/replay/target.ts'
+import type { ReplayResult } from '../../load/report/result.ts'
+import { quotedPath } from '../../outside-text.ts'
+import { redactedUrl } from '../../redacted-url.ts'
+import { mostFileBytes, readTextFileSync } from '../../regular-file.ts'
+import { checkGateway, gatewayAgent, queryGateway } from '../operate/gateway-query.ts'
+import { type Terminal, UsageError } from '../terminal.ts'
+import type { ReplayOptions } from './replay-options.ts'
+
+const timeoutMs = 5_000
+
+type OpsReader = {
+  /** The text of /metrics. @throws InputError when no gateway answers with it */
+  metrics(): Promise<string>
+  /** Null where the gateway runs with another configuration than the command's. */
+  settings(): Promise<ReplayResult['settings']>
+}
+
+/** Undefined without `--ops`. @throws UsageError */
+export const createOpsReader = (
+  terminal: Terminal,
+  { ops, opsTokenFile, allowRemote = false }: ReplayOptions,
+): OpsReader | undefined => {
+  if (ops === undefined) {
+    if (opsTokenFile !== undefined) throw new UsageError('--ops-token-file is about --ops; allowed: with it')
+    return undefined
+  }
+  try {
+    checkGateway(ops, allowRemote)
+  } catch (cause) {
+    throw new UsageError(messageOf(cause).replace('--gateway', '--ops'), { cause })
+  }
+  const address = ops.replace(/\/+$/, '')
+  const where = redactedUrl(address)
+  const token = opsTokenFile === undefined ? terminal.config().ops.token : tokenIn(opsTokenFile)
+  return {
+    metrics: async () => {
+      let answer: { statusCode: number; text: string }
+      try {
+        const dispatcher = await gatewayAgent(allowRemote)
+        const { statusCode, body } = await request(`${address}/metrics`, {
+          dispatcher,
+          signal: AbortSignal.timeout(timeoutMs),
+          headers: token === null ? {} : { authorization: `Bearer ${token}` },
+        })
+        answer = { statusCode, text: await body.text() }
+      } catch (cause) {
+        throw new InputError(`--ops is ${where}, where no gateway answers: ${connectFault(cause)}`, { cause })
+      }
+      if (answer.statusCode !== 200 || !answer.text.includes('process_cpu_seconds_total'))
+        throw new InputError(
+          `--ops is ${where}, which answered ${answer.statusCode} to /metrics; allowed: the ops address of a gateway`,
+        )
+      return answer.text
+    },
+    settings: async () => {
+      const found = await queryGateway(
+        { address, isNamed: false, allowsRemote: allowRemote, path: '/status', token, timeoutMs },
+        async () => (await import('../../admin/status-report.ts')).statusReport,
+      )
+      // The metrics are read next, and their error says that no gateway answers.
+      if (!('report' in found)) return null
+      const hash = found.report.config?.hash
+      const config = terminal.config()
+      if (hash !== fleetHashOf(config)) {
+        terminal.remark(
+          'The gateway runs with another configuration than this command, so the result has no settings; --config names its files.',
+        )
+        return null
+      }
+      return changesBetween(loadConfig({ files: [], env: {} }), config).map(({ path, before, after }) => ({
+        path,
+        value: after ?? 'not set',
+        default: before ?? 'not set',
+      }))
+    },
+  }
+}
+
+const tokenIn = (file: string): string => {
+  try {
+    const token = readTextFileSync(file, mostFileBytes.config).trim()
+    if (/^[\x21-\x7e]+$/.test(token)) return token
+  } catch (cause) {
+    throw new InputError(
+      `--ops-token-file is ${quotedPath(file)}, which can't be read: ${messageOf(cause)}`,
+      {
+        cause,
+      },
+    )
+  }
+  throw new InputError(`--ops-token-file is ${quotedPath(file)}; allowed: a file with one token`)
+}

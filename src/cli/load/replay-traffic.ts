@@ -1,0 +1,112 @@
+// What has to be there before the first request of `abohawa replay` and `abohawa saturate` is sent: the target, the traffic as
+// a schedule, the keys for it, and the connections.
+
+import { isoOf } from '../../calendar.ts'
+import { InputError } from '../../errors.ts'
+import type { ReplayOrder } from '../../load/replay/run.ts'
+import type { Schedule } from '../../load/replay/schedule.ts'
+import type { ReplayResult } from '../../load/report/result.ts'
+import type { TrafficSummary } from '../../load/traffic/read-traffic.ts'
+import { asUsage, counted, type Terminal, UsageError } from '../terminal.ts'
+import {
+  checkSchedule,
+  connectionsOf,
+  keysOf,
+  type ReplayOptions,
+  type SendOptions,
+} from './replay-options.ts'
+
+const mostFaultsShown = 5
+
+type Prepared = Pick<
+  ReplayOrder,
+  | 'schedule'
+  | 'keys'
+  | 'target'
+  | 'http'
+  | 'connections'
+  | 'workers'
+  | 'patienceMs'
+  | 'timeoutMs'
+  | 'thresholds'
+  | 'traffic'
+>
+
+/** @throws UsageError, InputError */
+export const prepareSending = async (
+  terminal: Terminal,
+  files: readonly string[],
+  options: SendOptions & Pick<ReplayOptions, 'asFastAs'>,
+  isStopped: () => boolean,
+): Promise<Prepared> => {
+  const { target: given, http, workers, patience, timeout, threshold = [] } = options
+  if (given === undefined)
+    throw new UsageError('--target is missing; allowed: an address such as http://127.0.0.1:8080')
+  const connections = connectionsOf(options)
+  if (workers > connections)
+    throw new UsageError(`${workers} workers have ${connections} connections; allowed: at least one for each`)
+  const { addressIn, targetOf } = await import('../../load/replay/target.ts')
+  asUsage(() => addressIn(given))
+  const target = await targetOf(given, options)
+  const { schedule, summary } = await readSchedule(terminal, files, options, isStopped)
+  const keys = keysOf({ ids: schedule.keys, count: schedule.count }, options)
+  checkSchedule(schedule, files)
+  return {
+    schedule,
+    keys,
+    target,
+    http,
+    connections,
+    workers,
+    patienceMs: patience,
+    timeoutMs: timeout,
+    thresholds: threshold,
+    traffic: trafficOf(schedule, summary),
+  }
+}
+
+const readSchedule = async (
+  terminal: Terminal,
+  files: readonly string[],
+  { anyMethod = false }: SendOptions,
+  isStopped: () => boolean,
+): Promise<{ schedule: Schedule; summary: TrafficSummary }> => {
+  const { readTraffic } = await import('../../load/traffic/read-traffic.ts')
+  const { scheduleOf } = await import('../../load/replay/schedule.ts')
+  let faults = 0
+  const traffic = readTraffic(files, {
+    onFault: ({ file, line, reason }) => {
+      faults += 1
+      if (faults <= mostFaultsShown) terminal.remark(`${file}, line ${line}: ${reason}`)
+    },
+  })
+  const schedule = await scheduleOf(traffic.batches(), {
+    anyMethod,
+    onProgress: count => {
+      terminal.progress(`${counted(count)} requests read`)
+      if (isStopped()) throw new InputError('interrupted before the first request was sent')
+    },
+  })
+  terminal.progress('')
+  const summary = traffic.summary()
+  if (faults > mostFaultsShown)
+    terminal.remark(
+      `${counted(faults)} lines are faulty, of which ${mostFaultsShown} are shown; the others are sent.`,
+    )
+  for (const [method, count] of Object.entries(schedule.skipped))
+    terminal.remark(`${counted(count)} requests of ${method} are left out; --any-method sends them.`)
+  return { schedule, summary }
+}
+
+const trafficOf = (
+  schedule: Schedule,
+  { sha256, faultyLines, files }: TrafficSummary,
+): ReplayResult['traffic'] => ({
+  files: files.map(({ file }) => file),
+  sha256,
+  requests: schedule.count,
+  keys: schedule.keys.length,
+  from: schedule.from === undefined ? null : isoOf(schedule.from),
+  spanSeconds: (schedule.at[schedule.count - 1] ?? 0) / 1000,
+  faultyLines,
+})

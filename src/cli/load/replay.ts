@@ -1,0 +1,214 @@
+// `abohawa replay FILE --target URL`: sends recorded or generated traffic again, at its own pace, faster, or evenly, and
+// reports latency by what the cache did. Exit code 99 when a threshold fails or a body breaks the contract, after the report.
+
+import type { Command } from 'commander'
+import { printDuration } from '../../config/units.ts'
+import { InputError, messageOf } from '../../errors.ts'
+import type { KeptBody } from '../../load/replay/sender.ts'
+import type { ReplayResult } from '../../load/report/result.ts'
+import { checkRun } from '../../load/traffic/longest-span.ts'
+import { quotedPath } from '../../outside-text.ts'
+import { writeReport } from '../../regular-file.ts'
+import { interruption } from '../interruption.ts'
+import { rateIn } from '../quantities.ts'
+import { type AddCommand, type Terminal, UsageError } from '../terminal.ts'
+import { checkWritable } from '../writable.ts'
+import { createOpsReader } from './replay-ops.ts'
+import {
+  addSendOptions,
+  checkRequestLog,
+  connectionsIn,
+  durationIn,
+  type Output,
+  outputsOf,
+  paceOf,
+  type ReplayOptions,
+  speedIn,
+} from './replay-options.ts'
+import { createProgress, logLacking, remarksOn, resultText } from './replay-text.ts'
+import { prepareSending } from './replay-traffic.ts'
+
+const thresholdFailed = 99
+const remarkEveryS = 10
+const sampledBodies = 20_000
+
+export const addReplayCommand = (program: Command, add: AddCommand): void =>
+  add<ReplayOptions>(program, 'replay', {
+    summary: 'send the requests of traffic files to a gateway again, and measure its answers',
+    example:
+      "replay samples/weekday.ndjson.gz --target http://127.0.0.1:8080 --keys issued.csv --speed 600 --threshold 'p99<50ms' --out report.html\n  npm run -s abohawa -- replay samples/weekday.ndjson.gz --target http://127.0.0.1:8080 --keys issued.csv --rate 500 --duration 30s --loop",
+    setUp: command =>
+      void addSendOptions(command, 'hits>90%, rate>490')
+        .option('--speed <times>', 'so many times as fast as recorded', speedIn)
+        .option(
+          '--rate <requests>',
+          'evenly, so many a second or such as 90/m, in place of the recorded arrivals',
+          rateIn,
+        )
+        .option(
+          '--as-fast-as <connections>',
+          'a closed loop: each connection sends its next request after the answer',
+          connectionsIn,
+        )
+        .option('--loop', 'begin again after the last request, until --duration or Ctrl-C')
+        .option('--duration <duration>', 'end after so long, such as 10m', durationIn)
+        .option(
+          '--warm-up <duration>',
+          'what is due in the first so long is sent and not counted, such as 2s',
+          durationIn,
+        )
+        .option(
+          '--out <file>',
+          'write a page (.html), the result (.json) or percentiles (.hgrm); may be given again',
+          collect,
+        )
+        .option('--hdr <file>', 'write the percentile distribution of all latencies, as wrk2 prints it')
+        .option('--check-bodies', 'hold an answer of each path against the contract')
+        .option('--bodies <file>', 'write a digest of an answer of each path, for replay compare')
+        .option(
+          '--requests <file>',
+          'write a line of JSON for each request: due, sent, end, status; with gzip where it ends in .gz',
+        )
+        .option(
+          '--ops <url>',
+          'the ops address of the gateway, to report its CPU, memory, provider and settings',
+        )
+        .option('--ops-token-file <file>', 'a file with ops.token; that of the configuration if not given'),
+    run: (terminal, options, ...files) => replay(terminal, options, files),
+  })
+
+const collect = (file: string, before: string[] = []): string[] => [...before, file]
+
+const replay = async (
+  terminal: Terminal,
+  options: ReplayOptions,
+  files: readonly string[],
+): Promise<number> => {
+  const { http, checkBodies, bodies, requests } = options
+  const pace = paceOf(options)
+  const outputs = outputsOf(options)
+  checkRequestLog(requests, files)
+  const written = [...outputs.map(({ path }) => path), bodies, requests]
+  await checkWritable(written.filter(path => path !== undefined))
+  const ops = createOpsReader(terminal, options)
+  const stopped = interruption('SIGHUP')
+  let isStopped = false
+  void stopped.then(() => {
+    isStopped = true
+  })
+  const prepared = await prepareSending(terminal, files, options, () => isStopped)
+  const { schedule, target } = prepared
+  const { arrivalsOf } = await import('../../load/replay/pace.ts')
+  const arrivals = arrivalsOf(schedule, pace)
+  const lastsMs = arrivals.endsAt ?? pace.durationMs
+  checkRun(lastsMs ?? 0)
+  if (lastsMs !== undefined && pace.warmUpMs > 0 && pace.warmUpMs >= lastsMs)
+    throw new UsageError(
+      `--warm-up is ${printDuration(pace.warmUpMs)}, but the last request is due after ${printDuration(Math.floor(lastsMs))}; allowed: less than that`,
+    )
+  const { checkReachable } = await import('../../load/replay/target.ts')
+  await checkReachable(target, http)
+
+  const { startReplay } = await import('../../load/replay/run.ts')
+  const progress = createProgress({
+    endsAtSeconds: arrivals.endsAt === undefined ? undefined : arrivals.endsAt / 1000,
+    total:
+      arrivals.total === undefined || pace.mode === 'closed'
+        ? arrivals.total
+        : arrivals.total - dueBefore(arrivals, pace.warmUpMs),
+    dueBefore: seconds => (pace.mode === 'closed' ? undefined : dueBefore(arrivals, seconds * 1000)),
+  })
+  let remarkedAt = 0
+  const { ended, stop } = await startReplay(
+    {
+      ...prepared,
+      pace,
+      keepBodies: checkBodies || bodies !== undefined ? sampledBodies : 0,
+      command: commandText(files, options),
+      settings: (await ops?.settings()) ?? null,
+      metrics: ops?.metrics,
+      requests,
+    },
+    terminal.clock,
+    (figures, seconds) => {
+      const line = progress(figures, seconds)
+      if (process.stderr.isTTY) terminal.progress(line)
+      else if (seconds - remarkedAt >= remarkEveryS) {
+        remarkedAt = seconds
+        terminal.remark(line)
+      }
+    },
+  )
+  void stopped.then(stop)
+  const { result: measured, kept, logged } = await ended
+  terminal.progress('')
+  const result = checkBodies ? { ...measured, bodies: await checked(kept) } : measured
+  terminal.show(result, resultText(result))
+  for (const remark of remarksOn(result)) terminal.remark(remark)
+  await writeOutputs(result, outputs)
+  if (bodies !== undefined) {
+    const { digestLines } = await import('../../load/replay/body-check.ts')
+    await write(bodies, digestLines(kept))
+  }
+  const lacking = logLacking(logged, requests)
+  if (lacking !== undefined) terminal.remark(lacking)
+  const isFailed = result.thresholds.some(({ passed }) => !passed) || (result.bodies?.faults.length ?? 0) > 0
+  if (isFailed) return thresholdFailed
+  return result.interrupted || lacking !== undefined ? 1 : 0
+}
+
+/** The number of the first arrival at or after an instant, by bisection: so many are due before it. */
+const dueBefore = (
+  { due, total }: { due(arrival: number): number; total: number | undefined },
+  ms: number,
+): number => {
+  let [low, high] = [0, total ?? 2 ** 40]
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2)
+    if (due(middle) < ms) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** The command line again, without what is only of this machine: for the report. */
+const commandText = (files: readonly string[], options: ReplayOptions): string => {
+  const { target, speed, rate, asFastAs, loop, duration, warmUp, http, workers, threshold = [] } = options
+  return [
+    'abohawa replay',
+    ...files,
+    `--target ${target}`,
+    ...(speed === undefined ? [] : [`--speed ${speed}`]),
+    ...(rate === undefined ? [] : [`--rate ${rate}`]),
+    ...(asFastAs === undefined ? [] : [`--as-fast-as ${asFastAs}`]),
+    ...(loop ? ['--loop'] : []),
+    ...(duration === undefined ? [] : [`--duration ${printDuration(duration)}`]),
+    ...(warmUp === undefined ? [] : [`--warm-up ${printDuration(warmUp)}`]),
+    ...(http === '2' ? ['--http 2'] : []),
+    ...(workers > 1 ? [`--workers ${workers}`] : []),
+    ...threshold.map(({ text }) => `--threshold '${text}'`),
+  ].join(' ')
+}
+
+const checked = async (kept: readonly KeptBody[]): Promise<ReplayResult['bodies']> => {
+  const { checkBodies } = await import('../../load/replay/body-check.ts')
+  return checkBodies(kept)
+}
+
+const writeOutputs = async (result: ReplayResult, outputs: readonly Output[]): Promise<void> => {
+  for (const { path, form } of outputs) await write(path, await textOf(result, form))
+}
+
+const textOf = async (result: ReplayResult, form: Output['form']): Promise<string> => {
+  if (form === 'json') return `${JSON.stringify(result)}\n`
+  if (form === 'html') return (await import('../../load/report/page.ts')).reportPage([result])
+  return (await import('../../load/replay/recorder.ts')).percentileDistribution(result.histogram)
+}
+
+const write = async (path: string, text: string): Promise<void> => {
+  try {
+    await writeReport(path, text)
+  } catch (cause) {
+    throw new InputError(`${quotedPath(path)} can't be written: ${messageOf(cause)}`, { cause })
+  }
+}

@@ -1,0 +1,185 @@
+// `abohawa saturate FILE --target URL`: sends traffic evenly at rising rates until a threshold breaks, and says how far that is
+// from the traffic's own rate. Each rate is one replay. How a rate is chosen is in load/replay/saturation.ts.
+
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { printDuration } from '../../config/units.ts'
+import { InputError } from '../../errors.ts'
+import type { RateVerdict } from '../../load/replay/saturation.ts'
+import { type Threshold, thresholdOf } from '../../load/replay/thresholds.ts'
+import type { ReplayResult } from '../../load/report/result.ts'
+import { interruption } from '../interruption.ts'
+import { rateIn } from '../quantities.ts'
+import { type AddCommand, counted, type Terminal, UsageError } from '../terminal.ts'
+import { addSendOptions, durationIn, type SendOptions } from './replay-options.ts'
+import { createProgress, goodAnswers, rateText, remarksOn } from './replay-text.ts'
+import { prepareSending } from './replay-traffic.ts'
+import { type RateStep, saturationText, sentenceOf } from './saturate-text.ts'
+
+type SaturateOptions = SendOptions & {
+  from: number
+  most: number
+  step: number
+  warmUp: number
+  atLeast?: number
+}
+
+const thresholdFailed = 99
+const usualThresholds = ['p99<50ms', 'errors<0.1%']
+const longestStepMs = 3_600_000
+// So that a percentile of a step is of some requests.
+const fewestRequests = 10
+
+export const addSaturateCommand = (program: Command, add: AddCommand): void =>
+  add<SaturateOptions>(program, 'saturate', {
+    summary: 'send traffic at rising rates until a threshold breaks: how far that is from its own rate',
+    example:
+      "saturate samples/weekday.ndjson.gz --target http://127.0.0.1:8080 --keys issued.csv --threshold 'p99<50ms'",
+    setUp: command =>
+      void addSendOptions(command, `hits>90%; usually ${usualThresholds.join(' and ')}`)
+        .addOption(
+          new Option('--from <rate>', 'the first rate, in requests a second or such as 90/m')
+            .argParser(rateIn)
+            .default(100),
+        )
+        .addOption(
+          new Option('--most <rate>', 'the highest rate that is tried').argParser(rateIn).default(100_000),
+        )
+        .addOption(
+          new Option('--step <duration>', 'how long each rate is sent, up to 1h')
+            .argParser(durationIn)
+            .default(10_000, '10s'),
+        )
+        .addOption(
+          new Option('--warm-up <duration>', 'what is due in the first so long of a step is not counted')
+            .argParser(durationIn)
+            .default(2_000, '2s'),
+        )
+        .option(
+          '--at-least <times>',
+          "end with 99 where less than so many times the traffic's busiest minute was held",
+          timesIn,
+        ),
+    run: (terminal, options, ...files) => saturate(terminal, options, files),
+  })
+
+const timesIn = (given: string): number => {
+  const times = /^\d{1,6}(\.\d{1,3})?$/.test(given) ? Number(given) : 0
+  if (times > 0) return times
+  throw new InvalidArgumentError('Allowed: a number above 0, such as 2.5.')
+}
+
+const saturate = async (
+  terminal: Terminal,
+  options: SaturateOptions,
+  files: readonly string[],
+): Promise<number> => {
+  const { from, most, step, warmUp, atLeast, http, threshold = usualThresholds.map(thresholdOf) } = options
+  const least = leastRate(options, threshold)
+  const stopped = interruption('SIGHUP')
+  let isStopped = false
+  let stop = (): void => {}
+  void stopped.then(() => {
+    isStopped = true
+    stop()
+  })
+  const prepared = await prepareSending(terminal, files, options, () => isStopped)
+  const { schedule, target } = prepared
+  const { busiestMinute, searchRate } = await import('../../load/replay/saturation.ts')
+  const busiest = busiestMinute(schedule.at)
+  if (atLeast !== undefined && !busiest)
+    throw new InputError(
+      'the traffic is of one instant and has no rate; allowed: --at-least with one of longer',
+    )
+  const { checkReachable } = await import('../../load/replay/target.ts')
+  await checkReachable(target, http)
+  const { startReplay } = await import('../../load/replay/run.ts')
+
+  const steps: RateStep[] = []
+  let lastHeld: ReplayResult | undefined
+  const judge = async (rate: number): Promise<RateVerdict> => {
+    if (isStopped) return 'interrupted'
+    const progress = createProgress({
+      endsAtSeconds: step / 1000,
+      total: Math.ceil((rate * step) / 1000),
+      dueBefore: seconds => Math.floor(rate * seconds),
+    })
+    const run = await startReplay(
+      {
+        ...prepared,
+        thresholds: threshold,
+        pace: { mode: 'rate', speed: 1, rate, loop: true, durationMs: step, warmUpMs: warmUp },
+        keepBodies: 0,
+        command: `abohawa saturate ${files.join(' ')} --target ${target.name}`,
+        settings: null,
+      },
+      terminal.clock,
+      (figures, seconds) => terminal.progress(`${rateText(rate)}: ${progress(figures, seconds)}`),
+    )
+    stop = run.stop
+    // It may have come while the run was started.
+    if (isStopped) stop()
+    const { result } = await run.ended
+    const verdict = verdictOn(result)
+    steps.push({ rate, verdict, result })
+    terminal.progress('')
+    terminal.remark(sentenceOf(steps.at(-1) as RateStep))
+    if (verdict !== 'held') return verdict
+    checkAnswers(result)
+    lastHeld = result
+    return verdict
+  }
+  const found = await searchRate({ first: from, least, most }, judge)
+  const report = { found, steps, busiest, target: target.name, thresholds: threshold.map(({ text }) => text) }
+  const { value, text } = saturationText(report, prepared.traffic)
+  terminal.show(value, text)
+  for (const remark of lastHeld ? remarksOn(lastHeld) : []) terminal.remark(remark)
+  if (found.ended === 'interrupted') return 1
+  if (found.ended === 'least') return thresholdFailed
+  const isEnough = atLeast === undefined || (value.times ?? 0) >= atLeast
+  if (isEnough && found.held !== undefined) return 0
+  if (found.ended === 'threshold') return thresholdFailed
+  terminal.remark('Not decided: the search ended before the target did.')
+  return 1
+}
+
+/** The lowest rate with enough requests in a step. @throws UsageError for options that make no sense together */
+const leastRate = (
+  { from, most, step, warmUp }: SaturateOptions,
+  thresholds: readonly Threshold[],
+): number => {
+  const ofRate = thresholds.find(({ metric }) => metric === 'rate')
+  if (ofRate)
+    throw new UsageError(
+      `--threshold is ${ofRate.text}; allowed: those of latencies, shares and counts, since the rate is what is looked for`,
+    )
+  if (step > longestStepMs) throw new UsageError(`--step is ${printDuration(step)}; allowed: at most 1h`)
+  if (warmUp >= step)
+    throw new UsageError(
+      `--warm-up is ${printDuration(warmUp)} of a --step of ${printDuration(step)}; allowed: less than that`,
+    )
+  const least = fewestRequests / ((step - warmUp) / 1000)
+  if (from < least)
+    throw new UsageError(
+      `--from is ${rateText(from)}, less than ${fewestRequests} requests a step; allowed: from ${rateText(least)}, or a longer --step`,
+    )
+  if (most < from)
+    throw new UsageError(`--most is ${rateText(most)}, less than --from; allowed: from ${rateText(from)}`)
+  return least
+}
+
+const verdictOn = ({ interrupted, thresholds, generator }: ReplayResult): RateVerdict => {
+  if (interrupted) return 'interrupted'
+  if (thresholds.every(({ passed }) => passed)) return 'held'
+  return generator.saturated ? 'generator' : 'broken'
+}
+
+/** A target that refuses a request does little for it. @throws InputError */
+const checkAnswers = (result: ReplayResult): void => {
+  const { totals, statuses } = result
+  const good = goodAnswers(result)
+  if (totals.answered > 0 && good * 2 >= totals.answered) return
+  const others = Object.entries(statuses).map(([status, count]) => `${status}: ${counted(count)}`)
+  throw new InputError(
+    `${counted(good)} of ${counted(totals.answered)} answers were 2xx or 304 (${others.join(', ')}); allowed: a target, keys and quotas for this traffic`,
+  )
+}

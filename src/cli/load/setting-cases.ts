@@ -1,0 +1,19 @@
+// The settings of `--set` and `--case`, as `rehearse` and `whatif` take them: whatever is wrong with them is a usage error, and
+// those of listeners, stores and logs are refused, which both replace by their own.
+
+import type { ConfigSources } from '../../config/load.ts'
+import { type GivenSettings, type SettingCase, settingCases } from '../../config/setting-grid.ts'
+import { asUsage, UsageError } from '../terminal.ts'
+
+/** @throws UsageError; ConfigError where the configuration itself is at fault */
+export const casesIn = async (given: GivenSettings, sources: ConfigSources): Promise<SettingCase[]> => {
+  const cases = asUsage(() => settingCases(given, sources))
+  // Imported here, so that the other commands start without it.
+  const { settingsOfPlace } = await import('../../load/rehearsal/stage.ts')
+  const path = cases.flatMap(({ values }) => Object.keys(values)).find(each => settingsOfPlace.has(each))
+  if (path !== undefined)
+    throw new UsageError(
+      `${path} is the same for every setting that is tried; allowed: settings of weather, cache, provider and quotas`,
+    )
+  return cases
+}

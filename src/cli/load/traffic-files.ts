@@ -1,0 +1,215 @@
+// `abohawa traffic import|merge|cut|scrub|convert`: from files of traffic to files of traffic. How they are read and written
+// is in traffic-rewrite.ts, what is done to requests in traffic/.
+
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { Moment, Selection } from '../../load/traffic/selection.ts'
+import { quoted } from '../../outside-text.ts'
+import { durationIn } from '../quantities.ts'
+import { type AddCommand, UsageError } from '../terminal.ts'
+import { configuredCellOf } from './traffic-cells.ts'
+import { addRewriteOptions, listIn, momentIn, shareIn, wholeIn } from './traffic-options.ts'
+import type { RewriteOptions } from './traffic-rewrite.ts'
+
+// What reads and writes is imported by the command that needs it, so that the others start without.
+const conversionNames = ['gor', 'vegeta', 'csv', 'libcachesim']
+const rewriting = () => import('./traffic-rewrite.ts')
+const selecting = () => import('../../load/traffic/selection.ts')
+
+const cellsText = 'this share of the cells, with all of their requests: 0.1 or 10%'
+
+export const addFileCommands = (traffic: Command, add: AddCommand): void => {
+  add<RewriteOptions & { sample?: number }>(traffic, 'import', {
+    summary:
+      'read logs (ours, nginx, Apache, HAR, goreplay, plain or gzip) as one traffic file, in order and without keys',
+    example: 'traffic import abohawa.log.1.gz abohawa.log --out day.ndjson.gz',
+    setUp: command =>
+      void addRewriteOptions(command).option('--sample <share>', `take ${cellsText}`, shareIn),
+    run: async (terminal, { sample, ...options }, ...files) => {
+      const { selected } = await selecting()
+      const { rewrite } = await rewriting()
+      const cellOf = sample === undefined ? undefined : await configuredCellOf(terminal)
+      return rewrite(terminal, files, options, {
+        pass: batches => selected(batches, { sample, cellOf }),
+      })
+    },
+  })
+
+  add<RewriteOptions>(traffic, 'merge', {
+    summary: 'merge traffic files by arrival, such as those of several gateways',
+    example: 'traffic merge samples/weekday.ndjson.gz samples/storm.ndjson.gz --out both.ndjson.gz',
+    setUp: command => void addRewriteOptions(command),
+    run: async (terminal, options, ...files) => (await rewriting()).rewrite(terminal, files, options),
+  })
+
+  add<RewriteOptions & CutOptions>(traffic, 'cut', {
+    summary:
+      'take a part of the requests: by time, endpoint, key, cell or place, a sample, the first or last',
+    example: 'traffic cut samples/weekday.ndjson.gz --from 8h --duration 30m --out morning.ndjson',
+    setUp: command =>
+      void addRewriteOptions(command)
+        .option('--from <when>', 'an instant, or a duration from the first request', momentIn)
+        .option('--to <when>', 'the same, for the first instant that is left out', momentIn)
+        .option('--duration <duration>', 'for so long, from --from or the first request', durationIn)
+        .option('--endpoint <names>', 'weather, forecast, coords, locations, location or other', endpointsIn)
+        .option('--key <ids>', 'of these keys', listIn)
+        .option(
+          '--cell <names>',
+          'for these cells, or places such as district/3026; may be given again',
+          oneMore,
+        )
+        .option('--sample <share>', cellsText, shareIn)
+        .option('--every <number>', 'one of so many of those that are left', wholeIn(1, 1_000_000_000))
+        .addOption(
+          new Option('--head <number>', 'the first so many of those that are left')
+            .argParser(wholeIn(1, 1_000_000_000))
+            .conflicts('tail'),
+        )
+        .option('--tail <number>', 'the last so many of those that are left', wholeIn(1, 1_000_000)),
+    run: async (terminal, options, ...files) => {
+      const selection = selectionOf(options)
+      if (Object.values(selection).every(value => value === undefined))
+        throw new UsageError(
+          'there is nothing to cut by; allowed: --from, --to, --duration, --endpoint, --key, --cell, --sample, --every, --head, --tail',
+        )
+      const { selected } = await selecting()
+      const { rewrite } = await rewriting()
+      const needsCells = options.sample !== undefined || options.cell !== undefined
+      const cellOf = needsCells ? await configuredCellOf(terminal) : undefined
+      return rewrite(terminal, files, options, {
+        pass: batches => selected(batches, { ...selection, cellOf }),
+      })
+    },
+  })
+
+  add<RewriteOptions & ScrubOptions>(traffic, 'scrub', {
+    summary:
+      'make a traffic file fit for others: new pseudonyms of keys, without parameters, keys or answers',
+    example: 'traffic scrub samples/weekday.ndjson.gz --without-parameter q --out for-others.ndjson.gz',
+    setUp: command =>
+      void addRewriteOptions(command)
+        .option('--without-parameter <names>', 'leave out these query parameters; may be given again', listIn)
+        .option('--without-query', 'leave out all of them')
+        .option('--without-keys', 'leave out keys, in place of pseudonyms')
+        .option('--without-answers', 'leave out status, outcome, tier, cell, bytes and ms')
+        .option('--start <instant>', 'move all instants so that the first is this one', instantIn),
+    run: async (terminal, options, ...files) => {
+      const { withoutParameter = [], withoutQuery, withoutKeys, withoutAnswers, start } = options
+      const { createPseudonyms } = await import('../../load/traffic/pseudonyms.ts')
+      const { createScrub } = await import('../../load/traffic/scrub.ts')
+      const { rewrite } = await rewriting()
+      const nameOf = createPseudonyms()
+      const scrubbing = {
+        parameters: withoutQuery ? ('all' as const) : new Set(withoutParameter),
+        withoutKeys: withoutKeys === true,
+        withoutAnswers: withoutAnswers === true,
+        start,
+      }
+      return rewrite(terminal, files, options, {
+        async *pass(batches) {
+          const scrub = createScrub(scrubbing, nameOf)
+          for await (const batch of batches) yield batch.map(scrub)
+        },
+      })
+    },
+  })
+
+  add<RewriteOptions & { to: string; target: URL }>(traffic, 'convert', {
+    summary: 'write traffic for another tool: goreplay, vegeta, k6, libCacheSim',
+    example:
+      'traffic convert samples/weekday.ndjson.gz --to vegeta --target http://127.0.0.1:8080 --out targets.json',
+    setUp: command =>
+      void addRewriteOptions(command)
+        .addOption(
+          new Option(
+            '--to <format>',
+            'gor for goreplay, vegeta for its -format=json, csv for k6 and spreadsheets, libcachesim for cachesim (time,obj_id,size)',
+          )
+            .choices(conversionNames)
+            .makeOptionMandatory(),
+        )
+        .option('--target <url>', 'what stands before paths', targetIn, new URL('http://127.0.0.1:8080')),
+    run: async (terminal, { to, target, ...options }, ...files) => {
+      const { conversionNamed, convertedText } = await import('../../load/traffic/convert.ts')
+      const { rewrite } = await rewriting()
+      const conversion = conversionNamed(to)
+      return rewrite(terminal, files, options, {
+        text: batches => convertedText(conversion, batches, target),
+      })
+    },
+  })
+}
+
+type CutOptions = {
+  from?: Moment
+  to?: Moment
+  duration?: number
+  endpoint?: string[]
+  key?: string[]
+  cell?: string[]
+  sample?: number
+  every?: number
+  head?: number
+  tail?: number
+}
+
+type ScrubOptions = {
+  withoutParameter?: string[]
+  withoutQuery?: boolean
+  withoutKeys?: boolean
+  withoutAnswers?: boolean
+  start?: number
+}
+
+/** Where one is an instant and the other a duration, that is known with the first request alone. */
+const isAfter = (from: Moment, to: Moment): boolean =>
+  ('at' in from && 'at' in to && from.at >= to.at) ||
+  ('after' in from && 'after' in to && from.after >= to.after)
+
+/** @throws UsageError for what nothing can match */
+const selectionOf = (options: CutOptions): Selection => {
+  const { from, to, duration, endpoint, key, cell, sample, every, head, tail } = options
+  const wrong = cell?.find(name => !/^(-?\d+(\.\d+)?,-?\d+(\.\d+)?|[a-z]+\/\S+)$/.test(name))
+  if (wrong !== undefined)
+    throw new UsageError(
+      `--cell is ${quoted(wrong)}; allowed: a cell such as 23.7,90.4, or a place such as district/3026`,
+    )
+  if (from && to && isAfter(from, to))
+    throw new UsageError('--from is not before --to; allowed: an earlier one')
+  const setOf = (values: string[] | undefined) => (values === undefined ? undefined : new Set(values))
+  return {
+    from,
+    to,
+    duration,
+    endpoints: setOf(endpoint),
+    keys: setOf(key),
+    cells: setOf(cell),
+    sample,
+    every,
+    head,
+    tail,
+  }
+}
+
+const endpointNames = ['weather', 'forecast', 'coords', 'locations', 'location', 'other']
+
+const endpointsIn = (given: string, before?: string[]): string[] => {
+  const names = listIn(given, before)
+  if (names.every(name => endpointNames.includes(name))) return names
+  throw new InvalidArgumentError(`Allowed: ${endpointNames.join(', ')}.`)
+}
+
+// The name of a cell has a comma in it.
+const oneMore = (given: string, before: string[] = []): string[] => [...before, given]
+
+const instantIn = (given: string): number => {
+  const moment = momentIn(given)
+  if ('at' in moment) return moment.at
+  throw new InvalidArgumentError('Allowed: an instant such as 2026-11-21T06:00:00Z.')
+}
+
+const targetIn = (given: string): URL => {
+  const url = URL.parse(given)
+  if (url !== null && /^https?:$/.test(url.protocol) && url.username === '' && url.pathname === '/')
+    return url
+  throw new InvalidArgumentError('Allowed: a URL such as http://127.0.0.1:8080, without a path.')
+}

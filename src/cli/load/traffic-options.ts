@@ -1,0 +1,77 @@
+// The options that commands on traffic files share, and what is read of them.
+
+import type { Command } from 'commander'
+import { InvalidArgumentError } from 'commander'
+import { parseInstant } from '../../calendar.ts'
+import { parseDuration } from '../../config/units.ts'
+import { formatNames } from '../../load/traffic/format.ts'
+import type { Moment } from '../../load/traffic/selection.ts'
+import { durationIn } from '../quantities.ts'
+
+/** What is read, where it goes, and how strictly. */
+export const addRewriteOptions = (command: Command): Command =>
+  addReadOptions(command)
+    .option('--out <path>', 'the file to write, with gzip where it ends in .gz; - is standard output', '-')
+    .option('--force', 'replace the file if it exists')
+    .option('--strict', 'end with 1 at the first faulty line, and write no file')
+    .option(
+      '--longest-gap <duration>',
+      'shorten longer gaps without a request to this, such as 10m',
+      durationIn,
+    )
+
+export const addReadOptions = (command: Command): Command =>
+  command
+    .argument('<files...>', 'files in any of the formats, plain or gzip; - is standard input')
+    .option(
+      '--format <name>',
+      `of all files: ${formatNames.join(', ')}; found by their content if not given`,
+      formatIn,
+    )
+    .option(
+      '--window <requests>',
+      'how many requests are held back to be put in order; of those further out of place see the documentation',
+      wholeIn(1, 10_000_000),
+      50_000,
+    )
+
+export const formatIn = (given: string): string => {
+  if (formatNames.some(name => name === given)) return given
+  throw new InvalidArgumentError(`Allowed: ${formatNames.join(', ')}.`)
+}
+
+/** An instant, or a duration from the first request. */
+export const momentIn = (given: string): Moment => {
+  if (given === '0') return { after: 0 }
+  const at = parseInstant(given)
+  if (!Number.isNaN(at)) return { at }
+  try {
+    return { after: parseDuration(given) }
+  } catch {
+    throw new InvalidArgumentError(
+      'Allowed: an instant such as 2026-11-21T06:00:00Z, or a duration from the first request such as 30m.',
+    )
+  }
+}
+
+export const wholeIn =
+  (least: number, most: number) =>
+  (given: string): number => {
+    const number = /^\d{1,10}$/.test(given) ? Number(given) : Number.NaN
+    if (number >= least && number <= most) return number
+    throw new InvalidArgumentError(`Allowed: a whole number from ${least} to ${most}.`)
+  }
+
+/** `0.1` or `10%`. */
+export const shareIn = (given: string): number => {
+  const [, digits, percent] = /^(\d{1,3}(?:\.\d{1,9})?|\.\d{1,9})(%?)$/.exec(given) ?? []
+  const share = Number(digits) / (percent === '%' ? 100 : 1)
+  if (share > 0 && share <= 1) return share
+  throw new InvalidArgumentError('Allowed: a share above 0 and up to 1, such as 0.1 or 10%.')
+}
+
+/** Adds the values between commas to those given before. */
+export const listIn = (given: string, before: readonly string[] = []): string[] => [
+  ...before,
+  ...given.split(',').filter(value => value !== ''),
+]

@@ -1,0 +1,103 @@
+// What a command that wrote a traffic file says in the end, as facts and as JSON.
+
+import { isoOf } from '../../calendar.ts'
+import { printDuration } from '../../config/units.ts'
+import { standardOutput } from '../../load/traffic/file-bytes.ts'
+import type { Gaps } from '../../load/traffic/gaps.ts'
+import type { TrafficSummary } from '../../load/traffic/read-traffic.ts'
+import { jsonText, printable } from '../../outside-text.ts'
+import { counted, factsText, type Terminal } from '../terminal.ts'
+
+type Report = {
+  readonly out: string
+  readonly summary: TrafficSummary
+  /** Those longer than `shortestMs`. */
+  readonly gaps: ReturnType<Gaps['found']> & { readonly shortestMs: number; readonly areCut: boolean }
+  /** Whether requests far out of place were put in their place. */
+  readonly isSorted: boolean
+  readonly written: number
+  readonly first: number | undefined
+  readonly last: number
+}
+
+/** Shows what was read and written; on standard error where standard output has the traffic. */
+export const reportRewrite = (terminal: Terminal, given: Report): void => {
+  const { out, summary, gaps, isSorted, written, first, last } = given
+  const span = first === undefined ? 0 : last - first
+  const shown = {
+    out,
+    requests: written,
+    from: first === undefined ? null : isoOf(first),
+    spanSeconds: span / 1_000,
+    read: summary.requests,
+    faultyLines: summary.faultyLines,
+    skippedLines: summary.skippedLines,
+    late: summary.late,
+    lateInPlace: summary.late > 0 && isSorted,
+    share: summary.share,
+    gaps: {
+      count: gaps.count,
+      cutSeconds: gaps.cutMs / 1_000,
+      longest: gaps.longest.map(({ from, ms }) => ({
+        from: isoOf(from),
+        seconds: ms / 1_000,
+      })),
+    },
+    files: summary.files,
+  }
+  const text = reportText(given, span)
+  if (out !== standardOutput) terminal.show(shown, text)
+  else if (terminal.json) process.stderr.write(`${jsonText(shown)}\n`)
+  else for (const line of text.split('\n')) terminal.remark(line)
+}
+
+const reportText = ({ out, summary, gaps, isSorted, written, first }: Report, span: number): string => {
+  const { count, cutMs, longest, shortestMs, areCut } = gaps
+  const facts: [string, string][] = [['read', readText(summary)]]
+  if (first !== undefined) facts.push(['from', `${isoOf(first)}, for ${spanText(span)}`])
+  if (summary.faultyLines > 0) facts.push(['faulty', `${linesText(summary.faultyLines)}, left out`])
+  if (summary.skippedLines > 0)
+    facts.push(['skipped', `${linesText(summary.skippedLines)} without a request`])
+  if (summary.late > 0)
+    facts.push([
+      'order',
+      isSorted
+        ? `${counted(summary.late)} requests were far out of place, and were put in their place`
+        : `${counted(summary.late)} requests stand out of order: import the file that was written, with --out, to sort them`,
+    ])
+  if (count > 0)
+    facts.push([
+      'gaps',
+      `${counted(count)} longer than ${printDuration(shortestMs)}, the longest ${spanText(longest[0]?.ms ?? 0)} from ${isoOf(longest[0]?.from ?? 0)}${
+        areCut ? `; ${spanText(cutMs)} cut` : '; --longest-gap shortens them'
+      }`,
+    ])
+  if (summary.share !== null)
+    facts.push([
+      'share',
+      `the log holds ${summary.share} of the requests (log.accessShare), chosen one by one: a cache hits less often than it did`,
+    ])
+  const where = out === standardOutput ? 'Standard output' : printable(out)
+  return `${where} has ${counted(written)} requests.\n${factsText(facts)}`
+}
+
+const readText = ({ requests, files }: TrafficSummary): string => {
+  const formats = [...new Set(files.map(({ format }) => format ?? 'empty'))].join(', ')
+  return `${counted(requests)} requests of ${counted(files.length)} file${files.length === 1 ? '' : 's'} (${formats})`
+}
+
+const linesText = (count: number): string => `${counted(count)} line${count === 1 ? '' : 's'}`
+
+/** A span in up to two units, such as `23 h 12 m`. */
+export const spanText = (ms: number): string => {
+  const seconds = Math.round(ms / 1_000)
+  if (seconds < 60) return ms < 10_000 ? `${ms / 1_000} s` : `${seconds} s`
+  if (seconds < 3_600) return twoUnits(seconds, 60, 'm', 's')
+  const minutes = Math.round(seconds / 60)
+  return minutes < 48 * 60
+    ? twoUnits(minutes, 60, 'h', 'm')
+    : twoUnits(Math.round(minutes / 60), 24, 'd', 'h')
+}
+
+const twoUnits = (value: number, factor: number, large: string, small: string): string =>
+  `${Math.floor(value / factor)} ${large}${value % factor === 0 ? '' : ` ${value % factor} ${small}`}`

@@ -1,0 +1,194 @@
+// The figures of traffic as text for a terminal, with plots of the rate and the miss-ratio curve, and as JSON.
+
+import { isoOf } from '../../calendar.ts'
+import type { TrafficSummary } from '../../load/traffic/read-traffic.ts'
+import type { PopularityReport } from '../../load/traffic/stats/popularity.ts'
+import type { TrafficStats } from '../../load/traffic/stats/traffic-stats.ts'
+import { printable } from '../../outside-text.ts'
+import { counted, factsText, indented, tableOf } from '../terminal.ts'
+import { spanText } from './traffic-rewrite-text.ts'
+
+export const jsonOfStats = (stats: TrafficStats, summary: TrafficSummary) => {
+  const { from, to, gaps, rate } = stats
+  return {
+    ...stats,
+    from: from === null ? null : isoOf(from),
+    to: to === null ? null : isoOf(to),
+    rate: {
+      ...rate,
+      peak: rate.peak === null ? null : { requests: rate.peak.requests, at: isoOf(rate.peak.at) },
+    },
+    gaps: {
+      count: gaps.count,
+      longest: gaps.longest.map(gap => ({ from: isoOf(gap.from), seconds: gap.ms / 1_000 })),
+    },
+    read: summary,
+  }
+}
+
+export const textOfStats = (stats: TrafficStats, summary: TrafficSummary, columns: number): string => {
+  const { requests, from, to } = stats
+  if (from === null || to === null) return `There are no requests.\n${factsText(readFacts(summary))}`
+  const width = Math.max(20, Math.min(columns - 12, 100))
+  return [
+    `${counted(requests)} requests from ${isoOf(from)}, for ${spanText(to - from)}`,
+    factsText([...readFacts(summary), ...answerFacts(stats)]),
+    '',
+    ...rateText(stats, width),
+    ...topText('places', stats.places),
+    ...topText('cells', stats.cells),
+    ...topText('keys', stats.keys),
+    ...reuseText(stats, width),
+  ].join('\n')
+}
+
+const readFacts = ({
+  faultyLines,
+  skippedLines,
+  late,
+  share,
+  files,
+  sha256,
+}: TrafficSummary): [string, string][] => [
+  ['format', [...new Set(files.map(({ format }) => format ?? 'empty'))].join(', ')],
+  ['sha256', sha256],
+  ...(faultyLines > 0 ? [['faulty', `${counted(faultyLines)} lines, left out`] as [string, string]] : []),
+  ...(skippedLines > 0
+    ? [['skipped', `${counted(skippedLines)} lines without a request`] as [string, string]]
+    : []),
+  ...(late > 0
+    ? [['order', `${counted(late)} requests out of order; traffic import sorts them`] as [string, string]]
+    : []),
+  ...(share === null ? [] : [['share', `the log holds ${share} of the requests`] as [string, string]]),
+]
+
+const answerFacts = (stats: TrafficStats): [string, string][] => {
+  const { requests, endpoints, statuses, outcomes, tiers, methods, conditional, compressed, bytes, gaps } =
+    stats
+  const facts: [string, string][] = [
+    ['endpoints', sharesText(endpoints)],
+    ['methods', sharesText(methods)],
+    ['statuses', sharesText(statuses)],
+    ['outcomes', sharesText(outcomes)],
+    ['tiers', sharesText(tiers)],
+    ['conditional', percent(conditional / requests)],
+    ['compressed', `${percent(compressed / requests)} take br or gzip`],
+    [
+      'bytes',
+      bytes.requests === 0 ? '' : `${counted(Math.round(bytes.sum / bytes.requests))} a body on average`,
+    ],
+    [
+      'gaps',
+      gaps.count === 0
+        ? ''
+        : `${counted(gaps.count)} longer than 5 m, the longest ${spanText(gaps.longest[0]?.ms ?? 0)} from ${isoOf(gaps.longest[0]?.from ?? 0)}`,
+    ],
+  ]
+  return facts.filter(([, text]) => text !== '')
+}
+
+const sharesText = (counts: Readonly<Record<string, number>>): string => {
+  const total = Object.values(counts).reduce((sum, count) => sum + count, 0)
+  return Object.entries(counts)
+    .sort(([, one], [, other]) => other - one)
+    .map(([name, count]) => `${printable(name)} ${percent(count / total)}`)
+    .join(', ')
+}
+
+const percent = (share: number): string => `${(share * 100).toFixed(share < 0.1 && share > 0 ? 2 : 1)} %`
+
+const bars = '▁▂▃▄▅▆▇█'
+
+const rateText = ({ rate, from, to, requests }: TrafficStats, width: number): string[] => {
+  const columns = resampled(rate.counts, width)
+  const most = Math.max(...columns, 1e-9)
+  const line = columns
+    .map(value =>
+      value === 0 ? ' ' : bars[Math.min(bars.length - 1, Math.floor((value / most) * bars.length))],
+    )
+    .join('')
+  const seconds = Math.max(0.001, ((to ?? 0) - (from ?? 0)) / 1_000)
+  return [
+    'Rate',
+    indented(line),
+    factsText([
+      ['mean', `${rateOf(requests / seconds)} requests a second`],
+      [
+        'peak',
+        rate.peak === null ? '' : `${counted(rate.peak.requests)} in the second from ${isoOf(rate.peak.at)}`,
+      ],
+    ]),
+    '',
+  ]
+}
+
+const rateOf = (rate: number): string => (rate < 10 ? rate.toFixed(2) : counted(Math.round(rate)))
+
+/** At most so many values: means of neighbours. */
+const resampled = (values: readonly number[], most: number): number[] => {
+  const each = Math.ceil(values.length / most)
+  return Array.from({ length: Math.ceil(values.length / each) }, (_, i) => {
+    const part = values.slice(i * each, (i + 1) * each)
+    return part.reduce((sum, value) => sum + value, 0) / part.length
+  })
+}
+
+const shownTop = 10
+
+const topText = (
+  name: string,
+  { distinct, isExact, requests, top, topShares, zipf }: PopularityReport,
+): string[] => {
+  if (requests === 0) return []
+  const first = top.slice(0, shownTop)
+  const skew = zipf === null ? '' : `, Zipf exponent ${zipf.toFixed(2)}`
+  return [
+    `${isExact ? '' : 'at least '}${counted(distinct)} ${name}${skew}; the top 1 has ${percent(topShares[1])}, the top 10 ${percent(topShares[10])}, the top 100 ${percent(topShares[100])}`,
+    indented(
+      tableOf(
+        ['', 'requests', 'share'],
+        first.map(each => [each.name, counted(each.requests), percent(each.requests / requests)]),
+        [1, 2],
+      ).replace(/^.*\n/, ''),
+    ),
+    '',
+  ]
+}
+
+const reuseText = ({ reuse }: TrafficStats, width: number): string[] => {
+  const { by, objects, requests, first, distance, seconds, within, missRatios } = reuse
+  if (requests === 0) return []
+  const facts: [string, string][] = [['first time', `${counted(first)}, ${percent(first / requests)}`]]
+  if (distance)
+    facts.push([
+      'distance',
+      `p50 ${counted(distance.p50)}, p90 ${counted(distance.p90)}, p99 ${counted(distance.p99)}, max ${counted(distance.max)} others in between`,
+    ])
+  if (seconds)
+    facts.push([
+      'after',
+      `p50 ${spanText(seconds.p50 * 1_000)}, p90 ${spanText(seconds.p90 * 1_000)}, p99 ${spanText(seconds.p99 * 1_000)}`,
+    ])
+  facts.push([
+    'again within',
+    within.map(each => `${spanText(each.seconds * 1_000)} ${percent(each.share)}`).join(', '),
+  ])
+  const longest = Math.max(10, width - 30)
+  return [
+    `Reuse by ${by}: ${counted(requests)} requests for ${counted(objects)}`,
+    factsText(facts),
+    '',
+    `Miss ratio of an LRU cache without expiry, by the number it holds (${by})`,
+    indented(
+      tableOf(
+        ['', '', ''],
+        missRatios.map(each => [
+          counted(each.objects),
+          percent(each.missRatio),
+          '█'.repeat(Math.round(each.missRatio * longest)),
+        ]),
+        [0, 1],
+      ).replace(/^.*\n/, ''),
+    ),
+  ]
+}

@@ -1,0 +1,126 @@
+// The table of `abohawa whatif`: a row for each setting, and what has to be said about them.
+
+import { printDuration } from '../../config/units.ts'
+import { leftOutText } from '../../load/traffic/recorded-admission.ts'
+import { type CaseResult, servedShare, type WhatIfResult } from '../../load/what-if/what-if-result.ts'
+import { counted, factsText, tableOf } from '../terminal.ts'
+import { planRemarks, planText } from './plan-text.ts'
+
+const percent = (share: number): string => `${(share * 100).toFixed(share > 0.9995 && share < 1 ? 2 : 1)} %`
+
+/** Seconds as 45 s, 12 min or 3 h 5 min: whole minutes, as on the page. */
+const ageText = (seconds: number): string => {
+  if (seconds < 60) return `${Math.max(0, seconds)} s`
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 60) return `${minutes} min`
+  return minutes % 60 === 0 ? `${minutes / 60} h` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+}
+
+const mebibytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(bytes < 10 * 2 ** 20 ? 1 : 0)} MiB`
+
+const nameOf = ({ name }: Pick<CaseResult, 'name'>): string => (name === '' ? 'as configured' : name)
+
+/** What of the traffic says nothing of the settings. */
+const leftOutFacts = ({ traffic, cases: [first] }: WhatIfResult): [string, string][] => {
+  const reasons = leftOutText(traffic.leftOut, counted)
+  return [
+    ...(reasons === undefined ? [] : [['left out', reasons] satisfies [string, string]]),
+    ...(first === undefined || first.none === 0
+      ? []
+      : [
+          [
+            'no weather',
+            `${counted(first.none)} of ${counted(first.requests)} counted requests: ${reasons === undefined ? '' : 'those left out, '}other endpoints, places and parameters that are refused`,
+          ] satisfies [string, string],
+        ]),
+  ]
+}
+
+export const whatIfText = (result: WhatIfResult): string => {
+  const { traffic, cases, unfinished, instances, warmUpSeconds, warm, base } = result
+  const isFailing = cases.some(({ failed }) => failed > 0)
+  const headings = [
+    'setting',
+    '',
+    'hits',
+    ...(instances > 1 ? ['memory', 'shared'] : []),
+    'stale',
+    'misses',
+    ...(isFailing ? ['failed'] : []),
+    'weight',
+    'a day',
+    'most/min',
+    'plan',
+    'stretch',
+    'age p50',
+    'p95',
+    'max',
+    'memory',
+  ]
+  const rows = cases.map(each => {
+    const { weather, hits, provider, stretch, age, memory } = each
+    const share = (of: number): string => percent(servedShare(of, each))
+    return [
+      nameOf(each),
+      each.unbeaten && cases.length > 1 ? '*' : '',
+      percent(each.hitShare),
+      ...(instances > 1 ? [share(hits.memory), share(hits.shared)] : []),
+      share(each.stale),
+      share(each.misses),
+      ...(isFailing ? [percent(weather === 0 ? 0 : each.failed / weather)] : []),
+      counted(Math.round(provider.weight)),
+      counted(Math.round(provider.most.day)),
+      counted(Math.round(provider.most.minute)),
+      planText(each.plans),
+      stretch.most > 1 ? `${stretch.most.toFixed(1)}x, ${percent(stretch.share)} of the time` : '-',
+      ageText(age.p50),
+      ageText(age.p95),
+      ageText(age.max),
+      mebibytes(memory.mostBytes),
+    ]
+  })
+  const words = new Set([0, 1, headings.indexOf('plan'), headings.indexOf('stretch')])
+  const numbers = headings.flatMap((_, i) => (words.has(i) ? [] : [i]))
+  const remarks = [
+    ...(cases.length > 1
+      ? ['* No other setting beats it in hits, weight, age (p95) and memory together.']
+      : []),
+    ...(cases.some(({ budgetBit }) => budgetBit)
+      ? [
+          'Where freshness was stretched or requests failed, the configured budget bit: without it, the weight would be higher.',
+        ]
+      : []),
+    ...planRemarks(cases.map(({ plans }) => plans)),
+    ...(unfinished.length > 0
+      ? [`Stopped before these were done: ${unfinished.map(name => nameOf({ name })).join('; ')}.`]
+      : []),
+  ]
+  return [
+    factsText([
+      [
+        'traffic',
+        `${counted(traffic.requests)} requests in ${printDuration(Math.round(traffic.spanSeconds / 60) * 60_000)}`,
+      ],
+      [
+        '',
+        `of ${traffic.files.join(', ')}${traffic.faultyLines > 0 ? `, ${counted(traffic.faultyLines)} faulty lines left out` : ''}`,
+      ],
+      ...leftOutFacts(result),
+      ['instances', String(instances)],
+      [
+        'start',
+        [
+          warm ? 'after all of it once' : 'cold',
+          ...(warmUpSeconds > 0 ? [`counted after ${printDuration(warmUpSeconds * 1000)}`] : []),
+        ].join(', '),
+      ],
+      ...base.map(({ path, value, default: usual }): [string, string] => [
+        path,
+        `${value} (default ${usual})`,
+      ]),
+    ]),
+    '',
+    tableOf(headings, rows, numbers),
+    ...(remarks.length > 0 ? ['', ...remarks] : []),
+  ].join('\n')
+}

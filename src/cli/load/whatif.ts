@@ -1,0 +1,209 @@
+// `abohawa whatif`: what other settings would do to recorded or generated traffic, without a gateway and without a provider.
+// How the settings are tried is in src/what-if; the table is in whatif-text.ts.
+
+import { availableParallelism } from 'node:os'
+import { type Command, InvalidArgumentError } from 'commander'
+import packageFile from '../../../package.json' with { type: 'json' }
+import { isoOf } from '../../calendar.ts'
+import type { SettingCase } from '../../config/setting-grid.ts'
+import { printDuration } from '../../config/units.ts'
+import { InputError, messageOf } from '../../errors.ts'
+import { nameOfFile } from '../../load/traffic/file-bytes.ts'
+import { checkSpan } from '../../load/traffic/longest-span.ts'
+import { readTraffic } from '../../load/traffic/read-traffic.ts'
+import { leftOutText } from '../../load/traffic/recorded-admission.ts'
+import { runCases } from '../../load/what-if/run-cases.ts'
+import type { SimulateOptions } from '../../load/what-if/simulate.ts'
+import { readTrace, type Trace } from '../../load/what-if/trace.ts'
+import { whatIfResultOf } from '../../load/what-if/what-if.ts'
+import { whatIfPage } from '../../load/what-if/what-if-page.ts'
+import type { CaseFigures } from '../../load/what-if/what-if-result.ts'
+import { quotedPath } from '../../outside-text.ts'
+import { writeReport } from '../../regular-file.ts'
+import { interruption } from '../interruption.ts'
+import { durationIn } from '../quantities.ts'
+import { type AddCommand, asUsage, counted, type Terminal, UsageError } from '../terminal.ts'
+import { checkWritable } from '../writable.ts'
+import { casesIn } from './setting-cases.ts'
+import { whatIfText } from './whatif-text.ts'
+
+type Options = {
+  set?: string[]
+  case?: string[]
+  instances: number
+  warmUp: number
+  warm?: boolean
+  latency: number
+  threads?: number
+  format?: string
+  out?: string
+}
+
+const collect = (value: string, before: string[] = []): string[] => [...before, value]
+
+const whole = (least: number, most: number) => (text: string) => {
+  const value = Number(text)
+  if (/^\d+$/.test(text) && value >= least && value <= most) return value
+  throw new InvalidArgumentError(`Allowed: a whole number from ${least} to ${most}.`)
+}
+
+// The default, as the help shows it.
+const duration = (text: string): number => (text === '0' ? 0 : durationIn(text))
+
+export const addWhatIfCommand = (program: Command, add: AddCommand): void =>
+  add<Options>(program, 'whatif', {
+    summary: 'what other settings would do to traffic: hits, weight at the provider, age, memory, budget',
+    example:
+      'whatif samples/weekday.ndjson.gz --set cache.freshness=age,run --set cache.cellDegrees=0.05,0.1,0.2',
+    setUp: command =>
+      void command
+        .argument('<files...>', 'files of traffic; - is standard input')
+        .option(
+          '--set <setting>',
+          'a setting and its values, such as cache.cellDegrees=0.1,0.2; each combination is tried',
+          collect,
+        )
+        .option(
+          '--case <settings>',
+          "one combination more, such as 'cache.freshness=age cache.freshFor=3h'",
+          collect,
+        )
+        .option('--instances <number>', 'how many gateways share the store and the traffic', whole(1, 64), 1)
+        .option(
+          '--warm-up <duration>',
+          'counts only what comes after it, such as 1h; the cache begins empty',
+          duration,
+          0,
+        )
+        .option('--warm', 'passes all of the traffic once before it is counted')
+        .option(
+          '--latency <duration>',
+          'how long the provider takes for a request, such as 300ms',
+          duration,
+          0,
+        )
+        .option('--threads <number>', 'how many settings are tried at a time; else one a core', whole(1, 256))
+        .option('--format <name>', 'of the files; else found by their content')
+        .option('--out <page.html>', 'writes a page with plots'),
+    run: async (terminal, given, ...files) => {
+      const { out } = given
+      if (out !== undefined && !out.endsWith('.html'))
+        throw new UsageError(`--out is ${quotedPath(out)}; allowed: a file that ends in .html`)
+      const cases = await casesIn(given, terminal.sources)
+      if (out !== undefined) await checkWritable([out])
+      const options: SimulateOptions = {
+        instances: given.instances,
+        warmUpMs: given.warmUp,
+        warm: given.warm === true,
+        latencyMs: given.latency,
+      }
+      const { trace, traffic } = await readAll(terminal, files, given.format)
+      if (options.warmUpMs >= traffic.spanSeconds * 1000 && options.warmUpMs > 0)
+        throw new UsageError(
+          `--warm-up is ${printDuration(given.warmUp)}, but the traffic lasts ${printDuration(Math.round(traffic.spanSeconds) * 1000)}; allowed: less than that`,
+        )
+      const figures = await tryAll(terminal, cases, trace, options, given.threads)
+      checkWeather(figures, trace)
+      const { version } = packageFile
+      const { sources } = terminal
+      const result = whatIfResultOf(cases, figures, { version, traffic, sources, options })
+      terminal.show(result, whatIfText(result))
+      if (out !== undefined && result.cases.length > 0) {
+        await writePage(out, whatIfPage(result))
+        if (!terminal.json) terminal.remark(`The page is in ${out}.`)
+      }
+      return result.unfinished.length > 0 ? 1 : 0
+    },
+  })
+
+const mostFaultsTold = 10
+
+const readAll = async (terminal: Terminal, files: readonly string[], format: string | undefined) => {
+  let faults = 0
+  const traffic = asUsage(() =>
+    readTraffic(files, {
+      ...(format === undefined ? {} : { format }),
+      onFault: ({ file, line, reason }) => {
+        faults += 1
+        if (faults <= mostFaultsTold) terminal.remark(`${file}:${line}: ${reason}`)
+      },
+    }),
+  )
+  const trace = await readTrace(traffic.batches(), requests =>
+    terminal.progress(`reading: ${counted(requests)} requests`),
+  )
+  terminal.progress('')
+  if (faults > mostFaultsTold)
+    terminal.remark(`${counted(faults - mostFaultsTold)} more lines are faulty; they are left out.`)
+  if (trace.at.length === 0)
+    throw new InputError(`there are no requests in ${files.map(nameOfFile).join(', ')}`)
+  const { sha256, requests, faultyLines } = traffic.summary()
+  const [from = 0, to = 0] = [trace.at[0], trace.at.at(-1)]
+  checkSpan(from, to)
+  return {
+    trace,
+    traffic: {
+      files: [...files],
+      sha256,
+      requests,
+      faultyLines,
+      leftOut: trace.leftOut,
+      from: isoOf(from),
+      spanSeconds: (to - from) / 1000,
+    },
+  }
+}
+
+/** @throws InputError where no request was for weather: then the figures say nothing of any setting */
+const checkWeather = (
+  figures: readonly (CaseFigures | undefined)[],
+  { at, leftOut }: Pick<Trace, 'at' | 'leftOut'>,
+): void => {
+  const finished = figures.filter(each => each !== undefined)
+  if (finished.length === 0 || finished.some(({ weather }) => weather > 0)) return
+  const reasons = leftOutText(leftOut, counted)
+  throw new InputError(
+    `none of the ${counted(at.length)} requests is for weather that a cache could hold${reasons === undefined ? '' : `: ${reasons}`}; allowed: traffic with requests for weather that have a key or a recorded answer`,
+  )
+}
+
+const progressEveryMs = 250
+
+const tryAll = async (
+  terminal: Terminal,
+  cases: readonly SettingCase[],
+  trace: Trace,
+  options: SimulateOptions,
+  threads = availableParallelism(),
+): ReturnType<typeof runCases>['figures'] => {
+  const started = performance.now()
+  const run = runCases(
+    cases.map(({ config }) => config),
+    trace,
+    options,
+    threads,
+  )
+  void interruption().then(run.stop)
+  const timer = setInterval(() => {
+    const { done, all } = run.progress()
+    const seconds = (performance.now() - started) / 1000
+    const left = done === 0 ? '' : `, ${Math.ceil((seconds * (all - done)) / done)} s left`
+    terminal.progress(
+      `${cases.length} settings: ${((100 * done) / all).toFixed(0)} %, ${counted(Math.round(done / seconds))} requests/s${left}`,
+    )
+  }, progressEveryMs)
+  try {
+    return await run.figures
+  } finally {
+    clearInterval(timer)
+    terminal.progress('')
+  }
+}
+
+const writePage = async (file: string, page: string): Promise<void> => {
+  try {
+    await writeReport(file, page)
+  } catch (error) {
+    throw new InputError(`${quotedPath(file)} can't be written: ${messageOf(error)}`, { cause: error })
+  }
+}

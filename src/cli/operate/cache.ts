@@ -1,0 +1,246 @@
+// `abohawa cache …`: shows what is cached for a place, purges it and loads it anew. `show` queries a running gateway, which alone
+// knows its memory tier, else the shared tier; `purge` writes to the store, which every gateway polls; `refresh` needs a
+// gateway, whose memory is to have the new entry; `warm` is in warm.ts.
+
+import { type Command, InvalidArgumentError } from 'commander'
+import type { CacheAdmin } from '../../admin/cache-admin.ts'
+import { spotIn, targetIn } from '../../admin/cache-target.ts'
+import type { PurgeReport } from '../../admin/cell-report.ts'
+import { createCalendar } from '../../calendar.ts'
+import type { Config } from '../../config/schema.ts'
+import { InputError, messageOf } from '../../errors.ts'
+import { printable } from '../../outside-text.ts'
+import { redactedUrl } from '../../redacted-url.ts'
+import { openUsedStore, storeName } from '../../stores/open-store.ts'
+import { type AddCommand, factsText, type Terminal, UsageError } from '../terminal.ts'
+import { cellText } from './cell-text.ts'
+import {
+  addGatewayOption,
+  checkGateway,
+  neededForGateway,
+  opsAddress,
+  queryGateway,
+} from './gateway-query.ts'
+
+export const addCacheCommands = (program: Command, add: AddCommand): void => {
+  const cache = program
+    .command('cache')
+    .summary('see what is cached for a place, purge it, and load it')
+    .description('The cache of weather.')
+
+  add<{ gateway?: string }>(cache, 'show', {
+    summary: 'show what is cached for a place or a point: age, freshness, model run, last error',
+    example: 'cache show district/3026',
+    setUp: command =>
+      void addGatewayOption(command.argument('<target>', 'a point lat,lng or a place type/id')),
+    run: async (terminal, { gateway }, of = '') => {
+      checkArgument(() => spotIn(of))
+      checkGateway(gateway)
+      const config = terminal.configFor(neededForGateway(gateway))
+      const address = opsAddress(gateway, config)
+      const found = await queryGateway(
+        {
+          address,
+          isNamed: gateway !== undefined,
+          path: `/cache/cell?of=${encodeURIComponent(of)}`,
+          token: config.ops.token,
+        },
+        async () => (await import('../../admin/cell-report.ts')).cellReport,
+      )
+      const report =
+        'report' in found ? found.report : await withCacheAdmin(terminal, config, admin => admin.explain(of))
+      if ('unavailable' in found)
+        terminal.remark(
+          `No gateway answered at ${redactedUrl(address)} (${found.unavailable}): this is the shared tier alone.`,
+        )
+      const from = 'report' in found ? redactedUrl(address) : undefined
+      terminal.show(
+        { opsUrl: from ?? null, ...report },
+        cellText(report, from, createCalendar(config.quota.timeZone)),
+      )
+      return 0
+    },
+  })
+
+  add<{ soft?: boolean; hard?: boolean }>(cache, 'purge', {
+    summary: 'purge cached weather in every gateway: remove it, or with --soft mark it stale',
+    example: 'cache purge district/3026 --soft',
+    setUp: command =>
+      command
+        .argument('<target>', 'all, a point lat,lng, a place type/id, or a box south,west,north,east')
+        .option(
+          '--soft',
+          'serve it as stale until it is reloaded; the default for all while an instance sees the provider down',
+        )
+        .option('--hard', 'remove it, so that a failed reload is an error; else the default'),
+    run: async (terminal, { soft, hard }, of = '') => {
+      if (soft && hard) throw new UsageError('--soft and --hard are both given; allowed: one of them')
+      checkArgument(() => targetIn(of))
+      const config = terminal.configFor(neededForCache)
+      const kind = soft || hard ? soft === true : undefined
+      const report = await withCacheAdmin(terminal, config, admin => admin.purge(of, kind))
+      const where = storeName(config)
+      terminal.show({ ...report, where }, purgeText(report, where))
+      return 0
+    },
+  })
+
+  add<{ gateway?: string }>(cache, 'refresh', {
+    summary: 'load the cell of a place or a point in the running gateway now, whatever is cached',
+    example: 'cache refresh district/3026',
+    setUp: command =>
+      void addGatewayOption(command.argument('<target>', 'a point lat,lng or a place type/id')),
+    run: async (terminal, { gateway }, of = '') => {
+      checkArgument(() => spotIn(of))
+      checkGateway(gateway)
+      const config = terminal.configFor([...neededForGateway(gateway), 'provider.totalTimeout'])
+      const { token } = config.ops
+      const address = opsAddress(gateway, config)
+      const path = `/cache/refresh?of=${encodeURIComponent(of)}`
+      const found = await queryGateway(
+        {
+          address,
+          isNamed: gateway !== undefined,
+          path,
+          token,
+          method: 'POST',
+          timeoutMs: config.provider.totalTimeoutMs + refreshExtraMs,
+        },
+        async () => (await import('../../admin/cell-report.ts')).cellReport,
+      )
+      const opsUrl = redactedUrl(address)
+      if ('unavailable' in found)
+        throw new InputError(
+          `nothing was refreshed, because no gateway answered at ${opsUrl} (${found.unavailable}); without one, cache warm loads what is absent or stale`,
+        )
+      const { report } = found
+      const failure = report.gateway?.lastFailure
+      terminal.show({ opsUrl, ...report }, cellText(report, opsUrl, createCalendar(config.quota.timeZone)))
+      if (!failure) return 0
+      terminal.remark(
+        `The cell ${report.cell.id} was not loaded: ${printable(`${failure.code}: ${failure.message}`)}.`,
+      )
+      return 1
+    },
+  })
+
+  add<{ top?: number; dryRun?: boolean }>(cache, 'warm', {
+    summary: 'load the cells of a target that are absent or stale, within the budget; Ctrl-C stops',
+    example: 'cache warm --top 100 --dry-run',
+    setUp: command =>
+      command
+        .argument(
+          '[target]',
+          'all, a point lat,lng, a place type/id, or a box south,west,north,east; the cells in demand if not given',
+        )
+        .option('--top <number>', 'the cells of so many most populous places, in place of a target', places)
+        .option('--dry-run', 'say how much there is to load and what it weighs, and load nothing'),
+    run: async (terminal, { top, dryRun = false }, of) => {
+      if (of !== undefined && top !== undefined)
+        throw new UsageError('a target and --top are both given; allowed: one of them')
+      if (of !== undefined) checkArgument(() => targetIn(of))
+      const config = terminal.config()
+      // Imported here, so that the other commands start without the parts of a gateway.
+      const { warmFromHere } = await import('./warm.ts')
+      return warmFromHere(terminal, config, opsAddress(undefined, config), { of, top }, dryRun)
+    },
+  })
+}
+
+// As long as the ops listener takes for a response beyond the time of a request to the provider.
+const refreshExtraMs = 30_000
+
+const places = (given: string): number => {
+  const number = /^\d{1,6}$/.test(given) ? Number(given) : 0
+  if (number < 1 || number > 100_000)
+    throw new InvalidArgumentError('Allowed: a whole number from 1 to 100000.')
+  return number
+}
+
+// Where the store is, the names that weather is cached under, and the places.
+const neededForCache = ['redis', 'store', 'cache', 'weather', 'provider', 'quota.timeZone', 'catalogue']
+
+/** Opens the cache admin on the configured store for one action. */
+const withCacheAdmin = async <Result>(
+  terminal: Terminal,
+  config: Config,
+  act: (admin: CacheAdmin) => Promise<Result>,
+): Promise<Result> => {
+  const { clock } = terminal
+  terminal.configFor(neededForCache)
+  // Imported here, so that the other commands start without the parts of a gateway.
+  const { createCacheAdmin } = await import('../../admin/cache-admin.ts')
+  const { createCatalogue } = await import('../../catalogue/catalogue.ts')
+  const { catalogueFile } = await import('../../catalogue/catalogue-file.ts')
+  const { readSnapshot } = await import('../../catalogue/snapshot-reader.ts')
+  const { path, bounds } = config.catalogue
+  const store = await openUsedStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
+  try {
+    const catalogue = async () => createCatalogue(await readSnapshot(catalogueFile(path), bounds))
+    const faultElsewhere = () => circuitFault(opsAddress(undefined, config))
+    return await act(createCacheAdmin(config, { store, catalogue, clock, faultElsewhere }))
+  } finally {
+    await store.close()
+  }
+}
+
+const checkArgument = (read: () => unknown): void => {
+  try {
+    read()
+  } catch (error) {
+    throw new UsageError(messageOf(error), { cause: error })
+  }
+}
+
+const queryTimeoutMs = 10_000
+
+/** Why a running gateway loads nothing from the provider; undefined when its circuit is closed or it does not answer. */
+const circuitFault = async (address: string): Promise<string | undefined> => {
+  try {
+    const { request } = await import('undici')
+    const { body } = await request(`${address}/readyz`, { signal: AbortSignal.timeout(queryTimeoutMs) })
+    const { detail } = (await body.json()) as { detail?: { provider?: unknown } }
+    const where = `in the gateway at ${redactedUrl(address)}`
+    const provider = String(detail?.provider)
+    if (/^circuit (?:open|half-open)/.test(provider)) return `the circuit to the provider is open ${where}`
+    return provider.includes(', outage (') ? `loads from the provider fail ${where}` : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const purgeText = (report: PurgeReport, where: string): string => {
+  const { kind, of, place, scope, cells, removed, store, softBecause } = report
+  const soft = kind === 'soft'
+  const what =
+    'all' in scope
+      ? 'everything'
+      : 'cell' in scope
+        ? `the cell ${scope.cell}${place ? ` of ${printable(`${place.name} (${place.type} ${place.id})`)}` : ''}`
+        : `the box ${of}`
+  const count = (number: number, one: string, more: string) =>
+    `${number.toLocaleString('en-US')} ${number === 1 ? one : more}`
+  return [
+    `Purged${soft ? ' softly' : ''}: ${what}.`,
+    ...(softBecause === null
+      ? []
+      : [`Softly because ${printable(softBecause)}; --hard removes it all the same.`]),
+    factsText([
+      ['covers', count(cells, 'cell', 'cells')],
+      [
+        'shared tier',
+        soft
+          ? 'nothing removed; what is there counts as stale'
+          : `${count(removed, 'entry', 'entries')} removed`,
+      ],
+      ['', `${store}, ${where}`],
+      ['gateways', 'running gateways apply it within a second'],
+      [
+        '',
+        soft
+          ? 'stale weather is served until it is reloaded'
+          : 'the next request of a cell waits for its load',
+      ],
+    ]),
+  ].join('\n')
+}

@@ -1,0 +1,108 @@
+// `abohawa catalogue …`: builds, checks and publishes the snapshot of places.
+
+import type { Command } from 'commander'
+import { isoOf } from '../../calendar.ts'
+import { type Fault, faultLine } from '../../catalogue/check.ts'
+import type { Counts } from '../../catalogue/location.ts'
+import { printable } from '../../outside-text.ts'
+import type { AddCommand, Terminal } from '../terminal.ts'
+
+export const addCatalogueCommands = (program: Command, add: AddCommand): void => {
+  const catalogue = program
+    .command('catalogue')
+    .summary('build, check and publish the places that the gateway serves')
+    .description('The catalogue of places.')
+
+  add<{ from: string; aliases?: string; changes?: string; out: string }>(catalogue, 'build', {
+    summary: 'build the snapshot that the gateway loads from tables (CSV)',
+    example:
+      'catalogue build --from places.csv --aliases aliases.csv --changes changes.csv --out locations.json',
+    setUp: command =>
+      command
+        .requiredOption('--from <csv>', 'the table of places')
+        .option('--aliases <csv>', 'other names of the places; none without it')
+        .option('--changes <csv>', 'administrative changes, for former codes; none without it')
+        .requiredOption('--out <json>', 'the snapshot to write; left unchanged when a table has a fault'),
+    run: async (terminal, { from, aliases, changes, out }) => {
+      const { bounds, sources, title } = terminal.config().catalogue
+      // Imported here, so that the other commands start without it.
+      const { buildSnapshot } = await import('../../catalogue/build.ts')
+      const builtOn = isoOf(terminal.clock.now()).slice(0, 10)
+      const report = await buildSnapshot({
+        csvPath: from,
+        aliasesPath: aliases,
+        changesPath: changes,
+        outPath: out,
+        bounds,
+        sources,
+        title,
+        builtOn,
+      })
+      const { counts, faults, keptUnpublished } = report
+      if (faults.length > 0) return showFaults(terminal, from, counts, faults)
+      const more = namesText(report.aliases, report.formerIds)
+      const kept = keptUnpublished.length > 0 ? `; ${keptUnpublished.length} stay unpublished` : ''
+      terminal.show(
+        { out, counts, aliases: report.aliases, formerIds: report.formerIds, keptUnpublished },
+        `${out}: ${countsText(counts)}${more}${kept}.`,
+      )
+      return 0
+    },
+  })
+
+  add(catalogue, 'check', {
+    summary: 'report every fault of a snapshot (JSON) or a table (CSV), with its row',
+    example: 'catalogue check locations.json',
+    setUp: command => command.argument('[file]', 'the file to check; the configured snapshot if not given'),
+    run: async (terminal, _options, file) => {
+      const { path, bounds } = terminal.configFor(['catalogue']).catalogue
+      const { catalogueFile } = await import('../../catalogue/catalogue-file.ts')
+      const checked = file ?? catalogueFile(path)
+      const { checkFile } = await import('../../catalogue/file-check.ts')
+      const { counts, faults } = await checkFile(checked, bounds)
+      if (faults.length > 0) return showFaults(terminal, checked, counts, faults)
+      terminal.show({ file: checked, counts, faults }, `${checked}: ${countsText(counts)}, no fault.`)
+      return 0
+    },
+  })
+
+  const publication = (name: string, summary: string, published: boolean) =>
+    add(catalogue, name, {
+      summary,
+      example: `catalogue ${name} 302602`,
+      setUp: command => command.argument('<id>', 'id of the place'),
+      run: async (terminal, _options, id = '') => {
+        const { path, bounds } = terminal.configFor(['catalogue']).catalogue
+        const { catalogueFile } = await import('../../catalogue/catalogue-file.ts')
+        const { setPublished } = await import('../../catalogue/publication.ts')
+        const { changed, location } = await setPublished(catalogueFile(path), id, published, { bounds })
+        const state = published ? 'published' : 'unpublished'
+        terminal.show(
+          { id, type: location.type, published, changed },
+          `${printable(location.name_en)} (${location.type} ${id}) ${changed ? 'is now' : 'was already'} ${state}.`,
+        )
+        return 0
+      },
+    })
+  publication('publish', 'make a place visible', true)
+  publication('unpublish', 'hide a place, as if it did not exist', false)
+}
+
+const showFaults = (terminal: Terminal, file: string, counts: Counts, faults: readonly Fault[]): number => {
+  terminal.show({ file, counts, faults }, faults.map(fault => printable(faultLine(fault))).join('\n'))
+  terminal.remark(`abohawa: ${file} has ${faults.length} fault${faults.length === 1 ? '' : 's'}`)
+  return 1
+}
+
+const countsText = ({ total, ...byType }: Counts): string =>
+  `${total} places (${Object.entries(byType)
+    .map(([type, count]) => `${count} ${type}${count === 1 ? '' : 's'}`)
+    .join(', ')})`
+
+const namesText = (aliases: number, formerIds: number): string =>
+  aliases + formerIds === 0
+    ? ''
+    : `, ${counted(aliases, 'alias', 'es')}, ${counted(formerIds, 'former code', 's')}`
+
+const counted = (count: number, one: string, many: string): string =>
+  `${count} ${one}${count === 1 ? '' : many}`

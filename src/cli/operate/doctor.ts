@@ -1,0 +1,63 @@
+// `abohawa doctor`: looks at the configuration, the machine, the store, the provider and the way of consumers to the gateway,
+// one line each, with a fix for what is not well. gateway/doctor has the checks.
+
+import type { Command } from 'commander'
+import type { Config } from '../../config/schema.ts'
+import type { Check, CheckStatus } from '../../doctor/check.ts'
+import { InputError, messageOf } from '../../errors.ts'
+import { printable, safeText } from '../../outside-text.ts'
+import { type AddCommand, type Terminal, UsageError } from '../terminal.ts'
+
+export const addDoctorCommand = (program: Command, add: AddCommand): void =>
+  add<{ spend: boolean; url?: string }>(program, 'doctor', {
+    summary: 'check all that a gateway needs, with a fix for each fault; exit code 1 when one fails',
+    example: 'doctor --url https://weather.example.org',
+    setUp: command =>
+      command
+        .option('--no-spend', 'do not load the weather of one point, which shows that the key is accepted')
+        .option('--url <url>', 'where consumers reach the gateway: is HTTPS passed on by the proxy?'),
+    run: async (terminal, { spend, url }) => {
+      if (url !== undefined && !/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
+        throw new UsageError(
+          `--url is ${safeText(url, 60)}; allowed: an address such as https://weather.example.org`,
+        )
+      const checks = await checksOf(terminal, spend, url)
+      const failed = checks.some(({ status }) => status === 'fail')
+      terminal.show({ ok: !failed, checks }, checksText(checks))
+      return failed ? 1 : 0
+    },
+  })
+
+const checksOf = async (
+  { clock, config: read }: Terminal,
+  spend: boolean,
+  url: string | undefined,
+): Promise<readonly Check[]> => {
+  let config: Config
+  try {
+    config = read()
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error
+    return messageOf(error)
+      .split('\n')
+      .map(detail => ({ name: 'config', status: 'fail', detail, fix: 'Correct that setting.' }))
+  }
+  const { examine } = await import('../../doctor/doctor.ts')
+  return examine(config, { clock, spend, url, nodeVersion: process.versions.node })
+}
+
+const checksText = (checks: readonly Check[]): string => {
+  const width = Math.max(...checks.map(({ name }) => name.length))
+  const margin = ' '.repeat('fail  '.length + width + 2)
+  const lines = checks.flatMap(({ name, status, detail, fix }) => [
+    `${status.padEnd(4)}  ${name.padEnd(width)}  ${printable(detail)}`,
+    ...(fix === null ? [] : [`${margin}${printable(fix)}`]),
+  ])
+  const count = (of: CheckStatus) => checks.filter(({ status }) => status === of).length
+  const skipped = count('skip')
+  return [
+    ...lines,
+    '',
+    `${count('ok')} ok, ${count('warn')} to look at, ${count('fail')} failed${skipped > 0 ? `, ${skipped} skipped` : ''}.`,
+  ].join('\n')
+}

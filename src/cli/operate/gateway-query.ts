@@ -1,0 +1,137 @@
+// One request to a running gateway at its ops address, for the commands that know more with one than from the store alone, or
+// need one.
+
+import { isIP } from 'node:net'
+import type { Command } from 'commander'
+import type { Agent } from 'undici'
+import type * as z from 'zod'
+import type { Config } from '../../config/schema.ts'
+import { InputError, messageOf } from '../../errors.ts'
+import { checkAddresses, checkedLookup, hostOf } from '../../outside-address.ts'
+import { safeText } from '../../outside-text.ts'
+import { redactedUrl } from '../../redacted-url.ts'
+import { asUsage, UsageError } from '../terminal.ts'
+
+/** Adds `--gateway <url>`. */
+export const addGatewayOption = (command: Command): Command =>
+  command.option(
+    '--gateway <url>',
+    'the ops address of the gateway to query, which is sent ops.token; that of the configuration if not given',
+  )
+
+/** @throws UsageError for what is no address, or one that is not allowed; names are checked when they are resolved */
+export const checkGateway = (gateway: string | undefined, allowsRemote = true): void => {
+  if (gateway === undefined) return
+  const url = URL.parse(gateway)
+  if (!url || !/^https?:$/.test(url.protocol))
+    throw new UsageError(
+      `--gateway is ${safeText(gateway, 60)}; allowed: an address such as http://127.0.0.1:9090`,
+    )
+  const host = hostOf(url)
+  if (isIP(host) !== 0)
+    asUsage(() => checkAddresses(`--gateway ${redactedUrl(gateway)}`, [host], allowsRemote))
+}
+
+/** Connections of undici that go to allowed addresses alone, and end with their response. */
+export const gatewayAgent = async (allowsRemote: boolean): Promise<Agent> => {
+  const { Agent } = await import('undici')
+  return new Agent({ pipelining: 0, connect: { lookup: checkedLookup('its name', allowsRemote) } })
+}
+
+/** What a command needs of the configuration to reach a gateway; without a token that is needed, the gateway says so. */
+export const neededForGateway = (gateway: string | undefined): readonly string[] =>
+  gateway === undefined ? ['ops'] : []
+
+/** The address given, or that of a listener of the configured host and port as seen from the same machine. */
+export const opsAddress = (gateway: string | undefined, { ops: { host, port } }: Config): string => {
+  if (gateway !== undefined) return gateway.replace(/\/+$/, '')
+  const reached = { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host
+  return `http://${reached.includes(':') ? `[${reached}]` : reached}:${port}`
+}
+
+export type GatewayRequest = {
+  /** Of `opsAddress`. */
+  readonly address: string
+  /** Whether `--gateway` named it: then a gateway that is not there is an error. */
+  readonly isNamed: boolean
+  /** Whether its name may lead out of this machine and private networks; it may if not given. */
+  readonly allowsRemote?: boolean
+  readonly path: string
+  readonly token: string | null
+  readonly method?: 'GET' | 'POST'
+  readonly timeoutMs?: number
+}
+
+const queryTimeoutMs = 10_000
+
+/**
+ * The gateway's report, or why there is none.
+ * @throws InputError when the gateway refuses the request, and when the address that `--gateway` named has none
+ */
+export const queryGateway = async <Report>(
+  {
+    address,
+    isNamed,
+    allowsRemote = true,
+    path,
+    token,
+    method = 'GET',
+    timeoutMs = queryTimeoutMs,
+  }: GatewayRequest,
+  readSchema: () => Promise<z.ZodType<Report>>,
+): Promise<{ report: Report } | { unavailable: string }> => {
+  const unavailable = (reason: string): { unavailable: string } => {
+    if (isNamed)
+      throw new InputError(`--gateway is ${redactedUrl(address)}, where no gateway answers: ${reason}`)
+    return { unavailable: reason }
+  }
+  let status: number
+  let body: unknown
+  try {
+    // undici's request instead of fetch, which refuses some ports; imported here for a fast start.
+    const { request } = await import('undici')
+    const dispatcher = await gatewayAgent(allowsRemote)
+    const { statusCode, body: responseBody } = await request(`${address}${path}`, {
+      dispatcher,
+      method,
+      signal: AbortSignal.timeout(timeoutMs),
+      headers: token === null ? {} : { authorization: `Bearer ${token}` },
+    })
+    status = statusCode
+    body = jsonIn(await responseBody.text())
+  } catch (error) {
+    return unavailable(connectionFault(error))
+  }
+  const report = (await readSchema()).safeParse(body).data
+  if (report !== undefined) return { report }
+  const refusal = body instanceof Object && 'error' in body ? body.error : undefined
+  if (typeof refusal === 'string') {
+    if (status === 400) throw new InputError(refusal)
+    if (status === 401 || status === 403 || status === 409)
+      throw new InputError(refusalText(redactedUrl(address), status, refusal))
+    // Of the gateway itself, such as that it is busy; a path that it does not know is of another version.
+    if (status !== 404) return unavailable(`it answered ${status}: ${safeText(refusal, 200)}`)
+  }
+  return unavailable(`it answered ${status}, and is no gateway of this version`)
+}
+
+/** The sentence for a gateway that is there and does not answer this caller. @param refusal what it said */
+export const refusalText = (where: string, status: number, refusal: string): string => {
+  const fix =
+    status === 401 ? '; set ops.token (ABOHAWA_OPS__TOKEN) to the token that this gateway runs with' : ''
+  return `the gateway at ${where} refused: ${refusal}${fix}`
+}
+
+/** Why a request got no answer; OpenSSL's own words for a listener without TLS name its source files. */
+const connectionFault = (error: unknown): string =>
+  error instanceof Error && 'code' in error && error.code === 'ERR_SSL_WRONG_VERSION_NUMBER'
+    ? 'it speaks plain HTTP; allowed: http:// in place of https://'
+    : messageOf(error)
+
+const jsonIn = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,230 @@
+// `abohawa store …`: exports keys, subscribers and usage as lines of JSON, imports them, or copies them to another store.
+
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { type Command, Option } from 'commander'
+import { type Calendar, createCalendar } from '../../calendar.ts'
+import type { Config } from '../../config/schema.ts'
+import { isRedisUrl } from '../../config/texts.ts'
+import { InputError, messageOf } from '../../errors.ts'
+import {
+  exportRecords,
+  type Imported,
+  importRecords,
+  readRecord,
+  type Totals,
+  type TransferRecord,
+  writeRecord,
+} from '../../metering/transfer.ts'
+import { redactedUrl } from '../../redacted-url.ts'
+import { FileError, mostFileBytes, readLines } from '../../regular-file.ts'
+import { openStore, openUsedStore, type StoreOptions, storeName } from '../../stores/open-store.ts'
+import type { RefusedRecord } from '../../stores/records.ts'
+import type { RedisMode } from '../../stores/redis/connection.ts'
+import type { Store } from '../../stores/store.ts'
+import { addCreateStoreOption } from '../administer.ts'
+import { isFileOrFree, writePrivateFile } from '../private-file.ts'
+import { type AddCommand, counted, type Terminal, UsageError } from '../terminal.ts'
+
+export const addStoreCommands = (program: Command, add: AddCommand): void => {
+  const store = program
+    .command('store')
+    .summary('move keys, subscribers and usage from one store to another')
+    .description(
+      'The store of keys, subscribers and usage. Weather is not moved: the gateway loads it again.',
+    )
+
+  add<{ file?: string }>(store, 'export', {
+    summary: 'write all keys (as hashes), subscribers and usage, a line of JSON each',
+    example: 'store export --file keys.ndjson',
+    setUp: command =>
+      command.option('--file <path>', 'the file to write, in one step; standard output if not given'),
+    run: async (terminal, { file }) => {
+      const config = terminal.config()
+      await using opened = await openParts(terminal, config, openUsedStore)
+      const totals: Totals = { subscribers: 0, keys: 0, usage: 0 }
+      const lines = linesOf(exportRecords(opened.store, opened.calendar, terminal.clock), totals, terminal)
+      if (file === undefined) {
+        await pipeline(Readable.from(lines), process.stdout, { end: false })
+        terminal.remark(`${totalsText(totals)}, of ${storeName(config)}.`)
+      } else {
+        await writeWhole(file, lines)
+        terminal.show(
+          { file, ...totals, store: storeName(config) },
+          `${file}: ${totalsText(totals)}, of ${storeName(config)}.`,
+        )
+      }
+      return 0
+    },
+  })
+
+  add<{ createStore?: boolean }>(store, 'import', {
+    summary: 'import an export: all of it, or nothing when a line conflicts with an existing record',
+    example: 'store import keys.ndjson',
+    setUp: command => addCreateStoreOption(command.argument('<file>', 'a file that `store export` wrote')),
+    run: async (terminal, { createStore = false }, file = '') => {
+      const config = terminal.config()
+      await using opened = await openParts(terminal, config, createStore ? openStore : openUsedStore)
+      const lineOf = (number: number) => `line ${number} of ${file}`
+      const imported = await importInto(terminal, config, opened.store, () => recordsIn(file, lineOf), lineOf)
+      terminal.show(
+        { file, ...imported, store: storeName(config) },
+        `${file} into ${storeName(config)}: ${importedText(imported)}.`,
+      )
+      return 0
+    },
+  })
+
+  add<{ to: string; toPrefix?: string; toMode?: RedisMode }>(store, 'migrate', {
+    summary: 'copy keys, subscribers and usage into another store; the gateways should be stopped',
+    example: 'store migrate --to redis://127.0.0.1:6379',
+    setUp: command =>
+      command
+        .requiredOption('--to <url or path>', 'a redis:// or rediss:// URL, or the path of an SQLite file')
+        .option('--to-prefix <prefix>', 'the prefix there in Redis; that of the configuration if not given')
+        .addOption(
+          new Option(
+            '--to-mode <mode>',
+            'how that Redis is run; as in the configuration if not given',
+          ).choices(redisModes),
+        ),
+    run: async (terminal, { to, toPrefix, toMode }) => {
+      const config = terminal.config()
+      const target = targetOf(config, to, toPrefix, toMode)
+      if (storeName(target) === storeName(config))
+        throw new UsageError(
+          `--to is ${redactedUrl(to)}; allowed: another store than that of the configuration`,
+        )
+      await using from = await openParts(terminal, config, openUsedStore)
+      // Named on the command line, so it may be new.
+      await using into = await openParts(terminal, target, openStore)
+      // Read into memory first, so that both passes see the same records while a gateway still counts.
+      const records = await Array.fromAsync(exportRecords(from.store, from.calendar, terminal.clock))
+      const replay = async function* () {
+        yield* records
+      }
+      const lineOf = (number: number) => `record ${number} of ${storeName(config)}`
+      const imported = await importInto(terminal, config, into.store, replay, lineOf)
+      terminal.show(
+        { from: storeName(config), to: storeName(target), ...imported },
+        `${storeName(config)} into ${storeName(target)}: ${importedText(imported)}.`,
+      )
+      return 0
+    },
+  })
+}
+
+const openParts = async (
+  { clock }: Terminal,
+  options: StoreOptions & Pick<Config, 'quota'>,
+  open: typeof openStore,
+): Promise<{ store: Store; calendar: Calendar } & AsyncDisposable> => {
+  // An unreadable record would be missing in the other store.
+  const recordRefused = ({ record, name, fault }: RefusedRecord): void => {
+    throw new InputError(`the record of ${record} ${name} is damaged: ${fault}; repair or remove it first`)
+  }
+  const store = await open(options, clock, { redisAway: () => {}, redisBack: () => {}, recordRefused })
+  return {
+    store,
+    calendar: createCalendar(options.quota.timeZone),
+    [Symbol.asyncDispose]: () => store.close(),
+  }
+}
+
+const importInto = (
+  terminal: Terminal,
+  { quota }: Config,
+  store: Store,
+  records: () => AsyncIterable<TransferRecord>,
+  lineOf: (number: number) => string,
+): Promise<Imported> => {
+  const onLine = (pass: string, lines: number) => {
+    if (lines % progressEvery === 0) terminal.remark(`${counted(lines)} records ${pass}`)
+  }
+  const options = { keepUsageForMs: quota.keepUsageForMs, onLine }
+  return importRecords(store, records, lineOf, options, createCalendar(quota.timeZone), terminal.clock)
+}
+
+const targetOf = (
+  config: Config,
+  to: string,
+  prefix = config.redis.prefix,
+  mode = config.redis.mode,
+): Config & StoreOptions => {
+  // Text with a user and a password before an @ is a mistyped URL, and must not become a file name.
+  if (!to.includes('://') && !/:.*@/s.test(to))
+    return { ...config, redis: { ...config.redis, url: null }, store: { path: to } }
+  if (!isRedisUrl(to))
+    throw new UsageError(
+      `--to is ${redactedUrl(to)}; allowed: a redis:// or rediss:// URL (a password with its @ / ? # as %40 %2F %3F %23), or the path of an SQLite file`,
+    )
+  if (!/^[A-Za-z0-9:._-]{1,64}$/.test(prefix))
+    throw new UsageError(`--to-prefix is "${prefix}"; allowed: 1 to 64 letters, digits and the signs : . _ -`)
+  const { redis } = config
+  // The configured nodes belong to the configured Redis, if there is one.
+  const nodes = redis.url === null ? redis.nodes : []
+  const names = { urlName: '--to', modeName: '--to-mode' }
+  return { ...config, redis: { ...redis, ...names, url: to, prefix, mode, nodes } }
+}
+
+const progressEvery = 10_000
+const redisModes: readonly RedisMode[] = ['single', 'sentinel', 'cluster']
+
+async function* linesOf(
+  records: AsyncIterable<TransferRecord>,
+  totals: Totals,
+  terminal: Terminal,
+): AsyncGenerator<string> {
+  let written = 0
+  for await (const record of records) {
+    if (record.record === 'end') {
+      const { record: _, ...counts } = record
+      Object.assign(totals, counts)
+    }
+    yield `${writeRecord(record)}\n`
+    written += 1
+    if (written % progressEvery === 0) terminal.remark(`${counted(written)} records written`)
+  }
+}
+
+/** Writes the file atomically, readable by its owner alone, because it names subscribers. */
+const writeWhole = async (file: string, lines: AsyncIterable<string>): Promise<void> => {
+  try {
+    if (!(await isFileOrFree(file))) throw new InputError(`--file is ${file}, which is not a regular file`)
+    await writePrivateFile(file, lines)
+  } catch (cause) {
+    if (cause instanceof Error && 'syscall' in cause)
+      throw new InputError(`--file is ${file}, which can't be written: ${messageOf(cause)}`, { cause })
+    throw cause
+  }
+}
+
+/** @throws InputError that names the line */
+async function* recordsIn(file: string, lineOf: (number: number) => string): AsyncGenerator<TransferRecord> {
+  let number = 0
+  try {
+    for await (const line of readLines(file, mostFileBytes.line)) {
+      number += 1
+      yield readRecord(line)
+    }
+  } catch (cause) {
+    if (cause instanceof FileError || (cause instanceof Error && 'syscall' in cause))
+      throw new InputError(`${file} can't be read: ${messageOf(cause)}`, { cause })
+    if (cause instanceof InputError)
+      throw new InputError(`${lineOf(number)} is damaged: ${cause.message}; nothing was imported`, { cause })
+    throw cause
+  }
+}
+
+const plural = (number: number, one: string, more: string) =>
+  `${counted(number)} ${number === 1 ? one : more}`
+
+const totalsText = ({ subscribers, keys, usage }: Totals): string =>
+  [
+    plural(subscribers, 'subscriber', 'subscribers'),
+    plural(keys, 'key', 'keys'),
+    `${plural(usage, 'count', 'counts')} of a day`,
+  ].join(', ')
+
+const importedText = ({ newSubscribers, newKeys, ...totals }: Imported): string =>
+  `${totalsText(totals)}; new are ${plural(newSubscribers, 'subscriber', 'subscribers')} and ${plural(newKeys, 'key', 'keys')}`

@@ -1,0 +1,206 @@
+// `abohawa cache warm`: lets a running gateway load the cells, and shows its progress; without one, loads them itself with the
+// same parts. A signal stops it after the request that is under way.
+
+import { setTimeout as pause } from 'node:timers/promises'
+import { request } from 'undici'
+import {
+  type CacheWarm,
+  createCacheWarm,
+  type WarmOrder,
+  type WarmReport,
+  warmReport,
+} from '../../admin/cache-warm.ts'
+import { createCatalogue } from '../../catalogue/catalogue.ts'
+import { catalogueFile } from '../../catalogue/catalogue-file.ts'
+import { readSnapshot } from '../../catalogue/snapshot-reader.ts'
+import type { Config } from '../../config/schema.ts'
+import { fleetHashOf } from '../../config/values.ts'
+import { InputError, messageOf } from '../../errors.ts'
+import { printable } from '../../outside-text.ts'
+import { redactedUrl } from '../../redacted-url.ts'
+import { openUsedStore } from '../../stores/open-store.ts'
+import { openUpstream } from '../../upstream/upstream.ts'
+import { interruption } from '../interruption.ts'
+import { counted, factsText, type Terminal } from '../terminal.ts'
+import { refusalText } from './gateway-query.ts'
+
+/** What warms: a gateway over HTTP, or this process. */
+type Warmer = Pick<CacheWarm, 'planWarm' | 'startWarm' | 'stopWarm'> & {
+  readonly by: string
+  warmState(): WarmReport | Promise<WarmReport>
+}
+
+/** Resolves to the exit code: 1 when cells failed or it was stopped. */
+export const warmFromHere = async (
+  terminal: Terminal,
+  config: Config,
+  address: string,
+  order: WarmOrder,
+  dryRun: boolean,
+): Promise<number> => {
+  await using opened = (await gatewayAt(address, config.ops.token)) ?? (await ownSupply(terminal, config))
+  const { warmer } = opened
+  if (dryRun) {
+    const plan = await warmer.planWarm(order)
+    terminal.show({ ...plan, by: warmer.by }, planText(plan))
+    return 0
+  }
+  const plan = await warmer.startWarm(order)
+  terminal.remark(planText(plan))
+  const stopped = interruption().then(() => warmer.stopWarm())
+  const ended = await Promise.race([stopped, finished(warmer, terminal)])
+  terminal.show({ ...ended, by: warmer.by }, reportText(ended, warmer.by))
+  return ended.state === 'done' && ended.failed.length === 0 ? 0 : 1
+}
+
+const lookEveryMs = 300
+const tellEveryMs = 2_000
+
+const finished = async (warmer: Warmer, { remark }: Terminal): Promise<WarmReport> => {
+  let toldAt = performance.now()
+  for (;;) {
+    const report = await warmer.warmState()
+    if (report.state === 'done' || report.state === 'stopped') return report
+    if (performance.now() - toldAt > tellEveryMs) {
+      remark(`${counted(report.loaded)} of ${counted(report.toLoad)} cells are loaded.`)
+      toldAt = performance.now()
+    }
+    await pause(lookEveryMs)
+  }
+}
+
+const requestTimeoutMs = 60_000
+
+/** Undefined where no gateway answers. */
+const gatewayAt = async (
+  address: string,
+  token: string | null,
+): Promise<{ warmer: Warmer; [Symbol.asyncDispose](): Promise<void> } | undefined> => {
+  const ask = async (method: 'GET' | 'POST' | 'DELETE', order?: object): Promise<WarmReport> => {
+    const { statusCode, body } = await request(`${address}/cache/warm`, {
+      method,
+      signal: AbortSignal.timeout(requestTimeoutMs),
+      headers: {
+        ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+        ...(order ? { 'content-type': 'application/json' } : {}),
+      },
+      ...(order ? { body: JSON.stringify(order) } : {}),
+    })
+    const answer: unknown = await body.json().catch(() => undefined)
+    const report = warmReport.safeParse(answer).data
+    if (report) return report
+    const refusal = answer instanceof Object && 'error' in answer ? String(answer.error) : undefined
+    const where = redactedUrl(address)
+    throw new InputError(
+      refusal !== undefined && (statusCode === 401 || statusCode === 403)
+        ? refusalText(where, statusCode, refusal)
+        : `the gateway at ${where} answered ${statusCode}: ${refusal ?? 'it is no gateway of this version'}`,
+    )
+  }
+  try {
+    await ask('GET')
+  } catch (error) {
+    // A gateway that refuses is not passed over; only where none answers is it done here.
+    if (error instanceof InputError) throw error
+    return undefined
+  }
+  const orderOf = ({ of, top }: WarmOrder, dryRun: boolean) => ({
+    ...(of === undefined ? {} : { scope: of }),
+    ...(top === undefined ? {} : { top }),
+    dryRun,
+  })
+  return {
+    warmer: {
+      by: redactedUrl(address),
+      planWarm: order => ask('POST', orderOf(order, true)),
+      startWarm: order => ask('POST', orderOf(order, false)),
+      warmState: () => ask('GET'),
+      stopWarm: () => ask('DELETE'),
+    },
+    [Symbol.asyncDispose]: async () => {},
+  }
+}
+
+/** The upstream of a gateway in this process, for as long as the command runs. */
+const ownSupply = async (
+  { clock, remark }: Terminal,
+  config: Config,
+): Promise<{ warmer: Warmer; [Symbol.asyncDispose](): Promise<void> }> => {
+  const { path, bounds } = config.catalogue
+  const catalogue = { current: createCatalogue(await readSnapshot(catalogueFile(path), bounds)) }
+  const store = await openUsedStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
+  // Nothing but what was ordered.
+  const quiet: Config = { ...config, cache: { ...config.cache, prefetch: 'none' } }
+  const nothing = (): void => {}
+  let instances: number | undefined
+  const upstream = openUpstream(quiet, {
+    store,
+    catalogue,
+    clock,
+    instances: () => instances,
+    settings: () => fleetHashOf(config),
+    report: () => '',
+    observer: {
+      onRead: nothing,
+      onCollapsed: nothing,
+      onLoadFailure: nothing,
+      onSharedTierFailure: nothing,
+      onEntryRefused: nothing,
+      onHeartbeat: fleet => {
+        instances = fleet.instances
+      },
+      onPurge: nothing,
+      request: nothing,
+      refused: nothing,
+      loaded: nothing,
+      shareUsedUp: nothing,
+      newRun: nothing,
+      runsUnknown: reason => remark(`Model runs are not known: ${reason}.`),
+      storeAway: reason => remark(`The budget is counted here alone: ${reason}.`),
+      storeBack: nothing,
+      reopened: nothing,
+      breaker: nothing,
+    },
+  })
+  try {
+    await upstream.start()
+  } catch (error) {
+    await upstream.close()
+    await store.close()
+    throw new InputError(`the cache can't be warmed: ${messageOf(error)}`, { cause: error })
+  }
+  const warm = createCacheWarm(quiet, { timelines: upstream.timelines, catalogue, clock })
+  return {
+    warmer: { ...warm, by: 'this command, because no gateway answered' },
+    [Symbol.asyncDispose]: async () => {
+      await warm.stopWarm()
+      await upstream.close()
+      await store.close()
+    },
+  }
+}
+
+const planText = ({ target, cells, fresh, toLoad, weight }: WarmReport): string =>
+  `${printable(target)}: ${counted(cells)} cells, ${counted(fresh)} are fresh, ${counted(toLoad)} are to be loaded and weigh ${counted(weight)}.`
+
+const reportText = (report: WarmReport, by: string): string => {
+  const { state, target, loaded, fresh, failed, stoppedBy, reason } = report
+  const stop =
+    stoppedBy === null
+      ? []
+      : [['stopped', `by the ${stoppedBy}: ${printable(reason ?? '')}`] as [string, string]]
+  return [
+    `${state === 'done' ? 'Warmed' : 'Stopped before all was loaded'}: ${printable(target)}.`,
+    factsText([
+      ['loaded', counted(loaded)],
+      ['fresh already', counted(fresh)],
+      ['failed', counted(failed.reduce((sum, { cells }) => sum + cells, 0))],
+      ...failed.map(({ code, message, cells }): [string, string] => [
+        '',
+        `${counted(cells)}: ${code}, ${printable(message)}`,
+      ]),
+      ...stop,
+      ['by', by],
+    ]),
+  ].join('\n')
+}

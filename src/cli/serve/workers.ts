@@ -1,0 +1,93 @@
+// `abohawa workers …`: the worker processes of a gateway with `server.workers`, and their restart, one after the other, for a
+// new version of the product or settings that need one. The process that started them answers.
+
+import type { Command } from 'commander'
+import * as z from 'zod'
+import { InputError } from '../../errors.ts'
+import { distance } from '../operate/cell-text.ts'
+import {
+  addGatewayOption,
+  checkGateway,
+  neededForGateway,
+  opsAddress,
+  queryGateway,
+} from '../operate/gateway-query.ts'
+import { type AddCommand, type Terminal, tableOf } from '../terminal.ts'
+
+const report = z.object({
+  workers: z.array(
+    z.object({
+      number: z.number(),
+      pid: z.number(),
+      isReady: z.boolean(),
+      // A gateway of an earlier version does not say.
+      isResponding: z.boolean().default(true),
+      startedAt: z.iso.datetime(),
+    }),
+  ),
+})
+
+type Given = { readonly gateway?: string }
+
+export const addWorkerCommands = (program: Command, add: AddCommand): void => {
+  const workers = program
+    .command('workers')
+    .summary('list and restart the worker processes of a gateway')
+    .description('Worker processes, where server.workers is more than 1.')
+
+  add<Given>(workers, 'list', {
+    summary: 'list the worker processes of a gateway',
+    example: 'workers list',
+    setUp: command => void addGatewayOption(command),
+    run: async (terminal, { gateway }) => {
+      show(terminal, await query(terminal, gateway, 'GET', '/workers'))
+      return 0
+    },
+  })
+
+  add<Given>(workers, 'restart', {
+    summary: 'replace each worker by a new process, one at a time, without losing a request',
+    example: 'workers restart',
+    setUp: command => void addGatewayOption(command),
+    run: async (terminal, { gateway }) => {
+      show(terminal, await query(terminal, gateway, 'POST', '/workers/restart'))
+      terminal.remark('The restart has begun; `abohawa workers list` shows how far it is.')
+      return 0
+    },
+  })
+}
+
+const query = async (
+  terminal: Terminal,
+  gateway: string | undefined,
+  method: 'GET' | 'POST',
+  path: string,
+): Promise<z.infer<typeof report>> => {
+  checkGateway(gateway)
+  const config = terminal.configFor(neededForGateway(gateway))
+  const address = opsAddress(gateway, config)
+  // Whether it is named or not: without an answer there is no report, and the sentence below says what that may mean.
+  const found = await queryGateway(
+    { address, isNamed: false, path, token: config.ops.token, method },
+    async () => report,
+  )
+  if ('report' in found) return found.report
+  throw new InputError(
+    `the workers of the gateway at ${address} are not known: ${found.unavailable}; only one with server.workers above 1 has any`,
+  )
+}
+
+const show = (terminal: Terminal, { workers }: z.infer<typeof report>): void =>
+  terminal.show(
+    { workers },
+    tableOf(
+      ['worker', 'pid', 'state', 'started'],
+      workers.map(({ number, pid, isReady, isResponding, startedAt }) => [
+        String(number),
+        String(pid),
+        isReady ? 'ready' : isResponding ? 'starting' : 'not responding',
+        distance(Date.parse(startedAt) - terminal.clock.now()),
+      ]),
+      [0, 1],
+    ),
+  )

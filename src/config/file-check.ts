@@ -1,0 +1,93 @@
+// Checks the files that a configuration names, as a start would find them: certificates, the authority of Redis, the
+// catalogue, and whether the store can be written. Changes nothing and connects to nothing.
+
+import { constants, existsSync } from 'node:fs'
+import { access } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { catalogueFile } from '../catalogue/catalogue-file.ts'
+import { readSnapshot } from '../catalogue/snapshot-reader.ts'
+import { tlsOptions } from '../edge/connection/tls.ts'
+import { InputError, messageOf } from '../errors.ts'
+import { requireFileOrFree } from '../regular-file.ts'
+import { tlsOf } from '../stores/redis/connection.ts'
+import { socketFault } from '../unix-socket.ts'
+import { printPlace } from './faults.ts'
+import type { ConfigFault, LoadedConfig } from './load.ts'
+import type { Config } from './schema.ts'
+
+/** A setting that names a file, and a check that throws when the file can't be used. */
+type FileCheck = readonly [path: string, check: (config: Config) => unknown]
+
+const { R_OK, W_OK, X_OK } = constants
+
+const checkCatalogue: FileCheck = [
+  'catalogue.path',
+  async ({ catalogue: { path, bounds } }) => {
+    try {
+      await readSnapshot(catalogueFile(path), bounds)
+    } catch (cause) {
+      throw new InputError(`catalogue.path: ${messageOf(cause)}`, { cause })
+    }
+  },
+]
+
+const checks: readonly FileCheck[] = [
+  ['server.tls.cert', ({ server }) => tlsOptions(server.tls)],
+  ['server.socket', ({ server: { socket } }) => socket !== null && checkSocket(socket)],
+  ['redis.ca', ({ redis: { url, ca } }) => url !== null && tlsOf({ url, ca })],
+  ['store.path', ({ redis, store }) => (redis.url === null ? checkStoreFile(store.path) : undefined)],
+]
+
+/** A fault of a setting, at the place where it was given. */
+export const faultAt = (path: string, reason: string, origins: LoadedConfig['origins']): ConfigFault => {
+  const place = origins.get(path)
+  return { ...place, path, sentence: `${place ? printPlace(place) : path}: ${reason}` }
+}
+
+/** Every fault of the files. @param withCatalogue whether to read the catalogue too, which takes longest */
+export const checkFiles = async (
+  config: Config,
+  origins: LoadedConfig['origins'],
+  withCatalogue = true,
+): Promise<ConfigFault[]> => {
+  const faults: ConfigFault[] = []
+  for (const [path, check] of withCatalogue ? [...checks, checkCatalogue] : checks)
+    try {
+      await check(config)
+    } catch (error) {
+      faults.push(faultAt(path, messageOf(error), origins))
+    }
+  return faults
+}
+
+/** The folder of the store's file, or the one above: a start makes one folder and no more. */
+export const storeFolder = (path: string): string => {
+  const folder = dirname(resolve(path))
+  return existsSync(folder) ? folder : dirname(folder)
+}
+
+/** Whether the embedded store can be written, or made. @throws InputError when not */
+export const checkStoreFile = async (path: string): Promise<void> => {
+  if (path === ':memory:') return
+  const file = resolve(path)
+  try {
+    // SQLite writes files beside it. The dot says what is wrong where a file stands in place of the folder.
+    await access(`${storeFolder(path)}/.`, W_OK | X_OK)
+    requireFileOrFree(file)
+    if (existsSync(file)) await access(file, R_OK | W_OK)
+  } catch (cause) {
+    throw new InputError(`store.path is ${path}, which can't be written: ${messageOf(cause)}`, { cause })
+  }
+}
+
+const checkSocket = async (path: string): Promise<void> => {
+  try {
+    const fault = socketFault(path)
+    if (fault !== undefined) throw new Error(fault)
+    await access(dirname(resolve(path)), W_OK | X_OK)
+  } catch (cause) {
+    throw new InputError(`server.socket is ${path}, which can't be listened on: ${messageOf(cause)}`, {
+      cause,
+    })
+  }
+}

@@ -1,0 +1,141 @@
+// Checks of files: the certificate, the catalogue, and the embedded store with its disk. Changes nothing.
+
+import { X509Certificate } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { statfs } from 'node:fs/promises'
+import { isIP } from 'node:net'
+import { resolve } from 'node:path'
+import { isoOf, utcDayMs } from '../calendar.ts'
+import { catalogueFile } from '../catalogue/catalogue-file.ts'
+import { locationTypes } from '../catalogue/location.ts'
+import { readSnapshot } from '../catalogue/snapshot-reader.ts'
+import { checkStoreFile, storeFolder } from '../config/file-check.ts'
+import type { Config } from '../config/schema.ts'
+import { tlsOptions } from '../edge/connection/tls.ts'
+import { InputError, messageOf } from '../errors.ts'
+import { safeText } from '../outside-text.ts'
+import { mostFileBytes, readRegularFileSync } from '../regular-file.ts'
+import { exposedStoreFile } from '../stores/embedded/store-file.ts'
+import { type Check, fail, ok, warn } from './check.ts'
+
+const renewWithinDays = 14
+
+/** @param host the name by which consumers reach the gateway, where it is known */
+export const certificateCheck = ({ tls }: Config['server'], host: string | undefined, now: number): Check => {
+  const name = 'certificate'
+  if (tls.cert === null || tls.key === null) return ok(name, 'none: HTTPS ends elsewhere, or is not needed')
+  const renew = `Renew ${tls.cert} and its key.`
+  try {
+    tlsOptions(tls)
+    const certificate = new X509Certificate(readRegularFileSync(tls.cert, mostFileBytes.pem))
+    const names = safeText(certificate.subjectAltName ?? certificate.subject, 200)
+    const [from, to] = [certificate.validFromDate.getTime(), certificate.validToDate.getTime()]
+    const days = Math.floor((to - now) / utcDayMs)
+    if (now < from)
+      return fail(name, `it is valid only from ${dayOf(from)} on`, 'Set the clock of this machine, or wait.')
+    if (now >= to) return fail(name, `it expired on ${dayOf(to)}`, renew)
+    if (
+      host !== undefined &&
+      (isIP(host) ? certificate.checkIP(host) : certificate.checkHost(host)) === undefined
+    )
+      return fail(name, `it is for ${names}, not for ${host}`, `Get a certificate that names ${host}.`)
+    if (days < 1) return fail(name, `it expires within a day, at ${isoOf(to).slice(0, 16)}Z`, renew)
+    if (days < renewWithinDays) return warn(name, `it expires on ${dayOf(to)}, in ${days} days`, renew)
+    return ok(name, `${names}, valid until ${dayOf(to)} (${days} days)`)
+  } catch (error) {
+    return fail(
+      name,
+      messageOf(error),
+      'Give server.tls.cert and server.tls.key files in PEM form that belong together.',
+    )
+  }
+}
+
+export const catalogueCheck = async ({ path, bounds }: Config['catalogue']): Promise<Check> => {
+  const name = 'catalogue'
+  try {
+    const { locations } = await readSnapshot(catalogueFile(path), bounds)
+    const counts = locationTypes.map(type => {
+      const count = locations.filter(place => place.type === type).length
+      return `${count.toLocaleString('en-US')} ${type}s`
+    })
+    return ok(name, counts.join(', '))
+  } catch (error) {
+    return fail(
+      name,
+      messageOf(error),
+      'Name a snapshot in catalogue.path, or null for the one of the product.',
+    )
+  }
+}
+
+const mib = 1_048_576
+const roomOf = { fail: 16 * mib, warn: 256 * mib }
+
+/** The file of the embedded store. @param freeBytes of the disk under a folder, for tests */
+export const embeddedChecks = async (
+  path: string,
+  freeBytes = async (folder: string) => {
+    const { bavail, bsize } = await statfs(folder)
+    return bavail * bsize
+  },
+): Promise<Check[]> => {
+  if (path === ':memory:')
+    return [warn('store', 'it is kept in memory, and gone with the process', 'Name a file in store.path.')]
+  const file = resolve(path)
+  return [await writableCheck(file), modeCheck(file), await roomCheck(storeFolder(path), freeBytes)]
+}
+
+const writableCheck = async (file: string): Promise<Check> => {
+  const name = 'store'
+  try {
+    await checkStoreFile(file)
+    if (!existsSync(file)) return ok(name, `${file} is not there yet, and can be made`)
+    const { DatabaseSync } = await import('node:sqlite')
+    const db = new DatabaseSync(file, { readOnly: true })
+    try {
+      const [row] = db.prepare('PRAGMA quick_check(1)').all()
+      const result = String(Object.values(row ?? {})[0] ?? 'no answer')
+      return result === 'ok'
+        ? ok(name, `${file} can be written and is whole`)
+        : fail(name, `${file} is damaged: ${safeText(result, 200)}`, 'Stop the gateway and restore a copy.')
+    } finally {
+      db.close()
+    }
+  } catch (error) {
+    return fail(
+      name,
+      error instanceof InputError ? error.message : `${file} can't be used: ${messageOf(error)}`,
+      'Let the user of the gateway write the file and its folder, or name another in store.path.',
+    )
+  }
+}
+
+const modeCheck = (file: string): Check => {
+  const exposed = exposedStoreFile(file)
+  return exposed === undefined
+    ? ok('store mode', 'other users of this machine can not read it')
+    : warn(
+        'store mode',
+        `${exposed} is open to other users of this machine, and names subscribers`,
+        `chmod 600 ${exposed}`,
+      )
+}
+
+const roomCheck = async (folder: string, freeBytes: (folder: string) => Promise<number>): Promise<Check> => {
+  const name = 'disk space'
+  const fix = 'Make room on that disk: counts can not be written when it is full.'
+  try {
+    const free = await freeBytes(folder)
+    const detail = `${Math.floor(free / mib).toLocaleString('en-US')} MiB free at ${folder}`
+    return free < roomOf.fail
+      ? fail(name, detail, fix)
+      : free < roomOf.warn
+        ? warn(name, detail, fix)
+        : ok(name, detail)
+  } catch (error) {
+    return fail(name, messageOf(error), 'Name a folder that is there in store.path.')
+  }
+}
+
+const dayOf = (instant: number): string => isoOf(instant).slice(0, 10)

@@ -1,0 +1,179 @@
+// Requests that never become one: garbage on the socket, heads that are too large, CONNECT, plain HTTP where TLS is spoken.
+// They are answered in JSON like every other failure, written straight to the socket because there is no response object,
+// after the answers to all requests that came whole before them.
+
+import type { Socket } from 'node:net'
+import { closeLingering } from '../../unread-body.ts'
+import { type Charged, type IsPlain, rateLimitLines } from '../admission.ts'
+import { badRequest, Problem } from '../problem.ts'
+import { jsonType } from '../representation.ts'
+import { type Sentence, sentences } from '../sentences.ts'
+import type { Connection, Connections } from './connections.ts'
+import { type InvalidHead, type InvalidHeadReader, readInvalidHead } from './invalid-head.ts'
+
+// Imported by name it would load Node's own client for fetch too, a twentieth of a start.
+const { STATUS_CODES } = process.getBuiltinModule('node:http')
+
+type Refuse<Parts extends unknown[]> = (socket: Socket, ...parts: Parts) => void
+
+/** What an error of Node's parser carries besides its code. */
+export type ParserError = NodeJS.ErrnoException & {
+  readonly rawPacket?: Buffer
+  readonly bytesParsed?: number
+}
+
+export type UnparsableParts = {
+  readonly connections: Connections
+  /** Now and the next local midnight, ms since the epoch, for the rate-limit headers. */
+  readonly day: () => { readonly arrivedAt: number; readonly resetsAt: number }
+  readonly isPlain: IsPlain
+  /** The id of a request whose consumer gave this one, or none. */
+  readonly requestIdOf: (given: string | undefined) => string
+  /** The header lines that let a web page read a response. */
+  readonly corsLines: (headers: { readonly origin?: string }) => string
+  /** Counts a request for the key that came with it. */
+  readonly charge: (key: string | undefined, connection: Connection) => Promise<Charged>
+  readonly bodyOf: (problem: Problem) => Buffer
+  /** Counts the bytes of a body that nobody's quota was charged for. */
+  readonly unauthenticated: (body: number) => void
+  /** A request with a good key was answered. */
+  readonly answered: (response: {
+    readonly head: InvalidHead
+    readonly connection: Connection
+    readonly socket: Socket
+    readonly requestId: string
+    readonly status: number
+    readonly keyId: string
+    readonly tier: string | undefined
+    readonly bytes: number
+    readonly ms: number
+  }) => void
+}
+
+export const createUnparsable = ({
+  connections,
+  day,
+  isPlain,
+  requestIdOf,
+  corsLines,
+  charge,
+  bodyOf,
+  unauthenticated,
+  answered,
+}: UnparsableParts): {
+  readonly refuseUnparsable: Refuse<[ParserError]>
+  readonly refuseConnect: Refuse<[]>
+} => {
+  /** Returns the length of the body. */
+  const refuse = (
+    socket: Socket,
+    id: string,
+    problem: Problem,
+    { limit, remaining } = nothing,
+    headersGiven: { readonly origin?: string } = {},
+  ): number => {
+    const { status, headers } = problem
+    const body = bodyOf(problem)
+    const lines = [
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+      `content-type: ${jsonType}`,
+      `content-length: ${body.length}`,
+      'cache-control: no-store',
+      ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+      `x-request-id: ${id}`,
+      `${corsLines(headersGiven)}${rateLimitLines({ limit, remaining, isDecided: limit > 0, ...day() })}connection: close`,
+    ]
+    socket.write(`${lines.join('\r\n')}\r\n\r\n`)
+    socket.write(body)
+    if (limit === 0) unauthenticated(body.length)
+    return body.length
+  }
+
+  // A client that has a key reads the figures of its quota from whatever answer it gets.
+  const refuseHead = async (socket: Socket, head: InvalidHead, problem: Problem): Promise<void> => {
+    const started = performance.now()
+    const { headers } = head
+    const requestId = requestIdOf(headers['x-request-id'])
+    // The order of the contract: HTTPS before the key.
+    if (isPlain({ socket, headers })) {
+      refuse(socket, requestId, badRequest(sentences.http.plain), nothing, headers)
+      return
+    }
+    const connection = connections.of(socket)
+    const charged = await charge(headers['x-api-key'], connection)
+    const final = charged.problem ?? problem
+    const bytes = refuse(socket, requestId, final, charged, headers)
+    const { keyId, tier } = charged
+    const ms = Math.round((performance.now() - started) * 1000) / 1000
+    if (keyId !== undefined)
+      answered({ head, connection, socket, requestId, status: final.status, keyId, tier, bytes, ms })
+  }
+  // Below TLS, which could not begin: plain HTTP gets plain HTTP back.
+  const refusePlain = (socket: Socket): void => {
+    refuse(socket, requestIdOf(undefined), badRequest(sentences.http.plain))
+    // Node's TLS destroys it next, so that it cannot linger.
+    socket.destroySoon()
+  }
+  const refuseUnparsable = (socket: Socket, code: string | undefined, head?: InvalidHead): void => {
+    connections.end(connections.of(socket), lastIsWhole => {
+      const problem = badRequest(sentenceFor(code))
+      // What spoils the body of a request is part of that request, which has its answer. Otherwise the socket closes once
+      // the answer is out, whether or not the other side closes too.
+      if (!lastIsWhole) closeLingering(socket)
+      else if (head) void refuseHead(socket, head, problem).finally(() => closeLingering(socket))
+      else {
+        refuse(socket, requestIdOf(undefined), problem)
+        closeLingering(socket)
+      }
+    })
+  }
+
+  // Of a request whose URL or size is at fault the rest is read too, for its key.
+  const readers = new WeakMap<Socket, { readonly reader: InvalidHeadReader; readonly code: string }>()
+
+  return {
+    refuseUnparsable: (socket, { code, rawPacket, bytesParsed = 0 }) => {
+      const below = connections.below(socket)
+      if (below && plainFaults.has(code ?? '')) return refusePlain(below)
+      // What is written before the handshake is done waits for it, and would never go out.
+      if (below || code === 'ECONNRESET' || !socket.writable) {
+        socket.destroy()
+        return
+      }
+      const begun = readers.get(socket)
+      const { reader, code: first } = begun ?? { reader: readInvalidHead(), code: code ?? '' }
+      if (!begun && !headFaults.has(first)) refuseUnparsable(socket, code)
+      else if (reader.take(rawPacket, bytesParsed)) refuseUnparsable(socket, first, reader.head())
+      else if (!begun) readers.set(socket, { reader, code: first })
+    },
+    refuseConnect: socket => {
+      // Node hands the socket over bare: without a listener, a reset would end the process.
+      socket.on('error', () => socket.destroy())
+      connections.end(connections.of(socket), () => {
+        // CONNECT names no path of ours, so it is refused before any key is read.
+        refuse(
+          socket,
+          requestIdOf(undefined),
+          new Problem(405, sentences.http.method('CONNECT'), { allow: 'GET, HEAD' }),
+        )
+        closeLingering(socket)
+      })
+    },
+  }
+}
+
+const nothing = { limit: 0, remaining: 0 }
+
+// A first byte that begins no TLS: GET, HEAD, POST and PUT; CONNECT; any other.
+const plainFaults: ReadonlySet<string> = new Set([
+  'ERR_SSL_HTTP_REQUEST',
+  'ERR_SSL_HTTPS_PROXY_REQUEST',
+  'ERR_SSL_WRONG_VERSION_NUMBER',
+])
+const headFaults: ReadonlySet<string> = new Set(['HPE_INVALID_URL', 'HPE_HEADER_OVERFLOW'])
+
+const sentenceFor = (code: string | undefined): Sentence => {
+  if (code === 'HPE_HEADER_OVERFLOW') return sentences.http.tooLarge
+  if (code === 'HPE_INVALID_URL') return sentences.http.notEncoded
+  return code === 'ERR_HTTP_REQUEST_TIMEOUT' ? sentences.http.late : sentences.http.invalid
+}

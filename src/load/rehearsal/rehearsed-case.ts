@@ -1,0 +1,173 @@
+// One combination of settings rehearsed from beginning to end: its processes are started, the traffic is sent, the processes
+// are ended, and what was measured becomes a result. Which combinations there are, and what is printed, is the caller's.
+
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { isoOf } from '../../calendar.ts'
+import type { Clock } from '../../clock.ts'
+import { loadConfig } from '../../config/load.ts'
+import type { Config } from '../../config/schema.ts'
+import type { SettingCase } from '../../config/setting-grid.ts'
+import { changesBetween } from '../../config/values.ts'
+import { createRecorder } from '../replay/recorder.ts'
+import { type PlanVerdict, verdictsOf, wholeDaysOf } from '../report/plans.ts'
+import type { ReplayResult } from '../report/result.ts'
+import type { TrafficRequest } from '../traffic/traffic-request.ts'
+import { type SentWith, substituteKeys } from './admission.ts'
+import { rehearse } from './rehearsal.ts'
+import { mostConnections } from './sender.ts'
+import { createSpending, type ProviderDay, type Spending } from './spending.ts'
+import { openStage, type ProviderOptions } from './stage.ts'
+
+/** What all cases of a command have in common. */
+export type RehearsalParts = {
+  readonly requests: readonly TrafficRequest[]
+  readonly sentWith: Readonly<Record<SentWith, number>>
+  readonly traffic: ReplayResult['traffic']
+  readonly machine: ReplayResult['machine']
+  readonly command: string
+  readonly files: readonly string[]
+  readonly env: NodeJS.ProcessEnv
+  readonly tier: string | undefined
+  readonly provider: ProviderOptions
+  readonly stepMs: number
+  /** The machine's. */
+  readonly clock: Clock
+  readonly signal: AbortSignal
+}
+
+export type RehearsedCase = {
+  /** Its settings, as `--case` takes them. */
+  readonly name: string
+  readonly result: ReplayResult
+  readonly days: readonly ProviderDay[]
+  /** Requests that the provider refused for a limit of its own. */
+  readonly providerRefused: number
+  readonly plans: readonly PlanVerdict[]
+}
+
+/** Longer steps for longer traffic, so that a day has ninety-six. */
+const stepSecondsOf = (spanSeconds: number): number =>
+  stepLengths.find(seconds => spanSeconds / seconds <= mostSteps) ?? 86_400
+const stepLengths = [1, 5, 15, 60, 300, 900, 3600, 6 * 3600]
+const mostSteps = 150
+
+/** @throws InputError when a process can't be started or ends by itself */
+export const rehearseCase = async (
+  { name, env, config: configured }: SettingCase,
+  parts: RehearsalParts,
+  onProgress: (sent: number) => void,
+): Promise<RehearsedCase> => {
+  const { requests, sentWith, traffic, provider, tier, files, stepMs, clock, signal } = parts
+  const start = requests[0]?.at ?? 0
+  const keys = [...new Set(requests.flatMap(({ key }) => key ?? []))]
+  await using stage = await openStage({
+    start,
+    files,
+    env: { ...parts.env, ...env },
+    keys,
+    substitutes: Math.min(sentWith.substitute, substituteKeys),
+    tier,
+    provider,
+  })
+  const recorder = createRecorder(stepSecondsOf(traffic.spanSeconds))
+  const spending = createSpending()
+  const delay = monitorEventLoopDelay({ resolution: 10 })
+  delay.enable()
+  const [startedAt, begunAt, cpu] = [clock.now(), performance.now(), process.cpuUsage()]
+  await rehearse({ requests, stepMs, onProgress, signal }, { stage, recorder, spending })
+  const seconds = (performance.now() - begunAt) / 1000
+  const { user, system } = process.cpuUsage(cpu)
+  const gateway = await stage.gatewayReport()
+  const sent = recorder.counts.sent
+  const result = recorder.result({
+    kind: 'rehearsal',
+    startedAt: isoOf(startedAt),
+    endedAt: isoOf(clock.now()),
+    interrupted: sent < requests.length,
+    command: parts.command,
+    machine: parts.machine,
+    traffic,
+    pace: {
+      mode: 'recorded',
+      speed: seconds === 0 ? null : traffic.spanSeconds / seconds,
+      rate: null,
+      connections: mostConnections,
+      workers: 1,
+      http: '1.1',
+      target: stage.apiUrl,
+    },
+    settings: changed(configured),
+    seconds: ((requests[sent - 1]?.at ?? start) - start) / 1000,
+    provider: providerIn(spending, configured),
+    gateway: gateway ?? null,
+    generator: {
+      cpuShare: (user + system) / 1e6 / seconds,
+      loopDelayP99: delay.percentile(99) / 1e6,
+      lateP99: recorder.lateness(99),
+      // Nothing moves while an answer is out: a busy generator makes the rehearsal longer and changes no figure.
+      saturated: false,
+      reason: null,
+    },
+    thresholds: [],
+    bodies: null,
+  })
+  return {
+    name,
+    result: { ...result, steps: weighed(result, spending, start) },
+    days: spending.days(),
+    providerRefused: spending.total.refused,
+    plans: plansOf(requests.slice(0, sent), spending),
+  }
+}
+
+/** By what was sent, should it be stopped. */
+const plansOf = (sent: readonly TrafficRequest[], spending: Spending): PlanVerdict[] => {
+  const [from = 0, to = 0] = [sent[0]?.at, sent.at(-1)?.at]
+  const days = wholeDaysOf(
+    sent.map(({ at }) => at),
+    from,
+    to,
+  )
+  return verdictsOf({
+    most: { minute: spending.most('minute'), hour: spending.most('hour'), day: spending.most('day') },
+    weight: spending.total.weight,
+    wholeDays: days
+      ? {
+          days: days.days,
+          quietSeconds: days.quietMs / 1000,
+          weight: spending.weightBetween(days.from, Number.POSITIVE_INFINITY),
+        }
+      : null,
+  })
+}
+
+// Of the gateway's place on a machine nothing is rehearsed.
+const ofThePlace = /^(server|ops|status|store|redis|log|config|provider\.baseUrl|provider\.apiKey)\b/
+
+const changed = (config: Config): ReplayResult['settings'] =>
+  changesBetween(loadConfig({ files: [], env: {} }), config)
+    .filter(({ path }) => !ofThePlace.test(path))
+    .map(({ path, before = '', after = '' }) => ({ path, value: after, default: before }))
+
+const providerIn = (
+  spending: Spending,
+  { provider: { budget } }: Config,
+): NonNullable<ReplayResult['provider']> => ({
+  requests: spending.total.calls,
+  weight: spending.total.weight,
+  windows: [
+    { span: 'minute', limit: budget.perMinute, most: spending.most('minute') },
+    { span: 'hour', limit: budget.perHour, most: spending.most('hour') },
+    { span: 'day', limit: budget.perDay, most: spending.most('day') },
+  ],
+})
+
+const weighed = (
+  { steps, stepSeconds }: ReplayResult,
+  spending: Spending,
+  start: number,
+): ReplayResult['steps'] =>
+  steps.map(step => {
+    const from = start + step.at * 1000
+    return { ...step, weight: spending.weightBetween(from, from + stepSeconds * 1000) }
+  })

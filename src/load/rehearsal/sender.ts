@@ -1,0 +1,99 @@
+// Sends the requests of a rehearsal to its gateway over connections that stay open, and tells from the head of each answer
+// what the cache did and how old the weather was. What that means for the run is recorded by the caller.
+
+import { type Dispatcher, Pool } from 'undici'
+import { messageOf } from '../../errors.ts'
+import { ageOf, outcomeOf } from '../replay/response-head.ts'
+import type { Outcome, TrafficRequest } from '../traffic/traffic-request.ts'
+
+export type Answer = {
+  readonly status: number
+  readonly outcome: Outcome
+  /** Of the head and the body as they were received. */
+  readonly bytes: number
+  readonly ageSeconds: number | undefined
+  /** Whether a load goes on behind the answer. */
+  readonly forwarded: boolean
+}
+
+export type Sender = {
+  /** @param key the key itself. @throws Error when there is no answer */
+  send(request: TrafficRequest, key: string | undefined): Promise<Answer>
+  close(): Promise<void>
+}
+
+export const mostConnections = 256
+// By the machine's clock; longer than the gateway's own deadlines for what it waits for.
+const timeoutMs = 60_000
+
+export const createSender = (url: string): Sender => {
+  const pool = new Pool(url, {
+    connections: mostConnections,
+    pipelining: 1,
+    headersTimeout: timeoutMs,
+    bodyTimeout: timeoutMs,
+    keepAliveTimeout: 600_000,
+    allowH2: false,
+  })
+  // What a client repeats in a conditional request: the tag of the last answer with the same path and encoding.
+  const tags = new Map<string, string>()
+
+  return {
+    send: (request, key) => {
+      const { method, path, accepts, conditional } = request
+      const headers: Record<string, string> = {}
+      if (key !== undefined) headers['x-api-key'] = key
+      if (accepts !== undefined) headers['accept-encoding'] = accepts
+      const representation = `${accepts ?? ''} ${path}`
+      const tag = conditional ? tags.get(representation) : undefined
+      if (tag !== undefined) headers['if-none-match'] = tag
+      return dispatch(pool, { method: method as Dispatcher.HttpMethod, path, headers }, head => {
+        if (typeof head.etag === 'string') tags.set(representation, head.etag)
+      })
+    },
+    close: () => pool.destroy(),
+  }
+}
+
+type Head = Readonly<Record<string, string | string[] | undefined>>
+
+const dispatch = (
+  pool: Pool,
+  options: Pick<Dispatcher.DispatchOptions, 'method' | 'path' | 'headers'>,
+  onHead: (head: Head) => void,
+): Promise<Answer> =>
+  new Promise((resolve, reject) => {
+    let status = 0
+    let bytes = 0
+    let head: Head = {}
+    const handler: Dispatcher.DispatchHandler = {
+      onRequestStart: () => {},
+      onResponseStart: (_controller, statusCode, headers) => {
+        status = statusCode
+        head = headers
+        onHead(head)
+      },
+      onResponseData: (_controller, chunk) => {
+        bytes += chunk.length
+      },
+      onResponseEnd: () => resolve({ status, bytes, ...cacheIn(head) }),
+      onResponseError: (_controller, error) => reject(error),
+    }
+    try {
+      pool.dispatch(options, handler)
+    } catch (error) {
+      reject(new Error(messageOf(error), { cause: error }))
+    }
+  })
+
+const cacheIn = (head: Head): Pick<Answer, 'outcome' | 'ageSeconds' | 'forwarded'> => {
+  const status = textOf(head['cache-status']) ?? ''
+  return {
+    outcome: outcomeOf(status),
+    ageSeconds: ageOf(textOf(head.date), textOf(head['last-modified'])),
+    forwarded: status.includes('; fwd='),
+  }
+}
+
+const textOf = (value: string | string[] | undefined): string | undefined =>
+  Array.isArray(value) ? value[0] : value

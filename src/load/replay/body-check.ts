@@ -1,0 +1,143 @@
+// Whether the body of an answer is what the contract says, and a digest of what does not change with time in it. For the
+// answers that a replay kept; after the run, because it costs more than sending does.
+
+import { createHash } from 'node:crypto'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import * as z from 'zod'
+import { bodies } from '../../edge/reference/bodies.ts'
+import { messageOf } from '../../errors.ts'
+import { isWithin, ranges } from '../../weather/ranges.ts'
+import type { ReplayResult } from '../report/result.ts'
+import type { KeptBody } from './sender.ts'
+
+// Bytes that inflate to more than this are no answer of ours.
+const mostBytes = 16 * 1_048_576
+
+const refusal = z.looseObject({ error: z.string().min(1), code: z.string().regex(/^[a-z][a-z0-9_]+$/) })
+const anyJson = z.json()
+
+/** The faults of each body, counted by path and fault. */
+export const checkBodies = (kept: readonly KeptBody[]): NonNullable<ReplayResult['bodies']> => {
+  const faults = new Map<string, { path: string; fault: string; count: number }>()
+  for (const answer of kept) {
+    const fault = faultOf(answer)
+    if (fault === undefined) continue
+    const name = `${answer.path} ${fault}`
+    const found = faults.get(name) ?? { path: answer.path, fault, count: 0 }
+    found.count += 1
+    faults.set(name, found)
+  }
+  return { checked: kept.length, faults: [...faults.values()] }
+}
+
+/** Undefined for a body that is right. */
+const faultOf = (answer: KeptBody): string | undefined => {
+  const parsed = jsonOf(answer)
+  if ('fault' in parsed) return parsed.fault
+  const { endpoint, status, path } = answer
+  const schema = schemaOf(endpoint, status)
+  const { error } = schema.safeParse(parsed.value)
+  if (error) {
+    const [issue] = error.issues
+    const where = issue && issue.path.length > 0 ? `${issue.path.join('.')}: ` : ''
+    return `status ${status}: ${where}${issue?.message ?? 'not as the contract has it'}`
+  }
+  return status === 200 && schema !== anyJson
+    ? faultOfContent(endpoint, path, parsed.value as Content)
+    : undefined
+}
+
+const schemaOf = (endpoint: string, status: number): z.ZodType => {
+  if (status >= 400) return refusal
+  return Object.entries(bodies).find(([name]) => name === endpoint)?.[1] ?? anyJson
+}
+
+const jsonOf = ({ body, encoding }: KeptBody): { value: unknown } | { fault: string } => {
+  let text: string
+  try {
+    const options = { maxOutputLength: mostBytes }
+    const bytes =
+      encoding === 'br'
+        ? brotliDecompressSync(body, options)
+        : encoding === 'gzip'
+          ? gunzipSync(body, options)
+          : body
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch (error) {
+    return { fault: `the body is no ${encoding ?? 'UTF-8'}: ${messageOf(error)}` }
+  }
+  try {
+    return { value: JSON.parse(text) }
+  } catch {
+    return { fault: 'the body is no JSON' }
+  }
+}
+
+type Columns = Readonly<Record<string, unknown>>
+type Content = {
+  readonly location?: { readonly type?: unknown; readonly id?: unknown }
+  readonly results?: readonly unknown[]
+  readonly current?: Columns
+  readonly hourly?: Columns
+  readonly daily?: Columns
+}
+
+/** What a schema does not see: the place, lengths that agree, values that can be. */
+const faultOfContent = (endpoint: string, path: string, content: Content): string | undefined => {
+  const url = new URL(path, 'http://target')
+  const [, , , , type, id] = url.pathname.split('/').map(decodeURIComponent)
+  if (endpoint === 'weather' || endpoint === 'forecast' || endpoint === 'location') {
+    const { location } = content
+    if (location?.type !== type || location?.id !== id)
+      return `the place is ${location?.type} ${location?.id}, not the requested one`
+  }
+  const days = url.searchParams.get('days')
+  for (const [name, columns] of Object.entries({ hourly: content.hourly, daily: content.daily })) {
+    if (!columns) continue
+    const lengths = new Set(Object.values(columns).map(column => (column as unknown[]).length))
+    if (lengths.size !== 1) return `the columns of ${name} have different lengths`
+    if (name === 'daily' && endpoint === 'forecast' && days !== null && !lengths.has(Number(days)))
+      return `${[...lengths][0]} days, not the requested ${days}`
+    const times = columns.time as string[]
+    if (times.some((time, i) => i > 0 && time <= (times[i - 1] as string)))
+      return `the times of ${name} do not ascend`
+  }
+  return faultOfValues(content)
+}
+
+const faultOfValues = ({ current = {}, hourly = {}, daily = {} }: Content): string | undefined => {
+  for (const [section, columns] of Object.entries({ current, hourly, daily }))
+    for (const [name, values] of Object.entries(columns)) {
+      const range = Object.entries(ranges).find(([variable]) => variable === name)?.[1]
+      const wrong =
+        range && [values].flat().find(value => typeof value === 'number' && !isWithin(range, value))
+      if (wrong !== undefined) return `${section}.${name} is ${wrong}, which no weather is`
+    }
+  return undefined
+}
+
+/** A line for each body that is JSON: its path, status and digest. */
+export const digestLines = (kept: readonly KeptBody[]): string =>
+  kept
+    .flatMap(answer => {
+      const parsed = jsonOf(answer)
+      if ('fault' in parsed) return []
+      return `${JSON.stringify({ path: answer.path, status: answer.status, digest: digestOf(parsed.value) })}\n`
+    })
+    .sort()
+    .join('')
+
+// Weather and its times: numbers that another minute has others of. How many there are stays.
+const changing = ['current', 'hourly', 'daily', 'reset_at']
+
+const digestOf = (value: unknown): string => {
+  const unchanging = JSON.stringify(value, (name, part: unknown) => {
+    if (!changing.includes(name)) return part
+    if (!(part instanceof Object)) return typeof part
+    return Object.entries(part).map(([column, values]) => [
+      column,
+      Array.isArray(values) ? values.length : typeof values,
+    ])
+  })
+  return createHash('sha256').update(unchanging).digest('hex').slice(0, 32)
+}

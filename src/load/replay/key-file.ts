@@ -1,0 +1,125 @@
+// The keys of a replay: traffic has ids of keys, a file has the keys that this target issued. Ids are found as external ids
+// or ids of keys; where not one of them is found, keys go to ids in the order of their first appearance.
+
+import { parseCsv } from '../../catalogue/csv.ts'
+import { unreadable } from '../../config/faults.ts'
+import { InputError } from '../../errors.ts'
+import { quoted, quotedPath } from '../../outside-text.ts'
+import { mostFileBytes, readTextFileSync } from '../../regular-file.ts'
+
+export type KeyRow = {
+  readonly id: string | undefined
+  readonly externalId: string | undefined
+  /** Undefined for a key that existed when the file was made: it is not shown again. */
+  readonly key: string | undefined
+}
+
+const allowed = 'the JSON or CSV of `abohawa keys create --json` or `--csv`'
+
+/** The rows of a file of keys. @throws InputError */
+export const readKeyFile = (file: string): KeyRow[] => {
+  const text = textOf('--keys', file)
+  const rows = /^\s*[[{]/.test(text) ? rowsOfJson(text, file) : rowsOfCsv(text, file)
+  if (!rows.some(({ key }) => key !== undefined))
+    throw new InputError(`--keys is ${quotedPath(file)}, which has no key; allowed: ${allowed}`)
+  return rows
+}
+
+/** The one key of a file. @throws InputError */
+export const readOneKey = (file: string): string => {
+  const key = textOf('--key', file).trim()
+  if (!isHeaderValue(key))
+    throw new InputError(`--key is ${quotedPath(file)}; allowed: a file with one key and nothing else`)
+  return key
+}
+
+// A key becomes a header line.
+const isHeaderValue = (key: string): boolean => /^[\x21-\x7e]{1,200}$/.test(key)
+
+const textOf = (option: string, file: string): string => {
+  try {
+    return readTextFileSync(file, mostFileBytes.data)
+  } catch (cause) {
+    throw new InputError(`${option} is ${quotedPath(file)}, which can't be read: ${unreadable(cause)}`, {
+      cause,
+    })
+  }
+}
+
+const rowsOfJson = (text: string, file: string): KeyRow[] => {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (cause) {
+    throw new InputError(`--keys is ${quotedPath(file)}, which is no whole JSON; allowed: ${allowed}`, {
+      cause,
+    })
+  }
+  const inside =
+    value instanceof Object && Object.hasOwn(value, 'keys') ? (value as { keys: unknown }).keys : value
+  return (Array.isArray(inside) ? inside : [inside]).map((row, i) => {
+    const fields: Record<string, unknown> = row instanceof Object ? row : {}
+    return rowOf(fields.id, fields.externalId, fields.key, `entry ${i + 1} of ${quotedPath(file)}`)
+  })
+}
+
+const columns = {
+  known: ['id', 'key', 'external_id', 'subscriber', 'tier', 'limit', 'expires', 'existed'],
+  required: ['key'],
+}
+
+const rowsOfCsv = (text: string, file: string): KeyRow[] => {
+  const { rows, faults } = parseCsv(text, columns, line => `line ${line}`)
+  const [fault] = faults
+  if (fault && /^subscriber,tier,external_id/.test(text))
+    throw new InputError(
+      `--keys is ${quotedPath(file)}, which has ids and no keys; allowed: what \`abohawa keys create --from ${file} --csv\` prints`,
+    )
+  if (fault)
+    throw new InputError(
+      `--keys is ${quotedPath(file)}: ${fault.row}, ${fault.column}: ${fault.message}; --keys takes ${allowed}`,
+    )
+  return rows.map(({ line, fields }) =>
+    rowOf(fields.id, fields.external_id, fields.key, `line ${line} of ${quotedPath(file)}`),
+  )
+}
+
+const rowOf = (id: unknown, externalId: unknown, key: unknown, where: string): KeyRow => {
+  const text = (value: unknown): string | undefined =>
+    typeof value === 'string' && value !== '' ? value : undefined
+  if (text(key) !== undefined && !isHeaderValue(text(key) as string))
+    throw new InputError(`${where} has a key with blanks or signs that no key has; allowed: ${allowed}`)
+  return { id: text(id), externalId: text(externalId), key: text(key) }
+}
+
+const shown = 3
+
+/**
+ * The keys in the order of the ids.
+ * @param reuse ids without a key of their own share those of the file in turn
+ * @throws InputError with the number of ids without a key
+ */
+export const keysFor = (ids: readonly string[], rows: readonly KeyRow[], reuse = false): string[] => {
+  const byName = new Map<string, string | undefined>()
+  for (const { id, externalId, key } of rows)
+    for (const name of [id, externalId]) if (name !== undefined) byName.set(name, key)
+  const given = rows.flatMap(({ key }) => key ?? [])
+  const isNamed = ids.some(id => byName.has(id))
+  const keys = ids.map(
+    (id, i) => (isNamed ? byName.get(id) : given[i]) ?? (reuse ? given[i % given.length] : undefined),
+  )
+  const missing = ids.filter((_, i) => keys[i] === undefined)
+  if (missing.length > 0) {
+    const examples = missing
+      .slice(0, shown)
+      .map(id => quoted(id))
+      .join(', ')
+    const found = isNamed
+      ? `--keys has no key for ${missing.length} of ${ids.length} key ids of the traffic, such as ${examples}`
+      : `the traffic has ${ids.length} key ids and --keys has ${given.length} keys, none of them for such an id`
+    throw new InputError(
+      `${found}; --reuse-keys shares the keys of the file, --key FILE sends one key for all, and \`abohawa keys create --from\` creates a key for each external id`,
+    )
+  }
+  return keys as string[]
+}

@@ -1,0 +1,127 @@
+// One replay from its parts to its result: starts the senders, follows the gateway's figures, and puts together what was
+// recorded. The command line, files and texts are the command's.
+
+import { isoOf } from '../../calendar.ts'
+import type { Clock } from '../../clock.ts'
+import type { ReplayResult } from '../report/result.ts'
+import { createGatewayFigures, type GatewayFigures } from './gateway-figures.ts'
+import { generatorOf } from './load.ts'
+import { machineOf } from './machine.ts'
+import { arrivalsOf } from './pace.ts'
+import { type Logged, startRequestLog } from './request-log.ts'
+import type { KeptBody, SendOrder } from './sender.ts'
+import { type LiveFigures, type Sending, type SendingEvents, startSending } from './senders.ts'
+import { judge, type Threshold } from './thresholds.ts'
+
+export type ReplayOrder = Omit<SendOrder, 'share' | 'beginAt'> & {
+  readonly workers: number
+  readonly command: string
+  readonly traffic: ReplayResult['traffic']
+  readonly thresholds: readonly Threshold[]
+  readonly settings: ReplayResult['settings']
+  /** The text of the gateway's /metrics; without it the result has nothing of the gateway. */
+  readonly metrics?: (() => Promise<string>) | undefined
+  /** The file of the log of each request. */
+  readonly requests?: string | undefined
+}
+
+export type Replay = {
+  /** Resolves to the result, the bodies that were kept, and what became of the log of each request. */
+  readonly ended: Promise<{
+    readonly result: ReplayResult
+    readonly kept: readonly KeptBody[]
+    readonly logged: Logged | undefined
+  }>
+  /** Ends it early; the result is of what ran. */
+  stop(): void
+}
+
+const readEveryMs = 5_000
+const mostSteps = 300
+
+export const startReplay = async (
+  order: ReplayOrder,
+  clock: Clock,
+  onLive: (figures: LiveFigures, seconds: number) => void,
+): Promise<Replay> => {
+  const { workers, command, traffic, thresholds, settings, metrics, requests, ...send } = order
+  const { pace, target, http, connections } = send
+  const { endsAt } = arrivalsOf(send.schedule, pace)
+  const stepSeconds = Math.max(1, Math.ceil((endsAt ?? 0) / 1000 / mostSteps))
+  const machine = await machineOf()
+  let began = performance.now()
+  const seconds = (): number => (performance.now() - began) / 1000
+  const figures = metrics && createGatewayFigures(metrics, seconds)
+  await figures?.read()
+  const log =
+    requests === undefined
+      ? undefined
+      : await startRequestLog(requests, send.schedule, pace.warmUpMs, workers)
+  let startedAt = clock.now()
+  let interrupted = false
+  let warmedUp: NodeJS.Timeout | undefined
+  const events: SendingEvents = {
+    onBegin: () => {
+      startedAt = clock.now()
+      began = performance.now()
+      if (figures && pace.warmUpMs > 0)
+        warmedUp = setTimeout(() => void figures.begin().catch(() => {}), pace.warmUpMs)
+    },
+    onLive: live => onLive(live, seconds()),
+  }
+  const sending: Sending = startSending(send, workers, stepSeconds, events, log?.ports)
+  const reading = figures && setInterval(() => void figures.read().catch(() => {}), readEveryMs)
+
+  const finish = async () => {
+    const { recorder, loads, kept, sentForMs } = await sending.ended
+      .catch(error => {
+        log?.cancel()
+        throw error
+      })
+      .finally(() => {
+        clearInterval(reading)
+        clearTimeout(warmedUp)
+      })
+    const logged = await log?.ended
+    await figures?.read().catch(() => {})
+    const ranForMs = pace.mode === 'rate' && !interrupted ? Math.max(sentForMs, endsAt ?? 0) : sentForMs
+    const sentFor = Math.max(0.001, (ranForMs - pace.warmUpMs) / 1000)
+    const isClosed = pace.mode === 'closed'
+    const result = recorder.result({
+      kind: 'replay',
+      startedAt: isoOf(startedAt),
+      endedAt: isoOf(clock.now()),
+      interrupted,
+      command,
+      machine,
+      traffic,
+      pace: {
+        mode: pace.mode,
+        speed: pace.mode === 'recorded' ? pace.speed : null,
+        rate: pace.mode === 'rate' ? pace.rate : null,
+        connections,
+        workers,
+        http,
+        target: target.name,
+      },
+      settings,
+      provider: figures?.provider ?? null,
+      gateway: figures?.gateway ?? null,
+      generator: generatorOf(loads, isClosed),
+      thresholds: judge(thresholds, recorder, sentFor),
+      bodies: null,
+      seconds: sentFor,
+    })
+    return { result: withWeights(result, figures), kept, logged }
+  }
+  return {
+    ended: finish(),
+    stop: () => {
+      interrupted = true
+      sending.stop()
+    },
+  }
+}
+
+const withWeights = (result: ReplayResult, figures: GatewayFigures | undefined): ReplayResult =>
+  figures ? { ...result, steps: figures.withWeights(result.steps, result.stepSeconds) } : result

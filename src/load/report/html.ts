@@ -1,0 +1,76 @@
+// Pieces of HTML that every report is made of: escaped text, tables that scroll on a phone, facts, badges, notices. The page
+// around them is page-frame.ts, charts are line-chart.ts and scatter-chart.ts.
+
+import { printable } from '../../outside-text.ts'
+
+/** Text that is HTML already. */
+export type Html = string
+
+const escapes: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
+
+/** Text from outside may stand in it: what turns the direction of a line is shown as an escape. */
+export const escaped = (text: string): Html =>
+  printable(text).replaceAll(/[&<>"]/g, sign => escapes[sign] ?? sign)
+
+/** A name, path or command, which is the same in every language. */
+export const code = (text: string): Html => `<code lang="en">${escaped(text)}</code>`
+
+export type Column = { readonly head: string; readonly isNumber?: boolean }
+
+/**
+ * @param label what the table holds, for screen readers
+ * @param rows cells of HTML; the first is the head of its row
+ * @param marked rows that stand out
+ */
+export const table = (
+  label: string,
+  columns: readonly Column[],
+  rows: readonly (readonly Html[])[],
+  marked: ReadonlySet<number> = new Set(),
+): Html => {
+  const kind = (at: number): string => (columns[at]?.isNumber ? ' class="number"' : '')
+  const heads = columns.map(({ head }, at) => `<th scope="col"${kind(at)}>${escaped(head)}</th>`).join('')
+  const lines = rows.map(
+    ([first = '', ...cells], row) =>
+      `<tr${marked.has(row) ? ' class="marked"' : ''}><th scope="row"${kind(0)}>${first}</th>${cells.map((cell, at) => `<td${kind(at + 1)}>${cell}</td>`).join('')}</tr>`,
+  )
+  return `<div class="scroll" tabindex="0" role="group" aria-label="${escaped(label)}"><table><thead><tr>${heads}</tr></thead><tbody>${lines.join('\n')}</tbody></table></div>`
+}
+
+/** @param content HTML that opens below the summary */
+export const details = (summary: string, content: Html, isOpen = false): Html =>
+  `<details${isOpen ? ' open' : ''}><summary>${escaped(summary)}</summary>${content}</details>`
+
+/** Names and values, the values in HTML. */
+export const facts = (pairs: readonly (readonly [name: string, value: Html])[]): Html =>
+  `<dl class="facts">${pairs.map(([name, value]) => `<div><dt>${escaped(name)}</dt><dd>${value}</dd></div>`).join('')}</dl>`
+
+/** Large figures in a row: what one looks for first. */
+export const tiles = (
+  each: readonly { readonly name: string; readonly value: string; readonly note?: string | undefined }[],
+): Html =>
+  `<dl class="tiles">${each
+    .map(
+      ({ name, value, note }) =>
+        `<div><dt>${escaped(name)}</dt><dd>${escaped(value)}${note === undefined ? '' : `<small>${escaped(note)}</small>`}</dd></div>`,
+    )
+    .join('')}</dl>`
+
+export type State = 'good' | 'warn' | 'bad'
+const signs: Readonly<Record<State, string>> = { good: '✓', warn: '!', bad: '✕' }
+
+/** A state in a word; it has a sign beside its colour. */
+export const badge = (state: State, text: string): Html =>
+  `<span class="badge ${state}"><i aria-hidden="true">${signs[state]}</i>${escaped(text)}</span>`
+
+/** A paragraph that must not be missed. */
+export const notice = (state: State, content: Html): Html =>
+  `<div class="notice ${state}"><i aria-hidden="true">${signs[state]}</i><div>${content}</div></div>`
+
+/** A part within something that unfolds: no landmark, because there are several of one name. */
+export const part = (title: string, content: Html): Html =>
+  `<div class="panel"><h3>${escaped(title)}</h3>${content}</div>`
+
+/** A part of the page with a heading; `id` is its address, of letters and hyphens. */
+export const section = (id: string, title: string, content: Html): Html =>
+  `<section class="panel" aria-labelledby="${id}"><h2 id="${id}">${escaped(title)}</h2>${content}</section>`

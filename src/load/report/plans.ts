@@ -1,0 +1,120 @@
+// The provider's plans, and which of them would carry what a run spent. A plan is judged by whole days: demand has peaks and
+// nights, and a cache fills once, so that no factor makes a day of an hour. Less than a day says only which plans are too small.
+
+import { z } from 'zod'
+import { hourMs, utcDayMs } from '../../calendar.ts'
+
+/** Limits in the provider's weight; null for none. */
+type Plan = {
+  readonly name: string
+  readonly minute: number | null
+  readonly hour: number | null
+  readonly day: number | null
+  readonly month: number | null
+}
+
+// https://open-meteo.com/en/pricing and the terms, as known in 2026-11: look there before you buy. The free plan is for non-commercial use; the paid ones are
+// counted by the month alone, and the largest begins at its figure.
+const plans: readonly Plan[] = [
+  { name: 'free', minute: 600, hour: 5_000, day: 10_000, month: 300_000 },
+  { name: 'standard', minute: null, hour: null, day: null, month: 1_000_000 },
+  { name: 'professional', minute: null, hour: null, day: null, month: 5_000_000 },
+  { name: 'enterprise', minute: null, hour: null, day: null, month: 50_000_000 },
+]
+
+export const planVerdict = z.object({
+  plan: z.string(),
+  /** Null where too little was counted to say so. */
+  carries: z.boolean().nullable(),
+  /** The first limit that is too small; `weight` is what was spent in its fullest window. */
+  beyond: z
+    .object({
+      span: z.enum(['minute', 'hour', 'day', 'month']),
+      limit: z.number().min(0),
+      weight: z.number().min(0),
+    })
+    .nullable(),
+})
+export type PlanVerdict = z.infer<typeof planVerdict>
+
+const daysPerMonth = 30
+// A day's log rarely has a request in its first and its last second.
+const missingMs = hourMs
+// Nights have fewer requests, and a log that was not written has none.
+const longestLullMs = hourMs
+
+/** Of the traffic that was counted, the last whole days, and their time without requests. */
+export type WholeDays = {
+  /** Their begin, ms since the epoch. */
+  readonly from: number
+  readonly days: number
+  /** In all gaps of more than an hour. */
+  readonly quietMs: number
+}
+
+/** Undefined for less than 23 hours. @param instants of all requests, in order @param from when counting begins */
+export const wholeDaysOf = (instants: Iterable<number>, from: number, to: number): WholeDays | undefined => {
+  const whole = Math.floor((to - from + missingMs) / utcDayMs)
+  if (whole === 0) return undefined
+  const begin = Math.max(from, to - whole * utcDayMs)
+  let quietMs = 0
+  let last = begin
+  for (const at of instants) {
+    if (at - last > longestLullMs) quietMs += at - last
+    last = Math.max(last, at)
+  }
+  return { from: begin, days: (to - begin) / utcDayMs, quietMs }
+}
+
+/** What was spent: in the fullest windows, in all, and in the whole days. */
+export type Spent = {
+  readonly most: Readonly<Record<'minute' | 'hour' | 'day', number>>
+  readonly weight: number
+  readonly wholeDays: { readonly days: number; readonly quietSeconds: number; readonly weight: number } | null
+}
+
+/** What a month of such days would weigh; null where no whole day was counted. */
+export const monthOf = ({ wholeDays }: Pick<Spent, 'wholeDays'>): number | null =>
+  wholeDays === null ? null : Math.round((wholeDays.weight / wholeDays.days) * daysPerMonth)
+
+/**
+ * Whether each plan carries it, and its first limit that does not. Time without requests may be time without a recording: a
+ * plan carries it if it would also with as many requests then.
+ */
+export const verdictsOf = (spent: Spent): PlanVerdict[] => {
+  const month = monthOf(spent)
+  const most = { ...spent.most, month: Math.round(month ?? spent.weight * daysPerMonth) }
+  const { days = 1, quietSeconds = 0 } = spent.wholeDays ?? {}
+  const quiet = quietSeconds / (days * 86_400)
+  const isUncertain = (limit: number | null): boolean =>
+    month === null || (quietSeconds * 1000 > missingMs && limit !== null && month / (1 - quiet) > limit)
+  return plans.map(plan => {
+    const limits = [
+      ['minute', plan.minute],
+      ['hour', plan.hour],
+      ['day', plan.day],
+      ['month', plan.month],
+    ] as const
+    const beyond = limits.find(([span, limit]) => limit !== null && most[span] > limit)
+    return {
+      plan: plan.name,
+      carries: beyond === undefined ? (isUncertain(plan.month) ? null : true) : false,
+      beyond: beyond ? { span: beyond[0], limit: beyond[1] ?? 0, weight: most[beyond[0]] } : null,
+    }
+  })
+}
+
+/**
+ * The first plan that carries it, or, where that can't be said of it (`isLeast`), the first that is not too small; undefined
+ * where all are too small.
+ */
+export const smallestPlan = (
+  verdicts: readonly PlanVerdict[],
+): { readonly plan: string; readonly isLeast: boolean } | undefined => {
+  const first = verdicts.find(({ carries }) => carries !== false)
+  return first && { plan: first.plan, isLeast: first.carries === null }
+}
+
+/** The smallest plan of all says nothing where it is only the least. */
+export const isUnknownPlan = ({ plan, isLeast }: { plan: string; isLeast: boolean }): boolean =>
+  isLeast && plan === plans[0]?.name

@@ -1,0 +1,83 @@
+// Reads the results of runs from their JSON files. Whatever else a file holds is one sentence with its name.
+
+import { InputError, messageOf } from '../../errors.ts'
+import { safeText } from '../../outside-text.ts'
+import { mostFileBytes, readTextFile } from '../../regular-file.ts'
+import { checkedCount, histogramOf, mostStepHistogramText } from './histogram.ts'
+import { type ReplayResult, replayResult } from './result.ts'
+
+/**
+ * The results of a file, which holds one or a list of them.
+ * @throws InputError with the file, what stands in it and what is allowed
+ */
+export const readResults = async (file: string): Promise<ReplayResult[]> => {
+  const text = await readTextFile(file, mostFileBytes.result).catch((thrown: unknown) => {
+    throw new InputError(`${file} cannot be read: ${messageOf(thrown)}`, { cause: thrown })
+  })
+  if (!hasFewValues(text))
+    throw new InputError(
+      `${file} has too many values; allowed: at most ${mostValues.toLocaleString('en-US')}, commas and brackets together`,
+    )
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw new InputError(`${file} is no JSON; allowed: a result that a replay or a rehearsal wrote`)
+  }
+  const values = Array.isArray(value) ? value : [value]
+  if (values.length === 0 || values.length > mostResults)
+    throw new InputError(
+      `${file} holds ${values.length === 0 ? 'no result' : `${values.length} results`}; allowed: from 1 to ${mostResults}`,
+    )
+  return values.map(each => resultIn(each, file))
+}
+
+/** The one result of a file. @throws InputError where there are several */
+export const readResult = async (file: string): Promise<ReplayResult> => {
+  const [first, ...more] = await readResults(file)
+  if (first === undefined || more.length > 0)
+    throw new InputError(`${file} holds ${more.length + 1} results; allowed: one, such as of one setting`)
+  return first
+}
+
+const mostResults = 200
+
+// An empty object is two bytes of text and fifty of memory, and a level of nesting more: counted before they are made.
+const mostValues = 1_000_000
+const structure = new Set([...',[{'].map(sign => sign.charCodeAt(0)))
+
+const hasFewValues = (text: string): boolean => {
+  let values = 0
+  for (let i = 0; i < text.length && values <= mostValues; i++)
+    if (structure.has(text.charCodeAt(i))) values += 1
+  return values <= mostValues
+}
+
+const resultIn = (value: unknown, file: string): ReplayResult => {
+  const fault = (reason: string, cause?: unknown) =>
+    new InputError(`${file} is no result of a replay or a rehearsal: ${reason}`, { cause })
+  const { data, error } = replayResult.safeParse(value)
+  if (data === undefined) {
+    const [issue] = error.issues
+    const at = issue?.path.length ? `${safeText(issue.path.join('.'), 200)}: ` : ''
+    throw fault(`${at}${issue?.message ?? 'not known'}`)
+  }
+  let values: number
+  try {
+    values = checkedCount(data.histogram)
+    histogramOf(data.histogram)
+  } catch (cause) {
+    throw fault(`histogram: ${messageOf(cause)}`, cause)
+  }
+  if (values !== data.latency.count)
+    throw fault(`histogram: it has ${values} values, but latency.count is ${data.latency.count}`)
+  for (const [i, { histogram, due }] of data.steps.entries()) {
+    if (histogram === undefined) continue
+    try {
+      if (checkedCount(histogram, mostStepHistogramText) !== due) throw new Error(`it has not ${due} values`)
+    } catch (cause) {
+      throw fault(`steps.${i}.histogram: ${messageOf(cause)}`, cause)
+    }
+  }
+  return data
+}

@@ -1,0 +1,108 @@
+// A line of nginx or Apache as a request: the common and the combined format, with a host before or figures behind, and the
+// format of deploy/nginx. Client addresses, users, referrers and agents are left behind. Instants have whole seconds here.
+
+import { InputError } from '../../errors.ts'
+import { quoted } from '../../outside-text.ts'
+import { amountOf, instantOf, methodOf, pathOf } from './request-line.ts'
+import type { TrafficRequest } from './traffic-request.ts'
+
+/** `isEnd`: the instant is that of the end of the answer, as nginx logs it with a duration; else of the arrival. */
+export type CommonLine = { readonly request: TrafficRequest; readonly isEnd: boolean }
+
+// 203.0.113.7 - - [21/Nov/2026:12:00:00 +0600] "GET /x HTTP/1.1" 200 1834 "-" "curl/8" 0.005
+const quotedRequest =
+  /\[(\d\d\/[A-Za-z]{3}\/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] "((?:[^"\\]|\\.)*)" (\d{3}) (\d+|-)(.*)$/s
+const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+
+/** Whether a line looks like one. */
+export const isCommonLogLine = (line: string): boolean => quotedRequest.test(line)
+
+/** Undefined where the client sent nothing that is a request. @throws InputError */
+export const requestOfCommonLog = (line: string): CommonLine | undefined => {
+  const [, time = '', sent, status, bytes, rest = ''] = quotedRequest.exec(line) ?? []
+  if (sent === undefined) throw new InputError(`${quoted(line)} is no line of the common or combined format`)
+  const [, method, target] = /^([A-Z]{1,20}) (.*?)(?: HTTP\/[\d.]+)?$/.exec(sent) ?? []
+  if (method === undefined || target === undefined) return undefined
+  const { ms, isEnd } = durationIn(rest)
+  return {
+    request: requestWith(instantOfTime(time), method, unescapedPath(target), status, bytes, ms),
+    isEnd,
+  }
+}
+
+// 203.0.113.7 [2026-11-21T12:00:00+06:00] GET /api/v1/weather/district/3026 200 1834 0.005 127.0.0.1:8081 200 4a1c…
+const ownRequest =
+  /^\S+ \[(\d{4}-\d\d-\d\dT[\d:]{8}(?:Z|[+-]\d\d:\d\d))\] (\S+) (.*) (\d{3}) (\d+) (\d+\.\d{3}) /
+
+export const isOwnNginxLine = (line: string): boolean => ownRequest.test(line)
+
+/** Undefined where the client sent nothing that is a request. @throws InputError */
+export const requestOfOwnNginx = (line: string): CommonLine | undefined => {
+  const [, time = '', method = '', uri = '', status, bytes, seconds] = ownRequest.exec(line) ?? []
+  if (status === undefined) throw new InputError(`${quoted(line)} is no line of the format in deploy/nginx`)
+  if (!uri.startsWith('/')) return undefined
+  // nginx decoded it, so that each % in it was sent as %25.
+  const path = unescapedPath(uri.replaceAll(/[%?#]/g, encodeURIComponent))
+  const request = requestWith(instantOf(time, 'the time'), method, path, status, bytes, milliseconds(seconds))
+  return { request, isEnd: true }
+}
+
+const requestWith = (
+  at: number,
+  method: string,
+  path: string,
+  status: string | undefined,
+  bytes: string | undefined,
+  ms: number | undefined,
+): TrafficRequest => {
+  // The common format of Apache has - for an empty body.
+  const [size, duration] = [bytes === '-' ? 0 : amountOf(Number(bytes)), amountOf(ms)]
+  return {
+    at,
+    method: methodOf(method),
+    path: pathOf(path),
+    // Only who sends an etag or a date is answered so.
+    ...(status === '304' ? { conditional: true } : {}),
+    ...(Number(status) >= 100 && Number(status) <= 599 ? { status: Number(status) } : {}),
+    ...(size === undefined ? {} : { bytes: size }),
+    ...(duration === undefined ? {} : { ms: duration }),
+  }
+}
+
+/** nginx logs `$request_time` in seconds with three decimals, Apache `%D` in whole microseconds. */
+const durationIn = (rest: string): { ms?: number; isEnd: boolean } => {
+  // One that nothing closes ends with the line: a pattern that can't fail looks at each character once.
+  const behind = rest.replaceAll(/"(?:[^"\\]|\\.?)*(?:"|$)/gs, '')
+  const [, seconds] = /(?:^|[\s=])(\d+\.\d{3})(?=\s|$)/.exec(behind) ?? []
+  if (seconds !== undefined) return { ms: milliseconds(seconds), isEnd: true }
+  const [, microseconds] = /(?:^|[\s=])(\d{1,12})(?=\s|$)/.exec(behind) ?? []
+  return microseconds === undefined ? { isEnd: false } : { ms: Number(microseconds) / 1_000, isEnd: false }
+}
+
+const milliseconds = (seconds: string | undefined): number => Math.round(Number(seconds) * 1_000)
+
+// nginx writes bytes as \xE0, Apache some signs as \" and \t.
+const unescapedPath = (target: string): string =>
+  target.includes('\\')
+    ? target.replaceAll(/\\(?:x([\da-fA-F]{2})|(.))/gu, (_, code?: string, sign?: string) =>
+        code === undefined ? encodeURIComponent(signs[sign ?? ''] ?? sign ?? '') : `%${code.toUpperCase()}`,
+      )
+    : target
+const signs: Record<string, string> = { b: '\b', n: '\n', r: '\r', t: '\t', v: '\v', f: '\f' }
+
+let lastTime = ''
+let lastRead = 0
+
+/** Of `21/Nov/2026:12:00:00 +0600`; many lines have the same. @throws InputError */
+const instantOfTime = (time: string): number => {
+  if (time === lastTime) return lastRead
+  const [day = '', month = '', year = '', hours, minutes, seconds, zone = ''] = time.split(/[/: ]/)
+  const number = String(months.indexOf(month) + 1).padStart(2, '0')
+  const instant = instantOf(
+    `${year}-${number}-${day}T${hours}:${minutes}:${seconds}${zone.slice(0, 3)}:${zone.slice(3)}`,
+    'the time',
+  )
+  lastTime = time
+  lastRead = instant
+  return instant
+}

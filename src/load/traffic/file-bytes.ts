@@ -1,0 +1,166 @@
+// The bytes of a traffic file or of standard input, unpacked where they begin as gzip does, whatever the name. Bounded: a
+// little compressed input at a time, and none that expands as no log does. What they mean is left to the readers.
+
+import { createHash, type Hash } from 'node:crypto'
+import { createGunzip } from 'node:zlib'
+import { InputError } from '../../errors.ts'
+import { printable } from '../../outside-text.ts'
+import { FileError, openStream } from '../../regular-file.ts'
+
+/** The name of standard input where a file is expected. */
+export const standardInput = '-'
+/** The same where one is to be written. */
+export const standardOutput = '-'
+
+export type FileBytes = {
+  /** What stands in the file, unpacked. @throws InputError when it can't be read; UnpackingError when it ends too early */
+  readonly pieces: AsyncGenerator<Buffer, void, undefined>
+  /** Of the bytes given so far, unpacked: the same for a file and for its gzip. In hexadecimal. */
+  sha256(): string
+  /** How many bytes of the file, packed as they are, were read. */
+  read(): number
+}
+
+/** A compressed file that is cut off or damaged; what came before was given. */
+export class UnpackingError extends InputError {
+  override name = 'UnpackingError'
+}
+
+const readBytes = 256 * 1024
+// At most 1,032 times as many bytes come of it before the next ones; where data are damaged, what came of these is lost.
+const compressedBytes = 1 * 1024
+const unpackedBytes = 128 * 1024
+// Logs shrink to a tenth or a thirtieth, the dullest to a hundredth.
+const mostExpansion = 400
+const freeExpansion = 64 * 1024 * 1024
+
+export const openBytes = (path: string): FileBytes => {
+  const hash = createHash('sha256')
+  let read = 0
+  const count = (bytes: number): void => {
+    read += bytes
+  }
+  return {
+    pieces: hashed(unpacked(path, count), hash),
+    sha256: () => hash.copy().digest('hex'),
+    read: () => read,
+  }
+}
+
+async function* hashed(pieces: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<Buffer, void, undefined> {
+  for await (const piece of pieces) {
+    hash.update(piece)
+    yield piece
+  }
+}
+
+type Count = (bytes: number) => void
+
+async function* unpacked(path: string, count: Count): AsyncGenerator<Buffer, void, undefined> {
+  const packed = packedBytes(path, count)
+  try {
+    const first = await firstPiece(packed)
+    if (first === undefined) return
+    const all = joined(first, packed)
+    yield* isGzip(first) ? gunzipped(all) : all
+  } finally {
+    // Who ends at the first piece has not begun with the rest, and the file would stay open.
+    await packed.return()
+  }
+}
+
+async function* packedBytes(path: string, count: Count): AsyncGenerator<Buffer, void, undefined> {
+  try {
+    const stream =
+      path === standardInput
+        ? process.stdin
+        : (await openStream(path)).createReadStream({ highWaterMark: readBytes })
+    for await (const piece of stream) {
+      count((piece as Buffer).length)
+      yield piece as Buffer
+    }
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    throw new InputError(
+      `${nameOfFile(path)} can't be read: ${reasons[code ?? ''] ?? (cause instanceof FileError ? cause.message : code) ?? String(cause)}`,
+      {
+        cause,
+      },
+    )
+  }
+}
+
+const reasons: Record<string, string> = {
+  ENOENT: 'there is no such file',
+  EISDIR: 'it is a folder',
+  EACCES: 'permission is denied',
+}
+
+/** A file's name for sentences. */
+export const nameOfFile = (path: string): string =>
+  path === standardInput ? 'standard input' : printable(path, longestName)
+const longestName = 1_000
+
+// Standard input may come in pieces of a byte.
+const firstPiece = async (pieces: AsyncGenerator<Buffer>): Promise<Buffer | undefined> => {
+  let first: Buffer | undefined
+  while (first === undefined || first.length < gzipSign.length) {
+    const { value, done } = await pieces.next()
+    if (done) break
+    first = first === undefined ? value : Buffer.concat([first, value])
+  }
+  return first
+}
+
+const gzipSign = Buffer.from([0x1f, 0x8b, 0x08])
+const isGzip = (bytes: Buffer): boolean => bytes.subarray(0, gzipSign.length).equals(gzipSign)
+
+async function* joined(first: Buffer, rest: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
+  yield first
+  yield* rest
+}
+
+// Written piece by piece, and not piped: a pipe that fails forgets what was unpacked and not read yet.
+async function* gunzipped(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
+  const gunzip = createGunzip({ chunkSize: unpackedBytes })
+  const ready: Buffer[] = []
+  let failure: Error | undefined
+  let isOver = false
+  gunzip.on('data', (piece: Buffer) => ready.push(piece))
+  let wake = () => {}
+  gunzip.on('error', error => {
+    failure = error
+    wake()
+  })
+  gunzip.on('end', () => {
+    isOver = true
+    wake()
+  })
+  let taken = 0
+  let given = 0
+  const step = async function* (act: (done: () => void) => void): AsyncGenerator<Buffer, void, undefined> {
+    await new Promise<void>(done => {
+      wake = done
+      act(done)
+    })
+    for (const piece of ready.splice(0)) {
+      given += piece.length
+      yield piece
+    }
+    if (failure) throw new UnpackingError(`the gzip data end too early or are damaged (${failure.message})`)
+    if (given > freeExpansion && given > taken * mostExpansion)
+      throw new UnpackingError(`the gzip data expand to more than ${mostExpansion} times their size`)
+  }
+  try {
+    for await (const piece of pieces)
+      for (let at = 0; at < piece.length && !isOver; at += compressedBytes) {
+        const part = piece.subarray(at, at + compressedBytes)
+        taken += part.length
+        yield* step(done => gunzip.write(part, () => done()))
+      }
+    // Whether data are missing shows when they should have come to their end.
+    if (!isOver) yield* step(() => gunzip.end())
+  } finally {
+    gunzip.destroy()
+  }
+}

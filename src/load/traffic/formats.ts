@@ -1,0 +1,109 @@
+// The formats of traffic files, and which of them a file is in: found by its first lines, since names of logs say little.
+// Each format reads pieces of bytes into requests; what a line means stands in a file for each format.
+
+import { InputError } from '../../errors.ts'
+import { quoted } from '../../outside-text.ts'
+import { requestOfAccessLog } from './access-log-line.ts'
+import {
+  type CommonLine,
+  isCommonLogLine,
+  isOwnNginxLine,
+  requestOfCommonLog,
+  requestOfOwnNginx,
+} from './common-log-line.ts'
+import { type Format, type FormatName, formatNames, type Observer } from './format.ts'
+import { readGor } from './gor.ts'
+import { readHar } from './har.ts'
+import { createSpreader } from './spread-seconds.ts'
+import { linesOf } from './text-lines.ts'
+import { requestOf, type TrafficRequest } from './traffic-request.ts'
+
+/** Undefined for a line that is right and holds no request. @throws InputError */
+type ReadLine = (line: string, observer: Observer) => TrafficRequest | undefined
+
+const linesFormat = (name: FormatName, matches: (begin: string) => boolean, readLine: ReadLine): Format => ({
+  name,
+  matches,
+  async *read(pieces, observer) {
+    const { onFault, onSkipped } = observer
+    for await (const { from, lines } of linesOf(pieces, onFault)) {
+      const requests: TrafficRequest[] = []
+      let skipped = 0
+      for (const [i, line] of lines.entries()) {
+        if (line === '') continue
+        try {
+          const request = readLine(line, observer)
+          if (request) requests.push(request)
+          else skipped += 1
+        } catch (thrown) {
+          if (!(thrown instanceof InputError)) throw thrown
+          onFault(from + i, thrown.message)
+        }
+      }
+      if (skipped > 0) onSkipped(skipped)
+      if (requests.length > 0) yield requests
+    }
+  },
+})
+
+const commonFormat = (
+  name: FormatName,
+  isLine: (line: string) => boolean,
+  readLine: (line: string) => CommonLine | undefined,
+): Format => ({
+  name,
+  matches: begin => begin.split('\n', 100).some(isLine),
+  async *read(pieces, { onFault, onSkipped, window }) {
+    const spreader = createSpreader(window)
+    for await (const { from, lines } of linesOf(pieces, onFault)) {
+      let skipped = 0
+      for (const [i, line] of lines.entries()) {
+        if (line === '') continue
+        try {
+          const read = readLine(line)
+          if (read) spreader.add(read)
+          else skipped += 1
+        } catch (thrown) {
+          if (!(thrown instanceof InputError)) throw thrown
+          onFault(from + i, thrown.message)
+        }
+      }
+      if (skipped > 0) onSkipped(skipped)
+      yield spreader.taken()
+    }
+    yield spreader.rest()
+  },
+})
+
+const anyLine = (pattern: RegExp) => (begin: string) =>
+  begin.split('\n', 100).some(line => pattern.test(line))
+
+/** The name of our own. */
+export const ownFormat = 'ndjson'
+
+const formats: readonly Format[] = [
+  linesFormat('access-log', anyLine(/\{"level":"[a-z]+","time":"/), requestOfAccessLog),
+  linesFormat(ownFormat, anyLine(/^\s*\{.*"at"\s*:\s*"/), requestOf),
+  { name: 'har', matches: begin => /^\s*\{\s*"log"\s*:/.test(begin), read: readHar },
+  { name: 'gor', matches: begin => /^\s*[123] \S+ \d{10,20}(?: -?\d+)?\r?\n/.test(begin), read: readGor },
+  commonFormat('combined', isCommonLogLine, requestOfCommonLog),
+  commonFormat('nginx', isOwnNginxLine, requestOfOwnNginx),
+]
+
+/** @throws InputError for a name that is none of a format */
+export const formatNamed = (name: string): Format => {
+  const found = formats.find(format => format.name === name)
+  if (!found) throw new InputError(`the format is ${quoted(name)}; allowed: ${formatNames.join(', ')}`)
+  return found
+}
+
+/** @param begin of the file, unpacked. @throws InputError when it is in none of the formats */
+export const formatOf = (begin: string): Format => {
+  const text = begin.replace(/^\ufeff/, '').replaceAll('\r\n', '\n')
+  const found = formats.find(({ matches }) => matches(text))
+  if (!found)
+    throw new InputError(
+      `its format is unknown, it begins with ${quoted(begin)}; --format names one of ${formatNames.join(', ')}`,
+    )
+  return found
+}

@@ -1,0 +1,186 @@
+// Reads files of goreplay: payloads, each a line `kind id nanoseconds [duration]` and what was sent, with a line of monkeys
+// behind. Requests (kind 1) are joined with their responses (kind 2) where the file has those. Bodies are left behind.
+
+import { InputError } from '../../errors.ts'
+import { quoted } from '../../outside-text.ts'
+import { UnpackingError } from './file-bytes.ts'
+import type { Observer } from './format.ts'
+import { outcomeOf } from './recorded-outcome.ts'
+import { acceptsOf, amountOf, keyIn, methodOf, ownText, pathOf } from './request-line.ts'
+import type { TrafficRequest } from './traffic-request.ts'
+
+/** Behind each payload. */
+export const gorSeparator = '\n🐵🙈🙉\n'
+const separator = Buffer.from(gorSeparator)
+// What goreplay itself copies of a payload at most.
+const longestPayload = 5 * 1024 * 1024
+// Of a payload, what stands before its body.
+const longestHead = 64 * 1024
+// So many requests wait for their response.
+const mostWaiting = 10_000
+
+export async function* readGor(
+  pieces: AsyncIterable<Buffer>,
+  { onFault, onSkipped, nameOf }: Observer,
+): AsyncGenerator<TrafficRequest[], void, undefined> {
+  const waiting = new Map<string, TrafficRequest>()
+  let done: TrafficRequest[] = []
+  let line = 1
+
+  const take = (payload: Buffer): void => {
+    const { kind, id, at, ms, head } = payloadOf(payload)
+    if (kind === '1') {
+      const former = waiting.get(id)
+      if (former) done.push(former)
+      waiting.delete(id)
+      waiting.set(id, requestOfHead(at, head, nameOf))
+      if (waiting.size <= mostWaiting) return
+      const [oldest, request] = waiting.entries().next().value as [string, TrafficRequest]
+      waiting.delete(oldest)
+      done.push(request)
+      return
+    }
+    const request = kind === '2' ? waiting.get(id) : undefined
+    if (request === undefined) {
+      onSkipped(1)
+      return
+    }
+    waiting.delete(id)
+    done.push({ ...request, ...answerOf(head, ms ?? at - request.at) })
+  }
+  const takeSafely = (payload: Buffer): void => {
+    try {
+      if (payload.length > 0) take(payload)
+    } catch (thrown) {
+      if (!(thrown instanceof InputError)) throw thrown
+      onFault(line, thrown.message)
+    }
+    line += linesIn(payload)
+  }
+
+  // What is not over yet, at the begin of a block that grows by doubling: pieces may be small.
+  let block: Buffer = Buffer.alloc(64 * 1024)
+  let held = 0
+  let isSkipping = false
+  try {
+    for await (const piece of pieces) {
+      // A separator may be parted by the end of a piece.
+      let searched = Math.max(0, held - separator.length)
+      if (held + piece.length > block.length) {
+        const larger = Buffer.alloc(2 * (held + piece.length))
+        block.copy(larger, 0, 0, held)
+        block = larger
+      }
+      piece.copy(block, held)
+      let bytes = block.subarray(0, held + piece.length)
+      for (;;) {
+        const end = bytes.indexOf(separator, searched)
+        if (end < 0) break
+        if (isSkipping) line += linesIn(bytes.subarray(0, end))
+        else takeSafely(bytes.subarray(0, end))
+        isSkipping = false
+        line += 2
+        bytes = bytes.subarray(end + separator.length)
+        searched = 0
+      }
+      if (bytes.length > longestPayload) {
+        if (!isSkipping) onFault(line, `a payload is longer than ${longestPayload} bytes`)
+        isSkipping = true
+        const kept = bytes.length - separator.length
+        line += linesIn(bytes.subarray(0, kept))
+        bytes = bytes.subarray(kept)
+      }
+      if (bytes.byteOffset > block.byteOffset) bytes.copy(block)
+      held = bytes.length
+      if (done.length > 0) yield done
+      done = []
+    }
+    if (!isSkipping && held > 0) takeSafely(block.subarray(0, held))
+  } catch (thrown) {
+    if (!(thrown instanceof UnpackingError)) throw thrown
+    onFault(line, `${thrown.message}; the rest of the file could not be read`)
+  }
+  yield [...done, ...waiting.values()]
+}
+
+const linesIn = (bytes: Buffer): number => {
+  let count = 0
+  for (let at = bytes.indexOf(0x0a); at >= 0; at = bytes.indexOf(0x0a, at + 1)) count += 1
+  return count
+}
+
+type Payload = { kind: string; id: string; at: number; ms: number | undefined; head: readonly string[] }
+
+const firstLine = /^([123]) (\S{1,200}) (\d{10,20})(?: (-?\d{1,20}))?$/
+
+/** @throws InputError */
+const payloadOf = (payload: Buffer): Payload => {
+  const end = payload.indexOf(0x0a)
+  const about = payload
+    .subarray(0, Math.min(longestHead, end < 0 ? payload.length : end))
+    .toString('latin1')
+    .trimEnd()
+  const [, kind, id, nanoseconds, duration] = firstLine.exec(about) ?? []
+  if (kind === undefined || id === undefined || nanoseconds === undefined || end < 0)
+    throw new InputError(
+      `${quoted(about)} is no first line of a payload such as "1 932079936fa4306fc308d67588178d17d823647c 1439818823587396305 0"`,
+    )
+  const body = payload.indexOf('\r\n\r\n', end)
+  const length = (body < 0 ? payload.length : body) - end - 1
+  if (length > longestHead)
+    throw new InputError(`a payload has ${length} bytes before its body, expected up to ${longestHead}`)
+  const head = payload.subarray(end + 1, end + 1 + length).toString()
+  return {
+    kind,
+    id: ownText(id),
+    // More digits than a number holds.
+    at: Number(BigInt(nanoseconds) / 1_000_000n),
+    ms: Number(duration) > 0 ? Number(duration) / 1e6 : undefined,
+    head: head.split('\r\n'),
+  }
+}
+
+/** @throws InputError */
+const requestOfHead = (
+  at: number,
+  [requestLine = '', ...lines]: readonly string[],
+  nameOf: Observer['nameOf'],
+): TrafficRequest => {
+  const [, method, target] = /^(\S+) (.*?)(?: HTTP\/[\d.]+)?$/.exec(requestLine) ?? []
+  if (method === undefined) throw new InputError(`${quoted(requestLine)} is no request line`)
+  const headers = headersOf(lines)
+  const key = keyIn(headers)
+  const accepts = acceptsOf(headers['accept-encoding'])
+  return {
+    at,
+    method: methodOf(method),
+    path: pathOf(target),
+    ...(key === undefined ? {} : { key: nameOf(key) }),
+    ...(accepts === undefined ? {} : { accepts }),
+    ...(headers['if-none-match'] === undefined && headers['if-modified-since'] === undefined
+      ? {}
+      : { conditional: true }),
+  }
+}
+
+const answerOf = ([statusLine = '', ...lines]: readonly string[], ms: number): Partial<TrafficRequest> => {
+  const status = Number(/^HTTP\/[\d.]+ ([1-5]\d\d)/.exec(statusLine)?.[1])
+  if (Number.isNaN(status)) return {}
+  const headers = headersOf(lines)
+  const length = headers['content-length']
+  return {
+    status,
+    ...outcomeOf(headers['cache-status']),
+    ...(length !== undefined && /^\d{1,12}$/.test(length) ? { bytes: Number(length) } : {}),
+    ...(amountOf(ms) === undefined ? {} : { ms }),
+  }
+}
+
+const headersOf = (lines: readonly string[]): Record<string, string> => {
+  const headers: Record<string, string> = {}
+  for (const line of lines) {
+    const colon = line.indexOf(':')
+    if (colon > 0) headers[line.slice(0, colon).toLowerCase()] = line.slice(colon + 1).trim()
+  }
+  return headers
+}

@@ -1,0 +1,192 @@
+// Reads HAR: the JSON that browsers and proxies export. Entry by entry, so that a large file takes no more memory than its
+// largest entry, and one that is cut off keeps the entries before.
+
+import { InputError } from '../../errors.ts'
+import { UnpackingError } from './file-bytes.ts'
+import type { Observer } from './format.ts'
+import { outcomeOf } from './recorded-outcome.ts'
+import {
+  acceptsOf,
+  amountOf,
+  givenText,
+  instantOf,
+  isStatus,
+  keyIn,
+  methodOf,
+  pathOf,
+} from './request-line.ts'
+import type { TrafficRequest } from './traffic-request.ts'
+
+// Bodies stand in it.
+const longestEntry = 16 * 1024 * 1024
+
+export async function* readHar(
+  pieces: AsyncIterable<Buffer>,
+  { onFault, onSkipped, nameOf }: Observer,
+): AsyncGenerator<TrafficRequest[], void, undefined> {
+  const scanner = createScanner()
+  try {
+    for await (const piece of pieces) {
+      const requests: TrafficRequest[] = []
+      for (const { text, number, line } of scanner.entriesIn(piece)) {
+        try {
+          if (text === undefined) throw new InputError(`it is longer than ${longestEntry} bytes`)
+          const request = requestOfEntry(partOf(JSON.parse(text), 'it'), nameOf)
+          if (request) requests.push(request)
+          else onSkipped(1)
+        } catch (thrown) {
+          if (!(thrown instanceof InputError || thrown instanceof SyntaxError)) throw thrown
+          onFault(line, `entry ${number}: ${thrown instanceof InputError ? thrown.message : 'it is no JSON'}`)
+        }
+      }
+      if (requests.length > 0) yield requests
+    }
+  } catch (thrown) {
+    if (!(thrown instanceof UnpackingError)) throw thrown
+    onFault(scanner.line(), `${thrown.message}; the rest of the file could not be read`)
+    return
+  }
+  if (!scanner.isWhole())
+    onFault(scanner.line(), 'the file ends within its JSON; the entries before are kept')
+  else if (!scanner.hasEntries())
+    onFault(scanner.line(), 'log has no list of entries, expected entries such as a browser exports')
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** The object of that name, empty where it is missing. @throws InputError */
+const partOf = (value: unknown, name: string, expected = 'an object'): Fields => {
+  if (value === undefined) return {}
+  if (value instanceof Object && !Array.isArray(value)) return value as Fields
+  throw new InputError(`${name} is ${givenText(value)}, expected ${expected}`)
+}
+
+/** Undefined for what is no HTTP. @throws InputError */
+const requestOfEntry = (
+  { startedDateTime, time, request, response }: Fields,
+  nameOf: Observer['nameOf'],
+): TrafficRequest | undefined => {
+  const [sent, received] = [partOf(request, 'request'), partOf(response, 'response')]
+  const { url } = sent
+  if (typeof url === 'string' && /^(?!https?:)[a-z][a-z0-9+.-]*:/i.test(url)) return undefined
+  const headers = headersOf(sent.headers, 'request.headers')
+  const answered = headersOf(received.headers, 'response.headers')
+  const key = keyIn(headers)
+  const accepts = acceptsOf(headers['accept-encoding'])
+  const { status, bodySize, content } = received
+  const bytes = amountOf(bodySize) ?? amountOf(partOf(content ?? undefined, 'response.content').size)
+  const ms = amountOf(time)
+  return {
+    at: instantOf(startedDateTime, 'startedDateTime'),
+    method: methodOf(sent.method),
+    // What follows # never leaves a browser.
+    path: pathOf(typeof url === 'string' ? url.replace(/#.*$/s, '') : url),
+    ...(key === undefined ? {} : { key: nameOf(key) }),
+    ...(accepts === undefined ? {} : { accepts }),
+    ...(headers['if-none-match'] === undefined && headers['if-modified-since'] === undefined
+      ? {}
+      : { conditional: true }),
+    // Without an answer, a browser writes 0.
+    ...(isStatus(status) ? { status, ...outcomeOf(answered['cache-status']) } : {}),
+    ...(bytes === undefined ? {} : { bytes }),
+    ...(ms === undefined ? {} : { ms }),
+  }
+}
+
+const headersOf = (headers: unknown, name: string): Record<string, string> => {
+  const found: Record<string, string> = {}
+  if (headers === undefined) return found
+  if (!Array.isArray(headers)) throw new InputError(`${name} is ${givenText(headers)}, expected a list`)
+  for (const [i, header] of headers.entries()) {
+    const { name: title, value } = partOf(header, `${name}[${i}]`, 'an object with name and value')
+    if (typeof title === 'string' && typeof value === 'string') found[title.toLowerCase()] = value
+  }
+  return found
+}
+
+type FoundEntry = { text: string | undefined; number: number; line: number }
+
+const [quote, backslash, open, close, openList, closeList, newLine, comma, blank] = [
+  ...Buffer.from('"\\{}[]\n, '),
+] as [number, number, number, number, number, number, number, number, number]
+// Of the document, of `log`, and of the list of entries.
+const [inLog, inEntries] = [2, 3]
+
+/** Finds what stands in the list `log.entries`, across pieces. */
+const createScanner = () => {
+  let depth = 0
+  let line = 1
+  let isInString = false
+  let isEscaped = false
+  let word = ''
+  let isEntries = false
+  let hasEntries = false
+  let number = 0
+  // Of the entry that is read: what of it came in former pieces, and the line where it begins.
+  let parts: Buffer[] | undefined
+  let length = 0
+  let begunAt = 0
+  let hasBegun = false
+
+  const entriesIn = (piece: Buffer): FoundEntry[] => {
+    const found: FoundEntry[] = []
+    let from = 0
+    const begin = (at: number): void => {
+      parts = []
+      length = 0
+      from = at
+      number += 1
+      begunAt = line
+    }
+    const end = (at: number): void => {
+      if (parts === undefined) return
+      const isLong = length + at - from > longestEntry
+      const text = isLong ? undefined : Buffer.concat([...parts, piece.subarray(from, at)]).toString()
+      found.push({ text, number, line: begunAt })
+      parts = undefined
+    }
+    for (let at = 0; at < piece.length; at++) {
+      const sign = piece[at] as number
+      if (isInString) {
+        if (isEscaped) isEscaped = false
+        else if (sign === backslash) isEscaped = true
+        else if (sign === quote) isInString = false
+        else if (depth === inLog && word.length < 10) word += String.fromCharCode(sign)
+        continue
+      }
+      if (sign <= blank) {
+        if (sign === newLine) line += 1
+        continue
+      }
+      const isBetween = isEntries && depth === inEntries
+      if (isBetween && parts === undefined && sign !== comma && sign !== closeList) begin(at)
+      if (sign === quote) {
+        isInString = true
+        if (depth === inLog) word = ''
+      } else if (sign === open || sign === openList) {
+        if (depth === inLog) {
+          isEntries = sign === openList && word === 'entries'
+          hasEntries ||= isEntries
+        }
+        depth += 1
+        hasBegun = true
+      } else if (sign === close || sign === closeList) {
+        if (isBetween) end(at)
+        depth -= 1
+        if (isEntries && depth === inEntries) end(at + 1)
+      } else if (isBetween && sign === comma) end(at)
+    }
+    if (parts !== undefined) {
+      length += piece.length - from
+      if (length > longestEntry) parts = []
+      else parts.push(piece.subarray(from))
+    }
+    return found
+  }
+  return {
+    entriesIn,
+    line: () => line,
+    isWhole: () => hasBegun && depth === 0,
+    hasEntries: () => hasEntries,
+  }
+}

@@ -1,0 +1,135 @@
+// Names for API keys: the same key has the same name within one reading, and nothing leads back, for the salt is random and
+// stands nowhere. No key passes this file, however it is spelled and wherever in a path it stands.
+
+import { createHmac, randomBytes } from 'node:crypto'
+import { holdsKey, withoutKeys } from '../../key-redaction.ts'
+import type { TrafficRequest } from './traffic-request.ts'
+
+/** The pseudonym of a key or of the id of one. */
+export type Pseudonyms = (secret: string) => string
+
+const mostKept = 100_000
+const digits = 12
+
+export const createPseudonyms = (salt: Buffer = randomBytes(32)): Pseudonyms => {
+  let kept = new Map<string, string>()
+  return secret => {
+    const before = kept.get(secret)
+    if (before !== undefined) return before
+    const name = `anon_${createHmac('sha256', salt).update(secret).digest('hex').slice(0, digits)}`
+    if (kept.size >= mostKept) kept = new Map()
+    kept.set(secret, name)
+    return name
+  }
+}
+
+/** The same request with pseudonyms in place of API keys; a key in its path is its key where it has no other. */
+export const withPseudonyms = (request: TrafficRequest, nameOf: Pseudonyms): TrafficRequest => {
+  const { path, key, accepts, cell, tier } = request
+  if (!holdsKey(`${key ?? ''} ${accepts ?? ''} ${cell ?? ''} ${tier ?? ''} ${path}`)) return request
+  const { accepts: _a, cell: _c, tier: _t, ...rest } = request
+  const found: string[] = []
+  const cleaned = path.replaceAll(/[^/?&=;#]+/g, part => {
+    if (!holdsKey(part)) return part
+    found.push(nameOf(unescaped(part)))
+    return found.at(-1) as string
+  })
+  const keyName = key === undefined ? found[0] : holdsKey(key) ? nameOf(key) : key
+  return {
+    ...rest,
+    // A key whose spelling has one of the signs above in it.
+    path: withoutKeys(cleaned).replaceAll('svc_live_…', 'hidden'),
+    ...(keyName === undefined ? {} : { key: keyName }),
+    ...(accepts === undefined || holdsKey(accepts) ? {} : { accepts }),
+    ...(cell === undefined || holdsKey(cell) ? {} : { cell }),
+    ...(tier === undefined || holdsKey(tier) ? {} : { tier }),
+  }
+}
+
+// Of a name of a parameter, wherever in it; and of its words, those that also stand within harmless ones.
+const secretPart = /pass|pwd|secret|token|key|auth|credential|signature|sess|jwt|hmac|csrf|xsrf|cookie|appid/
+const secretWords = new Set([
+  'sid',
+  'sig',
+  'pin',
+  'otp',
+  'totp',
+  'mfa',
+  'tan',
+  'pw',
+  'nonce',
+  'ticket',
+  'bearer',
+])
+// Of one use: no client is known by them.
+const ofOneUse = /^(?:.*[^a-z])?(?:pin|otp|totp|mfa|tan|nonce|code)$/
+// A cheap look for what could be one of those, or encoded.
+const mayBeSecret =
+  /pass|pwd|secret|token|key|auth|credential|sig|sess|jwt|hmac|csrf|cookie|app|sid|pin|otp|mfa|tan|pw|nonce|ticket|bearer|code|%/i
+
+/** In words of lower case: `userPin` and `user_pin` are `user pin`. */
+const wordsOf = (name: string): string =>
+  name
+    .replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .replaceAll(/[^A-Za-z0-9]+/g, ' ')
+    .trim()
+    .toLowerCase()
+
+const isSecret = (words: string): boolean =>
+  words === 'code' ||
+  secretPart.test(words.replaceAll(' ', '')) ||
+  words.split(' ').some(word => secretWords.has(word))
+
+/** Whether a text has a parameter that is named like a secret, as a URL within a parameter may. */
+const holdsSecret = (text: string): boolean =>
+  [...text.matchAll(/[?&;#]([^?&;#=]*)=/g)].some(([, name = '']) => isSecret(wordsOf(name)))
+
+/**
+ * The same request with pseudonyms in place of the values of parameters that are named like secrets: keys of other APIs,
+ * sessions, one-time passwords. In the query, the fragment and the path (`;jsessionid=…`).
+ */
+export const withoutSecretParameters = (request: TrafficRequest, nameOf: Pseudonyms): TrafficRequest => {
+  const { path, key } = request
+  const begin = path.search(/[?;#%]/)
+  if (begin < 0 || !mayBeSecret.test(path.slice(begin))) return request
+  let found: string | undefined
+  const cleanedPart = (part: string): string => {
+    const equals = part.indexOf('=')
+    const value = part.slice(equals + 1)
+    if (equals < 0 || value === '') return part
+    const words = wordsOf(unescaped(part.slice(1, equals) || value))
+    const plain = unescaped(value)
+    if (!isSecret(words) && !holdsSecret(plain)) return part
+    const name = nameOf(plain)
+    if (isSecret(words) && !ofOneUse.test(words)) found ??= name
+    return `${part.slice(0, equals + 1)}${name}`
+  }
+  const end = path.search(/[?#]/)
+  const [way, query] = end < 0 ? [path, ''] : [path.slice(0, end), path.slice(end)]
+  const cleaned = way.replaceAll(/[^/]+/g, segment =>
+    // The sign before its name may be encoded as well.
+    !segment.includes(';') && holdsSecret(unescaped(segment))
+      ? nameOf(unescaped(segment))
+      : segment.replaceAll(/;[^;]*/g, cleanedPart),
+  )
+  // From sign to sign, where no name begins twice: a pattern that looks for a name anywhere looks at a long one again and again.
+  const rest = query.replaceAll(/[?&;#][^&;#]*/g, cleanedPart)
+  const keyName = key ?? found
+  return {
+    ...request,
+    path: cleaned + rest,
+    ...(keyName === undefined ? {} : { key: keyName }),
+  }
+}
+
+// As often as a key was encoded, up to a bound.
+const unescaped = (part: string): string => {
+  let text = part
+  for (let i = 0; i < 5 && text.includes('%'); i++)
+    try {
+      text = decodeURIComponent(text)
+    } catch {
+      return text
+    }
+  return text
+}

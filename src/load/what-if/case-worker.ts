@@ -1,0 +1,46 @@
+// A thread that tries settings one after the other on the traffic it was given: those whose numbers come as messages. Its
+// progress stands in shared memory. It is stopped from outside, wherever it is.
+
+import { parentPort, workerData } from 'node:worker_threads'
+import { createCatalogue } from '../../catalogue/catalogue.ts'
+import { catalogueFile } from '../../catalogue/catalogue-file.ts'
+import { readSnapshot } from '../../catalogue/snapshot-reader.ts'
+import type { Config } from '../../config/schema.ts'
+import { messageOf } from '../../errors.ts'
+import { type SimulateOptions, simulate } from './simulate.ts'
+import type { Trace } from './trace.ts'
+import type { CaseFigures } from './what-if-result.ts'
+
+export type WorkerTask = {
+  readonly trace: Trace
+  readonly options: SimulateOptions
+  /** By case. */
+  readonly configs: readonly Config[]
+  /** The requests done, by case. */
+  readonly progress: Int32Array
+}
+
+export type WorkerAnswer =
+  | { readonly case: number; readonly figures: CaseFigures }
+  | { readonly case: number; readonly failure: string }
+
+const { trace, options, configs, progress } = workerData as WorkerTask
+
+const run = async (at: number): Promise<WorkerAnswer> => {
+  try {
+    const config = configs[at] as Config
+    const { path, bounds } = config.catalogue
+    const catalogue = createCatalogue(await readSnapshot(catalogueFile(path), bounds))
+    const figures = await simulate(config, trace, options, {
+      catalogue,
+      onProgress: requests => void Atomics.store(progress, at, requests),
+    })
+    return { case: at, figures }
+  } catch (error) {
+    return { case: at, failure: messageOf(error) }
+  }
+}
+
+parentPort?.on('message', (at: number) => {
+  void run(at).then(answer => parentPort?.postMessage(answer))
+})

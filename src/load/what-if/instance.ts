@@ -1,0 +1,117 @@
+// One gateway without its sockets and quotas: the endpoints with weather, the bodies that they render and keep, and the
+// upstream behind them. Bodies are compressed once; from then on their size is known by their length.
+
+import { brotliCompressSync, constants, deflateRawSync } from 'node:zlib'
+import { createAnswers } from '../../answer.ts'
+import { createCalendar } from '../../calendar.ts'
+import type { Catalogue } from '../../catalogue/catalogue.ts'
+import type { Clock } from '../../clock.ts'
+import type { Config } from '../../config/schema.ts'
+import { fleetHashOf } from '../../config/values.ts'
+import { lengthOf } from '../../edge/connection/ready-response.ts'
+import { acceptedOf } from '../../edge/content-coding.ts'
+import type { Compression } from '../../edge/rendered-weather.ts'
+import type { Representation } from '../../edge/representation.ts'
+import { weatherEndpointsOf } from '../../edge/weather-endpoints.ts'
+import type { Store } from '../../stores/store.ts'
+import type { UpstreamObserver } from '../../upstream/observer.ts'
+import { openUpstream, type StandIns, type Upstream } from '../../upstream/upstream.ts'
+import type { SampleWeather } from './sample-weather.ts'
+import type { WeatherPath } from './weather-path.ts'
+
+export type Instance = Pick<Upstream, 'timelines' | 'start' | 'close'> & {
+  /** The paths of the endpoints with weather, as Fastify writes them. */
+  readonly paths: readonly string[]
+  /**
+   * Answers a request up to its body, at once where memory holds the weather.
+   * @param from `accepts` is the header `accept-encoding`, `keyId` whose share of the budget a load is;
+   *   undefined for nobody in particular
+   * @throws Problem for a refused request; a promise rejects where there is no weather
+   */
+  answer(
+    path: WeatherPath,
+    from: { readonly accepts: string | undefined; readonly keyId: string | undefined },
+  ): void | Promise<void>
+}
+
+export type InstanceParts = {
+  readonly store: Store
+  readonly catalogue: Catalogue
+  readonly clock: Clock
+  /** How many share the store. */
+  readonly instances: number
+  readonly weather: SampleWeather
+  readonly standIns: StandIns
+  readonly observer: UpstreamObserver
+}
+
+export const openInstance = (config: Config, parts: InstanceParts): Instance => {
+  const { store, clock, instances, weather, standIns, observer } = parts
+  const catalogue = { current: parts.catalogue }
+  const { grid, timelines, start, close } = openUpstream(config, {
+    store,
+    catalogue,
+    clock,
+    instances: () => instances,
+    settings: () => hash,
+    report: () => '',
+    observer,
+    standIns,
+  })
+  const hash = fleetHashOf(config)
+  const calendar = createCalendar(config.quota.timeZone)
+  const answers = createAnswers({
+    grid,
+    timelines,
+    calendar,
+    hourlyHours: config.weather.hourlyHours,
+    text: weather.text,
+  })
+  const endpoints = weatherEndpointsOf({
+    catalogue,
+    answers,
+    bounds: config.catalogue.bounds,
+    area: config.catalogue.title,
+    timezone: calendar.zone,
+    compression: createSampleCompression(),
+  })
+
+  return {
+    timelines,
+    start,
+    close,
+    paths: endpoints.map(({ path }) => path),
+    answer: ({ endpoint, params, query }, { accepts, keyId }) => {
+      const answer = endpoints[endpoint]?.answer({ params, query, keyId })
+      if (answer instanceof Promise) return answer.then(late => send(late, accepts))
+      if (answer) send(answer, accepts)
+    },
+  }
+}
+
+/** Encodes a body as the API does, so that what is kept of it counts towards the memory. */
+const send = ({ pieces, encode }: Representation, accepts: string | undefined): void => {
+  const accepted = accepts === undefined ? undefined : acceptedOf(accepts, lengthOf(pieces))
+  if (accepted) void encode(accepted)
+}
+
+/** Compresses one body of each length: the weather is the same text everywhere. */
+const createSampleCompression = (): Compression => {
+  const sizes = new Map<string, number>()
+  const sampled = (name: string, bytes: Buffer, compress: (bytes: Buffer) => Buffer): Buffer => {
+    const kind = `${name} ${Math.round(bytes.length / 64)}`
+    const size = sizes.get(kind) ?? compress(bytes).length
+    sizes.set(kind, size)
+    return sample(size)
+  }
+  // As in content-coding.ts.
+  const params = { [constants.BROTLI_PARAM_QUALITY]: 4 }
+  return {
+    deflate: bytes => sampled('deflate', bytes, deflateRawSync),
+    brotli: async bytes => sampled('br', bytes, body => brotliCompressSync(body, { params })),
+  }
+}
+
+// Views of one block: as long as a body, without taking its memory.
+const block = Buffer.alloc(64 * 1024)
+const sample = (bytes: number): Buffer => block.subarray(0, Math.min(bytes, block.length))

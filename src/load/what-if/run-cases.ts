@@ -1,0 +1,84 @@
+// Tries every case in threads of its own, as many at a time as there are cores, over one copy of the traffic.
+
+import { Worker } from 'node:worker_threads'
+import type { Config } from '../../config/schema.ts'
+import { InputError } from '../../errors.ts'
+import type { WorkerAnswer, WorkerTask } from './case-worker.ts'
+import { requestsOf, type SimulateOptions } from './simulate.ts'
+import type { Trace } from './trace.ts'
+import type { CaseFigures } from './what-if-result.ts'
+
+export type CaseRun = {
+  /** The figures by case; undefined for those that were stopped. @throws InputError with the reason of a case that failed */
+  readonly figures: Promise<(CaseFigures | undefined)[]>
+  /** The requests that went through, of how many in all cases. */
+  progress(): { readonly done: number; readonly all: number }
+  /** Ends what is under way and begins nothing more. */
+  stop(): void
+}
+
+// As the system shows it.
+const threadName = 'settings'
+
+export const runCases = (
+  configs: readonly Config[],
+  trace: Trace,
+  options: SimulateOptions,
+  threads: number,
+): CaseRun => {
+  const progress = new Int32Array(new SharedArrayBuffer(configs.length * 4))
+  const each = requestsOf(trace, options)
+  const figures: (CaseFigures | undefined)[] = configs.map(() => undefined)
+  const workers = new Set<Worker>()
+  let isStopped = false
+  let next = 0
+
+  const runThread = async (): Promise<void> => {
+    const task: WorkerTask = { trace, options, configs, progress }
+    const worker = new Worker(new URL('./case-worker.ts', import.meta.url), {
+      name: threadName,
+      workerData: task,
+    })
+    workers.add(worker)
+    let answered: PromiseWithResolvers<WorkerAnswer | undefined> | undefined
+    worker.on('message', (answer: WorkerAnswer) => answered?.resolve(answer))
+    worker.on('error', error => answered?.reject(error))
+    worker.on('exit', () => answered?.resolve(undefined))
+    try {
+      while (next < configs.length && !isStopped) {
+        const at = next++
+        answered = Promise.withResolvers()
+        worker.postMessage(at)
+        const answer = await answered.promise
+        if (answer === undefined) return
+        if ('failure' in answer) throw new InputError(answer.failure)
+        Atomics.store(progress, at, each)
+        figures[at] = answer.figures
+      }
+    } finally {
+      workers.delete(worker)
+      await worker.terminate()
+    }
+  }
+  // A thread may be where it looks at nothing for long, such as in a gap of the traffic.
+  const stop = (): void => {
+    isStopped = true
+    for (const worker of workers) void worker.terminate()
+  }
+
+  return {
+    figures: Promise.all(
+      Array.from({ length: Math.min(threads, configs.length) }, () =>
+        runThread().catch(error => {
+          stop()
+          throw error
+        }),
+      ),
+    ).then(() => figures),
+    progress: () => ({
+      done: configs.reduce((sum, _, at) => sum + Atomics.load(progress, at), 0),
+      all: each * configs.length,
+    }),
+    stop,
+  }
+}

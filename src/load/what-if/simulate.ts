@@ -1,0 +1,197 @@
+// Passes traffic through instances of the gateway on a clock of discrete events: the real cache, demand, freshness, budget and
+// client of the provider, without sockets. Requests go to the instances in turn, as a balancer without affinity sends them.
+
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { createCalendar, minuteMs, quarterHourMs, utcDayMs } from '../../calendar.ts'
+import type { Catalogue } from '../../catalogue/catalogue.ts'
+import { every } from '../../clock.ts'
+import type { Config } from '../../config/schema.ts'
+import { openEmbeddedStore } from '../../stores/embedded/embedded-store.ts'
+import type { UpstreamObserver } from '../../upstream/observer.ts'
+import { horizonOf, protocolIn } from '../../upstream/upstream.ts'
+import { wholeDaysOf } from '../report/plans.ts'
+import { createEventClock } from './event-clock.ts'
+import { openInstance } from './instance.ts'
+import { createSampleWeather } from './sample-weather.ts'
+import { createStandIns } from './stand-ins.ts'
+import { createTally } from './tally.ts'
+import type { Trace } from './trace.ts'
+import { watchStore } from './watched-store.ts'
+import { type WeatherPath, weatherPathOf } from './weather-path.ts'
+import type { CaseFigures } from './what-if-result.ts'
+
+export type SimulateOptions = {
+  readonly instances: number
+  /** How long from the first request on nothing is counted. */
+  readonly warmUpMs: number
+  /** Whether all of it goes through once before, as on the days before. */
+  readonly warm: boolean
+  /** How long the provider takes for a request. */
+  readonly latencyMs: number
+}
+
+export type SimulateParts = {
+  readonly catalogue: Catalogue
+  /** Called now and then with the requests that are done, those of `warm` too. */
+  readonly onProgress: (requests: number) => void
+}
+
+/** How often a simulation reports, in requests. */
+const progressEvery = 20_000
+const mostSteps = 96
+// Work that goes on without the clock shows within so many turns of the event loop.
+const turnsWithoutProgress = 3
+
+/** How many requests go through. */
+export const requestsOf = (trace: Trace, { warm }: Pick<SimulateOptions, 'warm'>): number =>
+  trace.at.length * (warm ? 2 : 1)
+
+/** The figures of one setting. */
+export const simulate = async (
+  config: Config,
+  trace: Trace,
+  { instances: size, warmUpMs, warm, latencyMs }: SimulateOptions,
+  { catalogue, onProgress }: SimulateParts,
+): Promise<CaseFigures> => {
+  const begin = trace.at[0] ?? 0
+  const end = trace.at.at(-1) ?? begin
+  // Whole days earlier, so that hours, runs and windows of the budget stay in their places.
+  const aheadMs = warm ? Math.ceil((end - begin + 1) / utcDayMs) * utcDayMs : 0
+  const clock = createEventClock(begin - aheadMs)
+  const { store, ...work } = watchStore(openEmbeddedStore(':memory:', clock))
+  const protocol = protocolIn(config)
+  const weather = createSampleWeather(
+    horizonOf(config),
+    config.weather.hourlyHours,
+    createCalendar(config.quota.timeZone),
+  )
+  const stepMs = Math.max(1, Math.ceil((end - begin - warmUpMs) / mostSteps / quarterHourMs)) * quarterHourMs
+  const wholeDays = wholeDaysOf(trace.at, begin + warmUpMs, end)
+  const tally = createTally(clock.now, stepMs, weather.encodedBytes, wholeDays)
+  const nothing = (): void => {}
+  const observer: UpstreamObserver = {
+    onRead: tally.onRead,
+    onCollapsed: nothing,
+    onLoadFailure: nothing,
+    onSharedTierFailure: unforeseen,
+    onEntryRefused: unforeseen,
+    onHeartbeat: nothing,
+    onPurge: nothing,
+    request: nothing,
+    refused: nothing,
+    loaded: nothing,
+    shareUsedUp: nothing,
+    newRun: nothing,
+    runsUnknown: unforeseen,
+    storeAway: unforeseen,
+    storeBack: nothing,
+    reopened: nothing,
+    breaker: nothing,
+  }
+  const instances = Array.from({ length: size }, () =>
+    openInstance(config, {
+      store,
+      catalogue,
+      clock,
+      instances: size,
+      weather,
+      standIns: createStandIns({
+        protocol,
+        weather,
+        clock,
+        latencyMs,
+        onRequest: cells => tally.spent(cells, cells * protocol.weightPerCell),
+      }),
+      observer,
+    }),
+  )
+
+  let reads = 0
+  let settledAt = -1
+  // Loads that wait for the clock make no progress: then it may move on.
+  const settle = async (): Promise<void> => {
+    for (let hops = 0; hops < 12 && !work.isBusy(); hops++) await null
+    if (work.steps() === settledAt && reads === 0) return
+    for (let still = 0, seen = work.steps(); still < turnsWithoutProgress; still++) {
+      await nextTurn()
+      if (work.steps() !== seen) {
+        seen = work.steps()
+        still = -1
+      } else if (!work.isBusy() && reads === 0) break
+    }
+    settledAt = work.steps()
+  }
+
+  for (const instance of instances) await instance.start()
+  await settle()
+  const endSamples = every(clock, minuteMs, () =>
+    tally.sample({
+      stretch: instances[0]?.timelines.stretch() ?? 1,
+      memoryBytes: Math.max(...instances.map(({ timelines }) => timelines.held().bytes)),
+      memoryEntries: Math.max(...instances.map(({ timelines }) => timelines.held().entries)),
+      sharedEntries: work.entries(clock.now()),
+    }),
+  )
+
+  const parsed: (WeatherPath | null | undefined)[] = []
+  const pathAt = (place: number): WeatherPath | null => {
+    let path = parsed[place]
+    if (path === undefined) {
+      path = weatherPathOf(trace.paths[place] ?? '', instances[0]?.paths ?? []) ?? null
+      parsed[place] = path
+    }
+    return path
+  }
+  const read = (row: number): void | Promise<void> => {
+    const path = pathAt(trace.path[row] ?? 0)
+    if (!path) return
+    try {
+      const encoding = trace.encoding[row] ?? 0
+      const key = trace.key[row] ?? 0
+      return instances[row % size]?.answer(path, {
+        accepts: encoding === 0 ? undefined : trace.encodings[encoding],
+        keyId: key === 0 ? undefined : trace.keys[key],
+      })
+    } catch {
+      // Refused for its parameters or its place: no weather.
+    }
+  }
+
+  let isCounting = warmUpMs === 0 && !warm
+  let done = 0
+  const pass = async (offsetMs: number): Promise<void> => {
+    for (let row = 0; row < trace.at.length; row++) {
+      const at = (trace.at[row] ?? 0) + offsetMs
+      if (clock.nextAt() <= at) await clock.advanceTo(at, settle)
+      else clock.moveTo(at)
+      if (!isCounting && at >= begin + warmUpMs) {
+        isCounting = true
+        tally.reset()
+      }
+      tally.request()
+      const late = read(row)
+      if (late) {
+        reads += 1
+        late.then(nothing, tally.failed).finally(() => {
+          reads -= 1
+        })
+      }
+      // A stale answer is there at once, and has a load behind it.
+      if (late || work.steps() !== settledAt) await settle()
+      done += 1
+      if (done % progressEvery === 0) onProgress(done)
+    }
+  }
+  if (warm) await pass(-aheadMs)
+  await pass(0)
+  while (reads > 0 && clock.nextAt() < Number.POSITIVE_INFINITY) await clock.advanceTo(clock.nextAt(), settle)
+  endSamples()
+  const figures = tally.figures()
+  for (const instance of instances) await instance.close()
+  await store.close()
+  return figures
+}
+
+const unforeseen = (...what: unknown[]): void => {
+  throw new Error(`a part without sockets failed: ${what.map(String).join(' ')}`)
+}

@@ -1,0 +1,69 @@
+// Wires quotas together: the meter on the store's clock, with the number of instances that share the quotas. Probes the
+// store and measures its clock on timers; decides nothing itself.
+
+import { createCalendar } from '../calendar.ts'
+import type { Clock } from '../clock.ts'
+import type { Store } from '../stores/store.ts'
+import { createFleetSize } from './fleet-size.ts'
+import { createMeter, type Meter, type MeterObserver, type MeterParts, type Quota } from './meter.ts'
+import { createStoreClock, type StoreClock } from './store-clock.ts'
+
+export type Metering = {
+  readonly quota: Quota
+  readonly meter: Meter
+  readonly storeClock: StoreClock
+  /** A heartbeat of this instance counted this many. */
+  onHeartbeat(instances: number): void
+  /** The most instances there may be; undefined while that is unknown. */
+  instances(): number | undefined
+  /** Measures the store's clock and starts the timers. */
+  start(): Promise<void>
+  close(): Promise<void>
+}
+
+const probeEveryMs = 250
+const measureEveryMs = 30_000
+
+export type MeteringSettings = Pick<MeterParts, 'whenStoreIsDown' | 'keepUsageForMs'> & {
+  readonly timeZone: string
+  /** Processes of this gateway. */
+  readonly workers: number
+}
+
+export const openMetering = (
+  { timeZone, keepUsageForMs, whenStoreIsDown, workers }: MeteringSettings,
+  { store, clock, observer }: { store: Store; clock: Clock; observer: MeterObserver },
+): Metering => {
+  const calendar = createCalendar(timeZone)
+  const storeClock = createStoreClock(store, clock)
+  const size = createFleetSize(clock)
+  // One file is shared by the workers, which are known from the start, and by other gateways of this machine, if any.
+  const instances = store.kind === 'embedded' ? () => Math.max(workers, size.atMost() ?? 1) : size.atMost
+  const meter = createMeter({
+    store,
+    whenStoreIsDown,
+    instances,
+    calendar,
+    keepUsageForMs,
+    clock: storeClock,
+    observer,
+  })
+  const timers: NodeJS.Timeout[] = []
+
+  return {
+    quota: { now: storeClock.now, resetAfter: calendar.nextMidnight, consume: meter.consume },
+    meter,
+    storeClock,
+    onHeartbeat: size.onHeartbeat,
+    instances,
+    start: async () => {
+      timers.push(setInterval(() => void meter.probe(), probeEveryMs).unref())
+      timers.push(setInterval(() => void storeClock.measure(), measureEveryMs).unref())
+      await storeClock.measure()
+    },
+    close: async () => {
+      for (const timer of timers) clearInterval(timer)
+      await meter.close()
+    },
+  }
+}

@@ -1,0 +1,113 @@
+// The fleet state of the embedded store: names in demand, for the next start, change records, for commands that run beside
+// the gateway, and the processes of this machine that share the file.
+
+import {
+  clockToleranceMs,
+  longestChangeRecord,
+  longestName,
+  mostChangeRecords,
+  mostCounted,
+  mostWanted,
+  mostWantedRead,
+  type RecordKind,
+} from '../records.ts'
+import { type FleetStore, StoreError } from '../store.ts'
+import { type EmbeddedParts, inTransaction } from './attempt.ts'
+
+const schema = `
+  CREATE TABLE IF NOT EXISTS wanted (
+    topic TEXT NOT NULL, name TEXT NOT NULL, asked_at INTEGER NOT NULL, PRIMARY KEY (topic, name)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS notices (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, topic TEXT NOT NULL, text TEXT NOT NULL, keep_until INTEGER NOT NULL
+  ) STRICT;
+`
+
+// Instances are kept as names are; no topic of demand has this name.
+const instancesTopic = 'instances'
+
+export const embeddedFleet = ({ db, attempt, observer }: EmbeddedParts): FleetStore => {
+  db.exec(schema)
+  const statements = {
+    upsert: db.prepare(
+      `INSERT INTO wanted VALUES (?, ?, ?) ON CONFLICT (topic, name) DO UPDATE SET asked_at = excluded.asked_at`,
+    ),
+    forget: db.prepare(`DELETE FROM wanted WHERE topic = ? AND asked_at <= ?`),
+    forgetName: db.prepare(`DELETE FROM wanted WHERE topic = ? AND name = ?`),
+    forgetOdd: db.prepare(
+      `DELETE FROM wanted WHERE topic = ? AND (asked_at > ? OR octet_length(name) > ${longestName})`,
+    ),
+    forgetSurplus: db.prepare(
+      `DELETE FROM wanted WHERE topic = ?1 AND name IN (
+         SELECT name FROM wanted WHERE topic = ?1 ORDER BY asked_at DESC LIMIT -1 OFFSET ${mostWanted})`,
+    ),
+    count: db.prepare(`SELECT count(*) AS wanted FROM wanted WHERE topic = ?`),
+    wanted: db.prepare(
+      `SELECT name FROM wanted WHERE topic = ? AND asked_at >= ? AND octet_length(name) <= ${longestName}
+       ORDER BY asked_at DESC LIMIT ${mostWantedRead}`,
+    ),
+    append: db.prepare(`INSERT INTO notices (topic, text, keep_until) VALUES (?, ?, ?)`),
+    // The latest records, as many as Redis keeps.
+    after: db.prepare(
+      `SELECT number, text FROM notices WHERE topic = ? AND number > ? AND number <= ${mostCounted}
+         AND octet_length(text) <= ${longestChangeRecord} ORDER BY number DESC LIMIT ${mostChangeRecords}`,
+    ),
+    has: db.prepare(`SELECT 1 FROM notices WHERE topic = ? AND number = ?`),
+    sweep: db.prepare(`DELETE FROM notices WHERE keep_until <= ?`),
+    sweepOdd: db.prepare(
+      `DELETE FROM notices WHERE number > ${mostCounted} OR octet_length(text) > ${longestChangeRecord}`,
+    ),
+    // Otherwise the next number would exceed the largest valid one.
+    countOn: db.prepare(`UPDATE sqlite_sequence SET seq = (SELECT COALESCE(MAX(number), 0) FROM notices)
+       WHERE name = 'notices' AND (seq < 0 OR seq > ${mostCounted})`),
+  }
+  const refuseSome = (record: RecordKind, changes: number | bigint): void => {
+    if (changes > 0)
+      observer.recordRefused({
+        record,
+        name: record,
+        fault: `${changes} of its rows were invalid, and were removed`,
+      })
+  }
+  refuseSome('change_records', statements.sweepOdd.run().changes)
+  statements.countOn.run()
+
+  const countOf = (topic: string): number => Number(statements.count.get(topic)?.wanted)
+  return {
+    heartbeat: ({ instance, aliveForMs, settings, topic, requested, wantedForMs, now }) =>
+      attempt(() => {
+        const odd = inTransaction(db, () => {
+          statements.forget.run(instancesTopic, now - aliveForMs)
+          if (settings === null) statements.forgetName.run(instancesTopic, instance)
+          else statements.upsert.run(instancesTopic, instance, now)
+          const { changes: ahead } = statements.forgetOdd.run(instancesTopic, now + clockToleranceMs)
+          for (const name of requested) statements.upsert.run(topic, name, now)
+          statements.forget.run(topic, now - wantedForMs)
+          const { changes } = statements.forgetOdd.run(topic, now + clockToleranceMs)
+          const surplus = countOf(topic) > mostWanted ? statements.forgetSurplus.run(topic).changes : 0
+          statements.sweep.run(now)
+          return Number(changes) + Number(surplus) + Number(ahead)
+        })
+        refuseSome('wanted', odd)
+        return { instances: Math.max(1, countOf(instancesTopic)), variants: 1, wanted: countOf(topic) }
+      }),
+    aliveInstances: () => attempt(() => []),
+    wanted: (topic, since) => attempt(() => statements.wanted.all(topic, since).map(row => String(row.name))),
+    appendChangeRecord: (topic, text, keepUntil) =>
+      attempt(() => {
+        const length = Buffer.byteLength(text)
+        if (length > longestChangeRecord)
+          throw new StoreError(`a change record has ${length} bytes; allowed: ${longestChangeRecord}`)
+        return Number(statements.append.run(topic, text, keepUntil).lastInsertRowid)
+      }),
+    changeRecordsAfter: (topic, number) =>
+      attempt(() => {
+        const records = statements.after
+          .all(topic, number)
+          .map(row => ({ number: Number(row.number), text: String(row.text) }))
+          .reverse()
+        const isKnown = number === 0 || statements.has.get(topic, number) !== undefined
+        return { records, complete: isKnown && records.length < mostChangeRecords }
+      }),
+  }
+}

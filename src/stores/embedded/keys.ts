@@ -1,0 +1,235 @@
+// Stores API keys and subscribers in the embedded store: one row each, former hashes in a table of their own. Migrates files
+// of earlier versions; records.ts checks what a row means.
+
+import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
+import {
+  DamagedRecordError,
+  instantIn,
+  keyRecordOf,
+  longestText,
+  mostFields,
+  subscriberOf,
+} from '../records.ts'
+import type { FormerHash, KeyRecord, KeyStore, Subscriber } from '../store.ts'
+import { type EmbeddedParts, inTransaction } from './attempt.ts'
+
+const schema = `
+  CREATE TABLE IF NOT EXISTS subscribers (
+    id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, created_at INTEGER NOT NULL, revoked_at INTEGER
+  ) STRICT;
+  CREATE TABLE IF NOT EXISTS keys (
+    id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, subscriber_id TEXT NOT NULL REFERENCES subscribers (id),
+    tier TEXT NOT NULL, created_at INTEGER NOT NULL, revoked_at INTEGER
+  ) STRICT;
+`
+// Migrations in order; a file's user_version says how many it has.
+const migrations = [
+  `ALTER TABLE keys ADD COLUMN own_limit INTEGER;
+   CREATE TABLE former_hashes (
+     hash TEXT PRIMARY KEY, key_id TEXT NOT NULL REFERENCES keys (id), valid_until INTEGER NOT NULL
+   ) STRICT, WITHOUT ROWID;
+   CREATE INDEX former_hashes_by_key ON former_hashes (key_id);`,
+  `ALTER TABLE keys ADD COLUMN expires_at INTEGER;
+   ALTER TABLE keys ADD COLUMN external_id TEXT;
+   CREATE UNIQUE INDEX keys_by_external_id ON keys (external_id) WHERE external_id IS NOT NULL;
+   CREATE INDEX keys_by_creation ON keys (created_at, id);`,
+]
+
+/** The format of a file that this version writes. */
+export const fileFormat = migrations.length
+
+/** The format of a file; 0 also for a new one. */
+export const formatOf = (db: DatabaseSync): number =>
+  Number(db.prepare('PRAGMA user_version').get()?.user_version)
+
+const migrate = (db: DatabaseSync): void => {
+  const version = () => formatOf(db)
+  if (version() === migrations.length) return
+  // Checks again inside the transaction, because another process may be opening the file too.
+  inTransaction(db, () => {
+    if (version() > migrations.length) throw new Error('it was written by a newer version of this program')
+    db.exec(schema)
+    for (const migration of migrations.slice(version())) db.exec(migration)
+    db.exec(`PRAGMA user_version = ${migrations.length}`)
+  })
+}
+
+// Columns as text of bounded length: records.ts judges them as it does for Redis.
+const textOf = (...columns: string[]): string =>
+  columns.map(column => `substr(CAST(${column} AS TEXT), 1, ${longestText + 1}) AS ${column}`).join(', ')
+const keyColumns = textOf(
+  ...['id', 'hash', 'subscriber_id', 'tier', 'own_limit', 'created_at', 'revoked_at'],
+  ...['expires_at', 'external_id'],
+)
+const subscriberColumns = textOf('id', 'name', 'created_at', 'revoked_at')
+
+export const embeddedKeys = ({ db, attempt, observer }: EmbeddedParts): KeyStore => {
+  migrate(db)
+  const statements = {
+    addKey: db.prepare(
+      `INSERT INTO keys
+         (id, hash, subscriber_id, tier, own_limit, created_at, revoked_at, expires_at, external_id)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    ),
+    addFormer: db.prepare(`INSERT INTO former_hashes VALUES (?, ?, ?)`),
+    findKey: db.prepare(`SELECT ${keyColumns} FROM keys WHERE id = ?`),
+    findByExternalId: db.prepare(`SELECT ${keyColumns} FROM keys WHERE external_id = ?`),
+    countKeys: db.prepare(`SELECT count(*) AS keys FROM keys`),
+    formersOf: db.prepare(
+      `SELECT ${textOf('hash', 'valid_until')} FROM former_hashes WHERE key_id = ? LIMIT ${mostFields}`,
+    ),
+    findByHash: db.prepare(
+      `SELECT id FROM keys WHERE hash = ?1 UNION ALL SELECT key_id FROM former_hashes WHERE hash = ?1`,
+    ),
+    listKeys: db.prepare(`SELECT ${keyColumns} FROM keys ORDER BY keys.created_at, keys.id LIMIT ? OFFSET ?`),
+    // A change only needs the record to exist; it may be damaged otherwise.
+    isKey: db.prepare(`SELECT 1 FROM keys WHERE id = ?`),
+    setTier: db.prepare(`UPDATE keys SET tier = ? WHERE id = ?`),
+    setLimit: db.prepare(`UPDATE keys SET own_limit = ? WHERE id = ?`),
+    setRevoked: db.prepare(`UPDATE keys SET revoked_at = ? WHERE id = ?`),
+    setExpiry: db.prepare(`UPDATE keys SET expires_at = ? WHERE id = ?`),
+    shortenFormers: db.prepare(
+      `UPDATE former_hashes SET valid_until = MIN(valid_until, ?2) WHERE key_id = ?1`,
+    ),
+    formerHash: db.prepare(`SELECT hash FROM keys WHERE id = ?`),
+    replaceHash: db.prepare(`UPDATE keys SET hash = ? WHERE id = ?`),
+    addSubscriber: db.prepare(`INSERT INTO subscribers VALUES (?, ?, ?, ?) ON CONFLICT (name) DO NOTHING`),
+    findSubscriber: db.prepare(
+      `SELECT ${subscriberColumns} FROM subscribers WHERE id = ?1 OR name = ?1 ORDER BY subscribers.id = ?1 DESC`,
+    ),
+    listSubscribers: db.prepare(
+      `SELECT ${subscriberColumns} FROM subscribers ORDER BY subscribers.created_at, subscribers.id`,
+    ),
+    setSubscriberRevoked: db.prepare(`UPDATE subscribers SET revoked_at = ? WHERE id = ?`),
+  }
+  /** @throws DamagedRecordError, after the observer got it */
+  const observed = <Value>(read: () => Value): Value => {
+    try {
+      return read()
+    } catch (error) {
+      if (error instanceof DamagedRecordError) observer.recordRefused(error.refused)
+      throw error
+    }
+  }
+  const formersOf = (id: string): FormerHash[] =>
+    statements.formersOf.all(id).flatMap(row => {
+      const validUntil = instantIn(textIn(row.valid_until))
+      return validUntil === undefined ? [] : [{ hash: textIn(row.hash), validUntil }]
+    })
+  const keyIn = (row: Row): KeyRecord =>
+    observed(() => {
+      const id = textIn(row.id)
+      const fields = {
+        hash: textIn(row.hash),
+        subscriberId: textIn(row.subscriber_id),
+        tier: textIn(row.tier),
+        limit: textIn(row.own_limit),
+        createdAt: textIn(row.created_at),
+        revokedAt: textIn(row.revoked_at),
+        expiresAt: textIn(row.expires_at),
+        externalId: textIn(row.external_id),
+      }
+      return keyRecordOf(id, fields, formersOf(id))
+    })
+  const subscriberIn = (row: Row): Subscriber =>
+    observed(() =>
+      subscriberOf(textIn(row.id), {
+        name: textIn(row.name),
+        createdAt: textIn(row.created_at),
+        revokedAt: textIn(row.revoked_at),
+      }),
+    )
+  const readKey = (id: string): KeyRecord | undefined => {
+    const row = statements.findKey.get(id)
+    return row && keyIn(row)
+  }
+  const readByExternalId = (externalId: string): KeyRecord | undefined => {
+    const row = statements.findByExternalId.get(externalId)
+    return row && keyIn(row)
+  }
+  const readSubscriber = (idOrName: string): Subscriber | undefined => {
+    const row = statements.findSubscriber.get(idOrName)
+    return row && subscriberIn(row)
+  }
+  /** Leaves damaged rows out and reports them to the observer. */
+  const readAll = <Value>(rows: readonly Row[], read: (row: Row) => Value): Value[] =>
+    rows.flatMap(row => {
+      try {
+        return [read(row)]
+      } catch (error) {
+        if (error instanceof DamagedRecordError) return []
+        throw error
+      }
+    })
+
+  return {
+    addKey: ({ id, hash, subscriberId, tier, limit, createdAt, revokedAt, expiresAt, externalId, formers }) =>
+      attempt(() =>
+        inTransaction(db, () => {
+          const there = externalId === null ? undefined : readByExternalId(externalId)
+          if (there) return there
+          statements.addKey.run(
+            ...([id, hash, subscriberId, tier, limit] as const),
+            ...([createdAt, revokedAt, expiresAt, externalId] as const),
+          )
+          for (const former of formers) statements.addFormer.run(former.hash, id, former.validUntil)
+          return undefined
+        }),
+      ),
+    findKey: id => attempt(() => readKey(id)),
+    findByExternalId: externalId => attempt(() => readByExternalId(externalId)),
+    findByHash: hash =>
+      attempt(() => {
+        const row = statements.findByHash.get(hash)
+        const key = row && readKey(textIn(row.id))
+        const validUntil =
+          key?.hash === hash ? null : key?.formers.find(former => former.hash === hash)?.validUntil
+        if (!key || validUntil === undefined) return undefined
+        const subscriber = readSubscriber(key.subscriberId)
+        return subscriber && { key, subscriber, validUntil }
+      }),
+    listKeys: (from = 0, count = -1) => attempt(() => readAll(statements.listKeys.all(count, from), keyIn)),
+    countKeys: () => attempt(() => Number(statements.countKeys.get()?.keys)),
+    changeKey: (id, { tier, limit, revokedAt, expiresAt }) =>
+      attempt(() =>
+        inTransaction(db, () => {
+          if (!statements.isKey.get(id)) return false
+          if (tier !== undefined) statements.setTier.run(tier, id)
+          if (limit !== undefined) statements.setLimit.run(limit, id)
+          if (revokedAt !== undefined) statements.setRevoked.run(revokedAt, id)
+          if (expiresAt !== undefined) statements.setExpiry.run(expiresAt, id)
+          return true
+        }),
+      ),
+    replaceHash: (id, hash, formerValidUntil) =>
+      attempt(() =>
+        inTransaction(db, () => {
+          const former = statements.formerHash.get(id)
+          if (!former) return false
+          statements.shortenFormers.run(id, formerValidUntil)
+          statements.addFormer.run(textIn(former.hash), id, formerValidUntil)
+          statements.replaceHash.run(hash, id)
+          return true
+        }),
+      ),
+    ensureSubscriber: subscriber =>
+      attempt(() => {
+        statements.addSubscriber.run(
+          subscriber.id,
+          subscriber.name,
+          subscriber.createdAt,
+          subscriber.revokedAt,
+        )
+        return readSubscriber(subscriber.name) ?? subscriber
+      }),
+    findSubscriber: idOrName => attempt(() => readSubscriber(idOrName)),
+    listSubscribers: () => attempt(() => readAll(statements.listSubscribers.all(), subscriberIn)),
+    setSubscriberRevoked: (id, at) =>
+      attempt(() => statements.setSubscriberRevoked.run(at, id).changes === 1),
+  }
+}
+
+type Row = Record<string, SQLOutputValue>
+
+/** NULL is empty text, as an absent field in a Redis hash. */
+const textIn = (value: SQLOutputValue | undefined): string => (value == null ? '' : String(value))

@@ -1,0 +1,189 @@
+// Counts usage in the embedded store: a row per key and day. The units that each instance admitted stay in memory: with
+// the connection ends the only process that could report them again. An unreadable count restarts at the units that this
+// process knows to be admitted. While the file can't be written, counts go to the reserve.
+
+import type { DatabaseSync } from 'node:sqlite'
+import { setTimeout as pause } from 'node:timers/promises'
+import { mostCounted, type RepairedQuota, shown } from '../records.ts'
+import { OvertakenError, type UsageGrant, type UsageStore } from '../store.ts'
+import { type EmbeddedParts, inTransaction, underLock, wholeSql } from './attempt.ts'
+import type { ReservedCount } from './reserve.ts'
+import { createReservedCounts } from './reserved-counts.ts'
+
+const schema = `
+  CREATE TABLE IF NOT EXISTS usage (
+    key_id TEXT NOT NULL, day TEXT NOT NULL, used INTEGER NOT NULL, keep_until INTEGER NOT NULL,
+    PRIMARY KEY (key_id, day)
+  ) STRICT, WITHOUT ROWID;
+`
+// For earlier days the store accepts an instance's own figure of its counted units.
+const daysRemembered = 3
+
+// A part takes a few ms, and requests pass before the next.
+const rowsPerTurn = 2_000
+const pauseBetweenPartsMs = 10
+
+// A column of the first version that nothing reads any more.
+const dropFormerColumn = (db: DatabaseSync): void => {
+  const isThere = () =>
+    db.prepare(`SELECT 1 FROM pragma_table_info('usage') WHERE name = 'last_taken'`).get() !== undefined
+  if (!isThere()) return
+  // Checks again inside the transaction, because another process may be opening the file too.
+  inTransaction(db, () => {
+    if (isThere()) db.exec('ALTER TABLE usage DROP COLUMN last_taken')
+  })
+}
+
+/** Call `closeUsage` before the connection closes. */
+export const embeddedUsage = ({
+  db,
+  path,
+  clock,
+  attempt,
+  observer,
+}: EmbeddedParts & { readonly path: string }): UsageStore & { closeUsage(): void } => {
+  db.exec(schema)
+  dropFormerColumn(db)
+  const statements = {
+    find: db.prepare(`SELECT ${wholeSql('used')} FROM usage WHERE key_id = ? AND day = ?`),
+    put: db.prepare(
+      `INSERT INTO usage VALUES (?1, ?2, ?3, ?4) ON CONFLICT (key_id, day) DO UPDATE SET used = ?3`,
+    ),
+    raise: db.prepare(
+      `INSERT INTO usage VALUES (?, ?, ?, ?)
+       ON CONFLICT (key_id, day) DO UPDATE SET used = CASE
+         WHEN used BETWEEN 0 AND ${mostCounted} THEN MAX(used, excluded.used) ELSE excluded.used END`,
+    ),
+    lastUsedOn: db.prepare(
+      `SELECT day FROM usage WHERE key_id = ? AND day BETWEEN ? AND ? AND used > 0 ORDER BY day DESC LIMIT 1`,
+    ),
+    // No index on the end: each count would cost one more write. The table is walked in parts, in the order of its key.
+    lastOfPart: db.prepare(
+      `SELECT key_id, day FROM usage WHERE (key_id, day) > (?, ?) ORDER BY key_id, day LIMIT 1 OFFSET ${rowsPerTurn - 1}`,
+    ),
+    sweepPart: db.prepare(
+      `DELETE FROM usage WHERE (key_id, day) > (?, ?) AND (key_id, day) <= (?, ?) AND keep_until <= ?`,
+    ),
+    sweepRest: db.prepare(`DELETE FROM usage WHERE (key_id, day) > (?, ?) AND keep_until <= ?`),
+  }
+  statements.find.setReturnArrays(true)
+  // By instance, day and key.
+  const admittedBy = new Map<string, Map<string, Map<string, number>>>()
+  const sequences = new Map<string, number>()
+
+  const admittedOf = (instance: string, day: string): Map<string, number> => {
+    const days = admittedBy.get(instance) ?? new Map<string, Map<string, number>>()
+    const known = days.get(day)
+    if (known) return known
+    const admitted = new Map<string, number>()
+    admittedBy.set(instance, days.set(day, admitted))
+    if (days.size > daysRemembered) days.delete([...days.keys()].sort()[0] ?? '')
+    return admitted
+  }
+  /** Undefined when the row is not a valid count. */
+  const countInFile = (keyId: string, day: string): number | undefined => {
+    // Rows are arrays here, which the types do not express.
+    const row = statements.find.get(keyId, day) as (number | null)[] | undefined
+    return row ? (row[0] ?? undefined) : 0
+  }
+  const putRow = ({ keyId, day, used, keepUntil }: ReservedCount): void =>
+    void statements.put.run(keyId, day, used, keepUntil)
+  const reserved = createReservedCounts({
+    path,
+    // In one transaction, so that another process can't interleave.
+    inFile: step => inTransaction(db, step),
+    locked: step => underLock(db, step),
+    missing: counts =>
+      counts.filter(
+        ({ keyId, day, used, keepUntil }) => keepUntil > clock.now() && (countInFile(keyId, day) ?? 0) < used,
+      ),
+    raise: ({ keyId, day, used, keepUntil }) => void statements.raise.run(keyId, day, used, keepUntil),
+    put: putRow,
+    observer,
+  })
+  const countOf = (keyId: string, day: string): number | undefined => {
+    const kept = reserved.usedOn(keyId, day)
+    const inFile = countInFile(keyId, day)
+    return kept === undefined ? inFile : Math.max(kept, inFile ?? 0)
+  }
+  const admittedByAll = (keyId: string, day: string): number =>
+    [...admittedBy.values()].reduce((sum, days) => sum + (days.get(day)?.get(keyId) ?? 0), 0)
+
+  return {
+    closeUsage: reserved.close,
+    partitionOf: () => 0,
+    commit: ({ instance, sequence, entries }) =>
+      attempt(() => {
+        const last = sequences.get(instance) ?? 0
+        if (last >= sequence) throw new OvertakenError(last)
+        let repaired: RepairedQuota[] = []
+        const count = (put: (count: ReservedCount) => void, isInFile: boolean): UsageGrant[] => {
+          repaired = []
+          return entries.map(({ keyId, day, units, limit, admitted, confirmed, keepUntil }) => {
+            const found = isInFile ? countInFile(keyId, day) : countOf(keyId, day)
+            const before = found ?? admittedByAll(keyId, day)
+            if (found === undefined) repaired.push({ keyId, day, record: 'day', used: before })
+            // Units that the count has lost are counted again.
+            const mine = Math.min(before, admittedOf(instance, day).get(keyId) ?? confirmed)
+            const corrected = Math.max(0, before + admitted - mine)
+            const granted = Math.max(0, Math.min(units, limit - corrected))
+            const used = corrected + granted
+            if (used !== found) put({ keyId, day, used, keepUntil })
+            return { granted, used, before }
+          })
+        }
+        const results = reserved.count(count)
+        sequences.set(instance, sequence)
+        repaired.forEach(observer.quotaRepaired)
+        entries.forEach(({ keyId, day, admitted }, i) => {
+          admittedOf(instance, day).set(keyId, admitted + (results[i]?.granted ?? 0))
+        })
+        return results
+      }),
+    countsOf: (instance, counts) =>
+      attempt(() =>
+        counts.map(({ keyId, day }) => {
+          const used = countOf(keyId, day)
+          const admitted = admittedBy.get(instance)?.get(day)?.get(keyId) ?? 0
+          return used === undefined ? undefined : { used, admitted }
+        }),
+      ),
+    usedOn: (keyId, days) =>
+      attempt(() =>
+        days.map(day => {
+          const count = countOf(keyId, day)
+          if (count !== undefined) return count
+          const fault = `its count of ${day} is no whole number`
+          observer.recordRefused({ record: 'usage', name: shown(keyId), fault })
+          return admittedByAll(keyId, day)
+        }),
+      ),
+    lastUsedOn: (keyId, since, upTo) =>
+      attempt(() => {
+        const day = statements.lastUsedOn.get(keyId, since, upTo)?.day
+        return day === undefined ? undefined : String(day)
+      }),
+    // One process: there is nobody to notify.
+    onUsage: () => () => {},
+    time: () => attempt(() => clock.now()),
+    // By the end of each row, whatever the days: an import may have brought some with another.
+    dropDays: async () => {
+      for (let from: readonly [keyId: string, day: string] = ['', '']; ; ) {
+        const next = await attempt(() => {
+          const last = statements.lastOfPart.get(...from)
+          if (!last) return void statements.sweepRest.run(...from, clock.now())
+          const to = [String(last.key_id), String(last.day)] as const
+          statements.sweepPart.run(...from, ...to, clock.now())
+          return to
+        })
+        if (!next) return
+        from = next
+        await pause(pauseBetweenPartsMs)
+      }
+    },
+    raiseUsed: (keyId, day, used, keepUntil) =>
+      attempt(() => {
+        if (used > 0) statements.raise.run(keyId, day, used, keepUntil)
+      }),
+  }
+}

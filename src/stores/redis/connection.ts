@@ -1,0 +1,343 @@
+// A fail-fast connection to Redis (single server, Sentinel or Cluster): commands time out, nothing queues while Redis is
+// unavailable, and the observer is called once per outage and once per recovery. Knows no keys.
+
+import { X509Certificate } from 'node:crypto'
+import { type Cluster, Redis, ReplyError } from 'ioredis'
+import { AbohawaError, InputError, messageOf } from '../../errors.ts'
+import { mostFileBytes, readRegularFileSync } from '../../regular-file.ts'
+import type { RecordObserver } from '../records.ts'
+import type { StoreSize } from '../store.ts'
+import { connectCluster, FailFastCluster, openCluster, type ServerOptions, watchCluster } from './cluster.ts'
+import type { RedisKeyNames } from './key-names.ts'
+import { redisReason } from './reason.ts'
+import { answersPlainly, answersTls } from './transport.ts'
+
+export type RedisMode = 'single' | 'sentinel' | 'cluster'
+
+/** The address and mode of Redis; defaults are those of a single server. */
+type RedisPlace = {
+  /** `redis://` or `rediss://`: the server, the first sentinel or the first node of a cluster. */
+  readonly url: string
+  readonly mode?: RedisMode
+  /** Further sentinels or nodes, `host:port`. */
+  readonly nodes?: readonly string[]
+  readonly sentinelMaster?: string | null
+  readonly sentinelPassword?: string | null
+  /** A file in PEM form. */
+  readonly ca?: string | null
+  /** The names of URL and mode in errors; by default their settings. */
+  readonly urlName?: string
+  readonly modeName?: string
+}
+
+export type RedisOptions = RedisPlace & {
+  readonly prefix: string
+  readonly connectTimeoutMs: number
+  readonly commandTimeoutMs: number
+}
+
+/** Called when the connection is lost, with the reason; again for each new error reply; and once on recovery. */
+export type RedisObserver = {
+  redisAway(reason: string): void
+  redisBack(): void
+  /** Called for every request, which may be several commands at once. */
+  redisRequest?(outcome: RedisOutcome, ms: number): void
+}
+
+/** `connection`: it could not be sent, or the connection broke. `reply`: Redis replied with an error. */
+export type RedisOutcome = 'ok' | 'timeout' | 'connection' | 'reply'
+
+export type RedisClient = Redis | Cluster
+
+/** Runs a step and wraps its errors in StoreError. */
+type Attempt = <Value>(step: () => Promise<Value>) => Promise<Value>
+
+/** The shared parts of all modules of the store. */
+export type RedisParts = {
+  readonly redis: RedisClient
+  readonly names: RedisKeyNames
+  readonly attempt: Attempt
+  readonly observer: RecordObserver
+}
+
+/** @throws InputError when Redis can't be reached at the start, or runs in another mode than configured */
+export const connect = async (options: RedisOptions, observer: RedisObserver): Promise<RedisClient> => {
+  const tls = tlsOf(options)
+  // The socket times out later than a command, so that one slow reply does not break the connection.
+  const serverOptions: ServerOptions = {
+    connectTimeout: options.connectTimeoutMs,
+    commandTimeout: options.commandTimeoutMs,
+    socketTimeout: options.commandTimeoutMs * 2,
+    disableClientInfo: true,
+    ...(tls && { tls }),
+  }
+  let started = false
+  const retryDelay = (attempt: number): number | null => (started ? Math.min(50 * 2 ** attempt, 500) : null)
+  const redis =
+    options.mode === 'cluster'
+      ? openCluster(addressesOf(options), { ...serverOptions, ...accountOf(options.url) }, retryDelay)
+      : openServer(options, serverOptions, retryDelay)
+  try {
+    await (redis instanceof FailFastCluster ? connectCluster(redis) : connectServer(redis, options))
+  } catch (cause) {
+    redis.disconnect()
+    throw await refusal(options, serverOptions, cause)
+  }
+  started = true
+  if (redis instanceof FailFastCluster) watchCluster(redis, observer)
+  else watchServer(redis, options.commandTimeoutMs, observer)
+  return redis
+}
+
+/** Resolves when every server that holds keys answers. @throws Error with the reason of the first that does not */
+export const ping = async (redis: RedisClient): Promise<void> => {
+  try {
+    await redis.ping()
+  } catch (cause) {
+    throw reasonsAway.has(redis) ? new Error(reasonsAway.get(redis), { cause }) : cause
+  }
+  const fault = redis instanceof FailFastCluster && (await redis.fault())
+  if (fault) throw new Error(fault)
+}
+
+/** The memory of the server; on a cluster that of the master with least room. */
+export const memoryOf = async (redis: RedisClient): Promise<StoreSize> => {
+  const nodes = 'nodes' in redis ? redis.nodes('master') : [redis]
+  const found = await Promise.all(nodes.map(async node => memoryIn(await node.info('memory'))))
+  const [fullest] = found.toSorted((a, b) => shareOf(b) - shareOf(a) || b.usedBytes - a.usedBytes)
+  if (!fullest) throw new Error('no node answers')
+  return fullest
+}
+
+const shareOf = ({ usedBytes, maxBytes }: StoreSize): number => (maxBytes === 0 ? 0 : usedBytes / maxBytes)
+
+const memoryIn = (info: string): StoreSize => {
+  const [, used] = /^used_memory:(\d+)/m.exec(info) ?? []
+  const [, max] = /^maxmemory:(\d+)/m.exec(info) ?? []
+  if (used === undefined) throw new Error('INFO has no used_memory')
+  return { usedBytes: Number(used), maxBytes: Number(max ?? 0) }
+}
+
+/** @param failed what a request was rejected with; undefined when it was not */
+export const outcomeOf = (failed: unknown): RedisOutcome => {
+  if (failed === undefined) return 'ok'
+  if (failed instanceof ReplyError || failed instanceof AbohawaError) return 'reply'
+  return messageOf(failed) === 'Command timed out' ? 'timeout' : 'connection'
+}
+
+/** A connection for subscriptions: to the server, or to any master of a cluster; undefined while there is none. */
+export const listenerOn = (redis: RedisClient): Redis | undefined => {
+  const nodes = 'nodes' in redis ? redis.nodes('master') : [redis]
+  const node = nodes[Math.floor(Math.random() * nodes.length)]
+  return node?.duplicate({ lazyConnect: false, autoResubscribe: false, retryStrategy: () => null })
+}
+
+const openServer = (
+  { url, mode, nodes, sentinelMaster, sentinelPassword, commandTimeoutMs }: RedisOptions,
+  serverOptions: ServerOptions,
+  retryDelay: (attempt: number) => number | null,
+): Redis =>
+  new Redis(url, {
+    ...serverOptions,
+    lazyConnect: true,
+    maxRetriesPerRequest: 0,
+    enableOfflineQueue: false,
+    enableAutoPipelining: true,
+    // A batch of counts is one command already; pipelining would only delay it.
+    autoPipeliningIgnoredCommands: ['abohawaCommit'],
+    retryStrategy: retryDelay,
+    // A master that became a replica: reconnecting finds the new master.
+    reconnectOnError: error => error.message.startsWith('READONLY'),
+    ...(mode === 'sentinel' && {
+      sentinels: addressesOf({ url, mode, nodes: nodes ?? [] }),
+      name: sentinelMaster ?? '',
+      ...(sentinelPassword && { sentinelPassword }),
+      ...(serverOptions.tls && { sentinelTLS: serverOptions.tls, enableTLSForSentinelMode: true }),
+      sentinelCommandTimeout: commandTimeoutMs,
+      sentinelRetryStrategy: retryDelay,
+    }),
+  })
+
+const connectServer = async (redis: Redis, { mode = 'single' }: RedisOptions): Promise<void> => {
+  let last: Error | undefined
+  redis.on('error', error => {
+    last = error
+  })
+  try {
+    await redis.connect()
+    const found = modeIn(await redis.info('server'))
+    if (mode === 'single' && found !== 'single') throw new OtherMode(found)
+    // ioredis silently uses database 0 when the configured one does not exist.
+    if (redis.options.db) await redis.select(redis.options.db)
+  } catch (cause) {
+    throw cause instanceof OtherMode ? cause : (last ?? cause)
+  }
+}
+
+// The reason of an outage, for `ping`: a command's own error only says that it can't be sent.
+const reasonsAway = new WeakMap<RedisClient, string>()
+
+const watchServer = (redis: Redis, commandTimeoutMs: number, observer: RedisObserver): void => {
+  const reasonOf = (thrown: unknown): string => redisReason(thrown, commandTimeoutMs)
+  let last: Error | undefined
+  let away = false
+  const refusals = new Set<string>()
+  redis.on('error', error => {
+    last = error
+    if (!away) return
+    reasonsAway.set(redis, reasonOf(error))
+    // An error reply has another cause than the loss of the connection that was reported.
+    if (!(error instanceof ReplyError) || refusals.has(error.message)) return
+    refusals.add(error.message)
+    observer.redisAway(reasonOf(error))
+  })
+  redis.on('close', () => {
+    if (away || redis.status === 'end') return
+    away = true
+    const reason = reasonOf(last ?? 'the connection was closed')
+    reasonsAway.set(redis, reason)
+    observer.redisAway(reason)
+  })
+  redis.on('ready', () => {
+    if (away) observer.redisBack()
+    away = false
+    last = undefined
+    refusals.clear()
+    reasonsAway.delete(redis)
+  })
+}
+
+class OtherMode extends Error {
+  readonly found: RedisMode
+
+  constructor(found: RedisMode) {
+    super(`the mode is ${found}`)
+    this.found = found
+  }
+}
+
+const modeIn = (info: string): RedisMode => {
+  // Valkey names it server_mode.
+  const [, found] = /^(?:redis|server)_mode:(\w+)/m.exec(info) ?? []
+  return found === 'cluster' || found === 'sentinel' ? found : 'single'
+}
+
+const kinds: Record<RedisMode, string> = {
+  single: 'a single Redis server',
+  sentinel: 'a Sentinel',
+  cluster: 'a node of a Redis Cluster',
+}
+
+/** The error for a Redis that can't be used: another mode than configured, or the reason of the failure. */
+const refusal = async (
+  options: RedisOptions,
+  serverOptions: ServerOptions,
+  cause: unknown,
+): Promise<InputError> => {
+  const { url, mode = 'single', nodes = [], sentinelMaster } = options
+  const { urlName = 'redis.url', modeName = 'redis.mode' } = options
+  const { host } = new URL(url)
+  const [address] = addressesOf(options)
+  // Together, because a server that is frozen answers neither.
+  const [found, other] =
+    cause instanceof OtherMode
+      ? [cause.found]
+      : await Promise.all([
+          modeAt(options, serverOptions),
+          otherTransport(url, address, Math.min(options.connectTimeoutMs, options.commandTimeoutMs * 2)),
+        ])
+  if (found !== undefined && found !== mode)
+    return new InputError(
+      `${urlName} names ${host}, which is ${kinds[found]}, but ${modeName} is ${mode}: set ${modeName} to ${found}`,
+      { cause },
+    )
+  if (other) return new InputError(`${urlName} names ${host} with ${other}`, { cause })
+  const reason = redisReason(cause, options.commandTimeoutMs)
+  if (mode === 'sentinel' && reason.includes('No such master'))
+    return new InputError(
+      `redis.sentinelMaster is ${sentinelMaster}, but the sentinel at ${host} watches no master of that name`,
+      { cause },
+    )
+  const places =
+    nodes.length === 0
+      ? `${urlName} names ${host}`
+      : `${urlName} and redis.nodes name ${[host, ...nodes].join(', ')}`
+  return new InputError(`${places}, which can't be used: ${reason}`, { cause })
+}
+
+const modeAt = async (
+  options: RedisOptions,
+  serverOptions: ServerOptions,
+): Promise<RedisMode | undefined> => {
+  const [{ host, port } = { host: '', port: 0 }] = addressesOf(options)
+  const probe = new Redis({
+    ...serverOptions,
+    ...accountOf(options.url),
+    host,
+    port,
+    lazyConnect: true,
+    retryStrategy: () => null,
+  })
+  probe.on('error', () => {})
+  try {
+    await probe.connect()
+    return modeIn(await probe.info('server'))
+  } catch {
+    return undefined
+  } finally {
+    probe.disconnect()
+  }
+}
+
+/** The mismatch, when the server uses TLS and the URL does not, or the other way round. */
+const otherTransport = async (
+  url: string,
+  address: { host: string; port: number } | undefined,
+  withinMs: number,
+): Promise<string | undefined> => {
+  if (!address) return undefined
+  if (url.startsWith('rediss:'))
+    return (await answersPlainly(address, withinMs))
+      ? 'rediss://, but the server there speaks without TLS; allowed: redis:// for it, or its port with TLS'
+      : undefined
+  return (await answersTls(address, withinMs))
+    ? 'redis://, but the server there speaks with TLS; allowed: rediss:// for it, or its port without TLS'
+    : undefined
+}
+
+const addressesOf = ({ url, mode, nodes = [] }: RedisPlace): { host: string; port: number }[] =>
+  [url, ...nodes.map(node => `redis://${node}`)].map(place => {
+    const { hostname, port } = new URL(place)
+    return {
+      host: hostname.replace(/^\[|\]$/g, ''),
+      port: port === '' ? (mode === 'sentinel' ? 26_379 : 6_379) : Number(port),
+    }
+  })
+
+const accountOf = (url: string): ServerOptions => {
+  const { username, password, searchParams } = new URL(url)
+  return {
+    ...(username && { username: decodeURIComponent(username) }),
+    ...(password && { password: decodeURIComponent(password) }),
+    ...(searchParams.has('family') && { family: Number(searchParams.get('family')) }),
+  }
+}
+
+/** Options of TLS to Redis; undefined for redis:// URLs. @throws InputError when the authority's file can't be used */
+export const tlsOf = ({ url, ca }: Pick<RedisPlace, 'url' | 'ca'>): { ca?: Buffer } | undefined => {
+  if (!url.startsWith('rediss:')) return undefined
+  if (!ca) return {}
+  try {
+    const authority = readRegularFileSync(ca, mostFileBytes.pem)
+    // Node ignores a file that holds no certificate.
+    new X509Certificate(authority)
+    return { ca: authority }
+  } catch (cause) {
+    throw new InputError(
+      `redis.ca is ${ca}, which can't be read as a certificate in PEM form: ${messageOf(cause)}`,
+      {
+        cause,
+      },
+    )
+  }
+}

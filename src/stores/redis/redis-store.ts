@@ -1,0 +1,144 @@
+// The store for a fleet: Redis through ioredis. Every step touches one slot, so it is atomic on a single server and on a
+// cluster. All keys begin with the configured prefix; counts and bytes expire. Fails fast: commands time out, and nothing
+// queues while Redis is unavailable. Key names are in redis/key-names.ts.
+
+import { AbohawaError } from '../../errors.ts'
+import { mostBytesRead, type RecordObserver, unobserved } from '../records.ts'
+import { type Store, StoreError } from '../store.ts'
+import {
+  connect,
+  listenerOn,
+  memoryOf,
+  outcomeOf,
+  ping,
+  type RedisClient,
+  type RedisObserver,
+  type RedisOptions,
+} from './connection.ts'
+import { redisFleet } from './fleet.ts'
+import { redisFormat } from './format.ts'
+import { redisKeyNames } from './key-names.ts'
+import { redisKeys } from './keys.ts'
+import { redisLeases } from './leases.ts'
+import { redisReason } from './reason.ts'
+import { isWrongType } from './records.ts'
+import { redisSpending } from './spending.ts'
+import { createRedisSubscriptions } from './subscriptions.ts'
+import { redisTakeOver } from './take-over.ts'
+import { redisUsage } from './usage.ts'
+import { redisUsageDetail } from './usage-detail.ts'
+
+const namesOf = (options: RedisOptions) => redisKeyNames(options.prefix)
+
+const placeOf = ({ url, urlName = 'redis.url' }: RedisOptions): string =>
+  `${urlName} names ${new URL(url).host}`
+
+/** Reads the number of the store's format. @throws InputError when a newer version wrote what is there */
+export const checkRedisFormat = (redis: RedisClient, options: RedisOptions): Promise<void> =>
+  redisFormat(redis, namesOf(options)).check(placeOf(options))
+
+/** Connects. @throws InputError when Redis can't be reached at the start, or a newer version wrote what is there */
+export const openRedisStore = async (
+  options: RedisOptions,
+  observer: RedisObserver & Partial<RecordObserver>,
+): Promise<Store> => {
+  const records = { ...unobserved, ...observer }
+  // On a cluster the subscribed connection may stay up while a master is lost.
+  const redis = await connect(options, {
+    redisAway: reason => {
+      // First, because it knows why; the subscribers only notice it.
+      observer.redisAway(reason)
+      subscriptions.markLost()
+    },
+    redisBack: () => {
+      subscriptions.markLost()
+      observer.redisBack()
+    },
+  })
+  const names = namesOf(options)
+  const attempt = async <Value>(step: () => Promise<Value>): Promise<Value> => {
+    const startedAt = performance.now()
+    let failed: unknown
+    try {
+      return await step()
+    } catch (cause) {
+      failed = cause
+      if (cause instanceof AbohawaError) throw cause
+      throw new StoreError(`Redis failed: ${redisReason(cause, options.commandTimeoutMs)}`, { cause })
+    } finally {
+      observer.redisRequest?.(outcomeOf(failed), performance.now() - startedAt)
+    }
+  }
+  const parts = { redis, names, attempt, observer: records }
+  const subscriptions = createRedisSubscriptions(() => listenerOn(redis), records)
+
+  const { writeFenced, ...leases } = redisLeases(parts, subscriptions.subscribe)
+  const keys = redisKeys(parts)
+  const fleet = redisFleet(parts)
+  const format = redisFormat(redis, names)
+  const close = async () => {
+    subscriptions.close()
+    // Waits for outstanding replies; a broken connection is dropped.
+    await redis.quit().catch(() => redis.disconnect())
+  }
+  try {
+    await attempt(() => format.check(placeOf(options)))
+  } catch (error) {
+    await close()
+    throw error
+  }
+
+  const isUsed = () =>
+    attempt(async () => {
+      // One command each: on a cluster they lie in different slots.
+      const marks = [names.keys, names.instances, names.changeRecords('keys')]
+      return (await Promise.all(marks.map(mark => redis.exists(mark)))).includes(1)
+    })
+  const takeOver = redisTakeOver(redis, names, format, placeOf(options))
+
+  return {
+    kind: 'redis',
+    ...keys,
+    // The first write of a command that makes keys. A store that is used already waits for a gateway, which takes it over.
+    ensureSubscriber: async subscriber => {
+      if (!(await isUsed())) await format.mark()
+      return keys.ensureSubscriber(subscriber)
+    },
+    takeOver: keepUsageForMs => attempt(() => takeOver(keepUsageForMs)),
+    ...redisUsage(parts, subscriptions.subscribe),
+    ...redisUsageDetail(parts),
+    readBytes: (name, most = mostBytesRead) =>
+      attempt(async () => {
+        try {
+          // One byte more than allowed shows that the value is larger.
+          const bytes = await redis.getrangeBuffer(names.bytes(name), 0, most)
+          if (bytes.length === 0) return undefined
+          return bytes.length > most ? 'too_large' : bytes
+        } catch (error) {
+          if (isWrongType(error)) return 'wrong_type'
+          throw error
+        }
+      }),
+    writeBytes: async (name, bytes, expiresAt, token) =>
+      token !== undefined
+        ? writeFenced(name, bytes, expiresAt, token)
+        : attempt(async () => {
+            await redis.set(names.bytes(name), bytes, 'PXAT', expiresAt)
+            return true
+          }),
+    deleteBytes: entries =>
+      attempt(async () => {
+        // One command per key, because on a cluster they lie in different slots; ioredis pipelines them.
+        const removed = await Promise.all(entries.map(name => redis.unlink(names.bytes(name))))
+        return removed.reduce((sum, count) => sum + count, 0)
+      }),
+    ...leases,
+    ...fleet,
+    heartbeat: async beat => (await Promise.all([fleet.heartbeat(beat), format.mark()]))[0],
+    ...redisSpending(parts),
+    ping: () => attempt(() => ping(redis)),
+    isUsed,
+    size: () => attempt(() => memoryOf(redis)),
+    close,
+  }
+}

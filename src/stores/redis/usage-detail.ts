@@ -1,0 +1,166 @@
+// Stores usage detail in Redis: a hash per partition and day, with a field per key: `12 2xx weather,3 4xx weather`. A damaged
+// count begins again with the added count. The gateway counts in metering/usage-detail.ts.
+
+import type { Result } from 'ioredis'
+import { dayNumber, dayOfNumber, utcDayMs } from '../../calendar.ts'
+import { answerCountOf, mostCounted, shown } from '../records.ts'
+import type { AnswerCount, UsageDetailStore } from '../store.ts'
+import type { RedisParts } from './connection.ts'
+import { usagePartitionsOn } from './key-names.ts'
+import { hashReader, pairsOf, recordsLua } from './records.ts'
+import { keepUntilLua } from './usage-scripts.ts'
+
+// A command of so many keys takes Redis half a millisecond.
+const keysPerCommand = 100
+
+// Some hundred endpoints and status classes.
+const longestCounts = 4_096
+
+// The detail of a day is kept for two days after it, and dropped by the first gateway that counts on the next, without
+// blocking Redis; the expiry is for a hash that no gateway dropped.
+const daysKept = 2
+const daysDropped = 3
+const keepLongerMs = utcDayMs
+
+/**
+ * KEYS: the detail of a day. ARGV: its expiry, then for each key its id and the counts to add. Counts and expiry in one step, so
+ * that no hash lacks an expiry. Returns how many damaged counts began again.
+ */
+const addScript = `${recordsLua}
+local ids, toSet, reset = {}, {}, 0
+for i = 2, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
+local found = pcall('HMGET', KEYS[1], unpack(ids))
+if found.err then
+  if not isOtherType(found) then return found end
+  call('UNLINK', KEYS[1])
+  found, reset = {}, 1
+end
+for i = 1, #ids do
+  local counts, names, known = {}, {}, found[i] or ''
+  if #known > ${longestCounts} then known, reset = '', reset + 1 end
+  for each in string.gmatch(known, '[^,]+') do
+    local count, name = string.match(each, '^(%d+) (.+)$')
+    count = whole(count)
+    if not count then
+      reset = reset + 1
+    elseif not counts[name] then
+      counts[name], names[#names + 1] = count, name
+    end
+  end
+  for each in string.gmatch(ARGV[2 * i + 1], '[^,]+') do
+    local count, name = string.match(each, '^(%d+) (.+)$')
+    if not counts[name] then names[#names + 1] = name end
+    counts[name] = math.min(${mostCounted}, (counts[name] or 0) + tonumber(count))
+  end
+  for n = 1, #names do names[n] = text('%d %s', counts[names[n]], names[n]) end
+  toSet[2 * i - 1], toSet[2 * i] = ids[i], table.concat(names, ',')
+end
+if call('HSET', KEYS[1], unpack(toSet)) > 0 then
+  ${keepUntilLua('KEYS[1]', 'ARGV[1]')}
+end
+return reset`
+
+/** KEYS: the detail of a day. ARGV: the id of a key. Returns its counts in a list, or what is wrong. */
+const readScript = `${recordsLua}
+local found = pcall('HGET', KEYS[1], ARGV[1])
+if type(found) == 'table' then
+  if isOtherType(found) then return 'it is of another type' end
+  return found
+end
+if found and #found > ${longestCounts} then return text('its counts have %d characters', #found) end
+return { found or '' }`
+
+declare module 'ioredis' {
+  interface RedisCommander<Context> {
+    abohawaAddDetail(key: string, keepUntil: number, ...idsAndCounts: string[]): Result<number, Context>
+    abohawaReadDetail(key: string, keyId: string): Result<string | [string], Context>
+  }
+}
+
+export const redisUsageDetail = ({ redis, names, attempt, observer }: RedisParts): UsageDetailStore => {
+  redis.defineCommand('abohawaAddDetail', { numberOfKeys: 1, lua: addScript })
+  redis.defineCommand('abohawaReadDetail', { numberOfKeys: 1, lua: readScript })
+  const readHash = hashReader(redis)
+  const partitions = usagePartitionsOn(redis)
+  const refuse = (name: string, fault: string) =>
+    observer.recordRefused({ record: 'usage_detail', name: shown(name), fault })
+  let newestDay = ''
+
+  const dropDaysBefore = async (day: string): Promise<void> => {
+    const last = dayNumber(day) - daysKept - 1
+    const days = Array.from({ length: daysDropped }, (_, back) => dayOfNumber(last - back))
+    await Promise.all(
+      partitions.all.map(partition => redis.unlink(...days.map(each => names.usageDetail(partition, each)))),
+    )
+  }
+  /** The counts of a key and day by that day's hash of its partition. */
+  const readCounts = async (keyId: string, day: string): Promise<AnswerCount[]> => {
+    const name = names.usageDetail(partitions.of(keyId), day)
+    const found = await redis.abohawaReadDetail(name, keyId)
+    if (typeof found === 'string') {
+      refuse(name, found)
+      return []
+    }
+    return found[0].split(',').flatMap(each => {
+      if (each === '') return []
+      const [count = '', statusClass = '', ...endpoint] = each.split(' ')
+      const counted = answerCountOf(statusClass, endpoint.join(' '), count)
+      if (counted) return [counted]
+      refuse(name, `its counts of ${shown(keyId)} have "${shown(each)}"`)
+      return []
+    })
+  }
+  /** Those of format 1: a hash per key and day. */
+  const readFormerCounts = async (keyId: string, day: string): Promise<AnswerCount[]> => {
+    const found = await readHash(names.formerUsageDetail(keyId, day))
+    return typeof found === 'string'
+      ? []
+      : pairsOf(found).flatMap(([field, text]) => {
+          const [statusClass = '', ...endpoint] = field.split(' ')
+          return answerCountOf(statusClass, endpoint.join(' '), text) ?? []
+        })
+  }
+
+  return {
+    addDetail: entries =>
+      attempt(async () => {
+        const hashes = Map.groupBy(entries, ({ keyId, day }) => names.usageDetail(partitions.of(keyId), day))
+        for (const [name, ofHash] of hashes) {
+          const until = Math.max(...ofHash.map(({ keepUntil }) => keepUntil)) + keepLongerMs
+          const byKey = [...Map.groupBy(ofHash, ({ keyId }) => keyId)]
+          // One after the other: neither Redis nor this process has a long turn.
+          for (let i = 0; i < byKey.length; i += keysPerCommand) {
+            const idsAndCounts = byKey
+              .slice(i, i + keysPerCommand)
+              .flatMap(([keyId, counts]) => [
+                keyId,
+                counts
+                  .map(({ count, statusClass, endpoint }) => `${count} ${statusClass} ${endpoint}`)
+                  .join(),
+              ])
+            const reset = await redis.abohawaAddDetail(name, until, ...idsAndCounts)
+            if (reset > 0) refuse(name, `${reset} of its counts were no whole numbers, and began again`)
+          }
+        }
+        const day = entries.reduce((newest, entry) => (entry.day > newest ? entry.day : newest), newestDay)
+        if (day === newestDay) return
+        // What can't be dropped now is tried again with the next counts; these are written.
+        await dropDaysBefore(day).then(
+          () => {
+            newestDay = day
+          },
+          () => {},
+        )
+      }),
+    detailOn: (keyId, day) =>
+      attempt(async () => {
+        const sums = new Map<string, AnswerCount>()
+        const found = await Promise.all([readCounts(keyId, day), readFormerCounts(keyId, day)])
+        for (const each of found.flat()) {
+          const name = `${each.statusClass} ${each.endpoint}`
+          sums.set(name, { ...each, count: each.count + (sums.get(name)?.count ?? 0) })
+        }
+        return [...sums.values()]
+      }),
+  }
+}

@@ -1,0 +1,239 @@
+// The Lua script that counts a batch in Redis, and the form of what it counts. Two hashes of a partition hold its counts, with
+// a field per key: the counts of one day, and the daily sums of one month. A field that can't be read costs its own key
+// alone: the script repairs it in the same step. redis/usage.ts calls the script; the scripts for reports are in
+// redis/usage-report-scripts.ts.
+//
+//   counts of a day      `50 -:0:3 one:7:30 two:4:17`   the sum, then for each instance its last batch and its units;
+//                                                       under `-` the units that no instance has
+//   sums of a month      `20:7 21:50`                   for each day its sum
+
+import { mostCounted } from '../records.ts'
+import { namesLua } from './records.ts'
+
+// Formats of Lua's struct: it reads a batch in a quarter of the time that JSON takes.
+const packedGroup = '<dddc10'
+const packedEntry = '<dddddI2c0'
+
+// Some 600 instances of a key and day. Of a longer value only the sum and the calling instance are read.
+const longestCount = 16_384
+
+/** The sums of a month take 31 times a day, a count of 15 digits and two separators. */
+export const longestSums = 600
+
+// A field and a value of more than 64 characters, with which Redis stores a hash as a table from the beginning. The list, which
+// it has for hashes of up to 512 fields, is searched from its start for every field.
+const tableMark = `'-', '${'usage by key id; abohawa, src/stores/redis/usage-scripts.ts'.padEnd(65, '.')}'`
+
+/** Lua after a hash has new fields. An expiry that is past deletes the hash. @param key @param until as Lua */
+export const keepUntilLua = (key: string, until: string): string =>
+  `call('HSET', ${key}, ${tableMark}) call('PEXPIREAT', ${key}, ${until}, 'NX')`
+
+// No instance reaches this sequence: a larger one is damage, a smaller one is trusted.
+const mostSequence = 1e12
+
+/** `sumIn` returns the sum of a day of a month, or nil where it is missing or no whole number; `mark` is `21:`. */
+export const sumsLua = `
+local function sumIn(sums, mark)
+  if not sums or #sums > ${longestSums} then return nil end
+  local _, at = find(' ' .. sums, ' ' .. mark, 1, true)
+  local sum = at and string.match(sums, '^%d+', at)
+  local after = sum and string.byte(sums, at + #sum)
+  if sum and #sum <= 15 and (not after or after == 32) then return tonumber(sum) end
+end
+local function otherSums(sums, mark)
+  if not sums or #sums > ${longestSums} then return '' end
+  local kept = ''
+  for each in string.gmatch(sums, '%S+') do
+    if find(each, '^%d%d:%d+$') and string.sub(each, 1, 3) ~= mark then kept = kept .. each .. ' ' end
+  end
+  return kept
+end
+`
+
+/**
+ * Stands where it is first needed, because defining functions costs as much as a count. `readCount` reads the count of a key
+ * that the calling instance has no units in, or that is damaged. Returns the sum, the units of the instance and its last batch, what the others have as text, and whether it repaired anything. A count that is
+ * missing begins at the month's sum of that day. An instance that lost its units claims from `-` those that the store had
+ * confirmed to it, so that nothing is counted twice. A damaged count begins again at the largest whole number that is legible.
+ */
+const readCountLua = `${sumsLua}
+keepSums = otherSums
+local function unclaimedText(units) return units > 0 and text(' -:0:%d', units) or '' end
+function readCount(value, sums, mark, confirmed)
+  local sum, units, unclaimed, kept = sumIn(sums, mark), 0, 0, ''
+  if not value then
+    sum = sum or 0
+    local mine = math.min(sum, confirmed)
+    return sum, mine, 0, unclaimedText(sum - mine), false
+  end
+  local isLong = #value > ${longestCount}
+  if isLong then value = sub(value, 1, ${longestCount}) end
+  local head, at = match(value, '^(%d+)()')
+  local after = at and byte(value, at)
+  local used = head and #head <= 15 and (not after or after == 32) and tonumber(head) or nil
+  if not used then at = find(value, ' ', 1, true) or #value + 1 end
+  local isWhole, mine, last = used ~= nil, nil, 0
+  while at <= #value do
+    local _, to, name, lastText, unitsText = find(value, '^ ([^ :]+):(%d+):(%d+)', at)
+    after = to and byte(value, to + 1)
+    -- The last one of a value that is cut may be cut itself.
+    if to and (after == 32 or not after and not isLong) and #lastText <= 15 and #unitsText <= 15 then
+      local own = tonumber(unitsText)
+      if name == '-' then
+        unclaimed = own
+      else
+        units = units + own
+        if name == instance then
+          mine, last = own, tonumber(lastText)
+        else
+          kept = kept .. sub(value, at, to)
+        end
+      end
+      at = to + 1
+    else
+      isWhole = false
+      at = find(value, ' ', at + 1, true) or #value + 1
+    end
+  end
+  if isLong and used and (not mine or mine <= used) then
+    isWhole, unclaimed, kept = true, used - (mine or 0), ''
+  end
+  if isWhole and (not mine or mine <= used) then
+    if not mine then
+      mine = math.min(unclaimed, confirmed)
+      unclaimed = unclaimed - mine
+    end
+    return used, mine, last, unclaimedText(unclaimed) .. kept, false
+  end
+  if isLong then units, kept = mine or 0, '' end
+  used = math.min(${mostCounted}, math.max(used or 0, sum or 0, units))
+  unclaimed = math.max(0, used - units)
+  if not mine then
+    mine = math.min(unclaimed, confirmed)
+    unclaimed = unclaimed - mine
+  end
+  return used, mine, 0, unclaimedText(unclaimed) .. kept, true
+end
+`
+
+/**
+ * Commits one batch. KEYS: for each group of entries the counts of its day and the sums of its month. ARGV: instance, sequence,
+ * channel, and the groups packed one after the other: `packedGroup` with the number of entries, the expiries of both hashes
+ * and the day, then `packedEntry` for each of them with units, limit, admitted, confirmed, step and the id of the key. A refused entry creates no count. Returns `granted used before` of all entries in
+ * one string, which is cheaper than a list of numbers. After repairs it returns a second string too:
+ * `entry:record:count`, separated by spaces. An overtaken batch counts nothing.
+ */
+export const commitScript = `${namesLua}
+local match, sub, byte = string.match, string.sub, string.byte
+local instance, sequence, packed, at = ARGV[1], tonumber(ARGV[2]), ARGV[4], 1
+local ownPattern = ' ' .. string.gsub(instance, '%W', '%%%0') .. ':(%d+):(%d+)'
+local ownMark = ' ' .. instance .. ':' .. ARGV[2] .. ':'
+local reply, entry, repaired, overtakenBy = {}, 0, {}, 0
+local readCount, keepSums
+for group = 1, #KEYS, 2 do
+  local live, record, ids, numbers = KEYS[group], KEYS[group + 1], {}, {}
+  local size, liveUntil, recordUntil, day
+  size, liveUntil, recordUntil, day, at = struct.unpack('${packedGroup}', packed, at)
+  for i = 1, size do
+    local n = 5 * i
+    numbers[n - 4], numbers[n - 3], numbers[n - 2], numbers[n - 1], numbers[n], ids[i], at = struct.unpack('${packedEntry}', packed, at)
+  end
+  local mark = sub(day, 9) .. ':'
+  local counts, sums = pcall('HMGET', live, unpack(ids)), pcall('HMGET', record, unpack(ids))
+  local isLiveLost, isRecordLost = counts.err, sums.err
+  if isLiveLost then
+    if not find(isLiveLost, 'WRONGTYPE', 1, true) then return counts end
+    counts = {}
+  end
+  if isRecordLost then
+    if not find(isRecordLost, 'WRONGTYPE', 1, true) then return sums end
+    sums = {}
+  end
+  local toLive, toRecord, messages, liveSize, recordSize = {}, {}, {}, 0, 0
+  for i = 1, size do
+    local n, value, sum = 5 * i, counts[i], sums[i]
+    local units, limit, admitted = numbers[n - 4], numbers[n - 3], numbers[n - 2]
+    local before, beforeText, mine, last, others, isRepaired
+    entry = entry + 1
+    if value and #value <= ${longestCount} then
+      local from, to, lastText, mineText = find(value, ownPattern)
+      beforeText = match(value, '^%d+')
+      if from and beforeText and #beforeText <= 15 and #lastText <= 15 and #mineText <= 15 then
+        local after = byte(value, to + 1)
+        if byte(value, #beforeText + 1) == 32 and (not after or after == 32) then
+          before, mine, last = tonumber(beforeText), tonumber(mineText), tonumber(lastText)
+          if mine <= before then others = sub(value, #beforeText + 1, from - 1) .. sub(value, to + 1) end
+        end
+      end
+    end
+    if not others then
+      if not readCount then
+        ${readCountLua}
+      end
+      before, mine, last, others, isRepaired = readCount(value, sum, mark, numbers[n - 1])
+      beforeText = text('%d', before)
+      isRepaired = isRepaired or isLiveLost
+    end
+    if last >= sequence then
+      if last >= ${mostSequence} then
+        isRepaired = true
+      elseif last > overtakenBy then
+        overtakenBy = last
+      end
+    end
+    local used = before + admitted - mine
+    if used < 0 then used = 0 end
+    local granted = limit - used
+    if granted > units then granted = units end
+    if granted < 0 then granted = 0 end
+    used = used + granted
+    local usedText = beforeText
+    if used ~= before then
+      usedText = text('%d', used)
+      local step = numbers[n]
+      if floor(used / step) > floor(before / step) then
+        messages[#messages + 1] = ids[i] .. ' ' .. day .. ' ' .. usedText
+      end
+    end
+    if used ~= before or isRepaired or isRecordLost then
+      local item = mark .. beforeText
+      local from = sum and #sum - #item or -1
+      local rest
+      -- The day that was written last is at the end.
+      if from >= 0 and sub(sum, from + 1) == item and (from == 0 or byte(sum, from) == 32) and from < ${longestSums} then
+        rest = sub(sum, 1, from)
+      elseif sum then
+        if not readCount then
+          ${readCountLua}
+        end
+        rest = keepSums(sum, mark)
+      else
+        rest = ''
+      end
+      toRecord[recordSize + 1], toRecord[recordSize + 2] = ids[i], rest .. mark .. usedText
+      recordSize = recordSize + 2
+    end
+    if value or used > 0 then
+      toLive[liveSize + 1], toLive[liveSize + 2] = ids[i], usedText .. others .. ownMark .. text('%d', admitted + granted)
+      liveSize = liveSize + 2
+    end
+    if isRepaired then repaired[#repaired + 1] = text('%d:day:%s', entry, beforeText) end
+    if isRecordLost then repaired[#repaired + 1] = text('%d:month:%s', entry, usedText) end
+    local triple = 3 * entry
+    reply[triple - 2], reply[triple - 1], reply[triple] = granted == 1 and '1' or text('%d', granted), usedText, beforeText
+  end
+  if overtakenBy == 0 then
+    if isLiveLost then call('UNLINK', live) end
+    if isRecordLost then call('UNLINK', record) end
+    if liveSize > 0 and (call('HSET', live, unpack(toLive)) > 0 or #repaired > 0) then
+      ${keepUntilLua('live', 'liveUntil')}
+    end
+    if recordSize > 0 and (call('HSET', record, unpack(toRecord)) > 0 or #repaired > 0) then
+      ${keepUntilLua('record', 'recordUntil')}
+    end
+    for i = 1, #messages do call('PUBLISH', ARGV[3], messages[i]) end
+  end
+end
+if overtakenBy > 0 then return redis.error_reply(text('OVERTAKEN by batch %d', overtakenBy)) end
+if #repaired == 0 then return table.concat(reply, ' ') end
+return { table.concat(reply, ' '), table.concat(repaired, ' ') }`

@@ -1,0 +1,333 @@
+// Counts usage in Redis. Per partition, a hash has the counts of a day: for each key the sum, and the units that each instance
+// admitted, so that an instance can report again after a lost batch and nothing is counted twice. A second hash has the
+// daily sums of a month for reports. The Lua scripts are in redis/usage-scripts.ts and redis/usage-report-scripts.ts.
+
+import type { Result } from 'ioredis'
+import { dayNumber, dayOfNumber, daysUpTo, hourMs, utcDayMs } from '../../calendar.ts'
+import { longestName, shown, wholeFrom, wholeIn, wholeNumbersIn } from '../records.ts'
+import {
+  OvertakenError,
+  StoreError,
+  type UsageEntry,
+  type UsageGrant,
+  type UsageMessage,
+  type UsageStore,
+} from '../store.ts'
+import type { RedisParts } from './connection.ts'
+import { usagePartitionsOn } from './key-names.ts'
+import type { RedisSubscriptions } from './subscriptions.ts'
+import { countsScript, legibleScript, raiseScript, usedScript } from './usage-report-scripts.ts'
+import { commitScript } from './usage-scripts.ts'
+
+// Gateways drop the counts of a day an hour after its end, and the sums of a month with the last of its days, without
+// blocking Redis. These expiries are for hashes that no gateway dropped.
+const keepLiveForMs = 6 * hourMs
+/** From the end of the first day that was written: a month of 31 days, and a week. */
+export const keepMonthForMs = 38 * utcDayMs
+
+// How many days and months back are dropped: what gateways that were stopped have left.
+const daysDropped = 3
+const monthsDropped = 2
+
+/** Entries of a batch whose counts are in the same two hashes. */
+type Group = { readonly day: string; readonly partition: number; readonly entries: UsageEntry[] }
+
+declare module 'ioredis' {
+  interface RedisCommander<Context> {
+    abohawaCommit(
+      keys: number,
+      ...keysAndValues: (string | number | Buffer)[]
+    ): Result<string | [granted: string, repaired: string], Context>
+    abohawaRaise(
+      live: string,
+      record: string,
+      keyId: string,
+      used: number,
+      liveUntil: number,
+      recordUntil: number,
+      dayOfMonth: string,
+    ): Result<string, Context>
+    abohawaUsed(
+      record: string,
+      former: string,
+      keyId: string,
+      ...daysOfMonth: string[]
+    ): Result<string, Context>
+    abohawaCounts(live: string, instance: string, ...keyIds: string[]): Result<string, Context>
+    abohawaLegible(live: string, keyId: string): Result<number, Context>
+  }
+}
+
+export const redisUsage = (
+  { redis, names, attempt, observer }: RedisParts,
+  subscribe: RedisSubscriptions['subscribe'],
+): UsageStore => {
+  redis.defineCommand('abohawaCommit', { lua: commitScript })
+  redis.defineCommand('abohawaRaise', { numberOfKeys: 2, lua: raiseScript })
+  redis.defineCommand('abohawaUsed', { numberOfKeys: 2, lua: usedScript })
+  redis.defineCommand('abohawaCounts', { numberOfKeys: 1, lua: countsScript })
+  redis.defineCommand('abohawaLegible', { numberOfKeys: 1, lua: legibleScript })
+  const channel = names.usageChannel
+  const partitions = usagePartitionsOn(redis)
+  const liveOf = (keyId: string, day: string) => names.dayUsage(partitions.of(keyId), day)
+  const recordOf = (keyId: string, month: string) => names.monthUsage(partitions.of(keyId), month)
+
+  /** The entries of a batch by their two hashes, in the order in which the script counts them. */
+  const groupsOf = (entries: readonly UsageEntry[]): Group[] => {
+    const groups: Group[] = []
+    // Nearly all batches are of one day.
+    let last: Group | undefined
+    for (const entry of entries) {
+      const partition = partitions.of(entry.keyId)
+      if (last?.day !== entry.day || last.partition !== partition) {
+        last = groups.find(each => each.day === entry.day && each.partition === partition)
+        if (!last) {
+          last = { day: entry.day, partition, entries: [] }
+          groups.push(last)
+        }
+      }
+      last.entries.push(entry)
+    }
+    return groups
+  }
+  // By partition: every batch names them.
+  const lastHashes: { day: string; keys: readonly string[] }[] = []
+  const keysOf = ({ partition, day }: Group): readonly string[] => {
+    const known = lastHashes[partition]
+    if (known?.day === day) return known.keys
+    const keys = [names.dayUsage(partition, day), names.monthUsage(partition, day.slice(0, 7))]
+    lastHashes[partition] = { day, keys }
+    return keys
+  }
+
+  const countsOf = async (
+    keyId: string,
+    month: string,
+    daysOfMonth: readonly string[],
+  ): Promise<string[]> => {
+    const former = names.formerMonthUsage(keyId, month)
+    return (await redis.abohawaUsed(recordOf(keyId, month), former, keyId, ...daysOfMonth)).split(' ')
+  }
+
+  return {
+    partitionOf: partitions.of,
+    commit: ({ instance, sequence, entries }) =>
+      attempt(async () => {
+        const groups = groupsOf(entries)
+        const reply = await redis
+          .abohawaCommit(
+            2 * groups.length,
+            ...groups.flatMap(keysOf),
+            instance,
+            sequence,
+            channel,
+            packed(groups),
+          )
+          .catch((error: unknown) => {
+            throw overtakingIn(error) ?? error
+          })
+        const counted = groups.length === 1 ? entries : groups.flatMap(group => group.entries)
+        const inOrder = (grants: UsageGrant[]): UsageGrant[] => {
+          if (groups.length === 1) return grants
+          const byEntry = new Map(counted.map((entry, i) => [entry, grants[i]]))
+          return entries.flatMap(entry => byEntry.get(entry) ?? [])
+        }
+        if (typeof reply === 'string') return inOrder(grantsIn(reply, counted.length))
+        const [grants, repaired] = reply
+        for (const item of repaired.split(' ')) {
+          const [number, record, used] = item.split(':')
+          const entry = counted[Number(number) - 1]
+          if (!entry || (record !== 'day' && record !== 'month')) continue
+          observer.quotaRepaired({ keyId: entry.keyId, day: entry.day, record, used: wholeFrom(used) })
+        }
+        return inOrder(grantsIn(grants, counted.length))
+      }),
+    countsOf: (instance, counts) =>
+      attempt(async () => {
+        const found = new Map<(typeof counts)[number], { used: number; admitted: number }>()
+        await Promise.all(
+          [...Map.groupBy(counts, ({ keyId, day }) => liveOf(keyId, day))].map(async ([live, ofDay]) => {
+            const texts = (
+              await redis.abohawaCounts(live, instance, ...ofDay.map(({ keyId }) => keyId))
+            ).split(' ')
+            for (const [i, count] of ofDay.entries()) {
+              const [used = '', admitted] = texts.slice(2 * i, 2 * i + 2)
+              if (used !== '-') found.set(count, { used: wholeFrom(used), admitted: wholeFrom(admitted) })
+            }
+          }),
+        )
+        return counts.map(count => found.get(count))
+      }),
+    usedOn: (keyId, days) =>
+      attempt(async () => {
+        const months = Map.groupBy(days, day => day.slice(0, 7))
+        const found = new Map<string, number>()
+        await Promise.all(
+          [...months].map(async ([month, ofMonth]) => {
+            const name = recordOf(keyId, month)
+            const counts = await countsOf(
+              keyId,
+              month,
+              ofMonth.map(day => day.slice(8)),
+            )
+            for (const [i, day] of ofMonth.entries()) {
+              if (counts[i] !== '-') found.set(day, wholeFrom(counts[i]))
+              else {
+                observer.recordRefused({
+                  record: 'usage',
+                  name: shown(name),
+                  fault: `its count of ${shown(keyId)} on ${day} is no whole number`,
+                })
+                found.set(day, wholeFrom(await redis.abohawaLegible(liveOf(keyId, day), keyId)))
+              }
+            }
+          }),
+        )
+        return days.map(day => found.get(day) ?? 0)
+      }),
+    lastUsedOn: (keyId, since, upTo) =>
+      attempt(async () => {
+        for (let month = upTo.slice(0, 7); month >= since.slice(0, 7); month = monthBefore(month)) {
+          const counts = await countsOf(keyId, month, daysOfMonth)
+          const day = daysOfMonth
+            .map(number => `${month}-${number}`)
+            // What is unreadable was a count.
+            .findLast((day, i) => counts[i] !== '0' && day >= since && day <= upTo)
+          if (day !== undefined) return day
+        }
+        return undefined
+      }),
+    onUsage: listener => {
+      let lost = false
+      return subscribe(channel, {
+        onMessage: text => {
+          const message = messageIn(text)
+          if (message) listener(message)
+          else
+            observer.recordRefused({
+              record: 'message',
+              name: shown(channel),
+              fault: `it says "${shown(text)}"`,
+            })
+        },
+        onLost: () => {
+          lost = true
+          listener('lost')
+        },
+        // Messages until now were missed; before the first connection there was nothing to miss.
+        onSubscribed: () => {
+          if (lost) listener('lost')
+        },
+      })
+    },
+    time: () =>
+      attempt(async () => {
+        const [seconds, micros] = await redis.time()
+        return wholeFrom(Number(seconds)) * 1000 + wholeFrom(Number(micros)) / 1000
+      }),
+    raiseUsed: (keyId, day, used, keepUntil) =>
+      attempt(async () => {
+        const repaired = await redis.abohawaRaise(
+          liveOf(keyId, day),
+          recordOf(keyId, day.slice(0, 7)),
+          keyId,
+          used,
+          // By then the day is over in every time zone; the counts of a past day expire at once.
+          (dayNumber(day) + 3) * utcDayMs,
+          keepUntil + keepMonthForMs,
+          day.slice(8),
+        )
+        for (const record of ['day', 'month'] as const)
+          if (repaired.includes(record)) observer.quotaRepaired({ keyId, day, record, used })
+      }),
+    dropDays: ({ countsBefore, sumsBefore }) =>
+      attempt(async () => {
+        const days = daysUpTo(countsBefore, daysDropped + 1).slice(1)
+        const months = monthsBefore(sumsBefore.slice(0, 7), monthsDropped)
+        await Promise.all(
+          partitions.all.map(partition =>
+            // A large hash is freed in another thread.
+            redis.unlink(
+              ...days.map(day => names.dayUsage(partition, day)),
+              ...months.map(month => names.monthUsage(partition, month)),
+            ),
+          ),
+        )
+      }),
+  }
+}
+
+const groupBytes = 3 * 8 + 10
+const entryBytes = 5 * 8 + 2
+// Of UTF-8.
+const mostBytesPerCharacter = 3
+
+/** The groups in the form that the script reads: little-endian, numbers as doubles, a key's id after its length. */
+const packed = (groups: readonly Group[]): Buffer => {
+  let most = 0
+  for (const { entries } of groups) {
+    most += groupBytes
+    for (const { keyId } of entries) most += entryBytes + mostBytesPerCharacter * keyId.length
+  }
+  const bytes = Buffer.allocUnsafe(most)
+  let at = 0
+  const write = (number: number): void => {
+    at = bytes.writeDoubleLE(number, at)
+  }
+  for (const { day, entries } of groups) {
+    const [first] = entries
+    write(entries.length)
+    write((first?.endsAt ?? 0) + keepLiveForMs)
+    write((first?.keepUntil ?? 0) + keepMonthForMs)
+    at += bytes.write(day, at)
+    for (const { keyId, units, limit, admitted, confirmed, step } of entries) {
+      write(units)
+      write(limit)
+      write(admitted)
+      write(confirmed)
+      write(step)
+      const length = bytes.write(keyId, at + 2)
+      bytes.writeUInt16LE(length, at)
+      at += 2 + length
+    }
+  }
+  return bytes.subarray(0, at)
+}
+
+const daysOfMonth = Array.from({ length: 31 }, (_, i) => String(i + 1).padStart(2, '0'))
+const monthBefore = (month: string): string => dayOfNumber(dayNumber(`${month}-01`) - 1).slice(0, 7)
+
+const monthsBefore = (month: string, count: number): string[] => {
+  const months: string[] = []
+  for (let each = month; months.length < count; ) {
+    each = monthBefore(each)
+    months.push(each)
+  }
+  return months
+}
+
+/** The reply of the script as so many grants; only whole numbers leave the store. @throws StoreError */
+const grantsIn = (reply: string, count: number): UsageGrant[] => {
+  const numbers = wholeNumbersIn(reply)
+  if (numbers.length !== count * 3)
+    throw new StoreError(`Redis answered ${numbers.length} numbers for ${count} counts`)
+  return Array.from({ length: count }, (_, i) => ({
+    granted: numbers[3 * i] ?? 0,
+    used: numbers[3 * i + 1] ?? 0,
+    before: numbers[3 * i + 2] ?? 0,
+  }))
+}
+
+const overtakingIn = (error: unknown): OvertakenError | undefined => {
+  const [, by] = /^OVERTAKEN by batch (\d+)/.exec(error instanceof Error ? error.message : '') ?? []
+  const sequence = wholeIn(by)
+  return sequence === undefined ? undefined : new OvertakenError(sequence)
+}
+
+const messageIn = (text: string): UsageMessage | undefined => {
+  const [keyId = '', day = '', used, ...more] = text.length > 3 * longestName ? [] : text.split(' ')
+  const count = wholeIn(used)
+  return count !== undefined && more.length === 0 && /^\d{4}-\d\d-\d\d$/.test(day)
+    ? { keyId, day, used: count }
+    : undefined
+}

@@ -1,0 +1,156 @@
+// An outage in three kinds of lines: one at its start with the cause, one each minute with what failed since the last one,
+// one at its end with the sums; the sums so far at any time. The caller begins and ends it; minutes follow the clock. Writes
+// nothing.
+
+import { isoOf, minuteMs } from '../calendar.ts'
+import type { Clock } from '../clock.ts'
+
+/** A stable code and a sentence for operators. */
+export type Cause = { readonly code: string; readonly reason: string }
+
+type FailingCell = {
+  readonly cell: string
+  /** Until when its timeline may be served, ms since the epoch; null where nothing is cached. */
+  readonly usableUntil: number | null
+}
+
+/** What consumers noticed since the start of the process. */
+export type Noticed = { readonly stale: number; readonly errors: number }
+
+/** An outage that is on, with its sums so far. */
+export type OutageState = Cause &
+  Noticed & {
+    /** Ms since the epoch. */
+    readonly since: number
+    /** When something failed last, ms since the epoch. */
+    readonly failedAt: number
+    readonly failures: number
+  }
+
+type Fields = Readonly<Record<string, unknown>>
+
+export type OutageOptions = {
+  readonly clock: Clock
+  readonly noticed: () => Noticed
+  readonly write: (phase: 'begins' | 'goes on' | 'is over', fields: Fields) => void
+  /** It has begun or ended. */
+  readonly changed?: () => void
+}
+
+export type Outage = {
+  isOn(): boolean
+  /** Undefined while it is not on. */
+  state(): OutageState | undefined
+  /** Nothing while it is on. */
+  begin(cause: Cause): void
+  /** Counts a failure by its code, and for its cell; nothing while it is not on. */
+  failed(code: string, cell?: FailingCell): void
+  /** Nothing while it is not on. @param fields more of the last line */
+  end(fields?: Fields): void
+  /** Call at least once a second: writes the line of a minute that is over. */
+  tick(): void
+}
+
+// One per cell of a fine grid; the cells beyond it are counted as failures alone.
+const mostCells = 20_000
+
+type Counts = { causes: Map<string, number>; failures: number; before: Noticed }
+type Running = {
+  readonly cause: Cause
+  readonly since: number
+  failedAt: number
+  toldAt: number
+  readonly whole: Counts
+  minute: Counts
+  readonly cells: Map<string, { readonly failingSince: number; usableUntil: number | null }>
+}
+
+export const createOutage = ({ clock, noticed, write, changed }: OutageOptions): Outage => {
+  let running: Running | undefined
+
+  const noCounts = (): Counts => ({ causes: new Map(), failures: 0, before: noticed() })
+  const count = (counts: Counts, code: string): void => {
+    counts.failures += 1
+    counts.causes.set(code, (counts.causes.get(code) ?? 0) + 1)
+  }
+  const noticedSince = (before: Noticed): Noticed => {
+    const { stale, errors } = noticed()
+    return { stale: stale - before.stale, errors: errors - before.errors }
+  }
+  const fieldsOf = ({ since, cells }: Running, { causes, failures, before }: Counts): Fields => ({
+    seconds: Math.round((clock.now() - since) / 1000),
+    failures,
+    causes: Object.fromEntries(causes),
+    ...(cells.size > 0 ? { cells: cells.size, worst: worstOf(cells) } : {}),
+    ...noticedSince(before),
+  })
+  const tick = (): void => {
+    const now = clock.now()
+    if (!running || now - running.toldAt < minuteMs) return
+    write('goes on', fieldsOf(running, running.minute))
+    running.minute = noCounts()
+    // A process that stood still, or a clock that was moved, gets one line for all of it.
+    running.toldAt = now - ((now - running.since) % minuteMs)
+  }
+
+  return {
+    isOn: () => running !== undefined,
+    state: () => {
+      if (!running) return
+      const { cause, since, failedAt, whole } = running
+      return { ...cause, since, failedAt, failures: whole.failures, ...noticedSince(whole.before) }
+    },
+    begin: ({ code, reason }) => {
+      if (running) return
+      const now = clock.now()
+      const cause = { code, reason }
+      running = {
+        cause,
+        since: now,
+        failedAt: now,
+        toldAt: now,
+        whole: noCounts(),
+        minute: noCounts(),
+        cells: new Map(),
+      }
+      write('begins', cause)
+      changed?.()
+    },
+    failed: (code, cell) => {
+      if (!running) return
+      tick()
+      running.failedAt = clock.now()
+      count(running.whole, code)
+      count(running.minute, code)
+      if (!cell) return
+      const { cells } = running
+      const known = cells.get(cell.cell)
+      if (known) known.usableUntil = cell.usableUntil
+      else if (cells.size < mostCells)
+        cells.set(cell.cell, { failingSince: clock.now(), usableUntil: cell.usableUntil })
+    },
+    end: (fields = {}) => {
+      if (!running) return
+      write('is over', { ...fieldsOf(running, running.whole), ...fields })
+      running = undefined
+      changed?.()
+    },
+    tick,
+  }
+}
+
+/** The cell whose timeline runs out first, those without one before all others; of equals, the one that fails longest. */
+const worstOf = (cells: Running['cells']): Fields => {
+  let worst: [string, { failingSince: number; usableUntil: number | null }] | undefined
+  for (const each of cells) {
+    // In order of their first failure.
+    if (!worst || (each[1].usableUntil ?? 0) < (worst[1].usableUntil ?? 0)) worst = each
+  }
+  if (!worst) return {}
+  const [cell, { failingSince, usableUntil }] = worst
+  return {
+    cell,
+    failingSince: isoOf(failingSince),
+    usableUntil: usableUntil === null ? null : isoOf(usableUntil),
+  }
+}

@@ -1,0 +1,102 @@
+// Checks the check of bodies, with those of a real gateway: all are right, and what is changed in one is found. The digest
+// of a body stays while the weather changes.
+
+import { brotliCompressSync, gzipSync } from 'node:zlib'
+import t from 'tap'
+import { startSimulator } from '../../../simulator/simulator.ts'
+import { checkBodies, digestLines } from '../../../src/load/replay/body-check.ts'
+import type { KeptBody } from '../../../src/load/replay/sender.ts'
+import { manualClock } from '../../support/manual-clock.ts'
+import { startGateway } from '../../support/start-gateway.ts'
+
+const clock = manualClock(Date.parse('2026-11-21T06:00:00Z'))
+const simulator = await startSimulator({ clock })
+t.teardown(simulator.close)
+const { get } = await startGateway(t, { providerUrl: simulator.url, clock })
+
+const paths: [string, string][] = [
+  ['weather', '/api/v1/weather/district/3026?lang=en'],
+  ['coords', '/api/v1/weather/coords/23.81/90.41'],
+  ['forecast', '/api/v1/forecast/district/3026?days=3'],
+  ['locations', '/api/v1/locations?type=district'],
+  ['location', '/api/v1/locations/district/3026'],
+  ['weather', '/api/v1/weather/district/9999'],
+]
+const fetched = async (): Promise<KeptBody[]> =>
+  Promise.all(
+    paths.map(async ([endpoint, path]) => {
+      const { status, text } = await get(path.replace('/api/v1', ''))
+      return { path, endpoint, status, outcome: 'hit', encoding: undefined, body: Buffer.from(text) }
+    }),
+  )
+const kept = await fetched()
+
+t.test('the bodies of a gateway are right, also compressed', async t => {
+  t.strictSame(
+    kept.map(({ status }) => status),
+    [200, 200, 200, 200, 200, 404],
+  )
+  t.strictSame(checkBodies(kept), { checked: 6, faults: [] })
+  const gzip = kept.map(each => ({ ...each, encoding: 'gzip', body: gzipSync(each.body) }))
+  const br = kept.map(each => ({ ...each, encoding: 'br', body: brotliCompressSync(each.body) }))
+  t.strictSame(checkBodies([...gzip, ...br]), { checked: 12, faults: [] })
+})
+
+t.test('what is wrong in a body is found', t => {
+  const [weather, , forecast] = kept as [KeptBody, KeptBody, KeptBody]
+  type Body = { location: { id: string }; current: { temperature_2m: unknown }; daily: { time: string[] } }
+  const changed = (of: KeptBody, change: (body: Body) => void): KeptBody => {
+    const body = JSON.parse(Buffer.from(of.body).toString())
+    change(body)
+    return { ...of, body: Buffer.from(JSON.stringify(body)) }
+  }
+  const cases: [KeptBody, RegExp][] = [
+    [{ ...weather, body: weather.body.subarray(0, 50) }, /no JSON/],
+    [{ ...weather, encoding: 'gzip' }, /no gzip/],
+    [
+      changed(weather, body => {
+        body.location.id = '3033'
+      }),
+      /the place is district 3033, not the requested one/,
+    ],
+    [
+      changed(weather, body => {
+        body.current.temperature_2m = 99
+      }),
+      /status 200: current.temperature_2m: Too big: .*<=70/,
+    ],
+    [
+      changed(weather, body => {
+        body.current.temperature_2m = 'warm'
+      }),
+      /status 200: current.temperature_2m: /,
+    ],
+    [{ ...forecast, path: forecast.path.replace('days=3', 'days=4') }, /3 days, not the requested 4/],
+    [changed(forecast, body => void body.daily.time.pop()), /the columns of daily have different lengths/],
+    [{ ...weather, status: 500 }, /status 500: error: /],
+  ]
+  for (const [body, fault] of cases) {
+    const { faults } = checkBodies([body, body])
+    t.equal(faults.length, 1)
+    t.match(faults[0], { path: body.path, fault, count: 2 })
+  }
+  t.end()
+})
+
+t.test('the digest is of what does not change with time', async t => {
+  const before = digestLines(kept)
+  clock.advance(3 * 3_600_000)
+  const after = await fetched()
+  t.not(
+    Buffer.compare(after[0]?.body ?? Buffer.of(), kept[0]?.body ?? Buffer.of()),
+    0,
+    'the weather is another',
+  )
+  t.equal(digestLines(after), before)
+  t.match(JSON.parse(before.split('\n')[0] ?? ''), { path: /^\/api/, status: 200, digest: /^[0-9a-f]{32}$/ })
+  const renamed = kept.map(each => ({
+    ...each,
+    body: Buffer.from(Buffer.from(each.body).toString().replace('Dhaka', 'Dacca')),
+  }))
+  t.not(digestLines(renamed), before)
+})

@@ -1,0 +1,241 @@
+// Checks the recorder: latency from the due instant, what is late, dropped and failed, steps, ages, and that the forms of
+// several recorders add up to what one would have recorded.
+
+import { decodeFromCompressedBase64 } from 'hdr-histogram-js'
+import t from 'tap'
+import {
+  createRecorder,
+  type Observation,
+  percentileDistribution,
+  type Run,
+} from '../../../src/load/replay/recorder.ts'
+import { replayResult } from '../../../src/load/report/result.ts'
+
+const run: Run = {
+  kind: 'replay',
+  startedAt: '2026-11-21T06:00:00.000Z',
+  endedAt: '2026-11-21T06:00:10.000Z',
+  interrupted: false,
+  command: 'replay day.ndjson',
+  machine: { node: 'v26', cpu: 'one', cores: 1, memoryBytes: 1, version: '0', commit: null },
+  traffic: {
+    files: ['day.ndjson'],
+    sha256: '00',
+    requests: 3,
+    keys: 1,
+    from: null,
+    spanSeconds: 10,
+    faultyLines: 0,
+  },
+  pace: {
+    mode: 'recorded',
+    speed: 1,
+    rate: null,
+    connections: 1,
+    workers: 1,
+    http: '1.1',
+    target: 'http://127.0.0.1:8080',
+  },
+  settings: null,
+  provider: null,
+  gateway: null,
+  generator: { cpuShare: 0, loopDelayP99: 0, lateP99: 0, saturated: false, reason: null },
+  thresholds: [],
+  bodies: null,
+  seconds: 10,
+}
+
+const hit = (more: Partial<Observation> = {}): Observation => ({
+  endpoint: 'weather',
+  outcome: 'hit',
+  status: 200,
+  dueAt: 0,
+  sentAt: 0,
+  endedAt: 2,
+  bytes: 100,
+  ageSeconds: 60,
+  ...more,
+})
+
+const unanswered = { endpoint: 'weather' }
+
+t.test('latency counts from the due instant, not from the instant of sending', t => {
+  const recorder = createRecorder()
+  recorder.record(hit({ dueAt: 0, sentAt: 500, endedAt: 502 }))
+  const { latency, totals, steps } = recorder.result(run)
+  t.equal(latency.count, 1)
+  t.ok(Math.abs(latency.max - 502) < 1, `${latency.max} ms`)
+  t.equal(totals.late, 1)
+  t.equal(steps[0]?.late, 500)
+  t.end()
+})
+
+t.test('what is due while a run warms up is not recorded, whatever became of it', t => {
+  const recorder = createRecorder(1, 2_000)
+  for (const dueAt of [0, 1_999, 2_000, 2_500]) {
+    recorder.record(hit({ dueAt, sentAt: dueAt, endedAt: dueAt + (dueAt < 2_000 ? 900 : 1) }))
+    recorder.fail('timeout', {
+      ...unanswered,
+      dueAt,
+      sentAt: dueAt,
+      endedAt: dueAt + (dueAt < 2_000 ? 900 : 1),
+    })
+    recorder.drop({ ...unanswered, dueAt, endedAt: dueAt + 1 })
+  }
+  const { latency, totals, steps } = recorder.result(run)
+  t.match(totals, { due: 6, sent: 4, answered: 2, dropped: 2, failed: { timeout: 2 } })
+  t.ok(latency.max < 2, `${latency.max} ms`)
+  t.strictSame(
+    steps.map(({ due }) => due),
+    [0, 0, 6],
+  )
+  t.end()
+})
+
+t.test('the result has the form of a result, and its counts agree', t => {
+  const recorder = createRecorder()
+  recorder.record(hit())
+  recorder.record(hit({ dueAt: 1_000, sentAt: 1_000, endedAt: 1_020, outcome: 'miss', ageSeconds: 0 }))
+  recorder.record(
+    hit({
+      dueAt: 1_500,
+      sentAt: 1_500,
+      endedAt: 1_501,
+      status: 404,
+      outcome: 'none',
+      endpoint: 'location',
+      ageSeconds: undefined,
+    }),
+  )
+  recorder.fail('timeout', { ...unanswered, dueAt: 2_000, sentAt: 2_001, endedAt: 12_000 })
+  recorder.drop({ ...unanswered, dueAt: 2_500, endedAt: 7_500 })
+  const result = recorder.result(run)
+  replayResult.parse(result)
+  t.match(result.totals, {
+    due: 5,
+    sent: 4,
+    answered: 3,
+    failed: { timeout: 1 },
+    dropped: 1,
+    late: 0,
+    bytes: 300,
+  })
+  t.strictSame(result.statuses, { 200: 2, 404: 1 })
+  t.strictSame(result.outcomes, { hit: 1, miss: 1, none: 1 })
+  t.strictSame(
+    result.latencies.map(({ endpoint, outcome, count }) => [endpoint, outcome, count]),
+    [
+      ['location', 'none', 1],
+      ['weather', 'dropped', 1],
+      ['weather', 'failed', 1],
+      ['weather', 'hit', 1],
+      ['weather', 'miss', 1],
+    ],
+  )
+  t.match(result.steps, [
+    { at: 0, due: 1, answered: 1, hits: 1, age50: 60, ageMax: 60 },
+    { at: 1, due: 2, misses: 1, age50: 0 },
+    { at: 2, due: 2, sent: 1, failed: 1, answered: 0 },
+  ])
+  t.strictSame(result.age, { p50: 0, p95: 60, max: 60 })
+  t.equal(decodeFromCompressedBase64(result.histogram).totalCount, 5, 'all that were due')
+  t.match(percentileDistribution(result.histogram), /Value\s+Percentile\s+TotalCount/)
+  t.end()
+})
+
+t.test('the forms of two workers make the same result as one recorder', t => {
+  const [one, left, right] = [createRecorder(), createRecorder(), createRecorder()]
+  for (let i = 0; i < 2_000; i++) {
+    const observation = hit({ dueAt: i, sentAt: i + (i % 30), endedAt: i + 40 + (i % 50), ageSeconds: i })
+    one.record(observation)
+    const recorder = i % 3 === 0 ? left : right
+    recorder.record(observation)
+  }
+  one.fail('reset', { ...unanswered, dueAt: 5, sentAt: 5, endedAt: 9 })
+  left.fail('reset', { ...unanswered, dueAt: 5, sentAt: 5, endedAt: 9 })
+  const merged = createRecorder()
+  for (const part of [left, right]) merged.add(structuredClone(part.form()))
+  const { histogram, ...expected } = one.result(run)
+  const { histogram: found, ...rest } = merged.result(run)
+  // The same counts may be encoded in two ways.
+  const withoutHistograms = ({ steps, ...others }: typeof rest) => ({
+    ...others,
+    steps: steps.map(step => ({ ...step, histogram: undefined })),
+  })
+  t.strictSame(withoutHistograms(rest), withoutHistograms(expected))
+  t.equal(decodeFromCompressedBase64(found).totalCount, decodeFromCompressedBase64(histogram).totalCount)
+  t.end()
+})
+
+t.test('a request without an answer counts in the percentiles at the time that it waited', t => {
+  const recorder = createRecorder()
+  for (let i = 0; i < 90; i++) recorder.record(hit({ dueAt: i, sentAt: i, endedAt: i + 2 }))
+  for (let i = 90; i < 95; i++)
+    recorder.fail('timeout', { ...unanswered, dueAt: i, sentAt: i, endedAt: i + 2_000 })
+  for (let i = 95; i < 100; i++) recorder.drop({ ...unanswered, dueAt: i, endedAt: i + 5_000 })
+  const { latency, latencies, steps } = recorder.result(run)
+  t.equal(latency.count, 100)
+  t.match(
+    [latency.p50, latency.p90, latency.p99].map(ms => Number(ms.toPrecision(2))),
+    [2, 2, 5_000],
+  )
+  t.strictSame(
+    latencies.map(({ outcome, count, p50 }) => [outcome, count, Math.round(p50 / 100)]),
+    [
+      ['dropped', 5, 50],
+      ['failed', 5, 20],
+      ['hit', 90, 0],
+    ],
+  )
+  t.ok((steps[0]?.p99 ?? 0) >= 4_900, 'in the steps too')
+  t.match(recorder.latency(90), { isAnswered: true })
+  t.match(recorder.latency(91), { isAnswered: false })
+  t.match(recorder.latency('mean'), { isAnswered: false })
+  t.match(recorder.latency(100, { endpoint: 'weather' }), { isAnswered: false })
+  t.match(recorder.latency(100, { outcome: 'hit' }), { isAnswered: true })
+  // Refused at once, and still no answer: it does not make room for those before it.
+  for (let i = 0; i < 900; i++) recorder.fail('refused', { ...unanswered, dueAt: i, sentAt: i, endedAt: i })
+  t.match(recorder.latency(50), { isAnswered: false })
+  t.end()
+})
+
+t.test('an answer counts in the step in which it came, so that a silent second shows', t => {
+  const recorder = createRecorder()
+  // Of ten seconds the target says nothing in the fourth and fifth, then all at once.
+  for (let ms = 0; ms < 10_000; ms += 100) {
+    const endedAt = ms >= 3_000 && ms < 5_000 ? 5_050 : ms + 5
+    recorder.record(hit({ dueAt: ms, sentAt: ms, endedAt }))
+  }
+  const { steps } = recorder.result(run)
+  t.strictSame(
+    steps.map(({ answered }) => answered),
+    [10, 10, 10, 0, 0, 30, 10, 10, 10, 10],
+  )
+  t.strictSame(new Set(steps.map(({ due }) => due)), new Set([10]))
+  t.end()
+})
+
+t.test('a long run keeps a bounded number of steps, and loses nothing', t => {
+  const recorder = createRecorder()
+  for (let second = 0; second < 86_400; second += 10)
+    recorder.record(hit({ dueAt: second * 1_000, sentAt: second * 1_000, endedAt: second * 1_000 + 1 }))
+  const { steps, stepSeconds } = recorder.result(run)
+  t.ok(steps.length <= 600 && steps.length > 300, `${steps.length} steps of ${stepSeconds} s`)
+  t.equal(
+    steps.reduce((sum, { answered }) => sum + answered, 0),
+    8_640,
+  )
+  t.equal(steps.at(-1)?.at, (steps.length - 1) * stepSeconds)
+  t.end()
+})
+
+t.test('by a moved clock the step is of that clock, the latency of the machine', t => {
+  const recorder = createRecorder(60)
+  recorder.record(hit({ at: 3_600_000 }))
+  recorder.record(hit({ at: 3_600_000, movedEnd: 3_660_000 }))
+  const { steps, latency } = recorder.result(run)
+  t.equal(steps.length, 62)
+  t.strictSame([steps[60]?.due, steps[60]?.answered, steps[61]?.answered], [2, 1, 1])
+  t.ok(latency.max < 2.01, `${latency.max} ms`)
+  t.end()
+})

@@ -1,0 +1,115 @@
+// Checks the log of each request of a replay: a line for every one that was due, by its instants and by what became of it, from
+// one sender and from several; and that a file which takes lines too slowly, or not at all, holds up no sender.
+
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { MessageChannel } from 'node:worker_threads'
+import { gunzipSync } from 'node:zlib'
+import t from 'tap'
+import { createRequestRows, type FromSender } from '../../../src/load/replay/request-log.ts'
+import { lineOf } from '../../../src/load/traffic/traffic-request.ts'
+import { runCommands } from '../../support/printed.ts'
+import { until } from '../../support/until.ts'
+import { ok, startTarget } from './scripted-target.ts'
+import { arriving } from './send-some.ts'
+
+type Line = {
+  due: number
+  sent?: number
+  end: number
+  status?: number
+  outcome?: string
+  failed?: string
+  dropped?: true
+  warmUp?: true
+  method: string
+  path: string
+  key?: string
+}
+
+const folder = t.testdir({ 'key.txt': 'svc_live_a\n' })
+const [traffic, key] = [join(folder, 'traffic.ndjson'), join(folder, 'key.txt')]
+const due = Array.from({ length: 40 }, (_, i) => i * 2)
+writeFileSync(
+  traffic,
+  arriving(due, { key: 'key-0001' })
+    .map(each => `${lineOf(each)}\n`)
+    .join(''),
+)
+const linesIn = (bytes: Buffer): Line[] =>
+  bytes
+    .toString()
+    .trimEnd()
+    .split('\n')
+    .map(line => JSON.parse(line))
+    .sort((a, b) => a.due - b.due)
+
+t.test('every request that was due has a line', async t => {
+  let received = 0
+  const target = await startTarget(t, () =>
+    ++received % 4 === 0 ? undefined : ok('{}', 'cache-status: abohawa; hit; ttl=9; detail=memory\r\n'),
+  )
+  const line = ['replay', traffic, '--target', target.url, '--key', key, '--timeout', '100ms', '--json']
+  const [packed, plain] = [join(folder, 'requests.ndjson.gz'), join(folder, 'requests.ndjson')]
+  const [several, few] = await runCommands([
+    [...line, '--workers', '2', '--warm-up', '20ms', '--requests', packed],
+    [...line, '--connections', '1', '--patience', '30ms', '--requests', plain],
+  ])
+  t.equal(several?.code, 0, `${several?.stderr}`)
+  const all = linesIn(gunzipSync(readFileSync(packed)))
+  t.strictSame(
+    all.map(each => each.due),
+    due,
+    'in ms from the begin of the run, also of what is sent by another worker',
+  )
+  for (const each of all) {
+    t.ok(each.sent !== undefined && each.sent >= each.due && each.end >= each.sent, JSON.stringify(each))
+    t.match(each, { method: 'GET', path: '/api/v1/weather/district/3026', key: 'key-0001' })
+    t.strictSame(each.warmUp, each.due < 20 ? true : undefined)
+    t.match(each, each.failed === undefined ? { status: 200, outcome: 'hit' } : { failed: 'timeout' })
+  }
+  t.equal(all.filter(each => each.failed !== undefined).length, 10)
+  const counted = JSON.parse(several?.stdout ?? '').totals
+  t.equal(all.filter(each => !each.warmUp).length, counted.due)
+  t.notMatch(JSON.stringify(all), /svc_live/)
+
+  t.equal(few?.code, 0, `${few?.stderr}`)
+  const { totals } = JSON.parse(few?.stdout ?? '')
+  const those = linesIn(readFileSync(plain))
+  t.equal(those.length, 40)
+  const dropped = those.filter(each => each.dropped)
+  t.ok(dropped.length > 0)
+  t.equal(dropped.length, totals.dropped)
+  for (const each of dropped) t.ok(each.sent === undefined && each.end - each.due >= 30, JSON.stringify(each))
+})
+
+t.test('a file that takes nothing ends with 1 after the report; mistakes end before a request', async t => {
+  const target = await startTarget(t)
+  const line = ['replay', traffic, '--target', target.url, '--key', key, '--requests']
+  const [full, same, output] = await runCommands([
+    [...line, '/dev/full'],
+    [...line, traffic],
+    [...line, '-'],
+  ])
+  t.equal(full?.code, 1)
+  t.match(full?.stdout, /40 due, 40 sent, 40 answered/)
+  t.match(full?.stderr, /--requests: .*no space left/)
+  t.match([same?.code, same?.stderr], [2, /which is the traffic; allowed: another file/])
+  t.match([output?.code, output?.stderr], [2, /--requests is -; allowed: a file/])
+  t.equal(target.received.filter(({ path }) => path.startsWith('/api')).length, 40)
+})
+
+t.test('rows that nobody takes are left out and counted, in bounded memory', async t => {
+  const { port1, port2 } = new MessageChannel()
+  t.teardown(() => port2.close())
+  const rows = createRequestRows(port1, 256)
+  for (let i = 0; i < 3_000; i++) rows.add({ dueAt: i, sentAt: i, endedAt: i }, 200, 'hit')
+  rows.end()
+  const messages: FromSender[] = []
+  port2.on('message', message => messages.push(message))
+  await until('the last message is there', () => messages.length === 3)
+  t.strictSame(
+    messages.map(message => ('rows' in message ? message.count : message)),
+    [1_024, 1_024, { lost: 952 }],
+  )
+})

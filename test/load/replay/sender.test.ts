@@ -1,0 +1,292 @@
+// Checks how requests are sent, over real sockets: at their due instants whatever the target does, in a closed loop, with
+// the headers of the traffic; and what becomes of them when the target stalls, closes, resets or talks nonsense.
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { generatorOf } from '../../../src/load/replay/load.ts'
+import { until } from '../../support/until.ts'
+import { ok, startTarget } from './scripted-target.ts'
+import { arriving, sendSome } from './send-some.ts'
+
+const every = (ms: number, count: number): number[] => Array.from({ length: count }, (_, i) => i * ms)
+
+t.test('while the target stalls, requests stay due, and their latency counts from then', async t => {
+  const target = await startTarget(t)
+  target.hold()
+  const { ended, answers, recorder } = await sendSome(target.url, arriving(every(5, 10)), { connections: 2 })
+  await until('two requests are in flight', () => target.received.length === 2)
+  const stalled = performance.now()
+  await until('the last was due for more than 10 ms', () => performance.now() - stalled > 70)
+  t.equal(target.received.length, 2, 'the others have no connection')
+  target.release()
+  await ended
+  t.equal(answers.length, 10)
+  t.strictSame(
+    answers.map(({ dueAt }) => dueAt).sort((a, b) => a - b),
+    every(5, 10),
+  )
+  for (const { dueAt, sentAt, endedAt } of answers) {
+    t.ok(sentAt >= dueAt && endedAt >= sentAt, `${dueAt}: sent at ${sentAt}, ended at ${endedAt}`)
+    t.ok(endedAt >= 70, 'none was answered during the stall')
+  }
+  t.ok(recorder.counts.late >= 8, `${recorder.counts.late} were late`)
+  t.equal(recorder.counts.dropped, 0)
+})
+
+t.test('a request that finds no connection for longer than the patience is dropped', async t => {
+  const target = await startTarget(t)
+  target.hold()
+  const { ended, recorder } = await sendSome(target.url, arriving(every(1, 10)), {
+    connections: 1,
+    patienceMs: 30,
+  })
+  await until('nine are dropped', () => recorder.counts.dropped === 9)
+  target.release()
+  await ended
+  t.match(recorder.counts, { sent: 1, answered: 1, dropped: 9 })
+  t.equal(target.received.length, 1)
+})
+
+t.test('recorded gaps are kept, times the speed, and arrivals out of order are put in order', async t => {
+  const target = await startTarget(t)
+  const requests = arriving([400, 0, 100]).map((request, i) => ({ ...request, path: `/${i}` }))
+  const { ended, answers } = await sendSome(target.url, requests, { pace: { speed: 10 }, connections: 1 })
+  await ended
+  t.strictSame(
+    answers.map(({ dueAt }) => dueAt).sort((a, b) => a - b),
+    [0, 10, 40],
+  )
+  t.strictSame(
+    target.received.map(({ path }) => path),
+    ['/1', '/2', '/0'],
+  )
+  for (const { dueAt, sentAt } of answers) t.ok(sentAt >= dueAt, 'none is sent early')
+})
+
+t.test(
+  'at a rate requests are due evenly, in the order of the file, again and again until the end',
+  async t => {
+    const target = await startTarget(t)
+    const requests = arriving([0, 7_000, 9_000]).map((request, i) => ({ ...request, path: `/${i}` }))
+    const pace = { mode: 'rate', rate: 400, loop: true, durationMs: 20 } as const
+    const { ended, answers } = await sendSome(target.url, requests, { pace, connections: 1 })
+    await ended
+    t.strictSame(
+      answers.map(({ dueAt }) => dueAt),
+      [0, 2.5, 5, 7.5, 10, 12.5, 15, 17.5],
+    )
+    t.strictSame(
+      target.received.map(({ path }) => path),
+      ['/0', '/1', '/2', '/0', '/1', '/2', '/0', '/1'],
+    )
+  },
+)
+
+t.test('in a closed loop each connection sends its next request after the answer', async t => {
+  const target = await startTarget(t)
+  target.hold()
+  const pace = { mode: 'closed' } as const
+  const { ended, recorder } = await sendSome(target.url, arriving(every(0, 20)), { pace, connections: 4 })
+  await until('four are in flight', () => target.received.length === 4)
+  target.release()
+  await ended
+  t.equal(target.connections, 4)
+  t.match(recorder.counts, { sent: 20, answered: 20, late: 0, dropped: 0 })
+})
+
+t.test('workers share the arrivals in turn', async t => {
+  const target = await startTarget(t)
+  const requests = arriving(every(1, 6)).map((request, i) => ({ ...request, path: `/${i}` }))
+  const [even, odd] = await Promise.all(
+    [0, 1].map(index => sendSome(target.url, requests, { share: { index, of: 2 }, connections: 1 })),
+  )
+  await Promise.all([even?.ended, odd?.ended])
+  t.strictSame(
+    even?.answers.map(({ dueAt }) => dueAt),
+    [0, 2, 4],
+  )
+  t.strictSame(
+    odd?.answers.map(({ dueAt }) => dueAt),
+    [1, 3, 5],
+  )
+})
+
+t.test('key, accept-encoding, method and host are sent as they are to be', async t => {
+  const target = await startTarget(t, ({ method }) =>
+    method === 'HEAD' ? 'HTTP/1.1 200 OK\r\ncontent-length: 10000\r\n\r\n' : ok(),
+  )
+  const requests = [
+    ...arriving([0], { key: 'a', accepts: 'gzip, br' }),
+    ...arriving([1], { method: 'HEAD' }),
+    ...arriving([2], { key: 'b' }),
+  ]
+  const { ended, answers } = await sendSome(target.url, requests, {
+    keys: [undefined, 'svc_live_a', 'svc_live_b'],
+    connections: 1,
+  })
+  await ended
+  t.equal(answers.length, 3, 'the head of a long body is a whole answer')
+  const [first, second, third] = target.received
+  t.strictSame(first?.headers, {
+    host: `127.0.0.1:${target.port}`,
+    'accept-encoding': 'gzip, br',
+    'x-api-key': 'svc_live_a',
+  })
+  t.strictSame([second?.method, second?.headers], ['HEAD', { host: `127.0.0.1:${target.port}` }])
+  t.equal(third?.headers['x-api-key'], 'svc_live_b')
+  t.equal(target.connections, 1, 'the connection is kept')
+})
+
+t.test('a conditional request has the ETag last seen of its path and encoding, the first none', async t => {
+  let answered = 0
+  const target = await startTarget(t, ({ headers }) =>
+    headers['if-none-match'] === '"2"'
+      ? 'HTTP/1.1 304 Not Modified\r\netag: "2"\r\n\r\n'
+      : ok('{}', `etag: "${++answered}"\r\n`),
+  )
+  const conditional = { conditional: true, accepts: 'gzip' }
+  const requests = [
+    ...arriving([0, 1, 2], conditional),
+    ...arriving([3], { conditional: true, accepts: 'br' }),
+    ...arriving([4], { accepts: 'gzip' }),
+  ]
+  const { ended, recorder } = await sendSome(target.url, requests, { connections: 1 })
+  await ended
+  t.strictSame(
+    target.received.map(({ headers }) => headers['if-none-match']),
+    [undefined, '"1"', '"2"', undefined, undefined],
+  )
+  t.strictSame(recorder.counts.statuses, { 200: 4, 304: 1 })
+})
+
+t.test('what the cache did and how old the weather is comes from the head', async t => {
+  const target = await startTarget(t, () =>
+    ok(
+      '{}',
+      'Cache-Status: abohawa; hit; ttl=412; detail=memory; key="23.8,90.4"\r\ndate: Sat, 21 Nov 2026 06:10:00 GMT\r\nlast-modified: Sat, 21 Nov 2026 06:00:00 GMT\r\n',
+    ),
+  )
+  const { ended, answers } = await sendSome(target.url, arriving([0]))
+  await ended
+  t.match(answers, [{ endpoint: 'weather', outcome: 'hit', status: 200, ageSeconds: 600 }])
+})
+
+t.test('answers in chunks, in pieces, after others and until the connection ends are read', async t => {
+  const forms: Record<string, string> = {
+    '/chunks':
+      'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n6;x=y\r\n world\r\n0\r\ntrailer: 1\r\n\r\n',
+    '/early': `HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n${ok('hello world')}`,
+    '/close': 'HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nhello world',
+  }
+  const target = await startTarget(t, ({ path }, socket) => {
+    const text = forms[path.split('-')[0] ?? ''] ?? ''
+    const write = (from: number): void => {
+      const part = path.endsWith('-slow') ? text.slice(from, from + 1) : text.slice(from)
+      socket.write(part)
+      const next = from + part.length
+      if (next < text.length) setImmediate(write, next)
+      else if (path.startsWith('/close')) socket.end()
+    }
+    write(0)
+    return undefined
+  })
+  const paths = Object.keys(forms).flatMap(path => [path, `${path}-slow`])
+  const requests = paths.flatMap((path, i) => arriving([i], { path }))
+  const { ended, answers, failures, kept } = await sendSome(target.url, requests, { keepBodies: 10 })
+  await ended
+  t.strictSame(failures, [])
+  t.equal(answers.length, 6)
+  t.strictSame(
+    kept.map(({ path, body }) => [path, Buffer.from(body).toString()]).sort(),
+    paths.map(path => [path, 'hello world']).sort(),
+  )
+})
+
+t.test('a request on a kept connection that the target has closed is sent again, once', async t => {
+  let requests = 0
+  const target = await startTarget(t, (_request, socket) => {
+    requests += 1
+    if (requests !== 2) return ok()
+    socket.resetAndDestroy()
+    return undefined
+  })
+  const { ended, recorder } = await sendSome(target.url, arriving([0, 20, 40]), { connections: 1 })
+  await ended
+  t.match(recorder.counts, { sent: 3, answered: 3, failed: {} })
+  t.equal(target.received.length, 4)
+})
+
+t.test('what has no answer has a reason', async t => {
+  const target = await startTarget(t, ({ path }, socket) => {
+    if (path === '/reset') socket.resetAndDestroy()
+    if (path === '/short') socket.end('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf')
+    return path === '/nonsense'
+      ? '220 mail.example.org ESMTP\r\n\r\n'
+      : path === '/more'
+        ? `${ok()}more`
+        : undefined
+  })
+  const paths = ['/reset', '/short', '/nonsense', '/more']
+  const broken = await sendSome(
+    target.url,
+    paths.flatMap(path => arriving([0], { path })),
+  )
+  await broken.ended
+  const reasonsOf = (failures: typeof broken.failures) => failures.map(([reason]) => reason).sort()
+  t.strictSame(reasonsOf(broken.failures), ['closed', 'protocol', 'protocol', 'reset'])
+  t.match(broken.recorder.counts, { sent: 4, answered: 0 })
+
+  const slow = await sendSome(target.url, arriving([0], { path: '/never' }), { timeoutMs: 50 })
+  await slow.ended
+  t.strictSame(reasonsOf(slow.failures), ['timeout'])
+
+  const gone = await sendSome('http://127.0.0.1:1', arriving([0, 1]))
+  await gone.ended
+  t.strictSame(
+    gone.failures.map(([reason]) => reason),
+    ['refused', 'refused'],
+  )
+})
+
+t.test('a stop sends nothing more, drops what waits, and counts what was answered', async t => {
+  const target = await startTarget(t)
+  target.hold()
+  const { ended, stop, recorder } = await sendSome(target.url, arriving([...every(0, 5), 3_600_000]), {
+    connections: 2,
+  })
+  await until('two are in flight', () => target.received.length === 2)
+  stop()
+  target.release()
+  await ended
+  t.match(recorder.counts, { sent: 2, answered: 2, dropped: 3, failed: {} })
+})
+
+t.test('through a Unix socket', async t => {
+  // Not in the folder of the test: the path of a socket has at most 107 bytes.
+  const folder = mkdtempSync(join(tmpdir(), 'abohawa-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const path = join(folder, 'target.sock')
+  const target = await startTarget(t, () => ok(), { path })
+  const { ended, recorder } = await sendSome(target.url, arriving([0, 1]))
+  await ended
+  t.match(recorder.counts, { answered: 2, failed: {} })
+  t.equal(target.received[0]?.headers.host, 'localhost')
+})
+
+t.test('a sender that could not keep up says so', async t => {
+  const target = await startTarget(t)
+  const { ended, load } = await sendSome(target.url, arriving(every(1, 100)))
+  // The event loop stands still: the requests are seen late.
+  const began = performance.now()
+  while (performance.now() - began < 300);
+  await ended
+  const { lateP99 } = load.form()
+  t.ok(lateP99 > 100, `${lateP99} ms late`)
+  t.match(generatorOf([load.form()], false), { saturated: true, reason: /load generator/ })
+  t.match(generatorOf([{ cpuShare: 0.2, loopDelayP99: 1, lateP99: 1 }], false), {
+    saturated: false,
+    reason: null,
+  })
+})

@@ -1,0 +1,397 @@
+// The formats of traffic files: what is read of each, how it is found, and what is wrong with a line. The access log of a
+// running gateway is imported in test/cli/traffic.test.ts.
+
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { readTraffic, type TrafficFault } from '../../../src/load/traffic/read-traffic.ts'
+import type { TrafficRequest } from '../../../src/load/traffic/traffic-request.ts'
+import { createKey } from '../../../src/metering/key-form.ts'
+
+const key = createKey()
+
+const readText = async (t: Test, text: string, format?: string) => {
+  const path = join(t.testdir({ file: text }), 'file')
+  const faults: TrafficFault[] = []
+  const traffic = readTraffic([path], {
+    onFault: fault => void faults.push(fault),
+    ...(format === undefined ? {} : { format }),
+  })
+  const requests: TrafficRequest[] = []
+  for await (const request of traffic) requests.push(request)
+  const { files, ...summary } = traffic.summary()
+  return { requests, faults, format: files[0]?.format, summary }
+}
+const at = (iso: string): number => Date.parse(iso)
+
+t.test('our access log: what was answered, by arrival; other lines hold no request', async t => {
+  const line = (fields: object) =>
+    JSON.stringify({
+      level: 'info',
+      time: '2026-11-21T06:00:00.030Z',
+      method: 'GET',
+      url: '/api/v1/weather/district/3026?lang=en',
+      endpoint: 'weather',
+      status: 200,
+      ms: 12.5,
+      arrivedAt: '2026-11-21T06:00:00.010Z',
+      bytes: 1834,
+      ...fields,
+      msg: 'answered',
+    })
+  const { requests, format, summary, faults } = await readText(
+    t,
+    [
+      '{"level":"info","time":"2026-11-21T06:00:00.000Z","msg":"listening"}',
+      line({
+        encoding: 'br',
+        notModified: false,
+        cell: '23.7,90.4',
+        cache: 'hit; ttl=2911; detail=memory',
+        keyId: 'key_9hK2mPq4XyZa',
+        client: '203.0.113.7',
+      }),
+      line({ cache: 'fwd=stale; ttl=-3; detail=redis', cell: '23.7,90.4', share: 0.25 }),
+      line({ cache: 'hit; ttl=-3; detail=redis' }),
+      line({ cache: 'fwd=miss; collapsed; stored; ttl=3600' }),
+      line({ status: 401, url: '/api/v1/…', reason: 'unknown', arrivedAt: undefined }),
+      `gateway-1  | ${line({ url: 'http://weather.example/x?a=1' })}`,
+      line({ arrivedAt: 'soon' }),
+    ].join('\n'),
+  )
+  t.equal(format, 'access-log')
+  const common = { at: at('2026-11-21T06:00:00.010Z'), method: 'GET', status: 200, bytes: 1834, ms: 12.5 }
+  const path = '/api/v1/weather/district/3026?lang=en'
+  t.strictSame(requests, [
+    {
+      ...common,
+      path,
+      key: 'key_9hK2mPq4XyZa',
+      accepts: 'br',
+      conditional: true,
+      outcome: 'hit',
+      tier: 'memory',
+      cell: '23.7,90.4',
+    },
+    { ...common, path, outcome: 'stale', tier: 'redis', cell: '23.7,90.4' },
+    { ...common, path, outcome: 'stale', tier: 'redis' },
+    { ...common, path, outcome: 'miss', tier: 'provider' },
+    { ...common, path: '/x?a=1', outcome: 'none' },
+    {
+      ...common,
+      at: at('2026-11-21T06:00:00.018Z'),
+      path: '/api/v1/%E2%80%A6',
+      status: 401,
+      outcome: 'none',
+    },
+  ])
+  t.match(faults, [{ line: 8, reason: /^arrivedAt is "soon", expected an instant/ }])
+  t.match(summary, { skippedLines: 1, share: 0.25 })
+  t.notMatch(JSON.stringify(requests), '203.0.113')
+})
+
+t.test('nginx and Apache: common, combined, with a host before and durations behind', async t => {
+  const { requests, format, faults, summary } = await readText(
+    t,
+    [
+      '203.0.113.7 - bob [21/Nov/2026:12:00:00 +0600] "GET /api/v1/weather/district/3026?lang=en HTTP/1.1" 200 1834',
+      '203.0.113.7 - - [21/Nov/2026:12:00:01 +0600] "HEAD / HTTP/1.0" 304 - "-" "curl \\"8\\""',
+      'weather.example:443 2001:db8::1 - - [21/Nov/2026:06:00:02 +0000] "GET /\\xe0\\xa6 HTTP/2.0" 200 5 "-" "x" 0.250',
+      '203.0.113.7 - - [21/Nov/2026:06:00:03 +0000] "GET /x HTTP/1.1" 200 5 "-" "5.000 7" 250000',
+      '203.0.113.7 - - [21/Nov/2026:06:00:04 +0000] "\\x16\\x03\\x01" 400 157 "-" "-"',
+      '203.0.113.7 - - [21/Nov/2026:06:00:04 +0000] "-" 408 - "-" "-"',
+      '203.0.113.7 - - [31/Foo/2026:06:00:04 +0000] "GET / HTTP/1.1" 200 1',
+      'and now for something else',
+    ].join('\r\n'),
+  )
+  t.equal(format, 'combined')
+  t.strictSame(requests, [
+    {
+      at: at('2026-11-21T06:00:00Z'),
+      method: 'GET',
+      path: '/api/v1/weather/district/3026?lang=en',
+      status: 200,
+      bytes: 1834,
+    },
+    { at: at('2026-11-21T06:00:01Z'), method: 'HEAD', path: '/', conditional: true, status: 304, bytes: 0 },
+    // nginx logs the end, Apache the arrival.
+    { at: at('2026-11-21T06:00:01.750Z'), method: 'GET', path: '/%E0%A6', status: 200, bytes: 5, ms: 250 },
+    { at: at('2026-11-21T06:00:03Z'), method: 'GET', path: '/x', status: 200, bytes: 5, ms: 250 },
+  ])
+  t.strictSame(
+    faults.map(({ line }) => line),
+    [7, 8],
+  )
+  t.equal(summary.skippedLines, 2)
+})
+
+t.test('the requests of a whole second follow each other evenly over it', async t => {
+  const line = (second: number, path: string) =>
+    `192.0.2.1 - - [21/Nov/2026:06:00:0${second} +0000] "GET ${path} HTTP/1.1" 200 5 "-" "x"`
+  const { requests } = await readText(
+    t,
+    [line(0, '/a'), line(0, '/b'), line(0, '/c'), line(0, '/d'), line(1, '/e')].join('\n'),
+  )
+  t.strictSame(
+    requests.map(request => [request.path, request.at - at('2026-11-21T06:00:00Z')]),
+    [
+      ['/a', 0],
+      ['/b', 250],
+      ['/c', 500],
+      ['/d', 750],
+      ['/e', 1_000],
+    ],
+  )
+})
+
+t.test('the format of deploy/nginx, whose paths are decoded', async t => {
+  const { requests, format } = await readText(
+    t,
+    [
+      '203.0.113.7 [2026-11-21T12:00:00+06:00] GET /api/v1/weather/district/3026 200 1834 0.005 127.0.0.1:8081 200 4a1c',
+      '203.0.113.7 [2026-11-21T12:00:01+06:00] GET /a 200 50% 404 34 0.000 127.0.0.1:8081, 127.0.0.1:8082 502, 404 4a1c',
+    ].join('\n'),
+  )
+  t.equal(format, 'nginx')
+  t.strictSame(
+    requests.map(({ path, status, ms }) => ({ path, status, ms })),
+    [
+      { path: '/api/v1/weather/district/3026', status: 200, ms: 5 },
+      { path: '/a%20200%2050%25', status: 404, ms: 0 },
+    ],
+  )
+  t.equal(requests[0]?.at, at('2026-11-21T05:59:59.995Z'))
+})
+
+const entry = (more: object = {}, request: object = {}) => ({
+  startedDateTime: '2026-11-21T06:00:00.123Z',
+  time: 12.5,
+  request: {
+    method: 'GET',
+    url: 'https://weather.example/api/v1/x?a=1#here',
+    headers: [
+      { name: 'X-Api-Key', value: key },
+      { name: 'Accept-Encoding', value: 'gzip, br' },
+      { name: 'If-None-Match', value: '"}]"' },
+    ],
+    ...request,
+  },
+  response: {
+    status: 200,
+    bodySize: 700,
+    content: { size: 3_000, text: '{"[\\"' },
+    headers: [{ name: 'Cache-Status', value: 'abohawa; hit; ttl=3; detail=memory; key="23.8,90.4"' }],
+  },
+  ...more,
+})
+
+t.test('HAR, entry by entry', async t => {
+  const log = {
+    pages: [{ id: 'entries' }],
+    entries: [
+      entry(),
+      entry({ startedDateTime: 'now' }),
+      entry({}, { url: 'wss://x/' }),
+      entry({ response: { status: 0 } }),
+    ],
+  }
+  const text = JSON.stringify({ log }, null, 1)
+  const { requests, format, faults, summary } = await readText(t, text)
+  t.equal(format, 'har')
+  const [first, blocked] = requests
+  t.match(first, { key: /^anon_[0-9a-f]{12}$/ })
+  t.strictSame(first, {
+    at: at('2026-11-21T06:00:00.123Z'),
+    method: 'GET',
+    path: '/api/v1/x?a=1',
+    key: first?.key,
+    accepts: 'gzip, br',
+    conditional: true,
+    status: 200,
+    outcome: 'hit',
+    cell: '23.8,90.4',
+    tier: 'memory',
+    bytes: 700,
+    ms: 12.5,
+  })
+  t.equal(blocked?.status, undefined)
+  t.equal(summary.skippedLines, 1)
+  t.match(faults, [{ reason: /^entry 2: startedDateTime is "now"/ }])
+  const brokenAt = text.split('\n').findIndex(line => line.includes('"now"'))
+  t.equal(faults[0]?.line, brokenAt, 'the line where the entry begins')
+
+  const cut = await readText(t, text.slice(0, text.indexOf('"now"')))
+  t.equal(cut.requests.length, 1)
+  t.match(cut.faults, [{ reason: 'the file ends within its JSON; the entries before are kept' }])
+})
+
+t.test('a second is spread over all of its lines, though others stand between them', async t => {
+  // Apache writes a line when its answer ends, with the second in which it arrived.
+  const line = (second: number, path: string) =>
+    `192.0.2.1 - - [21/Nov/2026:06:00:0${second} +0000] "GET ${path} HTTP/1.1" 200 5 "-" "x"`
+  const log = [line(0, '/a'), line(1, '/e'), line(0, '/b'), line(2, '/g'), line(0, '/c'), line(1, '/f')]
+  const begin = at('2026-11-21T06:00:00Z')
+  const { requests, summary } = await readText(t, [...log, line(0, '/d')].join('\n'))
+  t.strictSame(
+    requests.map(request => [request.path, request.at - begin]),
+    [
+      ['/a', 0],
+      ['/b', 250],
+      ['/c', 500],
+      ['/d', 750],
+      ['/e', 1_000],
+      ['/f', 1_500],
+      ['/g', 2_000],
+    ],
+  )
+  t.equal(summary.late, 0)
+})
+
+t.test('secrets of other sites become pseudonyms, wherever in a path they are named', async t => {
+  const line = (target: string) =>
+    `192.0.2.1 - - [21/Nov/2026:06:00:00 +0000] "GET ${target} HTTP/1.1" 200 5 "-" "x"`
+  const secret = 's3cr3t'
+  const targets = [
+    `/w?appid=${secret}&q=Dhaka`,
+    `/w?app_id=${secret}`,
+    `/w?APPID=${secret}`,
+    `/w?q=Dhaka;sid=${secret}`,
+    `/w?connect.sid=${secret}`,
+    `/w?PHPSESSID=${secret}`,
+    `/w?otp=${secret}`,
+    `/w?userPin=${secret}`,
+    `/w?%6ftp=${secret}`,
+    `/w;jsessionid=${secret}/x?q=Dhaka`,
+    `/w;v=1;JSESSIONID=${secret}`,
+    `/w%3Bjsessionid%3D${secret}`,
+    `/w?next=https%3A%2F%2Fa%2F%3Ftoken%3D${secret}`,
+    `/w#access_token=${secret}&scope=x`,
+  ]
+  const harmless = [
+    '/w?spinner=a&basin=b&tang=c&q=pin',
+    '/api/v1/search?q=%E0%A6%A2%E0%A6%BE&lang=en',
+    '/a;v=1/b',
+  ]
+  const { requests } = await readText(t, [...targets, ...harmless].map(line).join('\n'))
+  const read = requests.map(({ path }) => path)
+  t.equal(read.length, targets.length + harmless.length)
+  t.strictSame(
+    read.filter(path => path.includes(secret)),
+    [],
+  )
+  t.match(read[0], /^\/w\?appid=anon_[0-9a-f]{12}&q=Dhaka$/)
+  t.match(read[9], /^\/w;jsessionid=anon_[0-9a-f]{12}\/x\?q=Dhaka$/)
+  t.strictSame(read.slice(targets.length), harmless)
+  // Nobody is known by what is of one use.
+  const keyed = requests.map(({ key }) => key !== undefined)
+  t.strictSame(keyed.slice(0, 10), [true, true, true, true, true, true, false, false, false, true])
+})
+
+t.test('a day that no month has is no instant', async t => {
+  const files = {
+    combined: '192.0.2.1 - - [30/Feb/2026:06:00:00 +0000] "GET /a HTTP/1.1" 200 5 "-" "x"',
+    ndjson: '{"at":"2026-02-30T06:00:00Z","method":"GET","path":"/a"}',
+    'access-log':
+      '{"level":"info","time":"2026-04-31T06:00:00Z","method":"GET","url":"/a","status":200,"msg":"answered"}',
+  }
+  for (const [format, line] of Object.entries(files)) {
+    const { requests, faults } = await readText(t, line, format)
+    t.strictSame(requests, [], format)
+    t.match(faults, [{ line: 1, reason: /"2026-0[24]-3[01]T06:00:00\S*", expected an instant such as/ }])
+  }
+  const leap = '{"at":"2028-02-29T06:00:00Z","method":"GET","path":"/a"}'
+  t.equal((await readText(t, leap)).requests[0]?.at, Date.UTC(2028, 1, 29, 6))
+})
+
+t.test('HAR and gor in pieces of any size are read alike', async t => {
+  const { readHar } = await import('../../../src/load/traffic/har.ts')
+  const { readGor } = await import('../../../src/load/traffic/gor.ts')
+  const har = Buffer.from(JSON.stringify({ log: { entries: [entry(), entry({ time: 1 }), entry()] } }))
+  for (const [bytes, read, count] of [
+    [har, readHar, 3],
+    [Buffer.from(gorFile), readGor, 3],
+  ] as const) {
+    const whole = []
+    for (const size of [1, 2, 7, 64, bytes.length]) {
+      const pieces = async function* () {
+        for (let from = 0; from < bytes.length; from += size) yield bytes.subarray(from, from + size)
+      }
+      const faults: unknown[] = []
+      const found: TrafficRequest[] = []
+      const observer = {
+        nameOf: () => 'k',
+        onFault: (line: number, reason: string) => void faults.push([line, reason]),
+        onSkipped: () => {},
+        onShare: () => {},
+        window: 10,
+      }
+      for await (const batch of read(pieces(), observer)) found.push(...batch)
+      t.equal(found.length, count)
+      whole.push(JSON.stringify([found, faults]))
+    }
+    t.equal(new Set(whole).size, 1)
+  }
+})
+
+const monkeys = '\n🐵🙈🙉\n'
+const gorFile = [
+  `1 aa 1795240800000000000 0\nGET /api/v1/x HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\nAccept-Encoding: gzip\r\n\r\n`,
+  '2 aa 1795240800009000000 5000000\nHTTP/1.1 200 OK\r\nContent-Length: 12\r\nCache-Status: abohawa; fwd=miss; stored; ttl=3; key="23.8,90.4"\r\n\r\nhello\n\nworld',
+  `1 bb 1795240801000000000\nPOST http://a/y?k=${key} HTTP/1.1\r\n\r\nbody`,
+  'broken',
+  '2 unknown 1795240801000000000 3\nHTTP/1.1 200 OK\r\n\r\n',
+  '1 cc 1795240800500000000\nGET /z HTTP/1.1\r\n\r\n',
+]
+  .map(payload => payload + monkeys)
+  .join('')
+
+t.test('goreplay: requests with their responses, by the nanosecond of arrival', async t => {
+  const { requests, format, faults, summary } = await readText(t, gorFile)
+  t.equal(format, 'gor')
+  const name = requests[0]?.key
+  t.match(name, /^anon_[0-9a-f]{12}$/)
+  t.strictSame(requests, [
+    {
+      at: 1_795_240_800_000,
+      method: 'GET',
+      path: '/api/v1/x',
+      key: name,
+      accepts: 'gzip',
+      status: 200,
+      outcome: 'miss',
+      tier: 'provider',
+      cell: '23.8,90.4',
+      bytes: 12,
+      ms: 5,
+    },
+    { at: 1_795_240_800_500, method: 'GET', path: '/z' },
+    { at: 1_795_240_801_000, method: 'POST', path: `/y?k=${name}`, key: name },
+  ])
+  t.match(faults, [{ reason: /^"broken" is no first line of a payload/ }])
+  t.equal(faults[0]?.line, gorFile.slice(0, gorFile.indexOf('broken')).split('\n').length)
+  t.equal(summary.skippedLines, 1)
+})
+
+t.test('goreplay: the last nanosecond of a millisecond and its first are of that millisecond', async t => {
+  const instants = ['1795240800003999999', '1795240800004000000', '1795240800000999999']
+  const file = instants.map((ns, i) => `1 a${i} ${ns} 0\nGET /z HTTP/1.1\r\n\r\n${monkeys}`).join('')
+  const { requests } = await readText(t, file)
+  t.strictSame(
+    requests.map(request => request.at - 1_795_240_800_000),
+    [0, 3, 4],
+  )
+})
+
+t.test('a format is named where it can not be found', async t => {
+  await t.rejects(readText(t, 'hello\nworld\n'), /file: its format is unknown, it begins with "hello/)
+  await t.rejects(readText(t, 'x', 'pcap'), /the format is "pcap"; allowed: access-log, ndjson, har/)
+  t.equal(
+    (await readText(t, '\ufeff{"method":"GET","path":"/","at":"2026-11-21T06:00:00Z"}\r\n')).requests.length,
+    1,
+  )
+  const { requests, faults } = await readText(
+    t,
+    'hello\n{"at":"2026-11-21T06:00:00Z","method":"GET","path":"/"}',
+  )
+  t.equal(requests.length, 1, 'a broken first line does not hide the format')
+  t.equal(faults.length, 1)
+})

@@ -1,0 +1,251 @@
+// Traffic files that are made to harm whoever reads them, in every format: null and nesting where objects stand, numbers
+// beyond measure, and text that a pattern would look at again and again. Each faulty part is told, and the rest is read.
+
+import { randomBytes } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import t, { type Test } from 'tap'
+import { gorSeparator } from '../../../src/load/traffic/gor.ts'
+import { readTraffic } from '../../../src/load/traffic/read-traffic.ts'
+import { lineOf, requestOf, type TrafficRequest } from '../../../src/load/traffic/traffic-request.ts'
+
+const read = async (t: Test, content: string | Buffer, format?: string) => {
+  const path = join(t.testdir(), 'file')
+  writeFileSync(path, content)
+  const reasons: string[] = []
+  const traffic = readTraffic([path], {
+    onFault: ({ reason }) => void reasons.push(reason),
+    ...(format === undefined ? {} : { format }),
+  })
+  const requests: TrafficRequest[] = []
+  for await (const batch of traffic.batches()) requests.push(...batch)
+  return { requests, reasons }
+}
+
+const har = (...entries: string[]) => `{"log":{"version":"1.2","entries":[${entries.join(',')}]}}`
+const entry = (more: string) => `{"startedDateTime":"2026-11-21T06:00:00Z",${more}}`
+const good = entry('"request":{"method":"GET","url":"http://x/good"}')
+const deep = (levels: number) => '['.repeat(levels) + ']'.repeat(levels)
+
+t.test('a faulty entry of HAR is told with its number, and the others are read', async t => {
+  const request = '"request":{"method":"GET","url":"/x"}'
+  const entries: [entry: string, sentence: string][] = [
+    ['null', 'it is null, expected an object'],
+    ['5', 'it is 5, expected an object'],
+    ['"]},{"', 'it is "]},{", expected an object'],
+    ['[null]', 'it is a list, expected an object'],
+    ['nothing', 'it is no JSON'],
+    [entry('"request":null'), 'request is null, expected an object'],
+    [entry('"request":[]'), 'request is a list, expected an object'],
+    [
+      entry('"request":{"method":"GET","url":"/x","headers":null}'),
+      'request.headers is null, expected a list',
+    ],
+    [
+      entry('"request":{"method":"GET","url":"/x","headers":[{},null]}'),
+      'request.headers[1] is null, expected an object with name and value',
+    ],
+    [entry(`${request},"response":null`), 'response is null, expected an object'],
+    [entry(`${request},"response":{"headers":7}`), 'response.headers is 7, expected a list'],
+    [entry(`${request},"response":{"content":7}`), 'response.content is 7, expected an object'],
+    [entry('"request":{"method":null,"url":"/x"}'), 'method is null, expected a method such as "GET"'],
+    [entry(`"request":{"method":${deep(125_000)}}`), 'method is a list, expected a method such as "GET"'],
+    [
+      entry('"request":{"method":{"toString":null},"url":"/x"}'),
+      'method is an object, expected a method such as "GET"',
+    ],
+    [
+      entry('"request":{"method":"GET","url":null}'),
+      'the path is null, expected one such as "/api/v1/weather/district/3026"',
+    ],
+    [
+      `{${request},"startedDateTime":null}`,
+      'startedDateTime is null, expected an instant such as "2026-11-21T06:00:00.000Z"',
+    ],
+  ]
+  const { requests, reasons } = await read(t, har(good, ...entries.flatMap(([text]) => [text, good])))
+  t.equal(requests.length, 1 + entries.length)
+  t.strictSame(
+    reasons,
+    entries.map(([, sentence], i) => `entry ${2 * i + 2}: ${sentence}`),
+  )
+  for (const entries of ['null', '{"entries":[]}', '"entries"'])
+    t.strictSame(
+      (await read(t, `{"log":{"entries":${entries}}}`)).reasons,
+      ['log has no list of entries, expected entries such as a browser exports'],
+      entries,
+    )
+  t.match(await read(t, '{"log":null}'), { requests: [], reasons: [/^log has no list of entries/] })
+  t.strictSame((await read(t, har())).reasons, [], 'an empty list is one')
+})
+
+t.test('what is nested deeply or has no text is told in every format of JSON', async t => {
+  for (const value of [deep(125_000), '{"toString":null}', 'null'])
+    for (const [format, text] of [
+      ['access-log', `{"level":"info","time":"2026-11-21T06:00:00Z","msg":"answered","method":${value}}`],
+      [
+        'access-log',
+        `{"level":"info","time":"","msg":"answered","method":"GET","url":"/","arrivedAt":${value}}`,
+      ],
+      [
+        'access-log',
+        `{"level":"info","time":"2026-11-21T06:00:00Z","msg":"answered","method":"GET","url":${value}}`,
+      ],
+      ['ndjson', `{"at":"2026-11-21T06:00:00Z","method":"GET","path":${value}}`],
+      ['ndjson', `{"at":${value}}`],
+    ] as const) {
+      const { requests, reasons } = await read(t, `${text}\n`, format)
+      t.match(
+        { requests, reasons },
+        { requests: [], reasons: [/ is (?:a list|an object|null|missing)/] },
+        format,
+      )
+    }
+})
+
+t.test('whatever number stands in a file, each request has a line that can be read again', async t => {
+  const nines = '9'.repeat(400)
+  const files: [format: string, text: string][] = [
+    ['combined', `- - - [21/Nov/2026:12:00:00 +0600] "GET /x HTTP/1.1" 200 ${nines} "-" "-" ${nines}.000\n`],
+    ['combined', '- - - [21/Nov/2026:12:00:00 +0600] "GET /\\😀 HTTP/1.1" 200 1 99999999999999.000\n'],
+    ['nginx', `- [2026-11-21T12:00:00+06:00] GET /x 200 ${nines} ${nines}.000 x\n`],
+    ['nginx', '- [2026-11-21T12:00:00+06:00] GET /x 200 1 9999999999999.000 x\n'],
+    [
+      'access-log',
+      '{"level":"info","time":"2026-11-21T06:00:00Z","msg":"answered","method":"GET","url":"/","ms":1e999,"bytes":1e300}\n',
+    ],
+    [
+      'har',
+      har(
+        entry(
+          '"time":1e999,"request":{"method":"GET","url":"/x"},"response":{"status":200.5,"bodySize":1e400}',
+        ),
+      ),
+    ],
+    [
+      'gor',
+      `1 a 99999999999999999999 0\nGET /x HTTP/1.1\r\n\r\n${gorSeparator}2 a 0000000000 0\nHTTP/1.1 200 OK\r\n\r\n${gorSeparator}`,
+    ],
+  ]
+  for (const [format, text] of files) {
+    const { requests, reasons } = await read(t, text, format)
+    t.strictSame(reasons, [])
+    t.equal(requests.length, 1, format)
+    for (const request of requests)
+      t.strictSame(requestOf(lineOf(request)), request, `${format}: ${text.slice(0, 90)}`)
+  }
+})
+
+const common = '203.0.113.7 - - [21/Nov/2026:12:00:00 +0600] "GET /x HTTP/1.1" 200 1'
+const own = '203.0.113.7 [2026-11-21T12:00:00+06:00] GET'
+const logged = '{"level":"info","time":"2026-11-21T06:00:00Z","msg":"answered","method":"GET","url":'
+const payload = (head: string) => `1 a 1439818823587396305 0\n${head}\r\n\r\n${gorSeparator}`
+
+// Of each, a text of about so many bytes; what a line may have is 262,144.
+const costly: [name: string, format: string, text: (bytes: number) => string][] = [
+  ['escaped quotes behind a line', 'combined', n => `${common} ${'\\"'.repeat(n / 2)}`],
+  ['escaped quotes in quotes', 'combined', n => `${common} "-" "${'\\"'.repeat(n / 2)}`],
+  [
+    'escaped quotes in the target',
+    'combined',
+    n => `- [21/Nov/2026:12:00:00 +0600] "GET /${'\\"'.repeat(n / 2)}`,
+  ],
+  ['backslashes', 'combined', n => `${common} "${'\\'.repeat(n)}`],
+  ['quotes that nothing closes', 'combined', n => `${common} ${'"x'.repeat(n / 2)}`],
+  ['begins of lines', 'combined', n => '[21/Nov/2026:12:00:00 +0600] "'.repeat(n / 30)],
+  ['digits', 'combined', n => `${common.slice(0, -1)}${'1'.repeat(n)}\u2028`],
+  ['numbers', 'combined', n => `${common} ${'1 '.repeat(n / 2)}x`],
+  ['blanks', 'combined', n => `${common}${' '.repeat(n)}`],
+  ['blanks', 'nginx', n => `${own} ${' '.repeat(n)} 200 1 0.001`],
+  ['statuses', 'nginx', n => `${own}${' 200 1'.repeat(n / 6)}`],
+  ['digits', 'nginx', n => `${own} /x 200 ${'1'.repeat(n)}`],
+  ['names of fields', 'ndjson', n => `{${'"at"  '.repeat(n / 6)}`],
+  ['blanks', 'ndjson', n => `{"at"${' '.repeat(n)}`],
+  ['lists in lists', 'ndjson', n => `{"at":${'['.repeat(n)}`],
+  ['question marks', 'access-log', n => `${logged}"/?key${'?'.repeat(7_900)}"}\n`.repeat(n / 8_000)],
+  ['escapes of a path', 'access-log', n => `${logged}"/?key=${'%25'.repeat(2_600)}"}\n`.repeat(n / 8_000)],
+  ['signs in a URL', 'har', n => har(entry(`"request":{"method":"GET","url":"/${'é#'.repeat(n / 3)}"}`))],
+  ['blanks', 'har', n => `{"log":{"entries":[${' '.repeat(n)}`],
+  ['commas', 'har', n => har(','.repeat(n))],
+  ['objects in objects', 'har', n => har(`${'{"a":'.repeat(n / 6)}1${'}'.repeat(n / 6)}`)],
+  [
+    'versions',
+    'gor',
+    n => payload(`GET ${' HTTP/1.1'.repeat(Math.min(n, 60_000) / 9)}x`).repeat(Math.ceil(n / 60_000)),
+  ],
+  [
+    'header lines',
+    'gor',
+    n =>
+      payload(`GET /x HTTP/1.1${'\r\na: b'.repeat(Math.min(n, 60_000) / 6)}`).repeat(Math.ceil(n / 60_000)),
+  ],
+  ['separators', 'gor', n => gorSeparator.repeat(n / 14)],
+]
+
+t.test('reading takes time in proportion to what is read, whatever stands there', async t => {
+  const least = 30
+  for (const [name, format, textOf] of costly) {
+    const time = async (bytes: number): Promise<number> => {
+      const began = performance.now()
+      await read(t, `${textOf(bytes)}\n`, format)
+      return performance.now() - began
+    }
+    await time(15_000)
+    const [short, long] = [await time(15_000), await time(240_000)]
+    // Sixteen times as much; what grows by the square takes 256 times as long.
+    t.ok(
+      long < 80 * Math.max(short, least),
+      `${format}, ${name}: ${Math.round(short)} ms and ${Math.round(long)} ms`,
+    )
+  }
+})
+
+t.test('gor whose bodies come in small pieces is read in time', async t => {
+  const body = randomBytes(4_900_000)
+  // Packed, random bytes come a kilobyte at a time.
+  const file = gzipSync(
+    Buffer.concat([
+      Buffer.from('1 a 1439818823587396305 0\nPOST /x HTTP/1.1\r\n\r\n'),
+      body,
+      Buffer.from(gorSeparator + payload('GET /y HTTP/1.1')),
+    ]),
+    { level: 1 },
+  )
+  const { copy } = Buffer.prototype
+  const { concat } = Buffer
+  let copied = 0
+  t.teardown(() => {
+    Buffer.prototype.copy = copy
+    Buffer.concat = concat
+  })
+  Buffer.prototype.copy = function (...args: Parameters<typeof copy>) {
+    const count = copy.apply(this, args)
+    copied += count
+    return count
+  }
+  Buffer.concat = (...args) => {
+    const whole = concat(...args)
+    copied += whole.length
+    return whole
+  }
+  const { requests } = await read(t, file)
+  t.equal(requests.length, 2)
+  t.ok(copied < 10 * body.length, `${copied} bytes were copied for ${body.length}`)
+})
+
+t.test('long paths make the window shorter, and what is late is not held back', async t => {
+  const path = `/${'x'.repeat(7_900)}`
+  const line = (at: number) => lineOf({ at: Date.parse('2026-11-21T06:00:00Z') + at, method: 'GET', path })
+  const folder = t.testdir()
+  writeFileSync(join(folder, 'file'), `${line(1_000_000)}\n`.repeat(20_000) + `${line(0)}\n`.repeat(20_000))
+  const traffic = readTraffic([join(folder, 'file')])
+  let [all, largest] = [0, 0]
+  for await (const batch of traffic.batches()) {
+    all += batch.length
+    largest = Math.max(largest, batch.length)
+  }
+  t.equal(all, 40_000)
+  t.ok(largest < 10_000, `${largest} requests at once`)
+  t.equal(traffic.summary().late > 10_000, true)
+})

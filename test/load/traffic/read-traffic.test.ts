@@ -1,0 +1,254 @@
+// Reading traffic files: order, faults, gzip, several files, and that no key comes out.
+
+import { readdirSync, readlinkSync, realpathSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import fc from 'fast-check'
+import t from 'tap'
+import { readTraffic, type TrafficFault } from '../../../src/load/traffic/read-traffic.ts'
+import { lineOf, type TrafficRequest } from '../../../src/load/traffic/traffic-request.ts'
+import { createKey } from '../../../src/metering/key-form.ts'
+import { leakIn, spellings } from '../../support/key-spellings.ts'
+
+const start = Date.parse('2026-11-21T06:00:00Z')
+const request = (at: number, more: Partial<TrafficRequest> = {}): TrafficRequest => ({
+  at: start + at,
+  method: 'GET',
+  path: '/api/v1/weather/district/3026',
+  ...more,
+})
+const file = (requests: readonly TrafficRequest[]): string =>
+  requests.map(each => `${lineOf(each)}\n`).join('')
+
+const readAll = async (paths: readonly string[], options: Parameters<typeof readTraffic>[1] = {}) => {
+  const faults: TrafficFault[] = []
+  const traffic = readTraffic(paths, { onFault: fault => void faults.push(fault), ...options })
+  const requests: TrafficRequest[] = []
+  for await (const each of traffic) requests.push(each)
+  return { requests, faults, summary: traffic.summary() }
+}
+
+t.test('a file and its gzip hold the same requests and have the same hash', async t => {
+  const requests = Array.from({ length: 3_000 }, (_, i) => request(i, { key: `key_${i % 7}`, status: 200 }))
+  const text = file(requests)
+  const folder = t.testdir({ 'a.ndjson': text })
+  // Two members, as when rotated files are put behind one another; and a name that does not say so.
+  writeFileSync(
+    join(folder, 'b.log'),
+    Buffer.concat([gzipSync(text.slice(0, 1_000)), gzipSync(text.slice(1_000))]),
+  )
+  const plain = await readAll([join(folder, 'a.ndjson')])
+  const packed = await readAll([join(folder, 'b.log')])
+  t.strictSame(plain.requests, requests)
+  t.strictSame(packed.requests, requests)
+  t.equal(plain.summary.sha256, packed.summary.sha256)
+  t.match(plain.summary, { requests: 3_000, faultyLines: 0, late: 0 })
+})
+
+t.test('several files are one stream in the order of arrival', async t => {
+  const folder = t.testdir({
+    a: file([request(0), request(30), request(10), request(50)]),
+    b: file([request(20), request(40)]),
+    empty: '',
+  })
+  const { requests, summary } = await readAll(['a', 'b', 'empty'].map(name => join(folder, name)))
+  t.strictSame(
+    requests.map(({ at }) => at - start),
+    [0, 10, 20, 30, 40, 50],
+  )
+  t.match(summary, { requests: 6, files: [{ requests: 4 }, { requests: 2 }, { requests: 0 }] })
+})
+
+t.test('the broken line 1,000,001 is reported with line and reason, and the rest goes on', async t => {
+  const path = join(t.testdir(), 'many.ndjson.gz')
+  const line = `${lineOf(request(0))}\n`
+  // A thousand copies packed once are a member; gzip members follow each other.
+  const thousand = gzipSync(line.repeat(1_000))
+  const members = [...Array.from({ length: 1_000 }, () => thousand), gzipSync(`{"at":"2026\n${line}`)]
+  writeFileSync(path, Buffer.concat(members))
+  const faults: TrafficFault[] = []
+  const traffic = readTraffic([path], { onFault: fault => void faults.push(fault) })
+  let requests = 0
+  for await (const batch of traffic.batches()) requests += batch.length
+  t.equal(requests, 1_000_001)
+  t.strictSame(faults, [{ file: path, line: 1_000_001, reason: '"{\\"at\\":\\"2026" is no JSON' }])
+  t.match(traffic.summary(), { requests: 1_000_001, faultyLines: 1 })
+})
+
+t.test('of gzip that is cut off or damaged, what was readable is kept and the fault is named', async t => {
+  const text = file(
+    Array.from({ length: 20_000 }, (_, i) => request(i, { key: `key_${(i * 7_919) % 9_973}` })),
+  )
+  const packed = gzipSync(text)
+  const damaged = Buffer.from(packed)
+  damaged.fill(0xff, Math.floor(packed.length / 2), Math.floor(packed.length / 2) + 40)
+  const folder = t.testdir()
+  const variants: [string, Buffer][] = [
+    ['cut', packed.subarray(0, Math.floor(packed.length / 2))],
+    ['damaged', damaged],
+    ['appended', Buffer.concat([packed, Buffer.from('and a line that is not packed\n')])],
+  ]
+  for (const [name, bytes] of variants) {
+    writeFileSync(join(folder, name), bytes)
+    const { requests, faults } = await readAll([join(folder, name)])
+    t.ok(requests.length > 9_000, `${name}: ${requests.length} requests`)
+    const last = faults.at(-1)
+    t.match(
+      last?.reason,
+      /the gzip data end too early or are damaged .*the rest of the file could not be read/,
+    )
+    t.ok((last?.line ?? 0) >= requests.length, 'with the line')
+    t.notOk(isOpen(join(folder, name)), `${name} is closed`)
+  }
+  writeFileSync(join(folder, 'nothing'), Buffer.concat([gzipSync(''), Buffer.from('x')]))
+  await t.rejects(readAll([join(folder, 'nothing')]), /nothing: the gzip data end too early or are damaged/)
+  t.notOk(isOpen(join(folder, 'nothing')), 'and closed too')
+})
+
+const isOpen = (path: string): boolean =>
+  readdirSync('/proc/self/fd').some(descriptor => {
+    try {
+      return readlinkSync(`/proc/self/fd/${descriptor}`) === realpathSync(path)
+    } catch {
+      return false
+    }
+  })
+
+t.test('lines without an end and gzip that expands without measure take no memory', async t => {
+  const folder = t.testdir()
+  const zeros = gzipSync(Buffer.alloc(80 * 1024 * 1024))
+  const first = file([request(0)])
+  writeFileSync(
+    join(folder, 'endless.gz'),
+    Buffer.concat([gzipSync(first), zeros, zeros, zeros, zeros, gzipSync(`\n${first}`)]),
+  )
+  const before = process.memoryUsage.rss()
+  const { requests, faults } = await readAll([join(folder, 'endless.gz')])
+  t.ok(process.memoryUsage.rss() - before < 160 * 1024 * 1024, 'half of what it expands to')
+  t.equal(requests.length, 1)
+  t.match(faults, [
+    { line: 2, reason: 'the line is longer than 262144 bytes' },
+    { line: 2, reason: /the gzip data expand to more than 400 times their size/ },
+  ])
+  writeFileSync(join(folder, 'long'), `${first}${'x'.repeat(1_000_000)}\n${first}`)
+  const long = await readAll([join(folder, 'long')])
+  t.equal(long.requests.length, 2)
+  t.match(long.faults, [{ line: 2, reason: 'the line is longer than 262144 bytes' }])
+})
+
+t.test('neighbours out of order are sorted, and what is further away is handed on and not lost', async t => {
+  const path = join(t.testdir({ a: file([5, 3, 4, 9, 8, 7, 20, 21, 1, 22, 2].map(at => request(at))) }), 'a')
+  const late: number[] = []
+  const order = async (window: number) => {
+    const { requests, summary } = await readAll([path], {
+      window,
+      onLate: requests => void late.push(...requests.map(({ at }) => at - start)),
+    })
+    return [requests.map(({ at }) => at - start), summary.late] as const
+  }
+  t.strictSame(await order(100), [[1, 2, 3, 4, 5, 7, 8, 9, 20, 21, 22], 0])
+  // All in one batch: only what was given before is too late.
+  t.strictSame(late, [])
+  const { inOrder } = await import('../../../src/load/traffic/arrival-order.ts')
+  const batches = async function* () {
+    for (const at of [5, 3, 4, 9, 8, 7, 20, 21, 1, 22, 2]) yield [request(at)]
+  }
+  const given: number[] = []
+  const apart: number[] = []
+  const numbers = (requests: readonly TrafficRequest[]) => requests.map(({ at }) => at - start)
+  const keepApart = async (requests: readonly TrafficRequest[]) => {
+    apart.push(...numbers(requests))
+    return []
+  }
+  for await (const batch of inOrder(batches(), keepApart, 3)) given.push(...numbers(batch))
+  t.strictSame(given, [3, 4, 5, 7, 8, 9, 20, 21, 22])
+  t.strictSame(apart, [1, 2])
+})
+
+t.test('whatever the streams, merging gives all of their requests in order', async t => {
+  const { merged } = await import('../../../src/load/traffic/arrival-order.ts')
+  const streams = fc.array(fc.array(fc.array(fc.nat(20), { maxLength: 5 }), { maxLength: 5 }), {
+    maxLength: 5,
+  })
+  await fc.assert(
+    fc.asyncProperty(streams, async given => {
+      // Each stream in order, whatever its batches.
+      const ordered = given.map((batches, stream) => {
+        const all = batches.flat().sort((one, other) => one - other)
+        return batches.map(({ length }) =>
+          all.splice(0, length).map(at => request(at, { path: `/${stream}` })),
+        )
+      })
+      const found: TrafficRequest[] = []
+      for await (const batch of merged(
+        ordered.map(async function* (batches) {
+          yield* batches
+        }),
+      ))
+        found.push(...batch)
+      // A stable sort of the streams behind each other: of equal instants those of earlier streams first.
+      t.strictSame(
+        found,
+        ordered.flat(2).sort((one, other) => one.at - other.at),
+      )
+    }),
+  )
+})
+
+t.test('late requests come back in order, through files where they are many', async t => {
+  const { createLateRequests } = await import('../../../src/load/traffic/late-requests.ts')
+  const { merged } = await import('../../../src/load/traffic/arrival-order.ts')
+  const late = createLateRequests()
+  const count = 110_000
+  for (let i = 0; i < count; i += 10_000)
+    await late.add(Array.from({ length: 10_000 }, (_, k) => request(((i + k) * 7_919) % count)))
+  let last = Number.NEGATIVE_INFINITY
+  let found = 0
+  for await (const batch of merged(late.streams()))
+    for (const { at } of batch) {
+      if (at < last) t.fail('in order')
+      last = at
+      found += 1
+    }
+  await late.close()
+  t.equal(found, count)
+  t.equal(late.count(), count)
+})
+
+t.test('no key comes out, however it is spelled and wherever it stands', async t => {
+  const key = createKey()
+  const other = createKey()
+  const paths = Object.values(spellings).flatMap(spell => [
+    `/x?key=${spell(key)}&y=1`,
+    `/${spell(key)}/x`,
+    `/x?a=b;${spell(key)}`,
+  ])
+  const lines = [
+    ...paths.filter(path => /^\/[\x21-\x7e]*$/.test(path)).map(path => lineOf(request(0, { path }))),
+    lineOf(request(0, { key, accepts: key, cell: key })),
+    lineOf(request(0, { key: other, path: `/x?key=${key}` })),
+    JSON.stringify({ at: '2026-11-21T06:00:00Z', method: 'GET', path: '/', key: `${key} and more` }),
+    `{"at":${key}}`,
+  ]
+  const path = join(t.testdir({ a: lines.join('\n') }), 'a')
+  const { requests, faults } = await readAll([path])
+  t.ok(requests.length > 20, `${requests.length} requests`)
+  t.equal(faults.length, 1)
+  t.equal(leakIn(JSON.stringify([requests, faults]), key), undefined)
+  const named = requests.filter(({ path }) => path === '/x?key=hidden' || path.startsWith('/x?key=anon_'))
+  t.ok(named.length > 0)
+  const withHeader = requests.filter(({ path }) => path === '/api/v1/weather/district/3026')
+  const [own, another] = [requests.find(({ path }) => path.startsWith('/x?key=anon_')), withHeader[0]]
+  t.equal(
+    own?.path.slice('/x?key='.length, '/x?key=anon_'.length + 12),
+    another?.key,
+    'the same name for the same key',
+  )
+})
+
+t.test('files that can not be read are named, and standard input may be given once', async t => {
+  const folder = t.testdir()
+  await t.rejects(readAll([join(folder, 'nowhere')]), /nowhere can't be read: there is no such file/)
+  await t.rejects(readAll([folder]), /can't be read: it is a folder/)
+  await t.rejects(readAll(['-', '-']), /standard input \(-\) is given twice/)
+})

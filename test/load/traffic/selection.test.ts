@@ -1,0 +1,207 @@
+// What is done to requests on their way from file to file: choosing, shortening gaps, scrubbing, converting.
+
+import t from 'tap'
+import { createCatalogue } from '../../../src/catalogue/catalogue.ts'
+import { catalogueFile } from '../../../src/catalogue/catalogue-file.ts'
+import { readSnapshot } from '../../../src/catalogue/snapshot-reader.ts'
+import { conversionNamed, convertedText } from '../../../src/load/traffic/convert.ts'
+import { endpointOf, placeOf } from '../../../src/load/traffic/endpoint.ts'
+import { createGaps } from '../../../src/load/traffic/gaps.ts'
+import { readTraffic } from '../../../src/load/traffic/read-traffic.ts'
+import { createScrub } from '../../../src/load/traffic/scrub.ts'
+import { isSampled, type Selection, selected } from '../../../src/load/traffic/selection.ts'
+import type { TrafficRequest } from '../../../src/load/traffic/traffic-request.ts'
+
+const start = Date.parse('2026-11-21T06:00:00Z')
+const request = (at: number, more: Partial<TrafficRequest> = {}): TrafficRequest => ({
+  at: start + at,
+  method: 'GET',
+  path: '/api/v1/weather/district/3026',
+  ...more,
+})
+async function* batchesOf(requests: readonly TrafficRequest[], size = 3) {
+  for (let at = 0; at < requests.length; at += size) yield requests.slice(at, at + size)
+}
+const all = async (batches: AsyncIterable<readonly TrafficRequest[]>) => {
+  const found: TrafficRequest[] = []
+  for await (const batch of batches) found.push(...batch)
+  return found
+}
+
+t.test('endpoints and places are read of paths', async t => {
+  const paths: [string, string, string][] = [
+    ['/api/v1/weather/district/3026?lang=en', 'weather', 'district/3026'],
+    ['/api/v1/forecast/upazila/302602?days=3', 'forecast', 'upazila/302602'],
+    ['/api/v1/weather/coords/23.81/90.41', 'coords', '23.81,90.41'],
+    ['/api/v1/locations?type=district', 'locations', '/api/v1/locations'],
+    ['/api/v1/locations/district/3026', 'location', '/api/v1/locations/district/3026'],
+    ['/api/v1/weather', 'other', '/api/v1/weather'],
+    ['/', 'other', '/'],
+  ]
+  for (const [path, endpoint, place] of paths)
+    t.strictSame([endpointOf(path), placeOf(path)], [endpoint, place])
+})
+
+t.test('requests are chosen by time, endpoint, key, cell and number', async t => {
+  const requests = Array.from({ length: 20 }, (_, i) =>
+    request(i * 1_000, {
+      key: `key_${i % 2}`,
+      ...(i % 4 === 0 ? { cell: '23.8,90.4' } : {}),
+      ...(i % 5 === 0 ? { path: '/api/v1/forecast/district/1' } : {}),
+    }),
+  )
+  const chosen = async (selection: Selection) =>
+    (await all(selected(batchesOf(requests), selection))).map(({ at }) => (at - start) / 1_000)
+  t.strictSame(await chosen({ from: { at: start + 17_500 } }), [18, 19])
+  t.strictSame(await chosen({ from: { after: 5_000 }, duration: 3_000 }), [5, 6, 7])
+  t.strictSame(await chosen({ from: { after: 5_000 }, to: { at: start + 6_001 } }), [5, 6])
+  t.strictSame(await chosen({ duration: 2_000 }), [0, 1])
+  t.strictSame(await chosen({ keys: new Set(['key_1']), head: 3 }), [1, 3, 5])
+  t.strictSame(await chosen({ cells: new Set(['23.8,90.4']), tail: 2 }), [12, 16])
+  t.strictSame(await chosen({ cells: new Set(['district/1']) }), [0, 5, 10, 15])
+  t.strictSame(await chosen({ endpoints: new Set(['forecast']), every: 3 }), [0, 15])
+  t.strictSame(await chosen({ every: 7, head: 2 }), [0, 7])
+  t.strictSame(await chosen({ tail: 100 }), [...requests.keys()])
+})
+
+t.test('a sample takes cells whole, in the share that was given', async t => {
+  const requests = Array.from({ length: 30_000 }, (_, i) => {
+    const place = i % 3_000
+    const cell = `${(place % 60) / 10 + 20.6},${Math.floor(place / 60) / 10 + 88}`
+    return request(i, place % 3 === 0 ? { path: `/api/v1/weather/union/${place}?lang=bn` } : { cell })
+  })
+  const sample = await all(selected(batchesOf(requests, 1_000), { sample: 0.1 }))
+  t.ok(Math.abs(sample.length / requests.length - 0.1) < 0.02, `${sample.length} of ${requests.length}`)
+  const nameOf = ({ cell, path }: TrafficRequest) => cell ?? placeOf(path)
+  const names = new Set(sample.map(nameOf))
+  t.equal(
+    sample.length,
+    requests.filter(each => names.has(nameOf(each))).length,
+    'with all of their requests',
+  )
+  t.ok(isSampled({ path: '/', cell: 'a' }, 1))
+  const smaller = requests.filter(each => isSampled(each, 0.05))
+  t.ok(
+    smaller.every(each => isSampled(each, 0.1)),
+    'a smaller sample is a part of a larger one',
+  )
+})
+
+t.test('cells that were not recorded are those from which a gateway would answer', async t => {
+  const { createCellOf } = await import('../../../src/load/traffic/cell-of-place.ts')
+  const { createGrid } = await import('../../../src/weather/cell.ts')
+  const bounds = { south: 20, west: 88, north: 27, east: 93 }
+  const catalogue = createCatalogue(await readSnapshot(catalogueFile('locations.json'), bounds))
+  const cellOf = createCellOf(catalogue, bounds, createGrid(0.1))
+  const paths: [string, string | undefined][] = [
+    ['/api/v1/weather/district/3026?lang=en', '23.7,90.4'],
+    ['/api/v1/forecast/district/3026', '23.7,90.4'],
+    ['/api/v1/weather/coords/23.71/90.41', '23.7,90.4'],
+    ['/api/v1/weather/coords/53/9', undefined],
+    ['/api/v1/weather/district/9', undefined],
+    ['/api/v1/weather/town/3026', undefined],
+    ['/api/v1/locations/district/3026', undefined],
+    ['/', undefined],
+  ]
+  for (const [path, cell] of paths) t.equal(cellOf({ path }), cell, path)
+  t.equal(cellOf({ path: '/', cell: '1,1' }), '1,1')
+  const neighbours = ['/api/v1/weather/coords/23.71/90.41', '/api/v1/weather/coords/23.72/90.42']
+  const sampled = await all(
+    selected(batchesOf(neighbours.map(path => request(0, { path }))), {
+      cells: new Set(['23.7,90.4']),
+      cellOf,
+    }),
+  )
+  t.equal(sampled.length, 2)
+})
+
+t.test('gaps are found, and shortened for all that follow', async t => {
+  const requests = [0, 10, 500, 510, 2_000].map(at => request(at * 1_000))
+  const found = createGaps(300_000)
+  t.strictSame(await all(found.pass(batchesOf(requests))), requests)
+  t.match(found.found(), {
+    count: 2,
+    cutMs: 0,
+    longest: [{ from: start + 510_000, ms: 1_490_000 }, { ms: 490_000 }],
+  })
+  const cut = createGaps(60_000, 60_000)
+  t.strictSame(
+    (await all(cut.pass(batchesOf(requests)))).map(({ at }) => (at - start) / 1_000),
+    [0, 10, 70, 80, 140],
+  )
+  t.match(cut.found(), { count: 2, cutMs: (430 + 1_430) * 1_000 })
+})
+
+t.test('scrubbing renames keys and leaves out what is to be left out', async t => {
+  const given = request(5_000, {
+    path: '/api/v1/weather/district/3026?lang=en&q=me&token=abc',
+    key: 'key_1',
+    accepts: 'gzip',
+    status: 200,
+    cell: '23.8,90.4',
+  })
+  const none = { parameters: new Set<string>(), withoutKeys: false, withoutAnswers: false }
+  const nameOf = (secret: string) => `name of ${secret}`
+  t.strictSame(createScrub({ ...none, parameters: new Set(['q']) }, nameOf)(given), {
+    ...given,
+    path: '/api/v1/weather/district/3026?lang=en&token=name of abc',
+    key: 'name of key_1',
+  })
+  const scrub = createScrub(
+    { parameters: 'all', withoutKeys: true, withoutAnswers: true, start: 1_000 },
+    nameOf,
+  )
+  t.strictSame(scrub(given), {
+    at: 1_000,
+    method: 'GET',
+    path: '/api/v1/weather/district/3026',
+    accepts: 'gzip',
+  })
+  t.equal(scrub(request(6_000)).at, 2_000, 'the distance stays')
+})
+
+const textIn = async (name: string, requests: readonly TrafficRequest[]) => {
+  let text = ''
+  const target = new URL('http://127.0.0.1:8080')
+  for await (const part of convertedText(conversionNamed(name), batchesOf(requests), target)) text += part
+  return text
+}
+
+t.test('what is converted for other tools has their form', async t => {
+  const requests = [
+    request(0, { key: 'key_1', accepts: 'gzip, br', conditional: true, cell: '23.8,90.4', bytes: 700 }),
+    request(1_500, { path: '/x?a="b",c' }),
+  ]
+  const [first, second] = (await textIn('vegeta', requests)).trim().split('\n')
+  t.strictSame(JSON.parse(first ?? ''), {
+    method: 'GET',
+    url: 'http://127.0.0.1:8080/api/v1/weather/district/3026',
+    header: {
+      'X-Api-Key': ['key_1'],
+      'Accept-Encoding': ['gzip, br'],
+      'If-None-Match': ['"recorded"'],
+    },
+  })
+  t.strictSame(JSON.parse(second ?? '').header, {})
+  t.equal(await textIn('libcachesim', requests), 'time,obj_id,size\n0,cell_23.8_90.4,700\n1,/x,1\n')
+  t.strictSame((await textIn('csv', requests)).split('\r\n').slice(1, 3), [
+    '0,2026-11-21T06:00:00.000Z,GET,/api/v1/weather/district/3026,key_1,"gzip, br",true,,,,"23.8,90.4",700,',
+    '1.5,2026-11-21T06:00:01.500Z,GET,"/x?a=""b"",c",,,,,,,,,',
+  ])
+  t.throws(() => conversionNamed('pcap'), /the format is "pcap"; allowed: gor, vegeta, csv, libcachesim/)
+})
+
+t.test('what was converted for goreplay is read back, with other names of keys', async t => {
+  const requests = [request(0, { key: 'key_1', accepts: 'gzip', conditional: true }), request(1_500)]
+  const { writeFileSync } = await import('node:fs')
+  const path = `${t.testdir()}/a.gor`
+  writeFileSync(path, await textIn('gor', requests))
+  const traffic = readTraffic([path])
+  const back = await all(traffic.batches())
+  t.equal(traffic.summary().files[0]?.format, 'gor')
+  t.match(back[0]?.key, /^anon_/)
+  t.strictSame(
+    back.map(each => ({ ...each, key: each.key && 'key_1' })),
+    requests.map(each => ({ ...each, key: each.key })),
+  )
+})

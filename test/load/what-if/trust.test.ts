@@ -1,0 +1,95 @@
+// Whether `whatif` is right: the same hours of traffic pass through real processes (a gateway and a provider on a moved clock,
+// sockets between all) and through the parts without sockets. Both have the same name of the provider, and so the same jitter.
+
+import t from 'tap'
+import { hourMs, minuteMs } from '../../../src/calendar.ts'
+import { settingCases } from '../../../src/config/setting-grid.ts'
+import { rehearse } from '../../../src/load/rehearsal/rehearsal.ts'
+import { createSpending } from '../../../src/load/rehearsal/spending.ts'
+import { openStage } from '../../../src/load/rehearsal/stage.ts'
+import { createRecorder } from '../../../src/load/replay/recorder.ts'
+import { readTraffic } from '../../../src/load/traffic/read-traffic.ts'
+import type { TrafficRequest } from '../../../src/load/traffic/traffic-request.ts'
+import { simulateOn, traceOf } from './simulate-on.ts'
+
+const sample = new URL('../../../samples/weekday.ndjson.gz', import.meta.url).pathname
+// From six in the morning on in Dhaka: a run of the model becomes available, and demand rises.
+const from = 6 * hourMs
+const span = 75 * minuteMs
+
+const noBudget = 'provider.budget.perMinute=null provider.budget.perHour=null provider.budget.perDay=null'
+const cases = [
+  `cache.freshness=age cache.freshFor=30m ${noBudget}`,
+  `cache.freshness=run ${noBudget}`,
+  'cache.freshness=age cache.freshFor=30m provider.budget.perMinute=30 provider.budget.perDay=900',
+]
+
+const readHours = async (): Promise<TrafficRequest[]> => {
+  const all: TrafficRequest[] = []
+  for await (const request of readTraffic([sample])) all.push(request)
+  const begin = (all[0]?.at ?? 0) + from
+  return all.filter(({ at }) => at >= begin && at < begin + span)
+}
+
+type Figures = {
+  readonly hits: number
+  readonly stale: number
+  readonly misses: number
+  readonly failed: number
+  readonly weight: number
+}
+
+const rehearsed = async (
+  requests: readonly TrafficRequest[],
+  env: Readonly<Record<string, string>>,
+): Promise<{ figures: Figures; baseUrl: string }> => {
+  await using stage = await openStage({
+    start: requests[0]?.at ?? 0,
+    files: [],
+    env: { PATH: process.env.PATH, ...env },
+    keys: [...new Set(requests.flatMap(({ key }) => key ?? []))],
+    substitutes: 0,
+    tier: undefined,
+    provider: { limits: 'none', runs: 'ecmwf', seed: 1 },
+  })
+  const recorder = createRecorder(300)
+  const spending = createSpending()
+  const { signal } = new AbortController()
+  await rehearse({ requests, stepMs: 1, onProgress: () => {}, signal }, { stage, recorder, spending })
+  const { statuses, outcomes } = recorder.form().counts
+  const { hit = 0, stale = 0, miss = 0 } = outcomes
+  const figures = {
+    hits: hit,
+    stale,
+    misses: miss,
+    failed: statuses['500'] ?? 0,
+    weight: spending.total.weight,
+  }
+  return { figures, baseUrl: stage.config.provider.baseUrl }
+}
+
+const largestDifference = 0.01
+
+t.test('real processes do what whatif says, to within 1 %', async t => {
+  const requests = await readHours()
+  t.ok(requests.length > 1_000, `${requests.length} requests`)
+  const trace = await traceOf(requests)
+  for (const { name, env, config } of settingCases({ case: cases }, { files: [], env: {} })) {
+    const real = await rehearsed(requests, env)
+    const provider = { ...config.provider, baseUrl: real.baseUrl }
+    const said = await simulateOn({ ...config, provider }, trace)
+    const figures: Figures = {
+      hits: said.hits.memory + said.hits.shared,
+      stale: said.stale,
+      misses: said.misses,
+      failed: said.failed,
+      weight: said.provider.weight,
+    }
+    for (const [what, value] of Object.entries(real.figures)) {
+      const own = figures[what as keyof Figures]
+      const difference = value === own ? 0 : Math.abs(own - value) / Math.max(value, 1)
+      t.ok(difference <= largestDifference, `${name}: ${what} ${own} of whatif, ${value} of real processes`)
+    }
+    t.comment(`${name}: ${JSON.stringify({ whatif: figures, real: real.figures })}`)
+  }
+})
