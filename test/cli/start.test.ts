@@ -22,7 +22,7 @@ const printed = async (script: string): Promise<unknown> => {
 t.test('a gateway loads neither the client of fetch nor the whole of prom-client', async t => {
   const loaded = (await printed(`
     import { createRequire } from 'node:module'
-    for (const file of ['cli/program', 'ops/log', 'gateway/gateway']) await import('./src/' + file + '.ts')
+    for (const file of ['cli/program', 'telemetry/log', 'gateway/gateway']) await import('./src/' + file + '.ts')
     const files = Object.keys(createRequire('file:///').cache)
     console.log(JSON.stringify([...process.moduleLoadList, ...files]))
   `)) as string[]

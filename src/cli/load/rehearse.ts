@@ -1,5 +1,5 @@
 // `abohawa rehearse`: a traffic file against a gateway and a provider on one moved clock, once for each combination of
-// settings: a day in minutes. What a rehearsal is stands in src/rehearsal; what is printed of it in rehearse-text.ts.
+// settings: a day in minutes. What a rehearsal is stands in src/load/rehearsal; what is printed of it in rehearse-text.ts.
 
 import { availableParallelism } from 'node:os'
 import { type Command, InvalidArgumentError } from 'commander'

@@ -1,5 +1,5 @@
 // `abohawa whatif`: what other settings would do to recorded or generated traffic, without a gateway and without a provider.
-// How the settings are tried is in src/what-if; the table is in whatif-text.ts.
+// How the settings are tried is in src/load/what-if; the table is in whatif-text.ts.
 
 import { availableParallelism } from 'node:os'
 import { type Command, InvalidArgumentError } from 'commander'
