@@ -9,7 +9,8 @@ import { InputError } from '../errors.ts'
 import { type Administration, createAdministration } from '../metering/administration.ts'
 import { openStore, openUsedStore, storeName } from '../stores/open-store.ts'
 import type { RefusedRecord } from '../stores/records.ts'
-import { type Terminal, UsageError } from './terminal.ts'
+import type { Terminal } from './terminal.ts'
+import { UsageError } from './usage-error.ts'
 
 /** Adds `--create-store`. */
 export const addCreateStoreOption = (command: Command): Command =>

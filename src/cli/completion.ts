@@ -6,11 +6,11 @@ import { locationTypes } from '../catalogue/location.ts'
 import { knownPaths } from '../config/explain.ts'
 import { loadConfig } from '../config/load.ts'
 import { type CompletedCommand, type CompletedValues, scriptOf, shells } from './completion-scripts.ts'
-import type { AddCommand } from './terminal.ts'
+import type { AddTopCommand } from './terminal.ts'
 
-export const addCompletionCommand = (program: Command, add: AddCommand): void =>
+export const addCompletionCommand: AddTopCommand = (program, add, summary) =>
   add(program, 'completion', {
-    summary: 'print a script that completes commands and options in bash, zsh or fish',
+    summary,
     example: 'completion bash > ~/.local/share/bash-completion/completions/abohawa',
     setUp: command =>
       void command.addArgument(new Argument('<shell>', 'the shell to write for').choices(shells)),

@@ -7,29 +7,119 @@ import { AbohawaError, messageOf } from '../errors.ts'
 import { withoutKeys } from '../key-redaction.ts'
 import { printableLines, safeText } from '../outside-text.ts'
 import { redactedUrls } from '../redacted-url.ts'
-import { addCompletionCommand } from './completion.ts'
-import { addKeyCommands } from './keys/keys.ts'
-import { addSubscriberCommands } from './keys/subscribers.ts'
-import { addRehearseCommand } from './load/rehearse.ts'
-import { addReplayCommand } from './load/replay.ts'
-import { addReplayCompareCommands } from './load/replay-compare.ts'
-import { addSaturateCommand } from './load/saturate.ts'
-import { addTrafficCommands } from './load/traffic.ts'
-import { addWhatIfCommand } from './load/whatif.ts'
-import { addBudgetCommands } from './operate/budget.ts'
-import { addCacheCommands } from './operate/cache.ts'
-import { addCatalogueCommands } from './operate/catalogue.ts'
-import { addConfigCommands } from './operate/config.ts'
-import { addDoctorCommand } from './operate/doctor.ts'
-import { addStatusCommand } from './operate/status.ts'
-import { addStoreCommands } from './operate/store.ts'
-import { addDemoCommand } from './serve/demo.ts'
-import { addProviderCommand } from './serve/provider.ts'
-import { addServeCommand } from './serve/serve.ts'
-import { addWorkerCommands } from './serve/workers.ts'
-import { createAddCommand, type Surroundings, UsageError } from './terminal.ts'
+import type { AddCommand, AddTopCommand, Surroundings } from './terminal.ts'
+import { UsageError } from './usage-error.ts'
 
 const { version } = packageFile
+
+type TopCommand = {
+  readonly name: string
+  readonly summary: string
+  readonly load: () => Promise<AddTopCommand>
+}
+
+/** The commands of the first level, in the order of the help. */
+const commands: readonly TopCommand[] = [
+  {
+    name: 'serve',
+    summary: 'run the gateway: the listeners for consumers, operators and probes',
+    load: async () => (await import('./serve/serve.ts')).addServeCommand,
+  },
+  {
+    name: 'demo',
+    summary: 'run a provider and a gateway, and print keys and curl commands to try',
+    load: async () => (await import('./serve/demo.ts')).addDemoCommand,
+  },
+  {
+    name: 'provider',
+    summary: 'run a simulated weather provider with seeded weather, for demos, tests and load',
+    load: async () => (await import('./serve/provider.ts')).addProviderCommand,
+  },
+  {
+    name: 'keys',
+    summary: 'create, rotate, revoke and inspect API keys',
+    load: async () => (await import('./keys/keys.ts')).addKeyCommands,
+  },
+  {
+    name: 'subscribers',
+    summary: 'list, revoke and reinstate subscribers',
+    load: async () => (await import('./keys/subscribers.ts')).addSubscriberCommands,
+  },
+  {
+    name: 'store',
+    summary: 'move keys, subscribers and usage from one store to another',
+    load: async () => (await import('./operate/store.ts')).addStoreCommands,
+  },
+  {
+    name: 'catalogue',
+    summary: 'build, check and publish the places that the gateway serves',
+    load: async () => (await import('./operate/catalogue.ts')).addCatalogueCommands,
+  },
+  {
+    name: 'cache',
+    summary: 'see what is cached for a place, purge it, and load it',
+    load: async () => (await import('./operate/cache.ts')).addCacheCommands,
+  },
+  {
+    name: 'budget',
+    summary: 'see what is spent at the provider, and reopen it after a wrong limit',
+    load: async () => (await import('./operate/budget.ts')).addBudgetCommands,
+  },
+  {
+    name: 'whatif',
+    summary: 'what other settings would do to traffic: hits, weight at the provider, age, memory, budget',
+    load: async () => (await import('./load/whatif.ts')).addWhatIfCommand,
+  },
+  {
+    name: 'status',
+    summary: 'show the fleet: instances, provider, budget, cache, store, keys near their limit',
+    load: async () => (await import('./operate/status.ts')).addStatusCommand,
+  },
+  {
+    name: 'workers',
+    summary: 'list and restart the worker processes of a gateway',
+    load: async () => (await import('./serve/workers.ts')).addWorkerCommands,
+  },
+  {
+    name: 'config',
+    summary: 'check, print, compare and explain the configuration',
+    load: async () => (await import('./operate/config.ts')).addConfigCommands,
+  },
+  {
+    name: 'traffic',
+    summary: 'make and look at files of traffic, for replays',
+    load: async () => (await import('./load/traffic.ts')).addTrafficCommands,
+  },
+  {
+    name: 'doctor',
+    summary: 'check all that a gateway needs, with a fix for each fault; exit code 1 when one fails',
+    load: async () => (await import('./operate/doctor.ts')).addDoctorCommand,
+  },
+  {
+    name: 'rehearse',
+    summary: 'send the traffic of a file to a gateway whose clock is moved: a day in minutes',
+    load: async () => (await import('./load/rehearse.ts')).addRehearseCommand,
+  },
+  {
+    name: 'replay',
+    summary: 'send the requests of traffic files to a gateway again, and measure its answers',
+    load: async () => (await import('./load/replay.ts')).addReplayCommands,
+  },
+  {
+    name: 'saturate',
+    summary: 'send traffic at rising rates until a threshold breaks: how far that is from its own rate',
+    load: async () => (await import('./load/saturate.ts')).addSaturateCommand,
+  },
+  {
+    name: 'completion',
+    summary: 'print a script that completes commands and options in bash, zsh or fish',
+    load: async () => (await import('./completion.ts')).addCompletionCommand,
+  },
+]
+
+// Most of what a command imports is not needed to name it.
+const adder = async (surroundings: Surroundings, onExit: (code: number) => void): Promise<AddCommand> =>
+  (await import('./terminal.ts')).createAddCommand(surroundings, onExit)
 
 /** Runs one command line. Resolves to the exit code and never rejects. */
 export const run = async (argv: readonly string[], surroundings: Surroundings): Promise<number> => {
@@ -41,31 +131,15 @@ export const run = async (argv: readonly string[], surroundings: Surroundings): 
     .exitOverride()
     .configureOutput({ outputError: () => {} })
     .helpCommand(false)
-  const add = createAddCommand(surroundings, code => {
-    exitCode = code
-  })
-  addServeCommand(program, add)
-  addDemoCommand(program, add)
-  addProviderCommand(program, add)
-  addKeyCommands(program, add)
-  addSubscriberCommands(program, add)
-  addStoreCommands(program, add)
-  addCatalogueCommands(program, add)
-  addCacheCommands(program, add)
-  addBudgetCommands(program, add)
-  addWhatIfCommand(program, add)
-  addStatusCommand(program, add)
-  addWorkerCommands(program, add)
-  addConfigCommands(program, add)
-  addTrafficCommands(program, add)
-  addDoctorCommand(program, add)
-  addRehearseCommand(program, add)
-  addReplayCommand(program, add)
-  addReplayCompareCommands(program, add)
-  addSaturateCommand(program, add)
-  addCompletionCommand(program, add)
-
+  // So that an option behind a command is one of that command.
+  program.enablePositionalOptions()
+  const called = argv.find(word => !word.startsWith('-'))
+  const isCalled = ({ name }: TopCommand): boolean => name === called || called === 'completion'
   try {
+    const add = commands.some(isCalled) ? await adder(surroundings, code => (exitCode = code)) : undefined
+    for (const command of commands)
+      if (add && isCalled(command)) (await command.load())(program, add, command.summary)
+      else program.command(command.name).summary(command.summary)
     await program.parseAsync(argv, { from: 'user' })
     return exitCode
   } catch (error) {

@@ -7,8 +7,8 @@ import { configFilesOf } from '../config/environment.ts'
 import { type ConfigSources, loadConfig } from '../config/load.ts'
 import { rightPartOf } from '../config/right-part.ts'
 import type { Config } from '../config/schema.ts'
-import { InputError } from '../errors.ts'
 import { jsonText, printable, printableLines } from '../outside-text.ts'
+import { UsageError } from './usage-error.ts'
 
 /** Output and configuration of a command. */
 export type Terminal = {
@@ -45,25 +45,6 @@ export type Terminal = {
   remark(text: string): void
 }
 
-/** An invalid command line: exit code 2. */
-export class UsageError extends InputError {
-  override name = 'UsageError'
-}
-
-/**
- * For what reads an argument: what is wrong with it is a usage error. Faults of the configuration itself stay what they are.
- * @throws UsageError
- */
-export const asUsage = <Value>(read: () => Value): Value => {
-  try {
-    return read()
-  } catch (cause) {
-    if (cause instanceof InputError && cause.name === 'InputError')
-      throw new UsageError(cause.message.split('\n'), { cause })
-    throw cause
-  }
-}
-
 /** The environment variables and the clock that `main` passes in. */
 export type Surroundings = { readonly env: NodeJS.ProcessEnv; readonly clock: Clock }
 
@@ -83,7 +64,10 @@ export type AddCommand = <Given extends Options>(
   parent: Command,
   name: string,
   spec: CommandSpec<Given>,
-) => void
+) => Command
+
+/** Adds a command of the first level, with those below it. */
+export type AddTopCommand = (program: Command, add: AddCommand, summary: string) => void
 
 /** @param onExit called with the exit code of the command that ran */
 export const createAddCommand =
@@ -148,6 +132,7 @@ export const createAddCommand =
         }
         onExit((await run(terminal, options as never, ...command.args)) ?? 0)
       })
+    return command
   }
 
 const brokenElsewhere = 'The configuration is broken, in what this command does not need:'

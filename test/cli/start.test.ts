@@ -34,6 +34,52 @@ t.test('a gateway loads neither the client of fetch nor the whole of prom-client
   )
 })
 
+const hook = join(root, 'test', 'support', 'loaded-modules.ts')
+const folders = (urls: readonly string[]): string[] => [
+  ...new Set(
+    urls.flatMap(url => /\/node_modules\/((?:@[^/]+\/)?[^/]+)|\/src\/([^/.]+)/.exec(url)?.slice(1) ?? []),
+  ),
+]
+
+t.test('a command loads what it needs, and nothing of the others', async t => {
+  const loadedBy = async (...words: string[]): Promise<string[]> => {
+    const file = join(t.testdir({ modules: '' }), 'modules')
+    const env = {
+      ...process.env,
+      NODE_OPTIONS: `--import=${hook}`,
+      LOADED_MODULES: file,
+      NODE_COMPILE_CACHE: '',
+    }
+    await run(product, words, { env: { ...env, ABOHAWA_STORE__PATH: join(t.testdirName, 'none') } }).catch(
+      () => {},
+    )
+    return folders(readFileSync(file, 'utf8').split('\n')).filter(name => name !== undefined)
+  }
+  const others = [
+    'admin',
+    'doctor',
+    'edge',
+    'fastify',
+    'gateway',
+    'load',
+    'ops',
+    'pino',
+    'telemetry',
+    'undici',
+    'upstream',
+  ]
+  const loadedOf = (loaded: readonly string[], names: readonly string[]): string[] =>
+    names.filter(name => loaded.includes(name))
+  for (const words of [['--version'], ['--help'], [], ['stauts']]) {
+    const loaded = await loadedBy(...words)
+    t.ok(loaded.includes('commander'), words.join(' '))
+    t.strictSame(loadedOf(loaded, [...others, 'config', 'ioredis', 'metering', 'stores', 'yaml', 'zod']), [])
+  }
+  const ofKeys = await loadedBy('keys', 'list')
+  t.ok(ofKeys.includes('metering') && ofKeys.includes('zod'))
+  t.strictSame(loadedOf(ofKeys, others), [])
+})
+
 t.test('a second start takes all code from the cache: what it would refuse, it would write anew', async t => {
   const folder = t.testdir({ cache: {} })
   const cache = join(folder, 'cache')

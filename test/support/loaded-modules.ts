@@ -1,5 +1,5 @@
-// Preloaded into a process (`--import`): appends the address of every module of OpenTelemetry that is loaded to the file that
-// the variable LOADED_MODULES names.
+// Preloaded into a process (`--import`): appends the address of every module that is loaded to the file that the variable
+// LOADED_MODULES names.
 
 import { appendFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
@@ -8,7 +8,7 @@ const file = process.env.LOADED_MODULES ?? ''
 
 registerHooks({
   load: (url, context, next) => {
-    if (url.includes('@opentelemetry')) appendFileSync(file, `${url}\n`)
+    appendFileSync(file, `${url}\n`)
     return next(url, context)
   },
 })

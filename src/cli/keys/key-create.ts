@@ -16,7 +16,8 @@ import { printable, quoted, safeText } from '../../outside-text.ts'
 import { readRegularFile } from '../../regular-file.ts'
 import { addCreateStoreOption, administerNew } from '../administer.ts'
 import { interruption } from '../interruption.ts'
-import { type AddCommand, counted, type Terminal, UsageError } from '../terminal.ts'
+import { type AddCommand, counted, type Terminal } from '../terminal.ts'
+import { UsageError } from '../usage-error.ts'
 import { createKeyDifferences } from './key-differences.ts'
 import { type CreatedForm, createdCsv, createdJson, createdText } from './key-table.ts'
 
@@ -36,7 +37,7 @@ type Options = {
 
 const mostKeys = 10_000
 
-export const addCreateCommand = (keys: Command, add: AddCommand): void =>
+export const addCreateCommand = (keys: Command, add: AddCommand): Command =>
   add<Options>(keys, 'create', {
     summary: 'create a key, or many; they are shown this once',
     example:

@@ -1,7 +1,6 @@
 // `abohawa keys …`: parses the arguments of the key commands and prints their results. Keys are named by id; a new key is
 // shown once. metering/administration.ts does the work.
 
-import type { Command } from 'commander'
 import { parseDuration } from '../../config/units.ts'
 import { messageOf } from '../../errors.ts'
 import {
@@ -13,16 +12,14 @@ import {
 } from '../../metering/administration.ts'
 import { printable, safeText } from '../../outside-text.ts'
 import { administer, neededForKeys } from '../administer.ts'
-import { type AddCommand, counted, type Terminal, UsageError } from '../terminal.ts'
+import { type AddTopCommand, counted, type Terminal } from '../terminal.ts'
+import { UsageError } from '../usage-error.ts'
 import { addCreateCommand, checkTier } from './key-create.ts'
 import { keysCsv, keyTable } from './key-table.ts'
 import { allUsageCsv, allUsageText, usageCsv, usageText } from './usage-text.ts'
 
-export const addKeyCommands = (program: Command, add: AddCommand): void => {
-  const keys = program
-    .command('keys')
-    .summary('create, rotate, revoke and inspect API keys')
-    .description('API keys.')
+export const addKeyCommands: AddTopCommand = (program, add, summary) => {
+  const keys = program.command('keys').summary(summary).description('API keys.')
 
   addCreateCommand(keys, add)
 

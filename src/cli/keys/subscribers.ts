@@ -1,15 +1,14 @@
 // `abohawa subscribers …`: lists, revokes and reinstates subscribers, the holders of keys, by id or name.
 // metering/administration.ts does the work.
 
-import type { Command } from 'commander'
 import type { Administration, ListedSubscriber } from '../../metering/administration.ts'
 import { administer, neededForKeys } from '../administer.ts'
-import { type AddCommand, tableOf } from '../terminal.ts'
+import { type AddTopCommand, tableOf } from '../terminal.ts'
 
-export const addSubscriberCommands = (program: Command, add: AddCommand): void => {
+export const addSubscriberCommands: AddTopCommand = (program, add, summary) => {
   const subscribers = program
     .command('subscribers')
-    .summary('list, revoke and reinstate subscribers')
+    .summary(summary)
     .description('Subscribers: revoking one refuses all of its keys.')
 
   add(subscribers, 'list', {

@@ -11,7 +11,7 @@ import type { Shape } from '../../load/traffic/generate/shape.ts'
 import type { Storm } from '../../load/traffic/generate/storm.ts'
 import { quoted } from '../../outside-text.ts'
 import { durationIn } from '../quantities.ts'
-import { UsageError } from '../terminal.ts'
+import { UsageError } from '../usage-error.ts'
 
 /** As commander gives them. */
 export type GenerateOptions = Omit<GeneratedTraffic, 'start' | 'durationMs' | 'shape' | 'storms'> & {

@@ -2,7 +2,7 @@
 // settings: a day in minutes. What a rehearsal is stands in src/load/rehearsal; what is printed of it in rehearse-text.ts.
 
 import { availableParallelism } from 'node:os'
-import { type Command, InvalidArgumentError } from 'commander'
+import { InvalidArgumentError } from 'commander'
 import pLimit from 'p-limit'
 import { isoOf } from '../../calendar.ts'
 import type { SettingCase } from '../../config/setting-grid.ts'
@@ -16,7 +16,8 @@ import { writeReport } from '../../regular-file.ts'
 import { interruption } from '../interruption.ts'
 import { checkTier } from '../keys/key-create.ts'
 import { durationIn } from '../quantities.ts'
-import { type AddCommand, counted, type Terminal, UsageError } from '../terminal.ts'
+import { type AddTopCommand, counted, type Terminal } from '../terminal.ts'
+import { UsageError } from '../usage-error.ts'
 import { checkWritable } from '../writable.ts'
 import { rehearsalText } from './rehearse-text.ts'
 import { casesIn } from './setting-cases.ts'
@@ -35,9 +36,9 @@ type Options = {
   providerSeed: number
 }
 
-export const addRehearseCommand = (program: Command, add: AddCommand): void =>
+export const addRehearseCommand: AddTopCommand = (program, add, summary) =>
   add<Options>(program, 'rehearse', {
-    summary: 'send the traffic of a file to a gateway whose clock is moved: a day in minutes',
+    summary,
     example:
       'rehearse samples/weekday.ndjson.gz --set cache.freshness=age,run --set cache.cellDegrees=0.1,0.2 --out rehearsal.html',
     setUp: command =>

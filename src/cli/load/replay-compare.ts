@@ -5,7 +5,8 @@ import type { Command } from 'commander'
 import { InputError, messageOf } from '../../errors.ts'
 import { quotedPath } from '../../outside-text.ts'
 import { writeReport } from '../../regular-file.ts'
-import { type AddCommand, asUsage, UsageError } from '../terminal.ts'
+import type { AddCommand } from '../terminal.ts'
+import { asUsage, UsageError } from '../usage-error.ts'
 import { checkWritable } from '../writable.ts'
 
 type CompareOptions = {
@@ -19,13 +20,8 @@ type CompareOptions = {
 const thresholdFailed = 99
 const notDecided = 1
 
-export const addReplayCompareCommands = (program: Command, add: AddCommand): void => {
-  const replay = program.commands.find(command => command.name() === 'replay')
-  if (!replay) throw new Error('there is no command replay')
-  // So that an option behind `compare` is one of it and not of `replay`; commander needs both.
-  program.enablePositionalOptions()
-  replay.enablePositionalOptions()
-
+/** @param replay the command that it belongs to */
+export const addCompareCommand = (replay: Command, add: AddCommand): void => {
   add<CompareOptions>(replay, 'compare', {
     summary: 'compare the results of two runs: which differences are real and which are noise',
     example: "replay compare before.json after.json --fail-if 'p99>+10%' --out comparison.html",

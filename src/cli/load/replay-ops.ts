@@ -11,7 +11,8 @@ import { quotedPath } from '../../outside-text.ts'
 import { redactedUrl } from '../../redacted-url.ts'
 import { mostFileBytes, readTextFileSync } from '../../regular-file.ts'
 import { checkGateway, gatewayAgent, queryGateway } from '../operate/gateway-query.ts'
-import { type Terminal, UsageError } from '../terminal.ts'
+import type { Terminal } from '../terminal.ts'
+import { UsageError } from '../usage-error.ts'
 import type { ReplayOptions } from './replay-options.ts'
 
 const timeoutMs = 5_000

@@ -9,7 +9,7 @@ import type { Schedule } from '../../load/replay/schedule.ts'
 import { type Threshold, thresholdOf } from '../../load/replay/thresholds.ts'
 import { nameOfFile } from '../../load/traffic/file-bytes.ts'
 import { quotedPath } from '../../outside-text.ts'
-import { asUsage, UsageError } from '../terminal.ts'
+import { asUsage, UsageError } from '../usage-error.ts'
 
 /** What `saturate` has too. */
 export type SendOptions = {

@@ -7,7 +7,8 @@ import type { ReplayOrder } from '../../load/replay/run.ts'
 import type { Schedule } from '../../load/replay/schedule.ts'
 import type { ReplayResult } from '../../load/report/result.ts'
 import type { TrafficSummary } from '../../load/traffic/read-traffic.ts'
-import { asUsage, counted, type Terminal, UsageError } from '../terminal.ts'
+import { counted, type Terminal } from '../terminal.ts'
+import { asUsage, UsageError } from '../usage-error.ts'
 import {
   checkSchedule,
   connectionsOf,

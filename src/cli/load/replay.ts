@@ -1,7 +1,6 @@
 // `abohawa replay FILE --target URL`: sends recorded or generated traffic again, at its own pace, faster, or evenly, and
 // reports latency by what the cache did. Exit code 99 when a threshold fails or a body breaks the contract, after the report.
 
-import type { Command } from 'commander'
 import { printDuration } from '../../config/units.ts'
 import { InputError, messageOf } from '../../errors.ts'
 import type { KeptBody } from '../../load/replay/sender.ts'
@@ -11,8 +10,10 @@ import { quotedPath } from '../../outside-text.ts'
 import { writeReport } from '../../regular-file.ts'
 import { interruption } from '../interruption.ts'
 import { rateIn } from '../quantities.ts'
-import { type AddCommand, type Terminal, UsageError } from '../terminal.ts'
+import type { AddTopCommand, Terminal } from '../terminal.ts'
+import { UsageError } from '../usage-error.ts'
 import { checkWritable } from '../writable.ts'
+import { addCompareCommand } from './replay-compare.ts'
 import { createOpsReader } from './replay-ops.ts'
 import {
   addSendOptions,
@@ -32,9 +33,9 @@ const thresholdFailed = 99
 const remarkEveryS = 10
 const sampledBodies = 20_000
 
-export const addReplayCommand = (program: Command, add: AddCommand): void =>
-  add<ReplayOptions>(program, 'replay', {
-    summary: 'send the requests of traffic files to a gateway again, and measure its answers',
+export const addReplayCommands: AddTopCommand = (program, add, summary) => {
+  const command = add<ReplayOptions>(program, 'replay', {
+    summary,
     example:
       "replay samples/weekday.ndjson.gz --target http://127.0.0.1:8080 --keys issued.csv --speed 600 --threshold 'p99<50ms' --out report.html\n  npm run -s abohawa -- replay samples/weekday.ndjson.gz --target http://127.0.0.1:8080 --keys issued.csv --rate 500 --duration 30s --loop",
     setUp: command =>
@@ -76,6 +77,10 @@ export const addReplayCommand = (program: Command, add: AddCommand): void =>
         .option('--ops-token-file <file>', 'a file with ops.token; that of the configuration if not given'),
     run: (terminal, options, ...files) => replay(terminal, options, files),
   })
+  // So that an option behind `compare` is one of it and not of `replay`.
+  command.enablePositionalOptions()
+  addCompareCommand(command, add)
+}
 
 const collect = (file: string, before: string[] = []): string[] => [...before, file]
 

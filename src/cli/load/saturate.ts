@@ -1,7 +1,7 @@
 // `abohawa saturate FILE --target URL`: sends traffic evenly at rising rates until a threshold breaks, and says how far that is
 // from the traffic's own rate. Each rate is one replay. How a rate is chosen is in load/replay/saturation.ts.
 
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { InvalidArgumentError, Option } from 'commander'
 import { printDuration } from '../../config/units.ts'
 import { InputError } from '../../errors.ts'
 import type { RateVerdict } from '../../load/replay/saturation.ts'
@@ -9,7 +9,8 @@ import { type Threshold, thresholdOf } from '../../load/replay/thresholds.ts'
 import type { ReplayResult } from '../../load/report/result.ts'
 import { interruption } from '../interruption.ts'
 import { rateIn } from '../quantities.ts'
-import { type AddCommand, counted, type Terminal, UsageError } from '../terminal.ts'
+import { type AddTopCommand, counted, type Terminal } from '../terminal.ts'
+import { UsageError } from '../usage-error.ts'
 import { addSendOptions, durationIn, type SendOptions } from './replay-options.ts'
 import { createProgress, goodAnswers, rateText, remarksOn } from './replay-text.ts'
 import { prepareSending } from './replay-traffic.ts'
@@ -29,9 +30,9 @@ const longestStepMs = 3_600_000
 // So that a percentile of a step is of some requests.
 const fewestRequests = 10
 
-export const addSaturateCommand = (program: Command, add: AddCommand): void =>
+export const addSaturateCommand: AddTopCommand = (program, add, summary) =>
   add<SaturateOptions>(program, 'saturate', {
-    summary: 'send traffic at rising rates until a threshold breaks: how far that is from its own rate',
+    summary,
     example:
       "saturate samples/weekday.ndjson.gz --target http://127.0.0.1:8080 --keys issued.csv --threshold 'p99<50ms'",
     setUp: command =>

@@ -3,7 +3,7 @@
 
 import type { ConfigSources } from '../../config/load.ts'
 import { type GivenSettings, type SettingCase, settingCases } from '../../config/setting-grid.ts'
-import { asUsage, UsageError } from '../terminal.ts'
+import { asUsage, UsageError } from '../usage-error.ts'
 
 /** @throws UsageError; ConfigError where the configuration itself is at fault */
 export const casesIn = async (given: GivenSettings, sources: ConfigSources): Promise<SettingCase[]> => {

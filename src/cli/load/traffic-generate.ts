@@ -12,7 +12,8 @@ import type { TrafficRequest } from '../../load/traffic/traffic-request.ts'
 import { printable } from '../../outside-text.ts'
 import { interruption } from '../interruption.ts'
 import { rateIn } from '../quantities.ts'
-import { type AddCommand, counted, factsText, type Terminal, UsageError } from '../terminal.ts'
+import { type AddCommand, counted, factsText, type Terminal } from '../terminal.ts'
+import { UsageError } from '../usage-error.ts'
 import {
   alphaIn,
   defaultMix,
@@ -32,7 +33,7 @@ import {
 const defaultStart = '2026-11-16'
 const mostRequests = 1e9
 
-export const addGenerateCommand = (traffic: Command, add: AddCommand): void =>
+export const addGenerateCommand = (traffic: Command, add: AddCommand): Command =>
   add<GenerateOptions & { out: string; force?: boolean }>(traffic, 'generate', {
     summary: 'generate traffic from a seed: places and keys by Zipf, the hours of a day, a storm',
     example:

@@ -7,7 +7,8 @@ import { InputError, messageOf } from '../../errors.ts'
 import { formatNames } from '../../load/traffic/format.ts'
 import { limitIn } from '../../metering/administration.ts'
 import { checkTier } from '../keys/key-create.ts'
-import { type AddCommand, counted, UsageError } from '../terminal.ts'
+import { type AddCommand, counted } from '../terminal.ts'
+import { UsageError } from '../usage-error.ts'
 import { formatIn } from './traffic-options.ts'
 
 type Options = { subscriber: string; tier: string; limit: string; format?: string }
@@ -15,7 +16,7 @@ type Options = { subscriber: string; tier: string; limit: string; format?: strin
 // As many as `keys create --from` takes.
 const mostKeys = 100_000
 
-export const addKeysCommand = (traffic: Command, add: AddCommand): void =>
+export const addKeysCommand = (traffic: Command, add: AddCommand): Command =>
   add<Options>(traffic, 'keys', {
     summary: 'list the ids of keys in traffic files, as CSV for keys create --from',
     example:

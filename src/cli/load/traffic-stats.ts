@@ -10,7 +10,7 @@ import { addReadOptions, wholeIn } from './traffic-options.ts'
 
 type Options = { format?: string; window: number; by: Subject; top: number; strict?: boolean }
 
-export const addStatsCommand = (traffic: Command, add: AddCommand): void =>
+export const addStatsCommand = (traffic: Command, add: AddCommand): Command =>
   add<Options>(traffic, 'stats', {
     summary:
       'show what is in traffic files: rate over time, places, key skew, reuse distance, miss-ratio curve',

@@ -2,7 +2,7 @@
 // How the settings are tried is in src/load/what-if; the table is in whatif-text.ts.
 
 import { availableParallelism } from 'node:os'
-import { type Command, InvalidArgumentError } from 'commander'
+import { InvalidArgumentError } from 'commander'
 import packageFile from '../../../package.json' with { type: 'json' }
 import { isoOf } from '../../calendar.ts'
 import type { SettingCase } from '../../config/setting-grid.ts'
@@ -22,7 +22,8 @@ import { quotedPath } from '../../outside-text.ts'
 import { writeReport } from '../../regular-file.ts'
 import { interruption } from '../interruption.ts'
 import { durationIn } from '../quantities.ts'
-import { type AddCommand, asUsage, counted, type Terminal, UsageError } from '../terminal.ts'
+import { type AddTopCommand, counted, type Terminal } from '../terminal.ts'
+import { asUsage, UsageError } from '../usage-error.ts'
 import { checkWritable } from '../writable.ts'
 import { casesIn } from './setting-cases.ts'
 import { whatIfText } from './whatif-text.ts'
@@ -50,9 +51,9 @@ const whole = (least: number, most: number) => (text: string) => {
 // The default, as the help shows it.
 const duration = (text: string): number => (text === '0' ? 0 : durationIn(text))
 
-export const addWhatIfCommand = (program: Command, add: AddCommand): void =>
+export const addWhatIfCommand: AddTopCommand = (program, add, summary) =>
   add<Options>(program, 'whatif', {
-    summary: 'what other settings would do to traffic: hits, weight at the provider, age, memory, budget',
+    summary,
     example:
       'whatif samples/weekday.ndjson.gz --set cache.freshness=age,run --set cache.cellDegrees=0.05,0.1,0.2',
     setUp: command =>

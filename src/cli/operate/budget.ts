@@ -1,22 +1,21 @@
 // `abohawa budget …`: shows what is spent of the provider's limits, and reopens the budget after a limit that the provider
 // reported wrongly. Both work on the store alone, without a running gateway.
 
-import type { Command } from 'commander'
 import type { BudgetAdmin, BudgetReport, ReopenReport } from '../../admin/budget-admin.ts'
 import type { Config } from '../../config/schema.ts'
 import { printable } from '../../outside-text.ts'
 import { redactedUrl } from '../../redacted-url.ts'
 import { openUsedStore, storeName } from '../../stores/open-store.ts'
-import { type AddCommand, counted, factsText, indented, type Terminal, tableOf } from '../terminal.ts'
+import { type AddTopCommand, counted, factsText, indented, type Terminal, tableOf } from '../terminal.ts'
 import { distance } from './cell-text.ts'
 
 // Where the store is, the account, and its limits.
 const needed = ['redis', 'store', 'provider.baseUrl', 'provider.apiKey', 'provider.budget']
 
-export const addBudgetCommands = (program: Command, add: AddCommand): void => {
+export const addBudgetCommands: AddTopCommand = (program, add, summary) => {
   const budget = program
     .command('budget')
-    .summary('see what is spent at the provider, and reopen it after a wrong limit')
+    .summary(summary)
     .description("The budget for the provider's limits, which all gateways of an account share.")
 
   add(budget, 'show', {

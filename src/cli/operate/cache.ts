@@ -2,7 +2,7 @@
 // knows its memory tier, else the shared tier; `purge` writes to the store, which every gateway polls; `refresh` needs a
 // gateway, whose memory is to have the new entry; `warm` is in warm.ts.
 
-import { type Command, InvalidArgumentError } from 'commander'
+import { InvalidArgumentError } from 'commander'
 import type { CacheAdmin } from '../../admin/cache-admin.ts'
 import { spotIn, targetIn } from '../../admin/cache-target.ts'
 import type { PurgeReport } from '../../admin/cell-report.ts'
@@ -12,7 +12,8 @@ import { InputError, messageOf } from '../../errors.ts'
 import { printable } from '../../outside-text.ts'
 import { redactedUrl } from '../../redacted-url.ts'
 import { openUsedStore, storeName } from '../../stores/open-store.ts'
-import { type AddCommand, factsText, type Terminal, UsageError } from '../terminal.ts'
+import { type AddTopCommand, factsText, type Terminal } from '../terminal.ts'
+import { UsageError } from '../usage-error.ts'
 import { cellText } from './cell-text.ts'
 import {
   addGatewayOption,
@@ -22,11 +23,8 @@ import {
   queryGateway,
 } from './gateway-query.ts'
 
-export const addCacheCommands = (program: Command, add: AddCommand): void => {
-  const cache = program
-    .command('cache')
-    .summary('see what is cached for a place, purge it, and load it')
-    .description('The cache of weather.')
+export const addCacheCommands: AddTopCommand = (program, add, summary) => {
+  const cache = program.command('cache').summary(summary).description('The cache of weather.')
 
   add<{ gateway?: string }>(cache, 'show', {
     summary: 'show what is cached for a place or a point: age, freshness, model run, last error',

@@ -1,17 +1,13 @@
 // `abohawa catalogue …`: builds, checks and publishes the snapshot of places.
 
-import type { Command } from 'commander'
 import { isoOf } from '../../calendar.ts'
 import { type Fault, faultLine } from '../../catalogue/check.ts'
 import type { Counts } from '../../catalogue/location.ts'
 import { printable } from '../../outside-text.ts'
-import type { AddCommand, Terminal } from '../terminal.ts'
+import type { AddTopCommand, Terminal } from '../terminal.ts'
 
-export const addCatalogueCommands = (program: Command, add: AddCommand): void => {
-  const catalogue = program
-    .command('catalogue')
-    .summary('build, check and publish the places that the gateway serves')
-    .description('The catalogue of places.')
+export const addCatalogueCommands: AddTopCommand = (program, add, summary) => {
+  const catalogue = program.command('catalogue').summary(summary).description('The catalogue of places.')
 
   add<{ from: string; aliases?: string; changes?: string; out: string }>(catalogue, 'build', {
     summary: 'build the snapshot that the gateway loads from tables (CSV)',

@@ -1,6 +1,5 @@
 // `abohawa config …`: checks, prints, compares and explains the configuration, and prints its JSON Schema for editors.
 
-import type { Command } from 'commander'
 import { parse } from 'yaml'
 import { describeConfig } from '../../config/describe.ts'
 import { configFilesOf } from '../../config/environment.ts'
@@ -12,13 +11,10 @@ import { changesBetween } from '../../config/values.ts'
 import { givenWithoutEffect } from '../../config/without-effect.ts'
 import type { Reached } from '../../doctor/connection-check.ts'
 import { InputError, messageOf } from '../../errors.ts'
-import { type AddCommand, factsText, indented, type Terminal, tableOf } from '../terminal.ts'
+import { type AddTopCommand, factsText, indented, type Terminal, tableOf } from '../terminal.ts'
 
-export const addConfigCommands = (program: Command, add: AddCommand): void => {
-  const config = program
-    .command('config')
-    .summary('check, print, compare and explain the configuration')
-    .description('The configuration.')
+export const addConfigCommands: AddTopCommand = (program, add, summary) => {
+  const config = program.command('config').summary(summary).description('The configuration.')
 
   add<{ files: boolean; connect?: boolean }>(config, 'check', {
     summary: 'check the configuration, and the files it names, and report every fault',

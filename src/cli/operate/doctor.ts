@@ -1,16 +1,16 @@
 // `abohawa doctor`: looks at the configuration, the machine, the store, the provider and the way of consumers to the gateway,
 // one line each, with a fix for what is not well. gateway/doctor has the checks.
 
-import type { Command } from 'commander'
 import type { Config } from '../../config/schema.ts'
 import type { Check, CheckStatus } from '../../doctor/check.ts'
 import { InputError, messageOf } from '../../errors.ts'
 import { printable, safeText } from '../../outside-text.ts'
-import { type AddCommand, type Terminal, UsageError } from '../terminal.ts'
+import type { AddTopCommand, Terminal } from '../terminal.ts'
+import { UsageError } from '../usage-error.ts'
 
-export const addDoctorCommand = (program: Command, add: AddCommand): void =>
+export const addDoctorCommand: AddTopCommand = (program, add, summary) =>
   add<{ spend: boolean; url?: string }>(program, 'doctor', {
-    summary: 'check all that a gateway needs, with a fix for each fault; exit code 1 when one fails',
+    summary,
     example: 'doctor --url https://weather.example.org',
     setUp: command =>
       command

@@ -10,7 +10,7 @@ import { InputError, messageOf } from '../../errors.ts'
 import { checkAddresses, checkedLookup, hostOf } from '../../outside-address.ts'
 import { safeText } from '../../outside-text.ts'
 import { redactedUrl } from '../../redacted-url.ts'
-import { asUsage, UsageError } from '../terminal.ts'
+import { asUsage, UsageError } from '../usage-error.ts'
 
 /** Adds `--gateway <url>`. */
 export const addGatewayOption = (command: Command): Command =>

@@ -2,7 +2,6 @@
 // the store which instances are alive, the budget and the keys near their limit. `--watch` draws it anew every two seconds.
 
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Command } from 'commander'
 import type { StatusReport } from '../../admin/status-report.ts'
 import { createCalendar } from '../../calendar.ts'
 import type { Config } from '../../config/schema.ts'
@@ -11,7 +10,7 @@ import { jsonText, printable } from '../../outside-text.ts'
 import { redactedUrl, redactedUrls } from '../../redacted-url.ts'
 import { openUsedStore } from '../../stores/open-store.ts'
 import { interruption } from '../interruption.ts'
-import type { AddCommand, Terminal } from '../terminal.ts'
+import type { AddTopCommand, Terminal } from '../terminal.ts'
 import {
   addGatewayOption,
   checkGateway,
@@ -25,9 +24,9 @@ import { paint, type StatusLine, statusLines } from './status-text.ts'
 const neededForStore = ['redis', 'store', 'provider', 'catalogue', 'quota']
 const drawEveryMs = 2_000
 
-export const addStatusCommand = (program: Command, add: AddCommand): void =>
+export const addStatusCommand: AddTopCommand = (program, add, summary) =>
   add<{ gateway?: string; watch?: boolean }>(program, 'status', {
-    summary: 'show the fleet: instances, provider, budget, cache, store, keys near their limit',
+    summary,
     example: 'status --watch',
     setUp: command =>
       void addGatewayOption(command).option(

@@ -2,7 +2,7 @@
 
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { type Command, Option } from 'commander'
+import { Option } from 'commander'
 import { type Calendar, createCalendar } from '../../calendar.ts'
 import type { Config } from '../../config/schema.ts'
 import { isRedisUrl } from '../../config/texts.ts'
@@ -24,12 +24,13 @@ import type { RedisMode } from '../../stores/redis/connection.ts'
 import type { Store } from '../../stores/store.ts'
 import { addCreateStoreOption } from '../administer.ts'
 import { isFileOrFree, writePrivateFile } from '../private-file.ts'
-import { type AddCommand, counted, type Terminal, UsageError } from '../terminal.ts'
+import { type AddTopCommand, counted, type Terminal } from '../terminal.ts'
+import { UsageError } from '../usage-error.ts'
 
-export const addStoreCommands = (program: Command, add: AddCommand): void => {
+export const addStoreCommands: AddTopCommand = (program, add, summary) => {
   const store = program
     .command('store')
-    .summary('move keys, subscribers and usage from one store to another')
+    .summary(summary)
     .description(
       'The store of keys, subscribers and usage. Weather is not moved: the gateway loads it again.',
     )

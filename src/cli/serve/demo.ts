@@ -5,16 +5,16 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Command } from 'commander'
 import type { IssuedKey } from '../../metering/administration.ts'
 import { safeText } from '../../outside-text.ts'
 import { administerWith } from '../administer.ts'
 import { interruption } from '../interruption.ts'
-import { type AddCommand, tableOf, UsageError } from '../terminal.ts'
+import { type AddTopCommand, tableOf } from '../terminal.ts'
+import { UsageError } from '../usage-error.ts'
 
-export const addDemoCommand = (program: Command, add: AddCommand): void =>
+export const addDemoCommand: AddTopCommand = (program, add, summary) =>
   add<{ upstream?: string }>(program, 'demo', {
-    summary: 'run a provider and a gateway, and print keys and curl commands to try',
+    summary,
     example: 'demo --upstream https://api.open-meteo.com',
     setUp: command =>
       command.option(

@@ -1,11 +1,12 @@
 // `abohawa provider`: runs the simulator, which speaks the real provider's protocol, until a signal ends it.
 
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { InvalidArgumentError, Option } from 'commander'
 import type { SimulatorOptions } from '../../../simulator/simulator.ts'
 import { safeText } from '../../outside-text.ts'
 import { interruption, orderToStop } from '../interruption.ts'
 import { durationIn } from '../quantities.ts'
-import { type AddCommand, UsageError } from '../terminal.ts'
+import type { AddTopCommand } from '../terminal.ts'
+import { UsageError } from '../usage-error.ts'
 
 type Given = {
   host: string
@@ -18,9 +19,9 @@ type Given = {
   movedClock?: string
 }
 
-export const addProviderCommand = (program: Command, add: AddCommand): void =>
+export const addProviderCommand: AddTopCommand = (program, add, summary) =>
   add<Given>(program, 'provider', {
-    summary: 'run a simulated weather provider with seeded weather, for demos, tests and load',
+    summary,
     example: 'provider --port 8090 --latency 80ms',
     setUp: command =>
       command

@@ -1,7 +1,7 @@
 // `abohawa serve`: runs the gateway until a signal ends it, in this process or in several workers. Logs lines of JSON on
 // standard output, or in `log.file`.
 
-import { type Command, Option } from 'commander'
+import { Option } from 'commander'
 import { filesOf, readConfig } from '../../config/load.ts'
 import type { Config } from '../../config/schema.ts'
 import { InputError, messageOf } from '../../errors.ts'
@@ -10,11 +10,11 @@ import type { Log, OpenLog } from '../../telemetry/log.ts'
 import { configurationInEffect, type InEffect, sendHeartbeats, sendToFirst } from '../../workers/channel.ts'
 import type { Workers } from '../../workers/serve-workers.ts'
 import { interruption, orderToStop } from '../interruption.ts'
-import type { AddCommand, Terminal } from '../terminal.ts'
+import type { AddTopCommand, Terminal } from '../terminal.ts'
 
-export const addServeCommand = (program: Command, add: AddCommand): void =>
+export const addServeCommand: AddTopCommand = (program, add, summary) =>
   add<{ worker?: string; workerNumber?: string; movedClock?: string }>(program, 'serve', {
-    summary: 'run the gateway: the listeners for consumers, operators and probes',
+    summary,
     example: 'serve --config config/production.yaml',
     setUp: command => {
       // How a process with several workers starts each of them.

@@ -1,7 +1,6 @@
 // `abohawa workers …`: the worker processes of a gateway with `server.workers`, and their restart, one after the other, for a
 // new version of the product or settings that need one. The process that started them answers.
 
-import type { Command } from 'commander'
 import * as z from 'zod'
 import { InputError } from '../../errors.ts'
 import { distance } from '../operate/cell-text.ts'
@@ -12,7 +11,7 @@ import {
   opsAddress,
   queryGateway,
 } from '../operate/gateway-query.ts'
-import { type AddCommand, type Terminal, tableOf } from '../terminal.ts'
+import { type AddTopCommand, type Terminal, tableOf } from '../terminal.ts'
 
 const report = z.object({
   workers: z.array(
@@ -29,10 +28,10 @@ const report = z.object({
 
 type Given = { readonly gateway?: string }
 
-export const addWorkerCommands = (program: Command, add: AddCommand): void => {
+export const addWorkerCommands: AddTopCommand = (program, add, summary) => {
   const workers = program
     .command('workers')
-    .summary('list and restart the worker processes of a gateway')
+    .summary(summary)
     .description('Worker processes, where server.workers is more than 1.')
 
   add<Given>(workers, 'list', {
