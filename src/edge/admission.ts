@@ -177,9 +177,9 @@ const leftOf = ({ remaining, resetsAt, arrivedAt }: RateLimit): string =>
   `"daily";r=${remaining};t=${Math.ceil((resetsAt - arrivedAt) / 1000)}`
 
 /** The 429 of the contract, with its own fields in the body. */
-export class QuotaExhausted extends Problem {
+class QuotaExhausted extends Problem {
   override name = 'QuotaExhausted'
-  readonly fields: { readonly limit: number; readonly reset_at: string }
+  override readonly fields: { readonly limit: number; readonly reset_at: string }
 
   constructor(limit: number, resetsAt: number, now: number) {
     super(429, sentences.quotaExhausted(limit), {

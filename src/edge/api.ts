@@ -1,74 +1,51 @@
 // The API listener, a Fastify application: hooks put transport, key, quota and method before every path, known or not;
 // endpoints answer; the error handler turns whatever goes wrong into the contract's JSON. Connections are followed by
-// connections.ts, requests that Node's parser refuses by unparsable.ts; ready-response.ts writes the bytes of a hit.
+// connections.ts, requests that Node's parser refuses by unparsable.ts; ready-response.ts writes the bytes of a hit. The
+// server is opened by server.ts. Above 300 lines, since hooks, routes and error handler share the state of one listener.
 
-import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import type { IncomingMessage, Server } from 'node:http'
 import type { Server as TlsServer } from 'node:https'
-import type { ListenOptions, Socket } from 'node:net'
-import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
+import type { ListenOptions } from 'node:net'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
 import { AbohawaError } from '../errors.ts'
-import { askInTurn } from '../expected-body.ts'
-import { holdsKey } from '../key-redaction.ts'
+import { type AnswerObserver, accessOf, countAnswer } from './access-record.ts'
 import {
-  type Admission,
   type AdmissionParts,
   createAdmission,
   createIsPlain,
   createTransportProblem,
-  type IsPlain,
-  QuotaExhausted,
   rateLimitFields,
   rateLimitOf,
 } from './admission.ts'
-import { type AddressForm, type ClientAddress, createClientAddress } from './connection/client-address.ts'
-import {
-  type ConnectionCount,
-  type ConnectionLimits,
-  type ConnectionObserver,
-  type Connections,
-  trackConnections,
-} from './connection/connections.ts'
-import { createHttp2, type Http2, isHttp2, writeToStream } from './connection/http2.ts'
-import { chooseWriter, connectionFields, keepAliveMs, type WriteReady } from './connection/ready-response.ts'
-import {
-  type Certificate,
-  createCertificateExpiry,
-  type TlsFiles,
-  type TlsSettings,
-  tlsOptions,
-} from './connection/tls.ts'
+import { type AddressForm, createClientAddress } from './connection/client-address.ts'
+import type { ConnectionCount, ConnectionLimits, ConnectionObserver } from './connection/connections.ts'
+import { isHttp2, writeToStream } from './connection/http2.ts'
+import { chooseWriter, connectionFields, type WriteReady } from './connection/ready-response.ts'
+import { createCertificateExpiry, type TlsFiles, type TlsSettings, tlsOptions } from './connection/tls.ts'
 import { createIsTrusted } from './connection/trusted-proxies.ts'
-import { createUnparsable, type ParserError } from './connection/unparsable.ts'
 import { createCors } from './cors.ts'
 import { apiPrefix, type Endpoint, pathsOf, referencePaths, referenceRedirects } from './endpoint.ts'
 import { locationEndpoint } from './endpoints/location.ts'
 import { locationsEndpoint } from './endpoints/locations.ts'
-import { badRequest, notFound, type Problem, problemOf } from './problem.ts'
+import { badRequest, notFound, problemBody, problemOf } from './problem.ts'
 import { createRenderedLocations } from './rendered-locations.ts'
 import { failedCellOf } from './rendered-weather.ts'
 import { type CorsLines, createSend, jsonType } from './representation.ts'
-import type { Access, Answered, RequestState, RequestTrace } from './request-state.ts'
+import type { RequestState, RequestTrace } from './request-state.ts'
+import { isAscii, isDecodable, pathOf } from './routable-url.ts'
 import { sentences } from './sentences.ts'
+import { openServer, timeoutsOf } from './server.ts'
 import { type TraceContext, traceContextOf } from './trace-context.ts'
 import {
   createUnauthenticatedBytes,
-  type UnauthenticatedBytes,
   type UnauthenticatedObserver,
   type UnauthenticatedRate,
 } from './unauthenticated-bytes.ts'
 import { type WeatherEndpointParts, weatherEndpointsOf } from './weather-endpoints.ts'
 
-type ApiObserver = {
-  /** Times a response. */
-  responded(endpoint: string, status: number, seconds: number): void
-  /** Counts a response for the usage of its key. */
-  used(answered: Answered): void
-  /** Logs a response; undefined when responses are not logged. */
-  access: ((access: Access) => void) | undefined
+type ApiObserver = AnswerObserver & {
   /** A request that ended in 500, with what caused it. */
   failed(error: unknown, requestId: string): void
   /** Hits are written header by header, because Node's private fields are not what they were. */
@@ -142,11 +119,8 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   const unauthenticated = createUnauthenticatedBytes(options, options.workers, parts.clock, parts.observer)
   let certificate = tlsOptions(options.tls)
   const { app, connections, http2 } = openServer(
-    parts,
+    { ...parts, admission, isPlain, clientAddress, corsLines, unauthenticated, certificate },
     options,
-    admission,
-    { isPlain, clientAddress, corsLines, unauthenticated },
-    certificate,
   )
 
   app.decorateRequest('state')
@@ -211,46 +185,13 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
         keyId: state.client?.keyId,
         arrivedAt: state.arrivedAt,
       }
-      count(observer, answered)
+      countAnswer(observer, answered)
       // Most of a hit's own time would go into a line that nobody writes.
       if (!observer.access && !state.trace) return
-      const access = accessOf(request, answered, connectionRequest)
+      const access = accessOf(request, answered, connectionRequest, clientAddress)
       observer.access?.(access)
       state.trace?.end(access)
     })
-  }
-
-  const accessOf = (
-    { id, originalUrl, raw, state }: FastifyRequest,
-    { endpoint, status, ms, keyId, arrivedAt }: Answered,
-    connectionRequest: number,
-  ): Access => {
-    const { headers, httpVersion } = raw
-    const { peer, number } = state.connection
-    return {
-      requestId: id,
-      method: raw.method ?? '',
-      url: originalUrl,
-      endpoint,
-      status,
-      arrivedAt,
-      ms,
-      keyId,
-      cache: state.cache,
-      tier: state.client?.tier,
-      cell: state.cell,
-      bytes: state.bytes,
-      encoding: state.encoding,
-      notModified: headers['if-none-match'] === undefined ? undefined : status === 304,
-      reason: state.reason,
-      traceId: state.traceId,
-      client: peer?.isProxy
-        ? clientAddress.behind(peer, headers['x-forwarded-for'] as string | undefined)
-        : peer?.address,
-      connection: number,
-      connectionRequest,
-      httpVersion,
-    }
   }
 
   const endpoints = endpointsOf(parts, options.keepBytes)
@@ -343,7 +284,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     const problem = problemOf(error, parts.clock.now())
     const isStranger = !state.client && problem.status < 500
     const ends = problem.endsConnection || (isStranger && !connections.refused(state.connection))
-    const body = bodyOf(problem)
+    const body = problemBody(problem)
     if (request.raw.method !== 'HEAD') state.bytes = body.length
     if (problem.status >= 500) {
       state.reason = error instanceof AbohawaError ? error.code : 'internal'
@@ -387,8 +328,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
       cors = createCors(settings.cors.origins)
       connections.apply(settings)
       unauthenticated.apply(settings)
-      app.server.requestTimeout = requestTimeoutMs
-      app.server.headersTimeout = Math.min(requestTimeoutMs, longestHeadersMs)
+      Object.assign(app.server, timeoutsOf(requestTimeoutMs))
     },
     prepareCertificate: files => {
       const former = certificate
@@ -423,115 +363,8 @@ const endpointsOf = (parts: ApiParts, keepBytes: number): readonly Endpoint[] =>
   ]
 }
 
-// As Node has it where a request may take longer.
-const longestHeadersMs = 60_000
 // Connections that the kernel holds for us before it turns clients away for a second; it may allow fewer (somaxconn).
 const listenBacklog = 4_096
-// No URL is longer, so that a path parameter of any length reaches its endpoint.
-const maxUrlLength = 16 * 1024
-
-const noSchema = (): never => {
-  throw new Error('no route of the API has a schema')
-}
-const noSchemas = { buildValidator: () => noSchema, buildSerializer: () => noSchema }
-
-/** The Fastify instance and its connections. */
-const openServer = (
-  { quota, observer }: ApiParts,
-  options: ApiOptions,
-  admission: Admission,
-  {
-    isPlain,
-    clientAddress,
-    corsLines,
-    unauthenticated,
-  }: {
-    readonly isPlain: IsPlain
-    readonly clientAddress: ClientAddress
-    readonly corsLines: CorsLines
-    readonly unauthenticated: UnauthenticatedBytes
-  },
-  tls: Certificate | undefined,
-): { app: FastifyInstance; connections: Connections; http2: Http2 | undefined } => {
-  const http = {
-    // A missing host header is answered by us, in JSON, instead of by Node with an empty body. One that came twice is
-    // joined, and then is none.
-    requireHostHeader: false,
-    joinDuplicateHeaders: true,
-    // Node compares a request with the shorter of the two as long as its head is not here, and with the longer one after that.
-    requestTimeout: options.requestTimeoutMs,
-    headersTimeout: Math.min(options.requestTimeoutMs, longestHeadersMs),
-    // Node looks for requests that take too long only this often, every 30 s unless set otherwise.
-    connectionsCheckingInterval: Math.min(1_000, options.requestTimeoutMs),
-    // What is read ahead of a connection whose requests have to wait.
-    highWaterMark: 16 * 1024,
-  }
-  const offered = options.tls.http2 ? { ALPNProtocols: ['h2', 'http/1.1'] } : {}
-  const app = fastify({
-    ...(tls
-      ? { https: { ...http, ...tls, ...offered, handshakeTimeout: options.requestTimeoutMs } }
-      : { http }),
-    requestTimeout: options.requestTimeoutMs,
-    keepAliveTimeout: keepAliveMs,
-    genReqId: ({ headers }) => requestIdOf(headers['x-request-id'] as string | undefined),
-    rewriteUrl: options.tls.http2 && tls ? routableUrlOf : ({ url = '' }) => routableUrl(url),
-    // Queries are read strictly, by parameters.ts.
-    routerOptions: { maxParamLength: maxUrlLength, querystringParser: query => query as never },
-    exposeHeadRoutes: false,
-    // No route has a schema: the compilers of schemas stay unloaded, a tenth of a start.
-    schemaController: { compilersFactory: noSchemas },
-    return503OnClosing: false,
-    // The types of Fastify have the packet as JSON would.
-    clientErrorHandler: (error, socket) => refuseUnparsable(socket, error as unknown as ParserError),
-  }) as unknown as FastifyInstance
-  const http2 =
-    tls && options.tls.http2
-      ? createHttp2(options.maxPipelined, (request, response) => app.routing(...asHttp1(request, response)))
-      : undefined
-  const connections = trackConnections(app.server, options, observer, http2)
-  const { refuseUnparsable, refuseConnect } = createUnparsable({
-    connections,
-    day: () => {
-      const arrivedAt = quota.now()
-      return { arrivedAt, resetsAt: quota.resetAfter(arrivedAt) }
-    },
-    isPlain,
-    requestIdOf,
-    corsLines,
-    unauthenticated: unauthenticated.count,
-    charge: (key, connection) => admission.charge(key, connection.keyMemo, quota.now()),
-    bodyOf,
-    answered: ({ head: { method, url, httpVersion, headers }, connection, socket, ...response }) => {
-      const peer = connection.peer ?? clientAddress.ofPeer(socket.remoteAddress)
-      const answered = { ...response, endpoint: 'other', arrivedAt: quota.now() }
-      count(observer, answered)
-      observer.access?.({
-        ...answered,
-        method,
-        url,
-        cache: undefined,
-        cell: undefined,
-        encoding: undefined,
-        notModified: undefined,
-        reason: undefined,
-        traceId: traceContextOf(headers.traceparent ?? '')?.traceId,
-        client: peer.isProxy ? clientAddress.behind(peer, headers['x-forwarded-for']) : peer.address,
-        connection: connection.number,
-        connectionRequest: connection.requestsCame + 1,
-        httpVersion,
-      })
-    },
-  })
-  app.server.on('connect', (_request, socket) => refuseConnect(socket as Socket))
-  // An expectation we do not know is no reason for the empty 417 that Node would send.
-  app.server.on('checkExpectation', app.routing)
-  app.server.on('checkContinue', askInTurn(app.routing))
-  return { app, connections, http2 }
-}
-
-/** To Fastify they are alike, but its types have the one or the other. */
-const asHttp1 = (...pair: [Http2ServerRequest, Http2ServerResponse]) =>
-  pair as unknown as [IncomingMessage, ServerResponse]
 
 const beginTrace = (
   trace: NonNullable<ApiParts['trace']>,
@@ -540,11 +373,6 @@ const beginTrace = (
 ): void => {
   state.trace = trace(traceContextOf(String(headers.traceparent ?? '')), next)
   state.traceId = state.trace.traceId
-}
-
-const count = ({ responded, used }: ApiObserver, answered: Answered): void => {
-  responded(answered.endpoint, answered.status, answered.ms / 1000)
-  used(answered)
 }
 
 /** The date of a response as text, made once a second. */
@@ -574,64 +402,3 @@ const writerOfBoth =
     isHttp2(response)
       ? writeToStream(response, status, head, own, stays, body)
       : write(response, status, head, own, stays, body)
-
-const bodyOf = (problem: Problem): Buffer => {
-  const fields = problem instanceof QuotaExhausted ? problem.fields : {}
-  return Buffer.from(JSON.stringify({ error: problem.message, code: problem.code, ...fields }))
-}
-
-const sane = /^[A-Za-z0-9._:/+=@-]{1,128}$/
-
-// A name of this process by chance and a running number: no two are equal, at the price of an addition.
-const process = randomBytes(9).toString('base64url')
-let made = 0
-
-/** The consumer's own id when it is a sane one, else a new one. An id that holds an API key is not sane: it is echoed and logged. */
-export const requestIdOf = (given: string | undefined): string => {
-  if (given !== undefined && sane.test(given) && !holdsKey(given)) return given
-  made += 1
-  return `${process}-${made.toString(36)}`
-}
-
-// No route is there. A path with an empty segment names nothing either; the router would take it for a path parameter.
-const nowhere = '//'
-
-/** The path and query to look up; for a URL that has no path to look up, one that no route has. */
-export const routableUrl = (url: string): string => {
-  const relative = withoutOrigin(url)
-  const path = withoutQuery(relative)
-  if (!path.startsWith('/') || path.endsWith('/') || path.includes('//'))
-    return referenceRedirects.has(path) ? relative : nowhere
-  // The router takes a # for the end of the path.
-  if (path.includes('#') || (path.includes('%') && !isDecodable(path))) return nowhere
-  return relative
-}
-
-// Of HTTP/1.1 Node's parser refuses such a URL.
-const routableUrlOf = (request: IncomingMessage): string => {
-  const { url = '' } = request
-  return isHttp2(request) && !isAscii(url) ? nowhere : routableUrl(url)
-}
-
-const isAscii = (url: string): boolean => /^[\x21-\x7e]*$/.test(url)
-
-/** The path of a URL in origin form or in absolute form. */
-export const pathOf = (url: string): string => withoutQuery(withoutOrigin(url))
-
-/** Whether a path is percent-encoded UTF-8. */
-const isDecodable = (path: string): boolean => {
-  try {
-    decodeURIComponent(path)
-    return true
-  } catch {
-    return false
-  }
-}
-
-const withoutOrigin = (url: string): string =>
-  url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/]*/i, '')
-
-const withoutQuery = (url: string): string => {
-  const end = url.indexOf('?')
-  return end === -1 ? url : url.slice(0, end)
-}

@@ -15,6 +15,8 @@ export class Problem extends Error {
   readonly headers: Readonly<Record<string, string>>
   /** Nothing that follows on the connection can be trusted to be a request. */
   readonly endsConnection: boolean
+  /** In the body, beside sentence and code. */
+  readonly fields: Readonly<Record<string, unknown>> = {}
 
   constructor(
     status: ProblemStatus,
@@ -45,3 +47,7 @@ export const problemOf = (error: unknown, now: number): Problem => {
   const seconds = Number.isNaN(retryAt) ? shortPauseSeconds : Math.max(1, Math.ceil((retryAt - now) / 1000))
   return new Problem(500, sentence, { 'retry-after': String(seconds) })
 }
+
+/** The body of every failure, as JSON. */
+export const problemBody = ({ message, code, fields }: Problem): Buffer =>
+  Buffer.from(JSON.stringify({ error: message, code, ...fields }))

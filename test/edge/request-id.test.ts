@@ -1,7 +1,7 @@
 // The id of a request: the consumer's own if it is valid. An id that contains an API key is not.
 
 import t from 'tap'
-import { requestIdOf } from '../../src/edge/api.ts'
+import { requestIdOf } from '../../src/edge/request-id.ts'
 import { createKey } from '../../src/metering/key-form.ts'
 import { spellings } from '../support/key-spellings.ts'
 

@@ -5,8 +5,9 @@
 import type { Socket } from 'node:net'
 import { closeLingering } from '../../unread-body.ts'
 import { type Charged, type IsPlain, rateLimitLines } from '../admission.ts'
-import { badRequest, Problem } from '../problem.ts'
+import { badRequest, Problem, problemBody } from '../problem.ts'
 import { jsonType } from '../representation.ts'
+import { requestIdOf } from '../request-id.ts'
 import { type Sentence, sentences } from '../sentences.ts'
 import type { Connection, Connections } from './connections.ts'
 import { type InvalidHead, type InvalidHeadReader, readInvalidHead } from './invalid-head.ts'
@@ -22,42 +23,40 @@ export type ParserError = NodeJS.ErrnoException & {
   readonly bytesParsed?: number
 }
 
+/** A request with a good key, with what it was answered. */
+export type AnsweredUnparsable = {
+  readonly head: InvalidHead
+  readonly connection: Connection
+  readonly socket: Socket
+  readonly requestId: string
+  readonly status: number
+  readonly keyId: string
+  readonly tier: string | undefined
+  readonly bytes: number
+  readonly ms: number
+}
+
 export type UnparsableParts = {
   readonly connections: Connections
   /** Now and the next local midnight, ms since the epoch, for the rate-limit headers. */
   readonly day: () => { readonly arrivedAt: number; readonly resetsAt: number }
   readonly isPlain: IsPlain
-  /** The id of a request whose consumer gave this one, or none. */
-  readonly requestIdOf: (given: string | undefined) => string
   /** The header lines that let a web page read a response. */
   readonly corsLines: (headers: { readonly origin?: string }) => string
   /** Counts a request for the key that came with it. */
   readonly charge: (key: string | undefined, connection: Connection) => Promise<Charged>
-  readonly bodyOf: (problem: Problem) => Buffer
   /** Counts the bytes of a body that nobody's quota was charged for. */
   readonly unauthenticated: (body: number) => void
   /** A request with a good key was answered. */
-  readonly answered: (response: {
-    readonly head: InvalidHead
-    readonly connection: Connection
-    readonly socket: Socket
-    readonly requestId: string
-    readonly status: number
-    readonly keyId: string
-    readonly tier: string | undefined
-    readonly bytes: number
-    readonly ms: number
-  }) => void
+  readonly answered: (response: AnsweredUnparsable) => void
 }
 
 export const createUnparsable = ({
   connections,
   day,
   isPlain,
-  requestIdOf,
   corsLines,
   charge,
-  bodyOf,
   unauthenticated,
   answered,
 }: UnparsableParts): {
@@ -73,7 +72,7 @@ export const createUnparsable = ({
     headersGiven: { readonly origin?: string } = {},
   ): number => {
     const { status, headers } = problem
-    const body = bodyOf(problem)
+    const body = problemBody(problem)
     const lines = [
       `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
       `content-type: ${jsonType}`,

@@ -1,0 +1,132 @@
+// Opens the server of the API: Fastify over plain HTTP, TLS or HTTP/2, with Node's limits and what Node would answer itself.
+// Follows its connections (connection/connections.ts) and hands requests that Node's parser refuses to
+// connection/unparsable.ts. Routes and hooks are in api.ts.
+
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import type { Socket } from 'node:net'
+import { type FastifyInstance, fastify } from 'fastify'
+import { askInTurn } from '../expected-body.ts'
+import type { Quota } from '../metering/meter.ts'
+import { type AnswerObserver, accessOfUnparsable, countAnswer } from './access-record.ts'
+import type { Admission, IsPlain } from './admission.ts'
+import type { ClientAddress } from './connection/client-address.ts'
+import {
+  type ConnectionLimits,
+  type ConnectionObserver,
+  type Connections,
+  trackConnections,
+} from './connection/connections.ts'
+import { createHttp2, type Http2 } from './connection/http2.ts'
+import { keepAliveMs } from './connection/ready-response.ts'
+import type { Certificate, TlsSettings } from './connection/tls.ts'
+import { createUnparsable, type ParserError } from './connection/unparsable.ts'
+import type { CorsLines } from './representation.ts'
+import { requestIdOf } from './request-id.ts'
+import { maxUrlLength, routableUrl, routableUrlOf } from './routable-url.ts'
+import type { UnauthenticatedBytes } from './unauthenticated-bytes.ts'
+
+export type ServerParts = {
+  readonly quota: Pick<Quota, 'now' | 'resetAfter'>
+  readonly observer: AnswerObserver & ConnectionObserver
+  readonly admission: Admission
+  readonly isPlain: IsPlain
+  readonly clientAddress: ClientAddress
+  readonly corsLines: CorsLines
+  readonly unauthenticated: UnauthenticatedBytes
+  readonly certificate: Certificate | undefined
+}
+
+export type ServerOptions = ConnectionLimits & { readonly tls: TlsSettings }
+
+// As Node has it where a request may take longer.
+const longestHeadersMs = 60_000
+
+/** Node compares a request with the shorter of the two until its head is here, and with the longer one after that. */
+export const timeoutsOf = (
+  requestTimeoutMs: number,
+): { readonly requestTimeout: number; readonly headersTimeout: number } => ({
+  requestTimeout: requestTimeoutMs,
+  headersTimeout: Math.min(requestTimeoutMs, longestHeadersMs),
+})
+
+const noSchema = (): never => {
+  throw new Error('no route of the API has a schema')
+}
+const noSchemas = { buildValidator: () => noSchema, buildSerializer: () => noSchema }
+
+/** The Fastify instance and its connections; it does not listen yet. */
+export const openServer = (
+  {
+    quota,
+    observer,
+    admission,
+    isPlain,
+    clientAddress,
+    corsLines,
+    unauthenticated,
+    certificate,
+  }: ServerParts,
+  options: ServerOptions,
+): { app: FastifyInstance; connections: Connections; http2: Http2 | undefined } => {
+  const { requestTimeoutMs } = options
+  const http = {
+    // A missing host header is answered by us, in JSON, instead of by Node with an empty body. One that came twice is
+    // joined, and then is none.
+    requireHostHeader: false,
+    joinDuplicateHeaders: true,
+    ...timeoutsOf(requestTimeoutMs),
+    // Node looks for requests that take too long only this often, every 30 s unless set otherwise.
+    connectionsCheckingInterval: Math.min(1_000, requestTimeoutMs),
+    // What is read ahead of a connection whose requests have to wait.
+    highWaterMark: 16 * 1024,
+  }
+  const hasHttp2 = certificate !== undefined && options.tls.http2
+  const offered = hasHttp2 ? { ALPNProtocols: ['h2', 'http/1.1'] } : {}
+  const app = fastify({
+    ...(certificate
+      ? { https: { ...http, ...certificate, ...offered, handshakeTimeout: requestTimeoutMs } }
+      : { http }),
+    requestTimeout: requestTimeoutMs,
+    keepAliveTimeout: keepAliveMs,
+    genReqId: ({ headers }) => requestIdOf(headers['x-request-id'] as string | undefined),
+    rewriteUrl: hasHttp2 ? routableUrlOf : ({ url = '' }) => routableUrl(url),
+    // Queries are read strictly, by parameters.ts.
+    routerOptions: { maxParamLength: maxUrlLength, querystringParser: query => query as never },
+    exposeHeadRoutes: false,
+    // No route has a schema: the compilers of schemas stay unloaded, a tenth of a start.
+    schemaController: { compilersFactory: noSchemas },
+    return503OnClosing: false,
+    // The types of Fastify have the packet as JSON would.
+    clientErrorHandler: (error, socket) => refuseUnparsable(socket, error as unknown as ParserError),
+  }) as unknown as FastifyInstance
+  const http2 = hasHttp2
+    ? createHttp2(options.maxPipelined, (request, response) => app.routing(...asHttp1(request, response)))
+    : undefined
+  const connections = trackConnections(app.server, options, observer, http2)
+  const { refuseUnparsable, refuseConnect } = createUnparsable({
+    connections,
+    day: () => {
+      const arrivedAt = quota.now()
+      return { arrivedAt, resetsAt: quota.resetAfter(arrivedAt) }
+    },
+    isPlain,
+    corsLines,
+    unauthenticated: unauthenticated.count,
+    charge: (key, connection) => admission.charge(key, connection.keyMemo, quota.now()),
+    answered: answered => {
+      const access = accessOfUnparsable(answered, quota.now(), clientAddress)
+      countAnswer(observer, access)
+      observer.access?.(access)
+    },
+  })
+  app.server.on('connect', (_request, socket) => refuseConnect(socket as Socket))
+  // An expectation we do not know is no reason for the empty 417 that Node would send.
+  app.server.on('checkExpectation', app.routing)
+  app.server.on('checkContinue', askInTurn(app.routing))
+  return { app, connections, http2 }
+}
+
+/** To Fastify they are alike, but its types have the one or the other. */
+const asHttp1 = (...pair: [Http2ServerRequest, Http2ServerResponse]) =>
+  pair as unknown as [IncomingMessage, ServerResponse]
