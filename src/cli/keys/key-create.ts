@@ -1,10 +1,7 @@
 // `abohawa keys create`: one key, many alike, or those of a CSV file. Prints them, or writes them to a file of their owner
 // alone, as they come: what ends midway has shown what it has created. metering/key-creation.ts does the work.
 
-import type { FileHandle } from 'node:fs/promises'
-import { constants, open, rm } from 'node:fs/promises'
 import type { Command } from 'commander'
-import { parseCsv } from '../../catalogue/csv.ts'
 import { InputError, messageOf } from '../../errors.ts'
 import {
   type Administration,
@@ -13,12 +10,13 @@ import {
   limitIn,
 } from '../../metering/administration.ts'
 import { printable, quoted, safeText } from '../../outside-text.ts'
-import { readRegularFile } from '../../regular-file.ts'
 import { addCreateStoreOption, administerNew } from '../administer.ts'
 import { interruption } from '../interruption.ts'
 import { type AddCommand, counted, type Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 import { createKeyDifferences } from './key-differences.ts'
+import { type ReadRequest, readRequests, wrongLines } from './key-file.ts'
+import { openOutput } from './key-output.ts'
 import { type CreatedForm, createdCsv, createdJson, createdText } from './key-table.ts'
 
 type Options = {
@@ -82,9 +80,6 @@ export const checkTier = (terminal: Terminal, tier: string, name = '--tier'): vo
   if (!tiers.includes(tier)) throw new UsageError(`${name} is ${quoted(tier)}; allowed: ${tiers.join(', ')}`)
 }
 
-/** Where a request came from, for messages about it. */
-type ReadRequest = KeyRequest & { readonly line?: number }
-
 const requestsOf = async (options: Options): Promise<ReadRequest[]> => {
   const { from, count, subscriber, tier, externalId, expires } = options
   const alone = ['subscriber', 'tier', 'externalId', 'limit', 'expires', 'count'] as const
@@ -118,68 +113,6 @@ const limitOption = (given: string | undefined): number | undefined => {
     return given === undefined ? undefined : limitIn(given)
   } catch (error) {
     throw new UsageError(messageOf(error).replace('the limit', '--limit'), { cause: error })
-  }
-}
-
-const required = ['subscriber', 'tier', 'external_id']
-const columns = { known: [...required, 'limit', 'expires'], required }
-const mostRows = 100_000
-const mostBytes = 33_554_432
-const mostFaults = 10
-
-/** @throws InputError that names the lines and columns which are wrong */
-const readRequests = async (file: string): Promise<ReadRequest[]> => {
-  const { rows, faults } = parseCsv(await textOf(file), columns, line => `line ${line}`)
-  if (faults.length > 0)
-    throw wrongLines(
-      file,
-      faults.map(({ row, column, message }) => `${row}, ${column}: ${message}`),
-    )
-  if (rows.length === 0 || rows.length > mostRows)
-    throw new InputError(`${file} has ${rows.length} keys; allowed: 1 to ${counted(mostRows)}`)
-  const wrong: string[] = []
-  const requests = rows.map(({ line, fields }): ReadRequest => {
-    const { subscriber = '', tier = '', external_id: externalId = '', limit = '', expires = '' } = fields
-    return {
-      line,
-      subscriber,
-      tier: tier.trim(),
-      externalId,
-      limit: limit.trim() === '' ? undefined : limitOfLine(limit.trim(), line, wrong),
-      expires: expires.trim() === '' ? undefined : expires.trim(),
-    }
-  })
-  if (wrong.length > 0) throw wrongLines(file, wrong)
-  return requests
-}
-
-const limitOfLine = (given: string, line: number, wrong: string[]): number | undefined => {
-  try {
-    return limitIn(given)
-  } catch (error) {
-    wrong.push(`line ${line}: ${messageOf(error)}`)
-    return undefined
-  }
-}
-
-const wrongLines = (file: string, lines: readonly string[]): InputError => {
-  const more = lines.length > mostFaults ? [`and ${counted(lines.length - mostFaults)} more`] : []
-  return new InputError(
-    `${file}: ${[...lines.slice(0, mostFaults), ...more].join('; ')}; nothing was created`,
-  )
-}
-
-const textOf = async (file: string): Promise<string> => {
-  let bytes: Buffer
-  try {
-    bytes = await readRegularFile(file, mostBytes)
-  } catch (cause) {
-    throw new InputError(`--from is ${file}, which can't be read: ${messageOf(cause)}`, { cause })
-  }
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-  } catch (cause) {
-    throw new InputError(`${file} is not UTF-8; allowed: CSV in UTF-8`, { cause })
   }
 }
 
@@ -291,48 +224,3 @@ const createMany = async (
 
 const totalsText = ({ created, existed }: { created: number; existed: number }): string =>
   `${counted(created)} created, ${counted(existed)} existed`
-
-type Output = {
-  write(text: string): Promise<void>
-  /** @param isKept false removes a file with nothing in it */
-  end(text: string, isKept: boolean): Promise<void>
-} & AsyncDisposable
-
-const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
-
-const openOutput = async (terminal: Terminal, path: string | undefined): Promise<Output> => {
-  if (path === undefined) {
-    return {
-      write: terminal.writeAll,
-      end: terminal.writeAll,
-      [Symbol.asyncDispose]: async () => {},
-    }
-  }
-  const file = await openNew(path)
-  return {
-    write: async text => {
-      await file.appendFile(text)
-      // A key that is created and not on disk is lost when the power fails.
-      await file.datasync()
-    },
-    end: async (text, isKept) => {
-      if (isKept) await file.appendFile(text)
-      else await rm(path)
-    },
-    [Symbol.asyncDispose]: () => file.close(),
-  }
-}
-
-const openNew = async (path: string): Promise<FileHandle> => {
-  try {
-    return await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
-  } catch (cause) {
-    const isThere = cause instanceof Error && 'code' in cause && cause.code === 'EEXIST'
-    throw new InputError(
-      isThere
-        ? `--out is ${path}, which is there already; allowed: a new file`
-        : `--out is ${path}, which can't be written: ${messageOf(cause)}`,
-      { cause },
-    )
-  }
-}

@@ -1,0 +1,73 @@
+// Reads the keys of `keys create --from`: a CSV file, one key a line. Names the lines that are wrong; creates nothing.
+
+import { parseCsv } from '../../catalogue/csv.ts'
+import { InputError, messageOf } from '../../errors.ts'
+import { type KeyRequest, limitIn } from '../../metering/administration.ts'
+import { readRegularFile } from '../../regular-file.ts'
+import { counted } from '../terminal.ts'
+
+/** Where a request came from, for messages about it. */
+export type ReadRequest = KeyRequest & { readonly line?: number }
+
+const required = ['subscriber', 'tier', 'external_id']
+const columns = { known: [...required, 'limit', 'expires'], required }
+const mostRows = 100_000
+const mostBytes = 33_554_432
+const mostFaults = 10
+
+/** @throws InputError that names the lines and columns which are wrong */
+export const readRequests = async (file: string): Promise<ReadRequest[]> => {
+  const { rows, faults } = parseCsv(await textOf(file), columns, line => `line ${line}`)
+  if (faults.length > 0)
+    throw wrongLines(
+      file,
+      faults.map(({ row, column, message }) => `${row}, ${column}: ${message}`),
+    )
+  if (rows.length === 0 || rows.length > mostRows)
+    throw new InputError(`${file} has ${rows.length} keys; allowed: 1 to ${counted(mostRows)}`)
+  const wrong: string[] = []
+  const requests = rows.map(({ line, fields }): ReadRequest => {
+    const { subscriber = '', tier = '', external_id: externalId = '', limit = '', expires = '' } = fields
+    return {
+      line,
+      subscriber,
+      tier: tier.trim(),
+      externalId,
+      limit: limit.trim() === '' ? undefined : limitOfLine(limit.trim(), line, wrong),
+      expires: expires.trim() === '' ? undefined : expires.trim(),
+    }
+  })
+  if (wrong.length > 0) throw wrongLines(file, wrong)
+  return requests
+}
+
+const limitOfLine = (given: string, line: number, wrong: string[]): number | undefined => {
+  try {
+    return limitIn(given)
+  } catch (error) {
+    wrong.push(`line ${line}: ${messageOf(error)}`)
+    return undefined
+  }
+}
+
+/** The error that names the first lines which are wrong. */
+export const wrongLines = (file: string, lines: readonly string[]): InputError => {
+  const more = lines.length > mostFaults ? [`and ${counted(lines.length - mostFaults)} more`] : []
+  return new InputError(
+    `${file}: ${[...lines.slice(0, mostFaults), ...more].join('; ')}; nothing was created`,
+  )
+}
+
+const textOf = async (file: string): Promise<string> => {
+  let bytes: Buffer
+  try {
+    bytes = await readRegularFile(file, mostBytes)
+  } catch (cause) {
+    throw new InputError(`--from is ${file}, which can't be read: ${messageOf(cause)}`, { cause })
+  }
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch (cause) {
+    throw new InputError(`${file} is not UTF-8; allowed: CSV in UTF-8`, { cause })
+  }
+}

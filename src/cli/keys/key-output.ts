@@ -1,0 +1,51 @@
+// Where created keys go: standard output, or a new file that its owner alone can read, written to disk key by key.
+
+import { constants, type FileHandle, open, rm } from 'node:fs/promises'
+import { InputError, messageOf } from '../../errors.ts'
+import type { Terminal } from '../terminal.ts'
+
+type Output = {
+  write(text: string): Promise<void>
+  /** @param isKept false removes a file with nothing in it */
+  end(text: string, isKept: boolean): Promise<void>
+} & AsyncDisposable
+
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
+
+/** @throws InputError for a file that is there or can't be written */
+export const openOutput = async (terminal: Terminal, path: string | undefined): Promise<Output> => {
+  if (path === undefined) {
+    return {
+      write: terminal.writeAll,
+      end: terminal.writeAll,
+      [Symbol.asyncDispose]: async () => {},
+    }
+  }
+  const file = await openNew(path)
+  return {
+    write: async text => {
+      await file.appendFile(text)
+      // A key that is created and not on disk is lost when the power fails.
+      await file.datasync()
+    },
+    end: async (text, isKept) => {
+      if (isKept) await file.appendFile(text)
+      else await rm(path)
+    },
+    [Symbol.asyncDispose]: () => file.close(),
+  }
+}
+
+const openNew = async (path: string): Promise<FileHandle> => {
+  try {
+    return await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+  } catch (cause) {
+    const isThere = cause instanceof Error && 'code' in cause && cause.code === 'EEXIST'
+    throw new InputError(
+      isThere
+        ? `--out is ${path}, which is there already; allowed: a new file`
+        : `--out is ${path}, which can't be written: ${messageOf(cause)}`,
+      { cause },
+    )
+  }
+}
