@@ -8,7 +8,8 @@ t.test('a subject has its lines each minute, and the first of the next has the n
   const clock = manualClock()
   const throttle = createThrottle(clock, 2)
   const lines: string[] = []
-  const write = (subject: string) => throttle(subject, leftOut => lines.push(`${subject} ${leftOut}`))
+  const write = (subject: string) =>
+    throttle(subject, ({ leftOut = 0 }) => lines.push(`${subject} ${leftOut}`))
   for (let i = 0; i < 5; i++) write('a')
   write('b')
   t.strictSame(lines.splice(0), ['a 0', 'a 0', 'b 0'])
