@@ -95,8 +95,8 @@ export const openLog = (
   process.on('SIGXFSZ', () => {})
   // The last requests may be logged after everything else has ended.
   process.once('exit', () => {
+    writer.writeAtOnce()
     handOver()
-    writer.flushNow()
   })
   return {
     log,
