@@ -14,7 +14,7 @@ export type LogWriterOptions = {
   /** A write failed, and none since the last one that succeeded. */
   readonly onFailed: (reason: string) => void
   /** A write succeeded after lines were dropped. */
-  readonly onDropped: (news: { readonly dropped: number; readonly reason: string }) => void
+  readonly onDropped: (lost: { readonly dropped: number; readonly reason: string }) => void
 }
 
 export type LogWriter = {
@@ -52,14 +52,14 @@ export const createLogWriter = (
   let isAtOnce = false
   let hasFailed = false
   let dropped = 0
-  let untold = 0
+  let unreported = 0
   let reason = ''
   let whenIdle: (() => void)[] = []
 
   const drop = (lines: Buffer, why: string): void => {
     const count = linesIn(lines)
     dropped += count
-    untold += count
+    unreported += count
     reason = why
   }
   const keep = (lines: Buffer): void => {
@@ -144,10 +144,10 @@ export const createLogWriter = (
       }
   }
   const reportDropped = (): void => {
-    if (untold === 0) return
-    const news = { dropped: untold, reason }
-    untold = 0
-    onDropped(news)
+    if (unreported === 0) return
+    const lost = { dropped: unreported, reason }
+    unreported = 0
+    onDropped(lost)
   }
 
   return {

@@ -59,7 +59,7 @@ export const openLog = (
     ...(isShared && file === null && fstatSync(standardOutput).isFIFO() ? { pieceBytes: atomicBytes } : {}),
     flushForMs,
     onFailed: reason => warnAside(`the log cannot be written: ${reason}; its lines are dropped until it can`),
-    onDropped: news => log.warn(news, 'lines of the log were dropped'),
+    onDropped: lost => log.warn(lost, 'lines of the log were dropped'),
   })
   const send = (bytes: Buffer): void => writer.write(withoutPlainKeys(bytes))
 
