@@ -78,11 +78,13 @@ export const createLogWriter = (
   }
   const advance = (written: number): void => {
     at += written
-    for (let [first] = queue; first && at >= first.length; [first] = queue) {
+    let count = 0
+    for (let [first] = queue; first && at >= first.length; first = queue[count]) {
       at -= first.length
       queuedBytes -= first.length
-      queue.shift()
+      count += 1
     }
+    queue.splice(0, count)
     if (at === 0) hasFailed = false
   }
   const switchOver = (): void => {
@@ -181,6 +183,7 @@ export const createLogWriter = (
     },
   }
 }
+
 // For a pause at the end, when no timer runs any more.
 const pauses = new Int32Array(new SharedArrayBuffer(4))
 
