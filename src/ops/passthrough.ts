@@ -2,7 +2,7 @@
 // judged, in turn with the gateway's own requests, and hands on the status and the bytes of the answer alone. What a request
 // costs and whether it may be sent is for provider/passthrough.ts.
 
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { isoOf } from '../calendar.ts'
 import { messageOf } from '../errors.ts'
 import { OutOfBudgetError, ProviderError } from '../provider/errors.ts'
@@ -17,13 +17,21 @@ export const registerPassthrough = (app: FastifyInstance, passthrough: Passthrou
   const { protocol, send } = passthrough
   let underWay = 0
 
-  const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+  app.get('/provider/*', async (request, reply) => {
+    if (underWay >= atOnce)
+      throw new Refusal(
+        503,
+        'busy',
+        `${atOnce} requests to the provider are under way; ask again when one has ended`,
+      )
     const { target, weight } = forwardedRequest((request.raw.url ?? '').slice('/provider'.length), protocol)
     const totalTimeoutMs = passthrough.totalTimeoutMs()
     const ending = new AbortController()
     const timer = setTimeout(() => ending.abort(new OverdueError(totalTimeoutMs)), totalTimeoutMs).unref()
+    underWay += 1
     // The answer has ended, or its reader has gone: nothing of it is needed any more.
     reply.raw.once('close', () => {
+      underWay -= 1
       clearTimeout(timer)
       ending.abort()
     })
@@ -40,20 +48,6 @@ export const registerPassthrough = (app: FastifyInstance, passthrough: Passthrou
       if (error instanceof ProviderError && error.code === 'provider_circuit_open') throw circuitOpen(error)
       return reply.code(502).send({ error: `the provider did not answer: ${messageOf(error)}` })
     }
-  }
-
-  app.get('/provider/*', async (request, reply) => {
-    if (underWay >= atOnce)
-      throw new Refusal(
-        503,
-        'busy',
-        `${atOnce} requests to the provider are under way; ask again when one has ended`,
-      )
-    underWay += 1
-    reply.raw.once('close', () => {
-      underWay -= 1
-    })
-    return answer(request, reply)
   })
 }
 

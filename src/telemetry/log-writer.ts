@@ -2,19 +2,19 @@
 // is dropped and counted, line by line. Lines come out whole and in order; one that a full disk cut is finished first
 // when there is room. What stands in a line is for log.ts.
 
-import { write, writeSync } from 'node:fs'
+import { writev, writevSync } from 'node:fs'
 
 export type LogWriterOptions = {
   /** What may wait for a reader that is behind; lines beyond it are dropped. */
   readonly maxBytes: number
-  /** The most bytes of whole lines in one write; a longer line goes by itself. Unbounded unless given. */
+  /** The most bytes of whole lines in one write; a longer line goes by itself. */
   readonly pieceBytes?: number
   /** How long the end waits for such a reader. */
   readonly flushForMs: number
   /** A write failed, and none since the last one that succeeded. */
   readonly onFailed: (reason: string) => void
   /** A write succeeded after lines were dropped. */
-  readonly onDropped: (news: { readonly dropped: number; readonly reason: string }) => void
+  readonly onDropped: (lost: { readonly dropped: number; readonly reason: string }) => void
 }
 
 export type LogWriter = {
@@ -24,8 +24,8 @@ export type LogWriter = {
   dropped(): number
   /** Resolves when everything is written or dropped, or the reader is too far behind. */
   flush(): Promise<void>
-  /** The same at the very end, for what no write is under way for. */
-  flushNow(): void
+  /** For the very end, when no callback runs any more: from now on `write` returns when its lines are written. */
+  writeAtOnce(): void
   /**
    * Writes to another descriptor from the next line on. The rest of a line that a full disk cut is dropped.
    * @param onIdle called with the former one once nothing is written to it any more
@@ -36,119 +36,132 @@ export type LogWriter = {
 const newline = 0x0a
 // A descriptor that does not block says so while its reader is behind.
 const retryAfterMs = 10
-// Of what waits, so much is put together for a write.
-const writeBytes = 256 * 1024
-const readerIsBehind = 'its reader is behind'
+const nothing = Buffer.alloc(0)
 
 export const createLogWriter = (
   firstFd: number,
-  { maxBytes, pieceBytes = Number.POSITIVE_INFINITY, flushForMs, onFailed, onDropped }: LogWriterOptions,
+  { maxBytes, pieceBytes = 256 * 1024, flushForMs, onFailed, onDropped }: LogWriterOptions,
 ): LogWriter => {
   let fd = firstFd
   let next: { readonly fd: number; readonly onIdle: (former: number) => void } | undefined
+  // Whole lines. Of the first ones, `at` bytes are written; after a failure that is a line that was cut.
   let queue: Buffer[] = []
   let queuedBytes = 0
+  let at = 0
   let isWriting = false
-  // What is left of a line that was cut: it is written before anything else.
-  let cut: Buffer | undefined
+  let isAtOnce = false
   let hasFailed = false
   let dropped = 0
-  let untold = 0
+  let unreported = 0
   let reason = ''
   let whenIdle: (() => void)[] = []
 
   const drop = (lines: Buffer, why: string): void => {
     const count = linesIn(lines)
     dropped += count
-    untold += count
+    unreported += count
     reason = why
   }
-  const succeeded = (): void => {
-    hasFailed = false
-    // A reader that is still behind would get it again and again.
-    if (untold === 0 || queue.length > 0) return
-    const news = { dropped: untold, reason }
-    untold = 0
-    onDropped(news)
+  const keep = (lines: Buffer): void => {
+    queue = lines.length > 0 ? [lines] : []
+    queuedBytes = lines.length
+    if (lines.length === 0) at = 0
   }
   /** The rest of a line that was begun stays; all other lines are dropped. */
-  const failed = (rest: Buffer, isBegun: boolean, error: NodeJS.ErrnoException): void => {
-    const ends = isBegun ? rest.indexOf(newline) + 1 : 0
-    cut = ends > 0 ? rest.subarray(0, ends) : undefined
-    drop(rest.subarray(ends), error.message)
-    for (const lines of queue) drop(lines, error.message)
-    queue = []
-    queuedBytes = 0
-    if (hasFailed) return
+  const failed = ({ message }: Error): void => {
+    const [first = nothing, ...others] = queue
+    const end = at === 0 || first[at - 1] === newline ? at : first.indexOf(newline, at) + 1
+    for (const lines of [first.subarray(end), ...others]) drop(lines, message)
+    keep(first.subarray(0, end === at ? 0 : end))
+    if (!hasFailed) onFailed(message)
     hasFailed = true
-    onFailed(error.message)
   }
-  const isBegunAt = (bytes: Buffer, at: number, wasCut: boolean): boolean =>
-    at === 0 ? wasCut : bytes[at - 1] !== newline
-
-  /** What is written next, in one piece. */
-  const take = (): { bytes: Buffer; wasCut: boolean } | undefined => {
+  const advance = (written: number): void => {
+    at += written
     let count = 0
-    let length = 0
-    do length += queue[count]?.length ?? 0
-    while (++count < queue.length && length + (queue[count]?.length ?? 0) <= writeBytes)
-    const parts = queue.splice(0, count)
-    queuedBytes -= length
-    const wasCut = cut !== undefined
-    if (cut) parts.unshift(cut)
-    cut = undefined
-    const [first] = parts
-    return first && { bytes: parts.length === 1 ? first : Buffer.concat(parts), wasCut }
+    for (let [first] = queue; first && at >= first.length; first = queue[count]) {
+      at -= first.length
+      queuedBytes -= first.length
+      count += 1
+    }
+    queue.splice(0, count)
+    if (at === 0) hasFailed = false
   }
-
-  /** Between two writes: each is of whole lines. */
   const switchOver = (): void => {
     if (!next) return
     const former = fd
     const { onIdle } = next
     fd = next.fd
     next = undefined
-    if (cut) drop(cut, 'the file was changed while its disk was full')
-    cut = undefined
     onIdle(former)
   }
   const idle = (): void => {
     isWriting = false
+    // What may be left is the rest of a line, which is nothing in another file.
+    if (next && queue[0]) {
+      drop(queue[0].subarray(at), 'the file was changed while its disk was full')
+      keep(nothing)
+    }
+    switchOver()
     for (const done of whenIdle) done()
     whenIdle = []
   }
-  const writeNext = (): void => {
-    switchOver()
-    // A cut line alone waits for company: it is tried again with the next line.
-    const taken = queue.length > 0 ? take() : undefined
-    if (taken) writeFrom(taken.bytes, 0, taken.wasCut)
-    else idle()
+  /** What the next write takes. */
+  const nextLines = (): Buffer[] => {
+    const [first = nothing] = queue
+    let count = 1
+    for (let length = first.length - at; count < queue.length; count++) {
+      length += queue[count]?.length ?? 0
+      if (length > pieceBytes) break
+    }
+    return [first.subarray(at), ...queue.slice(1, count)]
   }
-  const writeFrom = (bytes: Buffer, at: number, wasCut: boolean): void => {
+  const writeNext = (): void => {
     isWriting = true
-    write(fd, bytes, at, pieceAt(bytes, at, pieceBytes), null, (error, written) => {
-      if (error && isBehind(error)) setTimeout(writeFrom, retryAfterMs, bytes, at, wasCut).unref()
+    if (at === 0) switchOver()
+    writev(fd, nextLines(), (error, written) => {
+      if (error && isBehind(error)) setTimeout(writeNext, retryAfterMs).unref()
       else if (error) {
-        failed(bytes.subarray(at), isBegunAt(bytes, at, wasCut), error)
-        switchOver()
+        failed(error)
         idle()
-      } else if (at + written < bytes.length) writeFrom(bytes, at + written, wasCut)
-      else {
-        succeeded()
-        writeNext()
+      } else {
+        advance(written)
+        if (queue.length > 0) writeNext()
+        else {
+          idle()
+          reportDropped()
+        }
       }
     })
+  }
+  const writeAllNow = (): void => {
+    const deadline = performance.now() + flushForMs
+    while (queue.length > 0)
+      try {
+        advance(writevSync(fd, nextLines()))
+      } catch (error) {
+        // Nothing is left to report it to.
+        if (!isBehind(error as NodeJS.ErrnoException) || performance.now() > deadline) return
+        Atomics.wait(pauses, 0, 0, retryAfterMs)
+      }
+  }
+  const reportDropped = (): void => {
+    if (unreported === 0) return
+    const lost = { dropped: unreported, reason }
+    unreported = 0
+    onDropped(lost)
   }
 
   return {
     write: lines => {
       if (queuedBytes + lines.length > maxBytes) {
-        drop(lines, readerIsBehind)
+        drop(lines, 'its reader is behind')
         return
       }
-      queue.push(lines)
+      queue.push(...pieces(lines, pieceBytes))
       queuedBytes += lines.length
-      if (!isWriting) writeNext()
+      // Past a write that is under way, lines would come out torn and out of order.
+      if (!isWriting) isAtOnce ? writeAllNow() : writeNext()
     },
     dropped: () => dropped,
     flush: async () => {
@@ -159,26 +172,14 @@ export const createLogWriter = (
       await written.promise
       clearTimeout(patience)
     },
-    flushNow: () => {
-      // Written past a write that waits for its reader, the rest would come out torn and out of order.
-      if (isWriting) return
-      const deadline = performance.now() + flushForMs
-      for (let taken = take(); taken; taken = take())
-        for (let at = 0; at < taken.bytes.length; )
-          try {
-            at += writeSync(fd, taken.bytes, at, pieceAt(taken.bytes, at, pieceBytes))
-          } catch (error) {
-            // Nothing is left to report it to.
-            if (!isBehind(error as NodeJS.ErrnoException) || performance.now() > deadline) return
-            Atomics.wait(pauses, 0, 0, retryAfterMs)
-          }
+    writeAtOnce: () => {
+      isAtOnce = true
     },
     switchTo: (other, onIdle) => {
       // One that nothing was written to is let go of again.
-      const unused = next
+      if (next) next.onIdle(next.fd)
       next = { fd: other, onIdle }
-      if (unused) unused.onIdle(unused.fd)
-      if (!isWriting) switchOver()
+      if (!isWriting) idle()
     },
   }
 }
@@ -186,15 +187,18 @@ export const createLogWriter = (
 // For a pause at the end, when no timer runs any more.
 const pauses = new Int32Array(new SharedArrayBuffer(4))
 
-/** The length of the piece that begins there: as many whole lines as it may have, or one that is longer. */
-const pieceAt = (bytes: Buffer, at: number, most: number): number => {
-  if (bytes.length - at <= most) return bytes.length - at
-  const last = bytes.lastIndexOf(newline, at + most - 1)
-  const end = last >= at ? last : bytes.indexOf(newline, at)
-  return (end === -1 ? bytes.length : end + 1) - at
-}
-
 const isBehind = ({ code }: NodeJS.ErrnoException): boolean => code === 'EAGAIN' || code === 'EBUSY'
+
+/** As many whole lines in each as it may have, or one that is longer. */
+function* pieces(lines: Buffer, most: number): Generator<Buffer> {
+  for (let at = 0; at < lines.length; ) {
+    const last = lines.length - at <= most ? lines.length - 1 : lines.lastIndexOf(newline, at + most - 1)
+    const until = last >= at ? last : lines.indexOf(newline, at)
+    const end = until === -1 ? lines.length : until + 1
+    yield lines.subarray(at, end)
+    at = end
+  }
+}
 
 const linesIn = (bytes: Buffer): number => {
   let count = 0

@@ -59,7 +59,7 @@ export const openLog = (
     ...(isShared && file === null && fstatSync(standardOutput).isFIFO() ? { pieceBytes: atomicBytes } : {}),
     flushForMs,
     onFailed: reason => warnAside(`the log cannot be written: ${reason}; its lines are dropped until it can`),
-    onDropped: news => log.warn(news, 'lines of the log were dropped'),
+    onDropped: lost => log.warn(lost, 'lines of the log were dropped'),
   })
   const send = (bytes: Buffer): void => writer.write(withoutPlainKeys(bytes))
 
@@ -95,8 +95,8 @@ export const openLog = (
   process.on('SIGXFSZ', () => {})
   // The last requests may be logged after everything else has ended.
   process.once('exit', () => {
+    writer.writeAtOnce()
     handOver()
-    writer.flushNow()
   })
   return {
     log,

@@ -75,16 +75,9 @@ const hopByHop = [
 ]
 // Written anew, or answered here already.
 const ofTheRequest = ['content-length', 'expect', 'x-forwarded-for']
-// A worker judges these as it would without this process in front, whatever `connection` says of them.
-const judged = new Set([
-  'authorization',
-  'content-length',
-  'content-type',
-  'host',
-  'origin',
-  'sec-fetch-site',
-  'user-agent',
-])
+// The worker's admission judges these as it would without this process in front: a request that names one in `connection`
+// would be judged without it.
+const judged = new Set(['authorization', 'host', 'origin', 'sec-fetch-site', 'user-agent'])
 
 /** Whether it answers probes alone is a matter of its section. */
 export const buildFront = (parts: FrontParts, options: FrontOptions): Front => {
@@ -242,7 +235,7 @@ const forward = async (
     path: request.url,
     // Its admission judges the headers as they came; the socket has no address of the caller.
     headers: [
-      ...endToEnd(request.rawHeaders, ofTheRequest),
+      ...endToEnd(request.rawHeaders, ofTheRequest, judged),
       'x-forwarded-for',
       request.socket.remoteAddress ?? '',
       ...framingOf(request),
@@ -277,15 +270,19 @@ const framingOf = (request: IncomingMessage): readonly string[] => {
   return coding === undefined ? ['content-length', length] : ['transfer-encoding', 'chunked']
 }
 
-/** Names and values in turn, without what is of one connection and what `connection` names beside that. */
-const endToEnd = (rawHeaders: readonly string[], alsoDropped: readonly string[] = []): string[] => {
+/** Names and values in turn, without what is of one connection and what `connection` names beside that, save what is kept. */
+const endToEnd = (
+  rawHeaders: readonly string[],
+  alsoDropped: readonly string[] = [],
+  kept: ReadonlySet<string> = new Set(),
+): string[] => {
   const headers = rawHeaders.flatMap((name, i) =>
     i % 2 === 0 ? [{ name, lowerCase: name.toLowerCase(), value: rawHeaders[i + 1] ?? '' }] : [],
   )
   const named = headers
     .filter(({ lowerCase }) => lowerCase === 'connection')
     .flatMap(({ value }) => value.toLowerCase().split(/[\s,]+/))
-    .filter(name => !judged.has(name))
+    .filter(name => !kept.has(name))
   const dropped = new Set([...hopByHop, ...alsoDropped, ...named])
   return headers.flatMap(({ name, lowerCase, value }) => (dropped.has(lowerCase) ? [] : [name, value]))
 }

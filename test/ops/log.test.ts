@@ -2,6 +2,7 @@
 // a terminal, unbounded text.
 
 import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
@@ -134,4 +135,21 @@ t.test('a line of a request that slipped through with a key is written without i
   t.match(JSON.parse(lines[2] ?? ''), { reason: 'svc_live_…', msg: 'sample' })
   t.equal(lines[3], given[3])
   t.equal(lines.at(-1), '{"url":"svc_live_…"}')
+})
+
+t.test('lines that are gathered when the process ends are written', async t => {
+  const script = join(import.meta.dirname, '..', 'support', 'last-log-lines.ts')
+  const folder = t.testdir()
+  // Several: without that they would be lost in half of the processes.
+  for (let i = 0; i < 8; i++) {
+    const file = join(folder, `${i}.log`)
+    await promisify(execFile)(process.execPath, [script, file])
+    t.strictSame(
+      readFileSync(file, 'utf8')
+        .trimEnd()
+        .split('\n')
+        .map(line => JSON.parse(line).number),
+      Array.from({ length: 500 }, (_, number) => number),
+    )
+  }
 })

@@ -127,6 +127,13 @@ t.test('framing is written anew, and what is of one connection stays there', asy
     ['GET /cells HTTP/1.1', 'host: 127.0.0.1', 'authorization: Bearer x', 'origin: y'],
     'what the worker judges can not be taken away',
   )
+  t.strictSame(
+    await seen(
+      `${head(post, 'content-length: 5', 'connection: Content-Type, content-length', 'content-type: text/csv')}hello`,
+    ),
+    { lines: [...first, from, 'content-length: 5', connection], body: 'hello' },
+    'what the worker does not judge goes, whatever it is',
+  )
 })
 
 t.test('each request has its own connection: more than an answer reaches nobody', async t => {
@@ -218,4 +225,25 @@ t.test('headers of one connection stay there in answers too', async t => {
   for (const name of ['x-a', 'proxy-authenticate']) t.notOk(headers.has(name), name)
   t.equal(headers.get('x-b'), '2')
   t.not(headers.get('keep-alive'), 'timeout=1')
+})
+
+t.test('an answer loses whatever its connection header names, and stays whole', async t => {
+  const { url } = await start(t, socket =>
+    socket.end(
+      answer(
+        'whole',
+        'connection: X-A,\tOrigin',
+        'connection: content-type, content-length',
+        'x-a: 1',
+        'origin: y',
+        'content-type: text/plain',
+        'x-b: 2',
+      ),
+    ),
+  )
+  const given = await fetch(`${url}/cells`)
+  const { headers } = given
+  t.equal(await given.text(), 'whole')
+  for (const name of ['x-a', 'origin', 'content-type', 'content-length']) t.notOk(headers.has(name), name)
+  t.equal(headers.get('x-b'), '2')
 })
