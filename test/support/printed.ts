@@ -1,37 +1,14 @@
 // Checks the whole output of command lines, as text and as JSON: no terminal controls, and one line when they fail.
 
-import { execFile } from 'node:child_process'
-import { rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { promisify } from 'node:util'
 import type { Test } from 'tap'
-import { cleanEnv, type Ended } from './process.ts'
+import { type Ended, runShared } from './process.ts'
 import { rawControlIn } from './raw-controls.ts'
 
-const script = join(import.meta.dirname, 'command-lines.ts')
-let files = 0
-
-/** The outcomes of command lines that run in one process, in their order. */
-export const runCommands = async (
+/** The outcomes of command lines, in their order. */
+export const runCommands = (
   lines: readonly (readonly string[])[],
   env: Record<string, string> = {},
-): Promise<Ended[]> => {
-  files += 1
-  const file = join(tmpdir(), `abohawa-lines-${process.pid}-${files}.json`)
-  await writeFile(file, JSON.stringify(lines))
-  const options = { env: cleanEnv(env), maxBuffer: 1e8 }
-  const { stdout, stderr } = await promisify(execFile)(process.execPath, [script, file], options).finally(
-    () => rm(file),
-  )
-  const outputs = stdout.split('\0')
-  const errors = stderr.split('\0')
-  return lines.map((_, i) => ({
-    stdout: outputs[2 * i] ?? '',
-    code: Number(outputs[2 * i + 1]),
-    stderr: errors[i] ?? '',
-  }))
-}
+): Promise<Ended[]> => Promise.all(lines.map(args => runShared(args, env)))
 
 // Such text confuses the reporter of the tests too.
 const plain = (text: string): string => text.replaceAll(/[^ -~]/g, '?')

@@ -1,6 +1,6 @@
 // The product's commands as processes, for tests of whole processes. Every process ends with the test that started it.
 
-import { type ChildProcess, execFile, type StdioOptions, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, execFile, fork, type StdioOptions, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
@@ -9,6 +9,7 @@ type Teardown = { teardown(fn: () => unknown): void }
 
 /** The command of the product, as its users start it. */
 export const product = new URL('../../bin/abohawa', import.meta.url).pathname
+const serverScript = new URL('command-server.ts', import.meta.url).pathname
 
 /** The environment without settings of this machine, so that only those of the test apply. */
 export const cleanEnv = (more: Record<string, string> = {}): NodeJS.ProcessEnv => ({
@@ -127,10 +128,59 @@ export const spawnServe = (
 
 export type Ended = { code: number; stdout: string; stderr: string }
 
-/** Runs a command to its end. */
-export const runCommand = (args: readonly string[], env: Record<string, string> = {}): Promise<Ended> =>
+/** Runs a command to its end in a process of its own, as its users do. */
+const runProcess = (args: readonly string[], env: Record<string, string> = {}): Promise<Ended> =>
   new Promise(resolve => {
     execFile(product, args, { env: cleanEnv(env), maxBuffer: 1e8 }, (error, stdout, stderr) => {
       resolve({ code: error ? Number(error.code) : 0, stdout, stderr })
     })
   })
+
+const pending = new Map<number, (ended: Ended) => void>()
+let server: ChildProcess | undefined
+let sent = 0
+
+const commandServer = (): ChildProcess => {
+  if (server) return server
+  const child = fork(serverScript, {
+    env: cleanEnv(),
+    execArgv: [],
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  })
+  child.on('message', ({ id, ...ended }: Ended & { id: number }) => {
+    pending.get(id)?.(ended)
+    pending.delete(id)
+    // An idle one does not keep the test running.
+    if (pending.size === 0) child.channel?.unref()
+  })
+  child.on('exit', code => {
+    server = undefined
+    for (const end of pending.values())
+      end({ code: -1, stdout: '', stderr: `the command server ended: ${code}` })
+    pending.clear()
+  })
+  child.unref()
+  server = child
+  return child
+}
+
+// Such a process reads its environment for more than settings, or lives on.
+const needsProcess = (args: readonly string[], env: Record<string, string>): boolean =>
+  ['serve', 'demo', 'provider'].includes(args[0] ?? '') ||
+  Object.keys(env).some(name => !name.startsWith('ABOHAWA_'))
+
+/** Runs a command to its end, as its users do or in the process that the commands of a test file share. */
+export const runCommand = (args: readonly string[], env: Record<string, string> = {}): Promise<Ended> =>
+  needsProcess(args, env) ? runProcess(args, env) : runShared(args, env)
+
+/** Runs a command to its end after the others of the test file, in one process: only the first one waits for its start. */
+export const runShared = (args: readonly string[], env: Record<string, string> = {}): Promise<Ended> => {
+  const child = commandServer()
+  sent += 1
+  const id = sent
+  return new Promise(resolve => {
+    pending.set(id, resolve)
+    child.channel?.ref()
+    child.send({ id, args, env: cleanEnv(env) })
+  })
+}
