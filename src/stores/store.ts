@@ -229,7 +229,7 @@ export interface FleetStore {
    * the last report of each, and how many names are in demand.
    */
   heartbeat(heartbeat: Heartbeat): Promise<{ instances: number; variants: number; wanted: number }>
-  /** The instances with a heartbeat in the last so many ms of the store's clock, in no particular order; none in an embedded store. */
+  /** The instances with a heartbeat in the last so many ms of the store's clock, in no particular order. */
   aliveInstances(aliveForMs: number): Promise<AliveInstance[]>
   /** The names requested in the fleet since an instant, latest first, bounded in number. */
   wanted(topic: string, since: number): Promise<string[]>
