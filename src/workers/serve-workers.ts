@@ -93,6 +93,7 @@ export const startWorkers = async (
   })
   const restart = async (): Promise<void> => {
     log.info('restarting the workers, one at a time')
+    const former = count
     try {
       const next = await reload.readAll()
       count = next.config.server.workers
@@ -102,6 +103,7 @@ export const startWorkers = async (
       void watching.readNow()
       log.info({ workers: count }, 'workers restarted')
     } catch (error) {
+      count = former
       log.error({ reason: messageOf(error) }, 'workers not restarted, those that are left serve on')
     }
   }

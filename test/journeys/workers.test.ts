@@ -137,9 +137,9 @@ t.test('a replacement runs with what the others do, whatever the file says by no
   const redis = await testRedis(t)
   const file = join(t.testdir(), 'gateway.yaml')
   const yaml = (prefix: string) =>
-    `redis: { url: "${redis.url}", prefix: "${prefix}" }\nquota: { tiers: {} }\n`
+    `redis: { url: "${redis.url}", prefix: "${prefix}" }\nquota: { tiers: {} }\nserver: { workers: 2 }\n`
   writeFileSync(file, yaml(redis.prefix))
-  const fromFile = { ABOHAWA_CONFIG_FILE: file, ABOHAWA_SERVER__WORKERS: '2', ABOHAWA_LOG__LEVEL: 'info' }
+  const fromFile = { ABOHAWA_CONFIG_FILE: file, ABOHAWA_LOG__LEVEL: 'info' }
   const env = processEnv('http://127.0.0.1:9', fromFile)
   const key = await createKey(env)
   const running = await startCommand(t, ['serve'], ['api', 'ops'], env)
@@ -158,6 +158,16 @@ t.test('a replacement runs with what the others do, whatever the file says by no
     for (const { status } of await Promise.all(callers.map(caller => caller.send(path))))
       t.equal(status, 200, text)
   }
+  writeFileSync(file, yaml('x').replace(redis.url, 'redis://127.0.0.1:9').replace('workers: 2', 'workers: 3'))
+  t.equal((await sendRequest(`${ops}/workers/restart`, { method: 'POST' })).status, 202)
+  await until('none of them is replaced', () =>
+    running.lines.some(line => /ended before it was ready.*"workers not restarted/.test(line)),
+  )
+  t.equal(
+    (await sendRequest(`${ops}/readyz`)).body.detail.workers,
+    '2 of 2 ready',
+    'a third one is not in effect',
+  )
   writeFileSync(file, '')
   t.equal((await sendRequest(`${ops}/workers/restart`, { method: 'POST' })).status, 202)
   await until('the restart is refused', () =>
