@@ -165,6 +165,9 @@ export const startGateway = async (
   })
   opening.defer(catalogue.close)
 
+  // Behind the last count of either: only then may another gateway have this one's part of what is shared.
+  let leave = async (): Promise<void> => {}
+  opening.defer(() => leave())
   const metering = openMetering(
     { ...config.quota, workers: config.server.workers },
     { store, clock, observer: observeMeter(metrics, log, outages) },
@@ -198,6 +201,11 @@ export const startGateway = async (
   })
   opening.defer(upstream.close)
   const { grid, timelines, provider, budget, breaker, runs } = upstream
+  leave = async () => {
+    if (!budget.isSettled() || !(await metering.meter.isReported())) return
+    // It counts as alive for a while then, as one that was killed.
+    await store.leave(timelines.instance).catch(() => {})
+  }
   const budgetWatch = watchBudget(budget.state, clock.now, log)
   opening.defer(budgetWatch.close)
 

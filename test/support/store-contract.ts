@@ -706,6 +706,12 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     for (const { silentForMs } of await store.aliveInstances(20_000))
       t.ok(silentForMs >= 0 && silentForMs < 20_000, `${silentForMs}`)
     t.strictSame(await alive(-1), {})
+    t.match(await beat('one', null, 'stopped'), { instances: 3 }, 'it may owe something')
+    await store.leave('one')
+    t.strictSame(Object.keys(await alive()).sort(), ['three', 'two'])
+    t.match(await beat('two', 'a', 'last'), { instances: 2 })
+    await store.leave('unknown')
+    t.match(await beat('two', 'a', 'last'), { instances: 2 })
   })
 
   test('the size of the data is known', async (t, store) => {

@@ -89,12 +89,11 @@ export const embeddedFleet = ({ db, clock, attempt, observer }: EmbeddedParts): 
 
   const countOf = (topic: string): number => Number(statements.count.get(topic)?.wanted)
   return {
-    heartbeat: ({ instance, aliveForMs, settings, topic, requested, wantedForMs, now, report }) =>
+    heartbeat: ({ instance, aliveForMs, topic, requested, wantedForMs, now, report }) =>
       attempt(() => {
         const odd = inTransaction(db, () => {
           statements.forget.run(instancesTopic, now - aliveForMs)
-          if (settings === null) statements.forgetName.run(instancesTopic, instance)
-          else statements.upsert.run(instancesTopic, instance, now)
+          statements.upsert.run(instancesTopic, instance, now)
           const { changes: ahead } = statements.forgetOdd.run(instancesTopic, now + clockToleranceMs)
           statements.report.run(instance, report)
           statements.forgetReports.run()
@@ -108,6 +107,7 @@ export const embeddedFleet = ({ db, clock, attempt, observer }: EmbeddedParts): 
         refuseSome('wanted', odd)
         return { instances: Math.max(1, countOf(instancesTopic)), variants: 1, wanted: countOf(topic) }
       }),
+    leave: instance => attempt(() => void statements.forgetName.run(instancesTopic, instance)),
     aliveInstances: aliveForMs =>
       attempt(() => {
         const now = clock.now()
