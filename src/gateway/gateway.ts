@@ -56,7 +56,7 @@ import {
   runDetail,
   storeDetail,
 } from './observers.ts'
-import { createReload, type ReloadOutcome } from './reload.ts'
+import { createReload, type ReloadOutcome, watchEvery } from './reload.ts'
 
 export type Gateway = {
   /** Base addresses of the listeners, such as `http://127.0.0.1:8080` or `unix:/run/abohawa/api.sock`. */
@@ -427,8 +427,6 @@ export const startGateway = async (
     },
   }
 }
-
-const watchEvery = ({ config: { watch, pollEveryMs } }: Config): number | null => (watch ? pollEveryMs : null)
 
 const certificateFiles = ({ server: { tls } }: Config): string[] =>
   [tls.cert, tls.key].filter(file => file !== null)

@@ -10,7 +10,7 @@ import type { Config } from '../config/schema.ts'
 import { watchFiles } from '../config/watch.ts'
 import { messageOf } from '../errors.ts'
 import { openListener } from '../gateway/listener.ts'
-import { createReload, type Reload } from '../gateway/reload.ts'
+import { createReload, type Reload, watchEvery } from '../gateway/reload.ts'
 import { createCounters } from '../telemetry/counters.ts'
 import type { Log } from '../telemetry/log.ts'
 import { countRefusals } from '../telemetry/refusal-counter.ts'
@@ -66,6 +66,7 @@ export const startWorkers = async (
       pool.apply(next.server)
       ops.apply(opsOptions(next))
       status?.apply(statusOptions(next))
+      watching.pollEvery(watchEvery(next))
     },
     needRestart: next => ofAnotherHost(reload.running(), next),
     observer: {
@@ -149,10 +150,9 @@ export const startWorkers = async (
   const apiUrl = await pool.start(count)
   isRestarting = false
 
-  const { watch, pollEveryMs } = config.config
   const watching = watchFiles({
     files: () => files,
-    pollMs: watch ? pollEveryMs : null,
+    pollMs: watchEvery(config),
     onChange: reload.now,
   })
   opening.defer(() => watching.close())

@@ -255,6 +255,32 @@ t.test('a worker that hangs is left out, and ended after the time that is set no
   t.throws(() => process.kill(last?.pid ?? 0, 0), { code: 'ESRCH' })
 })
 
+t.test('the first process looks at the files as often as the workers do', async t => {
+  const file = join(t.testdir(), 'gateway.yaml')
+  const set = (watch: boolean, host: string) =>
+    writeFileSync(
+      file,
+      `config: { watch: ${watch}, pollEvery: 50ms }\nops: { allowedHosts: [${host}] }\nserver: { workers: 2 }\n`,
+    )
+  set(false, 'a.example')
+  const { running, ops } = await start(t, {}, ['--config', file])
+  // The first path is the first process's own, the second one a worker's.
+  const statuses = (host: string) =>
+    Promise.all(
+      ['/workers', '/cells'].map(
+        async at => (await sendRequest(`${ops}${at}`, { headers: { host } })).status,
+      ),
+    )
+  const follows = (host: string) =>
+    until(`${host} may ask`, async () => (await statuses(host)).every(status => status === 200))
+  await follows('a.example')
+  set(true, 'b.example')
+  running.child.kill('SIGHUP')
+  await follows('b.example')
+  set(true, 'c.example')
+  await follows('c.example')
+})
+
 t.test('workers speak TLS, and signals end none that has just been started', async t => {
   const fixture = (name: string) => join(import.meta.dirname, '..', 'fixtures', name)
   const { running, key, ops } = await start(t, {
