@@ -56,7 +56,7 @@ import {
   runDetail,
   storeDetail,
 } from './observers.ts'
-import { createReload, type ReloadOutcome } from './reload.ts'
+import { createReload, type ReloadOutcome, watchEvery } from './reload.ts'
 
 export type Gateway = {
   /** Base addresses of the listeners, such as `http://127.0.0.1:8080` or `unix:/run/abohawa/api.sock`. */
@@ -165,6 +165,9 @@ export const startGateway = async (
   })
   opening.defer(catalogue.close)
 
+  // Behind the last count of either: only then may another gateway have this one's part of what is shared.
+  let leave = async (): Promise<void> => {}
+  opening.defer(() => leave())
   const metering = openMetering(
     { ...config.quota, workers: config.server.workers },
     { store, clock, observer: observeMeter(metrics, log, outages) },
@@ -198,6 +201,11 @@ export const startGateway = async (
   })
   opening.defer(upstream.close)
   const { grid, timelines, provider, budget, breaker, runs } = upstream
+  leave = async () => {
+    if (!budget.isSettled() || !(await metering.meter.isReported())) return
+    // It counts as alive for a while then, as one that was killed.
+    await store.leave(timelines.instance).catch(() => {})
+  }
   const budgetWatch = watchBudget(budget.state, clock.now, log)
   opening.defer(budgetWatch.close)
 
@@ -419,8 +427,6 @@ export const startGateway = async (
     },
   }
 }
-
-const watchEvery = ({ config: { watch, pollEveryMs } }: Config): number | null => (watch ? pollEveryMs : null)
 
 const certificateFiles = ({ server: { tls } }: Config): string[] =>
   [tls.cert, tls.key].filter(file => file !== null)

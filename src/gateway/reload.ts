@@ -60,6 +60,10 @@ export type Reload = {
   restartNeeded(): readonly string[]
 }
 
+/** The time between two looks at the files; null for none. */
+export const watchEvery = ({ config: { watch, pollEveryMs } }: Config): number | null =>
+  watch ? pollEveryMs : null
+
 // Reading the catalogue takes longest, and it is watched by itself.
 const readsCatalogue = /^catalogue\.(path|bounds\.)/
 

@@ -60,6 +60,8 @@ export type Meter = Pick<Quota, 'consume'> & {
    */
   usageAt(instant: number): AsyncGenerator<readonly KnownUsage[]>
   /** Reports unconfirmed units to the store; retries for some seconds while it is away. */
+  /** Whether the store has all that was admitted here. */
+  isReported(): Promise<boolean>
   close(): Promise<void>
 }
 
@@ -271,6 +273,7 @@ export const createMeter = ({ observer, calendar, keepUsageForMs, ...parts }: Me
       }
       yield part
     },
+    isReported: async () => !(await isAnyUnconfirmed()),
     close: async () => {
       unsubscribe()
       await reportAll()

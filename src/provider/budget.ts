@@ -95,6 +95,8 @@ export type Budget = {
   state(): BudgetState
   /** For the requests that are granted from now on. */
   apply(options: BudgetSettings): void
+  /** Whether another gateway may have the part of this one, which has ended: it spent nothing of it, and the store knows the rest. */
+  isSettled(): boolean
   /** Before the store is closed: waits for what is under way there. */
   end(): Promise<void>
 }
@@ -302,6 +304,7 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
       ledger = ledgerOf(provider)
       highest = { day: '', price: 0 }
     },
+    isSettled: () => [...ledgers.values()].every(account => account.isSettled()),
     end: async () => {
       await Promise.all([...ledgers.values()].map(account => account.end()))
     },

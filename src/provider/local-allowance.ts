@@ -31,6 +31,8 @@ export type LocalAllowance = {
   /** Records changes that the store may have applied: amounts given back are dropped, so that none counts twice. */
   addUncertain(changes: readonly WindowAmount[]): void
   hasPending(): boolean
+  /** Whether anything is granted locally in windows that still matter: another part of theirs is used up. */
+  hasGranted(now: number): boolean
   /**
    * All that is known of windows that still matter, to be written to the store now. It stays spent here until `endFlush`:
    * one flush at a time.
@@ -90,6 +92,10 @@ export const createLocalAllowance = (): LocalAllowance => {
     addUncertain,
     // Changes of a flush under way count: the store must have them before it is read.
     hasPending: () => pending.all().length + inFlight.all().length > 0,
+    hasGranted: now => {
+      expire(now)
+      return grantedLocally.all().length > 0
+    },
     beginFlush: now => {
       expire(now)
       pending.expire(now)

@@ -70,6 +70,8 @@ export type SpendingLedger = {
   backAt(): number
   /** Whether the store lacks something of what is known here. */
   hasPending(): boolean
+  /** Whether the store lacks nothing, and nothing was granted without it in windows that still matter. */
+  isSettled(): boolean
   /** Waits for the steps in the store that are under way. Failures of later ones are no outage: the store is being closed. */
   end(): Promise<void>
 }
@@ -107,6 +109,7 @@ export const createLedger = (
       underWay.add(ended)
       return ended
     }
+  const hasPending = (): boolean => isAway || pendingReason !== undefined || local.hasPending()
   const isClosed = (): boolean => closed > clock.now()
   /** @returns false for a reply from before a reopening that is known here */
   const noteReopening = (at: number): boolean => {
@@ -267,7 +270,8 @@ export const createLedger = (
     reopenedHereAt: () => reopenedHereAt,
     shared: () => !isAway,
     backAt: () => backAt,
-    hasPending: () => isAway || pendingReason !== undefined || local.hasPending(),
+    hasPending,
+    isSettled: () => !hasPending() && !local.hasGranted(clock.now()),
     end: async () => {
       await Promise.all(underWay)
       hasEnded = true

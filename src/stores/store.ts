@@ -229,7 +229,9 @@ export interface FleetStore {
    * the last report of each, and how many names are in demand.
    */
   heartbeat(heartbeat: Heartbeat): Promise<{ instances: number; variants: number; wanted: number }>
-  /** The instances with a heartbeat in the last so many ms of the store's clock, in no particular order; none in an embedded store. */
+  /** An instance that has stopped and owes the store nothing counts as alive no longer. After its last heartbeat. */
+  leave(instance: string): Promise<void>
+  /** The instances with a heartbeat in the last so many ms of the store's clock, in no particular order. */
   aliveInstances(aliveForMs: number): Promise<AliveInstance[]>
   /** The names requested in the fleet since an instant, latest first, bounded in number. */
   wanted(topic: string, since: number): Promise<string[]>

@@ -1,6 +1,10 @@
 // What Node's cluster forgets when a worker is killed: the connection that it was handed and had not taken yet, and the port
-// when no other worker listens. Both are kept here until another worker takes them. This reads the messages of Node's
-// cluster; test/workers/pool.test.ts holds it to them. When workers end is for pool.ts.
+// when no other worker listens. Both are kept here until another worker takes them; when workers end is for pool.ts. Leans on
+// what Node does not document, which test/workers/pool.test.ts holds it to, and which a new Node must keep:
+// - a connection goes to a worker by `process.send({ cmd: 'NODE_CLUSTER', act: 'newconn', seq }, handle)`;
+// - an `internalMessage` with `ack: seq` answers it, and with `accepted: false` the connection goes to another worker;
+// - right after the fork the `disconnect` listeners of the process are those that forget the worker and close its port;
+// - `process.connected` is set to false at the end of the channel, and is what cluster asks at the exit.
 
 import type { Worker } from 'node:cluster'
 
@@ -36,10 +40,15 @@ export const keepConnections = ({ process }: Worker, mustKeep: () => boolean): K
   let isConnected = process.connected
   let isGone = false
   let isReleased = false
-  const release = (): void => {
-    if (!isGone || isReleased) return
+  /** Cluster may learn of the end. False where it has, or where there is none yet. */
+  const forgetOnce = (): boolean => {
+    if (!isGone || isReleased) return false
     isReleased = true
     for (const listener of forget) listener()
+    return true
+  }
+  const release = (): void => {
+    if (!forgetOnce()) return
     // A worker that refuses a connection says so; then it goes to another one. A dead one refuses all.
     for (const seq of untaken.keys())
       process.emit(
@@ -48,11 +57,8 @@ export const keepConnections = ({ process }: Worker, mustKeep: () => boolean): K
         undefined,
       )
   }
-
   const drop = (): void => {
-    if (!isGone || isReleased) return
-    isReleased = true
-    for (const listener of forget) listener()
+    if (!forgetOnce()) return
     for (const handle of untaken.values()) handle?.close()
     untaken.clear()
   }

@@ -154,6 +154,8 @@ export const createPool = ({
   let closings = 0
   let holding: NodeJS.Timeout | undefined
   let restarting: Promise<void> | undefined
+  // What a restart that is under way has begun to use, and the numbers that run with it.
+  let renewed: { readonly next: InEffect; readonly numbers: Set<number> } | undefined
   // The one that a restart waits for.
   let starting: Running | undefined
 
@@ -210,8 +212,12 @@ export const createPool = ({
   }
   const releaseKept = (): void => {
     stopHolding()
-    for (const { kept } of deadUntilAnotherServes) kept.release()
-    deadUntilAnotherServes.clear()
+    for (const running of deadUntilAnotherServes) {
+      // An exit may be known before the end of its channel, which then asks what is to be kept.
+      if (!running.kept.isGone()) continue
+      running.kept.release()
+      deadUntilAnotherServes.delete(running)
+    }
   }
 
   const begin = (number: number, fails = 0, given?: InEffect): Running => {
@@ -294,7 +300,8 @@ export const createPool = ({
     // A restart of all may have put another in its place.
     if (isStopping || slots.get(former.number) !== former) return
     try {
-      slots.set(former.number, begin(former.number, fails))
+      const next = renewed?.numbers.has(former.number) ? renewed.next : undefined
+      slots.set(former.number, begin(former.number, fails, next))
     } catch (error) {
       former.hasServed = false
       former.fails = fails
@@ -302,8 +309,8 @@ export const createPool = ({
     }
   }
   const leave = async (running: Running): Promise<void> => {
+    if (running.isLeaving || running.isOver) return running.over
     running.isLeaving = true
-    if (running.isOver) return
     // It serves nobody yet, and may not hear the order.
     if (!running.hasServed) running.process.process.kill('SIGKILL')
     else if (running.process.isConnected()) running.process.send('stop' satisfies WorkerStop)
@@ -311,6 +318,8 @@ export const createPool = ({
   }
 
   const restart = async (count: number, next: InEffect): Promise<void> => {
+    const numbers = new Set<number>()
+    renewed = { next, numbers }
     for (let number = 1; number <= count && !isStopping; number++) {
       const replacement = begin(number, 0, next)
       starting = replacement
@@ -321,6 +330,7 @@ export const createPool = ({
       }
       const former = slots.get(number)
       slots.set(number, replacement)
+      numbers.add(number)
       if (former) await leave(former)
     }
     for (const [number, running] of slots)
@@ -337,9 +347,9 @@ export const createPool = ({
       slots.set(1, first)
       const apiUrl = await first.served
       hasStarted = true
-      const others = Array.from({ length: count - 1 }, (_, i) => begin(i + 2))
-      for (const other of others) slots.set(other.number, other)
-      await Promise.allSettled(others.map(({ served }) => served))
+      // Each has its slot at once: a stop, or another one that can't be started, must not leave it behind.
+      for (let number = 2; number <= count && !isStopping; number++) slots.set(number, begin(number))
+      await Promise.allSettled([...slots.values()].map(({ served }) => served))
       return apiUrl
     },
     workers: () =>
@@ -356,11 +366,12 @@ export const createPool = ({
     restart: (count, next) => {
       restarting ??= restart(count, next).finally(() => {
         restarting = undefined
+        renewed = undefined
       })
       return restarting
     },
     signal: signal => {
-      for (const { process, hasServed, missed } of [...slots.values(), ...(starting ? [starting] : [])])
+      for (const { process, hasServed, missed } of alive)
         if (!hasServed) missed.add(signal)
         else if (!process.isDead()) process.process.kill(signal)
     },
@@ -368,8 +379,9 @@ export const createPool = ({
       isStopping = true
       // It serves nobody yet.
       starting?.process.process.kill('SIGKILL')
-      await restarting?.catch(() => {})
       releaseKept()
+      // At once, not behind the one that a restart waits for; then what that has put in place meanwhile.
+      await Promise.all([restarting?.catch(() => {}), ...[...slots.values()].map(leave)])
       await Promise.all([...slots.values()].map(leave))
       clearInterval(watching)
     },

@@ -10,7 +10,7 @@ import type { Config } from '../config/schema.ts'
 import { watchFiles } from '../config/watch.ts'
 import { messageOf } from '../errors.ts'
 import { openListener } from '../gateway/listener.ts'
-import { createReload, type Reload } from '../gateway/reload.ts'
+import { createReload, type Reload, watchEvery } from '../gateway/reload.ts'
 import { createCounters } from '../telemetry/counters.ts'
 import type { Log } from '../telemetry/log.ts'
 import { countRefusals } from '../telemetry/refusal-counter.ts'
@@ -66,6 +66,7 @@ export const startWorkers = async (
       pool.apply(next.server)
       ops.apply(opsOptions(next))
       status?.apply(statusOptions(next))
+      watching.pollEvery(watchEvery(next))
     },
     needRestart: next => ofAnotherHost(reload.running(), next),
     observer: {
@@ -93,6 +94,7 @@ export const startWorkers = async (
   })
   const restart = async (): Promise<void> => {
     log.info('restarting the workers, one at a time')
+    const former = count
     try {
       const next = await reload.readAll()
       count = next.config.server.workers
@@ -102,6 +104,7 @@ export const startWorkers = async (
       void watching.readNow()
       log.info({ workers: count }, 'workers restarted')
     } catch (error) {
+      count = former
       log.error({ reason: messageOf(error) }, 'workers not restarted, those that are left serve on')
     }
   }
@@ -147,10 +150,9 @@ export const startWorkers = async (
   const apiUrl = await pool.start(count)
   isRestarting = false
 
-  const { watch, pollEveryMs } = config.config
   const watching = watchFiles({
     files: () => files,
-    pollMs: watch ? pollEveryMs : null,
+    pollMs: watchEvery(config),
     onChange: reload.now,
   })
   opening.defer(() => watching.close())

@@ -1,7 +1,7 @@
 // The cache admin of operators: what it reports while the cache changes, and what purges do, in one gateway and in two.
 
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { systemClock } from '../../src/clock.ts'
 import { openStore } from '../../src/stores/open-store.ts'
 import { manualClock } from '../support/manual-clock.ts'
@@ -304,57 +304,68 @@ t.test('what was loaded after a purge is kept by a gateway that reads the log of
   t.equal((await provider.state()).calls, calls, 'nothing is loaded anew')
 })
 
-t.test(
-  'while one instance sees an outage of the provider, all is purged softly through an idle one',
-  async t => {
-    const own = await startProvider(t, undefined, null)
-    const redis = await testRedis(t)
-    const env = {
-      ABOHAWA_REDIS__URL: redis.url,
-      ABOHAWA_REDIS__PREFIX: redis.prefix,
-      ABOHAWA_CACHE__PREFETCH: 'none',
-      ABOHAWA_PROVIDER__RETRIES: '0',
-      ABOHAWA_PROVIDER__BREAKER__AFTER: '1',
-      ABOHAWA_PROVIDER__BREAKER__HALF_OPEN_AFTER: '1s',
-    }
-    const start = () => startGateway(t, { providerUrl: own.url, clock: systemClock, env })
-    const [busy, idle] = await Promise.all([start(), start()])
-    t.match(await busy.get(dhaka), { status: 200 })
-    // Forecasts alone: what weighs nothing is answered, so the idle gateway finds the provider well by itself.
-    await own.steer({ fault: 'internal-error' })
-    t.match(await busy.get(elsewhere), { status: 500 })
-    const purgeAll = async (body: object = {}) =>
-      (await post(idle.opsUrl, JSON.stringify({ scope: 'all', ...body }))).json()
-    await until('the idle gateway knows of it', async () => {
-      const { body } = await sendRequest(`${idle.opsUrl}/status`)
-      return body.instances.some(
-        (each: { providerOutage: unknown }) => each.providerOutage === 'provider_failing',
-      )
-    })
-    const { body } = await sendRequest(`${idle.opsUrl}/status`)
-    t.match(body, { outages: [], provider: { circuit: 'closed' } }, 'it sees none itself')
-    const softBecause = new RegExp(
-      `^the instance .*:${process.pid} sees an outage of the provider \\(provider_failing\\)$`,
-    )
-    t.match(await purgeAll(), { kind: 'soft', removed: 0, softBecause })
-    const command = await runCommand(['cache', 'purge', 'all', '--json'], {
-      ...env,
-      ABOHAWA_OPS__PORT: new URL(idle.opsUrl).port,
-      ABOHAWA_PROVIDER__BASE_URL: own.url,
-    })
-    t.match(JSON.parse(command.stdout), { kind: 'soft', softBecause })
-    t.match(await busy.get(dhaka), { status: 200, headers: { 'cache-status': /fwd=stale|hit/ } })
-    t.match(await purgeAll({ soft: false }), { kind: 'hard', removed: 1, softBecause: null }, 'hard by name')
-
-    await own.steer({ fault: 'none' })
-    await until(
-      'the outage is over',
-      async () => ((await purgeAll()) as { kind: string }).kind === 'hard',
-      20_000,
-      200,
-    )
+/** What two gateways share: a Redis, or a file of an embedded store. */
+const shared = {
+  redis: async (t: Test) => {
+    const { url, prefix } = await testRedis(t)
+    return { ABOHAWA_REDIS__URL: url, ABOHAWA_REDIS__PREFIX: prefix }
   },
-)
+  embedded: async (t: Test) => ({ ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') }),
+}
+for (const [kind, share] of Object.entries(shared))
+  t.test(
+    `while one instance on ${kind} sees an outage of the provider, all is purged softly through an idle one`,
+    async t => {
+      const own = await startProvider(t, undefined, null)
+      const env = {
+        ...(await share(t)),
+        ABOHAWA_CACHE__PREFETCH: 'none',
+        ABOHAWA_PROVIDER__RETRIES: '0',
+        ABOHAWA_PROVIDER__BREAKER__AFTER: '1',
+        ABOHAWA_PROVIDER__BREAKER__HALF_OPEN_AFTER: '1s',
+      }
+      const start = () => startGateway(t, { providerUrl: own.url, clock: systemClock, env })
+      const [busy, idle] = await Promise.all([start(), start()])
+      t.match(await busy.get(dhaka), { status: 200 })
+      // Forecasts alone: what weighs nothing is answered, so the idle gateway finds the provider well by itself.
+      await own.steer({ fault: 'internal-error' })
+      t.match(await busy.get(elsewhere), { status: 500 })
+      const purgeAll = async (body: object = {}) =>
+        (await post(idle.opsUrl, JSON.stringify({ scope: 'all', ...body }))).json()
+      await until('the idle gateway knows of it', async () => {
+        const { body } = await sendRequest(`${idle.opsUrl}/status`)
+        return body.instances.some(
+          (each: { providerOutage: unknown }) => each.providerOutage === 'provider_failing',
+        )
+      })
+      const { body } = await sendRequest(`${idle.opsUrl}/status`)
+      t.match(body, { outages: [], provider: { circuit: 'closed' } }, 'it sees none itself')
+      const softBecause = new RegExp(
+        `^the instance .*:${process.pid} sees an outage of the provider \\(provider_failing\\)$`,
+      )
+      t.match(await purgeAll(), { kind: 'soft', removed: 0, softBecause })
+      const command = await runCommand(['cache', 'purge', 'all', '--json'], {
+        ...env,
+        ABOHAWA_OPS__PORT: new URL(idle.opsUrl).port,
+        ABOHAWA_PROVIDER__BASE_URL: own.url,
+      })
+      t.match(JSON.parse(command.stdout), { kind: 'soft', softBecause })
+      t.match(await busy.get(dhaka), { status: 200, headers: { 'cache-status': /fwd=stale|hit/ } })
+      t.match(
+        await purgeAll({ soft: false }),
+        { kind: 'hard', removed: 1, softBecause: null },
+        'hard by name',
+      )
+
+      await own.steer({ fault: 'none' })
+      await until(
+        'the outage is over',
+        async () => ((await purgeAll()) as { kind: string }).kind === 'hard',
+        20_000,
+        200,
+      )
+    },
+  )
 
 t.test('a purge on the command line reaches two gateways on one Redis within a second', async t => {
   const own = await startProvider(t, undefined, null)

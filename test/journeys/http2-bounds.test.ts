@@ -15,6 +15,7 @@ import {
   trusting,
 } from '../support/http2-client.ts'
 import { startProvider } from '../support/provider-process.ts'
+import { drained } from '../support/raw-http.ts'
 import type { TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
@@ -27,7 +28,7 @@ const keyOf = (gateway: TestGateway) => ({ 'x-api-key': gateway.keys.enterprise 
 const sendAll = async (socket: TLSSocket, pieces: Iterable<Buffer>) => {
   for (const piece of pieces) {
     if (socket.destroyed) return
-    if (!socket.write(piece)) await Promise.race([once(socket, 'drain'), once(socket, 'close')])
+    if (!socket.write(piece)) await drained(socket)
   }
 }
 const isServed = async (t: Test, gateway: TestGateway) => {

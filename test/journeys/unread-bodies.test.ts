@@ -7,6 +7,7 @@ import t from 'tap'
 import { frame, frames, getFrame, openFrames, startTlsGateway, trusting } from '../support/http2-client.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { openRaw } from '../support/raw-connection.ts'
+import { drained } from '../support/raw-http.ts'
 import { startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
@@ -23,12 +24,6 @@ t.before(async () => {
 const patienceMs = 20_000
 const piece = Buffer.alloc(16 * 1024, 'x')
 const chunk = Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from('\r\n')])
-
-/** The kernel takes more, or the connection is closed. */
-const writable = (socket: Socket): Promise<void> =>
-  new Promise(resolve => {
-    for (const event of ['drain', 'close']) socket.once(event, () => resolve())
-  })
 
 /** Sends a head and then a body without end, and reads beside it until the connection ends. */
 const sendWithoutEnd = async (url: string, head: string, body: Buffer) => {
@@ -53,7 +48,7 @@ const sendWithoutEnd = async (url: string, head: string, body: Buffer) => {
   while (!socket.destroyed && sent < most && performance.now() < endsBy) {
     sent += body.length
     if (socket.write(body)) await new Promise(setImmediate)
-    else await writable(socket)
+    else await drained(socket)
   }
   const isCut = socket.destroyed
   socket.destroy()
@@ -176,7 +171,7 @@ t.test('one client that sends a body without end costs others little', async t =
   const feeding = (async () => {
     const endsBy = performance.now() + patienceMs
     while (!socket.destroyed && performance.now() < endsBy) {
-      if (!socket.write(chunk)) await writable(socket)
+      if (!socket.write(chunk)) await drained(socket)
       await new Promise(setImmediate)
     }
   })()
@@ -210,7 +205,7 @@ t.test('over HTTP/2 what belongs to no request ends the session', async t => {
     while (!socket.destroyed && socket.bytesWritten < 512 * 2 ** 20 && performance.now() < endsBy) {
       const batch = Buffer.concat(Array.from({ length: 20 }, () => bytes))
       if (socket.write(batch)) await new Promise(setImmediate)
-      else await writable(socket)
+      else await drained(socket)
     }
     t.ok(socket.destroyed, `${socket.bytesWritten} bytes`)
   }

@@ -137,9 +137,9 @@ t.test('a replacement runs with what the others do, whatever the file says by no
   const redis = await testRedis(t)
   const file = join(t.testdir(), 'gateway.yaml')
   const yaml = (prefix: string) =>
-    `redis: { url: "${redis.url}", prefix: "${prefix}" }\nquota: { tiers: {} }\n`
+    `redis: { url: "${redis.url}", prefix: "${prefix}" }\nquota: { tiers: {} }\nserver: { workers: 2 }\n`
   writeFileSync(file, yaml(redis.prefix))
-  const fromFile = { ABOHAWA_CONFIG_FILE: file, ABOHAWA_SERVER__WORKERS: '2', ABOHAWA_LOG__LEVEL: 'info' }
+  const fromFile = { ABOHAWA_CONFIG_FILE: file, ABOHAWA_LOG__LEVEL: 'info' }
   const env = processEnv('http://127.0.0.1:9', fromFile)
   const key = await createKey(env)
   const running = await startCommand(t, ['serve'], ['api', 'ops'], env)
@@ -158,6 +158,16 @@ t.test('a replacement runs with what the others do, whatever the file says by no
     for (const { status } of await Promise.all(callers.map(caller => caller.send(path))))
       t.equal(status, 200, text)
   }
+  writeFileSync(file, yaml('x').replace(redis.url, 'redis://127.0.0.1:9').replace('workers: 2', 'workers: 3'))
+  t.equal((await sendRequest(`${ops}/workers/restart`, { method: 'POST' })).status, 202)
+  await until('none of them is replaced', () =>
+    running.lines.some(line => /ended before it was ready.*"workers not restarted/.test(line)),
+  )
+  t.equal(
+    (await sendRequest(`${ops}/readyz`)).body.detail.workers,
+    '2 of 2 ready',
+    'a third one is not in effect',
+  )
   writeFileSync(file, '')
   t.equal((await sendRequest(`${ops}/workers/restart`, { method: 'POST' })).status, 202)
   await until('the restart is refused', () =>
@@ -243,6 +253,32 @@ t.test('a worker that hangs is left out, and ended after the time that is set no
   running.child.kill('SIGTERM')
   t.equal(await running.exited, 0, 'one that hangs holds up no stop')
   t.throws(() => process.kill(last?.pid ?? 0, 0), { code: 'ESRCH' })
+})
+
+t.test('the first process looks at the files as often as the workers do', async t => {
+  const file = join(t.testdir(), 'gateway.yaml')
+  const set = (watch: boolean, host: string) =>
+    writeFileSync(
+      file,
+      `config: { watch: ${watch}, pollEvery: 50ms }\nops: { allowedHosts: [${host}] }\nserver: { workers: 2 }\n`,
+    )
+  set(false, 'a.example')
+  const { running, ops } = await start(t, {}, ['--config', file])
+  // The first path is the first process's own, the second one a worker's.
+  const statuses = (host: string) =>
+    Promise.all(
+      ['/workers', '/cells'].map(
+        async at => (await sendRequest(`${ops}${at}`, { headers: { host } })).status,
+      ),
+    )
+  const follows = (host: string) =>
+    until(`${host} may ask`, async () => (await statuses(host)).every(status => status === 200))
+  await follows('a.example')
+  set(true, 'b.example')
+  running.child.kill('SIGHUP')
+  await follows('b.example')
+  set(true, 'c.example')
+  await follows('c.example')
 })
 
 t.test('workers speak TLS, and signals end none that has just been started', async t => {

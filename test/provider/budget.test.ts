@@ -532,6 +532,30 @@ t.test('gateways that went out of sight still count as sharers for a day', async
   t.equal((await budget.reserve(999, 'cold')).points, 20)
 })
 
+t.test(
+  'another gateway may have the part of one that spent nothing of it, and reported the rest',
+  async t => {
+    const { budget, clock, state } = setUp(t, fleet)
+    t.ok(budget.isSettled())
+    await spend(budget, 5, 'cold')
+    t.ok(budget.isSettled(), 'the store has it')
+    state.fault = 'before'
+    await budget.reconcile()
+    t.notOk(budget.isSettled(), 'the store is away')
+    state.fault = null
+    await budget.reconcile()
+    t.ok(budget.isSettled())
+    state.fault = 'before'
+    t.ok((await spend(budget, 1, 'cold')) > 0)
+    state.fault = null
+    await budget.reconcile()
+    t.match(budget.state(), { shared: true })
+    t.notOk(budget.isSettled(), 'a part of the day is spent')
+    clock.advance(utcDayMs + hourMs)
+    t.ok(budget.isSettled(), 'the day is over')
+  },
+)
+
 t.test('a store that applies a change and loses its reply never makes the budget larger', async t => {
   const { budget, clock, state, store } = setUp(t, fleet)
   const other = budgetOn(store, clock, fleet).budget

@@ -39,11 +39,11 @@ t.test('processes on one file count each other', async t => {
   const path = join(t.testdir(), 'store.db')
   const stores = [openEmbeddedStore(path, systemClock), openEmbeddedStore(path, systemClock)]
   t.teardown(() => Promise.all(stores.map(store => store.close())))
-  const heartbeat = (i: number, now: number, settings: string | null = 'a') =>
+  const heartbeat = (i: number, now: number) =>
     stores[i]?.heartbeat({
       instance: `instance-${i}`,
       aliveForMs: 1_000,
-      settings,
+      settings: 'a',
       topic: 'q',
       requested: [],
       wantedForMs: 5_000,
@@ -55,7 +55,8 @@ t.test('processes on one file count each other', async t => {
   t.match(await heartbeat(0, 10_900), { instances: 2 })
   t.match(await heartbeat(0, 11_600), { instances: 1 }, 'one that is silent counts no more')
   t.match(await heartbeat(1, 11_700), { instances: 2 })
-  t.match(await heartbeat(1, 11_800, null), { instances: 1 }, 'nor one that has ended')
+  await stores[0]?.leave('instance-0')
+  t.match(await heartbeat(1, 11_800), { instances: 1 }, 'nor one that has ended')
 })
 
 t.test('expired records are swept from the file', async t => {

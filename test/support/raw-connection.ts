@@ -42,15 +42,19 @@ export const openRaw = async (t: Teardown, url: string): Promise<RawConnection> 
   })
   await once(socket, isTls ? 'secureConnect' : 'connect')
 
+  let wake = (): void => {}
+  // Listened for once: a listener for each read would pile up while the other events stay away.
+  for (const event of ['data', 'end', 'close']) socket.on(event, () => wake())
   const more = async (what: string): Promise<void> => {
     if (socket.readableEnded || socket.destroyed)
       throw new Error(`the connection ended before ${what}`, { cause: failed })
-    const signal = AbortSignal.timeout(patienceMs)
-    const events = ['data', 'end', 'close'].map(event => once(socket, event, { signal }))
-    await Promise.race(events).catch(cause => {
-      throw new Error(`${what} did not come within ${patienceMs} ms`, { cause })
-    })
-    for (const event of events) event.catch(() => {})
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    wake = resolve
+    const late = setTimeout(
+      () => reject(new Error(`${what} did not come within ${patienceMs} ms`)),
+      patienceMs,
+    )
+    await promise.finally(() => clearTimeout(late))
   }
   const answer = async (method = 'GET'): Promise<RawAnswer> => {
     while (!received.includes('\r\n\r\n')) await more('the head of an answer')

@@ -21,6 +21,16 @@ export const openSocket = (url: string): Socket => {
   return socket
 }
 
+/** The kernel takes more, or the connection is closed. Leaves no listener behind, however often it is waited for. */
+export const drained = (socket: Socket): Promise<void> =>
+  new Promise(resolve => {
+    const done = (): void => {
+      socket.off('drain', done).off('close', done)
+      resolve()
+    }
+    socket.on('drain', done).on('close', done)
+  })
+
 /** Sends the bytes and reads to the end of the connection; send `connection: close` to get one. */
 export const sendRaw = async (url: string, bytes: string): Promise<RawAnswer> => {
   const socket = openSocket(url)

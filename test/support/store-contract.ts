@@ -683,6 +683,37 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     })
   })
 
+  test('the instances that are alive are known with what they report, until they stop', async (t, store) => {
+    const beat = (instance: string, settings: string | null, report: string) =>
+      store.heartbeat({
+        instance,
+        aliveForMs: 20_000,
+        settings,
+        topic: 'q',
+        requested: [],
+        wantedForMs: 5_000,
+        report,
+        now: Date.now(),
+      })
+    const alive = async (withinMs = 20_000) =>
+      Object.fromEntries((await store.aliveInstances(withinMs)).map(({ id, report }) => [id, report]))
+    t.strictSame(await alive(), {})
+    await beat('one', 'a', 'first')
+    await beat('two', 'a', 'x'.repeat(2_048))
+    await beat('three', 'a', 'x'.repeat(2_049))
+    await beat('one', 'a', 'second')
+    t.strictSame(await alive(), { one: 'second', two: 'x'.repeat(2_048), three: undefined })
+    for (const { silentForMs } of await store.aliveInstances(20_000))
+      t.ok(silentForMs >= 0 && silentForMs < 20_000, `${silentForMs}`)
+    t.strictSame(await alive(-1), {})
+    t.match(await beat('one', null, 'stopped'), { instances: 3 }, 'it may owe something')
+    await store.leave('one')
+    t.strictSame(Object.keys(await alive()).sort(), ['three', 'two'])
+    t.match(await beat('two', 'a', 'last'), { instances: 2 })
+    await store.leave('unknown')
+    t.match(await beat('two', 'a', 'last'), { instances: 2 })
+  })
+
   test('the size of the data is known', async (t, store) => {
     const { usedBytes, maxBytes } = await store.size()
     t.ok(usedBytes > 4_096)

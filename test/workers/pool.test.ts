@@ -4,7 +4,7 @@
 
 import cluster from 'node:cluster'
 import { once } from 'node:events'
-import { readdirSync, readlinkSync } from 'node:fs'
+import { readdirSync, readlinkSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -173,6 +173,100 @@ t.test('one that can not be started is tried again, and holds up no stop', async
   process.kill(victim?.pid ?? 0, 'SIGKILL')
   await until('it was tried again', () => ended.filter(line => line.includes('ENOENT')).length === 2)
   await pool.stop()
+})
+
+t.test('a connection is kept when an exit is known before the end of its channel', async t => {
+  const { url, allReady } = await start(t, 2)
+  const before = await allReady()
+  const [first, last] = Object.values(cluster.workers ?? {}).map(worker => worker?.process)
+  if (!first || !last) throw new Error('there are two workers')
+  first.kill('SIGSTOP')
+  const open = new Set<Socket>()
+  const asked = Array.from({ length: 6 }, () => ask(url, open))
+  await until('the first was handed one', () => open.size === 1)
+  first.emit('exit', null, 'SIGKILL')
+  await until('another one has its place', async () => {
+    const now = await allReady()
+    return now.every(({ pid }) => pid !== first.pid)
+  })
+  const rest = Object.values(cluster.workers ?? {}).map(worker => worker?.process)
+  for (const victim of rest) victim?.kill('SIGKILL')
+  await until('their channels have ended', () => rest.every(victim => victim?.channel === null))
+  first.kill('SIGKILL')
+  t.notOk((await Promise.all(asked)).includes(undefined))
+  t.equal(before.length, (await allReady()).length)
+})
+
+t.test('a stop tells all at once, also while a restart waits for one that has much to finish', async t => {
+  const folder = t.testdir()
+  const served: number[] = []
+  const { pool, allReady } = await start(t, 2, ({ number }) => void served.push(number), {
+    args: ['--ends-in', folder],
+  })
+  await allReady()
+  const restarted = pool.restart(2, inEffect)
+  const told = () => readdirSync(folder).filter(name => name.startsWith('told-')).length
+  await until('the former one finishes', () => served.length === 3 && told() === 1)
+  const stopped = pool.stop()
+  await until('the two others were told', () => told() === 3, 10_000)
+  writeFileSync(join(folder, 'may-end'), '')
+  await stopped
+  await restarted
+})
+
+t.test('a start that fails leaves no process', async t => {
+  const clock = manualClock()
+  let begun = 0
+  const restore = { execArgv: [] }
+  t.teardown(() => cluster.setupPrimary(restore))
+  const pool = createPool({
+    args: [],
+    folder: t.testdir(),
+    clock: {
+      ...clock,
+      now: () => {
+        begun += 1
+        // The third can't be started.
+        if (begun === 2) cluster.setupPrimary({ execArgv: ['x'.repeat(200_000)] })
+        return clock.now()
+      },
+    },
+    configuration: () => inEffect,
+    workerTimeoutMs: 60_000,
+    observer: { onReady: () => {}, onEnded: () => {}, onSilent: () => {}, onHeardAgain: () => {} },
+  })
+  await t.rejects(pool.start(3), /E2BIG/)
+  const left = Object.values(cluster.workers ?? {}).map(worker => worker?.process)
+  t.equal(left.length, 2)
+  await pool.stop()
+  t.ok(left.every(process => process?.exitCode !== null || process.signalCode !== null))
+})
+
+t.test('one that a restart has replaced and that dies runs with the new settings again', async t => {
+  const next = {
+    ...inEffect,
+    config: { ...inEffect.config, log: { ...inEffect.config.log, level: 'debug' as const } },
+  }
+  let isRestarting = false
+  let isKilled = false
+  const { pool, url, allReady, ended } = await start(
+    t,
+    2,
+    ({ number, pid }) => {
+      if (!isRestarting || isKilled || number !== 1) return
+      isKilled = true
+      process.kill(pid, 'SIGKILL')
+    },
+    { args: ['--asks'] },
+  )
+  await allReady()
+  t.equal(await ask(url, new Set()), 'info')
+  isRestarting = true
+  await pool.restart(2, next)
+  await until('the killed one was missed', () => ended.length === 1)
+  await allReady()
+  const answers = await Promise.all(Array.from({ length: 8 }, () => ask(url, new Set())))
+  t.strictSame(new Set(answers), new Set(['debug']))
 })
 
 t.test('the port refuses once too many connections wait, and opens with the next worker', async t => {

@@ -1,12 +1,14 @@
 // The fleet state of the embedded store: names in demand, for the next start, change records, for commands that run beside
-// the gateway, and the processes of this machine that share the file.
+// the gateway, and the processes of this machine that share the file, with what each reports of itself.
 
 import {
   clockToleranceMs,
   longestChangeRecord,
   longestName,
+  longestReport,
   mostChangeRecords,
   mostCounted,
+  mostInstances,
   mostWanted,
   mostWantedRead,
   type RecordKind,
@@ -21,12 +23,13 @@ const schema = `
   CREATE TABLE IF NOT EXISTS notices (
     number INTEGER PRIMARY KEY AUTOINCREMENT, topic TEXT NOT NULL, text TEXT NOT NULL, keep_until INTEGER NOT NULL
   ) STRICT;
+  CREATE TABLE IF NOT EXISTS reports (instance TEXT PRIMARY KEY, report TEXT NOT NULL) STRICT, WITHOUT ROWID;
 `
 
 // Instances are kept as names are; no topic of demand has this name.
 const instancesTopic = 'instances'
 
-export const embeddedFleet = ({ db, attempt, observer }: EmbeddedParts): FleetStore => {
+export const embeddedFleet = ({ db, clock, attempt, observer }: EmbeddedParts): FleetStore => {
   db.exec(schema)
   const statements = {
     upsert: db.prepare(
@@ -45,6 +48,18 @@ export const embeddedFleet = ({ db, attempt, observer }: EmbeddedParts): FleetSt
     wanted: db.prepare(
       `SELECT name FROM wanted WHERE topic = ? AND asked_at >= ? AND octet_length(name) <= ${longestName}
        ORDER BY asked_at DESC LIMIT ${mostWantedRead}`,
+    ),
+    report: db.prepare(
+      `INSERT INTO reports VALUES (?, ?) ON CONFLICT (instance) DO UPDATE SET report = excluded.report`,
+    ),
+    forgetReports: db.prepare(
+      `DELETE FROM reports WHERE instance NOT IN (SELECT name FROM wanted WHERE topic = '${instancesTopic}')`,
+    ),
+    instances: db.prepare(
+      `SELECT name, asked_at, CASE WHEN octet_length(report) <= ${longestReport} THEN report END AS report
+       FROM wanted LEFT JOIN reports ON instance = name
+       WHERE topic = '${instancesTopic}' AND asked_at >= ? AND octet_length(name) <= ${longestName}
+       ORDER BY asked_at DESC LIMIT ${mostInstances}`,
     ),
     append: db.prepare(`INSERT INTO notices (topic, text, keep_until) VALUES (?, ?, ?)`),
     // The latest records, as many as Redis keeps.
@@ -74,13 +89,14 @@ export const embeddedFleet = ({ db, attempt, observer }: EmbeddedParts): FleetSt
 
   const countOf = (topic: string): number => Number(statements.count.get(topic)?.wanted)
   return {
-    heartbeat: ({ instance, aliveForMs, settings, topic, requested, wantedForMs, now }) =>
+    heartbeat: ({ instance, aliveForMs, topic, requested, wantedForMs, now, report }) =>
       attempt(() => {
         const odd = inTransaction(db, () => {
           statements.forget.run(instancesTopic, now - aliveForMs)
-          if (settings === null) statements.forgetName.run(instancesTopic, instance)
-          else statements.upsert.run(instancesTopic, instance, now)
+          statements.upsert.run(instancesTopic, instance, now)
           const { changes: ahead } = statements.forgetOdd.run(instancesTopic, now + clockToleranceMs)
+          statements.report.run(instance, report)
+          statements.forgetReports.run()
           for (const name of requested) statements.upsert.run(topic, name, now)
           statements.forget.run(topic, now - wantedForMs)
           const { changes } = statements.forgetOdd.run(topic, now + clockToleranceMs)
@@ -91,7 +107,16 @@ export const embeddedFleet = ({ db, attempt, observer }: EmbeddedParts): FleetSt
         refuseSome('wanted', odd)
         return { instances: Math.max(1, countOf(instancesTopic)), variants: 1, wanted: countOf(topic) }
       }),
-    aliveInstances: () => attempt(() => []),
+    leave: instance => attempt(() => void statements.forgetName.run(instancesTopic, instance)),
+    aliveInstances: aliveForMs =>
+      attempt(() => {
+        const now = clock.now()
+        return statements.instances.all(now - aliveForMs).map(({ name, asked_at: at, report }) => ({
+          id: String(name),
+          silentForMs: Math.max(0, now - Number(at)),
+          report: report === null ? undefined : String(report),
+        }))
+      }),
     wanted: (topic, since) => attempt(() => statements.wanted.all(topic, since).map(row => String(row.name))),
     appendChangeRecord: (topic, text, keepUntil) =>
       attempt(() => {

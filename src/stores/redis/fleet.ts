@@ -257,6 +257,7 @@ export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): Fle
           wanted: wholeFrom(wanted),
         }
       }),
+    leave: instance => attempt(async () => void (await redis.zrem(names.instances, instance))),
     aliveInstances: aliveForMs =>
       attempt(async () => {
         const name = names.instances
