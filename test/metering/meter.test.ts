@@ -3,7 +3,7 @@
 
 import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { createCalendar } from '../../src/calendar.ts'
 import { createMeter, type LostUnits } from '../../src/metering/meter.ts'
 import { allowanceOf, type QuotaDecision, reconcileForMs } from '../../src/metering/partition.ts'
@@ -628,3 +628,80 @@ t.test('very many counts are listed and forgotten some at a time', async t => {
     )
   }
 })
+
+// Counts the members that Sets hand out in each turn of the event loop: the collections that the meter walks over are Sets.
+const watchWalks = (t: Test) => {
+  const iterator = Object.getPrototypeOf(new Set().values()) as { next: () => IteratorResult<unknown> }
+  const { next } = iterator
+  const walks = { total: 0, mostInOneTurn: 0 }
+  let inThisTurn = 0
+  let isOver = false
+  iterator.next = function () {
+    inThisTurn += 1
+    return next.call(this)
+  }
+  t.teardown(() => {
+    iterator.next = next
+    isOver = true
+  })
+  const endTurn = (): void => {
+    walks.total += inThisTurn
+    walks.mostInOneTurn = Math.max(walks.mostInOneTurn, inThisTurn)
+    inThisTurn = 0
+    if (!isOver) setImmediate(endTurn)
+  }
+  setImmediate(endTurn)
+  return walks
+}
+
+for (const isBack of [true, false])
+  t.test(
+    `very many counts are ${isBack ? 'reported' : 'listed as lost'} on close some at a time`,
+    async t => {
+      const clock = manualClock('2026-11-21T12:00:00Z')
+      const real = openEmbeddedStore(':memory:', clock)
+      t.teardown(() => real.close())
+      let isAway = true
+      let reported = 0
+      let lost: readonly LostUnits[] = []
+      const meter = createMeter({
+        store: {
+          ...real,
+          commit: async batch => {
+            if (isAway) throw new StoreError('away')
+            for (const { admitted } of batch.entries) reported += admitted
+            return real.commit(batch)
+          },
+        },
+        whenStoreIsDown: 'share',
+        instances: () => 1,
+        calendar,
+        keepUsageForMs: 86_400_000,
+        clock,
+        observer: {
+          storeAway: () => {},
+          storeBack: () => {},
+          unitsLost: units => {
+            lost = units
+          },
+          nearLimit: () => {},
+        },
+      })
+      await t.rejects(meter.consume({ keyId: 'before', limit: 9 }, clock.now()))
+      // A day that begins while the store is away has its local allowance.
+      clock.set(calendar.nextMidnight(clock.now()) + 1)
+      const keys = isBack ? 200_000 : 20_000
+      const decisions = await Promise.all(
+        Array.from({ length: keys }, (_, i) => meter.consume({ keyId: `key_${i}`, limit: 9 }, clock.now())),
+      )
+      t.ok(decisions.every(({ allowed }) => allowed))
+      isAway = !isBack
+      const walks = watchWalks(t)
+      await meter.close()
+      await turn()
+      t.strictSame([reported, lost.length], isBack ? [keys, 0] : [0, keys])
+      t.ok(walks.total >= keys, `${walks.total} in all`)
+      // Of 2,000 a turn takes some ms.
+      t.ok(walks.mostInOneTurn <= 2_100, `${walks.mostInOneTurn} in one turn`)
+    },
+  )
