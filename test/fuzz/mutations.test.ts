@@ -64,10 +64,13 @@ const received = async (pieces: readonly Buffer[]): Promise<string> => {
     })
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const { body, headers } = await request(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-  const bytes = Buffer.from(await body.arrayBuffer())
-  server.close()
-  return (headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes).toString()
+  try {
+    const { body, headers } = await request(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    const bytes = Buffer.from(await body.arrayBuffer())
+    return (headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes).toString()
+  } finally {
+    server.close()
+  }
 }
 
 t.test('a body goes out as HTTP has it, or damaged', async t => {

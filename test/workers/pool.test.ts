@@ -208,6 +208,9 @@ t.test('the port refuses once connections have waited for 5 s, and no sooner', a
   const since = performance.now()
   process.kill(former?.pid ?? 0, 'SIGKILL')
   const open = new Set<Socket>()
+  t.teardown(() => {
+    for (const socket of open) socket.destroy()
+  })
   const asked = Array.from({ length: 10 }, () => ask(url, open))
   await until('4 s have passed', () => performance.now() - since > 4_000)
   t.equal(open.size, 10, 'they wait')
