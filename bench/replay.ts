@@ -1,12 +1,13 @@
-// How many requests one core sends: our replay beside autocannon and wrk: `npm run bench:replay`.
+// How many requests one core sends, our replay beside autocannon and wrk, and how often a comparison of replays is wrong:
+// `npm run bench:replay`.
 
 import { readFile, writeFile } from 'node:fs/promises'
+import { pairs } from './replay/pairs.ts'
 import { senders } from './replay/senders.ts'
 import type { Ran } from './report.ts'
 import { runBench } from './run-rows.ts'
 
 const page = new URL('../docs/load-testing.md', import.meta.url)
-const [from, to] = ['<!-- bench:replay -->', '<!-- /bench:replay -->']
 
 const textOf = ({ row, result, crash }: Ran): string => {
   if (!result) return `\nNot measured: ${crash}\n\n`
@@ -27,20 +28,24 @@ const textOf = ({ row, result, crash }: Ran): string => {
 
 await runBench({
   name: 'bench:replay',
-  summary: 'Measures how many requests one core sends, beside autocannon and wrk,',
+  summary: 'Measures how many requests one core sends, and what a comparison makes of equal replays,',
   page: 'docs/load-testing.md',
   needs: 'Needs two cores, and wrk for its row.',
-  rows: [senders],
+  rows: [senders, pairs],
   settings: {
-    rounds: { help: 'rounds of all senders in turn', usual: 3 },
-    seconds: { help: 'seconds of each', usual: 4 },
+    rounds: { help: 'of senders: rounds of all in turn', usual: 3 },
+    seconds: { help: 'of senders: seconds of each', usual: 4 },
   },
-  // A section of a page that people write.
+  // Sections of a page that people write.
   write: async ran => {
-    const text = await readFile(page, 'utf8')
-    const [before, rest] = text.split(from)
-    const after = rest?.split(to)[1]
-    if (after === undefined) throw new Error(`docs/load-testing.md has no ${from} … ${to}`)
-    await writeFile(page, `${before}${from}\n${ran.map(textOf).join('')}${to}${after}`)
+    let text = await readFile(page, 'utf8')
+    for (const one of ran) {
+      const [from, to] = [`<!-- bench:replay ${one.row.id} -->`, `<!-- /bench:replay ${one.row.id} -->`]
+      const [before, rest] = text.split(from)
+      const after = rest?.split(to)[1]
+      if (after === undefined) throw new Error(`docs/load-testing.md has no ${from} … ${to}`)
+      text = `${before}${from}\n${textOf(one)}${to}${after}`
+    }
+    await writeFile(page, text)
   },
 })

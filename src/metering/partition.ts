@@ -4,7 +4,7 @@
 // others may have counted, in short steps between the batches. Which key is counted where is for the meter. Longer than other
 // files, because admitting and reconciling share one state.
 
-import { setTimeout as pause } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import type { LocalDay } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
@@ -290,12 +290,14 @@ export const createPartition = ({
     })
   }
 
-  // Reports what the store may lack, each step in its turn. Sends an empty batch too: it shows whether the store answers.
+  // Reports what the store may lack, each step in its turn. Sends an empty batch too: it shows whether the store answers. The
+  // embedded store answers within the same turn of the event loop, so the next step leaves it.
   const reportDiffering = async (): Promise<void> => {
     const differing = unreported.values()
     for (let left = unreported.size(); ; left -= mostPerStep) {
       await inTurn(() => report(nextOf(differing, Math.min(left, mostPerStep))))
       if (left <= mostPerStep) return
+      await nextTurn()
     }
   }
   const reportEverything = async (): Promise<void> => {
@@ -304,6 +306,7 @@ export const createPartition = ({
       const part = nextOf(all, mostPerStep)
       if (part.length === 0) return
       await inTurn(() => report(part))
+      await nextTurn()
     }
   }
 

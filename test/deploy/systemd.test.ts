@@ -7,6 +7,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
+import { withoutCurl } from '../support/curl.ts'
 import { replaced } from '../support/nginx.ts'
 import { freePort, testRedis } from '../support/redis-server.ts'
 import { environmentOf, oneOf, valuesOf } from '../support/unit-file.ts'
@@ -20,7 +21,6 @@ const token = 'f00dfeedfacedeadbeef0123456789abcdef0123456789abcdef'
 const has = (...command: string[]): boolean => spawnSync(command[0] ?? '', command.slice(1)).status === 0
 const withoutAnalyze = has('systemd-analyze', '--version') ? false : 'needs systemd-analyze'
 const withoutStrace = has('strace', '--version') ? false : 'needs strace'
-const withoutCurl = has('curl', '--version') ? false : 'needs curl'
 const withoutActivate =
   (!has('systemd-socket-activate', '--version') && 'needs systemd-socket-activate') ||
   (!existsSync(join(root, 'src/gateway/inherited-sockets.ts')) &&

@@ -1,14 +1,16 @@
 // The disk of the embedded store is really full, and the gateway goes on: units that it admits then are counted however the
-// process ends, and are in the store once there is room again. So it is where several workers share the store.
+// process ends, and are in the store once there is room again. So it is where several workers share the store, and together
+// they load no more than the provider allows.
 
 import { join } from 'node:path'
 import t from 'tap'
-import { createCalendar } from '../../src/calendar.ts'
+import { createCalendar, utcDayMs } from '../../src/calendar.ts'
 import { systemClock } from '../../src/clock.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { createAdministration } from '../../src/metering/administration.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded/embedded-store.ts'
 import { type Running, runCommand, startCommand } from '../support/process.ts'
+import { startProvider } from '../support/provider-process.ts'
 import { type SmallDisk, smallDisk, withoutMounts } from '../support/small-disk.ts'
 import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
@@ -173,4 +175,49 @@ t.test('workers on one store admit no more than the limit together', { skip: wit
     const { stdout } = await runCommand(['keys', 'usage', key?.id ?? '', '--json'], envOf(path))
     t.match(JSON.parse(stdout), { days: [{ used }] }, 'nothing is lost')
   }
+})
+
+t.test('workers on one store load no more than the limit together', { skip: withoutMounts }, async t => {
+  const { disk, keys, start } = await setUp(t)
+  const provider = await startProvider(t, ['--runs', 'none'], null)
+  const [cellWeight, limit, aside, workers] = [3, 300, 60, 2]
+  // Another day would have another budget.
+  await until('the day has time left', () => utcDayMs - (Date.now() % utcDayMs) > 30_000, 31_000)
+  const gateway = await start({
+    ABOHAWA_PROVIDER__BASE_URL: provider.url,
+    ABOHAWA_SERVER__WORKERS: String(workers),
+    ABOHAWA_CACHE__FRESHNESS: 'age',
+    ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '',
+    ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '',
+    ABOHAWA_PROVIDER__BUDGET__PER_DAY: String(limit),
+    ABOHAWA_PROVIDER__BUDGET__RESERVE: '0',
+    ABOHAWA_PROVIDER__BUDGET__KEY_SHARE: '1',
+    ABOHAWA_PROVIDER__BUDGET__OUTAGE_SHARE: String(aside / limit),
+  })
+  const { key } = keys[0] ?? {}
+  let requested = 0
+  // Cells that nobody has loaded, each on a connection of its own: they go to the workers in turn.
+  const load = async (cells: number) => {
+    const answers = await Promise.all(
+      Array.from({ length: cells }, () => {
+        requested += 1
+        const point = `${(20.05 + (requested % 60) / 10).toFixed(2)}/${(88.05 + Math.floor(requested / 60) / 10).toFixed(2)}`
+        const options = { ...(key ? { key } : {}), headers: { connection: 'close' } }
+        return sendRequest(`${gateway.urls.api}/api/v1/weather/coords/${point}`, options)
+      }),
+    )
+    return answers.filter(({ status }) => status === 200).length
+  }
+  const shared = 70
+  t.equal(await load(shared), shared)
+  disk.fill()
+  // What the files of the store still have room for may be written, so that it is filled again.
+  await load(2 * workers)
+  disk.fill()
+  for (let i = 0; i < 3; i++) await load(20 * workers)
+  const { weight } = await provider.state()
+  t.ok(weight >= cellWeight * shared + aside, `each loads its part: ${weight}`)
+  t.ok(weight <= limit, `${weight} of ${limit}`)
+  t.equal(await load(5 * workers), 0, 'all is spent')
+  await stop(gateway, 'SIGTERM')
 })

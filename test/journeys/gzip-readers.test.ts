@@ -10,6 +10,7 @@ import { createGunzip } from 'node:zlib'
 import { chromium } from 'playwright-core'
 import t from 'tap'
 import { request } from 'undici'
+import { withoutCurl } from '../support/curl.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { startGateway } from '../support/start-gateway.ts'
 
@@ -85,7 +86,7 @@ const readers: Readonly<Record<string, Reader>> = {
       ),
   },
   curl: {
-    skip: !has('curl', '--version') && 'needs curl',
+    skip: withoutCurl,
     read: async urls => {
       const each = ['--compressed', '-sS', '--fail', '-w', '\n', '-H', `x-api-key: ${key}`]
       return linesOf(await run('curl', ...each, ...urls))

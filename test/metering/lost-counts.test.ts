@@ -2,8 +2,11 @@
 // from counting.
 
 import t, { type Test } from 'tap'
+import { type Clock, systemClock } from '../../src/clock.ts'
 import { createMeter } from '../../src/metering/meter.ts'
+import { reconcileForMs } from '../../src/metering/partition.ts'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
+import { manualClock } from '../support/manual-clock.ts'
 import { startRedisFor, withoutOwnRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 
@@ -18,7 +21,13 @@ const openMeter = async (
     whenStoreIsDown,
     instances = 1,
     onAway = () => {},
-  }: { whenStoreIsDown: 'refuse' | 'share'; instances?: number; onAway?: (reason: string) => void },
+    clock = systemClock,
+  }: {
+    whenStoreIsDown: 'refuse' | 'share'
+    instances?: number
+    onAway?: (reason: string) => void
+    clock?: Clock
+  },
 ) => {
   const store = await openRedisStore(
     { url, prefix: 'x:', connectTimeoutMs: 10_000, commandTimeoutMs: 10_000 },
@@ -30,7 +39,7 @@ const openMeter = async (
     instances: () => instances,
     calendar: { dayOf: () => metered.day, nextMidnight: () => metered.endsAt },
     keepUsageForMs: 86_400_000,
-    clock: Date,
+    clock,
     observer: { storeAway: onAway, storeBack: () => {}, unitsLost: () => {}, nearLimit: () => {} },
   })
   t.teardown(async () => {
@@ -156,5 +165,35 @@ t.test(
     t.ok(Math.max(...given) <= 100, 'in steps that let requests pass')
     t.equal((await store.usedOn('key_7', [metered.day]))[0], 2)
     t.equal((await store.usedOn('key_2998', [metered.day]))[0], 1)
+  },
+)
+
+t.test(
+  'a Redis that has lost its counts gets all of them before anything is counted again',
+  { skip: withoutOwnRedis },
+  async t => {
+    const { url, raw } = await startRedisFor(t)
+    // Reconciling lasts as long as the test says.
+    const clock = manualClock(Date.now())
+    const open = () => openMeter(t, url, { whenStoreIsDown: 'share', instances: 2, clock })
+    const [{ store, meter: one }, { meter: other }] = [await open(), await open()]
+    const admit = async (meter: typeof one, times: number) =>
+      (
+        await Promise.all(
+          Array.from({ length: times }, () => meter.consume({ keyId: 'key_1', limit: 100 }, clock.now())),
+        )
+      ).filter(({ allowed }) => allowed).length
+    t.equal((await admit(one, 60)) + (await admit(other, 40)), 100)
+    await raw.flushall()
+    await raw.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
+    const states = () => [one.state(), other.state()]
+    await until('both have noticed', () => states().every(state => state === 'reconciling'))
+    for (let i = 0; i < 5 && states().includes('reconciling'); i++) {
+      clock.advance(reconcileForMs)
+      await Promise.all([one.probe(), other.probe()])
+    }
+    t.strictSame(states(), ['counting', 'counting'])
+    t.equal((await admit(one, 50)) + (await admit(other, 50)), 0, 'the limit holds')
+    t.strictSame(await store.usedOn('key_1', [metered.day]), [100])
   },
 )

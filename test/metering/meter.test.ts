@@ -3,9 +3,9 @@
 
 import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { createCalendar } from '../../src/calendar.ts'
-import { createMeter, type LostUnits } from '../../src/metering/meter.ts'
+import { createMeter, type KnownUsage, type LostUnits } from '../../src/metering/meter.ts'
 import { allowanceOf, type QuotaDecision, reconcileForMs } from '../../src/metering/partition.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded/embedded-store.ts'
 import { StoreError } from '../../src/stores/store.ts'
@@ -613,18 +613,148 @@ t.test('very many counts are listed and forgotten some at a time', async t => {
   await Promise.all(
     Array.from({ length: keys }, (_, i) => meter.consume({ keyId: `key_${i}`, limit: 9 }, day)),
   )
-  const partsOf = async () => {
-    const lengths: number[] = []
-    for await (const part of meter.usageAt(day)) lengths.push(part.length)
-    return lengths
+  const listed = async () => {
+    const parts: { keyIds: string[]; turn: number }[] = []
+    const turns = countTurns(t)
+    for await (const part of meter.usageAt(day))
+      parts.push({ keyIds: part.map(({ keyId }) => keyId), turn: turns() })
+    return parts
   }
-  t.strictSame(await partsOf(), [2_000, 2_000, 1_000])
-  clock.set(calendar.nextMidnight(day) + 3_600_001)
-  for (const left of [3_000, 1_000, 0]) {
-    await meter.probe()
-    t.equal(
-      (await partsOf()).reduce((sum, length) => sum + length, 0),
-      left,
-    )
-  }
+  const parts = await listed()
+  t.strictSame(
+    parts.map(({ keyIds }) => keyIds.length),
+    [2_000, 2_000, 1_000],
+  )
+  t.equal(new Set(parts.flatMap(({ keyIds }) => keyIds)).size, keys)
+  t.equal(new Set(parts.map(({ turn }) => turn)).size, 3, 'in a turn of the event loop each')
+
+  const left = async () => (await listed()).flatMap(({ keyIds }) => keyIds)
+  clock.set(calendar.nextMidnight(day) + 3_599_999)
+  await meter.probe()
+  t.equal((await left()).length, keys, 'none before an hour has passed')
+  clock.advance(1)
+  // The first to be visited has a request under way: it stays, and the others go.
+  const [first = ''] = parts[0]?.keyIds ?? []
+  const late = meter.consume({ keyId: first, limit: 9 }, day)
+  await meter.probe()
+  t.equal((await left()).length, 3_001)
+  t.match(await late, { allowed: true, remaining: 7 })
+  await meter.probe()
+  t.equal((await left()).length, 1_001)
+  await meter.probe()
+  t.strictSame(await left(), [first])
+  await meter.probe()
+  t.strictSame(await left(), [])
+  t.match(await store.usedOn(first, ['2026-11-21']), [2])
 })
+
+/** Returns how many turns of the event loop have ended since. */
+const countTurns = (t: Test): (() => number) => {
+  let turns = 0
+  let next = setImmediate(function count() {
+    turns += 1
+    next = setImmediate(count)
+  })
+  t.teardown(() => clearImmediate(next))
+  return () => turns
+}
+
+t.test('usage is what the fleet has used of a day, as far as it is known', async t => {
+  const scene = setUp(2, limits)
+  const usedBy = async (instance: number, at: number) => {
+    const all: KnownUsage[] = []
+    for await (const part of scene.meters[instance]?.usageAt(at) ?? []) all.push(...part)
+    return all
+  }
+  const [today, tomorrow] = [scene.clock.now(), scene.clock.now() + 86_400_000]
+  for (const [instance, times] of [30, 20].entries()) {
+    for (let i = 0; i < times; i++) scene.request(instance, 'large')
+    await turn()
+    await scene.finish()
+  }
+  for (const instance of [0, 1])
+    t.strictSame(await usedBy(instance, today), [{ keyId: 'large', used: 50, limit: 900 }])
+  t.strictSame(await usedBy(0, tomorrow), [])
+  await scene.store.down('lost')
+  for (let i = 0; i < 5; i++) scene.request(0, 'large')
+  await turn()
+  await scene.finish()
+  t.match(await usedBy(0, today), [{ used: 55 }], 'with what was admitted without the store')
+})
+
+// Counts the members that Sets hand out in each turn of the event loop: the collections that the meter walks over are Sets.
+const watchWalks = (t: Test) => {
+  const iterator = Object.getPrototypeOf(new Set().values()) as { next: () => IteratorResult<unknown> }
+  const { next } = iterator
+  const walks = { total: 0, mostInOneTurn: 0 }
+  let inThisTurn = 0
+  let isOver = false
+  iterator.next = function () {
+    inThisTurn += 1
+    return next.call(this)
+  }
+  t.teardown(() => {
+    iterator.next = next
+    isOver = true
+  })
+  const endTurn = (): void => {
+    walks.total += inThisTurn
+    walks.mostInOneTurn = Math.max(walks.mostInOneTurn, inThisTurn)
+    inThisTurn = 0
+    if (!isOver) setImmediate(endTurn)
+  }
+  setImmediate(endTurn)
+  return walks
+}
+
+for (const isBack of [true, false])
+  t.test(
+    `very many counts are ${isBack ? 'reported' : 'listed as lost'} on close some at a time`,
+    async t => {
+      const clock = manualClock('2026-11-21T12:00:00Z')
+      const real = openEmbeddedStore(':memory:', clock)
+      t.teardown(() => real.close())
+      let isAway = true
+      let reported = 0
+      let lost: readonly LostUnits[] = []
+      const meter = createMeter({
+        store: {
+          ...real,
+          commit: async batch => {
+            if (isAway) throw new StoreError('away')
+            for (const { admitted } of batch.entries) reported += admitted
+            return real.commit(batch)
+          },
+        },
+        whenStoreIsDown: 'share',
+        instances: () => 1,
+        calendar,
+        keepUsageForMs: 86_400_000,
+        clock,
+        observer: {
+          storeAway: () => {},
+          storeBack: () => {},
+          unitsLost: units => {
+            lost = units
+          },
+          nearLimit: () => {},
+        },
+      })
+      await t.rejects(meter.consume({ keyId: 'before', limit: 9 }, clock.now()))
+      // A day that begins while the store is away has its local allowance.
+      clock.set(calendar.nextMidnight(clock.now()) + 1)
+      const keys = isBack ? 200_000 : 20_000
+      const decisions = await Promise.all(
+        Array.from({ length: keys }, (_, i) => meter.consume({ keyId: `key_${i}`, limit: 9 }, clock.now())),
+      )
+      t.ok(decisions.every(({ allowed }) => allowed))
+      isAway = !isBack
+      const walks = watchWalks(t)
+      await meter.close()
+      await turn()
+      t.strictSame([reported, lost.length], isBack ? [keys, 0] : [0, keys])
+      t.ok(walks.total >= keys, `${walks.total} in all`)
+      // Of 2,000 a turn takes some ms.
+      t.ok(walks.mostInOneTurn <= 2_100, `${walks.mostInOneTurn} in one turn`)
+    },
+  )

@@ -1,8 +1,9 @@
-// Ensures the real programs that the tests need: redis-server, promtool, Chromium and nginx, installed ones, or Debian's packages
-// where they can be installed. Without Redis or promtool it fails with one sentence that says what to do; without Chromium or
-// nginx the tests with them are skipped, except in CI.
+// Ensures the real programs that the tests need: redis-server, promtool, Chromium, nginx and curl, installed ones, or Debian's
+// packages where they can be installed. Without Redis or promtool it fails with one sentence that says what to do; without
+// Chromium, nginx or curl the tests with them are skipped, except in CI.
 
 import { browser } from './browser.ts'
+import { hasCurl } from './curl.ts'
 import { installPackage, runs } from './debian-package.ts'
 
 const has = (program: string) => () => runs(program, '--version')
@@ -35,6 +36,12 @@ const hasNginx = () => runs('nginx', '-v')
 if (!hasNginx() && !(installPackage('nginx-light') && hasNginx())) {
   say(
     'No nginx was found and none could be installed, so the tests with it are skipped: install nginx (on Debian: apt-get install nginx-light).',
+  )
+  if (process.env.CI) process.exitCode = 1
+}
+if (!hasCurl() && !(installPackage('curl') && hasCurl())) {
+  say(
+    'No curl with HTTP/2 was found and none could be installed, so the tests with it are skipped: install curl (on Debian: apt-get install curl).',
   )
   if (process.env.CI) process.exitCode = 1
 }

@@ -293,6 +293,30 @@ t.test('the port refuses once too many connections wait, and opens with the next
   t.ok(await ask(url, open))
 })
 
+t.test('the port refuses once connections have waited for 5 s, and no sooner', async t => {
+  const { pool, url, allReady } = await start(t, 1)
+  const [former] = await allReady()
+  const restore = { cwd: process.cwd() }
+  t.teardown(() => cluster.setupPrimary(restore))
+  cluster.setupPrimary({ cwd: '/nowhere' })
+  const since = performance.now()
+  process.kill(former?.pid ?? 0, 'SIGKILL')
+  const open = new Set<Socket>()
+  t.teardown(() => {
+    for (const socket of open) socket.destroy()
+  })
+  const asked = Array.from({ length: 10 }, () => ask(url, open))
+  await until('4 s have passed', () => performance.now() - since > 4_000)
+  t.equal(open.size, 10, 'they wait')
+  t.equal(pool.closings(), 0)
+  asked.push(ask(url, open))
+  await until('all are closed', () => open.size === 0, 4_000)
+  t.ok(performance.now() - since >= 5_000)
+  t.notOk((await Promise.all(asked)).some(answer => answer !== undefined))
+  t.equal(await ask(url, open), undefined, 'the port refuses')
+  t.equal(pool.closings(), 1)
+})
+
 t.test('one that starts slowly is not ended for want of heartbeats that it can not send yet', async t => {
   const { pool, ended } = await start(t, 1, () => {}, { args: ['--slow'], workerTimeoutMs: 2_000 })
   t.equal(pool.timedOut(), 0)
