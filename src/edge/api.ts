@@ -10,6 +10,7 @@ import type { Server as TlsServer } from 'node:https'
 import type { ListenOptions, Socket } from 'node:net'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import type { Clock } from '../clock.ts'
+import { apiPrefix, type EndpointName, endpoints, type ResponseName } from '../endpoints.ts'
 import { AbohawaError } from '../errors.ts'
 import { askInTurn } from '../expected-body.ts'
 import { holdsKey } from '../key-redaction.ts'
@@ -44,7 +45,7 @@ import {
 import { createIsTrusted } from './connection/trusted-proxies.ts'
 import { createUnparsable, type ParserError } from './connection/unparsable.ts'
 import { createCors } from './cors.ts'
-import { apiPrefix, type Endpoint, pathsOf, referencePaths, referenceRedirects } from './endpoint.ts'
+import { type Endpoint, pathsOf, referencePaths, referenceRedirects } from './endpoint.ts'
 import { locationEndpoint } from './endpoints/location.ts'
 import { locationsEndpoint } from './endpoints/locations.ts'
 import { badRequest, notFound, type Problem, problemOf } from './problem.ts'
@@ -64,7 +65,7 @@ import { type WeatherEndpointParts, weatherEndpointsOf } from './weather-endpoin
 
 type ApiObserver = {
   /** Times a response. */
-  responded(endpoint: string, status: number, seconds: number): void
+  responded(endpoint: ResponseName, status: number, seconds: number): void
   /** Counts a response for the usage of its key. */
   used(answered: Answered): void
   /** Logs a response; undefined when responses are not logged. */
@@ -204,7 +205,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     response.on('close', () => {
       connections.requestEnded(connection, raw)
       const { observer } = parts
-      const answered = {
+      const answered: Answered = {
         endpoint: request.routeOptions.config.endpoint ?? 'other',
         status: response.statusCode,
         ms: Math.round((performance.now() - state.startedAt) * 1000) / 1000,
@@ -253,7 +254,8 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     }
   }
 
-  const endpoints = endpointsOf(parts, options.keepBytes)
+  const answers = endpointsOf(parts, options.keepBytes)
+  const names = Object.keys(answers) as EndpointName[]
   const dateOf = createDate(parts.clock)
   let isDraining = false
   const staysAfter = ({ raw }: FastifyReply): boolean => raw.shouldKeepAlive && !isDraining
@@ -282,10 +284,11 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   }
   const write = http2 ? writerOfBoth(writerFor(parts)) : writerFor(parts)
   const send = createSend(write, dateOf, staysAfter, corsLines)
-  for (const { name, path, answer } of endpoints)
+  for (const name of names) {
+    const answer = answers[name]
     app.route({
       method: ['GET', 'HEAD'],
-      url: apiPrefix + path,
+      url: apiPrefix + endpoints[name].path,
       config: { endpoint: name },
       handler: (request, reply) => {
         const { params, query, state } = request
@@ -299,6 +302,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
           : send(request, reply, found)
       },
     })
+  }
   // The reference is loaded when it is first asked for.
   for (const path of referencePaths)
     app.route({
@@ -334,7 +338,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     if (!isAscii(originalUrl)) throw badRequest(sentences.http.notEncoded)
     const path = pathOf(originalUrl)
     throw isDecodable(path)
-      ? notFound(sentences.path.nothing(path, pathsOf(endpoints)))
+      ? notFound(sentences.path.nothing(path, pathsOf(names)))
       : badRequest(sentences.path.notEncoded(path))
   })
   app.setErrorHandler((error, request, reply) => {
@@ -413,14 +417,14 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   }
 }
 
-const endpointsOf = (parts: ApiParts, keepBytes: number): readonly Endpoint[] => {
+const endpointsOf = (parts: ApiParts, keepBytes: number): Readonly<Record<EndpointName, Endpoint>> => {
   const { catalogue } = parts
   const locations = createRenderedLocations(keepBytes)
-  return [
+  return {
     ...weatherEndpointsOf(parts),
-    locationsEndpoint(catalogue, locations),
-    locationEndpoint(catalogue, locations),
-  ]
+    locations: locationsEndpoint(catalogue, locations),
+    location: locationEndpoint(catalogue, locations),
+  }
 }
 
 // As Node has it where a request may take longer.
@@ -503,7 +507,7 @@ const openServer = (
     bodyOf,
     answered: ({ head: { method, url, httpVersion, headers }, connection, socket, ...response }) => {
       const peer = connection.peer ?? clientAddress.ofPeer(socket.remoteAddress)
-      const answered = { ...response, endpoint: 'other', arrivedAt: quota.now() }
+      const answered = { ...response, endpoint: 'other' as const, arrivedAt: quota.now() }
       count(observer, answered)
       observer.access?.({
         ...answered,

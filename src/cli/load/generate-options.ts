@@ -5,8 +5,8 @@ import { InvalidArgumentError } from 'commander'
 import { type Calendar, minuteMs, parseInstant, utcDayMs } from '../../calendar.ts'
 import type { Catalogue } from '../../catalogue/catalogue.ts'
 import { isLocationType, type Location, type LocationType } from '../../catalogue/location.ts'
+import { type EndpointName, endpointNames } from '../../endpoints.ts'
 import type { GeneratedTraffic } from '../../load/traffic/generate/generate.ts'
-import { type Endpoint, endpoints } from '../../load/traffic/generate/paths.ts'
 import type { Shape } from '../../load/traffic/generate/shape.ts'
 import type { Storm } from '../../load/traffic/generate/storm.ts'
 import { quoted } from '../../outside-text.ts'
@@ -159,15 +159,15 @@ export const spanIn = (given: string): number => {
 
 export const defaultMix = 'weather=70,forecast=20,coords=6,locations=2,location=2'
 
-export const mixIn = (given: string): Record<Endpoint, number> => {
-  const mix = Object.fromEntries(endpoints.map(endpoint => [endpoint, 0])) as Record<Endpoint, number>
+export const mixIn = (given: string): Record<EndpointName, number> => {
+  const mix = Object.fromEntries(endpointNames.map(endpoint => [endpoint, 0])) as Record<EndpointName, number>
   for (const part of given.split(',')) {
     const [, name = '', share] = /^([a-z]+)=(\d{1,9}(?:\.\d{1,9})?)$/.exec(part.trim()) ?? []
     if (share === undefined || !Object.hasOwn(mix, name))
-      throw new InvalidArgumentError(`Allowed: shares of ${endpoints.join(', ')}, as in ${defaultMix}.`)
-    mix[name as Endpoint] = Number(share)
+      throw new InvalidArgumentError(`Allowed: shares of ${endpointNames.join(', ')}, as in ${defaultMix}.`)
+    mix[name as EndpointName] = Number(share)
   }
-  if (endpoints.every(endpoint => mix[endpoint] === 0))
+  if (endpointNames.every(endpoint => mix[endpoint] === 0))
     throw new InvalidArgumentError('Allowed: at least one share above 0.')
   return mix
 }

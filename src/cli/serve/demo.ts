@@ -5,6 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { apiPrefix } from '../../endpoints.ts'
 import type { IssuedKey } from '../../metering/administration.ts'
 import { safeText } from '../../outside-text.ts'
 import { administerWith } from '../administer.ts'
@@ -84,7 +85,7 @@ const unlimited = {
 
 // Dhaka, whose ids are in the catalogue of the product.
 const curlLines = (apiUrl: string, key: string): [string, string][] => {
-  const curl = (path: string) => `curl -s -H 'x-api-key: ${key}' '${apiUrl}/api/v1${path}'`
+  const curl = (path: string) => `curl -s -H 'x-api-key: ${key}' '${apiUrl}${apiPrefix}${path}'`
   return [
     ['Weather of a place', curl('/weather/district/3026?lang=en')],
     ['Weather at a point', curl('/weather/coords/23.81/90.41')],
@@ -104,7 +105,7 @@ const welcome = (
   [
     'Abohawa is ready.',
     '',
-    `  API        ${apiUrl}/api/v1`,
+    `  API        ${apiUrl}${apiPrefix}`,
     `  Reference  ${apiUrl}/docs`,
     `  Dashboard  ${opsUrl}/`,
     `  Status     npm run -s abohawa -- status --gateway ${opsUrl}`,

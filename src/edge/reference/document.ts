@@ -2,9 +2,8 @@
 // examples. `npm run openapi` writes it to docs/openapi.json, which the gateway serves; the gateway itself never makes it.
 
 import type { Bounds } from '../../catalogue/location.ts'
-import { apiPrefix } from '../endpoint.ts'
+import { apiPrefix, type ProblemStatus, problemStatuses } from '../../endpoints.ts'
 import type { Parameters } from '../parameters.ts'
-import type { ProblemStatus } from '../problem.ts'
 import { bodies, named } from './bodies.ts'
 import { errors } from './errors.ts'
 import {
@@ -125,8 +124,6 @@ const responseNames = {
   500: 'ServerError',
 } as const satisfies Record<ProblemStatus, string>
 
-const statuses = [400, 401, 404, 405, 429, 500] as const
-
 const errorResponse = (status: ProblemStatus, examples: Examples): Json => ({
   ...described(errorMeanings[status]),
   headers: headerRefs(headersOfErrors[status]),
@@ -149,7 +146,7 @@ const errorResponse = (status: ProblemStatus, examples: Examples): Json => ({
 
 const operationOf = (operation: Operation, examples: Examples): Json => {
   const { name, id, tag, summary, description } = operation
-  const given = headersOfBodies[name] ?? []
+  const given = headersOfBodies[name]
   return {
     operationId: id,
     tags: [tag],
@@ -174,7 +171,7 @@ const operationOf = (operation: Operation, examples: Examples): Json => {
         headers: headerRefs(given.filter(header => header !== 'content-encoding')),
       },
       ...Object.fromEntries(
-        statuses.map(status => [status, { $ref: `#/components/responses/${responseNames[status]}` }]),
+        problemStatuses.map(status => [status, { $ref: `#/components/responses/${responseNames[status]}` }]),
       ),
     },
     'x-codeSamples': samplesOf(operation),
@@ -229,7 +226,7 @@ export const openApiDocument = ({ version, bounds, area, examples }: DocumentPar
         }),
       ),
       responses: Object.fromEntries(
-        statuses.map(status => [responseNames[status], errorResponse(status, examples)]),
+        problemStatuses.map(status => [responseNames[status], errorResponse(status, examples)]),
       ),
       schemas: componentsOf(named),
     },

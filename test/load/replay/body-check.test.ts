@@ -4,6 +4,7 @@
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import t from 'tap'
 import { startSimulator } from '../../../simulator/simulator.ts'
+import type { Destination } from '../../../src/endpoints.ts'
 import { checkBodies, digestLines } from '../../../src/load/replay/body-check.ts'
 import type { KeptBody } from '../../../src/load/replay/sender.ts'
 import { manualClock } from '../../support/manual-clock.ts'
@@ -14,7 +15,7 @@ const simulator = await startSimulator({ clock })
 t.teardown(simulator.close)
 const { get } = await startGateway(t, { providerUrl: simulator.url, clock })
 
-const paths: [string, string][] = [
+const paths: [Destination, string][] = [
   ['weather', '/api/v1/weather/district/3026?lang=en'],
   ['coords', '/api/v1/weather/coords/23.81/90.41'],
   ['forecast', '/api/v1/forecast/district/3026?days=3'],
