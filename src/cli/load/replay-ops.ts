@@ -64,7 +64,7 @@ export const createOpsReader = (
     settings: async () => {
       const found = await queryGateway(
         { address, isNamed: false, allowsRemote: allowRemote, path: '/status', token, timeoutMs },
-        async () => (await import('../../admin/status-report.ts')).statusReport,
+        async () => (await import('../../ops/status-report.ts')).statusReport,
       )
       // The metrics are read next, and their error says that no gateway answers.
       if (!('report' in found)) return null

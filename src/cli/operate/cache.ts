@@ -5,10 +5,10 @@
 import { InvalidArgumentError } from 'commander'
 import type { CacheAdmin } from '../../admin/cache-admin.ts'
 import { spotIn, targetIn } from '../../admin/cache-target.ts'
-import type { PurgeReport } from '../../admin/cell-report.ts'
 import { createCalendar } from '../../calendar.ts'
 import type { Config } from '../../config/schema.ts'
 import { InputError, messageOf } from '../../errors.ts'
+import type { PurgeReport } from '../../ops/cell-report.ts'
 import { printable } from '../../outside-text.ts'
 import { redactedUrl } from '../../redacted-url.ts'
 import { openUsedStore, storeName } from '../../stores/open-store.ts'
@@ -43,7 +43,7 @@ export const addCacheCommands: AddTopCommand = (program, add, summary) => {
           path: `/cache/cell?of=${encodeURIComponent(of)}`,
           token: config.ops.token,
         },
-        async () => (await import('../../admin/cell-report.ts')).cellReport,
+        async () => (await import('../../ops/cell-report.ts')).cellReport,
       )
       const report =
         'report' in found ? found.report : await withCacheAdmin(terminal, config, admin => admin.explain(of))
@@ -104,7 +104,7 @@ export const addCacheCommands: AddTopCommand = (program, add, summary) => {
           method: 'POST',
           timeoutMs: config.provider.totalTimeoutMs + refreshExtraMs,
         },
-        async () => (await import('../../admin/cell-report.ts')).cellReport,
+        async () => (await import('../../ops/cell-report.ts')).cellReport,
       )
       const opsUrl = redactedUrl(address)
       if ('unavailable' in found)

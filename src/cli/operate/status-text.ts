@@ -2,8 +2,8 @@
 // report, and the title has the local time.
 
 import { styleText } from 'node:util'
-import type { StatusReport } from '../../admin/status-report.ts'
 import type { Calendar } from '../../calendar.ts'
+import type { StatusReport } from '../../ops/status-report.ts'
 import { printable } from '../../outside-text.ts'
 import { counted, tableOf } from '../terminal.ts'
 import { distance, localSecond } from './cell-text.ts'

@@ -2,10 +2,10 @@
 // the store which instances are alive, the budget and the keys near their limit. `--watch` draws it anew every two seconds.
 
 import { setTimeout as pause } from 'node:timers/promises'
-import type { StatusReport } from '../../admin/status-report.ts'
 import { createCalendar } from '../../calendar.ts'
 import type { Config } from '../../config/schema.ts'
 import { messageOf } from '../../errors.ts'
+import type { StatusReport } from '../../ops/status-report.ts'
 import { jsonText, printable } from '../../outside-text.ts'
 import { redactedUrl, redactedUrls } from '../../redacted-url.ts'
 import { openUsedStore } from '../../stores/open-store.ts'
@@ -63,7 +63,7 @@ const readStatus = async (terminal: Terminal, config: Config, query: Query): Pro
   const { address } = query
   const found = await queryGateway(
     { ...query, path: '/status', token: config.ops.token },
-    async () => (await import('../../admin/status-report.ts')).statusReport,
+    async () => (await import('../../ops/status-report.ts')).statusReport,
   )
   if ('report' in found) return { report: found.report, opsUrl: redactedUrl(address), remark: undefined }
   const { clock } = terminal
