@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { apiPrefix } from '../../endpoints.ts'
 import type { IssuedKey } from '../../metering/administration.ts'
 import { safeText } from '../../outside-text.ts'
+import { serviceUrl } from '../../provider/open-meteo/terms.ts'
 import { administerWith } from '../administer.ts'
 import { interruption } from '../interruption.ts'
 import { type AddTopCommand, tableOf } from '../terminal.ts'
@@ -16,17 +17,15 @@ import { UsageError } from '../usage-error.ts'
 export const addDemoCommand: AddTopCommand = (program, add, summary) =>
   add<{ upstream?: string }>(program, 'demo', {
     summary,
-    example: 'demo --upstream https://api.open-meteo.com',
+    example: `demo --upstream ${serviceUrl}`,
     setUp: command =>
       command.option(
         '--upstream <url>',
-        'use this provider instead of the simulated one, such as https://api.open-meteo.com',
+        `use this provider instead of the simulated one, such as ${serviceUrl}`,
       ),
     run: async (terminal, { upstream }) => {
       if (upstream !== undefined && !URL.canParse(upstream))
-        throw new UsageError(
-          `--upstream is ${safeText(upstream, 60)}; allowed: a URL such as https://api.open-meteo.com`,
-        )
+        throw new UsageError(`--upstream is ${safeText(upstream, 60)}; allowed: a URL such as ${serviceUrl}`)
       const { startGateway } = await import('../../gateway/gateway.ts')
       const { openLog } = await import('../../telemetry/log.ts')
       const { startSimulator } = await import('../../../simulator/simulator.ts')
