@@ -169,6 +169,16 @@ const collect = (file: string, before: string[] = []): string[] => [...before, f
 /** A number with thousands separators: 10,000. */
 export const counted = (number: number): string => number.toLocaleString('en-US')
 
+/** A share of 1 as 12.0 %; with more digits where one would make nothing of it, or all: 0.03 %, 99.97 %. */
+export const percentText = (share: number): string => {
+  const percent = share * 100
+  const digits = [1, 2, 3].find(digits => {
+    const shown = Number(percent.toFixed(digits))
+    return (shown !== 0 || share === 0) && (shown !== 100 || share === 1)
+  })
+  return `${percent.toFixed(digits ?? 4)} %`
+}
+
 /** Names and values, one pair a line, indented; escaped as in `tableOf`. */
 export const factsText = (facts: readonly (readonly [string, string])[]): string =>
   indented(tableOf(['', ''], facts).replace(/^.*\n/, ''))

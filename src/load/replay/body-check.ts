@@ -106,6 +106,7 @@ const faultOfContent = (endpoint: Destination, path: string, content: Content): 
   return faultOfValues(content)
 }
 
+// The schema knows the bounds of a variable; that some numbers within are none, such as a weather code of 40, it does not.
 const faultOfValues = ({ current = {}, hourly = {}, daily = {} }: Content): string | undefined => {
   for (const [section, columns] of Object.entries({ current, hourly, daily }))
     for (const [name, values] of Object.entries(columns)) {

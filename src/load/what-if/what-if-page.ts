@@ -136,7 +136,7 @@ const settingsOf = (result: WhatIfResult, cases: readonly NamedCase[], { say, fi
           { name: say('age95'), value: figures.duration(only.age.p95) },
         ])
       : ''
-  const note = cases.length > 1 ? `<p class="note">${escaped(say('unbeaten'))}</p>` : ''
+  const note = cases.length > 1 ? `<p class="note">★ ${escaped(say('unbeaten'))}</p>` : ''
   return `${remarks.join('')}${large}${table(say('settings'), heads, rows, marked)}${note}`
 }
 

@@ -45,7 +45,11 @@ t.test('the bodies of a gateway are right, also compressed', async t => {
 
 t.test('what is wrong in a body is found', t => {
   const [weather, , forecast] = kept as [KeptBody, KeptBody, KeptBody]
-  type Body = { location: { id: string }; current: { temperature_2m: unknown }; daily: { time: string[] } }
+  type Body = {
+    location: { id: string }
+    current: { temperature_2m: unknown; weather_code: unknown }
+    daily: { time: string[] }
+  }
   const changed = (of: KeptBody, change: (body: Body) => void): KeptBody => {
     const body = JSON.parse(Buffer.from(of.body).toString())
     change(body)
@@ -65,6 +69,12 @@ t.test('what is wrong in a body is found', t => {
         body.current.temperature_2m = 99
       }),
       /status 200: current.temperature_2m: Too big: .*<=70/,
+    ],
+    [
+      changed(weather, body => {
+        body.current.weather_code = 40
+      }),
+      /^current.weather_code is 40, which no weather is$/,
     ],
     [
       changed(weather, body => {
