@@ -8,6 +8,7 @@ import { type ConfigSources, loadConfig } from '../config/load.ts'
 import { rightPartOf } from '../config/right-part.ts'
 import type { Config } from '../config/schema.ts'
 import { jsonText, printable, printableLines } from '../outside-text.ts'
+import { collect } from './quantities.ts'
 import { UsageError } from './usage-error.ts'
 
 /** Output and configuration of a command. */
@@ -164,7 +165,9 @@ const holdsAll = (value: unknown, before: unknown): boolean =>
   value.length > before.length &&
   before.every((each, i) => each === value[i])
 
-const collect = (file: string, before: string[] = []): string[] => [...before, file]
+/** The zone of the times of day on a page: that of the gateway's configuration. @throws InputError for one that is wrong */
+export const zoneOf = (terminal: Pick<Terminal, 'configFor'>): string =>
+  terminal.configFor(['quota.timeZone']).quota.timeZone
 
 /** A number with thousands separators: 10,000. */
 export const counted = (number: number): string => number.toLocaleString('en-US')

@@ -10,7 +10,7 @@ import type { GeneratedTraffic } from '../../load/traffic/generate/generate.ts'
 import type { Shape } from '../../load/traffic/generate/shape.ts'
 import type { Storm } from '../../load/traffic/generate/storm.ts'
 import { quoted } from '../../outside-text.ts'
-import { durationIn } from '../quantities.ts'
+import { durationIn, shareOf } from '../quantities.ts'
 import { UsageError } from '../usage-error.ts'
 
 /** As commander gives them. */
@@ -138,10 +138,8 @@ const numberIn =
 const decimal = /^\d{1,12}(\.\d{1,9})?$/
 const whole = /^\d{1,10}$/
 
-/** `0.1` or `10%`. */
 export const shareIn = (given: string): number => {
-  const [, digits, percent] = /^(\d{1,3}(?:\.\d{1,9})?|\.\d{1,9})(%?)$/.exec(given) ?? []
-  const share = Number(digits) / (percent === '%' ? 100 : 1)
+  const share = shareOf(given)
   if (share >= 0 && share <= 1) return share
   throw new InvalidArgumentError('Allowed: a share from 0 to 1, such as 0.1 or 10%.')
 }

@@ -2,8 +2,8 @@
 // themselves are in load/report/plans.ts.
 
 import { isUnknownPlan, type PlanVerdict, smallestPlan } from '../../load/report/plans.ts'
-import { sayIn } from '../../load/report/words.ts'
 import { whatIfWords } from '../../load/what-if/what-if-words.ts'
+import { sayIn } from '../../page/words.ts'
 
 /** The words of the page of `whatif`. */
 export const say = sayIn(whatIfWords, 'en')

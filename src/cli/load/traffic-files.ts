@@ -5,7 +5,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { type Destination, destinations } from '../../endpoints.ts'
 import type { Moment, Selection } from '../../load/traffic/selection.ts'
 import { quoted } from '../../outside-text.ts'
-import { durationIn } from '../quantities.ts'
+import { collect, durationIn } from '../quantities.ts'
 import type { AddCommand } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 import { configuredCellOf } from './traffic-cells.ts'
@@ -61,7 +61,7 @@ export const addFileCommands = (traffic: Command, add: AddCommand): void => {
         .option(
           '--cell <names>',
           'for these cells, or places such as district/3026; may be given again',
-          oneMore,
+          collect,
         )
         .option('--sample <share>', cellsText, shareIn)
         .option('--every <number>', 'one of so many of those that are left', wholeIn(1, 1_000_000_000))
@@ -202,9 +202,6 @@ const endpointsIn = (given: string, before?: Destination[]): Destination[] => {
   if (found.length === new Set(names).size) return found
   throw new InvalidArgumentError(`Allowed: ${destinations.join(', ')}.`)
 }
-
-// The name of a cell has a comma in it.
-const oneMore = (given: string, before: string[] = []): string[] => [...before, given]
 
 const instantIn = (given: string): number => {
   const moment = momentIn(given)

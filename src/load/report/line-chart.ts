@@ -2,7 +2,7 @@
 // page, its labels are text, and its values a table. page/report.js adds the values under the pointer and the arrow keys,
 // which it reads from that table.
 
-import { details, escaped, type Html, table } from './html.ts'
+import { details, escaped, type Html, table } from '../../page/html.ts'
 import { lengthOf, type Scale, type Tick } from './scale.ts'
 
 export type Line = {

@@ -1,7 +1,7 @@
 // A chart of points over two figures, such as hits over what they cost, with a table of them. A line joins the points that no
 // other beats; see pareto.ts for which these are.
 
-import { type Column, details, escaped, type Html, table } from './html.ts'
+import { type Column, details, escaped, type Html, table } from '../../page/html.ts'
 import { frameOf } from './line-chart.ts'
 import { lengthOf, type Scale } from './scale.ts'
 
