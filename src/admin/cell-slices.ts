@@ -2,9 +2,9 @@
 // numbers of a timeline; responses of the API are written in src/weather.
 
 import { dayOfNumber, hourMs, isoOf, quarterHourMs } from '../calendar.ts'
+import type { SlicesReport } from '../ops/cell-report.ts'
 import type { Span, Timeline } from '../weather/timeline.ts'
 import { currentUnits } from '../weather/variables.ts'
-import type { SlicesReport } from './cell-report.ts'
 
 const fields = Object.keys(currentUnits)
 

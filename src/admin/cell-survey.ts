@@ -6,9 +6,9 @@ import type { Catalogue } from '../catalogue/catalogue.ts'
 import { type Location, locationTypes } from '../catalogue/location.ts'
 import { fold } from '../catalogue/search.ts'
 import type { Clock } from '../clock.ts'
+import type { CellStatus, CellsReport, SearchReport, StatusReport } from '../ops/status-report.ts'
 import type { Timelines } from '../timelines/timelines.ts'
 import type { Cell, Grid } from '../weather/cell.ts'
-import type { CellStatus, CellsReport, SearchReport, StatusReport } from './status-report.ts'
 
 export type CellSurveyParts = {
   readonly timelines: Pick<Timelines, 'overview' | 'mostRequested'>

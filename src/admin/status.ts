@@ -11,6 +11,13 @@ import type { LiveCatalogue } from '../catalogue/live-catalogue.ts'
 import type { Clock } from '../clock.ts'
 import type { KnownUsage } from '../metering/meter.ts'
 import type { Metering } from '../metering/metering.ts'
+import type {
+  GatewayStatus,
+  InstanceStatus,
+  KeyNearLimit,
+  LiveStatus,
+  StatusReport,
+} from '../ops/status-report.ts'
 import { safeText } from '../outside-text.ts'
 import type { BudgetState } from '../provider/budget.ts'
 import type { SpendingForecast } from '../provider/forecast.ts'
@@ -24,7 +31,6 @@ import { aliveForMs } from '../timelines/heartbeat.ts'
 import { type InstanceReport, type Phase, readReport, writeReport } from '../timelines/instance-report.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { CellSurvey } from './cell-survey.ts'
-import type { InstanceStatus, KeyNearLimit, LiveStatus, StatusReport } from './status-report.ts'
 import { topCandidates, topKeys } from './top-keys.ts'
 
 const { version } = packageFile
@@ -59,7 +65,7 @@ export type StatusParts = {
 
 export type Status = {
   /** Everything, with the history. */
-  report(): Promise<StatusReport>
+  report(): Promise<GatewayStatus>
   /** Without the history, and with its newest point. */
   live(): Promise<LiveStatus>
 }
@@ -170,7 +176,7 @@ export const createStatus = (parts: StatusParts): Status => {
       })),
     )
 
-  const common = async (): Promise<Omit<StatusReport, 'history'>> => {
+  const common = async (): Promise<Omit<GatewayStatus, 'history'>> => {
     const { near: fullest, top } = await usage()
     const [storeNow, fleet, near] = await Promise.all([
       parts.storeFacts(),
@@ -247,7 +253,7 @@ export const createStatus = (parts: StatusParts): Status => {
     }
   }
   // However many requests and streams need it at once, it is worked out once.
-  const working = createSingleFlight<'status', Omit<StatusReport, 'history'>>()
+  const working = createSingleFlight<'status', Omit<GatewayStatus, 'history'>>()
   const collected = () => working.run('status', common).result
 
   return {
@@ -313,13 +319,13 @@ export const fullestFirst = <Count extends { readonly used: number; readonly lim
     .sort((one, other) => other.used / other.limit - one.used / one.limit)
     .slice(0, mostKeys)
 
-const reachStatus = ({ allowedMs, share, leastMs }: Reach): NonNullable<StatusReport['cache']>['reach'] => ({
+const reachStatus = ({ allowedMs, share, leastMs }: Reach): GatewayStatus['cache']['reach'] => ({
   allowedSeconds: Math.round(allowedMs / 1000),
   share,
   leastSeconds: leastMs === null ? null : Math.round(leastMs / 1000),
 })
 
-const historyOf = (history: History): StatusReport['history'] => {
+const historyOf = (history: History): GatewayStatus['history'] => {
   const { endsAt, points } = history.points()
   const series = (read: (point: (typeof points)[number]) => number | null) => points.map(read)
   return {

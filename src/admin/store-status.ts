@@ -10,12 +10,12 @@ import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import { messageOf } from '../errors.ts'
 import { createAdministration } from '../metering/administration.ts'
+import type { KeyNearLimit, StatusReport } from '../ops/status-report.ts'
 import { createForecast } from '../provider/forecast.ts'
 import type { Store } from '../stores/store.ts'
 import { createStoreWatch } from '../telemetry/store-watch.ts'
 import { openBudget } from '../upstream/upstream.ts'
 import { budgetStatus, fullestFirst, instancesIn, storeStatus } from './status.ts'
-import type { KeyNearLimit, StatusReport } from './status-report.ts'
 
 // The count of each is a read of its own.
 const mostKeysRead = 1_000

@@ -1,8 +1,8 @@
 // The keys that an operator should know first: those with most requests, and those for which most cells were loaded, which may
 // ask seldom. Pure.
 
+import type { StatusReport } from '../ops/status-report.ts'
 import type { Loads } from '../upstream/loads-by-key.ts'
-import type { StatusReport } from './status-report.ts'
 
 type TopKey = NonNullable<StatusReport['top']>['keys'][number]
 

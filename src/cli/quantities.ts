@@ -1,4 +1,5 @@
-// Durations and rates on the command line, written alike in every command. What a command allows of them is its own to say.
+// Durations, rates, shares and values that may be given again on the command line, written alike in every command. What a command
+// allows of them is its own to say.
 
 import { InvalidArgumentError } from 'commander'
 import { parseDuration } from '../config/units.ts'
@@ -25,3 +26,12 @@ export const rateIn = (given: string): number => {
     )
   return rate
 }
+
+/** `0.1` or `10%`; not a number for what is neither. */
+export const shareOf = (given: string): number => {
+  const [, digits, percent] = /^(\d{1,3}(?:\.\d{1,9})?|\.\d{1,9})(%?)$/.exec(given) ?? []
+  return Number(digits) / (percent === '%' ? 100 : 1)
+}
+
+/** Of an option that may be given again: its values so far, and one more. */
+export const collect = (given: string, before: string[] = []): string[] => [...before, given]

@@ -8,6 +8,7 @@ import { type ConfigSources, loadConfig } from '../config/load.ts'
 import { rightPartOf } from '../config/right-part.ts'
 import type { Config } from '../config/schema.ts'
 import { jsonText, printable, printableLines } from '../outside-text.ts'
+import { collect } from './quantities.ts'
 import { UsageError } from './usage-error.ts'
 
 /** Output and configuration of a command. */
@@ -164,10 +165,22 @@ const holdsAll = (value: unknown, before: unknown): boolean =>
   value.length > before.length &&
   before.every((each, i) => each === value[i])
 
-const collect = (file: string, before: string[] = []): string[] => [...before, file]
+/** The zone of the times of day on a page: that of the gateway's configuration. @throws InputError for one that is wrong */
+export const zoneOf = (terminal: Pick<Terminal, 'configFor'>): string =>
+  terminal.configFor(['quota.timeZone']).quota.timeZone
 
 /** A number with thousands separators: 10,000. */
 export const counted = (number: number): string => number.toLocaleString('en-US')
+
+/** A share of 1 as 12.0 %; with more digits where one would make nothing of it, or all: 0.03 %, 99.97 %. */
+export const percentText = (share: number): string => {
+  const percent = share * 100
+  const digits = [1, 2, 3].find(digits => {
+    const shown = Number(percent.toFixed(digits))
+    return (shown !== 0 || share === 0) && (shown !== 100 || share === 1)
+  })
+  return `${percent.toFixed(digits ?? 4)} %`
+}
 
 /** Names and values, one pair a line, indented; escaped as in `tableOf`. */
 export const factsText = (facts: readonly (readonly [string, string])[]): string =>

@@ -6,6 +6,7 @@ import { createServer, isIP } from 'node:net'
 import { promisify } from 'node:util'
 import { request } from 'undici'
 import type { Config } from '../config/schema.ts'
+import { apiPrefix } from '../endpoints.ts'
 import { messageOf } from '../errors.ts'
 import { checkAddresses, checkedLookup, hostOf } from '../outside-address.ts'
 import { isListenedOn, socketFault } from '../unix-socket.ts'
@@ -54,7 +55,8 @@ export const portChecks = (config: Config): Promise<Check[]> => {
   const places: [name: 'server' | 'ops' | 'status', place: Place, url: string][] = [
     ['ops', ops, `http://${reachedAt(ops)}/livez`],
   ]
-  if (server.socket === null) places.unshift(['server', server, `${scheme}://${reachedAt(server)}/api/v1`])
+  if (server.socket === null)
+    places.unshift(['server', server, `${scheme}://${reachedAt(server)}${apiPrefix}`])
   if (status.port !== null) {
     const place = { host: status.host, port: status.port }
     places.push(['status', place, `http://${reachedAt(place)}/livez`])
@@ -69,7 +71,7 @@ const socketCheck = async (path: string): Promise<Check> => {
   if (fault !== undefined)
     return fail(name, `${path} can't be listened on: ${fault}`, 'Set server.socket to another path.')
   if (!(await isListenedOn(path))) return ok(name, `${path} is free`)
-  return (await isOwn('http://localhost/api/v1', path))
+  return (await isOwn(`http://localhost${apiPrefix}`, path))
     ? ok(name, `${path} is held by a running gateway`)
     : fail(
         name,
@@ -167,7 +169,7 @@ const isOfUnknownAuthority = (error: unknown): boolean =>
 /** What arrives of an unauthenticated request through the proxy: its answer distinguishes HTTPS from plain. */
 export const urlCheck = async (url: string): Promise<Check> => {
   const name = 'public URL'
-  const address = `${url.replace(/\/+$/, '')}/api/v1`
+  const address = `${url.replace(/\/+$/, '')}${apiPrefix}`
   try {
     const target = new URL(address)
     if (isIP(hostOf(target)) !== 0) checkAddresses('it', [hostOf(target)], true)

@@ -3,6 +3,7 @@
 
 import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
+import type { ResponseName } from '../endpoints.ts'
 import type { ClientAddress } from './connection/client-address.ts'
 import type { AnsweredUnparsable } from './connection/unparsable.ts'
 import type { Access, Answered } from './request-state.ts'
@@ -10,7 +11,7 @@ import { traceContextOf } from './trace-context.ts'
 
 export type AnswerObserver = {
   /** Times a response. */
-  responded(endpoint: string, status: number, seconds: number): void
+  responded(endpoint: ResponseName, status: number, seconds: number): void
   /** Counts a response for the usage of its key. */
   used(answered: Answered): void
   /** Logs a response; undefined when responses are not logged. */

@@ -9,6 +9,7 @@ import type { Server as TlsServer } from 'node:https'
 import type { ListenOptions } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
+import { apiPrefix, type EndpointName, endpoints } from '../endpoints.ts'
 import { AbohawaError } from '../errors.ts'
 import { type AnswerObserver, accessOf, countAnswer } from './access-record.ts'
 import {
@@ -26,14 +27,14 @@ import { chooseWriter, connectionFields, type WriteReady } from './connection/re
 import { createCertificateExpiry, type TlsFiles, type TlsSettings, tlsOptions } from './connection/tls.ts'
 import { createIsTrusted } from './connection/trusted-proxies.ts'
 import { createCors } from './cors.ts'
-import { apiPrefix, type Endpoint, pathsOf, referencePaths, referenceRedirects } from './endpoint.ts'
+import { type Endpoint, pathsOf, referencePaths, referenceRedirects } from './endpoint.ts'
 import { locationEndpoint } from './endpoints/location.ts'
 import { locationsEndpoint } from './endpoints/locations.ts'
 import { badRequest, notFound, problemBody, problemOf } from './problem.ts'
 import { createRenderedLocations } from './rendered-locations.ts'
 import { failedCellOf } from './rendered-weather.ts'
 import { type CorsLines, createSend, jsonType } from './representation.ts'
-import type { RequestState, RequestTrace } from './request-state.ts'
+import type { Answered, RequestState, RequestTrace } from './request-state.ts'
 import { isAscii, isDecodable, pathOf } from './routable-url.ts'
 import { sentences } from './sentences.ts'
 import { openServer, timeoutsOf } from './server.ts'
@@ -178,7 +179,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     response.on('close', () => {
       connections.requestEnded(connection, raw)
       const { observer } = parts
-      const answered = {
+      const answered: Answered = {
         endpoint: request.routeOptions.config.endpoint ?? 'other',
         status: response.statusCode,
         ms: Math.round((performance.now() - state.startedAt) * 1000) / 1000,
@@ -194,7 +195,8 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     })
   }
 
-  const endpoints = endpointsOf(parts, options.keepBytes)
+  const answers = endpointsOf(parts, options.keepBytes)
+  const names = Object.keys(answers) as EndpointName[]
   const dateOf = createDate(parts.clock)
   let isDraining = false
   const staysAfter = ({ raw }: FastifyReply): boolean => raw.shouldKeepAlive && !isDraining
@@ -223,10 +225,11 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   }
   const write = http2 ? writerOfBoth(writerFor(parts)) : writerFor(parts)
   const send = createSend(write, dateOf, staysAfter, corsLines)
-  for (const { name, path, answer } of endpoints)
+  for (const name of names) {
+    const answer = answers[name]
     app.route({
       method: ['GET', 'HEAD'],
-      url: apiPrefix + path,
+      url: apiPrefix + endpoints[name].path,
       config: { endpoint: name },
       handler: (request, reply) => {
         const { params, query, state } = request
@@ -240,6 +243,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
           : send(request, reply, found)
       },
     })
+  }
   // The reference is loaded when it is first asked for.
   for (const path of referencePaths)
     app.route({
@@ -275,7 +279,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     if (!isAscii(originalUrl)) throw badRequest(sentences.http.notEncoded)
     const path = pathOf(originalUrl)
     throw isDecodable(path)
-      ? notFound(sentences.path.nothing(path, pathsOf(endpoints)))
+      ? notFound(sentences.path.nothing(path, pathsOf(names)))
       : badRequest(sentences.path.notEncoded(path))
   })
   app.setErrorHandler((error, request, reply) => {
@@ -353,14 +357,14 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   }
 }
 
-const endpointsOf = (parts: ApiParts, keepBytes: number): readonly Endpoint[] => {
+const endpointsOf = (parts: ApiParts, keepBytes: number): Readonly<Record<EndpointName, Endpoint>> => {
   const { catalogue } = parts
   const locations = createRenderedLocations(keepBytes)
-  return [
+  return {
     ...weatherEndpointsOf(parts),
-    locationsEndpoint(catalogue, locations),
-    locationEndpoint(catalogue, locations),
-  ]
+    locations: locationsEndpoint(catalogue, locations),
+    location: locationEndpoint(catalogue, locations),
+  }
 }
 
 // Connections that the kernel holds for us before it turns clients away for a second; it may allow fewer (somaxconn).

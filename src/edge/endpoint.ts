@@ -1,6 +1,7 @@
-// An endpoint of the API: its path, the name under which it is logged and counted, and what it answers. Each stands in a
-// file of its own under endpoints/; api.ts registers them.
+// What an endpoint of the API answers, and what is served beside the endpoints. Each endpoint stands in a file of its own under
+// endpoints/; api.ts registers it at its path in src/endpoints.ts.
 
+import { apiPrefix, type EndpointName, templateOf } from '../endpoints.ts'
 import type { Representation } from './representation.ts'
 
 type EndpointRequest = {
@@ -12,16 +13,8 @@ type EndpointRequest = {
   readonly keyId?: string | undefined
 }
 
-export type Endpoint = {
-  /** In logs, metrics and usage by endpoint. */
-  readonly name: string
-  /** Below `/api/v1`, as Fastify writes it. */
-  readonly path: string
-  /** Answers a GET or HEAD. @throws Problem */
-  readonly answer: (request: EndpointRequest) => Representation | Promise<Representation>
-}
-
-export const apiPrefix = '/api/v1'
+/** Answers a GET or HEAD. @throws Problem */
+export type Endpoint = (request: EndpointRequest) => Representation | Promise<Representation>
 
 /** What is served of the API's reference, to anyone and uncounted. */
 export const referencePaths: readonly string[] = [
@@ -40,9 +33,8 @@ export const referenceRedirects: ReadonlyMap<string, string> = new Map([
 ])
 
 /** The paths of endpoints as people write them, for an error that lists them. */
-export const pathsOf = (endpoints: readonly Endpoint[]): string => {
-  const paths = endpoints.map(({ path }) => path.replaceAll(/:(\w+)/g, '{$1}'))
-  const [first = '', ...others] = paths
+export const pathsOf = (names: readonly EndpointName[]): string => {
+  const [first = '', ...others] = names.map(templateOf)
   const all = [apiPrefix + first, ...others]
   return `${all.slice(0, -1).join(', ')} and ${all.at(-1)}`
 }

@@ -1,11 +1,9 @@
 // The response to a request that is refused or fails: a status, a code with its sentence, and its own headers.
 // What codes and sentences are is for sentences.ts.
 
+import type { ProblemStatus } from '../endpoints.ts'
 import { AbohawaError } from '../errors.ts'
 import { failureSentence, type Sentence, sentences } from './sentences.ts'
-
-/** What a consumer can be refused with. */
-export type ProblemStatus = 400 | 401 | 404 | 405 | 429 | 500
 
 /** A refusal of one request; thrown where the reason is found, sent by the listener. */
 export class Problem extends Error {

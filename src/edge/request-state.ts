@@ -1,6 +1,7 @@
 // What is known of a request: while it runs, beside what Fastify knows, as `request.state`, which the hooks fill; and at its
 // end, for log and metrics.
 
+import type { ResponseName } from '../endpoints.ts'
 import type { Client } from '../metering/authentication.ts'
 import type { Connection } from './connection/connections.ts'
 
@@ -39,7 +40,7 @@ export type RequestTrace = { readonly traceId: string; end(access: Access): void
 /** A request at its end, as metrics and the usage of its key count it. */
 export type Answered = {
   /** Low in number: the endpoint's name, or `other`. */
-  readonly endpoint: string
+  readonly endpoint: ResponseName
   /** 499 when the consumer left before there was one. */
   readonly status: number
   readonly ms: number
@@ -79,7 +80,7 @@ declare module 'fastify' {
   }
   interface FastifyContextConfig {
     /** The endpoint's name in logs and metrics. */
-    endpoint?: string
+    endpoint?: ResponseName
     /** Served to anyone: no key, no quota. */
     isOpen?: boolean
   }

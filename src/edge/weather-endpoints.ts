@@ -3,6 +3,7 @@
 
 import type { Answers } from '../answer.ts'
 import type { Bounds } from '../catalogue/location.ts'
+import type { WeatherEndpoint } from '../endpoints.ts'
 import type { Endpoint } from './endpoint.ts'
 import { forecastEndpoint } from './endpoints/forecast.ts'
 import { weatherEndpoint } from './endpoints/weather.ts'
@@ -29,12 +30,12 @@ export const weatherEndpointsOf = ({
   area,
   timezone,
   compression,
-}: WeatherEndpointParts): readonly Endpoint[] => {
+}: WeatherEndpointParts): Readonly<Record<WeatherEndpoint, Endpoint>> => {
   const findPlace = createPlaces(catalogue, answers.cellAt)
   const weather = createRenderedWeather(answers, timezone, compression)
-  return [
-    weatherEndpoint(findPlace, weather),
-    weatherCoordsEndpoint(answers.cellAt, weather, bounds, area),
-    forecastEndpoint(findPlace, weather),
-  ]
+  return {
+    weather: weatherEndpoint(findPlace, weather),
+    coords: weatherCoordsEndpoint(answers.cellAt, weather, bounds, area),
+    forecast: forecastEndpoint(findPlace, weather),
+  }
 }

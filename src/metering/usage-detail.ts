@@ -4,6 +4,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { type Calendar, type LocalDay, utcDayMs } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
+import type { ResponseName } from '../endpoints.ts'
 import type { UsageDetailStore } from '../stores/store.ts'
 
 export type UsageDetail = {
@@ -11,7 +12,12 @@ export type UsageDetail = {
    * Counts a response; one without a key counts for nobody.
    * @param arrivedAt instant of the request, ms since the epoch, which decides its local day
    */
-  count(answer: { keyId: string | undefined; endpoint: string; status: number; arrivedAt: number }): void
+  count(answer: {
+    keyId: string | undefined
+    endpoint: ResponseName
+    status: number
+    arrivedAt: number
+  }): void
   /** Counts a cell that was loaded from the provider for a key. */
   countLoad(keyId: string): void
   /** Writes the counts to the store; never rejects. */
@@ -21,7 +27,8 @@ export type UsageDetail = {
 }
 
 type Entry = Parameters<UsageDetailStore['addDetail']>[0][number]
-type Counter = Omit<Entry, 'count'> & { count: number }
+type CountedName = ResponseName | typeof cellsLoaded
+type Counter = Omit<Entry, 'count' | 'endpoint'> & { endpoint: CountedName; count: number }
 
 const flushEveryMs = 1_000
 // Some 1.5 ms of the embedded store, and of Redis.
@@ -40,7 +47,12 @@ export const createUsageDetail = (
   let size = 0
   let flushing: Promise<void> | undefined
 
-  const find = (keyId: string, day: LocalDay, endpoint: string, statusClass: string): Counter | undefined => {
+  const find = (
+    keyId: string,
+    day: LocalDay,
+    endpoint: CountedName,
+    statusClass: string,
+  ): Counter | undefined => {
     for (const counter of counters.get(keyId) ?? [])
       if (counter.statusClass === statusClass && counter.endpoint === endpoint && counter.day === day)
         return counter
@@ -99,7 +111,7 @@ export const createUsageDetail = (
   }
   const timer = setInterval(() => void flush(), flushEveryMs).unref()
 
-  const countOne = (keyId: string, endpoint: string, statusClass: string, at: number): void => {
+  const countOne = (keyId: string, endpoint: CountedName, statusClass: string, at: number): void => {
     const day = calendar.dayOf(at)
     const before = find(keyId, day, endpoint, statusClass)
     if (before) {

@@ -4,8 +4,9 @@
 
 import type { IncomingMessage } from 'node:http'
 import { isIP, isIPv6 } from 'node:net'
+import { quoted } from '../outside-text.ts'
 import { createTokenFault } from './bearer-token.ts'
-import { quoted, Refusal } from './refusal.ts'
+import { Refusal } from './refusal.ts'
 import type { Route } from './routes.ts'
 
 export type AdmissionOptions = {

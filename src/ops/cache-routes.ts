@@ -3,20 +3,21 @@
 import type { FastifyInstance } from 'fastify'
 import * as z from 'zod'
 import { InputError } from '../errors.ts'
+import type { CellReport, PurgeReport } from './cell-report.ts'
 import { bodyAs, unreadBody } from './json-body.ts'
 
 /** What operators do with the cache, by targets in their own words; all throw InputError for what is no target. */
 export type OpsCache = {
-  explain(of: string): Promise<object>
+  explain(of: string): Promise<CellReport>
   /** @param soft undefined where the body does not say */
-  purge(of: string, soft: boolean | undefined): Promise<object>
+  purge(of: string, soft: boolean | undefined): Promise<PurgeReport>
   planWarm(order: Warming): Promise<object>
   /** Starts to load what is absent or stale. */
   startWarm(order: Warming): Promise<object>
   warmState(): object
   stopWarm(): Promise<object>
   /** Loads a cell whatever is cached, and explains it then. */
-  refresh(of: string): Promise<object>
+  refresh(of: string): Promise<CellReport>
 }
 
 type Warming = { readonly of?: string | undefined; readonly top?: number | undefined }

@@ -3,8 +3,9 @@
 // there are is the protocol's. Pure; sends nothing.
 
 import { holdsKey } from '../key-redaction.ts'
+import { quoted } from '../outside-text.ts'
 import type { PassthroughProtocol, PathParameters } from '../provider/protocol.ts'
-import { quoted, Refusal } from './refusal.ts'
+import { Refusal } from './refusal.ts'
 
 export type ForwardedRequest = {
   /** Path and query, canonically encoded, to be put behind the provider's base URL. */

@@ -3,13 +3,14 @@
 
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import { AbohawaError, messageOf } from '../errors.ts'
+import { quoted } from '../outside-text.ts'
 import type { Passthrough } from '../provider/passthrough.ts'
 import { type OpsCache, registerCache } from './cache-routes.ts'
 import { type DashboardOptions, registerDashboard } from './dashboard/dashboard-routes.ts'
 import { longestBodyBytes } from './json-body.ts'
 import { type OpsKeys, registerKeys } from './key-routes.ts'
 import { registerPassthrough } from './passthrough.ts'
-import { quoted, Refusal, type RefusalObserver } from './refusal.ts'
+import { Refusal, type RefusalObserver } from './refusal.ts'
 import { type OpsStatus, registerStatus } from './status-routes.ts'
 
 export type OperatorParts = {

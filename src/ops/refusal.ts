@@ -25,12 +25,3 @@ export class Refusal extends Error {
 
 /** Hears of every refusal, and of connections that were dropped; `from` is the address of the caller, where it is known. */
 export type RefusalObserver = { refused(reason: RefusalReason, from?: string): void }
-
-const longest = 60
-
-/** Text of a request, cut, quoted and without a character that is not printable ASCII. */
-export const quoted = (text: string): string =>
-  JSON.stringify(text.length > longest ? `${text.slice(0, longest)}…` : text).replaceAll(
-    /[^\x20-\x7e…]/g,
-    character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )

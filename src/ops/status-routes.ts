@@ -1,15 +1,16 @@
 // /status, /cells, /search and /events: how the gateway and its fleet are, for the page and for the CLI. Reads the requests;
-// the reports are put together in src/gateway.
+// the reports are put together in src/admin.
 
 import type { FastifyInstance } from 'fastify'
 import { InputError } from '../errors.ts'
 import { quoted } from '../outside-text.ts'
 import { createEventStreams, type StreamedStatus } from './event-streams.ts'
 import { Refusal } from './refusal.ts'
+import type { GatewayStatus, SearchReport } from './status-report.ts'
 
 export type OpsStatus = StreamedStatus & {
-  report(): Promise<object>
-  search(q: string, limit: number): object
+  report(): Promise<GatewayStatus>
+  search(q: string, limit: number): SearchReport
 }
 
 const longestQuery = 100

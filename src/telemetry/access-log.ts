@@ -3,6 +3,7 @@
 
 import { isoOf } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
+import type { ResponseName } from '../endpoints.ts'
 import { flatText } from '../flat-text.ts'
 import { bounded, jsonText } from '../outside-text.ts'
 import type { Lines } from './log.ts'
@@ -11,7 +12,7 @@ export type AnsweredRequest = {
   readonly requestId: string
   readonly method: string
   readonly url: string
-  readonly endpoint: string
+  readonly endpoint: ResponseName
   readonly status: number
   readonly ms: number
   readonly keyId: string | undefined

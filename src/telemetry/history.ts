@@ -11,7 +11,7 @@ const mostPoints = 360
 const tickMs = 1_000
 
 /** The values of one point; null where nothing was measured or there was nothing to measure. Durations in seconds. */
-export type Point = {
+type Point = {
   readonly requestsPerSecond: number | null
   readonly errorsPerSecond: number | null
   /** Of all reads, failed ones too, so that the sum is below 1 while requests fail. */

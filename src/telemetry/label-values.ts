@@ -1,6 +1,7 @@
 // The values that the labels of metrics can have, so that every series is there from the first scrape on: rate() and
 // absent() are right only then. The types of the parts keep the lists complete.
 
+import { endpointNames, problemStatuses, type ResponseName, type ResponseStatus } from '../endpoints.ts'
 import type { Refusal } from '../metering/authentication.ts'
 import type { ProviderErrorCode, RefusedAnswer } from '../provider/errors.ts'
 import type { RecordKind } from '../stores/records.ts'
@@ -39,12 +40,12 @@ export const pairs = <First, Second>(
   seconds: readonly Second[],
 ): (readonly [First, Second])[] => firsts.flatMap(first => seconds.map(second => [first, second] as const))
 
-const errors = [400, 401, 404, 405, 429, 499, 500]
-/** Endpoint and status; `other` is a path of no endpoint, and with 204 a preflight request of a browser. */
-export const requests = [
-  ...pairs(['weather', 'coords', 'forecast', 'locations', 'location'], [200, 304, ...errors]),
-  ...pairs(['other'], [204, ...errors]),
-  ...pairs(['reference'], [200, 304, 400, 499, 500]),
+const errors: readonly ResponseStatus[] = [...problemStatuses, 499]
+/** Endpoint and status; with 204 `other` is a preflight request of a browser. */
+export const requests: readonly (readonly [ResponseName, ResponseStatus])[] = [
+  ...pairs(endpointNames, [200, 304, ...errors] as const),
+  ...pairs(['other' as const], [204, ...errors] as const),
+  ...pairs(['reference' as const], [200, 304, 308, 400, 429, 499, 500] as const),
 ]
 
 export const decisions = allOf<'allowed' | 'exhausted' | 'unavailable' | Refusal>({

@@ -7,6 +7,7 @@ import Gauge from 'prom-client/lib/gauge.js'
 import Registry from 'prom-client/lib/registry.js'
 import packageFile from '../../package.json' with { type: 'json' }
 import type { Clock } from '../clock.ts'
+import type { ResponseName } from '../endpoints.ts'
 import { countAndTime, createCounters } from './counters.ts'
 import { type Gauges, watchGauges } from './gauges.ts'
 import * as known from './label-values.ts'
@@ -175,7 +176,7 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
     staleReads: () =>
       countRead.all().reduce((sum, { first, count }) => (first === 'stale' ? sum + count : sum), 0),
     /** Of which endpoint, with which status, after how many seconds. */
-    requestAnswered: timeRequest,
+    requestAnswered: timeRequest as (endpoint: ResponseName, status: number, seconds: number) => void,
     admission: count(
       'abohawa_admissions_total',
       'Decisions on keys and quotas: allowed, exhausted, or why a key was refused.',

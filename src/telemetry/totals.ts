@@ -1,6 +1,7 @@
 // The counters of metrics.ts that show how the traffic is, summed up: requests, errors, latencies, and which tier answered.
 // Read at intervals, and kept by history.ts.
 
+import { hasWeather, type ResponseName } from '../endpoints.ts'
 import type { Counted, Time } from './counters.ts'
 
 /** Sums since the start of the process. */
@@ -50,14 +51,11 @@ export const totalsOf = (
       // A read that failed has no outcome of its own: it is a miss that nothing answered.
       failed: sumOf(
         requests.flatMap(({ first, second, counts }) =>
-          ofWeather.test(String(first)) && Number(second) >= 500 ? counts : [],
+          hasWeather(first as ResponseName) && Number(second) >= 500 ? counts : [],
         ),
       ),
     },
   }
 }
-
-// Endpoints that answer with weather.
-const ofWeather = /^(weather|coords|forecast)/
 
 const sumOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0)

@@ -5,6 +5,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Attributes, Span, SpanKind } from '@opentelemetry/api'
 import type { Sampler } from '@opentelemetry/sdk-trace'
+import type { ResponseName } from '../endpoints.ts'
 import { AbohawaError, messageOf } from '../errors.ts'
 import type { Log } from './log.ts'
 
@@ -15,7 +16,7 @@ type ParentSpan = { readonly traceId: string; readonly spanId: string; readonly 
 type TracedRequest = {
   readonly requestId: string
   readonly method: string
-  readonly endpoint: string
+  readonly endpoint: ResponseName
   readonly status: number
   readonly httpVersion: string
   readonly client: string | undefined

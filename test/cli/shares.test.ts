@@ -4,10 +4,14 @@
 import t from 'tap'
 import { rehearsalText } from '../../src/cli/load/rehearse-text.ts'
 import { differences } from '../../src/load/report/comparison.ts'
-import { reportPage } from '../../src/load/report/page.ts'
+import { reportPage as reportPageIn } from '../../src/load/report/page.ts'
+import type { ReplayResult } from '../../src/load/report/result.ts'
 import { createTally } from '../../src/load/what-if/tally.ts'
 import { servedShare } from '../../src/load/what-if/what-if-result.ts'
 import { drawnRehearsal } from '../support/replay-results.ts'
+
+const timeZone = 'Asia/Dhaka'
+const reportPage = (results: readonly ReplayResult[]) => reportPageIn(results, timeZone)
 
 const englishOf = (page: string): string =>
   page

@@ -74,7 +74,7 @@ t.test(
     t.ok(Date.parse(shown.closedUntil) > Date.parse(shown.at))
     const text = await command('budget', 'show')
     t.match(text, /^Closed until \d{4}-.* the provider answered 429: Daily API.*[^.]\.\n/)
-    t.match(text, /^ {2}aside +5 % of each limit is set aside for gateways without the store, and not in/m)
+    t.match(text, /^ {2}aside +5\.0 % of each limit is set aside for gateways without the store, and not in/m)
     for (const { urls, lines } of gateways) {
       const { body } = await sendRequest(`${urls.ops}/status`)
       t.strictSame(body.budget.closure, { until: shown.closedUntil, reason: shown.reason })

@@ -2,8 +2,8 @@
 // are refused as the API refuses them, of every kind.
 
 import t from 'tap'
+import { endpointNames } from '../../src/endpoints.ts'
 import { generate } from '../../src/load/traffic/generate/generate.ts'
-import { endpoints } from '../../src/load/traffic/generate/paths.ts'
 import type { TrafficRequest } from '../../src/load/traffic/traffic-request.ts'
 import { forAll, plentyOfQuota } from '../scenarios/set-up.ts'
 import { generated, productWorld, usualSettings } from '../support/generated-traffic.ts'
@@ -27,7 +27,7 @@ const distinct = (requests: readonly TrafficRequest[]): TrafficRequest[] => [
 ]
 
 t.test('every path that is not bad is answered, and with its etag again by 304', async t => {
-  for (const endpoint of endpoints) {
+  for (const endpoint of endpointNames) {
     const mix = { weather: 0, forecast: 0, coords: 0, locations: 0, location: 0, [endpoint]: 1 }
     const requests = distinct(generated({ mix, bad: 0, alpha: 0.3, rate: 0.004 }))
     t.ok(requests.length > 60, `${endpoint}: ${requests.length} paths`)

@@ -52,7 +52,7 @@ t.test('a foreign host name is refused on every path, whatever its port', async 
     [['host: localhost', 'host: evil.example'], 'given more than once'],
     [['host: localhost', 'host: localhost'], 'given more than once'],
     [[`host: ${'x'.repeat(300)}.example`], `"${'x'.repeat(60)}…"`],
-    [['host: \xff\xfe"<script>'], '"\\u00ff\\u00fe\\"<script>"'],
+    [['host: \xff\xfe"<script>'], '"ÿþ\\"<script>"'],
   ]
   for (const [headers, shown] of hosts) {
     const { status, body } = await get('/metrics', headers)

@@ -102,6 +102,8 @@ t.test('no request for the reference counts, with a key or without', async t => 
       'http_server_request_duration_seconds_count{endpoint="reference",status="200"}',
     )) ?? 0) > 8,
   )
+  const unmet = 'http_server_request_duration_seconds_count{endpoint="reference",status="429"}'
+  t.equal(await gateway.metric(unmet), 0, 'a series that nothing has met yet')
 })
 
 t.test('a stranger gets no more of a connection than with a wrong key', async t => {

@@ -10,7 +10,7 @@ import { until } from '../support/until.ts'
 
 const calendar = createCalendar('Asia/Dhaka')
 const beforeMidnight = Date.parse('2026-11-21T17:59:59.999Z')
-const answer = { keyId: 'key_1', endpoint: 'weather', status: 200, arrivedAt: beforeMidnight }
+const answer = { keyId: 'key_1', endpoint: 'weather' as const, status: 200, arrivedAt: beforeMidnight }
 
 const setUp = (t: Test) => {
   const clock = manualClock(beforeMidnight)

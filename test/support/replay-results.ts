@@ -19,7 +19,7 @@ export type Drawn = {
   readonly weight?: number
 }
 
-const endpoints = ['weather', 'weather', 'weather', 'forecast', 'coords', 'locations']
+const endpoints = ['weather', 'weather', 'weather', 'forecast', 'coords', 'locations'] as const
 
 /** Numbers from 0 to 1 that a seed fixes. */
 const numbersOf = (seed: number) => {

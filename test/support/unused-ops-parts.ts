@@ -22,7 +22,7 @@ export const unusedOpsParts = {
     report: unused,
     live: unused,
     cells: () => ({ cells: [] }),
-    search: () => ({}),
+    search: () => ({ places: [] }),
     isDraining: () => false,
   },
   dashboard: { timeZone: 'UTC' },

@@ -4,7 +4,7 @@ import { type Comparison, metricText, warningSentences } from '../../load/report
 import { compareWords } from '../../load/report/compare-words.ts'
 import type { Difference, Unit } from '../../load/report/comparison.ts'
 import { figuresIn } from '../../load/report/page-frame.ts'
-import { sayIn } from '../../load/report/words.ts'
+import { sayIn } from '../../page/words.ts'
 import { counted, indented, tableOf } from '../terminal.ts'
 
 const say = sayIn(compareWords, 'en')
@@ -14,7 +14,7 @@ export const comparisonText = (
   { warnings, differences, limits, bodies }: Comparison,
   files: { readonly a: readonly string[]; readonly b: readonly string[] },
 ): string => {
-  const figures = figuresIn('en')
+  const figures = figuresIn('en', 'UTC')
   const texts: Readonly<Record<Unit, (value: number) => string>> = {
     ms: value => figures.latency(value / 1000),
     share: value => figures.share(value),

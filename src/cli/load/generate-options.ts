@@ -5,12 +5,12 @@ import { InvalidArgumentError } from 'commander'
 import { type Calendar, minuteMs, parseInstant, utcDayMs } from '../../calendar.ts'
 import type { Catalogue } from '../../catalogue/catalogue.ts'
 import { isLocationType, type Location, type LocationType } from '../../catalogue/location.ts'
+import { type EndpointName, endpointNames } from '../../endpoints.ts'
 import type { GeneratedTraffic } from '../../load/traffic/generate/generate.ts'
-import { type Endpoint, endpoints } from '../../load/traffic/generate/paths.ts'
 import type { Shape } from '../../load/traffic/generate/shape.ts'
 import type { Storm } from '../../load/traffic/generate/storm.ts'
 import { quoted } from '../../outside-text.ts'
-import { durationIn } from '../quantities.ts'
+import { durationIn, shareOf } from '../quantities.ts'
 import { UsageError } from '../usage-error.ts'
 
 /** As commander gives them. */
@@ -138,10 +138,8 @@ const numberIn =
 const decimal = /^\d{1,12}(\.\d{1,9})?$/
 const whole = /^\d{1,10}$/
 
-/** `0.1` or `10%`. */
 export const shareIn = (given: string): number => {
-  const [, digits, percent] = /^(\d{1,3}(?:\.\d{1,9})?|\.\d{1,9})(%?)$/.exec(given) ?? []
-  const share = Number(digits) / (percent === '%' ? 100 : 1)
+  const share = shareOf(given)
   if (share >= 0 && share <= 1) return share
   throw new InvalidArgumentError('Allowed: a share from 0 to 1, such as 0.1 or 10%.')
 }
@@ -159,15 +157,15 @@ export const spanIn = (given: string): number => {
 
 export const defaultMix = 'weather=70,forecast=20,coords=6,locations=2,location=2'
 
-export const mixIn = (given: string): Record<Endpoint, number> => {
-  const mix = Object.fromEntries(endpoints.map(endpoint => [endpoint, 0])) as Record<Endpoint, number>
+export const mixIn = (given: string): Record<EndpointName, number> => {
+  const mix = Object.fromEntries(endpointNames.map(endpoint => [endpoint, 0])) as Record<EndpointName, number>
   for (const part of given.split(',')) {
     const [, name = '', share] = /^([a-z]+)=(\d{1,9}(?:\.\d{1,9})?)$/.exec(part.trim()) ?? []
     if (share === undefined || !Object.hasOwn(mix, name))
-      throw new InvalidArgumentError(`Allowed: shares of ${endpoints.join(', ')}, as in ${defaultMix}.`)
-    mix[name as Endpoint] = Number(share)
+      throw new InvalidArgumentError(`Allowed: shares of ${endpointNames.join(', ')}, as in ${defaultMix}.`)
+    mix[name as EndpointName] = Number(share)
   }
-  if (endpoints.every(endpoint => mix[endpoint] === 0))
+  if (endpointNames.every(endpoint => mix[endpoint] === 0))
     throw new InvalidArgumentError('Allowed: at least one share above 0.')
   return mix
 }

@@ -2,19 +2,20 @@
 // themselves are in load/report/plans.ts.
 
 import { isUnknownPlan, type PlanVerdict, smallestPlan } from '../../load/report/plans.ts'
+import { whatIfWords } from '../../load/what-if/what-if-words.ts'
+import { sayIn } from '../../page/words.ts'
+
+/** The words of the page of `whatif`. */
+export const say = sayIn(whatIfWords, 'en')
 
 /** The smallest plan that carries it, or what is known of it. */
 export const planText = (plans: readonly PlanVerdict[]): string => {
   const smallest = smallestPlan(plans)
-  if (!smallest) return 'none'
-  if (isUnknownPlan(smallest)) return 'unknown'
-  return smallest.isLeast ? `${smallest.plan} or more` : smallest.plan
+  if (!smallest) return say('noPlan')
+  if (isUnknownPlan(smallest)) return say('planUnknown')
+  return smallest.isLeast ? say('planOrMore', smallest.plan) : smallest.plan
 }
 
 /** Why a plan is not known, for all that were judged by the same traffic; empty where each is. */
 export const planRemarks = (cases: readonly (readonly PlanVerdict[])[]): string[] =>
-  cases.some(plans => smallestPlan(plans)?.isLeast)
-    ? [
-        'A plan is judged by whole days without long gaps, because an hour says nothing of the peaks of a day, and a cache fills once: less than 23 hours, or gaps of more than an hour, say only which plans are too small.',
-      ]
-    : []
+  cases.some(plans => smallestPlan(plans)?.isLeast) ? [say('partOfDay')] : []

@@ -15,8 +15,8 @@ import { jsonText, printable, quoted, quotedPath } from '../../outside-text.ts'
 import { writeReport } from '../../regular-file.ts'
 import { interruption } from '../interruption.ts'
 import { checkTier } from '../keys/key-create.ts'
-import { durationIn } from '../quantities.ts'
-import { type AddTopCommand, counted, type Terminal } from '../terminal.ts'
+import { collect, durationIn } from '../quantities.ts'
+import { type AddTopCommand, counted, type Terminal, zoneOf } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 import { checkWritable } from '../writable.ts'
 import { rehearsalText } from './rehearse-text.ts'
@@ -65,7 +65,7 @@ export const addRehearseCommand: AddTopCommand = (program, add, summary) =>
     run: async (terminal, options, ...files) => {
       const parallel = options.parallel ?? Math.max(1, Math.floor(availableParallelism() / 2))
       if (parallel < 1) throw new UsageError('--parallel is 0; allowed: 1 or more')
-      const write = writerTo(options.out)
+      const write = writerTo(options.out, terminal)
       const cases = await casesIn(options, terminal.sources)
       if (options.tier !== undefined) checkTier(terminal, options.tier)
       const stopping = new AbortController()
@@ -86,8 +86,6 @@ export const addRehearseCommand: AddTopCommand = (program, add, summary) =>
       return 1
     },
   })
-
-const collect = (given: string, before: string[] = []): string[] => [...before, given]
 
 const wholeNumber = (given: string): number => {
   if (!/^\d{1,9}$/.test(given)) throw new InvalidArgumentError('Allowed: a whole number.')
@@ -226,7 +224,10 @@ const durationText = (seconds: number): string =>
   seconds < 60 ? `${Math.ceil(seconds)} s` : `${Math.floor(seconds / 60)} min ${Math.ceil(seconds % 60)} s`
 
 /** @throws UsageError for a file of another kind */
-const writerTo = (path: string | undefined): ((rehearsed: readonly RehearsedCase[]) => Promise<void>) => {
+const writerTo = (
+  path: string | undefined,
+  terminal: Terminal,
+): ((rehearsed: readonly RehearsedCase[]) => Promise<void>) => {
   const kind = path === undefined ? undefined : /\.(html|json)$/.exec(path)?.[1]
   if (path !== undefined && kind === undefined)
     throw new UsageError(`--out is ${quotedPath(path)}; allowed: a file that ends in .html or .json`)
@@ -235,7 +236,7 @@ const writerTo = (path: string | undefined): ((rehearsed: readonly RehearsedCase
     const results = rehearsed.map(({ result }) => result)
     if (kind === 'html') {
       const { reportPage } = await import('../../load/report/page.ts')
-      await writeTo(path, reportPage(results))
+      await writeTo(path, reportPage(results, zoneOf(terminal)))
     } else
       for (const [i, result] of results.entries())
         await writeTo(

@@ -5,7 +5,8 @@ import type { Command } from 'commander'
 import { InputError, messageOf } from '../../errors.ts'
 import { quotedPath } from '../../outside-text.ts'
 import { writeReport } from '../../regular-file.ts'
-import type { AddCommand } from '../terminal.ts'
+import { collect } from '../quantities.ts'
+import { type AddCommand, zoneOf } from '../terminal.ts'
 import { asUsage, UsageError } from '../usage-error.ts'
 import { checkWritable } from '../writable.ts'
 
@@ -65,7 +66,7 @@ export const addCompareCommand = (replay: Command, add: AddCommand): void => {
       }
       if (out !== undefined) {
         const { comparePage } = await import('../../load/report/compare-page.ts')
-        await writePage(out, comparePage(comparison))
+        await writePage(out, comparePage(comparison, zoneOf(terminal)))
       }
       const { comparisonText } = await import('./comparison-text.ts')
       const { a: runsA, b: runsB, ...rest } = comparison
@@ -90,7 +91,7 @@ export const addCompareCommand = (replay: Command, add: AddCommand): void => {
       const { readResults } = await import('../../load/report/read-results.ts')
       const { reportPage } = await import('../../load/report/page.ts')
       const results = (await Array.fromAsync(files, file => readResults(file))).flat()
-      const page = reportPage(results)
+      const page = reportPage(results, zoneOf(terminal))
       if (out !== undefined) await writePage(out, page)
       if (terminal.json) terminal.show({ files, results: results.length, out: out ?? null }, '')
       else if (out === undefined) await terminal.writeAll(page)
@@ -103,8 +104,6 @@ export const addCompareCommand = (replay: Command, add: AddCommand): void => {
     },
   })
 }
-
-const collect = (file: string, before: string[] = []): string[] => [...before, file]
 
 /** @throws UsageError, InputError */
 const checkPage = async (out: string | undefined): Promise<void> => {

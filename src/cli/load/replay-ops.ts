@@ -1,7 +1,6 @@
 // What a replay reads from the ops listener of its gateway: the metrics, and whether the configuration of the command is the
 // gateway's, whose differences from the defaults the result then has.
 
-import { request } from 'undici'
 import { loadConfig } from '../../config/load.ts'
 import { changesBetween, fleetHashOf } from '../../config/values.ts'
 import { InputError, messageOf } from '../../errors.ts'
@@ -10,7 +9,7 @@ import type { ReplayResult } from '../../load/report/result.ts'
 import { quotedPath } from '../../outside-text.ts'
 import { redactedUrl } from '../../redacted-url.ts'
 import { mostFileBytes, readTextFileSync } from '../../regular-file.ts'
-import { checkGateway, gatewayAgent, queryGateway } from '../operate/gateway-query.ts'
+import { askGateway, checkGateway, queryGateway } from '../operate/gateway-query.ts'
 import type { Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 import type { ReplayOptions } from './replay-options.ts'
@@ -41,30 +40,22 @@ export const createOpsReader = (
   const address = ops.replace(/\/+$/, '')
   const where = redactedUrl(address)
   const token = opsTokenFile === undefined ? terminal.config().ops.token : tokenIn(opsTokenFile)
+  const asked = { address, token, timeoutMs, allowsRemote: allowRemote }
   return {
     metrics: async () => {
-      let answer: { statusCode: number; text: string }
-      try {
-        const dispatcher = await gatewayAgent(allowRemote)
-        const { statusCode, body } = await request(`${address}/metrics`, {
-          dispatcher,
-          signal: AbortSignal.timeout(timeoutMs),
-          headers: token === null ? {} : { authorization: `Bearer ${token}` },
-        })
-        answer = { statusCode, text: await body.text() }
-      } catch (cause) {
+      const answer = await askGateway({ ...asked, path: '/metrics' }).catch(cause => {
         throw new InputError(`--ops is ${where}, where no gateway answers: ${connectFault(cause)}`, { cause })
-      }
-      if (answer.statusCode !== 200 || !answer.text.includes('process_cpu_seconds_total'))
+      })
+      if (answer.status !== 200 || !answer.text.includes('process_cpu_seconds_total'))
         throw new InputError(
-          `--ops is ${where}, which answered ${answer.statusCode} to /metrics; allowed: the ops address of a gateway`,
+          `--ops is ${where}, which answered ${answer.status} to /metrics; allowed: the ops address of a gateway`,
         )
       return answer.text
     },
     settings: async () => {
       const found = await queryGateway(
-        { address, isNamed: false, allowsRemote: allowRemote, path: '/status', token, timeoutMs },
-        async () => (await import('../../admin/status-report.ts')).statusReport,
+        { ...asked, isNamed: false, path: '/status' },
+        async () => (await import('../../ops/status-report.ts')).statusReport,
       )
       // The metrics are read next, and their error says that no gateway answers.
       if (!('report' in found)) return null

@@ -5,7 +5,7 @@ import type { LiveFigures } from '../../load/replay/senders.ts'
 import { errorsIn } from '../../load/replay/thresholds.ts'
 import type { ReplayResult } from '../../load/report/result.ts'
 import { quotedPath } from '../../outside-text.ts'
-import { counted, factsText, tableOf } from '../terminal.ts'
+import { counted, factsText, percentText, tableOf } from '../terminal.ts'
 
 /** A duration in ms for people, with three digits. */
 export const msText = (ms: number): string =>
@@ -20,11 +20,6 @@ const clockText = (seconds: number): string => {
   const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60]
   const two = (number: number): string => String(number).padStart(2, '0')
   return hours > 0 ? `${hours}:${two(minutes)}:${two(rest)}` : `${minutes}:${two(rest)}`
-}
-
-export const shareText = (part: number, of: number): string => {
-  const percent = of === 0 ? 0 : (part / of) * 100
-  return `${percent === 0 || percent === 100 ? percent : Number(percent.toPrecision(3))} %`
 }
 
 export const rateText = (rate: number): string =>
@@ -59,7 +54,7 @@ export const createProgress = ({ endsAtSeconds, total, dueBefore }: Plan) => {
       `${clockText(seconds)}${left}`,
       `${asked}${rateText(achieved)} sent`,
       ...(p50 === undefined || p99 === undefined ? [] : [`p50 ${msText(p50)}, p99 ${msText(p99)}`]),
-      ...(weathers === 0 ? [] : [`hits ${shareText(hit, weathers)}`]),
+      ...(weathers === 0 ? [] : [`hits ${percentText(hit / weathers)}`]),
       `late ${counted(counts.late)}, dropped ${counted(counts.dropped)}, errors ${counted(errorsIn(counts))}`,
     ].join(' · ')
   }
@@ -99,7 +94,7 @@ export const resultText = (result: ReplayResult): string => {
       'cache',
       weathers === 0
         ? 'no answer with weather'
-        : `${shareText(hit, weathers)} hits, ${shareText(stale, weathers)} stale, ${shareText(miss, weathers)} misses`,
+        : `${percentText(hit / weathers)} hits, ${percentText(stale / weathers)} stale, ${percentText(miss / weathers)} misses`,
     ],
     ...(age
       ? [

@@ -9,8 +9,8 @@ import { checkRun } from '../../load/traffic/longest-span.ts'
 import { quotedPath } from '../../outside-text.ts'
 import { writeReport } from '../../regular-file.ts'
 import { interruption } from '../interruption.ts'
-import { rateIn } from '../quantities.ts'
-import type { AddTopCommand, Terminal } from '../terminal.ts'
+import { collect, rateIn } from '../quantities.ts'
+import { type AddTopCommand, type Terminal, zoneOf } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 import { checkWritable } from '../writable.ts'
 import { addCompareCommand } from './replay-compare.ts'
@@ -82,8 +82,6 @@ export const addReplayCommands: AddTopCommand = (program, add, summary) => {
   addCompareCommand(command, add)
 }
 
-const collect = (file: string, before: string[] = []): string[] => [...before, file]
-
 const replay = async (
   terminal: Terminal,
   options: ReplayOptions,
@@ -92,6 +90,7 @@ const replay = async (
   const { http, checkBodies, bodies, requests } = options
   const pace = paceOf(options)
   const outputs = outputsOf(options)
+  const timeZone = outputs.some(({ form }) => form === 'html') ? zoneOf(terminal) : 'UTC'
   checkRequestLog(requests, files)
   const written = [...outputs.map(({ path }) => path), bodies, requests]
   await checkWritable(written.filter(path => path !== undefined))
@@ -150,7 +149,7 @@ const replay = async (
   const result = checkBodies ? { ...measured, bodies: await checked(kept) } : measured
   terminal.show(result, resultText(result))
   for (const remark of remarksOn(result)) terminal.remark(remark)
-  await writeOutputs(result, outputs)
+  for (const { path, form } of outputs) await write(path, await textOf(result, form, timeZone))
   if (bodies !== undefined) {
     const { digestLines } = await import('../../load/replay/body-check.ts')
     await write(bodies, digestLines(kept))
@@ -200,13 +199,9 @@ const checked = async (kept: readonly KeptBody[]): Promise<ReplayResult['bodies'
   return checkBodies(kept)
 }
 
-const writeOutputs = async (result: ReplayResult, outputs: readonly Output[]): Promise<void> => {
-  for (const { path, form } of outputs) await write(path, await textOf(result, form))
-}
-
-const textOf = async (result: ReplayResult, form: Output['form']): Promise<string> => {
+const textOf = async (result: ReplayResult, form: Output['form'], timeZone: string): Promise<string> => {
   if (form === 'json') return `${JSON.stringify(result)}\n`
-  if (form === 'html') return (await import('../../load/report/page.ts')).reportPage([result])
+  if (form === 'html') return (await import('../../load/report/page.ts')).reportPage([result], timeZone)
   return (await import('../../load/replay/recorder.ts')).percentileDistribution(result.histogram)
 }
 

@@ -3,8 +3,8 @@
 import type { Busiest, RateVerdict, Saturation } from '../../load/replay/saturation.ts'
 import type { ReplayResult } from '../../load/report/result.ts'
 import { errorsOf } from '../../load/report/run-figures.ts'
-import { counted, tableOf } from '../terminal.ts'
-import { msText, rateText, shareText } from './replay-text.ts'
+import { counted, percentText, tableOf } from '../terminal.ts'
+import { msText, rateText } from './replay-text.ts'
 
 /** One rate that was tried. */
 export type RateStep = { readonly rate: number; readonly verdict: RateVerdict; readonly result: ReplayResult }
@@ -41,7 +41,7 @@ export const saturationText = (report: Report, traffic: ReplayResult['traffic'])
       rateText(rate),
       rateText(result.totals.answered / result.totals.seconds),
       ...(result.latency.count === 0 ? ['-', '-'] : [msText(result.latency.p50), msText(result.latency.p99)]),
-      shareText(errorsOf(result), result.totals.due),
+      percentText(errorsOf(result) / Math.max(1, result.totals.due)),
       verdict === 'broken' || verdict === 'generator' ? brokenIn(result) : verdict,
     ]),
     [0, 1, 2, 3, 4],

@@ -2,9 +2,10 @@
 // is in traffic-rewrite.ts, what is done to requests in traffic/.
 
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type Destination, destinations } from '../../endpoints.ts'
 import type { Moment, Selection } from '../../load/traffic/selection.ts'
 import { quoted } from '../../outside-text.ts'
-import { durationIn } from '../quantities.ts'
+import { collect, durationIn } from '../quantities.ts'
 import type { AddCommand } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 import { configuredCellOf } from './traffic-cells.ts'
@@ -51,12 +52,16 @@ export const addFileCommands = (traffic: Command, add: AddCommand): void => {
         .option('--from <when>', 'an instant, or a duration from the first request', momentIn)
         .option('--to <when>', 'the same, for the first instant that is left out', momentIn)
         .option('--duration <duration>', 'for so long, from --from or the first request', durationIn)
-        .option('--endpoint <names>', 'weather, forecast, coords, locations, location or other', endpointsIn)
+        .option(
+          '--endpoint <names>',
+          `${destinations.slice(0, -1).join(', ')} or ${destinations.at(-1)}`,
+          endpointsIn,
+        )
         .option('--key <ids>', 'of these keys', listIn)
         .option(
           '--cell <names>',
           'for these cells, or places such as district/3026; may be given again',
-          oneMore,
+          collect,
         )
         .option('--sample <share>', cellsText, shareIn)
         .option('--every <number>', 'one of so many of those that are left', wholeIn(1, 1_000_000_000))
@@ -144,7 +149,7 @@ type CutOptions = {
   from?: Moment
   to?: Moment
   duration?: number
-  endpoint?: string[]
+  endpoint?: Destination[]
   key?: string[]
   cell?: string[]
   sample?: number
@@ -176,7 +181,7 @@ const selectionOf = (options: CutOptions): Selection => {
     )
   if (from && to && isAfter(from, to))
     throw new UsageError('--from is not before --to; allowed: an earlier one')
-  const setOf = (values: string[] | undefined) => (values === undefined ? undefined : new Set(values))
+  const setOf = <Value>(values: Value[] | undefined) => (values === undefined ? undefined : new Set(values))
   return {
     from,
     to,
@@ -191,16 +196,12 @@ const selectionOf = (options: CutOptions): Selection => {
   }
 }
 
-const endpointNames = ['weather', 'forecast', 'coords', 'locations', 'location', 'other']
-
-const endpointsIn = (given: string, before?: string[]): string[] => {
+const endpointsIn = (given: string, before?: Destination[]): Destination[] => {
   const names = listIn(given, before)
-  if (names.every(name => endpointNames.includes(name))) return names
-  throw new InvalidArgumentError(`Allowed: ${endpointNames.join(', ')}.`)
+  const found = destinations.filter(name => names.includes(name))
+  if (found.length === new Set(names).size) return found
+  throw new InvalidArgumentError(`Allowed: ${destinations.join(', ')}.`)
 }
-
-// The name of a cell has a comma in it.
-const oneMore = (given: string, before: string[] = []): string[] => [...before, given]
 
 const instantIn = (given: string): number => {
   const moment = momentIn(given)

@@ -6,7 +6,7 @@ import { parseInstant } from '../../calendar.ts'
 import { parseDuration } from '../../config/units.ts'
 import { formatNames } from '../../load/traffic/format.ts'
 import type { Moment } from '../../load/traffic/selection.ts'
-import { durationIn } from '../quantities.ts'
+import { durationIn, shareOf } from '../quantities.ts'
 
 /** What is read, where it goes, and how strictly. */
 export const addRewriteOptions = (command: Command): Command =>
@@ -62,10 +62,8 @@ export const wholeIn =
     throw new InvalidArgumentError(`Allowed: a whole number from ${least} to ${most}.`)
   }
 
-/** `0.1` or `10%`. */
 export const shareIn = (given: string): number => {
-  const [, digits, percent] = /^(\d{1,3}(?:\.\d{1,9})?|\.\d{1,9})(%?)$/.exec(given) ?? []
-  const share = Number(digits) / (percent === '%' ? 100 : 1)
+  const share = shareOf(given)
   if (share > 0 && share <= 1) return share
   throw new InvalidArgumentError('Allowed: a share above 0 and up to 1, such as 0.1 or 10%.')
 }

@@ -5,7 +5,7 @@ import type { TrafficSummary } from '../../load/traffic/read-traffic.ts'
 import type { PopularityReport } from '../../load/traffic/stats/popularity.ts'
 import type { TrafficStats } from '../../load/traffic/stats/traffic-stats.ts'
 import { printable } from '../../outside-text.ts'
-import { counted, factsText, indented, tableOf } from '../terminal.ts'
+import { counted, factsText, indented, percentText, tableOf } from '../terminal.ts'
 import { spanText } from './traffic-rewrite-text.ts'
 
 export const jsonOfStats = (stats: TrafficStats, summary: TrafficSummary) => {
@@ -71,8 +71,8 @@ const answerFacts = (stats: TrafficStats): [string, string][] => {
     ['statuses', sharesText(statuses)],
     ['outcomes', sharesText(outcomes)],
     ['tiers', sharesText(tiers)],
-    ['conditional', percent(conditional / requests)],
-    ['compressed', `${percent(compressed / requests)} take br or gzip`],
+    ['conditional', percentText(conditional / requests)],
+    ['compressed', `${percentText(compressed / requests)} take br or gzip`],
     [
       'bytes',
       bytes.requests === 0 ? '' : `${counted(Math.round(bytes.sum / bytes.requests))} a body on average`,
@@ -91,11 +91,9 @@ const sharesText = (counts: Readonly<Record<string, number>>): string => {
   const total = Object.values(counts).reduce((sum, count) => sum + count, 0)
   return Object.entries(counts)
     .sort(([, one], [, other]) => other - one)
-    .map(([name, count]) => `${printable(name)} ${percent(count / total)}`)
+    .map(([name, count]) => `${printable(name)} ${percentText(count / total)}`)
     .join(', ')
 }
-
-const percent = (share: number): string => `${(share * 100).toFixed(share < 0.1 && share > 0 ? 2 : 1)} %`
 
 const bars = '▁▂▃▄▅▆▇█'
 
@@ -143,11 +141,11 @@ const topText = (
   const first = top.slice(0, shownTop)
   const skew = zipf === null ? '' : `, Zipf exponent ${zipf.toFixed(2)}`
   return [
-    `${isExact ? '' : 'at least '}${counted(distinct)} ${name}${skew}; the top 1 has ${percent(topShares[1])}, the top 10 ${percent(topShares[10])}, the top 100 ${percent(topShares[100])}`,
+    `${isExact ? '' : 'at least '}${counted(distinct)} ${name}${skew}; the top 1 has ${percentText(topShares[1])}, the top 10 ${percentText(topShares[10])}, the top 100 ${percentText(topShares[100])}`,
     indented(
       tableOf(
         ['', 'requests', 'share'],
-        first.map(each => [each.name, counted(each.requests), percent(each.requests / requests)]),
+        first.map(each => [each.name, counted(each.requests), percentText(each.requests / requests)]),
         [1, 2],
       ).replace(/^.*\n/, ''),
     ),
@@ -158,7 +156,7 @@ const topText = (
 const reuseText = ({ reuse }: TrafficStats, width: number): string[] => {
   const { by, objects, requests, first, distance, seconds, within, missRatios } = reuse
   if (requests === 0) return []
-  const facts: [string, string][] = [['first time', `${counted(first)}, ${percent(first / requests)}`]]
+  const facts: [string, string][] = [['first time', `${counted(first)}, ${percentText(first / requests)}`]]
   if (distance)
     facts.push([
       'distance',
@@ -171,7 +169,7 @@ const reuseText = ({ reuse }: TrafficStats, width: number): string[] => {
     ])
   facts.push([
     'again within',
-    within.map(each => `${spanText(each.seconds * 1_000)} ${percent(each.share)}`).join(', '),
+    within.map(each => `${spanText(each.seconds * 1_000)} ${percentText(each.share)}`).join(', '),
   ])
   const longest = Math.max(10, width - 30)
   return [
@@ -184,7 +182,7 @@ const reuseText = ({ reuse }: TrafficStats, width: number): string[] => {
         ['', '', ''],
         missRatios.map(each => [
           counted(each.objects),
-          percent(each.missRatio),
+          percentText(each.missRatio),
           '█'.repeat(Math.round(each.missRatio * longest)),
         ]),
         [0, 1],

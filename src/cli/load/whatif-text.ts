@@ -3,10 +3,8 @@
 import { printDuration } from '../../config/units.ts'
 import { leftOutText } from '../../load/traffic/recorded-admission.ts'
 import { type CaseResult, servedShare, type WhatIfResult } from '../../load/what-if/what-if-result.ts'
-import { counted, factsText, tableOf } from '../terminal.ts'
-import { planRemarks, planText } from './plan-text.ts'
-
-const percent = (share: number): string => `${(share * 100).toFixed(share > 0.9995 && share < 1 ? 2 : 1)} %`
+import { counted, factsText, percentText, tableOf } from '../terminal.ts'
+import { planRemarks, planText, say } from './plan-text.ts'
 
 /** Seconds as 45 s, 12 min or 3 h 5 min: whole minutes, as on the page. */
 const ageText = (seconds: number): string => {
@@ -18,7 +16,7 @@ const ageText = (seconds: number): string => {
 
 const mebibytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(bytes < 10 * 2 ** 20 ? 1 : 0)} MiB`
 
-const nameOf = ({ name }: Pick<CaseResult, 'name'>): string => (name === '' ? 'as configured' : name)
+const nameOf = ({ name }: Pick<CaseResult, 'name'>): string => (name === '' ? say('asConfigured') : name)
 
 /** What of the traffic says nothing of the settings. */
 const leftOutFacts = ({ traffic, cases: [first] }: WhatIfResult): [string, string][] => {
@@ -59,20 +57,20 @@ export const whatIfText = (result: WhatIfResult): string => {
   ]
   const rows = cases.map(each => {
     const { weather, hits, provider, stretch, age, memory } = each
-    const share = (of: number): string => percent(servedShare(of, each))
+    const share = (of: number): string => percentText(servedShare(of, each))
     return [
       nameOf(each),
       each.unbeaten && cases.length > 1 ? '*' : '',
-      percent(each.hitShare),
+      percentText(each.hitShare),
       ...(instances > 1 ? [share(hits.memory), share(hits.shared)] : []),
       share(each.stale),
       share(each.misses),
-      ...(isFailing ? [percent(weather === 0 ? 0 : each.failed / weather)] : []),
+      ...(isFailing ? [percentText(weather === 0 ? 0 : each.failed / weather)] : []),
       counted(Math.round(provider.weight)),
       counted(Math.round(provider.most.day)),
       counted(Math.round(provider.most.minute)),
       planText(each.plans),
-      stretch.most > 1 ? `${stretch.most.toFixed(1)}x, ${percent(stretch.share)} of the time` : '-',
+      stretch.most > 1 ? `${stretch.most.toFixed(1)}x, ${percentText(stretch.share)} of the time` : '-',
       ageText(age.p50),
       ageText(age.p95),
       ageText(age.max),
@@ -82,17 +80,11 @@ export const whatIfText = (result: WhatIfResult): string => {
   const words = new Set([0, 1, headings.indexOf('plan'), headings.indexOf('stretch')])
   const numbers = headings.flatMap((_, i) => (words.has(i) ? [] : [i]))
   const remarks = [
-    ...(cases.length > 1
-      ? ['* No other setting beats it in hits, weight, age (p95) and memory together.']
-      : []),
-    ...(cases.some(({ budgetBit }) => budgetBit)
-      ? [
-          'Where freshness was stretched or requests failed, the configured budget bit: without it, the weight would be higher.',
-        ]
-      : []),
+    ...(cases.length > 1 ? [`* ${say('unbeaten')}`] : []),
+    ...(cases.some(({ budgetBit }) => budgetBit) ? [say('budgetBit')] : []),
     ...planRemarks(cases.map(({ plans }) => plans)),
     ...(unfinished.length > 0
-      ? [`Stopped before these were done: ${unfinished.map(name => nameOf({ name })).join('; ')}.`]
+      ? [say('unfinished', unfinished.map(name => nameOf({ name })).join('; '))]
       : []),
   ]
   return [

@@ -21,8 +21,8 @@ import type { CaseFigures } from '../../load/what-if/what-if-result.ts'
 import { quotedPath } from '../../outside-text.ts'
 import { writeReport } from '../../regular-file.ts'
 import { interruption } from '../interruption.ts'
-import { durationIn } from '../quantities.ts'
-import { type AddTopCommand, counted, type Terminal } from '../terminal.ts'
+import { collect, durationIn } from '../quantities.ts'
+import { type AddTopCommand, counted, type Terminal, zoneOf } from '../terminal.ts'
 import { asUsage, UsageError } from '../usage-error.ts'
 import { checkWritable } from '../writable.ts'
 import { casesIn } from './setting-cases.ts'
@@ -39,8 +39,6 @@ type Options = {
   format?: string
   out?: string
 }
-
-const collect = (value: string, before: string[] = []): string[] => [...before, value]
 
 const whole = (least: number, most: number) => (text: string) => {
   const value = Number(text)
@@ -110,7 +108,7 @@ export const addWhatIfCommand: AddTopCommand = (program, add, summary) =>
       const result = whatIfResultOf(cases, figures, { version, traffic, sources, options })
       terminal.show(result, whatIfText(result))
       if (out !== undefined && result.cases.length > 0) {
-        await writePage(out, whatIfPage(result))
+        await writePage(out, whatIfPage(result, zoneOf(terminal)))
         if (!terminal.json) terminal.remark(`The page is in ${out}.`)
       }
       return result.unfinished.length > 0 ? 1 : 0

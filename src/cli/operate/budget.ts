@@ -6,7 +6,15 @@ import type { Config } from '../../config/schema.ts'
 import { printable } from '../../outside-text.ts'
 import { redactedUrl } from '../../redacted-url.ts'
 import { openUsedStore, storeName } from '../../stores/open-store.ts'
-import { type AddTopCommand, counted, factsText, indented, type Terminal, tableOf } from '../terminal.ts'
+import {
+  type AddTopCommand,
+  counted,
+  factsText,
+  indented,
+  percentText,
+  type Terminal,
+  tableOf,
+} from '../terminal.ts'
 import { distance } from './cell-text.ts'
 
 // Where the store is, the account, and its limits.
@@ -75,12 +83,12 @@ const reportText = (report: BudgetReport, config: Config): string => {
     ['provider', `${redactedUrl(config.provider.baseUrl)}, account ${account}`],
     ['counted', shared],
     ['', storeName(config)],
-    ['reserve', `${percent(reserve)} of each limit is kept for cells with nothing cached`],
+    ['reserve', `${percentText(reserve)} of each limit is kept for cells with nothing cached`],
   ]
   if (windows.some(({ aside }) => aside > 0))
     facts.push([
       'aside',
-      `${percent(config.provider.budget.outageShare)} of each limit is set aside for gateways without the store, and not in these limits`,
+      `${percentText(config.provider.budget.outageShare)} of each limit is set aside for gateways without the store, and not in these limits`,
     ])
   if (reopenedAt !== null) facts.push(['reopened', timeOf(reopenedAt)])
   return [
@@ -131,7 +139,5 @@ const reopenText = ({ at, account, closedUntil, reason }: ReopenReport, where: s
     ]),
   ].join('\n')
 }
-
-const percent = (share: number): string => `${Number((share * 100).toFixed(1))} %`
 
 const secondOf = (iso: string): string => iso.slice(0, 19).replace('T', ' ')

@@ -5,23 +5,17 @@
 import { InvalidArgumentError } from 'commander'
 import type { CacheAdmin } from '../../admin/cache-admin.ts'
 import { spotIn, targetIn } from '../../admin/cache-target.ts'
-import type { PurgeReport } from '../../admin/cell-report.ts'
 import { createCalendar } from '../../calendar.ts'
 import type { Config } from '../../config/schema.ts'
 import { InputError, messageOf } from '../../errors.ts'
+import type { PurgeReport } from '../../ops/cell-report.ts'
 import { printable } from '../../outside-text.ts'
 import { redactedUrl } from '../../redacted-url.ts'
 import { openUsedStore, storeName } from '../../stores/open-store.ts'
 import { type AddTopCommand, factsText, type Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 import { cellText } from './cell-text.ts'
-import {
-  addGatewayOption,
-  checkGateway,
-  neededForGateway,
-  opsAddress,
-  queryGateway,
-} from './gateway-query.ts'
+import { addGatewayOption, askGateway, gatewayFor, opsAddress, queryGateway } from './gateway-query.ts'
 
 export const addCacheCommands: AddTopCommand = (program, add, summary) => {
   const cache = program.command('cache').summary(summary).description('The cache of weather.')
@@ -33,17 +27,11 @@ export const addCacheCommands: AddTopCommand = (program, add, summary) => {
       void addGatewayOption(command.argument('<target>', 'a point lat,lng or a place type/id')),
     run: async (terminal, { gateway }, of = '') => {
       checkArgument(() => spotIn(of))
-      checkGateway(gateway)
-      const config = terminal.configFor(neededForGateway(gateway))
-      const address = opsAddress(gateway, config)
+      const { config, asked } = gatewayFor(terminal, gateway)
+      const { address } = asked
       const found = await queryGateway(
-        {
-          address,
-          isNamed: gateway !== undefined,
-          path: `/cache/cell?of=${encodeURIComponent(of)}`,
-          token: config.ops.token,
-        },
-        async () => (await import('../../admin/cell-report.ts')).cellReport,
+        { ...asked, path: `/cache/cell?of=${encodeURIComponent(of)}` },
+        async () => (await import('../../ops/cell-report.ts')).cellReport,
       )
       const report =
         'report' in found ? found.report : await withCacheAdmin(terminal, config, admin => admin.explain(of))
@@ -90,23 +78,17 @@ export const addCacheCommands: AddTopCommand = (program, add, summary) => {
       void addGatewayOption(command.argument('<target>', 'a point lat,lng or a place type/id')),
     run: async (terminal, { gateway }, of = '') => {
       checkArgument(() => spotIn(of))
-      checkGateway(gateway)
-      const config = terminal.configFor([...neededForGateway(gateway), 'provider.totalTimeout'])
-      const { token } = config.ops
-      const address = opsAddress(gateway, config)
-      const path = `/cache/refresh?of=${encodeURIComponent(of)}`
+      const { config, asked } = gatewayFor(terminal, gateway, ['provider.totalTimeout'])
       const found = await queryGateway(
         {
-          address,
-          isNamed: gateway !== undefined,
-          path,
-          token,
+          ...asked,
+          path: `/cache/refresh?of=${encodeURIComponent(of)}`,
           method: 'POST',
           timeoutMs: config.provider.totalTimeoutMs + refreshExtraMs,
         },
-        async () => (await import('../../admin/cell-report.ts')).cellReport,
+        async () => (await import('../../ops/cell-report.ts')).cellReport,
       )
-      const opsUrl = redactedUrl(address)
+      const opsUrl = redactedUrl(asked.address)
       if ('unavailable' in found)
         throw new InputError(
           `nothing was refreshed, because no gateway answered at ${opsUrl} (${found.unavailable}); without one, cache warm loads what is absent or stale`,
@@ -190,14 +172,11 @@ const checkArgument = (read: () => unknown): void => {
   }
 }
 
-const queryTimeoutMs = 10_000
-
 /** Why a running gateway loads nothing from the provider; undefined when its circuit is closed or it does not answer. */
 const circuitFault = async (address: string): Promise<string | undefined> => {
   try {
-    const { request } = await import('undici')
-    const { body } = await request(`${address}/readyz`, { signal: AbortSignal.timeout(queryTimeoutMs) })
-    const { detail } = (await body.json()) as { detail?: { provider?: unknown } }
+    const { text } = await askGateway({ address, token: null, path: '/readyz' })
+    const { detail } = JSON.parse(text) as { detail?: { provider?: unknown } }
     const where = `in the gateway at ${redactedUrl(address)}`
     const provider = String(detail?.provider)
     if (/^circuit (?:open|half-open)/.test(provider)) return `the circuit to the provider is open ${where}`

@@ -1,7 +1,7 @@
 // Formats the cache report of a cell as text: both tiers side by side, times in local time and relative to now.
 
-import type { CellReport, EntryReport } from '../../admin/cell-report.ts'
 import { type Calendar, hourMs, isoOf, minuteMs, utcDayMs } from '../../calendar.ts'
+import type { CellReport, EntryReport } from '../../ops/cell-report.ts'
 import { printable } from '../../outside-text.ts'
 import { factsText, indented, tableOf } from '../terminal.ts'
 

@@ -1,5 +1,5 @@
-// One request to a running gateway at its ops address, for the commands that know more with one than from the store alone, or
-// need one.
+// Requests to a running gateway at its ops address, for the commands that know more with one than from the store alone, or
+// need one: which gateway it is, one request, and its report or why there is none.
 
 import { isIP } from 'node:net'
 import type { Command } from 'commander'
@@ -10,6 +10,7 @@ import { InputError, messageOf } from '../../errors.ts'
 import { checkAddresses, checkedLookup, hostOf } from '../../outside-address.ts'
 import { safeText } from '../../outside-text.ts'
 import { redactedUrl } from '../../redacted-url.ts'
+import type { Terminal } from '../terminal.ts'
 import { asUsage, UsageError } from '../usage-error.ts'
 
 /** Adds `--gateway <url>`. */
@@ -18,6 +19,37 @@ export const addGatewayOption = (command: Command): Command =>
     '--gateway <url>',
     'the ops address of the gateway to query, which is sent ops.token; that of the configuration if not given',
   )
+
+/** The gateway that a command asks. */
+export type AskedGateway = {
+  readonly address: string
+  readonly token: string | null
+  /** Whether `--gateway` named it: then a gateway that is not there is an error. */
+  readonly isNamed: boolean
+}
+
+/**
+ * The gateway that `--gateway` names, or that of the configuration.
+ * @param needed of the configuration, besides
+ * @throws UsageError, and InputError for a configuration that does not say enough
+ */
+export const gatewayFor = (
+  terminal: Terminal,
+  gateway: string | undefined,
+  needed: readonly string[] = [],
+): { readonly config: Config; readonly asked: AskedGateway } => {
+  checkGateway(gateway)
+  // Without a token that is needed, the gateway says so.
+  const config = terminal.configFor([...(gateway === undefined ? ['ops'] : []), ...needed])
+  return {
+    config,
+    asked: {
+      address: opsAddress(gateway, config),
+      token: config.ops.token,
+      isNamed: gateway !== undefined,
+    },
+  }
+}
 
 /** @throws UsageError for what is no address, or one that is not allowed; names are checked when they are resolved */
 export const checkGateway = (gateway: string | undefined, allowsRemote = true): void => {
@@ -33,14 +65,10 @@ export const checkGateway = (gateway: string | undefined, allowsRemote = true): 
 }
 
 /** Connections of undici that go to allowed addresses alone, and end with their response. */
-export const gatewayAgent = async (allowsRemote: boolean): Promise<Agent> => {
+const gatewayAgent = async (allowsRemote: boolean): Promise<Agent> => {
   const { Agent } = await import('undici')
   return new Agent({ pipelining: 0, connect: { lookup: checkedLookup('its name', allowsRemote) } })
 }
-
-/** What a command needs of the configuration to reach a gateway; without a token that is needed, the gateway says so. */
-export const neededForGateway = (gateway: string | undefined): readonly string[] =>
-  gateway === undefined ? ['ops'] : []
 
 /** The address given, or that of a listener of the configured host and port as seen from the same machine. */
 export const opsAddress = (gateway: string | undefined, { ops: { host, port } }: Config): string => {
@@ -52,60 +80,69 @@ export const opsAddress = (gateway: string | undefined, { ops: { host, port } }:
 export type GatewayRequest = {
   /** Of `opsAddress`. */
   readonly address: string
-  /** Whether `--gateway` named it: then a gateway that is not there is an error. */
-  readonly isNamed: boolean
+  readonly token: string | null
+  readonly path: string
+  readonly method?: 'GET' | 'POST' | 'DELETE'
+  /** Sent as JSON. */
+  readonly body?: object | undefined
+  readonly timeoutMs?: number
   /** Whether its name may lead out of this machine and private networks; it may if not given. */
   readonly allowsRemote?: boolean
-  readonly path: string
-  readonly token: string | null
-  readonly method?: 'GET' | 'POST'
-  readonly timeoutMs?: number
 }
 
 const queryTimeoutMs = 10_000
+
+/** One request, whatever the answer. Rejects where none comes. */
+export const askGateway = async ({
+  address,
+  token,
+  path,
+  method = 'GET',
+  body,
+  timeoutMs = queryTimeoutMs,
+  allowsRemote = true,
+}: GatewayRequest): Promise<{ readonly status: number; readonly text: string }> => {
+  // undici's request instead of fetch, which refuses some ports; imported here for a fast start.
+  const { request } = await import('undici')
+  const response = await request(`${address}${path}`, {
+    dispatcher: await gatewayAgent(allowsRemote),
+    method,
+    signal: AbortSignal.timeout(timeoutMs),
+    headers: {
+      ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+      ...(body ? { 'content-type': 'application/json' } : {}),
+    },
+    ...(body ? { body: JSON.stringify(body) } : {}),
+  })
+  return { status: response.statusCode, text: await response.body.text() }
+}
 
 /**
  * The gateway's report, or why there is none.
  * @throws InputError when the gateway refuses the request, and when the address that `--gateway` named has none
  */
 export const queryGateway = async <Report>(
-  {
-    address,
-    isNamed,
-    allowsRemote = true,
-    path,
-    token,
-    method = 'GET',
-    timeoutMs = queryTimeoutMs,
-  }: GatewayRequest,
+  query: GatewayRequest & Pick<AskedGateway, 'isNamed'>,
   readSchema: () => Promise<z.ZodType<Report>>,
 ): Promise<{ report: Report } | { unavailable: string }> => {
+  const { address, isNamed } = query
   const unavailable = (reason: string): { unavailable: string } => {
     if (isNamed)
       throw new InputError(`--gateway is ${redactedUrl(address)}, where no gateway answers: ${reason}`)
     return { unavailable: reason }
   }
-  let status: number
-  let body: unknown
+  let answer: Awaited<ReturnType<typeof askGateway>>
   try {
-    // undici's request instead of fetch, which refuses some ports; imported here for a fast start.
-    const { request } = await import('undici')
-    const dispatcher = await gatewayAgent(allowsRemote)
-    const { statusCode, body: responseBody } = await request(`${address}${path}`, {
-      dispatcher,
-      method,
-      signal: AbortSignal.timeout(timeoutMs),
-      headers: token === null ? {} : { authorization: `Bearer ${token}` },
-    })
-    status = statusCode
-    body = jsonIn(await responseBody.text())
+    answer = await askGateway(query)
   } catch (error) {
     return unavailable(connectionFault(error))
   }
+  const { status } = answer
+  const body = jsonIn(answer.text)
   const report = (await readSchema()).safeParse(body).data
   if (report !== undefined) return { report }
-  const refusal = body instanceof Object && 'error' in body ? body.error : undefined
-  if (typeof refusal === 'string') {
+  const refusal = refusalIn(body)
+  if (refusal !== undefined) {
     if (status === 400) throw new InputError(refusal)
     if (status === 401 || status === 403 || status === 409)
       throw new InputError(refusalText(redactedUrl(address), status, refusal))
@@ -128,7 +165,12 @@ const connectionFault = (error: unknown): string =>
     ? 'it speaks plain HTTP; allowed: http:// in place of https://'
     : messageOf(error)
 
-const jsonIn = (text: string): unknown => {
+/** What a gateway said that refused. @param body parsed */
+export const refusalIn = (body: unknown): string | undefined =>
+  body instanceof Object && 'error' in body && typeof body.error === 'string' ? body.error : undefined
+
+/** Undefined for what is none. */
+export const jsonIn = (text: string): unknown => {
   try {
     return JSON.parse(text)
   } catch {

@@ -2,10 +2,10 @@
 // report, and the title has the local time.
 
 import { styleText } from 'node:util'
-import type { StatusReport } from '../../admin/status-report.ts'
 import type { Calendar } from '../../calendar.ts'
+import type { StatusReport } from '../../ops/status-report.ts'
 import { printable } from '../../outside-text.ts'
-import { counted, tableOf } from '../terminal.ts'
+import { counted, percentText, tableOf } from '../terminal.ts'
 import { distance, localSecond } from './cell-text.ts'
 
 export type StatusLine = { readonly text: string; readonly tone?: 'title' | 'warn' | 'bad' | 'faint' }
@@ -106,7 +106,6 @@ const toned = (text: string, tone: StatusLine['tone']): StatusLine => (tone ? { 
 const unknown = '-'
 const orUnknown = <Value>(value: Value | null, say: (value: Value) => string): string =>
   value === null ? unknown : say(value)
-const percent = (share: number): string => `${(share * 100).toFixed(1)} %`
 const size = (bytes: number): string =>
   bytes < 1024 ** 2 ? `${Math.round(bytes / 1024)} KiB` : `${counted(Math.round(bytes / 1024 ** 2))} MiB`
 const numbered = (count: number, one: string, more: string): string =>
@@ -130,7 +129,7 @@ const instanceLines = ({ instances, config }: StatusReport, now: number): Status
         each.phase ?? 'unknown',
         orUnknown(each.startedAt, at => duration(Math.max(0, now - Date.parse(at)))),
         orUnknown(each.requestsPerSecond, rate => rate.toFixed(1)),
-        orUnknown(each.hitShare, percent),
+        orUnknown(each.hitShare, percentText),
         orUnknown(each.memoryBytes, size),
         orUnknown(each.seenAt, at => ago(at, now)),
       ],
@@ -183,7 +182,7 @@ const reachText = ({ allowedSeconds, share, leastSeconds }: Reach): string => {
   if (share === null || leastSeconds === null) return most
   const rest = share < 1 ? `; at least ${duration(leastSeconds * 1000)}, as far as it was fetched` : ''
   // Not 100 % while something falls short.
-  return `${most} for ${percent(share < 1 ? Math.min(share, 0.99) : 1)} of demand${rest}`
+  return `${most} for ${percentText(share < 1 ? Math.min(share, 0.99) : 1)} of demand${rest}`
 }
 
 const budgetLines = ({ budget }: StatusReport, now: number): StatusLine[] => {
@@ -195,7 +194,7 @@ const budgetLines = ({ budget }: StatusReport, now: number): StatusLine[] => {
         name,
         weight(used),
         weight(limit),
-        percent(Math.min(1, used / limit)),
+        percentText(Math.min(1, used / limit)),
         ago(resetsAt, now),
         closure ? 'closed' : isSpent ? 'used up' : exhaustedAt === null ? 'no' : ago(exhaustedAt, now),
       ],
@@ -290,7 +289,7 @@ const keyLines = ({ keysNearLimit }: StatusReport): StatusLine[] => {
         tier ?? unknown,
         counted(used),
         counted(limit),
-        percent(Math.min(1, used / limit)),
+        percentText(Math.min(1, used / limit)),
       ],
       tone: used >= limit ? 'bad' : 'warn',
     }),
@@ -330,7 +329,7 @@ const loadRows = (keys: TopKeys): [name: string, value: string][] => {
     .sort((one, other) => other.cellsLoaded - one.cellsLoaded)
     .slice(0, mostTop)
     .map(({ keyId, cellsLoaded, shareOfDay }) => {
-      const share = shareOfDay === null ? '' : `, ${percent(shareOfDay)} of the day`
+      const share = shareOfDay === null ? '' : `, ${percentText(shareOfDay)} of the day`
       return `${keyId} ${numbered(cellsLoaded, 'cell', 'cells')}${share}`
     })
   return loading.length === 0 ? [] : [['loads', loading.join('; ')]]

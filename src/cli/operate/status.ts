@@ -2,23 +2,16 @@
 // the store which instances are alive, the budget and the keys near their limit. `--watch` draws it anew every two seconds.
 
 import { setTimeout as pause } from 'node:timers/promises'
-import type { StatusReport } from '../../admin/status-report.ts'
 import { createCalendar } from '../../calendar.ts'
 import type { Config } from '../../config/schema.ts'
 import { messageOf } from '../../errors.ts'
+import type { StatusReport } from '../../ops/status-report.ts'
 import { jsonText, printable } from '../../outside-text.ts'
 import { redactedUrl, redactedUrls } from '../../redacted-url.ts'
 import { openUsedStore } from '../../stores/open-store.ts'
 import { interruption } from '../interruption.ts'
 import type { AddTopCommand, Terminal } from '../terminal.ts'
-import {
-  addGatewayOption,
-  checkGateway,
-  type GatewayRequest,
-  neededForGateway,
-  opsAddress,
-  queryGateway,
-} from './gateway-query.ts'
+import { type AskedGateway, addGatewayOption, gatewayFor, queryGateway } from './gateway-query.ts'
 import { paint, type StatusLine, statusLines } from './status-text.ts'
 
 const neededForStore = ['redis', 'store', 'provider', 'catalogue', 'quota']
@@ -34,9 +27,7 @@ export const addStatusCommand: AddTopCommand = (program, add, summary) =>
         'draw it anew every 2 s until Ctrl-C; with --json a line of JSON each time',
       ),
     run: async (terminal, { gateway, watch = false }) => {
-      checkGateway(gateway)
-      const config = terminal.configFor(neededForGateway(gateway))
-      const query = { address: opsAddress(gateway, config), isNamed: gateway !== undefined }
+      const { config, asked: query } = gatewayFor(terminal, gateway)
       if (watch) return watchStatus(terminal, config, query)
       const { report, opsUrl, remark } = await readStatus(terminal, config, query)
       if (remark !== undefined) terminal.remark(remark)
@@ -56,14 +47,12 @@ type Found = {
   readonly remark: string | undefined
 }
 
-type Query = Pick<GatewayRequest, 'address' | 'isNamed'>
-
 /** @throws InputError, StoreError when neither a gateway nor the store answers */
-const readStatus = async (terminal: Terminal, config: Config, query: Query): Promise<Found> => {
+const readStatus = async (terminal: Terminal, config: Config, query: AskedGateway): Promise<Found> => {
   const { address } = query
   const found = await queryGateway(
-    { ...query, path: '/status', token: config.ops.token },
-    async () => (await import('../../admin/status-report.ts')).statusReport,
+    { ...query, path: '/status' },
+    async () => (await import('../../ops/status-report.ts')).statusReport,
   )
   if ('report' in found) return { report: found.report, opsUrl: redactedUrl(address), remark: undefined }
   const { clock } = terminal
@@ -88,7 +77,7 @@ const linesOf = (report: StatusReport, opsUrl: string | null, config: Config): S
 const screenText = ({ colours }: Terminal, lines: readonly StatusLine[]): string =>
   lines.map(line => (colours ? paint(line) : line.text)).join('\n')
 
-const watchStatus = async (terminal: Terminal, config: Config, query: Query): Promise<number> => {
+const watchStatus = async (terminal: Terminal, config: Config, query: AskedGateway): Promise<number> => {
   const stopped = interruption('SIGHUP')
   const ending = new AbortController()
   void stopped.then(() => ending.abort())

@@ -2,7 +2,6 @@
 // same parts. A signal stops it after the request that is under way.
 
 import { setTimeout as pause } from 'node:timers/promises'
-import { request } from 'undici'
 import {
   type CacheWarm,
   createCacheWarm,
@@ -22,7 +21,7 @@ import { openUsedStore } from '../../stores/open-store.ts'
 import { openUpstream } from '../../upstream/upstream.ts'
 import { interruption } from '../interruption.ts'
 import { counted, factsText, type Terminal } from '../terminal.ts'
-import { refusalText } from './gateway-query.ts'
+import { askGateway, jsonIn, refusalIn, refusalText } from './gateway-query.ts'
 
 /** What warms: a gateway over HTTP, or this process. */
 type Warmer = Pick<CacheWarm, 'planWarm' | 'startWarm' | 'stopWarm'> & {
@@ -77,24 +76,23 @@ const gatewayAt = async (
   token: string | null,
 ): Promise<{ warmer: Warmer; [Symbol.asyncDispose](): Promise<void> } | undefined> => {
   const ask = async (method: 'GET' | 'POST' | 'DELETE', order?: object): Promise<WarmReport> => {
-    const { statusCode, body } = await request(`${address}/cache/warm`, {
+    const { status, text } = await askGateway({
+      address,
+      token,
+      path: '/cache/warm',
       method,
-      signal: AbortSignal.timeout(requestTimeoutMs),
-      headers: {
-        ...(token === null ? {} : { authorization: `Bearer ${token}` }),
-        ...(order ? { 'content-type': 'application/json' } : {}),
-      },
-      ...(order ? { body: JSON.stringify(order) } : {}),
+      body: order,
+      timeoutMs: requestTimeoutMs,
     })
-    const answer: unknown = await body.json().catch(() => undefined)
+    const answer = jsonIn(text)
     const report = warmReport.safeParse(answer).data
     if (report) return report
-    const refusal = answer instanceof Object && 'error' in answer ? String(answer.error) : undefined
+    const refusal = refusalIn(answer)
     const where = redactedUrl(address)
     throw new InputError(
-      refusal !== undefined && (statusCode === 401 || statusCode === 403)
-        ? refusalText(where, statusCode, refusal)
-        : `the gateway at ${where} answered ${statusCode}: ${refusal ?? 'it is no gateway of this version'}`,
+      refusal !== undefined && (status === 401 || status === 403)
+        ? refusalText(where, status, refusal)
+        : `the gateway at ${where} answered ${status}: ${refusal ?? 'it is no gateway of this version'}`,
     )
   }
   try {

@@ -5,8 +5,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { apiPrefix } from '../../endpoints.ts'
 import type { IssuedKey } from '../../metering/administration.ts'
 import { safeText } from '../../outside-text.ts'
+import { serviceUrl } from '../../provider/open-meteo/terms.ts'
 import { administerWith } from '../administer.ts'
 import { interruption } from '../interruption.ts'
 import { type AddTopCommand, tableOf } from '../terminal.ts'
@@ -15,17 +17,15 @@ import { UsageError } from '../usage-error.ts'
 export const addDemoCommand: AddTopCommand = (program, add, summary) =>
   add<{ upstream?: string }>(program, 'demo', {
     summary,
-    example: 'demo --upstream https://api.open-meteo.com',
+    example: `demo --upstream ${serviceUrl}`,
     setUp: command =>
       command.option(
         '--upstream <url>',
-        'use this provider instead of the simulated one, such as https://api.open-meteo.com',
+        `use this provider instead of the simulated one, such as ${serviceUrl}`,
       ),
     run: async (terminal, { upstream }) => {
       if (upstream !== undefined && !URL.canParse(upstream))
-        throw new UsageError(
-          `--upstream is ${safeText(upstream, 60)}; allowed: a URL such as https://api.open-meteo.com`,
-        )
+        throw new UsageError(`--upstream is ${safeText(upstream, 60)}; allowed: a URL such as ${serviceUrl}`)
       const { startGateway } = await import('../../gateway/gateway.ts')
       const { openLog } = await import('../../telemetry/log.ts')
       const { startSimulator } = await import('../../../simulator/simulator.ts')
@@ -84,7 +84,7 @@ const unlimited = {
 
 // Dhaka, whose ids are in the catalogue of the product.
 const curlLines = (apiUrl: string, key: string): [string, string][] => {
-  const curl = (path: string) => `curl -s -H 'x-api-key: ${key}' '${apiUrl}/api/v1${path}'`
+  const curl = (path: string) => `curl -s -H 'x-api-key: ${key}' '${apiUrl}${apiPrefix}${path}'`
   return [
     ['Weather of a place', curl('/weather/district/3026?lang=en')],
     ['Weather at a point', curl('/weather/coords/23.81/90.41')],
@@ -104,7 +104,7 @@ const welcome = (
   [
     'Abohawa is ready.',
     '',
-    `  API        ${apiUrl}/api/v1`,
+    `  API        ${apiUrl}${apiPrefix}`,
     `  Reference  ${apiUrl}/docs`,
     `  Dashboard  ${opsUrl}/`,
     `  Status     npm run -s abohawa -- status --gateway ${opsUrl}`,

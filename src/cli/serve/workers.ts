@@ -4,13 +4,7 @@
 import * as z from 'zod'
 import { InputError } from '../../errors.ts'
 import { distance } from '../operate/cell-text.ts'
-import {
-  addGatewayOption,
-  checkGateway,
-  neededForGateway,
-  opsAddress,
-  queryGateway,
-} from '../operate/gateway-query.ts'
+import { addGatewayOption, gatewayFor, queryGateway } from '../operate/gateway-query.ts'
 import { type AddTopCommand, type Terminal, tableOf } from '../terminal.ts'
 
 const report = z.object({
@@ -62,17 +56,12 @@ const query = async (
   method: 'GET' | 'POST',
   path: string,
 ): Promise<z.infer<typeof report>> => {
-  checkGateway(gateway)
-  const config = terminal.configFor(neededForGateway(gateway))
-  const address = opsAddress(gateway, config)
+  const { asked } = gatewayFor(terminal, gateway)
   // Whether it is named or not: without an answer there is no report, and the sentence below says what that may mean.
-  const found = await queryGateway(
-    { address, isNamed: false, path, token: config.ops.token, method },
-    async () => report,
-  )
+  const found = await queryGateway({ ...asked, isNamed: false, path, method }, async () => report)
   if ('report' in found) return found.report
   throw new InputError(
-    `the workers of the gateway at ${address} are not known: ${found.unavailable}; only one with server.workers above 1 has any`,
+    `the workers of the gateway at ${asked.address} are not known: ${found.unavailable}; only one with server.workers above 1 has any`,
   )
 }
 

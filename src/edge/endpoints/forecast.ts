@@ -13,12 +13,10 @@ export const forecastParameters = {
   query: { days },
 } as const
 
-export const forecastEndpoint = (findPlace: FindPlace, rendered: RenderedWeather): Endpoint => ({
-  name: 'forecast',
-  path: '/forecast/:type/:id',
-  answer: ({ params: { type = '', id = '' }, query, keyId }) => {
+export const forecastEndpoint =
+  (findPlace: FindPlace, rendered: RenderedWeather): Endpoint =>
+  ({ params: { type = '', id = '' }, query, keyId }) => {
     const wanted = days.read(queryOf(query, forecastParameters.query).days)
     const place = findPlace(type, id)
     return rendered.forecast(place.cell, wanted, place.piece('forecast'), keyId)
-  },
-})
+  }

@@ -8,12 +8,10 @@ import type { RenderedLocations } from '../rendered-locations.ts'
 
 export const locationParameters = { path: { type: locationType, id: identifier }, query: {} } as const
 
-export const locationEndpoint = (served: CurrentCatalogue, rendered: RenderedLocations): Endpoint => ({
-  name: 'location',
-  path: '/locations/:type/:id',
-  answer: ({ params: { type = '', id = '' } }) => {
+export const locationEndpoint =
+  (served: CurrentCatalogue, rendered: RenderedLocations): Endpoint =>
+  ({ params: { type = '', id = '' } }) => {
     const catalogue = served.current
     const location = findLocation(catalogue, type, id)
     return rendered(location.id, catalogue, () => ({ body: { location: detailOf(location, catalogue) } }))
-  },
-})
+  }

@@ -2,9 +2,10 @@
 
 import type { ListPage } from '../../catalogue/catalogue.ts'
 import type { LocationType } from '../../catalogue/location.ts'
+import { apiPrefix, endpoints } from '../../endpoints.ts'
 import { withoutKeys } from '../../key-redaction.ts'
 import { listOf } from '../bodies.ts'
-import { apiPrefix, type Endpoint } from '../endpoint.ts'
+import type { Endpoint } from '../endpoint.ts'
 import {
   locationType,
   optionalIdentifier,
@@ -37,10 +38,9 @@ const parentParameters: Readonly<Partial<Record<LocationType, keyof Query<ListPa
   union: 'upazila_id',
 }
 
-export const locationsEndpoint = (served: CurrentCatalogue, rendered: RenderedLocations): Endpoint => ({
-  name: 'locations',
-  path: '/locations',
-  answer: ({ query: given }) => {
+export const locationsEndpoint =
+  (served: CurrentCatalogue, rendered: RenderedLocations): Endpoint =>
+  ({ query: given }) => {
     const query = queryOf(given, wanted)
     const type = locationType.read(query.type)
     const parent = parentParameters[type]
@@ -64,8 +64,7 @@ export const locationsEndpoint = (served: CurrentCatalogue, rendered: RenderedLo
         link: linksOf(understood, page, limit, offset),
       }
     })
-  },
-})
+  }
 
 type Understood = Query<Exclude<ListParameter, 'limit' | 'offset'>>
 
@@ -74,7 +73,7 @@ const linksOf = (understood: Understood, { total }: ListPage, limit: number, off
   const linkTo = (rel: string, to: number, size: number) => {
     const parameters = new URLSearchParams({ ...understood, limit: String(size), offset: String(to) })
     for (const [name, value] of parameters) parameters.set(name, withoutKeys(value))
-    return `<${apiPrefix}/locations?${parameters}>; rel="${rel}"`
+    return `<${apiPrefix}${endpoints.locations.path}?${parameters}>; rel="${rel}"`
   }
   // The page before ends where this one begins, or at the last match when this one lies beyond it.
   const end = Math.min(offset, total)

@@ -26,15 +26,11 @@ export const weatherCoordsEndpoint = (
   area: string,
 ): Endpoint => {
   const { path, query: inQuery } = weatherCoordsParameters(bounds, area)
-  return {
-    name: 'coords',
-    path: '/weather/coords/:lat/:lng',
-    answer: ({ params, query, keyId }) => {
-      const lang = language.read(queryOf(query, inQuery).lang)
-      const latitude = path.lat.read(params.lat)
-      const longitude = path.lng.read(params.lng)
-      const cell = cellAt({ latitude, longitude })
-      return rendered.current(cell, pointPiece(latitude, longitude), languageHeaders[lang], keyId)
-    },
+  return ({ params, query, keyId }) => {
+    const lang = language.read(queryOf(query, inQuery).lang)
+    const latitude = path.lat.read(params.lat)
+    const longitude = path.lng.read(params.lng)
+    const cell = cellAt({ latitude, longitude })
+    return rendered.current(cell, pointPiece(latitude, longitude), languageHeaders[lang], keyId)
   }
 }

@@ -12,15 +12,13 @@ export const weatherParameters = {
   query: { lang: language },
 } as const
 
-export const weatherEndpoint = (findPlace: FindPlace, rendered: RenderedWeather): Endpoint => ({
-  name: 'weather',
-  path: '/weather/:type/:id',
-  answer: ({ params: { type = '', id = '' }, query, keyId }) => {
+export const weatherEndpoint =
+  (findPlace: FindPlace, rendered: RenderedWeather): Endpoint =>
+  ({ params: { type = '', id = '' }, query, keyId }) => {
     if (type === 'coords') throw badRequest(sentences.path.longitudeMissing)
     const lang = language.read(queryOf(query, weatherParameters.query).lang)
     const place = findPlace(type, id)
     return rendered.current(place.cell, place.piece(lang), languageHeaders[lang], keyId)
-  },
-})
+  }
 
 export const languageHeaders = { bn: 'content-language: bn\r\n', en: 'content-language: en\r\n' } as const

@@ -4,6 +4,7 @@
 
 import * as z from 'zod'
 import { locationTypes } from '../../catalogue/location.ts'
+import type { EndpointName } from '../../endpoints.ts'
 import { ranges } from '../../weather/ranges.ts'
 import { currentUnits, dailyUnits, forecastDays, hourlyUnits } from '../../weather/variables.ts'
 import { described, type Text, text } from './texts.ts'
@@ -313,7 +314,7 @@ export const bodies = {
     text('A place.', 'একটি স্থান।'),
     z.strictObject({ location: locationDetail }),
   ),
-} as const
+} as const satisfies Record<EndpointName, z.ZodType>
 
 const error = field(
   z.string(),

@@ -2,9 +2,9 @@
 // examples. `npm run openapi` writes it to docs/openapi.json, which the gateway serves; the gateway itself never makes it.
 
 import type { Bounds } from '../../catalogue/location.ts'
-import { apiPrefix } from '../endpoint.ts'
+import { apiPrefix, type ProblemStatus, problemStatuses } from '../../endpoints.ts'
+import { licence, serviceName } from '../../provider/open-meteo/terms.ts'
 import type { Parameters } from '../parameters.ts'
-import type { ProblemStatus } from '../problem.ts'
 import { bodies, named } from './bodies.ts'
 import { errors } from './errors.ts'
 import {
@@ -125,8 +125,6 @@ const responseNames = {
   500: 'ServerError',
 } as const satisfies Record<ProblemStatus, string>
 
-const statuses = [400, 401, 404, 405, 429, 500] as const
-
 const errorResponse = (status: ProblemStatus, examples: Examples): Json => ({
   ...described(errorMeanings[status]),
   headers: headerRefs(headersOfErrors[status]),
@@ -149,7 +147,7 @@ const errorResponse = (status: ProblemStatus, examples: Examples): Json => ({
 
 const operationOf = (operation: Operation, examples: Examples): Json => {
   const { name, id, tag, summary, description } = operation
-  const given = headersOfBodies[name] ?? []
+  const given = headersOfBodies[name]
   return {
     operationId: id,
     tags: [tag],
@@ -174,7 +172,7 @@ const operationOf = (operation: Operation, examples: Examples): Json => {
         headers: headerRefs(given.filter(header => header !== 'content-encoding')),
       },
       ...Object.fromEntries(
-        statuses.map(status => [status, { $ref: `#/components/responses/${responseNames[status]}` }]),
+        problemStatuses.map(status => [status, { $ref: `#/components/responses/${responseNames[status]}` }]),
       ),
     },
     'x-codeSamples': samplesOf(operation),
@@ -193,11 +191,11 @@ export const openApiDocument = ({ version, bounds, area, examples }: DocumentPar
       ...summed(text('Weather for the places of Bangladesh', 'বাংলাদেশের স্থানগুলোর আবহাওয়া')),
       ...described(
         text(
-          "Five read-only endpoints. Every request needs a key in the header `x-api-key` and counts against the key's daily quota, which resets at local midnight; 401 and 429 do not count. HEAD is GET without a body, and counts. Checks are made in this order: HTTPS, key, quota, method, path and parameters, place, weather. Weather comes from Open-Meteo under CC BY 4.0; name it where you show it.",
-          'পাঁচটি এন্ডপয়েন্ট, শুধু পড়ার জন্য। প্রতিটি অনুরোধে `x-api-key` হেডারে কী লাগে এবং তা কী-র দৈনিক কোটায় গণনা হয়, যা স্থানীয় মধ্যরাতে নতুন হয়; 401 ও 429 গণনা হয় না। HEAD হলো বডি ছাড়া GET, এবং গণনা হয়। যাচাইয়ের ক্রম: HTTPS, কী, কোটা, পদ্ধতি, পথ ও প্যারামিটার, স্থান, আবহাওয়া। আবহাওয়া Open-Meteo থেকে, CC BY 4.0 লাইসেন্সে; দেখালে তার নাম দিন।',
+          `Five read-only endpoints. Every request needs a key in the header \`x-api-key\` and counts against the key's daily quota, which resets at local midnight; 401 and 429 do not count. HEAD is GET without a body, and counts. Checks are made in this order: HTTPS, key, quota, method, path and parameters, place, weather. Weather comes from ${serviceName} under ${licence.name}; name it where you show it.`,
+          `পাঁচটি এন্ডপয়েন্ট, শুধু পড়ার জন্য। প্রতিটি অনুরোধে \`x-api-key\` হেডারে কী লাগে এবং তা কী-র দৈনিক কোটায় গণনা হয়, যা স্থানীয় মধ্যরাতে নতুন হয়; 401 ও 429 গণনা হয় না। HEAD হলো বডি ছাড়া GET, এবং গণনা হয়। যাচাইয়ের ক্রম: HTTPS, কী, কোটা, পদ্ধতি, পথ ও প্যারামিটার, স্থান, আবহাওয়া। আবহাওয়া ${serviceName} থেকে, ${licence.name} লাইসেন্সে; দেখালে তার নাম দিন।`,
         ),
       ),
-      license: { name: 'CC BY 4.0', identifier: 'CC-BY-4.0' },
+      license: licence,
     },
     servers: [{ url: '/', ...described(text('This gateway.', 'এই গেটওয়ে।')) }],
     security: [{ key: [] }],
@@ -229,7 +227,7 @@ export const openApiDocument = ({ version, bounds, area, examples }: DocumentPar
         }),
       ),
       responses: Object.fromEntries(
-        statuses.map(status => [responseNames[status], errorResponse(status, examples)]),
+        problemStatuses.map(status => [responseNames[status], errorResponse(status, examples)]),
       ),
       schemas: componentsOf(named),
     },

@@ -1,7 +1,7 @@
 // What each error code means for a consumer, in both languages: its status, whether the request counts, and what to do.
 // The reference and docs/api.md show it; the sentences themselves are in sentences.ts.
 
-import type { ProblemStatus } from '../problem.ts'
+import type { ProblemStatus } from '../../endpoints.ts'
 import type { ErrorCode } from '../sentences.ts'
 import { type Text, text } from './texts.ts'
 

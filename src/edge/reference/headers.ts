@@ -1,6 +1,7 @@
 // The headers of the responses, with their meaning in both languages and the statuses that have them.
 
 import * as z from 'zod'
+import type { EndpointName, ProblemStatus } from '../../endpoints.ts'
 import { jsonSchemaOf } from './json-schema.ts'
 import { described, type Text, text } from './texts.ts'
 
@@ -130,7 +131,7 @@ const ofPages: readonly HeaderName[] = ['access-control-allow-origin', 'access-c
 const ofError = [...always, ...figures, ...ofPages, 'vary'] as const
 
 /** The headers of a response without a body of an endpoint's own, by status. */
-export const headersOfErrors: Readonly<Record<400 | 401 | 404 | 405 | 429 | 500, readonly HeaderName[]>> = {
+export const headersOfErrors: Readonly<Record<ProblemStatus, readonly HeaderName[]>> = {
   400: ofError,
   401: [...always, 'www-authenticate', ...ofPages, 'vary'],
   404: ofError,
@@ -158,7 +159,7 @@ const ofBody: readonly HeaderName[] = [...always, ...figures, 'etag', 'vary', 'c
 const ofWeather: readonly HeaderName[] = [...ofBody, 'last-modified', 'cache-status']
 
 /** The headers of 200 and 304, by endpoint. */
-export const headersOfBodies: Readonly<Record<string, readonly HeaderName[]>> = {
+export const headersOfBodies: Readonly<Record<EndpointName, readonly HeaderName[]>> = {
   weather: [...ofWeather, 'content-language'],
   coords: [...ofWeather, 'content-language'],
   forecast: ofWeather,

@@ -2,17 +2,17 @@
 // languages, and a request that shows it.
 
 import type { Bounds } from '../../catalogue/location.ts'
+import { type EndpointName, templateOf } from '../../endpoints.ts'
 import { forecastParameters } from '../endpoints/forecast.ts'
 import { locationParameters } from '../endpoints/location.ts'
 import { locationsParameters } from '../endpoints/locations.ts'
 import { weatherParameters } from '../endpoints/weather.ts'
 import { weatherCoordsParameters } from '../endpoints/weather-coords.ts'
 import type { Parameters } from '../parameters.ts'
-import type { bodies } from './bodies.ts'
 import { type Text, text } from './texts.ts'
 
 export type Operation = {
-  readonly name: keyof typeof bodies
+  readonly name: EndpointName
   /** In camel case, for generated clients. */
   readonly id: string
   readonly tag: 'weather' | 'places'
@@ -29,13 +29,23 @@ export type Operation = {
   }
 }
 
-/** @param area what the bounds are called */
-export const operationsFor = (bounds: Bounds, area: string): readonly Operation[] => [
-  {
-    name: 'weather',
+/** In the order of the reference. @param area what the bounds are called */
+export const operationsFor = (bounds: Bounds, area: string): readonly Operation[] => {
+  const operations = operationsByName(bounds, area)
+  return (Object.keys(operations) as EndpointName[]).map(name => ({
+    name,
+    path: templateOf(name),
+    ...operations[name],
+  }))
+}
+
+const operationsByName = (
+  bounds: Bounds,
+  area: string,
+): Readonly<Record<EndpointName, Omit<Operation, 'name' | 'path'>>> => ({
+  weather: {
     id: 'getWeather',
     tag: 'weather',
-    path: '/weather/{type}/{id}',
     summary: text('Weather of a place', 'একটি স্থানের আবহাওয়া'),
     description: text(
       'Current conditions, hours and days. Weather is given per grid cell of 0.1° (about 11 km), so places of one cell share it.',
@@ -48,11 +58,9 @@ export const operationsFor = (bounds: Bounds, area: string): readonly Operation[
       show: ['current', 'temperature_2m'],
     },
   },
-  {
-    name: 'coords',
+  coords: {
     id: 'getPointWeather',
     tag: 'weather',
-    path: '/weather/coords/{lat}/{lng}',
     summary: text('Weather of a point', 'একটি বিন্দুর আবহাওয়া'),
     description: text(
       `The same blocks for a point inside ${bounds.south}–${bounds.north}° N, ${bounds.west}–${bounds.east}° E; the edges are inside.`,
@@ -65,11 +73,9 @@ export const operationsFor = (bounds: Bounds, area: string): readonly Operation[
       show: ['current', 'temperature_2m'],
     },
   },
-  {
-    name: 'forecast',
+  forecast: {
     id: 'getForecast',
     tag: 'weather',
-    path: '/forecast/{type}/{id}',
     summary: text('Daily forecast of a place', 'একটি স্থানের দৈনিক পূর্বাভাস'),
     description: text('The days alone, from the current local day on.', 'শুধু দিনগুলো, চলতি স্থানীয় দিন থেকে।'),
     parameters: forecastParameters,
@@ -79,11 +85,9 @@ export const operationsFor = (bounds: Bounds, area: string): readonly Operation[
       show: ['daily', 'temperature_2m_max'],
     },
   },
-  {
-    name: 'locations',
+  locations: {
     id: 'listLocations',
     tag: 'places',
-    path: '/locations',
     summary: text('Places of a type', 'এক ধরনের স্থান'),
     description: text(
       'A page of the published places, the most populous first. The header `link` leads to the next and the previous page.',
@@ -92,17 +96,15 @@ export const operationsFor = (bounds: Bounds, area: string): readonly Operation[
     parameters: locationsParameters,
     example: { path: {}, query: { type: 'district', q: 'ঢাকা' }, show: ['results', 0, 'id'] },
   },
-  {
-    name: 'location',
+  location: {
     id: 'getLocation',
     tag: 'places',
-    path: '/locations/{type}/{id}',
     summary: text('One place', 'একটি স্থান'),
     description: text('All that is known of a place, without weather.', 'আবহাওয়া ছাড়া স্থানের জানা সব তথ্য।'),
     parameters: locationParameters,
     example: { path: { type: 'division', id: '30' }, query: {}, show: ['location', 'population'] },
   },
-]
+})
 
 /** The meaning of each parameter, by name. */
 export const parameterMeanings: Readonly<Record<string, Text>> = {

@@ -1,6 +1,6 @@
 // The words of the reference page itself in both languages; what it says of the API stands in the document.
 
-export type PageLanguage = 'en' | 'bn'
+import { type Language, type Say as SayOf, sayIn as sayInOf } from '../../page/words.ts'
 
 const en = {
   title: 'Abohawa API reference',
@@ -134,11 +134,6 @@ const bn: Words = {
 }
 
 /** A word of the page with its values put in. */
-export type Say = (name: keyof typeof en, ...values: readonly (string | number)[]) => string
+export type Say = SayOf<keyof typeof en>
 
-const words: Readonly<Record<PageLanguage, Words>> = { en, bn }
-
-export const sayIn =
-  (language: PageLanguage): Say =>
-  (name, ...values) =>
-    words[language][name].replaceAll(/\{(\d)\}/g, (_, at) => String(values[Number(at)]))
+export const sayIn = (language: Language): Say => sayInOf({ en, bn }, language)

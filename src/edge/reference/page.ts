@@ -1,7 +1,9 @@
 // The reference as an HTML page in one language, made of the OpenAPI document: all of it can be read without a script. The
 // forms that send a request are the work of page/reference.js.
 
-import { type PageLanguage, type Say, sayIn } from './page-texts.ts'
+import { markup } from '../../page/html.ts'
+import type { Language } from '../../page/words.ts'
+import { type Say, sayIn } from './page-texts.ts'
 import { type Sample, sampleOrigin } from './samples.ts'
 
 type Texts = {
@@ -66,8 +68,7 @@ export type ReferenceDocument = {
   }
 }
 
-const escapes: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
-const escaped = (text: unknown): string => String(text).replaceAll(/[&<>"]/g, sign => escapes[sign] ?? sign)
+const escaped = (text: unknown): string => markup(String(text))
 /** Text in which `words` between back quotes are code. */
 const prose = (text: string): string => escaped(text).replaceAll(/`([^`]+)`/g, (_, words) => code(words))
 const code = (escapedText: string): string => `<code lang="en">${escapedText}</code>`
@@ -98,7 +99,7 @@ const pretty = (value: unknown): string =>
 const refName = ({ $ref = '' }: Schema): string => $ref.split('/').at(-1) ?? ''
 
 /** @param document as docs/openapi.json has it */
-export const referencePage = (document: ReferenceDocument, language: PageLanguage): string => {
+export const referencePage = (document: ReferenceDocument, language: Language): string => {
   const say = sayIn(language)
   const meaningOf = (texts: Texts): string =>
     prose((language === 'bn' ? texts['x-description-bn'] : texts.description) ?? '')

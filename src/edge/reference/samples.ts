@@ -1,7 +1,7 @@
 // Programs that send the example request of an endpoint, in four languages. Each is whole: it encodes what it puts into the URL,
 // waits for retry-after when that is short, and gives up when it is not.
 
-import { apiPrefix } from '../endpoint.ts'
+import { apiPrefix } from '../../endpoints.ts'
 import type { Operation } from './operations.ts'
 
 export type Sample = {

@@ -3,11 +3,11 @@
 
 import { readFile } from 'node:fs/promises'
 import Negotiator from 'negotiator'
+import type { Language } from '../../page/words.ts'
 import { encodeWhole, longestPreference } from '../content-coding.ts'
 import { jsonType, type Representation, tagOf } from '../representation.ts'
 import { unpooledCopy } from '../unpooled.ts'
 import { type ReferenceDocument, referencePage } from './page.ts'
-import type { PageLanguage } from './page-texts.ts'
 
 // Nothing from elsewhere, nothing inline, nothing sent anywhere but back here.
 const policy = [
@@ -30,9 +30,15 @@ const represent = (text: Buffer, type: string, headers: string, vary = 'accept-e
 }
 
 const documentAt = new URL('../../../docs/openapi.json', import.meta.url)
-const pageFile = (name: string, type: string) => async (): Promise<Representation> =>
-  represent(await readFile(new URL(`page/${name}`, import.meta.url)), type, always)
-const page = (language: PageLanguage) => async (): Promise<Representation> => {
+const files =
+  (type: string, ...paths: readonly string[]) =>
+  async (): Promise<Representation> =>
+    represent(
+      Buffer.concat(await Promise.all(paths.map(path => readFile(new URL(path, import.meta.url))))),
+      type,
+      always,
+    )
+const page = (language: Language) => async (): Promise<Representation> => {
   const document = JSON.parse(await readFile(documentAt, 'utf8')) as ReferenceDocument
   const bytes = Buffer.from(referencePage(document, language))
   const headers = `${ofPage}content-language: ${language}\r\n`
@@ -43,9 +49,9 @@ const makers: Readonly<Record<string, () => Promise<Representation>>> = {
   en: page('en'),
   bn: page('bn'),
   '/api/v1/openapi.json': async () => represent(await readFile(documentAt), jsonType, always),
-  '/docs/reference.css': pageFile('reference.css', 'text/css; charset=utf-8'),
-  '/docs/reference.js': pageFile('reference.js', 'text/javascript; charset=utf-8'),
-  '/docs/icon.svg': pageFile('icon.svg', 'image/svg+xml'),
+  '/docs/reference.css': files('text/css; charset=utf-8', '../../page/theme.css', 'page/reference.css'),
+  '/docs/reference.js': files('text/javascript; charset=utf-8', 'page/reference.js'),
+  '/docs/icon.svg': files('image/svg+xml', '../../page/icon.svg'),
 }
 
 const kept = new Map<string, Promise<Representation>>()
@@ -70,7 +76,7 @@ export const servedReference = (
   return made
 }
 
-const languageOf = (query: string, acceptLanguage: string | undefined): PageLanguage => {
+const languageOf = (query: string, acceptLanguage: string | undefined): Language => {
   const asked = new URLSearchParams(query).get('lang')
   if (asked === 'en' || asked === 'bn') return asked
   if (acceptLanguage === undefined || acceptLanguage.length > longestPreference) return 'en'

@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import * as z from 'zod'
 import { bodies } from '../../edge/reference/bodies.ts'
+import { type Destination, endpoints } from '../../endpoints.ts'
 import { messageOf } from '../../errors.ts'
 import { isWithin, ranges } from '../../weather/ranges.ts'
 import type { ReplayResult } from '../report/result.ts'
@@ -47,9 +48,9 @@ const faultOf = (answer: KeptBody): string | undefined => {
     : undefined
 }
 
-const schemaOf = (endpoint: string, status: number): z.ZodType => {
+const schemaOf = (endpoint: Destination, status: number): z.ZodType => {
   if (status >= 400) return refusal
-  return Object.entries(bodies).find(([name]) => name === endpoint)?.[1] ?? anyJson
+  return endpoint === 'other' ? anyJson : bodies[endpoint]
 }
 
 const jsonOf = ({ body, encoding }: KeptBody): { value: unknown } | { fault: string } => {
@@ -83,10 +84,10 @@ type Content = {
 }
 
 /** What a schema does not see: the place, lengths that agree, values that can be. */
-const faultOfContent = (endpoint: string, path: string, content: Content): string | undefined => {
+const faultOfContent = (endpoint: Destination, path: string, content: Content): string | undefined => {
   const url = new URL(path, 'http://target')
   const [, , , , type, id] = url.pathname.split('/').map(decodeURIComponent)
-  if (endpoint === 'weather' || endpoint === 'forecast' || endpoint === 'location') {
+  if (endpoint !== 'other' && endpoints[endpoint].path.endsWith('/:type/:id')) {
     const { location } = content
     if (location?.type !== type || location?.id !== id)
       return `the place is ${location?.type} ${location?.id}, not the requested one`
@@ -105,6 +106,7 @@ const faultOfContent = (endpoint: string, path: string, content: Content): strin
   return faultOfValues(content)
 }
 
+// The schema knows the bounds of a variable; that some numbers within are none, such as a weather code of 40, it does not.
 const faultOfValues = ({ current = {}, hourly = {}, daily = {} }: Content): string | undefined => {
   for (const [section, columns] of Object.entries({ current, hourly, daily }))
     for (const [name, values] of Object.entries(columns)) {

@@ -7,6 +7,7 @@ import {
   encodeIntoCompressedBase64,
   type Histogram,
 } from 'hdr-histogram-js'
+import type { Destination } from '../../endpoints.ts'
 import type { Latency, ReplayResult, Step } from '../report/result.ts'
 import type { Outcome } from '../traffic/traffic-request.ts'
 
@@ -25,14 +26,14 @@ export type Instants = {
 /** A request that has no answer, and will have none. */
 export type Unanswered = Instants & {
   /** `weather`, `forecast`, `coords`, `locations`, `location` or `other`. */
-  readonly endpoint: string
+  readonly endpoint: Destination
   /** When it was given up: it has waited until then. */
   readonly endedAt: number
 }
 
 export type Observation = Instants & {
   /** As of one without an answer. */
-  readonly endpoint: string
+  readonly endpoint: Destination
   readonly outcome: Outcome
   readonly status: number
   /** When the last byte of the answer was received. */
@@ -84,7 +85,7 @@ export type Recorder = {
   result(run: Run): ReplayResult
 }
 
-export type Scope = { readonly endpoint?: string; readonly outcome?: string }
+export type Scope = { readonly endpoint?: Destination; readonly outcome?: string }
 
 /** How long requests waited. */
 export type Waited = {

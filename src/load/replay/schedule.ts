@@ -1,6 +1,7 @@
 // The requests of a replay in columns: parsed, sorted and numbered before the first is sent, so that sending is a look-up,
 // and in shared memory, so that all workers read one copy. Says nothing about pace; pace.ts does.
 
+import type { Destination } from '../../endpoints.ts'
 import { endpointOf } from '../traffic/endpoint.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
 
@@ -10,7 +11,7 @@ export type RequestForm = {
   readonly path: string
   readonly accepts: string | undefined
   readonly conditional: boolean
-  readonly endpoint: string
+  readonly endpoint: Destination
   /** The same number for all that share an ETag: method aside, one path in one encoding. */
   readonly representation: number
 }

@@ -2,6 +2,7 @@
 // wait for answers. A request that finds no free connection waits in line, its latency counting all the while, and is
 // dropped when its patience ends. Closed loop: each connection sends the next request after its answer.
 
+import type { Destination } from '../../endpoints.ts'
 import type { Outcome } from '../traffic/traffic-request.ts'
 import type { Answer } from './http1.ts'
 import { http2Lanes } from './http2.ts'
@@ -34,7 +35,7 @@ export type SendOrder = {
 /** An answer whose body was kept. */
 export type KeptBody = {
   readonly path: string
-  readonly endpoint: string
+  readonly endpoint: Destination
   readonly status: number
   readonly outcome: Outcome
   readonly encoding: string | undefined

@@ -1,6 +1,7 @@
 // Thresholds: what a run must hold to be good, as k6 has them in other words. `p99<20ms`, `errors<0.1%`, `weather.p99<20ms`,
 // `hit.p99<5ms`, `rate>4900`. Reads expressions and judges what a recorder holds; the exit code is the command's.
 
+import { destinations } from '../../endpoints.ts'
 import { InputError } from '../../errors.ts'
 import { quoted } from '../../outside-text.ts'
 import type { ReplayResult } from '../report/result.ts'
@@ -21,7 +22,6 @@ type Unit = 'ms' | '%' | '' | '/s'
 
 const shares = ['errors', 'hits', 'stale', 'misses', 'late', 'dropped'] as const
 type Share = (typeof shares)[number]
-const endpoints = ['weather', 'forecast', 'coords', 'locations', 'location', 'other']
 
 const allowed =
   'p50, p99.9 or another percentile, mean or max with a duration (p99<20ms); errors, hits, stale, misses, late, dropped or status.401 with a share or a count (errors<0.1%, dropped<1); rate with requests a second (rate>4900); latencies also of an endpoint or an outcome (weather.p99<20ms, hit.p99<5ms)'
@@ -55,9 +55,10 @@ export const thresholdOf = (text: string): Threshold => {
 }
 
 const scopeOf = (text: string): Scope | undefined => {
-  const scope: { endpoint?: string; outcome?: string } = {}
+  const scope: { -readonly [Part in keyof Scope]: Scope[Part] } = {}
   for (const part of text === '' ? [] : text.split('.')) {
-    if (endpoints.includes(part) && !scope.endpoint) scope.endpoint = part
+    const endpoint = destinations.find(name => name === part)
+    if (endpoint && !scope.endpoint) scope.endpoint = endpoint
     else if (outcomes.some(outcome => outcome === part) && !scope.outcome) scope.outcome = part
     else return undefined
   }

@@ -1,19 +1,19 @@
 // The page of a comparison: what makes it doubtful first, then limits of change, every figure of both sides with its verdict,
 // the sides themselves, charts over each other, bodies.
 
+import { badge, code, escaped, type Html, notice, section, table } from '../../page/html.ts'
+import { sayIn } from '../../page/words.ts'
 import type { LimitVerdict } from './change-limits.ts'
 import type { Obstacle, Warning } from './comparability.ts'
 import type { BodiesComparison } from './compare-bodies.ts'
 import { type CompareWord, compareWords, type SayCompare } from './compare-words.ts'
 import type { Difference, Unit } from './comparison.ts'
-import { badge, code, escaped, type Html, notice, section, table } from './html.ts'
 import type { Estimate } from './intervals.ts'
 import { type Figures, figuresIn, reportFrame } from './page-frame.ts'
 import type { ReplayResult } from './result.ts'
 import { chartsOf } from './result-charts.ts'
 import { outcomeWords } from './result-sections.ts'
 import { resultWords } from './result-words.ts'
-import { sayIn } from './words.ts'
 
 export type Comparison = {
   readonly a: readonly ReplayResult[]
@@ -26,10 +26,10 @@ export type Comparison = {
 
 type Writing = { readonly say: SayCompare; readonly figures: Figures }
 
-/** The text of the file. */
-export const comparePage = (comparison: Comparison): string =>
+/** The text of the file. @param timeZone of its times of day */
+export const comparePage = (comparison: Comparison, timeZone: string): string =>
   reportFrame(language => {
-    const writing = { say: sayIn(compareWords, language), figures: figuresIn(language) }
+    const writing = { say: sayIn(compareWords, language), figures: figuresIn(language, timeZone) }
     const { say } = writing
     const { a, b, bodies } = comparison
     const [one, other] = [a[0], b[0]]

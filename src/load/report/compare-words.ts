@@ -1,6 +1,6 @@
 // The words of a comparison in both languages.
 
-import type { Language, Say, Words } from './words.ts'
+import type { Language, Say, Words } from '../../page/words.ts'
 
 const en = {
   title: 'Comparison',

@@ -2,8 +2,8 @@
 // page, its labels are text, and its values a table. page/report.js adds the values under the pointer and the arrow keys,
 // which it reads from that table.
 
-import { details, escaped, type Html, table } from './html.ts'
-import type { Scale, Tick } from './scale.ts'
+import { details, escaped, type Html, table } from '../../page/html.ts'
+import { lengthOf, type Scale, type Tick } from './scale.ts'
 
 export type Line = {
   readonly name: string
@@ -41,7 +41,6 @@ const lookOf = (at: number, { isBad }: { readonly isBad?: boolean } = {}): strin
 // Units of the drawing, which is stretched to the room there is.
 const size = 1000
 const unit = (share: number): string => (share * size).toFixed(1).replace(/\.0$/, '')
-const percent = (share: number): string => `${(share * 100).toFixed(2).replace(/\.?0+$/, '')}%`
 
 /** The path of a line with gaps where there is no value. */
 const pathOf = (points: readonly (readonly [x: number, y: number] | null)[]): string => {
@@ -78,7 +77,7 @@ const labels = (ticks: readonly Tick[], scale: Scale, side: 'left' | 'bottom'): 
   ticks
     .map(
       ({ at, text, isMinor }) =>
-        `<span${isMinor ? ' class="minor"' : ''} style="${side}:${percent(scale.shareOf(at))}">${escaped(text)}</span>`,
+        `<span${isMinor ? ' class="minor"' : ''} style="${side}:${lengthOf(scale.shareOf(at))}">${escaped(text)}</span>`,
     )
     .join('')
 

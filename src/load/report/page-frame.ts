@@ -1,18 +1,17 @@
 // The frame of every report: one HTML file that needs nothing else, in English and Bengali, light and dark. To make a page,
-// give `reportFrame` a function that writes the content in one language, from html.ts (tables, tiles, facts, notices, sections),
+// give `reportFrame` a function that writes the content in one language, from page/html.ts (tables, tiles, facts, notices, sections),
 // line-chart.ts and scatter-chart.ts with the scales of scale.ts, and figuresIn for numbers in the digits of the language.
 
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { createFigures } from '../../ops/dashboard/page/figures.js'
-import { escaped, type Html } from './html.ts'
-import { type Language, languages, sayIn } from './words.ts'
+import { createFigures } from '../../page/figures.js'
+import { escaped, type Html } from '../../page/html.ts'
+import { type Language, languages, sayIn } from '../../page/words.ts'
 
 export type Figures = ReturnType<typeof createFigures>
 
-/** Numbers, durations and instants as text; times of day in the zone of the weather. */
-export const figuresIn = (language: Language): Figures => createFigures(language, timeZone)
-export const timeZone = 'Asia/Dhaka'
+/** Numbers, durations and instants as text. @param timeZone of the times of day: the gateway's, `quota.timeZone` */
+export const figuresIn = (language: Language, timeZone: string): Figures => createFigures(language, timeZone)
 
 export type PageContent = {
   readonly title: string
@@ -46,13 +45,9 @@ const words = {
 const fileText = (path: string): string => readFileSync(new URL(path, import.meta.url), 'utf8')
 const hash = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 
-/** The colours of the dashboard: the rules of its root element. */
-const colours = (): string =>
-  (fileText('../../ops/dashboard/page/dashboard.css').match(/^:root.*?^\}$/gms) ?? []).join('\n')
-
 /** The modules of the page as one script: what one exports stands before what imports it. */
 const script = (): string =>
-  ['../../ops/dashboard/page/preferences.js', 'page/report.js']
+  ['../../page/preferences.js', 'page/report.js']
     .map(file =>
       fileText(file)
         .replaceAll(/^import .*?from '.*?'\n/gms, '')
@@ -66,8 +61,8 @@ const withIds = (content: Html, language: Language): Html =>
 
 /** The text of the file. @param write the content in one language */
 export const reportFrame = (write: (language: Language) => PageContent): string => {
-  const icon = fileText('../../ops/dashboard/page/icon.svg').trim()
-  const style = `${colours()}\n${fileText('page/report.css')}`
+  const icon = fileText('../../page/icon.svg').trim()
+  const style = `${fileText('../../page/theme.css')}\n${fileText('page/report.css')}`
   const behaviour = script()
   const versions = languages.map(language => {
     const say = sayIn(words, language)

@@ -1,7 +1,8 @@
 // The report on one or several runs as one HTML file. One run: verdict first, then everything that was measured. Several: a row
 // for each setting, hits over what they cost, then each run whole, folded.
 
-import { escaped, type Html, part, section } from './html.ts'
+import { escaped, type Html, part, section } from '../../page/html.ts'
+import { type Language, sayIn } from '../../page/words.ts'
 import { figuresIn, type PageContent, reportFrame } from './page-frame.ts'
 import type { ReplayResult } from './result.ts'
 import type { Writing } from './result-charts.ts'
@@ -9,16 +10,19 @@ import { sectionsOf } from './result-sections.ts'
 import { resultWords } from './result-words.ts'
 import { namedRuns, overlaysOf, overviewOf } from './settings-overview.ts'
 import { thresholdsOf, tilesOf, warningsOf } from './verdict.ts'
-import { type Language, sayIn } from './words.ts'
 
 // Steps of a chart: those of one run are each as wide as a pixel or more; those of several need not be.
 const stepsOfOne = 288
 const stepsOfSeveral = 72
 
-/** The text of the file. @param results one or more, in the order of the page */
-export const reportPage = (results: readonly ReplayResult[]): string =>
+/**
+ * The text of the file.
+ * @param results one or more, in the order of the page
+ * @param timeZone of its times of day
+ */
+export const reportPage = (results: readonly ReplayResult[], timeZone: string): string =>
   reportFrame(language => {
-    const writing = { say: sayIn(resultWords, language), figures: figuresIn(language) }
+    const writing = { say: sayIn(resultWords, language), figures: figuresIn(language, timeZone) }
     const [first] = results
     return results.length === 1 && first
       ? pageOfOne(first, writing)

@@ -1,26 +1,9 @@
-// The provider's plans, and which of them would carry what a run spent. A plan is judged by whole days: demand has peaks and
+// Which of the provider's plans would carry what a run spent. A plan is judged by whole days: demand has peaks and
 // nights, and a cache fills once, so that no factor makes a day of an hour. Less than a day says only which plans are too small.
 
 import { z } from 'zod'
 import { hourMs, utcDayMs } from '../../calendar.ts'
-
-/** Limits in the provider's weight; null for none. */
-type Plan = {
-  readonly name: string
-  readonly minute: number | null
-  readonly hour: number | null
-  readonly day: number | null
-  readonly month: number | null
-}
-
-// https://open-meteo.com/en/pricing and the terms, as known in 2026-11: look there before you buy. The free plan is for non-commercial use; the paid ones are
-// counted by the month alone, and the largest begins at its figure.
-const plans: readonly Plan[] = [
-  { name: 'free', minute: 600, hour: 5_000, day: 10_000, month: 300_000 },
-  { name: 'standard', minute: null, hour: null, day: null, month: 1_000_000 },
-  { name: 'professional', minute: null, hour: null, day: null, month: 5_000_000 },
-  { name: 'enterprise', minute: null, hour: null, day: null, month: 50_000_000 },
-]
+import { plans } from '../../provider/open-meteo/terms.ts'
 
 export const planVerdict = z.object({
   plan: z.string(),

@@ -1,8 +1,8 @@
 // The charts of one run, or of several runs over each other: rate, latency by percentile and over time, hit share, age of the
 // weather, provider weight, delays of the generator.
 
+import type { Html } from '../../page/html.ts'
 import { histogramOf, percentileOf, plottedPercentiles } from './histogram.ts'
-import type { Html } from './html.ts'
 import { type Line, type LineChart, lineChart } from './line-chart.ts'
 import type { Figures } from './page-frame.ts'
 import type { ReplayResult, Step } from './result.ts'

@@ -1,7 +1,7 @@
 // The sections of a report on one run, apart from the verdict: what was replayed, settings, rate, latency, answers, cache,
 // provider, gateway, load generator, machine. Each is HTML in one language.
 
-import { badge, code, escaped, facts, type Html, table } from './html.ts'
+import { badge, code, escaped, facts, type Html, table } from '../../page/html.ts'
 import type { ReplayResult } from './result.ts'
 import { chartsOf, type Writing } from './result-charts.ts'
 import { weathersOf } from './run-figures.ts'

@@ -1,6 +1,6 @@
 // The words of a report in both languages. What a run itself names (endpoints, settings, reasons, commands) stands as it is.
 
-import type { Language, Say, Words } from './words.ts'
+import type { Language, Say, Words } from '../../page/words.ts'
 
 const en = {
   titleOfReplay: 'Replay',

@@ -16,6 +16,9 @@ export const niceStep = (most: number): number => {
   return power * ([1, 2, 5, 10].find(factor => most / (power * factor) <= 6) ?? 10)
 }
 
+/** A share of 1 as a length of CSS. */
+export const lengthOf = (share: number): string => `${(share * 100).toFixed(2).replace(/\.?0+$/, '')}%`
+
 const bounded = (share: number): number => Math.min(1, Math.max(0, share))
 
 /** From zero to a round number above the largest value. */

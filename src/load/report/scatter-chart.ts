@@ -1,9 +1,9 @@
 // A chart of points over two figures, such as hits over what they cost, with a table of them. A line joins the points that no
 // other beats; see pareto.ts for which these are.
 
-import { type Column, details, escaped, type Html, table } from './html.ts'
+import { type Column, details, escaped, type Html, table } from '../../page/html.ts'
 import { frameOf } from './line-chart.ts'
-import type { Scale } from './scale.ts'
+import { lengthOf, type Scale } from './scale.ts'
 
 export type Point = {
   /** A short name that stands beside it. */
@@ -26,7 +26,6 @@ export type ScatterChart = {
 }
 
 const unit = (share: number): string => (share * 1000).toFixed(1)
-const percent = (share: number): string => `${(share * 100).toFixed(2)}%`
 
 type Side = 'after' | 'before' | 'above' | 'below'
 
@@ -77,7 +76,7 @@ export const scatterChart = (chart: ScatterChart): Html => {
   }))
   const sides = sidesOf(placed)
   const dots = placed.map(({ at: [left, bottom], ...point }, i) => {
-    return `<span class="point ${sides[i]}${point.isBest ? ' best' : ''}" style="left:${percent(left)};bottom:${percent(bottom)}"><i></i><b>${escaped(point.name)}</b></span>`
+    return `<span class="point ${sides[i]}${point.isBest ? ' best' : ''}" style="left:${lengthOf(left)};bottom:${lengthOf(bottom)}"><i></i><b>${escaped(point.name)}</b></span>`
   })
   const frame = frameOf({
     x: x.scale,

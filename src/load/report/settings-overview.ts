@@ -1,7 +1,7 @@
 // Several runs of the same traffic beside each other: a row for each setting, hits over what they cost, the settings that no
 // other beats, and their charts over each other.
 
-import { badge, type Column, escaped, type Html, notice, table } from './html.ts'
+import { badge, type Column, escaped, type Html, notice, table } from '../../page/html.ts'
 import { unbeaten } from './pareto.ts'
 import type { ReplayResult } from './result.ts'
 import { chartsOf, type NamedRun, type Writing } from './result-charts.ts'

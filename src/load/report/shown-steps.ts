@@ -1,8 +1,8 @@
 // The steps of a run as charts show them: so few that each is seen, with their place on an axis of time. A run on a moved
 // clock goes by times of day, another one by the time since its begin.
 
-import { createCalendar, isoOf } from '../../calendar.ts'
-import { type Figures, timeZone } from './page-frame.ts'
+import { createCalendar } from '../../calendar.ts'
+import type { Figures } from './page-frame.ts'
 import type { ReplayResult, Step } from './result.ts'
 import { type Scale, timeScale } from './scale.ts'
 
@@ -73,12 +73,13 @@ export const timeAxis = (run: ReplayResult, { steps, seconds }: ShownSteps, figu
     const write = (at: number): string => elapsed(at, figures)
     return { values, scale: timeScale({ from: 0, to }, write), write }
   }
-  const offset = (from / 1000 + createCalendar(timeZone).offsetSecondsAt(from)) % daySeconds
+  const calendar = createCalendar(figures.timeZone)
+  const offset = (from / 1000 + calendar.offsetSecondsAt(from)) % daySeconds
   const isLong = to > 1.5 * daySeconds
   const write = (at: number): string => {
     const instant = from + at * 1000
     const time = figures.timeOfDay(instant)
-    return isLong ? `${figures.day(isoOf(instant).slice(0, 10))} ${time}` : time
+    return isLong ? `${figures.day(calendar.dayOf(instant))} ${time}` : time
   }
   return { values, scale: timeScale({ from: 0, to, offset }, write), write }
 }

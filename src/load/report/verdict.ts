@@ -1,7 +1,7 @@
 // The head of a report on one run: what makes its figures void, the verdict of each threshold, and the figures that one looks
 // for first.
 
-import { badge, code, escaped, type Html, notice, table, tiles } from './html.ts'
+import { badge, code, escaped, type Html, notice, table, tiles } from '../../page/html.ts'
 import type { ReplayResult } from './result.ts'
 import type { Writing } from './result-charts.ts'
 import { errorsOf, hitShareOf } from './run-figures.ts'

@@ -3,6 +3,7 @@
 
 import type { Catalogue } from '../../catalogue/catalogue.ts'
 import { type Bounds, isLocationType } from '../../catalogue/location.ts'
+import { hasWeather } from '../../endpoints.ts'
 import type { Grid } from '../../weather/cell.ts'
 import { endpointOf, placeOf } from './endpoint.ts'
 import type { TrafficRequest } from './traffic-request.ts'
@@ -12,8 +13,6 @@ export type CellOf = (request: Pick<TrafficRequest, 'cell' | 'path'>) => string 
 
 /** What is known without a catalogue. */
 export const recordedCell: CellOf = ({ cell }) => cell
-
-const withWeather = new Set(['weather', 'forecast', 'coords'])
 
 export const createCellOf = (catalogue: Catalogue, bounds: Bounds, grid: Grid): CellOf => {
   const { south, north, west, east } = bounds
@@ -28,5 +27,5 @@ export const createCellOf = (catalogue: Catalogue, bounds: Bounds, grid: Grid): 
     const location = isLocationType(type) ? catalogue.find(type, id) : undefined
     return location && grid.cellOf(location.latitude, location.longitude).id
   }
-  return ({ cell, path }) => cell ?? (withWeather.has(endpointOf(path)) ? cellAt(placeOf(path)) : undefined)
+  return ({ cell, path }) => cell ?? (hasWeather(endpointOf(path)) ? cellAt(placeOf(path)) : undefined)
 }

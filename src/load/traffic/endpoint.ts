@@ -1,15 +1,16 @@
 // Which endpoint of the API a request is for, by its path, under the names of the log and the metrics; and which place it
 // names. Reads text only: whether there is such a place is for a catalogue.
 
-/** `weather`, `forecast`, `coords`, `locations`, `location`, or `other`. */
-export const endpointOf = (path: string): string => {
-  const [, name = '', more = ''] = endpointPath.exec(pathnameOf(path)) ?? []
-  if (name === 'weather') return more.startsWith('/coords/') ? 'coords' : more === '' ? 'other' : 'weather'
-  if (name === 'forecast') return more === '' ? 'other' : 'forecast'
-  if (name === 'locations') return more === '' ? 'locations' : 'location'
-  return 'other'
+import { apiPrefix, type Destination, endpointNames, endpoints } from '../../endpoints.ts'
+
+export const endpointOf = (path: string): Destination => {
+  const matched = endpointPath.exec(pathnameOf(path))
+  return matched ? (endpointNames[matched.indexOf('', 1) - 1] ?? 'other') : 'other'
 }
-const endpointPath = /^\/api\/v1\/(weather|forecast|locations)((?:\/[^/]+){2,3})?$/
+// A group for each endpoint: empty where its path matched.
+const endpointPath = new RegExp(
+  `^${apiPrefix}(?:${endpointNames.map(name => `${endpoints[name].path.replaceAll(/:\w+/g, '[^/]+')}()`).join('|')})$`,
+)
 
 /** Of a path and its query, the path. */
 const pathnameOf = (path: string): string => {

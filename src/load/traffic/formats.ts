@@ -21,28 +21,37 @@ import { requestOf, type TrafficRequest } from './traffic-request.ts'
 /** Undefined for a line that is right and holds no request. @throws InputError */
 type ReadLine = (line: string, observer: Observer) => TrafficRequest | undefined
 
+/** What the lines hold, many at a time: a faulty one is reported, and one without a request is counted as skipped. */
+async function* readLines<Read>(
+  pieces: AsyncIterable<Buffer>,
+  { onFault, onSkipped }: Observer,
+  readLine: (line: string) => Read | undefined,
+): AsyncGenerator<Read[], void, undefined> {
+  for await (const { from, lines } of linesOf(pieces, onFault)) {
+    const found: Read[] = []
+    let skipped = 0
+    for (const [i, line] of lines.entries()) {
+      if (line === '') continue
+      try {
+        const read = readLine(line)
+        if (read) found.push(read)
+        else skipped += 1
+      } catch (thrown) {
+        if (!(thrown instanceof InputError)) throw thrown
+        onFault(from + i, thrown.message)
+      }
+    }
+    if (skipped > 0) onSkipped(skipped)
+    yield found
+  }
+}
+
 const linesFormat = (name: FormatName, matches: (begin: string) => boolean, readLine: ReadLine): Format => ({
   name,
   matches,
   async *read(pieces, observer) {
-    const { onFault, onSkipped } = observer
-    for await (const { from, lines } of linesOf(pieces, onFault)) {
-      const requests: TrafficRequest[] = []
-      let skipped = 0
-      for (const [i, line] of lines.entries()) {
-        if (line === '') continue
-        try {
-          const request = readLine(line, observer)
-          if (request) requests.push(request)
-          else skipped += 1
-        } catch (thrown) {
-          if (!(thrown instanceof InputError)) throw thrown
-          onFault(from + i, thrown.message)
-        }
-      }
-      if (skipped > 0) onSkipped(skipped)
+    for await (const requests of readLines(pieces, observer, line => readLine(line, observer)))
       if (requests.length > 0) yield requests
-    }
   },
 })
 
@@ -53,22 +62,10 @@ const commonFormat = (
 ): Format => ({
   name,
   matches: begin => begin.split('\n', 100).some(isLine),
-  async *read(pieces, { onFault, onSkipped, window }) {
-    const spreader = createSpreader(window)
-    for await (const { from, lines } of linesOf(pieces, onFault)) {
-      let skipped = 0
-      for (const [i, line] of lines.entries()) {
-        if (line === '') continue
-        try {
-          const read = readLine(line)
-          if (read) spreader.add(read)
-          else skipped += 1
-        } catch (thrown) {
-          if (!(thrown instanceof InputError)) throw thrown
-          onFault(from + i, thrown.message)
-        }
-      }
-      if (skipped > 0) onSkipped(skipped)
+  async *read(pieces, observer) {
+    const spreader = createSpreader(observer.window)
+    for await (const lines of readLines(pieces, observer, readLine)) {
+      for (const line of lines) spreader.add(line)
       yield spreader.taken()
     }
     yield spreader.rest()

@@ -1,6 +1,7 @@
 // Chooses requests of a stream: by time, endpoint, key, cell or place, by a sample of cells, or every so many. A sample is of
 // cells and not of requests, so that what is requested again and again stays so, as a cache needs it to be measured.
 
+import type { Destination } from '../../endpoints.ts'
 import { type CellOf, recordedCell } from './cell-of-place.ts'
 import { endpointOf, placeOf } from './endpoint.ts'
 import type { TrafficRequest } from './traffic-request.ts'
@@ -17,7 +18,7 @@ export type Selection = {
   readonly to?: Moment | undefined
   /** Ms from `from`, or else from the first request. */
   readonly duration?: number | undefined
-  readonly endpoints?: ReadonlySet<string> | undefined
+  readonly endpoints?: ReadonlySet<Destination> | undefined
   readonly keys?: ReadonlySet<string> | undefined
   /** Names of cells, or places such as `district/3026`. */
   readonly cells?: ReadonlySet<string> | undefined

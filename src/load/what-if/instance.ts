@@ -20,8 +20,6 @@ import type { SampleWeather } from './sample-weather.ts'
 import type { WeatherPath } from './weather-path.ts'
 
 export type Instance = Pick<Upstream, 'timelines' | 'start' | 'close'> & {
-  /** The paths of the endpoints with weather, as Fastify writes them. */
-  readonly paths: readonly string[]
   /**
    * Answers a request up to its body, at once where memory holds the weather.
    * @param from `accepts` is the header `accept-encoding`, `keyId` whose share of the budget a load is;
@@ -80,11 +78,10 @@ export const openInstance = (config: Config, parts: InstanceParts): Instance => 
     timelines,
     start,
     close,
-    paths: endpoints.map(({ path }) => path),
     answer: ({ endpoint, params, query }, { accepts, keyId }) => {
-      const answer = endpoints[endpoint]?.answer({ params, query, keyId })
+      const answer = endpoints[endpoint]({ params, query, keyId })
       if (answer instanceof Promise) return answer.then(late => send(late, accepts))
-      if (answer) send(answer, accepts)
+      send(answer, accepts)
     },
   }
 }

@@ -137,7 +137,7 @@ export const simulate = async (
   const pathAt = (place: number): WeatherPath | null => {
     let path = parsed[place]
     if (path === undefined) {
-      path = weatherPathOf(trace.paths[place] ?? '', instances[0]?.paths ?? []) ?? null
+      path = weatherPathOf(trace.paths[place] ?? '') ?? null
       parsed[place] = path
     }
     return path

@@ -12,13 +12,13 @@ import {
   section,
   table,
   tiles,
-} from '../report/html.ts'
+} from '../../page/html.ts'
+import { type Language, type Say, sayIn } from '../../page/words.ts'
 import { lineChart } from '../report/line-chart.ts'
 import { type Figures, figuresIn, type PageContent, reportFrame } from '../report/page-frame.ts'
 import { isUnknownPlan, smallestPlan } from '../report/plans.ts'
 import { durationScale, linearScale, rangeScale, shareScale, timeScale } from '../report/scale.ts'
 import { type Point, scatterChart } from '../report/scatter-chart.ts'
-import { type Language, type Say, sayIn } from '../report/words.ts'
 import { leftOutReasons } from '../traffic/recorded-admission.ts'
 import { type CaseResult, servedShare, type WhatIfResult } from './what-if-result.ts'
 import { type WhatIfWord, whatIfWords } from './what-if-words.ts'
@@ -27,11 +27,12 @@ type Writing = { readonly say: Say<WhatIfWord>; readonly figures: Figures }
 /** A case, its number for where there is little room, and the values in which it differs from others. */
 type NamedCase = CaseResult & { readonly number: string; readonly label: string }
 
-export const whatIfPage = (result: WhatIfResult): string =>
-  reportFrame(language => contentOf(result, language))
+/** The text of the file. @param timeZone of its times of day */
+export const whatIfPage = (result: WhatIfResult, timeZone: string): string =>
+  reportFrame(language => contentOf(result, language, timeZone))
 
-const contentOf = (result: WhatIfResult, language: Language): PageContent => {
-  const writing: Writing = { say: sayIn(whatIfWords, language), figures: figuresIn(language) }
+const contentOf = (result: WhatIfResult, language: Language, timeZone: string): PageContent => {
+  const writing: Writing = { say: sayIn(whatIfWords, language), figures: figuresIn(language, timeZone) }
   const { say, figures } = writing
   const cases = namedCases(result.cases, writing)
   const parts = [
@@ -136,7 +137,7 @@ const settingsOf = (result: WhatIfResult, cases: readonly NamedCase[], { say, fi
           { name: say('age95'), value: figures.duration(only.age.p95) },
         ])
       : ''
-  const note = cases.length > 1 ? `<p class="note">${escaped(say('unbeaten'))}</p>` : ''
+  const note = cases.length > 1 ? `<p class="note">★ ${escaped(say('unbeaten'))}</p>` : ''
   return `${remarks.join('')}${large}${table(say('settings'), heads, rows, marked)}${note}`
 }
 

@@ -1,5 +1,7 @@
 // The words of the page of `whatif`, in English and Bengali.
 
+import { pricingPage } from '../../provider/open-meteo/terms.ts'
+
 const en = {
   title: 'What if',
   subtitle: '{0} requests of {1}',
@@ -26,7 +28,7 @@ const en = {
   memory: 'Memory tier',
   sharedBytes: 'Shared tier',
   mebibytes: '{0} MiB',
-  unbeaten: '★ No other setting beats it in hits, weight, age (p95) and memory together.',
+  unbeaten: 'No other setting beats it in hits, weight, age (p95) and memory together.',
   unfinished: 'Stopped before these were done: {0}.',
   failing: 'Some requests for weather got none: nothing was cached, and the budget had no room.',
   budgetBit:
@@ -52,8 +54,7 @@ const en = {
   beyondHour: 'more than {0} an hour',
   beyondDay: 'more than {0} a day',
   beyondMonth: 'more than {0} a month',
-  plansNote:
-    'By open-meteo.com/en/pricing; the free plan is for non-commercial use. A month is 30 times the mean of the last whole days.',
+  plansNote: `By ${pricingPage}; the free plan is for non-commercial use. A month is 30 times the mean of the last whole days.`,
   free: 'Free',
   standard: 'Standard',
   professional: 'Professional',
@@ -105,7 +106,7 @@ const bn: Record<WhatIfWord, string> = {
   memory: 'মেমরি স্তর',
   sharedBytes: 'যৌথ স্তর',
   mebibytes: '{0} MiB',
-  unbeaten: '★ হিট, ওজন, বয়স (p95) ও মেমরি মিলিয়ে অন্য কোনো সেটিং একে ছাড়িয়ে যায় না।',
+  unbeaten: 'হিট, ওজন, বয়স (p95) ও মেমরি মিলিয়ে অন্য কোনো সেটিং একে ছাড়িয়ে যায় না।',
   unfinished: 'এগুলো শেষ হওয়ার আগেই থামানো হয়েছে: {0}।',
   failing: 'কিছু অনুরোধ আবহাওয়া পায়নি: ক্যাশে কিছু ছিল না, আর বাজেটে জায়গা ছিল না।',
   budgetBit:
@@ -131,8 +132,7 @@ const bn: Record<WhatIfWord, string> = {
   beyondHour: 'ঘণ্টায় {0}-এর বেশি',
   beyondDay: 'দিনে {0}-এর বেশি',
   beyondMonth: 'মাসে {0}-এর বেশি',
-  plansNote:
-    'open-meteo.com/en/pricing অনুযায়ী; বিনামূল্যের প্ল্যান কেবল অবাণিজ্যিক ব্যবহারের জন্য। এক মাস মানে শেষ পূর্ণ দিনগুলোর গড়ের ৩০ গুণ।',
+  plansNote: `${pricingPage} অনুযায়ী; বিনামূল্যের প্ল্যান কেবল অবাণিজ্যিক ব্যবহারের জন্য। এক মাস মানে শেষ পূর্ণ দিনগুলোর গড়ের ৩০ গুণ।`,
   free: 'বিনামূল্য',
   standard: 'Standard',
   professional: 'Professional',

@@ -10,7 +10,7 @@ const types: Readonly<Record<string, string>> = {
   svg: 'image/svg+xml',
 }
 
-/** @param file below page/, or of a package */
+/** @param file beside this one, or of a package */
 const asset = (path: string, file: string): Asset => ({
   path,
   file,
@@ -19,14 +19,12 @@ const asset = (path: string, file: string): Asset => ({
 
 const own = [
   'dashboard.css',
-  'icon.svg',
   'main.js',
   'cell-drawer.js',
   'cell-table.js',
   'charts.js',
   'dom.js',
   'event-stream.js',
-  'figures.js',
   'history.js',
   'listener.js',
   'live.js',
@@ -34,14 +32,17 @@ const own = [
   'outline.js',
   'panels.js',
   'place-search.js',
-  'preferences.js',
   'purge-question.js',
   'texts.js',
 ]
 
+// Of src/page: at this address `../../../page/` of a module leads there too.
+const shared = ['theme.css', 'icon.svg', 'figures.js', 'preferences.js']
+
 export const assets: readonly Asset[] = [
-  asset('/', 'page/index.html'),
-  ...own.map(name => asset(`/dashboard/${name}`, `page/${name}`)),
+  asset('/', './page/index.html'),
+  ...own.map(name => asset(`/dashboard/${name}`, `./page/${name}`)),
+  ...shared.map(name => asset(`/page/${name}`, `../../page/${name}`)),
   asset('/dashboard/uplot.js', 'uplot/dist/uPlot.esm.js'),
   asset('/dashboard/uplot.css', 'uplot/dist/uPlot.min.css'),
 ]

@@ -28,7 +28,7 @@ type Kept = { readonly body: Buffer; readonly etag: string }
 
 export const registerDashboard = (app: FastifyInstance, { timeZone }: DashboardOptions): void => {
   const load = async ({ file }: Asset): Promise<Kept> => {
-    const at = file.startsWith('page/') ? new URL(file, import.meta.url) : new URL(import.meta.resolve(file))
+    const at = file.startsWith('.') ? new URL(file, import.meta.url) : new URL(import.meta.resolve(file))
     const bytes = await readFile(fileURLToPath(at))
     const body = file.endsWith('.html')
       ? Buffer.from(bytes.toString().replace('data-time-zone=""', `data-time-zone="${timeZone}"`))

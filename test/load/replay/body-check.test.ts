@@ -4,6 +4,7 @@
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import t from 'tap'
 import { startSimulator } from '../../../simulator/simulator.ts'
+import type { Destination } from '../../../src/endpoints.ts'
 import { checkBodies, digestLines } from '../../../src/load/replay/body-check.ts'
 import type { KeptBody } from '../../../src/load/replay/sender.ts'
 import { manualClock } from '../../support/manual-clock.ts'
@@ -14,7 +15,7 @@ const simulator = await startSimulator({ clock })
 t.teardown(simulator.close)
 const { get } = await startGateway(t, { providerUrl: simulator.url, clock })
 
-const paths: [string, string][] = [
+const paths: [Destination, string][] = [
   ['weather', '/api/v1/weather/district/3026?lang=en'],
   ['coords', '/api/v1/weather/coords/23.81/90.41'],
   ['forecast', '/api/v1/forecast/district/3026?days=3'],
@@ -44,7 +45,11 @@ t.test('the bodies of a gateway are right, also compressed', async t => {
 
 t.test('what is wrong in a body is found', t => {
   const [weather, , forecast] = kept as [KeptBody, KeptBody, KeptBody]
-  type Body = { location: { id: string }; current: { temperature_2m: unknown }; daily: { time: string[] } }
+  type Body = {
+    location: { id: string }
+    current: { temperature_2m: unknown; weather_code: unknown }
+    daily: { time: string[] }
+  }
   const changed = (of: KeptBody, change: (body: Body) => void): KeptBody => {
     const body = JSON.parse(Buffer.from(of.body).toString())
     change(body)
@@ -64,6 +69,12 @@ t.test('what is wrong in a body is found', t => {
         body.current.temperature_2m = 99
       }),
       /status 200: current.temperature_2m: Too big: .*<=70/,
+    ],
+    [
+      changed(weather, body => {
+        body.current.weather_code = 40
+      }),
+      /^current.weather_code is 40, which no weather is$/,
     ],
     [
       changed(weather, body => {

@@ -10,7 +10,7 @@ import { checkReachable, targetOf } from '../../../src/load/replay/target.ts'
 import { until } from '../../support/until.ts'
 import { arriving, sendSome } from './send-some.ts'
 
-const fixtures = join(import.meta.dirname, '..', 'fixtures')
+const fixtures = join(import.meta.dirname, '..', '..', 'fixtures')
 const ca = join(fixtures, 'localhost.crt')
 const pair = { cert: readFileSync(ca), key: readFileSync(join(fixtures, 'localhost.key')) }
 

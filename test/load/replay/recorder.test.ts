@@ -46,7 +46,7 @@ const run: Run = {
 }
 
 const hit = (more: Partial<Observation> = {}): Observation => ({
-  endpoint: 'weather',
+  endpoint: 'weather' as const,
   outcome: 'hit',
   status: 200,
   dueAt: 0,
@@ -57,7 +57,7 @@ const hit = (more: Partial<Observation> = {}): Observation => ({
   ...more,
 })
 
-const unanswered = { endpoint: 'weather' }
+const unanswered = { endpoint: 'weather' as const }
 
 t.test('latency counts from the due instant, not from the instant of sending', t => {
   const recorder = createRecorder()

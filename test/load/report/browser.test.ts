@@ -7,10 +7,14 @@ import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import { comparePage } from '../../../src/load/report/compare-page.ts'
 import { differences } from '../../../src/load/report/comparison.ts'
-import { reportPage } from '../../../src/load/report/page.ts'
+import { reportPage as reportPageIn } from '../../../src/load/report/page.ts'
+import type { ReplayResult } from '../../../src/load/report/result.ts'
 import { accessibilityFaults } from '../../support/accessibility.ts'
 import { withoutBrowser as skip, startBrowser } from '../../support/browser.ts'
 import { drawnRehearsal, drawnReplay } from '../../support/replay-results.ts'
+
+const timeZone = 'Asia/Dhaka'
+const reportPage = (results: readonly ReplayResult[]) => reportPageIn(results, timeZone)
 
 const folder = t.testdir({})
 const urlOf = (name: string, page: string): string => {
@@ -32,14 +36,17 @@ const pages = {
   several: urlOf('several.html', reportPage([one, other])),
   comparison: urlOf(
     'comparison.html',
-    comparePage({
-      a: [one],
-      b: [other],
-      warnings: [{ obstacle: 'traffic', a: 'x', b: 'y' }],
-      differences: differences([one], [other]),
-      limits: [{ limit: 'p99>+10%', change: 0.4, verdict: 'failed' }],
-      bodies: { paths: 3, same: 3, different: 0, missingInA: 0, missingInB: 0, examples: [] },
-    }),
+    comparePage(
+      {
+        a: [one],
+        b: [other],
+        warnings: [{ obstacle: 'traffic', a: 'x', b: 'y' }],
+        differences: differences([one], [other]),
+        limits: [{ limit: 'p99>+10%', change: 0.4, verdict: 'failed' }],
+        bodies: { paths: 3, same: 3, different: 0, missingInA: 0, missingInB: 0, examples: [] },
+      },
+      timeZone,
+    ),
   ),
 }
 const open = skip ? undefined : await startBrowser(t)

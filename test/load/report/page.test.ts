@@ -6,10 +6,15 @@ import t from 'tap'
 import { comparePage } from '../../../src/load/report/compare-page.ts'
 import { compareWords } from '../../../src/load/report/compare-words.ts'
 import { differences } from '../../../src/load/report/comparison.ts'
-import { reportPage } from '../../../src/load/report/page.ts'
+import { reportPage as reportPageIn } from '../../../src/load/report/page.ts'
+import { figuresIn } from '../../../src/load/report/page-frame.ts'
 import type { ReplayResult } from '../../../src/load/report/result.ts'
 import { resultWords } from '../../../src/load/report/result-words.ts'
+import { timeAxis } from '../../../src/load/report/shown-steps.ts'
 import { drawnRehearsal, drawnReplay } from '../../support/replay-results.ts'
+
+const timeZone = 'Asia/Dhaka'
+const reportPage = (results: readonly ReplayResult[]) => reportPageIn(results, timeZone)
 
 const run = drawnRehearsal()
 const page = reportPage([run])
@@ -171,23 +176,36 @@ t.test('runs of nothing, of one step and of many steps have a page', async t => 
 })
 const run0 = () => drawnRehearsal({ requests: 10 })
 
+t.test('times of day and their days are those of the zone of the gateway', async t => {
+  const from = '2026-11-21T18:10:00.000Z'
+  const run = drawnRehearsal({}, { traffic: { ...drawnRehearsal().traffic, from } })
+  const begin = (zone: string) =>
+    timeAxis(run, { steps: [], seconds: 200_000 }, figuresIn('en', zone)).write(0)
+  t.equal(begin('Asia/Dhaka'), '22 Nov 00:10')
+  t.equal(begin('Asia/Kathmandu'), '21 Nov 23:55')
+  t.equal(begin('UTC'), '21 Nov 18:10')
+})
+
 t.test('a comparison has both sides, verdicts and how they were found', async t => {
   const [a, b] = [drawnRehearsal({}, { settings: [] }), drawnRehearsal({ seed: 2, slow: 1.4 })]
-  const html = comparePage({
-    a: [a],
-    b: [b],
-    warnings: [{ obstacle: 'traffic', a: 'x', b: 'y' }],
-    differences: differences([a], [b]),
-    limits: [{ limit: 'p99>+10%', change: 0.4, verdict: 'failed' }],
-    bodies: {
-      paths: 3,
-      same: 1,
-      different: 1,
-      missingInA: 1,
-      missingInB: 0,
-      examples: [{ path: '/x', a: ['200 ab'], b: [] }],
+  const html = comparePage(
+    {
+      a: [a],
+      b: [b],
+      warnings: [{ obstacle: 'traffic', a: 'x', b: 'y' }],
+      differences: differences([a], [b]),
+      limits: [{ limit: 'p99>+10%', change: 0.4, verdict: 'failed' }],
+      bodies: {
+        paths: 3,
+        same: 1,
+        different: 1,
+        missingInA: 1,
+        missingInB: 0,
+        examples: [{ path: '/x', a: ['200 ab'], b: [] }],
+      },
     },
-  })
+    timeZone,
+  )
   const text = textOf(html)
   for (const each of [
     'The traffic differs: A has hash x, B has y.',

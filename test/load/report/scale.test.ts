@@ -18,7 +18,8 @@ const write = String
 const texts = ({ ticks }: Scale): string[] => ticks.map(({ text }) => text)
 
 t.test('durations have ticks of whole minutes, hours or days', async t => {
-  const ticks = (seconds: number): string[] => texts(durationScale([seconds], figuresIn('en').duration))
+  const ticks = (seconds: number): string[] =>
+    texts(durationScale([seconds], figuresIn('en', 'UTC').duration))
   t.strictSame(ticks(21_000), ['0 s', '1 h', '2 h', '3 h', '4 h', '5 h', '6 h'])
   t.strictSame(ticks(6_000), ['0 s', '30 min', '1 h', '1 h 30 min', '2 h'])
   t.strictSame(ticks(40), ['0 s', '10 s', '20 s', '30 s', '40 s'])

@@ -36,6 +36,9 @@ t.test('endpoints and places are read of paths', async t => {
     ['/api/v1/locations?type=district', 'locations', '/api/v1/locations'],
     ['/api/v1/locations/district/3026', 'location', '/api/v1/locations/district/3026'],
     ['/api/v1/weather', 'other', '/api/v1/weather'],
+    ['/api/v1/weather/coords/23.81', 'weather', 'coords/23.81'],
+    ['/api/v1/forecast/district/3026/now', 'other', '/api/v1/forecast/district/3026/now'],
+    ['/api/v1/locations/district', 'other', '/api/v1/locations/district'],
     ['/', 'other', '/'],
   ]
   for (const [path, endpoint, place] of paths)

@@ -7,7 +7,7 @@ import {
   chosenTheme,
   keepLanguage,
   keepTheme,
-} from '../../../ops/dashboard/page/preferences.js'
+} from '../../../page/preferences.js'
 
 /** @param {string} language */
 const showLanguage = language => {
@@ -19,7 +19,7 @@ const showLanguage = language => {
   document.documentElement.lang = language
 }
 
-/** @param {import('../../../ops/dashboard/page/preferences.js').Theme} theme */
+/** @param {import('../../../page/preferences.js').Theme} theme */
 const showTheme = theme => {
   applyTheme(theme)
   for (const select of document.querySelectorAll('select')) select.value = theme
@@ -125,7 +125,7 @@ for (const button of document.querySelectorAll('button.language'))
   })
 for (const select of document.querySelectorAll('select.theme'))
   select.addEventListener('change', () => {
-    const theme = /** @type {import('../../../ops/dashboard/page/preferences.js').Theme} */ (
+    const theme = /** @type {import('../../../page/preferences.js').Theme} */ (
       /** @type {HTMLSelectElement} */ (select).value
     )
     keepTheme(theme)

@@ -3,17 +3,16 @@
 
 import type { Catalogue } from '../../../catalogue/catalogue.ts'
 import type { Bounds } from '../../../catalogue/location.ts'
+import { apiPrefix, type EndpointName, endpointNames } from '../../../endpoints.ts'
 import type { TrafficRequest } from '../traffic-request.ts'
 import { arrivalsOf, type Span } from './arrivals.ts'
 import { createBadRequests } from './bad-requests.ts'
 import { createChoice, zipfWeights } from './choice.ts'
-import { createPaths, type Endpoint, endpoints } from './paths.ts'
+import { createPaths } from './paths.ts'
 import { createPlaces } from './places.ts'
 import { createRandom } from './random.ts'
 import { type Shape, weightOf } from './shape.ts'
 import type { Storm } from './storm.ts'
-
-const apiPath = '/api/v1'
 
 /** Shares are from 0 to 1. */
 export type GeneratedTraffic = Span & {
@@ -24,7 +23,7 @@ export type GeneratedTraffic = Span & {
   readonly shape: Shape
   readonly storms: readonly Storm[]
   /** How often each endpoint is requested beside the others. */
-  readonly mix: Readonly<Record<Endpoint, number>>
+  readonly mix: Readonly<Record<EndpointName, number>>
   /** Zipf's exponent of the places, the most populous first. */
   readonly alpha: number
   readonly keys: number
@@ -72,7 +71,7 @@ export function* generate(settings: GeneratedTraffic, world: World): Generator<T
 
   const ids = keyIds(settings.keys)
   const key = createChoice(zipfWeights(settings.keys, settings.keysAlpha), randomOf('keys'))
-  const shares = endpoints.map(name => mix[name])
+  const shares = endpointNames.map(name => mix[name])
   const endpoint = createChoice(shares, randomOf('endpoints'))
   const paths = createPaths(catalogue, bounds, randomOf('paths'))
   const language = randomOf('languages')
@@ -85,15 +84,15 @@ export function* generate(settings: GeneratedTraffic, world: World): Generator<T
     // Drawn for every request, wanted or not, so that other shares leave the rest of a file as it was.
     const place = places.placeAt(at)
     const id = ids[key()] as string
-    const path = paths[endpoints[endpoint()] as Endpoint](place, language() < settings.english)
+    const path = paths[endpointNames[endpoint()] as EndpointName](place, language() < settings.english)
     const conditional = condition() < settings.conditional
     const drawn = encoding() / settings.compressed
     const accepts = drawn < 1 ? { accepts: encodings[Math.floor(drawn * encodings.length)] as string } : {}
     if (isBad() < settings.bad) {
       const bad = badRequest(place)
-      yield { at, method: 'GET', path: apiPath + bad.path, ...(bad.hasKey ? { key: id } : {}), ...accepts }
+      yield { at, method: 'GET', path: apiPrefix + bad.path, ...(bad.hasKey ? { key: id } : {}), ...accepts }
     } else {
-      const request = { at, method: 'GET', path: apiPath + path, key: id, ...accepts }
+      const request = { at, method: 'GET', path: apiPrefix + path, key: id, ...accepts }
       yield conditional ? { ...request, conditional } : request
     }
   }

@@ -2,11 +2,8 @@
 
 import type { Catalogue } from '../../../catalogue/catalogue.ts'
 import type { Bounds, Location, LocationType } from '../../../catalogue/location.ts'
+import type { EndpointName } from '../../../endpoints.ts'
 import type { Random } from './random.ts'
-
-/** The endpoints, by the names that the log and the metrics have for them. */
-export const endpoints = ['weather', 'forecast', 'coords', 'locations', 'location'] as const
-export type Endpoint = (typeof endpoints)[number]
 
 type PathOf = (place: Location, isEnglish: boolean) => string
 
@@ -15,7 +12,7 @@ export const createPaths = (
   catalogue: Catalogue,
   bounds: Bounds,
   random: Random,
-): Readonly<Record<Endpoint, PathOf>> => {
+): Readonly<Record<EndpointName, PathOf>> => {
   const parentIdOf = (place: Location, type: LocationType): string | undefined => {
     for (let at: Location | undefined = place; at; at = catalogue.parentOf(at))
       if (at.type === type) return at.published ? at.id : undefined

@@ -1,5 +1,6 @@
 // What is in traffic: when, for what, by whom, how it was answered, and how well a cache can do. One pass, bounded memory.
 
+import { hasWeather } from '../../../endpoints.ts'
 import { type CellOf, recordedCell } from '../cell-of-place.ts'
 import { endpointOf, placeOf } from '../endpoint.ts'
 import { createGaps, type Gaps } from '../gaps.ts'
@@ -36,7 +37,6 @@ export type TrafficStats = {
 }
 
 const reportedGapMs = 5 * 60_000
-const weatherEndpoints = new Set(['weather', 'forecast', 'coords'])
 
 /** Counts what passes; `stats` may be called at any time. */
 export const createTrafficStats = (by: Subject, top: number, cellOf: CellOf = recordedCell) => {
@@ -74,7 +74,7 @@ export const createTrafficStats = (by: Subject, top: number, cellOf: CellOf = re
       sums.withBytes += 1
       sums.bytes += bytes
     }
-    const isWeather = weatherEndpoints.has(endpoint) && !(status !== undefined && isRefusal(status))
+    const isWeather = hasWeather(endpoint) && !(status !== undefined && isRefusal(status))
     const place = placeOf(path)
     const cell = isWeather ? cellOf(request) : undefined
     if (isWeather) of.places.add(place)

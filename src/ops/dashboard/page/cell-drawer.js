@@ -7,7 +7,7 @@ import { factRows, failureLabel, ownSentence, placeLabel } from './panels.js'
 
 /** @typedef {import('./contract.ts').CellReport} CellReport */
 /** @typedef {import('./contract.ts').Entry} Entry */
-/** @typedef {{ text: import('./texts.js').Texts, figures: import('./figures.js').Figures }} Words */
+/** @typedef {{ text: import('./texts.js').Texts, figures: import('../../../page/figures.js').Figures }} Words */
 
 const readEveryMs = 2_000
 

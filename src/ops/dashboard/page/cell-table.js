@@ -14,7 +14,7 @@ const order = ['failed', 'stale', 'absent', 'fresh']
  * @param {() => Iterable<Cell>} parts.cells
  * @param {(cell: Cell) => number} parts.ageOf
  * @param {(id: string) => void} parts.onOpen
- * @param {() => { text: import('./texts.js').Texts, figures: import('./figures.js').Figures }} parts.words
+ * @param {() => { text: import('./texts.js').Texts, figures: import('../../../page/figures.js').Figures }} parts.words
  */
 export const createCellTable = ({ cells, ageOf, onOpen, words }) => {
   const details = /** @type {HTMLDetailsElement} */ (byId('table'))

@@ -1,8 +1,8 @@
 // The last hour as three charts: rate, hit share by tier, latency percentiles. Lines differ in colour and in kind, and their
 // values stand beside them as text: those under the pointer, else the newest.
 
+import { unknown } from '../../../page/figures.js'
 import { byId, element, setChildren, setText } from './dom.js'
-import { unknown } from './figures.js'
 import { extend, stacked } from './history.js'
 import uPlot from './uplot.js'
 
@@ -79,7 +79,7 @@ const colourOf = name => {
   return color
 }
 
-/** @param {() => { text: import('./texts.js').Texts, figures: import('./figures.js').Figures, timeZone: string }} words */
+/** @param {() => { text: import('./texts.js').Texts, figures: import('../../../page/figures.js').Figures, timeZone: string }} words */
 export const createCharts = words => {
   const host = byId('charts')
   /** @type {{ chart: Chart, plot: uPlot, values: HTMLElement[], note: HTMLElement, figure: HTMLElement }[]} */

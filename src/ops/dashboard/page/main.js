@@ -1,18 +1,24 @@
 // The dashboard: connects what comes from the listener with what is shown, and holds the little state that there is: language,
 // theme, the newest status and the cells.
 
+import { createFigures, secondsBetween } from '../../../page/figures.js'
+import {
+  applyTheme,
+  chosenLanguage,
+  chosenTheme,
+  keepLanguage,
+  keepTheme,
+} from '../../../page/preferences.js'
 import { createCellDrawer } from './cell-drawer.js'
 import { createCellTable } from './cell-table.js'
 import { createCharts } from './charts.js'
 import { byId, setText } from './dom.js'
-import { createFigures, secondsBetween } from './figures.js'
 import { newestOf } from './history.js'
 import { Refused, TokenNeeded, token } from './listener.js'
 import { follow } from './live.js'
 import { createMap, showLegend } from './map.js'
 import { obstacleTo, showAttention, showBudget, showLists, showParts, showTiles } from './panels.js'
 import { createPlaceSearch } from './place-search.js'
-import { applyTheme, chosenLanguage, chosenTheme, keepLanguage, keepTheme } from './preferences.js'
 import { createPurgeQuestion } from './purge-question.js'
 import { isTextName, textsIn } from './texts.js'
 

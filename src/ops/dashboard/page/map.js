@@ -299,7 +299,7 @@ export const createMap = (host, { describe, ageOf, onOpen }, line) => {
 /**
  * @param {HTMLElement} host
  * @param {import('./texts.js').Texts} text
- * @param {import('./figures.js').Figures} figures
+ * @param {import('../../../page/figures.js').Figures} figures
  * @param {Record<import('./contract.ts').CellState, number>} counts
  */
 export const showLegend = (host, text, figures, counts) => {

@@ -1,13 +1,13 @@
 // Everything of the status but the charts and the map: what needs attention, the tiles, the budget, the parts of the gateway
 // and the lists. Each function shows one of them; all of it is text of the status and nothing is remembered.
 
+import { secondsBetween, unknown } from '../../../page/figures.js'
 import { byId, element, setChildren, setText } from './dom.js'
-import { secondsBetween, unknown } from './figures.js'
 import { isTextName } from './texts.js'
 
 /** @typedef {import('./contract.ts').Status} Status */
 /** @typedef {import('./texts.js').TextName} TextName */
-/** @typedef {{ text: import('./texts.js').Texts, figures: import('./figures.js').Figures }} Words */
+/** @typedef {{ text: import('./texts.js').Texts, figures: import('../../../page/figures.js').Figures }} Words */
 /** @typedef {'good' | 'warn' | 'bad'} Tone */
 
 /** @type {Record<Tone, string>} */

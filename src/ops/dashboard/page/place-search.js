@@ -6,7 +6,7 @@ import { read } from './listener.js'
 import { placeLabel } from './panels.js'
 
 /** @typedef {import('./contract.ts').Found} Found */
-/** @typedef {{ text: import('./texts.js').Texts, figures: import('./figures.js').Figures }} Words */
+/** @typedef {{ text: import('./texts.js').Texts, figures: import('../../../page/figures.js').Figures }} Words */
 
 const pauseMs = 120
 const limit = 8

@@ -549,7 +549,7 @@ const all = { en, bn }
 /** @typedef {(name: TextName, ...values: string[]) => string} Texts */
 
 /**
- * @param {import('./figures.js').Language} language
+ * @param {import('../../../page/figures.js').Language} language
  * @returns {Texts}
  */
 export const textsIn = language => {

@@ -1,7 +1,7 @@
 // Numbers, durations and instants as the dashboard writes them, in both languages and the gateway's time zone.
 
 import t from 'tap'
-import { createFigures, secondsBetween } from '../../../src/ops/dashboard/page/figures.js'
+import { createFigures, secondsBetween } from '../../src/page/figures.js'
 
 const en = createFigures('en', 'Asia/Dhaka')
 const bn = createFigures('bn', 'Asia/Dhaka')

@@ -72,6 +72,7 @@ export const createFigures = (language, timeZone) => {
 
   return {
     language,
+    timeZone,
     /** A count. */
     count: orUnknown((/** @type {number} */ value) => number(Math.round(value))),
     /** A count with few digits, such as 12.3K. */

@@ -1,7 +1,9 @@
 // Words of a page in both languages: a table of texts for each, with `{0}` and so on for values, which come already written
 // in the digits of the language. Each page brings its own tables.
 
-export type Language = 'en' | 'bn'
+import type { Language } from './figures.js'
+
+export type { Language }
 
 export const languages: readonly Language[] = ['en', 'bn']
 

@@ -1,8 +1,8 @@
-// The JSON of /status, /cells and /search: how the gateway and its fleet are. Instants are ISO 8601 in UTC, shares 0 to 1;
-// null for what is not known. The CLI gives the same shape without a gateway, with null for what only a running one knows.
+// The JSON of /status, /events, /cells and /search: how the gateway and its fleet are, for the dashboard and the CLI. Instants
+// are ISO 8601 in UTC, shares 0 to 1, durations in seconds; null for what is not known. The CLI gives the same shape without a
+// gateway, with null for what only a running one knows. src/admin makes the reports.
 
 import * as z from 'zod'
-import type { Point } from '../telemetry/history.ts'
 
 const instant = z.iso.datetime()
 const share = z.number().min(0).max(1)
@@ -175,8 +175,21 @@ export type StatusReport = z.infer<typeof statusReport>
 export type InstanceStatus = StatusReport['instances'][number]
 export type KeyNearLimit = z.infer<typeof keyNearLimit>
 
+type KnownByGateway = 'outages' | 'provider' | 'cache' | 'config' | 'keysNearLimit' | 'top' | 'history'
+/** The report of a running gateway. */
+export type GatewayStatus = Omit<StatusReport, KnownByGateway> & {
+  [Part in KnownByGateway]: NonNullable<StatusReport[Part]>
+}
+
+/** The traffic of the last hour, and one point of it. */
+export type TrafficHistory = GatewayStatus['history']
+export type TrafficPoint = LastOf<Omit<TrafficHistory, 'stepSeconds' | 'endsAt'>>
+type LastOf<Series> = {
+  readonly [Name in keyof Series]: Series[Name] extends (infer Value)[] ? Value : LastOf<Series[Name]>
+}
+
 /** As a stream sends it: without history, with its newest point. */
-export type LiveStatus = Omit<StatusReport, 'history'> & { readonly point: Point }
+export type LiveStatus = Omit<GatewayStatus, 'history'> & { readonly point: TrafficPoint }
 
 export type CellStatus = {
   readonly id: string

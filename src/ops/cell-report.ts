@@ -1,5 +1,5 @@
-// The JSON reports of the cache admin: the cached state of a cell, and the result of a purge. Instants are ISO 8601 in UTC. A
-// running gateway and the CLI on the store alone produce the same shape.
+// The JSON of /cache/cell, /cache/refresh and /cache/purge: the cached state of a cell, and the result of a purge. Instants are
+// ISO 8601 in UTC. A running gateway and the CLI on the store alone produce the same shape; src/admin makes the reports.
 
 import * as z from 'zod'
 

@@ -1,16 +1,18 @@
-// Pieces of HTML that every report is made of: escaped text, tables that scroll on a phone, facts, badges, notices. The page
-// around them is page-frame.ts, charts are line-chart.ts and scatter-chart.ts.
+// Pieces of HTML that pages are made of: escaped text, tables that scroll on a phone, facts, badges, notices. The styles of most
+// of them are those of reports, load/report/page/report.css.
 
-import { printable } from '../../outside-text.ts'
+import { printable } from '../outside-text.ts'
 
 /** Text that is HTML already. */
 export type Html = string
 
 const escapes: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
 
+/** Text of our own, of any length and with its line breaks. */
+export const markup = (text: string): Html => text.replaceAll(/[&<>"]/g, sign => escapes[sign] ?? sign)
+
 /** Text from outside may stand in it: what turns the direction of a line is shown as an escape. */
-export const escaped = (text: string): Html =>
-  printable(text).replaceAll(/[&<>"]/g, sign => escapes[sign] ?? sign)
+export const escaped = (text: string): Html => markup(printable(text))
 
 /** A name, path or command, which is the same in every language. */
 export const code = (text: string): Html => `<code lang="en">${escaped(text)}</code>`
