@@ -68,7 +68,7 @@ export const redisChecks = async (
       fail(
         'redis',
         messageOf(error),
-        'Look at the log of Redis, and at the rights of the user (docs/operating.md).',
+        'Look at the log of Redis, and at the rights of the user (docs/operating/redis.md#the-user).',
       ),
     ]
   } finally {
@@ -83,7 +83,7 @@ const fixes: readonly (readonly [reason: RegExp, fix: string])[] = [
   ],
   [
     /NOPERM/,
-    'Give the user all of the rights at once that docs/operating.md lists: ACL SETUSER … by an administrator of Redis.',
+    'Give the user all of the rights at once that docs/operating/redis.md#the-user lists: ACL SETUSER … by an administrator of Redis.',
   ],
   [/LOADING/, 'Wait until Redis has read its file, and run this again.'],
   [
