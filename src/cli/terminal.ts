@@ -79,7 +79,7 @@ export const createAddCommand =
       command
         .option(
           '-c, --config <file>',
-          'a configuration file; may be given again, the later one wins; else those in ABOHAWA_CONFIG_FILE, with colons between',
+          'a configuration file; may be given again, the later one wins; by default those in ABOHAWA_CONFIG_FILE, separated by colons',
           collect,
         )
         .option('--json', 'print JSON, for programs'),

@@ -15,7 +15,7 @@ export const addDoctorCommand: AddTopCommand = (program, add, summary) =>
     setUp: command =>
       command
         .option('--no-spend', 'do not load the weather of one point, which shows that the key is accepted')
-        .option('--url <url>', 'where consumers reach the gateway: is HTTPS passed on by the proxy?'),
+        .option('--url <url>', 'where consumers reach the gateway, to check that the proxy passes HTTPS on'),
     run: async (terminal, { spend, url }) => {
       if (url !== undefined && !/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
         throw new UsageError(
