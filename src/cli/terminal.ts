@@ -140,7 +140,7 @@ const brokenElsewhere = 'The configuration is broken, in what this command does 
 /** An option with one value that is given twice is a mistake: the first value would be lost without a word. */
 const refuseSecondValues = (command: Command): Command => {
   for (const option of command.options) {
-    // One that takes several values at once is told of each.
+    // One that takes several values is called with each.
     if ((!option.required && !option.optional) || option.variadic) continue
     const name = option.attributeName()
     let before: unknown

@@ -13,7 +13,7 @@ import { infoOf, type RedisInfo, serverName } from '../stores/redis/info.ts'
 import { checkRedisFormat } from '../stores/redis/redis-store.ts'
 import { type Check, fail, ok, skip, warn } from './check.ts'
 
-// A slow Redis is judged by its latency, and not by the first command that is late.
+// The check of latency reports a slow Redis; the first late command must not.
 const leastTimeoutMs = 5_000
 
 export const redisChecks = async (
@@ -103,7 +103,7 @@ const formatCheck = async (redis: RedisClient, options: RedisOptions): Promise<C
     await checkRedisFormat(redis, options)
     return ok('redis format', 'this version can work on the store')
   } catch (error) {
-    // What the user may not do is told by another check.
+    // Another check reports what the user may not do.
     if (!(error instanceof InputError)) return skip('redis format', messageOf(error))
     return fail(
       'redis format',

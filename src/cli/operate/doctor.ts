@@ -1,4 +1,4 @@
-// `abohawa doctor`: looks at the configuration, the machine, the store, the provider and the way of consumers to the gateway,
+// `abohawa doctor`: checks the configuration, the machine, the store, the provider and the way of consumers to the gateway,
 // one line each, with a fix for what is not well. gateway/doctor has the checks.
 
 import type { Config } from '../../config/schema.ts'

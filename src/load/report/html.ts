@@ -45,7 +45,7 @@ export const details = (summary: string, content: Html, isOpen = false): Html =>
 export const facts = (pairs: readonly (readonly [name: string, value: Html])[]): Html =>
   `<dl class="facts">${pairs.map(([name, value]) => `<div><dt>${escaped(name)}</dt><dd>${value}</dd></div>`).join('')}</dl>`
 
-/** Large figures in a row: what one looks for first. */
+/** Large figures in a row: what readers want first. */
 export const tiles = (
   each: readonly { readonly name: string; readonly value: string; readonly note?: string | undefined }[],
 ): Html =>

@@ -1,5 +1,5 @@
 // The formats of traffic files, and which of them a file is in: found by its first lines, since names of logs say little.
-// Each format reads pieces of bytes into requests; what a line means stands in a file for each format.
+// Each format reads chunks of bytes into requests; what a line means stands in a file for each format.
 
 import { InputError } from '../../errors.ts'
 import { quoted } from '../../outside-text.ts'
@@ -24,9 +24,9 @@ type ReadLine = (line: string, observer: Observer) => TrafficRequest | undefined
 const linesFormat = (name: FormatName, matches: (begin: string) => boolean, readLine: ReadLine): Format => ({
   name,
   matches,
-  async *read(pieces, observer) {
+  async *read(chunks, observer) {
     const { onFault, onSkipped } = observer
-    for await (const { from, lines } of linesOf(pieces, onFault)) {
+    for await (const { from, lines } of linesOf(chunks, onFault)) {
       const requests: TrafficRequest[] = []
       let skipped = 0
       for (const [i, line] of lines.entries()) {
@@ -53,9 +53,9 @@ const commonFormat = (
 ): Format => ({
   name,
   matches: begin => begin.split('\n', 100).some(isLine),
-  async *read(pieces, { onFault, onSkipped, window }) {
+  async *read(chunks, { onFault, onSkipped, window }) {
     const spreader = createSpreader(window)
-    for await (const { from, lines } of linesOf(pieces, onFault)) {
+    for await (const { from, lines } of linesOf(chunks, onFault)) {
       let skipped = 0
       for (const [i, line] of lines.entries()) {
         if (line === '') continue
