@@ -1,4 +1,4 @@
-// The bodies of the answers: places and weather → the objects of the contract, field by field. Pure.
+// The bodies of responses: places and weather → the objects of the contract, field by field. Pure.
 
 import type { Forecast, Weather } from '../answer.ts'
 import type { Catalogue, ListPage } from '../catalogue/catalogue.ts'

@@ -1,5 +1,5 @@
 // /status, /cells, /search and /events: how the gateway and its fleet are, for the page and for the CLI. Reads the requests;
-// the reports are put together in src/gateway.
+// the reports are put together in src/admin.
 
 import type { FastifyInstance } from 'fastify'
 import { InputError } from '../errors.ts'

@@ -1,4 +1,4 @@
-// Pieces of HTML that every report is made of: escaped text, tables that scroll on a phone, facts, badges, notices. The page
+// Parts of HTML that every report is made of: escaped text, tables that scroll on a phone, facts, badges, notices. The page
 // around them is page-frame.ts, charts are line-chart.ts and scatter-chart.ts.
 
 import { printable } from '../../outside-text.ts'
