@@ -68,7 +68,7 @@ export const redisChecks = async (
       fail(
         'redis',
         messageOf(error),
-        'Look at the log of Redis, and at the rights of the user (docs/operating/redis.md#the-user).',
+        'Check the log of Redis, and the rights of the user (docs/operating/redis.md#the-user).',
       ),
     ]
   } finally {
@@ -88,10 +88,10 @@ const fixes: readonly (readonly [reason: RegExp, fix: string])[] = [
   [/LOADING/, 'Wait until Redis has read its file, and run this again.'],
   [
     /timed? ?out|timeout|did not answer/i,
-    'Redis, or what stands before it, takes no commands: look whether its process is stopped or busy (ps, redis-cli ping), and at the firewall.',
+    'Redis, or what stands before it, takes no commands: check whether its process is stopped or busy (ps, redis-cli ping), and check the firewall.',
   ],
   [/certificate|self-signed|issuer/i, 'Name the authority of the certificate of Redis in redis.ca.'],
-  [/ENOTFOUND|EAI_AGAIN/, 'Correct the host in redis.url, or look at the name server.'],
+  [/ENOTFOUND|EAI_AGAIN/, 'Correct the host in redis.url, or check the name server.'],
 ]
 
 /** What to do about a Redis that can't be used, by its reason. */

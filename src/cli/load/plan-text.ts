@@ -15,6 +15,6 @@ export const planText = (plans: readonly PlanVerdict[]): string => {
 export const planRemarks = (cases: readonly (readonly PlanVerdict[])[]): string[] =>
   cases.some(plans => smallestPlan(plans)?.isLeast)
     ? [
-        'A plan is judged by whole days without long gaps, because an hour says nothing of the peaks of a day, and a cache fills once: less than 23 hours, or gaps of more than an hour, say only which plans are too small.',
+        'A plan is chosen by whole days without long gaps, because an hour says nothing of the peaks of a day, and a cache fills once: less than 23 hours, or gaps of more than an hour, say only which plans are too small.',
       ]
     : []
