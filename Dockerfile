@@ -1,4 +1,4 @@
-# The gateway as an image: no build step, no development packages, nothing written outside of /data. A tag can be moved: docs/operating.md,
+# The gateway as an image: no build step, no development packages, nothing written outside of /data. A tag can be moved: docs/operating/install.md,
 # "In a container", has the command that pins the base by its digest.
 
 FROM node:26.10.0-slim AS dependencies

@@ -12,7 +12,7 @@ export const csvLine = (values: readonly Value[]): string => `${csvCells(values)
 /** The same without its line break. */
 export const csvCells = (values: readonly Value[]): string => values.map(cellOf).join(',')
 
-// The apostrophes of a text that has its own are told from ours by one more.
+// A text with apostrophes of its own gets one more, which distinguishes them from ours.
 const formula = /^'*[=+\-@\t\r]/
 const guarded = /^'+[=+\-@\t\r]/
 const escaped = /\\u([\da-f]{4})/g

@@ -9,7 +9,7 @@ import type { Socket } from 'node:net'
  * its buffer
  */
 export const ignoreUpgrades = (server: Server, giveAgain: (socket: Socket) => void): void => {
-  // Node asks by the number of listeners unless it is told. The body of a request would be lost on the way.
+  // Without this, Node decides by the number of listeners, and the body of a request would be lost.
   Object.assign(server, {
     shouldUpgradeCallback: ({ headers }: IncomingMessage) =>
       headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0,

@@ -4,7 +4,7 @@
 import { run } from './cli/program.ts'
 import { systemClock } from './clock.ts'
 
-// A reader that has seen enough, such as `head`, is no failure of ours.
+// A reader that closes the pipe early, such as `head`, is no failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(0)
   process.stderr.write(`abohawa: standard output can't be written: ${error.message}\n`)

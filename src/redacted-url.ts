@@ -1,6 +1,6 @@
 // URLs without what is secret in them, for whatever is printed, logged or thrown. Works on the text and not on what a
 // parser makes of it, because the URLs that end up in messages are those that no parser understands: a password with an
-// @, / or # in it. Where it can't be told what is secret, more is hidden rather than less.
+// @, / or # in it. Where it is unclear what is secret, more is hidden rather than less.
 
 const hidden = '***'
 

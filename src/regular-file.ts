@@ -113,7 +113,7 @@ export const readRegularFile = async (path: string | URL, most: number): Promise
   }
 }
 
-/** A file to be read piece by piece, of any size. @throws FileError, or the system's error */
+/** A file of any size, to be read in chunks. @throws FileError, or the system's error */
 const openRegularFile = async (path: string): Promise<FileHandle> => {
   const found = await stat(path).catch(() => undefined)
   if (found) requireRegular(found)

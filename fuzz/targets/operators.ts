@@ -44,7 +44,7 @@ const token = 'fuzz-0123456789-abcdefghijklmnopqrstuv'
 const methods = ['GET', 'HEAD', 'DELETE', 'OPTIONS', 'POST', 'PUT'] as const
 const bodiless: readonly string[] = ['GET', 'HEAD', 'DELETE', 'OPTIONS']
 const json = 'content-type: application/json'
-/** In what operators send and are told. */
+/** In what operators send and receive. */
 const markOf = (number: number, talk: number, at: number): string => `opmark-${number}-${talk}-${at}`
 
 const textOf = (line: string, headers: readonly string[], body = '', version = 'HTTP/1.1'): string =>

@@ -34,7 +34,7 @@ type StreamCase = {
 
 const path = '/api/v1/locations/district/3026'
 const latin = (bytes: Buffer): string => bytes.toString('latin1')
-// As long as a key, since frames tell the lengths of what they hold.
+// As long as a key, since frames contain lengths.
 const key = 'svc_live_'.padEnd(keyLength, '#')
 const window = (bytes: number): Buffer => {
   const payload = Buffer.alloc(4)

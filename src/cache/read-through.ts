@@ -108,7 +108,7 @@ export type Cache<Of extends Subject, Value, Scope> = ReadThrough<Of, Value> & {
   peek(subject: Of): EntryFacts | null
   /** Applies a purge to memory and to what is read from now on, and ends the backoff of what it covers. */
   purge(purge: Purge<Scope>): void
-  /** Another instance has loaded an entry: a read that would be stale looks into the shared tier first. */
+  /** Another instance has loaded an entry: a read that would be stale reads the shared tier first. */
   supersede(id: string): void
   /** How long reads wait that begin from now on. */
   waitFor(ms: number): void

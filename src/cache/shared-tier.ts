@@ -26,7 +26,7 @@ export type SharedTierObserver = {
 export type SharedTier<Value> = {
   /** The kind of store, as it appears in `cache-status` and metrics. */
   readonly name: string
-  /** @param isWanted judges the metadata before decoding; an unwanted entry counts as a miss */
+  /** @param isWanted checks the metadata before decoding; an unwanted entry counts as a miss */
   get(key: string, isWanted?: (metadata: EntryMetadata) => boolean): Promise<Entry<Value> | undefined>
   /**
    * False when a later lease holder has written already: the tier's entry is newer than this one.

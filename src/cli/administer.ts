@@ -14,7 +14,7 @@ import { UsageError } from './usage-error.ts'
 
 /** Adds `--create-store`. */
 export const addCreateStoreOption = (command: Command): Command =>
-  command.option('--create-store', 'make the store where there is none yet, before a gateway has started')
+  command.option('--create-store', 'create the store if there is none yet, before a gateway has started')
 
 export type Action = (administration: Administration, store: string) => Promise<void>
 

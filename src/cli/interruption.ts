@@ -19,7 +19,7 @@ export const interruption = (...more: NodeJS.Signals[]): Promise<NodeJS.Signals>
 
 /**
  * The same for a process that another one has started: resolves with its order, or a signal sent to this process alone. What
- * a terminal or a service manager sends to all processes at once is the other one's to judge.
+ * a terminal or a service manager sends to all processes at once is for the other one to handle.
  */
 export const orderToStop = (): Promise<string> =>
   new Promise(resolve => {

@@ -67,7 +67,7 @@ const commands: readonly TopCommand[] = [
   },
   {
     name: 'whatif',
-    summary: 'what other settings would do to traffic: hits, weight at the provider, age, memory, budget',
+    summary: 'compute what other settings would do to traffic: hits, weight, age, memory, budget',
     load: async () => (await import('./load/whatif.ts')).addWhatIfCommand,
   },
   {
@@ -87,7 +87,7 @@ const commands: readonly TopCommand[] = [
   },
   {
     name: 'traffic',
-    summary: 'make and look at files of traffic, for replays',
+    summary: 'import, generate, cut and describe traffic files for replays',
     load: async () => (await import('./load/traffic.ts')).addTrafficCommands,
   },
   {
@@ -97,12 +97,12 @@ const commands: readonly TopCommand[] = [
   },
   {
     name: 'rehearse',
-    summary: 'send the traffic of a file to a gateway whose clock is moved: a day in minutes',
+    summary: 'send the traffic of a file to a gateway on a moved clock: a day in minutes',
     load: async () => (await import('./load/rehearse.ts')).addRehearseCommand,
   },
   {
     name: 'replay',
-    summary: 'send the requests of traffic files to a gateway again, and measure its answers',
+    summary: 'send the requests of traffic files to a gateway, and measure its responses',
     load: async () => (await import('./load/replay.ts')).addReplayCommands,
   },
   {

@@ -80,7 +80,7 @@ export const createAddCommand =
       command
         .option(
           '-c, --config <file>',
-          'a configuration file; may be given again, the later one wins; else those in ABOHAWA_CONFIG_FILE, with colons between',
+          'a configuration file; may be given again, the later one wins; by default those in ABOHAWA_CONFIG_FILE, separated by colons',
           collect,
         )
         .option('--json', 'print JSON, for programs'),
@@ -141,7 +141,7 @@ const brokenElsewhere = 'The configuration is broken, in what this command does 
 /** An option with one value that is given twice is a mistake: the first value would be lost without a word. */
 const refuseSecondValues = (command: Command): Command => {
   for (const option of command.options) {
-    // One that takes several values at once is told of each.
+    // One that takes several values is called with each.
     if ((!option.required && !option.optional) || option.variadic) continue
     const name = option.attributeName()
     let before: unknown

@@ -44,7 +44,7 @@ export type ConfigFault = {
   readonly column?: number
   readonly variable?: string
   readonly path?: string
-  /** With its place in front. */
+  /** Begins with its place. */
   readonly sentence: string
 }
 

@@ -1,5 +1,5 @@
 // The kinds of text that mean something outside this program: hosts, addresses, URLs, zones, dates, files.
-// They are judged by what Node itself makes of them; nothing is looked up, opened or connected to.
+// Node's own parsers check them; nothing is looked up, opened or connected to.
 
 import { isIP } from 'node:net'
 import { redactedUrl } from '../redacted-url.ts'

@@ -1,6 +1,6 @@
 // Watches the files that a configuration is read from. Reads their paths at intervals, as the catalogue's file is polled: links
 // that are swapped (ConfigMaps), files that are renamed into place (editors), mounted files and network shares are all seen.
-// Reports content that was the same at two looks and is not what was read last, by whomever. Reads no settings.
+// Reports content that two polls agree on and that differs from what was read last, by whomever. Reads no settings.
 
 import { hash } from 'node:crypto'
 import { stat } from 'node:fs/promises'
@@ -9,9 +9,9 @@ import { mostFileBytes, readRegularFile } from '../regular-file.ts'
 export type FileWatchOptions<Outcome> = {
   /** The files of now; they may change with what is in them. */
   readonly files: () => readonly string[]
-  /** The time between two looks; null for none. */
+  /** The time between two polls; null for none. */
   readonly pollMs: number | null
-  /** Reads the files. Called after the first two looks, and then for each new content. */
+  /** Reads the files. Called after the first two polls, and then for each new content. */
   readonly onChange: () => Promise<Outcome>
 }
 

@@ -197,7 +197,7 @@ const readByEntry = (name: string, text: string): Reading => {
     else entries.at(-1)?.lines.push(content)
   const seen = new Set<string>()
   return entries.flatMap(({ line, lines }): Array<Assignment | Fault> => {
-    // Blank lines in front, so that places are those of the file.
+    // Blank lines before it, so that places are those of the file.
     const reading = readYaml(name, '\n'.repeat(line) + lines.join('\n'))
     const key = entryName.exec(lines[0] ?? '')?.[1]
     const path = key !== undefined && nearestSection(key) !== undefined ? [key] : undefined

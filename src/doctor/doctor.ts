@@ -1,4 +1,4 @@
-// `abohawa doctor`: looks at everything that a gateway of this configuration needs, and says of each whether it is well. Runs
+// `abohawa doctor`: checks everything that a gateway of this configuration needs, and reports the state of each. Runs
 // beside a serving gateway or without one. The checks are in the files beside this one.
 
 import { existsSync } from 'node:fs'

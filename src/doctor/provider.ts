@@ -31,7 +31,7 @@ export const reachableChecks = async (config: Config, clock: Clock): Promise<Che
     const left = remaining ? `, says ${remaining[0]}: ${String(remaining[1]).slice(0, 60)}` : ''
     return [
       status >= 500
-        ? fail('provider', `${where} answers ${status}`, 'Wait, or look at the status page of the provider.')
+        ? fail('provider', `${where} answers ${status}`, 'Wait, or check the status page of the provider.')
         : ok('provider', `${where} answers${left}`),
       Number.isNaN(told)
         ? skip('provider clock', 'it does not tell its time')

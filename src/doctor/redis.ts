@@ -13,7 +13,7 @@ import { infoOf, type RedisInfo, serverName } from '../stores/redis/info.ts'
 import { checkRedisFormat } from '../stores/redis/redis-store.ts'
 import { type Check, fail, ok, skip, warn } from './check.ts'
 
-// A slow Redis is judged by its latency, and not by the first command that is late.
+// The check of latency reports a slow Redis; the first late command must not.
 const leastTimeoutMs = 5_000
 
 export const redisChecks = async (
@@ -68,7 +68,7 @@ export const redisChecks = async (
       fail(
         'redis',
         messageOf(error),
-        'Look at the log of Redis, and at the rights of the user (docs/operating.md).',
+        'Check the log of Redis, and the rights of the user (docs/operating/redis.md#the-user).',
       ),
     ]
   } finally {
@@ -83,15 +83,15 @@ const fixes: readonly (readonly [reason: RegExp, fix: string])[] = [
   ],
   [
     /NOPERM/,
-    'Give the user all of the rights at once that docs/operating.md lists: ACL SETUSER … by an administrator of Redis.',
+    'Give the user all of the rights at once that docs/operating/redis.md#the-user lists: ACL SETUSER … by an administrator of Redis.',
   ],
   [/LOADING/, 'Wait until Redis has read its file, and run this again.'],
   [
     /timed? ?out|timeout|did not answer/i,
-    'Redis, or what stands before it, takes no commands: look whether its process is stopped or busy (ps, redis-cli ping), and at the firewall.',
+    'Redis, or what stands before it, takes no commands: check whether its process is stopped or busy (ps, redis-cli ping), and check the firewall.',
   ],
   [/certificate|self-signed|issuer/i, 'Name the authority of the certificate of Redis in redis.ca.'],
-  [/ENOTFOUND|EAI_AGAIN/, 'Correct the host in redis.url, or look at the name server.'],
+  [/ENOTFOUND|EAI_AGAIN/, 'Correct the host in redis.url, or check the name server.'],
 ]
 
 /** What to do about a Redis that can't be used, by its reason. */
@@ -103,7 +103,7 @@ const formatCheck = async (redis: RedisClient, options: RedisOptions): Promise<C
     await checkRedisFormat(redis, options)
     return ok('redis format', 'this version can work on the store')
   } catch (error) {
-    // What the user may not do is told by another check.
+    // Another check reports what the user may not do.
     if (!(error instanceof InputError)) return skip('redis format', messageOf(error))
     return fail(
       'redis format',

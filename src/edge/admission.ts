@@ -200,7 +200,7 @@ export type IsPlain = (request: Pick<IncomingMessage, 'socket' | 'headers'>) => 
 /** @param isTrusted who may end TLS for us; undefined where nobody may, and HTTPS is not required */
 export const createIsPlain = (isTrusted: IsTrusted | undefined): IsPlain => {
   // x-forwarded-proto is believed from trusted addresses alone, and there every way it names counts: a request that was
-  // plain on any part of its way was plain. Who says nothing of a way before is judged by this connection.
+  // plain on any hop was plain. Without the header, this connection decides.
   return ({ socket, headers }) => {
     if (!isTrusted) return false
     const forwardedProto = headers['x-forwarded-proto']

@@ -1,4 +1,4 @@
-// The bodies of the answers: places and weather → the objects of the contract, field by field. Pure.
+// The bodies of responses: places and weather → the objects of the contract, field by field. Pure.
 
 import type { Forecast, Weather } from '../answer.ts'
 import type { Catalogue, ListPage } from '../catalogue/catalogue.ts'
@@ -64,23 +64,23 @@ export const pointOf = (latitude: number, longitude: number) => {
   return { type: 'coords', latitude, longitude, name_en: name, name_bn: null, name }
 }
 
-// A body is written in two pieces: where, which is the same at all times, and what weather, which is the same for every
+// A body is written in two parts: where, which is the same at all times, and what weather, which is the same for every
 // place of a cell and language.
 
-/** The first piece of a body with weather: whose weather it is. */
+/** The first part of a body with weather: whose weather it is. */
 export const placeText = (location: object): string => `{"location":${JSON.stringify(location)},`
 
 const currentUnitsText = JSON.stringify({ time: 'iso8601', interval: 'seconds', ...currentUnits })
 const hourlyUnitsText = JSON.stringify({ time: 'iso8601', ...hourlyUnits })
 const dailyUnitsText = JSON.stringify({ time: 'iso8601', ...dailyUnits })
 
-/** The other piece of /weather. */
+/** The other part of /weather. */
 export const weatherPiece = ({ current, hourly, daily }: Weather, timezone: string): Buffer =>
   unpooledText(
     `"current":${current},"current_units":${currentUnitsText},"hourly":${hourly},"hourly_units":${hourlyUnitsText},${dailyPart(daily, timezone)}`,
   )
 
-/** The other piece of /forecast. */
+/** The other part of /forecast. */
 export const forecastPiece = ({ daily }: Forecast, timezone: string): Buffer =>
   unpooledText(dailyPart(daily, timezone))
 

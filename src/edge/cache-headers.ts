@@ -1,4 +1,4 @@
-// The header lines that say what the cache did and how long its answer holds. Each ends in CRLF, so that a head is their
+// The header lines that say what the cache did and how long the response is right. Each ends in CRLF, so that a head is their
 // concatenation. Pure; values are numbers, dates and fixed words, never text of a consumer.
 
 import type { CellResult } from '../answer.ts'

@@ -1,4 +1,4 @@
-// The content codings of bodies: what a consumer takes, and bodies that are compressed as a whole, once. Bodies with weather
+// The content codings of bodies: what a consumer accepts, and bodies that are compressed as a whole, once. Bodies with weather
 // are joined from compressed parts by joined-gzip.ts.
 
 import { promisify } from 'node:util'

@@ -1,4 +1,4 @@
-// gzip of bodies in two pieces, joined from parts that are compressed by themselves: what a place has in common at all times,
+// gzip of bodies in two parts, joined from parts that are compressed by themselves: what a place has in common at all times,
 // and the weather that all places of a cell share. Raw deflate streams may follow each other where the first one ends at a
 // whole byte and the second one refers to nothing before it (RFC 1951); the checksum of both follows from those of each.
 // Which bodies are sent so is decided in rendered-weather.ts.
@@ -6,10 +6,10 @@
 import { constants, crc32, deflateRawSync } from 'node:zlib'
 import type { Pieces } from './connection/ready-response.ts'
 
-/** The beginning of a gzip: its header, and the first piece of a body as blocks that are not the last ones. */
+/** The beginning of a gzip: its header, and the first part of a body as blocks that are not the last ones. */
 export type GzipStart = { readonly bytes: Buffer; readonly crc: number; readonly length: number }
 
-/** The rest of it: the second piece, compressed by itself. */
+/** The rest of it: the second part, compressed by itself. */
 export type GzipEnd = {
   readonly bytes: Buffer
   readonly crc: number
@@ -24,7 +24,7 @@ const trailerBytes = 8
 const longestStoredBlock = 65_535
 const storedHeaderBytes = 5
 
-/** Without compression, for a piece that is sent once: to set a compressor up costs more than a whole answer. */
+/** Without compression, for a part that is sent once: setting up a compressor costs more than a whole response. */
 export const storedStart = (piece: Buffer): GzipStart => {
   if (piece.length > longestStoredBlock) return deflatedStart(piece)
   const bytes = Buffer.allocUnsafe(header.length + storedHeaderBytes + piece.length)
@@ -37,7 +37,7 @@ export const storedStart = (piece: Buffer): GzipStart => {
   return { bytes, crc: crc32(piece), length: piece.length }
 }
 
-/** Compressed, for a piece that is sent again and again. */
+/** Compressed, for a part that is sent repeatedly. */
 export const deflatedStart = (piece: Buffer): GzipStart => ({
   // The flush ends the last block at a whole byte.
   bytes: Buffer.concat([header, deflateRawSync(piece, { finishFlush: constants.Z_SYNC_FLUSH })]),
@@ -45,7 +45,7 @@ export const deflatedStart = (piece: Buffer): GzipStart => ({
   length: piece.length,
 })
 
-/** @param deflated the piece as a whole raw deflate stream */
+/** @param deflated the part as a whole raw deflate stream */
 export const gzipEnd = (piece: Buffer, deflated: Buffer): GzipEnd => ({
   bytes: deflated,
   crc: crc32(piece),
@@ -53,7 +53,7 @@ export const gzipEnd = (piece: Buffer, deflated: Buffer): GzipEnd => ({
   shift: shiftOver(piece.length),
 })
 
-/** The gzip of both pieces. */
+/** The gzip of both parts. */
 export const joinedGzip = (start: GzipStart, end: GzipEnd): Pieces => {
   const trailer = Buffer.allocUnsafe(trailerBytes)
   trailer.writeUInt32LE(joinedCrc(start.crc, end), 0)

@@ -1,5 +1,5 @@
 // The place that a path names, in the catalogue in force, with what every response about it has in common: its grid cell
-// and its piece of the body. Made with its first request; a newer catalogue begins anew.
+// and its part of the body. Made with its first request; a newer catalogue begins anew.
 
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Location, LocationType } from '../catalogue/location.ts'
@@ -15,7 +15,7 @@ import { type Arena, createArena } from './unpooled.ts'
 /** The catalogue in force; it may be swapped between two requests. */
 export type CurrentCatalogue = { readonly current: Catalogue }
 
-/** The piece of a body that says whose weather it is, and what its bytes are called in an ETag. */
+/** The part of a body that says whose weather it is, and its name in an ETag. */
 export type PlacePiece = {
   readonly bytes: Buffer
   readonly tag: string

@@ -79,7 +79,7 @@ type Send = (
   request: FastifyRequest,
   reply: FastifyReply,
   representation: Representation,
-  /** Is told the bytes of the body before it is sent, 0 for none; what it throws is sent in its place. */
+  /** Called with the bytes of the body before it is sent, 0 for none; an error that it throws is sent instead. */
   admit?: (body: number) => void,
 ) => void | Promise<void>
 

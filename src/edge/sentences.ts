@@ -5,7 +5,7 @@
 import { keyPrefix } from '../metering/key-form.ts'
 import { quoted } from '../outside-text.ts'
 
-/** What a consumer is told of an error. */
+/** What a consumer reads of an error. */
 export type Sentence<Code extends string = string> = {
   /** For programs. */
   readonly code: Code

@@ -1,4 +1,4 @@
-// What the process sends for no quota, over all clients together: a token bucket in bytes. While it is empty the reference
+// What the process sends without a key's quota, over all clients together: a token bucket in bytes. While it is empty the reference
 // is refused, and refusals keep their status, but are sent late: a client that sends its next request after an answer
 // then costs next to nothing. A hit with a good key never comes here; who needs no key is decided in api.ts.
 

@@ -10,7 +10,7 @@ export const unpooledText = (text: string): Buffer => {
 
 const blockBytes = 256 * 1024
 
-/** For thousands of small pieces that are freed together: they are cut from large blocks. */
+/** For thousands of small buffers that are freed together: they are cut from large blocks. */
 export type Arena = { text(text: string): Buffer; copy(bytes: Buffer): Buffer }
 
 export const createArena = (): Arena => {

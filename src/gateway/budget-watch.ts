@@ -1,4 +1,4 @@
-// Tells the log what keeps weather from being loaded: the spent budget of the day, one line for each UTC day in which it is, and
+// Logs what keeps weather from being loaded: the spent budget of the day, one line for each UTC day in which it is, and
 // a closure after a limit that the provider reported, one line when this gateway knows of it and one when it is over. The
 // metrics are in telemetry/gauges.ts; what a request gets then is decided by the budget.
 

@@ -1,5 +1,5 @@
 // Notices when the instances of a fleet run different settings for longer than a change takes to reach all of them. The
-// heartbeats count the different settings; this file only judges how long that lasts.
+// heartbeats count the different settings; this file only measures how long that lasts.
 
 import { minuteMs } from '../calendar.ts'
 import type { Clock } from '../clock.ts'

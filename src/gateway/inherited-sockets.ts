@@ -12,7 +12,7 @@ export type InheritedSockets = { readonly [name in ListenerName]?: number }
 const firstDescriptor = 3
 
 /**
- * The sockets that the environment tells of, when they are for this process: by their names, or the first for the API.
+ * The sockets that the environment names, when they are for this process: by their names, or the first for the API.
  * @throws InputError when they are more than there are listeners for, or named after none
  */
 export const inheritedSockets = (

@@ -1,5 +1,5 @@
 // Opens a listener where it is to listen, and says where it can be reached: on a socket that this process inherited, a Unix socket, or a host and a port. The
-// rules for settings are in the configuration; what an inherited socket turns out to be is judged here by the same ones.
+// rules for settings are in the configuration; an inherited socket is checked here by the same ones.
 
 import { once } from 'node:events'
 import { fstatSync, readFileSync } from 'node:fs'

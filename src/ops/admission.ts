@@ -1,6 +1,6 @@
 // The one place that decides whether a request to the ops or the status listener is admitted: the name it was sent to, the
 // page it was sent from, and the token. It distinguishes a tool of the operator from a web page that the operator's
-// browser has open. What a request is for is not judged here.
+// browser has open. What a request asks for is not checked here.
 
 import type { IncomingMessage } from 'node:http'
 import { isIP, isIPv6 } from 'node:net'

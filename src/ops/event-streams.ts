@@ -1,5 +1,5 @@
 // /events: streams of server-sent events with the status, every second, and the cells that changed, every two. All
-// streams get the same, worked out once. They are few, and a reader that does not keep up misses events and is dropped
+// streams get the same, computed once. They are few, and a reader that does not keep up misses events and is dropped
 // in the end, so that nothing is buffered without end.
 
 import type { ServerResponse } from 'node:http'

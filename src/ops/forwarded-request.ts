@@ -1,5 +1,5 @@
-// A request to /provider/… as it may go to the provider: its path decoded once and judged, its parameters known by name,
-// its weight counted. What is sent is put together from what was judged and from nothing else. Which paths and parameters
+// A request to /provider/… as it may go to the provider: its path decoded once and checked, its parameters known by name,
+// its weight counted. The request is built from checked parts and from nothing else. Which paths and parameters
 // there are is the protocol's. Pure; sends nothing.
 
 import { holdsKey } from '../key-redaction.ts'

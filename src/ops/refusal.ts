@@ -1,5 +1,5 @@
 // A refused request of an operator: a status, a reason for the metric, one sentence.
-// Judges nothing; the part that finds the fault makes one of these.
+// Decides nothing; the part that finds the fault creates one.
 
 import type { RefusalReason } from '../telemetry/label-values.ts'
 

@@ -1,4 +1,4 @@
-// The paths of the ops listener and the status listener, which methods each takes, and whether it needs the token. Judged before any
+// The paths of the ops listener and the status listener, which methods each takes, and whether it needs the token. Checked before any
 // handler is loaded, so a path that is not here has no handler either.
 
 import { assets } from './dashboard/assets.ts'

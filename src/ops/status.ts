@@ -1,5 +1,5 @@
 // The status listener: the probes alone, on a port that the network may reach while the ops listener stays inside. Needs
-// no token; names, pages and bounds are judged as on the ops listener.
+// no token; names, pages and bounds are checked as on the ops listener.
 
 import { type AdmissionOptions, createAdmit } from './admission.ts'
 import { type BoundedServer, createBoundedServer, type ServerBounds } from './bounded-server.ts'

@@ -1,4 +1,4 @@
-// Pieces of HTML that pages are made of: escaped text, tables that scroll on a phone, facts, badges, notices. The styles of most
+// Parts of HTML that pages are made of: escaped text, tables that scroll on a phone, facts, badges, notices. The styles of most
 // of them are those of reports, load/report/page/report.css.
 
 import { printable } from '../outside-text.ts'
@@ -47,7 +47,7 @@ export const details = (summary: string, content: Html, isOpen = false): Html =>
 export const facts = (pairs: readonly (readonly [name: string, value: Html])[]): Html =>
   `<dl class="facts">${pairs.map(([name, value]) => `<div><dt>${escaped(name)}</dt><dd>${value}</dd></div>`).join('')}</dl>`
 
-/** Large figures in a row: what one looks for first. */
+/** Large figures in a row: what readers want first. */
 export const tiles = (
   each: readonly { readonly name: string; readonly value: string; readonly note?: string | undefined }[],
 ): Html =>

@@ -1,4 +1,4 @@
-// Declares the count of refused requests: of a gateway's own listeners, and of those of the process in front of its workers, which
+// Declares the count of refused requests: of a gateway's own listeners, and of those of the first process above workers, which
 // refuses some by itself.
 
 import type { Counters } from './counters.ts'

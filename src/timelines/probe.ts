@@ -1,5 +1,5 @@
 // Probes a provider whose circuit is open, so that recovery does not depend on requests: after the breaker's wait it loads
-// one cell. The breaker judges the outcome; the cache keeps the timeline.
+// one cell. The breaker evaluates the outcome; the cache keeps the timeline.
 
 import type { Cell } from '../weather/cell.ts'
 

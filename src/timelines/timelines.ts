@@ -181,7 +181,7 @@ const ofAccount: ReadonlySet<string> = new Set([
 ])
 
 const tickEveryMs = 500
-// As long as people wait between two looks at the weather.
+// As long as people wait before they check the weather again.
 const recentForMs = hourMs
 const passEveryMs = 10_000
 // Each read of the shared tier is a round trip: read in batches, and check the deadline in between.
@@ -333,7 +333,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     onHeartbeatFailure: observer.onHeartbeatFailure,
   })
 
-  // A pass looks at every cell in demand, and has the whole lead for it. What makes cells due all at once starts one at once.
+  // A pass scans every cell in demand and has the whole lead for it. Whatever makes many cells due starts a pass at once.
   let passed = { at: Number.NEGATIVE_INFINITY, run: undefined as Run | undefined, pinned: parts.pinned() }
   const refreshAheadIfDue = (): void => {
     const [at, run, pinned] = [clock.now(), recentRuns()[0], parts.pinned()]

@@ -68,7 +68,7 @@ export type UpstreamParts = {
   readonly standIns?: StandIns | undefined
 }
 
-/** Parts of a upstream that sends nothing: with its own rules, weights and batches, and timelines that are made on the spot. */
+/** Parts of an upstream that sends nothing: its own rules, weights and batches, and timelines that are made at once. */
 export type StandIns = {
   readonly call: ProviderCall
   readonly protocol: Pick<ProviderProtocol, 'decode' | 'runs'>

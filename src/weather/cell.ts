@@ -79,7 +79,7 @@ export const createGrid = (cellDegrees: number, area = globe): Grid => {
     cellOf,
     cellNamed: id => {
       const [latitude = Number.NaN, longitude = Number.NaN] = id.split(',').map(Number)
-      // Names come from outside: beyond the globe one has the place of another cell, so it is judged before it is known.
+      // Names come from outside: beyond the globe one has the place of another cell, so it is checked first.
       if (!isBetween(latitude, area.south, area.north) || !isBetween(longitude, area.west, area.east))
         return undefined
       return cellAround(latitude, longitude).id === id ? cellOf(latitude, longitude) : undefined

@@ -71,7 +71,7 @@ export const mostEncodedBytes = mostBytesWith(longestLengths)
 
 /**
  * The bytes of a timeline under a key, for `decodeTimeline`.
- * @param unsaid the lengths that the reader knows without being told
+ * @param unsaid the lengths that the reader knows and the bytes do not contain
  */
 export const encodeTimeline = (
   key: string,

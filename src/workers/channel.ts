@@ -1,4 +1,4 @@
-// What a worker and the process that started it send each other. Both ends import this file; the process in front keeps time
+// What a worker and the process that started it send each other. Both ends import this file; the first process keeps time
 // by the heartbeats (pool.ts), the worker only sends them.
 
 import { frozen, type LoadedConfig } from '../config/load.ts'

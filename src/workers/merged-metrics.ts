@@ -1,7 +1,7 @@
-// The expositions of several workers and of the process in front of them as one: each sample of a worker has the label `worker`, and
+// The expositions of several workers and of the process that started them as one: each sample of a worker has the label `worker`, and
 // each metric its help once, as the format of Prometheus wants it. Nothing is summed: that is for queries.
 
-/** All in the text format of Prometheus. @param own of the process in front @param expositions by the number of the worker */
+/** All in the text format of Prometheus. @param own of the process that started them @param expositions by the number of the worker */
 export const mergedMetrics = (own: string, expositions: ReadonlyMap<number, string>): string => {
   const metrics = new Map<string, { readonly head: string[]; readonly samples: string[] }>()
   for (const [worker, exposition] of [[undefined, own] as const, ...expositions]) {

@@ -150,7 +150,7 @@ t.test('a target that is no gateway is named', async t => {
     ['replay', traffic, '--target', garbage.url],
     ['replay', traffic, '--target', silent.url],
   ])
-  t.match(wrong?.stderr, /None of 3 answers was 2xx or 304: look whether --target/)
+  t.match(wrong?.stderr, /None of 3 answers was 2xx or 304: check whether --target/)
   t.match(wrong?.stdout, /rate +as recorded, /)
   t.match(none?.stderr, /No request had an answer/)
   t.match(none?.stdout, /latency +no answer\n/)

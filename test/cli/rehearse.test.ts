@@ -167,7 +167,7 @@ t.test('the text, the files of --out, and faulty lines', async t => {
   t.match(stdout, /^2 requests of 1 key from 2026-11-21T06:00:00.000Z on, 1 s\.\n/)
   t.match(stdout, /\n {2}cache\.freshFor=1h .*\n {2}cache\.freshFor=3h /)
   t.match(stdout, / of 10,000 +fits +unknown\n/)
-  t.match(stdout, /: a plan is judged by whole days without long gaps, because /)
+  t.match(stdout, /: a plan is chosen by whole days without long gaps, because /)
   for (const [number, value] of [
     [1, '1h'],
     [2, '3h'],

@@ -120,7 +120,7 @@ t.test('an hour of traffic names no plan, and a day does', async t => {
   t.ok((caseOf(long?.stdout)?.weightPerMonth ?? 0) > 300_000)
   t.strictSame(carriers(parted?.stdout), [null, true, true, true])
   t.match(text?.stdout, / unknown +- /)
-  t.match(text?.stdout, /: a plan is judged by whole days without long gaps, because /)
+  t.match(text?.stdout, /: a plan is chosen by whole days without long gaps, because /)
   const html = readFileSync(page, 'utf8')
   t.match(html, 'Too little was counted to say which plan carries it')
   t.match(html, 'can’t be said')

@@ -88,7 +88,7 @@ t.test('the image has the Node that the tests run with, by its exact version', a
     t.match(image.replace(/@sha256:[0-9a-f]{64}$/, ''), new RegExp(`^node:${devDependencies.node}-slim$`))
   }
   t.match(
-    readFileSync(join(root, 'docs/operating.md'), 'utf8'),
+    readFileSync(join(root, 'docs/operating/install.md'), 'utf8'),
     `imagetools inspect node:${devDependencies.node}-slim`,
   )
 })

@@ -2,7 +2,7 @@
 // its paragraph in the runbook; promtool agrees with the alerts and with every query of the dashboard.
 
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
@@ -16,7 +16,8 @@ const read = (file: string): string => readFileSync(join(root, file), 'utf8')
 const rulesText = readFileSync(rulesFile, 'utf8')
 const testsText = read('deploy/prometheus/tests.yaml')
 const dashboardText = read('deploy/grafana/dashboard.json')
-const operating = read('docs/operating.md')
+const manual = globSync('docs/operating/*.md', { cwd: root }).map(read).join('\n')
+const table = read('docs/operating/metrics.md')
 
 type Rule = {
   alert: string
@@ -115,9 +116,8 @@ const isWith = (one: string, metric: string, label: string): boolean =>
   one.startsWith(`${metric}{`) && one.includes(label)
 
 t.test('the documentation has every metric of a scrape, and no other', async t => {
-  const documented = new Set(
-    [...operating.matchAll(/^\| (`[^|]*`) \|/gm)].flatMap(([, cell = '']) => metricsIn(cell)),
-  )
+  const rows = [...table.matchAll(/^\| (`[^|]*`) \|([^|]*)\|/gm)]
+  const documented = new Set(rows.flatMap(([, cell = '']) => metricsIn(cell)))
   t.strictSame(
     families.filter(name => isOurs(name) && !documented.has(name)),
     [],
@@ -128,12 +128,27 @@ t.test('the documentation has every metric of a scrape, and no other', async t =
   )
   // Elsewhere parts of a histogram are named too.
   t.strictSame(
-    metricsIn(operating).filter(
+    metricsIn(manual).filter(
       name => isOurs(name) && !names.has(name) && !families.includes(name) && !ofWorkers.includes(name),
     ),
     [],
   )
+  for (const [, name = '', labels = ''] of rows) {
+    const [metric = ''] = metricsIn(name)
+    if (!isOurs(metric)) continue
+    t.strictSame(
+      [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label).sort(),
+      labelsOf(metric),
+      `the labels of ${metric}`,
+    )
+  }
 })
+
+/** The labels of a family's series, without those of a histogram's buckets. */
+const labelsOf = (metric: string): string[] => {
+  const found = series.find(one => new RegExp(`^${metric}(_count)?(\\{|$)`).test(one)) ?? ''
+  return [...found.matchAll(/(\w+)="/g)].map(([, label = '']) => label).sort()
+}
 
 t.test('every alert has a paragraph of the runbook, a severity and a test', async t => {
   t.ok(alerts.length > 25, `${alerts.length} alerts`)

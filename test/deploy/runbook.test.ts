@@ -1,14 +1,14 @@
-// Every paragraph of the runbook can be followed: its commands run against a gateway with Redis, TLS and a token, find what
-// they look for, and its links lead somewhere. That they lead to the cause of a fault is for test/journeys/drill.test.ts.
+// Every paragraph of the runbook can be followed: its commands run against a gateway with Redis, TLS and a token and find what
+// they look for. That they lead to the cause of a fault is for test/journeys/drill.test.ts; links are for test/docs/pages.test.ts.
 
 import { spawnSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { product } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { startRedisFor, withoutOwnRedis } from '../support/redis-server.ts'
-import { paragraphOf, paragraphs, runbook, runInShell } from '../support/runbook.ts'
+import { paragraphOf, paragraphs, runInShell } from '../support/runbook.ts'
 import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
@@ -127,21 +127,3 @@ t.test('there are the other commands of the product too', async t => {
   for (const words of others)
     t.equal(spawnSync(product, [...words.split(' '), '--help']).status, 0, `abohawa ${words}`)
 })
-
-t.test('every link leads somewhere', async t => {
-  const operating = readFileSync(join(root, 'docs/operating.md'), 'utf8')
-  const headings = new Set([...operating.matchAll(/^#+ (.*)$/gm)].map(([, text = '']) => anchorOf(text)))
-  for (const [, anchor = ''] of runbook.matchAll(/\(operating\.md#([a-z-]+)\)/g))
-    t.ok(headings.has(anchor), `operating.md#${anchor}`)
-  for (const [, anchor = ''] of runbook.matchAll(/\(#([a-z-]+)\)/g))
-    t.ok(
-      paragraphs.some(({ alert }) => alert.toLowerCase() === anchor),
-      `#${anchor}`,
-    )
-})
-
-const anchorOf = (heading: string): string =>
-  heading
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9 -]/g, '')
-    .replaceAll(' ', '-')

@@ -1,4 +1,4 @@
-// The walk at the top of docs/operating.md: all of its commands, in their order, in one shell, from an installation without packages of
+// The walk at the top of docs/operating/install.md: all of its commands, in their order, in one shell, from an installation without packages of
 // development to the end, and the rolling restart under load. Only folders of root, ports and the provider's address are replaced.
 
 import { spawn } from 'node:child_process'
@@ -27,7 +27,7 @@ import { freePort, startRedis, withoutOwnRedis } from '../support/redis-server.t
 import { until } from '../support/until.ts'
 
 const root = join(import.meta.dirname, '..', '..')
-const page = readFileSync(join(root, 'docs/operating.md'), 'utf8')
+const page = readFileSync(join(root, 'docs/operating/install.md'), 'utf8')
 const [, walk = ''] = /^<!-- walk -->\n(.*?)^<!-- end of the walk -->$/ms.exec(page) ?? []
 const blocks = [...walk.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block)
 

@@ -1,13 +1,13 @@
-// The Redis user that docs/operating.md documents, parsed from there, so that the tests use exactly the documented rights.
+// The Redis user that docs/operating/redis.md documents, parsed from there, so that the tests use exactly the documented rights.
 
 import { readFileSync } from 'node:fs'
 import type { Redis } from 'ioredis'
 
 export const account = { user: 'abohawa', password: 'SECRET' }
 
-const [line = ''] = /^ACL SETUSER abohawa .*$/m.exec(readFileSync('docs/operating.md', 'utf8')) ?? []
+const [line = ''] = /^ACL SETUSER abohawa .*$/m.exec(readFileSync('docs/operating/redis.md', 'utf8')) ?? []
 const [more = ''] =
-  /(?<=^ACL SETUSER abohawa )\+cluster.*$/m.exec(readFileSync('docs/operating.md', 'utf8')) ?? []
+  /(?<=^ACL SETUSER abohawa )\+cluster.*$/m.exec(readFileSync('docs/operating/redis.md', 'utf8')) ?? []
 const rights = line.split(' ').slice(2)
 
 /** The commands it may run, in lower case; on a cluster there are more. */

@@ -8,7 +8,7 @@ import { cleanEnv, type Ended } from './process.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 
-export const runbook = readFileSync(join(root, 'docs/runbook.md'), 'utf8')
+const runbook = readFileSync(join(root, 'docs/runbook.md'), 'utf8')
 
 type Step = {
   /** In Markdown. */

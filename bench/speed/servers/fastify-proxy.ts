@@ -1,4 +1,4 @@
-// Fastify in front of an origin and nothing else: no key, no count, no cache, no log.
+// Fastify before an origin and nothing else: no key, no count, no cache, no log.
 
 import replyFrom from '@fastify/reply-from'
 import { fastify } from 'fastify'

@@ -37,7 +37,7 @@ const mostKeys = 10_000
 
 export const addCreateCommand = (keys: Command, add: AddCommand): Command =>
   add<Options>(keys, 'create', {
-    summary: 'create a key, or many; they are shown this once',
+    summary: 'create a key, or many; each is shown only once',
     example:
       'keys create --subscriber "Dhaka Tribune" --tier starter\n  npm run -s abohawa -- keys create --subscriber Schools --tier free --count 30 --json\n  npm run -s abohawa -- keys create --from keys.csv --csv --out issued.csv',
     setUp: command =>
@@ -47,13 +47,13 @@ export const addCreateCommand = (keys: Command, add: AddCommand): Command =>
           .option('--tier <name>', 'the daily quota: free, starter, business, enterprise, or as configured')
           .option('--limit <requests>', 'requests a day of its own, in place of those of the tier')
           .option('--expires <when>', 'a day (until its end), an instant, or a duration such as 90d')
-          .option('--external-id <id>', 'the id that another program has for it; it has one key at most')
+          .option('--external-id <id>', 'the id that another program has for it, unique in the store')
           .option('--count <number>', `create so many, up to ${counted(mostKeys)}`)
           .option(
             '--from <csv>',
-            'create those of a file with the columns subscriber, tier, external_id, and limit, expires if wanted; again, it creates what is missing',
+            'create those of a file with the columns subscriber, tier, external_id, and optionally limit, expires; a second run creates what is missing',
           )
-          .option('--apply', 'with --from: give keys that are there the tier and the limit of their line')
+          .option('--apply', 'with --from: give existing keys the tier and the limit of their line')
           .option('--csv', 'print CSV')
           .option('--out <path>', 'write to a new file, readable by its owner alone'),
       ),

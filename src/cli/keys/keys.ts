@@ -24,7 +24,7 @@ export const addKeyCommands: AddTopCommand = (program, add, summary) => {
   addCreateCommand(keys, add)
 
   add<{ filter?: string; csv?: boolean }>(keys, 'list', {
-    summary: 'list keys, all or those that a filter lets through',
+    summary: 'list all keys, or those that match a filter',
     example: "keys list --filter 'tier=starter status=active subscriber=~Dhaka used=0 expires<30d'",
     setUp: command =>
       command
@@ -79,12 +79,12 @@ export const addKeyCommands: AddTopCommand = (program, add, summary) => {
   )
 
   add<{ overlap: string }>(keys, 'rotate', {
-    summary: 'replace a key by a new one under the same id; the former goes on working for a while',
+    summary: 'replace a key by a new one under the same id; the former works on for the overlap',
     example: 'keys rotate key_9hK2mPq4XyZa --overlap 24h',
     setUp: command =>
       command
         .argument('<id>', 'id of the key')
-        .option('--overlap <duration>', 'how long the former key goes on working; 0s: no longer', '24h'),
+        .option('--overlap <duration>', 'how long the former key still works; 0s: it stops at once', '24h'),
     run: async (terminal, { overlap }, id = '') => {
       const overlapMs = overlapOf(overlap)
       return administer(terminal, async (administration, store) => {
@@ -103,7 +103,7 @@ export const addKeyCommands: AddTopCommand = (program, add, summary) => {
   })
 
   add(keys, 'tier', {
-    summary: 'put a key on another tier, within a second and with what it used today',
+    summary: 'put a key on another tier, within a second; the count of today stays',
     example: 'keys tier key_9hK2mPq4XyZa business',
     setUp: command =>
       command.argument('<id>', 'id of the key').argument('<tier>', 'name of a tier of the configuration'),
@@ -140,7 +140,7 @@ export const addKeyCommands: AddTopCommand = (program, add, summary) => {
   })
 
   add(keys, 'expire', {
-    summary: 'set until when a key is valid, within a second; never lifts it',
+    summary: 'set when a key expires, within a second; never removes the date',
     example: 'keys expire key_9hK2mPq4XyZa 2027-01-31',
     setUp: command =>
       command
@@ -154,7 +154,7 @@ export const addKeyCommands: AddTopCommand = (program, add, summary) => {
   })
 
   add<{ days: string; csv?: boolean; all?: boolean }>(keys, 'usage', {
-    summary: 'show what a key used, by local day, and how it was answered today; or what all used',
+    summary: 'show the usage of a key, or of all, by local day, and the responses of today by status',
     example:
       'keys usage key_9hK2mPq4XyZa --days 30\n  npm run -s abohawa -- keys usage --all --csv --days 31 > usage.csv',
     setUp: command =>

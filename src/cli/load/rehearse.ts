@@ -44,22 +44,30 @@ export const addRehearseCommand: AddTopCommand = (program, add, summary) =>
     setUp: command =>
       command
         .argument('<files...>', 'traffic files; - is standard input')
-        .option('--set <setting=values>', 'values to rehearse, each with each of the other --set', collect)
+        .option(
+          '--set <setting=values>',
+          'values to rehearse, in every combination with the other --set',
+          collect,
+        )
         .option(
           '--case <settings>',
           'one combination by itself: "cache.freshness=age cache.freshFor=1h"',
           collect,
         )
-        .option('--tier <name>', 'of all keys in the file; without it no quota limits them')
+        .option('--tier <name>', 'the tier of all keys in the file; without it no quota limits them')
         .option('--out <path>', 'write the report: .html, or .json, of several settings a file each')
         .option(
           '--parallel <number>',
-          'how many are rehearsed at a time; default: half of the cores',
+          'how many settings are rehearsed at a time; default: half of the cores',
           wholeNumber,
         )
         .option('--step <duration>', 'requests within it are sent together, up to 5s; default: 500ms', step)
-        .option('--format <name>', 'of the files; else found by their content', formatIn)
-        .option('--provider-limits <kind>', 'of the provider: free, those of the free host; none', 'none')
+        .option('--format <name>', 'of the files; found by their content if not given', formatIn)
+        .option(
+          '--provider-limits <kind>',
+          'limits of the provider: free, those of the free host; none',
+          'none',
+        )
         .option('--provider-runs <kind>', 'ecmwf: a model run every 6 h; none', 'ecmwf')
         .option('--provider-seed <number>', 'equal seeds give equal weather', wholeNumber, 1),
     run: async (terminal, options, ...files) => {

@@ -38,7 +38,7 @@ export const addCompareCommand = (replay: Command, add: AddCommand): void => {
           collect,
         )
         .option('--check-bodies <files...>', 'also compare the digests of bodies: the files of both sides')
-        .option('--out <file>', 'write the comparison as a page, which needs nothing else'),
+        .option('--out <file>', 'write the comparison as a page that loads nothing else'),
     run: async (terminal, { a = [], b = [], out, failIf = [], checkBodies }, fileA = '', fileB = '') => {
       if (checkBodies && checkBodies.length !== 2)
         throw new UsageError(
@@ -80,12 +80,12 @@ export const addCompareCommand = (replay: Command, add: AddCommand): void => {
   })
 
   add<{ out?: string }>(replay, 'report', {
-    summary: 'write the report of results as a page; of several, each setting beside the others',
+    summary: 'write the report of results as a page; several settings stand beside each other',
     example: 'replay report result.json --out report.html',
     setUp: command =>
       command
         .argument('<file...>', 'results in JSON, as --out of replay and rehearse writes them')
-        .option('--out <file>', 'where to write the page; else it goes to standard output'),
+        .option('--out <file>', 'where to write the page; standard output if not given'),
     run: async (terminal, { out }, ...files) => {
       await checkPage(out)
       const { readResults } = await import('../../load/report/read-results.ts')

@@ -83,7 +83,7 @@ export const addSendOptions = (command: Command, thresholds: string): Command =>
     .option('--key <file>', 'a file with one key, sent with every request')
     .option('--reuse-keys', 'ids that --keys has no key for share its keys in turn')
     .option('--without-keys', 'send no keys')
-    .option('--connections <number>', 'at most; 256, or 8 over HTTP/2', connectionsIn)
+    .option('--connections <number>', 'the most connections; 256, or 8 over HTTP/2', connectionsIn)
     .addOption(new Option('--workers <number>', 'threads that send').argParser(workersIn).default(1))
     .addOption(new Option('--http <version>', 'the protocol').choices(['1.1', '2']).default('1.1'))
     .addOption(
@@ -92,7 +92,7 @@ export const addSendOptions = (command: Command, thresholds: string): Command =>
         .default(5_000, '5s'),
     )
     .addOption(
-      new Option('--timeout <duration>', 'a request without an answer for so long has failed')
+      new Option('--timeout <duration>', 'a request without a response for so long has failed')
         .argParser(durationIn)
         .default(10_000, '10s'),
     )
@@ -104,7 +104,7 @@ export const addSendOptions = (command: Command, thresholds: string): Command =>
     .option('--any-method', 'send methods other than GET and HEAD too, without bodies')
     .option('--allow-remote', 'send to a target that is neither this machine nor in a private network')
     .option('--ca <file>', 'certificates to trust, in PEM')
-    .option('--insecure', 'take any certificate of a target on this machine')
+    .option('--insecure', 'accept any certificate of a target on this machine')
 
 /** @throws UsageError for options that contradict each other */
 export const paceOf = ({

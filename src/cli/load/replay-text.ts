@@ -206,11 +206,11 @@ export const remarksOn = ({ statuses, totals }: ReplayResult): string[] => {
   const good = goodAnswers({ statuses })
   return [
     ...(totals.answered === 0 && totals.sent > 0
-      ? ['No request had an answer: look whether --target is the API listener of the gateway, and --http.']
+      ? ['No request had an answer: check whether --target is the API listener of the gateway, and --http.']
       : []),
     ...(good === 0 && totals.answered > 0 && refused === 0 && limited === 0
       ? [
-          `None of ${counted(totals.answered)} answers was 2xx or 304: look whether --target is the API listener of the gateway, and http or https.`,
+          `None of ${counted(totals.answered)} answers was 2xx or 304: check whether --target is the API listener of the gateway, and http or https.`,
         ]
       : []),
     ...(refused * 2 > totals.answered

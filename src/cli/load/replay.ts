@@ -40,22 +40,22 @@ export const addReplayCommands: AddTopCommand = (program, add, summary) => {
       "replay samples/weekday.ndjson.gz --target http://127.0.0.1:8080 --keys issued.csv --speed 600 --threshold 'p99<50ms' --out report.html\n  npm run -s abohawa -- replay samples/weekday.ndjson.gz --target http://127.0.0.1:8080 --keys issued.csv --rate 500 --duration 30s --loop",
     setUp: command =>
       void addSendOptions(command, 'hits>90%, rate>490')
-        .option('--speed <times>', 'so many times as fast as recorded', speedIn)
+        .option('--speed <times>', 'how many times as fast as recorded', speedIn)
         .option(
           '--rate <requests>',
-          'evenly, so many a second or such as 90/m, in place of the recorded arrivals',
+          'evenly at this rate, a second or such as 90/m, instead of the recorded arrivals',
           rateIn,
         )
         .option(
           '--as-fast-as <connections>',
-          'a closed loop: each connection sends its next request after the answer',
+          'a closed loop: each connection sends its next request after the response',
           connectionsIn,
         )
         .option('--loop', 'begin again after the last request, until --duration or Ctrl-C')
-        .option('--duration <duration>', 'end after so long, such as 10m', durationIn)
+        .option('--duration <duration>', 'end after this time, such as 10m', durationIn)
         .option(
           '--warm-up <duration>',
-          'what is due in the first so long is sent and not counted, such as 2s',
+          'requests due in this first time are sent and not counted, such as 2s',
           durationIn,
         )
         .option(
@@ -64,8 +64,8 @@ export const addReplayCommands: AddTopCommand = (program, add, summary) => {
           collect,
         )
         .option('--hdr <file>', 'write the percentile distribution of all latencies, as wrk2 prints it')
-        .option('--check-bodies', 'hold an answer of each path against the contract')
-        .option('--bodies <file>', 'write a digest of an answer of each path, for replay compare')
+        .option('--check-bodies', 'check a response of each path against the contract')
+        .option('--bodies <file>', 'write a digest of a response of each path, for replay compare')
         .option(
           '--requests <file>',
           'write a line of JSON for each request: due, sent, end, status; with gzip where it ends in .gz',

@@ -51,13 +51,13 @@ export const addSaturateCommand: AddTopCommand = (program, add, summary) =>
             .default(10_000, '10s'),
         )
         .addOption(
-          new Option('--warm-up <duration>', 'what is due in the first so long of a step is not counted')
+          new Option('--warm-up <duration>', 'requests due in this first time of a step are not counted')
             .argParser(durationIn)
             .default(2_000, '2s'),
         )
         .option(
           '--at-least <times>',
-          "end with 99 where less than so many times the traffic's busiest minute was held",
+          "end with 99 where less than this multiple of the traffic's busiest minute was held",
           timesIn,
         ),
     run: (terminal, options, ...files) => saturate(terminal, options, files),

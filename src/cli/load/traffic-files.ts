@@ -50,8 +50,12 @@ export const addFileCommands = (traffic: Command, add: AddCommand): void => {
     setUp: command =>
       void addRewriteOptions(command)
         .option('--from <when>', 'an instant, or a duration from the first request', momentIn)
-        .option('--to <when>', 'the same, for the first instant that is left out', momentIn)
-        .option('--duration <duration>', 'for so long, from --from or the first request', durationIn)
+        .option('--to <when>', 'an instant or a duration too; requests from it on are left out', momentIn)
+        .option(
+          '--duration <duration>',
+          'how much time to take, from --from or the first request',
+          durationIn,
+        )
         .option(
           '--endpoint <names>',
           `${destinations.slice(0, -1).join(', ')} or ${destinations.at(-1)}`,
@@ -64,13 +68,13 @@ export const addFileCommands = (traffic: Command, add: AddCommand): void => {
           collect,
         )
         .option('--sample <share>', cellsText, shareIn)
-        .option('--every <number>', 'one of so many of those that are left', wholeIn(1, 1_000_000_000))
+        .option('--every <number>', 'one in this number of those that remain', wholeIn(1, 1_000_000_000))
         .addOption(
-          new Option('--head <number>', 'the first so many of those that are left')
+          new Option('--head <number>', 'this number of the first that remain')
             .argParser(wholeIn(1, 1_000_000_000))
             .conflicts('tail'),
         )
-        .option('--tail <number>', 'the last so many of those that are left', wholeIn(1, 1_000_000)),
+        .option('--tail <number>', 'this number of the last that remain', wholeIn(1, 1_000_000)),
     run: async (terminal, options, ...files) => {
       const selection = selectionOf(options)
       if (Object.values(selection).every(value => value === undefined))
@@ -89,13 +93,13 @@ export const addFileCommands = (traffic: Command, add: AddCommand): void => {
 
   add<RewriteOptions & ScrubOptions>(traffic, 'scrub', {
     summary:
-      'make a traffic file fit for others: new pseudonyms of keys, without parameters, keys or answers',
+      'make a traffic file safe to share: new pseudonyms of keys, without parameters, keys or responses',
     example: 'traffic scrub samples/weekday.ndjson.gz --without-parameter q --out for-others.ndjson.gz',
     setUp: command =>
       void addRewriteOptions(command)
         .option('--without-parameter <names>', 'leave out these query parameters; may be given again', listIn)
         .option('--without-query', 'leave out all of them')
-        .option('--without-keys', 'leave out keys, in place of pseudonyms')
+        .option('--without-keys', 'leave out keys instead of giving pseudonyms')
         .option('--without-answers', 'leave out status, outcome, tier, cell, bytes and ms')
         .option('--start <instant>', 'move all instants so that the first is this one', instantIn),
     run: async (terminal, options, ...files) => {
@@ -133,7 +137,7 @@ export const addFileCommands = (traffic: Command, add: AddCommand): void => {
             .choices(conversionNames)
             .makeOptionMandatory(),
         )
-        .option('--target <url>', 'what stands before paths', targetIn, new URL('http://127.0.0.1:8080')),
+        .option('--target <url>', 'what to put before paths', targetIn, new URL('http://127.0.0.1:8080')),
     run: async (terminal, { to, target, ...options }, ...files) => {
       const { conversionNamed, convertedText } = await import('../../load/traffic/convert.ts')
       const { rewrite } = await rewriting()

@@ -40,7 +40,7 @@ export const addGenerateCommand = (traffic: Command, add: AddCommand): Command =
       'traffic generate --rate 2000 --duration 10m --seed 7 --shape day --out ten-minutes.ndjson.gz\n  npm run -s abohawa -- traffic generate --shape storm --storm district/2022@18:00/2h --out storm.ndjson',
     setUp: command =>
       void command
-        .option('--rate <requests>', 'the mean: requests a second, or such as 90/m, 500/h', rateIn, 1)
+        .option('--rate <requests>', 'the mean rate: requests a second, or such as 90/m, 500/h', rateIn, 1)
         .addOption(
           new Option('--duration <duration>', 'how long the traffic lasts, such as 10m')
             .argParser(spanIn)
@@ -65,16 +65,16 @@ export const addGenerateCommand = (traffic: Command, add: AddCommand): Command =
           'a place type/id, a local time and a duration, such as district/2015@18:00/2h: more requests for the place and those below; may be given again',
           stormIn,
         )
-        .option('--storm-factor <number>', 'how many times the usual requests for them', factorIn, 10)
+        .option('--storm-factor <number>', 'how many times the usual requests they get', factorIn, 10)
         .addOption(
           new Option('--mix <shares>', 'how often each endpoint is requested')
             .argParser(mixIn)
             .default(mixIn(defaultMix), defaultMix),
         )
         .option('--alpha <number>', 'skew of places: the exponent of Zipf, by population', alphaIn, 1)
-        .option('--keys <number>', 'so many keys, from key-0001', keysIn, 1000)
+        .option('--keys <number>', 'how many keys, from key-0001 on', keysIn, 1000)
         .option('--keys-alpha <number>', 'skew of keys', alphaIn, 0.8)
-        .option('--english <share>', 'share with names in English, in place of Bengali', shareIn, 0.3)
+        .option('--english <share>', 'share with names in English instead of Bengali', shareIn, 0.3)
         .option('--conditional <share>', 'share that is sent with if-none-match', shareIn, 0.1)
         .option('--compressed <share>', 'share that takes gzip; half of them take br too', shareIn, 0.75)
         .option(
@@ -84,7 +84,7 @@ export const addGenerateCommand = (traffic: Command, add: AddCommand): Command =
           0.01,
         )
         .addOption(
-          new Option('--arrivals <kind>', 'at random, each for itself, or with even gaps')
+          new Option('--arrivals <kind>', 'at random and independent, or with even gaps')
             .choices(['poisson', 'even'])
             .default('poisson'),
         )

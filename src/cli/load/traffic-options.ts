@@ -30,7 +30,7 @@ export const addReadOptions = (command: Command): Command =>
     )
     .option(
       '--window <requests>',
-      'how many requests are held back to be put in order; of those further out of place see the documentation',
+      'how many requests are held back and sorted; docs/traffic-format.md says what happens beyond',
       wholeIn(1, 10_000_000),
       50_000,
     )

@@ -18,7 +18,7 @@ export const addStatsCommand = (traffic: Command, add: AddCommand): Command =>
     setUp: command =>
       void addReadOptions(command)
         .addOption(
-          new Option('--by <object>', 'what reuse and the miss-ratio curve are of')
+          new Option('--by <object>', 'the object of reuse and of the miss-ratio curve')
             .choices(['cell', 'place', 'path', 'key'])
             .default('cell'),
         )

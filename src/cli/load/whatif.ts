@@ -56,7 +56,7 @@ export const addWhatIfCommand: AddTopCommand = (program, add, summary) =>
       'whatif samples/weekday.ndjson.gz --set cache.freshness=age,run --set cache.cellDegrees=0.05,0.1,0.2',
     setUp: command =>
       void command
-        .argument('<files...>', 'files of traffic; - is standard input')
+        .argument('<files...>', 'traffic files; - is standard input')
         .option(
           '--set <setting>',
           'a setting and its values, such as cache.cellDegrees=0.1,0.2; each combination is tried',
@@ -64,26 +64,30 @@ export const addWhatIfCommand: AddTopCommand = (program, add, summary) =>
         )
         .option(
           '--case <settings>',
-          "one combination more, such as 'cache.freshness=age cache.freshFor=3h'",
+          "one more combination, such as 'cache.freshness=age cache.freshFor=3h'",
           collect,
         )
         .option('--instances <number>', 'how many gateways share the store and the traffic', whole(1, 64), 1)
         .option(
           '--warm-up <duration>',
-          'counts only what comes after it, such as 1h; the cache begins empty',
+          'count only what comes after it, such as 1h; the cache begins empty',
           duration,
           0,
         )
-        .option('--warm', 'passes all of the traffic once before it is counted')
+        .option('--warm', 'pass all of the traffic once before it is counted')
         .option(
           '--latency <duration>',
           'how long the provider takes for a request, such as 300ms',
           duration,
           0,
         )
-        .option('--threads <number>', 'how many settings are tried at a time; else one a core', whole(1, 256))
-        .option('--format <name>', 'of the files; else found by their content')
-        .option('--out <page.html>', 'writes a page with plots'),
+        .option(
+          '--threads <number>',
+          'how many settings are tried at a time; one for each core if not given',
+          whole(1, 256),
+        )
+        .option('--format <name>', 'of the files; found by their content if not given')
+        .option('--out <page.html>', 'write a page with plots'),
     run: async (terminal, given, ...files) => {
       const { out } = given
       if (out !== undefined && !out.endsWith('.html'))

@@ -27,7 +27,7 @@ export const addBudgetCommands: AddTopCommand = (program, add, summary) => {
     .description("The budget for the provider's limits, which all gateways of an account share.")
 
   add(budget, 'show', {
-    summary: 'show what is used and left of each limit, and until when the provider is closed',
+    summary: 'show what is used and left of each limit, and until when the budget is closed',
     example: 'budget show',
     run: async terminal => {
       const config = terminal.configFor(needed)

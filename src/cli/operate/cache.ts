@@ -56,9 +56,9 @@ export const addCacheCommands: AddTopCommand = (program, add, summary) => {
         .argument('<target>', 'all, a point lat,lng, a place type/id, or a box south,west,north,east')
         .option(
           '--soft',
-          'serve it as stale until it is reloaded; the default for all while an instance sees the provider down',
+          'serve it as stale until it is reloaded; the default for all while the provider is down',
         )
-        .option('--hard', 'remove it, so that a failed reload is an error; else the default'),
+        .option('--hard', 'remove it, so that a failed reload is an error; the default otherwise'),
     run: async (terminal, { soft, hard }, of = '') => {
       if (soft && hard) throw new UsageError('--soft and --hard are both given; allowed: one of them')
       checkArgument(() => targetIn(of))
@@ -113,8 +113,12 @@ export const addCacheCommands: AddTopCommand = (program, add, summary) => {
           '[target]',
           'all, a point lat,lng, a place type/id, or a box south,west,north,east; the cells in demand if not given',
         )
-        .option('--top <number>', 'the cells of so many most populous places, in place of a target', places)
-        .option('--dry-run', 'say how much there is to load and what it weighs, and load nothing'),
+        .option(
+          '--top <number>',
+          'the cells of this number of most populous places, instead of a target',
+          places,
+        )
+        .option('--dry-run', 'report how much there is to load and its weight, and load nothing'),
     run: async (terminal, { top, dryRun = false }, of) => {
       if (of !== undefined && top !== undefined)
         throw new UsageError('a target and --top are both given; allowed: one of them')

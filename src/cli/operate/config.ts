@@ -22,10 +22,10 @@ export const addConfigCommands: AddTopCommand = (program, add, summary) => {
     setUp: command =>
       void command
         .argument('[files...]', 'configuration files, like --config; the later one wins')
-        .option('--no-files', 'do not look at the files it names: certificates, catalogue, store')
+        .option('--no-files', 'do not check the files it names: certificates, catalogue, store')
         .option(
           '--connect',
-          'also connect to Redis, and load the weather of one point from the provider, which weighs what a cell weighs',
+          'also connect to Redis, and load the weather of one point from the provider, which weighs as much as a cell',
         ),
     run: async (terminal, options, ...files) => {
       // Kept beside the faults: where one of two is away, the other is known to answer.
@@ -74,7 +74,7 @@ export const addConfigCommands: AddTopCommand = (program, add, summary) => {
   })
 
   add(config, 'diff', {
-    summary: 'compare two configuration files over the defaults; variables are left aside',
+    summary: 'compare two configuration files over the defaults, without variables',
     example: 'config diff config/production.yaml config/load-test.yaml',
     setUp: command => void command.argument('<before>', 'a file').argument('<after>', 'another file'),
     run: async (terminal, _, before = '', after = '') => {

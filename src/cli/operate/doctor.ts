@@ -1,5 +1,5 @@
-// `abohawa doctor`: looks at the configuration, the machine, the store, the provider and the way of consumers to the gateway,
-// one line each, with a fix for what is not well. gateway/doctor has the checks.
+// `abohawa doctor`: checks the configuration, the machine, the store, the provider and the way of consumers to the gateway,
+// one line each, with a fix for what is not well. doctor/ has the checks.
 
 import type { Config } from '../../config/schema.ts'
 import type { Check, CheckStatus } from '../../doctor/check.ts'
@@ -15,7 +15,7 @@ export const addDoctorCommand: AddTopCommand = (program, add, summary) =>
     setUp: command =>
       command
         .option('--no-spend', 'do not load the weather of one point, which shows that the key is accepted')
-        .option('--url <url>', 'where consumers reach the gateway: is HTTPS passed on by the proxy?'),
+        .option('--url <url>', 'where consumers reach the gateway, to check that the proxy passes HTTPS on'),
     run: async (terminal, { spend, url }) => {
       if (url !== undefined && !/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
         throw new UsageError(

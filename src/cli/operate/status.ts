@@ -24,7 +24,7 @@ export const addStatusCommand: AddTopCommand = (program, add, summary) =>
     setUp: command =>
       void addGatewayOption(command).option(
         '-w, --watch',
-        'draw it anew every 2 s until Ctrl-C; with --json a line of JSON each time',
+        'redraw every 2 s until Ctrl-C; with --json print a line of JSON each time',
       ),
     run: async (terminal, { gateway, watch = false }) => {
       const { config, asked: query } = gatewayFor(terminal, gateway)

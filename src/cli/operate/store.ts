@@ -86,7 +86,7 @@ export const addStoreCommands: AddTopCommand = (program, add, summary) => {
         .addOption(
           new Option(
             '--to-mode <mode>',
-            'how that Redis is run; as in the configuration if not given',
+            'the mode of that Redis; that of the configuration if not given',
           ).choices(redisModes),
         ),
     run: async (terminal, { to, toPrefix, toMode }) => {

@@ -1,5 +1,5 @@
 // The head of a request that Node's parser refuses for its URL or its size, put together from what the parser is given:
-// after a fault it refuses every further piece too, and reports it with its bytes. Key and URL are read from it;
+// after a fault it refuses every further chunk too, and reports it with its bytes. Key and URL are read from it;
 // what becomes of it is for unparsable.ts.
 
 export type InvalidHead = {
@@ -13,8 +13,8 @@ export type InvalidHead = {
 
 export type InvalidHeadReader = {
   /**
-   * Takes a piece of which the parser said that it is at fault; undefined where the parser had none.
-   * @param faultAt where in the first piece the fault is
+   * Takes a chunk that the parser reported as faulty; undefined where the parser had none.
+   * @param faultAt where in the first chunk the fault is
    * @returns whether no more is wanted
    */
   take(piece: Buffer | undefined, faultAt: number): boolean

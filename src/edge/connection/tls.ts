@@ -1,5 +1,5 @@
 // How the API's server speaks: HTTPS with the certificate it is given, else plain HTTP. Whether plain HTTP is allowed at
-// all is the configuration's rule, and what must have come over HTTPS is judged per request.
+// all is the configuration's rule, and admission decides per request what must have come over HTTPS.
 
 import { X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'

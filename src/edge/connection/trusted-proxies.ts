@@ -1,4 +1,4 @@
-// Which addresses belong to proxies whose words about a request are believed: `server.trustedProxies`. Whoever connects to a
+// Which addresses belong to proxies whose x-forwarded-* headers are believed: `server.trustedProxies`. Whoever connects to a
 // Unix socket has no address, and is believed if `unix` is there.
 
 import { BlockList, isIPv6 } from 'node:net'

@@ -12,7 +12,7 @@ export type OrderedProcess = {
   readonly url: string
   /** @throws InputError when the process has ended, or could not carry the order out */
   send(order: Order): Promise<Reply>
-  /** Rejects when it ends before it is told to. */
+  /** Rejects when it ends before `stop`. */
   readonly ended: Promise<never>
   /** Resolves when it has ended: by itself within seconds, else killed. */
   stop(): Promise<void>

@@ -1,4 +1,4 @@
-// Sends the requests of a rehearsal to its gateway over connections that stay open, and tells from the head of each answer
+// Sends the requests of a rehearsal to its gateway over connections that stay open, and reads from the head of each response
 // what the cache did and how old the weather was. What that means for the run is recorded by the caller.
 
 import { type Dispatcher, Pool } from 'undici'

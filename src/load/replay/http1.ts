@@ -1,5 +1,5 @@
 // One connection of HTTP/1.1 with one request at a time: writes heads that are ready and reads the answers. By hand on a
-// socket, because a client library spends more on each request than a fast target does (docs/decisions/2026-11-22-a-sender-of-its-own.md).
+// socket, because a client library spends more on each request than a fast target does (docs/decisions/load-tools.md).
 
 import type { Socket } from 'node:net'
 import { headOf, type ResponseHead } from './response-head.ts'

@@ -1,5 +1,5 @@
 // Thresholds: what a run must hold to be good, as k6 has them in other words. `p99<20ms`, `errors<0.1%`, `weather.p99<20ms`,
-// `hit.p99<5ms`, `rate>4900`. Reads expressions and judges what a recorder holds; the exit code is the command's.
+// `hit.p99<5ms`, `rate>4900`. Reads expressions and checks what a recorder holds; the exit code is the command's.
 
 import { destinations } from '../../endpoints.ts'
 import { InputError } from '../../errors.ts'

@@ -33,7 +33,7 @@ export type LineChart = {
   readonly tableTitle: string
 }
 
-/** The number of looks that lines differ by; further ones repeat them. */
+/** The number of line styles; further lines repeat them. */
 const looks = 8
 const lookOf = (at: number, { isBad }: { readonly isBad?: boolean } = {}): string =>
   isBad ? 'look-bad' : `look-${at % looks}`

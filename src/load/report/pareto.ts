@@ -1,4 +1,4 @@
-// Which of several settings no other beats: none is at least as good in every figure and better in one. Figures that are better
+// The Pareto-optimal ones of several settings: none is at least as good in every figure and better in one. Figures that are better
 // the smaller they are come negated.
 
 /** The places of those that no other beats. @param each figures that are better the larger they are */

@@ -1,4 +1,4 @@
-// Which of the provider's plans would carry what a run spent. A plan is judged by whole days: demand has peaks and
+// Which of the provider's plans would carry what a run spent. A plan is chosen by whole days: demand has peaks and
 // nights, and a cache fills once, so that no factor makes a day of an hour. Less than a day says only which plans are too small.
 
 import { z } from 'zod'

@@ -53,7 +53,7 @@ const bestOf = (runs: readonly SettingRun[]): ReadonlySet<number> => {
   return known.length === runs.length ? unbeaten(known) : new Set()
 }
 
-// As many as there are looks of lines.
+// As many as there are line styles.
 const mostLines = 8
 
 export const overviewOf = (runs: readonly SettingRun[], writing: Writing): Html => {

@@ -1,5 +1,5 @@
-// The head of a report on one run: what makes its figures void, the verdict of each threshold, and the figures that one looks
-// for first.
+// The head of a report on one run: what makes its figures void, the verdict of each threshold, and the figures that readers
+// want first.
 
 import { badge, code, escaped, type Html, notice, table, tiles } from '../../page/html.ts'
 import type { ReplayResult } from './result.ts'

@@ -71,7 +71,7 @@ const requestWith = (
 
 /** nginx logs `$request_time` in seconds with three decimals, Apache `%D` in whole microseconds. */
 const durationIn = (rest: string): { ms?: number; isEnd: boolean } => {
-  // One that nothing closes ends with the line: a pattern that can't fail looks at each character once.
+  // One that nothing closes ends with the line: a pattern that can't fail reads each character once.
   const behind = rest.replaceAll(/"(?:[^"\\]|\\.?)*(?:"|$)/gs, '')
   const [, seconds] = /(?:^|[\s=])(\d+\.\d{3})(?=\s|$)/.exec(behind) ?? []
   if (seconds !== undefined) return { ms: milliseconds(seconds), isEnd: true }

@@ -14,7 +14,7 @@ export const standardOutput = '-'
 
 export type FileBytes = {
   /** What stands in the file, unpacked. @throws InputError when it can't be read; UnpackingError when it ends too early */
-  readonly pieces: AsyncGenerator<Buffer, void, undefined>
+  readonly chunks: AsyncGenerator<Buffer, void, undefined>
   /** Of the bytes given so far, unpacked: the same for a file and for its gzip. In hexadecimal. */
   sha256(): string
   /** How many bytes of the file, packed as they are, were read. */
@@ -41,16 +41,16 @@ export const openBytes = (path: string): FileBytes => {
     read += bytes
   }
   return {
-    pieces: hashed(unpacked(path, count), hash),
+    chunks: hashed(unpacked(path, count), hash),
     sha256: () => hash.copy().digest('hex'),
     read: () => read,
   }
 }
 
-async function* hashed(pieces: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<Buffer, void, undefined> {
-  for await (const piece of pieces) {
-    hash.update(piece)
-    yield piece
+async function* hashed(chunks: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<Buffer, void, undefined> {
+  for await (const chunk of chunks) {
+    hash.update(chunk)
+    yield chunk
   }
 }
 
@@ -59,12 +59,12 @@ type Count = (bytes: number) => void
 async function* unpacked(path: string, count: Count): AsyncGenerator<Buffer, void, undefined> {
   const packed = packedBytes(path, count)
   try {
-    const first = await firstPiece(packed)
+    const first = await firstChunk(packed)
     if (first === undefined) return
     const all = joined(first, packed)
     yield* isGzip(first) ? gunzipped(all) : all
   } finally {
-    // Who ends at the first piece has not begun with the rest, and the file would stay open.
+    // Who ends at the first chunk has not begun with the rest, and the file would stay open.
     await packed.return()
   }
 }
@@ -75,9 +75,9 @@ async function* packedBytes(path: string, count: Count): AsyncGenerator<Buffer, 
       path === standardInput
         ? process.stdin
         : (await openStream(path)).createReadStream({ highWaterMark: readBytes })
-    for await (const piece of stream) {
-      count((piece as Buffer).length)
-      yield piece as Buffer
+    for await (const chunk of stream) {
+      count((chunk as Buffer).length)
+      yield chunk as Buffer
     }
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException
@@ -101,11 +101,11 @@ export const nameOfFile = (path: string): string =>
   path === standardInput ? 'standard input' : printable(path, longestName)
 const longestName = 1_000
 
-// Standard input may come in pieces of a byte.
-const firstPiece = async (pieces: AsyncGenerator<Buffer>): Promise<Buffer | undefined> => {
+// Standard input may come in chunks of a byte.
+const firstChunk = async (chunks: AsyncGenerator<Buffer>): Promise<Buffer | undefined> => {
   let first: Buffer | undefined
   while (first === undefined || first.length < gzipSign.length) {
-    const { value, done } = await pieces.next()
+    const { value, done } = await chunks.next()
     if (done) break
     first = first === undefined ? value : Buffer.concat([first, value])
   }
@@ -120,13 +120,13 @@ async function* joined(first: Buffer, rest: AsyncIterable<Buffer>): AsyncGenerat
   yield* rest
 }
 
-// Written piece by piece, and not piped: a pipe that fails forgets what was unpacked and not read yet.
-async function* gunzipped(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
+// Written chunk by chunk, and not piped: a pipe that fails forgets what was unpacked and not read yet.
+async function* gunzipped(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
   const gunzip = createGunzip({ chunkSize: unpackedBytes })
   const ready: Buffer[] = []
   let failure: Error | undefined
   let isOver = false
-  gunzip.on('data', (piece: Buffer) => ready.push(piece))
+  gunzip.on('data', (chunk: Buffer) => ready.push(chunk))
   let wake = () => {}
   gunzip.on('error', error => {
     failure = error
@@ -143,18 +143,18 @@ async function* gunzipped(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer,
       wake = done
       act(done)
     })
-    for (const piece of ready.splice(0)) {
-      given += piece.length
-      yield piece
+    for (const chunk of ready.splice(0)) {
+      given += chunk.length
+      yield chunk
     }
     if (failure) throw new UnpackingError(`the gzip data end too early or are damaged (${failure.message})`)
     if (given > freeExpansion && given > taken * mostExpansion)
       throw new UnpackingError(`the gzip data expand to more than ${mostExpansion} times their size`)
   }
   try {
-    for await (const piece of pieces)
-      for (let at = 0; at < piece.length && !isOver; at += compressedBytes) {
-        const part = piece.subarray(at, at + compressedBytes)
+    for await (const chunk of chunks)
+      for (let at = 0; at < chunk.length && !isOver; at += compressedBytes) {
+        const part = chunk.subarray(at, at + compressedBytes)
         taken += part.length
         yield* step(done => gunzip.write(part, () => done()))
       }

@@ -25,7 +25,7 @@ export type Format = {
   /** Whether a file whose first bytes are this text is in this format. */
   readonly matches: (begin: string) => boolean
   readonly read: (
-    pieces: AsyncIterable<Buffer>,
+    chunks: AsyncIterable<Buffer>,
     observer: Observer,
   ) => AsyncGenerator<TrafficRequest[], void, undefined>
 }

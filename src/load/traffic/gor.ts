@@ -20,7 +20,7 @@ const longestHead = 64 * 1024
 const mostWaiting = 10_000
 
 export async function* readGor(
-  pieces: AsyncIterable<Buffer>,
+  chunks: AsyncIterable<Buffer>,
   { onFault, onSkipped, nameOf }: Observer,
 ): AsyncGenerator<TrafficRequest[], void, undefined> {
   const waiting = new Map<string, TrafficRequest>()
@@ -58,21 +58,21 @@ export async function* readGor(
     line += linesIn(payload)
   }
 
-  // What is not over yet, at the begin of a block that grows by doubling: pieces may be small.
+  // What is not over yet, at the begin of a block that grows by doubling: chunks may be small.
   let block: Buffer = Buffer.alloc(64 * 1024)
   let held = 0
   let isSkipping = false
   try {
-    for await (const piece of pieces) {
-      // A separator may be parted by the end of a piece.
+    for await (const chunk of chunks) {
+      // A separator may be parted by the end of a chunk.
       let searched = Math.max(0, held - separator.length)
-      if (held + piece.length > block.length) {
-        const larger = Buffer.alloc(2 * (held + piece.length))
+      if (held + chunk.length > block.length) {
+        const larger = Buffer.alloc(2 * (held + chunk.length))
         block.copy(larger, 0, 0, held)
         block = larger
       }
-      piece.copy(block, held)
-      let bytes = block.subarray(0, held + piece.length)
+      chunk.copy(block, held)
+      let bytes = block.subarray(0, held + chunk.length)
       for (;;) {
         const end = bytes.indexOf(separator, searched)
         if (end < 0) break

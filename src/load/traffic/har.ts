@@ -21,14 +21,14 @@ import type { TrafficRequest } from './traffic-request.ts'
 const longestEntry = 16 * 1024 * 1024
 
 export async function* readHar(
-  pieces: AsyncIterable<Buffer>,
+  chunks: AsyncIterable<Buffer>,
   { onFault, onSkipped, nameOf }: Observer,
 ): AsyncGenerator<TrafficRequest[], void, undefined> {
   const scanner = createScanner()
   try {
-    for await (const piece of pieces) {
+    for await (const chunk of chunks) {
       const requests: TrafficRequest[] = []
-      for (const { text, number, line } of scanner.entriesIn(piece)) {
+      for (const { text, number, line } of scanner.entriesIn(chunk)) {
         try {
           if (text === undefined) throw new InputError(`it is longer than ${longestEntry} bytes`)
           const request = requestOfEntry(partOf(JSON.parse(text), 'it'), nameOf)
@@ -112,7 +112,7 @@ const [quote, backslash, open, close, openList, closeList, newLine, comma, blank
 // Of the document, of `log`, and of the list of entries.
 const [inLog, inEntries] = [2, 3]
 
-/** Finds what stands in the list `log.entries`, across pieces. */
+/** Finds what stands in the list `log.entries`, across chunks. */
 const createScanner = () => {
   let depth = 0
   let line = 1
@@ -122,13 +122,13 @@ const createScanner = () => {
   let isEntries = false
   let hasEntries = false
   let number = 0
-  // Of the entry that is read: what of it came in former pieces, and the line where it begins.
+  // Of the entry that is read: what of it came in former chunks, and the line where it begins.
   let parts: Buffer[] | undefined
   let length = 0
   let begunAt = 0
   let hasBegun = false
 
-  const entriesIn = (piece: Buffer): FoundEntry[] => {
+  const entriesIn = (chunk: Buffer): FoundEntry[] => {
     const found: FoundEntry[] = []
     let from = 0
     const begin = (at: number): void => {
@@ -141,12 +141,12 @@ const createScanner = () => {
     const end = (at: number): void => {
       if (parts === undefined) return
       const isLong = length + at - from > longestEntry
-      const text = isLong ? undefined : Buffer.concat([...parts, piece.subarray(from, at)]).toString()
+      const text = isLong ? undefined : Buffer.concat([...parts, chunk.subarray(from, at)]).toString()
       found.push({ text, number, line: begunAt })
       parts = undefined
     }
-    for (let at = 0; at < piece.length; at++) {
-      const sign = piece[at] as number
+    for (let at = 0; at < chunk.length; at++) {
+      const sign = chunk[at] as number
       if (isInString) {
         if (isEscaped) isEscaped = false
         else if (sign === backslash) isEscaped = true
@@ -177,9 +177,9 @@ const createScanner = () => {
       } else if (isBetween && sign === comma) end(at)
     }
     if (parts !== undefined) {
-      length += piece.length - from
+      length += chunk.length - from
       if (length > longestEntry) parts = []
-      else parts.push(piece.subarray(from))
+      else parts.push(chunk.subarray(from))
     }
     return found
   }

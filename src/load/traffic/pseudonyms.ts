@@ -112,7 +112,7 @@ export const withoutSecretParameters = (request: TrafficRequest, nameOf: Pseudon
       ? nameOf(unescaped(segment))
       : segment.replaceAll(/;[^;]*/g, cleanedPart),
   )
-  // From sign to sign, where no name begins twice: a pattern that looks for a name anywhere looks at a long one again and again.
+  // From sign to sign, where no name begins twice: a pattern that may match anywhere rescans a long name.
   const rest = query.replaceAll(/[?&;#][^&;#]*/g, cleanedPart)
   const keyName = key ?? found
   return {

@@ -112,7 +112,7 @@ const readFile = (
   let share: number | null = null
 
   const parsed = async function* (): AsyncGenerator<TrafficRequest[], void, undefined> {
-    const { begin, pieces, failure } = await beginOf(bytes.pieces)
+    const { begin, chunks, failure } = await beginOf(bytes.chunks)
     if (begin.length === 0 && failure === undefined) return
     try {
       format ??= formatOf(begin.toString())
@@ -137,7 +137,7 @@ const readFile = (
     const isOwn = format.name === ownFormat
     const cleanedOf = (request: TrafficRequest) =>
       isOwn ? request : withoutSecretParameters(request, pseudonyms)
-    for await (const batch of format.read(pieces, observer)) {
+    for await (const batch of format.read(chunks, observer)) {
       counts.requests += batch.length
       yield batch.map(request => withPseudonyms(cleanedOf(request), pseudonyms))
     }
@@ -161,19 +161,19 @@ const beginBytes = 64 * 1024
 
 type Begin = {
   readonly begin: Buffer
-  readonly pieces: AsyncGenerator<Buffer, void, undefined>
+  readonly chunks: AsyncGenerator<Buffer, void, undefined>
   /** Why nothing more can be unpacked. */
   readonly failure: string | undefined
 }
 
-/** The first bytes of a file, and all of its pieces. */
-const beginOf = async (pieces: AsyncGenerator<Buffer, void, undefined>): Promise<Begin> => {
+/** The first bytes of a file, and all of its chunks. */
+const beginOf = async (chunks: AsyncGenerator<Buffer, void, undefined>): Promise<Begin> => {
   const first: Buffer[] = []
   let length = 0
   let failure: UnpackingError | undefined
   while (length < beginBytes) {
     try {
-      const { value, done } = await pieces.next()
+      const { value, done } = await chunks.next()
       if (done) break
       first.push(value)
       length += value.length
@@ -186,11 +186,11 @@ const beginOf = async (pieces: AsyncGenerator<Buffer, void, undefined>): Promise
   const all = async function* () {
     yield* first
     if (failure !== undefined) throw failure
-    yield* pieces
+    yield* chunks
   }
   return {
     begin: Buffer.concat(first).subarray(0, beginBytes),
-    pieces: all(),
+    chunks: all(),
     failure: failure?.message,
   }
 }

@@ -23,7 +23,7 @@ export const leftOutOf = ({
   return key === undefined && !isAnswered ? 'keyless' : undefined
 }
 
-// A redirect is that of a proxy in front: its client comes again.
+// A proxy before the gateway redirects: its client comes again.
 const isRefusal = (status: number): boolean =>
   status === 401 || status === 403 || status === 429 || (status >= 300 && status < 400 && status !== 304)
 

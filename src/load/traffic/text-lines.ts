@@ -1,4 +1,4 @@
-// Lines of text out of pieces of bytes, many at a time. A line that does not end is skipped up to where it does, so that
+// Lines of text out of chunks of bytes, many at a time. A line that does not end is skipped up to where it does, so that
 // memory is bounded whatever comes.
 
 import { UnpackingError } from './file-bytes.ts'
@@ -14,7 +14,7 @@ const longestLine = 256 * 1024
 
 /** Without their line breaks, `\n` or `\r\n`. A file that can't be unpacked to its end is a fault, and ends. */
 export async function* linesOf(
-  pieces: AsyncIterable<Buffer>,
+  chunks: AsyncIterable<Buffer>,
   onFault: LineFault,
 ): AsyncGenerator<Lines, void, undefined> {
   let rest: Buffer[] = []
@@ -26,17 +26,17 @@ export async function* linesOf(
   const tooLong = () => onFault(line, `the line is longer than ${longestLine} bytes`)
 
   try {
-    for await (const piece of pieces) {
+    for await (const chunk of chunks) {
       let begin = 0
       if (isSkipping) {
-        begin = piece.indexOf(newLine) + 1
+        begin = chunk.indexOf(newLine) + 1
         if (begin === 0) continue
         isSkipping = false
         line += 1
       }
-      const end = piece.lastIndexOf(newLine) + 1
+      const end = chunk.lastIndexOf(newLine) + 1
       if (end > begin) {
-        const text = Buffer.concat([...rest, piece.subarray(begin, end - 1)]).toString()
+        const text = Buffer.concat([...rest, chunk.subarray(begin, end - 1)]).toString()
         rest = []
         restLength = 0
         const lines = withoutReturns(withoutMark(text))
@@ -44,9 +44,9 @@ export async function* linesOf(
         line += lines.length
         begin = end
       }
-      if (begin < piece.length) {
-        rest.push(piece.subarray(begin))
-        restLength += piece.length - begin
+      if (begin < chunk.length) {
+        rest.push(chunk.subarray(begin))
+        restLength += chunk.length - begin
       }
       if (restLength > longestLine) {
         tooLong()

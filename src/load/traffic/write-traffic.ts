@@ -1,4 +1,4 @@
-// Writes text to a file or to standard output, a piece at a time, with gzip where the name ends in .gz. A file appears under
+// Writes text to a file or to standard output, a chunk at a time, with gzip where the name ends in .gz. A file appears under
 // its name when it is whole, and one that exists is replaced only if that is wanted.
 
 import { randomBytes } from 'node:crypto'

@@ -60,7 +60,7 @@ export const runCases = (
       await worker.terminate()
     }
   }
-  // A thread may be where it looks at nothing for long, such as in a gap of the traffic.
+  // A thread may not check its messages for long, such as in a gap of the traffic.
   const stop = (): void => {
     isStopped = true
     for (const worker of workers) void worker.terminate()

@@ -1,5 +1,5 @@
 // A provider that sends nothing: requests have the configured protocol's batches and weights, and are answered at once or
-// after a while of the clock, with a timeline made on the spot. Counts what it was sent.
+// after a while of the clock, with a timeline made at once. Counts what it was sent.
 
 import { after, type Clock } from '../../clock.ts'
 import { ProviderError } from '../../provider/errors.ts'

@@ -45,7 +45,7 @@ type Step = {
   stretch: number
 }
 
-/** @param now of the clock that the traffic goes by @param stepMs the length of a step @param wholeDays by which plans are judged */
+/** @param now of the clock that the traffic goes by @param stepMs the length of a step @param wholeDays by which plans are chosen */
 export const createTally = (
   now: () => number,
   stepMs: number,

@@ -157,7 +157,7 @@ const planName = (name: string, say: Writing['say']): string =>
     ? say(name)
     : name
 
-/** Hits and age over weight: the front of what is worth its price. */
+/** Hits and age over weight, with the Pareto-optimal settings. */
 const priceOf = (cases: readonly NamedCase[], { say, figures }: Writing): Html => {
   const weights = cases.map(({ provider }) => provider.weight)
   const x = { label: say('weight'), scale: linearScale(weights, figures.short), write: figures.count }
@@ -192,7 +192,7 @@ const priceOf = (cases: readonly NamedCase[], { say, figures }: Writing): Html =
   })}</div>`
 }
 
-// As many as there are looks of lines.
+// As many as there are line styles.
 const mostLines = 8
 
 const dayOf = (cases: readonly NamedCase[], { say, figures }: Writing): Html => {

@@ -19,7 +19,7 @@ const en = {
   planUnknown: 'unknown',
   planOrMore: '{0} or more',
   partOfDay:
-    'Too little was counted to say which plan carries it: a plan is judged by whole days without long gaps, because an hour says nothing of the peaks of a day, and a cache fills once. Less than 23 hours, or gaps of more than an hour, say only which plans are too small.',
+    'Too little was counted to say which plan carries it: a plan is chosen by whole days without long gaps, because an hour says nothing of the peaks of a day, and a cache fills once. Less than 23 hours, or gaps of more than an hour, say only which plans are too small.',
   stretch: 'Stretch of freshness',
   stretched: '{0}×, {1} of the time',
   ageMedian: 'Age, median',

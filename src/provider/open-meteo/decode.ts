@@ -66,9 +66,9 @@ async function* complete(
 ): AsyncGenerator<unknown> {
   let bytes = 0
   const counted = async function* () {
-    for await (const piece of body) {
-      bytes += piece.length
-      yield piece
+    for await (const chunk of body) {
+      bytes += chunk.length
+      yield chunk
     }
     if (bytes === 0)
       throw new ProviderError('provider_refused', 'the provider answered 200 with an empty body')

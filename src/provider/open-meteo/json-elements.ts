@@ -28,37 +28,37 @@ const blanks: ReadonlySet<number | undefined> = new Set(Buffer.from(' \t\r\n'))
 /**
  * The values of a list, or the single value of another text. Lazy: an error is thrown when it is reached, and nothing after
  * it is read.
- * @param pieces of the text in UTF-8, in chunks of any size
+ * @param chunks of the text in UTF-8, of any size
  * @throws SyntaxError if the text is not JSON or incomplete
  * @throws ProviderError if it exceeds its bounds
  */
 export async function* elementsOf(
-  pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   bounds: ElementBounds,
 ): AsyncGenerator<unknown> {
   let at: 'start' | 'list' | 'end' | 'single' = 'start'
   let count = 0
   const element = createElementBuffer(bounds.elementBytes)
   const endIn = createElementEnd(bounds)
-  for await (const piece of pieces) {
+  for await (const chunk of chunks) {
     let from = 0
     if (at === 'start') {
-      from = afterBlanks(piece, 0)
-      if (from === piece.length) continue
-      at = piece[from] === openList ? 'list' : 'single'
+      from = afterBlanks(chunk, 0)
+      if (from === chunk.length) continue
+      at = chunk[from] === openList ? 'list' : 'single'
       if (at === 'list') from += 1
     }
     if (at === 'single') {
-      if (endIn(piece, from) < piece.length) throw new SyntaxError('something behind the end of the value')
-      element.add(piece, from, piece.length)
+      if (endIn(chunk, from) < chunk.length) throw new SyntaxError('something behind the end of the value')
+      element.add(chunk, from, chunk.length)
     }
     while (at === 'list') {
-      const end = endIn(piece, from)
-      element.add(piece, from, end)
-      if (end === piece.length) break
+      const end = endIn(chunk, from)
+      element.add(chunk, from, end)
+      if (end === chunk.length) break
       from = end + 1
-      if (piece[end] === closeList) at = 'end'
-      else if (piece[end] !== comma) throw new SyntaxError('a list that ends like an object')
+      if (chunk[end] === closeList) at = 'end'
+      else if (chunk[end] !== comma) throw new SyntaxError('a list that ends like an object')
       const text = element.take()
       if (at === 'end' && count === 0 && isBlank(text)) continue
       yield JSON.parse(text)
@@ -66,7 +66,7 @@ export async function* elementsOf(
       if (at === 'list' && count === bounds.elements)
         throw garbled('too_many_elements', `the provider's body has more than ${count} elements`)
     }
-    if (at === 'end' && afterBlanks(piece, from) < piece.length)
+    if (at === 'end' && afterBlanks(chunk, from) < chunk.length)
       throw new SyntaxError('something behind the end of the list')
   }
   if (at === 'list') throw new SyntaxError(`a list that does not end after ${count} elements`)
@@ -80,15 +80,15 @@ const createElementBuffer = (mostBytes: number) => {
   let length = 0
   let only: Uint8Array | undefined
   return {
-    add: (piece: Uint8Array, from: number, to: number): void => {
+    add: (chunk: Uint8Array, from: number, to: number): void => {
       if (length + to - from > mostBytes)
         throw garbled('too_large', `an element of the provider's body is longer than ${mostBytes} bytes`)
-      if (length === 0) only = piece.subarray(from, to)
+      if (length === 0) only = chunk.subarray(from, to)
       else {
         room ??= Buffer.allocUnsafeSlow(mostBytes)
         if (only) room.set(only)
         only = undefined
-        room.set(piece.subarray(from, to), length)
+        room.set(chunk.subarray(from, to), length)
       }
       length += to - from
     },
@@ -118,18 +118,18 @@ const createElementEnd = ({ depth: mostDepth, lists: mostLists }: ElementBounds)
   let quoted = false
   let escaped = false
 
-  return (piece: Uint8Array, from: number): number => {
-    const { length } = piece
+  return (chunk: Uint8Array, from: number): number => {
+    const { length } = chunk
     let at = from
     for (;;) {
       for (; quoted && at < length; at++) {
         if (escaped) escaped = false
-        else if (piece[at] === backslash) escaped = true
-        else if (piece[at] === quote) quoted = false
+        else if (chunk[at] === backslash) escaped = true
+        else if (chunk[at] === quote) quoted = false
       }
-      while (at < length && kinds[piece[at] as number] === 0) at += 1
+      while (at < length && kinds[chunk[at] as number] === 0) at += 1
       if (at >= length) return length
-      const kind = kinds[piece[at] as number]
+      const kind = kinds[chunk[at] as number]
       if (kind === quoting) quoted = true
       else if (kind === opening) {
         depth += 1

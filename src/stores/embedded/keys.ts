@@ -54,7 +54,7 @@ const migrate = (db: DatabaseSync): void => {
   })
 }
 
-// Columns as text of bounded length: records.ts judges them as it does for Redis.
+// Columns as text of bounded length: records.ts checks them as it does for Redis.
 const textOf = (...columns: string[]): string =>
   columns.map(column => `substr(CAST(${column} AS TEXT), 1, ${longestText + 1}) AS ${column}`).join(', ')
 const keyColumns = textOf(

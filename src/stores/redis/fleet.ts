@@ -291,7 +291,7 @@ export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): Fle
     changeRecordsAfter: (topic, number) =>
       attempt(async () => {
         const name = names.changeRecords(topic)
-        // The text has the number and a blank in front.
+        // The text begins with the number and a blank.
         const longest = longestChangeRecord + 20
         const [gone, ...found] = await redis.abohawaChangeRecords(name, number, mostChangeRecords, longest)
         refuseSome('change_records', name, Number(gone), notOurs)

@@ -1,4 +1,4 @@
-// A storm in one part of the country: while it lasts, those who live there look at their weather many times as often.
+// A storm in one part of the country: while it lasts, those who live there request their weather many times as often.
 
 import type { Location } from '../../../catalogue/location.ts'
 

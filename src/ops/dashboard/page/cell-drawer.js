@@ -1,4 +1,4 @@
-// One cell, opened: what is cached in each tier, from which run, the last error; and the orders to refresh and to purge it.
+// One cell, opened: what is cached in each tier, from which run, the last error; and the buttons to refresh and to purge it.
 // Reads the cell again while it is open, so that the effect of an order is seen.
 
 import { byId, element, setChildren, setText } from './dom.js'

@@ -118,7 +118,7 @@ export const createMap = (host, { describe, ageOf, onOpen }, line) => {
     svg.style.aspectRatio = `${width + 2 * margin} / ${height + 2 * margin}`
     const scale = unitsPerDegree / perDegree
     land.setAttribute('transform', `translate(${xOf(0)} ${yOf(0)}) scale(${scale * narrowing} ${scale})`)
-    // Each piece of land in its own element, and in front of it the cells.
+    // Each area of land in its own element, below the cells.
     land.replaceChildren(...outline.map(d => drawn('path', { d, 'vector-effect': 'non-scaling-stroke' })))
     const w = cellDegrees * unitsPerDegree * narrowing
     const h = cellDegrees * unitsPerDegree

@@ -43,7 +43,7 @@ export const failureLabel = (code, { text }) => {
 /** What the gateway itself says, which is English in both languages. @param {string} sentence */
 export const ownSentence = sentence => element('small', { lang: 'en', class: 'detail' }, sentence)
 
-/** The part of an id by which instances are told apart. @param {string} id */
+/** The part of an id that distinguishes instances. @param {string} id */
 const shortId = id => id.slice(0, 8)
 
 /** Why nothing can be loaded from the provider now; undefined where it can. @param {Status} status @param {Words} words */
