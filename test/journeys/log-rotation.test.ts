@@ -68,7 +68,8 @@ t.test('no line is lost, cut or written twice', async t => {
   let reopened = 0
   for (const name of files) {
     const path = join(file, '..', name)
-    t.ok(readFileSync(path, 'utf8').endsWith('\n'), `${name} ends with a whole line`)
+    // One that was given away at once may hold nothing.
+    t.match(readFileSync(path, 'utf8'), /^$|\n$/, `${name} ends with a whole line`)
     for (const { msg, requestId } of linesIn(path)) {
       if (msg === 'log file reopened') reopened += 1
       if (msg === 'answered' && requestId) requests.set(requestId, (requests.get(requestId) ?? 0) + 1)
