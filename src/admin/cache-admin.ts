@@ -23,7 +23,7 @@ import { providerFault } from '../upstream/provider-probe.ts'
 import { cacheNamespaceIn } from '../upstream/upstream.ts'
 import { type Cell, type CellId, createGrid } from '../weather/cell.ts'
 import { createBudgetAdmin } from './budget-admin.ts'
-import { cellOfSpot, scopeOf, spotIn, targetIn } from './cache-target.ts'
+import { cellOfTarget, pointOrPlaceIn, scopeOf, targetIn } from './cache-target.ts'
 import { slicesOf } from './cell-slices.ts'
 import { instancesIn, type SelfReport } from './status.ts'
 
@@ -73,7 +73,7 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
 
   const readShared = async (
     cell: CellId,
-    judged: EntryFacts | null | undefined,
+    facts: EntryFacts | null | undefined,
   ): Promise<CellReport['shared']> => {
     const { kind } = store
     const key = keyFor(namespace, cell)
@@ -84,7 +84,7 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
       const bytes = await store.readBytes(key, codec.mostBytes)
       if (bytes === undefined) return { kind, entry: null, fault: null }
       if (typeof bytes === 'string') return { kind, entry: null, fault: faultOf(bytes) }
-      if (judged) return { kind, entry: { ...judgedEntry(judged), bytes: bytes.length }, fault: null }
+      if (facts) return { kind, entry: { ...entryFields(facts), bytes: bytes.length }, fault: null }
       for (const purge of await purgesAfter(store, 0)) purges.add(purge)
       const found = codec.decode(bytes, key)
       if ('refused' in found) return { kind, entry: null, fault: faultOf(found.refused) }
@@ -115,8 +115,8 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
     return (await parts.faultElsewhere?.()) ?? providerFault(config)
   }
   const locate = async (of: string) => {
-    const spot = spotIn(of)
-    return cellOfSpot(spot, area, await catalogueFor(spot))
+    const pointOrPlace = pointOrPlaceIn(of)
+    return cellOfTarget(pointOrPlace, area, await catalogueFor(pointOrPlace))
   }
   const explain = async (of: string): Promise<CellReport> => {
     const { cell, place } = await locate(of)
@@ -181,7 +181,7 @@ const runningReport = (
   const run = runs?.newest()
   const stretch = timelines.stretch()
   return {
-    memory: memory && judgedEntry(memory),
+    memory: memory && entryFields(memory),
     slices,
     freshness: config.cache.freshness,
     newestRun: run ? { initialisedAt: isoOf(run.initialisedAt), availableAt: isoOf(run.availableAt) } : null,
@@ -198,7 +198,7 @@ const runningReport = (
   }
 }
 
-const judgedEntry = (facts: EntryFacts) => ({
+const entryFields = (facts: EntryFacts) => ({
   state: facts.state,
   fetchedAt: isoOf(facts.fetchedAt),
   run: isoOrNull(facts.run),

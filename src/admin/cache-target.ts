@@ -15,28 +15,28 @@ import type { PurgeScope } from '../timelines/purge-scope.ts'
 import type { Box, Cell, Grid } from '../weather/cell.ts'
 
 /** A point or a place: what lies in one cell. */
-export type Spot =
+export type PointOrPlace =
   | { readonly point: { readonly latitude: number; readonly longitude: number } }
   | { readonly place: { readonly type: LocationType; readonly id: string } }
 
-export type Target = Spot | { readonly all: true } | { readonly box: Box }
+export type Target = PointOrPlace | { readonly all: true } | { readonly box: Box }
 
 /** Where targets may lie: the box, what it is called, and its cells. */
 export type Area = { readonly bounds: Bounds; readonly title: string; readonly grid: Grid }
 
-const spots = 'a point such as 23.81,90.41 or a place such as district/3026'
+const pointOrPlace = 'a point such as 23.81,90.41 or a place such as district/3026'
 
 /** @throws InputError when the text is neither a point nor a place */
-export const spotIn = (text: string): Spot => {
-  const target = read(text, `allowed: ${spots}`)
+export const pointOrPlaceIn = (text: string): PointOrPlace => {
+  const target = read(text, `allowed: ${pointOrPlace}`)
   if ('all' in target || 'box' in target)
-    throw new InputError(`the target is ${quoted(text)}; allowed: ${spots}`)
+    throw new InputError(`the target is ${quoted(text)}; allowed: ${pointOrPlace}`)
   return target
 }
 
 /** @throws InputError when the text is none of the forms, or a box whose edges are the wrong way round */
 export const targetIn = (text: string): Target =>
-  read(text, `allowed: all, ${spots}, or a box south,west,north,east such as 23.5,90,24,90.8`)
+  read(text, `allowed: all, ${pointOrPlace}, or a box south,west,north,east such as 23.5,90,24,90.8`)
 
 const read = (text: string, allowed: string): Target => {
   const given = text.trim()
@@ -72,20 +72,20 @@ const wrongWayRound = (box: Box, low: 'south' | 'west', high: 'north' | 'east') 
     `the box ${boxText(box)} has ${low} ${box[low]} beyond ${high} ${box[high]}; allowed: south,west,north,east, each pair from low to high`,
   )
 
-/** The cell of a spot, and the place if it is one. @throws InputError for what is out of bounds or not published */
-export const cellOfSpot = (
-  spot: Spot,
+/** The cell of a point or a place, and the place if it is one. @throws InputError for what is out of bounds or not published */
+export const cellOfTarget = (
+  pointOrPlace: PointOrPlace,
   area: Area,
   catalogue: Catalogue | undefined,
 ): { cell: Cell; place?: Location } => {
-  if ('point' in spot) {
-    const { latitude, longitude } = spot.point
+  if ('point' in pointOrPlace) {
+    const { latitude, longitude } = pointOrPlace.point
     const { south, north, west, east } = area.bounds
     within('latitude', latitude, south, north, area.title)
     within('longitude', longitude, west, east, area.title)
     return { cell: area.grid.cellOf(latitude, longitude) }
   }
-  const { type, id } = spot.place
+  const { type, id } = pointOrPlace.place
   const place = catalogue?.find(type, id)
   if (!place) throw new InputError(`the ${type} ${quoted(id)} was not found or is not published`)
   return { cell: area.grid.cellOf(place.latitude, place.longitude), place }
@@ -96,7 +96,7 @@ const within = (name: string, value: number, min: number, max: number, title: st
     throw new InputError(`the ${name} ${value} is outside the bounds of ${title}; allowed: ${min} to ${max}`)
 }
 
-/** The scope of a purge and the cells in it that may be cached. @throws InputError as `cellOfSpot`, and for a box without any cell */
+/** The scope of a purge and the cells in it that may be cached. @throws InputError as `cellOfTarget`, and for a box without any cell */
 export const scopeOf = (
   target: Target,
   area: Area,
@@ -121,7 +121,7 @@ export const scopeOf = (
       )
     return { scope: { box }, cells }
   }
-  const { cell, ...rest } = cellOfSpot(target, area, catalogue)
+  const { cell, ...rest } = cellOfTarget(target, area, catalogue)
   return { scope: { cell: cell.id }, cells: [cell], ...rest }
 }
 

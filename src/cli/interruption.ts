@@ -21,7 +21,7 @@ export const interruption = (...more: NodeJS.Signals[]): Promise<NodeJS.Signals>
  * The same for a process that another one has started: resolves with its order, or a signal sent to this process alone. What
  * a terminal or a service manager sends to all processes at once is for the other one to handle.
  */
-export const orderToStop = (): Promise<string> =>
+export const stopCommand = (): Promise<string> =>
   new Promise(resolve => {
     process.on('message', order => {
       if (order === 'stop') resolve('order')

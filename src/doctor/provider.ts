@@ -12,7 +12,7 @@ import { probeProvider } from '../upstream/provider-probe.ts'
 import { protocolIn } from '../upstream/upstream.ts'
 import { type Check, fail, ok, skip, warn } from './check.ts'
 import { loadOnePoint } from './connection-check.ts'
-import { judgedClock } from './redis.ts'
+import { clockCheck } from './redis.ts'
 
 const keyFix = 'Set provider.apiKey (ABOHAWA_PROVIDER__API_KEY) and the provider.baseUrl of its plan.'
 const answerWithinMs = 10_000
@@ -26,17 +26,17 @@ export const reachableChecks = async (config: Config, clock: Clock): Promise<Che
     const before = clock.now()
     const { status, headers } = await probeProvider(config, answerWithinMs)
     const middle = (before + clock.now()) / 2
-    const told = Date.parse(String(headers.date ?? ''))
+    const reported = Date.parse(String(headers.date ?? ''))
     const remaining = Object.entries(headers).find(([name]) => /^(x-)?ratelimit-remaining/.test(name))
     const left = remaining ? `, says ${remaining[0]}: ${String(remaining[1]).slice(0, 60)}` : ''
     return [
       status >= 500
         ? fail('provider', `${where} answers ${status}`, 'Wait, or check the status page of the provider.')
         : ok('provider', `${where} answers${left}`),
-      Number.isNaN(told)
+      Number.isNaN(reported)
         ? skip('provider clock', 'it does not tell its time')
         : // A header has whole seconds.
-          judgedClock('provider clock', 'the provider', told + 500 - middle, toleratedMs),
+          clockCheck('provider clock', 'the provider', reported + 500 - middle, toleratedMs),
     ]
   } catch (error) {
     return [

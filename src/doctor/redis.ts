@@ -59,8 +59,8 @@ export const redisChecks = async (
       await ofInfo('redis memory', memoryCheck),
       await ofInfo('redis persistence', persistenceCheck),
       rights,
-      await attempt('redis latency', () => latencyCheck(redis, settings.commandTimeoutMs)),
-      await attempt('redis clock', () => clockCheck(redis, clock)),
+      await attempt('redis latency', () => measureLatency(redis, settings.commandTimeoutMs)),
+      await attempt('redis clock', () => measureClock(redis, clock)),
       await ofInfo('redis role', found => replicationCheck(redis, found, mode)),
     ]
   } catch (error) {
@@ -243,18 +243,18 @@ const faultOf = async (step: () => Promise<unknown>): Promise<string | undefined
 const pings = 20
 const slowMs = 10
 
-const latencyCheck = async (redis: RedisClient, timeoutMs: number): Promise<Check> => {
+const measureLatency = async (redis: RedisClient, timeoutMs: number): Promise<Check> => {
   const times: number[] = []
   for (let i = 0; i < pings; i += 1) {
     const began = performance.now()
     await redis.ping()
     times.push(performance.now() - began)
   }
-  return judgedLatency(times, timeoutMs)
+  return latencyCheck(times, timeoutMs)
 }
 
 /** @param times of pings, in ms */
-export const judgedLatency = (times: readonly number[], timeoutMs: number): Check => {
+export const latencyCheck = (times: readonly number[], timeoutMs: number): Check => {
   const name = 'redis latency'
   const sorted = times.toSorted((a, b) => a - b)
   const [middle, most] = [sorted[sorted.length >> 1] ?? 0, sorted.at(-1) ?? 0]
@@ -270,17 +270,17 @@ export const judgedLatency = (times: readonly number[], timeoutMs: number): Chec
     : ok(name, detail)
 }
 
-const clockCheck = async (redis: RedisClient, clock: Clock): Promise<Check> => {
+const measureClock = async (redis: RedisClient, clock: Clock): Promise<Check> => {
   const before = clock.now()
   const [seconds, micros] = (await redis.time()) as [number | string, number | string]
   const there = Number(seconds) * 1000 + Number(micros) / 1000
-  return judgedClock('redis clock', 'Redis', there - (before + clock.now()) / 2)
+  return clockCheck('redis clock', 'Redis', there - (before + clock.now()) / 2)
 }
 
 const noticedMs = 1_000
 
 /** @param aheadMs by how much the other clock is ahead of this machine's */
-export const judgedClock = (name: string, whose: string, aheadMs: number, noticed = noticedMs): Check => {
+export const clockCheck = (name: string, whose: string, aheadMs: number, noticed = noticedMs): Check => {
   const away = Math.abs(aheadMs)
   const detail = `that of ${whose} is ${(away / 1000).toFixed(1)} s ${aheadMs < 0 ? 'behind' : 'ahead'}`
   const fix = 'Keep both clocks right with NTP (chrony, systemd-timesyncd).'

@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { LRUCache } from 'lru-cache'
 import Negotiator from 'negotiator'
-import type { Pieces } from './connection/ready-response.ts'
+import type { Chunks } from './connection/ready-response.ts'
 import { unpooledCopy } from './unpooled.ts'
 
 export type Coding = 'br' | 'gzip'
@@ -17,7 +17,7 @@ export type Accepted = {
   readonly gzip: boolean
 }
 
-export type Encoded = { readonly coding: Coding; readonly pieces: Pieces }
+export type Encoded = { readonly coding: Coding; readonly chunks: Chunks }
 
 /** A body in a coding that is accepted. */
 export type Encode = (accepted: Accepted) => Encoded | Promise<Encoded>
@@ -77,7 +77,7 @@ export const encodeWhole = (bytes: Buffer, onEncoded?: (encoded: Buffer) => void
   const make = async (coding: Coding): Promise<Encoded> => {
     try {
       const encoded = await compressed(bytes, coding)
-      kept[coding] = { coding, pieces: [encoded] }
+      kept[coding] = { coding, chunks: [encoded] }
       onEncoded?.(encoded)
       return kept[coding]
     } catch (error) {

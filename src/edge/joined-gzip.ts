@@ -4,7 +4,7 @@
 // Which bodies are sent so is decided in rendered-weather.ts.
 
 import { constants, crc32, deflateRawSync } from 'node:zlib'
-import type { Pieces } from './connection/ready-response.ts'
+import type { Chunks } from './connection/ready-response.ts'
 
 /** The beginning of a gzip: its header, and the first part of a body as blocks that are not the last ones. */
 export type GzipStart = { readonly bytes: Buffer; readonly crc: number; readonly length: number }
@@ -54,7 +54,7 @@ export const gzipEnd = (piece: Buffer, deflated: Buffer): GzipEnd => ({
 })
 
 /** The gzip of both parts. */
-export const joinedGzip = (start: GzipStart, end: GzipEnd): Pieces => {
+export const joinedGzip = (start: GzipStart, end: GzipEnd): Chunks => {
   const trailer = Buffer.allocUnsafe(trailerBytes)
   trailer.writeUInt32LE(joinedCrc(start.crc, end), 0)
   trailer.writeUInt32LE((start.length + end.length) >>> 0, 4)

@@ -23,7 +23,7 @@ export type RenderedLocations = (
 export const createRenderedLocations = (keepBytes: number): RenderedLocations => {
   const kept = new LRUCache<string, Representation>({
     maxSize: keepBytes,
-    sizeCalculation: ({ pieces: [bytes] }, name) => bytes.length + name.length + objectBytes,
+    sizeCalculation: ({ chunks: [bytes] }, name) => bytes.length + name.length + objectBytes,
   })
   let of: Catalogue | undefined
 
@@ -40,7 +40,7 @@ export const createRenderedLocations = (keepBytes: number): RenderedLocations =>
     const representation: Representation = {
       tag: tagOf(bytes),
       headers: link ? `${metadataHeaders}link: ${link}\r\n` : metadataHeaders,
-      pieces: [bytes],
+      chunks: [bytes],
       encode: encodeWhole(bytes, encoded => {
         encodedBytes += encoded.length
         if (kept.peek(name) !== representation) return

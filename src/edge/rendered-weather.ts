@@ -137,7 +137,7 @@ export const createRenderedWeather = (
       rendered.gzip = end
       addCompressed(result, rendered, deflated)
     }
-    return { coding: 'gzip', pieces: joinedGzip(place.gzipStart(), end) }
+    return { coding: 'gzip', chunks: joinedGzip(place.gzipStart(), end) }
   }
 
   const makeBrotli = (
@@ -148,7 +148,7 @@ export const createRenderedWeather = (
   ): Promise<Encoded> => {
     const making = brotli(Buffer.concat([place.bytes, rendered.bytes])).then(
       bytes => {
-        entry.body = { coding: 'br', pieces: [bytes] }
+        entry.body = { coding: 'br', chunks: [bytes] }
         if (rendered.brotli?.get(place.identity) === entry) addCompressed(result, rendered, bytes)
         return entry.body
       },
@@ -229,7 +229,7 @@ export const createRenderedWeather = (
     return {
       tag: place.tag + rendered.tag,
       headers: resultHeaders.headers + headers,
-      pieces: [place.bytes, rendered.bytes],
+      chunks: [place.bytes, rendered.bytes],
       cache: resultHeaders.cacheStatus,
       cell: result.subject.id,
       encode: accepted => encode(result, rendered, place, accepted),
@@ -283,7 +283,7 @@ const displaceOne = (rendered: Rendered): void => {
     }
   if (displaced === undefined) return
   const { body } = brotli?.get(displaced) ?? {}
-  if (body && !(body instanceof Promise)) rendered.compressedBytes -= lengthOf(body.pieces) + objectBytes
+  if (body && !(body instanceof Promise)) rendered.compressedBytes -= lengthOf(body.chunks) + objectBytes
   brotli?.delete(displaced)
 }
 

@@ -6,7 +6,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { flatText } from '../flat-text.ts'
 import { rateLimitLines, rateLimitOf } from './admission.ts'
-import { headOf, lengthOf, type Pieces, type WriteReady } from './connection/ready-response.ts'
+import { type Chunks, headOf, lengthOf, type WriteReady } from './connection/ready-response.ts'
 import { acceptedOf, type Coding, type Encode, type Encoded } from './content-coding.ts'
 
 export const jsonType = 'application/json; charset=utf-8'
@@ -21,7 +21,7 @@ export type Representation = {
   readonly headers: string
   /** The request headers that it depends on; the encoding and the key unless given. */
   readonly vary?: string
-  readonly pieces: Pieces
+  readonly chunks: Chunks
   readonly encode: Encode
   /** What the cache did, in the words of `cache-status`, for answers with weather. */
   readonly cache?: string
@@ -39,7 +39,7 @@ export const tagOf = (bytes: Buffer): string => hash('sha256', bytes, 'base64url
 type Selected = {
   readonly status: 200 | 304
   readonly head: string
-  readonly body: Pieces | undefined
+  readonly body: Chunks | undefined
   readonly coding: Coding | undefined
 }
 
@@ -47,18 +47,18 @@ type Conditions = Readonly<Pick<IncomingHttpHeaders, 'if-none-match' | 'accept-e
 
 /** The response to a request with these headers; a promise where an encoding has to be made first. */
 const select = (representation: Representation, headers: Conditions): Selected | Promise<Selected> => {
-  const { tag, pieces } = representation
+  const { tag, chunks } = representation
   const { 'if-none-match': ifNoneMatch, 'accept-encoding': acceptEncoding } = headers
   if (ifNoneMatch !== undefined && matches(ifNoneMatch, tag))
     return { status: 304, head: headOf(304, linesOf(representation)), body: undefined, coding: undefined }
-  const accepted = acceptEncoding === undefined ? undefined : acceptedOf(acceptEncoding, lengthOf(pieces))
-  if (!accepted) return whole(representation, pieces, undefined)
+  const accepted = acceptEncoding === undefined ? undefined : acceptedOf(acceptEncoding, lengthOf(chunks))
+  if (!accepted) return whole(representation, chunks, undefined)
   const encoded = representation.encode(accepted)
-  const inCoding = ({ coding, pieces: body }: Encoded): Selected => whole(representation, body, coding)
+  const inCoding = ({ coding, chunks: body }: Encoded): Selected => whole(representation, body, coding)
   return encoded instanceof Promise ? encoded.then(inCoding) : inCoding(encoded)
 }
 
-const whole = (representation: Representation, body: Pieces, coding: Coding | undefined): Selected => ({
+const whole = (representation: Representation, body: Chunks, coding: Coding | undefined): Selected => ({
   status: 200,
   head: `${beginningOf(representation.type, coding)}content-length: ${lengthOf(body)}\r\n${linesOf(representation)}`,
   body,

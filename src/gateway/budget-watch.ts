@@ -48,12 +48,13 @@ const daySpent = (log: Log) => {
 }
 
 const closureTold = (log: Log) => {
-  let told: number | null = null
+  let reported: number | null = null
   return ({ closedUntil, closedBecause }: BudgetState, now: number): void => {
-    if (closedUntil === told) return
+    if (closedUntil === reported) return
     if (closedUntil === null) {
       // One that ends early has its line already: an operator reopened the budget, or the account is another one.
-      if (told !== null && told <= now) log.info({ closedUntil: isoOf(told) }, 'budget is open again')
+      if (reported !== null && reported <= now)
+        log.info({ closedUntil: isoOf(reported) }, 'budget is open again')
     } else {
       // A limit of a minute soon has room again by itself.
       const level = closedUntil - now > hourMs ? 'error' : 'warn'
@@ -66,6 +67,6 @@ const closureTold = (log: Log) => {
         'budget closed: the provider reported a limit, and no weather is loaded before it ends',
       )
     }
-    told = closedUntil
+    reported = closedUntil
   }
 }

@@ -124,9 +124,9 @@ export const createAuthenticate = (
     if (memo.copy && isFresh(memo.copy)) return judge(memo.copy.found)
     memo.copy = keys.copyOf(memo.hash)
     if (memo.copy && isFresh(memo.copy)) {
-      const judged = judge(memo.copy.found)
-      if ('client' in judged) recent.set(presented, { hash: memo.hash, copy: memo.copy })
-      return judged
+      const decision = judge(memo.copy.found)
+      if ('client' in decision) recent.set(presented, { hash: memo.hash, copy: memo.copy })
+      return decision
     }
     if (!parseKey(presented)) return { refusal: 'malformed' }
     const found = keys.find(memo.hash)

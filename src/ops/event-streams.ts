@@ -50,7 +50,7 @@ export const createEventStreams = (
   let timer: NodeJS.Timeout | undefined
   let ticks = 0
   let isTicking = false
-  let told: ReadonlyMap<string, StreamedCell> = new Map()
+  let sent: ReadonlyMap<string, StreamedCell> = new Map()
 
   /** Writes unless the reader is behind. */
   const send = (stream: Stream, text: string): boolean => {
@@ -67,8 +67,8 @@ export const createEventStreams = (
 
   const sendCells = (): void => {
     const { cells, ...rest } = status.cells()
-    const changed = cells.filter(cell => hasChanged(told.get(cell.id), cell))
-    told = new Map([...told, ...changed.map((cell): [string, StreamedCell] => [cell.id, cell])])
+    const changed = cells.filter(cell => hasChanged(sent.get(cell.id), cell))
+    sent = new Map([...sent, ...changed.map((cell): [string, StreamedCell] => [cell.id, cell])])
     const changes = eventOf('cells', { ...rest, cells: changed })
     let all: string | undefined
     for (const stream of streams) {
@@ -105,7 +105,7 @@ export const createEventStreams = (
     if (streams.size > 0) return
     clearInterval(timer)
     timer = undefined
-    told = new Map()
+    sent = new Map()
     ticks = 0
   }
 

@@ -23,11 +23,11 @@ export const forwardedRequest = (target: string, protocol: PassthroughProtocol):
       'the URL holds an API key of this gateway; allowed: one without, the provider would log it',
     )
   const [rawPath = '', ...rest] = target.split('?')
-  const { path, allowed } = judgedPath(rawPath, protocol)
+  const { path, allowed } = checkedPath(rawPath, protocol)
   const query = new URLSearchParams(rest.join('?'))
   // The key is ours; the caller's own goes nowhere.
   query.delete(protocol.keyParameter)
-  const parameters = judgedParameters(query, allowed)
+  const parameters = checkedParameters(query, allowed)
   const text = new URLSearchParams([...parameters]).toString().replaceAll('%2C', ',')
   return {
     target: text === '' ? path : `${path}?${text}`,
@@ -35,7 +35,7 @@ export const forwardedRequest = (target: string, protocol: PassthroughProtocol):
   }
 }
 
-const judgedPath = (
+const checkedPath = (
   raw: string,
   { paths, parametersOf }: PassthroughProtocol,
 ): { path: string; allowed: PathParameters } => {
@@ -70,12 +70,12 @@ const formFault = (raw: string, path: string): string | undefined => {
 }
 
 // Names that are not known are refused and not dropped: some of them multiply the points.
-const judgedParameters = (
+const checkedParameters = (
   query: URLSearchParams,
   { lists, counts, choices }: PathParameters,
 ): Map<string, string> => {
   const single = [...counts, ...choices]
-  const judged = new Map<string, string>()
+  const checked = new Map<string, string>()
   for (const name of new Set(query.keys())) {
     const values = query.getAll(name)
     if (!lists.includes(name) && !single.includes(name))
@@ -93,7 +93,7 @@ const judgedParameters = (
         'query',
         `${name} is ${quoted(value)}; allowed: a whole number of at most 5 digits`,
       )
-    judged.set(name, value)
+    checked.set(name, value)
   }
-  return judged
+  return checked
 }

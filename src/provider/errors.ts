@@ -41,7 +41,7 @@ export type RefusedAnswer =
   | 'too_deep'
   | 'too_many_lists'
   | 'too_many_elements'
-  | 'too_many_pieces'
+  | 'too_many_chunks'
   | 'too_many_interim_responses'
   /** Not complete, or not read, within the timeout of a call. */
   | 'too_slow'

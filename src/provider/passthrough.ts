@@ -27,10 +27,10 @@ export type Passthrough = {
   totalTimeoutMs(): number
   /**
    * The provider's response, whatever its status, with a body of up to 16 MiB.
-   * @param leaving aborted when nobody waits for the response any more
+   * @param signal aborted when nobody waits for the response any more
    * @throws ProviderError: `provider_circuit_open` and OutOfBudgetError before anything is sent
    */
-  send(request: PassthroughRequest, leaving: AbortSignal): Promise<WholeResponse>
+  send(request: PassthroughRequest, signal: AbortSignal): Promise<WholeResponse>
 }
 
 export type PassthroughParts = {
@@ -92,9 +92,9 @@ export const createPassthrough = (
 
   const send = async (
     { method, path, weight }: PassthroughRequest,
-    leaving: AbortSignal,
+    signal: AbortSignal,
   ): Promise<WholeResponse> => {
-    leaving.throwIfAborted()
+    signal.throwIfAborted()
     // Half-open too: the probe is one point of a cell.
     if (breaker.state().state !== 'closed') throw breaker.openError() ?? notClosed()
     const reservation = await reserve(weight)
@@ -106,7 +106,7 @@ export const createPassthrough = (
       await counted(weight, async () => {
         response = await call.response(
           { path, mostBytes },
-          { method, accept: '*/*', isValid: reservation.isValid, leaving },
+          { method, accept: '*/*', isValid: reservation.isValid, signal },
         )
         const { status, body } = response
         if (status !== 200)
@@ -129,7 +129,7 @@ export const createPassthrough = (
   return {
     protocol: protocol.passthrough,
     totalTimeoutMs,
-    send: (request, leaving) => oneAtATime(() => inTurn(() => send(request, leaving))),
+    send: (request, signal) => oneAtATime(() => inTurn(() => send(request, signal))),
   }
 }
 

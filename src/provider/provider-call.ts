@@ -43,7 +43,7 @@ export type ProviderCall = {
   apply(options: ProviderCallOptions): void
   /**
    * The whole response, whatever its status.
-   * @throws ProviderError if none came, or none that is complete and within bounds; the reason of `leaving` once it is aborted
+   * @throws ProviderError if none came, or none that is complete and within bounds; the reason of `signal` once it is aborted
    */
   response(request: ProviderRequest, options: ResponseOptions): Promise<WholeResponse>
   close(): Promise<void>
@@ -55,7 +55,7 @@ type ResponseOptions = {
   /** As for `bytes`. */
   readonly isValid: () => boolean
   /** Aborted when nobody needs the response any more. */
-  readonly leaving: AbortSignal
+  readonly signal: AbortSignal
 }
 
 export type WholeResponse = {
@@ -78,8 +78,8 @@ const unzipAtOnce = 64 * 1024
 // Decoded in one go, after which the deadline is checked: less than the part of one cell.
 const pieceBytes = 16 * 1024
 // A chunk of a few bytes costs as much time as one of thousands; below this number of chunks that does not matter.
-const leastPieceBytes = 16
-const fewPieces = 4_096
+const minChunkBytes = 16
+const fewChunks = 4_096
 // Of an error body, whose reason is one sentence.
 const mostErrorBytes = 16 * 1024
 // Of a library's message about a connection, which may quote a certificate.
@@ -121,7 +121,7 @@ export const createProviderCall = (
 
   const receive = async function* (
     { path, mostBytes }: ProviderRequest,
-    { method = 'GET', accept, isValid = () => true, leaving, onHead }: CallOptions,
+    { method = 'GET', accept, isValid = () => true, signal, onHead }: CallOptions,
   ): AsyncGenerator<Uint8Array> {
     const options = current
     const endsAt = performance.now() + options.totalTimeoutMs
@@ -135,12 +135,12 @@ export const createProviderCall = (
     let body: Readable | undefined
     try {
       pool ??= openPool()
-      const signal = leaving ? AbortSignal.any([ending.signal, leaving]) : ending.signal
+      const either = signal ? AbortSignal.any([ending.signal, signal]) : ending.signal
       const response = await (await pool).compose(validateBeforeSend(isValid, notSent)).request({
         method,
         path: prefix + path,
         headers: accept === undefined ? headers : { ...headers, accept },
-        signal,
+        signal: either,
         onInfo,
       })
       const received = response.body.on('error', () => {})
@@ -152,15 +152,15 @@ export const createProviderCall = (
         errorText: () => errorTextOf(unzipped(received, encoding, mostErrorBytes)),
       })
       // The encoding of a HEAD is that of a body which does not come.
-      const pieces = method === 'HEAD' ? received : unzipped(received, encoding, mostBytes)
-      for await (const piece of pieces)
-        for (let from = 0; from < piece.length; from += pieceBytes) {
+      const chunks = method === 'HEAD' ? received : unzipped(received, encoding, mostBytes)
+      for await (const chunk of chunks)
+        for (let from = 0; from < chunk.length; from += pieceBytes) {
           // The timer does not run while buffered chunks are decoded.
           if (performance.now() > endsAt) throw tooSlow(options)
-          yield piece.subarray(from, from + pieceBytes)
+          yield chunk.subarray(from, from + pieceBytes)
         }
     } catch (cause) {
-      leaving?.throwIfAborted()
+      signal?.throwIfAborted()
       throw cause instanceof ProviderError ? cause : brokenOff(cause, options)
     } finally {
       clearTimeout(timer)
@@ -198,13 +198,13 @@ export const createProviderCall = (
     },
     response: async (request, given) => {
       let head: Head | undefined
-      const pieces = receive(request, {
+      const chunks = receive(request, {
         ...given,
         onHead: came => {
           head = came
         },
       })
-      const body = await bufferOf(pieces)
+      const body = await bufferOf(chunks)
       return { status: head?.status ?? 0, type: head?.type ?? '', body }
     },
   }
@@ -230,26 +230,26 @@ async function* unzipped(
 
 async function* bounded(body: AsyncIterable<Uint8Array>, mostBytes: number): AsyncGenerator<Uint8Array> {
   let length = 0
-  let pieces = 0
-  for await (const piece of body) {
-    length += piece.length
-    pieces += 1
+  let chunks = 0
+  for await (const chunk of body) {
+    length += chunk.length
+    chunks += 1
     if (length > mostBytes)
       throw garbled('too_large', `the provider's body is longer than ${mostBytes} bytes`)
-    if (pieces > fewPieces && length < pieces * leastPieceBytes)
+    if (chunks > fewChunks && length < chunks * minChunkBytes)
       throw garbled(
-        'too_many_pieces',
-        `the provider's body comes in ${pieces} pieces for ${length} bytes, expected ${leastPieceBytes} bytes in each on average`,
+        'too_many_chunks',
+        `the provider's body comes in ${chunks} chunks for ${length} bytes, expected ${minChunkBytes} bytes in each on average`,
       )
-    yield piece
+    yield chunk
   }
 }
 
 // The body of an error response only adds detail: if it can't be read, the status is enough.
-const errorTextOf = async (pieces: AsyncIterable<Uint8Array>): Promise<string> => {
+const errorTextOf = async (chunks: AsyncIterable<Uint8Array>): Promise<string> => {
   const read: Uint8Array[] = []
   try {
-    for await (const piece of pieces) read.push(piece)
+    for await (const chunk of chunks) read.push(chunk)
   } catch {
     // The status is enough.
   }

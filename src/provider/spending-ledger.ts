@@ -114,10 +114,10 @@ export const createLedger = (
   /** @returns false for a reply from before a reopening that is known here */
   const noteReopening = (at: number): boolean => {
     const now = clock.now()
-    const told = at > now + longestClosureMs ? 0 : at
+    const until = at > now + longestClosureMs ? 0 : at
     // A store that lost the reopening returns an earlier one, as a reply does that was overtaken; that one is not so late.
-    if (reopenedAt !== undefined && told < reopenedAt && now < reopenedAt + overtakenForMs) return false
-    if (reopenedAt !== undefined && told > reopenedAt) {
+    if (reopenedAt !== undefined && until < reopenedAt && now < reopenedAt + overtakenForMs) return false
+    if (reopenedAt !== undefined && until > reopenedAt) {
       const before = isClosed() ? closed : null
       closed = 0
       closedBecause = undefined
@@ -125,7 +125,7 @@ export const createLedger = (
       reopenedHereAt = now
       observer.reopened(before)
     }
-    reopenedAt = told
+    reopenedAt = until
     return true
   }
   /** Undefined while that is not known. */

@@ -115,7 +115,7 @@ export const refusedAnswers = allOf<RefusedAnswer>({
   too_deep: true,
   too_many_lists: true,
   too_many_elements: true,
-  too_many_pieces: true,
+  too_many_chunks: true,
   too_many_interim_responses: true,
   too_slow: true,
   damaged: true,

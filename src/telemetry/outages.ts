@@ -77,7 +77,7 @@ export const openOutages = (
   // Since the last success.
   let firstFailure: Cause | undefined
   const away = new Set<StorePart>()
-  let told: Readonly<Record<string, unknown>> = {}
+  let ended: Readonly<Record<string, unknown>> = {}
   const ticking = setInterval(() => {
     provider.tick()
     store.tick()
@@ -117,10 +117,10 @@ export const openOutages = (
     },
     storeBack: (part, fields = {}) => {
       away.delete(part)
-      told = { ...told, ...fields }
+      ended = { ...ended, ...fields }
       if (away.size > 0) return
-      store.end(told)
-      told = {}
+      store.end(ended)
+      ended = {}
     },
     sharedTierFailed: step => store.failed(step),
     answered500: error => {

@@ -124,7 +124,7 @@ const nothingKept: KeptConnections = { isGone: () => true, release: () => {}, dr
 // So long, and so many connections, wait for the next worker; then the port refuses, and a proxy takes another gateway.
 const holdsForMs = 5_000
 const mostHeld = 300
-const looksEveryMs = 100
+const pollEveryMs = 100
 
 const reportOf = ({ number, pid, hasServed, silentFor, startedAt, opsPath }: Running): WorkerReport => {
   const isResponding = !hasServed || silentFor < silentAfter
@@ -204,7 +204,7 @@ export const createPool = ({
         running.kept.drop()
         deadUntilAnotherServes.delete(running)
       }
-    }, looksEveryMs).unref()
+    }, pollEveryMs).unref()
   }
   const stopHolding = (): void => {
     clearInterval(holding)

@@ -16,7 +16,7 @@ import type { Log } from '../telemetry/log.ts'
 import { countRefusals } from '../telemetry/refusal-counter.ts'
 import { createThrottle } from '../telemetry/throttle.ts'
 import { ofAnotherHost } from '../upstream/upstream.ts'
-import { buildFront, type Front, type FrontOptions } from './front.ts'
+import { buildOpsProxy, type OpsProxy, type OpsProxyOptions } from './ops-proxy.ts'
 import { createPool } from './pool.ts'
 
 export type ServeWorkersParts = {
@@ -135,13 +135,13 @@ export const startWorkers = async (
       },
     },
   }
-  const ops = buildFront(partsOf, opsOptions(config))
+  const ops = buildOpsProxy(partsOf, opsOptions(config))
   opening.defer(() => ops.close())
   const opsUrl = await openListener(ops, 'ops', config.ops, config)
-  let status: Front | undefined
+  let status: OpsProxy | undefined
   let statusUrl: string | undefined
   if (config.status.port !== null) {
-    const opened = buildFront(partsOf, statusOptions(config))
+    const opened = buildOpsProxy(partsOf, statusOptions(config))
     opening.defer(() => opened.close())
     statusUrl = await openListener(opened, 'status', { ...config.status, port: config.status.port }, config)
     status = opened
@@ -174,9 +174,9 @@ export const startWorkers = async (
   }
 }
 
-const opsOptions = ({ ops }: Config): FrontOptions => ({ ...ops, section: 'ops' })
+const opsOptions = ({ ops }: Config): OpsProxyOptions => ({ ...ops, section: 'ops' })
 
-const statusOptions = ({ ops, status }: Config): FrontOptions => ({
+const statusOptions = ({ ops, status }: Config): OpsProxyOptions => ({
   section: 'status',
   host: status.host,
   allowedHosts: ops.allowedHosts,

@@ -84,7 +84,7 @@ const resultAt = (readAt: number, value = keptTimeline(start)): CellResult => ({
 })
 /** The bytes that memory accounts for beside the timeline. */
 const beside = (): number => memory.calculatedSize - (memory.peek('cell')?.bytes ?? 0)
-const textOf = ({ pieces }: Representation): string => Buffer.concat([...pieces]).toString()
+const textOf = ({ chunks }: Representation): string => Buffer.concat([...chunks]).toString()
 
 t.test('a slice is rendered once, for every place and answer until it ends', async t => {
   const { current, forecast, rendered } = setUp()
@@ -139,9 +139,9 @@ t.test('weather is compressed once for all places of a cell, and counts towards 
   let compressed = 0
   for (let i = 0; i < 100; i++) {
     const body = current(result, pointPiece(i, 90))
-    const { coding, pieces } = (await body.encode(gzip)) as Encoded
+    const { coding, chunks } = (await body.encode(gzip)) as Encoded
     t.equal(coding, 'gzip')
-    t.ok(gunzipSync(Buffer.concat(pieces)).equals(Buffer.concat(body.pieces)))
+    t.ok(gunzipSync(Buffer.concat(chunks)).equals(Buffer.concat(body.chunks)))
     compressed = beside() - alone
   }
   t.equal(deflated, 1)
@@ -163,9 +163,9 @@ t.test('br is for bodies that are often requested, and for those who take nothin
   const seldom = current(result, pointPiece(1, 90))
   t.match(await seldom.encode(both), { coding: 'gzip' })
   t.equal(made, 0)
-  const { coding, pieces } = (await seldom.encode(brOnly)) as Encoded
+  const { coding, chunks } = (await seldom.encode(brOnly)) as Encoded
   t.equal(coding, 'br')
-  t.ok(brotliDecompressSync(Buffer.concat(pieces)).equals(Buffer.concat(seldom.pieces)))
+  t.ok(brotliDecompressSync(Buffer.concat(chunks)).equals(Buffer.concat(seldom.chunks)))
   t.match(await seldom.encode(brOnly), { coding: 'br' })
   t.equal(made, 1, 'it is kept')
   const often = current(result, pointPiece(2, 90))

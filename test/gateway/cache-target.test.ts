@@ -1,7 +1,7 @@
 // Parsing the cache targets of an operator: a point, a place, a box, or all.
 
 import t from 'tap'
-import { cellOfSpot, scopeOf, spotIn, targetIn } from '../../src/admin/cache-target.ts'
+import { cellOfTarget, pointOrPlaceIn, scopeOf, targetIn } from '../../src/admin/cache-target.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 
 const bounds = { south: 20, north: 27, west: 87.5, east: 93 }
@@ -42,21 +42,21 @@ t.test('anything else is refused with one sentence: the given value and the allo
   ]
   for (const [text, message] of refused) t.throws(() => targetIn(text), { name: 'InputError', message }, text)
   for (const text of ['all', '23,90,24,91', 'x'])
-    t.throws(() => spotIn(text), {
+    t.throws(() => pointOrPlaceIn(text), {
       message: /allowed: a point such as 23\.81,90\.41 or a place such as district\/3026$/,
     })
   t.end()
 })
 
 t.test('a point on the bounds has a cell, a point beyond them and a place that is not there have none', t => {
-  t.equal(cellOfSpot(spotIn('20,93'), area, undefined).cell.id, '20,93')
+  t.equal(cellOfTarget(pointOrPlaceIn('20,93'), area, undefined).cell.id, '20,93')
   const refused: [string, RegExp][] = [
     ['19.99,90', /^the latitude 19\.99 is outside the bounds of Bangladesh; allowed: 20 to 27$/],
     ['23,93.01', /^the longitude 93\.01 is outside the bounds of Bangladesh; allowed: 87\.5 to 93$/],
     ['district/9', /^the district "9" was not found or is not published$/],
   ]
   for (const [text, message] of refused)
-    t.throws(() => cellOfSpot(spotIn(text), area, undefined), { name: 'InputError', message })
+    t.throws(() => cellOfTarget(pointOrPlaceIn(text), area, undefined), { name: 'InputError', message })
   t.end()
 })
 

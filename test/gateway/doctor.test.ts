@@ -9,8 +9,8 @@ import { catalogueCheck, certificateCheck, embeddedChecks } from '../../src/doct
 import { nodeCheck, openFilesCheck, proxyCheck } from '../../src/doctor/machine.ts'
 import { budgetCheck } from '../../src/doctor/provider.ts'
 import {
-  judgedClock,
-  judgedLatency,
+  clockCheck,
+  latencyCheck,
   memoryCheck,
   persistenceCheck,
   roleCheck,
@@ -48,12 +48,12 @@ const judged: [name: string, check: Check, status: Check['status'], detail: RegE
   ['a master', roleCheck(info({ role: 'master', connected_slaves: 1 }), 'sentinel'), 'ok', /1 replica$/],
   ['a lonely master', roleCheck(info({ role: 'master' }), 'sentinel'), 'warn', /no replica/],
   ['a replica', roleCheck(info({ role: 'slave' }), 'single'), 'fail', /takes no writes/],
-  ['quick pings', judgedLatency([1, 2, 3], 500), 'ok', /p50 2\.0 ms, max 3\.0 ms/],
-  ['slow pings', judgedLatency([20, 21, 30], 500), 'warn', /every request waits/],
-  ['pings near the timeout', judgedLatency([1, 2, 300], 500), 'fail', /commandTimeout is 500/],
-  ['equal clocks', judgedClock('clock', 'Redis', 900), 'ok', /within 1 s/],
-  ['a clock ahead', judgedClock('clock', 'Redis', 1_500), 'warn', /1\.5 s ahead/],
-  ['a clock far behind', judgedClock('clock', 'Redis', -301_000), 'fail', /301\.0 s behind/],
+  ['quick pings', latencyCheck([1, 2, 3], 500), 'ok', /p50 2\.0 ms, max 3\.0 ms/],
+  ['slow pings', latencyCheck([20, 21, 30], 500), 'warn', /every request waits/],
+  ['pings near the timeout', latencyCheck([1, 2, 300], 500), 'fail', /commandTimeout is 500/],
+  ['equal clocks', clockCheck('clock', 'Redis', 900), 'ok', /within 1 s/],
+  ['a clock ahead', clockCheck('clock', 'Redis', 1_500), 'warn', /1\.5 s ahead/],
+  ['a clock far behind', clockCheck('clock', 'Redis', -301_000), 'fail', /301\.0 s behind/],
   ['no proxy', proxyCheck(configOf()), 'ok', /no proxy is trusted/],
   ['a proxy', proxyCheck(configOf({ ABOHAWA_SERVER__TRUSTED_PROXIES: '[10.0.0.0/8]' })), 'ok', /10\.0\.0\.0/],
   [

@@ -106,7 +106,7 @@ const attacks: Record<string, [Attack, string, number, RegExp]> = {
       response.writeHead(200, { 'transfer-encoding': 'chunked' }).flushHeaders()
       socket.write(inSingleBytes(Buffer.from(await honest())))
     },
-    'too_many_pieces',
+    'too_many_chunks',
     1,
     /^provider_garbled: the provider's body comes in 4097 pieces for \d+ bytes, expected 16 bytes in each on average$/,
   ],

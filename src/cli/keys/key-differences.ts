@@ -11,7 +11,7 @@ export type KeyDifferences = {
   text(): string
 }
 
-const mostTold = 10
+const maxListed = 10
 
 export const createKeyDifferences = (
   administration: Pick<Administration, 'setTier' | 'setLimit'>,
@@ -19,7 +19,7 @@ export const createKeyDifferences = (
   isApplied: boolean,
 ): KeyDifferences => {
   const byExternalId = new Map(requests.map(request => [bare(request.externalId), request]))
-  const told: string[] = []
+  const listed: string[] = []
   let count = 0
   const settleOne = async (created: CreatedKey): Promise<CreatedKey> => {
     const wanted = created.existed ? byExternalId.get(bare(created.externalId ?? undefined)) : undefined
@@ -34,7 +34,7 @@ export const createKeyDifferences = (
       ...(isOtherTier ? [`tier ${created.tier}, in the file ${tier}`] : []),
       ...(isOtherLimit ? [`limit ${created.limit ?? 'none'}, in the file ${limit}`] : []),
     ]
-    if (told.length < mostTold) told.push(`${id} (${parts.join('; ')})`)
+    if (listed.length < maxListed) listed.push(`${id} (${parts.join('; ')})`)
     if (!isApplied) return created
     const moved = isOtherTier ? await administration.setTier(id, tier) : created
     // The limit of the former tier may be what the file says, and that of the new one another.
@@ -50,8 +50,8 @@ export const createKeyDifferences = (
     },
     text: () => {
       if (count === 0) return ''
-      const more = count > told.length ? [`and ${counted(count - told.length)} more`] : []
-      const which = [...told, ...more].join(', ')
+      const more = count > listed.length ? [`and ${counted(count - listed.length)} more`] : []
+      const which = [...listed, ...more].join(', ')
       return isApplied
         ? ` Changed as the file says: ${which}.`
         : ` Not changed, though the file says otherwise: ${which}. The same command with --apply changes them.`

@@ -9,7 +9,7 @@ import { asUsage, UsageError } from '../usage-error.ts'
 export const casesIn = async (given: GivenSettings, sources: ConfigSources): Promise<SettingCase[]> => {
   const cases = asUsage(() => settingCases(given, sources))
   // Imported here, so that the other commands start without it.
-  const { settingsOfPlace } = await import('../../load/rehearsal/stage.ts')
+  const { settingsOfPlace } = await import('../../load/rehearsal/fixture.ts')
   const path = cases.flatMap(({ values }) => Object.keys(values)).find(each => settingsOfPlace.has(each))
   if (path !== undefined)
     throw new UsageError(

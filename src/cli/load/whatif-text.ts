@@ -60,7 +60,7 @@ export const whatIfText = (result: WhatIfResult): string => {
     const share = (of: number): string => percentText(servedShare(of, each))
     return [
       nameOf(each),
-      each.unbeaten && cases.length > 1 ? '*' : '',
+      each.paretoOptimal && cases.length > 1 ? '*' : '',
       percentText(each.hitShare),
       ...(instances > 1 ? [share(hits.memory), share(hits.shared)] : []),
       share(each.stale),
@@ -80,7 +80,7 @@ export const whatIfText = (result: WhatIfResult): string => {
   const words = new Set([0, 1, headings.indexOf('plan'), headings.indexOf('stretch')])
   const numbers = headings.flatMap((_, i) => (words.has(i) ? [] : [i]))
   const remarks = [
-    ...(cases.length > 1 ? [`* ${say('unbeaten')}`] : []),
+    ...(cases.length > 1 ? [`* ${say('paretoOptimal')}`] : []),
     ...(cases.some(({ budgetBit }) => budgetBit) ? [say('budgetBit')] : []),
     ...planRemarks(cases.map(({ plans }) => plans)),
     ...(unfinished.length > 0

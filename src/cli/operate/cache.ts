@@ -4,7 +4,7 @@
 
 import { InvalidArgumentError } from 'commander'
 import type { CacheAdmin } from '../../admin/cache-admin.ts'
-import { spotIn, targetIn } from '../../admin/cache-target.ts'
+import { pointOrPlaceIn, targetIn } from '../../admin/cache-target.ts'
 import { createCalendar } from '../../calendar.ts'
 import type { Config } from '../../config/schema.ts'
 import { InputError, messageOf } from '../../errors.ts'
@@ -26,7 +26,7 @@ export const addCacheCommands: AddTopCommand = (program, add, summary) => {
     setUp: command =>
       void addGatewayOption(command.argument('<target>', 'a point lat,lng or a place type/id')),
     run: async (terminal, { gateway }, of = '') => {
-      checkArgument(() => spotIn(of))
+      checkArgument(() => pointOrPlaceIn(of))
       const { config, asked } = gatewayFor(terminal, gateway)
       const { address } = asked
       const found = await queryGateway(
@@ -77,7 +77,7 @@ export const addCacheCommands: AddTopCommand = (program, add, summary) => {
     setUp: command =>
       void addGatewayOption(command.argument('<target>', 'a point lat,lng or a place type/id')),
     run: async (terminal, { gateway }, of = '') => {
-      checkArgument(() => spotIn(of))
+      checkArgument(() => pointOrPlaceIn(of))
       const { config, asked } = gatewayFor(terminal, gateway, ['provider.totalTimeout'])
       const found = await queryGateway(
         {

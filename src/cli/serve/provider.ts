@@ -3,7 +3,7 @@
 import { InvalidArgumentError, Option } from 'commander'
 import type { SimulatorOptions } from '../../../simulator/simulator.ts'
 import { safeText } from '../../outside-text.ts'
-import { interruption, orderToStop } from '../interruption.ts'
+import { interruption, stopCommand } from '../interruption.ts'
 import { durationIn } from '../quantities.ts'
 import type { AddTopCommand } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
@@ -75,11 +75,11 @@ export const addProviderCommand: AddTopCommand = (program, add, summary) =>
 const provideOnMovedClock = async (options: SimulatorOptions, start: number): Promise<number> => {
   const { startSimulator } = await import('../../../simulator/simulator.ts')
   const { createMovedClock } = await import('../../load/rehearsal/moved-clock.ts')
-  const { takeOrders } = await import('../../load/rehearsal/orders.ts')
+  const { takeCommands } = await import('../../load/rehearsal/commands.ts')
   const clock = createMovedClock(start)
-  const stopped = orderToStop()
+  const stopped = stopCommand()
   const { url, counts, close } = await startSimulator({ ...options, clock })
-  takeOrders(clock, { url, counts })
+  takeCommands(clock, { url, counts })
   await stopped
   await close()
   process.disconnect?.()

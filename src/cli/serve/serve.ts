@@ -9,7 +9,7 @@ import type { Gateway } from '../../gateway/gateway.ts'
 import type { Log, OpenLog } from '../../telemetry/log.ts'
 import { configurationInEffect, type InEffect, sendHeartbeats, sendToFirst } from '../../workers/channel.ts'
 import type { Workers } from '../../workers/serve-workers.ts'
-import { interruption, orderToStop } from '../interruption.ts'
+import { interruption, stopCommand } from '../interruption.ts'
 import type { AddTopCommand, Terminal } from '../terminal.ts'
 
 export const addServeCommand: AddTopCommand = (program, add, summary) =>
@@ -76,7 +76,7 @@ const serveAsWorker = async (
   opsPath: string,
 ): Promise<void> => {
   try {
-    await serveUntil(terminal, loaded, opened, orderToStop(), opsPath, ({ apiUrl }) =>
+    await serveUntil(terminal, loaded, opened, stopCommand(), opsPath, ({ apiUrl }) =>
       sendToFirst({ ready: { apiUrl } }),
     )
   } finally {
@@ -93,16 +93,16 @@ const serveOnMovedClock = async (
   start: number,
 ): Promise<void> => {
   const { createMovedClock } = await import('../../load/rehearsal/moved-clock.ts')
-  const { takeOrders } = await import('../../load/rehearsal/orders.ts')
+  const { takeCommands } = await import('../../load/rehearsal/commands.ts')
   const clock = createMovedClock(start)
   try {
     await serveUntil(
       { ...terminal, clock },
       loaded,
       opened,
-      orderToStop(),
+      stopCommand(),
       undefined,
-      ({ apiUrl, settled }) => takeOrders(clock, { url: apiUrl, settled }),
+      ({ apiUrl, settled }) => takeCommands(clock, { url: apiUrl, settled }),
     )
   } finally {
     process.disconnect?.()

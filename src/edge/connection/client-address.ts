@@ -29,7 +29,7 @@ const mostHops = 16
 export const createClientAddress = (isTrusted: IsTrusted, form: AddressForm): ClientAddress => ({
   ofPeer: address => {
     const plain = address === undefined ? undefined : plainAddress(address)
-    return { address: told(plain, form), isProxy: isTrusted(plain) }
+    return { address: masked(plain, form), isProxy: isTrusted(plain) }
   },
   behind: (peer, forwardedFor) => {
     let client = peer.address
@@ -39,7 +39,7 @@ export const createClientAddress = (isTrusted: IsTrusted, form: AddressForm): Cl
       const address = plainAddress(hop.trim())
       // What is before a hop that can't be read may be made up.
       if (address === undefined) return client
-      client = told(address, form)
+      client = masked(address, form)
       if (!isTrusted(address)) return client
     }
     return client
@@ -56,7 +56,7 @@ const plainAddress = (given: string): string | undefined => {
   return version === 4 ? mapped : new SocketAddress({ address: mapped, family: 'ipv6' }).address
 }
 
-const told = (address: string | undefined, form: AddressForm): string | undefined => {
+const masked = (address: string | undefined, form: AddressForm): string | undefined => {
   if (address === undefined || form === 'none') return undefined
   if (form === 'full') return address
   if (!address.includes(':')) return `${address.replace(/\.\d+$/, '')}.0/24`

@@ -1,4 +1,4 @@
-// Writes responses whose bytes are ready: a head put together from text that is made once, and the pieces of a body. The
+// Writes responses whose bytes are ready: a head put together from text that is made once, and the chunks of a body. The
 // API hijacks Fastify's reply for them, because sending a hit header by header costs as much as the rest of it. Errors go
 // through Fastify.
 //
@@ -13,11 +13,11 @@ import { Duplex } from 'node:stream'
 const http = process.getBuiltinModule('node:http')
 
 /** The bytes of a body, in their order. */
-export type Pieces = readonly [Buffer, ...Buffer[]]
+export type Chunks = readonly [Buffer, ...Buffer[]]
 
-export const lengthOf = (pieces: Pieces): number => {
+export const lengthOf = (chunks: Chunks): number => {
   let length = 0
-  for (const piece of pieces) length += piece.length
+  for (const chunk of chunks) length += chunk.length
   return length
 }
 
@@ -35,7 +35,7 @@ export type WriteReady = (
   head: string,
   own: string,
   stays: boolean,
-  body?: Pieces,
+  body?: Chunks,
 ) => void
 
 /** The status line and headers of a response. */
@@ -91,11 +91,11 @@ export const writeDirectly: WriteReady = (given, status, head, perResponse, stay
     socket !== null && !('encrypted' in socket) && socket.writableLength === 0 && length <= blockBytes
   const bytes = isShared ? block : Buffer.allocUnsafe(length)
   let used = bytes.write(lines, 0, 'latin1')
-  for (const piece of body) {
-    bytes.set(piece, used)
-    used += piece.length
+  for (const chunk of body) {
+    bytes.set(chunk, used)
+    used += chunk.length
   }
-  // One write of one piece costs a system call less than a list of them.
+  // One write of one chunk costs a system call less than a list of them.
   response.end(isShared ? block.subarray(0, length) : bytes)
   if (isShared && response.writableLength > 0) block = Buffer.allocUnsafeSlow(blockBytes)
 }
@@ -113,7 +113,7 @@ export const writeByWriteHead: WriteReady = (response, status, head, perResponse
       return [line.slice(0, colon), line.slice(colon + 2)]
     }),
   )
-  for (const piece of body ?? []) response.write(piece)
+  for (const chunk of body ?? []) response.write(chunk)
   response.end()
 }
 
@@ -135,7 +135,7 @@ export const chooseWriter = (direct: WriteReady = writeDirectly): { write: Write
   }
 }
 
-const samples: readonly { method: string; status: ReadyStatus; stays: boolean; body?: Pieces }[] = [
+const samples: readonly { method: string; status: ReadyStatus; stays: boolean; body?: Chunks }[] = [
   { method: 'GET', status: 200, stays: true, body: [Buffer.from('body')] },
   { method: 'GET', status: 200, stays: false, body: [Buffer.from('bo'), Buffer.from('dy')] },
   { method: 'HEAD', status: 200, stays: true, body: [Buffer.from('body')] },

@@ -26,7 +26,7 @@ const ofPage = `${always}content-security-policy: ${policy}\r\nreferrer-policy: 
 
 const represent = (text: Buffer, type: string, headers: string, vary = 'accept-encoding'): Representation => {
   const bytes = unpooledCopy(text)
-  return { tag: tagOf(bytes), type, headers, vary, pieces: [bytes], encode: encodeWhole(bytes) }
+  return { tag: tagOf(bytes), type, headers, vary, chunks: [bytes], encode: encodeWhole(bytes) }
 }
 
 const documentAt = new URL('../../../docs/openapi.json', import.meta.url)

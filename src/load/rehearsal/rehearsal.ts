@@ -8,9 +8,9 @@ import type { Recorder } from '../replay/recorder.ts'
 import { endpointOf } from '../traffic/endpoint.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
 import { sentWithOf } from './admission.ts'
+import type { Fixture } from './fixture.ts'
 import { type Answer, createSender } from './sender.ts'
 import type { Spending } from './spending.ts'
-import type { Stage } from './stage.ts'
 
 export type RehearsalOptions = {
   /** In order of arrival. */
@@ -35,20 +35,20 @@ const longestWaitMs = 60_000
 /** Sends the requests; resolves when all are answered, or at the signal. */
 export const rehearse = async (
   { requests, stepMs, onProgress, signal }: RehearsalOptions,
-  { stage, recorder, spending }: { stage: Stage; recorder: Recorder; spending: Spending },
+  { fixture, recorder, spending }: { fixture: Fixture; recorder: Recorder; spending: Spending },
 ): Promise<void> => {
   const start = requests[0]?.at ?? 0
   const begunAt = performance.now()
-  const sender = createSender(stage.apiUrl)
+  const sender = createSender(fixture.apiUrl)
   const unanswered = new Set<Promise<void>>()
   let now = start
   /** Whether a load may go on behind an answer. */
   let mayLoad = false
 
   const moveTo = async (instant: number): Promise<void> => {
-    if (mayLoad) await stage.settle()
+    if (mayLoad) await fixture.settle()
     mayLoad = false
-    spending.record(now, await stage.moveTo(instant))
+    spending.record(now, await fixture.moveTo(instant))
     now = instant
   }
 
@@ -56,8 +56,8 @@ export const rehearse = async (
   const keyOf = (request: TrafficRequest): string | undefined => {
     const sentWith = sentWithOf(request)
     if (sentWith === 'nothing') return undefined
-    if (sentWith === 'own key') return stage.keys.get(request.key ?? '')
-    return stage.substitutes[substitutes++ % stage.substitutes.length]
+    if (sentWith === 'own key') return fixture.keys.get(request.key ?? '')
+    return fixture.substitutes[substitutes++ % fixture.substitutes.length]
   }
 
   const send = async (request: TrafficRequest): Promise<void> => {
@@ -92,7 +92,7 @@ export const rehearse = async (
       const before = unanswered.size
       await Promise.race([Promise.all(unanswered), pause(answerWithinMs)])
       if (unanswered.size === 0) return
-      const waiting = await stage.settle()
+      const waiting = await fixture.settle()
       agreed = waiting === unanswered.size && before === unanswered.size ? agreed + 1 : 0
       if (performance.now() - from > longestWaitMs) return
     }
@@ -116,10 +116,10 @@ export const rehearse = async (
         } while (next < requests.length && (requests[next] as TrafficRequest).at < end)
         onProgress(next)
       }
-      await Promise.race([answered(), stage.ended])
+      await Promise.race([answered(), fixture.ended])
     }
-    if (mayLoad) await stage.settle()
-    spending.record(now, await stage.counts())
+    if (mayLoad) await fixture.settle()
+    spending.record(now, await fixture.counts())
   } finally {
     await sender.close()
   }

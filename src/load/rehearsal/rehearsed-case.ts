@@ -13,10 +13,10 @@ import { type PlanVerdict, verdictsOf, wholeDaysOf } from '../report/plans.ts'
 import type { ReplayResult } from '../report/result.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
 import { type SentWith, substituteKeys } from './admission.ts'
+import { openFixture, type ProviderOptions } from './fixture.ts'
 import { rehearse } from './rehearsal.ts'
 import { mostConnections } from './sender.ts'
 import { createSpending, type ProviderDay, type Spending } from './spending.ts'
-import { openStage, type ProviderOptions } from './stage.ts'
 
 /** What all cases of a command have in common. */
 export type RehearsalParts = {
@@ -60,7 +60,7 @@ export const rehearseCase = async (
   const { requests, sentWith, traffic, provider, tier, files, stepMs, clock, signal } = parts
   const start = requests[0]?.at ?? 0
   const keys = [...new Set(requests.flatMap(({ key }) => key ?? []))]
-  await using stage = await openStage({
+  await using fixture = await openFixture({
     start,
     files,
     env: { ...parts.env, ...env },
@@ -74,10 +74,10 @@ export const rehearseCase = async (
   const delay = monitorEventLoopDelay({ resolution: 10 })
   delay.enable()
   const [startedAt, begunAt, cpu] = [clock.now(), performance.now(), process.cpuUsage()]
-  await rehearse({ requests, stepMs, onProgress, signal }, { stage, recorder, spending })
+  await rehearse({ requests, stepMs, onProgress, signal }, { fixture, recorder, spending })
   const seconds = (performance.now() - begunAt) / 1000
   const { user, system } = process.cpuUsage(cpu)
-  const gateway = await stage.gatewayReport()
+  const gateway = await fixture.gatewayReport()
   const sent = recorder.counts.sent
   const result = recorder.result({
     kind: 'rehearsal',
@@ -94,7 +94,7 @@ export const rehearseCase = async (
       connections: mostConnections,
       workers: 1,
       http: '1.1',
-      target: stage.apiUrl,
+      target: fixture.apiUrl,
     },
     settings: changed(configured),
     seconds: ((requests[sent - 1]?.at ?? start) - start) / 1000,

@@ -2,7 +2,7 @@
 // the smaller they are come negated.
 
 /** The places of those that no other beats. @param each figures that are better the larger they are */
-export const unbeaten = (each: readonly (readonly number[])[]): ReadonlySet<number> =>
+export const paretoOptimal = (each: readonly (readonly number[])[]): ReadonlySet<number> =>
   new Set(
     each.flatMap((own, at) =>
       each.some(

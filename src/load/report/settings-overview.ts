@@ -2,7 +2,7 @@
 // other beats, and their charts over each other.
 
 import { badge, type Column, escaped, type Html, notice, table } from '../../page/html.ts'
-import { unbeaten } from './pareto.ts'
+import { paretoOptimal } from './pareto.ts'
 import type { ReplayResult } from './result.ts'
 import { chartsOf, type NamedRun, type Writing } from './result-charts.ts'
 import { errorsOf, hitShareOf, shareOf, weathersOf } from './run-figures.ts'
@@ -50,7 +50,7 @@ const bestOf = (runs: readonly SettingRun[]): ReadonlySet<number> => {
     const hits = (run.outcomes.hit ?? 0) / (weathersOf(run) + errorsOf(run))
     return [[hits, -run.provider.weight]]
   })
-  return known.length === runs.length ? unbeaten(known) : new Set()
+  return known.length === runs.length ? paretoOptimal(known) : new Set()
 }
 
 // As many as there are line styles.

@@ -23,11 +23,11 @@ type ReadLine = (line: string, observer: Observer) => TrafficRequest | undefined
 
 /** What the lines hold, many at a time: a faulty one is reported, and one without a request is counted as skipped. */
 async function* readLines<Read>(
-  pieces: AsyncIterable<Buffer>,
+  chunks: AsyncIterable<Buffer>,
   { onFault, onSkipped }: Observer,
   readLine: (line: string) => Read | undefined,
 ): AsyncGenerator<Read[], void, undefined> {
-  for await (const { from, lines } of linesOf(pieces, onFault)) {
+  for await (const { from, lines } of linesOf(chunks, onFault)) {
     const found: Read[] = []
     let skipped = 0
     for (const [i, line] of lines.entries()) {
@@ -49,8 +49,8 @@ async function* readLines<Read>(
 const linesFormat = (name: FormatName, matches: (begin: string) => boolean, readLine: ReadLine): Format => ({
   name,
   matches,
-  async *read(pieces, observer) {
-    for await (const requests of readLines(pieces, observer, line => readLine(line, observer)))
+  async *read(chunks, observer) {
+    for await (const requests of readLines(chunks, observer, line => readLine(line, observer)))
       if (requests.length > 0) yield requests
   },
 })
@@ -62,9 +62,9 @@ const commonFormat = (
 ): Format => ({
   name,
   matches: begin => begin.split('\n', 100).some(isLine),
-  async *read(pieces, observer) {
+  async *read(chunks, observer) {
     const spreader = createSpreader(observer.window)
-    for await (const lines of readLines(pieces, observer, readLine)) {
+    for await (const lines of readLines(chunks, observer, readLine)) {
       for (const line of lines) spreader.add(line)
       yield spreader.taken()
     }

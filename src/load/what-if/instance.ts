@@ -87,8 +87,8 @@ export const openInstance = (config: Config, parts: InstanceParts): Instance => 
 }
 
 /** Encodes a body as the API does, so that what is kept of it counts towards the memory. */
-const send = ({ pieces, encode }: Representation, accepts: string | undefined): void => {
-  const accepted = accepts === undefined ? undefined : acceptedOf(accepts, lengthOf(pieces))
+const send = ({ chunks, encode }: Representation, accepts: string | undefined): void => {
+  const accepted = accepts === undefined ? undefined : acceptedOf(accepts, lengthOf(chunks))
   if (accepted) void encode(accepted)
 }
 

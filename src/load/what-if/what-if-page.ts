@@ -84,7 +84,7 @@ const settingsOf = (result: WhatIfResult, cases: readonly NamedCase[], { say, fi
   const columns: readonly CaseColumn[] = [
     [
       { head: say('setting') },
-      each => `${escaped(nameOf(each))}${each.unbeaten && cases.length > 1 ? ' ★' : ''}`,
+      each => `${escaped(nameOf(each))}${each.paretoOptimal && cases.length > 1 ? ' ★' : ''}`,
     ],
     column('hits', each => escaped(figures.share(each.hitShare))),
     ...(isShared ? [column('shared', each => share(each.hits.shared, each))] : []),
@@ -118,7 +118,9 @@ const settingsOf = (result: WhatIfResult, cases: readonly NamedCase[], { say, fi
   ]
   const heads = columns.map(([head]) => head)
   const rows = cases.map(each => columns.map(([, cell]) => cell(each)))
-  const marked = new Set(cases.flatMap(({ unbeaten }, i) => (unbeaten && cases.length > 1 ? [i] : [])))
+  const marked = new Set(
+    cases.flatMap(({ paretoOptimal }, i) => (paretoOptimal && cases.length > 1 ? [i] : [])),
+  )
   const remarks = [
     ...(result.unfinished.length > 0
       ? [notice('warn', escaped(say('unfinished', result.unfinished.join('; '))))]
@@ -137,7 +139,7 @@ const settingsOf = (result: WhatIfResult, cases: readonly NamedCase[], { say, fi
           { name: say('age95'), value: figures.duration(only.age.p95) },
         ])
       : ''
-  const note = cases.length > 1 ? `<p class="note">★ ${escaped(say('unbeaten'))}</p>` : ''
+  const note = cases.length > 1 ? `<p class="note">★ ${escaped(say('paretoOptimal'))}</p>` : ''
   return `${remarks.join('')}${large}${table(say('settings'), heads, rows, marked)}${note}`
 }
 
@@ -167,7 +169,7 @@ const priceOf = (cases: readonly NamedCase[], { say, figures }: Writing): Html =
       name: those.map(({ number }) => number).join(', '),
       x: those[0]?.provider.weight ?? 0,
       y: those[0] ? y(those[0]) : 0,
-      isBest: those.some(({ unbeaten }) => unbeaten),
+      isBest: those.some(({ paretoOptimal }) => paretoOptimal),
     }))
   const hits = pointsOf(({ hitShare }) => hitShare)
   const ages = pointsOf(({ age }) => age.p95)
@@ -197,8 +199,8 @@ const mostLines = 8
 
 const dayOf = (cases: readonly NamedCase[], { say, figures }: Writing): Html => {
   const chosen = [
-    ...cases.filter(({ unbeaten }) => unbeaten),
-    ...cases.filter(({ unbeaten }) => !unbeaten),
+    ...cases.filter(({ paretoOptimal }) => paretoOptimal),
+    ...cases.filter(({ paretoOptimal }) => !paretoOptimal),
   ].slice(0, mostLines)
   const longest = chosen.reduce<CaseResult['steps']>(
     (most, { steps }) => (steps.length > most.length ? steps : most),

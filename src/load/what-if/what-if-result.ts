@@ -74,7 +74,7 @@ const caseResult = z.object({
   name: z.string(),
   settings: z.record(z.string(), z.string()),
   /** Whether no other case has more hits at less weight, younger weather and less memory. */
-  unbeaten: z.boolean(),
+  paretoOptimal: z.boolean(),
   /** Whether the configured budget stretched freshness or refused requests: the weight is then what it allowed. */
   budgetBit: z.boolean(),
   /** Of a month of such whole days; null for less than 23 hours. */

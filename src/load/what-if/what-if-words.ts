@@ -28,7 +28,7 @@ const en = {
   memory: 'Memory tier',
   sharedBytes: 'Shared tier',
   mebibytes: '{0} MiB',
-  unbeaten: 'No other setting beats it in hits, weight, age (p95) and memory together.',
+  paretoOptimal: 'No other setting beats it in hits, weight, age (p95) and memory together.',
   unfinished: 'Stopped before these were done: {0}.',
   failing: 'Some requests for weather got none: nothing was cached, and the budget had no room.',
   budgetBit:
@@ -106,7 +106,7 @@ const bn: Record<WhatIfWord, string> = {
   memory: 'মেমরি স্তর',
   sharedBytes: 'যৌথ স্তর',
   mebibytes: '{0} MiB',
-  unbeaten: 'হিট, ওজন, বয়স (p95) ও মেমরি মিলিয়ে অন্য কোনো সেটিং একে ছাড়িয়ে যায় না।',
+  paretoOptimal: 'হিট, ওজন, বয়স (p95) ও মেমরি মিলিয়ে অন্য কোনো সেটিং একে ছাড়িয়ে যায় না।',
   unfinished: 'এগুলো শেষ হওয়ার আগেই থামানো হয়েছে: {0}।',
   failing: 'কিছু অনুরোধ আবহাওয়া পায়নি: ক্যাশে কিছু ছিল না, আর বাজেটে জায়গা ছিল না।',
   budgetBit:

@@ -4,7 +4,7 @@
 import { explainConfig } from '../../config/explain.ts'
 import { type ConfigSources, readConfig } from '../../config/load.ts'
 import type { SettingCase } from '../../config/setting-grid.ts'
-import { unbeaten } from '../report/pareto.ts'
+import { paretoOptimal } from '../report/pareto.ts'
 import { monthOf, verdictsOf } from '../report/plans.ts'
 import type { SimulateOptions } from './simulate.ts'
 import type { CaseFigures, WhatIfResult } from './what-if-result.ts'
@@ -27,7 +27,7 @@ export const whatIfResultOf = (
     const one = figures[i]
     return one ? [{ ...each, figures: one }] : []
   })
-  const best = unbeaten(finished.map(({ figures: one }) => merits(one)))
+  const best = paretoOptimal(finished.map(({ figures: one }) => objectives(one)))
   const budgets = new Set(cases.map(({ config }) => JSON.stringify(config.provider.budget)))
   const [first] = cases
   const { perMinute, perHour, perDay } = first?.config.provider.budget ?? {}
@@ -47,7 +47,7 @@ export const whatIfResultOf = (
     cases: finished.map(({ name, values, figures: one }, i) => ({
       name,
       settings: { ...values },
-      unbeaten: best.has(i),
+      paretoOptimal: best.has(i),
       budgetBit: one.stretch.most > 1 || one.failed > 0,
       weightPerMonth: monthOf(one.provider),
       plans: verdictsOf(one.provider),
@@ -64,7 +64,7 @@ const isRelevant = (path: string): boolean =>
 const mebibyte = 2 ** 20
 
 /** More hits, less weight, younger weather, less memory; rounded, so that noise decides nothing. */
-const merits = ({ hits, weather, provider, age, memory }: CaseFigures): number[] => [
+const objectives = ({ hits, weather, provider, age, memory }: CaseFigures): number[] => [
   // Of all requests for weather: one that failed is no reason to be marked.
   Math.round(((hits.memory + hits.shared) / Math.max(1, weather)) * 10_000),
   -Math.round(provider.weight),

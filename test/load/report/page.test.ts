@@ -111,7 +111,7 @@ t.test('what makes figures void comes before all else', async t => {
   )
 })
 
-t.test('several settings: a row each, the unbeaten marked, each run whole', async t => {
+t.test('several settings: a row each, the paretoOptimal marked, each run whole', async t => {
   const html = reportPage(
     [
       ['30m', 0.7],

@@ -3,7 +3,7 @@
 
 import t from 'tap'
 import { figuresIn } from '../../../src/load/report/page-frame.ts'
-import { unbeaten } from '../../../src/load/report/pareto.ts'
+import { paretoOptimal } from '../../../src/load/report/pareto.ts'
 import {
   durationScale,
   linearScale,
@@ -80,7 +80,7 @@ t.test('ticks of time are on round times of the zone', async t => {
 t.test('no other beats them', async t => {
   t.strictSame(
     [
-      ...unbeaten([
+      ...paretoOptimal([
         [0.83, -34_068],
         [0.897, -18_660],
         [0.911, -14_532],
@@ -90,7 +90,7 @@ t.test('no other beats them', async t => {
   )
   t.strictSame(
     [
-      ...unbeaten([
+      ...paretoOptimal([
         [0.8, -10],
         [0.9, -20],
         [0.7, -15],
@@ -100,7 +100,7 @@ t.test('no other beats them', async t => {
   )
   t.strictSame(
     [
-      ...unbeaten([
+      ...paretoOptimal([
         [1, 1],
         [1, 1],
       ]),
@@ -108,5 +108,5 @@ t.test('no other beats them', async t => {
     [0, 1],
     'equal ones',
   )
-  t.strictSame([...unbeaten([])], [])
+  t.strictSame([...paretoOptimal([])], [])
 })

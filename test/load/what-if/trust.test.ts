@@ -4,9 +4,9 @@
 import t from 'tap'
 import { hourMs, minuteMs } from '../../../src/calendar.ts'
 import { settingCases } from '../../../src/config/setting-grid.ts'
+import { openFixture } from '../../../src/load/rehearsal/fixture.ts'
 import { rehearse } from '../../../src/load/rehearsal/rehearsal.ts'
 import { createSpending } from '../../../src/load/rehearsal/spending.ts'
-import { openStage } from '../../../src/load/rehearsal/stage.ts'
 import { createRecorder } from '../../../src/load/replay/recorder.ts'
 import { readTraffic } from '../../../src/load/traffic/read-traffic.ts'
 import type { TrafficRequest } from '../../../src/load/traffic/traffic-request.ts'
@@ -43,7 +43,7 @@ const rehearsed = async (
   requests: readonly TrafficRequest[],
   env: Readonly<Record<string, string>>,
 ): Promise<{ figures: Figures; baseUrl: string }> => {
-  await using stage = await openStage({
+  await using fixture = await openFixture({
     start: requests[0]?.at ?? 0,
     files: [],
     env: { PATH: process.env.PATH, ...env },
@@ -55,7 +55,7 @@ const rehearsed = async (
   const recorder = createRecorder(300)
   const spending = createSpending()
   const { signal } = new AbortController()
-  await rehearse({ requests, stepMs: 1, onProgress: () => {}, signal }, { stage, recorder, spending })
+  await rehearse({ requests, stepMs: 1, onProgress: () => {}, signal }, { fixture, recorder, spending })
   const { statuses, outcomes } = recorder.form().counts
   const { hit = 0, stale = 0, miss = 0 } = outcomes
   const figures = {
@@ -65,7 +65,7 @@ const rehearsed = async (
     failed: statuses['500'] ?? 0,
     weight: spending.total.weight,
   }
-  return { figures, baseUrl: stage.config.provider.baseUrl }
+  return { figures, baseUrl: fixture.config.provider.baseUrl }
 }
 
 const largestDifference = 0.01

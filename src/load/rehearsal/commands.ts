@@ -1,4 +1,4 @@
-// The orders that a process on a moved clock takes from the one that started it, over their channel: to move its clock, to
+// The commands that a process on a moved clock takes from the one that started it, over their channel: to move its clock, to
 // settle, to report. One at a time, each with a reply. What the process does otherwise is its own.
 
 import { subscribe } from 'node:diagnostics_channel'
@@ -30,7 +30,7 @@ export type ProcessReport = {
 /** What comes from such a process: once that it serves, then replies. */
 export type Message = { readonly ready: string } | Reply | { readonly failed: string }
 
-export type Ordered = {
+export type Controlled = {
   /** Where it serves. */
   readonly url: string
   /** Resolves when nothing is under way that an instant must not pass by. */
@@ -38,8 +38,8 @@ export type Ordered = {
   readonly counts?: () => Readonly<Record<string, number>>
 }
 
-/** Sends that the process serves, and takes orders from now on. The process ends with the one that started it. */
-export const takeOrders = (clock: MovedClock, { url, settled, counts }: Ordered): void => {
+/** Sends that the process serves, and takes commands from now on. The process ends with the one that started it. */
+export const takeCommands = (clock: MovedClock, { url, settled, counts }: Controlled): void => {
   let unanswered = 0
   subscribe('http.server.request.start', () => {
     unanswered += 1

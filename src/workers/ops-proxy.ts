@@ -33,11 +33,11 @@ export type FrontParts = {
   readonly counts: () => string
 }
 
-export type FrontOptions = AdmissionOptions & Omit<ServerBounds, 'answerWithinMs'>
+export type OpsProxyOptions = AdmissionOptions & Omit<ServerBounds, 'answerWithinMs'>
 
-export type Front = Omit<BoundedServer, 'apply'> & {
+export type OpsProxy = Omit<BoundedServer, 'apply'> & {
   /** From now on; the host stays. */
-  apply(options: FrontOptions): void
+  apply(options: OpsProxyOptions): void
 }
 
 const workersPath = '/workers'
@@ -76,11 +76,11 @@ const hopByHop = [
 // Written anew, or answered here already.
 const ofTheRequest = ['content-length', 'expect', 'x-forwarded-for']
 // The worker's admission judges these as it would without this process in front: a request that names one in `connection`
-// would be judged without it.
-const judged = new Set(['authorization', 'host', 'origin', 'sec-fetch-site', 'user-agent'])
+// would be keptForAdmission without it.
+const keptForAdmission = new Set(['authorization', 'host', 'origin', 'sec-fetch-site', 'user-agent'])
 
 /** Whether it answers probes alone is a matter of its section. */
-export const buildFront = (parts: FrontParts, options: FrontOptions): Front => {
+export const buildOpsProxy = (parts: FrontParts, options: OpsProxyOptions): OpsProxy => {
   const isOps = options.section === 'ops'
   const routeOf = (path: string): Route | undefined =>
     isOps ? (ownRoutes.get(path) ?? routeOfOps(path)) : routeOfStatus(path)
@@ -235,7 +235,7 @@ const forward = async (
     path: request.url,
     // Its admission judges the headers as they came; the socket has no address of the caller.
     headers: [
-      ...endToEnd(request.rawHeaders, ofTheRequest, judged),
+      ...endToEnd(request.rawHeaders, ofTheRequest, keptForAdmission),
       'x-forwarded-for',
       request.socket.remoteAddress ?? '',
       ...framingOf(request),

@@ -7,7 +7,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { buildFront } from '../../src/workers/front.ts'
+import { buildOpsProxy } from '../../src/workers/ops-proxy.ts'
 import { openRaw } from '../support/raw-connection.ts'
 import { openSocket } from '../support/raw-http.ts'
 import { until } from '../support/until.ts'
@@ -30,7 +30,7 @@ const start = async (t: Test, onData: (socket: Socket, text: string, connection:
     })
   })
   await once(worker.listen(opsPath), 'listening')
-  const front = buildFront(
+  const front = buildOpsProxy(
     {
       workers: () => [{ number: 1, pid: 1, isReady: true, isResponding: true, startedAt: 0, opsPath }],
       configured: () => 1,

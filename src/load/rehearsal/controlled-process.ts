@@ -1,12 +1,12 @@
 // A process of this program on a moved clock: starts it, sends it one order at a time, and ends it. What it does with an order
-// is in orders.ts.
+// is in commands.ts.
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { InputError } from '../../errors.ts'
 import { safeText } from '../../outside-text.ts'
-import type { Message, Order, Reply } from './orders.ts'
+import type { Message, Order, Reply } from './commands.ts'
 
 export type OrderedProcess = {
   readonly url: string
@@ -26,7 +26,7 @@ const keptText = 2_000
  * @param name of the process in sentences, such as `the gateway`
  * @throws InputError when it ends before it serves, with what it wrote last
  */
-export const startOrdered = async (
+export const startControlled = async (
   name: string,
   args: readonly string[],
   env: NodeJS.ProcessEnv,

@@ -11,11 +11,11 @@ import { loadConfig } from '../../config/load.ts'
 import type { Config } from '../../config/schema.ts'
 import { createAdministration } from '../../metering/administration.ts'
 import { openEmbeddedStore } from '../../stores/embedded/embedded-store.ts'
-import { startOrdered } from './ordered-process.ts'
-import type { ProcessReport, Reply } from './orders.ts'
+import type { ProcessReport, Reply } from './commands.ts'
+import { startControlled } from './controlled-process.ts'
 import type { ProviderCounts } from './spending.ts'
 
-export type StageOptions = {
+export type FixtureOptions = {
   /** The first instant, ms since the epoch. */
   readonly start: number
   /** Config files of the gateway, and its environment with the settings to rehearse. */
@@ -36,7 +36,7 @@ export type ProviderOptions = {
   readonly seed: number
 }
 
-export type Stage = {
+export type Fixture = {
   readonly apiUrl: string
   /** What the gateway runs with. */
   readonly config: Config
@@ -98,14 +98,14 @@ const environmentOf = (env: NodeJS.ProcessEnv, folder: string, providerUrl: stri
 }
 
 /** @throws InputError when a process can't be started */
-export const openStage = async (options: StageOptions): Promise<Stage> => {
+export const openFixture = async (options: FixtureOptions): Promise<Fixture> => {
   const { start, files, env, provider: of } = options
   await using opening = new AsyncDisposableStack()
   const folder = await mkdtemp(join(tmpdir(), 'abohawa-rehearsal-'))
   opening.defer(() => rm(folder, { recursive: true, force: true }))
   const clockArgs = ['--moved-clock', String(start)]
   const providerArgs = ['--limits', of.limits, '--runs', of.runs, '--seed', String(of.seed)]
-  const provider = await startOrdered(
+  const provider = await startControlled(
     'the provider',
     ['provider', '--port', '0', ...providerArgs, ...clockArgs],
     env,
@@ -115,7 +115,7 @@ export const openStage = async (options: StageOptions): Promise<Stage> => {
   const config = loadConfig({ files, env: gatewayEnv })
   const { keys, substitutes } = await createKeys(config, { now: () => start }, options)
   const configArgs = files.flatMap(file => ['--config', file])
-  const gateway = await startOrdered('the gateway', ['serve', ...configArgs, ...clockArgs], gatewayEnv)
+  const gateway = await startControlled('the gateway', ['serve', ...configArgs, ...clockArgs], gatewayEnv)
   opening.defer(gateway.stop)
 
   const ended = Promise.race([provider.ended, gateway.ended])
@@ -149,7 +149,7 @@ const countsIn = ({ counts: { calls = 0, weight = 0, refused = 0 } }: Reply): Pr
 const createKeys = async (
   config: Config,
   clock: Clock,
-  { keys: ids, tier = unlimitedTier, substitutes }: StageOptions,
+  { keys: ids, tier = unlimitedTier, substitutes }: FixtureOptions,
 ): Promise<{ keys: Map<string, string>; substitutes: string[] }> => {
   const store = openEmbeddedStore(config.store.path, clock)
   try {
