@@ -108,7 +108,7 @@ const attacks: Record<string, [Attack, string, number, RegExp]> = {
     },
     'too_many_chunks',
     1,
-    /^provider_garbled: the provider's body comes in 4097 pieces for \d+ bytes, expected 16 bytes in each on average$/,
+    /^provider_garbled: the provider's body comes in 4097 chunks for \d+ bytes, expected 16 bytes in each on average$/,
   ],
 }
 

@@ -157,7 +157,7 @@ const refused: [string, string, string | undefined, RegExp][] = [
     'single-bytes',
     'provider_garbled',
     'too_many_chunks',
-    /^the provider's body comes in 4097 pieces for 4097 bytes, /,
+    /^the provider's body comes in 4097 chunks for 4097 bytes, /,
   ],
   [
     'interim',
