@@ -1,4 +1,4 @@
-// Composes the upstream of weather: the provider behind its budget and circuit breaker, the watch of model runs, and the cached
+// Composes the upstream: the provider behind its budget and circuit breaker, the watch of model runs, and the cached
 // timelines. The one place that chooses the provider's protocol.
 
 import { hash } from 'node:crypto'
@@ -68,7 +68,7 @@ export type UpstreamParts = {
   readonly standIns?: StandIns | undefined
 }
 
-/** Parts of a upstream that sends nothing: with its own rules, weights and batches, and timelines that are made on the spot. */
+/** Parts of an upstream that sends nothing: with its own rules, weights and batches, and timelines that are made on the spot. */
 export type StandIns = {
   readonly call: ProviderCall
   readonly protocol: Pick<ProviderProtocol, 'decode' | 'runs'>
