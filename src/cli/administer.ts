@@ -1,5 +1,5 @@
 // Runs one action on the keys of the configured store: opens it, names it, and closes it. Makes no store unless the command
-// says so. The commands are in keys.ts and its neighbours.
+// says so. The commands are in keys/ and operate/.
 
 import type { Command } from 'commander'
 import { createCalendar } from '../calendar.ts'

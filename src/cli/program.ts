@@ -133,7 +133,8 @@ export const run = async (argv: readonly string[], surroundings: Surroundings): 
     .helpCommand(false)
   // So that an option behind a command is one of that command.
   program.enablePositionalOptions()
-  const called = argv.find(word => !word.startsWith('-'))
+  // With an option in front no command runs: it is one of the program, or an unknown one.
+  const called = argv.find(word => word !== '--')
   const isCalled = ({ name }: TopCommand): boolean => name === called || called === 'completion'
   try {
     const add = commands.some(isCalled) ? await adder(surroundings, code => (exitCode = code)) : undefined

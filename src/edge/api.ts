@@ -1,7 +1,7 @@
 // The API listener, a Fastify application: hooks put transport, key, quota and method before every path, known or not;
-// endpoints answer; the error handler turns whatever goes wrong into the contract's JSON. Connections are followed by
-// connections.ts, requests that Node's parser refuses by unparsable.ts; ready-response.ts writes the bytes of a hit. The
-// server is opened by server.ts. Above 300 lines, since hooks, routes and error handler share the state of one listener.
+// endpoints answer; the error handler turns whatever goes wrong into the contract's JSON. The server is opened by server.ts;
+// connections, requests that Node's parser refuses and the bytes of a hit are in connection/. Above 300 lines, since hooks,
+// routes and error handler share the state of one listener.
 
 import { once } from 'node:events'
 import type { IncomingMessage, Server } from 'node:http'

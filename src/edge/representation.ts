@@ -1,5 +1,5 @@
 // Sends a body: its ETag, a 304 when the consumer has it already, br or gzip when it accepts them. What the body says and how
-// it is compressed is decided elsewhere; how ready bytes are written, in ready-response.ts.
+// it is compressed is decided elsewhere; how ready bytes are written, in connection/ready-response.ts.
 
 import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'

@@ -59,9 +59,9 @@ export type Meter = Pick<Quota, 'consume'> & {
    * turn of the event loop in between.
    */
   usageAt(instant: number): AsyncGenerator<readonly KnownUsage[]>
-  /** Reports unconfirmed units to the store; retries for some seconds while it is away. */
   /** Whether the store has all that was admitted here. */
   isReported(): Promise<boolean>
+  /** Reports unconfirmed units to the store; retries for some seconds while it is away. */
   close(): Promise<void>
 }
 

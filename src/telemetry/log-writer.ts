@@ -126,11 +126,10 @@ export const createLogWriter = (
         idle()
       } else {
         advance(written)
+        // Before whoever waits for the end hears of it: the report is a line too.
+        if (queue.length === 0) reportDropped()
         if (queue.length > 0) writeNext()
-        else {
-          idle()
-          reportDropped()
-        }
+        else idle()
       }
     })
   }

@@ -1,6 +1,6 @@
-// The log: one JSON object a line on standard output or in a file that can be reopened. What happens now and then is written at once; the lines of
-// requests are gathered and written by the bufferful, at short intervals and at the end. Holds no key and no provider
-// secret: parts hand over ids and sentences only, and what slips through all the same is hidden and cut here.
+// The log: one JSON object a line on standard output or in a file that can be reopened. What happens now and then is written
+// at once; the lines of requests are gathered and written by the bufferful, at short intervals and at the end. Holds no key
+// and no provider secret: parts hand over ids and sentences only, and what slips through all the same is hidden and cut here.
 
 import { closeSync, fstatSync, writeSync } from 'node:fs'
 import { type LevelWithSilent, type Logger, pino, stdSerializers } from 'pino'

@@ -1,4 +1,4 @@
-// Composes the upstream of weather: the provider behind its budget and circuit breaker, the watch of model runs, and the cached
+// Composes the upstream: the provider behind its budget and circuit breaker, the watch of model runs, and the cached
 // timelines. The one place that chooses the provider's protocol.
 
 import { hash } from 'node:crypto'

@@ -1,5 +1,5 @@
 // Checks `abohawa replay` as a command: what it prints and writes, its exit codes, a sentence for everything that is wrong,
-// workers, and Ctrl-C. How requests are sent is in test/replay.
+// workers, and Ctrl-C. How requests are sent is in test/load/replay.
 
 import { execFile } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'

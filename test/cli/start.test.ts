@@ -70,7 +70,7 @@ t.test('a command loads what it needs, and nothing of the others', async t => {
   ]
   const loadedOf = (loaded: readonly string[], names: readonly string[]): string[] =>
     names.filter(name => loaded.includes(name))
-  for (const words of [['--version'], ['--help'], [], ['stauts']]) {
+  for (const words of [['--version'], ['--help'], ['--help', 'keys'], [], ['stauts']]) {
     const loaded = await loadedBy(...words)
     t.ok(loaded.includes('commander'), words.join(' '))
     t.strictSame(loadedOf(loaded, [...others, 'config', 'ioredis', 'metering', 'stores', 'yaml', 'zod']), [])

@@ -1,5 +1,5 @@
 // `abohawa doctor`: checks the configuration, the machine, the store, the provider and the way of consumers to the gateway,
-// one line each, with a fix for what is not well. doctor/ has the checks.
+// one line each, with a fix for what is not well. The checks are in src/doctor.
 
 import type { Config } from '../../config/schema.ts'
 import type { Check, CheckStatus } from '../../doctor/check.ts'

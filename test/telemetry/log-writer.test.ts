@@ -1,0 +1,23 @@
+// The writer of the log's bytes by itself, on real files: what it has written when it says that all is written.
+
+import { openSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { createLogWriter } from '../../src/telemetry/log-writer.ts'
+
+t.test('a flush also waits for the line that says how many were dropped', async t => {
+  // Several: in some the write would be faster than the look at the file.
+  for (let i = 0; i < 8; i++) {
+    const file = join(t.testdir(), 'lines.log')
+    const writer = createLogWriter(openSync(file, 'w'), {
+      maxBytes: 16,
+      flushForMs: 2_000,
+      onFailed: reason => t.fail(reason),
+      onDropped: ({ dropped }) => writer.write(Buffer.from(`${dropped} dropped\n`)),
+    })
+    writer.write(Buffer.from('one that is too long\n'))
+    writer.write(Buffer.from('one\n'))
+    await writer.flush()
+    t.equal(readFileSync(file, 'utf8'), 'one\n1 dropped\n')
+  }
+})
