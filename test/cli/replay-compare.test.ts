@@ -13,10 +13,10 @@ const withStepHistogram = (histogram: string) => {
   return { ...run, steps: run.steps.map(step => ({ ...step, histogram })) }
 }
 const folder = t.testdir({
-  'a.json': JSON.stringify(drawnReplay({ seed: 1 }, { settings: [] })),
-  'a2.json': JSON.stringify(drawnReplay({ seed: 3 }, { settings: [] })),
-  'b.json': JSON.stringify(drawnReplay({ seed: 2, slow: 1.4 })),
-  'b2.json': JSON.stringify(drawnReplay({ seed: 4, slow: 1.4 })),
+  'a.json': JSON.stringify(drawnReplay({ seed: 1, slow: 10 }, { settings: [] })),
+  'a2.json': JSON.stringify(drawnReplay({ seed: 3, slow: 10 }, { settings: [] })),
+  'b.json': JSON.stringify(drawnReplay({ seed: 2, slow: 14 })),
+  'b2.json': JSON.stringify(drawnReplay({ seed: 4, slow: 14 })),
   'other.json': JSON.stringify(drawnReplay({ seed: 2 }, { traffic })),
   'both.json': JSON.stringify([drawnRehearsal({ requests: 100 }), drawnRehearsal({ requests: 100 })]),
   'none.json': '[]',
