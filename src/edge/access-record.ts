@@ -1,7 +1,6 @@
 // What a request leaves behind at its end: figures for metrics and usage, and a record for access log and trace. Decides
 // nothing of the answer; what is known while the request runs is in request-state.ts.
 
-import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import type { ResponseName } from '../endpoints.ts'
 import type { ClientAddress } from './connection/client-address.ts'
@@ -64,7 +63,7 @@ export const accessOfUnparsable = (
   arrivedAt: number,
   clientAddress: ClientAddress,
 ): Access => {
-  const peer = connection.peer ?? clientAddress.ofPeer((socket as Socket).remoteAddress)
+  const peer = connection.peer ?? clientAddress.ofPeer(socket.remoteAddress)
   return {
     ...response,
     endpoint: 'other',

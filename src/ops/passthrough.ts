@@ -1,5 +1,5 @@
 // /provider/*: what the provider itself says right now, to hold beside what is cached. Sends what forwarded-request.ts
-// judged, in turn with the gateway's own requests, and hands on the status and the bytes of the answer alone. What a request
+// checked, in turn with the gateway's own requests, and hands on the status and the bytes of the answer alone. What a request
 // costs and whether it may be sent is for provider/passthrough.ts.
 
 import type { FastifyInstance } from 'fastify'

@@ -301,3 +301,16 @@ t.test('Ctrl-C ends with what is done', { skip: !existsSync('/proc/self/task') }
   t.equal(cases.length + unfinished.length, 2)
   t.ok(unfinished.includes('cache.freshFor=1h'))
 })
+
+t.test('a setting that changes nothing in any case that gives it is said', async t => {
+  const file = writeTraffic(t, 3, 1_000)
+  const remark = /^cache\.freshFor has no effect: cache\.freshness is run/m
+  const [idle, used] = await runCommands([
+    ['whatif', file, '--set', 'cache.freshFor=1h,3h'],
+    ['whatif', file, '--case', 'cache.freshFor=1h', '--case', 'cache.freshness=age cache.freshFor=1h'],
+  ])
+  t.equal(idle?.code, 0)
+  t.match(idle?.stderr, remark)
+  t.equal(used?.code, 0)
+  t.notMatch(used?.stderr, remark)
+})

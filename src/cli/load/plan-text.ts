@@ -16,6 +16,6 @@ export const planText = (plans: readonly PlanVerdict[]): string => {
   return smallest.isLeast ? say('planOrMore', smallest.plan) : smallest.plan
 }
 
-/** Why a plan is not known, for all that were judged by the same traffic; empty where each is. */
+/** Why a plan is not known, for all that the same traffic was measured for; empty where each is. */
 export const planRemarks = (cases: readonly (readonly PlanVerdict[])[]): string[] =>
   cases.some(plans => smallestPlan(plans)?.isLeast) ? [say('partOfDay')] : []

@@ -74,7 +74,7 @@ export const addRehearseCommand: AddTopCommand = (program, add, summary) =>
       const parallel = options.parallel ?? Math.max(1, Math.floor(availableParallelism() / 2))
       if (parallel < 1) throw new UsageError('--parallel is 0; allowed: 1 or more')
       const write = writerTo(options.out, terminal)
-      const cases = await casesIn(options, terminal.sources)
+      const cases = await casesIn(options, terminal)
       if (options.tier !== undefined) checkTier(terminal, options.tier)
       const stopping = new AbortController()
       void interruption('SIGHUP').then(() => stopping.abort())

@@ -92,7 +92,7 @@ export const addWhatIfCommand: AddTopCommand = (program, add, summary) =>
       const { out } = given
       if (out !== undefined && !out.endsWith('.html'))
         throw new UsageError(`--out is ${quotedPath(out)}; allowed: a file that ends in .html`)
-      const cases = await casesIn(given, terminal.sources)
+      const cases = await casesIn(given, terminal)
       if (out !== undefined) await checkWritable([out])
       const options: SimulateOptions = {
         instances: given.instances,
