@@ -5,6 +5,7 @@
 
 import { constants, crc32, deflateRawSync } from 'node:zlib'
 import type { Chunks } from './connection/ready-response.ts'
+import { gzipOptions } from './content-coding.ts'
 
 /** The beginning of a gzip: its header, and the first part of a body as blocks that are not the last ones. */
 export type GzipStart = { readonly bytes: Buffer; readonly crc: number; readonly length: number }
@@ -40,7 +41,10 @@ export const storedStart = (piece: Buffer): GzipStart => {
 /** Compressed, for a part that is sent repeatedly. */
 export const deflatedStart = (piece: Buffer): GzipStart => ({
   // The flush ends the last block at a whole byte.
-  bytes: Buffer.concat([header, deflateRawSync(piece, { finishFlush: constants.Z_SYNC_FLUSH })]),
+  bytes: Buffer.concat([
+    header,
+    deflateRawSync(piece, { ...gzipOptions, finishFlush: constants.Z_SYNC_FLUSH }),
+  ]),
   crc: crc32(piece),
   length: piece.length,
 })

@@ -10,7 +10,7 @@ import type { Timeline } from '../weather/timeline.ts'
 import { forecastPiece, weatherPiece } from './bodies.ts'
 import { cacheStatus, freshnessHeaders } from './cache-headers.ts'
 import { lengthOf } from './connection/ready-response.ts'
-import { type Accepted, compressed, type Encoded } from './content-coding.ts'
+import { type Accepted, compressed, type Encoded, gzipOptions } from './content-coding.ts'
 import { type GzipEnd, gzipEnd, joinedGzip } from './joined-gzip.ts'
 import type { PlacePiece } from './places.ts'
 import { type Representation, tagOf } from './representation.ts'
@@ -70,7 +70,10 @@ export type Compression = {
   brotli(bytes: Buffer): Promise<Buffer>
 }
 
-const compression: Compression = { deflate: deflateRawSync, brotli: bytes => compressed(bytes, 'br') }
+const compression: Compression = {
+  deflate: bytes => deflateRawSync(bytes, gzipOptions),
+  brotli: bytes => compressed(bytes, 'br'),
+}
 
 /** Slices by endpoint: 0 is /weather, 1 to 7 is /forecast for that many days. */
 type Kept = { readonly slices: (Rendered | undefined)[] }
