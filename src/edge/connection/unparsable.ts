@@ -9,7 +9,8 @@ import { badRequest, Problem, problemBody } from '../problem.ts'
 import { jsonType } from '../representation.ts'
 import { requestIdOf } from '../request-id.ts'
 import { type Sentence, sentences } from '../sentences.ts'
-import type { Connection, Connections } from './connections.ts'
+import type { Connection } from './connection.ts'
+import type { Connections } from './connections.ts'
 import { type InvalidHead, type InvalidHeadReader, readInvalidHead } from './invalid-head.ts'
 
 // Imported by name it would load Node's own client for fetch too, a twentieth of a start.
