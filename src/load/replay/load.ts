@@ -3,7 +3,8 @@
 
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { encodeIntoCompressedBase64 } from 'hdr-histogram-js'
-import { coarse, lateMs } from './recorder.ts'
+import { coarse } from './histograms.ts'
+import { lateMs } from './recorder.ts'
 
 export type LoadForm = {
   /** Of one core, without the turns of the event loop that only wait for a due instant. */

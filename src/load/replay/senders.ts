@@ -3,8 +3,9 @@
 
 import { type MessagePort, Worker } from 'node:worker_threads'
 import { messageOf } from '../../errors.ts'
+import { sumOf } from './histograms.ts'
 import type { LoadForm } from './load.ts'
-import { type Counts, createRecorder, type Recorder, type RecorderForm, sumOf } from './recorder.ts'
+import { type Counts, createRecorder, type Recorder, type RecorderForm } from './recorder.ts'
 import { createRequestRows, logging } from './request-log.ts'
 import { type KeptBody, monotonicMs, type SendOrder, startSender } from './sender.ts'
 

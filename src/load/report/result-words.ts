@@ -1,4 +1,5 @@
 // The words of a report in both languages. What a run itself names (endpoints, settings, reasons, commands) stands as it is.
+// Longer than 300 lines, because it is a list of words.
 
 import type { Language, Say, Words } from '../../page/words.ts'
 
