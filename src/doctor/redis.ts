@@ -1,5 +1,6 @@
 // Checks of Redis: reachable, its version, memory policy and persistence by INFO; the user's rights by running every command
-// that the store needs on keys of its own; latency, clock, and the state of a cluster or of replicas.
+// that the store needs on keys of its own; latency, clock, and the state of a cluster or of replicas. Longer than 300 lines,
+// because it is a list of checks.
 
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -8,8 +9,9 @@ import type { Config } from '../config/schema.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { safeText } from '../outside-text.ts'
 import { clockToleranceMs } from '../stores/records.ts'
-import { connect, listenerOn, ping, type RedisClient, type RedisOptions } from '../stores/redis/connection.ts'
+import { connect, listenerOn, ping, type RedisClient } from '../stores/redis/connection.ts'
 import { infoOf, type RedisInfo, serverName } from '../stores/redis/info.ts'
+import type { RedisOptions } from '../stores/redis/place.ts'
 import { checkRedisFormat } from '../stores/redis/redis-store.ts'
 import { type Check, fail, ok, skip, warn } from './check.ts'
 

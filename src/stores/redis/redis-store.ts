@@ -1,6 +1,6 @@
 // The store for a fleet: Redis through ioredis. Every step touches one slot, so it is atomic on a single server and on a
 // cluster. All keys begin with the configured prefix; counts and bytes expire. Fails fast: commands time out, and nothing
-// queues while Redis is unavailable. Key names are in redis/key-names.ts.
+// queues while Redis is unavailable. Key names are in key-names.ts.
 
 import { AbohawaError } from '../../errors.ts'
 import { mostBytesRead, type RecordObserver, unobserved } from '../records.ts'
@@ -13,13 +13,13 @@ import {
   ping,
   type RedisClient,
   type RedisObserver,
-  type RedisOptions,
 } from './connection.ts'
 import { redisFleet } from './fleet.ts'
 import { redisFormat } from './format.ts'
 import { redisKeyNames } from './key-names.ts'
 import { redisKeys } from './keys.ts'
 import { redisLeases } from './leases.ts'
+import type { RedisOptions } from './place.ts'
 import { redisReason } from './reason.ts'
 import { isWrongType } from './records.ts'
 import { redisSpending } from './spending.ts'

@@ -1,5 +1,5 @@
 // Takes over the counts of the running day from format 1, where each key had hashes of its own, before a gateway counts. Reports
-// read the earlier days from there (redis/usage.ts), and those hashes expire by themselves. A gateway of an earlier version
+// read the earlier days from there (usage.ts), and those hashes expire by themselves. A gateway of an earlier version
 // would go on counting there, so that two versions would each grant the whole limit: so none may be alive.
 
 import type { Result } from 'ioredis'

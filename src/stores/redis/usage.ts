@@ -1,6 +1,7 @@
 // Counts usage in Redis. Per partition, a hash has the counts of a day: for each key the sum, and the units that each instance
 // admitted, so that an instance can report again after a lost batch and nothing is counted twice. A second hash has the
-// daily sums of a month for reports. The Lua scripts are in redis/usage-scripts.ts and redis/usage-report-scripts.ts.
+// daily sums of a month for reports. The Lua scripts are in usage-scripts.ts and usage-report-scripts.ts. Longer than 300
+// lines, because the form that is packed for a script stands beside its method.
 
 import type { Result } from 'ioredis'
 import { dayNumber, dayOfNumber, daysUpTo, hourMs, utcDayMs } from '../../calendar.ts'
