@@ -25,7 +25,8 @@ import { type Cell, type CellId, createGrid } from '../weather/cell.ts'
 import { createBudgetAdmin } from './budget-admin.ts'
 import { cellOfTarget, pointOrPlaceIn, scopeOf, targetIn } from './cache-target.ts'
 import { slicesOf } from './cell-slices.ts'
-import { instancesIn, type SelfReport } from './status.ts'
+import type { SelfReport } from './self-report.ts'
+import { instancesIn } from './status.ts'
 
 export type CacheAdmin = {
   /** The cached state of the cell of a point or place. @throws InputError */

@@ -1,7 +1,7 @@
 // The budget for requests to the provider: reserves weight under its limits, which all gateways of an account share, keeps
 // a reserve for cells with nothing cached, and computes how far freshness has to stretch for the day to suffice. A request
 // is charged beforehand to every window that the provider may count it in. The ledger counts and shares; the sender
-// settles what a request cost.
+// settles what a request cost. Longer than 300 lines, because reservation and settlement share the windows.
 
 import { minuteMs } from '../calendar.ts'
 import { boundedFor, heldUntil, type ShareSettings, withAside } from './consumer-shares.ts'

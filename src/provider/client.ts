@@ -1,7 +1,7 @@
 // Loads the timelines of cells from the provider in as few requests as possible. Queued cells share the next request, the
 // most urgent first, as many as the protocol and the budget allow; a limit bounds concurrent requests. Retries, and halves
-// a batch that is refused. Caches nothing, and knows the protocol only by its type. Above 300 lines, because each outcome
-// of a request changes the queue.
+// a batch that is refused. Caches nothing, and knows the protocol only by its type. Longer than 300 lines, because each
+// outcome of a request changes the queue.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import pLimit from 'p-limit'

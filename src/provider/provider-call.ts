@@ -2,15 +2,15 @@
 // stands for; for operators, gives the whole response as it is. Owns the connection pool, its timeouts and the bounds of what
 // is read. The protocol interprets responses; the client decides on retries.
 
-import { pipeline, type Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { buffer as bufferOf, text as textOf } from 'node:stream/consumers'
-import { createGunzip } from 'node:zlib'
 import type { Pool } from 'undici'
 import type { Clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 import { garbled, ProviderError } from './errors.ts'
 import { excerptOf } from './excerpt.ts'
 import type { CallProtocol, ProviderRequest } from './protocol.ts'
+import { errorTextOf, unzipped } from './response-body.ts'
 import { validateBeforeSend } from './validate-before-send.ts'
 
 export type ProviderCallOptions = {
@@ -74,12 +74,8 @@ type CallOptions = Partial<ResponseOptions> & {
   onHead(head: Head): Promise<void> | void
 }
 
-const unzipAtOnce = 64 * 1024
 // Decoded in one go, after which the deadline is checked: less than the part of one cell.
-const pieceBytes = 16 * 1024
-// A chunk of a few bytes costs as much time as one of thousands; below this number of chunks that does not matter.
-const minChunkBytes = 16
-const fewChunks = 4_096
+const sliceBytes = 16 * 1024
 // Of an error body, whose reason is one sentence.
 const mostErrorBytes = 16 * 1024
 // Of a library's message about a connection, which may quote a certificate.
@@ -154,10 +150,10 @@ export const createProviderCall = (
       // The encoding of a HEAD is that of a body which does not come.
       const chunks = method === 'HEAD' ? received : unzipped(received, encoding, mostBytes)
       for await (const chunk of chunks)
-        for (let from = 0; from < chunk.length; from += pieceBytes) {
+        for (let from = 0; from < chunk.length; from += sliceBytes) {
           // The timer does not run while buffered chunks are decoded.
           if (performance.now() > endsAt) throw tooSlow(options)
-          yield chunk.subarray(from, from + pieceBytes)
+          yield chunk.subarray(from, from + sliceBytes)
         }
     } catch (cause) {
       signal?.throwIfAborted()
@@ -210,52 +206,6 @@ export const createProviderCall = (
   }
 }
 
-// The decoded body. Both the compressed and the uncompressed size are bounded.
-async function* unzipped(
-  body: Readable,
-  encoding: string | string[] | undefined,
-  mostBytes: number,
-): AsyncGenerator<Uint8Array> {
-  const compressed = bounded(body, mostBytes)
-  const name = String(encoding ?? 'identity').toLowerCase()
-  if (name === 'identity') yield* compressed
-  else if (name !== 'gzip' && name !== 'x-gzip') throw wrongEncoding(name)
-  // Errors of either stream reach the reader of the pipeline's end.
-  else
-    yield* bounded(
-      pipeline(compressed, createGunzip({ chunkSize: unzipAtOnce }), () => {}),
-      mostBytes,
-    )
-}
-
-async function* bounded(body: AsyncIterable<Uint8Array>, mostBytes: number): AsyncGenerator<Uint8Array> {
-  let length = 0
-  let chunks = 0
-  for await (const chunk of body) {
-    length += chunk.length
-    chunks += 1
-    if (length > mostBytes)
-      throw garbled('too_large', `the provider's body is longer than ${mostBytes} bytes`)
-    if (chunks > fewChunks && length < chunks * minChunkBytes)
-      throw garbled(
-        'too_many_chunks',
-        `the provider's body comes in ${chunks} chunks for ${length} bytes, expected ${minChunkBytes} bytes in each on average`,
-      )
-    yield chunk
-  }
-}
-
-// The body of an error response only adds detail: if it can't be read, the status is enough.
-const errorTextOf = async (chunks: AsyncIterable<Uint8Array>): Promise<string> => {
-  const read: Uint8Array[] = []
-  try {
-    for await (const chunk of chunks) read.push(chunk)
-  } catch {
-    // The status is enough.
-  }
-  return Buffer.concat(read).toString()
-}
-
 const tooSlow = ({ totalTimeoutMs }: ProviderCallOptions): ProviderError =>
   new ProviderError('provider_timeout', `the provider's answer was not whole within ${totalTimeoutMs} ms`, {
     refused: 'too_slow',
@@ -271,12 +221,6 @@ const notSent = (): ProviderError =>
   new ProviderError(
     'provider_not_sent',
     'the request was not sent: the rate-limit windows in which its weight was reserved may be over',
-  )
-
-const wrongEncoding = (encoding: string): ProviderError =>
-  garbled(
-    'wrong_encoding',
-    `the provider's body has the content-encoding ${excerptOf(encoding)}, expected gzip or none`,
   )
 
 // Error codes of the system for a connection that was not established: nothing was sent.

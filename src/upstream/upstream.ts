@@ -30,6 +30,7 @@ import {
 import { type Cell, createGrid, type Grid } from '../weather/cell.ts'
 import { type Horizon, horizonFor } from '../weather/horizon.ts'
 import { createLoadsByKey, type LoadsByKey } from './loads-by-key.ts'
+import { mostPopulous } from './most-populous.ts'
 import type { UpstreamObserver } from './observer.ts'
 
 export type Upstream = {
@@ -210,7 +211,7 @@ export const openUpstream = (
       ? createRunWatch(config.provider.runs, { call, protocol, clock, observer })
       : undefined
   const pinnedIn = ({ cache: { prefetch, prefetchPlaces } }: Config): (() => readonly Cell[]) =>
-    prefetch === 'population' ? mostPopulous(catalogue, grid, prefetchPlaces) : () => noCells
+    prefetch === 'population' ? mostPopulous(catalogue, grid, prefetchPlaces) : () => []
   let pinned = pinnedIn(config)
   const timelines = createTimelines(
     {
@@ -294,30 +295,5 @@ export const openUpstream = (
       await call.close()
       await budget.end()
     },
-  }
-}
-
-const noCells: readonly Cell[] = []
-
-// The cells of the most populous places, largest first; recomputed when the catalogue changes.
-export const mostPopulous = (
-  catalogue: UpstreamParts['catalogue'],
-  grid: Grid,
-  places: number,
-): (() => readonly Cell[]) => {
-  let from: Catalogue | undefined
-  let cells: readonly Cell[] = []
-  return () => {
-    const { current } = catalogue
-    if (current !== from) {
-      const chosen = current
-        .all()
-        .toSorted((a, b) => b.population - a.population)
-        .slice(0, places)
-        .map(({ latitude, longitude }) => grid.cellOf(latitude, longitude))
-      cells = [...new Map(chosen.map(cell => [cell.id, cell])).values()]
-      from = current
-    }
-    return cells
   }
 }
