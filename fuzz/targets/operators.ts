@@ -1,5 +1,6 @@
 // Target: strangers and operators at the ops listener of a gateway with workers. Whatever strangers send, and however it is framed, it
-// changes nothing and reads nothing; and every request of an operator has exactly its own answer.
+// changes nothing and reads nothing; and every request of an operator has exactly its own answer. Longer than 300 lines,
+// because what it sends and what it expects belong together.
 
 import { isDeepStrictEqual } from 'node:util'
 import { request } from 'undici'

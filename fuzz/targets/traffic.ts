@@ -1,6 +1,6 @@
 // Fuzz target: traffic files of every format and reports of runs, damaged and hostile, given to the commands that read them.
 // A command must end in time and memory with a documented exit code and sentences, never with a stack trace, and must connect
-// to the given target alone.
+// to the given target alone. Longer than 300 lines, because each file stands beside what the commands must say of it.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,6 +1,7 @@
 // Rendered weather: the JSON bytes of a timeline's slices, rendered and compressed once per slice and shared by all places of
 // the cell. They are kept as long as the timeline is in memory and count towards its size. Nothing is kept of a place or a
-// URL but the br of bodies that are often requested. JSON texts come from bodies.ts, headers from cache-headers.ts.
+// URL but the br of bodies that are often requested. JSON texts come from bodies.ts, headers from cache-headers.ts. Longer than
+// 300 lines, because all encodings of a slice are kept together.
 
 import { deflateRawSync } from 'node:zlib'
 import type { Answers, CellResult, Slice } from '../answer.ts'

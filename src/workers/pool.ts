@@ -1,7 +1,7 @@
 // Keeps a number of worker processes running, each a whole gateway: starts them, replaces one that ended by itself or does not
 // respond, restarts all of them one after the other, and stops them. This process holds the socket that consumers connect to
 // and hands each connection to a worker, so that none is lost when a worker ends. What a worker serves is for gateway/. Longer
-// than others: all that begins and ends a worker shares one state.
+// than 300 lines, because all that begins and ends a worker shares one state.
 
 import cluster, { type Worker } from 'node:cluster'
 import { rm } from 'node:fs/promises'

@@ -1,5 +1,5 @@
 // The reference as an HTML page in one language, made of the OpenAPI document: all of it can be read without a script. The
-// forms that send a request are the work of page/reference.js.
+// forms that send a request are the work of page/reference.js. Longer than 300 lines, because the page has many parts.
 
 import { markup } from '../../page/html.ts'
 import type { Language } from '../../page/words.ts'
