@@ -1,5 +1,5 @@
 // Filters keys by terms such as `tier=starter status=active expires<30d`. A term is a field, an operator and a value; all
-// terms must hold. Which keys there are is the administration's.
+// terms must hold. administration.ts reads the keys.
 
 import { type Calendar, dayNumber, utcDayMs } from '../calendar.ts'
 import { InputError } from '../errors.ts'
@@ -8,7 +8,7 @@ import { durationIn, isDay } from './key-expiry.ts'
 import type { KeyUsage, ListedKey } from './listed-key.ts'
 
 export type KeyFilter = {
-  /** Judged without the usage of a key, so that it need not be read of those that fail. */
+  /** Checks a key without its usage, which need not be read of keys that fail. */
   mayMatch(key: ListedKey): boolean
   matches(key: ListedKey & KeyUsage): boolean
 }
@@ -62,7 +62,7 @@ const ofUsage = (judge: Judge<KeyUsage>): Term => ({ onUsage: true, judge })
 
 const fold = (text: string): string => text.toLowerCase().normalize('NFC')
 
-/** `none` is a text that is not there. */
+/** `none` matches a missing text. */
 const textTerm =
   (name: string, textOf: (key: ListedKey) => string | null) =>
   ({ operator, value, wrong }: Given): Term => {
@@ -103,13 +103,13 @@ const usedTerm = (given: Given): Term => {
 }
 
 type TimeOf<Key> = {
-  /** The local day as a number, and how far away in ms; both infinite where there is none. */
+  /** The local day as a number, and the ms until it; both infinite where there is none. */
   readonly day: (key: Key) => number
   readonly away: (key: Key) => number
   readonly isNever: (key: Key) => boolean
 }
 
-/** Days are compared as days, durations with how far away a time is. */
+/** Compares days as days, and durations with the time until an instant. */
 const timeIn = <Key>(
   name: string,
   { operator, value, wrong }: Given,

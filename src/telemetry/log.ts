@@ -56,7 +56,7 @@ export const openLog = (
 ): OpenLog => {
   const writer = createLogWriter(file === null ? standardOutput : openFile(file), {
     maxBytes,
-    ...(isShared && file === null && fstatSync(standardOutput).isFIFO() ? { pieceBytes: atomicBytes } : {}),
+    ...(isShared && file === null && fstatSync(standardOutput).isFIFO() ? { chunkBytes: atomicBytes } : {}),
     flushForMs,
     onFailed: reason => warnAside(`the log cannot be written: ${reason}; its lines are dropped until it can`),
     onDropped: lost => log.warn(lost, 'lines of the log were dropped'),
