@@ -21,7 +21,7 @@ export class FileError extends Error {
 }
 
 /** Sizes that files of a kind never have; the cost of a larger one is memory and time of the process that reads it. */
-export const mostFileBytes = {
+export const maxFileBytes = {
   /** Config files, secrets, tokens, certificates: larger than any of them is. */
   config: 262_144,
   /** Files of PEM and of keys. */
@@ -136,7 +136,7 @@ export const openStream = async (path: string): Promise<FileHandle> =>
  * The lines of a file of any size, each up to a length, without their breaks.
  * @throws FileError for a longer one, or the system's error
  */
-export async function* readLines(path: string, mostBytes: number): AsyncGenerator<string, void, undefined> {
+export async function* readLines(path: string, maxBytes: number): AsyncGenerator<string, void, undefined> {
   await using file = await openStream(path)
   let begun: Buffer[] = []
   let size = 0
@@ -155,10 +155,10 @@ export async function* readLines(path: string, mostBytes: number): AsyncGenerato
     }
     begun.push(bytes.subarray(from))
     size += bytes.length - from
-    if (size > mostBytes)
+    if (size > maxBytes)
       throw new FileError(
         'EFBIG',
-        `it has a line that is too long; allowed: at most ${mostBytes.toLocaleString('en-US')} bytes`,
+        `it has a line that is too long; allowed: at most ${maxBytes.toLocaleString('en-US')} bytes`,
       )
   }
   if (size > 0) yield line(Buffer.alloc(0))

@@ -82,7 +82,7 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
     const newestPurge = () => purges.generation
     const codec = createTimelineCodec({ hourlyHours, calendar, clock, newestPurge })
     try {
-      const bytes = await store.readBytes(key, codec.mostBytes)
+      const bytes = await store.readBytes(key, codec.maxBytes)
       if (bytes === undefined) return { kind, entry: null, fault: null }
       if (typeof bytes === 'string') return { kind, entry: null, fault: faultOf(bytes) }
       if (facts) return { kind, entry: { ...entryFields(facts), bytes: bytes.length }, fault: null }

@@ -10,7 +10,7 @@ type Refused = { readonly refused: string }
 /** Encodes and decodes entries; `metadata` and `decode` refuse invalid bytes. */
 export type Codec<Value> = {
   /** No entry is larger. */
-  readonly mostBytes: number
+  readonly maxBytes: number
   encode(entry: Entry<Value>, key: string): Buffer
   /** The entry's metadata alone, at a fraction of the cost of decoding. */
   metadata(bytes: Buffer, key: string): EntryMetadata | Refused
@@ -50,7 +50,7 @@ export const createSharedTier = <Value>(
     key: string,
     isWanted: ((metadata: EntryMetadata) => boolean) | undefined,
   ): Promise<Entry<Value> | Refused | undefined> => {
-    const bytes = await store.readBytes(key, codec.mostBytes)
+    const bytes = await store.readBytes(key, codec.maxBytes)
     if (bytes === undefined) return undefined
     if (typeof bytes === 'string') return { refused: bytes }
     const metadata = isWanted && codec.metadata(bytes, key)

@@ -5,7 +5,7 @@
 import { parse } from 'yaml'
 import * as z from 'zod'
 import { safeText } from '../outside-text.ts'
-import { mostFileBytes, readTextFileSync } from '../regular-file.ts'
+import { maxFileBytes, readTextFileSync } from '../regular-file.ts'
 import {
   type Assignment,
   type Fault,
@@ -137,7 +137,7 @@ const readSecret = (variable: string, { path }: Setting, env: NodeJS.ProcessEnv)
     }
   try {
     // Editors and `echo` end a file with a line break.
-    return { path, value: readTextFileSync(file, mostFileBytes.config).replace(/\r?\n$/, ''), at: () => at }
+    return { path, value: readTextFileSync(file, maxFileBytes.config).replace(/\r?\n$/, ''), at: () => at }
   } catch (thrown) {
     const name = safeText(file, longestFile)
     return {

@@ -44,14 +44,14 @@ export const trustedPeer = () =>
 export const filePath = (allowed = 'a file path') => text(allowed)
 
 // Of the systems that Node runs on, the least that a path of a socket may have.
-const mostSocketPathBytes = 103
+const maxSocketPathBytes = 103
 
 /** Where a Unix socket is. */
 export const socketPath = () =>
   text(
-    `a file path of at most ${mostSocketPathBytes} bytes, or null`,
+    `a file path of at most ${maxSocketPathBytes} bytes, or null`,
     /\S/,
-    value => Buffer.byteLength(value) <= mostSocketPathBytes,
+    value => Buffer.byteLength(value) <= maxSocketPathBytes,
   )
 
 const withoutQuery = (value: string): string => redactedUrl(value).replace(/\?.*$/s, '?***')

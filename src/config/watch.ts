@@ -4,7 +4,7 @@
 
 import { hash } from 'node:crypto'
 import { stat } from 'node:fs/promises'
-import { mostFileBytes, readRegularFile } from '../regular-file.ts'
+import { maxFileBytes, readRegularFile } from '../regular-file.ts'
 
 export type FileWatchOptions<Outcome> = {
   /** The files of now; they may change with what is in them. */
@@ -34,7 +34,7 @@ const versionOf = (path: string): Promise<string> =>
   )
 
 const contentOf = (path: string): Promise<string> =>
-  readRegularFile(path, mostFileBytes.pem).then(
+  readRegularFile(path, maxFileBytes.pem).then(
     bytes => hash('sha256', bytes),
     () => 'unreadable',
   )

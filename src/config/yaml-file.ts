@@ -15,7 +15,7 @@ import {
 } from 'yaml'
 import type * as z from 'zod'
 import { messageOf } from '../errors.ts'
-import { mostFileBytes, readTextFileSync } from '../regular-file.ts'
+import { maxFileBytes, readTextFileSync } from '../regular-file.ts'
 import {
   type Assignment,
   type Fault,
@@ -225,7 +225,7 @@ export const readYamlFile = (
   byEntry = false,
 ): { reading: Reading; text: string } => {
   try {
-    const text = readTextFileSync(file, mostFileBytes.config)
+    const text = readTextFileSync(file, maxFileBytes.config)
     const reading = readYaml(name, text)
     const isBroken = reading.some(part => isFault(part) && part.path === undefined)
     return { reading: byEntry && isBroken ? readByEntry(name, text) : reading, text }

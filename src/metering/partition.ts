@@ -281,7 +281,7 @@ export const createPartition = ({
     else isFlushScheduled = false
   }
 
-  const report = async (part: readonly Count[]): Promise<void> => {
+  const reportCounts = async (part: readonly Count[]): Promise<void> => {
     const grants = await commit(part.map(reportOf))
     if (state !== 'counting') return
     grants.forEach(({ used }, at) => {
@@ -295,7 +295,7 @@ export const createPartition = ({
   const reportDiffering = async (): Promise<void> => {
     const differing = unreported.values()
     for (let left = unreported.size(); ; left -= mostPerStep) {
-      await inTurn(() => report(nextOf(differing, Math.min(left, mostPerStep))))
+      await inTurn(() => reportCounts(nextOf(differing, Math.min(left, mostPerStep))))
       if (left <= mostPerStep) return
       await nextTurn()
     }
@@ -305,7 +305,7 @@ export const createPartition = ({
     for (;;) {
       const part = nextOf(all, mostPerStep)
       if (part.length === 0) return
-      await inTurn(() => report(part))
+      await inTurn(() => reportCounts(part))
       await nextTurn()
     }
   }

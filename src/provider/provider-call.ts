@@ -77,10 +77,10 @@ type CallOptions = Partial<ResponseOptions> & {
 // Decoded in one go, after which the deadline is checked: less than the part of one cell.
 const sliceBytes = 16 * 1024
 // Of an error body, whose reason is one sentence.
-const mostErrorBytes = 16 * 1024
+const maxErrorBytes = 16 * 1024
 // Of a library's message about a connection, which may quote a certificate.
 const mostCharacters = 200
-const mostHeaderBytes = 16 * 1024
+const maxHeaderBytes = 16 * 1024
 // 1xx such as 103. Each restarts the timeout of the headers.
 const mostInterimResponses = 8
 
@@ -103,7 +103,7 @@ export const createProviderCall = (
       connect: { timeout: current.connectTimeoutMs },
       headersTimeout: current.timeoutMs,
       bodyTimeout: current.bodyTimeoutMs,
-      maxHeaderSize: mostHeaderBytes,
+      maxHeaderSize: maxHeaderBytes,
       // One call per connection needs no HTTP/2, which a server may choose otherwise and which has limits of its own.
       allowH2: false,
     })
@@ -116,7 +116,7 @@ export const createProviderCall = (
   let headers = headersFor(current)
 
   const receive = async function* (
-    { path, mostBytes }: ProviderRequest,
+    { path, maxBytes }: ProviderRequest,
     { method = 'GET', accept, isValid = () => true, signal, onHead }: CallOptions,
   ): AsyncGenerator<Uint8Array> {
     const options = current
@@ -145,10 +145,10 @@ export const createProviderCall = (
       await onHead({
         status: response.statusCode,
         type: String(response.headers['content-type'] ?? ''),
-        errorText: () => errorTextOf(unzipped(received, encoding, mostErrorBytes)),
+        errorText: () => errorTextOf(unzipped(received, encoding, maxErrorBytes)),
       })
       // The encoding of a HEAD is that of a body which does not come.
-      const chunks = method === 'HEAD' ? received : unzipped(received, encoding, mostBytes)
+      const chunks = method === 'HEAD' ? received : unzipped(received, encoding, maxBytes)
       for await (const chunk of chunks)
         for (let from = 0; from < chunk.length; from += sliceBytes) {
           // The timer does not run while buffered chunks are decoded.
@@ -242,7 +242,7 @@ const brokenOff = (
   if (code === 'UND_ERR_BODY_TIMEOUT')
     return new ProviderError('provider_timeout', `the provider's body stood still for ${bodyTimeoutMs} ms`)
   if (code === 'UND_ERR_HEADERS_OVERFLOW')
-    return garbled('too_large', `the provider's headers are longer than ${mostHeaderBytes} bytes`)
+    return garbled('too_large', `the provider's headers are longer than ${maxHeaderBytes} bytes`)
   // A truncated gzip body is an incomplete body like a truncated plain one.
   if (code?.startsWith('Z_'))
     return new ProviderError('provider_cut_off', "the provider's zipped body can't be unzipped", {

@@ -14,9 +14,9 @@ const fewChunks = 4_096
 export async function* unzipped(
   body: Readable,
   encoding: string | string[] | undefined,
-  mostBytes: number,
+  maxBytes: number,
 ): AsyncGenerator<Uint8Array> {
-  const compressed = bounded(body, mostBytes)
+  const compressed = bounded(body, maxBytes)
   const name = String(encoding ?? 'identity').toLowerCase()
   if (name === 'identity') yield* compressed
   else if (name !== 'gzip' && name !== 'x-gzip') throw wrongEncoding(name)
@@ -24,18 +24,17 @@ export async function* unzipped(
   else
     yield* bounded(
       pipeline(compressed, createGunzip({ chunkSize: unzipAtOnce }), () => {}),
-      mostBytes,
+      maxBytes,
     )
 }
 
-async function* bounded(body: AsyncIterable<Uint8Array>, mostBytes: number): AsyncGenerator<Uint8Array> {
+async function* bounded(body: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<Uint8Array> {
   let length = 0
   let chunks = 0
   for await (const chunk of body) {
     length += chunk.length
     chunks += 1
-    if (length > mostBytes)
-      throw garbled('too_large', `the provider's body is longer than ${mostBytes} bytes`)
+    if (length > maxBytes) throw garbled('too_large', `the provider's body is longer than ${maxBytes} bytes`)
     if (chunks > fewChunks && length < chunks * minChunkBytes)
       throw garbled(
         'too_many_chunks',

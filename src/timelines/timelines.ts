@@ -228,8 +228,8 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
   )
   // An entry may have a newer generation than this instance knows, whose read of the log is late or failed. Its generation is
   // capped at the newest purge known here, so the log is read first: else a purge would cover an entry that was loaded after it.
-  const readBytes: ByteStore['readBytes'] = async (key, mostBytes) => {
-    const bytes = await store.readBytes(key, mostBytes)
+  const readBytes: ByteStore['readBytes'] = async (key, maxBytes) => {
+    const bytes = await store.readBytes(key, maxBytes)
     if (bytes instanceof Uint8Array)
       for (let reads = 0; reads < 2 && claimedGeneration(bytes) > purges.generation; reads += 1)
         await pollPurges().catch(() => {})

@@ -101,8 +101,9 @@ export const buildOpsProxy = (parts: OpsProxyParts, options: OpsProxyOptions): O
       const refusal = admit(request, route) ?? routeFault(method, route, paths)
       if (refusal) throw refusal
       if (path === '/livez') send(response, 200, { status: 'live' })
-      else if (path === '/readyz') report(response, await reports.run(path, () => readiness(parts)).result)
-      else if (path === '/metrics') report(response, await reports.run(path, () => metrics(parts)).result)
+      else if (path === '/readyz')
+        sendReport(response, await reports.run(path, () => readiness(parts)).result)
+      else if (path === '/metrics') sendReport(response, await reports.run(path, () => metrics(parts)).result)
       else if (path === workersPath) send(response, 200, { workers: reportOf(parts) })
       else if (parts.restart()) send(response, 202, { workers: reportOf(parts) })
       else throw new Refusal(409, 'busy', 'the workers are being restarted already')
@@ -126,10 +127,10 @@ const jsonReport = (status: number, body: object): Report => ({
   type: jsonType,
   body: Buffer.from(JSON.stringify(body)),
 })
-const report = (response: ServerResponse, { status, type, body }: Report): void =>
+const sendReport = (response: ServerResponse, { status, type, body }: Report): void =>
   void response.writeHead(status, { 'content-type': type, 'content-length': body.length }).end(body)
 const send = (response: ServerResponse, status: number, body: object): void =>
-  report(response, jsonReport(status, body))
+  sendReport(response, jsonReport(status, body))
 
 /** The workers as JSON: instants in ISO 8601. */
 const reportOf = ({ workers }: OpsProxyParts) =>

@@ -21,10 +21,10 @@ export type InvalidHeadReader = {
 }
 
 /** The part of a head that is read: enough for a URL within the limits of proxies, and some headers. */
-const mostHeadBytes = 64 * 1024
+const maxHeadBytes = 64 * 1024
 
 export const readInvalidHead = (): InvalidHeadReader => {
-  const bytes = Buffer.allocUnsafe(mostHeadBytes)
+  const bytes = Buffer.allocUnsafe(maxHeadBytes)
   let length = 0
   const read = () => bytes.subarray(0, length)
 
@@ -34,7 +34,7 @@ export const readInvalidHead = (): InvalidHeadReader => {
       const searchedTo = Math.max(0, length - endOfHead.length)
       // Whole requests may stand before the one at fault.
       length += chunk.copy(bytes, length, length === 0 ? startOf(chunk, faultAt) : 0)
-      return length === mostHeadBytes || read().includes(endOfHead, searchedTo)
+      return length === maxHeadBytes || read().includes(endOfHead, searchedTo)
     },
     head: () => {
       const end = read().indexOf(endOfHead)

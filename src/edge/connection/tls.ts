@@ -4,7 +4,7 @@
 import { X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
 import { InputError, messageOf } from '../../errors.ts'
-import { mostFileBytes, readRegularFileSync } from '../../regular-file.ts'
+import { maxFileBytes, readRegularFileSync } from '../../regular-file.ts'
 
 /** Files in PEM form; null where TLS ends elsewhere. */
 export type TlsFiles = { readonly cert: string | null; readonly key: string | null }
@@ -32,7 +32,7 @@ export const tlsOptions = ({ cert, key }: TlsFiles): Certificate | undefined => 
 
 const pemOf = (name: string, path: string): Buffer => {
   try {
-    return readRegularFileSync(path, mostFileBytes.pem)
+    return readRegularFileSync(path, maxFileBytes.pem)
   } catch (cause) {
     throw new InputError(`${name} is ${path}, which can't be read: ${messageOf(cause)}`, { cause })
   }

@@ -64,7 +64,7 @@ const sweepEveryMs = 50
 const graceMs = 2_000
 // In a closed loop, so that a target which refuses connections is not called thousands of times a second.
 const reconnectMs = 100
-const mostKeptBytes = 128 * 1_048_576
+const maxKeptBytes = 128 * 1_048_576
 
 export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
   const { schedule, pace, share, keys, target, patienceMs, timeoutMs, connections } = order
@@ -135,7 +135,7 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
 
   const wantsBody = (form: RequestForm): boolean =>
     kept.length < order.keepBodies &&
-    keptBytes < mostKeptBytes &&
+    keptBytes < maxKeptBytes &&
     form.method === 'GET' &&
     !keptNames.has(form.path)
 

@@ -10,7 +10,7 @@ import { connect as connectTls } from 'node:tls'
 import { InputError, messageOf } from '../../errors.ts'
 import { checkAddresses, hostOf, isLoopback, lookupOf } from '../../outside-address.ts'
 import { quoted, quotedPath } from '../../outside-text.ts'
-import { mostFileBytes, readTextFileSync } from '../../regular-file.ts'
+import { maxFileBytes, readTextFileSync } from '../../regular-file.ts'
 
 /** Plain values, so that a worker receives it as it is. */
 export type Target = {
@@ -109,7 +109,7 @@ export const targetOf = async (
 
 const certificatesIn = (file: string): string => {
   try {
-    const text = readTextFileSync(file, mostFileBytes.pem)
+    const text = readTextFileSync(file, maxFileBytes.pem)
     if (text.includes('-----BEGIN CERTIFICATE-----')) return text
   } catch (cause) {
     throw new InputError(`--ca is ${quotedPath(file)}, which can't be read: ${messageOf(cause)}`, { cause })

@@ -113,7 +113,7 @@ export const createSampleWeather = (
       daily: (_, __, count) => kept(`daily ${count}`, () => real.daily(sample, noon, count)),
     },
     codec: {
-      mostBytes: 24,
+      maxBytes: 24,
       encode: ({ fetchedAt, generation, run }) => {
         const bytes = Buffer.alloc(24)
         bytes.writeDoubleLE(fetchedAt, 0)

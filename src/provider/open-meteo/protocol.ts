@@ -35,7 +35,7 @@ export const createOpenMeteo = ({
   refusalOf,
   requestFor: cells => ({
     path: pathFor(cells, horizon, calendar.zone),
-    mostBytes: boundsFor(cells.length, horizon).bytes,
+    maxBytes: boundsFor(cells.length, horizon).bytes,
   }),
   decode: (body, requested) => decodeTimelines(body, { ...requested, horizon, calendar }),
   runs: modelRuns,

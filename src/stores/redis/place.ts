@@ -2,7 +2,7 @@
 
 import { X509Certificate } from 'node:crypto'
 import { InputError, messageOf } from '../../errors.ts'
-import { mostFileBytes, readRegularFileSync } from '../../regular-file.ts'
+import { maxFileBytes, readRegularFileSync } from '../../regular-file.ts'
 import type { ServerOptions } from './cluster.ts'
 
 export type RedisMode = 'single' | 'sentinel' | 'cluster'
@@ -52,7 +52,7 @@ export const tlsOf = ({ url, ca }: Pick<RedisPlace, 'url' | 'ca'>): { ca?: Buffe
   if (!url.startsWith('rediss:')) return undefined
   if (!ca) return {}
   try {
-    const authority = readRegularFileSync(ca, mostFileBytes.pem)
+    const authority = readRegularFileSync(ca, maxFileBytes.pem)
     // Node ignores a file that holds no certificate.
     new X509Certificate(authority)
     return { ca: authority }

@@ -3,7 +3,7 @@
 // queues while Redis is unavailable. Key names are in key-names.ts.
 
 import { AbohawaError } from '../../errors.ts'
-import { mostBytesRead, type RecordObserver, unobserved } from '../records.ts'
+import { maxBytesRead, type RecordObserver, unobserved } from '../records.ts'
 import { type Store, StoreError } from '../store.ts'
 import {
   connect,
@@ -107,7 +107,7 @@ export const openRedisStore = async (
     takeOver: keepUsageForMs => attempt(() => takeOver(keepUsageForMs)),
     ...redisUsage(parts, subscriptions.subscribe),
     ...redisUsageDetail(parts),
-    readBytes: (name, most = mostBytesRead) =>
+    readBytes: (name, most = maxBytesRead) =>
       attempt(async () => {
         try {
           // One byte more than allowed shows that the value is larger.

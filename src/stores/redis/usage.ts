@@ -261,14 +261,14 @@ export const redisUsage = (
 const groupBytes = 3 * 8 + 10
 const entryBytes = 5 * 8 + 2
 // Of UTF-8.
-const mostBytesPerCharacter = 3
+const maxBytesPerCharacter = 3
 
 /** The groups in the form that the script reads: little-endian, numbers as doubles, a key's id after its length. */
 const packed = (groups: readonly Group[]): Buffer => {
   let most = 0
   for (const { entries } of groups) {
     most += groupBytes
-    for (const { keyId } of entries) most += entryBytes + mostBytesPerCharacter * keyId.length
+    for (const { keyId } of entries) most += entryBytes + maxBytesPerCharacter * keyId.length
   }
   const bytes = Buffer.allocUnsafe(most)
   let at = 0
