@@ -187,7 +187,7 @@ const joinUtf8 = (codes: Uint16Array, starts: Uint32Array, length: number): numb
     codes[joined] = codes[at] as number
     starts[joined] = starts[at] as number
     joined += 1
-    // What is joined may be a byte again, of bytes that were taken for characters once more.
+    // The joined character may be a byte of another character again, where bytes were decoded twice.
     for (;;) {
       const size = utf8AtEnd(codes, joined)
       if (size === 0) break

@@ -58,7 +58,7 @@ const requireSize = (bytes: number, most: number): void => {
     throw new FileError('EFBIG', `it is too large; allowed: at most ${most.toLocaleString('en-US')} bytes`)
 }
 
-// What stands there before it is opened: opening a device can have effects, and a socket can't be opened.
+// Reads the type of the file before it is opened: opening a device can have effects, and a socket can't be opened.
 const looked = (path: string, look: (path: string) => Stats): Stats | undefined => {
   try {
     return look(path)
@@ -182,7 +182,7 @@ const textOf = (bytes: Buffer): string => {
 }
 
 /**
- * A file to append to, created where it is missing. A link in its place is not followed: whoever may write the folder could
+ * A file to append to, created where it is missing. A link in its place is not followed: a user who may write the folder could
  * point it at another file of this process.
  */
 export const openToAppend = (path: string, mode: number): number =>
@@ -237,7 +237,7 @@ const handedOver = /^\/(dev\/(stdin|stdout|stderr|fd\/\d+)|proc\/(self|\d+)\/fd\
 const isHandedOver = (path: string): boolean =>
   handedOver.test(path) && (read.has(path) || looked(path, statSync)?.isFIFO() === true)
 
-// What came through is gone from the pipe: it stays here for who reads the same path again, as a reload does.
+// A pipe can be read once: its text is kept here for the next read of the same path, as in a reload.
 const read = new Map<string, Buffer>()
 const silentForMs = 10_000
 const retryAfterMs = 5

@@ -252,7 +252,7 @@ const run = async (system: System, given: StreamCase): Promise<Finding[]> => {
   socket.destroy()
   if (!isAlive()) return []
   return [
-    ...judge(given, received()),
+    ...check(given, received()),
     ...(hasEnded ? [] : [slowness('a connection that does not end', `${shape}: ${patienceMs} ms`)]),
   ]
 }
@@ -269,7 +269,7 @@ const endOf = (socket: TLSSocket): Promise<boolean> =>
     socket.end()
   })
 
-const judge = ({ shape, answers, statuses }: StreamCase, received: Buffer): Finding[] => {
+const check = ({ shape, answers, statuses }: StreamCase, received: Buffer): Finding[] => {
   const isHttp1 = shape === 'HTTP/1.1'
   const came = answersIn(received, isHttp1)
   const found = came.flatMap(answer =>

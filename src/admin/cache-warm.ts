@@ -16,7 +16,7 @@ import { protocolIn } from '../upstream/upstream.ts'
 import { type Cell, createGrid } from '../weather/cell.ts'
 import { scopeOf, targetIn } from './cache-target.ts'
 
-/** What to warm: a target as for a purge, the cells of the most populous places, or without both the cells in demand. */
+/** The cells to warm: a target as for a purge, the most populous places, or without both the cells in demand. */
 export type WarmOrder = { readonly of?: string | undefined; readonly top?: number | undefined }
 
 export const warmReport = z.object({

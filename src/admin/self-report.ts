@@ -1,4 +1,4 @@
-// What an instance reports of itself: in its heartbeats for the fleet, and in its own /status.
+// The report of an instance on itself: in its heartbeats for the fleet, and in its own /status.
 
 import { hostname } from 'node:os'
 import packageFile from '../../package.json' with { type: 'json' }
@@ -11,7 +11,7 @@ import { type InstanceReport, type Phase, writeReport } from '../timelines/insta
 export const { version } = packageFile
 const outageCountsForMs = 15 * minuteMs
 
-/** What this instance reports of itself. */
+/** The report of this instance on itself. */
 export type SelfReport = () => InstanceReport
 
 export const createSelfReport = ({

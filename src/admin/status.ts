@@ -32,7 +32,7 @@ import type { CellSurvey } from './cell-survey.ts'
 import { type SelfReport, version } from './self-report.ts'
 import { topCandidates, topKeys } from './top-keys.ts'
 
-/** What the reload of the configuration knows. Instants are ms since the epoch. */
+/** The state of the configuration and its reload. Instants are ms since the epoch. */
 type ConfigStatus = {
   readonly hash: string | null
   readonly appliedAt: number

@@ -38,7 +38,7 @@ export class FailedElsewhere extends AbohawaError {
   }
 }
 
-/** What the message of a released lease carries after a failed load, as JSON. */
+/** The message of a released lease after a failed load, as JSON. */
 type LoadFailure = { code: string; message: string; retryAt?: number; account?: string }
 
 /** The message of a released lease after a load that wrote an entry. */

@@ -32,7 +32,7 @@ const isAddressRange = (value: string): boolean => {
   return bits === undefined || (/^[0-9]{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
 }
 
-/** One IP address, a range of them in CIDR notation, or whoever connects to a Unix socket. */
+/** An IP address, a range in CIDR notation, or `unix` for the clients of a Unix socket. */
 export const trustedPeer = () =>
   text(
     'an IP address, a CIDR range such as 10.0.0.0/8, or unix',

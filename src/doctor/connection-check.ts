@@ -20,7 +20,7 @@ import { createGrid } from '../weather/cell.ts'
 
 const nobody = () => {}
 
-/** What answered: the setting that names it, its address without what is secret, what it is, and how long it took. */
+/** A server that answered: its setting, its address without secrets, its kind, and its latency. */
 export type Reached = {
   readonly path: 'redis.url' | 'provider.baseUrl'
   readonly url: string
@@ -30,7 +30,7 @@ export type Reached = {
   readonly latencyMs: number
 }
 
-/** What answers as it should, and a fault for each that does not. */
+/** The servers that answer as they should, and a fault for each that does not. */
 export const checkConnections = async (
   config: Config,
   origins: LoadedConfig['origins'],

@@ -43,7 +43,7 @@ export const reachableChecks = async (config: Config, clock: Clock): Promise<Che
       fail(
         'provider',
         `no answer at ${where}: ${messageOf(error)}`,
-        'Look at provider.baseUrl, the name server and the firewall.',
+        'Check provider.baseUrl, the name server and the firewall.',
       ),
     ]
   }
@@ -72,7 +72,7 @@ export const keyCheck = async (
   }
 }
 
-/** What is left of the budget, by the counts of the fleet. */
+/** Checks the rest of the budget, by the counts of the fleet. */
 export const budgetCheck = ({ closedUntil, reason, windows, reserve }: BudgetReport): Check => {
   const name = 'budget'
   if (closedUntil !== null)

@@ -81,7 +81,7 @@ export const redisChecks = async (
 const fixes: readonly (readonly [reason: RegExp, fix: string])[] = [
   [
     /WRONGPASS|NOAUTH|invalid (username|password)|no password is set/i,
-    'Correct the user and the password in redis.url (its signs @ / ? # as %40 %2F %3F %23).',
+    'Correct the user and the password in redis.url (with @ / ? # written as %40 %2F %3F %23).',
   ],
   [
     /NOPERM/,
@@ -90,13 +90,13 @@ const fixes: readonly (readonly [reason: RegExp, fix: string])[] = [
   [/LOADING/, 'Wait until Redis has read its file, and run this again.'],
   [
     /timed? ?out|timeout|did not answer/i,
-    'Redis, or what stands before it, takes no commands: check whether its process is stopped or busy (ps, redis-cli ping), and check the firewall.',
+    'Redis, or a proxy in front of it, takes no commands: check whether its process is stopped or busy (ps, redis-cli ping), and check the firewall.',
   ],
   [/certificate|self-signed|issuer/i, 'Name the authority of the certificate of Redis in redis.ca.'],
   [/ENOTFOUND|EAI_AGAIN/, 'Correct the host in redis.url, or check the name server.'],
 ]
 
-/** What to do about a Redis that can't be used, by its reason. */
+/** The fixes for a Redis that can't be used, by the reason. */
 const fixFor = (reason: string): string =>
   fixes.find(([of]) => of.test(reason))?.[1] ?? 'Start Redis there, or correct redis.url.'
 

@@ -63,7 +63,7 @@ export type ApiParts = Omit<AdmissionParts, 'transportProblem' | 'observer'> &
     readonly writeReady?: WriteReady
   }
 
-/** What may change while the API is served. */
+/** The live settings. */
 type ApiSettings = ConnectionLimits &
   UnauthenticatedRate & {
     /** The origins whose web pages may read the responses; `*` is any. */

@@ -19,7 +19,7 @@ export type CurrentCatalogue = { readonly current: Catalogue }
 export type PlacePiece = {
   readonly bytes: Buffer
   readonly tag: string
-  /** What was requested: what is kept for it is found by this, never by a hash. */
+  /** The requested path: cached bodies are found by it, never by a hash. */
   readonly identity: number | string
   /** The beginning of a gzip with these bytes. */
   gzipStart(): GzipStart

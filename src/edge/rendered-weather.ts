@@ -21,7 +21,7 @@ import { unpooledCopy } from './unpooled.ts'
 type Rendered = Slice<{
   readonly bytes: Buffer
   readonly tag: string
-  /** What goes on with the start of any place of the cell; made for the first who takes gzip. */
+  /** The gzip that continues the start of any place of the cell; made for the first client that accepts gzip. */
   gzip: GzipEnd | undefined
   /** Whole bodies by the identity of their place, once somebody preferred br. */
   brotli: Map<PlacePiece['identity'], Brotli> | undefined
@@ -184,7 +184,7 @@ export const createRenderedWeather = (
     if (isCounted) entry.requests += countedOneIn
     const { body, requests } = entry
     if (isNeeded) return body ?? makeBrotli(result, rendered, place, entry)
-    // Whoever takes another coding does not wait for this one.
+    // A client with another coding does not wait for this one.
     if (!body && requests >= oftenRequested) void makeBrotli(result, rendered, place, entry).catch(() => {})
     return body instanceof Promise ? undefined : body
   }

@@ -1,5 +1,4 @@
-// What is known of a request: while it runs, beside what Fastify knows, as `request.state`, which the hooks fill; and at its
-// end, for log and metrics.
+// The state of a request: while it runs, as `request.state`, which the hooks of api.ts fill; and at its end, for log and metrics.
 
 import type { ResponseName } from '../endpoints.ts'
 import type { Client } from '../metering/authentication.ts'
@@ -19,7 +18,7 @@ export type RequestState = {
   remaining: number
   /** Whether key and quota are decided. */
   isDecided: boolean
-  /** What the cache did, as in `cache-status`, for responses with weather. */
+  /** The cache result as in `cache-status`, for responses with weather. */
   cache: string | undefined
   /** The cell of a response with weather. */
   cell: string | undefined
@@ -55,7 +54,7 @@ export type Access = Answered & {
   readonly method: string
   /** As it was received: it may hold what no log should. */
   readonly url: string
-  /** What the cache did, in the words of `cache-status`, for answers with weather. */
+  /** The cache result as in `cache-status`, for answers with weather. */
   readonly cache: string | undefined
   readonly tier: string | undefined
   readonly cell: string | undefined

@@ -5,7 +5,7 @@
 import { keyPrefix } from '../metering/key-form.ts'
 import { quoted } from '../outside-text.ts'
 
-/** What a consumer reads of an error. */
+/** An error as a consumer reads it. */
 export type Sentence<Code extends string = string> = {
   /** For programs. */
   readonly code: Code
@@ -134,7 +134,7 @@ export const failureSentences = {
   store_unavailable: 'the key or its quota could not be checked: the store of the gateway is not available',
 } as const
 
-/** What a failure below the API is for a consumer. */
+/** The error that a consumer reads for a failure below the API. */
 export const failureSentence = (code: string): Sentence =>
   Object.hasOwn(failureSentences, code)
     ? say(code, failureSentences[code as keyof typeof failureSentences])

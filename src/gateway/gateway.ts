@@ -118,7 +118,7 @@ export const startGateway = async (
     inherited = {},
   }: GatewayParts,
 ): Promise<Gateway> => {
-  // What is open so far, so that a failing start lets go of it again; let go of last first.
+  // The parts that are open so far: a failing start closes them, the last one first.
   await using opening = new AsyncDisposableStack()
   const metrics = createMetrics({ clock, store: config.redis.url === null ? 'embedded' : 'redis' })
   const accessLogIn = ({ log: settings }: Config) =>

@@ -46,13 +46,13 @@ export type ReloadOptions = {
 export type Reload = {
   /** Reads and applies now, one at a time. Never rejects. */
   now(): Promise<ReloadOutcome>
-  /** What is in effect. */
+  /** The configuration in effect. */
   running(): Config
   /** Why the newest configuration is not in effect, if it could not be used. */
   fault(): string | undefined
-  /** What is in effect, and the files that it was read from last. */
+  /** The configuration in effect, and the files that it was last read from. */
   inEffect(): Pick<LoadedConfig, 'config' | 'files'>
-  /** What a restart of the workers takes up, all of it. @throws ConfigError for what `now` refuses */
+  /** The whole configuration that a restart of the workers applies. @throws ConfigError for one that `now` refuses */
   readAll(): Promise<LoadedConfig>
   /** All of it is in effect, what needed a restart too. */
   restarted(loaded: LoadedConfig): Promise<unknown>

@@ -165,7 +165,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
     }
   }
   /** Joins keys with their usage, without those that a filter excludes. */
-  const judgeOf = (filter: string | undefined) => {
+  const matchingBy = (filter: string | undefined) => {
     const { mayMatch, matches } = filter === undefined ? noFilter : keyFilterIn(filter, calendar, clock.now())
     const named = subscribersOf()
     return async (keys: readonly KeyRecord[]): Promise<(ListedKey & KeyUsage)[]> => {
@@ -235,9 +235,9 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
     },
     /** All keys, oldest first, or those that match a filter. @throws InputError for a wrong filter */
     listKeys: async (filter?: string): Promise<(ListedKey & KeyUsage)[]> => {
-      const judge = judgeOf(filter)
+      const matching = matchingBy(filter)
       const all: (ListedKey & KeyUsage)[] = []
-      for await (const part of partsOfKeys()) all.push(...(await judge(part)))
+      for await (const part of partsOfKeys()) all.push(...(await matching(part)))
       return all
     },
     /**
@@ -249,9 +249,9 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
       count: number,
       filter?: string,
     ): Promise<{ keys: (ListedKey & KeyUsage)[]; next: number | null }> => {
-      const judge = judgeOf(filter)
+      const matching = matchingBy(filter)
       const [part, total] = [await store.listKeys(from, count), await store.countKeys()]
-      return { keys: await judge(part), next: from + count < total ? from + count : null }
+      return { keys: await matching(part), next: from + count < total ? from + count : null }
     },
     showKey,
     revokeKey: (id: string) => setKeyRevoked(id, clock.now()),

@@ -88,7 +88,7 @@ export const createAuthenticate = (
 ): Authenticator => {
   let tiers = given
   const recent = createRecent()
-  const judge = (found: FoundKey | 'unknown'): Authentication => {
+  const decide = (found: FoundKey | 'unknown'): Authentication => {
     if (found === 'unknown') return { refusal: 'unknown' }
     if (found.key.revokedAt !== null) return { refusal: 'key-revoked' }
     if (found.subscriber.revokedAt !== null) return { refusal: 'subscriber-revoked' }
@@ -121,16 +121,16 @@ export const createAuthenticate = (
       memo.hash = known?.hash ?? hashOf(presented)
       memo.copy = known?.copy
     }
-    if (memo.copy && isFresh(memo.copy)) return judge(memo.copy.found)
+    if (memo.copy && isFresh(memo.copy)) return decide(memo.copy.found)
     memo.copy = keys.copyOf(memo.hash)
     if (memo.copy && isFresh(memo.copy)) {
-      const decision = judge(memo.copy.found)
+      const decision = decide(memo.copy.found)
       if ('client' in decision) recent.set(presented, { hash: memo.hash, copy: memo.copy })
       return decision
     }
     if (!parseKey(presented)) return { refusal: 'malformed' }
     const found = keys.find(memo.hash)
-    return found instanceof Promise ? found.then(judge) : judge(found)
+    return found instanceof Promise ? found.then(decide) : decide(found)
   }
   return Object.assign(authenticate, {
     applyTiers: (next: Tiers) => {

@@ -13,9 +13,9 @@ export type KeyFilter = {
   matches(key: ListedKey & KeyUsage): boolean
 }
 
-type Judge<Key> = (key: Key) => boolean
-type Term = { readonly onUsage: false; readonly judge: Judge<ListedKey> } | UsageTerm
-type UsageTerm = { readonly onUsage: true; readonly judge: Judge<KeyUsage> }
+type Matches<Key> = (key: Key) => boolean
+type Term = { readonly onUsage: false; readonly matches: Matches<ListedKey> } | UsageTerm
+type UsageTerm = { readonly onUsage: true; readonly matches: Matches<KeyUsage> }
 
 const longestFilter = 500
 const operators = ['=~', '!=', '<=', '>=', '=', '<', '>'] as const
@@ -29,8 +29,8 @@ export const keyFilterIn = (given: string, calendar: Calendar, now: number): Key
     throw new InputError(`the filter has ${given.length} characters; allowed: at most ${longestFilter}`)
   const terms = wordsIn(given).map(word => termIn(word, calendar, now))
   return {
-    mayMatch: key => terms.every(term => term.onUsage || term.judge(key)),
-    matches: key => terms.every(({ judge }) => judge(key)),
+    mayMatch: key => terms.every(term => term.onUsage || term.matches(key)),
+    matches: key => terms.every(({ matches }) => matches(key)),
   }
 }
 
@@ -57,8 +57,8 @@ type Given = {
   readonly now: number
 }
 
-const ofKey = (judge: Judge<ListedKey>): Term => ({ onUsage: false, judge })
-const ofUsage = (judge: Judge<KeyUsage>): Term => ({ onUsage: true, judge })
+const ofKey = (matches: Matches<ListedKey>): Term => ({ onUsage: false, matches })
+const ofUsage = (matches: Matches<KeyUsage>): Term => ({ onUsage: true, matches })
 
 const fold = (text: string): string => text.toLowerCase().normalize('NFC')
 
@@ -114,7 +114,7 @@ const timeIn = <Key>(
   name: string,
   { operator, value, wrong }: Given,
   { day, away, isNever }: TimeOf<Key>,
-): Judge<Key> => {
+): Matches<Key> => {
   const duration = durationIn(value)
   if (value === 'never' && (operator === '=' || operator === '!='))
     return key => isNever(key) === (operator === '=')

@@ -18,7 +18,7 @@ import {
 } from './spending-windows.ts'
 import { priceOf, stretchAt } from './stretch.ts'
 
-/** What may change while the gateway runs. */
+/** The live settings. */
 export type BudgetSettings = ShareSettings & {
   /** A short hash of the account; gateways with the same one share the budget. */
   readonly provider: string

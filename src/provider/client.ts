@@ -258,7 +258,7 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
       hasSent = await sendWaiting()
     }
     void inTurn(run).finally(() => {
-      // What was requeued has a time to wait for; what was not taken has none.
+      // Requeued cells have a time to wait for; cells that were not taken have none.
       if (queue.size > 0 && (hasSent || !endWake)) send()
     })
   }
@@ -290,7 +290,7 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
     },
     waiting: () => queue.size,
     settled: async () => {
-      // What began in this turn of the event loop queues its cells in it; what ends in one may queue more.
+      // Loads that began in this turn of the event loop queue their cells in it; loads that end in a turn may queue more.
       for (await nextTurn(); underWay.size > 0; await nextTurn()) await Promise.allSettled(underWay)
     },
     apply: next => {

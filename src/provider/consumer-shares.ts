@@ -1,5 +1,5 @@
-// What one consumer may take of a window of the provider's limits, by its settings and the time of the window: the bounds that
-// the stores apply (stores/fair-share.ts), and when a consumer that they hold back may go on. Pure.
+// A consumer's share of a window of the provider's limits, by settings and the time of the window: the bounds that the stores
+// apply (stores/fair-share.ts), and when a consumer that they hold back may go on. Pure.
 
 import { type LimitedWindow, milliAllowed } from './spending-windows.ts'
 

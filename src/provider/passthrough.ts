@@ -17,7 +17,7 @@ type PassthroughRequest = {
   readonly method: 'GET' | 'HEAD'
   /** Path and query, appended to the provider's base URL. */
   readonly path: string
-  /** What the provider counts for it, over all points; 0 where it counts nothing. */
+  /** Its weight at the provider, over all points; 0 where it counts nothing. */
   readonly weight: number
 }
 
@@ -73,7 +73,7 @@ export const createPassthrough = (
   }
 
   const counted = async (weight: number, request: () => Promise<void>): Promise<void> => {
-    // What weighs nothing is a file, which says nothing of how those requests fare that do.
+    // A request without weight is for a file, whose outcome says nothing of other requests.
     if (weight === 0) return request()
     try {
       await breaker.run(async () => {

@@ -16,7 +16,7 @@ export type AnsweredRequest = {
   readonly status: number
   readonly ms: number
   readonly keyId: string | undefined
-  /** What the cache did; undefined for answers without weather. */
+  /** The cache result; undefined for answers without weather. */
   readonly cache: string | undefined
   readonly cell: string | undefined
   readonly tier: string | undefined
@@ -70,7 +70,7 @@ type Connection = Pick<AnsweredRequest, 'connection' | 'client' | 'httpVersion'>
 
 const keptConnections = 1_024
 
-/** What the requests of a connection have in common, put together once, up to the number of the request on it. */
+/** The common part of the lines of a connection, made once, up to the number of the request on it. */
 const createConnectionText = (): ((request: Connection) => string) => {
   const kept: { readonly of: Connection; readonly text: string }[] = []
   return ({ connection, client, httpVersion }) => {

@@ -106,7 +106,7 @@ export const createLogWriter = (
     for (const done of whenIdle) done()
     whenIdle = []
   }
-  /** What the next write takes. */
+  /** The lines of the next write. */
   const nextLines = (): Buffer[] => {
     const [first = nothing] = queue
     let count = 1

@@ -108,7 +108,7 @@ export const openLog = (
     },
     reopen: () => {
       if (file === null) return
-      // What was gathered before belongs to the old file.
+      // Lines gathered before belong to the old file.
       handOver()
       writer.switchTo(openFile(file), former => closeSync(former))
     },

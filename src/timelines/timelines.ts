@@ -148,7 +148,7 @@ export type Timelines = ReadThrough<Cell, Timeline> & {
   reload(cell: Cell): Promise<void>
   /** The timeline of a cell in memory, without counting as a request. */
   timelineOf(cell: Cell): Timeline | undefined
-  /** What memory holds of a cell, without counting as a request. */
+  /** The state of a cell in memory, without counting as a request. */
   overview(cell: Cell): CellOverview
   /** The demand of the fleet in the provider's weight per day, without stretch. */
   demandPerDay(): number

@@ -65,7 +65,7 @@ export type UpstreamParts = {
   readonly observer: UpstreamObserver
   /** Undefined where requests are not traced. */
   readonly tracing?: Pick<Tracing, 'call'> | undefined
-  /** What tools have in place of the provider's HTTP and of the bytes of the shared tier; a gateway has none of it. */
+  /** The stand-ins of tools for the provider's HTTP and the bytes of the shared tier; a gateway has none. */
   readonly standIns?: StandIns | undefined
 }
 
@@ -283,7 +283,7 @@ export const openUpstream = (
       const former = account
       account = budgetSettingsIn(next).provider
       if (account === former) return
-      // What the former account was refused says nothing of this one.
+      // The refusals of the former account say nothing of this one.
       breaker.expectRecovery()
       timelines.changeAccount()
       void budget.reconcile()

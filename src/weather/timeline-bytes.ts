@@ -18,7 +18,7 @@ export type LoadMetadata = {
   readonly run: number | null
 }
 
-/** What the reader expects: the key, the zone of this gateway, and the instant of the read. */
+/** The reader's expectations: the key, the zone of this gateway, and the instant of the read. */
 export type Expectation = {
   readonly key: string
   /** Of bytes that do not say theirs. */
@@ -108,7 +108,7 @@ export const encodeTimeline = (
   return bytes
 }
 
-/** What stands before the columns. */
+/** The part before the columns. */
 type Head = {
   readonly fetchedAt: number
   readonly metadata: LoadMetadata

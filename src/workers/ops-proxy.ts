@@ -29,7 +29,7 @@ export type OpsProxyParts = {
   readonly restart: () => boolean
   readonly isDraining: () => boolean
   readonly observer: RefusalObserver
-  /** What this process has counted, in the text format of Prometheus. */
+  /** The metrics of this process, in the text format of Prometheus. */
   readonly counts: () => string
 }
 

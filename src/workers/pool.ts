@@ -47,7 +47,7 @@ export type PoolOptions = {
   /** Where the workers' sockets are made: a folder that only this user may enter. */
   readonly folder: string
   readonly clock: Clock
-  /** What a worker that is started runs with, a restart aside. */
+  /** The configuration of a worker that is started, except in a restart. */
   readonly configuration: () => InEffect
   /** How long a worker may send no heartbeat before it is ended. */
   readonly workerTimeoutMs: number
@@ -154,7 +154,7 @@ export const createPool = ({
   let closings = 0
   let holding: NodeJS.Timeout | undefined
   let restarting: Promise<void> | undefined
-  // What a restart that is under way has begun to use, and the numbers that run with it.
+  // The configuration of a restart under way, and the numbers of the workers that run with it.
   let renewed: { readonly next: InEffect; readonly numbers: Set<number> } | undefined
   // The one that a restart waits for.
   let starting: Running | undefined

@@ -1,5 +1,5 @@
-// What a replay reads from the ops listener of its gateway: the metrics, and whether the configuration of the command is the
-// gateway's, whose differences from the defaults the result then has.
+// Reads the ops listener of a replay's gateway: the metrics, and whether the configuration of the command is the gateway's. If it
+// is, the result has its differences from the defaults.
 
 import { loadConfig } from '../../config/load.ts'
 import { changesBetween, fleetHashOf } from '../../config/values.ts'

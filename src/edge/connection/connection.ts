@@ -9,7 +9,7 @@ import type { Http2Connection } from './http2.ts'
 import type { PacedReading } from './paced-reading.ts'
 import type { Task } from './turns.ts'
 
-/** What the API knows of a connection. */
+/** The part of a connection that the API reads. */
 export type Connection = {
   /** Of the connections since the start, in order. */
   readonly number: number

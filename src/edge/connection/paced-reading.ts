@@ -26,7 +26,7 @@ export type PacedOwner = {
 }
 
 type Consumer = { consume(handle: object): void; _consumed?: boolean }
-/** What Node keeps on the sockets of its HTTP server. */
+/** The private fields on the sockets of Node's HTTP server. */
 type HttpSocket = Socket & {
   readonly parser?: Partial<Consumer> | null
   readonly _handle?: object | null

@@ -56,7 +56,7 @@ const [keepAlive, close] = [true, false].map(
       .join('')}\r\n`,
 )
 
-/** What Node keeps of a head that it has written; `writeHead` sets the same. */
+/** The private fields of a head that Node has written; `writeHead` sets the same. */
 type WithHead = ServerResponse & {
   _header: string
   _headerSent: boolean
@@ -141,7 +141,7 @@ const samples: readonly { method: string; status: ReadyStatus; stays: boolean; b
   { method: 'GET', status: 304, stays: true },
 ]
 
-/** What a response writes to its connection, and how the connection goes on. */
+/** The bytes that a response writes to its connection, and whether the connection stays. */
 const bytesOf = (method: string, write: (response: ServerResponse) => void): string => {
   const chunks: Buffer[] = []
   const socket = new Duplex({

@@ -45,7 +45,7 @@ export const createUnauthenticated = ({ max, admit, close }: UnauthenticatedPart
 
   const room = () => max() - unknown.size - suspects.size
   const leastWanted = () => firstOf(suspects) ?? oldestSilent()
-  // What came and waits for its turn, or is being decided on, may be a good key.
+  // Unread bytes, or a request that is being decided, may have a good key.
   const oldestSilent = (): Tracked | undefined => {
     for (const connection of unknown) {
       if (ticks - connection.begunAfter <= youngTicks) return undefined

@@ -17,7 +17,7 @@ const { STATUS_CODES } = process.getBuiltinModule('node:http')
 
 type Refuse<Parts extends unknown[]> = (socket: Socket, ...parts: Parts) => void
 
-/** What an error of Node's parser carries besides its code. */
+/** The fields of an error of Node's parser besides its code. */
 export type ParserError = NodeJS.ErrnoException & {
   readonly rawPacket?: Buffer
   readonly bytesParsed?: number

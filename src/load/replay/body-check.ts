@@ -83,7 +83,7 @@ type Content = {
   readonly daily?: Columns
 }
 
-/** What a schema does not see: the place, lengths that agree, values that can be. */
+/** Checks what a schema cannot: the place, equal lengths, and possible values. */
 const faultOfContent = (endpoint: Destination, path: string, content: Content): string | undefined => {
   const url = new URL(path, 'http://target')
   const [, , , , type, id] = url.pathname.split('/').map(decodeURIComponent)

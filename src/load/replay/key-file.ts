@@ -88,7 +88,7 @@ const rowOf = (id: unknown, externalId: unknown, key: unknown, where: string): K
   const text = (value: unknown): string | undefined =>
     typeof value === 'string' && value !== '' ? value : undefined
   if (text(key) !== undefined && !isHeaderValue(text(key) as string))
-    throw new InputError(`${where} has a key with blanks or signs that no key has; allowed: ${allowed}`)
+    throw new InputError(`${where} has a key with blanks or invalid characters; allowed: ${allowed}`)
   return { id: text(id), externalId: text(externalId), key: text(key) }
 }
 

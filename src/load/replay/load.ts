@@ -1,5 +1,5 @@
-// What the load generator itself does with its time: whether the figures of a run are of the target or of the generator. One
-// for each sender; the delays of its event loop, how late it noticed due instants, and its share of a core.
+// The load of the generator itself, which shows whether the figures of a run are of the target or of the generator. One for each
+// sender: the delays of its event loop, how late it noticed due instants, and its share of a core.
 
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { encodeIntoCompressedBase64 } from 'hdr-histogram-js'

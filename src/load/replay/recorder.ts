@@ -50,7 +50,7 @@ type Recorded = Pick<
 >
 export type Run = Omit<ReplayResult, keyof Recorded | 'format' | 'totals'> & { readonly seconds: number }
 
-/** What a recorder holds, as plain values that one thread or process sends to another. */
+/** The contents of a recorder, as plain values that one thread or process sends to another. */
 export type RecorderForm = {
   readonly counts: Counts
   readonly stepSeconds: number

@@ -13,7 +13,7 @@ import type { Recorder } from './recorder.ts'
 import type { RequestForm, Schedule } from './schedule.ts'
 import type { Target } from './target.ts'
 
-/** What a sender needs; all plain values, so that a worker receives it as a message. */
+/** The parts of a sender; all plain values, so that a worker receives them as a message. */
 export type SendOrder = {
   readonly schedule: Schedule
   readonly pace: Pace

@@ -14,7 +14,7 @@ export type Live = { readonly counts: Counts; readonly recent: string }
 export type FromWorker = 'ready' | { readonly live: Live } | { readonly ended: Ended }
 /** The begin of the run, once all are ready. */
 export type ToWorker = 'stop' | { readonly beginAt: number }
-/** What a worker is started with. */
+/** The data that a worker is started with. */
 export type WorkerOrder = {
   readonly order: Omit<SendOrder, 'beginAt'>
   readonly stepSeconds: number

@@ -19,7 +19,7 @@ export type Target = {
   readonly isTls: boolean
   readonly host: string
   readonly port: number
-  /** What the host resolved to, which all connections go to; empty for a Unix socket. */
+  /** The resolved address of all connections; empty for a Unix socket. */
   readonly addresses: readonly string[]
   /** Of a Unix socket, in place of host and port. */
   readonly socketPath: string | undefined
@@ -42,7 +42,7 @@ export type TargetOptions = {
 
 const example = 'http://127.0.0.1:8080, https://localhost:8443 or unix:/run/abohawa.sock'
 
-/** What is written, which nothing is looked up for. @throws InputError for what is no target */
+/** Parses a target without a look-up. @throws InputError for an invalid one */
 export const addressIn = (given: string): URL => {
   const url = given === 'unix:' ? null : URL.parse(given)
   if (

@@ -99,7 +99,7 @@ const warningWords: Readonly<Record<Obstacle, CompareWord>> = {
   late: 'late',
 }
 
-/** What stands in the way of a comparison, as sentences. */
+/** The warnings of a comparison, as sentences. */
 export const warningSentences = (warnings: readonly Warning[], say: SayCompare): string[] =>
   warnings.map(({ obstacle, a, b }) => say(warningWords[obstacle], a, b))
 

@@ -145,7 +145,7 @@ const drawnDifference = (
   }
 }
 
-/** What was drawn from the steps; of a count of errors, and of several runs, no less than what is known without steps. */
+/** The interval drawn from the steps; for shares and for several runs, no narrower than the interval known without steps. */
 const widened = (
   own: Estimate,
   { unit, percent }: Metric,
@@ -187,11 +187,11 @@ const changeOf = (a: Estimate, b: Estimate, drawn: Drawn | undefined, sides: Sid
   }
 }
 
-// What a machine is slower at one moment than at another, in ms: eight equal runs on a quiet machine had a p50 from 0.23 to
+// The difference between two moments of a machine, in ms: eight equal runs on a quiet machine had a p50 from 0.23 to
 // 0.35 and a p90 from 0.34 to 0.50. Nothing inside of a run shows it; from five runs a side on, their medians do.
 const momentMs = 0.2
 
-/** The change of a percentile with what two moments of a machine differ by. */
+/** Widens the change of a percentile by the difference between two moments of a machine. */
 const betweenMoments = (
   change: Estimate | null,
   { percent }: Metric,

@@ -32,9 +32,9 @@ const percentile = (percent: number): Metric => ({
   percent,
   of: run => (run.latency.count === 0 ? null : percentileEstimate(histogramOf(run.histogram), percent)),
 })
-// What is counted and not timed: a hundredth more is more.
+// For counts, a hundredth is a difference.
 export const counted = 0.01
-// Whether an answer is stale or a hit may hang on which of two requests of one instant was first.
+// An answer may be stale or a hit depending on which of two simultaneous requests was first.
 export const sharedOut = 0.03
 
 export const metrics = {

@@ -17,7 +17,7 @@ export type SampleWeather = {
   readonly text: TimelineText
   /** Of the shared tier: an entry without its numbers, which are the same in all. */
   readonly codec: Codec<Timeline>
-  /** What a timeline takes in the shared tier. */
+  /** The size of a timeline in the shared tier. */
   readonly encodedBytes: number
 }
 

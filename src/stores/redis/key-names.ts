@@ -64,7 +64,7 @@ export const redisKeyNames = (prefix: string) => {
     /** The live instances, the hashes of their settings, the names in demand, and the change records of a topic. */
     instances: named('instances'),
     settings: named('settings'),
-    /** What a live instance reports of itself. */
+    /** The report of a live instance on itself. */
     instance: (id: string) => named('instance', id),
     wanted: (topic: string) => named('wanted', topic),
     changeRecords: (topic: string) => named('notices', topic),

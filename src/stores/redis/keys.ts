@@ -156,7 +156,7 @@ export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyS
           there = externalId === null ? undefined : await claim(record, externalId)
           if (there) await removeKey(redis, names, record)
         }
-        // Whoever stored that one may have ended before it was listed.
+        // The process that stored it may have ended before it was listed.
         await enlist(there ?? record)
         return there
       }),

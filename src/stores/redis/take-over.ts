@@ -59,7 +59,7 @@ export const redisTakeOver = (
   redis.defineCommand('abohawaTakeOver', { lua: takeOverScript })
   const partitions = usagePartitionsOn(redis)
 
-  // Whoever counts has an entry there and takes it back when it stops. The entries of gateways that were killed expire together,
+  // Each gateway that counts has an entry there and removes it when it stops. The entries of gateways that were killed expire together,
   // by the clock of Redis, so that no clock of a gateway matters.
   const countAlive = async (): Promise<number> => {
     try {
@@ -108,7 +108,7 @@ export const redisTakeOver = (
     if (!(await isLeft())) return
     const [seconds] = await redis.time()
     const now = wholeFrom(Number(seconds)) * 1000
-    // Whatever the time zone, today is among these days.
+    // In any time zone, today is among these days.
     const today = Math.floor(now / utcDayMs)
     const days = [-1, 0, 1].map(offset => dayOfNumber(today + offset))
     for (let from = 0; ; from += idsPerRead) {

@@ -192,7 +192,7 @@ export const redisUsage = (
           const counts = await countsOf(keyId, month, daysOfMonth)
           const day = daysOfMonth
             .map(number => `${month}-${number}`)
-            // What is unreadable was a count.
+            // The unreadable value was a count.
             .findLast((day, i) => counts[i] !== '0' && day >= since && day <= upTo)
           if (day !== undefined) return day
         }

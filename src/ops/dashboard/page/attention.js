@@ -1,4 +1,4 @@
-// What needs attention: a sentence for each outage, closed budget, used limit and fault in the status.
+// The list of what needs attention: a sentence for each outage, closed budget, used limit and fault in the status.
 
 import { secondsBetween, unknown } from '../../../page/figures.js'
 import { byId, element, setChildren } from './dom.js'

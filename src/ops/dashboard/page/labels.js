@@ -22,7 +22,7 @@ export const factRows = facts =>
     return [element('div', {}, element('dt', {}, label), element('dd', { title }, value))]
   })
 
-/** What failed, as a sentence with its code. @param {string} code @param {Words} words */
+/** A failure as a sentence with its code. @param {string} code @param {Words} words */
 export const failureLabel = (code, { text }) => {
   const name = `code_${code}`
   return element(
@@ -34,7 +34,7 @@ export const failureLabel = (code, { text }) => {
   )
 }
 
-/** What the gateway itself says, which is English in both languages. @param {string} sentence */
+/** A sentence of the gateway, which is English in both languages. @param {string} sentence */
 export const ownSentence = sentence => element('small', { lang: 'en', class: 'detail' }, sentence)
 
 /** The part of an id that distinguishes instances. @param {string} id */

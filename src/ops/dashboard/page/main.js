@@ -243,7 +243,7 @@ byId('forget').addEventListener('click', () => {
   location.reload()
 })
 
-// What comes from the listener.
+// Events of the listener.
 
 showAll()
 setInterval(() => {
