@@ -6,7 +6,7 @@
 const prefix = 'svc_live_'
 const hiddenKey = `${prefix}…`
 
-// A look that costs tens of nanoseconds: without any of these there is no key, whatever is decoded. Either the letters in
+// A check that costs tens of nanoseconds: without any of these there is no key, whatever is decoded. Either the letters in
 // the midst of the prefix are there as they are, or an escape of one of its characters, of a part of an escape or of what
 // is dropped, or a character that is no ASCII. Bengali, encoded or not, is none of them.
 const mayHold =

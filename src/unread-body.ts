@@ -24,8 +24,8 @@ export const closeLingering = (socket: Socket): void => {
   socket.on('readable', () => {})
   for (const event of ['data', 'readable', 'end']) socket.removeAllListeners(event)
   let discarded = 0
-  socket.on('data', (piece: Buffer) => {
-    discarded += piece.length
+  socket.on('data', (chunk: Buffer) => {
+    discarded += chunk.length
     if (discarded > maxDiscardedBytes) socket.pause()
   })
   socket.resume()

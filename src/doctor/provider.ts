@@ -68,7 +68,7 @@ export const keyCheck = async (
       return fail(name, messageOf(error), keyFix)
     if (error instanceof AbohawaError && error.code === 'provider_limited')
       return warn(name, messageOf(error), 'Wait for the end of that limit, or take a larger plan.')
-    return fail(name, messageOf(error), 'Look at provider.baseUrl and the status page of the provider.')
+    return fail(name, messageOf(error), 'Check provider.baseUrl and the status page of the provider.')
   }
 }
 

@@ -147,7 +147,7 @@ export const memoryCheck = (info: RedisInfo): Check => {
 
 export const persistenceCheck = (info: RedisInfo): Check => {
   const name = 'redis persistence'
-  const fix = 'Look at the disk of Redis and at its log.'
+  const fix = 'Check the disk of Redis and its log.'
   const hasFile = info.get('aof_enabled') === '1'
   if (hasFile && info.get('aof_last_write_status') === 'err')
     return fail(name, 'the last write of the append-only file failed', fix)
@@ -299,7 +299,7 @@ const replicationCheck = async (
     const fault = await faultOf(() => ping(redis))
     return fault === undefined
       ? ok('redis cluster', 'every master answers, cluster_state is ok')
-      : fail('redis cluster', safeText(fault, 200), 'Look at CLUSTER INFO and CLUSTER NODES of that node.')
+      : fail('redis cluster', safeText(fault, 200), 'Check CLUSTER INFO and CLUSTER NODES of that node.')
   }
   return roleCheck(info, mode)
 }

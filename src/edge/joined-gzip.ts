@@ -1,7 +1,7 @@
-// gzip of bodies in two parts, joined from parts that are compressed by themselves: what a place has in common at all times,
-// and the weather that all places of a cell share. Raw deflate streams may follow each other where the first one ends at a
+// Joins the gzip of a body from two parts that are compressed by themselves: the part of a place, which is the same at all times,
+// and the weather, which all places of a cell share. Raw deflate streams may follow each other where the first one ends at a
 // whole byte and the second one refers to nothing before it (RFC 1951); the checksum of both follows from those of each.
-// Which bodies are sent so is decided in rendered-weather.ts.
+// rendered-weather.ts decides which bodies are sent so.
 
 import { constants, crc32, deflateRawSync } from 'node:zlib'
 import type { Chunks } from './connection/ready-response.ts'
@@ -25,32 +25,32 @@ const longestStoredBlock = 65_535
 const storedHeaderBytes = 5
 
 /** Without compression, for a part that is sent once: setting up a compressor costs more than a whole response. */
-export const storedStart = (piece: Buffer): GzipStart => {
-  if (piece.length > longestStoredBlock) return deflatedStart(piece)
-  const bytes = Buffer.allocUnsafe(header.length + storedHeaderBytes + piece.length)
+export const storedStart = (part: Buffer): GzipStart => {
+  if (part.length > longestStoredBlock) return deflatedStart(part)
+  const bytes = Buffer.allocUnsafe(header.length + storedHeaderBytes + part.length)
   bytes.set(header)
   // A stored block that is not the last one: a byte of bits, the length, and its complement.
   bytes[header.length] = 0
-  bytes.writeUInt16LE(piece.length, header.length + 1)
-  bytes.writeUInt16LE(piece.length ^ 0xffff, header.length + 3)
-  bytes.set(piece, header.length + storedHeaderBytes)
-  return { bytes, crc: crc32(piece), length: piece.length }
+  bytes.writeUInt16LE(part.length, header.length + 1)
+  bytes.writeUInt16LE(part.length ^ 0xffff, header.length + 3)
+  bytes.set(part, header.length + storedHeaderBytes)
+  return { bytes, crc: crc32(part), length: part.length }
 }
 
 /** Compressed, for a part that is sent repeatedly. */
-export const deflatedStart = (piece: Buffer): GzipStart => ({
+export const deflatedStart = (part: Buffer): GzipStart => ({
   // The flush ends the last block at a whole byte.
-  bytes: Buffer.concat([header, deflateRawSync(piece, { finishFlush: constants.Z_SYNC_FLUSH })]),
-  crc: crc32(piece),
-  length: piece.length,
+  bytes: Buffer.concat([header, deflateRawSync(part, { finishFlush: constants.Z_SYNC_FLUSH })]),
+  crc: crc32(part),
+  length: part.length,
 })
 
 /** @param deflated the part as a whole raw deflate stream */
-export const gzipEnd = (piece: Buffer, deflated: Buffer): GzipEnd => ({
+export const gzipEnd = (part: Buffer, deflated: Buffer): GzipEnd => ({
   bytes: deflated,
-  crc: crc32(piece),
-  length: piece.length,
-  shift: shiftOver(piece.length),
+  crc: crc32(part),
+  length: part.length,
+  shift: shiftOver(part.length),
 })
 
 /** The gzip of both parts. */

@@ -60,7 +60,7 @@ export type Reload = {
   restartNeeded(): readonly string[]
 }
 
-/** The time between two looks at the files; null for none. */
+/** The time between two polls of the files; null for none. */
 export const watchEvery = ({ config: { watch, pollEveryMs } }: Config): number | null =>
   watch ? pollEveryMs : null
 

@@ -16,7 +16,7 @@ export type Instants = {
   readonly sentAt: number
   /** Where the run goes by a moved clock: when it was due by that clock. It chooses the step; `dueAt` if left out. */
   readonly at?: number | undefined
-  /** Its number in the schedule, for the log of each request; recorders don't look at it. */
+  /** Its number in the schedule, for the log of each request; recorders don't read it. */
   readonly request?: number | undefined
 }
 

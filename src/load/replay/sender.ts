@@ -249,7 +249,7 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
     onEnded()
   }
 
-  // Requests are in the order of their sending, so that the first which is in time ends the look.
+  // Requests are in the order of their sending, so the first one in time ends the pass.
   const sweep = setInterval(() => {
     const at = now()
     for (const [job, lane] of lanes.busy) {

@@ -14,7 +14,7 @@ export const gorSeparator = '\n🐵🙈🙉\n'
 const separator = Buffer.from(gorSeparator)
 // The most that goreplay itself copies of a payload.
 const longestPayload = 5 * 1024 * 1024
-// Of a payload, what stands before its body.
+// The part of a payload before its body.
 const longestHead = 64 * 1024
 // So many requests wait for their response.
 const mostWaiting = 10_000

@@ -62,7 +62,7 @@ export const lineOf = ({
     bytes,
     ms,
   })
-  // Most lines need no escape, and a look is cheaper than writing every character anew.
+  // Most lines need no escape, and a check is cheaper than writing every character anew.
   return ascii.test(json) ? json : escapedJson(json)
 }
 
