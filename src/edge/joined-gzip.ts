@@ -66,7 +66,7 @@ export const joinedCrc = (before: number, { shift, crc }: Pick<GzipEnd, 'shift' 
   (multiplied(shift, before) ^ crc) >>> 0
 
 // A checksum is a remainder of polynomials over GF(2), with the highest power in the lowest bit. Text that follows multiplies
-// what stands before by x to the power of its bits.
+// the text before it by x to the power of its bits.
 const polynomial = 0xedb88320
 const one = 0x80000000
 

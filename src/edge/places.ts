@@ -47,7 +47,7 @@ const notFoundText = (catalogue: Catalogue, type: LocationType, id: string): Sen
     : sentences.path.place(type, id)
 }
 
-/** Of a raw point, which is not kept: there are too many of them. */
+/** The part of a raw point, which is not kept because there are too many points. */
 export const pointPart = (latitude: number, longitude: number): PlacePart => {
   const bytes = Buffer.from(placeText(pointOf(latitude, longitude)))
   return { bytes, tag: tagOf(bytes), identity: `${latitude},${longitude}`, gzipStart: storedOf }

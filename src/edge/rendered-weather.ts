@@ -27,7 +27,7 @@ type Rendered = Slice<{
   brotli: Map<PlacePart['identity'], Brotli> | undefined
   /** The size of both. */
   compressedBytes: number
-  /** Of the present second, once there was a second request in it. */
+  /** The headers of the current second, once a second request came in it. */
   resultHeaders: ResultHeaders | undefined
   requestedInSecond: number
 }>

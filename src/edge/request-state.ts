@@ -22,12 +22,12 @@ export type RequestState = {
   cache: string | undefined
   /** The cell of a response with weather. */
   cell: string | undefined
-  /** Of the body, as it is sent. */
+  /** The bytes of the body, as it is sent. */
   bytes: number
   encoding: 'br' | 'gzip' | undefined
   /** Why the key was refused, or the code of the failure behind a 500. */
   reason: string | undefined
-  /** Of the trace that the client or this process has begun. */
+  /** The id of the trace that the client or this process has begun. */
   traceId: string | undefined
   /** Undefined where requests are not traced. */
   trace: RequestTrace | undefined
@@ -52,7 +52,7 @@ export type Answered = {
 export type Access = Answered & {
   readonly requestId: string
   readonly method: string
-  /** As it was received: it may hold what no log should. */
+  /** The URL as it was received: it may hold secrets. */
   readonly url: string
   /** The cache result as in `cache-status`, for answers with weather. */
   readonly cache: string | undefined
@@ -65,7 +65,7 @@ export type Access = Answered & {
   readonly notModified: boolean | undefined
   readonly reason: string | undefined
   readonly traceId: string | undefined
-  /** As far as `log.clientAddress` lets it be known. */
+  /** The client's address, in the form of `log.clientAddress`. */
   readonly client: string | undefined
   /** The number of the connection, and of the request on it. */
   readonly connection: number

@@ -109,7 +109,7 @@ export const sentences = {
   unexpected: say('internal_error', 'the gateway failed unexpectedly'),
 } as const
 
-/** By the code of a failure below the API, which is the consumer's too; what is not here is unexpected. */
+/** By the code of a failure below the API, which the consumer gets too; any other code is unexpected. */
 export const failureSentences = {
   provider_unreachable: `${noWeather}: the weather provider can't be reached`,
   provider_not_sent: `${noWeather}: this gateway stood still before it could ask the weather provider`,

@@ -24,7 +24,7 @@ export type UnauthenticatedBytes = {
   count(body: number): Promise<void> | undefined
   /** Counts an answer of the reference. @throws Problem 429 while the bucket is empty */
   admit(body: number): void
-  /** From now on. */
+  /** Sets a new rate. */
   apply(rate: UnauthenticatedRate): void
 }
 

@@ -82,5 +82,5 @@ export const createBatchReservation = (budget: Pick<Budget, 'reserve'>, recent: 
   }
 }
 
-/** Of the budget as a whole, and not of one share. */
+/** Whether the whole budget refused, not one share. */
 const isOfAll = ({ error }: RefusedCell): boolean => error instanceof OutOfBudgetError

@@ -33,7 +33,7 @@ export type Breaker = {
   state(): { state: BreakerState; openUntil: number | null }
   /** The cause may be gone: the probe of an open circuit is due now. */
   expectRecovery(): void
-  /** From now on; an open circuit keeps the wait that it was given. */
+  /** Sets new options; an open circuit keeps its wait. */
   apply(options: BreakerOptions): void
 }
 

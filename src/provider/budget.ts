@@ -32,7 +32,7 @@ export type BudgetOptions = BudgetSettings & {
   readonly unit: number
   /** The weight of a request that the provider answers with an error. */
   readonly weightOfFailure: number
-  /** By how much the provider's clock may differ from ours. */
+  /** The largest difference between the provider's clock and this one. */
   readonly marginMs?: number
   /** How many gateways share the account, undefined while unknown; divides what is set aside while the store is away. */
   readonly instances: () => number | undefined
@@ -111,7 +111,7 @@ type Charge = {
 }
 
 const defaultMarginMs = 2_000
-// Of former accounts. Each holds a few counts.
+// The most ledgers of former accounts; each holds a few counts.
 const mostLedgers = 8
 // Obstacles other than a full window end soon: requests in flight, a store that is away.
 const retrySoonMs = 1_000

@@ -74,7 +74,7 @@ export type Provider = {
   close(): void
 }
 
-// Of a request, the part that one consumer may take while others are about: theirs comes sooner behind a short request.
+// The part of a request that one consumer may take while others wait: theirs comes sooner after a short request.
 const batchShare = 1 / 20
 
 export const createProvider = (given: ProviderOptions, parts: ProviderParts): Provider => {

@@ -50,7 +50,7 @@ export const boundedFor = (
   const elapsed = Math.min(1, Math.max(0, (now - beginsAt) / (endsAt - beginsAt)))
   const unreserved = portionOf(window, 1 - reserve)
   const reserved = purpose === 'cold' ? portionOf(window, reserve * keptBackShare) : 0
-  // Of a small limit: less than a cell is of use to nobody.
+  // With a small limit, a reserve of less than one cell is useless.
   const keptBack = reserved < unit ? 0 : reserved
   const limit = purpose === 'cold' ? window.limit : unreserved
   const bounded = { ...window, limit }

@@ -45,7 +45,7 @@ export type PassthroughParts = {
 
 // Held in memory, so that a slow reader does not hold one of the provider's few connections.
 const maxBytes = 16 * 1024 * 1024
-// Of an error body, whose reason is one sentence.
+// The most bytes of an error body; its reason is one sentence.
 const maxErrorBytes = 16 * 1024
 
 // Failures that may be those of the question and say nothing of the provider's health.

@@ -1,6 +1,6 @@
-// One HTTP call to the provider: sends a request, streams the body of a 200 or throws the ProviderError that the response
-// stands for; for operators, gives the whole response as it is. Owns the connection pool, its timeouts and the bounds of what
-// is read. The protocol interprets responses; the client decides on retries.
+// One HTTP call to the provider: sends a request, streams the body of a 200 or throws the ProviderError of the response; for
+// operators, returns the whole response. Owns the connection pool and its timeouts; response-body.ts bounds bodies. The protocol
+// interprets responses; the client decides on retries.
 
 import type { Readable } from 'node:stream'
 import { buffer as bufferOf, text as textOf } from 'node:stream/consumers'
@@ -39,7 +39,7 @@ export type ProviderCall = {
   bytes(request: ProviderRequest, isValid?: () => boolean): AsyncGenerator<Uint8Array>
   /** The whole text of a 200. @throws ProviderError */
   text(request: ProviderRequest): Promise<string>
-  /** For the calls that begin from now on; the base URL stays. */
+  /** Sets new options for later calls; the base URL stays. */
   apply(options: ProviderCallOptions): void
   /**
    * The whole response, whatever its status.
@@ -74,11 +74,11 @@ type CallOptions = Partial<ResponseOptions> & {
   onHead(head: Head): Promise<void> | void
 }
 
-// Decoded in one go, after which the deadline is checked: less than the part of one cell.
+// The bytes that are decoded between two checks of the deadline: less than the part of one cell.
 const sliceBytes = 16 * 1024
-// Of an error body, whose reason is one sentence.
+// The most bytes of an error body; its reason is one sentence.
 const maxErrorBytes = 16 * 1024
-// Of a library's message about a connection, which may quote a certificate.
+// The most characters of a library's message about a connection, which may quote a certificate.
 const mostCharacters = 200
 const maxHeaderBytes = 16 * 1024
 // 1xx such as 103. Each restarts the timeout of the headers.
@@ -104,7 +104,7 @@ export const createProviderCall = (
       headersTimeout: current.timeoutMs,
       bodyTimeout: current.bodyTimeoutMs,
       maxHeaderSize: maxHeaderBytes,
-      // One call per connection needs no HTTP/2, which a server may choose otherwise and which has limits of its own.
+      // One call per connection needs no HTTP/2, which a server could choose and which has limits of its own.
       allowH2: false,
     })
   }
@@ -147,7 +147,7 @@ export const createProviderCall = (
         type: String(response.headers['content-type'] ?? ''),
         errorText: () => errorTextOf(unzipped(received, encoding, maxErrorBytes)),
       })
-      // The encoding of a HEAD is that of a body which does not come.
+      // The content-encoding of a HEAD response has no body.
       const chunks = method === 'HEAD' ? received : unzipped(received, encoding, maxBytes)
       for await (const chunk of chunks)
         for (let from = 0; from < chunk.length; from += sliceBytes) {

@@ -1,5 +1,5 @@
 // A line for each answered request, put together by hand: a general logger spends on it as much as the answer costs.
-// Where to write it, and when it gets there, is for log.ts.
+// log.ts writes it.
 
 import { isoOf } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
@@ -36,7 +36,7 @@ export type AnsweredRequest = {
 }
 
 export type AccessLogOptions = {
-  /** Of answers below 500, the share that gets a line, from 0 to 1; each line has a share below 1. */
+  /** The share of answers below 500 that get a line, from 0 to 1; each line has a share below 1. */
   readonly accessShare: number
 }
 

@@ -45,7 +45,7 @@ type Route = (request: Http2ServerRequest, response: Http2ServerResponse) => voi
 const leastStreams = 100
 export const streamsFor = (maxPipelined: number): number => Math.max(maxPipelined, leastStreams)
 
-// As for HTTP/1.1.
+// The same limit as for HTTP/1.1.
 const maxHeaderListBytes = 16 * 1024
 // Bounds cancelled requests (rapid reset): so many at once, and then a second.
 const resets = { streamResetBurst: 500, streamResetRate: 33 }

@@ -34,7 +34,7 @@ type HttpSocket = Socket & {
   readonly _paused?: boolean
 }
 
-// At most seven requests, the smallest being 18 bytes.
+// So many bytes hold at most seven requests: the smallest has 18.
 const chunkBytes = 128
 const stoppingEvents = ['pause', 'resume'] as const
 

@@ -24,7 +24,7 @@ export const createOpenMeteo = ({
   readonly horizon: Horizon
   readonly calendar: Calendar
 }): ProviderProtocol => ({
-  // With the usual horizon in place of the own one: timelines of all horizons are cached under one name.
+  // Uses the usual horizon, not the configured one: timelines of all horizons share a cache namespace.
   identity: pathFor([], usualHorizon, calendar.zone),
   mostCellsPerRequest: mostPointsPerRequest,
   weightPerCell: weightOfPoint(horizon),

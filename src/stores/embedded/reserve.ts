@@ -34,7 +34,7 @@ export const mostReserved = 8_191
 // Ids have up to 200 characters.
 const slotBytes = 256
 const slotsBytes = mostReserved * slotBytes
-// In place of one more slot: how often they were cleared, so that other processes notice.
+// Instead of one more slot: the number of times they were cleared, so that other processes notice.
 const clearedBytes = 8
 const size = slotsBytes + slotBytes
 

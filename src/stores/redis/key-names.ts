@@ -71,7 +71,7 @@ export const redisKeyNames = (prefix: string) => {
 
     /** The spending at a provider in a window, the end of its closure with its reason, and its last reopening. */
     spending: (provider: string, window: string) => named('spending', `{${provider}}`, window),
-    /** Of that, what each consumer spent. */
+    /** The spending by consumer. */
     spendingByConsumer: (provider: string, window: string) =>
       named('spending', `{${provider}}`, window, 'consumers'),
     closedUntil: (provider: string) => named('spending', `{${provider}}`, 'closed'),

@@ -226,7 +226,7 @@ const writeKey = async (redis: RedisClient, names: RedisKeyNames, record: KeyRec
     limit: fieldOf(limit),
     createdAt,
     revokedAt: fieldOf(revokedAt),
-    // As a former version wrote it, where there is nothing to add.
+    // In the form of a former version, where there is nothing to add.
     ...(expiresAt === null ? {} : { expiresAt }),
     ...(externalId === null ? {} : { externalId }),
     ...Object.fromEntries(formers.map(({ hash, validUntil }) => [`former:${hash}`, validUntil])),

@@ -9,7 +9,7 @@ import { createPopularity, type PopularityReport } from './popularity.ts'
 import { createRateOverTime, type Peak, type RateOverTime } from './rate-over-time.ts'
 import { createReuse, type ReuseReport } from './reuse.ts'
 
-/** The contents of a cache for it. */
+/** The objects of a cache. */
 export type Subject = 'cell' | 'place' | 'path' | 'key'
 
 export type TrafficStats = {
