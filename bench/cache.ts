@@ -42,7 +42,7 @@ await runBench({
       {
         file: 'capacity.md',
         title: 'Capacity of the cache',
-        intro: 'What the cache of a fleet costs, holds and survives, measured against its bars.',
+        intro: 'The cost, capacity and resilience of the cache of a fleet, measured against its bars.',
         howToRead: `Redis, the provider and, where processes matter, the gateways are processes of their own on one machine; the provider is
 \`abohawa provider\`, and the requests it received are taken from its own counters. Where a day has to pass, the gateway runs in the
 measuring process on a clock that is moved, and the provider's clock is moved with it; timeouts and waits pass in real time.`,

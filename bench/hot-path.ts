@@ -231,10 +231,10 @@ const main = async (): Promise<void> => {
       run: () => Promise.all(units.map(() => quota.consume(client, clock.now()))),
       times: connections,
     },
-    { name: 'which place', run: () => places('district', '3026').piece('en'), times: 1 },
+    { name: 'which place', run: () => places('district', '3026').part('en'), times: 1 },
     {
       name: 'the weather of its cell, read and rendered before',
-      run: () => rendered.current(place.cell, place.piece('en'), ''),
+      run: () => rendered.current(place.cell, place.part('en'), ''),
       times: 1,
     },
     {

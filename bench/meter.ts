@@ -31,9 +31,9 @@ await runBench({
       {
         file: 'metering.md',
         title: 'Keys and quotas under load',
-        intro: 'What counting quotas over a fleet gives, costs and survives, measured against its bars.',
-        howToRead: `Redis and the gateways are processes of their own on one machine, and the callers are one more. What was admitted is taken
-from the answers themselves, what was counted from \`abohawa keys usage\` afterwards.`,
+        intro: 'The exactness, cost and resilience of quotas over a fleet, measured against its bars.',
+        howToRead: `Redis and the gateways are processes of their own on one machine, and the callers are one more. The admitted requests are
+counted from the answers, and compared with the figures of \`abohawa keys usage\` afterwards.`,
         doesNotProve: [
           `Nothing here is throughput at its best: callers, gateways and Redis share two cores, so times are upper bounds that
   other work on the machine moves. Counts do not depend on that.`,

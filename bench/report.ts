@@ -89,7 +89,7 @@ ${machine(ran)
 
 ${markdown(linesOf(ran))}
 
-${missed === 0 ? 'Every bar was met in this run.' : `${missed} of the bars were missed in this run; their figures stand above like the others.`}
+${missed === 0 ? 'Every bar was met in this run.' : `${missed} of the bars were missed in this run; their figures are in the table too.`}
 
 ${besides(ran)}
 ${drawings.map(([name, { caption }]) => `![${caption}](${name})\n`).join('\n')}
@@ -101,7 +101,7 @@ ${ran.map(({ row }) => `- **${row.id}**: ${row.method}`).join('\n')}
 
 One row again: \`npm run -s ${bench} -- --only ${ran[0]?.row.id}\`; \`--json\` gives all figures.
 
-## What it does not prove
+## Limits of this measurement
 
 ${doesNotProve.map(line => `- ${line}`).join('\n')}
 `,

@@ -1,5 +1,5 @@
 // The time of a search for places: `node bench/search.ts`. One catalogue in this process, without HTTP, every query many
-// times; the median of the queries' medians is held against the bar, and the slowest query is shown beside it.
+// times; the median of the queries' medians is compared with the bar, and the slowest query is shown beside it.
 
 import { parseArgs } from 'node:util'
 import { openCatalogue } from '../src/catalogue/live-catalogue.ts'

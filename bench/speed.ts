@@ -28,26 +28,27 @@ await runBench({
       {
         file: 'performance.md',
         title: 'Performance',
-        intro: 'How fast traffic as it comes is answered, beside others and against its bars.',
+        intro:
+          'The speed of the gateway on realistic traffic, compared with other servers and with its bars.',
         howToRead: `The headline is the row \`mix\`: many places and keys by Zipf, all endpoints, both languages, gzip and br, requests with
-an ETag, the access log on, Redis. What one URL or one key costs stands beside it, and in \`hits\` with a body of 10 kB.
+an ETag, the access log on, Redis. Rows with one URL or one key stand beside it, and in \`hits\` with a body of 10 kB.
 Your own traffic can be recorded and sent with \`abohawa replay\` ([load testing](load-testing.md)).
 
-The load has no pauses, so answers a second are what a server gives at its limit and p99 is that at the limit; the
-open loop has the times at half of it. Figures of a row are comparable with those of other rows of the same run, not with
-another machine's or another day's; gaps under 10 % mean nothing. A bar is held against the best round, because what other
-work takes away is never in a server's favour; the median stands beside it. The microseconds of a hit are listed
+The load has no pauses, so answers a second and p99 are those of a server at its limit; the open loop
+measures the times at half of it. Figures of a row are comparable with those of other rows of the same run, not with
+another machine's or another day's; gaps under 10 % mean nothing. A bar is compared with the best round, because other work
+on the machine only makes a server slower; the median stands beside it. The microseconds of a hit are listed
 in [the profile of a hit](hit-path-profile.md).`,
         doesNotProve: [
           `Nothing about a network: everything runs on one machine over its loopback, without TLS, and HTTP/1.1 connections are few
   and kept. New connections, TLS, slow lines and thousands of idle callers cost more.`,
-          'Nothing about misses: all weather is cached. What the provider adds is its own; capacity is in [capacity](capacity.md).',
+          'Nothing about misses: all weather is cached. The latency of the provider comes on top; capacity is in [capacity](capacity.md).',
           `Nothing about your traffic: the mix is drawn from a seed, not recorded, and repeats after 20,000 requests; 1,000 keys are
   not a million. An open loop at half of a capacity says nothing about the other half.`,
           `Nothing about Redis at its limits: one server without persistence, replicas or neighbours, on the core of the load. Where
   that core was the limit, servers that use Redis less look better than on a larger machine.`,
-          `The compositions are what we think most would write, not what their authors could do at best; nginx is one worker with
-  one script of ours. They prove how the same work compares, not what these programs are capable of.`,
+          `The compositions are what most people would write, not the best that their authors could do; nginx is one worker with
+  one script of ours. They compare the same work, not the best of these programs.`,
           'Minutes, not weeks: no fragmentation, no full disks, no log rotation.',
         ],
       },

@@ -1,5 +1,5 @@
 // The time that `whatif` takes for a setting: `node bench/what-if.ts`. A generated day of requests passes in this thread, and
-// the time of its core is held against the bar, because other work on the machine takes none of that away.
+// its processor time is compared with the bar, because other work on the machine does not change that.
 
 import { parseArgs } from 'node:util'
 import { createCalendar, utcDayMs } from '../src/calendar.ts'

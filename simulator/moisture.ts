@@ -33,7 +33,7 @@ export const wetBulbOf = (moist: Moist): number => {
   return Math.min(temperature, Math.max(dewPointOf(moist), wetBulb))
 }
 
-/** What evapotranspiration follows from: wind in km/h at 10 m, global radiation in W/m², pressure in hPa, cloud in %. */
+/** The inputs of evapotranspiration: wind in km/h at 10 m, global radiation in W/m², pressure in hPa, cloud in %. */
 type Evaporating = Moist & {
   readonly wind: number
   readonly radiation: number

@@ -112,7 +112,7 @@ export const perPoint = <Value>(name: string, values: readonly Value[] | undefin
   return values
 }
 
-/** What the real provider understands and this one does not: better refused than silently ignored. @throws Refusal */
+/** Refuses parameters of the real provider that this one does not have, instead of ignoring them. @throws Refusal */
 export const refuseUnsimulated = (given: Parameters): void => {
   for (const [name, allowed] of Object.entries(simulated)) {
     const text = given.text(name)

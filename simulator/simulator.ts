@@ -38,7 +38,7 @@ export type SimulatorOptions = {
 export type Simulator = {
   /** Origin, without a trailing slash. */
   readonly url: string
-  /** What /control counts: calls of forecasts, their points, their weight, and how many were refused for a limit. */
+  /** The counters of /control: calls of forecasts, their points, their weight, and the number refused for a limit. */
   counts(): Counts
   /** Ends every connection and frees the port. */
   close(): Promise<void>

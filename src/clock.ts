@@ -1,5 +1,4 @@
-// What time it is, and what happens at intervals of that time. The only file that reads the machine's clock; everything else
-// is handed a Clock.
+// The clock, and timers on it. The only file that reads the machine's clock; everything else gets a Clock.
 
 /** A source of the current instant, in milliseconds since 1970-01-01T00:00Z. */
 export type Clock = {

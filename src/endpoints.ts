@@ -22,7 +22,7 @@ export type WeatherEndpoint = {
 
 export const endpointNames = Object.keys(endpoints) as readonly EndpointName[]
 
-/** What a path is for: an endpoint, or `other`, which is none. */
+/** The endpoint of a path, or `other` for none. */
 export type Destination = EndpointName | 'other'
 
 export const destinations: readonly Destination[] = [...endpointNames, 'other']
@@ -36,7 +36,7 @@ export const hasWeather = (name: ResponseName): name is WeatherEndpoint =>
 /** The path as people and OpenAPI write it, below the prefix. */
 export const templateOf = (name: EndpointName): string => endpoints[name].path.replaceAll(/:(\w+)/g, '{$1}')
 
-/** What a consumer can be refused with. */
+/** The statuses of refusals. */
 export const problemStatuses = [400, 401, 404, 405, 429, 500] as const
 export type ProblemStatus = (typeof problemStatuses)[number]
 

@@ -1,6 +1,6 @@
 // The one family of errors a part may raise on purpose: a stable code, a plain sentence, the facts behind it.
-// What a code means for a consumer (status, wording) or for a shell (exit code) is decided at the edges. What others
-// said stands in these sentences, so they are made printable, free of API keys and short here, for every reader.
+// The edges decide the meaning of a code for a consumer (status, wording) or a shell (exit code). The sentences may quote text from
+// outside, so they are made printable, free of API keys and short here, for every reader.
 
 import { safeText } from './outside-text.ts'
 

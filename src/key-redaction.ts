@@ -6,7 +6,7 @@
 const prefix = 'svc_live_'
 const hiddenKey = `${prefix}…`
 
-// A look that costs tens of nanoseconds: without any of these there is no key, whatever is decoded. Either the letters in
+// A check that costs tens of nanoseconds: without any of these there is no key, whatever is decoded. Either the letters in
 // the midst of the prefix are there as they are, or an escape of one of its characters, of a part of an escape or of what
 // is dropped, or a character that is no ASCII. Bengali, encoded or not, is none of them.
 const mayHold =
@@ -187,7 +187,7 @@ const joinUtf8 = (codes: Uint16Array, starts: Uint32Array, length: number): numb
     codes[joined] = codes[at] as number
     starts[joined] = starts[at] as number
     joined += 1
-    // What is joined may be a byte again, of bytes that were taken for characters once more.
+    // The joined character may be a byte of another character again, where bytes were decoded twice.
     for (;;) {
       const size = utf8AtEnd(codes, joined)
       if (size === 0) break

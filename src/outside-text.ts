@@ -68,6 +68,6 @@ const boundaryBefore = (text: string, most: number): number => {
   return partsPair ? most - 1 : most
 }
 
-// What was cut is copied here, so that it does not keep alive the long text that it was cut from.
+// Copies the text, so that a short part does not keep the long text in memory.
 const escaped = (text: string, what: RegExp): string =>
   text.replace(what, character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)

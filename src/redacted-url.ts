@@ -30,7 +30,7 @@ const withoutSecrets = (rest: string): string => {
   const parameter = secretParameter.exec(rest)
   const end = parameter ? parameter.index + parameter[0].length : rest.length
   const at = rest.lastIndexOf('@')
-  // What looks like a parameter may be a part of the password, and the other way round.
+  // An apparent parameter may be a part of the password, and the other way round.
   if (at >= end) return hidden
   const shown = rest.slice(at + 1, end) + (parameter ? hidden : '')
   if (!startsWithHost(shown)) return hidden

@@ -21,7 +21,7 @@ export class FileError extends Error {
 }
 
 /** Sizes that files of a kind never have; the cost of a larger one is memory and time of the process that reads it. */
-export const mostFileBytes = {
+export const maxFileBytes = {
   /** Config files, secrets, tokens, certificates: larger than any of them is. */
   config: 262_144,
   /** Files of PEM and of keys. */
@@ -58,7 +58,7 @@ const requireSize = (bytes: number, most: number): void => {
     throw new FileError('EFBIG', `it is too large; allowed: at most ${most.toLocaleString('en-US')} bytes`)
 }
 
-// What stands there before it is opened: opening a device can have effects, and a socket can't be opened.
+// Reads the type of the file before it is opened: opening a device can have effects, and a socket can't be opened.
 const looked = (path: string, look: (path: string) => Stats): Stats | undefined => {
   try {
     return look(path)
@@ -136,7 +136,7 @@ export const openStream = async (path: string): Promise<FileHandle> =>
  * The lines of a file of any size, each up to a length, without their breaks.
  * @throws FileError for a longer one, or the system's error
  */
-export async function* readLines(path: string, mostBytes: number): AsyncGenerator<string, void, undefined> {
+export async function* readLines(path: string, maxBytes: number): AsyncGenerator<string, void, undefined> {
   await using file = await openStream(path)
   let begun: Buffer[] = []
   let size = 0
@@ -155,10 +155,10 @@ export async function* readLines(path: string, mostBytes: number): AsyncGenerato
     }
     begun.push(bytes.subarray(from))
     size += bytes.length - from
-    if (size > mostBytes)
+    if (size > maxBytes)
       throw new FileError(
         'EFBIG',
-        `it has a line that is too long; allowed: at most ${mostBytes.toLocaleString('en-US')} bytes`,
+        `it has a line that is too long; allowed: at most ${maxBytes.toLocaleString('en-US')} bytes`,
       )
   }
   if (size > 0) yield line(Buffer.alloc(0))
@@ -182,7 +182,7 @@ const textOf = (bytes: Buffer): string => {
 }
 
 /**
- * A file to append to, created where it is missing. A link in its place is not followed: whoever may write the folder could
+ * A file to append to, created where it is missing. A link in its place is not followed: a user who may write the folder could
  * point it at another file of this process.
  */
 export const openToAppend = (path: string, mode: number): number =>
@@ -237,7 +237,7 @@ const handedOver = /^\/(dev\/(stdin|stdout|stderr|fd\/\d+)|proc\/(self|\d+)\/fd\
 const isHandedOver = (path: string): boolean =>
   handedOver.test(path) && (read.has(path) || looked(path, statSync)?.isFIFO() === true)
 
-// What came through is gone from the pipe: it stays here for who reads the same path again, as a reload does.
+// A pipe can be read once: its text is kept here for the next read of the same path, as in a reload.
 const read = new Map<string, Buffer>()
 const silentForMs = 10_000
 const retryAfterMs = 5

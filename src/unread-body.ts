@@ -24,8 +24,8 @@ export const closeLingering = (socket: Socket): void => {
   socket.on('readable', () => {})
   for (const event of ['data', 'readable', 'end']) socket.removeAllListeners(event)
   let discarded = 0
-  socket.on('data', (piece: Buffer) => {
-    discarded += piece.length
+  socket.on('data', (chunk: Buffer) => {
+    discarded += chunk.length
     if (discarded > maxDiscardedBytes) socket.pause()
   })
   socket.resume()
@@ -46,7 +46,7 @@ export const boundBody = (request: IncomingMessage, response: ServerResponse, on
   if (length === '0' && coding === undefined) return
   // Node calls it behind an answer that says `connection: close`.
   socket.destroySoon = () => closeLingering(socket)
-  // What follows the body of a request that offers an upgrade is lost in Node's parser.
+  // Node's parser loses the bytes after the body of a request that offers an upgrade.
   if (Number(length) > maxUnreadBytes || upgrade !== undefined) {
     response.shouldKeepAlive = false
     onEnd()

@@ -1,6 +1,6 @@
 // Checks the architecture: every import points to a lower rank or stays in its folder, and there are no import cycles. Only
 // the commands that start the simulator import it, and it imports only the foundations and the facts of the protocol. Type
-// imports count. It also checks headers, the sources of time and environment, and waits without a deadline.
+// imports count. It also checks headers and lengths, the sources of time and environment, and waits without a deadline.
 
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
@@ -175,6 +175,19 @@ t.test('every file begins with a header comment', t => {
     const header = first.startsWith('#!') ? second : first
     t.ok(header.startsWith('// '), `${file} has a header`)
   }
+  t.end()
+})
+
+t.test('a file of more than 300 lines says why in its header', t => {
+  let long = 0
+  for (const file of globSync('{src,simulator,bench,fuzz}/**/*.{ts,js,css}', { cwd: root })) {
+    const text = readFileSync(join(root, file), 'utf8')
+    if (text.split('\n').length - 1 <= 300) continue
+    long += 1
+    const [header = ''] = text.split('\n\n')
+    t.match(header.replaceAll(/\s+(?:\/\/ )?/g, ' '), /Longer than 300 lines, because /, file)
+  }
+  t.ok(long > 10, `${long} files were looked at`)
   t.end()
 })
 

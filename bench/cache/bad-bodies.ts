@@ -80,8 +80,8 @@ export const badBodies: Row = {
     return {
       findings: [
         {
-          what: `provider hangs, breaks off, sends HTML, nothing, a wrong count, a wrong offset, no values: kept of it`,
-          bar: 'nothing',
+          what: `provider hangs, breaks off, sends HTML, nothing, a wrong count, a wrong offset, no values: bodies changed by it`,
+          bar: 'none',
           measured: `${differ} of ${count(faults.length * cells)} bodies changed${notFresh ? `, ${notFresh} not in the state expected` : ''}`,
           met: differ === 0 && notFresh === 0,
           figures: { ...changed, notFresh },

@@ -12,7 +12,7 @@ import { count, type Row } from '../row.ts'
 // Half a minute past the hour, so that no step falls on the start of a window.
 const start = Date.parse('2026-11-22T00:00:30Z')
 const stepMs = 15 * minuteMs
-// What the free host takes in a minute, with room to spare.
+// Below the limit of the free host per minute.
 const perMinute = 150
 // Longer than the gateway's tick, so that it refreshes ahead and sends a heartbeat once in each step.
 const tickMs = 600
@@ -83,8 +83,8 @@ const measureBudgetDay = async (
 export const budgetDay: Row = {
   id: 'budget-day',
   method:
-    '555 cells requested in every quarter-hour of a UTC day, fresh for an hour each: 40,000 of weight. Three cells that ' +
-    'nobody knew come in each quarter-hour besides. Gateway and provider on one clock that is moved; the first fill moves ' +
+    '555 cells requested in every quarter-hour of a UTC day, fresh for an hour each: 40,000 of weight. Three new cells ' +
+    'come in each quarter-hour besides. Gateway and provider on one clock that is moved; the first fill moves ' +
     'it a minute for each 150 cells.',
   run: async (scope, progress) => {
     const size = { cells: 555, coldPerStep: 3, steps: utcDayMs / stepMs }
@@ -122,8 +122,8 @@ export const budgetDay: Row = {
         },
       ],
       notes: [
-        'The stretch follows demand, which here goes up and down by a few cells that are requested once; for the same ' +
-          'demand it never falls within a UTC day, so that what is saved between two waves of fetches is there for the last.',
+        'The stretch follows demand, which here varies by a few cells that are requested once; for the same ' +
+          'demand it never falls within a UTC day, so that the weight saved between two waves of fetches is left for the last wave.',
       ],
       drawings: {
         'capacity-stretch.svg': {

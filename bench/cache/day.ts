@@ -129,9 +129,9 @@ export const day: Row = {
         },
       ],
       notes: [
-        `Asked for in every quarter-hour, all ${count(byAge.places)} places by URL would cost an answer cache that is right ` +
-          `${count((byAge.places * 96 * weightOfAnswer) / byAge.cells)} a cell and day; what the timelines cost does not ` +
-          'depend on how many places or how often. Steps of 15 minutes make by-age periods of 75 minutes, of the 60 to 72 ' +
+        `With a request for all ${count(byAge.places)} places in every quarter-hour, a correct answer cache by URL would cost ` +
+          `${count((byAge.places * 96 * weightOfAnswer) / byAge.cells)} a cell and day; the cost of timelines does not ` +
+          'depend on the number of places or requests. Steps of 15 minutes make by-age periods of 75 minutes, of the 60 to 72 ' +
           'that the settings give: at a finer demand up to 24 fetches a day.',
       ],
     }

@@ -1,5 +1,5 @@
-// When the refreshes of cells fall due that were all filled in one instant. Computed from real keys and the policy itself;
-// itself; nothing is started.
+// The due times of the refreshes of cells that were all filled in one instant. Computed from real keys and the policy itself;
+// nothing is started.
 
 import { jitterOf } from '../../src/cache/entry.ts'
 import { freshByAge } from '../../src/cache/freshness.ts'

@@ -77,8 +77,8 @@ export const stampede: Row = {
 export const leaseHolderKilled: Row = {
   id: 'holder-killed',
   method:
-    'One process is let ahead until its request waits at the provider; then the others get their requests; once all of these are ' +
-    'admitted the first gets a kill -9. The provider answers when the next request has come.',
+    'One process starts alone, until its request waits for the provider; then the others get their requests; once all of them are ' +
+    'admitted, the first is killed (kill -9). The provider answers when the next request has come.',
   run: async scope => {
     const fleet = await startFleet(scope, full)
     const { calls, answers, takenOverMs, allMs } = await killLeaseHolder(fleet, pathOfRound(0))

@@ -1,5 +1,5 @@
-// One key that asks for new cells as fast as it can, beside two others: how long a new cell of another key takes, whether it
-// always comes, and what hits cost meanwhile.
+// One key that requests new cells as fast as it can, beside two others: the latency of a new cell for another key, whether it is
+// always answered, and the latency of hits meanwhile.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Caller, openCallers } from '../../test/scenarios/callers.ts'
@@ -14,7 +14,7 @@ const roundMs = 4_000
 const inFlight = 16
 const perDay = 10_000
 
-// 0.02° are 96,000 cells of the box: nobody asks for one twice.
+// At 0.02° the box has 96,000 cells: none is requested twice.
 const cells = { degrees: '0.02', perLine: 270 }
 
 const setUp = async (scope: Scope, limits: Env) => {
@@ -45,7 +45,7 @@ const newCell = (): string => {
 }
 const warmCell = '/api/v1/weather/coords/26.99/92.99'
 
-type Times = { news: number[]; hits: number[]; failed: number }
+type Times = { misses: number[]; hits: number[]; failed: number }
 
 /** A new cell every 100 ms, and a hit every 4 ms, for a round. */
 const readersRound = async (other: Caller, reader: Caller, times: Times): Promise<void> => {
@@ -59,7 +59,7 @@ const readersRound = async (other: Caller, reader: Caller, times: Times): Promis
   await Promise.all([
     repeat(100, async () => {
       const { status, ms: took } = await other.send(newCell())
-      if (status === 200) times.news.push(took)
+      if (status === 200) times.misses.push(took)
       else times.failed += 1
     }),
     repeat(4, async () => {
@@ -77,8 +77,8 @@ const measure = async (scope: Scope, limits: Env, progress: (text: string) => vo
   const { greedy, other, reader } = await setUp(scope, limits)
   await reader.send(warmCell)
   await other.send(newCell())
-  const alone: Times = { news: [], hits: [], failed: 0 }
-  const beside: Times = { news: [], hits: [], failed: 0 }
+  const alone: Times = { misses: [], hits: [], failed: 0 }
+  const beside: Times = { misses: [], hits: [], failed: 0 }
   const hitRatios: number[] = []
   let [loaded, refused] = [0, 0]
   for (let round = 1; round <= rounds; round++) {
@@ -94,7 +94,7 @@ const measure = async (scope: Scope, limits: Env, progress: (text: string) => vo
           if (status === 200) loaded += 1
           else {
             refused += 1
-            // As a client that tries again soon.
+            // Like a client that tries again soon.
             await pause(20)
           }
         }
@@ -111,8 +111,8 @@ const measure = async (scope: Scope, limits: Env, progress: (text: string) => vo
 export const greedyKey: Row = {
   id: 'greedy-key',
   method:
-    `One gateway, Redis, a provider that takes ${latencyMs} ms. One key keeps ${inFlight} requests for new cells under way, a second ` +
-    'asks for a new cell ten times a second, a third for a warm one 250 times a second. Rounds of 4 s with and without the first ' +
+    `One gateway, Redis, a provider that takes ${latencyMs} ms. One key keeps ${inFlight} requests for new cells under way, a second one ` +
+    'requests a new cell ten times a second, a third for a warm one 250 times a second. Rounds of 4 s with and without the first ' +
     'key, in turn. First without limits of the provider, as on a paid plan, where only the queue decides; then with 10,000 a day.',
   run: async (scope, progress) => {
     const free = await measure(scope, {}, text => progress(`no limits, ${text}`))
@@ -125,13 +125,13 @@ export const greedyKey: Row = {
     ] as const
     return {
       findings: lines.flatMap(([name, { alone, beside, loaded, refused, hitRatios }]) => {
-        const [quiet, busy] = [median(alone.news), median(beside.news)]
+        const [quiet, busy] = [median(alone.misses), median(beside.misses)]
         const ratio = median(hitRatios)
         return [
           {
-            what: `${name}: a new cell of another key, beside one that asks for new cells as fast as it can`,
-            bar: '< 3 × alone, and always there',
-            measured: `${ms(busy)} of ${ms(quiet)} median, ${ms(quantile(beside.news, 0.95))} of ${ms(quantile(alone.news, 0.95))} at p95; ${beside.failed} not there; the first key loaded ${count(loaded)}, ${count(refused)} refused`,
+            what: `${name}: a new cell of another key, beside one that requests new cells as fast as it can`,
+            bar: '< 3 × alone, and always answered',
+            measured: `${ms(busy)} of ${ms(quiet)} median, ${ms(quantile(beside.misses, 0.95))} of ${ms(quantile(alone.misses, 0.95))} at p95; ${beside.failed} failed; the first key loaded ${count(loaded)}, ${count(refused)} refused`,
             met: busy < 3 * quiet && beside.failed === 0,
             figures: { quiet, busy, failed: beside.failed, loaded, refused },
           },

@@ -10,11 +10,11 @@ export type Area = {
   readonly keys: number
 }
 
-/** What one request costs at 64 connections, where cores are busy and batches are full. */
+/** The cost of a request at 64 connections, where cores are busy and batches are full. */
 const fullConnections = 64
-/** Processors are planned to this share of what they can do. */
+/** The planned utilisation of processors. */
 export const plannedShare = 0.6
-/** Zipf's exponent of cells, as `traffic generate` has it for places. */
+/** Zipf's exponent of cells, the same as of places in `traffic generate`. */
 const skew = 1
 /** After its last request a cell counts as in demand for so long: cache.demandFor. */
 const demandForSeconds = 2 * 3600

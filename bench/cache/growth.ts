@@ -161,15 +161,15 @@ const notesOf = (units: UnitCosts, grown: Grown): string[] => {
     `**Another shard** of a Redis Cluster is due every ${short(perShard)} requests a second, by processor time; by memory it never is ` +
       `before that: all cells of the world and a million keys take ${bytes(world.redisBytes)}. Counts of a key and its cell's entry ` +
       'each live in one slot, so shards share the work evenly as long as no single key has more than a shard can count.',
-    `**A continent** (${count(areas[1].cells)} cells): ${count(asia.instances)} processes and ${count(asia.shards)} shards for 100,000 requests a second. What ` +
-      `breaks first is the provider: by age ${short(asia.weightByAge)} of weight a day, by run ${short(asia.weightByRun)}, where the free plan has 10,000; ` +
+    `**A continent** (${count(areas[1].cells)} cells): ${count(asia.instances)} processes and ${count(asia.shards)} shards for 100,000 requests a second. The ` +
+      `provider is the first limit: by age ${short(asia.weightByAge)} of weight a day, by run ${short(asia.weightByRun)}, where the free plan has 10,000; ` +
       "by run and a paid plan, or a provider of one's own, are the way. Next is the memory tier: " +
       `${bytes(areas[1].cells * timelineBytes)} would hold every timeline in each process, 256 MiB hold ${count(268_435_456 / timelineBytes)}; the rest is read from Redis. Then ` +
       'demand: a process follows 50,000 cells (src/cache/demand.ts), so refresh-ahead leaves the seldom requested ones to be ' +
       'refreshed while stale.',
     `**The world** (${count(areas[2].cells)} cells): the same limits, a few times nearer. Split by continent: a fleet, a Redis Cluster and an account at the ` +
       `provider each, because nothing is shared between places that no one requests together. At a million requests a second ` +
-      `${count(world.instances)} processes, ${count(world.shards)} shards, ${bytes(world.bytesPerSecond)}/s of bandwidth, and ${short(world.weightByRun)} of weight a day by run. Before that the ` +
-      'catalogue breaks: it is one JSON file in the memory of each process, made for thousands of places and not for millions.',
+      `${count(world.instances)} processes, ${count(world.shards)} shards, ${bytes(world.bytesPerSecond)}/s of bandwidth, and ${short(world.weightByRun)} of weight a day by run. The ` +
+      'catalogue is a limit before that: it is one JSON file in the memory of each process, made for thousands of places and not for millions.',
   ]
 }

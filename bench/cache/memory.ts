@@ -25,7 +25,7 @@ export const memory: Row = {
   id: 'memory',
   method:
     `One gateway process with cache.memory ${boundMiB}MiB and cells of 0.05°, all cells of the box requested three times: ` +
-    'loaded, then read twice as fast as it goes, with 64 callers; resident memory as the kernel reports it, four times a second.',
+    'loaded, then read twice at full speed, with 64 callers; resident memory as the kernel reports it, four times a second.',
   run: async (scope, progress) => {
     const folder = await mkdtemp(join(tmpdir(), 'abohawa-bench-'))
     scope.teardown(() => rm(folder, { recursive: true, force: true }))
@@ -92,7 +92,7 @@ export const memory: Row = {
           figures: { afterFirst, afterSecond, afterThird },
         },
         {
-          what: 'the same: growth of the process over its start, beside what it accounts for',
+          what: 'the same: growth of the process since its start, compared with the accounted bytes',
           bar: '—',
           measured: `${(afterThird - empty).toFixed(0)} MiB over ${empty.toFixed(0)} MiB at the start, for ${held.toFixed(0)} MiB accounted`,
           met: null,

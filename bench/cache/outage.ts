@@ -9,7 +9,7 @@ export const outage: Row = {
   method:
     `One gateway with ${breaker.halfOpenAfterMs} ms as the first wait of the open circuit and ${breaker.halfOpenAfterAtMostMs / 1000} s as ` +
     'the longest, so that a measurement of seconds sees many probes. The clock of the weather is moved through 8 hours in ' +
-    'steps of 15 minutes over a midnight in Dhaka; the waits pass in real time, and the bar is worked out from the ' +
+    'steps of 15 minutes over a midnight in Dhaka; the waits pass in real time, and the bar is computed from the ' +
     'shortest waits that jitter allows in the time that really passed.',
   run: async (scope, progress) => {
     const size = { cells: 300, hours: 8, stepMinutes: 15, tickMs: 500 }

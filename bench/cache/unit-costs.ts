@@ -1,4 +1,4 @@
-// What a request, a key and a cell cost a gateway and its Redis, on traffic as it comes: many places, many keys, gzip, the
+// The cost of a request, a key and a cell for a gateway and its Redis, on realistic traffic: many places, many keys, gzip, the
 // access log on. growth.ts multiplies these.
 
 import { setTimeout as pause } from 'node:timers/promises'
@@ -44,7 +44,7 @@ const idleSeconds = 10
 const sampled = 400
 const connectionCounts = [1, 16, 64, 256]
 
-/** The mix of `traffic generate`, without what is refused. */
+/** The mix of `traffic generate`, without requests that are refused. */
 const mixOptions = `--rate 1000 --duration 20s --shape flat --keys ${keys} --bad 0 --conditional 0`.split(' ')
 
 export const measureUnitCosts = async (

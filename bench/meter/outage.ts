@@ -45,14 +45,14 @@ const rowOf = (kind: RedisFault, what: string, outageMs: number, method: string)
           figures: { normalP99: found.normalP99, outageP99: found.outageP99, failed: found.failed },
         },
         {
-          what: 'the same: admitted of a key that runs out',
+          what: 'the same: requests admitted for a key that runs out',
           bar: `≤ ${count(full.limit)}${isFailover ? ', plus what the lost link can lose' : ''}`,
           measured: count(found.admitted),
           met: found.admitted <= full.limit,
           figures: { admitted: found.admitted },
         },
         {
-          what: 'the same: counts afterwards beside what was admitted',
+          what: 'the same: counts afterwards, compared with the admitted requests',
           bar: 'equal',
           measured:
             (found.miscounted === 0 ? 'equal' : `${found.miscounted} off`) +
@@ -61,7 +61,7 @@ const rowOf = (kind: RedisFault, what: string, outageMs: number, method: string)
           figures: { miscounted: found.miscounted },
         },
         {
-          what: `the same: quota counting is normal again in all processes${isFailover ? ' after the loss' : ' after its return'}`,
+          what: `the same: all processes count quotas normally again${isFailover ? ' after the loss' : ' after its return'}`,
           bar: isFailover ? '—' : '≤ 5 s',
           measured: ms(found.recoveryMs),
           met: isFailover ? null : found.recoveryMs <= 5_000,

@@ -54,7 +54,7 @@ export const throughput: Row = {
     `No HTTP: callers in one process send the next request on the reply to the last, ${roundMs} ms a round, ${rounds} rounds ` +
     'in turn: the meter with one key, with a key per caller and with 1,000 keys in turn, and one INCR per request, as it is and ' +
     'with the commands of one turn of the event loop sent together. Best and median of the rounds; p99 is the median of the ' +
-    'rounds’, processor time of this process (its timing of each request in it) and of Redis’ main thread the least of the rounds.',
+    'rounds; the processor time of this process (including its timing of each request) and of the main thread of Redis is the minimum of the rounds.',
   run: async (scope, progress) => {
     const server = await startRedis()
     scope.teardown(server.stop)

@@ -25,7 +25,7 @@ export const wrongKeys: Row = {
         },
         {
           what: 'the same: Redis commands for the 500,000 malformed ones',
-          bar: '0 beside what an idle gateway sends',
+          bar: '0 more than an idle gateway sends',
           measured: `${count(found.commandsForMistyped)}; ${count(found.commandsForUnknown)} for as many well-formed ones`,
           met: found.commandsForMistyped < found.sent / 1_000,
           figures: { mistyped: found.commandsForMistyped, unknown: found.commandsForUnknown },

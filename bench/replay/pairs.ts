@@ -1,5 +1,5 @@
 // How often `replay compare` calls a difference real where there is none: pairs of equal replays against one warm gateway, in
-// turn. What the comparison does with made-up runs is in test/load/report/comparison.test.ts.
+// turn. test/load/report/comparison.test.ts checks the comparison with made-up runs.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os'
@@ -18,7 +18,7 @@ const rate = 300
 // Of fewer than ten steps of a second no percentile has an interval.
 const seconds = 12
 const traffic = new URL('../../samples/weekday.ndjson.gz', import.meta.url).pathname
-// A run later the weather is older; of so much that it is no tenth.
+// The weather gets older from run to run; it is so old that the difference is under a tenth.
 const agesForMs = 150_000
 
 type Compared = {
@@ -92,7 +92,7 @@ export const pairs: Row = {
           what: 'Pairs with a difference that is called real',
           bar: 'at most one figure of one pair',
           measured: `${new Set(real).size} of ${pairsCount}, ${real.length} of ${count(found.length)} figures; pairs with an unclear one: ${unclear}; with a warning: ${warned}`,
-          // Of disturbed runs nothing is ever called real.
+          // No difference of a disturbed run is called real.
           met: warned === pairsCount ? null : real.length <= 1,
           figures: { pairs: new Set(real).size, real: real.length, figures: found.length, unclear, warned },
         },

@@ -21,7 +21,7 @@ export const hits: Row = {
   method:
     `A process for each server, all started at the beginning and kept; then rounds of all rows in turn with ${connections} kept ` +
     'connections that send the next request on the response to the last. Servers run on one core; load, Redis, origin and provider on the ' +
-    'others. Before and after each round answers are looked at (status, every byte of the body, ETag, headers, a refused key), ' +
+    'others. Before and after each round, answers are checked (status, every byte of the body, ETag, headers, a refused key), ' +
     'and the counts of the key in the store, of the answers by status in the metrics and of lines in the log must agree and ' +
     `be those of the load and at most ${connections} more, which were in flight when it ended.`,
   run: async (scope, progress, { settings, parts: wanted }) => {
@@ -43,7 +43,7 @@ export const hits: Row = {
     const judge = judgeOf(measured)
     const raw = judge.of('raw')
     const findings = [
-      ...judged(judge),
+      ...findingsOf(judge),
       ...absent.map(({ name, absent: why }) => notMeasured(name, why)),
       checked(measured),
     ]
@@ -67,7 +67,7 @@ export const hits: Row = {
 /** A smaller difference means nothing on a machine with other users. */
 const noise = 0.1
 
-const judged = ({ byRate, byCpu, byP99 }: Judge): Finding[] => [
+const findingsOf = ({ byRate, byCpu, byP99 }: Judge): Finding[] => [
   ...byCpu('embedded', 'fastify', 0.92, 'embedded store, of bare Fastify by CPU'),
   ...byCpu('redis', 'fastify', 0.77, 'Redis, 1 key, of bare Fastify by CPU'),
   ...byRate('embedded', 'raw', 0.85, 'embedded store, of raw'),

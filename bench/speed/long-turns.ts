@@ -1,5 +1,5 @@
-// Where the event loop was held up, from a CPU profile of V8: stretches without idleness, as a histogram of their length, and
-// what the time in the long ones went to. A request that comes during a stretch waits for its end.
+// The delays of the event loop, from a CPU profile of V8: stretches without idleness, as a histogram of their length, and the
+// causes of the long ones. A request that comes during a stretch waits for its end.
 
 /** As V8 writes it; times in microseconds of the monotonic clock. */
 export type CpuProfile = {

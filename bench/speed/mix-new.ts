@@ -1,5 +1,5 @@
-// Places that were never asked for before: points within loaded cells, each new to the process, with gzip and without. Every
-// body is made and compressed for its first request, so the difference is what compressing costs.
+// New places: points within loaded cells, each new to the process, with gzip and without. Every body is made and compressed for
+// its first request, so the difference is the cost of compression.
 
 import { createGrid } from '../../src/weather/cell.ts'
 import { issueKeys } from '../../test/scenarios/keys.ts'

@@ -1,5 +1,5 @@
-// The mix in an open loop: requests at a fixed rate whatever the answers do, from `abohawa replay`. Latency counts from the
-// instant at which a request was due, so that what waits behind a slow answer is in it.
+// The mix in an open loop: requests at a fixed rate, from `abohawa replay`. Latency counts from the instant at which a request was
+// due, so that it includes the wait behind a slow answer.
 
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -45,7 +45,7 @@ type ReplayResult = {
   readonly generator: { reason: string | null }
 }
 
-// What other work on the machine takes away is never in a server's favour.
+// Other work on the machine only makes a server slower.
 const passes = 2
 
 /** All of them in turn, some times; of each the pass with the lowest p99. */

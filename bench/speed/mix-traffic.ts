@@ -1,6 +1,5 @@
-// Traffic as it comes, from `abohawa traffic generate` with a fixed seed: places and keys by Zipf, all endpoints, both
-// languages, gzip and br, and requests with the ETag that is current. Makes a workload of it, and checks samples of the
-// answers.
+// Realistic traffic from `abohawa traffic generate` with a fixed seed: places and keys by Zipf, all endpoints, both languages,
+// gzip and br, and requests with the current ETag. Makes a workload of it, and checks samples of the answers.
 
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -13,7 +12,7 @@ import type { Workload } from './load.ts'
 
 export const mixKeys = 1_000
 
-/** The mix as `generate` draws it, less what would be refused. */
+/** The mix as `generate` draws it, without requests that would be refused. */
 export const mixOptions = [
   ['--rate', '1000', '--duration', '20s', '--shape', 'flat', '--seed', '1', '--bad', '0'],
   ['--alpha', '1', '--keys', String(mixKeys), '--keys-alpha', '0.8'],
@@ -115,7 +114,7 @@ export const receiverOf = (
       if (quarterOf() === warmedIn) return
       const quarter = quarterOf()
       let left = all
-      // Again what a busy machine refused: a cell that is loaded late is no fault of what is measured.
+      // Repeats requests that a busy machine refused: a cell that is loaded late is no fault of the measured server.
       for (let pass = 1; left.length > 0; pass++) {
         const failed: TrafficRequest[] = []
         await forAll(left, 64, async one => {

@@ -1,5 +1,5 @@
-// Traffic as it comes, the headline of the benchmark: the generated mix on our gateway beside a plain server, nginx with the
-// same guarantees and the usual composition; what of its parts costs how much; the same at a fixed rate; and memory.
+// Realistic traffic, the headline of the benchmark: the generated mix on the gateway beside a plain server, nginx with the same
+// guarantees and the usual composition; the cost of each part; the mix at a fixed rate; and memory.
 
 import type { Scope } from '../../test/scenarios/set-up.ts'
 import { count, type Finding, notMeasured, type Result, type Row } from '../row.ts'
@@ -67,7 +67,7 @@ export const mix: Row = {
     'the next request on the response to the last, and again from the first; an If-None-Match has the ETag that was current before the ' +
     'round. All on Redis with 48 hours of weather. Origin of nginx and of the usual composition is a gateway that receives no load, and their ' +
     'bodies stay for its max-age; nginx has them plain and as gzip, answers 304, and buffers its log by 64 kB or a second. ' +
-    'Rounds, cores and counts are as in `hits`; samples of the whole mix are looked at before and after each round (status, body after ' +
+    'Rounds, cores and counts are as in `hits`; samples of the whole mix are checked before and after each round (status, body after ' +
     'decoding, ETag, the 304 with it). The open loop is `abohawa replay --rate`, with as many connections, at half of the capacity that ' +
     'the best round found, twice for each in turn, of which the one with the lower p99 stands; latency counts from the due instant. Memory is that of a fresh process with its log.',
   run: async (scope, progress, { settings, parts: wanted }) => {
@@ -153,7 +153,7 @@ const measureRounds: (
   const [oursOpen, rawOpen] = [openOf('Abohawa'), openOf(rawAtOurs)]
   return {
     findings: [
-      ...judged(judge),
+      ...findingsOf(judge),
       ...(oursOpen && rawOpen ? openBars(oursOpen, rawOpen) : []),
       ...openFindings(figures),
       ...absent.map(({ name, absent: why }) => notMeasured(name, why)),
@@ -183,7 +183,7 @@ const measureRounds: (
 
 const rawAtOurs = 'raw, same rate'
 
-const judged = ({ byCpu, byCost, byP99 }: Judge): Finding[] => [
+const findingsOf = ({ byCpu, byCost, byP99 }: Judge): Finding[] => [
   ...byCpu('mix-abohawa', 'mix-raw', 0.55, '**the mix**, of raw by CPU'),
   ...byCpu('mix-abohawa', 'mix-nginx', 2.2, 'the mix, of nginx + Lua + Redis by CPU'),
   ...byP99('mix-abohawa', 'mix-nginx', 1, 'the same: p99, of nginx’s'),

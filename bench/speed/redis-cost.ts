@@ -1,4 +1,4 @@
-// What Redis itself spends: its processor time and the commands that it has processed, those within scripts too.
+// The cost for Redis: its processor time and the commands that it has processed, including those within scripts.
 
 import { Redis } from 'ioredis'
 import type { Scope } from '../../test/scenarios/set-up.ts'

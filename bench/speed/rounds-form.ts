@@ -47,17 +47,17 @@ export const tableOfRounds = (
 
 /** Sentences below the table. */
 export const columnsOfRounds: readonly string[] = [
-  'Of a column with two figures the first is the best round and the second the median. CPU is the processor time of the ' +
-    'server alone for an answer, which other work on the machine moves least; "Redis µs" is what Redis itself spends on an answer, ' +
-    'and "Redis commands" how many it processes for one, those within scripts too. "busy" is the share of its core that the ' +
-    'server used and "others" what went to anything else there, both of the median round. Where the two are well below ' +
+  'In a column with two figures, the first is the best round and the second the median. CPU is the processor time of the ' +
+    'server alone for an answer, which other work on the machine moves least; "Redis µs" is the processor time of Redis for an answer, ' +
+    'and "Redis commands" the number of commands for one, including those within scripts. "busy" is the share of its core that the ' +
+    'server used and "others" the share of everything else there, both in the median round. Where the two are well below ' +
     '100 %, load and Redis on the other core were the limit; where "others" is high, the machine was not quiet and the ' +
     'CPU column says more than the answers a second.',
   ...(pins && coreCount === 2
     ? [
-        'This machine has 2 cores, so load and Redis share one. The faster a server and the more it needs Redis, the more ' +
-          'of its figure is theirs; the CPU column is without them. Redis runs before the load there (SCHED_FIFO): behind a sender ' +
-          'that never rests it would wait 4 ms for each batch, which no server could help.',
+        'This machine has 2 cores, so load and Redis share one. The faster a server is and the more it needs Redis, the more ' +
+          'they limit its figure; the CPU column excludes them. Redis runs before the load there (SCHED_FIFO): behind a sender ' +
+          'that never pauses, it would wait 4 ms for each batch, whatever the server does.',
       ]
     : []),
   ...(pins ? [] : ['There is no taskset or but one core here: nothing was pinned.']),

@@ -1,6 +1,6 @@
-// What holds up the event loop while the mix comes at half of what the gateway can answer: lengths of the stretches in which
-// it was busy without a pause, and what the long ones consist of. From a CPU profile, so the process is a tenth slower than
-// it is in the other rows.
+// Delays of the event loop under the mix at half of the gateway's capacity: the lengths of stretches in which it was busy
+// without a pause, and the causes of the long ones. Read from a CPU profile, so the process is a tenth slower than in the other
+// rows.
 
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -80,7 +80,7 @@ export const tails: Row = {
       },
       drawings: {
         'performance-tails.svg': {
-          caption: `What stretches of ${longMs} ms and more consist of, in ms a minute`,
+          caption: `The causes of stretches of ${longMs} ms and more, in ms a minute`,
           svg: bars({
             title: `Event loop held up for ${longMs} ms and more: ms a minute by cause`,
             kinds: ['ms a minute'],

@@ -93,8 +93,8 @@ export const two: Row = {
       notes: permits
         ? []
         : [
-            'Two processes can be held against the bar of answers a second only on four cores or more, with load and Redis on others. ' +
-              'Here it is the processor time of an answer: it shows how much two cores could answer if they had nothing else to do.',
+            'The bar of answers a second applies only on four cores or more, with load and Redis on other cores. Here the bar is the ' +
+              'processor time of an answer: how much two cores could answer if they had nothing else to do.',
           ],
     }
   },

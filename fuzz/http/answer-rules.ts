@@ -12,7 +12,7 @@ const statuses: ReadonlySet<number> = new Set([200, 304, 308, 400, 401, 404, 405
 // A response without a body: what the client has already, or what leads to the reference.
 const bare: ReadonlySet<number> = new Set([304, 308])
 const jsonType = 'application/json; charset=utf-8'
-const mostHeadBytes = 8 * 1024
+const maxHeadBytes = 8 * 1024
 const longestError = 1_000
 const daySeconds = 86_400
 const aMinute = 60
@@ -85,7 +85,7 @@ const limitRules = (answer: Answer): Finding[] => {
 
 const headerRules = (answer: Answer): Finding[] => {
   const found: Finding[] = []
-  if (answer.headBytes > mostHeadBytes)
+  if (answer.headBytes > maxHeadBytes)
     found.push(finding('a head of more than 8 KiB', `${answer.headBytes} bytes`))
   const type = headerOf(answer, 'content-type')
   if (type !== (bare.has(answer.status) ? undefined : jsonType))

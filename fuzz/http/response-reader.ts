@@ -23,7 +23,7 @@ export type ResponseReader = {
 /** Whether the next response has no body because the request was HEAD; undefined when that is unknown. */
 export type IsHead = (answer: number) => boolean | undefined
 
-const mostHeadBytes = 64 * 1024
+const maxHeadBytes = 64 * 1024
 const statusLine = /^HTTP\/1\.1 ([1-5]\d\d) [\x20-\x7e]*$/
 const fieldLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?)?[ \t]*$/
 const headEnd = Buffer.from('\r\n\r\n')
@@ -40,7 +40,7 @@ export const createResponseReader = (isHead: IsHead): ResponseReader => {
   const take = (): boolean => {
     const end = rest.indexOf(headEnd)
     if (end === -1) {
-      if (rest.length > mostHeadBytes) throw new Error('a head that does not end')
+      if (rest.length > maxHeadBytes) throw new Error('a head that does not end')
       const begins = anAnswer.subarray(0, Math.min(rest.length, anAnswer.length))
       if (!rest.subarray(0, begins.length).equals(begins)) throw new Error(`no status line: ${text(rest)}`)
       return false

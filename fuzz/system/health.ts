@@ -8,7 +8,7 @@ import type { GatewayProcess } from './gateway-process.ts'
 import type { System } from './system.ts'
 
 /** On top of some 330 MiB that a gateway needs with all cells of the box in use. */
-const mostResidentBytes = 700 * 1024 * 1024
+const maxResidentBytes = 700 * 1024 * 1024
 /** For a good request, on a busy machine. */
 export const answeredWithinMs = 2_500
 
@@ -29,7 +29,7 @@ export const checkHealth = async (system: System): Promise<Finding[]> => {
 
 const checkMemory = (gateway: GatewayProcess): Finding[] => {
   const bytes = gateway.residentBytes()
-  return bytes > mostResidentBytes
+  return bytes > maxResidentBytes
     ? [finding('the process is too large', `${Math.round(bytes / 2 ** 20)} MiB resident`)]
     : []
 }

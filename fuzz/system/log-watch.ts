@@ -27,7 +27,7 @@ export const createLogWatch = (
     if (found.length < mostFindings) found.push(finding(rule, detail))
   }
 
-  const judge = (line: string): void => {
+  const check = (line: string): void => {
     lines += 1
     if (line.length > mostLineLength) report('a line of the log is too long', `${line.length} characters`)
     const record = parse(line)
@@ -42,7 +42,7 @@ export const createLogWatch = (
     add: chunk => {
       const texts = (rest + decoder.decode(chunk, { stream: true })).split('\n')
       rest = texts.pop() ?? ''
-      texts.forEach(judge)
+      texts.forEach(check)
     },
     findings: () => {
       const now = found

@@ -138,7 +138,7 @@ const open = async (system: System): Promise<Session<EntryCase>> => {
         ...findings,
         ...waited,
         ...brokenRules(answer),
-        ...judge(given, answer, right, [sent, Date.now()]),
+        ...check(given, answer, right, [sent, Date.now()]),
       ]
     },
     close: async () => writer.kill(),
@@ -161,7 +161,7 @@ const weatherOf = (answer: Answer | undefined): WeatherBody => {
   return { ...(current && { current }), ...(hourly && { hourly }), ...(daily && { daily }) }
 }
 
-const judge = (
+const check = (
   { tampering, type }: EntryCase,
   answer: Answer,
   right: WeatherBody,

@@ -59,7 +59,7 @@ const namesLike = (names: readonly string[], cell: string): string[] => {
 type Parts = { readonly bytes: Buffer; readonly other: Buffer; readonly layout: Layout; readonly now: number }
 type Tamper = (parts: Parts, at: readonly number[]) => Buffer
 
-const spot = (length: number, share = 0): number =>
+const indexAt = (length: number, share = 0): number =>
   Math.min(Math.max(0, length - 1), Math.floor(share * length))
 const copy = (bytes: Buffer): Buffer => Buffer.from(bytes)
 const headLength = ({ layout, bytes }: Parts): number => Math.min(layout.bodyAt ?? 64, bytes.length)
@@ -109,42 +109,42 @@ const ways: Readonly<Record<string, Tamper>> = {
   'flipped bits': ({ bytes }, at) => {
     const changed = copy(bytes)
     for (const share of at) {
-      const i = spot(changed.length, share)
+      const i = indexAt(changed.length, share)
       changed[i] = (changed[i] ?? 0) ^ (1 << (Math.floor(share * 1e6) % 8))
     }
     return changed
   },
   'a flipped bit of the head': (parts, [share = 0]) => {
     const changed = copy(parts.bytes)
-    const i = spot(headLength(parts), share)
+    const i = indexAt(headLength(parts), share)
     changed[i] = (changed[i] ?? 0) ^ (1 << (Math.floor(share * 1e6) % 8))
     return changed
   },
   'a double of the head': (parts, [place, which]) => {
     const changed = copy(parts.bytes)
-    const i = spot(headLength(parts) - 8, place)
+    const i = indexAt(headLength(parts) - 8, place)
     const all = numbers(parts.now, changed.readDoubleLE(i))
-    changed.writeDoubleLE(all[spot(all.length, which)] ?? 0, i)
+    changed.writeDoubleLE(all[indexAt(all.length, which)] ?? 0, i)
     return changed
   },
   'a length of the head': (parts, [place, which]) => {
     const changed = copy(parts.bytes)
-    const i = spot(headLength(parts) - 4, place)
+    const i = indexAt(headLength(parts) - 4, place)
     const all = numbers(parts.now, changed.readUInt32LE(i)).filter(
       value => Number.isInteger(value) && value >= 0 && value < 2 ** 32,
     )
-    changed.writeUInt32LE(all[spot(all.length, which)] ?? 0, i)
+    changed.writeUInt32LE(all[indexAt(all.length, which)] ?? 0, i)
     return changed
   },
-  'cut off': ({ bytes }, [share]) => copy(bytes.subarray(0, spot(bytes.length, share))),
+  'cut off': ({ bytes }, [share]) => copy(bytes.subarray(0, indexAt(bytes.length, share))),
   'the head alone': parts => copy(parts.bytes.subarray(0, headLength(parts))),
   nothing: () => Buffer.alloc(0),
-  'something behind': ({ bytes }, [share]) => Buffer.concat([bytes, Buffer.alloc(1 + spot(1_000, share))]),
-  'something before': ({ bytes }, [share]) => Buffer.concat([Buffer.alloc(1 + spot(16, share)), bytes]),
+  'something behind': ({ bytes }, [share]) => Buffer.concat([bytes, Buffer.alloc(1 + indexAt(1_000, share))]),
+  'something before': ({ bytes }, [share]) => Buffer.concat([Buffer.alloc(1 + indexAt(16, share)), bytes]),
   twice: ({ bytes }) => Buffer.concat([bytes, bytes]),
   'another version': ({ bytes }, [share]) => {
     const changed = copy(bytes)
-    changed[0] = spot(256, share)
+    changed[0] = indexAt(256, share)
     return changed
   },
   'of another cell': ({ other }) => copy(other),
@@ -154,13 +154,13 @@ const ways: Readonly<Record<string, Tamper>> = {
     Buffer.concat([other.subarray(0, bodyAt), bytes.subarray(bodyAt)]),
   'other content': (parts, at) =>
     withBody(parts, content => {
-      for (const share of at) content[spot(content.length, share)] = Math.floor(share * 1e6) % 256
+      for (const share of at) content[indexAt(content.length, share)] = Math.floor(share * 1e6) % 256
       return content
     }),
   'content too short': (parts, [share]) =>
-    withBody(parts, content => content.subarray(0, spot(content.length, share))),
+    withBody(parts, content => content.subarray(0, indexAt(content.length, share))),
   'content too long': (parts, [share]) =>
-    withBody(parts, content => Buffer.concat([content, Buffer.alloc(1 + spot(5_000, share), 1)])),
+    withBody(parts, content => Buffer.concat([content, Buffer.alloc(1 + indexAt(5_000, share), 1)])),
   'a bomb': ({ bytes, layout: { bodyAt = 64 } }) => {
     bomb ??= zeros(512)
     return Buffer.concat([bytes.subarray(0, bodyAt), bomb])

@@ -1,4 +1,4 @@
-// The framings of the target `operators`: requests of strangers whose bodies look like requests, framed in every way that software
+// The framings of the target `operators`: requests of outsiders whose bodies look like requests, framed in every way that software
 // disagrees about, and those of operators, framed in every way that HTTP allows. Generates text alone.
 
 import type { Random } from '../random.ts'
@@ -156,7 +156,7 @@ const oddFramings: Readonly<Record<string, Framing>> = {
 
 export const framings: Readonly<Record<string, Framing>> = { ...wholeFramings, ...oddFramings }
 
-/** Bytes that do something if they are read as a request, by themselves or with the token of whoever comes next. */
+/** Bytes that do something if they are read as a request, by themselves or with the token of the next caller. */
 export const payload = (random: Random): string => {
   const line = random.pick([
     `POST /keys/${victimPlaceholder}/revoke HTTP/1.1`,

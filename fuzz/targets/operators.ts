@@ -1,5 +1,6 @@
-// Target: strangers and operators at the ops listener of a gateway with workers. Whatever strangers send, and however it is framed, it
-// changes nothing and reads nothing; and every request of an operator has exactly its own answer.
+// Target: outsiders and operators at the ops listener of a gateway with workers. Whatever outsiders send, and however it is framed, it
+// changes nothing and reads nothing; and every request of an operator has exactly its own answer. Longer than 300 lines,
+// because what it sends and what it expects belong together.
 
 import { isDeepStrictEqual } from 'node:util'
 import { request } from 'undici'
@@ -30,7 +31,7 @@ type Item = {
 }
 /** What one of them sends on one connection. */
 type Talk = {
-  readonly who: 'stranger' | 'operator'
+  readonly who: 'outsider' | 'operator'
   readonly items: readonly Item[]
   readonly delivery: Delivery
 }
@@ -52,7 +53,7 @@ const textOf = (line: string, headers: readonly string[], body = '', version = '
 
 const refusals = [400, 401, 403, 404, 405, 408, 413, 415, 431, 503]
 
-const strangersItem = (random: Random, framing: string, method: string): Item => {
+const outsidersItem = (random: Random, framing: string, method: string): Item => {
   const framed = framings[framing]?.(payload(random), random) ?? { headers: [], body: '', isWhole: true }
   const path = random.pick([
     '/status',
@@ -142,18 +143,18 @@ const names = Object.keys(framings)
 const generate = (random: Random, number: number): OperatorsCase => {
   // Every framing with every method once, then at random.
   const first = number < names.length * methods.length
-  const strangers = Array.from({ length: random.between(1, 3) }, (_, talk) =>
+  const outsiders = Array.from({ length: random.between(1, 3) }, (_, talk) =>
     talkOf(
       random,
-      'stranger',
+      'outsider',
       Array.from({ length: random.between(1, 4) }, (_, at) =>
         first && talk === 0 && at === 0
-          ? strangersItem(
+          ? outsidersItem(
               random,
               names[number % names.length] ?? '',
               methods[Math.floor(number / names.length)] ?? '',
             )
-          : strangersItem(random, random.pick(names), random.pick(methods)),
+          : outsidersItem(random, random.pick(names), random.pick(methods)),
       ),
     ),
   )
@@ -166,12 +167,12 @@ const generate = (random: Random, number: number): OperatorsCase => {
       ),
     ),
   )
-  return { talks: [...strangers, ...operators], atOnce: random.chance(0.3) }
+  return { talks: [...outsiders, ...operators], atOnce: random.chance(0.3) }
 }
 
 const show = (answers: readonly Answer[]): string => answers.map(({ status }) => status).join(' ')
 
-const judgeStranger = (
+const checkOutsider = (
   { items, delivery }: Talk,
   { answers, findings, isReset }: Transcript,
   secrets: readonly string[],
@@ -181,22 +182,22 @@ const judgeStranger = (
   const isOddHead = items.some(({ isHead }) => isHead) && items.some(({ isWhole }) => !isWhole)
   const found = delivery.ending === 'reset' || isOddHead ? [] : [...findings]
   if (answers.length > items.length)
-    found.push(finding('more answers than requests', `${show(answers)} for ${items.length} of a stranger`))
+    found.push(finding('more answers than requests', `${show(answers)} for ${items.length} of an outsider`))
   const isClear = items.every(({ isWhole }) => isWhole)
   if (isClear && answers.length < items.length && !isReset)
-    found.push(finding('a request without an answer', `${show(answers)} for ${items.length} of a stranger`))
+    found.push(finding('a request without an answer', `${show(answers)} for ${items.length} of an outsider`))
   for (const [i, { status, body }] of answers.entries()) {
     const allowed = items[i]?.statuses ?? refusals
     if (!allowed.includes(status))
-      found.push(finding('a stranger is answered', `${status} for ${items[i]?.kind}: ${body}`))
+      found.push(finding('an outsider is answered', `${status} for ${items[i]?.kind}: ${body}`))
     const secret = secrets.find(one => body.includes(one))
     if (secret !== undefined)
-      found.push(finding('a stranger reads what is for operators', `${secret} in ${status}: ${body}`))
+      found.push(finding('an outsider reads what is for operators', `${secret} in ${status}: ${body}`))
   }
   return found
 }
 
-const judgeOperator = ({ items }: Talk, { answers, findings }: Transcript): Finding[] => {
+const checkOperator = ({ items }: Talk, { answers, findings }: Transcript): Finding[] => {
   const found = [...findings]
   if (answers.length !== items.length)
     found.push(
@@ -260,7 +261,7 @@ const open = async (system: System): Promise<Session<OperatorsCase>> => {
       odd === -1 || answer < odd || items.slice(odd).every(({ isHead }) => !isHead)
         ? (items[answer]?.isHead ?? false)
         : undefined
-    const told = await converse(
+    const transcript = await converse(
       { host: hostname, port: Number(port) },
       bytes,
       one.delivery,
@@ -268,7 +269,9 @@ const open = async (system: System): Promise<Session<OperatorsCase>> => {
       items.length,
     )
     const filledTalk = { ...one, items }
-    return one.who === 'stranger' ? judgeStranger(filledTalk, told, secrets) : judgeOperator(filledTalk, told)
+    return one.who === 'outsider'
+      ? checkOutsider(filledTalk, transcript, secrets)
+      : checkOperator(filledTalk, transcript)
   }
 
   const ask = async (path: string, method: 'GET' | 'POST' = 'GET'): Promise<Record<string, unknown>> => {
@@ -278,7 +281,7 @@ const open = async (system: System): Promise<Session<OperatorsCase>> => {
     })
     return (await body.json()) as Record<string, unknown>
   }
-  /** What no stranger may change. */
+  /** What no outsider may change. */
   const state = async () => {
     const { status, limit, tier, expiresAt } = await ask(`/keys/${victim.id}`)
     const { keys } = (await ask('/keys?limit=1000')) as { keys?: readonly unknown[] }
@@ -295,7 +298,10 @@ const open = async (system: System): Promise<Session<OperatorsCase>> => {
       const after = await state()
       if (!isDeepStrictEqual(after, before))
         found.push(
-          finding('a stranger changes something', `${JSON.stringify(before)}, then ${JSON.stringify(after)}`),
+          finding(
+            'an outsider changes something',
+            `${JSON.stringify(before)}, then ${JSON.stringify(after)}`,
+          ),
         )
       if (found.length > 0) {
         // What this case left must not affect the following cases.
@@ -312,7 +318,7 @@ export const operators: Target<OperatorsCase> = {
   name: 'operators',
   share: 2,
   checks:
-    'a stranger at the ops listener in front of workers changes and reads nothing, however its bodies are framed; each request of an operator has exactly its own answer',
+    'an outsider at the ops listener in front of workers changes and reads nothing, however its bodies are framed; each request of an operator has exactly its own answer',
   batch: 50,
   // One after the other, so that what a case leaves on a connection is found by itself.
   atOnce: 1,

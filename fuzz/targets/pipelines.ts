@@ -106,7 +106,7 @@ const generate = (random: Random, number: number): PipelineCase => {
   }
 }
 
-const judge = ({ items, ending }: PipelineCase, { answers, findings, isReset }: Transcript): Finding[] => {
+const check = ({ items, ending }: PipelineCase, { answers, findings, isReset }: Transcript): Finding[] => {
   const found = [
     ...findings,
     ...answers.flatMap((answer, i) => brokenRules(answer, !(items[i]?.isHead ?? false))),
@@ -167,7 +167,7 @@ const open = async (system: System): Promise<Session<PipelineCase>> => ({
     const { items, ending, delivery } = given
     const bytes = bytesWithKey(items.map(({ text }) => text).join('') + ending.text, system.keys[0].key)
     const isHead = (answer: number) => items[answer]?.isHead ?? false
-    return judge(given, await converse(system.gateway().api, bytes, delivery, isHead, items.length))
+    return check(given, await converse(system.gateway().api, bytes, delivery, isHead, items.length))
   },
   close: async () => {},
 })

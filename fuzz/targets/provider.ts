@@ -91,7 +91,7 @@ const open = async (system: System): Promise<Session<ProviderCase>> => {
           ({ latitude, longitude }) => latitude === point.latitude && longitude === point.longitude,
         ),
       )
-      found.push(...brokenRules(answer), ...judge(answer, point, call, when))
+      found.push(...brokenRules(answer), ...check(answer, point, call, when))
       if (answer.status !== 200 && storedAs && (await system.redis.admin.exists(storedAs(point))) === 1)
         found.push(finding('a refused body is stored all the same', cellName(point)))
     }
@@ -152,7 +152,7 @@ const waiting = async (system: System, count: number): Promise<void> => {
   )
 }
 
-const judge = (answer: Answer, point: Point, call: Call | undefined, when: Interval): Finding[] => {
+const check = (answer: Answer, point: Point, call: Call | undefined, when: Interval): Finding[] => {
   const at =
     call?.points.findIndex(
       ({ latitude, longitude }) => latitude === point.latitude && longitude === point.longitude,

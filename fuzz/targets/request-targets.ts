@@ -1,5 +1,5 @@
 // Generates paths and queries for the five endpoints: valid ones, and ones with a wrong type, number, encoding or length.
-// In ASCII, as in a request line; the oracle decides what they mean.
+// In ASCII, as in a request line; the oracle decides what they mean. Longer than 300 lines, because it is a list of generators.
 
 import fc from 'fast-check'
 import { marker } from '../http/answer-rules.ts'

@@ -43,7 +43,7 @@ const open = async (system: System): Promise<Session<SocketCase>> => ({
     const isHead = given.isHead ? () => true : text.includes('HEAD ') ? () => undefined : () => false
     const expected = given.statuses?.length ?? 1
     const bytes = bytesWithKey(text, key)
-    return judge(given, await converse(system.gateway().api, bytes, given.delivery, isHead, expected))
+    return check(given, await converse(system.gateway().api, bytes, given.delivery, isHead, expected))
   },
   close: async () => {},
 })
@@ -57,7 +57,7 @@ const deliveryOf = (
   ending,
 })
 
-const judge = (
+const check = (
   { statuses, most, isHead }: SocketCase,
   { answers, findings, isReset }: Transcript,
 ): Finding[] => {

@@ -13,7 +13,7 @@ const requestsEach = 20_000
 const atOnce = 500
 const longestMs = 4_000
 // The kernel's socket buffers do not count; a buffered response takes some 1 KB.
-const mostGrowthBytes = 48 * 1024 * 1024
+const maxGrowthBytes = 48 * 1024 * 1024
 
 export const floodWithoutReading = async (gateway: GatewayProcess, key: string): Promise<Finding[]> => {
   const before = gateway.residentBytes()
@@ -42,7 +42,7 @@ export const floodWithoutReading = async (gateway: GatewayProcess, key: string):
   await Promise.all(Array.from({ length: connections }, flood))
   clearInterval(watching)
   const grownMiB = Math.round((most - before) / 2 ** 20)
-  return most - before > mostGrowthBytes
+  return most - before > maxGrowthBytes
     ? [
         finding(
           'answers that nobody reads pile up in memory',

@@ -23,7 +23,7 @@ export type BudgetReport = {
     readonly name: 'minute' | 'hour' | 'day'
     /** Less what is set aside. */
     readonly limit: number
-    /** What is set aside for gateways without the store. */
+    /** The part set aside for gateways without the store. */
     readonly aside: number
     readonly used: number | null
     readonly left: number | null
@@ -33,7 +33,7 @@ export type BudgetReport = {
   readonly reserve: number
 }
 
-/** What was reopened. `closedUntil` is null when it was open. */
+/** The former closure. `closedUntil` is null when the budget was open. */
 export type ReopenReport = Pick<BudgetReport, 'at' | 'account' | 'closedUntil' | 'reason'>
 
 export type BudgetAdmin = {

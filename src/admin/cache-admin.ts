@@ -25,7 +25,8 @@ import { type Cell, type CellId, createGrid } from '../weather/cell.ts'
 import { createBudgetAdmin } from './budget-admin.ts'
 import { cellOfTarget, pointOrPlaceIn, scopeOf, targetIn } from './cache-target.ts'
 import { slicesOf } from './cell-slices.ts'
-import { instancesIn, type SelfReport } from './status.ts'
+import type { SelfReport } from './self-report.ts'
+import { instancesIn } from './status.ts'
 
 export type CacheAdmin = {
   /** The cached state of the cell of a point or place. @throws InputError */
@@ -81,7 +82,7 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
     const newestPurge = () => purges.generation
     const codec = createTimelineCodec({ hourlyHours, calendar, clock, newestPurge })
     try {
-      const bytes = await store.readBytes(key, codec.mostBytes)
+      const bytes = await store.readBytes(key, codec.maxBytes)
       if (bytes === undefined) return { kind, entry: null, fault: null }
       if (typeof bytes === 'string') return { kind, entry: null, fault: faultOf(bytes) }
       if (facts) return { kind, entry: { ...entryFields(facts), bytes: bytes.length }, fault: null }

@@ -1,5 +1,5 @@
-// What an operator means by `23.81,90.41`, `district/3026`, a box or `all`, and which grid cells that is. Pure; where a
-// place lies is looked up in the catalogue it is handed.
+// Parses a target such as `23.81,90.41`, `district/3026`, a box or `all` into grid cells. Pure; looks places up in the given
+// catalogue.
 
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import {

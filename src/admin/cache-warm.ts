@@ -11,11 +11,12 @@ import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import { AbohawaError, InputError, messageOf } from '../errors.ts'
 import type { Timelines } from '../timelines/timelines.ts'
-import { mostPopulous, protocolIn } from '../upstream/upstream.ts'
+import { mostPopulous } from '../upstream/most-populous.ts'
+import { protocolIn } from '../upstream/upstream.ts'
 import { type Cell, createGrid } from '../weather/cell.ts'
 import { scopeOf, targetIn } from './cache-target.ts'
 
-/** What to warm: a target as for a purge, the cells of the most populous places, or without both the cells in demand. */
+/** The cells to warm: a target as for a purge, the most populous places, or without both the cells in demand. */
 export type WarmOrder = { readonly of?: string | undefined; readonly top?: number | undefined }
 
 export const warmReport = z.object({

@@ -1,5 +1,5 @@
-// What a timeline holds, for the report of a cell: the steps of its three series, and the slice that is right now. Reads the
-// numbers of a timeline; responses of the API are written in src/weather.
+// The contents of a timeline, for the report of a cell: the steps of its three series, and the slice of now. src/weather writes
+// the responses of the API.
 
 import { dayOfNumber, hourMs, isoOf, quarterHourMs } from '../calendar.ts'
 import type { SlicesReport } from '../ops/cell-report.ts'

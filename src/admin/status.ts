@@ -1,12 +1,10 @@
-// How this gateway and its fleet are, for /status: collects what the parts know, and what the other instances report in the
-// store. Decides nothing; how it is shown is for the page and for the CLI.
+// The state of this gateway and its fleet, for /status: collects what the parts know, and what the other instances report in the
+// store. Decides nothing; the dashboard and the CLI show it.
 
-import { hostname } from 'node:os'
 import { LRUCache } from 'lru-cache'
-import packageFile from '../../package.json' with { type: 'json' }
 import type { Reach } from '../cache/reach.ts'
 import { createSingleFlight } from '../cache/single-flight.ts'
-import { isoOf, minuteMs } from '../calendar.ts'
+import { isoOf } from '../calendar.ts'
 import type { LiveCatalogue } from '../catalogue/live-catalogue.ts'
 import type { Clock } from '../clock.ts'
 import type { KnownUsage } from '../metering/meter.ts'
@@ -28,14 +26,13 @@ import { stepSeconds } from '../telemetry/history.ts'
 import type { Outages } from '../telemetry/outages.ts'
 import type { StoreFacts } from '../telemetry/store-watch.ts'
 import { aliveForMs } from '../timelines/heartbeat.ts'
-import { type InstanceReport, type Phase, readReport, writeReport } from '../timelines/instance-report.ts'
+import { type InstanceReport, readReport } from '../timelines/instance-report.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { CellSurvey } from './cell-survey.ts'
+import { type SelfReport, version } from './self-report.ts'
 import { topCandidates, topKeys } from './top-keys.ts'
 
-const { version } = packageFile
-
-/** What the reload of the configuration knows. Instants are ms since the epoch. */
+/** The state of the configuration and its reload. Instants are ms since the epoch. */
 type ConfigStatus = {
   readonly hash: string | null
   readonly appliedAt: number
@@ -69,49 +66,6 @@ export type Status = {
   /** Without the history, and with its newest point. */
   live(): Promise<LiveStatus>
 }
-
-/** What this instance reports of itself. */
-export type SelfReport = () => InstanceReport
-
-export const createSelfReport = ({
-  phase,
-  configHash,
-  outages,
-  history,
-  clock,
-}: {
-  readonly phase: () => Phase
-  readonly configHash: () => string | null
-  readonly outages: Pick<Outages, 'open'>
-  readonly history: History
-  readonly clock: Clock
-}): SelfReport => {
-  const startedAt = clock.now()
-  const host = hostname()
-  // An instance without demand does not see the end of an outage.
-  const recentOutage = () =>
-    outages
-      .open()
-      .find(({ outage, failedAt }) => outage === 'provider' && clock.now() - failedAt < outageCountsForMs)
-  return () => ({
-    host,
-    pid: process.pid,
-    version,
-    startedAt,
-    phase: phase(),
-    configHash: configHash(),
-    requestsPerSecond: history.newest().requestsPerSecond,
-    hitShare: history.recentHitShare(),
-    memoryBytes: process.memoryUsage.rss(),
-    providerOutage: recentOutage()?.code ?? null,
-    seenAt: clock.now(),
-  })
-}
-
-const outageCountsForMs = 15 * minuteMs
-
-/** The same as the text of a heartbeat. */
-export const reportText = (self: SelfReport): string => writeReport(self())
 
 const nearLimit = 0.8
 const mostKeys = 20

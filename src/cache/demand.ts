@@ -1,6 +1,6 @@
-// The demand for each key: when it was last requested, by whom and how often, with a half-life of half an hour. Bounded; drops the
-// keys that were not requested for longest. A list of its own in place of lru-cache, whose iterators take most of a pass over what is
-// in demand.
+// The demand for each key: when it was last requested, by which consumer and how often, with a half-life of half an hour.
+// Bounded; drops the keys that were not requested for longest. It has its own linked list, because the iterators of lru-cache
+// take most of the time of a pass over the keys in demand.
 
 const halfLifeMs = 30 * 60_000
 const mostKeys = 50_000
@@ -11,7 +11,7 @@ export type Demanded<Subject> = {
   readonly lastRequestedAt: number
   /** The decayed count of requests. */
   readonly score: number
-  /** Who requested it last; undefined where nobody in particular did. */
+  /** The consumer that requested it last; undefined for none in particular. */
   readonly consumer: string | undefined
 }
 
@@ -22,15 +22,15 @@ export type Demand<Subject> = {
   /** The decayed count of a key's requests at an instant; 0 without any. */
   scoreOf(key: string, now: number): number
   latest(): Demanded<Subject> | undefined
-  /** The consumers that requested something last, at or after an instant: at most two. */
+  /** The last consumers with a request at or after an instant: at most two. */
   recentConsumers(instant: number): string[]
-  /** All that was requested at or after an instant, the latest first. */
+  /** The keys that were requested at or after an instant, the latest first. */
   since(instant: number): readonly Demanded<Subject>[]
 }
 
 export const createDemand = <Subject>(): Demand<Subject> => {
   type Requested = { -readonly [Name in keyof Demanded<Subject>]: Demanded<Subject>[Name] } & {
-    /** The one that was requested last before it. */
+    /** The key that was requested before it. */
     older: Requested | undefined
     newer: Requested | undefined
   }
@@ -54,7 +54,7 @@ export const createDemand = <Subject>(): Demand<Subject> => {
     { name: '', at: Number.NEGATIVE_INFINITY },
     { name: '', at: Number.NEGATIVE_INFINITY },
   ]
-  // As cheap as a comparison where one consumer requests twice.
+  // Costs one comparison where the same consumer requests again.
   const recordConsumer = (name: string, at: number): void => {
     if (name !== lastConsumer.name) {
       ;[lastConsumer, otherConsumer] = [otherConsumer, lastConsumer]
@@ -101,7 +101,7 @@ export const createDemand = <Subject>(): Demand<Subject> => {
       [lastConsumer, otherConsumer].filter(({ at }) => at >= instant).map(({ name }) => name),
     since: instant => {
       const found: Requested[] = []
-      // The first one that is too old ends the loop.
+      // The first key that is too old ends the loop.
       for (let record = newest; record && record.lastRequestedAt >= instant; record = record.older)
         found.push(record)
       return found

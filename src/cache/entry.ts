@@ -1,5 +1,5 @@
-// A cache entry: the value and its metadata. Pure; knows neither weather nor tiers. How long an entry stays fresh is
-// decided in freshness.ts.
+// A cache entry: the value and its metadata. Pure; knows neither weather nor tiers. freshness.ts decides how long an entry
+// stays fresh.
 
 import { crc32 } from 'node:zlib'
 
@@ -19,9 +19,9 @@ export type EntryMetadata = {
 
 export type Entry<Value> = EntryMetadata & {
   readonly value: Value
-  /** What the value takes in memory. */
+  /** The size of the value in memory. */
   readonly bytes: number
 }
 
-/** The jitter of an entry: the same in every instance, another for another key or fetch. */
+/** The jitter of an entry: the same in every instance, and different for each key and fetch. */
 export const jitterOf = (key: string, fetchedAt: number): number => crc32(`${key}@${fetchedAt}`) / 2 ** 32

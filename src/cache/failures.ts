@@ -9,7 +9,7 @@ import { AbohawaError, codeOf, messageOf } from '../errors.ts'
 export type Failure = {
   readonly error: unknown
   readonly failedAt: number
-  /** How often in a row. */
+  /** The number of failures in a row. */
   readonly attempts: number
   /** Whether nothing usable was cached. The budget may refuse a refresh and still grant a cold read. */
   readonly cold: boolean
@@ -29,7 +29,7 @@ export type Failures = {
   clearWhere(matches: (key: string, failure: Pick<Failure, 'error'>) => boolean): void
   /** Ends all backoff except what a `retryAt` announced; for a source that has recovered. */
   endBackoff(): void
-  /** For the failures from now on. */
+  /** Sets new options for later failures. */
   apply(options: Omit<BackoffOptions, 'longestAfter' | 'isLifted'>): void
 }
 
@@ -39,14 +39,14 @@ export type BackoffOptions = {
   readonly retryAfterAtMostMs: number
   /** The longest backoff for an error that has its own maximum. */
   readonly longestAfter?: (error: unknown) => number | undefined
-  /** Whether what made a load fail is gone before the end of its backoff. */
+  /** Whether the cause of a failure is gone before the end of its backoff. */
   readonly isLifted?: (failure: Pick<Failure, 'error' | 'failedAt'>) => boolean
 }
 
 const mostKeys = 20_000
-// By which a clock may be corrected; more is another time.
+// A correction of the clock; a larger jump is a new time.
 const toleratedMs = minuteMs
-// A source's longest window is a day; nothing announced beyond that, with an hour of margin, is believed.
+// A source's longest window is a day; a longer announcement, with an hour of margin, is ignored.
 const longestAnnouncedMs = utcDayMs + hourMs
 
 export const createFailures = (given: BackoffOptions, clock: Clock, random = Math.random): Failures => {
@@ -84,7 +84,7 @@ export const createFailures = (given: BackoffOptions, clock: Clock, random = Mat
     },
     backoff: key => {
       const failure = failures.get(key)
-      // A clock that was set back since would lengthen it.
+      // A clock that was set back since would lengthen the backoff.
       const now = clock.now()
       const isOver = !failure || now >= failure.backoffUntil || now < failure.failedAt - toleratedMs
       return isOver || options.isLifted?.(failure) ? undefined : failure

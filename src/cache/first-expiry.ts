@@ -1,6 +1,5 @@
-// When the cache runs out of what is in demand if no load succeeds any more. Reads memory alone: an entry that only the shared
-// tier holds counts as served, and its end is not known. As costly as one pass of refresh-ahead.ts, and only done for
-// operators.
+// When the first entry in demand expires if no load succeeds any more. Reads memory alone: an entry that only the shared tier
+// holds counts as usable, and its end is unknown. Costs as much as a pass of refresh-ahead.ts, and runs for operators only.
 
 import type { EntryMetadata } from './entry.ts'
 import type { FreshnessPolicy } from './freshness.ts'
@@ -16,10 +15,10 @@ export type FirstExpiryParts = {
 }
 
 /**
- * @param whose `any`: one with nothing cached decides; `cached`: it decides only where nothing else is cached, so that one cold
- * key does not hide the others
- * @returns the instant at which the first of the keys can't be served any more: 0 where one has nothing cached, past where an entry
- * has expired already; undefined where nothing is known of any. All instants are ms since the epoch.
+ * @param whose `any`: a key with nothing cached decides; `cached`: it decides only where nothing else is cached, so that one
+ * cold key does not hide the others
+ * @returns the instant at which the first of the keys can't be served any more: 0 where one has nothing cached, in the past where
+ * an entry has expired already; undefined where nothing is known of any key. All instants are ms since the epoch.
  */
 export const firstExpiry = (
   { memory, isUncached, policy }: FirstExpiryParts,
@@ -32,7 +31,7 @@ export const firstExpiry = (
   for (const key of keys) {
     const entry = memory.peek(key)
     if (entry) {
-      // One that a hard purge met while it was loaded is not served any more.
+      // An entry that a hard purge covered during its load is not served any more.
       first = Math.min(first, entry.purged === 'hard' ? entry.fetchedAt : policy.usableUntil(entry, now))
     } else if (isUncached(key)) hasUncached = true
   }

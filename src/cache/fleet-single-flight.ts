@@ -1,6 +1,6 @@
 // Fleet-wide single-flight: one load per key over all instances. The lease holder loads and renews a short lease; the
-// others wait until it is released or expires. Without the store every instance loads for itself, which costs one load
-// per instance and never an answer. The single-flight within a process is in single-flight.ts.
+// others wait until it is released or expires. Without the store every instance loads for itself, which costs more loads but
+// fails no request. single-flight.ts has the single-flight within a process.
 
 import { AbohawaError, messageOf } from '../errors.ts'
 import { safeText } from '../outside-text.ts'
@@ -22,7 +22,7 @@ export type FleetSingleFlight = {
       isOfOneConsumer?(error: unknown): boolean
     },
   ): Promise<{ result: Result; joined: boolean }>
-  /** For the leases that are taken or renewed from now on. */
+  /** Sets the length of leases that are taken or renewed later. */
   leaseFor(ms: number): void
   close(): void
 }
@@ -38,7 +38,7 @@ export class FailedElsewhere extends AbohawaError {
   }
 }
 
-/** What the message of a released lease carries after a failed load, as JSON. */
+/** The message of a released lease after a failed load, as JSON. */
 type LoadFailure = { code: string; message: string; retryAt?: number; account?: string }
 
 /** The message of a released lease after a load that wrote an entry. */
@@ -49,7 +49,7 @@ const graceMs = 20
 export type FleetSingleFlightOptions = {
   readonly store: LeaseStore
   readonly leaseForMs: number
-  /** The account that loads are made with. What fails for another one is loaded here. */
+  /** The account of loads. A load that failed for another account is tried here. */
   readonly account?: () => string | undefined
   /** Called with a key that another instance has loaded; not while messages are lost. */
   readonly onLoadedElsewhere?: (key: string) => void
@@ -106,7 +106,7 @@ export const createFleetSingleFlight = (
     try {
       return await load()
     } catch (error) {
-      // As after an entry that is not there: whoever waits loads for itself.
+      // As if there were no entry: each waiter loads for itself.
       message = isOfOneConsumer(error) ? succeeded : failureMessage(error, account())
       throw error
     } finally {

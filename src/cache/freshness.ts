@@ -1,5 +1,5 @@
-// The freshness policies: by age, or until a newer model run. Both stretch when the provider's budget runs short, by a factor
-// that is computed elsewhere, and neither serves an entry beyond its end. All instants are ms since the epoch.
+// The freshness policies: by age, or until a newer model run. Both multiply freshness by the stretch when the provider's budget
+// runs short, and neither serves an entry beyond its end. All instants are ms since the epoch.
 
 import type { Clock } from '../clock.ts'
 import type { EntryMetadata } from './entry.ts'
@@ -21,7 +21,7 @@ export type FreshnessPolicy = {
   readonly longestUseMs: number
   /** The time between `dueAt` and `freshUntil`. */
   readonly leadMs: number
-  /** From now on, for entries that are there too. */
+  /** Sets new options, for cached entries too. */
   apply(options: FreshnessOptions & RunOptions): void
 }
 
@@ -57,7 +57,7 @@ export const freshnessOf = (entry: EntryMetadata, policy: FreshnessPolicy, now: 
 export const longestUseMs = (options: FreshnessOptions): number =>
   mostOf(options) * (1 + options.freshSpread) + leadOf(options) + options.staleForMs
 
-/** What a policy decides by itself; the rest follows from it in `policyOf`. */
+/** The part that differs between policies; `policyOf` derives the rest. */
 type Due = Pick<FreshnessPolicy, 'dueAt' | 'periodMs' | 'mostStretch'>
 
 const dueByAge = (options: FreshnessOptions, stretch: () => number): Due => ({
@@ -102,8 +102,8 @@ export const freshByRun = (
 }
 
 /**
- * When the first run that an entry can't be made of became available; undefined while there is none. It is the first and
- * not the newest, so that what one run made stale stays stale when the next appears and has yet to settle.
+ * When the first run after the entry's own became available; undefined while there is none. It is the first and not the newest,
+ * so that an entry that one run made stale stays stale when the next run appears and has yet to settle.
  */
 const supersededAt = (
   entry: EntryMetadata,
@@ -116,12 +116,12 @@ const supersededAt = (
     if (fetchedAt >= each.availableAt + settleForMs) break
     first = each
   }
-  // For each entry in each pass of refresh-ahead, so it makes nothing anew.
+  // Runs for each entry in each pass of refresh-ahead, so it allocates nothing.
   let found = first ? first.availableAt : Number.POSITIVE_INFINITY
   // The entry's run may be one that this instance never saw.
   if (run !== null && fetchedAt < run + settleForMs) found = Math.min(found, run)
-  // There was a run before the first one we know. The entry's own run decides whether it has that one, since a run may
-  // have been late; without one, the time of its fetch decides.
+  // There was a run before the first known one. The entry's own run decides whether the entry has it, since a run may be late;
+  // without a run, the time of its fetch decides.
   if (first && first === runs.at(-1)) {
     const earlier = first.availableAt - first.intervalMs
     const lacksIt = run === null ? fetchedAt < earlier + settleForMs : run < earlier - first.intervalMs / 2
@@ -168,7 +168,7 @@ const policyOf = (options: FreshnessOptions, due: Due): FreshnessPolicy => {
 export type Stretch = {
   /** The factor on freshness, at least 1. */
   current(): number
-  /** Computes it anew with the next use. */
+  /** Makes the next use compute it again. */
   renew(): void
 }
 

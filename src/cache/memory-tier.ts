@@ -20,8 +20,8 @@ export type MemoryEntry<Value> = Entry<Value> & {
 
 export type MemoryTier<Value> = LRUCache<string, MemoryEntry<Value>>
 
-export const createMemoryTier = <Value>(mostBytes: number): MemoryTier<Value> =>
-  new LRUCache({ maxSize: mostBytes })
+export const createMemoryTier = <Value>(maxBytes: number): MemoryTier<Value> =>
+  new LRUCache({ maxSize: maxBytes })
 
 /** Replaces the entry of this key. An entry larger than the whole tier is not kept. */
 export const keepEntry = <Value>(

@@ -1,12 +1,12 @@
-// How old what is in demand may get before it is gone: as the settings allow, and as far as what was loaded reaches. The two
-// differ after a live change of the settings. Reads memory alone, and is only done for operators.
+// The age at which entries in demand expire: by the settings, and by the timelines that were loaded. The two differ after a live
+// change of the settings. Reads memory alone, and runs for operators only.
 
 import type { EntryMetadata } from './entry.ts'
 
 export type Reach = {
   /** The longest time after its load that the settings let an entry be served. */
   readonly allowedMs: number
-  /** The share of the demand whose entries reach so far, 0 to 1; null where memory holds nothing that is in demand. */
+  /** The share of the demand whose entries reach so far, 0 to 1; null where memory holds no entry in demand. */
   readonly share: number | null
   /** The shortest time after its load that an entry in demand can be served; null likewise. */
   readonly leastMs: number | null

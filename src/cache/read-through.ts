@@ -1,5 +1,6 @@
 // The read-through cache: reads memory, then the shared tier, then loads, and fills both tiers. Serves a stale entry at once
-// and refreshes it in the background (stale-while-revalidate). Knows entries and keys; what they hold is the caller's.
+// and refreshes it in the background (stale-while-revalidate). Knows entries and keys; what they hold is the caller's. Longer
+// than 300 lines, because reads, refreshes and purges act on the same loads.
 
 import { after, type Clock } from '../clock.ts'
 import { AbohawaError } from '../errors.ts'
@@ -53,7 +54,7 @@ export type LoadFailure = {
   readonly id: string
   readonly purpose: Purpose
   readonly error: unknown
-  /** Until when the entry in memory may be served, ms since the epoch; null where there is none. */
+  /** When the entry in memory expires, ms since the epoch; null where there is none. */
   readonly usableUntil: number | null
 }
 
@@ -77,14 +78,14 @@ export type Explanation = {
   readonly loading: boolean
 }
 
-/** What is cached: memory knows it by its id. */
+/** The subject of an entry; its id is the key in memory. */
 export type Subject = { readonly id: string }
 
 export type ReadThrough<Of extends Subject, Value> = {
   /**
-   * Returns at once what memory holds, fresh or stale; else a promise. The promise rejects with WaitedTooLong or the
-   * loader's error when no tier holds anything usable.
-   * @param consumer whose share of the source a load is; undefined for nobody in particular
+   * Returns the entry in memory at once, fresh or stale; else a promise. The promise rejects with WaitedTooLong or the loader's
+   * error when no tier holds a usable entry.
+   * @param consumer whose share of the source a load takes; undefined for none in particular
    */
   read(subject: Of, consumer?: string | undefined): CacheResult<Of, Value> | Promise<CacheResult<Of, Value>>
 }
@@ -97,8 +98,8 @@ export type Cache<Of extends Subject, Value, Scope> = ReadThrough<Of, Value> & {
   /** Whether a tier holds a fresh entry, which is then in memory too. */
   isFresh(subject: Of): Promise<boolean>
   /**
-   * Loads an entry unless a fresh one is held, as little urgent as a refresh-ahead. Returns whether it loaded.
-   * @throws BackoffError when the load failed, or a former one did whose backoff is not over
+   * Loads an entry unless a fresh one is cached, with the urgency of a refresh-ahead. Returns whether it loaded.
+   * @throws BackoffError when the load failed, or while the backoff of a former failure lasts
    */
   ensure(subject: Of): Promise<boolean>
   /** Copies the entry of the shared tier into memory; true when it is usable. Never loads. */
@@ -106,11 +107,11 @@ export type Cache<Of extends Subject, Value, Scope> = ReadThrough<Of, Value> & {
   explain(subject: Of): Promise<Explanation>
   /** The entry in memory, without counting as a read. */
   peek(subject: Of): EntryFacts | null
-  /** Applies a purge to memory and to what is read from now on, and ends the backoff of what it covers. */
+  /** Applies a purge to memory and to later reads, and ends the backoff of the keys it covers. */
   purge(purge: Purge<Scope>): void
   /** Another instance has loaded an entry: a read that would be stale reads the shared tier first. */
   supersede(id: string): void
-  /** How long reads wait that begin from now on. */
+  /** Sets how long later reads wait. */
   waitFor(ms: number): void
 }
 
@@ -130,7 +131,7 @@ export type CacheParts<Of extends Subject, Value, Scope> = {
   readonly policy: FreshnessPolicy
   readonly purges: Purges<Scope>
   readonly failures: Failures
-  /** Learns here which keys no tier holds. */
+  /** Collects the keys that no tier holds. */
   readonly uncached: Uncached
   readonly demand: Demand<Of>
   /** How long a read waits when nothing is cached. The load continues after that. */
@@ -156,7 +157,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
   const { heldBack, consumerOf, clock, observer } = parts
   let { waitForMs } = parts
   const finding = createSingleFlight<string, Found<Value>>()
-  /** For whom a read is that joined a flight of `finding` last. */
+  /** The consumer of the read that joined a flight of `finding` last. */
   const joinedBy = new Map<string, string | undefined>()
   const refreshing = createSingleFlight<string, void>()
   const renewing = createSingleFlight<string, void>()
@@ -196,7 +197,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
     return entry
   }
 
-  // What fails because of one consumer is no reason for another that joined: it goes on for itself.
+  // A failure that concerns one consumer does not fail another one that joined: it retries for itself.
   const forConsumer = async <Result>(
     consumer: string | undefined,
     share: () => { result: Promise<Result>; joined: boolean },
@@ -207,7 +208,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
         return { result: await result, joined }
       } catch (error) {
         const concerned = consumerOf(error)
-        // A queued load that this one started may have become another's too.
+        // A load that this consumer started may have been queued for another one too.
         if (concerned === undefined || concerned === consumer) throw error
       }
     }
@@ -231,7 +232,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
     try {
       return (await load()).result
     } catch (error) {
-      // What is refused for now to a load that was less urgent may be granted to a read that waits.
+      // The budget may grant to a waiting read what it refused to a less urgent load.
       const isOthers = isJoined || error instanceof FailedElsewhere
       if (purpose !== 'cold' || !isOthers || retryAtOf(error) === undefined) throw error
       return (await load()).result
@@ -278,7 +279,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
     try {
       return await loadOnce(subject, 'cold', consumer, found => stateOutside(id, found) !== 'expired')
     } catch (error) {
-      // Of the subject nothing is known then.
+      // The error says nothing of the subject.
       if (consumerOf(error) !== undefined) throw error
       throw new BackoffError(recordFailure(id, 'cold', error))
     }
@@ -359,7 +360,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
     }
   }
 
-  // Another instance has loaded the entry: what it wrote takes the place of the older one, so that nobody gets a stale answer.
+  // Another instance has loaded the entry: its entry replaces the older one, so that no consumer gets a stale answer.
   const renew = async (subject: Of, entry: MemoryEntry<Value>): Promise<void> => {
     const { id } = subject
     const found = await shared.get(keyOf(subject), ({ fetchedAt }) => fetchedAt > entry.fetchedAt)
@@ -390,7 +391,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
       forConsumer(consumer, () => {
         const { id } = subject
         const found = finding.run(id, () => find(subject, consumer).finally(() => joinedBy.delete(id)))
-        // It may be queued behind all that another consumer wants, or will be in a moment.
+        // The load may be queued behind those of another consumer.
         if (found.joined) {
           expedite(subject, consumer)
           joinedBy.set(id, consumer)
@@ -463,7 +464,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
           uncached.add(id)
         }
       }
-      // A hard purge removes from the shared tier too, what memory has evicted.
+      // A hard purge also removes entries from the shared tier that memory has evicted.
       if (purge.kind === 'hard') for (const { key } of demand.since(0)) if (isCovered(key)) uncached.add(key)
       failures.clearWhere(isCovered)
     },

@@ -13,7 +13,7 @@ export type RefreshAheadParts<Of extends Subject> = {
   readonly pinned: () => readonly Of[]
   readonly memory: { peek(key: string): EntryMetadata | undefined }
   readonly policy: FreshnessPolicy
-  /** Whether a key is not to be loaded now, for the consumer that requested it last. */
+  /** Whether a key must not be loaded now for the consumer that requested it last. */
   readonly isHeldBack: (key: string, consumer: string | undefined) => boolean
   readonly refresh: (subject: Of, consumer: string | undefined) => Promise<void>
   /** How many entries make a full batch. */
@@ -42,13 +42,13 @@ export const createRefreshAhead = <Of extends Subject>(parts: RefreshAheadParts<
     const batch = parts.batch()
     const due = new Map<string, Due<Of>>()
     let urgent = false
-    // Once for each cell in demand, so it makes nothing anew.
+    // Runs for each cell in demand, so it allocates nothing.
     const consider = (candidate: Due<Of>, requestedAt: number): void => {
       const { key, consumer } = candidate
       const entry = memory.peek(key)
       if (!entry || requestedAt <= entry.fetchedAt) return
       const dueAt = policy.dueAt(entry, now)
-      // Few get further.
+      // Few cells get further.
       if (now < dueAt || underWay.has(key) || isHeldBack(key, consumer)) return
       due.set(key, candidate)
       urgent ||= now >= (dueAt + policy.freshUntil(entry, now)) / 2

@@ -10,7 +10,7 @@ type Refused = { readonly refused: string }
 /** Encodes and decodes entries; `metadata` and `decode` refuse invalid bytes. */
 export type Codec<Value> = {
   /** No entry is larger. */
-  readonly mostBytes: number
+  readonly maxBytes: number
   encode(entry: Entry<Value>, key: string): Buffer
   /** The entry's metadata alone, at a fraction of the cost of decoding. */
   metadata(bytes: Buffer, key: string): EntryMetadata | Refused
@@ -35,7 +35,7 @@ export type SharedTier<Value> = {
   set(key: string, entry: Entry<Value>, token?: number): Promise<boolean>
 }
 
-/** @param tier with how long after its fetch an entry may be served at all, which is read with each write */
+/** @param tier its `longestUseMs` is how long after its fetch an entry may be served, and is read with each write */
 export const createSharedTier = <Value>(
   tier: {
     readonly name: string
@@ -50,7 +50,7 @@ export const createSharedTier = <Value>(
     key: string,
     isWanted: ((metadata: EntryMetadata) => boolean) | undefined,
   ): Promise<Entry<Value> | Refused | undefined> => {
-    const bytes = await store.readBytes(key, codec.mostBytes)
+    const bytes = await store.readBytes(key, codec.maxBytes)
     if (bytes === undefined) return undefined
     if (typeof bytes === 'string') return { refused: bytes }
     const metadata = isWanted && codec.metadata(bytes, key)
@@ -72,7 +72,7 @@ export const createSharedTier = <Value>(
     },
     set: async (key, entry, token) => {
       try {
-        // As long as it has something to answer with: settings may let it be served for longer from a moment on.
+        // Kept to the end of its timeline, because a change of the settings may let it be served for longer.
         const expiresAt = Math.ceil(Math.max(entry.fetchedAt + tier.longestUseMs, entry.reachesUntil ?? 0))
         return await store.writeBytes(key, codec.encode(entry, key), expiresAt, token)
       } catch (error) {

@@ -1,6 +1,6 @@
-// The keys that are known to have nothing usable in either tier, so that their next read needs a load. Learned where it costs
-// nothing: from failed cold loads, hard purges, and reads of the shared tier that found nothing. A key that was never looked
-// up is not among them. Another instance may load one meanwhile, so some are looked up again at intervals.
+// The keys that are known to have no usable entry in either tier, so that their next read needs a load. They come from failed
+// cold loads, hard purges, and reads of the shared tier that found nothing; a key that was never read is not among them.
+// Another instance may load one meanwhile, so some are looked up again at intervals.
 
 import { LRUCache } from 'lru-cache'
 
@@ -13,7 +13,7 @@ export type Uncached = {
   delete(key: string): void
   has(key: string): boolean
   /**
-   * Looks some of them up again, those first that were looked up longest ago, and forgets those that are not in demand.
+   * Looks some of them up again, the oldest look-up first, and forgets those that are not in demand.
    * @param lookUp adds or deletes the key
    */
   check(isInDemand: (key: string) => boolean, lookUp: (key: string) => Promise<unknown>): Promise<void>

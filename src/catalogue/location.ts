@@ -43,7 +43,7 @@ export type Bounds = Readonly<{ south: number; north: number; west: number; east
 /** How many places there are of each level, published or not. */
 export type Counts = Readonly<Record<LocationType | 'total', number>>
 
-/** What a source states about a place; `bbs_code` is not stated but follows from `id`. */
+/** The fields of a place that a source states; `bbs_code` is not stated but follows from `id`. */
 export type Field = Exclude<keyof Location, 'bbs_code'>
 
 /** A field of the table of places; the others come from tables of their own. */

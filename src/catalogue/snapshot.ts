@@ -22,7 +22,7 @@ export type Snapshot = Readonly<{ provenance: Provenance; locations: readonly Lo
 
 export const schemaVersion = 1
 
-// What most places do not have is left out.
+// Leaves out fields that most places do not have.
 const isWritten = (location: Location, field: Field): boolean => {
   if (field === 'published') return !location.published
   return (field !== 'aliases' && field !== 'formerIds') || location[field].length > 0

@@ -1,12 +1,12 @@
 // Reads a data file as UTF-8 text. An unreadable file is an InputError that names it.
 
 import { InputError, messageOf } from '../errors.ts'
-import { FileError, mostFileBytes, readTextFile } from '../regular-file.ts'
+import { FileError, maxFileBytes, readTextFile } from '../regular-file.ts'
 
 /** The text of a file, without a byte order mark; InputError when it cannot be read or is not UTF-8. */
 export const readText = async (path: string): Promise<string> => {
   try {
-    return await readTextFile(path, mostFileBytes.data)
+    return await readTextFile(path, maxFileBytes.data)
   } catch (thrown) {
     if (thrown instanceof FileError && thrown.code === 'EILSEQ')
       throw new InputError(`${path} is not valid; allowed: text in UTF-8`, { cause: thrown })

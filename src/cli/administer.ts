@@ -18,7 +18,7 @@ export const addCreateStoreOption = (command: Command): Command =>
 
 export type Action = (administration: Administration, store: string) => Promise<void>
 
-/** What the commands need of the configuration that show quotas and days; those that refuse a key need the store alone. */
+/** The part of the configuration for commands that show quotas and days; those that revoke a key need only the store. */
 const neededForQuotas = ['redis', 'store', 'quota']
 export const neededForKeys = ['redis', 'store']
 

@@ -7,7 +7,7 @@ import { isMap, isNode, isScalar, parseDocument } from 'yaml'
 /** The file that holds every default, wherever the process was started. */
 export const DEFAULT_FILE = new URL('../../config/default.yaml', import.meta.url)
 
-/** What the file of defaults is called in a sentence. */
+/** The name of the file of defaults in a sentence. */
 export const DEFAULT_NAME = 'config/default.yaml'
 
 /** A setting or section in the file of defaults; `below` holds the parts of a section. */
@@ -33,6 +33,6 @@ const entriesOf = (map: unknown): Map<string, Entry> => {
   return entries
 }
 
-/** What the file of defaults says, by the names of its sections. */
+/** The contents of the file of defaults, by section. */
 export const readDefaults = (): Map<string, Entry> =>
   entriesOf(parseDocument(readFileSync(DEFAULT_FILE, 'utf8')).contents)

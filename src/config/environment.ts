@@ -5,7 +5,7 @@
 import { parse } from 'yaml'
 import * as z from 'zod'
 import { safeText } from '../outside-text.ts'
-import { mostFileBytes, readTextFileSync } from '../regular-file.ts'
+import { maxFileBytes, readTextFileSync } from '../regular-file.ts'
 import {
   type Assignment,
   type Fault,
@@ -36,7 +36,7 @@ const FILE = '__FILE'
 const CONFIG_FILES = 'ABOHAWA_CONFIG_FILE'
 const longestFile = 300
 
-// What Kubernetes puts into every container of a namespace that has a service called abohawa or abohawa-…
+// Kubernetes sets these in every container of a namespace that has a service called abohawa or abohawa-…
 const ofKubernetes: ReadonlyArray<readonly [name: RegExp, value: RegExp]> = [
   [/_SERVICE_HOST$/, /^[0-9a-f.:]+$/i],
   [/_SERVICE_PORT(_[A-Z0-9_]+)?$/, /^[0-9]+$/],
@@ -137,7 +137,7 @@ const readSecret = (variable: string, { path }: Setting, env: NodeJS.ProcessEnv)
     }
   try {
     // Editors and `echo` end a file with a line break.
-    return { path, value: readTextFileSync(file, mostFileBytes.config).replace(/\r?\n$/, ''), at: () => at }
+    return { path, value: readTextFileSync(file, maxFileBytes.config).replace(/\r?\n$/, ''), at: () => at }
   } catch (thrown) {
     const name = safeText(file, longestFile)
     return {
@@ -179,8 +179,8 @@ export const secretFilesIn = (env: NodeJS.ProcessEnv): string[] =>
   Object.entries(env).flatMap(([variable, file]) => (file && secretOf(variable) ? [file] : []))
 
 /**
- * What the variables that start with ABOHAWA_ say; ABOHAWA_CONFIG_FILE, those that start with ABOHAWA_TEST_ and those of
- * Kubernetes are left alone.
+ * Reads the variables that start with ABOHAWA_, except ABOHAWA_CONFIG_FILE, those that start with ABOHAWA_TEST_ and those of
+ * Kubernetes.
  */
 export const readEnvironment = (env: NodeJS.ProcessEnv): Reading => {
   let faults = 0

@@ -18,8 +18,8 @@ export type Place =
 export type Assignment = { path: readonly string[]; value: unknown; at(inner: Path): Place }
 
 /**
- * What is wrong, where, and at which path; `setting` is left without a usable value, and so may be what `sections` give, which
- * an unreadable part names.
+ * A fault, its place and its path. `setting` has no usable value then, and neither may the settings of `sections`, which an
+ * unreadable part names.
  */
 export type Fault = {
   at: Place
@@ -29,7 +29,7 @@ export type Fault = {
   sections?: readonly string[]
 }
 
-/** What one source of settings says and what is wrong with the way it says it, in its own order. */
+/** The settings of one source and its faults, in its own order. */
 export type Reading = ReadonlyArray<Assignment | Fault>
 
 /** As many faults are named; a file with more of them is another file. */

@@ -130,8 +130,8 @@ export const readConfig = (sources: ConfigSources): LoadedConfig => {
 }
 
 /**
- * What is right of a configuration, over the defaults, and its faults: for a command that needs a part of it.
- * @throws ConfigError where nothing can be made of it
+ * The valid part of a configuration, over the defaults, and its faults: for a command that needs only a part of it.
+ * @throws ConfigError where nothing is valid
  */
 export const readRightPart = (
   sources: ConfigSources,

@@ -15,7 +15,7 @@ export type RightPart = {
   require(needed: readonly string[]): void
 }
 
-/** What says where a section leads, when a whole file is unreadable: a variable that gives it wins over any file. */
+/** The source of a section when a whole file is unreadable: a variable wins over any file. */
 const identity: Readonly<Record<string, string>> = { redis: 'redis.url', store: 'redis.url', ops: 'ops.port' }
 
 const isWithin = (path: string, section: string): boolean =>

@@ -32,7 +32,7 @@ const isAddressRange = (value: string): boolean => {
   return bits === undefined || (/^[0-9]{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
 }
 
-/** One IP address, a range of them in CIDR notation, or whoever connects to a Unix socket. */
+/** An IP address, a range in CIDR notation, or `unix` for the clients of a Unix socket. */
 export const trustedPeer = () =>
   text(
     'an IP address, a CIDR range such as 10.0.0.0/8, or unix',
@@ -44,14 +44,14 @@ export const trustedPeer = () =>
 export const filePath = (allowed = 'a file path') => text(allowed)
 
 // Of the systems that Node runs on, the least that a path of a socket may have.
-const mostSocketPathBytes = 103
+const maxSocketPathBytes = 103
 
 /** Where a Unix socket is. */
 export const socketPath = () =>
   text(
-    `a file path of at most ${mostSocketPathBytes} bytes, or null`,
+    `a file path of at most ${maxSocketPathBytes} bytes, or null`,
     /\S/,
-    value => Buffer.byteLength(value) <= mostSocketPathBytes,
+    value => Buffer.byteLength(value) <= maxSocketPathBytes,
   )
 
 const withoutQuery = (value: string): string => redactedUrl(value).replace(/\?.*$/s, '?***')

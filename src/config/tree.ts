@@ -11,7 +11,7 @@ export type Path = readonly PropertyKey[]
 /** One value that a file or a variable can set; a `named` one holds values under names of the operator's choice. */
 export type Setting = { path: readonly string[]; schema: z.core.$ZodType; named?: z.ZodRecord }
 
-/** What a value has to be, once units, sections and null are set aside. */
+/** The kind of a value, without units, sections and null. */
 export const coreOf = (schema: z.core.$ZodType): z.core.$ZodType => {
   if (schema instanceof z.ZodPipe) return coreOf(schema.in)
   if (schema instanceof z.ZodNullable) return coreOf(schema.unwrap())
@@ -33,7 +33,7 @@ export const namedIn = (schema: z.core.$ZodType): z.ZodRecord | undefined => {
   return core instanceof z.ZodRecord ? core : undefined
 }
 
-/** What a value at this path has to be; undefined where nothing is known by that path. */
+/** The kind of a value at this path; undefined for an unknown path. */
 export const schemaAt = (path: Path, from: z.core.$ZodType = configSchema): z.core.$ZodType | undefined => {
   const [key, ...rest] = path
   if (key === undefined) return from

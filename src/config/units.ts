@@ -84,12 +84,11 @@ const print = (value: number, { base, factors }: Units): string => {
 }
 
 /**
- * What a written duration looks like: a number, with decimals if need be, and one of ms, s, m, h, d; or several of them, the
- * largest first.
+ * The form of a duration: a number, with decimals if need be, and one of ms, s, m, h, d; or several of them, the largest first.
  */
 export const DURATION_PATTERN = patternOfParts(durations)
 
-/** What a written size looks like: a number, with decimals if need be, and B or a decimal or binary multiple. */
+/** The form of a size: a number, with decimals if need be, and B or a decimal or binary multiple. */
 export const SIZE_PATTERN = patternOf(sizes)
 
 // Of what is looked at for several parts.

@@ -1,5 +1,5 @@
-// The values of a configuration, one by one and as a file would have them, secrets hidden: what commands print, and what a
-// change of the configuration is found by. Also which of them take effect without a restart, as schema.ts declares it.
+// The values of a configuration, one by one and in the form of a file, secrets hidden: commands print them, and a reload compares
+// them. Also which of them take effect without a restart, as schema.ts declares it.
 
 import { hash } from 'node:crypto'
 import { stringify } from 'yaml'
@@ -87,7 +87,7 @@ export const effectSentence = (setting: Setting): string => {
   return `A change takes effect without a restart${exception ? `, except ${exception}` : ''}.`
 }
 
-/** What differs between two configurations, and whether it takes effect without a restart. */
+/** The differences between two configurations, and whether each takes effect without a restart. */
 export const changesBetween = (before: Config, after: Config): Change[] => {
   const values = new Map(valuesOf(before).map(each => [each.path, each]))
   const next = new Map(valuesOf(after).map(each => [each.path, each]))
@@ -109,7 +109,7 @@ export const withValuesOf = (config: Config, other: Config, paths: Iterable<stri
   return frozen(configSchema.parse(tree, uncompiled))
 }
 
-// What one instance may have otherwise than another: where it listens, what it logs, where its files are.
+// The settings that may differ between instances: addresses, log and files.
 const ofOneInstance = /^(server|ops|status|store|redis|log|config)\.|^catalogue\.(path|pollEvery)$/
 
 /** A short hash of the settings that all instances of a fleet should have in common. */

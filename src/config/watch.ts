@@ -1,13 +1,13 @@
 // Watches the files that a configuration is read from. Reads their paths at intervals, as the catalogue's file is polled: links
 // that are swapped (ConfigMaps), files that are renamed into place (editors), mounted files and network shares are all seen.
-// Reports content that two polls agree on and that differs from what was read last, by whomever. Reads no settings.
+// Reports content that two polls agree on and that differs from the content read last. Reads no settings.
 
 import { hash } from 'node:crypto'
 import { stat } from 'node:fs/promises'
-import { mostFileBytes, readRegularFile } from '../regular-file.ts'
+import { maxFileBytes, readRegularFile } from '../regular-file.ts'
 
 export type FileWatchOptions<Outcome> = {
-  /** The files of now; they may change with what is in them. */
+  /** The current files; they may change with their contents. */
   readonly files: () => readonly string[]
   /** The time between two polls; null for none. */
   readonly pollMs: number | null
@@ -16,17 +16,17 @@ export type FileWatchOptions<Outcome> = {
 }
 
 export type FileWatch<Outcome> = {
-  /** Looks now. */
-  look(): Promise<void>
-  /** Has the files read now, whatever is in them, as at a signal. */
+  /** Polls now. */
+  poll(): Promise<void>
+  /** Calls `onChange` now, whatever the content, as at a signal. */
   readNow(): Promise<Outcome>
-  /** Looks at another interval from now on, or no more. */
+  /** Polls at another interval from now on, or not at all. */
   pollEvery(ms: number | null): void
   close(): void
 }
 
-// Content alone says what is new: a file that is touched at each look is settled, and one that was written within a tick of its
-// clock is not missed. Versions show what was changed and changed back while the files were read.
+// Only content decides what is new: a file that is touched before each poll is settled, and one that was written within a tick of
+// its clock is not missed. Versions show files that were changed and changed back while they were read.
 const versionOf = (path: string): Promise<string> =>
   stat(path, { bigint: true }).then(
     ({ dev, ino, size, mtimeNs, ctimeNs }) => [dev, ino, size, mtimeNs, ctimeNs].join(),
@@ -34,7 +34,7 @@ const versionOf = (path: string): Promise<string> =>
   )
 
 const contentOf = (path: string): Promise<string> =>
-  readRegularFile(path, mostFileBytes.pem).then(
+  readRegularFile(path, maxFileBytes.pem).then(
     bytes => hash('sha256', bytes),
     () => 'unreadable',
   )
@@ -44,7 +44,7 @@ type State = { readonly versions: string; readonly content: string }
 const stateOf = async (paths: readonly string[]): Promise<State> => {
   const of = async (read: (path: string) => Promise<string>): Promise<string> =>
     (await Promise.all(paths.map(async path => `${path} ${await read(path)}`))).join('\n')
-  // The version first: who writes in between changes it, which the next look sees.
+  // The version first: a write in between changes it, and the next poll sees that.
   return { versions: await of(versionOf), content: await of(contentOf) }
 }
 
@@ -59,30 +59,30 @@ export const watchFiles = <Outcome>({
   let seen: State | undefined
   // Undefined when it is not certain what was read.
   let read: string | undefined
-  let looking: Promise<unknown> = Promise.resolve()
+  let polling: Promise<unknown> = Promise.resolve()
   let timer: NodeJS.Timeout | undefined
   let isClosed = false
 
-  const look = (): Promise<State> => stateOf([...new Set(files())])
+  const current = (): Promise<State> => stateOf([...new Set(files())])
 
   const readFrom = async (before: State): Promise<Outcome> => {
     const outcome = await onChange()
-    // A file that was changed meanwhile, and perhaps changed back: nobody knows which of its contents was read.
-    const after = await look()
+    // After a change meanwhile, and perhaps back, it is unknown which content was read.
+    const after = await current()
     read = isSame(before, after) ? before.content : undefined
     seen = after
     return outcome
   }
   const poll = async (): Promise<void> => {
-    const found = await look()
+    const found = await current()
     const isSettled = seen?.content === found.content
     seen = found
     if (isSettled && found.content !== read && !isClosed) await readFrom(found)
   }
   // One at a time.
   const next = <Value>(step: () => Promise<Value>): Promise<Value> => {
-    const done = looking.then(step)
-    looking = done.catch(() => {})
+    const done = polling.then(step)
+    polling = done.catch(() => {})
     return done
   }
   const pollEvery = (ms: number | null): void => {
@@ -92,8 +92,8 @@ export const watchFiles = <Outcome>({
   pollEvery(pollMs)
 
   return {
-    look: () => next(poll),
-    readNow: () => next(async () => readFrom(await look())),
+    poll: () => next(poll),
+    readNow: () => next(async () => readFrom(await current())),
     pollEvery,
     close: () => {
       isClosed = true

@@ -110,7 +110,7 @@ const rules: readonly Rule[] = [
   },
 ]
 
-/** The settings that have no effect beside the others, whoever gave them, and why. */
+/** The settings that have no effect beside the others, whatever their source, and why. */
 export const withoutEffect = (config: Config): ReadonlyMap<string, string> =>
   new Map(
     rules.flatMap(({ paths, because }) => {

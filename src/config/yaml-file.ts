@@ -15,7 +15,7 @@ import {
 } from 'yaml'
 import type * as z from 'zod'
 import { messageOf } from '../errors.ts'
-import { mostFileBytes, readTextFileSync } from '../regular-file.ts'
+import { maxFileBytes, readTextFileSync } from '../regular-file.ts'
 import {
   type Assignment,
   type Fault,
@@ -53,7 +53,7 @@ const keyOf = (pair: Pair): string => {
 const stepOf = (parent: unknown, child: unknown): Path =>
   isPair(parent) ? [keyOf(parent)] : isSeq(parent) ? [parent.items.indexOf(child)] : []
 
-/** What the text of a config file says; `name` is what its operator calls the file. */
+/** Reads the text of a config file; `name` is the operator's name of the file. */
 const readYaml = (name: string, text: string): Reading => {
   const parsed = parseYaml(text)
   if ('reason' in parsed) {
@@ -187,8 +187,8 @@ const sectionsIn = (lines: readonly string[]): string[] => {
 }
 
 /**
- * What a file that is no YAML as a whole says, entry by entry: what is indented below one can't belong to another. One that
- * can't be read is a fault of the section whose name it has and of those that it names, and of the whole file where it has none.
+ * Reads a file that is not valid YAML entry by entry: the lines indented below an entry belong to it. An unreadable entry is a
+ * fault of the section whose name it has and of those that it names, and of the whole file where it has none.
  */
 const readByEntry = (name: string, text: string): Reading => {
   const entries: { line: number; lines: string[] }[] = []
@@ -216,8 +216,8 @@ const readByEntry = (name: string, text: string): Reading => {
 }
 
 /**
- * What a config file says, and its text; one that is not there or cannot be read is a fault like any other.
- * @param byEntry whether to read what is right of a file that is no YAML as a whole
+ * Reads a config file, with its text; a missing or unreadable file is a fault like any other.
+ * @param byEntry whether to read the valid entries of a file that is not valid YAML
  */
 export const readYamlFile = (
   file: string | URL,
@@ -225,7 +225,7 @@ export const readYamlFile = (
   byEntry = false,
 ): { reading: Reading; text: string } => {
   try {
-    const text = readTextFileSync(file, mostFileBytes.config)
+    const text = readTextFileSync(file, maxFileBytes.config)
     const reading = readYaml(name, text)
     const isBroken = reading.some(part => isFault(part) && part.path === undefined)
     return { reading: byEntry && isBroken ? readByEntry(name, text) : reading, text }

@@ -1,4 +1,4 @@
-// What `doctor` reports: one check, whether it is well, and what to do where it is not.
+// The report of `doctor`: a check, its result, and the fix where it fails.
 
 import { messageOf } from '../errors.ts'
 

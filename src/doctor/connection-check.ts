@@ -11,15 +11,16 @@ import type { Budget } from '../provider/budget.ts'
 import { createProvider } from '../provider/client.ts'
 import { createProviderCall } from '../provider/provider-call.ts'
 import { redactedUrl } from '../redacted-url.ts'
-import { connect, ping, type RedisOptions } from '../stores/redis/connection.ts'
+import { connect, ping } from '../stores/redis/connection.ts'
 import { infoOf, serverName } from '../stores/redis/info.ts'
+import type { RedisOptions } from '../stores/redis/place.ts'
 import { checkRedisFormat } from '../stores/redis/redis-store.ts'
 import { protocolIn } from '../upstream/upstream.ts'
 import { createGrid } from '../weather/cell.ts'
 
 const nobody = () => {}
 
-/** What answered: the setting that names it, its address without what is secret, what it is, and how long it took. */
+/** A server that answered: its setting, its address without secrets, its kind, and its latency. */
 export type Reached = {
   readonly path: 'redis.url' | 'provider.baseUrl'
   readonly url: string
@@ -29,7 +30,7 @@ export type Reached = {
   readonly latencyMs: number
 }
 
-/** What answers as it should, and a fault for each that does not. */
+/** The servers that answer as they should, and a fault for each that does not. */
 export const checkConnections = async (
   config: Config,
   origins: LoadedConfig['origins'],

@@ -37,14 +37,14 @@ export const examine = async (config: Config, options: DoctorOptions): Promise<r
     attempted('open files', 'Run it where sh is on the PATH.', async () => [
       openFilesCheck(await openFilesLimit(), config),
     ]),
-    attempted('ports', 'Look at server, ops and status in the configuration.', () => portChecks(config)),
+    attempted('ports', 'Check server, ops and status in the configuration.', () => portChecks(config)),
     [certificateCheck(config.server, host, clock.now()), proxyCheck(config)],
     url === undefined
       ? [skip('public URL', 'not tried: give --url https://… as consumers reach it')]
       : [urlCheck(url)],
     [catalogue],
     isEmbedded ? embeddedChecks(config.store.path) : redisChecks(config, clock),
-    attempted('provider', 'Look at provider in the configuration.', () => reachableChecks(config, clock)),
+    attempted('provider', 'Check provider in the configuration.', () => reachableChecks(config, clock)),
   ])
   const before = (await Promise.all(found.flat())) as Check[]
   const store = before.find(({ name }) => name === 'store' || name === 'redis')
@@ -69,7 +69,7 @@ const spendingChecks = async (
   { notSpent, storeIsWell }: { notSpent: string | undefined; storeIsWell: boolean },
 ): Promise<readonly Check[]> => {
   const { redis, store: file } = config
-  // Nobody has counted anything yet, and a look makes no store.
+  // Nothing is counted yet, and a check must not create the store.
   if (redis.url === null && !existsSync(file.path))
     return [
       notSpent === undefined ? await keyCheck(config, clock) : skip('provider key', notSpent),
@@ -82,7 +82,7 @@ const spendingChecks = async (
       skip('budget', 'not known'),
       skip('tiers', 'not known'),
     ]
-  return attempted('budget', 'Look at the store.', async () => {
+  return attempted('budget', 'Check the store.', async () => {
     const store: Store = await openStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
     try {
       const observer = { storeAway: () => {}, storeBack: () => {}, reopened: () => {} }

@@ -14,7 +14,7 @@ import type { Config } from '../config/schema.ts'
 import { tlsOptions } from '../edge/connection/tls.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { safeText } from '../outside-text.ts'
-import { mostFileBytes, readRegularFileSync } from '../regular-file.ts'
+import { maxFileBytes, readRegularFileSync } from '../regular-file.ts'
 import { exposedStoreFile } from '../stores/embedded/store-file.ts'
 import { type Check, fail, ok, warn } from './check.ts'
 
@@ -27,7 +27,7 @@ export const certificateCheck = ({ tls }: Config['server'], host: string | undef
   const renew = `Renew ${tls.cert} and its key.`
   try {
     tlsOptions(tls)
-    const certificate = new X509Certificate(readRegularFileSync(tls.cert, mostFileBytes.pem))
+    const certificate = new X509Certificate(readRegularFileSync(tls.cert, maxFileBytes.pem))
     const names = safeText(certificate.subjectAltName ?? certificate.subject, 200)
     const [from, to] = [certificate.validFromDate.getTime(), certificate.validToDate.getTime()]
     const days = Math.floor((to - now) / utcDayMs)

@@ -134,14 +134,14 @@ const reachedAt = ({ host, port }: Place): string => {
 
 const wideBits = 8
 
-/** What the configuration says of HTTPS and proxies. */
+/** Checks HTTPS and proxies in the configuration. */
 export const proxyCheck = ({ server }: Pick<Config, 'server'>): Check => {
   const { trustedProxies, tls, host, socket } = server
   const wide = trustedProxies.find(range => Number(range.split('/')[1] ?? 128) < wideBits)
   if (wide !== undefined)
     return fail(
       'proxy headers',
-      `server.trustedProxies has ${wide}: whoever connects from there can claim HTTPS and any address`,
+      `server.trustedProxies has ${wide}: every client there can claim HTTPS and any address`,
       'Name the addresses of your own proxies in server.trustedProxies and nothing wider.',
     )
   if (trustedProxies.length > 0)
@@ -166,7 +166,7 @@ const unknownAuthority = new Set([
 const isOfUnknownAuthority = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && unknownAuthority.has(String(error.code))
 
-/** What arrives of an unauthenticated request through the proxy: its answer distinguishes HTTPS from plain. */
+/** Sends an unauthenticated request through the proxy: its answer distinguishes HTTPS from plain HTTP. */
 export const urlCheck = async (url: string): Promise<Check> => {
   const name = 'public URL'
   const address = `${url.replace(/\/+$/, '')}${apiPrefix}`
@@ -213,7 +213,7 @@ export const urlCheck = async (url: string): Promise<Check> => {
     return fail(
       name,
       `no answer at ${address}: ${messageOf(error)}`,
-      'Look at the name, the certificate and the log of the proxy.',
+      'Check the name, the certificate and the log of the proxy.',
     )
   }
 }

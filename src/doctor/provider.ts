@@ -43,7 +43,7 @@ export const reachableChecks = async (config: Config, clock: Clock): Promise<Che
       fail(
         'provider',
         `no answer at ${where}: ${messageOf(error)}`,
-        'Look at provider.baseUrl, the name server and the firewall.',
+        'Check provider.baseUrl, the name server and the firewall.',
       ),
     ]
   }
@@ -68,11 +68,11 @@ export const keyCheck = async (
       return fail(name, messageOf(error), keyFix)
     if (error instanceof AbohawaError && error.code === 'provider_limited')
       return warn(name, messageOf(error), 'Wait for the end of that limit, or take a larger plan.')
-    return fail(name, messageOf(error), 'Look at provider.baseUrl and the status page of the provider.')
+    return fail(name, messageOf(error), 'Check provider.baseUrl and the status page of the provider.')
   }
 }
 
-/** What is left of the budget, by the counts of the fleet. */
+/** Checks the rest of the budget, by the counts of the fleet. */
 export const budgetCheck = ({ closedUntil, reason, windows, reserve }: BudgetReport): Check => {
   const name = 'budget'
   if (closedUntil !== null)

@@ -1,5 +1,6 @@
 // Checks of Redis: reachable, its version, memory policy and persistence by INFO; the user's rights by running every command
-// that the store needs on keys of its own; latency, clock, and the state of a cluster or of replicas.
+// that the store needs on keys of its own; latency, clock, and the state of a cluster or of replicas. Longer than 300 lines,
+// because it is a list of checks.
 
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -8,8 +9,9 @@ import type { Config } from '../config/schema.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { safeText } from '../outside-text.ts'
 import { clockToleranceMs } from '../stores/records.ts'
-import { connect, listenerOn, ping, type RedisClient, type RedisOptions } from '../stores/redis/connection.ts'
+import { connect, listenerOn, ping, type RedisClient } from '../stores/redis/connection.ts'
 import { infoOf, type RedisInfo, serverName } from '../stores/redis/info.ts'
+import type { RedisOptions } from '../stores/redis/place.ts'
 import { checkRedisFormat } from '../stores/redis/redis-store.ts'
 import { type Check, fail, ok, skip, warn } from './check.ts'
 
@@ -79,7 +81,7 @@ export const redisChecks = async (
 const fixes: readonly (readonly [reason: RegExp, fix: string])[] = [
   [
     /WRONGPASS|NOAUTH|invalid (username|password)|no password is set/i,
-    'Correct the user and the password in redis.url (its signs @ / ? # as %40 %2F %3F %23).',
+    'Correct the user and the password in redis.url (with @ / ? # written as %40 %2F %3F %23).',
   ],
   [
     /NOPERM/,
@@ -88,13 +90,13 @@ const fixes: readonly (readonly [reason: RegExp, fix: string])[] = [
   [/LOADING/, 'Wait until Redis has read its file, and run this again.'],
   [
     /timed? ?out|timeout|did not answer/i,
-    'Redis, or what stands before it, takes no commands: check whether its process is stopped or busy (ps, redis-cli ping), and check the firewall.',
+    'Redis, or a proxy in front of it, takes no commands: check whether its process is stopped or busy (ps, redis-cli ping), and check the firewall.',
   ],
   [/certificate|self-signed|issuer/i, 'Name the authority of the certificate of Redis in redis.ca.'],
   [/ENOTFOUND|EAI_AGAIN/, 'Correct the host in redis.url, or check the name server.'],
 ]
 
-/** What to do about a Redis that can't be used, by its reason. */
+/** The fixes for a Redis that can't be used, by the reason. */
 const fixFor = (reason: string): string =>
   fixes.find(([of]) => of.test(reason))?.[1] ?? 'Start Redis there, or correct redis.url.'
 
@@ -145,7 +147,7 @@ export const memoryCheck = (info: RedisInfo): Check => {
 
 export const persistenceCheck = (info: RedisInfo): Check => {
   const name = 'redis persistence'
-  const fix = 'Look at the disk of Redis and at its log.'
+  const fix = 'Check the disk of Redis and its log.'
   const hasFile = info.get('aof_enabled') === '1'
   if (hasFile && info.get('aof_last_write_status') === 'err')
     return fail(name, 'the last write of the append-only file failed', fix)
@@ -297,7 +299,7 @@ const replicationCheck = async (
     const fault = await faultOf(() => ping(redis))
     return fault === undefined
       ? ok('redis cluster', 'every master answers, cluster_state is ok')
-      : fail('redis cluster', safeText(fault, 200), 'Look at CLUSTER INFO and CLUSTER NODES of that node.')
+      : fail('redis cluster', safeText(fault, 200), 'Check CLUSTER INFO and CLUSTER NODES of that node.')
   }
   return roleCheck(info, mode)
 }

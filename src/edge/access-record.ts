@@ -1,5 +1,5 @@
-// What a request leaves behind at its end: figures for metrics and usage, and a record for access log and trace. Decides
-// nothing of the answer; what is known while the request runs is in request-state.ts.
+// The record of a request at its end: figures for metrics and usage, and fields for access log and trace. Decides nothing of the
+// answer; request-state.ts has the state of a running request.
 
 import type { FastifyRequest } from 'fastify'
 import type { ResponseName } from '../endpoints.ts'

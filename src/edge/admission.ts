@@ -26,7 +26,7 @@ type AdmissionObserver = {
   admission(decision: 'allowed' | 'exhausted' | 'unavailable' | Refusal): void
 }
 
-/** What a key costs and says: the figures of its quota, and the problem that goes before the request's own. */
+/** The result of charging a key: the figures of its quota, and the problem that takes precedence over the request's own. */
 export type Charged = {
   readonly limit: number
   readonly remaining: number
@@ -128,7 +128,7 @@ export const rateLimitOf = ({
   isDecided: isDecided && client !== null,
 })
 
-/** What all responses of a tier have in common until midnight. */
+/** The part that all responses of a tier share until midnight. */
 type Common = { readonly resetsAt: number; readonly contract: string; readonly policy: string }
 
 const commons = new Map<number, Common>()

@@ -1,7 +1,7 @@
-// The API listener, a Fastify application: hooks put transport, key, quota and method before every path, known or not;
-// endpoints answer; the error handler turns whatever goes wrong into the contract's JSON. The server is opened by server.ts;
-// connections, requests that Node's parser refuses and the bytes of a hit are in connection/. Above 300 lines, since hooks,
-// routes and error handler share the state of one listener.
+// The API listener, a Fastify application: hooks check transport, key, quota and method before every path, known or not;
+// endpoints answer; the error handler turns every error into the contract's JSON. server.ts opens the server; connection/ has
+// connections, requests that Node's parser refuses and the bytes of a hit. Longer than 300 lines, because hooks, routes and
+// error handler share the state of one listener.
 
 import { once } from 'node:events'
 import type { IncomingMessage, Server } from 'node:http'
@@ -47,9 +47,9 @@ import {
 import { type WeatherEndpointParts, weatherEndpointsOf } from './weather-endpoints.ts'
 
 type ApiObserver = AnswerObserver & {
-  /** A request that ended in 500, with what caused it. */
+  /** A request ended in 500, with this cause. */
   failed(error: unknown, requestId: string): void
-  /** Hits are written header by header, because Node's private fields are not what they were. */
+  /** Hits are written header by header, because Node's private fields have changed. */
   writerFellBack(reason: string): void
 }
 
@@ -57,16 +57,16 @@ export type ApiParts = Omit<AdmissionParts, 'transportProblem' | 'observer'> &
   WeatherEndpointParts & {
     readonly observer: ApiObserver & AdmissionParts['observer'] & ConnectionObserver & UnauthenticatedObserver
     readonly clock: Clock
-    /** Begins the span of a request, to which belongs what `next` starts; undefined where requests are not traced. */
+    /** Begins the span of a request, the parent of what `next` starts; undefined where requests are not traced. */
     readonly trace?: ((parent: TraceContext | undefined, next: () => void) => RequestTrace) | undefined
-    /** The one that is found to be right on this Node, unless given. */
+    /** By default the writer that is right on this Node. */
     readonly writeReady?: WriteReady
   }
 
-/** What may change while the API is served. */
+/** The live settings. */
 type ApiSettings = ConnectionLimits &
   UnauthenticatedRate & {
-    /** The web pages that may read the responses, by origin; `*` is any. */
+    /** The origins whose web pages may read the responses; `*` is any. */
     readonly cors: { readonly origins: readonly string[] }
   }
 
@@ -75,9 +75,9 @@ export type ApiOptions = ApiSettings & {
   readonly trustedProxies: readonly string[]
   /** How much of a client's address is logged. */
   readonly clientAddress: AddressForm
-  /** Processes that share what is bounded over all of them. */
+  /** The processes that share the bounds of the gateway. */
   readonly workers: number
-  /** What rendered lists and places may take in memory, in bytes. */
+  /** The bytes that rendered lists and places may take in memory. */
   readonly keepBytes: number
 }
 
@@ -86,22 +86,22 @@ export type Api = {
   readonly app: FastifyInstance
   readonly server: Server
   connections(): ConnectionCount
-  /** Of the certificate that is served, ms since the epoch; undefined without TLS. */
+  /** When the served certificate expires, ms since the epoch; undefined without TLS. */
   certificateExpiresAt(): number | undefined
   /** A host and a port, the path of a Unix socket, or a file descriptor that listens already. */
   listen(
     at: Pick<ListenOptions, 'host' | 'port' | 'reusePort' | 'path'> & { readonly fd?: number },
   ): Promise<void>
-  /** The process is on its way out: from now on responses ask consumers to open their next connection elsewhere. */
+  /** The process is stopping: from now on responses ask consumers to open their next connection elsewhere. */
   drain(): void
-  /** Limits, timeouts and origins from now on. */
+  /** Sets new limits, timeouts and origins. */
   apply(settings: ApiSettings): void
   /**
-   * Reads the files of the certificate again. Returns the step that gives it to new connections; undefined when it is the
-   * one in use, or the server speaks plain HTTP. @throws InputError when a file can't be used
+   * Reads the files of the certificate again. Returns the step that uses it for new connections; undefined when it is in use
+   * already, or the server speaks plain HTTP. @throws InputError when a file can't be used
    */
   prepareCertificate(files: TlsFiles): (() => void) | undefined
-  /** Takes no more connections, and resolves when what is in flight is answered. */
+  /** Takes no more connections, and resolves when all requests in flight are answered. */
   close(): Promise<void>
 }
 
@@ -131,7 +131,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     if (trace) beginTrace(trace, request, done)
     else done()
   })
-  // The order of the contract: who has no key learns nothing, and every request with one is counted.
+  // The order of the contract: a client without a key learns nothing, and every request with a key is counted.
   app.addHook('onRequest', (request, reply) => {
     const { raw, state } = request
     if (request.routeOptions.config.isOpen) return openToAll(request, reply)
@@ -146,7 +146,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   const openState = ({ socket, headers: { traceparent } }: IncomingMessage): RequestState => {
     const arrivedAt = quota.now()
     const connection = connections.of(socket)
-    // While it is open: a closed socket does not know any more.
+    // A closed socket has no address any more.
     connection.peer ??= clientAddress.ofPeer(socket.remoteAddress)
     return {
       connection,
@@ -187,7 +187,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
         arrivedAt: state.arrivedAt,
       }
       countAnswer(observer, answered)
-      // Most of a hit's own time would go into a line that nobody writes.
+      // Making the record takes most of a hit's own time, so it is made only for a log or a trace.
       if (!observer.access && !state.trace) return
       const access = accessOf(request, answered, connectionRequest, clientAddress)
       observer.access?.(access)
@@ -207,7 +207,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     date: dateOf(),
     ...(isHttp2(reply.raw) ? {} : connectionFields(!ends && staysAfter(reply))),
   })
-  // Whoever needs no key gets no more of the connections than who has a wrong one.
+  // A client that needs no key has the same limits on its connection as one with a wrong key.
   const openToAll = async ({ raw, state }: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const problem = transportProblem(raw)
     if (problem) throw problem
@@ -244,7 +244,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
       },
     })
   }
-  // The reference is loaded when it is first asked for.
+  // The first request for the reference loads it.
   for (const path of referencePaths)
     app.route({
       method: ['GET', 'HEAD'],
@@ -286,8 +286,8 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     const { state, id } = request
     admission.failed(state, error)
     const problem = problemOf(error, parts.clock.now())
-    const isStranger = !state.client && problem.status < 500
-    const ends = problem.endsConnection || (isStranger && !connections.refused(state.connection))
+    const isUnauthenticated = !state.client && problem.status < 500
+    const ends = problem.endsConnection || (isUnauthenticated && !connections.refused(state.connection))
     const body = problemBody(problem)
     if (request.raw.method !== 'HEAD') state.bytes = body.length
     if (problem.status >= 500) {
@@ -320,7 +320,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
       await app.ready()
       app.server.listen({ ...at, backlog: listenBacklog })
       await once(app.server, 'listening')
-      // A Unix socket that was inherited has no name here.
+      // An inherited Unix socket has no name here.
       isUnix = typeof (app.server.address() ?? '') === 'string'
     },
     drain: () => {
@@ -347,7 +347,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
       if (app.server.listening) {
         const closed = once(app.server, 'close')
         app.server.close()
-        // Requests in flight end by themselves; a connection that never sends a whole one must not keep the process.
+        // Requests in flight end by themselves; a connection that never sends a whole request must not keep the process alive.
         const patience = setTimeout(connections.closeSilent, requestTimeoutMs)
         await closed
         clearTimeout(patience)
@@ -367,7 +367,7 @@ const endpointsOf = (parts: ApiParts, keepBytes: number): Readonly<Record<Endpoi
   }
 }
 
-// Connections that the kernel holds for us before it turns clients away for a second; it may allow fewer (somaxconn).
+// Connections that the kernel queues before clients must wait a second and retry; it may allow fewer (somaxconn).
 const listenBacklog = 4_096
 
 const beginTrace = (

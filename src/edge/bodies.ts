@@ -75,13 +75,13 @@ const hourlyUnitsText = JSON.stringify({ time: 'iso8601', ...hourlyUnits })
 const dailyUnitsText = JSON.stringify({ time: 'iso8601', ...dailyUnits })
 
 /** The other part of /weather. */
-export const weatherPiece = ({ current, hourly, daily }: Weather, timezone: string): Buffer =>
+export const weatherPart = ({ current, hourly, daily }: Weather, timezone: string): Buffer =>
   unpooledText(
     `"current":${current},"current_units":${currentUnitsText},"hourly":${hourly},"hourly_units":${hourlyUnitsText},${dailyPart(daily, timezone)}`,
   )
 
 /** The other part of /forecast. */
-export const forecastPiece = ({ daily }: Forecast, timezone: string): Buffer =>
+export const forecastPart = ({ daily }: Forecast, timezone: string): Buffer =>
   unpooledText(dailyPart(daily, timezone))
 
 const dailyPart = (daily: string, timezone: string): string =>

@@ -10,9 +10,9 @@ import { unpooledCopy } from './unpooled.ts'
 
 export type Coding = 'br' | 'gzip'
 
-/** What a consumer takes of a body that is worth compressing. */
+/** The codings that a consumer accepts for a body that is worth compressing. */
 export type Accepted = {
-  /** What it likes best; br where it likes both as well. */
+  /** The preferred coding; br where both are equal. */
   readonly preferred: Coding
   readonly gzip: boolean
 }
@@ -44,7 +44,7 @@ export const longestPreference = 256
 // Below this a compressed body saves no packet.
 const worthCompressingBytes = 1024
 
-/** What this `accept-encoding` takes of a body; undefined where it is to go out as it is. */
+/** The codings of this `accept-encoding`; undefined for identity. */
 export const acceptedOf = (header: string, bytes: number): Accepted | undefined => {
   if (header.length > longestPreference) return undefined
   let choice = known.get(header)

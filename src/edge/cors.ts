@@ -1,5 +1,5 @@
-// Which web pages may read the responses, as `server.cors.origins` says: the headers by which a browser lets them, on every
-// response, and those that answer its question before a request with a key. Admits and counts nothing.
+// CORS: lets the web pages of `server.cors.origins` read the responses, by headers on every response and on the answer to a
+// preflight. Admits and counts nothing.
 
 export type Cors = {
   /** The header lines of a response to a request from this origin, each with its CRLF. */
@@ -10,7 +10,7 @@ export type Cors = {
   preflight(origin: string | undefined): Readonly<Record<string, string>>
 }
 
-// What a page can't read otherwise; cache-control, content-language and last-modified it always can.
+// The headers that a page can't read without permission, unlike cache-control, content-language and last-modified.
 const exposed = [
   'x-ratelimit-limit',
   'x-ratelimit-remaining',
@@ -27,7 +27,7 @@ const exposed = [
 
 const preflightFields = {
   'access-control-allow-methods': 'GET, HEAD',
-  // What the API reads, and what clients and tracers send by themselves: one name that is missing here stops the request.
+  // The headers that the API reads, and those of clients and tracers: a browser stops a request with any other header.
   'access-control-allow-headers': [
     ...['x-api-key', 'x-request-id', 'if-none-match', 'traceparent', 'tracestate'],
     ...['content-type', 'cache-control', 'pragma', 'baggage', 'sentry-trace'],

@@ -1,4 +1,4 @@
-// What an endpoint of the API answers, and what is served beside the endpoints. Each endpoint stands in a file of its own under
+// The type of an endpoint of the API, and the paths that are served beside the endpoints. Each endpoint has a file of its own in
 // endpoints/; api.ts registers it at its path in src/endpoints.ts.
 
 import { apiPrefix, type EndpointName, templateOf } from '../endpoints.ts'
@@ -16,7 +16,7 @@ type EndpointRequest = {
 /** Answers a GET or HEAD. @throws Problem */
 export type Endpoint = (request: EndpointRequest) => Representation | Promise<Representation>
 
-/** What is served of the API's reference, to anyone and uncounted. */
+/** The paths of the API's reference, open to anyone and uncounted. */
 export const referencePaths: readonly string[] = [
   `${apiPrefix}/openapi.json`,
   '/docs',

@@ -1,7 +1,7 @@
-// gzip of bodies in two parts, joined from parts that are compressed by themselves: what a place has in common at all times,
-// and the weather that all places of a cell share. Raw deflate streams may follow each other where the first one ends at a
+// Joins the gzip of a body from two parts that are compressed by themselves: the part of a place, which is the same at all times,
+// and the weather, which all places of a cell share. Raw deflate streams may follow each other where the first one ends at a
 // whole byte and the second one refers to nothing before it (RFC 1951); the checksum of both follows from those of each.
-// Which bodies are sent so is decided in rendered-weather.ts.
+// rendered-weather.ts decides which bodies are sent so.
 
 import { constants, crc32, deflateRawSync } from 'node:zlib'
 import type { Chunks } from './connection/ready-response.ts'
@@ -26,35 +26,35 @@ const longestStoredBlock = 65_535
 const storedHeaderBytes = 5
 
 /** Without compression, for a part that is sent once: setting up a compressor costs more than a whole response. */
-export const storedStart = (piece: Buffer): GzipStart => {
-  if (piece.length > longestStoredBlock) return deflatedStart(piece)
-  const bytes = Buffer.allocUnsafe(header.length + storedHeaderBytes + piece.length)
+export const storedStart = (part: Buffer): GzipStart => {
+  if (part.length > longestStoredBlock) return deflatedStart(part)
+  const bytes = Buffer.allocUnsafe(header.length + storedHeaderBytes + part.length)
   bytes.set(header)
   // A stored block that is not the last one: a byte of bits, the length, and its complement.
   bytes[header.length] = 0
-  bytes.writeUInt16LE(piece.length, header.length + 1)
-  bytes.writeUInt16LE(piece.length ^ 0xffff, header.length + 3)
-  bytes.set(piece, header.length + storedHeaderBytes)
-  return { bytes, crc: crc32(piece), length: piece.length }
+  bytes.writeUInt16LE(part.length, header.length + 1)
+  bytes.writeUInt16LE(part.length ^ 0xffff, header.length + 3)
+  bytes.set(part, header.length + storedHeaderBytes)
+  return { bytes, crc: crc32(part), length: part.length }
 }
 
 /** Compressed, for a part that is sent repeatedly. */
-export const deflatedStart = (piece: Buffer): GzipStart => ({
+export const deflatedStart = (part: Buffer): GzipStart => ({
   // The flush ends the last block at a whole byte.
   bytes: Buffer.concat([
     header,
-    deflateRawSync(piece, { ...gzipOptions, finishFlush: constants.Z_SYNC_FLUSH }),
+    deflateRawSync(part, { ...gzipOptions, finishFlush: constants.Z_SYNC_FLUSH }),
   ]),
-  crc: crc32(piece),
-  length: piece.length,
+  crc: crc32(part),
+  length: part.length,
 })
 
 /** @param deflated the part as a whole raw deflate stream */
-export const gzipEnd = (piece: Buffer, deflated: Buffer): GzipEnd => ({
+export const gzipEnd = (part: Buffer, deflated: Buffer): GzipEnd => ({
   bytes: deflated,
-  crc: crc32(piece),
-  length: piece.length,
-  shift: shiftOver(piece.length),
+  crc: crc32(part),
+  length: part.length,
+  shift: shiftOver(part.length),
 })
 
 /** The gzip of both parts. */
@@ -70,7 +70,7 @@ export const joinedCrc = (before: number, { shift, crc }: Pick<GzipEnd, 'shift' 
   (multiplied(shift, before) ^ crc) >>> 0
 
 // A checksum is a remainder of polynomials over GF(2), with the highest power in the lowest bit. Text that follows multiplies
-// what stands before by x to the power of its bits.
+// the text before it by x to the power of its bits.
 const polynomial = 0xedb88320
 const one = 0x80000000
 

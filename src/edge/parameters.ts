@@ -151,7 +151,7 @@ export const searchText: Parameter<string> = parameter(
   z
     .string()
     .trim()
-    // As people and JSON Schema count; zod counts halves of pairs.
+    // Counts code points, as JSON Schema does; zod counts halves of surrogate pairs.
     .refine(text => lengthOf(text) <= longestSearch)
     .meta({ maxLength: longestSearch })
     .default(''),

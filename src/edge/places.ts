@@ -16,10 +16,10 @@ import { type Arena, createArena } from './unpooled.ts'
 export type CurrentCatalogue = { readonly current: Catalogue }
 
 /** The part of a body that says whose weather it is, and its name in an ETag. */
-export type PlacePiece = {
+export type PlacePart = {
   readonly bytes: Buffer
   readonly tag: string
-  /** What was requested: what is kept for it is found by this, never by a hash. */
+  /** The requested path: cached bodies are found by it, never by a hash. */
   readonly identity: number | string
   /** The beginning of a gzip with these bytes. */
   gzipStart(): GzipStart
@@ -28,7 +28,7 @@ export type PlacePiece = {
 type Place = {
   readonly cell: Cell
   /** With names in a language as /weather gives them, or without as /forecast does. */
-  piece(form: Language | 'forecast'): PlacePiece
+  part(form: Language | 'forecast'): PlacePart
 }
 
 /** The published place of a path. @throws Problem 400 for a wrong type, 404 for no such place */
@@ -47,24 +47,24 @@ const notFoundText = (catalogue: Catalogue, type: LocationType, id: string): Sen
     : sentences.path.place(type, id)
 }
 
-/** Of a raw point, which is not kept: there are too many of them. */
-export const pointPiece = (latitude: number, longitude: number): PlacePiece => {
+/** The part of a raw point, which is not kept because there are too many points. */
+export const pointPart = (latitude: number, longitude: number): PlacePart => {
   const bytes = Buffer.from(placeText(pointOf(latitude, longitude)))
   return { bytes, tag: tagOf(bytes), identity: `${latitude},${longitude}`, gzipStart: storedOf }
 }
 
-function storedOf(this: PlacePiece): GzipStart {
+function storedOf(this: PlacePart): GzipStart {
   return storedStart(this.bytes)
 }
 
-type KeptPiece = PlacePiece & {
+type KeptPart = PlacePart & {
   /** Where its bytes are. */
   readonly arena: Arena
   wasZipped: boolean
   deflated: GzipStart | undefined
 }
 
-const keptPiece = (bytes: Buffer, identity: number, arena: Arena): KeptPiece => ({
+const keptPart = (bytes: Buffer, identity: number, arena: Arena): KeptPart => ({
   bytes,
   tag: tagOf(bytes),
   identity,
@@ -75,7 +75,7 @@ const keptPiece = (bytes: Buffer, identity: number, arena: Arena): KeptPiece => 
 })
 
 /** Compressed from the second time on: most places of a large catalogue are asked for once in a long while. */
-function deflatedOf(this: KeptPiece): GzipStart {
+function deflatedOf(this: KeptPart): GzipStart {
   if (!this.wasZipped) {
     this.wasZipped = true
     return storedStart(this.bytes)
@@ -101,19 +101,19 @@ export const createPlaces = (
   let arena = createArena()
   let made = 0
   const placeOf = (location: Location): Place => {
-    const pieces: Partial<Record<Language | 'forecast', PlacePiece>> = {}
+    const parts: Partial<Record<Language | 'forecast', PlacePart>> = {}
     const [source, ownArena] = [from, arena]
     return {
       cell: cellAt(location),
-      piece: form => {
-        if (!pieces[form]) {
+      part: form => {
+        if (!parts[form]) {
           const summary =
             form === 'forecast' ? summaryOf(location, source) : namedSummaryOf(location, source, form)
           made += 1
           const bytes = ownArena.text(placeText(summary))
-          pieces[form] = keptPiece(bytes, made, ownArena)
+          parts[form] = keptPart(bytes, made, ownArena)
         }
-        return pieces[form]
+        return parts[form]
       },
     }
   }

@@ -1,5 +1,5 @@
 // The response to a request that is refused or fails: a status, a code with its sentence, and its own headers.
-// What codes and sentences are is for sentences.ts.
+// sentences.ts has the codes and sentences.
 
 import type { ProblemStatus } from '../endpoints.ts'
 import { AbohawaError } from '../errors.ts'

@@ -1,5 +1,5 @@
-// Rendered lists and places. A catalogue never changes, so what was rendered of it is kept until another takes its
-// place, the most wanted up to a bound.
+// Rendered lists and places. A catalogue never changes, so its bodies are kept until another catalogue replaces it: the most
+// requested ones, up to a bound.
 
 import { LRUCache } from 'lru-cache'
 import type { Catalogue } from '../catalogue/catalogue.ts'
@@ -10,7 +10,7 @@ import { unpooledText } from './unpooled.ts'
 // Places change when an operator swaps the catalogue; a minute is how long a consumer may not have heard of it.
 const metadataHeaders = 'cache-control: private, max-age=60\r\n'
 
-// What a kept body takes beside its bytes, roughly.
+// The rough overhead of a kept body beside its bytes.
 const objectBytes = 600
 
 export type RenderedLocations = (

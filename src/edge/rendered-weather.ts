@@ -1,18 +1,19 @@
 // Rendered weather: the JSON bytes of a timeline's slices, rendered and compressed once per slice and shared by all places of
 // the cell. They are kept as long as the timeline is in memory and count towards its size. Nothing is kept of a place or a
-// URL but the br of bodies that are often requested. JSON texts come from bodies.ts, headers from cache-headers.ts.
+// URL but the br of bodies that are often requested. JSON texts come from bodies.ts, headers from cache-headers.ts. Longer than
+// 300 lines, because all encodings of a slice are kept together.
 
 import { deflateRawSync } from 'node:zlib'
 import type { Answers, CellResult, Slice } from '../answer.ts'
 import { flatText } from '../flat-text.ts'
 import type { Cell } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
-import { forecastPiece, weatherPiece } from './bodies.ts'
+import { forecastPart, weatherPart } from './bodies.ts'
 import { cacheStatus, freshnessHeaders } from './cache-headers.ts'
 import { lengthOf } from './connection/ready-response.ts'
 import { type Accepted, compressed, type Encoded, gzipOptions } from './content-coding.ts'
 import { type GzipEnd, gzipEnd, joinedGzip } from './joined-gzip.ts'
-import type { PlacePiece } from './places.ts'
+import type { PlacePart } from './places.ts'
 import { type Representation, tagOf } from './representation.ts'
 import { unpooledCopy } from './unpooled.ts'
 
@@ -20,13 +21,13 @@ import { unpooledCopy } from './unpooled.ts'
 type Rendered = Slice<{
   readonly bytes: Buffer
   readonly tag: string
-  /** What goes on with the start of any place of the cell; made for the first who takes gzip. */
+  /** The gzip that continues the start of any place of the cell; made for the first client that accepts gzip. */
   gzip: GzipEnd | undefined
   /** Whole bodies by the identity of their place, once somebody preferred br. */
-  brotli: Map<PlacePiece['identity'], Brotli> | undefined
+  brotli: Map<PlacePart['identity'], Brotli> | undefined
   /** The size of both. */
   compressedBytes: number
-  /** Of the present second, once there was a second request in it. */
+  /** The headers of the current second, once a second request came in it. */
   resultHeaders: ResultHeaders | undefined
   requestedInSecond: number
 }>
@@ -49,7 +50,7 @@ export type RenderedWeather = {
    */
   current(
     cell: Cell,
-    place: PlacePiece,
+    place: PlacePart,
     headers: string,
     consumer?: string | undefined,
   ): Representation | Promise<Representation>
@@ -57,7 +58,7 @@ export type RenderedWeather = {
   forecast(
     cell: Cell,
     days: number,
-    place: PlacePiece,
+    place: PlacePart,
     consumer?: string | undefined,
   ): Representation | Promise<Representation>
 }
@@ -132,7 +133,7 @@ export const createRenderedWeather = (
     if (kept?.slices.includes(rendered)) account(result, kept)
   }
 
-  const gzipOf = (result: CellResult, rendered: Rendered, place: PlacePiece): Encoded => {
+  const gzipOf = (result: CellResult, rendered: Rendered, place: PlacePart): Encoded => {
     let end = rendered.gzip
     if (!end) {
       const deflated = unpooledCopy(deflate(rendered.bytes))
@@ -146,7 +147,7 @@ export const createRenderedWeather = (
   const makeBrotli = (
     result: CellResult,
     rendered: Rendered,
-    place: PlacePiece,
+    place: PlacePart,
     entry: Brotli,
   ): Promise<Encoded> => {
     const making = brotli(Buffer.concat([place.bytes, rendered.bytes])).then(
@@ -169,7 +170,7 @@ export const createRenderedWeather = (
   const brotliOf = (
     result: CellResult,
     rendered: Rendered,
-    place: PlacePiece,
+    place: PlacePart,
     isNeeded: boolean,
   ): Encoded | Promise<Encoded> | undefined => {
     preferring += 1
@@ -186,7 +187,7 @@ export const createRenderedWeather = (
     if (isCounted) entry.requests += countedOneIn
     const { body, requests } = entry
     if (isNeeded) return body ?? makeBrotli(result, rendered, place, entry)
-    // Whoever takes another coding does not wait for this one.
+    // A client with another coding does not wait for this one.
     if (!body && requests >= oftenRequested) void makeBrotli(result, rendered, place, entry).catch(() => {})
     return body instanceof Promise ? undefined : body
   }
@@ -194,7 +195,7 @@ export const createRenderedWeather = (
   const encode = (
     result: CellResult,
     rendered: Rendered,
-    place: PlacePiece,
+    place: PlacePart,
     { preferred, gzip }: Accepted,
   ): Encoded | Promise<Encoded> =>
     (preferred === 'br' ? brotliOf(result, rendered, place, !gzip) : undefined) ??
@@ -225,7 +226,7 @@ export const createRenderedWeather = (
   const represent = (
     result: CellResult,
     rendered: Rendered,
-    place: PlacePiece,
+    place: PlacePart,
     headers: string,
   ): Representation => {
     const resultHeaders = headersFor(result, rendered)
@@ -239,22 +240,22 @@ export const createRenderedWeather = (
     }
   }
 
-  const representCurrent = (result: CellResult, place: PlacePiece, headers: string): Representation =>
+  const representCurrent = (result: CellResult, place: PlacePart, headers: string): Representation =>
     represent(
       result,
       sliceOf(result, 0, () => {
         const weather = answers.weather(result)
-        return { ...weather, bytes: weatherPiece(weather, timezone) }
+        return { ...weather, bytes: weatherPart(weather, timezone) }
       }),
       place,
       headers,
     )
-  const representForecast = (result: CellResult, days: number, place: PlacePiece): Representation =>
+  const representForecast = (result: CellResult, days: number, place: PlacePart): Representation =>
     represent(
       result,
       sliceOf(result, days, () => {
         const forecast = answers.forecast(result, days)
-        return { ...forecast, bytes: forecastPiece(forecast, timezone) }
+        return { ...forecast, bytes: forecastPart(forecast, timezone) }
       }),
       place,
       '',

@@ -13,7 +13,7 @@ export const jsonType = 'application/json; charset=utf-8'
 
 /** A body for a GET or HEAD, with what goes before it. */
 export type Representation = {
-  /** What its bytes are called; see `tagOf`. */
+  /** The tag of its bytes; see `tagOf`. */
   readonly tag: string
   /** JSON unless given. */
   readonly type?: string
@@ -23,7 +23,7 @@ export type Representation = {
   readonly vary?: string
   readonly chunks: Chunks
   readonly encode: Encode
-  /** What the cache did, in the words of `cache-status`, for answers with weather. */
+  /** The cache result as in `cache-status`, for answers with weather. */
   readonly cache?: string
   /** The cell of that weather. */
   readonly cell?: string
@@ -35,7 +35,7 @@ const tagLength = 22
 /** A name for bytes in an ETag: the same for the same bytes, another for others. Nothing is looked up by it. */
 export const tagOf = (bytes: Buffer): string => hash('sha256', bytes, 'base64url').slice(0, tagLength)
 
-/** What goes out for a request: a 304 without a body, or a 200 in one of its encodings. */
+/** The response to a request: a 304 without a body, or a 200 in one of its encodings. */
 type Selected = {
   readonly status: 200 | 304
   readonly head: string

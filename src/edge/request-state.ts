@@ -1,9 +1,8 @@
-// What is known of a request: while it runs, beside what Fastify knows, as `request.state`, which the hooks fill; and at its
-// end, for log and metrics.
+// The state of a request: while it runs, as `request.state`, which the hooks of api.ts fill; and at its end, for log and metrics.
 
 import type { ResponseName } from '../endpoints.ts'
 import type { Client } from '../metering/authentication.ts'
-import type { Connection } from './connection/connections.ts'
+import type { Connection } from './connection/connection.ts'
 
 export type RequestState = {
   readonly connection: Connection
@@ -19,16 +18,16 @@ export type RequestState = {
   remaining: number
   /** Whether key and quota are decided. */
   isDecided: boolean
-  /** What the cache did, as in `cache-status`, for responses with weather. */
+  /** The cache result as in `cache-status`, for responses with weather. */
   cache: string | undefined
   /** The cell of a response with weather. */
   cell: string | undefined
-  /** Of the body, as it is sent. */
+  /** The bytes of the body, as it is sent. */
   bytes: number
   encoding: 'br' | 'gzip' | undefined
   /** Why the key was refused, or the code of the failure behind a 500. */
   reason: string | undefined
-  /** Of the trace that the client or this process has begun. */
+  /** The id of the trace that the client or this process has begun. */
   traceId: string | undefined
   /** Undefined where requests are not traced. */
   trace: RequestTrace | undefined
@@ -53,9 +52,9 @@ export type Answered = {
 export type Access = Answered & {
   readonly requestId: string
   readonly method: string
-  /** As it was received: it may hold what no log should. */
+  /** The URL as it was received: it may hold secrets. */
   readonly url: string
-  /** What the cache did, in the words of `cache-status`, for answers with weather. */
+  /** The cache result as in `cache-status`, for answers with weather. */
   readonly cache: string | undefined
   readonly tier: string | undefined
   readonly cell: string | undefined
@@ -66,7 +65,7 @@ export type Access = Answered & {
   readonly notModified: boolean | undefined
   readonly reason: string | undefined
   readonly traceId: string | undefined
-  /** As far as `log.clientAddress` lets it be known. */
+  /** The client's address, in the form of `log.clientAddress`. */
   readonly client: string | undefined
   /** The number of the connection, and of the request on it. */
   readonly connection: number

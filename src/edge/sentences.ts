@@ -5,7 +5,7 @@
 import { keyPrefix } from '../metering/key-form.ts'
 import { quoted } from '../outside-text.ts'
 
-/** What a consumer reads of an error. */
+/** An error as a consumer reads it. */
 export type Sentence<Code extends string = string> = {
   /** For programs. */
   readonly code: Code
@@ -109,7 +109,7 @@ export const sentences = {
   unexpected: say('internal_error', 'the gateway failed unexpectedly'),
 } as const
 
-/** By the code of a failure below the API, which is the consumer's too; what is not here is unexpected. */
+/** By the code of a failure below the API, which the consumer gets too; any other code is unexpected. */
 export const failureSentences = {
   provider_unreachable: `${noWeather}: the weather provider can't be reached`,
   provider_not_sent: `${noWeather}: this gateway stood still before it could ask the weather provider`,
@@ -134,7 +134,7 @@ export const failureSentences = {
   store_unavailable: 'the key or its quota could not be checked: the store of the gateway is not available',
 } as const
 
-/** What a failure below the API is for a consumer. */
+/** The error that a consumer reads for a failure below the API. */
 export const failureSentence = (code: string): Sentence =>
   Object.hasOwn(failureSentences, code)
     ? say(code, failureSentences[code as keyof typeof failureSentences])

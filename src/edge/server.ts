@@ -1,6 +1,6 @@
-// Opens the server of the API: Fastify over plain HTTP, TLS or HTTP/2, with Node's limits and what Node would answer itself.
-// Follows its connections (connection/connections.ts) and hands requests that Node's parser refuses to
-// connection/unparsable.ts. Routes and hooks are in api.ts.
+// Opens the server of the API: Fastify over plain HTTP, TLS or HTTP/2, with limits and timeouts. Tracks its connections
+// (connection/connections.ts) and passes requests that Node's parser refuses to connection/unparsable.ts. Routes and hooks are
+// in api.ts.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
@@ -39,10 +39,10 @@ export type ServerParts = {
 
 export type ServerOptions = ConnectionLimits & { readonly tls: TlsSettings }
 
-// As Node has it where a request may take longer.
+// Node's default, for a request that may take longer.
 const longestHeadersMs = 60_000
 
-/** Node compares a request with the shorter of the two until its head is here, and with the longer one after that. */
+/** Node applies the shorter of the two until the head of a request is complete, and the longer one after that. */
 export const timeoutsOf = (
   requestTimeoutMs: number,
 ): { readonly requestTimeout: number; readonly headersTimeout: number } => ({
@@ -71,14 +71,14 @@ export const openServer = (
 ): { app: FastifyInstance; connections: Connections; http2: Http2 | undefined } => {
   const { requestTimeoutMs } = options
   const http = {
-    // A missing host header is answered by us, in JSON, instead of by Node with an empty body. One that came twice is
-    // joined, and then is none.
+    // The API itself refuses a missing host header, in JSON; Node would send an empty body. Two host headers are joined, and
+    // the result is invalid.
     requireHostHeader: false,
     joinDuplicateHeaders: true,
     ...timeoutsOf(requestTimeoutMs),
-    // Node looks for requests that take too long only this often, every 30 s unless set otherwise.
+    // How often Node checks for requests that take too long: by default every 30 s.
     connectionsCheckingInterval: Math.min(1_000, requestTimeoutMs),
-    // What is read ahead of a connection whose requests have to wait.
+    // How much is read ahead from a connection whose requests wait.
     highWaterMark: 16 * 1024,
   }
   const hasHttp2 = certificate !== undefined && options.tls.http2
@@ -91,13 +91,13 @@ export const openServer = (
     keepAliveTimeout: keepAliveMs,
     genReqId: ({ headers }) => requestIdOf(headers['x-request-id'] as string | undefined),
     rewriteUrl: hasHttp2 ? routableUrlOf : ({ url = '' }) => routableUrl(url),
-    // Queries are read strictly, by parameters.ts.
+    // parameters.ts reads queries strictly.
     routerOptions: { maxParamLength: maxUrlLength, querystringParser: query => query as never },
     exposeHeadRoutes: false,
-    // No route has a schema: the compilers of schemas stay unloaded, a tenth of a start.
+    // No route has a schema. Without the schema compilers a start is a tenth shorter.
     schemaController: { compilersFactory: noSchemas },
     return503OnClosing: false,
-    // The types of Fastify have the packet as JSON would.
+    // Fastify's types have the packet as JSON, not as bytes.
     clientErrorHandler: (error, socket) => refuseUnparsable(socket, error as unknown as ParserError),
   }) as unknown as FastifyInstance
   const http2 = hasHttp2
@@ -121,12 +121,12 @@ export const openServer = (
     },
   })
   app.server.on('connect', (_request, socket) => refuseConnect(socket as Socket))
-  // An expectation we do not know is no reason for the empty 417 that Node would send.
+  // For an unknown expectation Node would send an empty 417.
   app.server.on('checkExpectation', app.routing)
   app.server.on('checkContinue', askInTurn(app.routing))
   return { app, connections, http2 }
 }
 
-/** To Fastify they are alike, but its types have the one or the other. */
+/** Fastify handles both alike, but its types allow one or the other. */
 const asHttp1 = (...pair: [Http2ServerRequest, Http2ServerResponse]) =>
   pair as unknown as [IncomingMessage, ServerResponse]

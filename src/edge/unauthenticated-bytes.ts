@@ -1,6 +1,6 @@
-// What the process sends without a key's quota, over all clients together: a token bucket in bytes. While it is empty the reference
-// is refused, and refusals keep their status, but are sent late: a client that sends its next request after an answer
-// then costs next to nothing. A hit with a good key never comes here; who needs no key is decided in api.ts.
+// Bounds the bytes that the process sends without a key's quota, to all clients together: a token bucket. While it is empty, the
+// reference is refused, and refusals keep their status but are delayed, so that a client that waits for its answers costs next to
+// nothing. A hit with a good key never comes here; api.ts decides which paths need no key.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
@@ -24,7 +24,7 @@ export type UnauthenticatedBytes = {
   count(body: number): Promise<void> | undefined
   /** Counts an answer of the reference. @throws Problem 429 while the bucket is empty */
   admit(body: number): void
-  /** From now on. */
+  /** Sets a new rate. */
   apply(rate: UnauthenticatedRate): void
 }
 

@@ -19,7 +19,7 @@ export type WeatherEndpointParts = {
   readonly area: string
   /** The IANA zone of all local times. */
   readonly timezone: string
-  /** Of bodies; zlib's where absent. */
+  /** Compresses bodies; by default with zlib. */
   readonly compression?: Compression | undefined
 }
 

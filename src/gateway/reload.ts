@@ -46,13 +46,13 @@ export type ReloadOptions = {
 export type Reload = {
   /** Reads and applies now, one at a time. Never rejects. */
   now(): Promise<ReloadOutcome>
-  /** What is in effect. */
+  /** The configuration in effect. */
   running(): Config
   /** Why the newest configuration is not in effect, if it could not be used. */
   fault(): string | undefined
-  /** What is in effect, and the files that it was read from last. */
+  /** The configuration in effect, and the files that it was last read from. */
   inEffect(): Pick<LoadedConfig, 'config' | 'files'>
-  /** What a restart of the workers takes up, all of it. @throws ConfigError for what `now` refuses */
+  /** The whole configuration that a restart of the workers applies. @throws ConfigError for one that `now` refuses */
   readAll(): Promise<LoadedConfig>
   /** All of it is in effect, what needed a restart too. */
   restarted(loaded: LoadedConfig): Promise<unknown>
@@ -60,7 +60,7 @@ export type Reload = {
   restartNeeded(): readonly string[]
 }
 
-/** The time between two looks at the files; null for none. */
+/** The time between two polls of the files; null for none. */
 export const watchEvery = ({ config: { watch, pollEveryMs } }: Config): number | null =>
   watch ? pollEveryMs : null
 

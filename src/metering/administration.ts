@@ -1,6 +1,6 @@
 // Administers keys and subscribers: create, list, change, rotate, revoke, reinstate, read usage. Notifies the running
 // gateways of each change. Unknown names are InputErrors. The command line and the ops listener use it; it knows no terminal
-// and no HTTP.
+// and no HTTP. Longer than 300 lines, because it has one function for each command.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { daysUpTo, isoOf, type LocalDay } from '../calendar.ts'
@@ -44,18 +44,18 @@ export type ListedSubscriber = {
   revokedAt: string | null
 }
 
-/** With the number of its keys, which takes a walk over the keys of all. */
+/** With the number of its keys, which takes a pass over all keys. */
 export type CountedSubscriber = ListedSubscriber & { keys: number }
 
-/** The usage of one of many keys: the days with a count alone, newest first, and their sum. */
+/** The usage of one of many keys: only the days with a count, newest first, and their sum. */
 export type UsageOfKey = Pick<ListedKey, 'id' | 'externalId' | 'subscriber' | 'tier' | 'limit'> & {
   used: number
   days: { day: LocalDay; used: number }[]
 }
 
 /**
- * Newest day first; `today` counts the answers of the running day, those of refused requests too, and `cellsLoadedToday` the
- * grid cells that were loaded from the provider for the key.
+ * Newest day first; `today` counts the answers of the running day, refusals included, and `cellsLoadedToday` the grid cells that
+ * were loaded from the provider for the key.
  */
 export type Usage = {
   id: string
@@ -142,7 +142,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
     return listedSubscriber(await subscriberBy(id))
   }
 
-  /** Keys in parts, oldest first; lets others have the event loop in between. */
+  /** Keys in parts, oldest first; yields to the event loop in between. */
   async function* partsOfKeys(): AsyncGenerator<KeyRecord[]> {
     const total = await store.countKeys()
     for (let from = 0; from < total; from += keysRead) {
@@ -164,8 +164,8 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
       return subscriber
     }
   }
-  /** Puts keys together with their usage, without those that a filter keeps out. */
-  const judgeOf = (filter: string | undefined) => {
+  /** Joins keys with their usage, without those that a filter excludes. */
+  const matchingBy = (filter: string | undefined) => {
     const { mayMatch, matches } = filter === undefined ? noFilter : keyFilterIn(filter, calendar, clock.now())
     const named = subscribersOf()
     return async (keys: readonly KeyRecord[]): Promise<(ListedKey & KeyUsage)[]> => {
@@ -233,11 +233,11 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
       const { id } = await changeable(given)
       return changeKey(id, { expiresAt })
     },
-    /** All keys, oldest first, or those that a filter lets through. @throws InputError for a wrong filter */
+    /** All keys, oldest first, or those that match a filter. @throws InputError for a wrong filter */
     listKeys: async (filter?: string): Promise<(ListedKey & KeyUsage)[]> => {
-      const judge = judgeOf(filter)
+      const matching = matchingBy(filter)
       const all: (ListedKey & KeyUsage)[] = []
-      for await (const part of partsOfKeys()) all.push(...(await judge(part)))
+      for await (const part of partsOfKeys()) all.push(...(await matching(part)))
       return all
     },
     /**
@@ -249,9 +249,9 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
       count: number,
       filter?: string,
     ): Promise<{ keys: (ListedKey & KeyUsage)[]; next: number | null }> => {
-      const judge = judgeOf(filter)
+      const matching = matchingBy(filter)
       const [part, total] = [await store.listKeys(from, count), await store.countKeys()]
-      return { keys: await judge(part), next: from + count < total ? from + count : null }
+      return { keys: await matching(part), next: from + count < total ? from + count : null }
     },
     showKey,
     revokeKey: (id: string) => setKeyRevoked(id, clock.now()),
@@ -281,7 +281,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
     async *usageOfAll(count: number): AsyncGenerator<UsageOfKey[]> {
       for await (const part of partsOfKeys()) yield usageOfPart(part, count)
     },
-    /** The same of `count` keys after the first `from`, and where the next part begins, null at the end. */
+    /** The usage of `count` keys after the first `from`, and where the next part begins, null at the end. */
     partOfUsage: async (
       from: number,
       count: number,
@@ -319,6 +319,6 @@ const noFilter: KeyFilter = { mayMatch: () => true, matches: () => true }
 
 /** In place of an id: `external:` and the external id. */
 const externalPrefix = 'external:'
-/** The days of which counts are read, and the keys that are read at a time. */
+/** The number of days whose counts are read, and of keys that are read at a time. */
 const mostDays = 400
 const keysRead = 500

@@ -1,5 +1,5 @@
-// Authenticates a request: value of the key header → client, or the reason of the refusal. Looks a key up by its hash;
-// refuses a wrong form or checksum without a look-up. Knows no HTTP beyond that value.
+// Authenticates a request: value of the key header → client, or the reason of the refusal. Looks a key up by its hash, and
+// refuses a wrong form or checksum without a look-up. Knows no other part of HTTP.
 
 import type { Clock } from '../clock.ts'
 import { AbohawaError } from '../errors.ts'
@@ -40,8 +40,8 @@ export type KeyMemo = { presented: string; hash: KeyHash | undefined; copy: KeyC
 
 type Hashed = { readonly hash: KeyHash; readonly copy: KeyCopy }
 
-// Good keys of the last minute or two by what was presented, for connections that carry many: a hash costs more than the rest.
-// Two generations, which turn by themselves: a key that nobody presents any more does not stay in memory.
+// Good keys of the last minute or two by their presented value, for connections with many keys: a hash costs more than the rest
+// of authentication. Two generations rotate, so that a key that is not presented any more does not stay in memory.
 const mostRecent = 10_000
 const recentForMs = 60_000
 
@@ -77,7 +77,7 @@ export type Authenticate = (
   memo?: KeyMemo,
 ) => Authentication | Promise<Authentication>
 
-/** Knows the limits of the tiers, which may change. */
+/** Applies the limits of the tiers, which may change. */
 export type Authenticator = Authenticate & { applyTiers(tiers: Tiers): void }
 
 /** The returned function throws StoreError when the look-up fails, and AbohawaError for a tier that is not configured. */
@@ -88,7 +88,7 @@ export const createAuthenticate = (
 ): Authenticator => {
   let tiers = given
   const recent = createRecent()
-  const judge = (found: FoundKey | 'unknown'): Authentication => {
+  const decide = (found: FoundKey | 'unknown'): Authentication => {
     if (found === 'unknown') return { refusal: 'unknown' }
     if (found.key.revokedAt !== null) return { refusal: 'key-revoked' }
     if (found.subscriber.revokedAt !== null) return { refusal: 'subscriber-revoked' }
@@ -104,7 +104,7 @@ export const createAuthenticate = (
     return { client: { keyId, subscriberId, tier, limit } }
   }
 
-  // A clock that goes back keeps nothing fresh for longer.
+  // A clock that goes back must keep no copy fresh for longer.
   const isFresh = ({ freshUntil }: KeyCopy): boolean => {
     const left = freshUntil - clock.now()
     return left > 0 && left <= copyFreshForMs
@@ -113,7 +113,7 @@ export const createAuthenticate = (
   const authenticate: Authenticate = (presented, memo = emptyKeyMemo()) => {
     if (presented === undefined || presented === '') return { refusal: 'missing' }
     if (!presented.startsWith(keyPrefix)) return { refusal: 'wrong-prefix' }
-    // A cached key had the right form before, so only others need the check of form and checksum.
+    // A cached key had the right form, so only other keys need the check of form and checksum.
     if (presented.length !== keyLength) return { refusal: 'malformed' }
     if (memo.hash === undefined || presented !== memo.presented) {
       const known = recent.get(presented)
@@ -121,16 +121,16 @@ export const createAuthenticate = (
       memo.hash = known?.hash ?? hashOf(presented)
       memo.copy = known?.copy
     }
-    if (memo.copy && isFresh(memo.copy)) return judge(memo.copy.found)
+    if (memo.copy && isFresh(memo.copy)) return decide(memo.copy.found)
     memo.copy = keys.copyOf(memo.hash)
     if (memo.copy && isFresh(memo.copy)) {
-      const decision = judge(memo.copy.found)
+      const decision = decide(memo.copy.found)
       if ('client' in decision) recent.set(presented, { hash: memo.hash, copy: memo.copy })
       return decision
     }
     if (!parseKey(presented)) return { refusal: 'malformed' }
     const found = keys.find(memo.hash)
-    return found instanceof Promise ? found.then(judge) : judge(found)
+    return found instanceof Promise ? found.then(decide) : decide(found)
   }
   return Object.assign(authenticate, {
     applyTiers: (next: Tiers) => {

@@ -1,13 +1,13 @@
-// How many instances share the quotas and the provider's budget: the most that the heartbeats of the last minute
-// counted. Unknown until the other instances can count this one. Time without heartbeats does not count, nor does a clock
-// that jumps: the first heartbeat after an outage may count this instance alone.
+// The number of instances that share the quotas and the provider's budget: the maximum that the heartbeats of the last minute
+// counted. It is unknown until the other instances can count this one. Time without heartbeats does not count, nor does a jump
+// of the clock: the first heartbeat after an outage may count this instance alone.
 
 import type { Clock } from '../clock.ts'
 
 export type FleetSize = {
   /** A heartbeat of this instance counted this many. */
   onHeartbeat(instances: number): void
-  /** Undefined while others may not count this instance yet, or this one not all of them. */
+  /** Undefined while others may not count this instance yet, or this instance may not count all of them. */
   atMost(): number | undefined
 }
 

@@ -1,5 +1,5 @@
-// Creates keys, one or many: checks what is wanted, stores each once, and makes the subscribers that are new. A run that was
-// broken off is repeated as a whole: an external id that has a key keeps it.
+// Creates keys, one or many: checks the requests, stores each key once, and creates new subscribers. An interrupted run is
+// repeated as a whole: an external id that has a key keeps it.
 
 import { closestMatch } from 'leven'
 import type { Calendar } from '../calendar.ts'
@@ -36,7 +36,7 @@ type KeyFacts = {
   expiresAt: string | null
 }
 
-/** A key to create, in the words of whoever wants it. `expires` as in key-expiry.ts. */
+/** A key to create, as it was requested. key-expiry.ts reads `expires`. */
 export type KeyRequest = {
   readonly subscriber: string
   readonly tier: string
@@ -46,18 +46,18 @@ export type KeyRequest = {
   readonly expires?: string | undefined
 }
 
-/** What is wrong with the request of this index, from 0. */
+/** The fault of the request at this index, from 0. */
 export type RequestFault = { readonly index: number; readonly message: string }
 
 /** The most characters of a subscriber's name and of an external id. */
 export const longestName = 100
 const mostLimit = 999_999_999_999
-/** The keys that are checked at a time, and those that are created. */
+/** The number of keys that are checked at a time, and that are created at a time. */
 const keysChecked = 500
 const keysCreated = 50
 
 export const createKeyCreation = ({ store, tiers, calendar, clock }: AdministrationParts) => {
-  /** A request whose words are checked. @throws InputError */
+  /** A validated request. @throws InputError */
   const orderOf = ({ subscriber, tier, externalId, limit, expires }: KeyRequest) => {
     const tierLimit = tierLimitOf(tiers, tier)
     if (limit !== undefined) limitIn(String(limit))
@@ -122,7 +122,7 @@ export const createKeyCreation = ({ store, tiers, calendar, clock }: Administrat
     )
     return { id, key: null, subscriber, tier, limit, externalId, expiresAt, existed: true }
   }
-  /** What has its key needs no valid words: an expiry of then may be past now. */
+  /** A request whose key exists needs no validation: its expiry may be past by now. */
   const issueOnce = async (request: KeyRequest): Promise<CreatedKey> => {
     const there =
       request.externalId === undefined
@@ -147,7 +147,7 @@ export const createKeyCreation = ({ store, tiers, calendar, clock }: Administrat
       // Without an external id there is always a new one.
       return { ...issued, key: key as PresentedKey, limit: order.limit ?? order.tierLimit }
     },
-    /** What is wrong with requests; none of them may be created then. Reads the store and changes nothing. */
+    /** The faults of requests; with any fault none of them may be created. Reads the store and changes nothing. */
     faultsOf: async (requests: readonly KeyRequest[]): Promise<RequestFault[]> => {
       const faults: RequestFault[] = []
       const seen = new Set<string>()
@@ -192,8 +192,8 @@ export const createKeyCreation = ({ store, tiers, calendar, clock }: Administrat
       return faults.sort((one, other) => one.index - other.index)
     },
     /**
-     * Creates keys that `faultsOf` found nothing wrong with, a few at a time; yields those that are in the store. An external
-     * id that has a key keeps it, so that a run which was broken off is repeated as a whole. @throws InputError, StoreError
+     * Creates keys without faults by `faultsOf`, a few at a time; yields those that are in the store. An external id that has a
+     * key keeps it, so that an interrupted run can be repeated as a whole. @throws InputError, StoreError
      */
     async *createKeys(requests: readonly KeyRequest[]): AsyncGenerator<CreatedKey[]> {
       for (let from = 0; from < requests.length; from += keysCreated) {
@@ -201,7 +201,7 @@ export const createKeyCreation = ({ store, tiers, calendar, clock }: Administrat
         const outcomes = await Promise.allSettled(part.map(async request => issueOnce(request)))
         const created = outcomes.flatMap(each => (each.status === 'fulfilled' ? [each.value] : []))
         const [first] = created.filter(({ existed }) => !existed)
-        // Gateways forget with any change which keys were unknown.
+        // With any change, gateways forget which keys were unknown.
         const announced = first ? await settled(announceChange(store, first.id, clock.now())) : undefined
         yield created
         const failed = outcomes.find(each => each.status === 'rejected') ?? announced

@@ -1,13 +1,13 @@
 // Looks keys up by hash, in a bounded cache or in the store. Reads the log of key changes every half second and drops the
-// cached keys that changed; while the store is away cached keys go on working. Whether a key may be used is the
-// authentication's decision.
+// cached keys that changed; while the store is away cached keys go on working. authentication.ts decides whether a key may be
+// used.
 
 import { LRUCache } from 'lru-cache'
 import { utcDayMs } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import { type FleetStore, type FoundKey, type KeyStore, StoreError } from '../stores/store.ts'
 
-/** A copy of a key. Who keeps one must look it up again once it is not fresh. */
+/** A copy of a key. Its owner must look it up again once it is not fresh. */
 export type KeyCopy = {
   readonly found: FoundKey
   /** Ms since the epoch; 0 once the key has changed or the directory has dropped the copy. */
@@ -31,12 +31,12 @@ type DirectoryStore = Pick<KeyStore, 'findByHash'> &
   Pick<FleetStore, 'changeRecordsAfter' | 'appendChangeRecord'>
 
 const topic = 'keys'
-// Long after every copy was looked up again: while the last change record is there, a store that lost it is noticed.
+// Longer than any copy lives: while the last change record is kept, a store that has lost it is noticed.
 const keepForMs = 400 * utcDayMs
 const readEveryMs = 500
 // A copy of this age is looked up again in any case.
 export const copyFreshForMs = 60_000
-// After a failed look-up a copy is used for so long before the next one, which may be slow to fail.
+// After a failed look-up a copy is used for so long before the next look-up, which may fail slowly.
 const retryAfterMs = 1_000
 // Two caches, so that a flood of wrong keys evicts no valid one.
 const mostKnown = 50_000
@@ -64,7 +64,7 @@ export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDire
   const unknown = new LRUCache<string, number>({ maxSize: mostUnknown, sizeCalculation: () => 1 })
   const lookUps = new Map<string, Promise<FoundKey | 'unknown'>>()
 
-  // A clock that goes back keeps nothing fresh for longer.
+  // A clock that goes back must keep no copy fresh for longer.
   const isFresh = (until: number): boolean => {
     const left = until - clock.now()
     return left > 0 && left <= copyFreshForMs
@@ -109,12 +109,12 @@ export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDire
     try {
       const { records, complete } = await store.changeRecordsAfter(topic, lastRead ?? 0)
       const changed = new Set(records.map(({ text }) => text))
-      // Changes before the first read, or that are missing from the log, may concern any copy.
+      // Changes before the first read, or changes missing from the log, may concern any copy.
       if (lastRead === undefined || !complete) evict(() => true)
       else if (changed.size > 0)
         evict(({ key, subscriber }) => changed.has(key.id) || changed.has(subscriber.id))
       lastRead = records.at(-1)?.number ?? (complete ? lastRead : undefined)
-      // Without any change record a store that loses everything would look as it did before, so there is always one.
+      // A store that loses everything must differ from one without changes, so there is always a change record.
       if (lastRead === undefined) await announceChange(store, 'begin', clock.now())
     } catch {
       // The store's observer logs the failure. Keys may be created meanwhile by processes that reach the store.

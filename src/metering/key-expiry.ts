@@ -1,4 +1,4 @@
-// Reads when a key is to expire, as people and other programs write it. What an expired key gets is the authentication's.
+// Parses the expiry of a key, as people and other programs write it. authentication.ts refuses expired keys.
 
 import {
   type Calendar,
@@ -13,7 +13,7 @@ import {
 import { InputError } from '../errors.ts'
 import { quoted } from '../outside-text.ts'
 
-/** The instant in ms since the epoch; null for `never`. @throws InputError for anything else, and for what is past */
+/** The instant in ms since the epoch; null for `never`. @throws InputError for anything else, and for an instant in the past */
 export const expiryIn = (given: string, calendar: Calendar, now: number): number | null => {
   if (given === 'never') return null
   const instant = instantOf(given, calendar, now)

@@ -1,5 +1,5 @@
 // Filters keys by terms such as `tier=starter status=active expires<30d`. A term is a field, an operator and a value; all
-// terms must hold. Which keys there are is the administration's.
+// terms must hold. administration.ts reads the keys.
 
 import { type Calendar, dayNumber, utcDayMs } from '../calendar.ts'
 import { InputError } from '../errors.ts'
@@ -8,14 +8,14 @@ import { durationIn, isDay } from './key-expiry.ts'
 import type { KeyUsage, ListedKey } from './listed-key.ts'
 
 export type KeyFilter = {
-  /** Judged without the usage of a key, so that it need not be read of those that fail. */
+  /** Checks a key without its usage, which need not be read of keys that fail. */
   mayMatch(key: ListedKey): boolean
   matches(key: ListedKey & KeyUsage): boolean
 }
 
-type Judge<Key> = (key: Key) => boolean
-type Term = { readonly onUsage: false; readonly judge: Judge<ListedKey> } | UsageTerm
-type UsageTerm = { readonly onUsage: true; readonly judge: Judge<KeyUsage> }
+type Matches<Key> = (key: Key) => boolean
+type Term = { readonly onUsage: false; readonly matches: Matches<ListedKey> } | UsageTerm
+type UsageTerm = { readonly onUsage: true; readonly matches: Matches<KeyUsage> }
 
 const longestFilter = 500
 const operators = ['=~', '!=', '<=', '>=', '=', '<', '>'] as const
@@ -29,8 +29,8 @@ export const keyFilterIn = (given: string, calendar: Calendar, now: number): Key
     throw new InputError(`the filter has ${given.length} characters; allowed: at most ${longestFilter}`)
   const terms = wordsIn(given).map(word => termIn(word, calendar, now))
   return {
-    mayMatch: key => terms.every(term => term.onUsage || term.judge(key)),
-    matches: key => terms.every(({ judge }) => judge(key)),
+    mayMatch: key => terms.every(term => term.onUsage || term.matches(key)),
+    matches: key => terms.every(({ matches }) => matches(key)),
   }
 }
 
@@ -57,12 +57,12 @@ type Given = {
   readonly now: number
 }
 
-const ofKey = (judge: Judge<ListedKey>): Term => ({ onUsage: false, judge })
-const ofUsage = (judge: Judge<KeyUsage>): Term => ({ onUsage: true, judge })
+const ofKey = (matches: Matches<ListedKey>): Term => ({ onUsage: false, matches })
+const ofUsage = (matches: Matches<KeyUsage>): Term => ({ onUsage: true, matches })
 
 const fold = (text: string): string => text.toLowerCase().normalize('NFC')
 
-/** `none` is a text that is not there. */
+/** `none` matches a missing text. */
 const textTerm =
   (name: string, textOf: (key: ListedKey) => string | null) =>
   ({ operator, value, wrong }: Given): Term => {
@@ -103,18 +103,18 @@ const usedTerm = (given: Given): Term => {
 }
 
 type TimeOf<Key> = {
-  /** The local day as a number, and how far away in ms; both infinite where there is none. */
+  /** The local day as a number, and the ms until it; both infinite where there is none. */
   readonly day: (key: Key) => number
   readonly away: (key: Key) => number
   readonly isNever: (key: Key) => boolean
 }
 
-/** Days are compared as days, durations with how far away a time is. */
+/** Compares days as days, and durations with the time until an instant. */
 const timeIn = <Key>(
   name: string,
   { operator, value, wrong }: Given,
   { day, away, isNever }: TimeOf<Key>,
-): Judge<Key> => {
+): Matches<Key> => {
   const duration = durationIn(value)
   if (value === 'never' && (operator === '=' || operator === '!='))
     return key => isNever(key) === (operator === '=')

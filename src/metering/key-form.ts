@@ -1,5 +1,5 @@
 // The format of an API key: `svc_live_`, 32 random base62 characters (190 bits), 6 of checksum. With the checksum a typing
-// error is refused without a look-up. Who owns a key is for the key directory.
+// error is refused without a look-up. key-directory.ts knows the owners of keys.
 
 import { hash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
@@ -15,7 +15,7 @@ const form = new RegExp(`^${keyPrefix}[0-9A-Za-z]{${secretLength + checksumLengt
 
 /** A key in clear text; never stored, never logged. */
 export type PresentedKey = Branded<'PresentedKey'>
-/** SHA-256 of a key in hexadecimal; the store holds this alone. */
+/** SHA-256 of a key in hexadecimal; the store holds only this. */
 export type KeyHash = Branded<'KeyHash'>
 
 export const randomBase62 = (length: number): string =>

@@ -1,4 +1,4 @@
-// A key as lists show it: its record and its subscriber put together, without a hash.
+// A key as lists show it: its record joined with its subscriber, without a hash.
 
 import type { LocalDay } from '../calendar.ts'
 import { isoOf } from '../calendar.ts'

@@ -1,6 +1,6 @@
 // Meters the daily quotas of all keys: takes one unit per request of the local day in which it arrived. Finds the count and
 // the partition of a key, passes on messages of other instances, and drops past days. An exhausted quota is a decision
-// (`allowed: false`), not an error. Batches and local allowances are the partitions'.
+// (`allowed: false`), not an error. partition.ts has batches and local allowances.
 
 import { randomBytes } from 'node:crypto'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
@@ -18,7 +18,7 @@ import {
 } from './partition.ts'
 import { createShards, type Shards } from './shards.ts'
 
-/** Units that were admitted and that no store has counted. */
+/** Units that were admitted but not counted by the store. */
 export type LostUnits = { readonly keyId: string; readonly day: LocalDay; readonly units: number }
 
 export type MeterObserver = {
@@ -27,7 +27,7 @@ export type MeterObserver = {
   storeBack(reconciled: number): void
   /** The meter is closed, and the store did not take the report. */
   unitsLost(lost: readonly LostUnits[]): void
-  /** A count reached 80 or 100 per cent of its limit. Fires on the one instance whose batch did it. */
+  /** A count reached 80 or 100 per cent of its limit. Called on the one instance whose batch reached it. */
   nearLimit(event: { keyId: string; day: LocalDay; used: number; limit: number; percent: 80 | 100 }): void
 }
 
@@ -55,11 +55,11 @@ export type Meter = Pick<Quota, 'consume'> & {
   /** The worst state of all partitions. */
   state(): MeterState
   /**
-   * The counts of the day of an instant that this instance has met, over the fleet as far as it knows: some at a time, with a
-   * turn of the event loop in between.
+   * The counts of a day that this instance knows, over the fleet as far as it knows: some at a time, with a turn of the event
+   * loop in between. @param instant in that day
    */
   usageAt(instant: number): AsyncGenerator<readonly KnownUsage[]>
-  /** Whether the store has all that was admitted here. */
+  /** Whether the store has all units that were admitted here. */
   isReported(): Promise<boolean>
   /** Reports unconfirmed units to the store; retries for some seconds while it is away. */
   close(): Promise<void>
@@ -70,9 +70,9 @@ export type KnownUsage = { readonly keyId: string; readonly used: number; readon
 type Entry = { readonly count: Count; readonly partition: Partition }
 
 const keepCountForMs = 3_600_000
-// There may be a million counts; so many take a few ms.
+// There may be a million counts; a step of so many takes a few ms.
 const mostPerTurn = 2_000
-// On close. Together with the drain less than the usual grace period of a process.
+// On close. Together with the drain it is shorter than the usual grace period of a process.
 const reportEveryMs = 250
 const reportForMs = 3_000
 
@@ -162,7 +162,7 @@ export const createMeter = ({ observer, calendar, keepUsageForMs, ...parts }: Me
     return entry
   }
 
-  // Where the next probe goes on, by day: a count that can't be forgotten yet holds up no other.
+  // Where the next probe continues, by day: a count that can't be forgotten yet delays no other.
   const forgetting = new Map<LocalDay, Iterator<Entry>>()
   const forgetOldDays = (): void => {
     const now = clock.now()
@@ -195,7 +195,7 @@ export const createMeter = ({ observer, calendar, keepUsageForMs, ...parts }: Me
         partitions.delete(partition)
   }
 
-  // Every gateway does it: what another one has dropped costs nothing.
+  // Every gateway does it: days that another one has dropped cost nothing.
   const dropOldDays = async (): Promise<void> => {
     const now = clock.now()
     const countsBefore = calendar.dayOf(now - keepCountForMs)

@@ -1,4 +1,4 @@
-// Wires quotas together: the meter on the store's clock, with the number of instances that share the quotas. Probes the
+// Connects the parts of quotas: the meter, the store's clock, and the number of instances that share the quotas. Probes the
 // store and measures its clock on timers; decides nothing itself.
 
 import { createCalendar } from '../calendar.ts'
@@ -14,7 +14,7 @@ export type Metering = {
   readonly storeClock: StoreClock
   /** A heartbeat of this instance counted this many. */
   onHeartbeat(instances: number): void
-  /** The most instances there may be; undefined while that is unknown. */
+  /** The largest possible number of instances; undefined while it is unknown. */
   instances(): number | undefined
   /** Measures the store's clock and starts the timers. */
   start(): Promise<void>

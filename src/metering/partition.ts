@@ -1,8 +1,8 @@
 // Counts the keys of one store partition: those that the store counts in one atomic step. Uses group commit: while one
 // batch is in flight, new requests wait for the next one, and units are granted in order of arrival. While the store is
 // away, admits requests from a local allowance, and reconciles afterwards: reports what the store lacks, then reads again what
-// others may have counted, in short steps between the batches. Which key is counted where is for the meter. Longer than other
-// files, because admitting and reconciling share one state.
+// others may have counted, in short steps between the batches. meter.ts chooses the partition of a key. Longer than 300 lines,
+// because admitting and reconciling share one state.
 
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import type { LocalDay } from '../calendar.ts'
@@ -29,13 +29,13 @@ export type Count = {
   limit: number
   /** Units that requests were admitted with here. */
   admitted: number
-  /** How many of those the store has confirmed. */
+  /** Of those, the units that the store has confirmed. */
   confirmed: number
-  /** The store's count as last known, and what was admitted here until then. */
+  /** The last known count of the store, and the units admitted here until then. */
   lastKnown: LastKnown | undefined
 }
 
-/** `round` is how often counting had begun again by then. */
+/** `round` numbers the periods of counting; a new one begins after each outage of the store. */
 type LastKnown = { used: number; admitted: number; round: number }
 
 /** `reconciling`: the store is back, and other instances may not have reported yet what they admitted locally. */
@@ -66,7 +66,7 @@ type Counts = Shards<Set<Count>>
 
 export type Partition = {
   readonly counts: Counts
-  /** Of these the store may have another figure for this instance: admitted locally, or of a batch with unknown outcome. */
+  /** Counts whose figure for this instance may differ in the store: admitted locally, or in a batch of unknown outcome. */
   readonly unreported: Pick<Counts, 'values'>
   state(): MeterState
   /** Requests one unit. @throws StoreError when the store is away and the local allowance is spent */
@@ -86,7 +86,7 @@ export type Partition = {
 // Long enough for every instance to notice that the store is back and to report what it admitted.
 export const reconcileForMs = 2_000
 const mostPerBatch = 500
-// A step between batches, of which requests wait for one at most.
+// The size of a step between batches; a request waits for at most one step.
 const mostPerStep = 100
 const pauseBetweenReadsMs = 5
 const mostVisited = 5_000
@@ -97,7 +97,7 @@ type BatchEntry = { readonly count: Count; readonly units: number; readonly limi
 
 type Waiter = { resolve(decision: QuotaDecision): void; reject(error: unknown): void }
 
-/** The requests of a count that wait, with how many units their batch asks for, and its limit: the count's may change meanwhile. */
+/** The waiting requests of a count, the units that their batch requests, and its limit: that of the count may change meanwhile. */
 type Pending = { readonly count: Count; readonly waiters: Waiter[]; units: number; limit: number }
 
 export const createPartition = ({
@@ -122,7 +122,7 @@ export const createPartition = ({
   // Units admitted locally and confirmed by the store since it went away.
   let reconciled = 0
   const unreported: Counts = createShards(() => new Set<Count>())
-  // The count that was counted last. While the store has it, it has all before: a restart or a replica loses the latest first.
+  // The newest confirmed count. While the store has it, it has all before: a restart or a replica loses the latest first.
   let newest: Count | undefined
   let isComplete: boolean | undefined = true
   // Grows when the state changes, so that a step can tell whether it may go on.
@@ -167,7 +167,7 @@ export const createPartition = ({
     return grants
   }
 
-  // A day that begins while the store is away begins with nothing used, unless the clock jumped back to it.
+  // A day that begins while the store is away starts with no units used, unless the clock jumped back to it.
   const lastKnownOf = (count: Count): LastKnown | undefined => {
     if (count.lastKnown?.round === round) return count.lastKnown
     return state !== 'counting' && lastDayBefore < count.metered.day
@@ -276,12 +276,12 @@ export const createPartition = ({
       }
     }
     inFlight = new Map()
-    // One turn of the event loop later: flushing at once would send half as many batches again for little less waiting.
+    // Flushes one turn of the event loop later: flushing at once would send half as many batches again, and save little time.
     if (waiting.size > 0) setImmediate(() => void inTurn(flush))
     else isFlushScheduled = false
   }
 
-  const report = async (part: readonly Count[]): Promise<void> => {
+  const reportCounts = async (part: readonly Count[]): Promise<void> => {
     const grants = await commit(part.map(reportOf))
     if (state !== 'counting') return
     grants.forEach(({ used }, at) => {
@@ -295,7 +295,7 @@ export const createPartition = ({
   const reportDiffering = async (): Promise<void> => {
     const differing = unreported.values()
     for (let left = unreported.size(); ; left -= mostPerStep) {
-      await inTurn(() => report(nextOf(differing, Math.min(left, mostPerStep))))
+      await inTurn(() => reportCounts(nextOf(differing, Math.min(left, mostPerStep))))
       if (left <= mostPerStep) return
       await nextTurn()
     }
@@ -305,12 +305,12 @@ export const createPartition = ({
     for (;;) {
       const part = nextOf(all, mostPerStep)
       if (part.length === 0) return
-      await inTurn(() => report(part))
+      await inTurn(() => reportCounts(part))
       await nextTurn()
     }
   }
 
-  // Before anything is counted again, because that would hide what the store has lost.
+  // Runs before anything is counted again, because new counts would hide a loss of the store.
   const checkComplete = async (): Promise<void> => {
     if (isComplete !== undefined) return
     const before = changes
@@ -327,14 +327,14 @@ export const createPartition = ({
   const resume = (): void => {
     state = 'counting'
     changes += 1
-    // What others counted meanwhile is not known until each count is read again.
+    // The units that others counted meanwhile are unknown until each count is read again.
     round += 1
     unread = counts.values()
     observer.resumed(reconciled)
     reconciled = 0
   }
 
-  /** Reads some counts again that are not known since counting began again; those that differ are to be reported. */
+  /** Reads some counts that are unknown since counting began again, and marks those that differ as unreported. */
   const readAgain = async (): Promise<void> => {
     const part: Count[] = []
     for (let visited = 0; visited < mostVisited && part.length < mostPerStep; visited++) {
@@ -361,7 +361,7 @@ export const createPartition = ({
       }
       if (unreported.size() > 0 && state === 'counting') await reportDiffering()
     } catch {
-      // The next probe begins again, and passes over what is known.
+      // The next probe begins again, and skips known counts.
       if (unread) unread = counts.values()
     }
   }
@@ -378,7 +378,7 @@ export const createPartition = ({
       else await reportDiffering()
       if (changes !== before) return
       isComplete = true
-      // With `refuse` nothing is admitted locally, so there is nothing to reconcile. Others may lack counts as well.
+      // With `refuse` nothing is admitted locally, so there is nothing to reconcile.
       if (whenStoreIsDown === 'refuse' || (former === 'reconciling' && !isLost)) resume()
       else reconcile()
     } catch (error) {
@@ -461,7 +461,7 @@ const nextOf = (all: Iterator<Count>, most: number): Count[] => {
 
 const countName = ({ keyId, metered: { day } }: Count) => ({ keyId, day })
 
-/** An entry that takes nothing. */
+/** An entry that requests no units. */
 const reportOf = (count: Count): BatchEntry => ({ count, units: 0, limit: count.limit })
 
 const usageEntryOf = ({
@@ -483,13 +483,12 @@ const usageEntryOf = ({
 // Each count is published at 64 steps of its limit.
 const stepsPerLimit = 64
 
-/** Units between two published messages of a count. */
+/** The units between two published messages of a count. */
 export const stepOf = (limit: number): number => Math.max(1, Math.ceil(limit / stepsPerLimit))
 
 /**
- * The equal part of one instance in what was left of a limit at the last known count. Others may have used up to a step
- * since. Two steps are left out, so that one message lost with the connection does not make the allowances together
- * exceed the limit.
+ * An instance's equal share of the units that were left at the last known count. Others may have used up to a step since. Two
+ * steps are left out, so that one message lost with the connection does not make all allowances together exceed the limit.
  */
 export const allowanceOf = (limit: number, lastKnown: number, instances: number): number =>
   Math.max(0, Math.floor((limit - lastKnown - 2 * stepOf(limit)) / instances))

@@ -1,7 +1,7 @@
-// A collection of very many in shards, by the id of a key: one Map or Set of a million moves all of them in a single turn of the
-// event loop whenever it grows or shrinks.
+// A sharded collection, by the id of a key. A single Map or Set of a million members rehashes all of them in one turn of the
+// event loop when it grows or shrinks.
 
-// Of a million keys a shard grows or shrinks in some 2 ms. More of them cost more than they save: all are in memory at random places.
+// With a million keys a shard grows or shrinks in some 2 ms. More shards cost more cache misses than they save.
 const shardCount = 16
 
 type Shard = { readonly size: number; values(): Iterable<unknown> }
@@ -10,9 +10,9 @@ type MemberOf<One extends Shard> = ReturnType<One['values']> extends Iterable<in
 export type Shards<One extends Shard> = {
   /** The shard that a key belongs to. */
   of(keyId: string): One
-  /** How many members all of them have. */
+  /** The number of members in all shards. */
   size(): number
-  /** The members of one shard after the other. Those that come into a shard that was walked over are not among them. */
+  /** The members, shard by shard. Members added to a shard that was passed are left out. */
   values(): Generator<MemberOf<One>, void>
 }
 
@@ -30,6 +30,6 @@ export const createShards = <One extends Shard>(create: () => One): Shards<One> 
 /** By the last two characters: ids end at random, or in a number that counts up. */
 const shardOf = (keyId: string): number => {
   const { length } = keyId
-  // Of an empty text NaN, which the bits make 0.
+  // NaN for an empty text, which the bitwise operation makes 0.
   return (10 * keyId.charCodeAt(length - 2) + keyId.charCodeAt(length - 1)) & (shardCount - 1)
 }

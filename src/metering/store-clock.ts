@@ -7,11 +7,11 @@ import type { UsageStore } from '../stores/store.ts'
 export type StoreClock = Clock & {
   /** Measures the offset again; keeps the former one when the store does not answer. */
   measure(): Promise<void>
-  /** How far the store's clock is ahead of this machine's, in ms. */
+  /** The store's clock minus this machine's, in ms. */
   offsetMs(): number
 }
 
-// A slower reply leaves too open when the store read its clock.
+// With a slower reply, the instant at which the store read its clock is too uncertain.
 const slowestReplyMs = 250
 
 export const createStoreClock = (store: Pick<UsageStore, 'time'>, clock: Clock): StoreClock => {

@@ -1,5 +1,6 @@
 // Exports keys, subscribers and usage of a store as records, and imports them into another one. Keys are exported as hashes.
-// Weather and provider spending are not exported: they come again. Files and the terminal are the command's.
+// Weather and provider spending are not exported, because they are loaded or counted again. The command handles files and the
+// terminal.
 
 import { z } from 'zod'
 import { type Calendar, dayNumber, daysUpTo, hourMs, utcDayMs } from '../calendar.ts'
@@ -11,7 +12,7 @@ import { announceChange } from './key-directory.ts'
 
 type TransferStore = KeyStore & UsageStore & Pick<FleetStore, 'appendChangeRecord'>
 
-// Lists show these texts, and log lines carry ids.
+// Lists show these texts, and log lines have ids.
 const longestText = 200
 const text = z
   .string()
@@ -96,7 +97,7 @@ export async function* exportRecords(
   yield { record: 'end', ...totals }
 }
 
-/** A record as a line of an export: one that former versions read, unless it has what they do not know. */
+/** A record as a line of an export: in the form of former versions, unless it has fields that they do not know. */
 export const writeRecord = (record: TransferRecord): string => {
   if (record.record !== 'key') return jsonText(record)
   const { expiresAt, externalId, ...key } = record
@@ -107,7 +108,7 @@ export const writeRecord = (record: TransferRecord): string => {
   })
 }
 
-/** @throws InputError that says what is wrong with the line */
+/** @throws InputError that names the fault of the line */
 export const readRecord = (line: string): TransferRecord => {
   let value: unknown
   try {
@@ -133,8 +134,8 @@ export type ImportOptions = {
 }
 
 /**
- * Imports records into a store. Checks all records first, and writes none if one contradicts another or the store. Leaves
- * existing records as they are, and only raises counts, so that a second import changes nothing.
+ * Imports records into a store. Checks all records first, and writes none if one contradicts another or the store. Keeps
+ * existing records, and only raises counts, so that a second import changes nothing.
  * @param records yields them from the beginning on each call
  * @param lineOf names the record by its number, from 1
  * @throws InputError
@@ -174,7 +175,7 @@ export const importRecords = async (
       imported.newKeys += 1
     } else if (record.record === 'usage') {
       const { keyId, day, used } = record
-      // In some time zones this instant is in the next day: the count is kept a day longer there.
+      // In some time zones this instant is in the next day; the count is kept a day longer there.
       const noon = dayNumber(day) * utcDayMs + 12 * hourMs
       const keepUntil = calendar.nextMidnight(noon) + Math.max(hourMs, keepUsageForMs)
       if (keepUntil > clock.now()) await store.raiseUsed(keyId, day, used, keepUntil)

@@ -9,7 +9,7 @@ import type { UsageDetailStore } from '../stores/store.ts'
 
 export type UsageDetail = {
   /**
-   * Counts a response; one without a key counts for nobody.
+   * Counts a response for its key; a response without a key is not counted.
    * @param arrivedAt instant of the request, ms since the epoch, which decides its local day
    */
   count(answer: {
@@ -31,9 +31,9 @@ type CountedName = ResponseName | typeof cellsLoaded
 type Counter = Omit<Entry, 'count' | 'endpoint'> & { endpoint: CountedName; count: number }
 
 const flushEveryMs = 1_000
-// Some 1.5 ms of the embedded store, and of Redis.
+// A flush of so many counters takes the embedded store, or Redis, some 1.5 ms.
 const entriesPerWrite = 200
-// Counters between two flushes. Beyond it, while the store is away, new keys and endpoints are not counted.
+// The most counters between two flushes. Beyond it, while the store is away, new keys and endpoints are not counted.
 const mostEntries = 10_000
 const keepForMs = 2 * utcDayMs
 
@@ -65,7 +65,7 @@ export const createUsageDetail = (
     else counters.set(counter.keyId, [counter])
     size += 1
   }
-  // Counters in use stay: made anew each second they would be most of what the collector has to move.
+  // Counters in use are kept: created anew each second, they would be most of the garbage collector's work.
   const takeAll = (): Counter[] => {
     const taken: Counter[] = []
     const areKept = size < mostEntries / 2
@@ -88,7 +88,7 @@ export const createUsageDetail = (
   const writeAll = async (): Promise<void> => {
     const entries = takeAll()
     for (let i = 0; i < entries.length; i += entriesPerWrite) {
-      // The embedded store writes at once, and nobody is answered meanwhile.
+      // The embedded store writes synchronously, and no request is answered meanwhile.
       if (i > 0) await setImmediate()
       try {
         await store.addDetail(entries.slice(i, i + entriesPerWrite))
@@ -139,7 +139,7 @@ export const createUsageDetail = (
 }
 
 const otherClass = 'other'
-/** In place of an endpoint: the cells that were loaded from the provider for a key. */
+/** Stands in place of an endpoint for the cells that were loaded from the provider for a key. */
 export const cellsLoaded = 'cells loaded'
 
 const classes: readonly (string | undefined)[] = [undefined, '1xx', '2xx', '3xx', '4xx', '5xx']

@@ -16,7 +16,7 @@ export type AdmissionOptions = {
   readonly host: string
   /** Further names that the listener answers to. */
   readonly allowedHosts: readonly string[]
-  /** What callers must show for all but the public routes; null for none. */
+  /** The token that all but the public routes require; null for none. */
   readonly token: string | null
 }
 
@@ -66,7 +66,7 @@ const hostIn = (header: string): string | undefined => {
 
 const canonical = (name: string): string => name.toLowerCase().replace(/\.$/, '')
 
-// What browsers say of the page that sends the request; nothing else sends it, and no page can change it.
+// Checks the headers by which browsers name the sending page; only browsers send them, and no page can change them.
 const pageFault = (request: IncomingMessage, host: string): Refusal | undefined => {
   const own = [`http://${host}`.toLowerCase(), `https://${host}`.toLowerCase()]
   const foreign = valuesOf(request, 'origin').find(origin => !own.includes(origin.toLowerCase()))

@@ -159,7 +159,7 @@ const addressOf = ({ socket, headers }: IncomingMessage): string | undefined =>
   socket.remoteAddress ?? addressIn(headers['x-forwarded-for'] as string | undefined)
 const addressIn = (given = ''): string | undefined => (isIP(given) === 0 ? undefined : given)
 
-/** What never became a request: no HTTP, too much of it, or too slowly. */
+/** The refusal of bytes that are no request: no HTTP, too large, or too slow. */
 const unparsable = (code: string | undefined, requestTimeoutMs: number): Refusal => {
   if (code === 'HPE_HEADER_OVERFLOW')
     return new Refusal(

@@ -6,7 +6,7 @@ import { InputError } from '../errors.ts'
 import type { CellReport, PurgeReport } from './cell-report.ts'
 import { bodyAs, unreadBody } from './json-body.ts'
 
-/** What operators do with the cache, by targets in their own words; all throw InputError for what is no target. */
+/** The operators' actions on the cache, by target; all throw InputError for an invalid target. */
 export type OpsCache = {
   explain(of: string): Promise<CellReport>
   /** @param soft undefined where the body does not say */

@@ -21,7 +21,7 @@ const judgement = z.object({
   usableUntil: instant,
 })
 
-/** What a timeline holds: its steps, and the slice that is right at the instant of the report. */
+/** The contents of a timeline: its steps, and the slice at the instant of the report. */
 const steps = z.object({ from: instant, to: instant, count: z.number() })
 const slices = z.object({
   quarterHours: steps,

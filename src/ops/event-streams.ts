@@ -93,7 +93,7 @@ export const createEventStreams = (
   const run = (): void => {
     if (isTicking) return
     isTicking = true
-    // What can't be sent now goes with the next event.
+    // Data that can't be sent now goes with the next event.
     tick()
       .catch(() => {})
       .finally(() => {

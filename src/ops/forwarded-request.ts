@@ -10,7 +10,7 @@ import { Refusal } from './refusal.ts'
 export type ForwardedRequest = {
   /** Path and query, canonically encoded, to be put behind the provider's base URL. */
   readonly target: string
-  /** What the provider counts for it, over all points; 0 where it counts nothing. */
+  /** Its weight at the provider, over all points; 0 where it counts nothing. */
   readonly weight: number
 }
 

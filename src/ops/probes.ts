@@ -1,5 +1,5 @@
-// What probes and Prometheus request: is the process alive, does it want traffic, what has it counted. The same bytes on the ops
-// listener and on the status listener; who is admitted is for these.
+// Answers probes and Prometheus: whether the process is alive, whether it is ready, and its metrics. The ops listener and the
+// status listener serve the same bytes and decide on admission.
 
 import type { ServerResponse } from 'node:http'
 import { createSingleFlight } from '../cache/single-flight.ts'

@@ -151,7 +151,7 @@ export const statusReport = z.object({
           requests: z.number(),
           /** Loaded from the provider through this gateway in the UTC day. */
           cellsLoaded: z.number().default(0),
-          /** What these cells weigh of the limit of the day; null where it has none. */
+          /** The weight of these cells as a share of the day's limit; null where it has none. */
           shareOfDay: share.nullable().default(null),
         }),
       ),

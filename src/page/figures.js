@@ -2,7 +2,7 @@
 
 /** @typedef {'en' | 'bn'} Language */
 
-/** What stands where nothing is known. */
+/** Stands in place of an unknown value. */
 export const unknown = '–'
 
 const locales = { en: 'en-GB', bn: 'bn-BD' }

@@ -1,5 +1,5 @@
 // One request for the weather of a batch of cells: sends it, decodes the answer, settles what it cost, and notifies observers of
-// the outcome. Which cells, and when, is for client.ts.
+// the outcome. client.ts chooses the cells and the time.
 
 import type { Clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'

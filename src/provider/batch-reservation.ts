@@ -63,7 +63,7 @@ export const createBatchReservation = (budget: Pick<Budget, 'reserve'>, recent: 
         reservation: {
           isValid: () => cold.reservation.isValid() && rest.reservation.isValid(),
           isCurrent: () => cold.reservation.isCurrent() && rest.reservation.isCurrent(),
-          // What is sent is of one account.
+          // A request belongs to one account.
           limited: cold.reservation.limited,
           settle: async outcome => {
             await Promise.all([cold.reservation.settle(outcome), rest.reservation.settle(outcome)])
@@ -82,5 +82,5 @@ export const createBatchReservation = (budget: Pick<Budget, 'reserve'>, recent: 
   }
 }
 
-/** Of the budget as a whole, and not of one share. */
+/** Whether the whole budget refused, not one share. */
 const isOfAll = ({ error }: RefusedCell): boolean => error instanceof OutOfBudgetError

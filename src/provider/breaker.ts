@@ -31,9 +31,9 @@ export type Breaker = {
   /** Whether the wait of the open circuit is over and no probe has been sent. */
   isProbeDue(): boolean
   state(): { state: BreakerState; openUntil: number | null }
-  /** What made it open may be gone: the probe of an open circuit is due now. */
+  /** The cause may be gone: the probe of an open circuit is due now. */
   expectRecovery(): void
-  /** From now on; an open circuit keeps the wait that it was given. */
+  /** Sets new options; an open circuit keeps its wait. */
   apply(options: BreakerOptions): void
 }
 
@@ -102,7 +102,7 @@ export const createBreaker = (
 
   return {
     run: async request => {
-      // Whoever waits here for a probe must not send the next one when it fails.
+      // A caller that waits for a probe must not send the next one when it fails.
       while (stateOf(policy.state) === 'half-open') await probe
       const refusal = openError()
       if (refusal) throw refusal

@@ -1,7 +1,7 @@
 // The budget for requests to the provider: reserves weight under its limits, which all gateways of an account share, keeps
 // a reserve for cells with nothing cached, and computes how far freshness has to stretch for the day to suffice. A request
 // is charged beforehand to every window that the provider may count it in. The ledger counts and shares; the sender
-// settles what a request cost.
+// settles what a request cost. Longer than 300 lines, because reservation and settlement share the windows.
 
 import { minuteMs } from '../calendar.ts'
 import { boundedFor, heldUntil, type ShareSettings, withAside } from './consumer-shares.ts'
@@ -18,7 +18,7 @@ import {
 } from './spending-windows.ts'
 import { priceOf, stretchAt } from './stretch.ts'
 
-/** What may change while the gateway runs. */
+/** The live settings. */
 export type BudgetSettings = ShareSettings & {
   /** A short hash of the account; gateways with the same one share the budget. */
   readonly provider: string
@@ -32,7 +32,7 @@ export type BudgetOptions = BudgetSettings & {
   readonly unit: number
   /** The weight of a request that the provider answers with an error. */
   readonly weightOfFailure: number
-  /** By how much the provider's clock may differ from ours. */
+  /** The largest difference between the provider's clock and this one. */
   readonly marginMs?: number
   /** How many gateways share the account, undefined while unknown; divides what is set aside while the store is away. */
   readonly instances: () => number | undefined
@@ -111,7 +111,7 @@ type Charge = {
 }
 
 const defaultMarginMs = 2_000
-// Of former accounts. Each holds a few counts.
+// The most ledgers of former accounts; each holds a few counts.
 const mostLedgers = 8
 // Obstacles other than a full window end soon: requests in flight, a store that is away.
 const retrySoonMs = 1_000

@@ -1,7 +1,7 @@
 // Loads the timelines of cells from the provider in as few requests as possible. Queued cells share the next request, the
 // most urgent first, as many as the protocol and the budget allow; a limit bounds concurrent requests. Retries, and halves
-// a batch that is refused. Caches nothing, and knows the protocol only by its type. Above 300 lines, because each outcome
-// of a request changes the queue.
+// a batch that is refused. Caches nothing, and knows the protocol only by its type. Longer than 300 lines, because each
+// outcome of a request changes the queue.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import pLimit from 'p-limit'
@@ -74,7 +74,7 @@ export type Provider = {
   close(): void
 }
 
-// Of a request, the part that one consumer may take while others are about: theirs comes sooner behind a short request.
+// The part of a request that one consumer may take while others wait: theirs comes sooner after a short request.
 const batchShare = 1 / 20
 
 export const createProvider = (given: ProviderOptions, parts: ProviderParts): Provider => {
@@ -258,7 +258,7 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
       hasSent = await sendWaiting()
     }
     void inTurn(run).finally(() => {
-      // What was requeued has a time to wait for; what was not taken has none.
+      // Requeued cells have a time to wait for; cells that were not taken have none.
       if (queue.size > 0 && (hasSent || !endWake)) send()
     })
   }
@@ -290,7 +290,7 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
     },
     waiting: () => queue.size,
     settled: async () => {
-      // What began in this turn of the event loop queues its cells in it; what ends in one may queue more.
+      // Loads that began in this turn of the event loop queue their cells in it; loads that end in a turn may queue more.
       for (await nextTurn(); underWay.size > 0; await nextTurn()) await Promise.allSettled(underWay)
     },
     apply: next => {

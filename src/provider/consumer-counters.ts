@@ -1,4 +1,4 @@
-// What each consumer has spent of each window in this process, for as long as the window matters. Knows nothing of limits.
+// The spending of each consumer by window in this process, for as long as the window matters. Knows nothing of limits.
 
 import type { LimitedWindow } from './spending-windows.ts'
 

@@ -1,5 +1,5 @@
-// What one consumer may take of a window of the provider's limits, by its settings and the time of the window: the bounds that
-// the stores apply (stores/fair-share.ts), and when a consumer that they hold back may go on. Pure.
+// A consumer's share of a window of the provider's limits, by settings and the time of the window: the bounds that the stores
+// apply (stores/fair-share.ts), and when a consumer that they hold back may go on. Pure.
 
 import { type LimitedWindow, milliAllowed } from './spending-windows.ts'
 
@@ -50,7 +50,7 @@ export const boundedFor = (
   const elapsed = Math.min(1, Math.max(0, (now - beginsAt) / (endsAt - beginsAt)))
   const unreserved = portionOf(window, 1 - reserve)
   const reserved = purpose === 'cold' ? portionOf(window, reserve * keptBackShare) : 0
-  // Of a small limit: less than a cell is of use to nobody.
+  // With a small limit, a reserve of less than one cell is useless.
   const keptBack = reserved < unit ? 0 : reserved
   const limit = purpose === 'cold' ? window.limit : unreserved
   const bounded = { ...window, limit }

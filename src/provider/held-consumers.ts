@@ -8,7 +8,7 @@ type Held = { readonly cold: number; readonly others: number }
 export type HeldConsumers = {
   /** A consumer's share is used up until this instant. One without room for cold cells has none for others. */
   hold(consumer: string, isCold: boolean, until: number): void
-  /** In the past for one that may load. */
+  /** An instant in the past for a consumer that may load. */
   until(consumer: string | undefined, isCold: boolean): number
   /** Those that may not load now. */
   all(): ReadonlyMap<string, Held>

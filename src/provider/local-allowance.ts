@@ -1,6 +1,6 @@
-// The spending as one gateway knows it: what the store last reported, and what was spent here since and is not committed
-// to the store yet. Computes from both what the gateway may spend while the store is away, and the changes to flush afterwards.
-// What others spend meanwhile is unknown, so it is a part of what the store grants to nobody.
+// The spending as one gateway knows it: the store's last report, and the spending here since, which is not committed yet. Computes
+// from both the allowance while the store is away, and the changes to flush afterwards. The spending of others meanwhile is
+// unknown, so the allowance is a part that the store grants to nobody.
 
 import { roomOf, scaled, unshared } from '../stores/fair-share.ts'
 import type { SpendingClaim } from '../stores/store.ts'
@@ -64,7 +64,7 @@ export const createLocalAllowance = (): LocalAllowance => {
   const inFlight = createWindowCounters()
   // Granted without the store, also what the store has learned since: a second outage in a window grants no second part.
   const grantedLocally = createWindowCounters()
-  // What each consumer spent of that; the store never learns it.
+  // The part of each consumer; the store never learns it.
   const consumers = createConsumerCounters()
   const expire = (now: number): void => {
     for (const counters of [stored, grantedLocally, consumers]) counters.expire(now)

@@ -17,7 +17,7 @@ type PassthroughRequest = {
   readonly method: 'GET' | 'HEAD'
   /** Path and query, appended to the provider's base URL. */
   readonly path: string
-  /** What the provider counts for it, over all points; 0 where it counts nothing. */
+  /** Its weight at the provider, over all points; 0 where it counts nothing. */
   readonly weight: number
 }
 
@@ -44,9 +44,9 @@ export type PassthroughParts = {
 }
 
 // Held in memory, so that a slow reader does not hold one of the provider's few connections.
-const mostBytes = 16 * 1024 * 1024
-// Of an error body, whose reason is one sentence.
-const mostErrorBytes = 16 * 1024
+const maxBytes = 16 * 1024 * 1024
+// The most bytes of an error body; its reason is one sentence.
+const maxErrorBytes = 16 * 1024
 
 // Failures that may be those of the question and say nothing of the provider's health.
 const ofTheQuestion: ReadonlySet<ProviderErrorCode> = new Set(['provider_denied', 'provider_garbled'])
@@ -73,7 +73,7 @@ export const createPassthrough = (
   }
 
   const counted = async (weight: number, request: () => Promise<void>): Promise<void> => {
-    // What weighs nothing is a file, which says nothing of how those requests fare that do.
+    // A request without weight is for a file, whose outcome says nothing of other requests.
     if (weight === 0) return request()
     try {
       await breaker.run(async () => {
@@ -105,12 +105,12 @@ export const createPassthrough = (
     try {
       await counted(weight, async () => {
         response = await call.response(
-          { path, mostBytes },
+          { path, maxBytes },
           { method, accept: '*/*', isValid: reservation.isValid, signal },
         )
         const { status, body } = response
         if (status !== 200)
-          throw protocol.refusalOf(status, body.toString('utf8', 0, mostErrorBytes), clock.now())
+          throw protocol.refusalOf(status, body.toString('utf8', 0, maxErrorBytes), clock.now())
       })
       await reservation.settle('answered')
     } catch (error) {

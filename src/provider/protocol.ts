@@ -12,7 +12,7 @@ export type ProviderRequest = {
   /** Path and query, appended to the provider's base URL. */
   readonly path: string
   /** The maximum size of the response body, both compressed and uncompressed. */
-  readonly mostBytes: number
+  readonly maxBytes: number
 }
 
 /** The request that a body is checked against. */

@@ -1,16 +1,16 @@
-// One HTTP call to the provider: sends a request, streams the body of a 200 or throws the ProviderError that the response
-// stands for; for operators, gives the whole response as it is. Owns the connection pool, its timeouts and the bounds of what
-// is read. The protocol interprets responses; the client decides on retries.
+// One HTTP call to the provider: sends a request, streams the body of a 200 or throws the ProviderError of the response; for
+// operators, returns the whole response. Owns the connection pool and its timeouts; response-body.ts bounds bodies. The protocol
+// interprets responses; the client decides on retries.
 
-import { pipeline, type Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { buffer as bufferOf, text as textOf } from 'node:stream/consumers'
-import { createGunzip } from 'node:zlib'
 import type { Pool } from 'undici'
 import type { Clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 import { garbled, ProviderError } from './errors.ts'
 import { excerptOf } from './excerpt.ts'
 import type { CallProtocol, ProviderRequest } from './protocol.ts'
+import { errorTextOf, unzipped } from './response-body.ts'
 import { validateBeforeSend } from './validate-before-send.ts'
 
 export type ProviderCallOptions = {
@@ -39,7 +39,7 @@ export type ProviderCall = {
   bytes(request: ProviderRequest, isValid?: () => boolean): AsyncGenerator<Uint8Array>
   /** The whole text of a 200. @throws ProviderError */
   text(request: ProviderRequest): Promise<string>
-  /** For the calls that begin from now on; the base URL stays. */
+  /** Sets new options for later calls; the base URL stays. */
   apply(options: ProviderCallOptions): void
   /**
    * The whole response, whatever its status.
@@ -74,17 +74,13 @@ type CallOptions = Partial<ResponseOptions> & {
   onHead(head: Head): Promise<void> | void
 }
 
-const unzipAtOnce = 64 * 1024
-// Decoded in one go, after which the deadline is checked: less than the part of one cell.
-const pieceBytes = 16 * 1024
-// A chunk of a few bytes costs as much time as one of thousands; below this number of chunks that does not matter.
-const minChunkBytes = 16
-const fewChunks = 4_096
-// Of an error body, whose reason is one sentence.
-const mostErrorBytes = 16 * 1024
-// Of a library's message about a connection, which may quote a certificate.
+// The bytes that are decoded between two checks of the deadline: less than the part of one cell.
+const sliceBytes = 16 * 1024
+// The most bytes of an error body; its reason is one sentence.
+const maxErrorBytes = 16 * 1024
+// The most characters of a library's message about a connection, which may quote a certificate.
 const mostCharacters = 200
-const mostHeaderBytes = 16 * 1024
+const maxHeaderBytes = 16 * 1024
 // 1xx such as 103. Each restarts the timeout of the headers.
 const mostInterimResponses = 8
 
@@ -107,8 +103,8 @@ export const createProviderCall = (
       connect: { timeout: current.connectTimeoutMs },
       headersTimeout: current.timeoutMs,
       bodyTimeout: current.bodyTimeoutMs,
-      maxHeaderSize: mostHeaderBytes,
-      // One call per connection needs no HTTP/2, which a server may choose otherwise and which has limits of its own.
+      maxHeaderSize: maxHeaderBytes,
+      // One call per connection needs no HTTP/2, which a server could choose and which has limits of its own.
       allowH2: false,
     })
   }
@@ -120,7 +116,7 @@ export const createProviderCall = (
   let headers = headersFor(current)
 
   const receive = async function* (
-    { path, mostBytes }: ProviderRequest,
+    { path, maxBytes }: ProviderRequest,
     { method = 'GET', accept, isValid = () => true, signal, onHead }: CallOptions,
   ): AsyncGenerator<Uint8Array> {
     const options = current
@@ -149,15 +145,15 @@ export const createProviderCall = (
       await onHead({
         status: response.statusCode,
         type: String(response.headers['content-type'] ?? ''),
-        errorText: () => errorTextOf(unzipped(received, encoding, mostErrorBytes)),
+        errorText: () => errorTextOf(unzipped(received, encoding, maxErrorBytes)),
       })
-      // The encoding of a HEAD is that of a body which does not come.
-      const chunks = method === 'HEAD' ? received : unzipped(received, encoding, mostBytes)
+      // The content-encoding of a HEAD response has no body.
+      const chunks = method === 'HEAD' ? received : unzipped(received, encoding, maxBytes)
       for await (const chunk of chunks)
-        for (let from = 0; from < chunk.length; from += pieceBytes) {
+        for (let from = 0; from < chunk.length; from += sliceBytes) {
           // The timer does not run while buffered chunks are decoded.
           if (performance.now() > endsAt) throw tooSlow(options)
-          yield chunk.subarray(from, from + pieceBytes)
+          yield chunk.subarray(from, from + sliceBytes)
         }
     } catch (cause) {
       signal?.throwIfAborted()
@@ -210,52 +206,6 @@ export const createProviderCall = (
   }
 }
 
-// The decoded body. Both the compressed and the uncompressed size are bounded.
-async function* unzipped(
-  body: Readable,
-  encoding: string | string[] | undefined,
-  mostBytes: number,
-): AsyncGenerator<Uint8Array> {
-  const compressed = bounded(body, mostBytes)
-  const name = String(encoding ?? 'identity').toLowerCase()
-  if (name === 'identity') yield* compressed
-  else if (name !== 'gzip' && name !== 'x-gzip') throw wrongEncoding(name)
-  // Errors of either stream reach the reader of the pipeline's end.
-  else
-    yield* bounded(
-      pipeline(compressed, createGunzip({ chunkSize: unzipAtOnce }), () => {}),
-      mostBytes,
-    )
-}
-
-async function* bounded(body: AsyncIterable<Uint8Array>, mostBytes: number): AsyncGenerator<Uint8Array> {
-  let length = 0
-  let chunks = 0
-  for await (const chunk of body) {
-    length += chunk.length
-    chunks += 1
-    if (length > mostBytes)
-      throw garbled('too_large', `the provider's body is longer than ${mostBytes} bytes`)
-    if (chunks > fewChunks && length < chunks * minChunkBytes)
-      throw garbled(
-        'too_many_chunks',
-        `the provider's body comes in ${chunks} chunks for ${length} bytes, expected ${minChunkBytes} bytes in each on average`,
-      )
-    yield chunk
-  }
-}
-
-// The body of an error response only adds detail: if it can't be read, the status is enough.
-const errorTextOf = async (chunks: AsyncIterable<Uint8Array>): Promise<string> => {
-  const read: Uint8Array[] = []
-  try {
-    for await (const chunk of chunks) read.push(chunk)
-  } catch {
-    // The status is enough.
-  }
-  return Buffer.concat(read).toString()
-}
-
 const tooSlow = ({ totalTimeoutMs }: ProviderCallOptions): ProviderError =>
   new ProviderError('provider_timeout', `the provider's answer was not whole within ${totalTimeoutMs} ms`, {
     refused: 'too_slow',
@@ -271,12 +221,6 @@ const notSent = (): ProviderError =>
   new ProviderError(
     'provider_not_sent',
     'the request was not sent: the rate-limit windows in which its weight was reserved may be over',
-  )
-
-const wrongEncoding = (encoding: string): ProviderError =>
-  garbled(
-    'wrong_encoding',
-    `the provider's body has the content-encoding ${excerptOf(encoding)}, expected gzip or none`,
   )
 
 // Error codes of the system for a connection that was not established: nothing was sent.
@@ -298,7 +242,7 @@ const brokenOff = (
   if (code === 'UND_ERR_BODY_TIMEOUT')
     return new ProviderError('provider_timeout', `the provider's body stood still for ${bodyTimeoutMs} ms`)
   if (code === 'UND_ERR_HEADERS_OVERFLOW')
-    return garbled('too_large', `the provider's headers are longer than ${mostHeaderBytes} bytes`)
+    return garbled('too_large', `the provider's headers are longer than ${maxHeaderBytes} bytes`)
   // A truncated gzip body is an incomplete body like a truncated plain one.
   if (code?.startsWith('Z_'))
     return new ProviderError('provider_cut_off', "the provider's zipped body can't be unzipped", {

@@ -33,7 +33,7 @@ export type Queue = {
 
 const order: readonly Urgency[] = ['cold', 'refresh', 'refresh_ahead']
 
-/** What waits for one consumer. What was put back is the reverse of its order, so that the first is at the end. */
+/** The loads that wait for one consumer. `putBack` is in reverse order, so that the first is at the end. */
 type Line = { readonly putBack: Waiting[]; readonly queued: Set<Waiting> }
 
 const sizeOf = ({ putBack, queued }: Line): number => putBack.length + queued.size
@@ -100,7 +100,7 @@ export const createQueue = (): Queue => {
       for (const urgency of order) {
         const ofUrgency = lines[urgency]
         const left = new Map([...ofUrgency.keys()].map(consumer => [consumer, mostOfOne(consumer, urgency)]))
-        // In rounds: one of each consumer, who then goes behind the others.
+        // Round robin: one load of each consumer in turn.
         while (left.size > 0 && taken.length < most)
           for (const [consumer, count] of left) {
             const line = ofUrgency.get(consumer)

@@ -1,5 +1,5 @@
-// What a request cost at the provider, by its outcome: a complete response costs its weight, a failure what the protocol
-// says, a 429 nothing. An unknown outcome costs the whole weight. Pure.
+// The cost of a request at the provider, by its outcome: a complete response costs its weight, a failure the weight that the
+// protocol names, a 429 nothing. An unknown outcome costs the whole weight. Pure.
 
 import { ProviderError, type ProviderErrorCode } from './errors.ts'
 

@@ -60,7 +60,7 @@ export const createRunWatch = (
       failing = false
       // Servers that are not in step may name the former run once more.
       if (known[0] && run.availableAt <= known[0].availableAt) return
-      // Of those assumed meanwhile the last may be the one that was read.
+      // The last run assumed meanwhile may be the one that was read.
       const earlier = before.filter(({ availableAt }) => availableAt < run.availableAt - run.intervalMs / 2)
       const read = known.filter(one => !earlier.includes(one))
       known = [run, ...[...read, ...earlier].toSorted((a, b) => b.availableAt - a.availableAt)].slice(

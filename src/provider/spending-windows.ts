@@ -21,7 +21,7 @@ export type LimitedWindow = {
   readonly beginsAt: number
   readonly endsAt: number
   readonly keepUntil: number
-  /** What bounds one consumer in it; the limit alone where absent. */
+  /** The bounds of one consumer in it; the limit alone where absent. */
   readonly shares?: ShareBounds
   /**
    * Set aside beside `limit` for gateways that are without the store, all of them together; undefined where nobody else
@@ -36,10 +36,10 @@ const spans = ['minute', 'hour', 'day'] as const
 // Long enough for clocks that differ, and for a request that ends late to find the count it has to correct.
 const keepForMs = hourMs
 
-/** What is spent, in whole thousandths: rounded up, and never by the noise of a fraction. */
+/** A spent amount in whole thousandths: rounded up, but not for the noise of a fraction. */
 export const milliSpent = (weight: number): number => Math.ceil(Number((weight * 1000).toFixed(3)))
 
-/** What may be spent, in whole thousandths: rounded down, and never by the noise of a fraction. */
+/** A limit in whole thousandths: rounded down, but not for the noise of a fraction. */
 export const milliAllowed = (weight: number): number => Math.floor(Number((weight * 1000).toFixed(3)))
 
 /** The limited windows that the instants from `from` to `to` lie in. */

@@ -1,7 +1,7 @@
 // How the weight of a rate-limit window is shared among the consumers whose requests load weather: what one of them may
 // still be granted. Pure. redis/spending.ts computes the same in Lua, and the contract of stores holds both to it.
 
-/** What bounds one consumer in a window, beside the window's limit. Amounts are whole thousandths of a weight. */
+/** The bounds of one consumer in a window, beside the window's limit. Amounts are whole thousandths of a weight. */
 export type ShareBounds = {
   /** The total up to which anyone may spend; what lies between it and the limit is for those who loaded little. */
   readonly open: number

@@ -8,7 +8,8 @@ import { InputError } from '../errors.ts'
 import { openEmbeddedStore } from './embedded/embedded-store.ts'
 import { exposedStoreFile } from './embedded/store-file.ts'
 import type { RecordObserver } from './records.ts'
-import type { RedisObserver, RedisOptions } from './redis/connection.ts'
+import type { RedisObserver } from './redis/connection.ts'
+import type { RedisOptions } from './redis/place.ts'
 import type { Store } from './store.ts'
 
 export type StoreOptions = {

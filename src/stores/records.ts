@@ -7,7 +7,7 @@ import { safeText } from '../outside-text.ts'
 import { type AnswerCount, type FormerHash, type KeyRecord, StoreError, type Subscriber } from './store.ts'
 
 /** The maximum size of a value whose reader gives no bound, in bytes. */
-export const mostBytesRead = 1_048_576
+export const maxBytesRead = 1_048_576
 /** The maximum number of cells in demand over the fleet, and how many of the latest are read. */
 export const mostWanted = 500_000
 export const mostWantedRead = 50_000

@@ -1,6 +1,7 @@
 // The contract of the store: API keys and subscribers, usage, the bytes of the shared cache tier, leases, heartbeats and
 // change records of the fleet, and the provider's budget. Redis implements it for a fleet, SQLite for a single process; one
-// test suite covers both. A store that can't answer throws StoreError and never guesses.
+// test suite covers both. A store that can't answer throws StoreError and never guesses. Longer than 300 lines, because it is
+// the whole contract.
 
 import { AbohawaError } from '../errors.ts'
 import type { ShareBounds } from './fair-share.ts'
@@ -211,7 +212,7 @@ type Heartbeat = {
   readonly wantedForMs: number
   /** The instant of the request for names; who is alive goes by the store's own clock. */
   readonly now: number
-  /** What the instance reports of itself, up to `longestReport` bytes; kept as long as it counts as alive. */
+  /** The report of the instance on itself, up to `longestReport` bytes; kept as long as it counts as alive. */
   readonly report: string
 }
 
@@ -256,11 +257,11 @@ export type SpendingWindow = {
   readonly known?: number
   /** When the window's count may be deleted, ms since the epoch. */
   readonly keepUntil: number
-  /** What bounds one consumer in it; the limit alone where absent. */
+  /** The bounds of one consumer in it; the limit alone where absent. */
   readonly shares?: ShareBounds | undefined
 }
 
-/** What one consumer wants; of 0 it only says that the consumer is there. */
+/** The units that one consumer requests; with 0 it only counts as present. */
 export type SpendingClaim = { readonly consumer: string; readonly wanted: number }
 
 type Reservation = {
@@ -352,7 +353,7 @@ export interface Store
    * @throws InputError while a gateway of an earlier version counts in that format
    */
   takeOver(keepUsageForMs: number): Promise<void>
-  /** What the data takes: memory of Redis, on a cluster of the master with least room; else the file. @throws StoreError */
+  /** The size of the data: memory of Redis, on a cluster of the master with least room; else the file. @throws StoreError */
   size(): Promise<StoreSize>
   close(): Promise<void>
 }

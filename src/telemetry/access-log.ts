@@ -1,5 +1,5 @@
 // A line for each answered request, put together by hand: a general logger spends on it as much as the answer costs.
-// Where to write it, and when it gets there, is for log.ts.
+// log.ts writes it.
 
 import { isoOf } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
@@ -16,7 +16,7 @@ export type AnsweredRequest = {
   readonly status: number
   readonly ms: number
   readonly keyId: string | undefined
-  /** What the cache did; undefined for answers without weather. */
+  /** The cache result; undefined for answers without weather. */
   readonly cache: string | undefined
   readonly cell: string | undefined
   readonly tier: string | undefined
@@ -36,7 +36,7 @@ export type AnsweredRequest = {
 }
 
 export type AccessLogOptions = {
-  /** Of answers below 500, the share that gets a line, from 0 to 1; each line has a share below 1. */
+  /** The share of answers below 500 that get a line, from 0 to 1; each line has a share below 1. */
   readonly accessShare: number
 }
 
@@ -70,7 +70,7 @@ type Connection = Pick<AnsweredRequest, 'connection' | 'client' | 'httpVersion'>
 
 const keptConnections = 1_024
 
-/** What the requests of a connection have in common, put together once, up to the number of the request on it. */
+/** The common part of the lines of a connection, made once, up to the number of the request on it. */
 const createConnectionText = (): ((request: Connection) => string) => {
   const kept: { readonly of: Connection; readonly text: string }[] = []
   return ({ connection, client, httpVersion }) => {

@@ -2,7 +2,7 @@
 // library's own look up their labels on each increment and at each scrape, which costs more than the rest. metrics.ts
 // declares them.
 
-/** What is there, in the order of its declaration. */
+/** The existing counters, in the order of their declaration. */
 export type Counters = {
   readonly countBy: (named: Named, labels: Labels, known: Known) => Count
   readonly timeBy: (named: Named, labels: Labels, bounds: readonly number[], known: Known) => Time

@@ -14,7 +14,7 @@ const tickMs = 1_000
 type Point = {
   readonly requestsPerSecond: number | null
   readonly errorsPerSecond: number | null
-  /** Of all reads, failed ones too, so that the sum is below 1 while requests fail. */
+  /** Shares of all reads, including failed ones, so that the sum is below 1 while requests fail. */
   readonly hitShare: { readonly [Tier in Exclude<keyof Reads, 'failed'>]: number | null }
   readonly p50: number | null
   readonly p90: number | null

@@ -90,7 +90,7 @@ export const records = allOf<RecordKind>({
   settings: true,
 })
 
-/** What a request to the provider can fail with; `internal` is a fault of ours. */
+/** The codes with which a request to the provider can fail; `internal` is a fault of the gateway. */
 export const providerFailures = allOf<
   Exclude<ProviderErrorCode, 'provider_circuit_open' | 'key_share_used_up'> | 'internal'
 >({

@@ -1,17 +1,17 @@
-// Writes the log's bytes to a file descriptor, one write at a time, and never stops the process: what cannot be written
-// is dropped and counted, line by line. Lines come out whole and in order; one that a full disk cut is finished first
-// when there is room. What stands in a line is for log.ts.
+// Writes the log's bytes to a file descriptor, one write at a time, and never stops the process: lines that cannot be written
+// are dropped and counted. Writes whole lines in order; a line that a full disk cut is finished first when there is room.
+// log.ts makes the lines.
 
 import { writev, writevSync } from 'node:fs'
 
 export type LogWriterOptions = {
-  /** What may wait for a reader that is behind; lines beyond it are dropped. */
+  /** The most bytes that may wait for a slow reader; lines beyond it are dropped. */
   readonly maxBytes: number
-  /** The most bytes of whole lines in one write; a longer line goes by itself. */
-  readonly pieceBytes?: number
-  /** How long the end waits for such a reader. */
+  /** The most bytes of whole lines in one write; a longer line is a write of its own. */
+  readonly chunkBytes?: number
+  /** How long `flush` waits for such a reader. */
   readonly flushForMs: number
-  /** A write failed, and none since the last one that succeeded. */
+  /** The first write failed after one that succeeded. */
   readonly onFailed: (reason: string) => void
   /** A write succeeded after lines were dropped. */
   readonly onDropped: (lost: { readonly dropped: number; readonly reason: string }) => void
@@ -24,27 +24,27 @@ export type LogWriter = {
   dropped(): number
   /** Resolves when everything is written or dropped, or the reader is too far behind. */
   flush(): Promise<void>
-  /** For the very end, when no callback runs any more: from now on `write` returns when its lines are written. */
+  /** For the end of the process, when no callback runs any more: from now on `write` is synchronous. */
   writeAtOnce(): void
   /**
    * Writes to another descriptor from the next line on. The rest of a line that a full disk cut is dropped.
-   * @param onIdle called with the former one once nothing is written to it any more
+   * @param onIdle called with the former descriptor once nothing is written to it any more
    */
   switchTo(fd: number, onIdle: (former: number) => void): void
 }
 
 const newline = 0x0a
-// A descriptor that does not block says so while its reader is behind.
+// A non-blocking descriptor reports EAGAIN while its reader is slow.
 const retryAfterMs = 10
 const nothing = Buffer.alloc(0)
 
 export const createLogWriter = (
   firstFd: number,
-  { maxBytes, pieceBytes = 256 * 1024, flushForMs, onFailed, onDropped }: LogWriterOptions,
+  { maxBytes, chunkBytes = 256 * 1024, flushForMs, onFailed, onDropped }: LogWriterOptions,
 ): LogWriter => {
   let fd = firstFd
   let next: { readonly fd: number; readonly onIdle: (former: number) => void } | undefined
-  // Whole lines. Of the first ones, `at` bytes are written; after a failure that is a line that was cut.
+  // Whole lines, of which the first `at` bytes are written; after a failure these are the beginning of a cut line.
   let queue: Buffer[] = []
   let queuedBytes = 0
   let at = 0
@@ -67,7 +67,7 @@ export const createLogWriter = (
     queuedBytes = lines.length
     if (lines.length === 0) at = 0
   }
-  /** The rest of a line that was begun stays; all other lines are dropped. */
+  /** Keeps the rest of a line that was begun, and drops all other lines. */
   const failed = ({ message }: Error): void => {
     const [first = nothing, ...others] = queue
     const end = at === 0 || first[at - 1] === newline ? at : first.indexOf(newline, at) + 1
@@ -97,7 +97,7 @@ export const createLogWriter = (
   }
   const idle = (): void => {
     isWriting = false
-    // What may be left is the rest of a line, which is nothing in another file.
+    // The rest of a cut line makes no sense in another file.
     if (next && queue[0]) {
       drop(queue[0].subarray(at), 'the file was changed while its disk was full')
       keep(nothing)
@@ -106,13 +106,13 @@ export const createLogWriter = (
     for (const done of whenIdle) done()
     whenIdle = []
   }
-  /** What the next write takes. */
+  /** The lines of the next write. */
   const nextLines = (): Buffer[] => {
     const [first = nothing] = queue
     let count = 1
     for (let length = first.length - at; count < queue.length; count++) {
       length += queue[count]?.length ?? 0
-      if (length > pieceBytes) break
+      if (length > chunkBytes) break
     }
     return [first.subarray(at), ...queue.slice(1, count)]
   }
@@ -126,7 +126,7 @@ export const createLogWriter = (
         idle()
       } else {
         advance(written)
-        // Before whoever waits for the end hears of it: the report is a line too.
+        // Before `flush` resolves, because the drop notice is a line too.
         if (queue.length === 0) reportDropped()
         if (queue.length > 0) writeNext()
         else idle()
@@ -139,7 +139,7 @@ export const createLogWriter = (
       try {
         advance(writevSync(fd, nextLines()))
       } catch (error) {
-        // Nothing is left to report it to.
+        // Nobody is left to report it to.
         if (!isBehind(error as NodeJS.ErrnoException) || performance.now() > deadline) return
         Atomics.wait(pauses, 0, 0, retryAfterMs)
       }
@@ -157,9 +157,9 @@ export const createLogWriter = (
         drop(lines, 'its reader is behind')
         return
       }
-      queue.push(...pieces(lines, pieceBytes))
+      queue.push(...chunksOf(lines, chunkBytes))
       queuedBytes += lines.length
-      // Past a write that is under way, lines would come out torn and out of order.
+      // Beside a running write, lines would be torn and out of order.
       if (!isWriting) isAtOnce ? writeAllNow() : writeNext()
     },
     dropped: () => dropped,
@@ -175,7 +175,7 @@ export const createLogWriter = (
       isAtOnce = true
     },
     switchTo: (other, onIdle) => {
-      // One that nothing was written to is let go of again.
+      // Releases a descriptor that nothing was written to.
       if (next) next.onIdle(next.fd)
       next = { fd: other, onIdle }
       if (!isWriting) idle()
@@ -188,10 +188,10 @@ const pauses = new Int32Array(new SharedArrayBuffer(4))
 
 const isBehind = ({ code }: NodeJS.ErrnoException): boolean => code === 'EAGAIN' || code === 'EBUSY'
 
-/** As many whole lines in each as it may have, or one that is longer. */
-function* pieces(lines: Buffer, most: number): Generator<Buffer> {
+/** Chunks of whole lines, each as long as allowed, or one longer line. */
+function* chunksOf(lines: Buffer, max: number): Generator<Buffer> {
   for (let at = 0; at < lines.length; ) {
-    const last = lines.length - at <= most ? lines.length - 1 : lines.lastIndexOf(newline, at + most - 1)
+    const last = lines.length - at <= max ? lines.length - 1 : lines.lastIndexOf(newline, at + max - 1)
     const until = last >= at ? last : lines.indexOf(newline, at)
     const end = until === -1 ? lines.length : until + 1
     yield lines.subarray(at, end)

@@ -56,7 +56,7 @@ export const openLog = (
 ): OpenLog => {
   const writer = createLogWriter(file === null ? standardOutput : openFile(file), {
     maxBytes,
-    ...(isShared && file === null && fstatSync(standardOutput).isFIFO() ? { pieceBytes: atomicBytes } : {}),
+    ...(isShared && file === null && fstatSync(standardOutput).isFIFO() ? { chunkBytes: atomicBytes } : {}),
     flushForMs,
     onFailed: reason => warnAside(`the log cannot be written: ${reason}; its lines are dropped until it can`),
     onDropped: lost => log.warn(lost, 'lines of the log were dropped'),
@@ -108,7 +108,7 @@ export const openLog = (
     },
     reopen: () => {
       if (file === null) return
-      // What was gathered before belongs to the old file.
+      // Lines gathered before belong to the old file.
       handOver()
       writer.switchTo(openFile(file), former => closeSync(former))
     },

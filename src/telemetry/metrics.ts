@@ -175,7 +175,7 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
     totals: () => totalsOf(requestBuckets, timeRequest.all(), countRead.all()),
     staleReads: () =>
       countRead.all().reduce((sum, { first, count }) => (first === 'stale' ? sum + count : sum), 0),
-    /** Of which endpoint, with which status, after how many seconds. */
+    /** With its endpoint, its status, and the seconds that it took. */
     requestAnswered: timeRequest as (endpoint: ResponseName, status: number, seconds: number) => void,
     admission: count(
       'abohawa_admissions_total',

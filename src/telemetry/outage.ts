@@ -14,7 +14,7 @@ type FailingCell = {
   readonly usableUntil: number | null
 }
 
-/** What consumers noticed since the start of the process. */
+/** The stale answers and errors since the start of the process. */
 export type Noticed = { readonly stale: number; readonly errors: number }
 
 /** An outage that is on, with its sums so far. */

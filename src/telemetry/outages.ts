@@ -1,6 +1,6 @@
 // When an outage of the provider or of the store begins and ends, and which failures belong to it and get no line of their
 // own. The provider's begins with an open circuit or with failed loads in a row; the store's with the first part that can't
-// reach it. The lines are for telemetry/outage.ts.
+// reach it. outage.ts makes the lines.
 
 import type { LoadFailure } from '../cache/read-through.ts'
 import type { Clock } from '../clock.ts'

@@ -1,5 +1,5 @@
 // The cache namespace: a hash of provider, variables and time zone that prefixes every cache key. Entries of another namespace
-// are never read, so a change of these settings starts with an empty cache. How far entries reach they say themselves. Pure.
+// are never read, so a change of these settings starts with an empty cache. Each entry has its own horizon. Pure.
 
 import { hash } from 'node:crypto'
 import type { ProviderProtocol } from '../provider/protocol.ts'

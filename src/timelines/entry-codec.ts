@@ -12,7 +12,7 @@ import {
   decodeTimeline,
   encodeTimeline,
   type LoadMetadata,
-  mostEncodedBytes,
+  maxEncodedBytes,
   readHead,
 } from '../weather/timeline-bytes.ts'
 
@@ -63,7 +63,7 @@ export const createTimelineCodec = ({
     run,
   })
   return {
-    mostBytes: mostEncodedBytes,
+    maxBytes: maxEncodedBytes,
     encode: ({ value, generation, run }, key) => encodeTimeline(key, value, { generation, run }),
     metadata: (bytes, key) => {
       const head = readHead(bytes, expectedAt(key))

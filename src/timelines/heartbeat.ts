@@ -8,7 +8,7 @@ import type { FleetStore } from '../stores/store.ts'
 import type { Cell } from '../weather/cell.ts'
 import { stoppedReport } from './instance-report.ts'
 
-/** The fleet at the last heartbeat: instances alive, how many different settings they run with, and cells in demand. */
+/** The fleet at the last heartbeat: the numbers of instances alive, of different settings, and of cells in demand. */
 export type Fleet = { readonly instances: number; readonly variants: number; readonly wanted: number }
 
 export type HeartbeatParts = {

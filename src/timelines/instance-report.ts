@@ -1,5 +1,5 @@
-// What an instance reports of itself with each heartbeat, as a small JSON text in the store. Others can write there too, so
-// every field is checked when it is read, and one that is invalid is unknown.
+// The report of an instance on itself with each heartbeat, as a small JSON text in the store. Other programs can write there
+// too, so every field is checked when it is read, and an invalid field is unknown.
 
 import * as z from 'zod'
 import { safeText } from '../outside-text.ts'
@@ -48,10 +48,10 @@ const fields = z.object({
   seenAt: instant.nullable().catch(null),
 })
 
-/** Of an instance whose report is missing or is no object. */
+/** The report of an instance whose own is missing or is no object. */
 const unknownInstance: InstanceReport = fields.parse({})
 
-/** The report of an instance that has stopped: it counts as alive for a while, and is shown no more. */
+/** The report of an instance that has stopped: it counts as alive for a while, but is not shown. */
 export const stoppedReport = '{"phase":"stopped"}'
 
 /** The text to store, within `longestReport` bytes. */

@@ -1,5 +1,6 @@
 // Timelines by grid cell: composes the two cache tiers over the provider, and runs their background work: heartbeats, the
-// purge log, refresh-ahead and probes. When to load is decided in src/cache, how to load in src/provider.
+// purge log, refresh-ahead and probes. src/cache decides when to load, src/provider how. Longer than 300 lines, because every
+// part of the cache is connected here.
 
 import { createDemand } from '../cache/demand.ts'
 import { type BackoffOptions, createFailures, type Failure } from '../cache/failures.ts'
@@ -43,7 +44,7 @@ import { createProbe } from './probe.ts'
 import { purgesAfter } from './purge-log.ts'
 import { covers, type PurgeScope } from './purge-scope.ts'
 
-/** What may change while the timelines are in use. */
+/** The live options. */
 export type LiveTimelinesOptions = FreshnessOptions &
   RunOptions &
   Omit<BackoffOptions, 'longestAfter' | 'isLifted'> & {
@@ -92,7 +93,7 @@ export type TimelinesParts = {
   readonly recentRuns: () => readonly Run[]
   /** The stretch of freshness at a demand in weight per day. */
   readonly stretch: (demandPerDay: number) => number
-  /** Whether the limit of the provider that a load met at this instant holds no more. */
+  /** Whether the provider's limit that refused a load at this instant does not hold any more. */
   readonly isLimitLifted: (at: number) => boolean
   /** A short name of the account at the provider, now. */
   readonly account: () => string
@@ -102,7 +103,7 @@ export type TimelinesParts = {
   readonly report: () => string
   readonly calendar: Calendar
   readonly clock: Clock
-  /** Of the bytes in the shared tier; that of entry-codec.ts where absent. */
+  /** The codec of the shared tier; by default that of entry-codec.ts. */
   readonly codec?: Codec<Timeline> | undefined
   readonly observer: TimelinesObserver
 }
@@ -116,7 +117,7 @@ export type CellExplanation = Explanation & {
 export type Timelines = ReadThrough<Cell, Timeline> & {
   /** Reads the purge log and copies cells in demand from the shared tier into memory, within this time. */
   start(warmForMs: number): Promise<{ warmed: number; wanted: number }>
-  /** The consumers that asked for weather here last, within the last hour: at most two. */
+  /** The last consumers that requested weather here, within the last hour: at most two. */
   recentConsumers(): string[]
   /** The cells in demand over the fleet, latest first. @throws StoreError */
   wanted(): Promise<Cell[]>
@@ -128,26 +129,26 @@ export type Timelines = ReadThrough<Cell, Timeline> & {
   held(): { entries: number; bytes: number }
   stretch(): number
   /**
-   * When the first cell in demand can't be served any more if nothing is loaded: 0 where one has nothing cached, past where
+   * When the first cell in demand can't be served any more if nothing is loaded: 0 where one has nothing cached, in the past where
    * one has expired; undefined where nothing is known of any. In demand are the cells requested here and those that were in
-   * demand over the fleet at the start. A cell that the provider refuses does not count: it has errors with the provider, too.
-   * @param whose `cached`: one with nothing cached decides only where nothing in demand is cached
+   * demand over the fleet at the start. A cell that the provider refuses does not count, because it has errors anyway.
+   * @param whose `cached`: a cell with nothing cached decides only where nothing in demand is cached
    */
   firstExpiryAt(whose?: 'any' | 'cached'): number | undefined
-  /** How old the weather of cells in demand may get, by the settings and by what was fetched. */
+  /** The age at which the weather of cells in demand expires, by the settings and by the timelines that were fetched. */
   reach(): Reach
   /** How many cells back off, by the code of their last failure. */
   backoffs(): Map<string, number>
   /** Ends the backoff of cells that failed during an outage of the provider. */
   endBackoff(): void
-  /** Another account of the provider is in use: ends the backoff of what the former one was refused. */
+  /** Another account of the provider is in use: ends the backoff of cells that the former account was refused. */
   changeAccount(): void
   explain(cell: Cell): Promise<CellExplanation>
   /** Loads a cell whatever is cached, within budget and circuit breaker. Never rejects. */
   reload(cell: Cell): Promise<void>
   /** The timeline of a cell in memory, without counting as a request. */
   timelineOf(cell: Cell): Timeline | undefined
-  /** What memory holds of a cell, without counting as a request. */
+  /** The state of a cell in memory, without counting as a request. */
   overview(cell: Cell): CellOverview
   /** The demand of the fleet in the provider's weight per day, without stretch. */
   demandPerDay(): number
@@ -159,7 +160,7 @@ export type Timelines = ReadThrough<Cell, Timeline> & {
   readonly instance: string
   /** Sends a heartbeat now. */
   sendHeartbeat(): Promise<void>
-  /** From now on, for what is cached too. Policy, memory and namespace stay. */
+  /** Sets new options, for cached entries too. Policy, memory and namespace stay. */
   apply(options: LiveTimelinesOptions): void
   close(): Promise<void>
 }
@@ -181,7 +182,7 @@ const ofAccount: ReadonlySet<string> = new Set([
 ])
 
 const tickEveryMs = 500
-// As long as people wait before they check the weather again.
+// People check the weather again within this time.
 const recentForMs = hourMs
 const passEveryMs = 10_000
 // Each read of the shared tier is a round trip: read in batches, and check the deadline in between.
@@ -209,7 +210,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
   const isRefusal = (error: unknown): boolean =>
     error instanceof AbohawaError && error.code === 'provider_refused'
   const longestAfter = (error: unknown): number | undefined => (isRefusal(error) ? refusedForMs : undefined)
-  // Of other instances too: their errors have the code as well.
+  // Also for loads of other instances, whose errors have the same code.
   const isLifted = ({ error, failedAt }: Pick<Failure, 'error' | 'failedAt'>): boolean =>
     error instanceof AbohawaError && error.code === 'provider_limited' && parts.isLimitLifted(failedAt)
   const failures = createFailures({ ...options, longestAfter, isLifted }, clock)
@@ -225,10 +226,10 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     },
     error => observer.onSharedTierFailure('lease', error),
   )
-  // An entry may know a newer purge than this instance, whose read of the log is late or failed. Its claim counts up to the newest
-  // purge known here, so the log is read first: else the entry would fall under a purge that it was loaded after.
-  const readBytes: ByteStore['readBytes'] = async (key, mostBytes) => {
-    const bytes = await store.readBytes(key, mostBytes)
+  // An entry may have a newer generation than this instance knows, whose read of the log is late or failed. Its generation is
+  // capped at the newest purge known here, so the log is read first: else a purge would cover an entry that was loaded after it.
+  const readBytes: ByteStore['readBytes'] = async (key, maxBytes) => {
+    const bytes = await store.readBytes(key, maxBytes)
     if (bytes instanceof Uint8Array)
       for (let reads = 0; reads < 2 && claimedGeneration(bytes) > purges.generation; reads += 1)
         await pollPurges().catch(() => {})
@@ -333,14 +334,14 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     onHeartbeatFailure: observer.onHeartbeatFailure,
   })
 
-  // A pass scans every cell in demand and has the whole lead for it. Whatever makes many cells due starts a pass at once.
+  // A pass scans every cell in demand, within the lead. A new run or new pinned cells make many cells due, and start a pass at once.
   let passed = { at: Number.NEGATIVE_INFINITY, run: undefined as Run | undefined, pinned: parts.pinned() }
   const refreshAheadIfDue = (): void => {
     const [at, run, pinned] = [clock.now(), recentRuns()[0], parts.pinned()]
     const isUnchanged = run === passed.run && pinned === passed.pinned
     if (isUnchanged && Math.abs(at - passed.at) < Math.min(policy.leadMs / 6, passEveryMs)) return
     const started = refreshAhead()
-    // What did not fit among the loads under way is next.
+    // The loads that did not fit now come next.
     passed = { at: started > 0 ? Number.NEGATIVE_INFINITY : at, run, pinned }
   }
 
@@ -390,7 +391,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     },
     reach: () => {
       const now = clock.now()
-      // What was in demand before the start has no requests here yet.
+      // Cells that were in demand before the start have no requests here yet.
       const demanded = Array.from(inDemand(), id => [id, demand.scoreOf(id, now) || 1] as const)
       return reachOfDemand(memory, policy.longestUseMs, demanded)
     },

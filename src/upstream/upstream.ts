@@ -30,6 +30,7 @@ import {
 import { type Cell, createGrid, type Grid } from '../weather/cell.ts'
 import { type Horizon, horizonFor } from '../weather/horizon.ts'
 import { createLoadsByKey, type LoadsByKey } from './loads-by-key.ts'
+import { mostPopulous } from './most-populous.ts'
 import type { UpstreamObserver } from './observer.ts'
 
 export type Upstream = {
@@ -64,7 +65,7 @@ export type UpstreamParts = {
   readonly observer: UpstreamObserver
   /** Undefined where requests are not traced. */
   readonly tracing?: Pick<Tracing, 'call'> | undefined
-  /** What tools have in place of the provider's HTTP and of the bytes of the shared tier; a gateway has none of it. */
+  /** The stand-ins of tools for the provider's HTTP and the bytes of the shared tier; a gateway has none. */
   readonly standIns?: StandIns | undefined
 }
 
@@ -210,7 +211,7 @@ export const openUpstream = (
       ? createRunWatch(config.provider.runs, { call, protocol, clock, observer })
       : undefined
   const pinnedIn = ({ cache: { prefetch, prefetchPlaces } }: Config): (() => readonly Cell[]) =>
-    prefetch === 'population' ? mostPopulous(catalogue, grid, prefetchPlaces) : () => noCells
+    prefetch === 'population' ? mostPopulous(catalogue, grid, prefetchPlaces) : () => []
   let pinned = pinnedIn(config)
   const timelines = createTimelines(
     {
@@ -282,7 +283,7 @@ export const openUpstream = (
       const former = account
       account = budgetSettingsIn(next).provider
       if (account === former) return
-      // What the former account was refused says nothing of this one.
+      // The refusals of the former account say nothing of this one.
       breaker.expectRecovery()
       timelines.changeAccount()
       void budget.reconcile()
@@ -294,30 +295,5 @@ export const openUpstream = (
       await call.close()
       await budget.end()
     },
-  }
-}
-
-const noCells: readonly Cell[] = []
-
-// The cells of the most populous places, largest first; recomputed when the catalogue changes.
-export const mostPopulous = (
-  catalogue: UpstreamParts['catalogue'],
-  grid: Grid,
-  places: number,
-): (() => readonly Cell[]) => {
-  let from: Catalogue | undefined
-  let cells: readonly Cell[] = []
-  return () => {
-    const { current } = catalogue
-    if (current !== from) {
-      const chosen = current
-        .all()
-        .toSorted((a, b) => b.population - a.population)
-        .slice(0, places)
-        .map(({ latitude, longitude }) => grid.cellOf(latitude, longitude))
-      cells = [...new Map(chosen.map(cell => [cell.id, cell])).values()]
-      from = current
-    }
-    return cells
   }
 }

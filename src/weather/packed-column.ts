@@ -5,10 +5,10 @@
 const valuesBelow = 8_192
 
 // A second-order difference of the largest values takes 27 bits: seven to a byte.
-const mostBytesOfValue = 4
+const maxBytesOfValue = 4
 
 /** The maximum bytes of a column of this length. */
-export const mostBytes = (length: number): number => 1 + mostBytesOfValue * length
+export const maxBytes = (length: number): number => 1 + maxBytesOfValue * length
 
 const powers = [1, 10, 100, 1000]
 const slopeBit = 4
@@ -64,7 +64,7 @@ export const unpackColumn = (bytes: Uint8Array, from: number, column: Float32Arr
     let byte = bytes[at++] ?? 0
     let code = byte & 127
     for (let shift = 7; byte > 127; shift += 7) {
-      if (shift === 7 * mostBytesOfValue) return -1
+      if (shift === 7 * maxBytesOfValue) return -1
       byte = bytes[at++] ?? 0
       code |= (byte & 127) << shift
     }

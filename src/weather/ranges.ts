@@ -1,4 +1,4 @@
-// The range of each variable: a number outside of it is refused, whoever sends it. The ranges are wider than any record on
+// The range of each variable: a number outside of it is refused from any source. The ranges are wider than any record on
 // Earth, so that they never refuse a storm. Units are in variables.ts.
 
 import type { currentUnits, dailyUnits, hourlyUnits } from './variables.ts'

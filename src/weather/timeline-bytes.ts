@@ -6,7 +6,7 @@
 import { brotliCompressSync, brotliDecompressSync, constants, crc32 } from 'node:zlib'
 import { type Calendar, minuteMs, quarterHourMs, utcDayMs } from '../calendar.ts'
 import { type Lengths, longestLengths, usualLengths } from './horizon.ts'
-import { mostBytes, packColumn, unpackColumn } from './packed-column.ts'
+import { maxBytes, packColumn, unpackColumn } from './packed-column.ts'
 import { layOut, type Series, type Span, type Timeline } from './timeline.ts'
 import { currentUnits, dailyUnits, hourlyUnits } from './variables.ts'
 
@@ -18,7 +18,7 @@ export type LoadMetadata = {
   readonly run: number | null
 }
 
-/** What the reader expects: the key, the zone of this gateway, and the instant of the read. */
+/** The reader's expectations: the key, the zone of this gateway, and the instant of the read. */
 export type Expectation = {
   readonly key: string
   /** Of bytes that do not say theirs. */
@@ -59,15 +59,15 @@ const compression = {
 const columnCounts = [currentUnits, hourlyUnits, dailyUnits].map(units => Object.keys(units).length)
 
 const mostPacked = ({ quarterHours, hours, days }: Lengths): number =>
-  [quarterHours, hours, days].reduce((sum, length, i) => sum + (columnCounts[i] ?? 0) * mostBytes(length), 0)
+  [quarterHours, hours, days].reduce((sum, length, i) => sum + (columnCounts[i] ?? 0) * maxBytes(length), 0)
 
-const mostBytesWith = (lengths: Lengths): number => {
+const maxBytesWith = (lengths: Lengths): number => {
   const packed = mostPacked(lengths)
   return headBytes + packed + (packed >> 10) + 64
 }
 
 /** The maximum bytes of an entry; incompressible data grows a little. */
-export const mostEncodedBytes = mostBytesWith(longestLengths)
+export const maxEncodedBytes = maxBytesWith(longestLengths)
 
 /**
  * The bytes of a timeline under a key, for `decodeTimeline`.
@@ -80,7 +80,7 @@ export const encodeTimeline = (
   unsaid = usualLengths,
 ): Buffer => {
   const columns = columnsOf(timeline)
-  const packed = new Uint8Array(columns.reduce((sum, { length }) => sum + mostBytes(length), 0))
+  const packed = new Uint8Array(columns.reduce((sum, { length }) => sum + maxBytes(length), 0))
   const end = columns.reduce((at, column) => packColumn(column, packed, at), 0)
   const body = brotliCompressSync(packed.subarray(0, end), { params: compression })
 
@@ -108,7 +108,7 @@ export const encodeTimeline = (
   return bytes
 }
 
-/** What stands before the columns. */
+/** The part before the columns. */
 type Head = {
   readonly fetchedAt: number
   readonly metadata: LoadMetadata
@@ -123,7 +123,7 @@ export const claimedGeneration = (bytes: Buffer): number =>
 
 /** The header before the columns, or why the bytes are refused. */
 export const readHead = (bytes: Buffer, expected: Expectation): Head | BytesRefusal => {
-  if (bytes.length > mostEncodedBytes) return 'too_large'
+  if (bytes.length > maxEncodedBytes) return 'too_large'
   if (bytes.length <= usualHeadBytes) return 'length'
   const found = bytes.readUInt8(0)
   if (found !== usualVersion && found !== version) return 'version'
@@ -138,7 +138,7 @@ export const readHead = (bytes: Buffer, expected: Expectation): Head | BytesRefu
   const isCount = Number.isSafeInteger(generation) && generation >= 0
   const lengths = found === usualVersion ? expected.lengths : lengthsIn(bytes)
   if (!lengths) return 'malformed'
-  if (bytes.length > mostBytesWith(lengths)) return 'too_large'
+  if (bytes.length > maxBytesWith(lengths)) return 'too_large'
   const head = {
     fetchedAt,
     metadata: { generation, run: Number.isNaN(run) ? null : run },

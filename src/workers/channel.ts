@@ -1,4 +1,4 @@
-// What a worker and the process that started it send each other. Both ends import this file; the first process keeps time
+// The messages between a worker and the process that started it. Both ends import this file; the first process keeps time
 // by the heartbeats (pool.ts), the worker only sends them.
 
 import { frozen, type LoadedConfig } from '../config/load.ts'
@@ -6,16 +6,16 @@ import { frozen, type LoadedConfig } from '../config/load.ts'
 /** A configuration, and the files that it was read from. */
 export type InEffect = Pick<LoadedConfig, 'config' | 'files'>
 
-/** What a worker sends once it serves, and at short intervals from its start on. */
+/** The messages of a worker: once it serves, at short intervals, and its question for the configuration. */
 export type WorkerMessage =
   | { readonly ready: { readonly apiUrl: string }; readonly asks?: undefined }
   | { readonly heartbeat: true; readonly ready?: undefined; readonly asks?: undefined }
   | { readonly asks: 'configuration'; readonly ready?: undefined }
 
-/** What a worker is sent: to finish what it has and to end. */
+/** The command to finish requests in flight and to end. */
 export type WorkerStop = 'stop'
 
-/** What it is sent when it asks. */
+/** The answer to a worker that asks. */
 export type WorkerConfiguration = { readonly inEffect: InEffect }
 
 export const heartbeatEveryMs = 1_000
@@ -33,7 +33,7 @@ export const sendHeartbeats = (): void => {
   setInterval(send, heartbeatEveryMs).unref()
 }
 
-/** What the other workers run with: the files may say something else by now, which these refused or which waits for a restart. */
+/** The configuration of the other workers: the files may differ by now, by a refused change or one that waits for a restart. */
 export const configurationInEffect = (): Promise<InEffect> =>
   new Promise(resolve => {
     const take = (message: unknown): void => {

@@ -1,6 +1,6 @@
-// What Node's cluster forgets when a worker is killed: the connection that it was handed and had not taken yet, and the port
-// when no other worker listens. Both are kept here until another worker takes them; when workers end is for pool.ts. Leans on
-// what Node does not document, which test/workers/pool.test.ts holds it to, and which a new Node must keep:
+// Keeps what Node's cluster drops when a worker is killed: a connection that the worker was sent and had not taken yet, and the
+// port when no other worker listens. Both are kept until another worker takes them; pool.ts ends workers. Relies on undocumented
+// behaviour of Node, which test/workers/pool.test.ts checks:
 // - a connection goes to a worker by `process.send({ cmd: 'NODE_CLUSTER', act: 'newconn', seq }, handle)`;
 // - an `internalMessage` with `ack: seq` answers it, and with `accepted: false` the connection goes to another worker;
 // - right after the fork the `disconnect` listeners of the process are those that forget the worker and close its port;

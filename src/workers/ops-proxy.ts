@@ -1,6 +1,6 @@
-// The ops listener and the status listener of a gateway with several workers: health and metrics of all workers as one, the
-// workers themselves, and everything else from the first worker that is ready, whose own listener admits and answers it.
-// Knows workers by their sockets; they are started and replaced by pool.ts.
+// The ops listener and the status listener of a gateway with several workers. Answers health, metrics and /workers for all
+// workers; proxies every other request to the first ready worker, whose own listener admits and answers it. Knows workers by
+// their sockets; pool.ts starts and replaces them.
 
 import { Agent, type IncomingMessage, request as requestOf, type ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
@@ -15,9 +15,9 @@ import { type Route, routeFault, routeOfOps, routeOfStatus } from '../ops/routes
 import { mergedMetrics } from './merged-metrics.ts'
 import type { WorkerReport } from './pool.ts'
 
-export type FrontParts = {
+export type OpsProxyParts = {
   readonly workers: () => readonly WorkerReport[]
-  /** How many there should be. */
+  /** The configured number of workers. */
   readonly configured: () => number
   /** How many have ended by themselves since the start. */
   readonly ended: () => number
@@ -25,18 +25,18 @@ export type FrontParts = {
   readonly timedOut: () => number
   /** How often the port was closed since the start, because no worker came in time. */
   readonly closings: () => number
-  /** Begins to replace all workers, one at a time; false when that is under way. */
+  /** Begins to replace all workers, one at a time; false when a restart runs already. */
   readonly restart: () => boolean
   readonly isDraining: () => boolean
   readonly observer: RefusalObserver
-  /** What this process has counted, in the text format of Prometheus. */
+  /** The metrics of this process, in the text format of Prometheus. */
   readonly counts: () => string
 }
 
 export type OpsProxyOptions = AdmissionOptions & Omit<ServerBounds, 'answerWithinMs'>
 
 export type OpsProxy = Omit<BoundedServer, 'apply'> & {
-  /** From now on; the host stays. */
+  /** Sets new options; the host stays. */
   apply(options: OpsProxyOptions): void
 }
 
@@ -49,19 +49,19 @@ const ownRoutes: ReadonlyMap<string, Route> = new Map([
 
 const jsonType = 'application/json; charset=utf-8'
 const metricsType = 'text/plain; version=0.0.4; charset=utf-8'
-// Longer than any worker takes for an answer, which has a bound of its own.
+// Longer than the deadline of any worker's answer.
 const answerWithinMs = 120_000
-// A worker that hangs must not take the probes of the others with it.
+// A worker that hangs must not delay the probes of the others.
 const queryWithinMs = 3_000
-// A connection to a worker has one request: no byte of one can be in front of those of another, whatever their framing. This end
-// closes it. Told to close, the worker may do so while the end of the request is written, which would lose its answer.
+// A connection to a worker carries one request, so that no framing can mix the bytes of two. This process closes it: with
+// `connection: close` the worker might close it while the end of the request is written, and the answer would be lost.
 class OneRequestAgent extends Agent {
   override keepSocketAlive(): boolean {
     return false
   }
 }
 const agent = new OneRequestAgent({ keepAlive: true })
-// Of one connection, and not of what is behind it.
+// Headers of one connection (RFC 9110, 7.6.1); a proxy does not forward them.
 const hopByHop = [
   'connection',
   'keep-alive',
@@ -73,14 +73,13 @@ const hopByHop = [
   'transfer-encoding',
   'upgrade',
 ]
-// Written anew, or answered here already.
+// This proxy writes them itself, or has answered them.
 const ofTheRequest = ['content-length', 'expect', 'x-forwarded-for']
-// The worker's admission judges these as it would without this process in front: a request that names one in `connection`
-// would be keptForAdmission without it.
+// The worker's admission checks these headers, so a request cannot drop one by naming it in `connection`.
 const keptForAdmission = new Set(['authorization', 'host', 'origin', 'sec-fetch-site', 'user-agent'])
 
-/** Whether it answers probes alone is a matter of its section. */
-export const buildOpsProxy = (parts: FrontParts, options: OpsProxyOptions): OpsProxy => {
+/** The section of the options decides whether it answers probes alone. */
+export const buildOpsProxy = (parts: OpsProxyParts, options: OpsProxyOptions): OpsProxy => {
   const isOps = options.section === 'ops'
   const routeOf = (path: string): Route | undefined =>
     isOps ? (ownRoutes.get(path) ?? routeOfOps(path)) : routeOfStatus(path)
@@ -88,7 +87,7 @@ export const buildOpsProxy = (parts: FrontParts, options: OpsProxyOptions): OpsP
     ? '/livez, /readyz, /metrics, /workers or POST /workers/restart'
     : '/livez, /readyz or /metrics'
   let admit = createAdmit(options)
-  // Those that ask at the same time get the same answer: each asks all workers, and puts their metrics together.
+  // Concurrent requests share a report, because each report queries all workers.
   const reports = createSingleFlight<string, Report>()
   const listener = createBoundedServer(
     async (request, response, withoutDeadline) => {
@@ -102,8 +101,9 @@ export const buildOpsProxy = (parts: FrontParts, options: OpsProxyOptions): OpsP
       const refusal = admit(request, route) ?? routeFault(method, route, paths)
       if (refusal) throw refusal
       if (path === '/livez') send(response, 200, { status: 'live' })
-      else if (path === '/readyz') report(response, await reports.run(path, () => readiness(parts)).result)
-      else if (path === '/metrics') report(response, await reports.run(path, () => metrics(parts)).result)
+      else if (path === '/readyz')
+        sendReport(response, await reports.run(path, () => readiness(parts)).result)
+      else if (path === '/metrics') sendReport(response, await reports.run(path, () => metrics(parts)).result)
       else if (path === workersPath) send(response, 200, { workers: reportOf(parts) })
       else if (parts.restart()) send(response, 202, { workers: reportOf(parts) })
       else throw new Refusal(409, 'busy', 'the workers are being restarted already')
@@ -127,13 +127,13 @@ const jsonReport = (status: number, body: object): Report => ({
   type: jsonType,
   body: Buffer.from(JSON.stringify(body)),
 })
-const report = (response: ServerResponse, { status, type, body }: Report): void =>
+const sendReport = (response: ServerResponse, { status, type, body }: Report): void =>
   void response.writeHead(status, { 'content-type': type, 'content-length': body.length }).end(body)
 const send = (response: ServerResponse, status: number, body: object): void =>
-  report(response, jsonReport(status, body))
+  sendReport(response, jsonReport(status, body))
 
 /** The workers as JSON: instants in ISO 8601. */
-const reportOf = ({ workers }: FrontParts) =>
+const reportOf = ({ workers }: OpsProxyParts) =>
   workers().map(({ number, pid, isReady, isResponding, startedAt }) => ({
     number,
     pid,
@@ -142,12 +142,12 @@ const reportOf = ({ workers }: FrontParts) =>
     startedAt: isoOf(startedAt),
   }))
 
-const readyOf = ({ workers }: FrontParts): readonly WorkerReport[] =>
+const readyOf = ({ workers }: OpsProxyParts): readonly WorkerReport[] =>
   workers().filter(({ isReady }) => isReady)
 
 type Answer = { readonly status: number; readonly body: Buffer }
 
-/** A worker's own answer; undefined when it has just ended, or hangs. */
+/** A worker's answer; undefined when the worker has just ended, or hangs. */
 const query = ({ opsPath }: WorkerReport, path: string): Promise<Answer | undefined> =>
   new Promise(resolve => {
     const sent = requestOf({
@@ -168,7 +168,7 @@ const query = ({ opsPath }: WorkerReport, path: string): Promise<Answer | undefi
   })
 
 const queryAll = async (
-  parts: FrontParts,
+  parts: OpsProxyParts,
   path: string,
 ): Promise<readonly { readonly number: number; readonly answer: Answer }[]> => {
   const answers = await Promise.all(
@@ -177,8 +177,8 @@ const queryAll = async (
   return answers.flatMap(({ number, answer }) => (answer ? [{ number, answer }] : []))
 }
 
-// One worker that serves is enough; how many of them do is a detail, as a store that is away is one.
-const readiness = async (parts: FrontParts): Promise<Report> => {
+// One ready worker is enough; the number of ready workers is a detail, like the state of the store.
+const readiness = async (parts: OpsProxyParts): Promise<Report> => {
   const answers = await queryAll(parts, '/readyz')
   const ready = answers.filter(({ answer }) => answer.status === 200)
   const [first] = [...ready, ...answers]
@@ -190,7 +190,7 @@ const readiness = async (parts: FrontParts): Promise<Report> => {
   })
 }
 
-const metrics = async (parts: FrontParts): Promise<Report> => {
+const metrics = async (parts: OpsProxyParts): Promise<Report> => {
   const answers = await queryAll(parts, '/metrics')
   const own = [
     '# HELP abohawa_workers Worker processes of this gateway that are ready, that do not respond, and how many there should be.',
@@ -218,13 +218,13 @@ const metrics = async (parts: FrontParts): Promise<Report> => {
   return { status: 200, type: metricsType, body }
 }
 
-/** Hands a request to the first worker that is ready, and its answer back as it comes. */
+/** Forwards a request to the first ready worker, and streams its answer back. */
 const forward = async (
-  parts: FrontParts,
+  parts: OpsProxyParts,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> => {
-  // The same one for as long as it runs: what it is doing for an operator, such as warming, is known there alone.
+  // The same worker for as long as it runs: only that worker knows what it does for an operator, such as warming.
   const [worker] = readyOf(parts)
   if (!worker) throw new Refusal(503, 'draining', 'no worker is ready; try again in a moment')
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
@@ -233,7 +233,7 @@ const forward = async (
     socketPath: worker.opsPath,
     method: request.method,
     path: request.url,
-    // Its admission judges the headers as they came; the socket has no address of the caller.
+    // The worker's admission checks the headers as they came; its Unix socket has no address of the caller.
     headers: [
       ...endToEnd(request.rawHeaders, ofTheRequest, keptForAdmission),
       'x-forwarded-for',
@@ -246,7 +246,7 @@ const forward = async (
     reject(new Refusal(503, 'draining', 'the worker that had the request has ended; send the request again')),
   )
   response.once('close', () => {
-    // The rest of a body that the worker did not want is read, so that the next request on the connection is.
+    // Reads the rest of a body that the worker did not read, so that the next request on the connection is read.
     request.unpipe(sent).resume()
     sent.destroy()
   })
@@ -255,7 +255,8 @@ const forward = async (
   const answer = await promise
   for (const name of response.getHeaderNames()) response.removeHeader(name)
   response.writeHead(answer.statusCode ?? 500, endToEnd(answer.rawHeaders))
-  // A worker may end in the middle. To a client of HTTP/1.0 a close may be the end of a whole answer, a reset is none.
+  // A worker may end in the middle of an answer. For a client of HTTP/1.0 a close would be the end of a whole answer, so the
+  // connection is reset.
   answer.once('error', () => {
     if (request.httpVersionMinor === 0) request.socket.resetAndDestroy()
     else response.destroy()
@@ -263,14 +264,17 @@ const forward = async (
   answer.pipe(response)
 }
 
-/** How the body that goes to the worker is framed: written anew, so that both ends agree where it ends. */
+/** The framing headers of the body to the worker, written anew so that both ends agree where it ends. */
 const framingOf = (request: IncomingMessage): readonly string[] => {
   const { 'transfer-encoding': coding, 'content-length': length = '0' } = request.headers
   if (!mayHaveBody(request)) return []
   return coding === undefined ? ['content-length', length] : ['transfer-encoding', 'chunked']
 }
 
-/** Names and values in turn, without what is of one connection and what `connection` names beside that, save what is kept. */
+/**
+ * Raw headers without those of one connection, those that `connection` names, and `alsoDropped`.
+ * @param kept headers that `connection` cannot drop
+ */
 const endToEnd = (
   rawHeaders: readonly string[],
   alsoDropped: readonly string[] = [],

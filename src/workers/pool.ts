@@ -1,7 +1,7 @@
 // Keeps a number of worker processes running, each a whole gateway: starts them, replaces one that ended by itself or does not
 // respond, restarts all of them one after the other, and stops them. This process holds the socket that consumers connect to
-// and hands each connection to a worker, so that none is lost when a worker ends. What a worker serves is for gateway/. Longer
-// than others: all that begins and ends a worker shares one state.
+// and passes each connection to a worker, so that none is lost when a worker ends. gateway/ is the code of a worker. Longer than
+// 300 lines, because everything that starts and ends a worker shares one state.
 
 import cluster, { type Worker } from 'node:cluster'
 import { rm } from 'node:fs/promises'
@@ -36,18 +36,18 @@ type PoolObserver = {
   onReady(worker: WorkerReport): void
   /** A worker ended by itself, and is replaced after this time. */
   onEnded(worker: WorkerReport, how: string, replacedInMs: number): void
-  /** Heartbeats of a worker stay away; it is ended after this time without one. */
+  /** A worker sends no heartbeats; it is ended after this time without one. */
   onSilent(worker: WorkerReport, endedAfterMs: number): void
   onHeardAgain(worker: WorkerReport): void
 }
 
 export type PoolOptions = {
-  /** Of the process, behind the script. */
+  /** The arguments of the process, after the script. */
   readonly args: readonly string[]
   /** Where the workers' sockets are made: a folder that only this user may enter. */
   readonly folder: string
   readonly clock: Clock
-  /** What a worker that is started runs with, a restart aside. */
+  /** The configuration of a worker that is started, except in a restart. */
   readonly configuration: () => InEffect
   /** How long a worker may send no heartbeat before it is ended. */
   readonly workerTimeoutMs: number
@@ -68,7 +68,7 @@ export type Pool = {
   timedOut(): number
   /** How often the port was closed since the start, because no worker came in time. */
   closings(): number
-  /** From now on. */
+  /** Sets new options. */
   apply(options: Pick<PoolOptions, 'workerTimeoutMs'>): void
   /**
    * Replaces each by a new process, one at a time: the former one ends after the new one serves. Then there are `count`.
@@ -92,13 +92,13 @@ class WorkerError extends AbohawaError {
 type Running = Omit<WorkerReport, 'isReady' | 'isResponding'> & {
   hasServed: boolean
   isOver: boolean
-  /** It was sent to end. */
+  /** It was sent the stop command, or killed before it served. */
   isLeaving: boolean
   /** It was ended because it did not respond. */
   hasTimedOut: boolean
   /** Heartbeats that were due since the last one. */
   silentFor: number
-  /** Signals that came before it could take them: they would have ended it. */
+  /** Signals that came before it could handle them: they would have ended it. */
   readonly missed: Set<NodeJS.Signals>
   readonly process: Worker
   readonly kept: KeptConnections
@@ -110,18 +110,18 @@ type Running = Omit<WorkerReport, 'isReady' | 'isResponding'> & {
   readonly over: Promise<void>
 }
 
-// One that served for a while is replaced at once; one that ends again and again must not fill the log.
+// A worker that served for a while is replaced at once; one that ends again and again must not fill the log.
 const settledAfterMs = 10_000
 const shortestPauseMs = 500
 const longestPauseMs = 30_000
 // So many heartbeats may be late: the machine is busy.
 const silentAfter = 3
-// One that is to end has no more time than this, however long it may be held up while it serves.
+// A stopping worker gets no more time than this, however long `workerTimeout` is.
 const leavesWithinMs = 5_000
 // While it loads its code a worker sends few heartbeats or none, the longer the more of them start at once.
 const servesWithinMs = 60_000
 const nothingKept: KeptConnections = { isGone: () => true, release: () => {}, drop: () => {} }
-// So long, and so many connections, wait for the next worker; then the port refuses, and a proxy takes another gateway.
+// Connections wait for the next worker for so long, and up to so many; then the port refuses, and a proxy uses another gateway.
 const holdsForMs = 5_000
 const mostHeld = 300
 const pollEveryMs = 100
@@ -139,10 +139,10 @@ export const createPool = ({
   observer,
   ...options
 }: PoolOptions): Pool => {
-  // In turn: left to the kernel, one worker may get nearly all connections of a moment, and keep them for hours.
+  // Round robin: the kernel may give one worker nearly all connections of a moment, which it keeps for hours.
   cluster.schedulingPolicy = cluster.SCHED_RR
   const slots = new Map<number, Running>()
-  // Also those that leave, and the one that a restart waits for.
+  // Includes stopping workers, and the one that a restart waits for.
   const alive = new Set<Running>()
   const deadUntilAnotherServes = new Set<Running>()
   let { workerTimeoutMs } = options
@@ -154,7 +154,7 @@ export const createPool = ({
   let closings = 0
   let holding: NodeJS.Timeout | undefined
   let restarting: Promise<void> | undefined
-  // What a restart that is under way has begun to use, and the numbers that run with it.
+  // The configuration of a restart under way, and the numbers of the workers that run with it.
   let renewed: { readonly next: InEffect; readonly numbers: Set<number> } | undefined
   // The one that a restart waits for.
   let starting: Running | undefined
@@ -380,7 +380,7 @@ export const createPool = ({
       // It serves nobody yet.
       starting?.process.process.kill('SIGKILL')
       releaseKept()
-      // At once, not behind the one that a restart waits for; then what that has put in place meanwhile.
+      // At once, without waiting for the worker of a restart; then the workers that the restart has started meanwhile.
       await Promise.all([restarting?.catch(() => {}), ...[...slots.values()].map(leave)])
       await Promise.all([...slots.values()].map(leave))
       clearInterval(watching)

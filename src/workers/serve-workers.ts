@@ -100,7 +100,7 @@ export const startWorkers = async (
       count = next.config.server.workers
       await pool.restart(count, { config: next.config, files: next.files })
       await reload.restarted(next)
-      // What changed meanwhile.
+      // Applies what changed meanwhile.
       void watching.readNow()
       log.info({ workers: count }, 'workers restarted')
     } catch (error) {

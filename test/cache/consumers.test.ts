@@ -42,7 +42,7 @@ const setUp = (t: Test) => {
   const gate = Promise.withResolvers<void>()
   const failures = createFailures({ retryAfterMs: 500, retryAfterAtMostMs: 2_000 }, clock, () => 0)
   const codec = {
-    mostBytes: 10_000,
+    maxBytes: 10_000,
     encode: (entry: object) => Buffer.from(JSON.stringify(entry)),
     metadata: (bytes: Buffer) => JSON.parse(bytes.toString()),
     decode: (bytes: Buffer) => JSON.parse(bytes.toString()),

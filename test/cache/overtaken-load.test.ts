@@ -22,7 +22,7 @@ const policy = freshByAge(
 )
 const entryIn = (bytes: Buffer) => JSON.parse(bytes.toString()) as Entry<string>
 const codec = {
-  mostBytes: 10_000,
+  maxBytes: 10_000,
   encode: (entry: Entry<string>) => Buffer.from(JSON.stringify(entry)),
   metadata: entryIn,
   decode: entryIn,

@@ -35,7 +35,7 @@ const setUp = (t: Tap, given: Partial<Parts> = {}) => {
   const entryIn = (bytes: Buffer) => JSON.parse(bytes.toString()) as Entry<string>
   const decoded: string[] = []
   const codec = {
-    mostBytes: 10_000,
+    maxBytes: 10_000,
     encode: (entry: Entry<string>) => Buffer.from(JSON.stringify(entry)),
     metadata: entryIn,
     decode: (bytes: Buffer) => {

@@ -122,7 +122,7 @@ t.test('an hour of traffic names no plan, and a day does', async t => {
   t.match(text?.stdout, / unknown +- /)
   t.match(text?.stdout, /: a plan is chosen by whole days without long gaps, because /)
   const html = readFileSync(page, 'utf8')
-  t.match(html, 'Too little was counted to say which plan carries it')
+  t.match(html, 'The traffic is too short to say which plan is enough')
   t.match(html, 'can’t be said')
 })
 

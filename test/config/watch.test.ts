@@ -17,16 +17,16 @@ const watching = async (t: Test, files: readonly string[]) => {
     },
   })
   t.teardown(watch.close)
-  await watch.look()
-  await watch.look()
+  await watch.poll()
+  await watch.poll()
   t.equal(told, 1, 'the first content is told, so that what changed during a start is not missed')
   return {
     watch,
     told: () => told,
     /** Looks until it must have been seen. */
-    look: async () => {
-      await watch.look()
-      await watch.look()
+    poll: async () => {
+      await watch.poll()
+      await watch.poll()
       return told
     },
   }
@@ -36,57 +36,57 @@ t.test('new content is told once, after two looks at which it was the same', asy
   const file = join(t.testdir({ a: 'one' }), 'a')
   const { watch, told } = await watching(t, [file])
   writeFileSync(file, 'tw')
-  await watch.look()
+  await watch.poll()
   t.equal(told(), 1, 'it may be half written')
   writeFileSync(file, 'two')
-  await watch.look()
+  await watch.poll()
   t.equal(told(), 1, 'as it was')
-  await watch.look()
+  await watch.poll()
   t.equal(told(), 2)
-  await watch.look()
-  await watch.look()
+  await watch.poll()
+  await watch.poll()
   t.equal(told(), 2)
 })
 
 t.test('a file that is only touched, or written as it was, is no change', async t => {
   const file = join(t.testdir({ a: 'one' }), 'a')
-  const { look } = await watching(t, [file])
+  const { poll } = await watching(t, [file])
   utimesSync(file, 1, 1)
-  t.equal(await look(), 1)
+  t.equal(await poll(), 1)
   writeFileSync(file, 'one')
-  t.equal(await look(), 1)
+  t.equal(await poll(), 1)
 })
 
 t.test('a file that is renamed into place is a change, as editors do it', async t => {
   const folder = t.testdir({ a: 'one', b: 'two' })
-  const { look } = await watching(t, [join(folder, 'a')])
+  const { poll } = await watching(t, [join(folder, 'a')])
   renameSync(join(folder, 'b'), join(folder, 'a'))
-  t.equal(await look(), 2)
+  t.equal(await poll(), 2)
 })
 
 t.test('a link to a folder that is swapped is a change, as Kubernetes does it', async t => {
   const folder = t.testdir({ '..one': { 'a.yaml': 'one' }, '..two': { 'a.yaml': 'two' } })
   symlinkSync('..one', join(folder, '..data'))
   symlinkSync('..data/a.yaml', join(folder, 'a.yaml'))
-  const { look } = await watching(t, [join(folder, 'a.yaml')])
+  const { poll } = await watching(t, [join(folder, 'a.yaml')])
   symlinkSync('..two', join(folder, '..data_tmp'))
   renameSync(join(folder, '..data_tmp'), join(folder, '..data'))
-  t.equal(await look(), 2)
+  t.equal(await poll(), 2)
   rmSync(join(folder, '..one'), { recursive: true })
-  t.equal(await look(), 2)
+  t.equal(await poll(), 2)
 })
 
 t.test('a file that is gone is a change, and so is its return', async t => {
   const folder = t.testdir({ a: 'one', b: 'b' })
-  const { look } = await watching(t, [join(folder, 'a'), join(folder, 'b')])
+  const { poll } = await watching(t, [join(folder, 'a'), join(folder, 'b')])
   rmSync(join(folder, 'a'))
-  t.equal(await look(), 2)
-  t.equal(await look(), 2)
+  t.equal(await poll(), 2)
+  t.equal(await poll(), 2)
   mkdirSync(join(folder, 'a'))
-  t.equal(await look(), 2, 'a folder can be read no better')
+  t.equal(await poll(), 2, 'a folder can be read no better')
   rmSync(join(folder, 'a'), { recursive: true })
   writeFileSync(join(folder, 'a'), 'one')
-  t.equal(await look(), 3)
+  t.equal(await poll(), 3)
 })
 
 t.test('it looks at an interval, at another one, and no more', async t => {
@@ -97,13 +97,13 @@ t.test('it looks at an interval, at another one, and no more', async t => {
   await until('the change is told', () => told() === 2)
   watch.pollEvery(null)
   // One that has begun would read what is written next.
-  await watch.look()
+  await watch.poll()
   writeFileSync(file, 'three')
   for (let i = 0; i < 3; i++) await new Promise(resolve => setTimeout(resolve, 5))
   t.equal(told(), 2)
   watch.close()
   watch.pollEvery(1)
-  await watch.look()
-  await watch.look()
+  await watch.poll()
+  await watch.poll()
   t.equal(told(), 2, 'nothing is told after its end')
 })

@@ -6,7 +6,7 @@ import { type Answers, type CellResult, createAnswers } from '../../src/answer.t
 import { createMemoryTier, keepEntry } from '../../src/cache/memory-tier.ts'
 import { createCalendar, quarterHourMs, utcDayMs } from '../../src/calendar.ts'
 import type { Encoded } from '../../src/edge/content-coding.ts'
-import { type PlacePiece, pointPiece } from '../../src/edge/places.ts'
+import { type PlacePart, pointPart } from '../../src/edge/places.ts'
 import { type Compression, createRenderedWeather } from '../../src/edge/rendered-weather.ts'
 import type { Representation } from '../../src/edge/representation.ts'
 import { createArena, unpooledCopy, unpooledText } from '../../src/edge/unpooled.ts'
@@ -47,7 +47,7 @@ const setUp = (compression?: Compression) => {
   }
   const weather = createRenderedWeather(answers, calendar.zone, compression)
   return {
-    current: (result: CellResult, place: PlacePiece) => {
+    current: (result: CellResult, place: PlacePart) => {
       next = result
       return weather.current(cell, place, '') as Representation
     },
@@ -58,7 +58,7 @@ const setUp = (compression?: Compression) => {
     rendered: () => rendered,
   }
 }
-const somewhere = pointPiece(1, 90)
+const somewhere = pointPart(1, 90)
 
 const memory = createMemoryTier<Timeline>(100_000_000)
 const setExtraBytes = new WeakMap<Timeline, (bytes: number) => void>()
@@ -89,7 +89,7 @@ const textOf = ({ chunks }: Representation): string => Buffer.concat([...chunks]
 t.test('a slice is rendered once, for every place and answer until it ends', async t => {
   const { current, forecast, rendered } = setUp()
   const timeline = keptTimeline(start)
-  const [one, other] = [pointPiece(1, 90), pointPiece(2, 90)]
+  const [one, other] = [pointPart(1, 90), pointPart(2, 90)]
   for (const after of [0, 1, quarterHourMs - 1])
     for (const place of [one, other]) {
       const result = resultAt(start + after, timeline)
@@ -114,7 +114,7 @@ t.test('a slice is rendered once, for every place and answer until it ends', asy
 t.test('tags differ by place and by weather', async t => {
   const { current } = setUp()
   const result = resultAt(start)
-  const tagOf = (latitude: number, at: CellResult) => current(at, pointPiece(latitude, 90)).tag
+  const tagOf = (latitude: number, at: CellResult) => current(at, pointPart(latitude, 90)).tag
   t.equal(tagOf(1, result), tagOf(1, resultAt(start + 1)))
   t.not(tagOf(1, result), tagOf(2, result))
   t.not(tagOf(1, result), tagOf(1, resultAt(start + quarterHourMs)))
@@ -138,7 +138,7 @@ t.test('weather is compressed once for all places of a cell, and counts towards 
   const alone = beside()
   let compressed = 0
   for (let i = 0; i < 100; i++) {
-    const body = current(result, pointPiece(i, 90))
+    const body = current(result, pointPart(i, 90))
     const { coding, chunks } = (await body.encode(gzip)) as Encoded
     t.equal(coding, 'gzip')
     t.ok(gunzipSync(Buffer.concat(chunks)).equals(Buffer.concat(body.chunks)))
@@ -160,7 +160,7 @@ t.test('br is for bodies that are often requested, and for those who take nothin
     },
   })
   const result = resultAt(start)
-  const seldom = current(result, pointPiece(1, 90))
+  const seldom = current(result, pointPart(1, 90))
   t.match(await seldom.encode(both), { coding: 'gzip' })
   t.equal(made, 0)
   const { coding, chunks } = (await seldom.encode(brOnly)) as Encoded
@@ -168,7 +168,7 @@ t.test('br is for bodies that are often requested, and for those who take nothin
   t.ok(brotliDecompressSync(Buffer.concat(chunks)).equals(Buffer.concat(seldom.chunks)))
   t.match(await seldom.encode(brOnly), { coding: 'br' })
   t.equal(made, 1, 'it is kept')
-  const often = current(result, pointPiece(2, 90))
+  const often = current(result, pointPart(2, 90))
   const codings: string[] = []
   for (let i = 0; i < 1_100; i++) codings.push((await often.encode(both)).coding)
   t.strictSame([codings[0], codings[900], codings.at(-1)], ['gzip', 'gzip', 'br'])
@@ -180,7 +180,7 @@ t.test('there is no end of points, and only some of them are counted and kept', 
   const result = resultAt(start)
   current(result, somewhere)
   const alone = beside()
-  for (let i = 0; i < 1_000; i++) await current(result, pointPiece(i, 90)).encode(brOnly)
+  for (let i = 0; i < 1_000; i++) await current(result, pointPart(i, 90)).encode(brOnly)
   t.ok(beside() >= alone + 60 * 2_000, 'those of the first are kept')
   t.ok(beside() < alone + 70 * 2_600, `${beside()} bytes`)
 })
@@ -203,7 +203,7 @@ t.test('br that fails is tried again, and nobody who takes gzip meets the failur
 t.test('a body that is compressed after its timeline was replaced is not accounted for', async t => {
   const { current } = setUp()
   const result = resultAt(start)
-  const body = current(result, pointPiece(1, 90))
+  const body = current(result, pointPart(1, 90))
   t.ok(beside() > 0)
   const renewed = resultAt(start + 1)
   t.equal(beside(), 0)
@@ -247,12 +247,12 @@ t.test('bodies that are requested once keep no often requested one from br', asy
   const result = resultAt(start)
   current(result, somewhere)
   const alone = beside()
-  for (let i = 0; i < 3_000; i++) await current(result, pointPiece(i, 90)).encode(both)
-  const often = current(result, pointPiece(5_000, 90))
+  for (let i = 0; i < 3_000; i++) await current(result, pointPart(i, 90)).encode(both)
+  const often = current(result, pointPart(5_000, 90))
   let last: Encoded | undefined
   for (let i = 0; i < 1_100; i++) last = await often.encode(both)
   t.match(last, { coding: 'br' })
   // Bodies in br that are displaced count no more.
-  for (let i = 0; i < 200; i++) await current(result, pointPiece(6_000 + i, 90)).encode(brOnly)
+  for (let i = 0; i < 200; i++) await current(result, pointPart(6_000 + i, 90)).encode(brOnly)
   t.ok(beside() < alone + 70 * 2_600, `${beside()} bytes`)
 })

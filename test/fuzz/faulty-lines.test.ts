@@ -38,7 +38,7 @@ t.test('another number is found, and so is a command that fails', async t => {
   const ended = { code: 0, signal: null, isLate: false, stdout: 'faulty  2 lines, left out\n', stderr: '' }
   const given = { command: 'stats', format: 'ndjson', text: '{"at":\nnull\n' } as const
   t.strictSame(countRules(given, ended, 'file'), [])
-  t.match(countRules({ ...given, text: 'null\n' }, ended, 'file'), [{ detail: '2 told, 1 in the file' }])
-  t.match(countRules(given, { ...ended, stdout: '' }, 'file'), [{ detail: '0 told, 2 in the file' }])
+  t.match(countRules({ ...given, text: 'null\n' }, ended, 'file'), [{ detail: '2 reported, 1 in the file' }])
+  t.match(countRules(given, { ...ended, stdout: '' }, 'file'), [{ detail: '0 reported, 2 in the file' }])
   t.match(countRules(given, { ...ended, code: 1 }, 'file'), [{ rule: 'faulty lines do not end a command' }])
 })

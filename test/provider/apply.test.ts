@@ -140,22 +140,22 @@ t.test('calls under way end as they began, and the next take the new key and tim
     server.closeAllConnections()
     server.close()
   })
-  const mostBytes = 1_000
-  const first = call.text({ path: '/wait', mostBytes })
+  const maxBytes = 1_000
+  const first = call.text({ path: '/wait', maxBytes })
   await until('it is asked', () => waiting.length === 1)
   call.apply({ ...options, apiKey: 'two', maxConcurrent: 2, timeoutMs: 50 })
-  t.equal(await call.text({ path: '/', mostBytes }), 'now', 'although the only connection of before is busy')
+  t.equal(await call.text({ path: '/', maxBytes }), 'now', 'although the only connection of before is busy')
   t.match(JSON.stringify(seen[0]), '"one"')
   t.match(JSON.stringify(seen[1]), '"two"')
-  await t.rejects(call.text({ path: '/never', mostBytes }), {
+  await t.rejects(call.text({ path: '/never', maxBytes }), {
     code: 'provider_timeout',
     message: /within 50 ms/,
   })
   call.apply({ ...options, totalTimeoutMs: 40 })
-  await t.rejects(call.text({ path: '/never', mostBytes }), { message: /not whole within 40 ms/ })
+  await t.rejects(call.text({ path: '/never', maxBytes }), { message: /not whole within 40 ms/ })
   waiting[0]?.end('at last')
   t.equal(await first, 'at last', 'the timeout of before')
-  const last = call.text({ path: '/wait', mostBytes })
+  const last = call.text({ path: '/wait', maxBytes })
   await until('it is asked', () => waiting.length === 2)
   call.apply(options)
   const closed = call.close()

@@ -53,7 +53,7 @@ const plainText: ProviderProtocol = {
     if (status === 418) return new ProviderError('provider_busy', 'a cup at a time')
     return new ProviderError(status === 410 ? 'provider_refused' : 'provider_failing', `${status}: ${body}`)
   },
-  requestFor: cells => ({ path: `/at/${cells.map(({ id }) => id)}`, mostBytes: 100 }),
+  requestFor: cells => ({ path: `/at/${cells.map(({ id }) => id)}`, maxBytes: 100 }),
   decode: async (body, { cells, requestedAt }) => {
     let text = ''
     const utf8 = new TextDecoder()
@@ -61,7 +61,7 @@ const plainText: ProviderProtocol = {
     return cells.map(cell => timelineOf(text, cell, requestedAt))
   },
   runs: {
-    requestFor: model => ({ path: `/made-by/${model}`, mostBytes: 100 }),
+    requestFor: model => ({ path: `/made-by/${model}`, maxBytes: 100 }),
     decode: text => {
       const [initialised = '', available = ''] = text.trim().split(' to ')
       const [initialisedAt, availableAt] = [Date.parse(initialised), Date.parse(available)]

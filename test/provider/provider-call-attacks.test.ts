@@ -11,7 +11,7 @@ import { callOptions, openMeteo } from '../support/open-meteo.ts'
 import { foundWithin } from '../support/until.ts'
 
 const text = JSON.stringify(Array.from({ length: 2_000 }, (_, i) => ({ i })))
-const mostBytes = 100_000
+const maxBytes = 100_000
 const totalTimeoutMs = 1_000
 const inGzip = { 'content-encoding': 'gzip' }
 const many = (of: string): Buffer => Buffer.alloc(1 << 16, of)
@@ -48,9 +48,9 @@ const attacks: Record<string, Attack> = {
     response.writeHead(200, inGzip).write(Buffer.concat([gzipSync(text), Buffer.alloc(99)]))
     forever(response, Buffer.alloc(1 << 16))
   },
-  'too-long': ({ response }) => response.end('a'.repeat(mostBytes + 1)),
-  'too-long-zipped': withEncoding('gzip', gzipSync(Buffer.alloc(mostBytes + 1))),
-  'just-so-long': withEncoding('gzip', gzipSync(Buffer.alloc(mostBytes))),
+  'too-long': ({ response }) => response.end('a'.repeat(maxBytes + 1)),
+  'too-long-zipped': withEncoding('gzip', gzipSync(Buffer.alloc(maxBytes + 1))),
+  'just-so-long': withEncoding('gzip', gzipSync(Buffer.alloc(maxBytes))),
   'single-bytes': ({ response, socket }) => {
     response.writeHead(200, { 'transfer-encoding': 'chunked', connection: 'close' }).flushHeaders()
     socket.write(inSingleBytes(Buffer.from(text)), () => socket.end())
@@ -123,12 +123,12 @@ const letGo = async (attack: string): Promise<boolean> =>
 for (const attack of ['good', 'spelt-otherwise', 'identity', 'two-members'])
   t.test(`${attack}: is complete, and the connection is reused`, async t => {
     const call = setUp(t, attack)
-    for (let i = 0; i < 3; i++) t.equal(await call.text({ path: '/', mostBytes }), text)
+    for (let i = 0; i < 3; i++) t.equal(await call.text({ path: '/', maxBytes }), text)
     t.equal(provider.open(attack), 1)
   })
 
 t.test('a body of exactly the maximum size is complete', async t => {
-  t.equal((await setUp(t, 'just-so-long').text({ path: '/', mostBytes })).length, mostBytes)
+  t.equal((await setUp(t, 'just-so-long').text({ path: '/', maxBytes })).length, maxBytes)
 })
 
 const tooLong = /^the provider's body is longer than 100000 bytes$/
@@ -200,7 +200,7 @@ for (const [attack, code, why, message] of refused)
   t.test(`${attack} is ${code} in a sentence, in time, and keeps nothing of what came`, async t => {
     const started = performance.now()
     const given = await setUp(t, attack)
-      .text({ path: '/', mostBytes })
+      .text({ path: '/', maxBytes })
       .then(
         () => undefined,
         error => error,
@@ -219,18 +219,18 @@ t.test('a redirect is not followed', t => {
 })
 
 t.test('usual interim responses do no harm', async t => {
-  t.equal(await setUp(t, 'some-interim').text({ path: '/', mostBytes }), '[]')
+  t.equal(await setUp(t, 'some-interim').text({ path: '/', maxBytes }), '[]')
 })
 
 t.test('zeros after a gzip body are not read, and hold no connection', async t => {
   const call = setUp(t, 'zeros-behind')
-  t.equal(await call.text({ path: '/', mostBytes }), text)
+  t.equal(await call.text({ path: '/', maxBytes }), text)
   t.ok(await letGo('zeros-behind'))
 })
 
 t.test('an unsolicited response is not taken for the response to the next request', async t => {
   const call = setUp(t, 'two-answers')
-  for (let i = 0; i < 3; i++) t.equal(await call.text({ path: '/', mostBytes }), '[]')
+  for (let i = 0; i < 3; i++) t.equal(await call.text({ path: '/', maxBytes }), '[]')
 })
 
 t.test('the timeout of a call includes the time that the reader takes', async t => {
@@ -238,7 +238,7 @@ t.test('the timeout of a call includes the time that the reader takes', async t 
   const read: number[] = []
   await t.rejects(
     async () => {
-      for await (const piece of call.bytes({ path: '/', mostBytes })) {
+      for await (const piece of call.bytes({ path: '/', maxBytes })) {
         read.push(piece.length)
         // A reader that blocks the event loop, so that no timer fires.
         for (const until = performance.now() + totalTimeoutMs; performance.now() < until; );
@@ -251,7 +251,7 @@ t.test('the timeout of a call includes the time that the reader takes', async t 
 
 t.test('a reader that stops early closes the connection, however much is left', async t => {
   const call = setUp(t, 'zeros-behind')
-  for await (const piece of call.bytes({ path: '/', mostBytes })) {
+  for await (const piece of call.bytes({ path: '/', maxBytes })) {
     t.ok(piece.length > 0)
     break
   }

@@ -9,7 +9,7 @@ import { manualClock } from '../support/manual-clock.ts'
 import { callOptions, openMeteo } from '../support/open-meteo.ts'
 
 const text = JSON.stringify(Array.from({ length: 20_000 }, (_, i) => ({ i, unit: '°C' })))
-const mostBytes = 4 << 20
+const maxBytes = 4 << 20
 const zipped = gzipSync(text)
 const damaged = Buffer.from(zipped)
 damaged.fill(0, 2_000, 2_100)
@@ -40,9 +40,9 @@ t.teardown(async () => {
 })
 
 t.test('a body arrives complete, gzipped or not, in chunks', async t => {
-  t.equal(await call.text({ path: '/plain', mostBytes }), text)
-  t.equal(await call.text({ path: '/zipped', mostBytes }), text)
-  const pieces = await Array.fromAsync(call.bytes({ path: '/zipped', mostBytes }))
+  t.equal(await call.text({ path: '/plain', maxBytes }), text)
+  t.equal(await call.text({ path: '/zipped', maxBytes }), text)
+  const pieces = await Array.fromAsync(call.bytes({ path: '/zipped', maxBytes }))
   t.ok(pieces.length > 1 && pieces.every(({ length }) => length <= 1 << 16), `${pieces.length} pieces`)
 })
 
@@ -54,8 +54,8 @@ for (const [path, code, message] of [
   ['/broken-off', 'provider_broke_off', /./],
 ] as const)
   t.test(`${path.slice(1)} is ${code}, and the next call succeeds`, async t => {
-    await t.rejects(call.text({ path, mostBytes }), { code, message })
-    t.equal(await call.text({ path: '/zipped', mostBytes }), text)
+    await t.rejects(call.text({ path, maxBytes }), { code, message })
+    t.equal(await call.text({ path: '/zipped', maxBytes }), text)
   })
 
 t.test('a request that is not valid any more once there is a connection is not sent', async t => {
@@ -64,7 +64,7 @@ t.test('a request that is not valid any more once there is a connection is not s
     arrived += 1
   })
   const request = (isValid: () => boolean) =>
-    Array.fromAsync(call.bytes({ path: '/plain', mostBytes }, isValid))
+    Array.fromAsync(call.bytes({ path: '/plain', maxBytes }, isValid))
   await t.rejects(
     request(() => false),
     { code: 'provider_not_sent', retryable: true },
@@ -74,9 +74,9 @@ t.test('a request that is not valid any more once there is a connection is not s
 })
 
 t.test('a reader that stops early closes the connection', async t => {
-  for await (const piece of call.bytes({ path: '/plain', mostBytes })) {
+  for await (const piece of call.bytes({ path: '/plain', maxBytes })) {
     t.ok(piece.length > 0)
     break
   }
-  t.equal(await call.text({ path: '/plain', mostBytes }), text)
+  t.equal(await call.text({ path: '/plain', maxBytes }), text)
 })

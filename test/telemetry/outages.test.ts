@@ -1,7 +1,7 @@
 // When an outage begins and ends, and which failures belong to it.
 
 import t from 'tap'
-import { createSelfReport } from '../../src/admin/status.ts'
+import { createSelfReport } from '../../src/admin/self-report.ts'
 import { AbohawaError } from '../../src/errors.ts'
 import { ProviderError } from '../../src/provider/errors.ts'
 import { createLog } from '../../src/telemetry/log.ts'

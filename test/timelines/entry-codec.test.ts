@@ -64,8 +64,8 @@ t.test(
 
 t.test('more bytes than an entry has are not fetched', async t => {
   const { clock, codec, store, tier, reported } = setUp(t)
-  t.ok(codec.mostBytes < 50_000, `${codec.mostBytes} bytes`)
-  await store.writeBytes(key, Buffer.alloc(codec.mostBytes + 1, 3), clock.now() + 60_000)
+  t.ok(codec.maxBytes < 50_000, `${codec.maxBytes} bytes`)
+  await store.writeBytes(key, Buffer.alloc(codec.maxBytes + 1, 3), clock.now() + 60_000)
   t.equal(await tier.get(key), undefined)
   t.strictSame(reported, [`too_large ${key}`])
 })

@@ -43,7 +43,7 @@ export const addCreateCommand = (keys: Command, add: AddCommand): Command =>
     setUp: command =>
       addCreateStoreOption(
         command
-          .option('--subscriber <name>', 'who gets the key; a new name adds a subscriber')
+          .option('--subscriber <name>', 'the subscriber that gets the key; a new name adds one')
           .option('--tier <name>', 'the daily quota: free, starter, business, enterprise, or as configured')
           .option('--limit <requests>', 'requests a day of its own, in place of those of the tier')
           .option('--expires <when>', 'a day (until its end), an instant, or a duration such as 90d')
@@ -160,7 +160,7 @@ const refuseFaults = async (
   )
 }
 
-/** What is there needs no valid words, unless it is changed to them. @throws InputError */
+/** Refuses unknown tiers of new or changed keys; existing keys that stay need no valid tier. @throws InputError */
 const refuseTiers = (terminal: Terminal, requests: readonly ReadRequest[], file: string): void => {
   const tiers = Object.keys(terminal.config().quota.tiers)
   const wrong = requests

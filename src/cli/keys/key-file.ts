@@ -12,7 +12,7 @@ export type ReadRequest = KeyRequest & { readonly line?: number }
 const required = ['subscriber', 'tier', 'external_id']
 const columns = { known: [...required, 'limit', 'expires'], required }
 const mostRows = 100_000
-const mostBytes = 33_554_432
+const maxBytes = 33_554_432
 const mostFaults = 10
 
 /** @throws InputError that names the lines and columns which are wrong */
@@ -61,7 +61,7 @@ export const wrongLines = (file: string, lines: readonly string[]): InputError =
 const textOf = async (file: string): Promise<string> => {
   let bytes: Buffer
   try {
-    bytes = await readRegularFile(file, mostBytes)
+    bytes = await readRegularFile(file, maxBytes)
   } catch (cause) {
     throw new InputError(`--from is ${file}, which can't be read: ${messageOf(cause)}`, { cause })
   }

@@ -2,7 +2,8 @@
 
 import { type Comparison, metricText, warningSentences } from '../../load/report/compare-page.ts'
 import { compareWords } from '../../load/report/compare-words.ts'
-import type { Difference, Unit } from '../../load/report/comparison.ts'
+import type { Difference } from '../../load/report/comparison.ts'
+import type { Unit } from '../../load/report/metrics.ts'
 import { figuresIn } from '../../load/report/page-frame.ts'
 import { sayIn } from '../../page/words.ts'
 import { counted, indented, tableOf } from '../terminal.ts'

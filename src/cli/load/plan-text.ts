@@ -1,5 +1,5 @@
-// The provider's plan in a table of settings, as `whatif` and `rehearse` print it, and why it is not known. The verdicts
-// themselves are in load/report/plans.ts.
+// The provider's plan in a table of settings, as `whatif` and `rehearse` print it, and why it is not known. load/report/plans.ts
+// decides.
 
 import { isUnknownPlan, type PlanVerdict, smallestPlan } from '../../load/report/plans.ts'
 import { whatIfWords } from '../../load/what-if/what-if-words.ts'
@@ -8,7 +8,7 @@ import { sayIn } from '../../page/words.ts'
 /** The words of the page of `whatif`. */
 export const say = sayIn(whatIfWords, 'en')
 
-/** The smallest plan that carries it, or what is known of it. */
+/** The smallest sufficient plan, or what is known of it. */
 export const planText = (plans: readonly PlanVerdict[]): string => {
   const smallest = smallestPlan(plans)
   if (!smallest) return say('noPlan')
@@ -16,6 +16,6 @@ export const planText = (plans: readonly PlanVerdict[]): string => {
   return smallest.isLeast ? say('planOrMore', smallest.plan) : smallest.plan
 }
 
-/** Why a plan is not known, for all that the same traffic was measured for; empty where each is. */
+/** Why a plan is not known, for cases of the same traffic; empty where each plan is known. */
 export const planRemarks = (cases: readonly (readonly PlanVerdict[])[]): string[] =>
   cases.some(plans => smallestPlan(plans)?.isLeast) ? [say('partOfDay')] : []

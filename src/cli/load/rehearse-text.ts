@@ -1,5 +1,5 @@
-// What `abohawa rehearse` prints: a line for each setting with what its cache did, what the provider was sent and how old the
-// weather was, and what was spent on each day.
+// The output of `abohawa rehearse`: a line for each setting with cache outcomes, provider requests and the age of the weather,
+// and the spending of each day.
 
 import type { SentWith } from '../../load/rehearsal/admission.ts'
 import type { RehearsedCase } from '../../load/rehearsal/rehearsed-case.ts'
@@ -65,7 +65,7 @@ export const rehearsalText = (
       ),
     ),
     '',
-    'Budget, by the most that was spent in one window:',
+    'Budget, by the largest spending in a window:',
     indented(
       tableOf(
         ['setting', 'minute', 'hour', 'day', 'budget', 'plan'],

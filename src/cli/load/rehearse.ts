@@ -62,7 +62,7 @@ export const addRehearseCommand: AddTopCommand = (program, add, summary) =>
           wholeNumber,
         )
         .option('--step <duration>', 'requests within it are sent together, up to 5s; default: 500ms', step)
-        .option('--format <name>', 'of the files; found by their content if not given', formatIn)
+        .option('--format <name>', 'format of the files; detected from their content if not given', formatIn)
         .option(
           '--provider-limits <kind>',
           'limits of the provider: free, those of the free host; none',

@@ -1,5 +1,5 @@
-// What a replay reads from the ops listener of its gateway: the metrics, and whether the configuration of the command is the
-// gateway's, whose differences from the defaults the result then has.
+// Reads the ops listener of a replay's gateway: the metrics, and whether the configuration of the command is the gateway's. If it
+// is, the result has its differences from the defaults.
 
 import { loadConfig } from '../../config/load.ts'
 import { changesBetween, fleetHashOf } from '../../config/values.ts'
@@ -8,7 +8,7 @@ import { connectFault } from '../../load/replay/target.ts'
 import type { ReplayResult } from '../../load/report/result.ts'
 import { quotedPath } from '../../outside-text.ts'
 import { redactedUrl } from '../../redacted-url.ts'
-import { mostFileBytes, readTextFileSync } from '../../regular-file.ts'
+import { maxFileBytes, readTextFileSync } from '../../regular-file.ts'
 import { askGateway, checkGateway, queryGateway } from '../operate/gateway-query.ts'
 import type { Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
@@ -78,7 +78,7 @@ export const createOpsReader = (
 
 const tokenIn = (file: string): string => {
   try {
-    const token = readTextFileSync(file, mostFileBytes.config).trim()
+    const token = readTextFileSync(file, maxFileBytes.config).trim()
     if (/^[\x21-\x7e]+$/.test(token)) return token
   } catch (cause) {
     throw new InputError(

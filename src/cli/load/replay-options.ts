@@ -11,7 +11,7 @@ import { nameOfFile } from '../../load/traffic/file-bytes.ts'
 import { quotedPath } from '../../outside-text.ts'
 import { asUsage, UsageError } from '../usage-error.ts'
 
-/** What `saturate` has too. */
+/** The options that `saturate` has too. */
 export type SendOptions = {
   target?: string
   keys?: string

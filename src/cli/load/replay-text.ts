@@ -60,7 +60,7 @@ export const createProgress = ({ endsAtSeconds, total, dueBefore }: Plan) => {
   }
 }
 
-/** What the result is, in some lines. */
+/** The result in some lines. */
 export const resultText = (result: ReplayResult): string => {
   const { totals, latency, statuses, outcomes, latencies, thresholds, generator, age, gateway, provider } =
     result
@@ -231,7 +231,7 @@ export const remarksOn = ({ statuses, totals }: ReplayResult): string[] => {
   ]
 }
 
-/** What is wrong with the log of each request; undefined where it is whole. */
+/** The fault of the log of each request; undefined where it is whole. */
 export const logLacking = (logged: Logged | undefined, path = ''): string | undefined => {
   if (logged?.fault !== undefined) return `--requests: ${logged.fault}`
   return logged && logged.lost > 0

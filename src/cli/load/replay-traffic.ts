@@ -1,5 +1,5 @@
-// What has to be there before the first request of `abohawa replay` and `abohawa saturate` is sent: the target, the traffic as
-// a schedule, the keys for it, and the connections.
+// Prepares `abohawa replay` and `abohawa saturate` before the first request: the target, the traffic as a schedule, its keys, and
+// the connections.
 
 import { isoOf } from '../../calendar.ts'
 import { InputError } from '../../errors.ts'

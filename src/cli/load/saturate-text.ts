@@ -23,7 +23,7 @@ const brokenIn = ({ thresholds }: ReplayResult): string =>
     .map(({ threshold, measured }) => `${threshold}: ${measured}`)
     .join(', ')
 
-/** What became of one rate. */
+/** The outcome of one rate. */
 export const sentenceOf = ({ rate, verdict, result }: RateStep): string => {
   if (verdict === 'interrupted') return `${rateText(rate)}: interrupted`
   if (verdict === 'held') return `${rateText(rate)}: held, p99 ${msText(result.latency.p99)}`

@@ -97,7 +97,7 @@ const saturate = async (
 
   const steps: RateStep[] = []
   let lastHeld: ReplayResult | undefined
-  const judge = async (rate: number): Promise<RateVerdict> => {
+  const tryRate = async (rate: number): Promise<RateVerdict> => {
     if (isStopped) return 'interrupted'
     const progress = createProgress({
       endsAtSeconds: step / 1000,
@@ -129,7 +129,7 @@ const saturate = async (
     lastHeld = result
     return verdict
   }
-  const found = await searchRate({ first: from, least, most }, judge)
+  const found = await searchRate({ first: from, least, most }, tryRate)
   const report = { found, steps, busiest, target: target.name, thresholds: threshold.map(({ text }) => text) }
   const { value, text } = saturationText(report, prepared.traffic)
   terminal.show(value, text)

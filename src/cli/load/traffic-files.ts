@@ -1,5 +1,5 @@
-// `abohawa traffic import|merge|cut|scrub|convert`: from files of traffic to files of traffic. How they are read and written
-// is in traffic-rewrite.ts, what is done to requests in traffic/.
+// `abohawa traffic import|merge|cut|scrub|convert`: from files of traffic to files of traffic. traffic-rewrite.ts reads and
+// writes them, traffic/ transforms requests.
 
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { type Destination, destinations } from '../../endpoints.ts'
@@ -12,7 +12,7 @@ import { configuredCellOf } from './traffic-cells.ts'
 import { addRewriteOptions, listIn, momentIn, shareIn, wholeIn } from './traffic-options.ts'
 import type { RewriteOptions } from './traffic-rewrite.ts'
 
-// What reads and writes is imported by the command that needs it, so that the others start without.
+// Each command imports its readers and writers itself, so that the others start without them.
 const conversionNames = ['gor', 'vegeta', 'csv', 'libcachesim']
 const rewriting = () => import('./traffic-rewrite.ts')
 const selecting = () => import('../../load/traffic/selection.ts')
@@ -61,7 +61,7 @@ export const addFileCommands = (traffic: Command, add: AddCommand): void => {
           `${destinations.slice(0, -1).join(', ')} or ${destinations.at(-1)}`,
           endpointsIn,
         )
-        .option('--key <ids>', 'of these keys', listIn)
+        .option('--key <ids>', 'ids of the keys to take', listIn)
         .option(
           '--cell <names>',
           'for these cells, or places such as district/3026; may be given again',
@@ -137,7 +137,12 @@ export const addFileCommands = (traffic: Command, add: AddCommand): void => {
             .choices(conversionNames)
             .makeOptionMandatory(),
         )
-        .option('--target <url>', 'what to put before paths', targetIn, new URL('http://127.0.0.1:8080')),
+        .option(
+          '--target <url>',
+          'the origin to put before paths',
+          targetIn,
+          new URL('http://127.0.0.1:8080'),
+        ),
     run: async (terminal, { to, target, ...options }, ...files) => {
       const { conversionNamed, convertedText } = await import('../../load/traffic/convert.ts')
       const { rewrite } = await rewriting()

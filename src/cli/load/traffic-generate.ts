@@ -65,7 +65,12 @@ export const addGenerateCommand = (traffic: Command, add: AddCommand): Command =
           'a place type/id, a local time and a duration, such as district/2015@18:00/2h: more requests for the place and those below; may be given again',
           stormIn,
         )
-        .option('--storm-factor <number>', 'how many times the usual requests they get', factorIn, 10)
+        .option(
+          '--storm-factor <number>',
+          'how many times the usual requests, for places in a storm',
+          factorIn,
+          10,
+        )
         .addOption(
           new Option('--mix <shares>', 'how often each endpoint is requested')
             .argParser(mixIn)
@@ -76,7 +81,7 @@ export const addGenerateCommand = (traffic: Command, add: AddCommand): Command =
         .option('--keys-alpha <number>', 'skew of keys', alphaIn, 0.8)
         .option('--english <share>', 'share with names in English instead of Bengali', shareIn, 0.3)
         .option('--conditional <share>', 'share that is sent with if-none-match', shareIn, 0.1)
-        .option('--compressed <share>', 'share that takes gzip; half of them take br too', shareIn, 0.75)
+        .option('--compressed <share>', 'share that accepts gzip; half of those accept br too', shareIn, 0.75)
         .option(
           '--bad <share>',
           'share that is refused: unknown places and endpoints, bad parameters, no key',

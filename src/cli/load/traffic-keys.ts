@@ -24,7 +24,7 @@ export const addKeysCommand = (traffic: Command, add: AddCommand): Command =>
     setUp: command =>
       void command
         .argument('<files...>', 'files in any of the formats, plain or gzip; - is standard input')
-        .option('--subscriber <name>', 'who gets the keys', 'Load test')
+        .option('--subscriber <name>', 'the subscriber that gets the keys', 'Load test')
         .option('--tier <name>', 'the tier of each key', 'enterprise')
         .option(
           '--limit <requests>',
@@ -33,7 +33,7 @@ export const addKeysCommand = (traffic: Command, add: AddCommand): Command =>
         )
         .option(
           '--format <name>',
-          `of all files: ${formatNames.join(', ')}; found by their content if not given`,
+          `of all files: ${formatNames.join(', ')}; detected from their content if not given`,
           formatIn,
         ),
     run: async (terminal, { subscriber, tier, limit, format }, ...files) => {

@@ -8,7 +8,7 @@ import { formatNames } from '../../load/traffic/format.ts'
 import type { Moment } from '../../load/traffic/selection.ts'
 import { durationIn, shareOf } from '../quantities.ts'
 
-/** What is read, where it goes, and how strictly. */
+/** The files to read, the file to write, and how strict to be. */
 export const addRewriteOptions = (command: Command): Command =>
   addReadOptions(command)
     .option('--out <path>', 'the file to write, with gzip where it ends in .gz; - is standard output', '-')
@@ -25,7 +25,7 @@ export const addReadOptions = (command: Command): Command =>
     .argument('<files...>', 'files in any of the formats, plain or gzip; - is standard input')
     .option(
       '--format <name>',
-      `of all files: ${formatNames.join(', ')}; found by their content if not given`,
+      `of all files: ${formatNames.join(', ')}; detected from their content if not given`,
       formatIn,
     )
     .option(

@@ -1,4 +1,4 @@
-// What a command that wrote a traffic file says in the end, as facts and as JSON.
+// The summary of a command that wrote a traffic file, as facts and as JSON.
 
 import { isoOf } from '../../calendar.ts'
 import { printDuration } from '../../config/units.ts'

@@ -1,6 +1,6 @@
-// What the commands that write traffic files have in common: reads files, passes their requests on, writes the result, and
-// reports faults, gaps and order. Requests that are further out of place than the window sorts are put in their place by
-// reading the files a second time; where that can't be done, they are written where they stand, and that is said.
+// The common part of commands that write traffic files: reads files, passes their requests on, writes the result, and reports
+// faults, gaps and order. Requests that are further out of order than the sorting window are sorted by reading the files a second
+// time; where that is impossible, they are written unsorted, with a remark.
 
 import { stat } from 'node:fs/promises'
 import { InputError } from '../../errors.ts'

@@ -1,24 +1,20 @@
-// The table of `abohawa whatif`: a row for each setting, and what has to be said about them.
+// The table of `abohawa whatif`: a row for each setting, and remarks on them.
 
 import { printDuration } from '../../config/units.ts'
 import { leftOutText } from '../../load/traffic/recorded-admission.ts'
 import { type CaseResult, servedShare, type WhatIfResult } from '../../load/what-if/what-if-result.ts'
+import { createFigures } from '../../page/figures.js'
 import { counted, factsText, percentText, tableOf } from '../terminal.ts'
 import { planRemarks, planText, say } from './plan-text.ts'
 
-/** Seconds as 45 s, 12 min or 3 h 5 min: whole minutes, as on the page. */
-const ageText = (seconds: number): string => {
-  if (seconds < 60) return `${Math.max(0, seconds)} s`
-  const minutes = Math.floor(seconds / 60)
-  if (minutes < 60) return `${minutes} min`
-  return minutes % 60 === 0 ? `${minutes / 60} h` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
-}
+/** As on the page. */
+const { duration: ageText } = createFigures('en', 'UTC')
 
 const mebibytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(bytes < 10 * 2 ** 20 ? 1 : 0)} MiB`
 
 const nameOf = ({ name }: Pick<CaseResult, 'name'>): string => (name === '' ? say('asConfigured') : name)
 
-/** What of the traffic says nothing of the settings. */
+/** The parts of the traffic that do not depend on the settings. */
 const leftOutFacts = ({ traffic, cases: [first] }: WhatIfResult): [string, string][] => {
   const reasons = leftOutText(traffic.leftOut, counted)
   return [

@@ -86,7 +86,7 @@ export const addWhatIfCommand: AddTopCommand = (program, add, summary) =>
           'how many settings are tried at a time; one for each core if not given',
           whole(1, 256),
         )
-        .option('--format <name>', 'of the files; found by their content if not given')
+        .option('--format <name>', 'format of the files; detected from their content if not given')
         .option('--out <page.html>', 'write a page with plots'),
     run: async (terminal, given, ...files) => {
       const { out } = given

@@ -165,7 +165,7 @@ const connectionFault = (error: unknown): string =>
     ? 'it speaks plain HTTP; allowed: http:// in place of https://'
     : messageOf(error)
 
-/** What a gateway said that refused. @param body parsed */
+/** The sentence of a gateway that refused. @param body parsed */
 export const refusalIn = (body: unknown): string | undefined =>
   body instanceof Object && 'error' in body && typeof body.error === 'string' ? body.error : undefined
 

@@ -1,5 +1,5 @@
 // Formats the status report as lines for a terminal, each with a tone: what is wrong stands out. Times are relative to the
-// report, and the title has the local time.
+// report, and the title has the local time. Longer than 300 lines, because the report has many parts.
 
 import { styleText } from 'node:util'
 import type { Calendar } from '../../calendar.ts'

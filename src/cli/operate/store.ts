@@ -17,10 +17,10 @@ import {
   writeRecord,
 } from '../../metering/transfer.ts'
 import { redactedUrl } from '../../redacted-url.ts'
-import { FileError, mostFileBytes, readLines } from '../../regular-file.ts'
+import { FileError, maxFileBytes, readLines } from '../../regular-file.ts'
 import { openStore, openUsedStore, type StoreOptions, storeName } from '../../stores/open-store.ts'
 import type { RefusedRecord } from '../../stores/records.ts'
-import type { RedisMode } from '../../stores/redis/connection.ts'
+import type { RedisMode } from '../../stores/redis/place.ts'
 import type { Store } from '../../stores/store.ts'
 import { addCreateStoreOption } from '../administer.ts'
 import { isFileOrFree, writePrivateFile } from '../private-file.ts'
@@ -204,7 +204,7 @@ const writeWhole = async (file: string, lines: AsyncIterable<string>): Promise<v
 async function* recordsIn(file: string, lineOf: (number: number) => string): AsyncGenerator<TransferRecord> {
   let number = 0
   try {
-    for await (const line of readLines(file, mostFileBytes.line)) {
+    for await (const line of readLines(file, maxFileBytes.line)) {
       number += 1
       yield readRecord(line)
     }

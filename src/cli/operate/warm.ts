@@ -23,7 +23,7 @@ import { interruption } from '../interruption.ts'
 import { counted, factsText, type Terminal } from '../terminal.ts'
 import { askGateway, jsonIn, refusalIn, refusalText } from './gateway-query.ts'
 
-/** What warms: a gateway over HTTP, or this process. */
+/** The process that warms: a gateway over HTTP, or this one. */
 type Warmer = Pick<CacheWarm, 'planWarm' | 'startWarm' | 'stopWarm'> & {
   readonly by: string
   warmState(): WarmReport | Promise<WarmReport>

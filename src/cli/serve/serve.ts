@@ -126,7 +126,7 @@ const serveUntil = async (
       error => log.error({ reason: messageOf(error) }, 'catalogue not reloaded'),
     )
     running?.reloadConfig().then(outcome => {
-      // What was applied or refused has a line of its own.
+      // The reload logs what it applied or refused.
       if (outcome === 'unchanged') log.info('configuration unchanged')
     })
   })

@@ -1,6 +1,6 @@
-// The address of a client in the form that the log may hold: of the connection's other end, or behind trusted proxies the
-// last address of `x-forwarded-for` that is none of theirs. Whole, cut to its network, or not at all. Never text that is no
-// address.
+// The address of a client in the form that the log may hold: the connection's other end, or behind trusted proxies the last
+// address of `x-forwarded-for` that is not a proxy's. It is whole, cut to its network, or left out; text that is no address is
+// never logged.
 
 import { isIP, SocketAddress } from 'node:net'
 import type { IsTrusted } from './trusted-proxies.ts'
@@ -12,7 +12,7 @@ export type AddressForm = 'full' | 'prefix' | 'none'
 export type Peer = {
   /** In the form that is logged; undefined for none. */
   readonly address: string | undefined
-  /** Whether it is a trusted proxy, so that each request may be of another client. */
+  /** Whether it is a trusted proxy, so that each request may come from another client. */
   readonly isProxy: boolean
 }
 
@@ -23,7 +23,7 @@ export type ClientAddress = {
   behind(peer: Peer, forwardedFor: string | undefined): string | undefined
 }
 
-// A chain of proxies is short; what a client wrote before them is not looked at.
+// A chain of proxies is short; what a client wrote before them is not read.
 const mostHops = 16
 
 export const createClientAddress = (isTrusted: IsTrusted, form: AddressForm): ClientAddress => ({
@@ -37,7 +37,7 @@ export const createClientAddress = (isTrusted: IsTrusted, form: AddressForm): Cl
     // From the right: each proxy has added the address that it saw.
     for (const hop of forwardedFor.split(',').slice(-mostHops).reverse()) {
       const address = plainAddress(hop.trim())
-      // What is before a hop that can't be read may be made up.
+      // Entries before an unreadable hop may be forged.
       if (address === undefined) return client
       client = masked(address, form)
       if (!isTrusted(address)) return client

@@ -1,29 +1,30 @@
-// The open connections of the API: whose they are, what is owed on them, and which have to go when there are too many.
-// A connection is read in small pieces until a good key came on it, so that strangers can neither queue thousands of
-// requests nor hold the event loop; then it goes at full speed. How it is read is for paced-reading.ts, and for http2.ts.
+// The open connections of the API: counts their requests, bounds what each may queue, and closes some when there are too many
+// or a client does not read its answers. unauthenticated.ts chooses among those without a good key, paced-reading.ts and
+// http2.ts read them. Longer than 300 lines, because reading, counting and closing change the same connection.
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { ignoreUpgrades } from '../../ignored-upgrade.ts'
-import { emptyKeyMemo, type KeyMemo } from '../../metering/authentication.ts'
+import { emptyKeyMemo } from '../../metering/authentication.ts'
 import { boundBody } from '../../unread-body.ts'
-import type { Peer } from './client-address.ts'
+import { type Connection, depthOf, peerOf, type Tracked } from './connection.ts'
 import { type Http2, type Http2Connection, streamsFor } from './http2.ts'
-import { type PacedReading, readPaced } from './paced-reading.ts'
+import { readPaced } from './paced-reading.ts'
 import { keepAliveMs } from './ready-response.ts'
-import { createTurns, type Task } from './turns.ts'
+import { createTurns } from './turns.ts'
+import { createUnauthenticated } from './unauthenticated.ts'
 
 export type ConnectionLimits = {
   /** Open connections. */
   readonly maxConnections: number
-  /** Of those, the ones on which no good key came yet. */
+  /** Of those, the ones without a good key. */
   readonly maxUnauthenticated: number
-  /** Requests on one connection that are not answered yet; beyond it nothing is read. */
+  /** Requests on one connection that are not answered yet; beyond it the connection is not read. */
   readonly maxPipelined: number
   /** Requests over all connections that wait behind another one on theirs. */
   readonly maxQueuedRequests: number
-  /** How long a client may take nothing of an answer. */
+  /** How long a client may read nothing of a response. */
   readonly writeTimeoutMs: number
   /** How long a request may take to arrive. */
   readonly requestTimeoutMs: number
@@ -31,26 +32,12 @@ export type ConnectionLimits = {
 
 /**
  * Why a connection was closed: too many in all (`connections`), too many without a good key (`unauthenticated`), too many
- * requests queued (`pipelining`), answers that nobody takes (`write_timeout`), or a body that nobody reads (`body`).
+ * requests queued (`pipelining`), a response that the client does not read (`write_timeout`), or a body that the API does not
+ * read (`body`).
  */
 type ClosingReason = 'connections' | 'unauthenticated' | 'pipelining' | 'write_timeout' | 'body'
 
 export type ConnectionObserver = { connectionClosed(reason: ClosingReason): void }
-
-export type Connection = {
-  /** Of the connections since the start, in order. */
-  readonly number: number
-  /** How many requests have come on it. */
-  requestsCame: number
-  /** The other end, once a request has come. */
-  peer: Peer | undefined
-  /** How many requests are not answered yet; undefined until the first. */
-  requests: number | undefined
-  /** The key that came with the last request. */
-  readonly keyMemo: KeyMemo
-  /** The client has shown a good key. */
-  isAuthenticated: boolean
-}
 
 export type ConnectionCount = {
   readonly open: number
@@ -66,11 +53,11 @@ export type Connections = {
   /** The accepted socket below one whose TLS handshake is not done; undefined for others. */
   below(handshaking: Socket): Socket | undefined
   requestCame(connection: Connection, request: IncomingMessage): void
-  /** The same request may have a body, which nobody reads. Before anything is written. */
+  /** The same request may have a body, which the API does not read. Called before anything is written. */
   bodyMayCome(connection: Connection, request: IncomingMessage, response: ServerResponse): void
   /** A request came with a good key. */
   authenticated(connection: Connection): void
-  /** A request was refused without a good key. False where the connection is to end with the answer. */
+  /** A request was refused without a good key. Returns false where the connection must end with the response. */
   refused(connection: Connection): boolean
   /** A request is answered, or its client is gone. */
   requestEnded(connection: Connection, request: IncomingMessage): void
@@ -79,43 +66,11 @@ export type Connections = {
    * them had come whole. Only the first call for a connection counts.
    */
   end(connection: Connection, whenAnswered: (lastIsWhole: boolean) => void): void
-  /** Drops every connection on which no request is being answered, heard from or not. */
+  /** Drops every connection on which no request is being answered. */
   closeSilent(): void
   count(): ConnectionCount
-  /** From now on; what is open already is closed when the next connection or request comes. */
+  /** Sets new limits; open connections beyond them are closed when the next connection or request comes. */
   apply(limits: ConnectionLimits): void
-}
-
-type Tracked = Connection & {
-  /** The socket that was accepted. */
-  readonly socket: Socket
-  /** The socket on which requests come: under TLS another one. */
-  http: Socket
-  /** Reading has begun. */
-  isBegun: boolean
-  /** Undefined while Node reads by itself. */
-  reading: PacedReading | undefined
-  /** Undefined where HTTP/1.1 is spoken. */
-  http2: Http2Connection | undefined
-  /** The connection's turn to be read. */
-  readonly task: Task
-  /** The number of the tick before. */
-  begunAfter: number
-  /** By `performance.now()`, as are all instants here. */
-  usedAt: number
-  /** Requests that came without a good key. */
-  refusals: number
-  /** One did, or more was sent than a request before a good key came. */
-  isSuspect: boolean
-  /** The last request, until it is answered and known to be whole. */
-  last: IncomingMessage | undefined
-  /** Set once no further request is taken. */
-  whenAnswered: (() => void) | undefined
-  /** When the client ended its side; Infinity until then. */
-  endedAt: number
-  /** How much the client had taken when that last changed, and when it did. */
-  taken: number
-  takenAt: number
 }
 
 // On the socket itself, because it is looked up with every request.
@@ -123,32 +78,26 @@ const mark = Symbol('connection')
 type Marked = Socket & { [mark]?: Tracked }
 
 const sweepEveryMs = 1_000
-// A connection this young may be about to send its key. By ticks and not by time: between two of them the event loop has
-// read what there was, however busy the machine.
 const tickEveryMs = 250
-const youngTicks = 1
-// Connections that wait until there is room for one more without a good key: a wave of clients that start together. Nothing
-// is read of them, so that each costs some 4 KiB.
-const mostWaiting = 1_000
 // A client that ends its side waits for its answers, or is gone; Node by itself takes it to be gone at once.
 const answerAfterEndMs = 1_000
-// A client that was refused so often and never showed a good key is sent away.
-const mostRefusals = 1_000
-// What connections that are read in pieces may take of each turn of the event loop.
+// After so many refusals without a good key the connection ends.
+const maxRefusals = 1_000
+// The share of each turn of the event loop for connections that are read in chunks.
 const pacedMsPerTurn = 1
-// Requests that are taken at once from a suspect; from a client that is not known yet it is a single one.
+// Requests that a suspect may have at once; a client without a good key may have one.
 const suspectPipelined = 4
-// Requests over HTTP/2 that wait before a good key came, and make a suspect.
+// With more requests over HTTP/2 waiting before a good key came, a connection is suspect.
 const greedyWaiting = 32
-// More than one request, and than any head may have, before a good key came: a suspect.
+// With more unread bytes than any head may have before a good key came, a connection is suspect.
 const greedyBytes = 32 * 1024
-// What may come over HTTP/2 for each request, its body included, and beside all of them.
+// Bytes that may arrive over HTTP/2 for each request, its body included, and beside all requests.
 const bytesPerRequest = 32 * 1024
 const freeBytes = 256 * 1024
-// Idle connections make room in numbers, so that they are seldom searched for.
+// Closes many idle connections at once, so that it seldom searches for them.
 const shareClosedAtOnce = 1 / 64
 
-/** Follows the server's connections, and replaces what Node would drop when it closes by those that are really idle. */
+/** Tracks the server's connections, and makes Node close those that are really idle when the server closes. */
 export const trackConnections = (
   server: Server,
   limits: ConnectionLimits,
@@ -158,24 +107,21 @@ export const trackConnections = (
   let { maxConnections, maxUnauthenticated, maxPipelined, maxQueuedRequests } = limits
   let { writeTimeoutMs, requestTimeoutMs } = limits
   const open = new Set<Tracked>()
-  // Those without a good key, the oldest first: they are not read yet, nothing speaks against them yet, or something does.
-  const waiting = new Set<Tracked>()
-  const unknown = new Set<Tracked>()
-  const suspects = new Set<Tracked>()
   const turns = createTurns(pacedMsPerTurn)
   const isTls = 'setSecureContext' in server
+  const unauthenticated = createUnauthenticated({
+    max: () => maxUnauthenticated,
+    admit: connection => (isTls ? read(connection) : turns.queue(connection.task)),
+    close: connection => drop(connection, 'unauthenticated'),
+  })
   let queued = 0
   let tracked = 0
-  let ticks = 0
 
   const forget = (connection: Tracked): void => {
     if (!open.delete(connection)) return
     queued -= Math.max(0, (connection.requests ?? 0) - 1) + (connection.http2?.waiting ?? 0)
-    waiting.delete(connection)
-    unknown.delete(connection)
-    suspects.delete(connection)
     turns.cancel(connection.task)
-    letIn()
+    unauthenticated.remove(connection)
   }
   const drop = (connection: Tracked | undefined, reason: ClosingReason): void => {
     if (!connection) return
@@ -199,13 +145,13 @@ export const trackConnections = (
       reading: undefined,
       http2: undefined,
       task: {
-        // Clients that have been let in are heard before others are, and suspects come last.
+        // Connections that are being read come before new ones, and suspects come last.
         get priority() {
           return connection.isSuspect ? 'low' : connection.isBegun ? 'known' : 'new'
         },
         run: () => read(connection),
       },
-      begunAfter: ticks,
+      begunAfter: 0,
       usedAt: now,
       requests: undefined,
       keyMemo: emptyKeyMemo(),
@@ -219,7 +165,7 @@ export const trackConnections = (
       takenAt: now,
     }
     open.add(connection)
-    waiting.add(connection)
+    unauthenticated.add(connection)
     socket[mark] = connection
     socket.once('close', () => forget(connection))
     makeRoom(connection)
@@ -227,42 +173,7 @@ export const trackConnections = (
   }
   const makeRoom = (newcomer: Tracked): void => {
     if (open.size > maxConnections) closeIdle(newcomer)
-    // The newest is let in first, and the oldest would be the last.
-    if (waiting.size > mostWaiting) drop(firstOf(waiting), 'unauthenticated')
-  }
-  const room = () => maxUnauthenticated - unknown.size - suspects.size
-  /** Whether one more without a good key may be read: where there are too many, because another one goes for it. */
-  const hasRoom = (): boolean => {
-    if (room() <= 0) drop(leastWanted(), 'unauthenticated')
-    return room() > 0
-  }
-  const leastWanted = () => firstOf(suspects) ?? oldestSilent()
-  // What came and waits for its turn, or is being decided on, may be a good key.
-  const oldestSilent = (): Tracked | undefined => {
-    for (const connection of unknown) {
-      if (ticks - connection.begunAfter <= youngTicks) return undefined
-      const { http, requests, http2: own } = connection
-      if (!requests && http.readableLength === 0 && !own?.waiting) return connection
-    }
-    return undefined
-  }
-  // The newest first, as in turns.
-  const letIn = (): void => {
-    if (waiting.size === 0 || room() <= 0) return
-    for (const connection of [...waiting].slice(-room()).reverse())
-      if (isTls) read(connection)
-      else turns.queue(connection.task)
-  }
-  const closeStranger = (): void => {
-    if (unknown.size + suspects.size > maxUnauthenticated) drop(firstOf(suspects), 'unauthenticated')
-  }
-  const suspect = (connection: Tracked): void => {
-    if (connection.isSuspect) return
-    connection.isSuspect = true
-    waiting.delete(connection)
-    unknown.delete(connection)
-    suspects.add(connection)
-    closeStranger()
+    unauthenticated.boundWaiting()
   }
   // Idle connections make room for new ones; where all are busy the new one goes.
   const closeIdle = (newcomer: Tracked): void => {
@@ -275,7 +186,7 @@ export const trackConnections = (
 
   const read = (connection: Tracked): void => {
     if (connection.whenAnswered || !open.has(connection)) return
-    if (!connection.isBegun && hasRoom() && !connection.isBegun)
+    if (!connection.isBegun && unauthenticated.makeRoom() && !connection.isBegun)
       if (isTls) beginHandshake(connection)
       else begin(connection)
     const { reading } = connection
@@ -295,24 +206,16 @@ export const trackConnections = (
     return true
   }
   const isFull = ({ requests = 0, isAuthenticated, isSuspect, http2 }: Tracked): boolean => {
-    const most = http2 ? streamsFor(maxPipelined) : maxPipelined
-    return requests >= Math.min(most, isAuthenticated ? most : isSuspect ? suspectPipelined : 1)
-  }
-  const enter = (connection: Tracked): void => {
-    connection.isBegun = true
-    connection.begunAfter = ticks
-    waiting.delete(connection)
-    // In the order in which they had their chance.
-    unknown.delete(connection)
-    unknown.add(connection)
+    const max = http2 ? streamsFor(maxPipelined) : maxPipelined
+    return requests >= Math.min(max, isAuthenticated ? max : isSuspect ? suspectPipelined : 1)
   }
   const begin = (connection: Tracked): void => {
-    enter(connection)
+    unauthenticated.begin(connection)
     if (http2 && (connection.http as TLSSocket).alpnProtocol === 'h2') {
       beginHttp2(connection, http2)
       return
     }
-    for (const give of giveToHttp) give.call(server, connection.http)
+    for (const listener of httpListeners) listener.call(server, connection.http)
     pace(connection)
     connection.http.once('end', () => {
       connection.endedAt = performance.now()
@@ -326,7 +229,7 @@ export const trackConnections = (
       onReadable: () => {
         if (!open.has(connection)) return
         queued += 1
-        if (!connection.isAuthenticated && own.waiting > greedyWaiting) suspect(connection)
+        if (!connection.isAuthenticated && own.waiting > greedyWaiting) unauthenticated.suspect(connection)
         if (queued > maxQueuedRequests) closeDeepest()
         read(connection)
       },
@@ -342,7 +245,8 @@ export const trackConnections = (
     connection.reading = readPaced(connection.http, {
       mayRead: mayReadOn(connection),
       onReadable: () => {
-        if (!connection.isAuthenticated && connection.http.readableLength > greedyBytes) suspect(connection)
+        if (!connection.isAuthenticated && connection.http.readableLength > greedyBytes)
+          unauthenticated.suspect(connection)
         read(connection)
       },
       onResume: () => turns.queue(connection.task),
@@ -360,8 +264,8 @@ export const trackConnections = (
       const { http2: own } = connection
       const { bytesWritten, writableLength } = connection.http
       const owed = own ? own.taken() : writableLength === 0 ? undefined : bytesWritten - writableLength
-      if (own) closeResting(connection, own, now)
-      closeWordy(connection)
+      if (own) closeIdleSession(connection, own, now)
+      closeFlooding(connection)
       if (owed === undefined || owed !== connection.taken) {
         connection.taken = owed ?? 0
         connection.takenAt = now
@@ -371,28 +275,26 @@ export const trackConnections = (
   }
 
   const tick = (): void => {
-    ticks += 1
-    for (const connection of unknown) closeWordy(connection)
-    for (const connection of suspects) closeWordy(connection)
-    for (let i = waiting.size - room(); i > 0; i--) drop(leastWanted(), 'unauthenticated')
-    letIn()
+    for (const connection of unauthenticated.begun()) closeFlooding(connection)
+    unauthenticated.tick()
   }
-  // Over HTTP/2 a client can send what belongs to no request, such as the rest of a body whose stream has ended: Node takes it.
-  const closeWordy = (connection: Tracked): void => {
+  // Over HTTP/2 a client can send bytes that belong to no request, such as the rest of a body whose stream has ended, and
+  // Node reads them.
+  const closeFlooding = (connection: Tracked): void => {
     const { http2: own, requestsCame, http } = connection
     if (own && http.bytesRead > freeBytes + (requestsCame + own.waiting) * bytesPerRequest)
       drop(connection, 'body')
   }
 
   // As Node does with connections of HTTP/1.1.
-  const closeResting = (
+  const closeIdleSession = (
     { requests, requestsCame, usedAt, http }: Tracked,
     own: Http2Connection,
     now: number,
   ) => {
     if (requests || own.waiting > 0) return
     if (now - usedAt < (requestsCame === 0 ? requestTimeoutMs : keepAliveMs)) return
-    // A client that does not close its side either is closed a sweep later.
+    // Where the client does not close its side either, the socket is destroyed a sweep later.
     if (own.isClosing) http.destroy()
     else own.close()
   }
@@ -400,7 +302,7 @@ export const trackConnections = (
   const closeThose = (mayGo: (requests: number | undefined, isHttp2: boolean) => boolean): void => {
     for (const { socket, requests, http2 } of open) if (mayGo(requests, http2 !== undefined)) socket.destroy()
   }
-  // Options of the server that Node's HTTP does not hand on.
+  // Options that Node's HTTP does not pass to its server.
   Object.assign(server, { httpAllowHalfOpen: true, pauseOnConnect: true })
   server.closeIdleConnections = () => {
     for (const connection of open) connection.http2?.close()
@@ -418,15 +320,15 @@ export const trackConnections = (
 
   // Under TLS the socket that connects and the socket that carries requests are two objects of one connection.
   const handshaking = new Map<string, Tracked>()
-  // Node's TLS and HTTP are given a connection when its turn comes: in a flood of them, those that wait cost little. Under TLS
-  // HTTP is given those that do not speak HTTP/2.
-  const taken = (event: string) => {
+  // A connection is passed to Node's TLS or HTTP when its turn comes, so that waiting connections cost little in a flood.
+  // Under TLS, Node's HTTP gets the connections that do not speak HTTP/2.
+  const takeListeners = (event: string) => {
     const listeners = server.listeners(event)
     server.removeAllListeners(event)
     return listeners
   }
-  const giveToTls = isTls ? taken('connection') : []
-  const giveToHttp = taken(isTls ? 'secureConnection' : 'connection')
+  const tlsListeners = isTls ? takeListeners('connection') : []
+  const httpListeners = takeListeners(isTls ? 'secureConnection' : 'connection')
   server.on('connection', (socket: Marked) => {
     // Without a listener, a reset would end the process.
     socket.on('error', () => {})
@@ -435,13 +337,13 @@ export const trackConnections = (
   })
   const beginHandshake = (connection: Tracked): void => {
     const { socket } = connection
-    enter(connection)
+    unauthenticated.begin(connection)
     const peer = peerOf(socket)
     handshaking.set(peer, connection)
     socket.once('close', () => {
       if (handshaking.get(peer) === connection) handshaking.delete(peer)
     })
-    for (const give of giveToTls) give.call(server, socket)
+    for (const listener of tlsListeners) listener.call(server, socket)
   }
   server.on('secureConnection', (http: Marked) => {
     const peer = peerOf(http)
@@ -460,7 +362,7 @@ export const trackConnections = (
     const again = () => {
       connection.whenAnswered = undefined
       if (!socket.writable) return
-      for (const give of giveToHttp) give.call(server, socket)
+      for (const listener of httpListeners) listener.call(server, socket)
       pace(connection)
       turns.queue(connection.task)
     }
@@ -470,12 +372,12 @@ export const trackConnections = (
   })
 
   return {
-    // One that did not come over the network has nothing to wait for.
+    // A connection that did not come over the network begins at once.
     of: (socket: Marked) => {
       const known = socket[mark]
       if (known) return known
       const connection = track(socket)
-      enter(connection)
+      unauthenticated.begin(connection)
       return connection
     },
     below: socket => handshaking.get(peerOf(socket))?.socket,
@@ -487,7 +389,7 @@ export const trackConnections = (
       connection.last = request
       if (requests === 1 || !open.has(connection)) return
       queued += 1
-      // More than it may have came at once; from now on they come one by one.
+      // More requests than allowed came at once; from now on they come one by one.
       if (requests > maxPipelined && !connection.reading && !connection.http2) pace(connection)
       if (queued > maxQueuedRequests) closeDeepest()
     },
@@ -503,10 +405,7 @@ export const trackConnections = (
       const connection = given as Tracked
       if (connection.isAuthenticated) return
       connection.isAuthenticated = true
-      waiting.delete(connection)
-      unknown.delete(connection)
-      suspects.delete(connection)
-      letIn()
+      unauthenticated.remove(connection)
       // It may send more now.
       if (connection.reading) turns.queue(connection.task)
     },
@@ -514,8 +413,8 @@ export const trackConnections = (
       const connection = given as Tracked
       if (connection.isAuthenticated) return true
       connection.refusals += 1
-      if (open.has(connection)) suspect(connection)
-      if (connection.refusals < mostRefusals) return true
+      if (open.has(connection)) unauthenticated.suspect(connection)
+      if (connection.refusals < maxRefusals) return true
       connection.whenAnswered ??= () => connection.http2?.refuse()
       return false
     },
@@ -528,7 +427,7 @@ export const trackConnections = (
       if (requests === 0) connection.whenAnswered?.()
       if (!open.has(connection)) return
       if (requests > 0) queued -= 1
-      // At once: waiting for a turn, a client that sends its next request at once would stay paced, behind all that go at full speed.
+      // Without waiting for a turn: a client that sends its next request at once would stay paced otherwise.
       if (!endPacing(connection) && connection.reading) turns.queue(connection.task)
     },
     end: (given, whenAnswered) => {
@@ -541,7 +440,7 @@ export const trackConnections = (
     closeSilent: () => closeThose(requests => !requests),
     count: () => ({
       open: open.size,
-      unauthenticated: waiting.size + unknown.size + suspects.size,
+      unauthenticated: unauthenticated.count(),
       queuedRequests: queued,
     }),
     apply: next => {
@@ -555,16 +454,9 @@ export const trackConnections = (
   }
 }
 
-const firstOf = <Item>([item]: ReadonlySet<Item>): Item | undefined => item
-
-const depthOf = (connection: Tracked | undefined): number =>
-  (connection?.requests ?? 0) + (connection?.http2?.waiting ?? 0)
-
-const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
-
-// Gives the memory of what was read ahead back at once: a flood comes faster than the collector. So large a piece is no
-// part of Node's pool of small buffers, and nobody else has it.
+// Frees the memory of unread bytes at once: a flood is faster than the collector. So large a chunk is outside Node's pool of
+// small buffers, and nothing else refers to it.
 const freeReadAhead = (socket: Socket): void => {
-  const piece: Buffer | null = socket.removeAllListeners('data').read()
-  if (piece && piece.length > greedyBytes && piece.buffer instanceof ArrayBuffer) piece.buffer.transfer(0)
+  const chunk: Buffer | null = socket.removeAllListeners('data').read()
+  if (chunk && chunk.length > greedyBytes && chunk.buffer instanceof ArrayBuffer) chunk.buffer.transfer(0)
 }

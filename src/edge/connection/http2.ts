@@ -1,6 +1,6 @@
-// HTTP/2 for connections whose client has chosen it during the TLS handshake: sessions of Node's own, whose requests and
-// responses look to the API like those of HTTP/1.1. Bounds what one session may send. Which requests are taken, and which
-// connections have to go, is for connections.ts.
+// HTTP/2 for connections whose client chose it in the TLS handshake: Node's sessions, whose requests and responses look like
+// those of HTTP/1.1 to the API. Bounds what one session may send. connections.ts decides which requests are taken, and which
+// connections are closed.
 
 import type {
   Http2ServerRequest,
@@ -12,15 +12,15 @@ import type { TLSSocket } from 'node:tls'
 import type { PacedOwner, PacedReading } from './paced-reading.ts'
 import type { WriteReady } from './ready-response.ts'
 
-/** The HTTP/2 of one connection. Requests that come while it is read in pieces wait until their owner takes them. */
+/** The HTTP/2 of one connection. While it is paced, requests wait until the owner takes them. */
 export type Http2Connection = PacedReading & {
   /** Requests that wait to be taken. */
   readonly waiting: number
-  /** How much the client has taken; undefined when no answer waits to be taken. */
+  /** How many bytes the client has read; undefined when no answer waits for it. */
   taken(): number | undefined
   /** Whether `close` was called. */
   readonly isClosing: boolean
-  /** Takes no further request, and ends once all that came are answered. */
+  /** Takes no further request, and ends once all requests are answered. */
   close(): void
   /** The same, but requests that wait are refused. */
   refuse(): void
@@ -35,25 +35,25 @@ export type Http2 = {
 }
 
 type Http2Owner = PacedOwner & {
-  /** A request does not wait any more: it was taken, or its client has given it up. */
+  /** A request does not wait any more: it was taken, or its client has cancelled it. */
   readonly onTaken: () => void
 }
 
 type Route = (request: Http2ServerRequest, response: Http2ServerResponse) => void
 
-/** Fewer make clients fail that send many requests before they have read how many they may. */
+/** With fewer, clients fail that send many requests before they have read the limit. */
 const leastStreams = 100
 export const streamsFor = (maxPipelined: number): number => Math.max(maxPipelined, leastStreams)
 
-// As for HTTP/1.1.
+// The same limit as for HTTP/1.1.
 const maxHeaderListBytes = 16 * 1024
-// A client may give its requests up, but not as a way to have thousands begun: so many at once, and then a second.
+// Bounds cancelled requests (rapid reset): so many at once, and then a second.
 const resets = { streamResetBurst: 500, streamResetRate: 33 }
 const maxInvalidFrames = 100
-// Answers to pings and settings say nothing of what a client takes.
+// Acknowledgements of pings and settings are not bytes of answers.
 const pingBytes = 17
 const settingsBytes = 9
-// The highest id: no request that is on its way is refused.
+// The highest id: no request in flight is refused.
 const noStreamYet = 2 ** 31 - 1
 
 const mark = Symbol('connection')
@@ -78,12 +78,12 @@ export const createHttp2 = (maxPipelined: number, route: Route): Http2 => {
       const [stream, headers] = given
       this.own = ownOf(stream)
       const { host, ':authority': authority } = headers
-      // Two that differ are malformed, as two hosts are.
+      // Two different values are malformed, as two host headers are.
       if (authority !== undefined)
         headers.host = host === undefined || host === authority ? authority : `${host}, ${authority}`
     }
   }
-  // Node's own is a proxy of it, which knows nothing any more once the session has ended.
+  // Node's own `socket` is a proxy that loses the socket once the session has ended.
   Object.defineProperty(ApiRequest.prototype, 'socket', {
     get(this: ApiRequest) {
       return this.own?.socket
@@ -95,7 +95,7 @@ export const createHttp2 = (maxPipelined: number, route: Route): Http2 => {
     maxHeaderListSize: maxHeaderListBytes,
     enablePush: false,
   })
-  // It never listens: it is given connections.
+  // It never listens; connections are passed to it.
   const server = http2.createServer({
     ...resets,
     settings: settingsFor(maxPipelined),
@@ -103,7 +103,7 @@ export const createHttp2 = (maxPipelined: number, route: Route): Http2 => {
     Http2ServerRequest: ApiRequest,
   })
   const take: Route = (request, response) => ownOf(request.stream)?.came(request, response)
-  // CONNECT and what is expected get the answers of the API too, not Node's empty ones.
+  // CONNECT and `expect` get the answers of the API too, not Node's empty ones.
   for (const event of ['request', 'checkExpectation', 'checkContinue', 'connect']) server.on(event, take)
   let opened: Marked | undefined
   server.on('session', session => {
@@ -134,7 +134,7 @@ export const createHttp2 = (maxPipelined: number, route: Route): Http2 => {
           if (isDraining) leave()
         })
         if (methods.has(request.method)) return route(request, response)
-        // Any word may be one. A router knows those of HTTP/1.1 alone, so it sees another one that is refused.
+        // HTTP/2 allows any method. The router knows only those of HTTP/1.1, so it gets one that the API refuses.
         const { method } = request
         Object.assign(request, { method: 'POST' })
         route(request, response)
@@ -183,7 +183,7 @@ export const createHttp2 = (maxPipelined: number, route: Route): Http2 => {
           isPaced = false
           return true
         },
-        // Nothing else takes its requests.
+        // Nothing else reads its requests.
         stop: () => {},
         taken: () => {
           for (const answer of answers) if (answer.writableEnded) return socket.bytesWritten - control

@@ -1,6 +1,5 @@
-// The head of a request that Node's parser refuses for its URL or its size, put together from what the parser is given:
-// after a fault it refuses every further chunk too, and reports it with its bytes. Key and URL are read from it;
-// what becomes of it is for unparsable.ts.
+// Reads the head of a request that Node's parser refuses for its URL or its size. After a fault the parser refuses every
+// further chunk and reports it with its bytes; the head is put together from those. unparsable.ts answers the request.
 
 export type InvalidHead = {
   /** The request line as far as it can be made out; empty words otherwise. */
@@ -15,27 +14,27 @@ export type InvalidHeadReader = {
   /**
    * Takes a chunk that the parser reported as faulty; undefined where the parser had none.
    * @param faultAt where in the first chunk the fault is
-   * @returns whether no more is wanted
+   * @returns whether the head is complete
    */
-  take(piece: Buffer | undefined, faultAt: number): boolean
+  take(chunk: Buffer | undefined, faultAt: number): boolean
   head(): InvalidHead
 }
 
-/** What of a head is looked at: one with a URL within the limits of proxies, and some headers. */
-const mostHeadBytes = 64 * 1024
+/** The part of a head that is read: enough for a URL within the limits of proxies, and some headers. */
+const maxHeadBytes = 64 * 1024
 
 export const readInvalidHead = (): InvalidHeadReader => {
-  const bytes = Buffer.allocUnsafe(mostHeadBytes)
+  const bytes = Buffer.allocUnsafe(maxHeadBytes)
   let length = 0
   const read = () => bytes.subarray(0, length)
 
   return {
-    take: (piece, faultAt) => {
-      if (!piece) return true
-      const looked = Math.max(0, length - endOfHead.length)
+    take: (chunk, faultAt) => {
+      if (!chunk) return true
+      const searchedTo = Math.max(0, length - endOfHead.length)
       // Whole requests may stand before the one at fault.
-      length += piece.copy(bytes, length, length === 0 ? startOf(piece, faultAt) : 0)
-      return length === mostHeadBytes || read().includes(endOfHead, looked)
+      length += chunk.copy(bytes, length, length === 0 ? startOf(chunk, faultAt) : 0)
+      return length === maxHeadBytes || read().includes(endOfHead, searchedTo)
     },
     head: () => {
       const end = read().indexOf(endOfHead)
@@ -58,7 +57,7 @@ export const readInvalidHead = (): InvalidHeadReader => {
 const endOfHead = '\r\n\r\n'
 const headerLine = /^([A-Za-z0-9-]+):[ \t]*(.*?)[ \t]*$/
 
-const startOf = (piece: Buffer, faultAt: number): number => {
-  const before = piece.lastIndexOf(endOfHead, Math.max(0, faultAt - endOfHead.length))
+const startOf = (chunk: Buffer, faultAt: number): number => {
+  const before = chunk.lastIndexOf(endOfHead, Math.max(0, faultAt - endOfHead.length))
   return before === -1 || faultAt < endOfHead.length ? 0 : before + endOfHead.length
 }

@@ -1,15 +1,14 @@
-// Reads a connection in small pieces, so that its owner decides after each request whether to take the next one. Node's
-// own parser takes all requests of a 64 KiB read at once, some 3,600 of the smallest, before anything can stop it. Which
-// connections are read like this, and for how long, is for connections.ts.
+// Reads a connection in small chunks, so that its owner decides after each request whether to take the next one. Node's parser
+// takes all requests of a 64 KiB read at once, some 3,600 of the smallest. connections.ts decides which connections are read
+// like this, and for how long.
 //
-// A `readable` listener is the documented way to make Node's HTTP server read through JavaScript again. The way back to
-// its fast path is not public: where the private parts are missing, a connection goes on through JavaScript without
-// pieces, which is right and a tenth slower.
+// A `readable` listener is the documented way to make Node's HTTP server read through JavaScript. The way back to its fast path
+// is private: where the private fields are missing, the connection stays on JavaScript without chunks, a tenth slower.
 
 import type { Socket } from 'node:net'
 
 export type PacedReading = {
-  /** Takes what has arrived, as far as the owner allows. */
+  /** Reads what has arrived, as far as the owner allows. */
   resume(): void
   /** Gives the connection back to Node; false while bytes wait. */
   end(): boolean
@@ -22,21 +21,21 @@ export type PacedOwner = {
   readonly mayRead: () => boolean
   /** Bytes have arrived. */
   readonly onReadable: () => void
-  /** Node reads again, after it had stopped because answers were not taken. */
+  /** Node reads again, after it had stopped because the client did not read its answers. */
   readonly onResume: () => void
 }
 
 type Consumer = { consume(handle: object): void; _consumed?: boolean }
-/** What Node keeps on the sockets of its HTTP server. */
+/** The private fields on the sockets of Node's HTTP server. */
 type HttpSocket = Socket & {
   readonly parser?: Partial<Consumer> | null
   readonly _handle?: object | null
-  /** Set while Node itself has stopped reading, because answers are not taken. */
+  /** Set while Node itself has stopped reading, because the client does not read its answers. */
   readonly _paused?: boolean
 }
 
-// At most seven requests, the smallest being 18 bytes.
-const pieceBytes = 128
+// So many bytes hold at most seven requests: the smallest has 18.
+const chunkBytes = 128
 const stoppingEvents = ['pause', 'resume'] as const
 
 /** @param socket one that Node's HTTP server has just been given */
@@ -54,16 +53,16 @@ export const readPaced = (socket: Socket, { mayRead, onReadable, onResume }: Pac
     stop,
     resume: () => {
       while (socket.readableLength > 0 && !socket.destroyed && !http._paused && mayRead())
-        // The listener for data gets what is read: Node's parser.
-        socket.read(Math.min(socket.readableLength, pieceBytes))
-      // The end is met by reading behind it.
+        // Node's parser is the listener for data.
+        socket.read(Math.min(socket.readableLength, chunkBytes))
+      // A read at the end emits `end`.
       if (socket.readableLength === 0) socket.read(0)
     },
     end: () => {
       const { parser, _handle: handle, _paused: paused } = http
       if (socket.destroyed || socket.readableLength > 0 || paused) return false
       stop()
-      // Node stops and starts a connection through listeners that it took away with its fast path.
+      // Node pauses a connection through listeners that it removed with its fast path.
       for (const [i, event] of stoppingEvents.entries())
         for (const listener of listeners[i] ?? [])
           if (!socket.listeners(event).includes(listener)) socket.on(event, listener as () => void)

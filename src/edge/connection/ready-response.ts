@@ -1,15 +1,14 @@
-// Writes responses whose bytes are ready: a head put together from text that is made once, and the chunks of a body. The
-// API hijacks Fastify's reply for them, because sending a hit header by header costs as much as the rest of it. Errors go
-// through Fastify.
+// Writes responses whose bytes are ready: a head joined from cached text, and the chunks of a body. The API hijacks Fastify's
+// reply for them, because sending a hit header by header costs as much as the rest of it. Errors go through Fastify.
 //
-// The head is handed to Node by the fields in which it keeps one that it wrote itself. They are private, so the bytes are
-// compared with those of `writeHead` when the process starts; where they differ, `writeHead` is used instead.
+// The head is set in the private fields in which Node keeps one that it wrote itself. At the start of the process the bytes are
+// compared with those of `writeHead`; where they differ, `writeHead` is used instead.
 
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 
-// Imported by name it would load Node's own client for fetch too, a twentieth of a start.
+// An import would load Node's client for fetch too, a twentieth of a start.
 const http = process.getBuiltinModule('node:http')
 
 /** The bytes of a body, in their order. */
@@ -24,7 +23,7 @@ export const lengthOf = (chunks: Chunks): number => {
 export type ReadyStatus = 200 | 304
 
 /**
- * Writes a whole response. No value that came from outside may stand in a head: it is not checked again.
+ * Writes a whole response. A head must hold no value from outside, because it is not checked again.
  * @param head status line and headers that stay the same, each with its CRLF, as `headOf` makes them
  * @param own per-response headers, each with its CRLF
  * @param stays whether the connection is kept
@@ -42,7 +41,7 @@ export type WriteReady = (
 export const headOf = (status: ReadyStatus, headers: string): string =>
   `HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\n${headers}`
 
-/** How long a connection may be idle between two requests, as Node closes it and as the head says. */
+/** How long a connection may be idle between two requests: Node's timeout, and the value of `keep-alive`. */
 export const keepAliveMs = 72_000
 /** The headers of a connection that stays or ends. */
 export const connectionFields = (stays: boolean): Record<string, string> =>
@@ -57,7 +56,7 @@ const [keepAlive, close] = [true, false].map(
       .join('')}\r\n`,
 )
 
-/** What Node keeps of a head that it has written; `writeHead` sets the same. */
+/** The private fields of a head that Node has written; `writeHead` sets the same. */
 type WithHead = ServerResponse & {
   _header: string
   _headerSent: boolean
@@ -65,8 +64,8 @@ type WithHead = ServerResponse & {
   _hasBody: boolean
 }
 
-// Responses that the kernel takes at once are put together here, one after the other. TLS and clients that have not read what
-// came before take theirs later: those have bytes of their own.
+// Responses that the kernel takes at once are joined in this block, one after the other. With TLS, or a client that has not
+// read what came before, the bytes are needed later: those responses have a buffer of their own.
 const blockBytes = 64 * 1024
 let block = Buffer.allocUnsafeSlow(blockBytes)
 
@@ -117,7 +116,7 @@ export const writeByWriteHead: WriteReady = (response, status, head, perResponse
   response.end()
 }
 
-/** The faster of the two where both write the same bytes, else the public one, with the reason. */
+/** The direct writer where both write the same bytes, else the public one, with the reason. */
 export const chooseWriter = (direct: WriteReady = writeDirectly): { write: WriteReady; fault?: string } => {
   try {
     for (const { method, status, stays, body } of samples) {
@@ -142,7 +141,7 @@ const samples: readonly { method: string; status: ReadyStatus; stays: boolean; b
   { method: 'GET', status: 304, stays: true },
 ]
 
-/** What a response writes to its connection, and how the connection goes on. */
+/** The bytes that a response writes to its connection, and whether the connection stays. */
 const bytesOf = (method: string, write: (response: ServerResponse) => void): string => {
   const chunks: Buffer[] = []
   const socket = new Duplex({

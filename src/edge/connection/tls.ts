@@ -1,15 +1,15 @@
-// How the API's server speaks: HTTPS with the certificate it is given, else plain HTTP. Whether plain HTTP is allowed at
-// all is the configuration's rule, and admission decides per request what must have come over HTTPS.
+// The certificate of the API's server: reads its files and its expiry. Without one the server speaks plain HTTP. The
+// configuration decides whether plain HTTP is allowed, and admission checks each request.
 
 import { X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
 import { InputError, messageOf } from '../../errors.ts'
-import { mostFileBytes, readRegularFileSync } from '../../regular-file.ts'
+import { maxFileBytes, readRegularFileSync } from '../../regular-file.ts'
 
 /** Files in PEM form; null where TLS ends elsewhere. */
 export type TlsFiles = { readonly cert: string | null; readonly key: string | null }
 
-/** The same, and whether HTTP/2 is offered there. */
+/** The files, and whether HTTP/2 is offered. */
 export type TlsSettings = TlsFiles & { readonly http2: boolean }
 
 /** A chain and its key in PEM form. */
@@ -32,13 +32,13 @@ export const tlsOptions = ({ cert, key }: TlsFiles): Certificate | undefined => 
 
 const pemOf = (name: string, path: string): Buffer => {
   try {
-    return readRegularFileSync(path, mostFileBytes.pem)
+    return readRegularFileSync(path, maxFileBytes.pem)
   } catch (cause) {
     throw new InputError(`${name} is ${path}, which can't be read: ${messageOf(cause)}`, { cause })
   }
 }
 
-/** When the certificate that is served expires, ms since the epoch; undefined without one. */
+/** When the served certificate expires, ms since the epoch; undefined without one. */
 export const createCertificateExpiry = (
   served: () => Certificate | undefined,
 ): (() => number | undefined) => {

@@ -1,17 +1,17 @@
-// Which addresses belong to proxies whose x-forwarded-* headers are believed: `server.trustedProxies`. Whoever connects to a
-// Unix socket has no address, and is believed if `unix` is there.
+// The proxies whose x-forwarded-* headers are trusted: `server.trustedProxies`. A client of a Unix socket has no address, and is
+// trusted if the list has `unix`.
 
 import { BlockList, isIPv6 } from 'node:net'
 
 /** Whether an address is one of a trusted proxy. */
 export type IsTrusted = (address: string | undefined) => boolean
 
-/** The peer of a Unix socket among addresses. */
+/** Stands for the peers of a Unix socket in the list. */
 const unix = 'unix'
 
 /**
  * @param proxies addresses, CIDR ranges and `unix`
- * @param isUnix whether connections come over a Unix socket; over another one a peer has no address when it is gone
+ * @param isUnix whether connections come over a Unix socket; over TCP a peer has no address once it is gone
  */
 export const createIsTrusted = (
   proxies: readonly string[],

@@ -1,5 +1,5 @@
-// Shares of the event loop for work that must not hold up other work: a task goes on until the share of this turn
-// is used up, and is called back in a later turn. Knows nothing of connections.
+// Bounds the time that low-priority work takes of each turn of the event loop: a task goes on until the share of this turn is
+// used up, and is called back in a later turn. Knows nothing of connections.
 
 export type Turns = {
   /** Whether a task may go on now; if not, it is called back in its turn. */
@@ -12,8 +12,8 @@ export type Turns = {
 
 export type Task = {
   /**
-   * Known tasks have their turn first. Then new ones, the newest first: in a flood of them, one that comes along waits
-   * for a turn and not for the flood. Then those that can wait.
+   * Known tasks run first. Then new tasks, the newest first: in a flood, a new task waits for one turn and not for the whole
+   * flood. Then tasks of low priority.
    */
   readonly priority: Priority
   run(): void
@@ -21,17 +21,17 @@ export type Task = {
 
 export type Priority = 'known' | 'new' | 'low'
 
-// What a task leaves behind, such as writes, is done between two calls of `setImmediate`, and counts too. So each task
-// has a call of its own, and all calls of a turn are ordered before the first of them.
+// The follow-up work of a task, such as writes, runs between two calls of `setImmediate`, and counts too. So each task has a
+// call of its own, and all calls of a turn are scheduled before the first of them runs.
 const mostTasksPerTurn = 16
 
 /**
- * @param msPerTurn what all tasks together may take in one turn of the event loop; one of them always has its turn
+ * @param msPerTurn the time of all tasks together in one turn of the event loop; one task always runs
  * @param now in ms, from any beginning
  */
 export const createTurns = (msPerTurn: number, now = () => performance.now()): Turns => {
   const waiting: Record<Priority, Set<Task>> = { known: new Set(), new: new Set(), low: new Set() }
-  // In the order of queueing; what waits no more is dropped when it is met.
+  // In the order of queueing; tasks that do not wait any more are dropped when they are met.
   const newest: Task[] = []
   let endsAt = 0
   let callsLeft = 0
@@ -60,7 +60,7 @@ export const createTurns = (msPerTurn: number, now = () => performance.now()): T
     const task = mayRun ? next() : undefined
     if (task) {
       cancel(task)
-      // A task that has its turn does something in it.
+      // The first `mayGoOn` of a task in its turn succeeds.
       granted = task
       task.run()
       granted = undefined

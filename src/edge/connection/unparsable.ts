@@ -1,6 +1,5 @@
-// Requests that never become one: garbage on the socket, heads that are too large, CONNECT, plain HTTP where TLS is spoken.
-// They are answered in JSON like every other failure, written straight to the socket because there is no response object,
-// after the answers to all requests that came whole before them.
+// Refuses what Node's parser can't make a request of: garbage, heads that are too large, CONNECT, and plain HTTP on a TLS port.
+// Writes JSON straight to the socket, because there is no response object, after the answers to all whole requests before it.
 
 import type { Socket } from 'node:net'
 import { closeLingering } from '../../unread-body.ts'
@@ -9,21 +8,22 @@ import { badRequest, Problem, problemBody } from '../problem.ts'
 import { jsonType } from '../representation.ts'
 import { requestIdOf } from '../request-id.ts'
 import { type Sentence, sentences } from '../sentences.ts'
-import type { Connection, Connections } from './connections.ts'
+import type { Connection } from './connection.ts'
+import type { Connections } from './connections.ts'
 import { type InvalidHead, type InvalidHeadReader, readInvalidHead } from './invalid-head.ts'
 
-// Imported by name it would load Node's own client for fetch too, a twentieth of a start.
+// An import would load Node's client for fetch too, a twentieth of a start.
 const { STATUS_CODES } = process.getBuiltinModule('node:http')
 
 type Refuse<Parts extends unknown[]> = (socket: Socket, ...parts: Parts) => void
 
-/** What an error of Node's parser carries besides its code. */
+/** The fields of an error of Node's parser besides its code. */
 export type ParserError = NodeJS.ErrnoException & {
   readonly rawPacket?: Buffer
   readonly bytesParsed?: number
 }
 
-/** A request with a good key, with what it was answered. */
+/** A request with a good key, and its answer. */
 export type AnsweredUnparsable = {
   readonly head: InvalidHead
   readonly connection: Connection
@@ -45,7 +45,7 @@ export type UnparsableParts = {
   readonly corsLines: (headers: { readonly origin?: string }) => string
   /** Counts a request for the key that came with it. */
   readonly charge: (key: string | undefined, connection: Connection) => Promise<Charged>
-  /** Counts the bytes of a body that nobody's quota was charged for. */
+  /** Counts the bytes of a body that no quota was charged for. */
   readonly unauthenticated: (body: number) => void
   /** A request with a good key was answered. */
   readonly answered: (response: AnsweredUnparsable) => void
@@ -88,7 +88,7 @@ export const createUnparsable = ({
     return body.length
   }
 
-  // A client that has a key reads the figures of its quota from whatever answer it gets.
+  // A client with a key gets its rate-limit headers with every answer.
   const refuseHead = async (socket: Socket, head: InvalidHead, problem: Problem): Promise<void> => {
     const started = performance.now()
     const { headers } = head
@@ -107,17 +107,17 @@ export const createUnparsable = ({
     if (keyId !== undefined)
       answered({ head, connection, socket, requestId, status: final.status, keyId, tier, bytes, ms })
   }
-  // Below TLS, which could not begin: plain HTTP gets plain HTTP back.
+  // Below TLS, whose handshake failed: plain HTTP gets a plain answer.
   const refusePlain = (socket: Socket): void => {
     refuse(socket, requestIdOf(undefined), badRequest(sentences.http.plain))
-    // Node's TLS destroys it next, so that it cannot linger.
+    // Node's TLS destroys the socket next, so it cannot linger.
     socket.destroySoon()
   }
   const refuseUnparsable = (socket: Socket, code: string | undefined, head?: InvalidHead): void => {
     connections.end(connections.of(socket), lastIsWhole => {
       const problem = badRequest(sentenceFor(code))
-      // What spoils the body of a request is part of that request, which has its answer. Otherwise the socket closes once
-      // the answer is out, whether or not the other side closes too.
+      // A fault in the body of a request belongs to that request, which has its answer. Otherwise the socket closes after the
+      // answer, whether or not the other side closes too.
       if (!lastIsWhole) closeLingering(socket)
       else if (head) void refuseHead(socket, head, problem).finally(() => closeLingering(socket))
       else {
@@ -127,14 +127,14 @@ export const createUnparsable = ({
     })
   }
 
-  // Of a request whose URL or size is at fault the rest is read too, for its key.
+  // A request whose URL or size is at fault is read to the end of its head, for its key.
   const readers = new WeakMap<Socket, { readonly reader: InvalidHeadReader; readonly code: string }>()
 
   return {
     refuseUnparsable: (socket, { code, rawPacket, bytesParsed = 0 }) => {
       const below = connections.below(socket)
       if (below && plainFaults.has(code ?? '')) return refusePlain(below)
-      // What is written before the handshake is done waits for it, and would never go out.
+      // Before the handshake is done an answer would wait for it, and never be sent.
       if (below || code === 'ECONNRESET' || !socket.writable) {
         socket.destroy()
         return
@@ -146,10 +146,10 @@ export const createUnparsable = ({
       else if (!begun) readers.set(socket, { reader, code: first })
     },
     refuseConnect: socket => {
-      // Node hands the socket over bare: without a listener, a reset would end the process.
+      // Node has removed its listeners: without one for errors, a reset would end the process.
       socket.on('error', () => socket.destroy())
       connections.end(connections.of(socket), () => {
-        // CONNECT names no path of ours, so it is refused before any key is read.
+        // CONNECT names no path of the API, so it is refused before any key is read.
         refuse(
           socket,
           requestIdOf(undefined),

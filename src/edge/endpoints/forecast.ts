@@ -18,5 +18,5 @@ export const forecastEndpoint =
   ({ params: { type = '', id = '' }, query, keyId }) => {
     const wanted = days.read(queryOf(query, forecastParameters.query).days)
     const place = findPlace(type, id)
-    return rendered.forecast(place.cell, wanted, place.piece('forecast'), keyId)
+    return rendered.forecast(place.cell, wanted, place.part('forecast'), keyId)
   }

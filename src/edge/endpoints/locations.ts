@@ -51,7 +51,7 @@ export const locationsEndpoint =
     const parentId = parent && query[parent]
 
     const catalogue = served.current
-    // What was understood, and nothing else of the query: what is ignored makes no body of its own and is not repeated.
+    // The parsed query alone: ignored parameters make no body of their own and are not repeated.
     const understood: Understood = {
       type,
       ...(parent && parentId !== undefined ? { [parent]: parentId } : {}),

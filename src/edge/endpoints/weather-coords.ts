@@ -4,7 +4,7 @@ import type { Answers } from '../../answer.ts'
 import type { Bounds } from '../../catalogue/location.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { degrees, language, queryOf } from '../parameters.ts'
-import { pointPiece } from '../places.ts'
+import { pointPart } from '../places.ts'
 import type { RenderedWeather } from '../rendered-weather.ts'
 import { languageHeaders } from './weather.ts'
 
@@ -31,6 +31,6 @@ export const weatherCoordsEndpoint = (
     const latitude = path.lat.read(params.lat)
     const longitude = path.lng.read(params.lng)
     const cell = cellAt({ latitude, longitude })
-    return rendered.current(cell, pointPiece(latitude, longitude), languageHeaders[lang], keyId)
+    return rendered.current(cell, pointPart(latitude, longitude), languageHeaders[lang], keyId)
   }
 }

@@ -18,7 +18,7 @@ export const weatherEndpoint =
     if (type === 'coords') throw badRequest(sentences.path.longitudeMissing)
     const lang = language.read(queryOf(query, weatherParameters.query).lang)
     const place = findPlace(type, id)
-    return rendered.current(place.cell, place.piece(lang), languageHeaders[lang], keyId)
+    return rendered.current(place.cell, place.part(lang), languageHeaders[lang], keyId)
   }
 
 export const languageHeaders = { bn: 'content-language: bn\r\n', en: 'content-language: en\r\n' } as const

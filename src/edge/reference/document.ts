@@ -32,7 +32,7 @@ export type DocumentParts = {
   /** Of the API, which moves apart from the product's; docs/api-changelog.md. */
   readonly version: string
   readonly bounds: Bounds
-  /** What the bounds are called. */
+  /** The name of the bounds. */
   readonly area: string
   readonly examples: Examples
 }

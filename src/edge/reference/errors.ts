@@ -1,4 +1,4 @@
-// What each error code means for a consumer, in both languages: its status, whether the request counts, and what to do.
+// The meaning of each error code for a consumer, in both languages: its status, whether the request counts, and what to do.
 // The reference and docs/api.md show it; the sentences themselves are in sentences.ts.
 
 import type { ProblemStatus } from '../../endpoints.ts'

@@ -1,5 +1,5 @@
 // The reference as an HTML page in one language, made of the OpenAPI document: all of it can be read without a script. The
-// forms that send a request are the work of page/reference.js.
+// forms that send a request are the work of page/reference.js. Longer than 300 lines, because the page has many parts.
 
 import { markup } from '../../page/html.ts'
 import type { Language } from '../../page/words.ts'
@@ -53,7 +53,7 @@ type Operation = Texts & {
   readonly 'x-codeSamples': readonly Sample[]
 }
 
-/** What of the OpenAPI document the page shows. */
+/** The parts of the OpenAPI document that the page shows. */
 export type ReferenceDocument = {
   readonly info: Texts & { readonly title: string; readonly version: string }
   readonly paths: Readonly<Record<string, { readonly get: Operation }>>
@@ -189,7 +189,7 @@ const startPart = ({ info }: ReferenceDocument, say: Say, meaningOf: MeaningOf):
 <p id="key-hint" class="note">${escaped(say('keyHint'))}</p>
 <noscript><p class="note">${escaped(say('noScript'))}</p></noscript></div>`
 
-/** What values a schema allows. */
+/** The values that a schema allows. */
 const typeText = (schema: Schema, say: Say): string => {
   if (schema.$ref) return `<a href="#body-${refName(schema)}">${code(refName(schema))}</a>`
   if (schema.const !== undefined) return code(escaped(JSON.stringify(schema.const)))

@@ -1,5 +1,5 @@
-// What the API listener serves of its reference: the page in two languages, its files, and the OpenAPI document. Each is read
-// or made at its first request and kept, with its encodings.
+// The reference as the API listener serves it: the page in two languages, its files, and the OpenAPI document. Each is read or
+// rendered at its first request and kept, with its encodings.
 
 import { readFile } from 'node:fs/promises'
 import Negotiator from 'negotiator'

@@ -27,7 +27,7 @@ export type ProcessReport = {
   readonly loopDelayP99: number
 }
 
-/** What comes from such a process: once that it serves, then replies. */
+/** The messages of such a process: once that it serves, then replies. */
 export type Message = { readonly ready: string } | Reply | { readonly failed: string }
 
 export type Controlled = {

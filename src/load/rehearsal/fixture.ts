@@ -1,5 +1,5 @@
-// What a rehearsal plays on: a provider and a gateway, each a process of its own, on clocks that are moved together, with an
-// embedded store in a temporary folder that holds the keys of the traffic. Sends no requests.
+// The processes of a rehearsal: a provider and a gateway on clocks that are moved together, with an embedded store in a temporary
+// folder that holds the keys of the traffic. Sends no requests.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -38,7 +38,7 @@ export type ProviderOptions = {
 
 export type Fixture = {
   readonly apiUrl: string
-  /** What the gateway runs with. */
+  /** The configuration of the gateway. */
   readonly config: Config
   /** By id. */
   readonly keys: ReadonlyMap<string, string>

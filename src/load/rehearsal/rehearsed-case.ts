@@ -18,7 +18,7 @@ import { rehearse } from './rehearsal.ts'
 import { mostConnections } from './sender.ts'
 import { createSpending, type ProviderDay, type Spending } from './spending.ts'
 
-/** What all cases of a command have in common. */
+/** The common part of all cases of a command. */
 export type RehearsalParts = {
   readonly requests: readonly TrafficRequest[]
   readonly sentWith: Readonly<Record<SentWith, number>>

@@ -35,7 +35,7 @@ export const createSender = (url: string): Sender => {
     keepAliveTimeout: 600_000,
     allowH2: false,
   })
-  // What a client repeats in a conditional request: the tag of the last answer with the same path and encoding.
+  // The tag for conditional requests: that of the last answer with the same path and encoding.
   const tags = new Map<string, string>()
 
   return {

@@ -1,5 +1,5 @@
-// What a rehearsal spent at its provider: the weight by step, by UTC day and by window of each limit, from the provider's own
-// counts at instants of the traffic. What the limits are is left to the caller.
+// The spending of a rehearsal at its provider: the weight by step, by UTC day and by window of each limit, from the provider's own
+// counts at instants of the traffic. The caller gives the limits.
 
 import { hourMs, isoOf, minuteMs, utcDayMs } from '../../calendar.ts'
 

@@ -12,7 +12,7 @@ import type { ReplayResult } from '../report/result.ts'
 import type { KeptBody } from './sender.ts'
 
 // Bytes that inflate to more than this are no answer of ours.
-const mostBytes = 16 * 1_048_576
+const maxBytes = 16 * 1_048_576
 
 const refusal = z.looseObject({ error: z.string().min(1), code: z.string().regex(/^[a-z][a-z0-9_]+$/) })
 const anyJson = z.json()
@@ -56,7 +56,7 @@ const schemaOf = (endpoint: Destination, status: number): z.ZodType => {
 const jsonOf = ({ body, encoding }: KeptBody): { value: unknown } | { fault: string } => {
   let text: string
   try {
-    const options = { maxOutputLength: mostBytes }
+    const options = { maxOutputLength: maxBytes }
     const bytes =
       encoding === 'br'
         ? brotliDecompressSync(body, options)
@@ -83,7 +83,7 @@ type Content = {
   readonly daily?: Columns
 }
 
-/** What a schema does not see: the place, lengths that agree, values that can be. */
+/** Checks what a schema cannot: the place, equal lengths, and possible values. */
 const faultOfContent = (endpoint: Destination, path: string, content: Content): string | undefined => {
   const url = new URL(path, 'http://target')
   const [, , , , type, id] = url.pathname.split('/').map(decodeURIComponent)

@@ -1,4 +1,4 @@
-// What a run cost the gateway and its provider, by the gateway's own metrics: read before, every few seconds, and after.
+// The cost of a run for the gateway and its provider, by the gateway's own metrics: read before, every few seconds, and after.
 // A gateway may be several processes, each with series of its own: they are added up, and their delays are those of the worst.
 // Sends nothing itself; the caller gives it the text of /metrics.
 
@@ -141,7 +141,7 @@ const seriesOf = (text: string, name: string): Map<string, number> =>
       .filter(([, value]) => Number.isFinite(value)),
   )
 
-/** What is one for the whole fleet: each process says it, and the one that knows of most is the latest. */
+/** A figure of the whole fleet: every process reports it, and the largest report is the latest. */
 const byWindow = (text: string, name: string): Record<string, number> => {
   const found: Record<string, number> = {}
   for (const [labels, value] of seriesOf(text, name)) {

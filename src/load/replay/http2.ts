@@ -1,4 +1,4 @@
-// The connections of one sender over HTTP/2: many requests at once on each, by Node's own client. As lanes.ts in all else.
+// The connections of one sender over HTTP/2: many requests at once on each, by Node's own client. Otherwise like lanes.ts.
 
 import { type ClientHttp2Session, connect as connectHttp2, constants } from 'node:http2'
 import { connect } from 'node:net'
@@ -9,7 +9,7 @@ import type { Job, Lane, LaneEvents, Lanes } from './lanes.ts'
 import { ageOf, emptyHead, outcomeOf, type ResponseHead } from './response-head.ts'
 import { addressOf, type Target, tlsOptions } from './target.ts'
 
-// What RFC 9113 recommends a server to allow at least; a target with a lower bound says so in its settings.
+// The least that RFC 9113 recommends a server to allow; a target with a lower bound says so in its settings.
 const mostStreams = 100
 
 type Open = {

@@ -5,7 +5,7 @@ import { parseCsv } from '../../catalogue/csv.ts'
 import { unreadable } from '../../config/faults.ts'
 import { InputError } from '../../errors.ts'
 import { quoted, quotedPath } from '../../outside-text.ts'
-import { mostFileBytes, readTextFileSync } from '../../regular-file.ts'
+import { maxFileBytes, readTextFileSync } from '../../regular-file.ts'
 
 export type KeyRow = {
   readonly id: string | undefined
@@ -38,7 +38,7 @@ const isHeaderValue = (key: string): boolean => /^[\x21-\x7e]{1,200}$/.test(key)
 
 const textOf = (option: string, file: string): string => {
   try {
-    return readTextFileSync(file, mostFileBytes.data)
+    return readTextFileSync(file, maxFileBytes.data)
   } catch (cause) {
     throw new InputError(`${option} is ${quotedPath(file)}, which can't be read: ${unreadable(cause)}`, {
       cause,
@@ -88,7 +88,7 @@ const rowOf = (id: unknown, externalId: unknown, key: unknown, where: string): K
   const text = (value: unknown): string | undefined =>
     typeof value === 'string' && value !== '' ? value : undefined
   if (text(key) !== undefined && !isHeaderValue(text(key) as string))
-    throw new InputError(`${where} has a key with blanks or signs that no key has; allowed: ${allowed}`)
+    throw new InputError(`${where} has a key with blanks or invalid characters; allowed: ${allowed}`)
   return { id: text(id), externalId: text(externalId), key: text(key) }
 }
 

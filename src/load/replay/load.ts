@@ -1,9 +1,10 @@
-// What the load generator itself does with its time: whether the figures of a run are of the target or of the generator. One
-// for each sender; the delays of its event loop, how late it noticed due instants, and its share of a core.
+// The load of the generator itself, which shows whether the figures of a run are of the target or of the generator. One for each
+// sender: the delays of its event loop, how late it noticed due instants, and its share of a core.
 
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { encodeIntoCompressedBase64 } from 'hdr-histogram-js'
-import { coarse, lateMs } from './recorder.ts'
+import { coarse } from './histograms.ts'
+import { lateMs } from './recorder.ts'
 
 export type LoadForm = {
   /** Of one core, without the turns of the event loop that only wait for a due instant. */

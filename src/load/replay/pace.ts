@@ -14,7 +14,7 @@ export type Pace = {
   /** Whether the requests begin again after the last. */
   readonly loop: boolean
   readonly durationMs: number | undefined
-  /** What is due before, in ms from the begin of the run, is sent and not recorded. */
+  /** Requests due before it, in ms from the start of the run, are sent but not recorded. */
   readonly warmUpMs: number
 }
 

@@ -1,15 +1,12 @@
-// What became of the requests of a run, in counts and histograms, and the part of the result that they make. Sends nothing;
-// replays and rehearsals record into it, one recorder for each worker, and the forms of the workers are added up.
+// Counts the requests of a run by outcome, with histograms of latency, lateness and age, and makes that part of the result.
+// Sends nothing. Replays and rehearsals record into it; each worker has a recorder, and their forms are added up.
 
-import {
-  build,
-  decodeFromCompressedBase64,
-  encodeIntoCompressedBase64,
-  type Histogram,
-} from 'hdr-histogram-js'
+import type { Histogram } from 'hdr-histogram-js'
 import type { Destination } from '../../endpoints.ts'
-import type { Latency, ReplayResult, Step } from '../report/result.ts'
+import type { ReplayResult } from '../report/result.ts'
 import type { Outcome } from '../traffic/traffic-request.ts'
+import { coarse, decoded, encoded, fine, latencyIn } from './histograms.ts'
+import { addTo, createSteps, type LiveStep, type StepForm } from './steps.ts'
 
 /** Instants of a request in ms since the begin of the run. */
 export type Instants = {
@@ -19,7 +16,7 @@ export type Instants = {
   readonly sentAt: number
   /** Where the run goes by a moved clock: when it was due by that clock. It chooses the step; `dueAt` if left out. */
   readonly at?: number | undefined
-  /** Its number in the schedule, for the log of each request; recorders don't look at it. */
+  /** Its number in the schedule, for the log of each request; recorders don't read it. */
   readonly request?: number | undefined
 }
 
@@ -53,7 +50,7 @@ type Recorded = Pick<
 >
 export type Run = Omit<ReplayResult, keyof Recorded | 'format' | 'totals'> & { readonly seconds: number }
 
-/** What a recorder holds, as plain values that one thread or process sends to another. */
+/** The contents of a recorder, as plain values that one thread or process sends to another. */
 export type RecorderForm = {
   readonly counts: Counts
   readonly stepSeconds: number
@@ -88,7 +85,7 @@ export type Recorder = {
 export type Scope = { readonly endpoint?: Destination; readonly outcome?: string }
 
 /** How long requests waited. */
-export type Waited = {
+type Waited = {
   readonly ms: number
   /** Whether they were answered then. One that was given up would have waited longer, nobody knows how long. */
   readonly isAnswered: boolean
@@ -105,25 +102,11 @@ export type Counts = {
   outcomes: Record<string, number>
 }
 
-type StepCounts = Pick<Step, 'due' | 'sent' | 'answered' | 'failed' | 'hits' | 'stale' | 'misses'> & {
-  errors: number
-}
-type StepForm = StepCounts & {
-  readonly at: number
-  readonly lateMs: number
-  readonly latency: string
-  readonly age: string
-}
-type LiveStep = StepCounts & { lateMs: number; latency: Histogram; age: Histogram | undefined }
-
 /** Sent so much after the due instant is late. */
 export const lateMs = 10
 
 // Stand where answers have what the cache did.
 const [failed, dropped] = ['failed', 'dropped']
-
-// Beyond this many, two steps become one, so that a run of any length has a readable plot and bounded memory.
-const mostSteps = 600
 
 /**
  * @param stepSeconds the length of a step, by the clock that the run goes by; doubled as a long run goes on
@@ -285,127 +268,3 @@ export const createRecorder = (stepSeconds = 1, warmUpMs = 0): Recorder => {
     },
   }
 }
-
-const createSteps = (beginSeconds: number) => {
-  let seconds = beginSeconds
-  let steps: LiveStep[] = []
-
-  const at = (ms: number): LiveStep => {
-    let index = Math.max(0, Math.floor(ms / 1000 / seconds))
-    while (index >= mostSteps) {
-      widen()
-      index = Math.floor(index / 2)
-    }
-    return own(index)
-  }
-  const widen = (): void => {
-    const before = steps
-    steps = []
-    seconds *= 2
-    for (const [i, step] of before.entries()) addStep(own(Math.floor(i / 2)), step)
-  }
-  const own = (index: number): LiveStep => {
-    while (steps.length <= index)
-      steps.push({
-        due: 0,
-        sent: 0,
-        answered: 0,
-        failed: 0,
-        errors: 0,
-        hits: 0,
-        stale: 0,
-        misses: 0,
-        lateMs: 0,
-        latency: coarse(),
-        age: undefined,
-      })
-    return steps[index] as LiveStep
-  }
-
-  return {
-    at,
-    seconds: () => seconds,
-    form: (): StepForm[] =>
-      steps.map(({ latency, age, ...step }, i) => ({
-        ...step,
-        at: i * seconds,
-        latency: latency.totalCount === 0 ? '' : encoded(latency),
-        age: age ? encoded(age) : '',
-      })),
-    add: (others: readonly StepForm[], otherSeconds: number): void => {
-      while (seconds < otherSeconds) widen()
-      for (const { at: begin, latency, age, ...step } of others)
-        addStep(at(begin * 1000), {
-          ...step,
-          latency: latency === '' ? undefined : decoded(latency),
-          age: age === '' ? undefined : decoded(age),
-        })
-    },
-    all: (): Step[] =>
-      steps.map(({ lateMs: delay, latency, age, ...step }, i) => ({
-        at: i * seconds,
-        ...step,
-        p50: latency.totalCount === 0 ? null : latency.getValueAtPercentile(50) / 1000,
-        p99: latency.totalCount === 0 ? null : latency.getValueAtPercentile(99) / 1000,
-        late: step.sent === 0 ? null : delay,
-        age50: age ? age.getValueAtPercentile(50) : null,
-        ageMax: age ? age.getValueAtPercentile(100) : null,
-        weight: null,
-        ...(latency.totalCount === 0 ? {} : { histogram: encoded(latency) }),
-      })),
-  }
-}
-
-const addStep = (
-  to: LiveStep,
-  { lateMs: delay, latency, age, ...step }: Omit<LiveStep, 'latency'> & { latency: Histogram | undefined },
-): void => {
-  addTo(to as unknown as Record<string, number>, step)
-  to.lateMs = Math.max(to.lateMs, delay)
-  if (latency) to.latency.add(latency)
-  if (!age) return
-  to.age ??= coarse()
-  to.age.add(age)
-}
-
-const addTo = (to: Record<string, number>, more: Readonly<Record<string, number>>): void => {
-  for (const [name, count] of Object.entries(more)) if (name !== 'at') to[name] = (to[name] ?? 0) + count
-}
-
-/** Three significant digits, from 1 up; of microseconds or seconds. */
-const fine = (): Histogram =>
-  build({ bitBucketSize: 32, autoResize: true, numberOfSignificantValueDigits: 3, highestTrackableValue: 2 })
-// One of a hundred steps: two digits take a tenth of the memory.
-export const coarse = (): Histogram =>
-  build({ bitBucketSize: 32, autoResize: true, numberOfSignificantValueDigits: 2, highestTrackableValue: 2 })
-
-const encoded = (histogram: Histogram): string => encodeIntoCompressedBase64(histogram)
-const decoded = (text: string): Histogram => decodeFromCompressedBase64(text)
-
-/** Those of several senders as one. */
-export const sumOf = (histograms: readonly string[]): Histogram => {
-  const sum = coarse()
-  for (const histogram of histograms) sum.add(decoded(histogram))
-  return sum
-}
-
-/** In ms, of a histogram of microseconds: three digits, so that the maximum too is rounded up by up to 0.1 %. */
-const latencyIn = (histogram: Histogram): Latency => {
-  const at = (percent: number): number => histogram.getValueAtPercentile(percent) / 1000
-  return {
-    count: histogram.totalCount,
-    mean: histogram.mean / 1000,
-    p50: at(50),
-    p90: at(90),
-    p99: at(99),
-    p999: at(99.9),
-    max: at(100),
-  }
-}
-
-/**
- * The percentile distribution of all latencies in ms, as wrk2 and the plotters of HdrHistogram have it (`.hgrm`).
- * @param histogram that of a result
- */
-export const percentileDistribution = (histogram: string): string =>
-  decoded(histogram).outputPercentileDistribution(5, 1000)

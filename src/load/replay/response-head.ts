@@ -1,6 +1,6 @@
-// What the head of an answer says to a replay: status, how its body is framed, what the cache did and how old the weather is.
-// One pass over the lines and no objects for the others: this runs once for each answer. What leaves its end in doubt is refused, as
-// Node's own parser does: read otherwise than it was meant, the rest of it would count as the answer to another request.
+// Reads the head of an answer for a replay: status, framing of the body, cache result and age of the weather. One pass over the
+// lines without objects for other headers, because it runs for each answer. Ambiguous framing is refused, as in Node's parser:
+// misread, the rest of an answer would count as the answer to another request.
 
 import type { Outcome } from '../traffic/traffic-request.ts'
 
@@ -100,8 +100,8 @@ const nameIn = (text: string, from: number, colon: number): string => text.slice
 const valueIn = (text: string, colon: number, end: number): string => text.slice(colon + 1, end).trim()
 
 /**
- * What a cache did, by its `cache-status` (RFC 9211). Of several caches the gateway counts, and without it the one next to
- * the client. A hit with a negative ttl is stale: the gateway waits before it loads again.
+ * The cache result in `cache-status` (RFC 9211). Of several caches the gateway's counts, or else that of the cache next to the
+ * client. A hit with a negative ttl is stale: the gateway waits before it loads again.
  */
 export const outcomeOf = (value: string): Outcome => {
   const members = value.includes(',') ? value.split(/,(?=(?:[^"]*"[^"]*")*[^"]*$)/) : [value]

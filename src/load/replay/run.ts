@@ -11,7 +11,7 @@ import { arrivalsOf } from './pace.ts'
 import { type Logged, startRequestLog } from './request-log.ts'
 import type { KeptBody, SendOrder } from './sender.ts'
 import { type LiveFigures, type Sending, type SendingEvents, startSending } from './senders.ts'
-import { judge, type Threshold } from './thresholds.ts'
+import { checkThresholds, type Threshold } from './thresholds.ts'
 
 export type ReplayOrder = Omit<SendOrder, 'share' | 'beginAt'> & {
   readonly workers: number
@@ -108,7 +108,7 @@ export const startReplay = async (
       provider: figures?.provider ?? null,
       gateway: figures?.gateway ?? null,
       generator: generatorOf(loads, isClosed),
-      thresholds: judge(thresholds, recorder, sentFor),
+      thresholds: checkThresholds(thresholds, recorder, sentFor),
       bodies: null,
       seconds: sentFor,
     })

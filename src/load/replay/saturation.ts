@@ -24,11 +24,11 @@ const [farAbove, above] = [1.5, 2]
 
 /**
  * @param first the rate to begin with, from `least` to `most`
- * @param judge sends at a rate; is asked again where one breaks, since one pause of a machine is no limit of the target
+ * @param tryRate sends at a rate; is called again where one breaks, because a pause of the machine is no limit of the target
  */
 export const searchRate = async (
   { first, least, most }: { readonly first: number; readonly least: number; readonly most: number },
-  judge: (rate: number) => Promise<RateVerdict>,
+  tryRate: (rate: number) => Promise<RateVerdict>,
 ): Promise<Saturation> => {
   let rate = first
   let held: number | undefined
@@ -36,14 +36,14 @@ export const searchRate = async (
   let highestBroken = 0
   for (;;) {
     const isCheck = broken !== undefined && rate > broken
-    const once = await judge(rate)
+    const once = await tryRate(rate)
     const isClear = isCheck || once === 'held' || once === 'interrupted'
-    const verdict = isClear ? once : await judge(rate)
+    const verdict = isClear ? once : await tryRate(rate)
     if (verdict === 'interrupted') return { held, broken, ended: verdict }
     if (verdict === 'generator') return { held, broken, ended: isCheck ? 'threshold' : verdict }
     if (verdict === 'held') {
       held = rate
-      // What broke below was not the target's limit.
+      // A lower rate that broke was not the target's limit.
       if (isCheck) broken = undefined
     } else {
       broken = Math.min(broken ?? rate, rate)

@@ -5,7 +5,7 @@ import type { Destination } from '../../endpoints.ts'
 import { endpointOf } from '../traffic/endpoint.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
 
-/** What is sent, without its key: each distinct one once. */
+/** The distinct requests, without their keys. */
 export type RequestForm = {
   readonly method: string
   readonly path: string

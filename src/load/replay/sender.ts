@@ -13,7 +13,7 @@ import type { Recorder } from './recorder.ts'
 import type { RequestForm, Schedule } from './schedule.ts'
 import type { Target } from './target.ts'
 
-/** What a sender needs; all plain values, so that a worker receives it as a message. */
+/** The parts of a sender; all plain values, so that a worker receives them as a message. */
 export type SendOrder = {
   readonly schedule: Schedule
   readonly pace: Pace
@@ -64,7 +64,7 @@ const sweepEveryMs = 50
 const graceMs = 2_000
 // In a closed loop, so that a target which refuses connections is not called thousands of times a second.
 const reconnectMs = 100
-const mostKeptBytes = 128 * 1_048_576
+const maxKeptBytes = 128 * 1_048_576
 
 export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
   const { schedule, pace, share, keys, target, patienceMs, timeoutMs, connections } = order
@@ -135,7 +135,7 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
 
   const wantsBody = (form: RequestForm): boolean =>
     kept.length < order.keepBodies &&
-    keptBytes < mostKeptBytes &&
+    keptBytes < maxKeptBytes &&
     form.method === 'GET' &&
     !keptNames.has(form.path)
 
@@ -249,7 +249,7 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
     onEnded()
   }
 
-  // Requests are in the order of their sending, so that the first which is in time ends the look.
+  // Requests are in the order of their sending, so the first one in time ends the pass.
   const sweep = setInterval(() => {
     const at = now()
     for (const [job, lane] of lanes.busy) {

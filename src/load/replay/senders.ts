@@ -3,8 +3,9 @@
 
 import { type MessagePort, Worker } from 'node:worker_threads'
 import { messageOf } from '../../errors.ts'
+import { sumOf } from './histograms.ts'
 import type { LoadForm } from './load.ts'
-import { type Counts, createRecorder, type Recorder, type RecorderForm, sumOf } from './recorder.ts'
+import { type Counts, createRecorder, type Recorder, type RecorderForm } from './recorder.ts'
 import { createRequestRows, logging } from './request-log.ts'
 import { type KeptBody, monotonicMs, type SendOrder, startSender } from './sender.ts'
 
@@ -13,7 +14,7 @@ export type Live = { readonly counts: Counts; readonly recent: string }
 export type FromWorker = 'ready' | { readonly live: Live } | { readonly ended: Ended }
 /** The begin of the run, once all are ready. */
 export type ToWorker = 'stop' | { readonly beginAt: number }
-/** What a worker is started with. */
+/** The data that a worker is started with. */
 export type WorkerOrder = {
   readonly order: Omit<SendOrder, 'beginAt'>
   readonly stepSeconds: number

@@ -10,7 +10,7 @@ import { connect as connectTls } from 'node:tls'
 import { InputError, messageOf } from '../../errors.ts'
 import { checkAddresses, hostOf, isLoopback, lookupOf } from '../../outside-address.ts'
 import { quoted, quotedPath } from '../../outside-text.ts'
-import { mostFileBytes, readTextFileSync } from '../../regular-file.ts'
+import { maxFileBytes, readTextFileSync } from '../../regular-file.ts'
 
 /** Plain values, so that a worker receives it as it is. */
 export type Target = {
@@ -19,7 +19,7 @@ export type Target = {
   readonly isTls: boolean
   readonly host: string
   readonly port: number
-  /** What the host resolved to, which all connections go to; empty for a Unix socket. */
+  /** The resolved address of all connections; empty for a Unix socket. */
   readonly addresses: readonly string[]
   /** Of a Unix socket, in place of host and port. */
   readonly socketPath: string | undefined
@@ -42,7 +42,7 @@ export type TargetOptions = {
 
 const example = 'http://127.0.0.1:8080, https://localhost:8443 or unix:/run/abohawa.sock'
 
-/** What is written, which nothing is looked up for. @throws InputError for what is no target */
+/** Parses a target without a look-up. @throws InputError for an invalid one */
 export const addressIn = (given: string): URL => {
   const url = given === 'unix:' ? null : URL.parse(given)
   if (
@@ -109,7 +109,7 @@ export const targetOf = async (
 
 const certificatesIn = (file: string): string => {
   try {
-    const text = readTextFileSync(file, mostFileBytes.pem)
+    const text = readTextFileSync(file, maxFileBytes.pem)
     if (text.includes('-----BEGIN CERTIFICATE-----')) return text
   } catch (cause) {
     throw new InputError(`--ca is ${quotedPath(file)}, which can't be read: ${messageOf(cause)}`, { cause })

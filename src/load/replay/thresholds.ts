@@ -66,7 +66,7 @@ const scopeOf = (text: string): Scope | undefined => {
 }
 
 /** @param seconds how long the run sent */
-export const judge = (
+export const checkThresholds = (
   thresholds: readonly Threshold[],
   recorder: Recorder,
   seconds: number,

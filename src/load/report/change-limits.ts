@@ -3,7 +3,8 @@
 
 import { InputError } from '../../errors.ts'
 import { quoted } from '../../outside-text.ts'
-import { type Difference, type MetricName, metricNames } from './comparison.ts'
+import type { Difference } from './comparison.ts'
+import { type MetricName, metricNames } from './metrics.ts'
 
 export type ChangeLimit = {
   /** As it was given. */

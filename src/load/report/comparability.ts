@@ -1,5 +1,5 @@
-// What makes two sides hard to compare: other traffic, another pace, another machine, figures of a generator that was saturated.
-// Versions and settings may differ, for they are what is compared.
+// The reasons against a comparison: other traffic, another pace, another machine, figures of a saturated generator. Versions and
+// settings may differ, because they are what is compared.
 
 import type { ReplayResult } from './result.ts'
 

@@ -3,7 +3,7 @@
 
 import { InputError, messageOf } from '../../errors.ts'
 import { quoted } from '../../outside-text.ts'
-import { mostFileBytes, readLines } from '../../regular-file.ts'
+import { maxFileBytes, readLines } from '../../regular-file.ts'
 
 export type BodiesComparison = {
   readonly paths: number
@@ -51,12 +51,12 @@ const readBodies = async (file: string): Promise<Bodies> => {
   const bodies = new Map<string, Set<string>>()
   let [number, read] = [0, 0]
   try {
-    for await (const line of readLines(file, mostFileBytes.line)) {
+    for await (const line of readLines(file, maxFileBytes.line)) {
       number += 1
       read += line.length + 1
-      if (read > mostFileBytes.digests)
+      if (read > maxFileBytes.digests)
         throw new InputError(
-          `${file} is too large; allowed: at most ${mostFileBytes.digests.toLocaleString('en-US')} bytes`,
+          `${file} is too large; allowed: at most ${maxFileBytes.digests.toLocaleString('en-US')} bytes`,
         )
       if (line.trim() === '') continue
       const { path, answer } = bodyIn(line, file, number)

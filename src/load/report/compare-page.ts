@@ -7,8 +7,9 @@ import type { LimitVerdict } from './change-limits.ts'
 import type { Obstacle, Warning } from './comparability.ts'
 import type { BodiesComparison } from './compare-bodies.ts'
 import { type CompareWord, compareWords, type SayCompare } from './compare-words.ts'
-import type { Difference, Unit } from './comparison.ts'
+import type { Difference } from './comparison.ts'
 import type { Estimate } from './intervals.ts'
+import type { Unit } from './metrics.ts'
 import { type Figures, figuresIn, reportFrame } from './page-frame.ts'
 import type { ReplayResult } from './result.ts'
 import { chartsOf } from './result-charts.ts'
@@ -98,7 +99,7 @@ const warningWords: Readonly<Record<Obstacle, CompareWord>> = {
   late: 'late',
 }
 
-/** What stands in the way of a comparison, as sentences. */
+/** The warnings of a comparison, as sentences. */
 export const warningSentences = (warnings: readonly Warning[], say: SayCompare): string[] =>
   warnings.map(({ obstacle, a, b }) => say(warningWords[obstacle], a, b))
 

@@ -1,24 +1,20 @@
-// Compares two sides of one or several runs each: every figure with its interval, how far B is from A, and whether that is real
-// or noise. What steps know has its interval from a bootstrap over blocks of steps with a fixed seed (intervals.ts,
-// step-percentiles.ts). A side that was disturbed has unclear differences alone.
+// Compares two sides of one or several runs each: every metric with its interval, the change from A to B, and whether that is
+// a difference or noise. The values of steps have intervals from a bootstrap over blocks of steps with a fixed seed
+// (intervals.ts, step-percentiles.ts). All differences of a disturbed side are unclear.
 
 import { isDisturbed } from './comparability.ts'
-import { histogramOf, percentileEstimate } from './histogram.ts'
+import { changeByBootstrap, type Drawn, type Estimate, type Interval, medianEstimate } from './intervals.ts'
 import {
-  changeByBootstrap,
-  type Drawn,
-  type Estimate,
-  type Interval,
-  medianEstimate,
-  type Ratio,
-  shareEstimate,
-} from './intervals.ts'
+  counted,
+  type Metric,
+  type MetricName,
+  metricNames,
+  metrics,
+  sharedOut,
+  type Unit,
+} from './metrics.ts'
 import type { ReplayResult, Step } from './result.ts'
-import { errorsOf, hitShareOf, shareOf } from './run-figures.ts'
 import { percentilesByBootstrap } from './step-percentiles.ts'
-
-/** How the values of a metric are written. */
-export type Unit = 'ms' | 'share' | 'perSecond' | 'count' | 'seconds' | 'bytes'
 
 /** `unclear`: it has no interval, or a side was disturbed. */
 type Verdict = 'better' | 'worse' | 'noise' | 'unclear'
@@ -34,94 +30,6 @@ export type Difference = {
   /** Follows from traffic and settings alone, so that it has no interval. */
   readonly isReproducible?: true
 }
-
-type Metric = {
-  readonly unit: Unit
-  /** Null where a run does not have it. */
-  readonly of: (run: ReplayResult) => Estimate | null
-  /** Of a percentile of latencies. */
-  readonly percent?: number
-  /** The figure as a ratio of sums over steps, where it can be had so. */
-  readonly ofStep?: (step: Step, seconds: number) => Ratio | null
-  readonly isBetterLarger?: true
-  /** A smaller change is noise, whatever its interval: a tenth if not given. */
-  readonly leastChange?: number
-  /** Whether it follows from traffic and settings alone where gateway and provider go by a moved clock. */
-  readonly isReproducible?: true
-}
-
-const weatherOf = ({ hits, stale, misses }: Step): number => hits + stale + misses
-const exact = (value: number | null | undefined): Estimate | null =>
-  value === null || value === undefined ? null : { value, low: null, high: null }
-const percentile = (percent: number): Metric => ({
-  unit: 'ms',
-  percent,
-  of: run => (run.latency.count === 0 ? null : percentileEstimate(histogramOf(run.histogram), percent)),
-})
-// What is counted and not timed: a hundredth more is more.
-const counted = 0.01
-// Whether an answer is stale or a hit may hang on which of two requests of one instant was first.
-const sharedOut = 0.03
-
-const metrics = {
-  p50: percentile(50),
-  p90: percentile(90),
-  p99: percentile(99),
-  'p99.9': percentile(99.9),
-  max: { unit: 'ms', of: run => (run.latency.count === 0 ? null : exact(run.latency.max)) },
-  errors: {
-    unit: 'share',
-    of: run => shareEstimate(errorsOf(run), run.totals.due),
-    ofStep: ({ errors, due }) => (errors === undefined ? null : [errors, due]),
-  },
-  rate: {
-    unit: 'perSecond',
-    of: run => exact(run.totals.answered / Math.max(run.totals.seconds, 1e-9)),
-    ofStep: (step, seconds) => [step.answered, seconds],
-    isBetterLarger: true,
-  },
-  hits: {
-    unit: 'share',
-    of: run => exact(hitShareOf(run)),
-    ofStep: step => [step.hits, weatherOf(step)],
-    isReproducible: true,
-    isBetterLarger: true,
-  },
-  stale: {
-    unit: 'share',
-    of: run => {
-      const share = shareOf(run, 'stale')
-      return share === null ? null : exact(share)
-    },
-    ofStep: step => [step.stale, weatherOf(step)],
-    isReproducible: true,
-  },
-  weight: {
-    unit: 'count',
-    of: run => exact(run.provider?.weight),
-    ofStep: step => (step.weight === null ? null : [step.weight, 1]),
-    leastChange: counted,
-    isReproducible: true,
-  },
-  age: {
-    unit: 'seconds',
-    of: run => exact(run.age?.p50),
-    // The medians of the steps, by their answers with weather.
-    ofStep: step => (step.age50 === null ? null : [step.age50 * weatherOf(step), weatherOf(step)]),
-    isReproducible: true,
-  },
-  cpu: {
-    unit: 'ms',
-    of: run =>
-      run.gateway === null || run.totals.answered === 0
-        ? null
-        : exact((run.gateway.cpuSeconds * 1000) / run.totals.answered),
-  },
-  memory: { unit: 'bytes', of: run => exact(run.gateway?.memoryBytes) },
-} satisfies Record<string, Metric>
-
-export type MetricName = keyof typeof metrics
-export const metricNames = Object.keys(metrics) as readonly MetricName[]
 
 /** In the order of `metricNames`, those that both sides have. @param a one run or more */
 export const differences = (a: readonly ReplayResult[], b: readonly ReplayResult[]): Difference[] => {
@@ -237,7 +145,7 @@ const drawnDifference = (
   }
 }
 
-/** What was drawn from the steps; of a count of errors, and of several runs, no less than what is known without steps. */
+/** The interval drawn from the steps; for shares and for several runs, no narrower than the interval known without steps. */
 const widened = (
   own: Estimate,
   { unit, percent }: Metric,
@@ -279,11 +187,11 @@ const changeOf = (a: Estimate, b: Estimate, drawn: Drawn | undefined, sides: Sid
   }
 }
 
-// What a machine is slower at one moment than at another, in ms: eight equal runs on a quiet machine had a p50 from 0.23 to
+// The difference between two moments of a machine, in ms: eight equal runs on a quiet machine had a p50 from 0.23 to
 // 0.35 and a p90 from 0.34 to 0.50. Nothing inside of a run shows it; from five runs a side on, their medians do.
 const momentMs = 0.2
 
-/** The change of a percentile with what two moments of a machine differ by. */
+/** Widens the change of a percentile by the difference between two moments of a machine. */
 const betweenMoments = (
   change: Estimate | null,
   { percent }: Metric,

@@ -12,7 +12,7 @@ export const histogramOf = (text: string): Histogram =>
 /** In characters. */
 export const mostHistogramText = 1_000_000
 // Of three digits up to the largest exact number: 46,080 counts of up to nine bytes.
-const mostBytes = 524_288
+const maxBytes = 524_288
 const mostCounts = 65_536
 const mostDigits = 3
 const [cookie, compressedCookie] = [0x1c849303, 0x1c849304]
@@ -25,7 +25,7 @@ export const mostStepHistogramText = 65_536
  * @param most bytes when unpacked
  * @throws Error with a reason for one that no recorder makes
  */
-export const checkedCount = (text: string, most = mostBytes): number => {
+export const checkedCount = (text: string, most = maxBytes): number => {
   if (text.length > mostHistogramText || !/^[A-Za-z0-9+/]+={0,2}$/.test(text))
     throw new Error('no compressed HdrHistogram in base64')
   const packed = Buffer.from(text, 'base64')

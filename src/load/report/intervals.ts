@@ -32,7 +32,7 @@ export const medianEstimate = (values: readonly number[]): Estimate => {
   }
 }
 
-/** What a step adds to a figure: to its numerator and to its denominator. */
+/** The contribution of a step to a figure: to its numerator and to its denominator. */
 export type Ratio = readonly [over: number, under: number]
 
 export type Interval = { readonly low: number; readonly high: number }

@@ -19,7 +19,7 @@ export type LineChart = {
   readonly title: string
   readonly note?: string | undefined
   readonly x: {
-    /** What x is, as the head of the table's first column. */
+    /** The name of x, as the head of the table's first column. */
     readonly label: string
     readonly values: readonly number[]
     readonly scale: Scale

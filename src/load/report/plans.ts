@@ -49,14 +49,14 @@ export const wholeDaysOf = (instants: Iterable<number>, from: number, to: number
   return { from: begin, days: (to - begin) / utcDayMs, quietMs }
 }
 
-/** What was spent: in the fullest windows, in all, and in the whole days. */
+/** The spending: in the fullest windows, in all, and in the whole days. */
 export type Spent = {
   readonly most: Readonly<Record<'minute' | 'hour' | 'day', number>>
   readonly weight: number
   readonly wholeDays: { readonly days: number; readonly quietSeconds: number; readonly weight: number } | null
 }
 
-/** What a month of such days would weigh; null where no whole day was counted. */
+/** The weight of a month of such days; null where no whole day was counted. */
 export const monthOf = ({ wholeDays }: Pick<Spent, 'wholeDays'>): number | null =>
   wholeDays === null ? null : Math.round((wholeDays.weight / wholeDays.days) * daysPerMonth)
 

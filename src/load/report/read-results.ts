@@ -2,7 +2,7 @@
 
 import { InputError, messageOf } from '../../errors.ts'
 import { safeText } from '../../outside-text.ts'
-import { mostFileBytes, readTextFile } from '../../regular-file.ts'
+import { maxFileBytes, readTextFile } from '../../regular-file.ts'
 import { checkedCount, histogramOf, mostStepHistogramText } from './histogram.ts'
 import { type ReplayResult, replayResult } from './result.ts'
 
@@ -11,7 +11,7 @@ import { type ReplayResult, replayResult } from './result.ts'
  * @throws InputError with the file, what stands in it and what is allowed
  */
 export const readResults = async (file: string): Promise<ReplayResult[]> => {
-  const text = await readTextFile(file, mostFileBytes.result).catch((thrown: unknown) => {
+  const text = await readTextFile(file, maxFileBytes.result).catch((thrown: unknown) => {
     throw new InputError(`${file} cannot be read: ${messageOf(thrown)}`, { cause: thrown })
   })
   if (!hasFewValues(text))

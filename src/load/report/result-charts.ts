@@ -18,7 +18,7 @@ import {
 } from './scale.ts'
 import { type ShownSteps, shownSteps, timeAxis } from './shown-steps.ts'
 
-/** What the parts of a page are written with. */
+/** The words and figures of a page. */
 export type Writing = { readonly say: SayResult; readonly figures: Figures }
 
 /** A run and the name of its lines; without one, lines have the name of what they show. */

@@ -1,8 +1,11 @@
-// The words of a report in both languages. What a run itself names (endpoints, settings, reasons, commands) stands as it is.
+// The words of a report in both languages. Names in a run (endpoints, settings, reasons, commands) are not translated.
+// Longer than 300 lines, because it is a list of words.
 
 import type { Language, Say, Words } from '../../page/words.ts'
+import { sharedWords } from './shared-words.ts'
 
 const en = {
+  ...sharedWords.en,
   titleOfReplay: 'Replay',
   titleOfRehearsal: 'Rehearsal',
   titleOfSeveral: 'Settings beside each other',
@@ -11,8 +14,6 @@ const en = {
   values: 'Values as a table',
 
   verdict: 'Verdict',
-  passed: 'passed',
-  failed: 'failed',
   allPassed: 'All thresholds passed: {0} of {0}.',
   someFailed: 'Thresholds failed: {0} of {1}.',
   noThresholds: 'No threshold was given, so this run neither passed nor failed.',
@@ -23,12 +24,11 @@ const en = {
   saturatedBecause: 'The generator was saturated: {0}.',
   saturatedHint: 'Lower the rate, give it more workers or another machine, and run it again.',
   interrupted: 'The run was stopped before its end',
-  interruptedHint: 'All figures are of what ran: {0} of {1} requests.',
+  interruptedHint: 'All figures count the requests that ran: {0} of {1}.',
 
   answered: 'Answered',
   rate: 'Rate',
-  rateOfAsked: 'of {0} asked',
-  perSecond: '{0}/s',
+  rateOfAsked: 'of {0} requested',
   ms: '{0} ms',
   s: '{0} s',
   hitShare: 'Hits',
@@ -41,14 +41,12 @@ const en = {
 
   replayed: 'What was replayed',
   files: 'Files',
-  hash: 'SHA-256',
   requests: 'Requests',
   keys: 'Keys',
   recordedFrom: 'Recorded from',
   span: 'Span',
   spanIn: '{0} in {1}',
   faultyLines: 'Lines left out',
-  pace: 'Pace',
   paceRecorded: 'as recorded',
   paceRecordedTimes: 'as recorded, {0} times as fast',
   paceRate: '{0} requests/s, evenly',
@@ -59,9 +57,7 @@ const en = {
   clock: 'Clock',
   clockMoved: 'moved: gateway, provider and replay on one clock',
   clockReal: 'the machine’s',
-  started: 'Started',
 
-  settings: 'Settings',
   settingsUnknown: 'The settings of the target are not known.',
   settingsDefault: 'Every setting is at its default.',
   setting: 'Setting',
@@ -70,29 +66,21 @@ const en = {
 
   time: 'Time',
   rateOverTime: 'Requests per second',
-  asked: 'asked',
+  asked: 'requested',
   achieved: 'answered',
   stepNote: 'steps of {0}',
   byMovedClock: 'by the moved clock, steps of {0}',
 
   latency: 'Latency',
   latencyNote:
-    'From the due instant of a request to the end of its body; of one that was never answered or never sent, to the instant when it was given up.',
-  endpoint: 'Endpoint',
-  outcome: 'Outcome',
+    'From the due instant of a request to the end of its body, or to the instant when a request without an answer was given up.',
   count: 'Count',
   max: 'Max',
   all: 'all',
-  hit: 'hit',
-  stale: 'stale',
-  miss: 'miss',
-  none: 'no weather',
-  unanswered: 'not answered',
-  unsent: 'never sent',
   percentilePlot: 'Latency by percentile',
   percentile: 'Percentile',
   latencyOverTime: 'Latency over time',
-  latencyOverTimeNote: 'p99 of each step, of steps joined the worst',
+  latencyOverTimeNote: 'p99 of each step; where steps are joined, the highest of them',
 
   answers: 'Answers',
   status: 'Status',
@@ -103,7 +91,6 @@ const en = {
   bodies: 'Check of bodies',
   bodiesGood: 'All {0} bodies that were checked keep the contract.',
   bodiesBad: 'Of {0} bodies that were checked, {1} do not keep the contract.',
-  path: 'Path',
   fault: 'Fault',
 
   cache: 'Cache',
@@ -117,8 +104,7 @@ const en = {
   providerUnknown: 'What the provider was sent is not known.',
   providerTotals: '{0} requests, weight {1}.',
   window: 'Window',
-  limit: 'Limit',
-  most: 'Most in one window',
+  most: 'Maximum in a window',
   ofLimit: 'Of the limit',
   noLimit: 'none',
   minute: 'minute',
@@ -130,7 +116,7 @@ const en = {
   limitOf: 'limit of the {0}',
 
   gateway: 'Gateway',
-  gatewayUnknown: 'What the gateway used is not known.',
+  gatewayUnknown: 'The CPU time and memory of the gateway are not known.',
   cpu: 'CPU time',
   cpuEach: '{0} ({1} for each request)',
   memory: 'Memory',
@@ -154,17 +140,16 @@ const en = {
   processor: 'Processor',
   processorOf: '{0} × {1}',
   node: 'Node',
-  version: 'Version',
   versionOf: '{0}, commit {1}',
   command: 'Command',
 
-  overview: 'Hits and what they cost',
-  overviewNote: 'Settings marked ★ are beaten by no other: none has as many hits for less weight.',
+  overview: 'Hits and their cost',
+  overviewNote: 'No other setting beats those marked ★: none has as many hits for less weight.',
   overviewWeight: 'Provider weight',
   overviewFailed: 'Not answered',
   overviewHits: 'Hit share',
   otherTraffic: 'The runs are not of the same traffic',
-  otherTrafficHint: 'Their hashes differ, so their figures can’t be set beside each other.',
+  otherTrafficHint: 'Their hashes differ, so their figures can’t be compared.',
   staleShare: 'Stale',
   providerRequests: 'Provider requests',
   age50: 'Age, median',
@@ -180,6 +165,7 @@ export type ResultWord = keyof typeof en
 export type SayResult = Say<ResultWord>
 
 const bn: Words<ResultWord> = {
+  ...sharedWords.bn,
   titleOfReplay: 'রিপ্লে',
   titleOfRehearsal: 'মহড়া',
   titleOfSeveral: 'পাশাপাশি সেটিং',
@@ -188,8 +174,6 @@ const bn: Words<ResultWord> = {
   values: 'মানগুলো সারণিতে',
 
   verdict: 'রায়',
-  passed: 'উত্তীর্ণ',
-  failed: 'অনুত্তীর্ণ',
   allPassed: 'সব সীমা উত্তীর্ণ: {0}-এর মধ্যে {0}টি।',
   someFailed: 'সীমা ভেঙেছে: {1}-এর মধ্যে {0}টি।',
   noThresholds: 'কোনো সীমা দেওয়া হয়নি, তাই রানটি উত্তীর্ণ বা অনুত্তীর্ণ কোনোটিই নয়।',
@@ -205,7 +189,6 @@ const bn: Words<ResultWord> = {
   answered: 'উত্তর পাওয়া',
   rate: 'হার',
   rateOfAsked: 'চাওয়া হয়েছিল {0}',
-  perSecond: '{0}/সে.',
   ms: '{0} মি.সে.',
   s: '{0} সেকেন্ড',
   hitShare: 'ক্যাশ থেকে',
@@ -218,14 +201,12 @@ const bn: Words<ResultWord> = {
 
   replayed: 'যা রিপ্লে করা হয়েছে',
   files: 'ফাইল',
-  hash: 'SHA-256',
   requests: 'অনুরোধ',
   keys: 'কী',
   recordedFrom: 'রেকর্ডের শুরু',
   span: 'সময়কাল',
   spanIn: '{1}-এ {0}',
   faultyLines: 'বাদ দেওয়া লাইন',
-  pace: 'গতি',
   paceRecorded: 'রেকর্ড অনুযায়ী',
   paceRecordedTimes: 'রেকর্ড অনুযায়ী, {0} গুণ দ্রুত',
   paceRate: 'সমান তালে {0} অনুরোধ/সে.',
@@ -236,9 +217,7 @@ const bn: Words<ResultWord> = {
   clock: 'ঘড়ি',
   clockMoved: 'চালিত: গেটওয়ে, সরবরাহকারী ও রিপ্লে একই ঘড়িতে',
   clockReal: 'মেশিনের নিজের',
-  started: 'শুরু',
 
-  settings: 'সেটিং',
   settingsUnknown: 'লক্ষ্যের সেটিং জানা নেই।',
   settingsDefault: 'সব সেটিং পূর্বনির্ধারিত মানে আছে।',
   setting: 'সেটিং',
@@ -255,17 +234,9 @@ const bn: Words<ResultWord> = {
   latency: 'বিলম্ব',
   latencyNote:
     'অনুরোধের নির্ধারিত মুহূর্ত থেকে বডির শেষ পর্যন্ত; যার উত্তর আসেনি বা যা পাঠানো হয়নি, তার ক্ষেত্রে হাল ছাড়ার মুহূর্ত পর্যন্ত।',
-  endpoint: 'এন্ডপয়েন্ট',
-  outcome: 'ফলাফল',
   count: 'সংখ্যা',
   max: 'সর্বোচ্চ',
   all: 'সব',
-  hit: 'ক্যাশ থেকে',
-  stale: 'বাসি',
-  miss: 'ক্যাশে নেই',
-  none: 'আবহাওয়া ছাড়া',
-  unanswered: 'উত্তর নেই',
-  unsent: 'পাঠানো হয়নি',
   percentilePlot: 'শতাংশ-মান অনুযায়ী বিলম্ব',
   percentile: 'শতাংশ-মান',
   latencyOverTime: 'সময়ের সঙ্গে বিলম্ব',
@@ -280,7 +251,6 @@ const bn: Words<ResultWord> = {
   bodies: 'বডি যাচাই',
   bodiesGood: 'যাচাই করা {0}টি বডির সবই চুক্তি মেনেছে।',
   bodiesBad: 'যাচাই করা {0}টি বডির মধ্যে {1}টি চুক্তি মানেনি।',
-  path: 'পথ',
   fault: 'ত্রুটি',
 
   cache: 'ক্যাশ',
@@ -294,7 +264,6 @@ const bn: Words<ResultWord> = {
   providerUnknown: 'সরবরাহকারীকে কী পাঠানো হয়েছে তা জানা নেই।',
   providerTotals: '{0}টি অনুরোধ, ওজন {1}।',
   window: 'জানালা',
-  limit: 'সীমা',
   most: 'এক জানালায় সর্বোচ্চ',
   ofLimit: 'সীমার কত',
   noLimit: 'নেই',
@@ -331,7 +300,6 @@ const bn: Words<ResultWord> = {
   processor: 'প্রসেসর',
   processorOf: '{0} × {1}',
   node: 'Node',
-  version: 'সংস্করণ',
   versionOf: '{0}, কমিট {1}',
   command: 'কমান্ড',
 

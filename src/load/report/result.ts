@@ -1,5 +1,5 @@
-// What a replay or a rehearsal measured, as its JSON file has it: the one form that the report page, the comparison and
-// programs read. Durations are milliseconds unless a name says otherwise; instants are ISO 8601 in UTC.
+// The result of a replay or a rehearsal, as in its JSON file: the one form that the report page, the comparison and programs
+// read. Durations are milliseconds unless a name says otherwise; instants are ISO 8601 in UTC.
 
 import { z } from 'zod'
 import { mostHistogramText, mostStepHistogramText } from './histogram.ts'
@@ -158,7 +158,7 @@ export const replayResult = z.object({
     z.object({ threshold: z.string(), measured: z.string(), passed: z.boolean() }),
     mostNames,
   ),
-  /** What failed the check of bodies, by the contract; null where bodies were not checked. */
+  /** The bodies that broke the contract; null where bodies were not checked. */
   bodies: z
     .object({
       checked: count,

@@ -26,7 +26,7 @@ export const namedRuns = (runs: readonly ReplayResult[], { say, figures }: Writi
     })
     if (own.length > 0) return own.join(', ')
     if (run.settings === null) return ''
-    // What the others name as the default is the value here.
+    // The default that the other runs name is the value of this one.
     const usual = runs
       .flatMap(({ settings }) => settings ?? [])
       .find(({ path }) => path === paths[0])?.default

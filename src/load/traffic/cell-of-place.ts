@@ -11,7 +11,7 @@ import type { TrafficRequest } from './traffic-request.ts'
 /** Undefined where the request is not answered with weather. */
 export type CellOf = (request: Pick<TrafficRequest, 'cell' | 'path'>) => string | undefined
 
-/** What is known without a catalogue. */
+/** The recorded cell, for use without a catalogue. */
 export const recordedCell: CellOf = ({ cell }) => cell
 
 export const createCellOf = (catalogue: Catalogue, bounds: Bounds, grid: Grid): CellOf => {

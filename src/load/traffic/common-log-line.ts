@@ -14,7 +14,7 @@ const quotedRequest =
   /\[(\d\d\/[A-Za-z]{3}\/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] "((?:[^"\\]|\\.)*)" (\d{3}) (\d+|-)(.*)$/s
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
-/** Whether a line looks like one. */
+/** Whether a line has this form. */
 export const isCommonLogLine = (line: string): boolean => quotedRequest.test(line)
 
 /** Undefined where the client sent nothing that is a request. @throws InputError */

@@ -13,7 +13,7 @@ export const standardInput = '-'
 export const standardOutput = '-'
 
 export type FileBytes = {
-  /** What stands in the file, unpacked. @throws InputError when it can't be read; UnpackingError when it ends too early */
+  /** The bytes of the file, unpacked. @throws InputError when it can't be read; UnpackingError when it ends too early */
   readonly chunks: AsyncGenerator<Buffer, void, undefined>
   /** Of the bytes given so far, unpacked: the same for a file and for its gzip. In hexadecimal. */
   sha256(): string
@@ -64,7 +64,7 @@ async function* unpacked(path: string, count: Count): AsyncGenerator<Buffer, voi
     const all = joined(first, packed)
     yield* isGzip(first) ? gunzipped(all) : all
   } finally {
-    // Who ends at the first chunk has not begun with the rest, and the file would stay open.
+    // A reader that ends at the first chunk has not begun the rest, and the file would stay open.
     await packed.return()
   }
 }

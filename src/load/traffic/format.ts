@@ -3,7 +3,7 @@
 import type { LineFault } from './text-lines.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 
-/** What a reader of a format reports beside its requests. */
+/** The reports of a reader beside its requests. */
 export type Observer = {
   /** Gives the pseudonym of a key, which must not leave a reader. */
   readonly nameOf: (secret: string) => string

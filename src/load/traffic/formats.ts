@@ -21,7 +21,7 @@ import { requestOf, type TrafficRequest } from './traffic-request.ts'
 /** Undefined for a line that is right and holds no request. @throws InputError */
 type ReadLine = (line: string, observer: Observer) => TrafficRequest | undefined
 
-/** What the lines hold, many at a time: a faulty one is reported, and one without a request is counted as skipped. */
+/** The requests of lines, many at a time: a faulty line is reported, and a line without a request is counted as skipped. */
 async function* readLines<Read>(
   chunks: AsyncIterable<Buffer>,
   { onFault, onSkipped }: Observer,

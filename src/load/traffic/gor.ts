@@ -12,9 +12,9 @@ import type { TrafficRequest } from './traffic-request.ts'
 /** Behind each payload. */
 export const gorSeparator = '\n🐵🙈🙉\n'
 const separator = Buffer.from(gorSeparator)
-// What goreplay itself copies of a payload at most.
+// The most that goreplay itself copies of a payload.
 const longestPayload = 5 * 1024 * 1024
-// Of a payload, what stands before its body.
+// The part of a payload before its body.
 const longestHead = 64 * 1024
 // So many requests wait for their response.
 const mostWaiting = 10_000
@@ -58,7 +58,7 @@ export async function* readGor(
     line += linesIn(payload)
   }
 
-  // What is not over yet, at the begin of a block that grows by doubling: chunks may be small.
+  // The unfinished payload, at the start of a block that doubles when it is full, because chunks may be small.
   let block: Buffer = Buffer.alloc(64 * 1024)
   let held = 0
   let isSkipping = false

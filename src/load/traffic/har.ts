@@ -79,7 +79,7 @@ const requestOfEntry = (
   return {
     at: instantOf(startedDateTime, 'startedDateTime'),
     method: methodOf(sent.method),
-    // What follows # never leaves a browser.
+    // A browser never sends the fragment.
     path: pathOf(typeof url === 'string' ? url.replace(/#.*$/s, '') : url),
     ...(key === undefined ? {} : { key: nameOf(key) }),
     ...(accepts === undefined ? {} : { accepts }),

@@ -63,7 +63,7 @@ const secretWords = new Set([
 ])
 // Of one use: no client is known by them.
 const ofOneUse = /^(?:.*[^a-z])?(?:pin|otp|totp|mfa|tan|nonce|code)$/
-// A cheap look for what could be one of those, or encoded.
+// A cheap check for a possible one of those, plain or encoded.
 const mayBeSecret =
   /pass|pwd|secret|token|key|auth|credential|sig|sess|jwt|hmac|csrf|cookie|app|sid|pin|otp|mfa|tan|pw|nonce|ticket|bearer|code|%/i
 

@@ -21,7 +21,7 @@ export type TrafficFault = { readonly file: string; readonly line: number; reado
 export type ReadOptions = {
   /** For each faulty line; the others go on. */
   readonly onFault?: (fault: TrafficFault) => void
-  /** Of all files; found by their content if not given. */
+  /** Of all files; detected from their content if not given. */
   readonly format?: string
   /** How many requests are held back to be sorted, of all files. */
   readonly window?: number

@@ -1,4 +1,4 @@
-// What the cache did, out of the text of `cache-status` (edge/cache-headers.ts) as a log or a recorded response has it.
+// Reads the cache result from the text of `cache-status` (edge/cache-headers.ts) in a log or a recorded response.
 
 import type { RecordedAnswer } from './traffic-request.ts'
 

@@ -67,7 +67,7 @@ export const instantOf = (value: unknown, name: string): number => {
 }
 const lastInstant = Date.UTC(9999, 11, 31)
 
-/** What a client was known by: the key of our API, or the token or password of another. */
+/** The credential of a client: the key of this API, or the token or password of another. */
 export const keyIn = (headers: Readonly<Record<string, string>>): string | undefined =>
   headers['x-api-key'] || headers.authorization?.replace(/^(?:bearer|basic)\s+/i, '') || undefined
 

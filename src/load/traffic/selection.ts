@@ -6,7 +6,7 @@ import { type CellOf, recordedCell } from './cell-of-place.ts'
 import { endpointOf, placeOf } from './endpoint.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 
-/** What is given must hold, all of it. */
+/** All given conditions must hold. */
 export type Selection = {
   /** Of cells, from 0 to 1; the same cells in every file. */
   readonly sample?: number | undefined

@@ -57,7 +57,7 @@ export async function* linesOf(
     }
   } catch (thrown) {
     if (!(thrown instanceof UnpackingError)) throw thrown
-    // What stands behind the last line break is a part of a line.
+    // The rest after the last line break is a part of a line.
     onFault(line, `${thrown.message}; the rest of the file could not be read`)
     return
   }

@@ -6,7 +6,7 @@ import { InputError } from '../../errors.ts'
 import { escapedJson, quoted } from '../../outside-text.ts'
 import { givenText } from './request-line.ts'
 
-/** What a cache did for a request: `none` for answers without weather. */
+/** The cache result of a request: `none` for answers without weather. */
 export const outcomes = ['hit', 'stale', 'miss', 'none'] as const
 export type Outcome = (typeof outcomes)[number]
 
@@ -62,7 +62,7 @@ export const lineOf = ({
     bytes,
     ms,
   })
-  // Most lines need no escape, and a look is cheaper than writing every character anew.
+  // Most lines need no escape, and a check is cheaper than writing every character anew.
   return ascii.test(json) ? json : escapedJson(json)
 }
 

@@ -17,7 +17,7 @@ export type SampleWeather = {
   readonly text: TimelineText
   /** Of the shared tier: an entry without its numbers, which are the same in all. */
   readonly codec: Codec<Timeline>
-  /** What a timeline takes in the shared tier. */
+  /** The size of a timeline in the shared tier. */
   readonly encodedBytes: number
 }
 
@@ -113,7 +113,7 @@ export const createSampleWeather = (
       daily: (_, __, count) => kept(`daily ${count}`, () => real.daily(sample, noon, count)),
     },
     codec: {
-      mostBytes: 24,
+      maxBytes: 24,
       encode: ({ fetchedAt, generation, run }) => {
         const bytes = Buffer.alloc(24)
         bytes.writeDoubleLE(fetchedAt, 0)

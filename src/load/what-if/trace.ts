@@ -76,7 +76,7 @@ export const readTrace = async (
   let last = Number.NEGATIVE_INFINITY
   for await (const batch of batches) {
     for (const request of batch) {
-      // What came late is counted when it came.
+      // Late entries are counted when they came.
       last = Math.max(last, request.at)
       at.put(rows, last)
       const reason = leftOutOf(request)

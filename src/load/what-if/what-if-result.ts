@@ -1,4 +1,4 @@
-// What the settings would do to the traffic, as `whatif --json` prints it and the page reads it. Durations are in seconds,
+// The result of `whatif`: the effect of each setting on the traffic, as JSON and for the page. Durations are in seconds,
 // shares from 0 to 1, weights in the provider's unit.
 
 import { z } from 'zod'

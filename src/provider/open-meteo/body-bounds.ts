@@ -12,7 +12,7 @@ export type BodyBounds = ElementBounds & {
 }
 
 // However many points and hours the request has.
-const mostBytes = 64 * 1024 * 1024
+const maxBytes = 64 * 1024 * 1024
 // An element is an object of six sections, which are objects of some thirty lists together.
 const depth = 8
 const lists = 256
@@ -28,5 +28,5 @@ export const boundsFor = (points: number, horizon: Horizon): BodyBounds => {
   const bytesOf = (series: keyof typeof sections): number =>
     steps[series] * (bytesPerTime + variableCount(sections[series]) * bytesPerValue)
   const elementBytes = bytesBesides + bytesOf('quarterHours') + bytesOf('hours') + bytesOf('days')
-  return { bytes: Math.min(mostBytes, points * elementBytes), elements: points, elementBytes, depth, lists }
+  return { bytes: Math.min(maxBytes, points * elementBytes), elements: points, elementBytes, depth, lists }
 }

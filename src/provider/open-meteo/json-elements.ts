@@ -74,18 +74,18 @@ export async function* elementsOf(
 }
 
 /** Joins the bytes of each element from its chunks. */
-const createElementBuffer = (mostBytes: number) => {
+const createElementBuffer = (maxBytes: number) => {
   // Most elements span two or three chunks. Copied, because a slice of a chunk would keep the whole of it alive.
   let room: Buffer | undefined
   let length = 0
   let only: Uint8Array | undefined
   return {
     add: (chunk: Uint8Array, from: number, to: number): void => {
-      if (length + to - from > mostBytes)
-        throw garbled('too_large', `an element of the provider's body is longer than ${mostBytes} bytes`)
+      if (length + to - from > maxBytes)
+        throw garbled('too_large', `an element of the provider's body is longer than ${maxBytes} bytes`)
       if (length === 0) only = chunk.subarray(from, to)
       else {
-        room ??= Buffer.allocUnsafeSlow(mostBytes)
+        room ??= Buffer.allocUnsafeSlow(maxBytes)
         if (only) room.set(only)
         only = undefined
         room.set(chunk.subarray(from, to), length)

@@ -8,7 +8,7 @@ import type { ModelRun, RunProtocol } from '../protocol.ts'
 import { runDelayMs, runEveryMs } from './run-schedule.ts'
 
 // It has some 300 bytes, and 2 kB where it describes the model's grid.
-const mostMetaBytes = 64 * 1024
+const maxMetaBytes = 64 * 1024
 // A model whose newest run is older is abandoned; such a run would make all weather fresh.
 const oldestRunMs = 30 * utcDayMs
 // Models take hours to compute, the slowest some days; the quickest run every quarter of an hour.
@@ -17,7 +17,7 @@ const shortestIntervalMs = 10 * minuteMs
 const longestIntervalMs = 7 * utcDayMs
 
 export const modelRuns: RunProtocol = {
-  requestFor: model => ({ path: modelRunPath(model), mostBytes: mostMetaBytes }),
+  requestFor: model => ({ path: modelRunPath(model), maxBytes: maxMetaBytes }),
   decode: (text, now) => runOf(fieldsOf(text), now),
   scheduled: now => {
     const initialisedAt = Math.floor((now - runDelayMs) / runEveryMs) * runEveryMs

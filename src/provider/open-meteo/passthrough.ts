@@ -40,7 +40,7 @@ export const passthrough: PassthroughProtocol = {
   weightOf: (path, parameters) => (isModelRunPath(path) ? 0 : forecastWeight(parameters)),
 }
 
-// As the provider counts it; where it may count less, such as for a list with an empty item, by the larger figure.
+// The weight that the provider counts; the larger figure where it may count less, such as for a list with an empty item.
 const forecastWeight = (parameters: ReadonlyMap<string, string>): number => {
   const itemsOf = (name: string): number => parameters.get(name)?.split(',').length ?? 0
   const count = (name: string): number => Number(parameters.get(name) ?? 0)

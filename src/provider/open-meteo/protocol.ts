@@ -24,7 +24,7 @@ export const createOpenMeteo = ({
   readonly horizon: Horizon
   readonly calendar: Calendar
 }): ProviderProtocol => ({
-  // With the usual horizon in place of the own one: timelines of all horizons are cached under one name.
+  // Uses the usual horizon, not the configured one: timelines of all horizons share a cache namespace.
   identity: pathFor([], usualHorizon, calendar.zone),
   mostCellsPerRequest: mostPointsPerRequest,
   weightPerCell: weightOfPoint(horizon),
@@ -35,7 +35,7 @@ export const createOpenMeteo = ({
   refusalOf,
   requestFor: cells => ({
     path: pathFor(cells, horizon, calendar.zone),
-    mostBytes: boundsFor(cells.length, horizon).bytes,
+    maxBytes: boundsFor(cells.length, horizon).bytes,
   }),
   decode: (body, requested) => decodeTimelines(body, { ...requested, horizon, calendar }),
   runs: modelRuns,

@@ -7,7 +7,7 @@ import { excerptOf } from '../excerpt.ts'
 
 // The provider resets its windows on its own clock; a margin after the boundary is safe.
 const marginMs = 2_000
-// Of a reason, in a log line.
+// The longest reason in a log line.
 const mostCharacters = 200
 
 /** @param now when the response came, ms since the epoch: the provider's windows are fixed on the clock */

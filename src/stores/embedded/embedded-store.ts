@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../clock.ts'
 import { InputError, messageOf } from '../../errors.ts'
-import { mostBytesRead, type RecordObserver, unobserved } from '../records.ts'
+import { maxBytesRead, type RecordObserver, unobserved } from '../records.ts'
 import type { Store } from '../store.ts'
 import { newerFormat } from '../store-format.ts'
 import { attemptsOn, inTransaction } from './attempt.ts'
@@ -85,7 +85,7 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock, observer: RecordO
     ...embeddedKeys(parts),
     ...usage,
     ...embeddedUsageDetail(parts),
-    readBytes: (key, most = mostBytesRead) =>
+    readBytes: (key, most = maxBytesRead) =>
       attempt(() => {
         const row = statements.readBytes.get(most, key, clock.now())
         const value = row?.value

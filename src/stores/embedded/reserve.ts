@@ -1,6 +1,6 @@
 // The reserve: a preallocated file beside the embedded store's, for counts on a full disk. Each count has a slot, as text
-// with a checksum, which is overwritten in place. Several processes share it: whoever changes it holds the store's write lock.
-// embedded/reserved-counts.ts decides when to use it and write it back.
+// with a checksum, which is overwritten in place. Several processes share it: a process that changes it holds the store's write lock.
+// reserved-counts.ts decides when to use it and write it back.
 
 import { closeSync, fstatSync, ftruncateSync, readSync, writeSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
@@ -34,7 +34,7 @@ export const mostReserved = 8_191
 // Ids have up to 200 characters.
 const slotBytes = 256
 const slotsBytes = mostReserved * slotBytes
-// In place of one more slot: how often they were cleared, so that other processes notice.
+// Instead of one more slot: the number of times they were cleared, so that other processes notice.
 const clearedBytes = 8
 const size = slotsBytes + slotBytes
 

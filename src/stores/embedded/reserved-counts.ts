@@ -66,7 +66,7 @@ export const createReservedCounts = (parts: Parts): ReservedCounts => {
         if (missing(from.read().counts).length === 0) from.clear()
       })
     } catch {
-      // The counts that were just written stand: whoever counted them must not count them again.
+      // The counts that were just written stay: their callers must not count them again.
     }
   }
   /** Raises the file to the reserve, and runs a step in the same transaction. */

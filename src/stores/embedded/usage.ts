@@ -166,7 +166,7 @@ export const embeddedUsage = ({
     // One process: there is nobody to notify.
     onUsage: () => () => {},
     time: () => attempt(() => clock.now()),
-    // By the end of each row, whatever the days: an import may have brought some with another.
+    // By the end of each row, not by its day: an import may have brought rows with another end.
     dropDays: async () => {
       for (let from: readonly [keyId: string, day: string] = ['', '']; ; ) {
         const next = await attempt(() => {

@@ -1,40 +1,15 @@
 // A fail-fast connection to Redis (single server, Sentinel or Cluster): commands time out, nothing queues while Redis is
-// unavailable, and the observer is called once per outage and once per recovery. Knows no keys.
+// unavailable, and the observer is called once per outage and once per recovery. Knows no keys. Options are in place.ts, the errors of a start in refusal.ts.
 
-import { X509Certificate } from 'node:crypto'
 import { type Cluster, Redis, ReplyError } from 'ioredis'
-import { AbohawaError, InputError, messageOf } from '../../errors.ts'
-import { mostFileBytes, readRegularFileSync } from '../../regular-file.ts'
+import { AbohawaError, messageOf } from '../../errors.ts'
 import type { RecordObserver } from '../records.ts'
 import type { StoreSize } from '../store.ts'
 import { connectCluster, FailFastCluster, openCluster, type ServerOptions, watchCluster } from './cluster.ts'
 import type { RedisKeyNames } from './key-names.ts'
+import { accountOf, addressesOf, type RedisOptions, tlsOf } from './place.ts'
 import { redisReason } from './reason.ts'
-import { answersPlainly, answersTls } from './transport.ts'
-
-export type RedisMode = 'single' | 'sentinel' | 'cluster'
-
-/** The address and mode of Redis; defaults are those of a single server. */
-type RedisPlace = {
-  /** `redis://` or `rediss://`: the server, the first sentinel or the first node of a cluster. */
-  readonly url: string
-  readonly mode?: RedisMode
-  /** Further sentinels or nodes, `host:port`. */
-  readonly nodes?: readonly string[]
-  readonly sentinelMaster?: string | null
-  readonly sentinelPassword?: string | null
-  /** A file in PEM form. */
-  readonly ca?: string | null
-  /** The names of URL and mode in errors; by default their settings. */
-  readonly urlName?: string
-  readonly modeName?: string
-}
-
-export type RedisOptions = RedisPlace & {
-  readonly prefix: string
-  readonly connectTimeoutMs: number
-  readonly commandTimeoutMs: number
-}
+import { modeIn, OtherMode, refusal } from './refusal.ts'
 
 /** Called when the connection is lost, with the reason; again for each new error reply; and once on recovery. */
 export type RedisObserver = {
@@ -205,139 +180,4 @@ const watchServer = (redis: Redis, commandTimeoutMs: number, observer: RedisObse
     refusals.clear()
     reasonsAway.delete(redis)
   })
-}
-
-class OtherMode extends Error {
-  readonly found: RedisMode
-
-  constructor(found: RedisMode) {
-    super(`the mode is ${found}`)
-    this.found = found
-  }
-}
-
-const modeIn = (info: string): RedisMode => {
-  // Valkey names it server_mode.
-  const [, found] = /^(?:redis|server)_mode:(\w+)/m.exec(info) ?? []
-  return found === 'cluster' || found === 'sentinel' ? found : 'single'
-}
-
-const kinds: Record<RedisMode, string> = {
-  single: 'a single Redis server',
-  sentinel: 'a Sentinel',
-  cluster: 'a node of a Redis Cluster',
-}
-
-/** The error for a Redis that can't be used: another mode than configured, or the reason of the failure. */
-const refusal = async (
-  options: RedisOptions,
-  serverOptions: ServerOptions,
-  cause: unknown,
-): Promise<InputError> => {
-  const { url, mode = 'single', nodes = [], sentinelMaster } = options
-  const { urlName = 'redis.url', modeName = 'redis.mode' } = options
-  const { host } = new URL(url)
-  const [address] = addressesOf(options)
-  // Together, because a server that is frozen answers neither.
-  const [found, other] =
-    cause instanceof OtherMode
-      ? [cause.found]
-      : await Promise.all([
-          modeAt(options, serverOptions),
-          otherTransport(url, address, Math.min(options.connectTimeoutMs, options.commandTimeoutMs * 2)),
-        ])
-  if (found !== undefined && found !== mode)
-    return new InputError(
-      `${urlName} names ${host}, which is ${kinds[found]}, but ${modeName} is ${mode}: set ${modeName} to ${found}`,
-      { cause },
-    )
-  if (other) return new InputError(`${urlName} names ${host} with ${other}`, { cause })
-  const reason = redisReason(cause, options.commandTimeoutMs)
-  if (mode === 'sentinel' && reason.includes('No such master'))
-    return new InputError(
-      `redis.sentinelMaster is ${sentinelMaster}, but the sentinel at ${host} watches no master of that name`,
-      { cause },
-    )
-  const places =
-    nodes.length === 0
-      ? `${urlName} names ${host}`
-      : `${urlName} and redis.nodes name ${[host, ...nodes].join(', ')}`
-  return new InputError(`${places}, which can't be used: ${reason}`, { cause })
-}
-
-const modeAt = async (
-  options: RedisOptions,
-  serverOptions: ServerOptions,
-): Promise<RedisMode | undefined> => {
-  const [{ host, port } = { host: '', port: 0 }] = addressesOf(options)
-  const probe = new Redis({
-    ...serverOptions,
-    ...accountOf(options.url),
-    host,
-    port,
-    lazyConnect: true,
-    retryStrategy: () => null,
-  })
-  probe.on('error', () => {})
-  try {
-    await probe.connect()
-    return modeIn(await probe.info('server'))
-  } catch {
-    return undefined
-  } finally {
-    probe.disconnect()
-  }
-}
-
-/** The mismatch, when the server uses TLS and the URL does not, or the other way round. */
-const otherTransport = async (
-  url: string,
-  address: { host: string; port: number } | undefined,
-  withinMs: number,
-): Promise<string | undefined> => {
-  if (!address) return undefined
-  if (url.startsWith('rediss:'))
-    return (await answersPlainly(address, withinMs))
-      ? 'rediss://, but the server there speaks without TLS; allowed: redis:// for it, or its port with TLS'
-      : undefined
-  return (await answersTls(address, withinMs))
-    ? 'redis://, but the server there speaks with TLS; allowed: rediss:// for it, or its port without TLS'
-    : undefined
-}
-
-const addressesOf = ({ url, mode, nodes = [] }: RedisPlace): { host: string; port: number }[] =>
-  [url, ...nodes.map(node => `redis://${node}`)].map(place => {
-    const { hostname, port } = new URL(place)
-    return {
-      host: hostname.replace(/^\[|\]$/g, ''),
-      port: port === '' ? (mode === 'sentinel' ? 26_379 : 6_379) : Number(port),
-    }
-  })
-
-const accountOf = (url: string): ServerOptions => {
-  const { username, password, searchParams } = new URL(url)
-  return {
-    ...(username && { username: decodeURIComponent(username) }),
-    ...(password && { password: decodeURIComponent(password) }),
-    ...(searchParams.has('family') && { family: Number(searchParams.get('family')) }),
-  }
-}
-
-/** Options of TLS to Redis; undefined for redis:// URLs. @throws InputError when the authority's file can't be used */
-export const tlsOf = ({ url, ca }: Pick<RedisPlace, 'url' | 'ca'>): { ca?: Buffer } | undefined => {
-  if (!url.startsWith('rediss:')) return undefined
-  if (!ca) return {}
-  try {
-    const authority = readRegularFileSync(ca, mostFileBytes.pem)
-    // Node ignores a file that holds no certificate.
-    new X509Certificate(authority)
-    return { ca: authority }
-  } catch (cause) {
-    throw new InputError(
-      `redis.ca is ${ca}, which can't be read as a certificate in PEM form: ${messageOf(cause)}`,
-      {
-        cause,
-      },
-    )
-  }
 }

@@ -1,6 +1,6 @@
 // The number of the store's format in Redis: read before anything else, written with the first record. A store without one is
 // of format 1, as every version before the number wrote it. In format 2 the counts of many keys share a hash;
-// redis/take-over.ts leads from 1 to 2.
+// take-over.ts leads from 1 to 2.
 
 import type { Result } from 'ioredis'
 import { InputError } from '../../errors.ts'

@@ -64,14 +64,14 @@ export const redisKeyNames = (prefix: string) => {
     /** The live instances, the hashes of their settings, the names in demand, and the change records of a topic. */
     instances: named('instances'),
     settings: named('settings'),
-    /** What a live instance reports of itself. */
+    /** The report of a live instance on itself. */
     instance: (id: string) => named('instance', id),
     wanted: (topic: string) => named('wanted', topic),
     changeRecords: (topic: string) => named('notices', topic),
 
     /** The spending at a provider in a window, the end of its closure with its reason, and its last reopening. */
     spending: (provider: string, window: string) => named('spending', `{${provider}}`, window),
-    /** Of that, what each consumer spent. */
+    /** The spending by consumer. */
     spendingByConsumer: (provider: string, window: string) =>
       named('spending', `{${provider}}`, window, 'consumers'),
     closedUntil: (provider: string) => named('spending', `{${provider}}`, 'closed'),

@@ -156,7 +156,7 @@ export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyS
           there = externalId === null ? undefined : await claim(record, externalId)
           if (there) await removeKey(redis, names, record)
         }
-        // Whoever stored that one may have ended before it was listed.
+        // The process that stored it may have ended before it was listed.
         await enlist(there ?? record)
         return there
       }),
@@ -226,7 +226,7 @@ const writeKey = async (redis: RedisClient, names: RedisKeyNames, record: KeyRec
     limit: fieldOf(limit),
     createdAt,
     revokedAt: fieldOf(revokedAt),
-    // As a former version wrote it, where there is nothing to add.
+    // In the form of a former version, where there is nothing to add.
     ...(expiresAt === null ? {} : { expiresAt }),
     ...(externalId === null ? {} : { externalId }),
     ...Object.fromEntries(formers.map(({ hash, validUntil }) => [`former:${hash}`, validUntil])),

@@ -1,9 +1,9 @@
 // The store for a fleet: Redis through ioredis. Every step touches one slot, so it is atomic on a single server and on a
 // cluster. All keys begin with the configured prefix; counts and bytes expire. Fails fast: commands time out, and nothing
-// queues while Redis is unavailable. Key names are in redis/key-names.ts.
+// queues while Redis is unavailable. Key names are in key-names.ts.
 
 import { AbohawaError } from '../../errors.ts'
-import { mostBytesRead, type RecordObserver, unobserved } from '../records.ts'
+import { maxBytesRead, type RecordObserver, unobserved } from '../records.ts'
 import { type Store, StoreError } from '../store.ts'
 import {
   connect,
@@ -13,13 +13,13 @@ import {
   ping,
   type RedisClient,
   type RedisObserver,
-  type RedisOptions,
 } from './connection.ts'
 import { redisFleet } from './fleet.ts'
 import { redisFormat } from './format.ts'
 import { redisKeyNames } from './key-names.ts'
 import { redisKeys } from './keys.ts'
 import { redisLeases } from './leases.ts'
+import type { RedisOptions } from './place.ts'
 import { redisReason } from './reason.ts'
 import { isWrongType } from './records.ts'
 import { redisSpending } from './spending.ts'
@@ -107,7 +107,7 @@ export const openRedisStore = async (
     takeOver: keepUsageForMs => attempt(() => takeOver(keepUsageForMs)),
     ...redisUsage(parts, subscriptions.subscribe),
     ...redisUsageDetail(parts),
-    readBytes: (name, most = mostBytesRead) =>
+    readBytes: (name, most = maxBytesRead) =>
       attempt(async () => {
         try {
           // One byte more than allowed shows that the value is larger.

@@ -1,5 +1,5 @@
 // Reserves and corrects spending at the provider, as Lua: the two steps that count by consumer too. What a consumer may be
-// granted is `roomOf` of fair-share.ts, and must stay the same. redis/spending.ts runs them.
+// granted is `roomOf` of fair-share.ts, and must stay the same. spending.ts runs them.
 
 import { recordsLua } from './records.ts'
 

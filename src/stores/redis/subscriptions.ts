@@ -23,8 +23,8 @@ export type RedisSubscriptions = {
 const reconnectAfterMs = 500
 const pingEveryMs = 2_000
 // A message has some hundred bytes; this bounds what may arrive before one is complete.
-const mostPendingBytes = 1_048_576
-const tooLarge = `it is larger than ${mostPendingBytes} bytes, and the connection was reset`
+const maxPendingBytes = 1_048_576
+const tooLarge = `it is larger than ${maxPendingBytes} bytes, and the connection was reset`
 
 /** @param open creates a connection that connects by itself, once; undefined while there is no server to connect to */
 export const createRedisSubscriptions = (
@@ -65,7 +65,7 @@ export const createRedisSubscriptions = (
     opened.on('connect', () => {
       opened.stream.on('data', (bytes: Buffer) => {
         pending += bytes.length
-        if (pending <= mostPendingBytes) return
+        if (pending <= maxPendingBytes) return
         // Destroyed, because an orderly end would read the rest first.
         opened.stream.destroy()
         observer.recordRefused({ record: 'message', name: 'a channel', fault: tooLarge })

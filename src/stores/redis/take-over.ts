@@ -1,5 +1,5 @@
 // Takes over the counts of the running day from format 1, where each key had hashes of its own, before a gateway counts. Reports
-// read the earlier days from there (redis/usage.ts), and those hashes expire by themselves. A gateway of an earlier version
+// read the earlier days from there (usage.ts), and those hashes expire by themselves. A gateway of an earlier version
 // would go on counting there, so that two versions would each grant the whole limit: so none may be alive.
 
 import type { Result } from 'ioredis'
@@ -59,7 +59,7 @@ export const redisTakeOver = (
   redis.defineCommand('abohawaTakeOver', { lua: takeOverScript })
   const partitions = usagePartitionsOn(redis)
 
-  // Whoever counts has an entry there and takes it back when it stops. The entries of gateways that were killed expire together,
+  // Each gateway that counts has an entry there and removes it when it stops. The entries of gateways that were killed expire together,
   // by the clock of Redis, so that no clock of a gateway matters.
   const countAlive = async (): Promise<number> => {
     try {
@@ -108,7 +108,7 @@ export const redisTakeOver = (
     if (!(await isLeft())) return
     const [seconds] = await redis.time()
     const now = wholeFrom(Number(seconds)) * 1000
-    // Whatever the time zone, today is among these days.
+    // In any time zone, today is among these days.
     const today = Math.floor(now / utcDayMs)
     const days = [-1, 0, 1].map(offset => dayOfNumber(today + offset))
     for (let from = 0; ; from += idsPerRead) {

@@ -144,7 +144,7 @@ export const redisUsageDetail = ({ redis, names, attempt, observer }: RedisParts
         }
         const day = entries.reduce((newest, entry) => (entry.day > newest ? entry.day : newest), newestDay)
         if (day === newestDay) return
-        // What can't be dropped now is tried again with the next counts; these are written.
+        // Days that can't be dropped now are tried again with the next counts; the counts are written.
         await dropDaysBefore(day).then(
           () => {
             newestDay = day

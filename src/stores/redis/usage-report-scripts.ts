@@ -1,4 +1,4 @@
-// The Lua scripts that read the counts of one key for reports, and raise them for imports. redis/usage-scripts.ts has the form of
+// The Lua scripts that read the counts of one key for reports, and raise them for imports. usage-scripts.ts has the form of
 // what they read. Only whole numbers are returned.
 
 import { mostCounted } from '../records.ts'

@@ -1,7 +1,7 @@
 // The Lua script that counts a batch in Redis, and the form of what it counts. Two hashes of a partition hold its counts, with
 // a field per key: the counts of one day, and the daily sums of one month. A field that can't be read costs its own key
-// alone: the script repairs it in the same step. redis/usage.ts calls the script; the scripts for reports are in
-// redis/usage-report-scripts.ts.
+// alone: the script repairs it in the same step. usage.ts calls the script; the scripts for reports are in
+// usage-report-scripts.ts.
 //
 //   counts of a day      `50 -:0:3 one:7:30 two:4:17`   the sum, then for each instance its last batch and its units;
 //                                                       under `-` the units that no instance has

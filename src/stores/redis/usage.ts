@@ -1,6 +1,7 @@
 // Counts usage in Redis. Per partition, a hash has the counts of a day: for each key the sum, and the units that each instance
 // admitted, so that an instance can report again after a lost batch and nothing is counted twice. A second hash has the
-// daily sums of a month for reports. The Lua scripts are in redis/usage-scripts.ts and redis/usage-report-scripts.ts.
+// daily sums of a month for reports. The Lua scripts are in usage-scripts.ts and usage-report-scripts.ts. Longer than 300
+// lines, because the form that is packed for a script stands beside its method.
 
 import type { Result } from 'ioredis'
 import { dayNumber, dayOfNumber, daysUpTo, hourMs, utcDayMs } from '../../calendar.ts'
@@ -191,7 +192,7 @@ export const redisUsage = (
           const counts = await countsOf(keyId, month, daysOfMonth)
           const day = daysOfMonth
             .map(number => `${month}-${number}`)
-            // What is unreadable was a count.
+            // The unreadable value was a count.
             .findLast((day, i) => counts[i] !== '0' && day >= since && day <= upTo)
           if (day !== undefined) return day
         }
@@ -260,14 +261,14 @@ export const redisUsage = (
 const groupBytes = 3 * 8 + 10
 const entryBytes = 5 * 8 + 2
 // Of UTF-8.
-const mostBytesPerCharacter = 3
+const maxBytesPerCharacter = 3
 
 /** The groups in the form that the script reads: little-endian, numbers as doubles, a key's id after its length. */
 const packed = (groups: readonly Group[]): Buffer => {
   let most = 0
   for (const { entries } of groups) {
     most += groupBytes
-    for (const { keyId } of entries) most += entryBytes + mostBytesPerCharacter * keyId.length
+    for (const { keyId } of entries) most += entryBytes + maxBytesPerCharacter * keyId.length
   }
   const bytes = Buffer.allocUnsafe(most)
   let at = 0

@@ -8,7 +8,7 @@ import { createRecorder } from '../../../src/load/replay/recorder.ts'
 import { headOf, outcomeOf } from '../../../src/load/replay/response-head.ts'
 import { scheduleOf } from '../../../src/load/replay/schedule.ts'
 import { targetOf } from '../../../src/load/replay/target.ts'
-import { judge, thresholdOf } from '../../../src/load/replay/thresholds.ts'
+import { checkThresholds, thresholdOf } from '../../../src/load/replay/thresholds.ts'
 import { arriving, inBatches } from './send-some.ts'
 
 t.test('thresholds are judged by what was recorded', t => {
@@ -56,7 +56,7 @@ t.test('thresholds are judged by what was recorded', t => {
     ['rate>9', true],
     ['rate>10', false],
   ]
-  const judged = judge(
+  const judged = checkThresholds(
     expected.map(([text]) => thresholdOf(text)),
     recorder,
     10,
@@ -69,7 +69,7 @@ t.test('thresholds are judged by what was recorded', t => {
   const measured = (text: string) => judged.find(({ threshold }) => threshold === text)?.measured
   t.equal(measured('forecast.p50<1s'), 'no answer')
   t.match(measured('p99<9m'), /^no answer after \d+ ms$/)
-  t.match(judge([thresholdOf('status.429<1')], createRecorder(), 1), [
+  t.match(checkThresholds([thresholdOf('status.429<1')], createRecorder(), 1), [
     { measured: 'no answer', passed: false },
   ])
   t.end()

@@ -3,12 +3,8 @@
 
 import { decodeFromCompressedBase64 } from 'hdr-histogram-js'
 import t from 'tap'
-import {
-  createRecorder,
-  type Observation,
-  percentileDistribution,
-  type Run,
-} from '../../../src/load/replay/recorder.ts'
+import { percentileDistribution } from '../../../src/load/replay/histograms.ts'
+import { createRecorder, type Observation, type Run } from '../../../src/load/replay/recorder.ts'
 import { replayResult } from '../../../src/load/report/result.ts'
 
 const run: Run = {

@@ -1,5 +1,5 @@
-// What a report does in a browser: it changes language and theme, and shows the values of a chart under the pointer and by the
-// arrow keys. The values are those of the table below the chart, in the digits of its language.
+// The script of a report: changes language and theme, and shows the values of a chart under the pointer and by the arrow
+// keys. The values are those of the table below the chart, in the digits of its language.
 
 import {
   applyTheme,

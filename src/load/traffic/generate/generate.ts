@@ -35,7 +35,7 @@ export type GeneratedTraffic = Span & {
   readonly bad: number
 }
 
-/** What the requests are drawn for. */
+/** The places and times that requests are generated for. */
 export type World = {
   readonly catalogue: Catalogue
   readonly bounds: Bounds

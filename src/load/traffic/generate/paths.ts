@@ -19,7 +19,7 @@ export const createPaths = (
     return undefined
   }
 
-  // What an application shows for a choice of places: a level, the part of it under a place, or what someone types.
+  // An application lists places by level, by the places under another one, or by a typed text.
   const lists: readonly PathOf[] = [
     () => '/locations?type=district',
     place => {

@@ -1,4 +1,4 @@
-// What is in traffic: when, for what, by whom, how it was answered, and how well a cache can do. One pass, bounded memory.
+// Statistics of traffic: times, endpoints, keys, outcomes, and the best possible hit share. One pass, bounded memory.
 
 import { hasWeather } from '../../../endpoints.ts'
 import { type CellOf, recordedCell } from '../cell-of-place.ts'
@@ -9,7 +9,7 @@ import { createPopularity, type PopularityReport } from './popularity.ts'
 import { createRateOverTime, type Peak, type RateOverTime } from './rate-over-time.ts'
 import { createReuse, type ReuseReport } from './reuse.ts'
 
-/** What a cache would hold. */
+/** The objects of a cache. */
 export type Subject = 'cell' | 'place' | 'path' | 'key'
 
 export type TrafficStats = {

@@ -2,8 +2,8 @@
 // Reads the cell again while it is open, so that the effect of an order is seen.
 
 import { byId, element, setChildren, setText } from './dom.js'
+import { factRows, failureLabel, ownSentence, placeLabel } from './labels.js'
 import { order, read } from './listener.js'
-import { factRows, failureLabel, ownSentence, placeLabel } from './panels.js'
 
 /** @typedef {import('./contract.ts').CellReport} CellReport */
 /** @typedef {import('./contract.ts').Entry} Entry */

@@ -1,4 +1,4 @@
-// The cells as a table, for screen readers and for whoever likes to read: the same states, ages and demand as on the map,
+// The cells as a table, for screen readers and other readers: the same states, ages and demand as on the map,
 // what needs attention first. Written only while it is open.
 
 import { byId, element, setText } from './dom.js'

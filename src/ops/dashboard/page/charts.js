@@ -69,7 +69,7 @@ const heightOfChart = 132
 /** In seconds: what a chart shows at least, when there is little to show. */
 const shortest = 600
 
-/** What the browser makes of a colour of the stylesheet in the theme of now. @param {string} name */
+/** The computed colour of the stylesheet in the current theme. @param {string} name */
 const colourOf = name => {
   const probe = element('span')
   probe.style.color = `var(${name})`

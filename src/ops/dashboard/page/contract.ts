@@ -1,4 +1,4 @@
-// What the ops listener answers, by the names of this page. Types alone, for the checks: the browser never gets this file.
+// The answers of the ops listener, by the names of this page. Types alone, for the type checker: the browser never gets this file.
 
 import type { CellReport, SlicesReport } from '../../cell-report.ts'
 import type { CellStatus, GatewayStatus, LiveStatus, SearchReport } from '../../status-report.ts'

@@ -1,5 +1,4 @@
-// The dashboard: connects what comes from the listener with what is shown, and holds the little state that there is: language,
-// theme, the newest status and the cells.
+// The dashboard: shows what comes from the listener, and holds the state: language, theme, the newest status and the cells.
 
 import { createFigures, secondsBetween } from '../../../page/figures.js'
 import {
@@ -9,15 +8,17 @@ import {
   keepLanguage,
   keepTheme,
 } from '../../../page/preferences.js'
+import { obstacleTo, showAttention } from './attention.js'
 import { createCellDrawer } from './cell-drawer.js'
 import { createCellTable } from './cell-table.js'
 import { createCharts } from './charts.js'
 import { byId, setText } from './dom.js'
 import { newestOf } from './history.js'
 import { Refused, TokenNeeded, token } from './listener.js'
+import { showLists } from './lists.js'
 import { follow } from './live.js'
 import { createMap, showLegend } from './map.js'
-import { obstacleTo, showAttention, showBudget, showLists, showParts, showTiles } from './panels.js'
+import { showBudget, showParts, showTiles } from './panels.js'
 import { createPlaceSearch } from './place-search.js'
 import { createPurgeQuestion } from './purge-question.js'
 import { isTextName, textsIn } from './texts.js'
@@ -193,8 +194,6 @@ theme.addEventListener('change', () => {
 })
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => charts.draw())
 
-// The map's tools, and the purge of everything.
-
 // The map stays below the bar, whose height follows the language and the width.
 new ResizeObserver(() => {
   document.documentElement.style.setProperty('--bar-height', `${byId('bar').offsetHeight}px`)
@@ -244,7 +243,7 @@ byId('forget').addEventListener('click', () => {
   location.reload()
 })
 
-// What comes from the listener.
+// Events of the listener.
 
 showAll()
 setInterval(() => {

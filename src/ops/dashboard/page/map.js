@@ -1,5 +1,5 @@
 // The map: the outline of the country and every cell on it, coloured by state and age and dotted by demand. Pointer and keys
-// choose a cell; what then happens is for others.
+// choose a cell; what then happens is for others. Longer than 300 lines, because drawing, zoom and choice share one map.
 
 import { drawn, element, setText } from './dom.js'
 import { outline, perDegree } from './outline.js'

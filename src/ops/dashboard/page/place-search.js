@@ -2,8 +2,8 @@
 // cell.
 
 import { byId, element, setText } from './dom.js'
+import { placeLabel } from './labels.js'
 import { read } from './listener.js'
-import { placeLabel } from './panels.js'
 
 /** @typedef {import('./contract.ts').Found} Found */
 /** @typedef {{ text: import('./texts.js').Texts, figures: import('../../../page/figures.js').Figures }} Words */

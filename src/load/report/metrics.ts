@@ -1,0 +1,98 @@
+// The figures by which runs are compared: what each is in a run and in a step, its unit, and which way is better. comparison.ts
+// decides whether two of them differ.
+
+import { histogramOf, percentileEstimate } from './histogram.ts'
+import { type Estimate, type Ratio, shareEstimate } from './intervals.ts'
+import type { ReplayResult, Step } from './result.ts'
+import { errorsOf, hitShareOf, shareOf } from './run-figures.ts'
+
+/** How the values of a metric are written. */
+export type Unit = 'ms' | 'share' | 'perSecond' | 'count' | 'seconds' | 'bytes'
+
+export type Metric = {
+  readonly unit: Unit
+  /** Null where a run does not have it. */
+  readonly of: (run: ReplayResult) => Estimate | null
+  /** Of a percentile of latencies. */
+  readonly percent?: number
+  /** The figure as a ratio of sums over steps, where it can be had so. */
+  readonly ofStep?: (step: Step, seconds: number) => Ratio | null
+  readonly isBetterLarger?: true
+  /** A smaller change is noise, whatever its interval: a tenth if not given. */
+  readonly leastChange?: number
+  /** Whether it follows from traffic and settings alone where gateway and provider go by a moved clock. */
+  readonly isReproducible?: true
+}
+
+const weatherOf = ({ hits, stale, misses }: Step): number => hits + stale + misses
+const exact = (value: number | null | undefined): Estimate | null =>
+  value === null || value === undefined ? null : { value, low: null, high: null }
+const percentile = (percent: number): Metric => ({
+  unit: 'ms',
+  percent,
+  of: run => (run.latency.count === 0 ? null : percentileEstimate(histogramOf(run.histogram), percent)),
+})
+// For counts, a hundredth is a difference.
+export const counted = 0.01
+// An answer may be stale or a hit depending on which of two simultaneous requests was first.
+export const sharedOut = 0.03
+
+export const metrics = {
+  p50: percentile(50),
+  p90: percentile(90),
+  p99: percentile(99),
+  'p99.9': percentile(99.9),
+  max: { unit: 'ms', of: run => (run.latency.count === 0 ? null : exact(run.latency.max)) },
+  errors: {
+    unit: 'share',
+    of: run => shareEstimate(errorsOf(run), run.totals.due),
+    ofStep: ({ errors, due }) => (errors === undefined ? null : [errors, due]),
+  },
+  rate: {
+    unit: 'perSecond',
+    of: run => exact(run.totals.answered / Math.max(run.totals.seconds, 1e-9)),
+    ofStep: (step, seconds) => [step.answered, seconds],
+    isBetterLarger: true,
+  },
+  hits: {
+    unit: 'share',
+    of: run => exact(hitShareOf(run)),
+    ofStep: step => [step.hits, weatherOf(step)],
+    isReproducible: true,
+    isBetterLarger: true,
+  },
+  stale: {
+    unit: 'share',
+    of: run => {
+      const share = shareOf(run, 'stale')
+      return share === null ? null : exact(share)
+    },
+    ofStep: step => [step.stale, weatherOf(step)],
+    isReproducible: true,
+  },
+  weight: {
+    unit: 'count',
+    of: run => exact(run.provider?.weight),
+    ofStep: step => (step.weight === null ? null : [step.weight, 1]),
+    leastChange: counted,
+    isReproducible: true,
+  },
+  age: {
+    unit: 'seconds',
+    of: run => exact(run.age?.p50),
+    // The medians of the steps, by their answers with weather.
+    ofStep: step => (step.age50 === null ? null : [step.age50 * weatherOf(step), weatherOf(step)]),
+    isReproducible: true,
+  },
+  cpu: {
+    unit: 'ms',
+    of: run =>
+      run.gateway === null || run.totals.answered === 0
+        ? null
+        : exact((run.gateway.cpuSeconds * 1000) / run.totals.answered),
+  },
+  memory: { unit: 'bytes', of: run => exact(run.gateway?.memoryBytes) },
+} satisfies Record<string, Metric>
+
+export type MetricName = keyof typeof metrics
+export const metricNames = Object.keys(metrics) as readonly MetricName[]

@@ -1,0 +1,109 @@
+// Why Redis can't be used at the start, as one sentence: it runs in another mode, speaks with or without TLS, or does not
+// answer.
+
+import { Redis } from 'ioredis'
+import { InputError } from '../../errors.ts'
+import type { ServerOptions } from './cluster.ts'
+import { accountOf, addressesOf, type RedisMode, type RedisOptions } from './place.ts'
+import { redisReason } from './reason.ts'
+import { answersPlainly, answersTls } from './transport.ts'
+
+/** The server runs in another mode than configured. */
+export class OtherMode extends Error {
+  readonly found: RedisMode
+
+  constructor(found: RedisMode) {
+    super(`the mode is ${found}`)
+    this.found = found
+  }
+}
+
+/** The mode that INFO shows. */
+export const modeIn = (info: string): RedisMode => {
+  // Valkey names it server_mode.
+  const [, found] = /^(?:redis|server)_mode:(\w+)/m.exec(info) ?? []
+  return found === 'cluster' || found === 'sentinel' ? found : 'single'
+}
+
+const kinds: Record<RedisMode, string> = {
+  single: 'a single Redis server',
+  sentinel: 'a Sentinel',
+  cluster: 'a node of a Redis Cluster',
+}
+
+/** The error for a Redis that can't be used: another mode than configured, or the reason of the failure. */
+export const refusal = async (
+  options: RedisOptions,
+  serverOptions: ServerOptions,
+  cause: unknown,
+): Promise<InputError> => {
+  const { url, mode = 'single', nodes = [], sentinelMaster } = options
+  const { urlName = 'redis.url', modeName = 'redis.mode' } = options
+  const { host } = new URL(url)
+  const [address] = addressesOf(options)
+  // Together, because a server that is frozen answers neither.
+  const [found, other] =
+    cause instanceof OtherMode
+      ? [cause.found]
+      : await Promise.all([
+          modeAt(options, serverOptions),
+          otherTransport(url, address, Math.min(options.connectTimeoutMs, options.commandTimeoutMs * 2)),
+        ])
+  if (found !== undefined && found !== mode)
+    return new InputError(
+      `${urlName} names ${host}, which is ${kinds[found]}, but ${modeName} is ${mode}: set ${modeName} to ${found}`,
+      { cause },
+    )
+  if (other) return new InputError(`${urlName} names ${host} with ${other}`, { cause })
+  const reason = redisReason(cause, options.commandTimeoutMs)
+  if (mode === 'sentinel' && reason.includes('No such master'))
+    return new InputError(
+      `redis.sentinelMaster is ${sentinelMaster}, but the sentinel at ${host} watches no master of that name`,
+      { cause },
+    )
+  const places =
+    nodes.length === 0
+      ? `${urlName} names ${host}`
+      : `${urlName} and redis.nodes name ${[host, ...nodes].join(', ')}`
+  return new InputError(`${places}, which can't be used: ${reason}`, { cause })
+}
+
+const modeAt = async (
+  options: RedisOptions,
+  serverOptions: ServerOptions,
+): Promise<RedisMode | undefined> => {
+  const [{ host, port } = { host: '', port: 0 }] = addressesOf(options)
+  const probe = new Redis({
+    ...serverOptions,
+    ...accountOf(options.url),
+    host,
+    port,
+    lazyConnect: true,
+    retryStrategy: () => null,
+  })
+  probe.on('error', () => {})
+  try {
+    await probe.connect()
+    return modeIn(await probe.info('server'))
+  } catch {
+    return undefined
+  } finally {
+    probe.disconnect()
+  }
+}
+
+/** The mismatch, when the server uses TLS and the URL does not, or the other way round. */
+const otherTransport = async (
+  url: string,
+  address: { host: string; port: number } | undefined,
+  withinMs: number,
+): Promise<string | undefined> => {
+  if (!address) return undefined
+  if (url.startsWith('rediss:'))
+    return (await answersPlainly(address, withinMs))
+      ? 'rediss://, but the server there speaks without TLS; allowed: redis:// for it, or its port with TLS'
+      : undefined
+  return (await answersTls(address, withinMs))
+    ? 'redis://, but the server there speaks with TLS; allowed: rediss:// for it, or its port without TLS'
+    : undefined
+}
