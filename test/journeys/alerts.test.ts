@@ -17,6 +17,7 @@ import { freePort, withoutOwnRedis } from '../support/redis-server.ts'
 import { smallDisk, withoutMounts } from '../support/small-disk.ts'
 import { type GatewaySetting, sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
+import { usualCatalogue } from '../support/usual-catalogue.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const hourMs = 3_600_000
@@ -259,7 +260,7 @@ t.test('the certificate is about to expire', { skip: withoutPromtool }, async t 
 
 t.test('the file of the catalogue has a fault', { skip: withoutPromtool }, async t => {
   const path = join(t.testdir(), 'locations.json')
-  copyFileSync(join(root, 'locations.json'), path)
+  copyFileSync(usualCatalogue, path)
   const { gateway, scrapeAt, fires } = await watched(t, {
     providerUrl: 'http://127.0.0.1:9',
     env: { ABOHAWA_CATALOGUE__PATH: path },

@@ -10,6 +10,7 @@ import { startProvider } from '../support/provider-process.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { startGateway } from '../support/start-gateway.ts'
 import { foundWithin, until } from '../support/until.ts'
+import { wholeCatalogue } from '../support/usual-catalogue.ts'
 
 const skip = withoutBrowser
 const sizes = [
@@ -36,6 +37,8 @@ t.test('nothing covers, cuts or breaks anything', { skip }, async t => {
         ABOHAWA_REDIS__PREFIX: redis.prefix,
         ABOHAWA_OPS__TOKEN: token,
         ABOHAWA_CACHE__STALE_FOR: staleFor,
+        // Every cell of the map has weather.
+        ABOHAWA_CATALOGUE__PATH: wholeCatalogue,
         // Large numbers, which need room.
         ABOHAWA_PROVIDER__BUDGET__PER_DAY: '10000000',
         ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '1000000',

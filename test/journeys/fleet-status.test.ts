@@ -12,6 +12,7 @@ import { freePort, startRedis, startRedisFor, withoutOwnRedis } from '../support
 import { singleGatewayEnv } from '../support/single-gateway.ts'
 import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
+import { usualCatalogue } from '../support/usual-catalogue.ts'
 
 const provider = await startProvider(t, undefined, null)
 const esc = '\u001b'
@@ -22,6 +23,8 @@ const environment = async (url: string) => ({
   ABOHAWA_SERVER__DRAIN_FOR: '3s',
   ABOHAWA_OPS__PORT: String(await freePort()),
   ABOHAWA_REDIS__URL: url,
+  // Commands that reach no gateway read it too.
+  ABOHAWA_CATALOGUE__PATH: usualCatalogue,
   ABOHAWA_PROVIDER__BASE_URL: provider.url,
   ABOHAWA_LOG__ACCESS: 'false',
 })

@@ -9,13 +9,14 @@ import { forAll, plentyOfQuota } from '../scenarios/set-up.ts'
 import { generated, productWorld, usualSettings } from '../support/generated-traffic.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { wholeCatalogue } from '../support/usual-catalogue.ts'
 
 const provider = await startProvider(t, ['--runs', 'none'])
 let gateway: TestGateway
 t.before(async () => {
   gateway = await startGateway(t, {
     providerUrl: provider.url,
-    env: { ...plentyOfQuota, ABOHAWA_LOG__ACCESS: 'false' },
+    env: { ...plentyOfQuota, ABOHAWA_CATALOGUE__PATH: wholeCatalogue, ABOHAWA_LOG__ACCESS: 'false' },
   })
 })
 

@@ -16,6 +16,7 @@ import { testRedis } from '../support/redis-server.ts'
 import { startScriptedProvider } from '../support/scripted-provider.ts'
 import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
+import { usualCatalogue } from '../support/usual-catalogue.ts'
 
 const provider = await startProvider(t)
 const hour = 3_600_000
@@ -514,7 +515,7 @@ proof(['log.access', 'log.accessShare'], 'requests are logged by them', {}, asyn
 })
 
 const places = join(t.testdir(), 'places.json')
-copyFileSync('locations.json', places)
+copyFileSync(usualCatalogue, places)
 proof(
   ['catalogue.pollEvery'],
   'the file of places is looked at as often',

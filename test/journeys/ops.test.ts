@@ -13,13 +13,16 @@ import { startProvider } from '../support/provider-process.ts'
 import { startRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
+import { usualCatalogue, wholeCatalogue } from '../support/usual-catalogue.ts'
 
 const provider = await startProvider(t)
 const bounds = { south: 20, north: 27, west: 87.5, east: 93 }
-const catalogueFile = join(import.meta.dirname, '..', '..', 'locations.json')
 
 t.test('health, readiness and metrics', async t => {
-  const gateway = await startGateway(t, { providerUrl: provider.url })
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    env: { ABOHAWA_CATALOGUE__PATH: wholeCatalogue },
+  })
   const ops = (path: string) => sendRequest(`${gateway.opsUrl}${path}`)
   t.match(await ops('/livez'), { status: 200, body: { status: 'live' } })
   t.match(await ops('/readyz'), {
@@ -115,7 +118,7 @@ t.test(
   'an unpublished place is gone everywhere, without a restart and without a dropped request',
   async t => {
     const path = join(t.testdir(), 'locations.json')
-    copyFileSync(catalogueFile, path)
+    copyFileSync(usualCatalogue, path)
     const gateway = await startGateway(t, {
       providerUrl: provider.url,
       env: { ABOHAWA_CATALOGUE__PATH: path, ABOHAWA_CATALOGUE__POLL_EVERY: '10ms' },
@@ -142,7 +145,7 @@ t.test(
 
 t.test('the catalogue is swapped under load without a dropped request', async t => {
   const path = join(t.testdir(), 'locations.json')
-  copyFileSync(catalogueFile, path)
+  copyFileSync(wholeCatalogue, path)
   const gateway = await startGateway(t, {
     providerUrl: provider.url,
     env: { ABOHAWA_CATALOGUE__PATH: path },
@@ -169,7 +172,7 @@ t.test('the catalogue is swapped under load without a dropped request', async t 
 t.test('a faulty catalogue never replaces a good one, and readiness reports it', async t => {
   const { writeFileSync } = await import('node:fs')
   const path = join(t.testdir(), 'locations.json')
-  copyFileSync(catalogueFile, path)
+  copyFileSync(usualCatalogue, path)
   const gateway = await startGateway(t, { providerUrl: provider.url, env: { ABOHAWA_CATALOGUE__PATH: path } })
   writeFileSync(path, '{"provenance":')
   await t.rejects(gateway.reloadCatalogue(), { name: 'InputError' })
@@ -183,7 +186,7 @@ t.test('a faulty catalogue never replaces a good one, and readiness reports it',
 t.test('SIGHUP reads the catalogue again', async t => {
   const folder = t.testdir()
   const path = join(folder, 'locations.json')
-  copyFileSync(catalogueFile, path)
+  copyFileSync(wholeCatalogue, path)
   const env = {
     ABOHAWA_SERVER__PORT: '0',
     ABOHAWA_OPS__PORT: '0',

@@ -7,11 +7,15 @@ import { setPublished } from '../../src/catalogue/publication.ts'
 import { productCounts } from '../support/product-places.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { usualCatalogue, wholeCatalogue } from '../support/usual-catalogue.ts'
 
 const provider = await startProvider(t)
 let gateway: TestGateway
 t.before(async () => {
-  gateway = await startGateway(t, { providerUrl: provider.url })
+  gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    env: { ABOHAWA_CATALOGUE__PATH: wholeCatalogue },
+  })
 })
 
 const summaryTypes = {
@@ -198,7 +202,7 @@ t.test('a former code is 404 with the current code, on every endpoint, under its
 
 t.test('a former code of a place that is not published says nothing of it', async t => {
   const path = join(t.testdir(), 'locations.json')
-  copyFileSync(join(import.meta.dirname, '..', '..', 'locations.json'), path)
+  copyFileSync(usualCatalogue, path)
   await setPublished(path, '10049039', false, {
     bounds: { south: 20, north: 27, west: 87.5, east: 93 },
   })

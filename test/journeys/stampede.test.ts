@@ -1,21 +1,20 @@
 // Many callers request one cold cell: the provider gets one request and everybody the right response.
 
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import t from 'tap'
 import { createGrid } from '../../src/weather/cell.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { type Answer, sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
+import { usualCatalogue } from '../support/usual-catalogue.ts'
 
-const catalogueFile = join(import.meta.dirname, '..', '..', 'locations.json')
 const provider = await startProvider(t)
 
 // The paths of all places in the cell with the most of them, and of a point in it.
 const callersOfOneCell = (): string[] => {
   const grid = createGrid(0.1)
-  const { locations } = JSON.parse(readFileSync(catalogueFile, 'utf8')) as { locations: Place[] }
+  const { locations } = JSON.parse(readFileSync(usualCatalogue, 'utf8')) as { locations: Place[] }
   const cells = Map.groupBy(locations, ({ latitude, longitude }) => grid.cellOf(latitude, longitude).id)
   const [id, places] = [...cells].sort(([, a], [, b]) => b.length - a.length)[0] ?? ['', []]
   return [...places.map(place => `${place.type}/${place.id}`), `coords/${id.replace(',', '/')}`]

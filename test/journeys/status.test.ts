@@ -15,6 +15,7 @@ import { startProvider } from '../support/provider-process.ts'
 import { requestBytes, sendRaw } from '../support/raw-http.ts'
 import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
+import { wholeCatalogue } from '../support/usual-catalogue.ts'
 
 const provider = await startProvider(t)
 const dhaka = '/weather/district/3026'
@@ -318,7 +319,10 @@ const listenTo = (t: Test, opsUrl: string, headers: readonly string[] = []) => {
 }
 
 t.test('a stream tells the status every second, the cells that changed, and the end', async t => {
-  const { gateway, clock, status } = await start(t, { ABOHAWA_SERVER__DRAIN_FOR: '3s' })
+  const { gateway, clock, status } = await start(t, {
+    ABOHAWA_SERVER__DRAIN_FOR: '3s',
+    ABOHAWA_CATALOGUE__PATH: wholeCatalogue,
+  })
   const stream = listenTo(t, gateway.opsUrl)
   await until('there are all cells', () => stream.events('cells').length > 0)
   const { at: _, history, ...report } = await status()

@@ -7,18 +7,19 @@ import { type Cell, createGrid } from '../../src/weather/cell.ts'
 import { type Running, runCommand, startCommand } from '../support/process.ts'
 import type { ProviderProcess } from '../support/provider-process.ts'
 import { until } from '../support/until.ts'
+import { usualCatalogue, wholeCatalogue } from '../support/usual-catalogue.ts'
 
 /** Collects teardowns, which run last first. */
 export type Scope = { teardown(fn: () => unknown): void }
 
 export type Env = Record<string, string>
 
-export const catalogueFile = new URL('../../locations.json', import.meta.url).pathname
+export const catalogueFile: string = wholeCatalogue
 export const box = { south: 20, north: 27, west: 87.5, east: 93 }
 
 type Place = { type: string; id: string; latitude: number; longitude: number }
 
-/** The places of the catalogue, grouped by their cell of the default grid. */
+/** The places of the whole catalogue, grouped by their cell of the default grid. */
 export const placesByCell = (): { cell: Cell; paths: string[] }[] => {
   const grid = createGrid(0.1)
   const { locations } = JSON.parse(readFileSync(catalogueFile, 'utf8')) as { locations: Place[] }
@@ -45,7 +46,7 @@ export const plentyOfQuota: Env = { ABOHAWA_QUOTA__TIERS__ENTERPRISE: '100000000
 
 export const processEnv = (providerUrl: string, more: Env): Env => ({
   ABOHAWA_PROVIDER__BASE_URL: providerUrl,
-  ABOHAWA_CATALOGUE__PATH: catalogueFile,
+  ABOHAWA_CATALOGUE__PATH: usualCatalogue,
   ABOHAWA_SERVER__PORT: '0',
   ABOHAWA_SERVER__DRAIN_FOR: '0s',
   ABOHAWA_OPS__PORT: '0',

@@ -1,4 +1,4 @@
-// The API as a Fastify application without a socket, for unit tests: the product's catalogue, a timeline with every hour,
+// The API as a Fastify application without a socket, for unit tests: a small catalogue, a timeline with every hour,
 // one good key, and a quota that the test sets.
 
 import { createAnswers } from '../../src/answer.ts'
@@ -11,6 +11,7 @@ import type { Authentication } from '../../src/metering/authentication.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { alwaysFresh, wholeTimeline } from '../scenarios/whole-timeline.ts'
 import { type ManualClock, manualClock } from './manual-clock.ts'
+import { usualCatalogue } from './usual-catalogue.ts'
 
 export const goodKey = 'svc_live_good'
 const client = { keyId: 'key_1', subscriberId: 'sub_1', tier: 'free', limit: 10 }
@@ -49,7 +50,7 @@ export const startApp = async (
 ): Promise<TestApp> => {
   const clock = manualClock('2026-11-21T06:05:00Z')
   const calendar = createCalendar('Asia/Dhaka')
-  const catalogue = await openCatalogue({ path: 'locations.json', bounds, pollMs: utcDayMs })
+  const catalogue = await openCatalogue({ path: usualCatalogue, bounds, pollMs: utcDayMs })
   t.teardown(catalogue.close)
   const timelines = alwaysFresh(wholeTimeline(clock.now(), calendar), clock.now)
   let reads = 0

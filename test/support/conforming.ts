@@ -33,8 +33,9 @@ const closed = (value: unknown): unknown => {
   return inner.type === 'object' ? { ...inner, additionalProperties: false } : inner
 }
 
-// Its own words (`x-unit`, `example`) mean nothing to a validator.
-const ajv = new Ajv2020({ strict: false, allErrors: true })
+// Its own words (`x-unit`, `example`) mean nothing to a validator. As a whole the document is no schema that the schema of
+// schemas could judge, so that one is not compiled.
+const ajv = new Ajv2020({ strict: false, allErrors: true, meta: false, validateSchema: false })
 ajv.addSchema(closed(document) as object, 'api')
 
 const validators = new Map<object, ValidateFunction>()

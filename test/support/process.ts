@@ -4,6 +4,7 @@ import { type ChildProcess, execFile, fork, type StdioOptions, spawn, spawnSync 
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
+import { usualCatalogue } from './usual-catalogue.ts'
 
 type Teardown = { teardown(fn: () => unknown): void }
 
@@ -29,15 +30,18 @@ export type Running = {
   exited: Promise<number | null>
 }
 
-/** Starts a long-running command and waits until the named listeners have logged their addresses. */
+/** Starts a long-running command, a gateway with few places, and waits until the named listeners have logged their addresses. */
 export const startCommand = (
   t: Teardown,
   args: readonly string[],
   listeners: readonly string[],
   env: Record<string, string> = {},
-): Promise<Running> => start(t, product, args, listeners, env)
+): Promise<Running> => {
+  const places = args[0] === 'serve' ? { ABOHAWA_CATALOGUE__PATH: usualCatalogue } : {}
+  return start(t, product, args, listeners, { ...places, ...env })
+}
 
-/** The same with limited memory: a test that fills memory must not exhaust the machine. */
+/** The same with limited memory and all places: a test that fills memory must not exhaust the machine. */
 export const startLimited = (
   t: Teardown,
   dataBytes: number,
@@ -114,6 +118,7 @@ export const spawnServe = (
       ABOHAWA_OPS__PORT: '0',
       ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:1',
       ABOHAWA_STORE__PATH: ':memory:',
+      ABOHAWA_CATALOGUE__PATH: usualCatalogue,
       ...env,
     }),
     stdio,

@@ -1,5 +1,5 @@
-// A running gateway for a test: real listeners on free ports, by default an embedded store in a folder of its own, a clock
-// that the test moves, a key of each tier, and functions that send requests.
+// A running gateway for a test: real listeners on free ports, by default an embedded store in a folder of its own, a small
+// catalogue, a clock that the test moves, a key of each tier, and functions that send requests.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -16,6 +16,7 @@ import { openStore } from '../../src/stores/open-store.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { assertConforming } from './conforming.ts'
 import { manualClock } from './manual-clock.ts'
+import { usualCatalogue } from './usual-catalogue.ts'
 
 export type Answer = {
   status: number
@@ -62,6 +63,7 @@ export const startGateway = async (
     ABOHAWA_SERVER__DRAIN_FOR: '0s',
     ABOHAWA_OPS__PORT: '0',
     ABOHAWA_STORE__PATH: join(folder, 'store.db'),
+    ABOHAWA_CATALOGUE__PATH: usualCatalogue,
     ABOHAWA_PROVIDER__BASE_URL: providerUrl,
     ABOHAWA_PROVIDER__RETRY_DELAY: '1ms',
     ABOHAWA_PROVIDER__TIMEOUT: '5s',
