@@ -1,5 +1,6 @@
 // Files that are none, or are made to cost: pipes, sockets, devices, folders and huge files wherever a path is given, and YAML that
-// multiplies. Each command runs as a process of its own with little memory, and must end by itself with sentences.
+// multiplies. Each command runs with little memory and must answer with sentences; and as a process of its own it must end by
+// itself where something could still wait, which is a pipe.
 
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -7,6 +8,7 @@ import {
   mkdtempSync,
   openSync,
   readFileSync,
+  renameSync,
   rmSync,
   symlinkSync,
   truncateSync,
@@ -16,7 +18,14 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { cleanEnv, product, spawnServe, startCommand, withoutPrlimit } from '../support/process.ts'
+import {
+  cleanEnv,
+  limitedCommandServer,
+  product,
+  spawnServe,
+  startCommand,
+  withoutPrlimit,
+} from '../support/process.ts'
 import { until } from '../support/until.ts'
 
 if (withoutPrlimit) {
@@ -37,15 +46,12 @@ type Ended = { code: number | string; stdout: string; stderr: string }
 const endsWithinMs = 60_000
 const dataBytes = 1_536 * 1_024 * 1_024
 
-const run = async (args: readonly string[], env: Record<string, string> = {}): Promise<Ended> => {
+const little = { ABOHAWA_STORE__PATH: ':memory:', ABOHAWA_SERVER__PORT: '0', ABOHAWA_OPS__PORT: '0' }
+
+const runAlone = async (args: readonly string[], env: Record<string, string> = {}): Promise<Ended> => {
   const child = spawn('prlimit', [`--data=${dataBytes}`, product, ...args], {
     cwd: folder,
-    env: cleanEnv({
-      ABOHAWA_STORE__PATH: ':memory:',
-      ABOHAWA_SERVER__PORT: '0',
-      ABOHAWA_OPS__PORT: '0',
-      ...env,
-    }),
+    env: cleanEnv({ ...little, ...env }),
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: endsWithinMs,
     killSignal: 'SIGKILL',
@@ -60,6 +66,10 @@ const run = async (args: readonly string[], env: Record<string, string> = {}): P
   const [code, signal] = await once(child, 'close')
   return { code: code ?? signal, stdout, stderr }
 }
+
+const commands = limitedCommandServer(t, dataBytes, folder)
+const run = (args: readonly string[], env: Record<string, string> = {}): Promise<Ended> =>
+  until(`${args.join(' ')} has ended`, () => commands.run(args, { ...little, ...env }), endsWithinMs)
 
 const pipe = at('pipe')
 spawnSync('mkfifo', [pipe])
@@ -112,7 +122,7 @@ for (const [name, { args, env = () => ({}), anySize }] of Object.entries(opening
   t.test(`${name}: what is no regular file is one sentence`, async t => {
     for (const [path, reason] of kinds) {
       if (anySize && path === huge) continue
-      const { code, stderr } = await run(args(path), env(path))
+      const { code, stderr } = await (path === pipe ? runAlone : run)(args(path), env(path))
       t.ok(code === 1 || code === 2, `${path}: ${code}`)
       t.match(stderr, reason, path)
       t.ok(stderr.trimEnd().split('\n').length <= 2, stderr)
@@ -235,12 +245,12 @@ const running = async (t: Test, text: string) => {
 
 t.test('a pipe in place of the configuration of a running gateway is refused, and it serves on', async t => {
   const { file, outcomes, configuration } = await running(t, 'config: {pollEvery: 50ms}\n')
-  rmSync(file)
-  symlinkSync(pipe, file)
+  // In one step: a look between two would find no file, which is refused as well.
+  symlinkSync(pipe, at('link'))
+  renameSync(at('link'), file)
   await until('it is refused', async () => (await outcomes('refused')) === 1)
   t.match(await configuration(), /it is a named pipe; allowed: a regular file/)
-  rmSync(file)
-  writeFileSync(file, merges(40))
+  renameSync(written('merges.yaml', merges(40)), file)
   await until('a good one is applied', async () => (await outcomes('applied')) === 1)
 })
 

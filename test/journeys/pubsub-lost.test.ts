@@ -16,7 +16,8 @@ t.test(
     const provider = await startProvider(t)
     // A manual clock, so that reconciling lasts for as long as the test needs.
     const clock = manualClock(Date.now())
-    const env = { ABOHAWA_REDIS__URL: url }
+    // A long timeout: a busy machine must not look like an outage of Redis.
+    const env = { ABOHAWA_REDIS__URL: url, ABOHAWA_REDIS__COMMAND_TIMEOUT: '10s' }
     const gateways = [
       await startGateway(t, { providerUrl: provider.url, clock, env }),
       await startGateway(t, { providerUrl: provider.url, clock, env }),

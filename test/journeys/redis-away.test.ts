@@ -5,6 +5,9 @@ import t from 'tap'
 import { measureRedisOutage } from '../scenarios/redis-outage.ts'
 import { withoutOwnRedis } from '../support/redis-server.ts'
 
+// Most of each is waiting.
+t.jobs = 2
+
 for (const kind of ['frozen', 'killed'] as const)
   t.test(`quotas while Redis is ${kind}`, { skip: withoutOwnRedis }, async t => {
     const size = { processes: 2, connections: 16, outageMs: 3_000, limit: 6_000 }

@@ -5,6 +5,9 @@ import t from 'tap'
 import { measureRedisOutage } from '../scenarios/redis-outage.ts'
 import { withoutOwnRedis } from '../support/redis-server.ts'
 
+// Most of each is waiting.
+t.jobs = 2
+
 for (const kind of ['sentinel', 'cluster'] as const)
   t.test(`quotas through a failover: ${kind}`, { skip: withoutOwnRedis }, async t => {
     const size = { processes: 2, connections: 16, outageMs: 0, limit: 6_000 }

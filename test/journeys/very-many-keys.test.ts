@@ -8,6 +8,7 @@ import { run } from '../../src/cli/program.ts'
 import { systemClock } from '../../src/clock.ts'
 import { readConfig } from '../../src/config/load.ts'
 import { openStore } from '../../src/stores/open-store.ts'
+import { forAll } from '../scenarios/set-up.ts'
 import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
 import { startRedisFor, withoutOwnRedis } from '../support/redis-server.ts'
 import { startGateway } from '../support/start-gateway.ts'
@@ -89,7 +90,7 @@ for (const [kind, open, skip] of [
     t.teardown(() => store.close())
     await store.ensureSubscriber(sampleSubscriber)
     const filled = await stepsOf(() =>
-      Promise.all(Array.from({ length: keys }, (_, i) => store.addKey(sampleKey(`key_${i}`)))),
+      forAll(Array(keys).keys().toArray(), 100, i => store.addKey(sampleKey(`key_${i}`))),
     )
     t.ok(filled >= keys, `${filled} steps are counted`)
     const { id, name } = sampleSubscriber

@@ -140,8 +140,8 @@ t.test(
     }
     const loseSubscriptions = async () => {
       await raw.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
-      await until('the loss is noticed', async () => meter.state() === 'reconciling')
-      await until('both count again', probe, 20_000, 20)
+      await until('the loss is noticed', async () => meter.state() === 'reconciling', 60_000)
+      await until('both count again', probe, 60_000, 20)
       await probe()
     }
     // As counts that somebody removed.
@@ -187,7 +187,7 @@ t.test(
     await raw.flushall()
     await raw.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
     const states = () => [one.state(), other.state()]
-    await until('both have noticed', () => states().every(state => state === 'reconciling'))
+    await until('both have noticed', () => states().every(state => state === 'reconciling'), 60_000)
     for (let i = 0; i < 5 && states().includes('reconciling'); i++) {
       clock.advance(reconcileForMs)
       await Promise.all([one.probe(), other.probe()])

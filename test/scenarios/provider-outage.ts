@@ -99,7 +99,7 @@ export const measureProviderOutage = async (
     if (waiting.size < paths.length && Number.isNaN(firstMs)) firstMs = performance.now() - backAt
     return waiting.size === 0
   }
-  await foundWithin(30_000, retryWaiting, 20)
+  await foundWithin(90_000, retryWaiting, 20)
   const allMs = performance.now() - backAt
   const points = (await provider.state()).points - fedBefore
   return {

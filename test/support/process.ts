@@ -1,6 +1,14 @@
 // The product's commands as processes, for tests of whole processes. Every process ends with the test that started it.
 
-import { type ChildProcess, execFile, fork, type StdioOptions, spawn, spawnSync } from 'node:child_process'
+import {
+  type ChildProcess,
+  execFile,
+  type ForkOptions,
+  fork,
+  type StdioOptions,
+  spawn,
+  spawnSync,
+} from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
@@ -141,32 +149,69 @@ const runProcess = (args: readonly string[], env: Record<string, string> = {}): 
     })
   })
 
-const pending = new Map<number, (ended: Ended) => void>()
-let server: ChildProcess | undefined
-let sent = 0
+type CommandServer = {
+  /** Runs a command to its end after those before it. */
+  run(args: readonly string[], env?: Record<string, string>): Promise<Ended>
+  stop(): void
+}
 
-const commandServer = (): ChildProcess => {
-  if (server) return server
-  const child = fork(serverScript, {
-    env: cleanEnv(),
-    execArgv: [],
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+/** One process for many commands, which starts with the first of them. */
+const createCommandServer = (options: ForkOptions): CommandServer => {
+  const pending = new Map<number, (ended: Ended) => void>()
+  let server: ChildProcess | undefined
+  let sent = 0
+  const start = (): ChildProcess => {
+    const child = fork(serverScript, {
+      env: cleanEnv(),
+      execArgv: [],
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+      ...options,
+    })
+    child.on('message', ({ id, ...ended }: Ended & { id: number }) => {
+      pending.get(id)?.(ended)
+      pending.delete(id)
+      // An idle one does not keep the test running.
+      if (pending.size === 0) child.channel?.unref()
+    })
+    child.on('exit', code => {
+      server = undefined
+      for (const end of pending.values())
+        end({ code: -1, stdout: '', stderr: `the command server ended: ${code}` })
+      pending.clear()
+    })
+    child.unref()
+    return child
+  }
+  return {
+    run: (args, env = {}) => {
+      server ??= start()
+      sent += 1
+      const [child, id] = [server, sent]
+      return new Promise(resolve => {
+        pending.set(id, resolve)
+        child.channel?.ref()
+        child.send({ id, args, env: cleanEnv(env) })
+      })
+    },
+    stop: () => void server?.kill('SIGKILL'),
+  }
+}
+
+const shared = createCommandServer({})
+
+/** A process with limited memory for the commands of a test file, in a folder; a command that hangs ends with the test. */
+export const limitedCommandServer = (
+  t: Teardown,
+  dataBytes: number,
+  cwd: string,
+): Pick<CommandServer, 'run'> => {
+  const server = createCommandServer({
+    cwd,
+    execPath: 'prlimit',
+    execArgv: [`--data=${dataBytes}`, process.execPath],
   })
-  child.on('message', ({ id, ...ended }: Ended & { id: number }) => {
-    pending.get(id)?.(ended)
-    pending.delete(id)
-    // An idle one does not keep the test running.
-    if (pending.size === 0) child.channel?.unref()
-  })
-  child.on('exit', code => {
-    server = undefined
-    for (const end of pending.values())
-      end({ code: -1, stdout: '', stderr: `the command server ended: ${code}` })
-    pending.clear()
-  })
-  child.unref()
-  server = child
-  return child
+  t.teardown(server.stop)
+  return server
 }
 
 // Such a process reads its environment for more than settings, or lives on.
@@ -179,13 +224,4 @@ export const runCommand = (args: readonly string[], env: Record<string, string> 
   needsProcess(args, env) ? runProcess(args, env) : runShared(args, env)
 
 /** Runs a command to its end after the others of the test file, in one process: only the first one waits for its start. */
-export const runShared = (args: readonly string[], env: Record<string, string> = {}): Promise<Ended> => {
-  const child = commandServer()
-  sent += 1
-  const id = sent
-  return new Promise(resolve => {
-    pending.set(id, resolve)
-    child.channel?.ref()
-    child.send({ id, args, env: cleanEnv(env) })
-  })
-}
+export const runShared = shared.run
