@@ -5,7 +5,8 @@ import t from 'tap'
 import { createRecorder } from '../../../src/load/replay/recorder.ts'
 import { changeLimitOf, limitVerdicts } from '../../../src/load/report/change-limits.ts'
 import { warningsOf } from '../../../src/load/report/comparability.ts'
-import { differences } from '../../../src/load/report/comparison.ts'
+import { type Difference, differences as differencesOf } from '../../../src/load/report/comparison.ts'
+import { type Block, percentilesOver } from '../../../src/load/report/drawn-percentiles.ts'
 import { histogramOf, percentileEstimate } from '../../../src/load/report/histogram.ts'
 import {
   changeByBootstrap,
@@ -17,9 +18,27 @@ import type { ReplayResult } from '../../../src/load/report/result.ts'
 import { createRandom } from '../../../src/load/traffic/generate/random.ts'
 import { type Drawn, drawnRehearsal, drawnReplay } from '../../support/replay-results.ts'
 
+/** Makes each result once: the same options give the same one, and the same object. */
+const once = <T>(make: () => T, ...key: readonly unknown[]): T => {
+  const text = JSON.stringify(key)
+  if (!made.has(text)) made.set(text, make())
+  return made.get(text) as T
+}
+const made = new Map<string, unknown>()
+
+const numbers = new WeakMap<ReplayResult, number>()
+let runs = 0
+const numberOf = (run: ReplayResult): number => {
+  if (!numbers.has(run)) numbers.set(run, ++runs)
+  return numbers.get(run) as number
+}
+/** Compares each two sides once. */
+const differences = (a: readonly ReplayResult[], b: readonly ReplayResult[]): Difference[] =>
+  once(() => differencesOf(a, b), 'differences', a.map(numberOf), b.map(numberOf))
+
 /** A replay of which the provider and the gateway are known, with hits of a third of a millisecond. */
 const drawnQuick = (options: Drawn, changes: Partial<ReplayResult> = {}): ReplayResult =>
-  drawnRehearsal(options, { kind: 'replay', ...changes })
+  once(() => drawnRehearsal(options, { kind: 'replay', ...changes }), 'replay', options, changes)
 /** The same with latencies that are long beside what a machine is slower at one moment than at another. */
 const drawn = ({ slow = 1, ...options }: Drawn, changes: Partial<ReplayResult> = {}): ReplayResult =>
   drawnQuick({ ...options, slow: 10 * slow }, changes)
@@ -42,7 +61,10 @@ t.test('runs that differ by chance alone differ by noise', async t => {
 })
 
 /** A minute of 100 requests a second to a target that stands still now and then, as a collector of garbage or a neighbour makes it. */
-const withPauses = (seed: number, { slow = 1, pauses = 3 } = {}, changes: Partial<ReplayResult> = {}) => {
+const withPauses = (seed: number, { slow = 1, pauses = 3 } = {}): ReplayResult =>
+  once(() => drawnWithPauses(seed, slow, pauses), 'pauses', seed, slow, pauses)
+
+const drawnWithPauses = (seed: number, slow: number, pauses: number): ReplayResult => {
   const random = createRandom(seed, 'pauses')
   const standstills = Array.from({ length: 2 * pauses }, () => ({
     from: random() * 60_000,
@@ -78,7 +100,7 @@ const withPauses = (seed: number, { slow = 1, pauses = 3 } = {}, changes: Partia
     age,
     ...run
   } = drawnReplay({ requests: 1 })
-  return { ...recorder.result({ ...run, seconds: 60 }), ...changes }
+  return recorder.result({ ...run, seconds: 60 })
 }
 
 t.test('of twenty pairs of equal runs with pauses at most one has a verdict', async t => {
@@ -126,7 +148,7 @@ t.test('a side that was disturbed or saturated is unclear', async t => {
 })
 
 t.test('what a run of seconds shows is unclear', async t => {
-  const short = (run: ReplayResult) => ({ ...run, steps: run.steps.slice(0, 9) })
+  const short = (run: ReplayResult): ReplayResult => ({ ...run, steps: run.steps.slice(0, 9) })
   t.match(verdicts([short(withPauses(1))], [short(withPauses(2, { slow: 1.5 }))]), { p50: 'unclear' })
 })
 
@@ -302,6 +324,31 @@ t.test('limits of change: broken only by what is real, and by figures that are m
       { message: /^--fail-if is ".*"; allowed: .*p99>\+10%.* provider-?|weight/ },
       text,
     )
+})
+
+t.test('percentiles of blocks of steps are those of all their values', async t => {
+  const random = createRandom(1, 'blocks')
+  const below = (limit: number): number => Math.floor(random() * limit)
+  // Fewer places than groups of them, as many, and more.
+  for (const places of [1, 5, 64, 65, 700]) {
+    const steps = Array.from({ length: 20 }, () =>
+      Array.from({ length: places }, (_, place) => [place, below(3)] as const).filter(() => random() < 0.2),
+    )
+    const percentilesOf = percentilesOver(steps, places)
+    for (let i = 0; i < 20; i += 1) {
+      const blocks = Array.from({ length: 1 + below(4) }, (): Block => {
+        const from = below(20)
+        return [from, from + below(21 - from)]
+      })
+      const all = blocks
+        .flatMap(([from, to]) => steps.slice(from, to).flat())
+        .flatMap(([place, count]) => Array<number>(count).fill(place))
+        .sort((one, other) => one - other)
+      const percents = [0, 25, 50, 99, 100]
+      const atRank = (percent: number) => all[Math.max(0, Math.round((percent / 100) * all.length) - 1)]
+      t.strictSame(percentilesOf(blocks, percents), all.length === 0 ? null : percents.map(atRank))
+    }
+  }
 })
 
 t.test('intervals hold what they promise', async t => {
