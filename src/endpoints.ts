@@ -1,4 +1,4 @@
-// The API's endpoints by name, with their paths, and the statuses of its responses. Routes, labels of metrics, usage, the
+// The API's endpoints by name, with their paths. Routes, labels of metrics, usage, the
 // reference, traffic, thresholds and body checks derive from this table, so that the compiler finds what a new endpoint
 // lacks. What an endpoint answers is for edge/endpoints/.
 
@@ -35,10 +35,3 @@ export const hasWeather = (name: ResponseName): name is WeatherEndpoint =>
 
 /** The path as people and OpenAPI write it, below the prefix. */
 export const templateOf = (name: EndpointName): string => endpoints[name].path.replaceAll(/:(\w+)/g, '{$1}')
-
-/** The statuses of refusals. */
-export const problemStatuses = [400, 401, 404, 405, 429, 500] as const
-export type ProblemStatus = (typeof problemStatuses)[number]
-
-/** Of every response; with 499 the client disconnected before it started. */
-export type ResponseStatus = 200 | 204 | 304 | 308 | 499 | ProblemStatus

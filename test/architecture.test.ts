@@ -15,6 +15,7 @@ const ranks: Record<string, number> = {
   'clock.ts': 0,
   'csv-text.ts': 0,
   'endpoints.ts': 0,
+  'statuses.ts': 0,
   'errors.ts': 0,
   'expected-body.ts': 0,
   'flat-text.ts': 0,

@@ -4,7 +4,6 @@
 
 import type { IncomingMessage } from 'node:http'
 import { isoOf } from '../calendar.ts'
-import { flatText } from '../flat-text.ts'
 import type { Authenticate, Authentication, KeyMemo, Refusal } from '../metering/authentication.ts'
 import type { Quota } from '../metering/meter.ts'
 import type { QuotaDecision } from '../metering/partition.ts'
@@ -128,34 +127,12 @@ export const rateLimitOf = ({
   isDecided: isDecided && client !== null,
 })
 
-/** The part that all responses of a tier share until midnight. */
-type Common = { readonly resetsAt: number; readonly contract: string; readonly policy: string }
-
-const commons = new Map<number, Common>()
-// Keys may have limits of their own.
-const mostCommons = 256
-
-const commonOf = (given: RateLimit): Common => {
-  const { limit, resetsAt } = given
-  const known = commons.get(limit)
-  if (known?.resetsAt === resetsAt) return known
-  if (commons.size >= mostCommons) commons.clear()
-  const contract = `x-ratelimit-limit: ${limit}\r\nx-ratelimit-reset: ${Math.floor(resetsAt / 1000)}\r\n`
-  const common = {
-    resetsAt,
-    contract: flatText(contract),
-    policy: flatText(`${contract}ratelimit-policy: ${policyOf(given)}\r\n`),
-  }
-  commons.set(limit, common)
-  return common
-}
-
 /** The header lines of every response. The contract's reset is a Unix timestamp in seconds. */
 export const rateLimitLines = (given: RateLimit): string => {
-  const { remaining, isDecided } = given
-  const { contract, policy } = commonOf(given)
+  const { limit, remaining, resetsAt, isDecided } = given
+  const contract = `x-ratelimit-limit: ${limit}\r\nx-ratelimit-reset: ${Math.floor(resetsAt / 1000)}\r\n`
   return isDecided
-    ? `${policy}x-ratelimit-remaining: ${remaining}\r\nratelimit: ${leftOf(given)}\r\n`
+    ? `${contract}ratelimit-policy: ${policyOf(given)}\r\nx-ratelimit-remaining: ${remaining}\r\nratelimit: ${leftOf(given)}\r\n`
     : `${contract}x-ratelimit-remaining: ${remaining}\r\n`
 }
 

@@ -58,8 +58,8 @@ export const acceptedOf = (header: string, bytes: number): Accepted | undefined 
 
 /** The level of every gzip, joined or whole. */
 export const gzipOptions = { level: constants.Z_DEFAULT_COMPRESSION }
-// Quality 4 gives most of what 11 would give on this JSON, in a fraction of the time.
-const brotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }
+/** The quality of br: 4 gives most of what 11 would give on this JSON, in a fraction of the time. */
+export const brotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }
 
 const brotli = promisify(brotliCompress)
 const zip = promisify(gzip)

@@ -20,30 +20,21 @@ export type Parameters = Readonly<Record<string, Parameter<unknown>>>
 
 /**
  * @param convert to the value that a text stands for; the text itself where it stands for none
- * @param known values by their text that need no check, where there are few
  */
 const parameter = <Value>(
   schema: Parameter<Value>['schema'],
   // Not one of zod's messages, because an error has a code beside its sentence.
   refusal: (given: string, isMalformed: boolean) => Sentence,
   convert: (given: string) => unknown = given => given,
-  known: ReadonlyMap<string, Value> = new Map(),
-): Parameter<Value> => {
-  const absent = schema.safeParse(undefined)
-  return {
-    schema,
-    read: given => {
-      // Most requests leave out what they may.
-      if (given === undefined && absent.success) return absent.data
-      const before = given === undefined ? undefined : known.get(given)
-      if (before !== undefined) return before
-      const value = given === undefined ? undefined : convert(given)
-      const { success, data } = schema.safeParse(value)
-      if (success) return data
-      throw badRequest(refusal(given as string, value === given))
-    },
-  }
-}
+): Parameter<Value> => ({
+  schema,
+  read: given => {
+    const value = given === undefined ? undefined : convert(given)
+    const { success, data } = schema.safeParse(value)
+    if (success) return data
+    throw badRequest(refusal(given as string, value === given))
+  },
+})
 
 /** Numbers are only what looks like one: no exponent, no blank, no other digits. */
 const numberIn =
@@ -76,7 +67,6 @@ export const queryOf = <Name extends string>(
 
 // Undefined for what is not percent-encoded UTF-8.
 const decoded = (part: string): string | undefined => {
-  if (!part.includes('%') && !part.includes('+')) return part
   try {
     return decodeURIComponent(part.replaceAll('+', ' '))
   } catch {
@@ -92,24 +82,11 @@ const isIn = <Name extends string>(
 const languages = ['bn', 'en'] as const
 export type Language = (typeof languages)[number]
 
-const byText = <Value extends string | number>(values: readonly Value[]): ReadonlyMap<string, Value> =>
-  new Map(values.map(value => [String(value), value]))
+export const language = parameter(z.enum(languages).default('bn'), sentences.parameter.language)
 
-export const language = parameter(
-  z.enum(languages).default('bn'),
-  sentences.parameter.language,
-  undefined,
-  byText(languages),
+export const locationType = parameter(z.enum(locationTypes), given =>
+  sentences.parameter.type(given, locationTypes),
 )
-
-export const locationType = parameter(
-  z.enum(locationTypes),
-  given => sentences.parameter.type(given, locationTypes),
-  undefined,
-  byText(locationTypes),
-)
-
-const mostKnownNumbers = 100
 
 /** Text that selects something, or nothing. */
 export const identifier: Parameter<string> = parameter(z.string(), () => sentences.unexpected)
@@ -127,7 +104,6 @@ export const wholeNumber = (
     z.int().min(min).max(max).default(fallback),
     given => sentences.parameter.wholeNumber(name, given, min, max),
     numberIn(/^\d+$/),
-    byText(Array.from({ length: Math.min(mostKnownNumbers, max - min + 1) }, (_, i) => min + i)),
   )
 
 /** A plain decimal number of degrees inside a range that includes both ends. */

@@ -1,8 +1,8 @@
 // The response to a request that is refused or fails: a status, a code with its sentence, and its own headers.
 // sentences.ts has the codes and sentences.
 
-import type { ProblemStatus } from '../endpoints.ts'
 import { AbohawaError } from '../errors.ts'
+import type { ProblemStatus } from '../statuses.ts'
 import { failureSentence, type Sentence, sentences } from './sentences.ts'
 
 /** A refusal of one request; thrown where the reason is found, sent by the listener. */

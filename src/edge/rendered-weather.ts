@@ -5,7 +5,6 @@
 
 import { deflateRawSync } from 'node:zlib'
 import type { Answers, CellResult, Slice } from '../answer.ts'
-import { flatText } from '../flat-text.ts'
 import type { Cell } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
 import { forecastPart, weatherPart } from './bodies.ts'
@@ -27,20 +26,10 @@ type Rendered = Slice<{
   brotli: Map<PlacePart['identity'], Brotli> | undefined
   /** The size of both. */
   compressedBytes: number
-  /** The headers of the current second, once a second request came in it. */
-  resultHeaders: ResultHeaders | undefined
-  requestedInSecond: number
 }>
 
 /** A body that is compressed with br once it was requested often. */
 type Brotli = { requests: number; body: Encoded | Promise<Encoded> | undefined }
-
-/** The headers of a cache result; the same for one second. */
-type ResultHeaders = Pick<CellResult, 'freshUntil' | 'outcome' | 'source' | 'forwarded' | 'collapsed'> & {
-  readonly second: number
-  readonly cacheStatus: string
-  readonly headers: string
-}
 
 export type RenderedWeather = {
   /**
@@ -114,8 +103,6 @@ export const createRenderedWeather = (
       gzip: undefined,
       brotli: undefined,
       compressedBytes: 0,
-      resultHeaders: undefined,
-      requestedInSecond: 0,
     }
     if (!kept) {
       kept = { slices: [] }
@@ -201,40 +188,18 @@ export const createRenderedWeather = (
     (preferred === 'br' ? brotliOf(result, rendered, place, !gzip) : undefined) ??
     gzipOf(result, rendered, place)
 
-  const headersFor = (result: CellResult, rendered: Rendered): ResultHeaders => {
-    const last = rendered.resultHeaders
-    const second = Math.floor(result.readAt / 1000)
-    if (last && last.second === second && haveSameHeaders(last, result)) return last
-    const { freshUntil, outcome, source, forwarded, collapsed } = result
-    const rightUntil = Math.max(result.readAt, Math.min(rendered.endsAt, freshUntil))
-    const headers: ResultHeaders = {
-      freshUntil,
-      outcome,
-      source,
-      forwarded,
-      collapsed,
-      second,
-      cacheStatus: flatText(cacheStatus(result)),
-      headers: flatText(freshnessHeaders(result, rightUntil)),
-    }
-    // Most slices are requested less often than once a second: what is kept of these would only be work for the collector.
-    if (rendered.requestedInSecond === second) rendered.resultHeaders = headers
-    rendered.requestedInSecond = second
-    return headers
-  }
-
   const represent = (
     result: CellResult,
     rendered: Rendered,
     place: PlacePart,
     headers: string,
   ): Representation => {
-    const resultHeaders = headersFor(result, rendered)
+    const rightUntil = Math.max(result.readAt, Math.min(rendered.endsAt, result.freshUntil))
     return {
       tag: place.tag + rendered.tag,
-      headers: resultHeaders.headers + headers,
+      headers: freshnessHeaders(result, rightUntil) + headers,
       chunks: [place.bytes, rendered.bytes],
-      cache: resultHeaders.cacheStatus,
+      cache: cacheStatus(result),
       cell: result.subject.id,
       encode: accepted => encode(result, rendered, place, accepted),
     }
@@ -303,10 +268,3 @@ const failedFor =
     if (error instanceof Error) failedCells.set(error, id)
     throw error
   }
-
-const haveSameHeaders = (one: ResultHeaders, other: CellResult): boolean =>
-  one.freshUntil === other.freshUntil &&
-  one.outcome === other.outcome &&
-  one.source === other.source &&
-  one.forwarded === other.forwarded &&
-  one.collapsed === other.collapsed

@@ -42,47 +42,20 @@ export const createUsageDetail = (
   calendar: Calendar,
   clock: Clock,
 ): UsageDetail => {
-  // One short list per key: a look-up builds no compound name.
-  let counters = new Map<string, Counter[]>()
-  let size = 0
+  let counters = new Map<string, Counter>()
   let flushing: Promise<void> | undefined
 
-  const find = (
-    keyId: string,
-    day: LocalDay,
-    endpoint: CountedName,
-    statusClass: string,
-  ): Counter | undefined => {
-    for (const counter of counters.get(keyId) ?? [])
-      if (counter.statusClass === statusClass && counter.endpoint === endpoint && counter.day === day)
-        return counter
-    return undefined
-  }
+  const nameOf = (keyId: string, day: LocalDay, endpoint: CountedName, statusClass: string): string =>
+    `${keyId} ${day} ${endpoint} ${statusClass}`
+  const find = (keyId: string, day: LocalDay, endpoint: CountedName, statusClass: string) =>
+    counters.get(nameOf(keyId, day, endpoint, statusClass))
   const keep = (counter: Counter): void => {
-    if (size >= mostEntries) return
-    const ofKey = counters.get(counter.keyId)
-    if (ofKey) ofKey.push(counter)
-    else counters.set(counter.keyId, [counter])
-    size += 1
+    const { keyId, day, endpoint, statusClass } = counter
+    if (counters.size < mostEntries) counters.set(nameOf(keyId, day, endpoint, statusClass), counter)
   }
-  // Counters in use are kept: created anew each second, they would be most of the garbage collector's work.
   const takeAll = (): Counter[] => {
-    const taken: Counter[] = []
-    const areKept = size < mostEntries / 2
-    for (const [keyId, ofKey] of counters) {
-      const used = ofKey.filter(({ count }) => count > 0)
-      for (const counter of used) {
-        taken.push({ ...counter })
-        counter.count = 0
-      }
-      size -= ofKey.length - used.length
-      if (used.length === 0) counters.delete(keyId)
-      else if (used.length < ofKey.length) counters.set(keyId, used)
-    }
-    if (!areKept) {
-      counters = new Map()
-      size = 0
-    }
+    const taken = [...counters.values()]
+    counters = new Map()
     return taken
   }
   const writeAll = async (): Promise<void> => {
@@ -120,7 +93,7 @@ export const createUsageDetail = (
     }
     const keepUntil = calendar.nextMidnight(at) + keepForMs
     keep({ keyId, day, endpoint, statusClass, count: 1, keepUntil })
-    if (size >= mostEntries) void flush()
+    if (counters.size >= mostEntries) void flush()
   }
 
   return {

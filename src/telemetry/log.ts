@@ -63,21 +63,16 @@ export const openLog = (
   })
   const send = (bytes: Buffer): void => writer.write(withoutPlainKeys(bytes))
 
-  // Lines are encoded where they will be written from, one by one: gathered as text they would be a rope that takes
-  // longer to unroll than to write.
-  let gathered = Buffer.allocUnsafeSlow(gatherBytes)
-  let at = 0
+  let gathered = ''
   const handOver = (): void => {
-    if (at === 0) return
-    send(gathered.subarray(0, at))
-    gathered = Buffer.allocUnsafeSlow(gatherBytes)
-    at = 0
+    if (gathered === '') return
+    const lines = gathered
+    gathered = ''
+    send(Buffer.from(lines))
   }
   const gather = (line: string): void => {
-    // A character takes three bytes at most.
-    if (line.length * 3 > gatherBytes - at) handOver()
-    if (line.length * 3 > gatherBytes) send(Buffer.from(line))
-    else at += gathered.write(line, at)
+    gathered += line
+    if (gathered.length >= gatherBytes) handOver()
   }
   setInterval(handOver, gatherForMs).unref()
 

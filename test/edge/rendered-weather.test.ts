@@ -214,15 +214,6 @@ t.test('a body that is compressed after its timeline was replaced is not account
   t.ok(beside() > 0)
 })
 
-t.test('the headers of a result are the same for a second', async t => {
-  const { current } = setUp()
-  const timeline = timelineAt(start)
-  const headersAt = (after: number) => current(resultAt(start + after, timeline), somewhere).headers
-  headersAt(0)
-  t.equal(headersAt(10), headersAt(999), 'from the second request on')
-  t.not(headersAt(2_000), headersAt(10))
-})
-
 t.test('cached bytes are in memory of their own', async t => {
   const text = unpooledText('{"name_bn":"ঢাকা"}')
   t.equal(text.toString(), '{"name_bn":"ঢাকা"}')

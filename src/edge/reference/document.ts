@@ -2,8 +2,9 @@
 // examples. `npm run openapi` writes it to docs/openapi.json, which the gateway serves; the gateway itself never makes it.
 
 import type { Bounds } from '../../catalogue/location.ts'
-import { apiPrefix, type ProblemStatus, problemStatuses } from '../../endpoints.ts'
+import { apiPrefix } from '../../endpoints.ts'
 import { licence, serviceName } from '../../provider/open-meteo/terms.ts'
+import { type ProblemStatus, problemStatuses } from '../../statuses.ts'
 import type { Parameters } from '../parameters.ts'
 import { bodies, named } from './bodies.ts'
 import { errors } from './errors.ts'

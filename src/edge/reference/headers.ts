@@ -1,7 +1,8 @@
 // The headers of the responses, with their meaning in both languages and the statuses that have them.
 
 import * as z from 'zod'
-import type { EndpointName, ProblemStatus } from '../../endpoints.ts'
+import type { EndpointName } from '../../endpoints.ts'
+import type { ProblemStatus } from '../../statuses.ts'
 import { jsonSchemaOf } from './json-schema.ts'
 import { described, type Text, text } from './texts.ts'
 

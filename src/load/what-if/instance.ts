@@ -1,7 +1,7 @@
 // One gateway without its sockets and quotas: the endpoints with weather, the bodies that they render and keep, and the
 // upstream behind them. Bodies are compressed once; from then on their size is known by their length.
 
-import { brotliCompressSync, constants, deflateRawSync } from 'node:zlib'
+import { brotliCompressSync, deflateRawSync } from 'node:zlib'
 import { createAnswers } from '../../answer.ts'
 import { createCalendar } from '../../calendar.ts'
 import type { Catalogue } from '../../catalogue/catalogue.ts'
@@ -9,7 +9,7 @@ import type { Clock } from '../../clock.ts'
 import type { Config } from '../../config/schema.ts'
 import { fleetHashOf } from '../../config/values.ts'
 import { lengthOf } from '../../edge/connection/ready-response.ts'
-import { acceptedOf } from '../../edge/content-coding.ts'
+import { acceptedOf, brotliOptions, gzipOptions } from '../../edge/content-coding.ts'
 import type { Compression } from '../../edge/rendered-weather.ts'
 import type { Representation } from '../../edge/representation.ts'
 import { weatherEndpointsOf } from '../../edge/weather-endpoints.ts'
@@ -101,11 +101,9 @@ const createSampleCompression = (): Compression => {
     sizes.set(kind, size)
     return sample(size)
   }
-  // As in content-coding.ts.
-  const params = { [constants.BROTLI_PARAM_QUALITY]: 4 }
   return {
-    deflate: bytes => sampled('deflate', bytes, deflateRawSync),
-    brotli: async bytes => sampled('br', bytes, body => brotliCompressSync(body, { params })),
+    deflate: bytes => sampled('deflate', bytes, body => deflateRawSync(body, gzipOptions)),
+    brotli: async bytes => sampled('br', bytes, body => brotliCompressSync(body, brotliOptions)),
   }
 }
 
