@@ -25,6 +25,7 @@ import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
+import { wholeCatalogue } from '../support/usual-catalogue.ts'
 
 const skip = withoutBrowser
 const provider = await startProvider(t)
@@ -33,7 +34,11 @@ const open = skip ? undefined : await startBrowser(t)
 const start = async (t: { teardown(fn: () => unknown): void }, options: BrowserContextOptions = {}) => {
   await provider.steer({ fault: 'none', reset: true })
   const clock = manualClock()
-  const gateway = await startGateway(t, { providerUrl: provider.url, clock, env: coldCache })
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    clock,
+    env: { ...coldCache, ABOHAWA_CATALOGUE__PATH: wholeCatalogue },
+  })
   const page = await visit(open, gateway, options)
   return { clock, gateway, page }
 }

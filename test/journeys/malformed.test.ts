@@ -294,7 +294,7 @@ t.test('a request id of the caller comes back when it is a sane one', async t =>
   t.equal(await echo('trace-01/a=b'), 'trace-01/a=b')
   for (const id of ['with blanks', 'x'.repeat(129), '"quoted"', '<script>']) t.not(await echo(id), id)
   const ours = [await echo('with blanks'), await echo('with blanks')]
-  t.match(ours[0], /^[A-Za-z0-9_-]{12}-[0-9a-z]+$/)
+  t.match(ours[0], /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/)
   t.not(ours[0], ours[1])
 })
 

@@ -8,6 +8,7 @@ import { runCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
+import { wholeCatalogue } from '../support/usual-catalogue.ts'
 
 const provider = await startProvider(t)
 const calendar = createCalendar('Asia/Dhaka')
@@ -61,7 +62,11 @@ t.test(
   async t => {
     const clock = manualClock('2026-11-21T06:00:00Z')
     await provider.steer({ now: '2026-11-21T06:00:00Z', fault: 'none' })
-    const store = { ABOHAWA_STORE__PATH: `${t.testdir()}/store.db`, ABOHAWA_CACHE__FRESH_SPREAD: '0' }
+    const store = {
+      ABOHAWA_STORE__PATH: `${t.testdir()}/store.db`,
+      ABOHAWA_CACHE__FRESH_SPREAD: '0',
+      ABOHAWA_CATALOGUE__PATH: wholeCatalogue,
+    }
     const start = (staleFor: string) =>
       startGateway(t, {
         providerUrl: provider.url,

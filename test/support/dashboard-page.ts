@@ -22,7 +22,7 @@ export const isLive = (page: WatchedPage): Promise<true> =>
   until('the page is live', () => page.locator('#connection[data-state=live]').isVisible())
 
 export const isDrawn = (page: WatchedPage) =>
-  until('all cells are on the map', async () => (await page.locator('[data-cell]').count()) > 1_000)
+  until('all cells are on the map', async () => (await page.locator('[data-cell]').count()) > 50)
 
 /** Opens the page and waits for its data. */
 export const visit = async (
