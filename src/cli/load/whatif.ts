@@ -180,13 +180,15 @@ const tryAll = async (
   threads = availableParallelism(),
 ): ReturnType<typeof runCases>['figures'] => {
   const started = performance.now()
+  // Before the first thread: a signal may come as soon as it runs.
+  const interrupted = interruption()
   const run = runCases(
     cases.map(({ config }) => config),
     trace,
     options,
     threads,
   )
-  void interruption().then(run.stop)
+  void interrupted.then(run.stop)
   const timer = setInterval(() => {
     const { done, all } = run.progress()
     const seconds = (performance.now() - started) / 1000
