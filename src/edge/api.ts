@@ -146,8 +146,8 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   const openState = ({ socket, headers: { traceparent } }: IncomingMessage): RequestState => {
     const arrivedAt = quota.now()
     const connection = connections.of(socket)
-    // A closed socket has no address any more.
-    connection.peer ??= clientAddress.ofPeer(socket.remoteAddress)
+    // Before the socket is closed, for it has no address then.
+    if (parts.observer.access || trace) connection.peer ??= clientAddress.ofPeer(socket.remoteAddress)
     return {
       connection,
       startedAt: performance.now(),

@@ -92,6 +92,7 @@ const pauseBetweenReadsMs = 5
 const mostVisited = 5_000
 const probeTimeoutMs = 50
 const mostTries = 3
+const mostTurnsPerBatch = 4
 
 type BatchEntry = { readonly count: Count; readonly units: number; readonly limit: number }
 
@@ -116,6 +117,8 @@ export const createPartition = ({
   let state: MeterState = 'counting'
   let sequence = 0
   let isFlushScheduled = false
+  // Since the last batch.
+  let arrived = 0
   let probing: Promise<void> | undefined
   let lastDayBefore: LocalDay = ''
   let reconciledAt = 0
@@ -250,7 +253,17 @@ export const createPartition = ({
     })
   }
 
+  // Requests of the same turn of the event loop share a batch, and so do those of the next ones while each turn brings more:
+  // a transaction or a round trip costs as much as all else that a request needs.
+  const flushWhenQuiet = (turns = 1, before = 0): void => {
+    setImmediate(() => {
+      if (turns < mostTurnsPerBatch && arrived > before) flushWhenQuiet(turns + 1, arrived)
+      else void inTurn(flush)
+    })
+  }
+
   const flush = async (): Promise<void> => {
+    arrived = 0
     inFlight = waiting
     waiting = new Map()
     const all = [...inFlight.values()]
@@ -277,7 +290,7 @@ export const createPartition = ({
     }
     inFlight = new Map()
     // Flushes one turn of the event loop later: flushing at once would send half as many batches again, and save little time.
-    if (waiting.size > 0) setImmediate(() => void inTurn(flush))
+    if (waiting.size > 0) flushWhenQuiet()
     else isFlushScheduled = false
   }
 
@@ -409,13 +422,13 @@ export const createPartition = ({
           admitLocally(count, waiter)
           return
         }
+        arrived += 1
         const pending = waiting.get(count)
         if (pending) pending.waiters.push(waiter)
         else waiting.set(count, { count, waiters: [waiter], units: 0, limit })
         if (isFlushScheduled) return
         isFlushScheduled = true
-        // Requests of the same turn of the event loop share a batch.
-        setImmediate(() => void inTurn(flush))
+        flushWhenQuiet()
       }),
     forget: count => {
       if (

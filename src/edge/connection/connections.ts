@@ -205,6 +205,8 @@ export const trackConnections = (
     connection.reading = undefined
     return true
   }
+  const hasUnread = ({ reading, http, http2 }: Tracked): boolean =>
+    reading !== undefined && (http2 ? http2.waiting > 0 : http.readableLength > 0)
   const isFull = ({ requests = 0, isAuthenticated, isSuspect, http2 }: Tracked): boolean => {
     const max = http2 ? streamsFor(maxPipelined) : maxPipelined
     return requests >= Math.min(max, isAuthenticated ? max : isSuspect ? suspectPipelined : 1)
@@ -407,7 +409,7 @@ export const trackConnections = (
       connection.isAuthenticated = true
       unauthenticated.remove(connection)
       // It may send more now.
-      if (connection.reading) turns.queue(connection.task)
+      if (hasUnread(connection)) turns.queue(connection.task)
     },
     refused: given => {
       const connection = given as Tracked
@@ -428,7 +430,8 @@ export const trackConnections = (
       if (!open.has(connection)) return
       if (requests > 0) queued -= 1
       // Without waiting for a turn: a client that sends its next request at once would stay paced otherwise.
-      if (!endPacing(connection) && connection.reading) turns.queue(connection.task)
+      const isEnding = connection.http.writableEnded
+      if (!isEnding && !endPacing(connection) && hasUnread(connection)) turns.queue(connection.task)
     },
     end: (given, whenAnswered) => {
       const connection = given as Tracked

@@ -1,9 +1,9 @@
-// Reads a connection in small chunks, so that its owner decides after each request whether to take the next one. Node's parser
-// takes all requests of a 64 KiB read at once, some 3,600 of the smallest. connections.ts decides which connections are read
-// like this, and for how long.
+// Reads a connection one head at a time, so that its owner decides after each request whether to take the next one. Node's
+// parser takes all requests of a 64 KiB read at once, some 3,600 of the smallest. connections.ts decides which connections are
+// read like this, and for how long.
 //
 // A `readable` listener is the documented way to make Node's HTTP server read through JavaScript. The way back to its fast path
-// is private: where the private fields are missing, the connection stays on JavaScript without chunks, a tenth slower.
+// is private: where the private fields are missing, the connection stays on JavaScript without pacing, a tenth slower.
 
 import type { Socket } from 'node:net'
 
@@ -34,33 +34,49 @@ type HttpSocket = Socket & {
   readonly _paused?: boolean
 }
 
-// So many bytes hold at most seven requests: the smallest has 18.
-const chunkBytes = 128
+// A head ends with it, so that bytes up to the first one complete at most one request.
+const headEnd = '\r\n\r\n'
+// Searched at once. The rest of a longer head follows.
+const searchedBytes = 4 * 1024
 const stoppingEvents = ['pause', 'resume'] as const
 
 /** @param socket one that Node's HTTP server has just been given */
 export const readPaced = (socket: Socket, { mayRead, onReadable, onResume }: PacedOwner): PacedReading => {
   const http: HttpSocket = socket
   const listeners = stoppingEvents.map(event => socket.listeners(event))
+  // Node's parser listens for data.
+  const parse = socket.listeners('data') as ((chunk: Buffer) => void)[]
+  for (const listener of parse) socket.removeListener('data', listener)
   socket.on('readable', onReadable)
   socket.on('resume', onResume)
   const stop = (): void => {
     socket.removeListener('readable', onReadable)
     socket.removeListener('resume', onResume)
   }
+  /** The bytes up to the end of the next head. What is behind it stays on the socket, where an ignored upgrade looks for it. */
+  const nextHead = (): Buffer | undefined => {
+    const part: Buffer | null = socket.read(Math.min(socket.readableLength, searchedBytes))
+    if (!part) return undefined
+    const end = part.indexOf(headEnd) + headEnd.length
+    if (end < headEnd.length || end === part.length) return part
+    socket.unshift(part.subarray(end))
+    return part.subarray(0, end)
+  }
 
   return {
     stop,
     resume: () => {
-      while (socket.readableLength > 0 && !socket.destroyed && !http._paused && mayRead())
-        // Node's parser is the listener for data.
-        socket.read(Math.min(socket.readableLength, chunkBytes))
+      while (socket.readableLength > 0 && !socket.destroyed && !http._paused && mayRead()) {
+        const head = nextHead()
+        if (head) for (const listener of parse) listener(head)
+      }
       // A read at the end emits `end`.
       if (socket.readableLength === 0) socket.read(0)
     },
     end: () => {
       const { parser, _handle: handle, _paused: paused } = http
       if (socket.destroyed || socket.readableLength > 0 || paused) return false
+      for (const listener of parse) socket.on('data', listener)
       stop()
       // Node pauses a connection through listeners that it removed with its fast path.
       for (const [i, event] of stoppingEvents.entries())

@@ -22,8 +22,8 @@ export type Task = {
 export type Priority = 'known' | 'new' | 'low'
 
 // The follow-up work of a task, such as writes, runs between two calls of `setImmediate`, and counts too. So each task has a
-// call of its own, and all calls of a turn are scheduled before the first of them runs.
-const mostTasksPerTurn = 16
+// call of its own, and the calls of a turn are scheduled before the first of them runs.
+const maxTasksPerTurn = 16
 
 /**
  * @param msPerTurn the time of all tasks together in one turn of the event loop; one task always runs
@@ -34,7 +34,8 @@ export const createTurns = (msPerTurn: number, now = () => performance.now()): T
   // In the order of queueing; tasks that do not wait any more are dropped when they are met.
   const newest: Task[] = []
   let endsAt = 0
-  let callsLeft = 0
+  let calls = 0
+  let isRunning = false
   let granted: Task | undefined
 
   const newestOf = (tasks: ReadonlySet<Task>): Task | undefined => {
@@ -48,15 +49,19 @@ export const createTurns = (msPerTurn: number, now = () => performance.now()): T
   const oldestOf = ([task]: ReadonlySet<Task>): Task | undefined => task
   const next = (): Task | undefined =>
     oldestOf(waiting.known) ?? newestOf(waiting.new) ?? oldestOf(waiting.low)
+  const size = (): number => waiting.known.size + waiting.new.size + waiting.low.size
+  const schedule = (wanted: number): void => {
+    for (; calls < wanted; calls++) setImmediate(runNext)
+  }
+  // The first call ends the turn, whether a task waits for it or not.
   const plan = (): void => {
-    if (callsLeft > 0) return
-    endsAt = now() + msPerTurn
-    callsLeft = mostTasksPerTurn
-    for (let i = 0; i < mostTasksPerTurn; i++) setImmediate(runNext)
+    if (calls === 0) endsAt = now() + msPerTurn
+    if (!isRunning) schedule(Math.max(1, Math.min(size(), maxTasksPerTurn)))
   }
   const runNext = (): void => {
-    const mayRun = callsLeft === mostTasksPerTurn || now() < endsAt
-    callsLeft -= 1
+    const mayRun = !isRunning || now() < endsAt
+    isRunning = true
+    calls -= 1
     const task = mayRun ? next() : undefined
     if (task) {
       cancel(task)
@@ -65,7 +70,9 @@ export const createTurns = (msPerTurn: number, now = () => performance.now()): T
       task.run()
       granted = undefined
     }
-    if (callsLeft === 0 && next()) plan()
+    if (calls > 0) return
+    isRunning = false
+    if (next()) plan()
   }
   const queue = (task: Task): void => {
     cancel(task)
@@ -81,7 +88,7 @@ export const createTurns = (msPerTurn: number, now = () => performance.now()): T
 
   return {
     mayGoOn: task => {
-      plan()
+      if (calls === 0) plan()
       if (granted === task) {
         granted = undefined
         return true
