@@ -92,7 +92,8 @@ const pauseBetweenReadsMs = 5
 const mostVisited = 5_000
 const probeTimeoutMs = 50
 const mostTries = 3
-const mostTurnsPerBatch = 4
+const maxTurnsPerBatch = 4
+const fewPerBatch = 32
 
 type BatchEntry = { readonly count: Count; readonly units: number; readonly limit: number }
 
@@ -253,11 +254,12 @@ export const createPartition = ({
     })
   }
 
-  // Requests of the same turn of the event loop share a batch, and so do those of the next ones while each turn brings more:
-  // a transaction or a round trip costs as much as all else that a request needs.
+  // Requests of the same turn of the event loop share a batch. Where they are few, those of the next turns join while each
+  // brings more: a transaction or a round trip for each of them would cost as much as all else that it needs.
   const flushWhenQuiet = (turns = 1, before = 0): void => {
     setImmediate(() => {
-      if (turns < mostTurnsPerBatch && arrived > before) flushWhenQuiet(turns + 1, arrived)
+      const mayGrow = turns < maxTurnsPerBatch && arrived < fewPerBatch
+      if (mayGrow && arrived > before) flushWhenQuiet(turns + 1, arrived)
       else void inTurn(flush)
     })
   }

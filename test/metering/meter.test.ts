@@ -244,6 +244,31 @@ t.test('requests that arrive while a batch is in flight share the next one', asy
   )
 })
 
+t.test('few requests of turns that follow each other share a batch', async t => {
+  const scene = setUp(1, limits)
+  const inFlightAfter = async (requests: readonly number[]): Promise<number[]> => {
+    const inFlight: number[] = []
+    for (const many of requests) {
+      for (let i = 0; i < many; i++) scene.request(0, 'large')
+      await turn()
+      inFlight.push(scene.store.inFlight())
+    }
+    await scene.store.decide(0, 'answered')
+    await turn()
+    return inFlight
+  }
+  t.strictSame(await inFlightAfter([1, 0]), [0, 1], 'sent after the first turn that brings none')
+  t.strictSame(await inFlightAfter([1, 1, 1, 0]), [0, 0, 0, 1])
+  t.strictSame(await inFlightAfter([1, 1, 1, 1, 1]), [0, 0, 0, 1, 1], 'and after four in any case')
+  await turn()
+  await turn()
+  await scene.store.decide(0, 'answered')
+  t.strictSame(await inFlightAfter([1, 31]), [0, 1], 'or once they are many')
+  t.strictSame(await inFlightAfter([32]), [1])
+  await scene.finish()
+  t.equal(scene.admitted('large 2026-11-21'), 73)
+})
+
 t.test('a limit that is lowered while a batch is in flight leaves no negative rest', async t => {
   const tiers = { ...limits }
   const scene = setUp(1, tiers)

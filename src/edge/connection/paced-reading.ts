@@ -34,7 +34,8 @@ type HttpSocket = Socket & {
   readonly _paused?: boolean
 }
 
-// A head ends with it, so that bytes up to the first one complete at most one request.
+// A head ends with it, so that bytes up to the first one complete one request, or two where the end of another was cut by
+// the search.
 const headEnd = '\r\n\r\n'
 // Searched at once. The rest of a longer head follows.
 const searchedBytes = 4 * 1024
