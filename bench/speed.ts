@@ -4,6 +4,7 @@ import { writePage } from './report.ts'
 import { runBench } from './run-rows.ts'
 import { hits } from './speed/hits.ts'
 import { mix } from './speed/mix.ts'
+import { newConnections } from './speed/new-connections.ts'
 import { refresh } from './speed/refresh.ts'
 import { resident } from './speed/resident.ts'
 import { start } from './speed/start.ts'
@@ -15,7 +16,7 @@ await runBench({
   summary: 'Measures the speed of the gateway against its bars in some 25 minutes',
   page: 'docs/performance.md',
   needs: 'Needs Linux; what is compared over redis-server, nginx with Lua and wrk needs these on the path.',
-  rows: [mix, tails, hits, two, resident, refresh, start],
+  rows: [mix, tails, hits, newConnections, two, resident, refresh, start],
   settings: {
     rounds: { help: 'rounds of every row in turn', usual: 5 },
     seconds: { help: 'of load on a row in each round', usual: 3 },
@@ -40,8 +41,8 @@ another machine's or another day's; gaps under 10 % mean nothing. A bar is compa
 on the machine only makes a server slower; the median stands beside it. The microseconds of a hit are listed
 in [the profile of a hit](hit-path-profile.md).`,
         doesNotProve: [
-          `Nothing about a network: everything runs on one machine over its loopback, without TLS, and HTTP/1.1 connections are few
-  and kept. New connections, TLS, slow lines and thousands of idle callers cost more.`,
+          `Nothing about a network: everything runs on one machine over its loopback, without TLS, and but for \`new-connections\`
+  connections are few and kept. TLS, slow lines and thousands of idle callers cost more.`,
           'Nothing about misses: all weather is cached. The latency of the provider comes on top; capacity is in [capacity](capacity.md).',
           `Nothing about your traffic: the mix is drawn from a seed, not recorded, and repeats after 20,000 requests; 1,000 keys are
   not a million. An open loop at half of a capacity says nothing about the other half.`,
