@@ -13,6 +13,7 @@ import {
   type Place,
   printPlace,
 } from './faults.ts'
+import { frozen } from './frozen.ts'
 import { rules } from './rules.ts'
 import { type Config, configSchema } from './schema.ts'
 import { printPath } from './tree.ts'
@@ -73,12 +74,6 @@ const merged = (assignments: Iterable<Assignment>): Settings => {
     section[path.at(-1) ?? ''] = value
   }
   return all
-}
-
-/** The value, and all in it, never to be changed. */
-export const frozen = <Value>(value: Value): Value => {
-  if (typeof value === 'object' && value !== null) Object.values(Object.freeze(value)).forEach(frozen)
-  return value
 }
 
 // A setting that is given again moves to the end, so that the order shows which was given last.
