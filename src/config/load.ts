@@ -136,11 +136,28 @@ export const readRightPart = (
   return { loaded, faults: faults.map(fault => ({ ...fault, printed: printed(fault) })) }
 }
 
+let readOnce: ReadonlySet<Assignment> | undefined
+
+/** The assignments of default.yaml. A part of the program, and most of the time of a load: read once. */
+const defaultAssignments = (): ReadonlySet<Assignment | Fault> => {
+  if (readOnce) return readOnce
+  const { reading } = readYamlFile(DEFAULT_FILE, DEFAULT_NAME)
+  const assignments = reading.filter((part): part is Assignment => !isFault(part))
+  if (assignments.length < reading.length) return new Set(reading)
+  // With the place of the whole value, and without the document that places within it are looked up in.
+  const kept = assignments.map(({ path, value, at }): Assignment => {
+    const place = at([])
+    return { path, value: frozen(value), at: () => place }
+  })
+  readOnce = new Set(kept)
+  return readOnce
+}
+
 const gather = (
   { files, env }: ConfigSources,
   byEntry = false,
 ): { loaded: LoadedConfig | undefined; faults: readonly Fault[] } => {
-  const defaults = new Set(readYamlFile(DEFAULT_FILE, DEFAULT_NAME).reading)
+  const defaults = defaultAssignments()
   const read = files.map(name => ({ name, ...readYamlFile(name, name, byEntry) }))
   const given = [...read.map(({ reading }) => reading), readEnvironment(env)].flat()
   const usable: Assignment[] = []
