@@ -15,7 +15,7 @@ const budget = 'ABOHAWA_PROVIDER__BUDGET__'
 const start = Math.floor(Date.now() / 86_400_000) * 86_400_000 + 6 * 3_600_000
 
 // One for all, whose clock each test sets back.
-const provider = await startProvider(t, ['--runs', 'none', '--limits', 'none'])
+const provider = await startProvider(t)
 
 const setUp = async (
   t: Test,
