@@ -13,6 +13,7 @@ export const midnightRow: Row = {
     const found = await measureMidnight(scope, {
       skews: [-90_000, 0, 0, 90_000],
       connections: 64,
+      pauseMs: 0,
       beforeMs: 3_000,
       afterMs: 3_000,
       limit: 1_000_000,

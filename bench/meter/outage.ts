@@ -6,7 +6,7 @@ import { measureRedisOutage } from '../../test/scenarios/redis-outage.ts'
 import { chart } from '../chart.ts'
 import { count, ms, type Row } from '../row.ts'
 
-const full = { processes: 4, connections: 64, limit: 30_000 }
+const full = { processes: 4, connections: 64, pauseMs: 10, beforeMs: 3_000, limit: 30_000 }
 
 const rowOf = (kind: RedisFault, what: string, outageMs: number, method: string): Row => ({
   id: `redis-${kind}`,

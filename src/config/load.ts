@@ -13,6 +13,7 @@ import {
   type Place,
   printPlace,
 } from './faults.ts'
+import { frozen } from './frozen.ts'
 import { rules } from './rules.ts'
 import { type Config, configSchema } from './schema.ts'
 import { printPath } from './tree.ts'
@@ -75,12 +76,6 @@ const merged = (assignments: Iterable<Assignment>): Settings => {
   return all
 }
 
-/** The value, and all in it, never to be changed. */
-export const frozen = <Value>(value: Value): Value => {
-  if (typeof value === 'object' && value !== null) Object.values(Object.freeze(value)).forEach(frozen)
-  return value
-}
-
 // A setting that is given again moves to the end, so that the order shows which was given last.
 const lastOfEach = (given: readonly Assignment[]): Map<string, Assignment> => {
   const last = new Map<string, Assignment>()
@@ -141,11 +136,28 @@ export const readRightPart = (
   return { loaded, faults: faults.map(fault => ({ ...fault, printed: printed(fault) })) }
 }
 
+let readOnce: ReadonlySet<Assignment> | undefined
+
+/** The assignments of default.yaml. A part of the program, and most of the time of a load: read once. */
+const defaultAssignments = (): ReadonlySet<Assignment | Fault> => {
+  if (readOnce) return readOnce
+  const { reading } = readYamlFile(DEFAULT_FILE, DEFAULT_NAME)
+  const assignments = reading.filter((part): part is Assignment => !isFault(part))
+  if (assignments.length < reading.length) return new Set(reading)
+  // With the place of the whole value, and without the document that places within it are looked up in.
+  const kept = assignments.map(({ path, value, at }): Assignment => {
+    const place = at([])
+    return { path, value: frozen(value), at: () => place }
+  })
+  readOnce = new Set(kept)
+  return readOnce
+}
+
 const gather = (
   { files, env }: ConfigSources,
   byEntry = false,
 ): { loaded: LoadedConfig | undefined; faults: readonly Fault[] } => {
-  const defaults = new Set(readYamlFile(DEFAULT_FILE, DEFAULT_NAME).reading)
+  const defaults = defaultAssignments()
   const read = files.map(name => ({ name, ...readYamlFile(name, name, byEntry) }))
   const given = [...read.map(({ reading }) => reading), readEnvironment(env)].flat()
   const usable: Assignment[] = []

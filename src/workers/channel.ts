@@ -1,7 +1,8 @@
 // The messages between a worker and the process that started it. Both ends import this file; the first process keeps time
 // by the heartbeats (pool.ts), the worker only sends them.
 
-import { frozen, type LoadedConfig } from '../config/load.ts'
+import { frozen } from '../config/frozen.ts'
+import type { LoadedConfig } from '../config/load.ts'
 
 /** A configuration, and the files that it was read from. */
 export type InEffect = Pick<LoadedConfig, 'config' | 'files'>

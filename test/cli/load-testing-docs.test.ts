@@ -1,13 +1,13 @@
 // The commands that docs/load-testing.md and the README show for replaying, reports, rehearsing and what-if, as they stand there,
 // on a few requests of the sample. Those on traffic files are run by traffic.test.ts and traffic-generate.test.ts.
 
-import { execFile } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { ok, startTarget } from '../load/replay/scripted-target.ts'
-import { cleanEnv, type Ended, product } from '../support/process.ts'
+import { cleanEnv, commandServerIn, type Ended } from '../support/process.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const read = (...path: string[]): string => readFileSync(join(root, ...path), 'utf8')
@@ -26,16 +26,23 @@ const lines = gunzipSync(readFileSync(join(root, 'samples', 'weekday.ndjson.gz')
   .split('\n')
 writeFileSync(join(folder, 'samples', 'weekday.ndjson.gz'), gzipSync(`${lines.slice(0, 12).join('\n')}\n`))
 
-const run = (script: string): Promise<Ended> =>
-  new Promise(resolve => {
-    const options = { cwd: folder, env: cleanEnv({ ABOHAWA_STORE__PATH: join(folder, 'store.db') }) }
-    execFile(
-      'bash',
-      ['-euc', script.replaceAll('npm run -s abohawa --', product)],
-      options,
-      (error, stdout, stderr) => resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
-    )
-  })
+const server = commandServerIn(t, folder)
+const env = { ABOHAWA_STORE__PATH: join(folder, 'store.db') }
+
+/** The words of a command, as a shell takes them. */
+const wordsOf = (script: string): string[] => {
+  const print = script.replaceAll('npm run -s abohawa --', "printf '%s\\0'")
+  const printed = execFileSync('bash', ['-euc', print], { cwd: folder, env: cleanEnv(), encoding: 'utf8' })
+  return printed.split('\0').slice(0, -1)
+}
+
+/** Runs a command, whose output may go to a file. */
+const run = async (script: string): Promise<Ended> => {
+  const [, command = script, file] = /^(.*) > (\S+)$/s.exec(script) ?? []
+  const ended = await server.run(wordsOf(command), env)
+  if (file !== undefined) writeFileSync(join(folder, file), ended.stdout)
+  return ended
+}
 
 const check = async (t: Test, commands: readonly string[]): Promise<void> => {
   for (const command of commands) {

@@ -7,7 +7,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { lineOf } from '../../src/load/traffic/traffic-request.ts'
-import { cleanEnv, product } from '../support/process.ts'
+import { cleanEnv, product, runShared } from '../support/process.ts'
 import { until } from '../support/until.ts'
 
 const file = (t: Test, ...instants: string[]): string => {
@@ -30,21 +30,12 @@ const start = (t: Test, args: readonly string[]) => {
   return { child, texts, exited: once(child, 'close') }
 }
 
-// What hangs does so for hours.
-const ended = async (t: Test, args: readonly string[]) => {
-  const { child, texts, exited } = start(t, args)
-  const timer = setTimeout(() => child.kill('SIGKILL'), 30_000)
-  const [code, signal] = await exited
-  clearTimeout(timer)
-  return { code, signal, ...texts }
-}
-
 const [first, last] = ['1970-01-01T00:00:00.000Z', '9999-12-31T00:00:00.000Z']
 
 t.test('a span that no clock passes is refused in one sentence before the work begins', async t => {
   const path = file(t, first, last)
   for (const command of ['whatif', 'rehearse']) {
-    const { code, stderr } = await ended(t, [command, path])
+    const { code, stderr } = await runShared([command, path])
     t.equal(code, 1, `${command}: ${stderr}`)
     t.equal(stderr.trim().split('\n').length, 1)
     t.match(
@@ -53,7 +44,7 @@ t.test('a span that no clock passes is refused in one sentence before the work b
     )
     t.match(stderr, /traffic cut --from … --to ….*traffic import --longest-gap 10m/)
   }
-  const replayed = await ended(t, ['replay', path, '--target', 'http://127.0.0.1:9', '--without-keys'])
+  const replayed = await runShared(['replay', path, '--target', 'http://127.0.0.1:9', '--without-keys'])
   t.equal(replayed.code, 1)
   t.match(
     replayed.stderr,
@@ -71,10 +62,10 @@ t.test('other commands on such a file have their figures', async t => {
     ['traffic', 'convert', path, '--to', 'libcachesim', '--out', join(t.testdirName, 'out.csv')],
     ['traffic', 'import', path, '--longest-gap', '10m', '--out', join(t.testdirName, 'short.ndjson')],
   ]) {
-    const { code, stderr } = await ended(t, args)
+    const { code, stderr } = await runShared(args)
     t.equal(code, 0, `${args.join(' ')}: ${stderr}`)
   }
-  const { code, stderr } = await ended(t, ['whatif', join(t.testdirName, 'short.ndjson')])
+  const { code, stderr } = await runShared(['whatif', join(t.testdirName, 'short.ndjson')])
   t.equal(code, 0, stderr)
 })
 

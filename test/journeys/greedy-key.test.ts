@@ -14,12 +14,15 @@ const budget = 'ABOHAWA_PROVIDER__BUDGET__'
 // Six hours of the provider's day are over, by a clock near that of Redis, which expires keys by its own.
 const start = Math.floor(Date.now() / 86_400_000) * 86_400_000 + 6 * 3_600_000
 
+// One for all, whose clock each test sets back.
+const provider = await startProvider(t)
+
 const setUp = async (
   t: Test,
   { count = 1, env = {} }: { count?: number; env?: Record<string, string> } = {},
 ) => {
   const clock = manualClock(start)
-  const provider = await startProvider(t, ['--runs', 'none'], new Date(start).toISOString())
+  await provider.steer({ now: new Date(start).toISOString(), reset: true })
   const redis = count > 1 ? await testRedis(t) : undefined
   const shared = redis ? { ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__PREFIX: redis.prefix } : {}
   const gateways: TestGateway[] = []
@@ -29,7 +32,7 @@ const setUp = async (
     clock.advance(ms)
     await provider.steer({ now: new Date(clock.now()).toISOString() })
   }
-  return { clock, provider, gateways, gateway: gateways[0] as TestGateway, advance }
+  return { clock, gateways, gateway: gateways[0] as TestGateway, advance }
 }
 
 let asked = 0
@@ -50,7 +53,7 @@ const load = async (gateway: TestGateway, tier: string, cells: number) => {
 t.test('beside another key, one has a quarter of the day; the rest is there for the others', async t => {
   const { gateway } = await setUp(t, { env: { [`${budget}PER_DAY`]: '1200' } })
   t.equal((await load(gateway, 'business', 1)).loaded, 1)
-  const greedy = await load(gateway, 'enterprise', 500)
+  const greedy = await load(gateway, 'enterprise', 200)
   t.equal(greedy.loaded, 100, 'a quarter of 400 cells')
   for (const { status, body, headers } of greedy.refused) {
     t.strictSame([status, body.code], [500, 'key_share_used_up'])
@@ -62,14 +65,14 @@ t.test('beside another key, one has a quarter of the day; the rest is there for 
   t.equal((await load(gateway, 'enterprise', 10)).loaded, 0, 'still none for the first')
   t.equal(
     await gateway.metric('abohawa_provider_key_share_used_up_total{urgency="cold"}'),
-    410,
+    110,
     'each refusal is counted',
   )
   t.equal(await gateway.metric('abohawa_provider_top_key_share'), 0.25)
   const { body: status } = await sendRequest(`${gateway.opsUrl}/status`)
   const { enterprise = '', business = '', free = '' } = gateway.keyIds
   t.strictSame(status.top.keys, [
-    { keyId: enterprise, requests: 510, cellsLoaded: 100, shareOfDay: 0.25 },
+    { keyId: enterprise, requests: 210, cellsLoaded: 100, shareOfDay: 0.25 },
     { keyId: business, requests: 61, cellsLoaded: 61, shareOfDay: 0.1525 },
     { keyId: free, requests: 1, cellsLoaded: 1, shareOfDay: 0.0025 },
   ])
@@ -87,16 +90,16 @@ t.test('beside another key, one has a quarter of the day; the rest is there for 
 t.test('what nobody has used of the day so far is free to all', async t => {
   const { gateway, advance } = await setUp(t, { env: { [`${budget}PER_DAY`]: '1200' } })
   await load(gateway, 'business', 1)
-  t.equal((await load(gateway, 'enterprise', 200)).loaded, 100)
+  t.equal((await load(gateway, 'enterprise', 120)).loaded, 100)
   // At 18:00 UTC three quarters of nine tenths of the day may be spent: 270 cells, of which 101 are.
   await advance(12 * 60 * minuteMs)
-  t.equal((await load(gateway, 'enterprise', 300)).loaded, 169)
+  t.equal((await load(gateway, 'enterprise', 190)).loaded, 169)
   t.equal((await load(gateway, 'business', 20)).loaded, 20)
 })
 
 t.test('alone, a key may spend the day but for its last part, which newcomers have', async t => {
   const { gateway } = await setUp(t, { env: { [`${budget}PER_DAY`]: '1200' } })
-  const { loaded, refused } = await load(gateway, 'enterprise', 500)
+  const { loaded, refused } = await load(gateway, 'enterprise', 400)
   t.equal(loaded, 380, 'all but half of the reserve')
   t.equal(refused[0]?.body.code, 'key_share_used_up')
   t.equal((await load(gateway, 'business', 3)).loaded, 3)
@@ -127,7 +130,7 @@ t.test('a cell that two keys want is loaded for the one whose share is not used 
   const { gateways } = await setUp(t, { count: 2, env: { [`${budget}PER_DAY`]: '1200' } })
   const [one, two] = gateways as [TestGateway, TestGateway]
   await load(two, 'business', 1)
-  await load(one, 'enterprise', 200)
+  await load(one, 'enterprise', 120)
   const greedyKey = one.keys.enterprise ?? ''
   const otherKey = two.keys.business ?? ''
   for (let i = 0; i < 20; i++) {
@@ -147,7 +150,7 @@ t.test('a cell that two keys want is loaded for the one whose share is not used 
 
 t.test('stale cells of one key are refreshed within its share, and the others’ too', async t => {
   const env = { ABOHAWA_CACHE__FRESH_FOR: '30m', ABOHAWA_CACHE__REFRESH_AHEAD_FOR: '0s' }
-  const { gateway, provider, advance } = await setUp(t, { env })
+  const { gateway, advance } = await setUp(t, { env })
   const [key = '', otherKey = ''] = [gateway.keys.enterprise, gateway.keys.business]
   const [first = '', second = '', ...paths] = Array.from({ length: 202 }, newCell)
   const readAll = () => Promise.all(paths.map(path => gateway.get(path, { key })))
@@ -175,10 +178,10 @@ t.test('stale cells of one key are refreshed within its share, and the others’
 })
 
 t.test('a new cell of another key is in the next request, whatever waits for the first', async t => {
-  const { gateway, provider } = await setUp(t)
+  const { gateway } = await setUp(t)
   await load(gateway, 'business', 1)
   await provider.steer({ hold: true, reset: true })
-  const greedy = load(gateway, 'enterprise', 300)
+  const greedy = load(gateway, 'enterprise', 200)
   await until('the provider has a request', async () => (await provider.state()).inFlight > 0)
   const path = newCell()
   const other = gateway.get(path, { key: gateway.keys.business ?? '' })
@@ -201,5 +204,5 @@ t.test('a new cell of another key is in the next request, whatever waits for the
     requests.every(({ latitudes }) => latitudes <= 26),
     'beside others a request has a quarter of its points for one key',
   )
-  t.equal((await greedy).loaded, 300)
+  t.equal((await greedy).loaded, 200)
 })

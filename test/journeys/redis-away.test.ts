@@ -10,10 +10,15 @@ t.jobs = 2
 
 for (const kind of ['frozen', 'killed'] as const)
   t.test(`quotas while Redis is ${kind}`, { skip: withoutOwnRedis }, async t => {
-    const size = { processes: 2, connections: 16, outageMs: 3_000, limit: 6_000 }
+    const size = { processes: 2, connections: 16, pauseMs: 40, beforeMs: 1_000, outageMs: 3_000, limit: 500 }
     const { bySecond, ...found } = await measureRedisOutage(t, kind, size)
     t.comment(JSON.stringify(found))
     t.ok(bySecond.length > 5)
+    const afterwards = bySecond.slice(Math.ceil(found.beganAtSecond))
+    t.ok(
+      afterwards.some(({ admitted }) => admitted > 0),
+      'the scarce key had not run out before',
+    )
     t.ok(found.admitted <= found.limit, `${found.admitted} of ${found.limit}`)
     t.equal(found.miscounted, 0)
     t.equal(found.failed, 0, 'a key with enough left goes on')

@@ -10,10 +10,15 @@ t.jobs = 2
 
 for (const kind of ['sentinel', 'cluster'] as const)
   t.test(`quotas through a failover: ${kind}`, { skip: withoutOwnRedis }, async t => {
-    const size = { processes: 2, connections: 16, outageMs: 0, limit: 6_000 }
+    const size = { processes: 2, connections: 16, pauseMs: 40, beforeMs: 1_000, outageMs: 0, limit: 500 }
     const { bySecond, ...found } = await measureRedisOutage(t, kind, size)
     t.comment(JSON.stringify(found))
     t.ok(bySecond.length > 5)
+    const afterwards = bySecond.slice(Math.ceil(found.beganAtSecond))
+    t.ok(
+      afterwards.some(({ admitted }) => admitted > 0),
+      'the scarce key had not run out before',
+    )
     // At most sixteen requests are in flight, so at most sixteen confirmed writes can be missing on the replica.
     t.ok(found.admitted <= found.limit + 16, `${found.admitted} of ${found.limit}`)
     t.equal(found.miscounted, 0)

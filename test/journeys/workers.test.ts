@@ -249,74 +249,74 @@ t.test('a replacement runs with what the others do, whatever the file says by no
   t.equal((await workersAt(ops)).length, 2)
 })
 
-t.test('a worker that hangs is left out, and ended after the time that is set now', async t => {
+t.test('workers on a file that changes', async t => {
   const file = join(t.testdir(), 'gateway.yaml')
-  const set = (time: string) => writeFileSync(file, `server: { workerTimeout: ${time} }\n`)
-  set('10m')
-  const { running, ops } = await start(t, {}, ['--config', file])
-  const before = await workersAt(ops)
-  const [hung, other] = before.map(({ pid }) => pid)
-  process.kill(hung ?? 0, 'SIGSTOP')
-  t.teardown(() => {
-    try {
-      process.kill(hung ?? 0, 'SIGKILL')
-    } catch {}
-  })
-  const ready = await sendRequest(`${ops}/readyz`)
-  t.equal(ready.status, 200)
-  t.equal(ready.body.detail.workers, '1 of 2 ready', 'probes do not wait for it')
-  t.match((await sendRequest(`${ops}/metrics`)).text, /worker="2"/)
-  await until('it is left out', async () => (await workersAt(ops))[0]?.isResponding === false, 20_000, 100)
-  t.equal((await sendRequest(`${ops}/status`)).status, 200, 'the other one answers operators')
-  t.equal((await metricsAt(ops)).get('abohawa_workers{state="unresponsive"}'), 1)
-
-  // A busy machine delays heartbeats of the other one, too.
-  set('5s')
-  running.child.kill('SIGHUP')
-  await until(
-    'there is another in its place',
-    async () => {
-      const pids = (await workersAt(ops)).flatMap(({ pid, isReady }) => (isReady ? [pid] : []))
-      return pids.length === 2 && pids.includes(other ?? 0) && !pids.includes(hung ?? 0)
-    },
-    60_000,
-    lookEveryMs,
-  )
-  t.equal((await metricsAt(ops)).get('abohawa_workers_timed_out_total'), 1)
-  const line = running.lines.find(text => text.includes('a worker ended by itself'))
-  t.match(JSON.parse(line ?? '{}'), { worker: 1, reason: /^it did not respond for \d+ ms$/ })
-
-  const [last] = await workersAt(ops)
-  process.kill(last?.pid ?? 0, 'SIGSTOP')
-  running.child.kill('SIGTERM')
-  t.equal(await running.exited, 0, 'one that hangs holds up no stop')
-  t.throws(() => process.kill(last?.pid ?? 0, 0), { code: 'ESRCH' })
-})
-
-t.test('the first process looks at the files as often as the workers do', async t => {
-  const file = join(t.testdir(), 'gateway.yaml')
-  const set = (watch: boolean, host: string) =>
+  const set = ({ watch = false, host = '127.0.0.1', workerTimeout = '10m' }) =>
     writeFileSync(
       file,
-      `config: { watch: ${watch}, pollEvery: 50ms }\nops: { allowedHosts: [${host}] }\nserver: { workers: 2 }\n`,
+      `config: { watch: ${watch}, pollEvery: 50ms }\nops: { allowedHosts: [${host}] }\n` +
+        `server: { workers: 2, workerTimeout: ${workerTimeout} }\n`,
     )
-  set(false, 'a.example')
+  set({ host: 'a.example' })
   const { running, ops } = await start(t, {}, ['--config', file])
-  // The first path is the first process's own, the second one a worker's.
-  const statuses = (host: string) =>
-    Promise.all(
-      ['/workers', '/cells'].map(
-        async at => (await sendRequest(`${ops}${at}`, { headers: { host } })).status,
-      ),
+
+  await t.test('the first process looks at the files as often as the workers do', async () => {
+    // The first path is the first process's own, the second one a worker's.
+    const statuses = (host: string) =>
+      Promise.all(
+        ['/workers', '/cells'].map(
+          async at => (await sendRequest(`${ops}${at}`, { headers: { host } })).status,
+        ),
+      )
+    const follows = (host: string) =>
+      until(`${host} may ask`, async () => (await statuses(host)).every(status => status === 200))
+    await follows('a.example')
+    set({ watch: true, host: 'b.example' })
+    running.child.kill('SIGHUP')
+    await follows('b.example')
+    set({ watch: true, host: 'c.example' })
+    await follows('c.example')
+  })
+
+  await t.test('a worker that hangs is left out, and ended after the time that is set now', async t => {
+    const before = await workersAt(ops)
+    const [hung, other] = before.map(({ pid }) => pid)
+    process.kill(hung ?? 0, 'SIGSTOP')
+    t.teardown(() => {
+      try {
+        process.kill(hung ?? 0, 'SIGKILL')
+      } catch {}
+    })
+    const ready = await sendRequest(`${ops}/readyz`)
+    t.equal(ready.status, 200)
+    t.equal(ready.body.detail.workers, '1 of 2 ready', 'probes do not wait for it')
+    t.match((await sendRequest(`${ops}/metrics`)).text, /worker="2"/)
+    await until('it is left out', async () => (await workersAt(ops))[0]?.isResponding === false, 20_000, 100)
+    t.equal((await sendRequest(`${ops}/status`)).status, 200, 'the other one answers operators')
+    t.equal((await metricsAt(ops)).get('abohawa_workers{state="unresponsive"}'), 1)
+
+    // A busy machine delays heartbeats of the other one, too.
+    set({ workerTimeout: '5s' })
+    running.child.kill('SIGHUP')
+    await until(
+      'there is another in its place',
+      async () => {
+        const pids = (await workersAt(ops)).flatMap(({ pid, isReady }) => (isReady ? [pid] : []))
+        return pids.length === 2 && pids.includes(other ?? 0) && !pids.includes(hung ?? 0)
+      },
+      60_000,
+      lookEveryMs,
     )
-  const follows = (host: string) =>
-    until(`${host} may ask`, async () => (await statuses(host)).every(status => status === 200))
-  await follows('a.example')
-  set(true, 'b.example')
-  running.child.kill('SIGHUP')
-  await follows('b.example')
-  set(true, 'c.example')
-  await follows('c.example')
+    t.equal((await metricsAt(ops)).get('abohawa_workers_timed_out_total'), 1)
+    const line = running.lines.find(text => text.includes('a worker ended by itself'))
+    t.match(JSON.parse(line ?? '{}'), { worker: 1, reason: /^it did not respond for \d+ ms$/ })
+
+    const [last] = await workersAt(ops)
+    process.kill(last?.pid ?? 0, 'SIGSTOP')
+    running.child.kill('SIGTERM')
+    t.equal(await running.exited, 0, 'one that hangs holds up no stop')
+    t.throws(() => process.kill(last?.pid ?? 0, 0), { code: 'ESRCH' })
+  })
 })
 
 t.test('workers speak TLS, and signals end none that has just been started', async t => {

@@ -4,6 +4,7 @@
 import { Redis } from 'ioredis'
 import { startCluster } from '../support/redis-cluster.ts'
 import { startRedis } from '../support/redis-server.ts'
+import type { Caller } from './callers.ts'
 import { issueKeys, usedToday } from './keys.ts'
 import {
   type Answer,
@@ -31,18 +32,33 @@ export type Exactness = {
   readonly commandsEach: number
 }
 
+/** Starts gateways and returns what measures on them. @param place settings of their Redis */
+export const openExactness = async (
+  scope: Scope,
+  place: Env,
+  { processes, connections }: Omit<QuotaLoad, 'requests'>,
+): Promise<(requests: number, tiers: readonly string[]) => Promise<Exactness>> => {
+  const env = meterEnv({ ...patient, ...place })
+  const { callers } = await startGateways(scope, env, { processes, connections })
+  const redis = new Redis(place.ABOHAWA_REDIS__URL ?? '')
+  scope.teardown(() => redis.quit())
+  return (requests, tiers) => measureOn({ env, callers, redis }, requests, tiers)
+}
+
 /** @param tiers a key for each */
 export const measureExactness = async (
   scope: Scope,
   place: Env,
-  { processes, connections, requests }: QuotaLoad,
+  { requests, ...size }: QuotaLoad,
+  tiers: readonly string[],
+): Promise<Exactness> => (await openExactness(scope, place, size))(requests, tiers)
+
+const measureOn = async (
+  { env, callers, redis }: { env: Env; callers: readonly Caller[]; redis: Redis },
+  requests: number,
   tiers: readonly string[],
 ): Promise<Exactness> => {
-  const env = meterEnv({ ...patient, ...place })
   const keys = await issueKeys(env, tiers)
-  const { callers } = await startGateways(scope, env, { processes, connections })
-  const redis = new Redis(place.ABOHAWA_REDIS__URL ?? '')
-  scope.teardown(() => redis.quit())
   const before = await commandsSent(redis)
   const started = performance.now()
   const answers = await sendOn(

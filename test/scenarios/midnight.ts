@@ -1,6 +1,7 @@
 // Sends load across local midnight to processes whose clocks are off by a minute and a half. Assigns each response to its
 // day, and compares the counts of both days.
 
+import { setTimeout as pause } from 'node:timers/promises'
 import { createCalendar } from '../../src/calendar.ts'
 import { startScript } from '../support/process.ts'
 import { startRedis } from '../support/redis-server.ts'
@@ -16,6 +17,8 @@ export type MidnightSize = {
   /** The clock skew of each process, in ms. */
   readonly skews: readonly number[]
   readonly connections: number
+  /** Between a response and the caller's next request. */
+  readonly pauseMs: number
   /** How long before midnight the load begins and how long after it ends. */
   readonly beforeMs: number
   readonly afterMs: number
@@ -32,7 +35,7 @@ export type MidnightFound = {
 
 export const measureMidnight = async (
   scope: Scope,
-  { skews, connections, beforeMs, afterMs, limit }: MidnightSize,
+  { skews, connections, pauseMs, beforeMs, afterMs, limit }: MidnightSize,
 ): Promise<MidnightFound> => {
   const redis = await startRedis()
   scope.teardown(redis.stop)
@@ -59,7 +62,8 @@ export const measureMidnight = async (
   ).flat()
   const now = () => Date.now() + shift
   const isOver = () => now() >= midnight + afterMs
-  const answers = await sendOn(callers, () => (isOver() ? undefined : issued.key))
+  await pause(Math.max(0, midnight - beforeMs - now()))
+  const answers = await sendOn(callers, () => (isOver() ? undefined : issued.key), pauseMs)
 
   const ends = [midnight, calendar.nextMidnight(midnight)]
   const days = [calendar.dayOf(midnight - 1), calendar.dayOf(midnight)]

@@ -11,6 +11,10 @@ import { metric, type Scope } from './set-up.ts'
 export type RedisOutage = {
   readonly processes: number
   readonly connections: number
+  /** Between a response and the caller's next request. */
+  readonly pauseMs: number
+  /** How long the load goes on before the outage. */
+  readonly beforeMs: number
   readonly outageMs: number
   /** The daily limit of the key that runs out during the outage. */
   readonly limit: number
@@ -36,6 +40,9 @@ export type RedisOutageFound = {
   readonly backAtSecond: number
 }
 
+// Each look renders the metrics of every process.
+const lookEveryMs = 50
+
 const p99 = (answers: readonly Answer[]): number => {
   const times = answers.map(answer => answer.ms).sort((a, b) => a - b)
   return times[Math.floor(times.length * 0.99)] ?? Number.NaN
@@ -44,7 +51,7 @@ const p99 = (answers: readonly Answer[]): number => {
 export const measureRedisOutage = async (
   scope: Scope,
   kind: RedisFault,
-  { processes, connections, outageMs, limit }: RedisOutage,
+  { processes, connections, pauseMs, beforeMs, outageMs, limit }: RedisOutage,
 ): Promise<RedisOutageFound> => {
   const redis = await redisFaults[kind](scope)
   const env = meterEnv({ ...redis.env, ABOHAWA_QUOTA__TIERS__SCARCE: String(limit) })
@@ -56,24 +63,24 @@ export const measureRedisOutage = async (
     return values.every(one => one === value)
   }
   const allNormal = () => everywhere('abohawa_quota_counting{state="counting"}', 1)
+  const divides = () => everywhere('abohawa_quota_allowance_instances', processes)
+  await until('every process knows by how many it divides', divides, 60_000, 5 * lookEveryMs)
 
   const keys = [plenty.key, scarce.key]
   let sent = 0
   let isOver = false
   // A short pause between two requests, so that the figures show the wait for Redis and not for the processor.
-  const load = sendOn(gateways.callers, () => (isOver ? undefined : keys[sent++ % 2]), 10)
-  const divides = () => everywhere('abohawa_quota_allowance_instances', processes)
-  await until('every process knows by how many it divides', divides, 60_000)
-  // The load before the outage, to compare with.
-  await pause(3_000)
+  const load = sendOn(gateways.callers, () => (isOver ? undefined : keys[sent++ % 2]), pauseMs)
+  // To compare with.
+  await pause(beforeMs)
 
   const beganAt = performance.now()
   await redis.strike(scarce.id)
   if (redis.recover) await pause(outageMs)
-  else await until('one process noticed', async () => !(await allNormal()), 60_000)
+  else await until('one process noticed', async () => !(await allNormal()), 60_000, lookEveryMs)
   const backAt = performance.now()
   await redis.recover?.()
-  await until('quota counting is normal', allNormal, 60_000)
+  await until('quota counting is normal', allNormal, 60_000, lookEveryMs)
   const countsAgainAt = performance.now()
   const recoveryMs = countsAgainAt - backAt
   await pause(1_000)
@@ -105,7 +112,7 @@ export const measureRedisOutage = async (
   })
   const during = answers.filter(({ at }) => at >= beganAt + 1_000 && at < countsAgainAt)
   return {
-    normalP99: p99(answers.filter(({ at }) => at >= beganAt - 3_000 && at < beganAt - 100)),
+    normalP99: p99(answers.filter(({ at }) => at < beganAt - 100)),
     outageP99: p99(during),
     recoveryMs,
     admitted: admitted(scarce.key),

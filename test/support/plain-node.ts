@@ -1,17 +1,30 @@
 // Loaded before each test file (.taprc): leaves out what tap loads to follow modules and child processes for coverage, which
-// is off. Without it the processes that tests start are Node as users start it, and every start costs less.
+// is off, and gives it error-domain.ts. The processes that tests start are then Node as users start it, and every start and
+// every promise costs less.
 
 import { registerHooks } from 'node:module'
 
 // Each child would load it through this, whatever environment a test gives.
 delete process.env.NODE_OPTIONS
 
-const hooks = registerHooks({
+const leftOut = registerHooks({
   resolve: (specifier, context, next) => {
     if (specifier.includes('/@tapjs/processinfo/'))
       return { url: 'data:text/javascript,', shortCircuit: true }
     // What tap loads comes first, and from the test file on nothing is to be left out.
-    hooks.deregister()
+    leftOut.deregister()
     return next(specifier, context)
   },
 })
+
+// What a test forks is started with the same arguments, and has no tap.
+if (process.argv[1]?.endsWith('.test.ts')) {
+  const errorDomain = new URL('./error-domain.ts', import.meta.url).href
+  const replaced = registerHooks({
+    load: (url, context, next) => {
+      if (!url.includes('/node_modules/async-hook-domain/')) return next(url, context)
+      replaced.deregister()
+      return { format: 'module', source: `export { Domain } from '${errorDomain}'`, shortCircuit: true }
+    },
+  })
+}

@@ -219,6 +219,13 @@ const needsProcess = (args: readonly string[], env: Record<string, string>): boo
   ['serve', 'demo', 'provider'].includes(args[0] ?? '') ||
   Object.keys(env).some(name => !name.startsWith('ABOHAWA_'))
 
+/** A process for the commands of a test file that are given in a folder; ends with the test. */
+export const commandServerIn = (t: Teardown, cwd: string): Pick<CommandServer, 'run'> => {
+  const server = createCommandServer({ cwd })
+  t.teardown(server.stop)
+  return server
+}
+
 /** Runs a command to its end, as its users do or in the process that the commands of a test file share. */
 export const runCommand = (args: readonly string[], env: Record<string, string> = {}): Promise<Ended> =>
   needsProcess(args, env) ? runProcess(args, env) : runShared(args, env)
