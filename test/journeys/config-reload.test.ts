@@ -15,6 +15,7 @@ import {
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { connect } from 'node:tls'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
@@ -33,7 +34,8 @@ const provider = await startProvider(t, ['--runs', 'none'], null)
 
 type Settings = Record<string, unknown>
 
-const start = async (t: Test, first: Settings = {}) => {
+/** A folder with a config file, which the test writes. */
+const configFile = async (t: Test, first: Settings = {}) => {
   const folder = await mkdtemp(join(tmpdir(), 'abohawa-reload-'))
   t.teardown(() => rm(folder, { recursive: true }))
   const file = join(folder, 'gateway.yaml')
@@ -70,6 +72,11 @@ const start = async (t: Test, first: Settings = {}) => {
     renameSync(`${file}.new`, file)
   }
   write({})
+  return { folder, file, textOf, write }
+}
+
+const start = async (t: Test, first: Settings = {}) => {
+  const { folder, file, textOf, write } = await configFile(t, first)
   const { child, urls, lines, exited } = await startCommand(t, ['serve', '--config', file], ['ops', 'api'])
   const metric = async (name: string): Promise<number> => {
     const text = await (await fetch(`${urls.ops}/metrics`)).text()
@@ -96,7 +103,7 @@ const start = async (t: Test, first: Settings = {}) => {
   return { folder, file, write, textOf, child, urls, metric, outcomes, ready, logged, key, makeKey, exited }
 }
 
-/** Consumers who ask again as soon as they have an answer, until `stop`, which gives every answer that was not 200. */
+/** Consumers who ask again soon after they have an answer, until `stop`, which gives every answer that was not 200. */
 const startConsumers = (t: Test, api: string, key: string) => {
   const agent = new Agent({ connections: 8, connect: { rejectUnauthorized: false } })
   t.teardown(() => agent.close())
@@ -123,6 +130,8 @@ const startConsumers = (t: Test, api: string, key: string) => {
         failed.push(`${path}: ${error}`)
       }
       asked += 1
+      // Requests are under way at any time, and the gateway has time for its own work.
+      await pause(2)
     }
   }
   const consumers = [0, 1, 2, 3].map(consume)
@@ -454,7 +463,7 @@ t.test(
 )
 
 t.test('a ConfigMap that is swapped is taken, and a secret that is rotated', async t => {
-  const { folder, textOf } = await start(t)
+  const { folder, textOf } = await configFile(t)
   const mount = join(folder, 'mount')
   for (const [name, given] of [
     ['one', {}],
