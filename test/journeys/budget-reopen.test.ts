@@ -13,8 +13,13 @@ const dhaka = '/weather/district/3026'
 const elsewhere = '/weather/coords/22.3/91.8'
 const third = '/weather/coords/24.9/91.9'
 
+const provider = await startProvider(t, undefined, null)
+
+/** Gateways know of each other's closures within seconds; until then each look is work for them. */
+const eventually = (what: string, look: () => Promise<boolean>) => until(what, look, 20_000, 50)
+
 const setUp = async (t: Test, more: Record<string, string>, count: number) => {
-  const provider = await startProvider(t, undefined, null)
+  await provider.steer({ fault: 'none', reset: true })
   const env = {
     ABOHAWA_SERVER__PORT: '0',
     ABOHAWA_SERVER__DRAIN_FOR: '0s',
@@ -64,7 +69,7 @@ t.test(
     })
     await provider429()
     for (const gateway of gateways)
-      await until('it is closed', async () => /limited until/.test(await detailOf(gateway)))
+      await eventually('it is closed', async () => /limited until/.test(await detailOf(gateway)))
     const calls = await callsOf(provider)
     for (const gateway of gateways) t.equal((await get(gateway, elsewhere)).status, 500)
     t.equal(await callsOf(provider), calls, 'nothing is sent while it is closed')
@@ -96,13 +101,13 @@ t.test(
 
     const [first] = gateways
     const later = await startCommand(t, ['serve'], ['api', 'ops'], env)
-    await until('a restart does not reopen it', async () => /limited until/.test(await detailOf(later)))
+    await eventually('a restart does not reopen it', async () => /limited until/.test(await detailOf(later)))
 
     const report = JSON.parse(await command('budget', 'reopen', '--json'))
     const ended = performance.now()
     t.match(report, { closedUntil: shown.closedUntil, reason: shown.reason })
     for (const gateway of [...gateways, later]) {
-      await until('it has reopened', async () => !/limited until/.test(await detailOf(gateway)))
+      await eventually('it has reopened', async () => !/limited until/.test(await detailOf(gateway)))
       await until('its log says so', () => reopenedLines(gateway).length > 0)
       t.equal(reopenedLines(gateway).length, 1)
       t.match(reopenedLines(gateway)[0], `"closedUntil":"${shown.closedUntil}"`)
@@ -121,7 +126,7 @@ t.test(
     if (first) t.equal((await get(first, third)).status, 500)
     t.match(JSON.parse(await command('budget', 'show', '--json')), { closedUntil: shown.closedUntil })
     for (const gateway of gateways) {
-      await until('it is closed again', async () => /limited until/.test(await detailOf(gateway)))
+      await eventually('it is closed again', async () => /limited until/.test(await detailOf(gateway)))
       t.equal(reopenedLines(gateway).length, 1, 'a reopening of what is open is none')
     }
   },
@@ -146,7 +151,7 @@ t.test(
     if (!gateway) return
     t.equal((await get(gateway, dhaka)).status, 200)
     await provider.steer({ fault: 'daily-limit', times: 1 })
-    await until('it is closed', async () => {
+    await eventually('it is closed', async () => {
       await get(gateway, dhaka)
       return /limited until/.test(await detailOf(gateway))
     })
@@ -156,7 +161,7 @@ t.test(
     t.ok(Date.parse(before.lastFailure.backoffUntil) - Date.now() > 0)
 
     await command('budget', 'reopen')
-    await until('the stale cell is fetched again', async () => {
+    await eventually('the stale cell is fetched again', async () => {
       await get(gateway, dhaka)
       return (await cell()).gateway.memory.fetchedAt > before.memory.fetchedAt
     })
@@ -182,7 +187,7 @@ t.test('without limits the 429 closes as well, and the command reopens', async t
   await provider429()
   t.match(await command('budget', 'show'), /^Closed until .*\n {2}No limits are configured/)
   await command('budget', 'reopen')
-  await until('it has reopened', async () => (await get(gateway, dhaka)).status === 200)
+  await eventually('it has reopened', async () => (await get(gateway, dhaka)).status === 200)
   t.match(
     await command('budget', 'reopen'),
     /^Nothing was closed.* use the former account until they restart$/ms,
