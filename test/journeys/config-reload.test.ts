@@ -532,10 +532,10 @@ t.test('instances that run different settings are told, and that they agree agai
       .filter((_, i) => i % 2 === 1)
       .map(Number)
   /** Twice, so that each instance has seen what the other one runs with. */
-  const later = async () => {
+  const later = async (ms: number) => {
     for (let i = 0; i < 2; i++) {
       const before = Math.max(0, ...(await heartbeats()))
-      clock.advance(15_000)
+      clock.advance(ms)
       await until(
         'both have reported',
         async () => (await heartbeats()).filter(at => at > before).length === 2,
@@ -546,12 +546,12 @@ t.test('instances that run different settings are told, and that they agree agai
     return one.metric('abohawa_config_variants')
   }
   const told = (msg: string) => [one, two].some(({ logged }) => logged.some(line => line.msg === msg))
-  await until('they count two', async () => (await later()) === 2)
+  await until('they count two', async () => (await later(15_000)) === 2)
   t.notOk(told('the instances of the fleet run different settings'), 'a change takes a while to reach all')
   await until(
     'they are told to differ',
     async () => {
-      await later()
+      await later(60_000)
       return told('the instances of the fleet run different settings')
     },
     60_000,
@@ -564,7 +564,7 @@ t.test('instances that run different settings are told, and that they agree agai
   await until(
     'they are told to agree',
     async () => {
-      await later()
+      await later(60_000)
       return told('the instances of the fleet run the same settings again')
     },
     60_000,
