@@ -110,6 +110,7 @@ const startConsumers = (t: Test, api: string, key: string) => {
   const failed: string[] = []
   let asked = 0
   let isOver = false
+  const endsAt = performance.now() + 200_000
   const paths = [
     '/weather/district/3026',
     '/forecast/division/30',
@@ -117,7 +118,7 @@ const startConsumers = (t: Test, api: string, key: string) => {
     '/locations?type=division',
   ]
   const consume = async (n: number): Promise<void> => {
-    for (let i = n; !isOver; i++) {
+    for (let i = n; !isOver && performance.now() < endsAt; i++) {
       const path = paths[i % paths.length] ?? ''
       try {
         const { statusCode, body } = await request(`${api}/api/v1${path}`, {
