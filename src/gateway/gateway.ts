@@ -101,6 +101,8 @@ export type GatewayParts = Pick<OpenLog, 'log' | 'lines'> &
     readonly inherited?: InheritedSockets
     /** A Unix socket for the ops listener, in place of its address; there is no status listener then. */
     readonly opsPath?: string | undefined
+    /** The time between two events of the status for dashboards, in place of a second. */
+    readonly statusEveryMs?: number | undefined
   }
 
 /** @throws InputError when something in the configuration can't be used: a file, an address, a store */
@@ -115,6 +117,7 @@ export const startGateway = async (
     source,
     tracing,
     opsPath,
+    statusEveryMs,
     inherited = {},
   }: GatewayParts,
 ): Promise<Gateway> => {
@@ -339,7 +342,7 @@ export const startGateway = async (
         parts: () => ({ store, tiers: reload.running().quota.tiers, calendar, clock }),
         changed: (action, id) => log.info({ action, id }, 'keys changed through the ops listener'),
       },
-      status: { ...fleetStatus, ...survey, isDraining: () => readiness.phase === 'draining' },
+      status: { ...fleetStatus, ...survey, isDraining: () => readiness.phase === 'draining', statusEveryMs },
       dashboard: { timeZone: calendar.zone },
       observer: opsObserver,
     },

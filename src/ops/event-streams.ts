@@ -25,7 +25,7 @@ export type EventStreams = {
 
 export type EventStreamsOptions = {
   readonly most: () => number
-  readonly statusEveryMs?: number
+  readonly statusEveryMs?: number | undefined
   /** How long a reader may not take anything before it is dropped. */
   readonly stalledForMs?: number
 }

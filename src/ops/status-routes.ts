@@ -11,6 +11,8 @@ import type { GatewayStatus, SearchReport } from './status-report.ts'
 export type OpsStatus = StreamedStatus & {
   report(): Promise<GatewayStatus>
   search(q: string, limit: number): SearchReport
+  /** The time between two events of /events; a second where absent. */
+  readonly statusEveryMs?: number | undefined
 }
 
 const longestQuery = 100
@@ -37,7 +39,7 @@ export const registerStatus = (app: FastifyInstance, status: OpsStatus, mostStre
     },
   )
 
-  const streams = createEventStreams(status, { most: mostStreams })
+  const streams = createEventStreams(status, { most: mostStreams, statusEveryMs: status.statusEveryMs })
   app.get('/events', { exposeHeadRoute: false }, async (_request, reply) => {
     if (status.isDraining())
       throw new Refusal(503, 'draining', 'the gateway is stopping, and opens no stream any more')

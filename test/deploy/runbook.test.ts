@@ -1,11 +1,10 @@
 // Every paragraph of the runbook can be followed: its commands run against a gateway with Redis, TLS and a token and find what
 // they look for. That they lead to the cause of a fault is for test/journeys/drill.test.ts; links are for test/docs/pages.test.ts.
 
-import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { product } from '../support/process.ts'
+import { runCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { startRedisFor, withoutOwnRedis } from '../support/redis-server.ts'
 import { paragraphOf, paragraphs, runInShell } from '../support/runbook.ts'
@@ -125,5 +124,5 @@ t.test('there are the other commands of the product too', async t => {
   )
   t.ok(others.size >= 3, [...others].join(', '))
   for (const words of others)
-    t.equal(spawnSync(product, [...words.split(' '), '--help']).status, 0, `abohawa ${words}`)
+    t.equal((await runCommand([...words.split(' '), '--help'])).code, 0, `abohawa ${words}`)
 })

@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { accessibilityFaults } from '../support/accessibility.ts'
-import { startBrowser, withoutBrowser } from '../support/browser.ts'
+import { startBrowser, untilSeen, withoutBrowser } from '../support/browser.ts'
 import {
   coldCache,
   dhaka,
@@ -11,13 +11,13 @@ import {
   isLive,
   isShown,
   openCell,
+  statusEveryMs,
   visit,
 } from '../support/dashboard-page.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { freePort } from '../support/redis-server.ts'
 import { startGateway } from '../support/start-gateway.ts'
-import { until } from '../support/until.ts'
 
 const skip = withoutBrowser
 const provider = await startProvider(t)
@@ -29,11 +29,12 @@ t.test('the token is asked for once, kept in the tab alone, and never in an addr
   const gateway = await startGateway(t, {
     providerUrl: provider.url,
     env: { ...coldCache, ABOHAWA_OPS__TOKEN: token },
+    statusEveryMs,
   })
-  const page = await open()
+  const page = await open({}, t)
   await page.goto(gateway.opsUrl)
   const dialog = page.locator('#token')
-  await until('the token is asked for', () => dialog.isVisible())
+  await untilSeen('the token is asked for', () => dialog.isVisible())
   t.equal(await page.locator('[data-cell]').count(), 0, 'nothing is shown before')
   t.strictSame(await accessibilityFaults(page), [])
   await page.keyboard.press('Escape')
@@ -41,7 +42,7 @@ t.test('the token is asked for once, kept in the tab alone, and never in an addr
 
   await page.getByRole('textbox', { name: 'Token' }).fill('another-token-that-is-long-enough')
   await page.keyboard.press('Enter')
-  await until('a wrong one is refused', async () => /refused this token/.test(await dialog.innerText()))
+  await untilSeen('a wrong one is refused', async () => /refused this token/.test(await dialog.innerText()))
   t.equal(await page.getByRole('textbox', { name: 'Token' }).getAttribute('aria-invalid'), 'true')
   await page.getByRole('textbox', { name: 'Token' }).fill(token)
   await page.keyboard.press('Enter')
@@ -60,7 +61,7 @@ t.test('the token is asked for once, kept in the tab alone, and never in an addr
   t.notOk(page.asked.some(url => url.includes('0123456789')))
 
   await page.getByRole('button', { name: 'Forget the token' }).click()
-  await until('the token is asked for again', () => dialog.isVisible())
+  await untilSeen('the token is asked for again', () => dialog.isVisible())
   // Chromium itself reports each 401 on its console.
   t.strictSame(
     faultsOf(page, gateway).filter(fault => !/status of 401/.test(fault)),
@@ -71,18 +72,18 @@ t.test('the token is asked for once, kept in the tab alone, and never in an addr
 t.test('a lost connection is told with its time, and comes back by itself', { skip }, async t => {
   const env = { ...coldCache, ABOHAWA_OPS__PORT: String(await freePort()) }
   const clock = manualClock()
-  const first = await startGateway(t, { providerUrl: provider.url, clock, env })
-  const page = await visit(open, first)
+  const first = await startGateway(t, { providerUrl: provider.url, clock, env, statusEveryMs })
+  const page = await visit(t, open, first)
   await first.get('/weather/district/3026')
   await isShown(page, dhaka, 'fresh')
   await first.close()
   const lost = page.getByRole('alert').filter({ hasText: 'Connection lost' })
-  await until('the page says so', () => lost.isVisible())
+  await untilSeen('the page says so', () => lost.isVisible())
   t.match(await lost.innerText(), /^Connection lost at \d\d:\d\d:\d\d\. .* Trying again by itself\.$/)
   t.equal(await page.locator('#connection').innerText(), 'Connection lost')
   t.strictSame(await accessibilityFaults(page), [])
 
-  const second = await startGateway(t, { providerUrl: provider.url, clock, env })
+  const second = await startGateway(t, { providerUrl: provider.url, clock, env, statusEveryMs })
   await isLive(page)
   t.notOk(await lost.isVisible())
   t.equal(await page.locator('#announcement').innerText(), 'Connected again.')
@@ -107,11 +108,11 @@ t.test('where there are too many streams the figures of now are shown, and the r
   )
   t.strictSame(new Set(opened.map(({ status }) => status)), new Set([200]))
   if (!open) return
-  const page = await open()
+  const page = await open({}, t)
   await page.goto(gateway.opsUrl)
   await isDrawn(page)
   const lost = page.getByRole('alert').filter({ hasText: 'there are 8 streams already' })
-  await until('the reason is shown', () => lost.isVisible())
+  await untilSeen('the reason is shown', () => lost.isVisible())
   streams.abort()
   await isLive(page)
   t.notOk(await lost.isVisible())

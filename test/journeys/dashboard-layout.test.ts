@@ -4,12 +4,12 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { systemClock } from '../../src/clock.ts'
-import { startBrowser, type WatchedPage, withoutBrowser } from '../support/browser.ts'
+import { startBrowser, untilSeen, type WatchedPage, withoutBrowser } from '../support/browser.ts'
 import { coldCache, dhaka, isDrawn, isLive, openCell } from '../support/dashboard-page.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { startGateway } from '../support/start-gateway.ts'
-import { foundWithin, until } from '../support/until.ts'
+import { foundWithin } from '../support/until.ts'
 import { wholeCatalogue } from '../support/usual-catalogue.ts'
 
 const skip = withoutBrowser
@@ -22,10 +22,12 @@ const sizes = [
 ] as const
 const token = '0123456789abcdef0123456789abcdef'
 
+const provider = await startProvider(t)
+const open = skip ? undefined : await startBrowser(t)
+
 t.test('nothing covers, cuts or breaks anything', { skip }, async t => {
-  const provider = await startProvider(t)
+  if (!open) return
   const redis = await testRedis(t)
-  const open = await startBrowser(t)
   const start = (staleFor: string) =>
     startGateway(t, {
       providerUrl: provider.url,
@@ -52,20 +54,28 @@ t.test('nothing covers, cuts or breaks anything', { skip }, async t => {
     await gateway.get('/locations?type=division', { key: gateway.keys.free ?? '' })
 
   const visit = async (locale: string): Promise<WatchedPage> => {
-    const page = await open({ viewport: { width: 1366, height: 768 }, locale })
+    const page = await open({ viewport: { width: 1366, height: 768 }, locale }, t)
     await page.goto(gateway.opsUrl)
     await page.locator('#token-value').fill(token)
     await page.locator('#token-form button').click()
     await isDrawn(page)
     await isLive(page)
-    await until('the fleet is known', async () => (await page.locator('#instances tbody tr').count()) === 2)
+    await untilSeen(
+      'the fleet is known',
+      async () => (await page.locator('#instances tbody tr').count()) === 2,
+    )
     await page.evaluate('document.fonts.ready.then(() => {})')
     return page
   }
   // Charts follow a new size a moment later.
   const settled = async (page: WatchedPage): Promise<unknown> => {
-    await foundWithin(3_000, async () => ((await page.evaluate(faults)) as unknown[]).length === 0, 50)
-    return page.evaluate(faults)
+    let found: unknown[] = []
+    const isSettled = async () => {
+      found = await page.evaluate(faults)
+      return found.length === 0
+    }
+    await foundWithin(3_000, isSettled, 50)
+    return found
   }
   for (const locale of ['en-GB', 'bn-BD']) {
     const page = await visit(locale)
@@ -93,7 +103,7 @@ t.test('nothing covers, cuts or breaks anything', { skip }, async t => {
 
   await openCell(page, dhaka)
   const places = page.locator('#cell .places li')
-  await until('the cell is open', async () => (await places.count()) > 0)
+  await untilSeen('the cell is open', async () => (await places.count()) > 0)
   t.equal(await places.count(), 10)
   const more = page.getByRole('button', { name: /^Show \d+ more$/ })
   const left = Number(/\d+/.exec(await more.innerText())?.[0])
@@ -103,16 +113,15 @@ t.test('nothing covers, cuts or breaks anything', { skip }, async t => {
 })
 
 t.test('the time at the end of a chart has room', { skip }, async t => {
-  const provider = await startProvider(t)
-  const open = await startBrowser(t)
+  if (!open) return
   const gateway = await startGateway(t, {
     providerUrl: provider.url,
     env: { ...coldCache, ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') },
   })
-  const page = await open({ viewport: { width: 1100, height: 800 } })
+  const page = await open({ viewport: { width: 1100, height: 800 } }, t)
   await page.goto(gateway.opsUrl)
   await isLive(page)
-  await until('a chart is drawn', async () => (await page.locator('.chart .u-over').count()) === 3)
+  await untilSeen('a chart is drawn', async () => (await page.locator('.chart .u-over').count()) === 3)
   const room = await page.evaluate(
     `(() => {
       const [over, wrap] = ['.u-over', '.u-wrap'].map(name => document.querySelector('.chart ' + name).getBoundingClientRect())

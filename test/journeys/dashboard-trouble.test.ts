@@ -4,7 +4,7 @@
 import { join } from 'node:path'
 import type { BrowserContextOptions } from 'playwright-core'
 import t, { type Test } from 'tap'
-import { startBrowser, withoutBrowser } from '../support/browser.ts'
+import { startBrowser, untilSeen, withoutBrowser } from '../support/browser.ts'
 import {
   coldCache,
   dhaka,
@@ -13,6 +13,7 @@ import {
   latinTexts,
   openCell,
   statesHeld,
+  statusEveryMs,
   visit,
 } from '../support/dashboard-page.ts'
 import { manualClock } from '../support/manual-clock.ts'
@@ -20,7 +21,6 @@ import { runCommand, startCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { smallDisk, withoutMounts } from '../support/small-disk.ts'
 import { sendRequest, startGateway } from '../support/start-gateway.ts'
-import { until } from '../support/until.ts'
 
 const skip = withoutBrowser
 const provider = await startProvider(t)
@@ -30,8 +30,8 @@ const start = async (t: Test, options: BrowserContextOptions = {}) => {
   await provider.steer({ fault: 'none', reset: true })
   const clock = manualClock()
   const env = { ...coldCache, ABOHAWA_PROVIDER__BUDGET__PER_DAY: '10000' }
-  const gateway = await startGateway(t, { providerUrl: provider.url, clock, env })
-  const page = await visit(open, gateway, options)
+  const gateway = await startGateway(t, { providerUrl: provider.url, clock, env, statusEveryMs })
+  const page = await visit(t, open, gateway, options)
   return { clock, gateway, page }
 }
 const elsewhere = '/weather/district/2015'
@@ -42,7 +42,9 @@ t.test('a budget that the provider has closed is the first line, in red', { skip
   await provider.steer({ fault: 'daily-limit' })
   t.equal((await gateway.get(elsewhere)).status, 500)
   const first = page.locator('#attention li').first()
-  await until('it is told', async () => /^Closed until/.test((await first.innerText()).replace(/^✕\s*/, '')))
+  await untilSeen('it is told', async () =>
+    /^Closed until/.test((await first.innerText()).replace(/^✕\s*/, '')),
+  )
   t.equal(await first.getAttribute('class'), 'bad')
   const sentence = await first.innerText()
   t.match(sentence, /Closed until 22 Nov, 06:00 \(in 18 h\)/)
@@ -61,7 +63,7 @@ t.test('while nothing can be loaded a purge asks, and suggests to mark stale', {
   await provider.steer({ fault: 'daily-limit' })
   t.equal((await gateway.get(elsewhere)).status, 500)
   await isShown(page, dhaka, 'fresh')
-  await until('the page knows', () => page.locator('[data-part=provider] .badge.bad').isVisible())
+  await untilSeen('the page knows', () => page.locator('[data-part=provider] .badge.bad').isVisible())
   await openCell(page, dhaka)
   const question = page.locator('#purge-question')
   const drawer = page.locator('#cell')
@@ -101,7 +103,7 @@ t.test(
     t.equal((await gateway.get(elsewhere)).status, 500)
     const question = page.locator('#purge-question')
     await question.getByRole('button', { name: 'Purge all' }).click()
-    await until('it is told', async () =>
+    await untilSeen('it is told', async () =>
       /Marked stale and not purged: the provider is limited until/.test(await question.innerText()),
     )
     await isShown(page, dhaka, 'stale')
@@ -126,15 +128,15 @@ t.test('an error has its sentence in Bengali, and its code beside it', { skip },
   t.equal((await gateway.get('/weather/district/3026')).status, 500)
   await isShown(page, dhaka, 'failed')
   const part = page.locator('[data-part=provider]')
-  await until('it is the last failure', async () => /সার্ভারে ত্রুটি/.test(await part.innerText()))
+  await untilSeen('it is the last failure', async () => /সার্ভারে ত্রুটি/.test(await part.innerText()))
   t.equal(await part.locator('code').innerText(), 'provider_failing')
   t.match(await part.locator('[lang=en]').innerText(), /^the provider answered 500/)
   await openCell(page, dhaka)
   const drawer = page.locator('#cell')
-  await until('the cell is open', async () => /সরবরাহকারীর সার্ভারে ত্রুটি/.test(await drawer.innerText()))
+  await untilSeen('the cell is open', async () => /সরবরাহকারীর সার্ভারে ত্রুটি/.test(await drawer.innerText()))
   t.equal(await drawer.locator('code').innerText(), 'provider_failing')
   await drawer.locator('#cell-refresh').click()
-  await until('the failure is told', async () =>
+  await untilSeen('the failure is told', async () =>
     /করা যায়নি: সরবরাহকারী/.test(await page.locator('#cell-result').innerText()),
   )
   const room = await page
@@ -161,11 +163,11 @@ t.test('a store that can not be written needs attention', { skip: skip || withou
   const { key } = JSON.parse(made.stdout)
   const { urls } = await startCommand(t, ['serve'], ['api', 'ops'], env)
   const gateway = { opsUrl: urls.ops ?? '' }
-  const page = await visit(open, gateway)
+  const page = await visit(t, open, gateway)
   const attention = page.locator('#attention')
   disk.fill()
   const use = () => sendRequest(`${urls.api}/api/v1/locations?type=division`, { key })
-  await until('it is told', async () => {
+  await untilSeen('it is told', async () => {
     await use()
     return /The store can not be written, counts are kept in its reserve: .*(full|space)/.test(
       await attention.innerText(),
@@ -173,7 +175,7 @@ t.test('a store that can not be written needs attention', { skip: skip || withou
   })
   t.equal(await attention.locator('li.bad').count(), 1)
   disk.free()
-  await until('it is over', async () => {
+  await untilSeen('it is over', async () => {
     await use()
     return /Nothing needs attention/.test(await attention.innerText())
   })

@@ -5,8 +5,8 @@ import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { BrowserContextOptions } from 'playwright-core'
-import t from 'tap'
-import { startBrowser, withoutBrowser } from '../support/browser.ts'
+import t, { type Test } from 'tap'
+import { startBrowser, untilSeen, withoutBrowser } from '../support/browser.ts'
 import {
   cellsOnAWalk,
   coldCache,
@@ -19,27 +19,29 @@ import {
   openCell,
   statesHeld,
   statesShown,
+  statusEveryMs,
   visit,
 } from '../support/dashboard-page.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { sendRequest, startGateway } from '../support/start-gateway.ts'
-import { until } from '../support/until.ts'
 import { wholeCatalogue } from '../support/usual-catalogue.ts'
 
 const skip = withoutBrowser
 const provider = await startProvider(t)
 const open = skip ? undefined : await startBrowser(t)
+const everyPlace = { ABOHAWA_CATALOGUE__PATH: wholeCatalogue }
 
-const start = async (t: { teardown(fn: () => unknown): void }, options: BrowserContextOptions = {}) => {
+const start = async (t: Test, options: BrowserContextOptions = {}, env: Record<string, string> = {}) => {
   await provider.steer({ fault: 'none', reset: true })
   const clock = manualClock()
   const gateway = await startGateway(t, {
     providerUrl: provider.url,
     clock,
-    env: { ...coldCache, ABOHAWA_CATALOGUE__PATH: wholeCatalogue },
+    env: { ...coldCache, ...env },
+    statusEveryMs,
   })
-  const page = await visit(open, gateway, options)
+  const page = await visit(t, open, gateway, options)
   return { clock, gateway, page }
 }
 
@@ -97,6 +99,7 @@ t.test('the map shows what the cache holds, and a purge turns the cell', { skip 
   await gateway.get('/weather/district/3026')
   await gateway.get('/weather/district/2015')
   await isShown(page, dhaka, 'fresh')
+  await isShown(page, '22.3,91.8', 'fresh')
   t.match(await page.locator('#legend [data-state=fresh]').innerText(), /fresh\s*2/)
   t.equal(await page.locator('#map .dots circle').count(), 2, 'both are in demand')
 
@@ -110,7 +113,7 @@ t.test('the map shows what the cache holds, and a purge turns the cell', { skip 
 
   await openCell(page, dhaka)
   const drawer = page.locator('#cell')
-  await until('the cell is open', async () => /Dhaka\s*district/.test(await drawer.innerText()))
+  await untilSeen('the cell is open', async () => /Dhaka\s*district/.test(await drawer.innerText()))
   for (const part of [
     /^23\.7° N 90\.4° E/,
     /In memory\s+State\s+stale\s+Fetched\s+12:00:00/,
@@ -123,22 +126,22 @@ t.test('the map shows what the cache holds, and a purge turns the cell', { skip 
     t.match(await drawer.innerText(), part)
 
   await page.getByRole('button', { name: 'Refresh' }).click()
-  await until('the failure is told', async () =>
+  await untilSeen('the failure is told', async () =>
     /Not done: the (provider|circuit)/.test(await drawer.innerText()),
   )
   await provider.steer({ fault: 'none' })
   clock.advance(10 * 60_000)
   const circuit = page.locator('[data-part=provider] .badge')
-  await until('the circuit is closed', async () => /Circuit: closed/.test(await circuit.innerText()))
+  await untilSeen('the circuit is closed', async () => /Circuit: closed/.test(await circuit.innerText()))
   await page.getByRole('button', { name: 'Refresh' }).click()
-  await until('it is loaded', async () => /The cell was loaded/.test(await drawer.innerText()))
+  await untilSeen('it is loaded', async () => /The cell was loaded/.test(await drawer.innerText()))
   await isShown(page, dhaka, 'fresh')
   await page.getByRole('button', { name: 'Mark stale' }).click()
   await isShown(page, dhaka, 'stale')
   t.match(await drawer.innerText(), /marked stale on all instances/)
   await page.getByRole('button', { name: 'Purge', exact: true }).click()
   await isShown(page, dhaka, 'absent')
-  await until('the drawer shows it', async () => /Nothing is cached here/.test(await drawer.innerText()))
+  await untilSeen('the drawer shows it', async () => /Nothing is cached here/.test(await drawer.innerText()))
   t.equal((await statesHeld(gateway))['22.3,91.8'], 'stale', 'another cell is untouched')
   t.strictSame(faultsOf(page, gateway), [])
 })
@@ -159,10 +162,10 @@ t.test(
         .exec(await page.locator('#attention li.bad').first().innerText())
         ?.slice(1)
         .map(Number)
-    await until('it is shown', async () => (await counts())?.[1] === 3)
+    await untilSeen('it is shown', async () => (await counts())?.[1] === 3)
     const [stale = 0] = (await counts()) ?? []
     await gateway.get('/weather/district/3026')
-    await until('the stale answer is counted', async () => (await counts())?.[0] === stale + 1)
+    await untilSeen('the stale answer is counted', async () => (await counts())?.[0] === stale + 1)
     await provider.steer({ fault: 'none' })
     t.strictSame(faultsOf(page, gateway), [])
   },
@@ -176,8 +179,9 @@ t.test('a certificate that expires soon needs attention', { skip }, async t => {
     providerUrl: provider.url,
     clock,
     env: { ...coldCache, ABOHAWA_SERVER__TLS__CERT: cert ?? '', ABOHAWA_SERVER__TLS__KEY: key ?? '' },
+    statusEveryMs,
   })
-  const page = await visit(open, gateway)
+  const page = await visit(t, open, gateway)
   const attention = page.locator('#attention')
   t.equal(await attention.innerText().then(text => text.includes('certificate')), false)
   t.match(await page.locator('[data-part=configuration]').innerText(), /Certificate lasts\s+20 d/)
@@ -187,7 +191,7 @@ t.test('a certificate that expires soon needs attention', { skip }, async t => {
     [-3 * 3_600_000, 'bad', /expired [\d:]+, 3 h ago: no client can connect\./],
   ] as const) {
     clock.set(end - leftMs)
-    await until(`it is shown as ${tone}`, async () =>
+    await untilSeen(`it is shown as ${tone}`, async () =>
       (await attention.locator(`li.${tone}`).allInnerTexts()).some(text => sentence.test(text)),
     )
   }
@@ -217,7 +221,7 @@ t.test('a purge of all asks first', { skip }, async t => {
 })
 
 t.test('a place is found in either language, and leads to its cell', { skip }, async t => {
-  const { gateway, page } = await start(t)
+  const { gateway, page } = await start(t, {}, everyPlace)
   const field = page.getByRole('combobox', { name: 'Find a place' })
   const options = page.getByRole('option')
   for (const [typed, first] of [
@@ -225,7 +229,7 @@ t.test('a place is found in either language, and leads to its cell', { skip }, a
     ['সিলেট', /Sylhet district\s*সিলেট/],
   ] as const) {
     await field.fill(typed)
-    await until(`${typed} is found`, async () =>
+    await untilSeen(`${typed} is found`, async () =>
       (await options.allInnerTexts()).some(text => first.test(text.replace(/\s+/g, ' '))),
     )
   }
@@ -236,18 +240,20 @@ t.test('a place is found in either language, and leads to its cell', { skip }, a
   const cell = await options.first().getAttribute('data-cell')
   await field.press('Enter')
   t.equal(await page.locator('#map').getAttribute('data-chosen'), cell)
-  await until('its cell is open', async () => /Sylhet/.test(await page.locator('#cell').innerText()))
+  await untilSeen('its cell is open', async () => /Sylhet/.test(await page.locator('#cell').innerText()))
   await page.keyboard.press('Escape')
   t.equal(await focused(page), 'map', 'the focus is where the cell lies')
 
   await field.fill('zzzzqx')
-  await until('nothing is found', async () => /No place/.test(await page.locator('#found-note').innerText()))
+  await untilSeen('nothing is found', async () =>
+    /No place/.test(await page.locator('#found-note').innerText()),
+  )
   t.equal(await field.getAttribute('aria-expanded'), 'false')
   t.strictSame(faultsOf(page, gateway), [])
 })
 
 t.test('the keyboard reaches every cell, on the map and in the table', { skip }, async t => {
-  const { gateway, page } = await start(t)
+  const { gateway, page } = await start(t, {}, everyPlace)
   await gateway.get('/weather/district/3026')
   await isShown(page, dhaka, 'fresh')
   await page.keyboard.press('Tab')
@@ -267,7 +273,7 @@ t.test('the keyboard reaches every cell, on the map and in the table', { skip },
   }
   t.match(await page.locator('#map-cell').innerText(), /^23\.7° N 90\.4° E · fresh · \d+ s old · demand /)
   await page.keyboard.press('Enter')
-  await until('the cell is open', () => page.locator('#cell').isVisible())
+  await untilSeen('the cell is open', () => page.locator('#cell').isVisible())
   await page.keyboard.press('Escape')
   t.notOk(await page.locator('#cell').isVisible())
   t.equal(await focused(page), 'map')
@@ -277,7 +283,7 @@ t.test('the keyboard reaches every cell, on the map and in the table', { skip },
   t.equal(walked, Object.keys(await statesHeld(gateway)).length)
 
   await page.locator('#table summary').click()
-  await until(
+  await untilSeen(
     'the table is written',
     async () => (await page.locator('#table-count').innerText()) === 'Cells: 100 of 1,259',
   )
@@ -286,7 +292,7 @@ t.test('the keyboard reaches every cell, on the map and in the table', { skip },
   t.equal(await rows.count(), 1)
   t.match(await rows.first().innerText(), /23\.7° N 90\.4° E\s+fresh\s+\d+ s\s+\d/)
   await rows.first().getByRole('button').press('Enter')
-  await until('the cell is open', () => page.locator('#cell').isVisible())
+  await untilSeen('the cell is open', () => page.locator('#cell').isVisible())
   t.strictSame(faultsOf(page, gateway), [])
 })
 
@@ -298,15 +304,14 @@ t.test('in Bengali every text and every digit is Bengali, and the choice is kept
   t.equal(await page.title(), 'আবহাওয়া ড্যাশবোর্ড')
   await page.locator('#table summary').click()
   await openCell(page, dhaka)
-  await until('the cell is open', async () => /ঢাকা\s*জেলা/.test(await page.locator('#cell').innerText()))
-  await until(
+  await untilSeen('the cell is open', async () => /ঢাকা\s*জেলা/.test(await page.locator('#cell').innerText()))
+  await untilSeen(
     'traffic is counted',
     async () => {
       clock.advance(1_000)
       return !/–/.test(await page.locator('#tiles').innerText())
     },
     30_000,
-    50,
   )
   const latin = (await latinTexts(page)).filter(text => !/^p[০-৯]+$/.test(text.trim()) && !/°C/.test(text))
   t.strictSame(latin, [])

@@ -371,9 +371,16 @@ proof(
       'provider.breaker.halfOpenAfter': '100ms',
       'provider.breaker.halfOpenAfterAtMost': '100ms',
     })
-    await gateway.get(newCell())
     // Doubled each time, the ninth would come after 25 s.
-    await until('it was probed nine times', async () => (await provider.state()).calls >= 10)
+    await until(
+      'it was probed nine times',
+      async () => {
+        await gateway.get(newCell())
+        return (await provider.state()).calls >= 10
+      },
+      20_000,
+      30,
+    )
   },
 )
 

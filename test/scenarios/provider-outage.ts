@@ -12,8 +12,14 @@ export const breaker = { after: 3, halfOpenAfterMs: 500, halfOpenAfterAtMostMs: 
 const faults = ['reset', 'hang', 'bad-gateway'] as const
 const calendar = createCalendar('Asia/Dhaka')
 
-/** `tickMs` is the wait after each step. */
-export type ProviderOutage = { cells: number; hours: number; stepMinutes: number; tickMs: number }
+/** `tickMs` is the wait after each step, `retryAfter` the setting of the cache. */
+export type ProviderOutage = {
+  cells: number
+  hours: number
+  stepMinutes: number
+  tickMs: number
+  retryAfter?: string
+}
 
 /** The maximum of requests in this time: the failures that open the circuit, then a probe after each minimal wait. */
 const windowsIn = (elapsedMs: number): number => {
@@ -49,6 +55,7 @@ export const measureProviderOutage = async (
     provider: ['--runs', 'none'],
     env: {
       ...noBudget,
+      ...(size.retryAfter ? { ABOHAWA_CACHE__RETRY_AFTER: size.retryAfter } : {}),
       ABOHAWA_PROVIDER__TIMEOUT: '300ms',
       ABOHAWA_PROVIDER__BREAKER__AFTER: String(breaker.after),
       ABOHAWA_PROVIDER__BREAKER__HALF_OPEN_AFTER: `${breaker.halfOpenAfterMs}ms`,

@@ -6,8 +6,19 @@ import type { WatchedPage } from './browser.ts'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-export const accessibilityFaults = async (page: WatchedPage): Promise<string[]> => {
-  await page.evaluate(axe)
-  return page.evaluate(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>
+/** The rules of axe-core that a theme, which changes nothing but colours, can break. */
+export const colourRules: readonly string[] = ['color-contrast', 'link-in-text-block']
+
+/** @param rules by their names; without any, all that axe-core runs by default */
+export const accessibilityFaults = async (
+  page: WatchedPage,
+  rules: readonly string[] = [],
+): Promise<string[]> => {
+  if (!(await page.evaluate('!!globalThis.axe'))) await page.evaluate(axe)
+  const options = JSON.stringify({
+    resultTypes: ['violations'],
+    ...(rules.length > 0 ? { runOnly: rules } : {}),
+  })
+  return page.evaluate(`axe.run(document, ${options}).then(({ violations }) =>
     violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html, any }) => html + ' ' + (any[0]?.message ?? '')).join(' | ')))`)
 }

@@ -3,6 +3,7 @@
 
 import { spawnSync } from 'node:child_process'
 import { type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { until } from './until.ts'
 
 /** The command of an installed Chromium, if there is one. */
 export const browser = ['chromium', 'chromium-browser', 'google-chrome'].find(
@@ -21,7 +22,12 @@ export type WatchedPage = Page & {
   readonly asked: string[]
 }
 
-export type OpenPage = (options?: BrowserContextOptions) => Promise<WatchedPage>
+/** Opens a page that ends with `owner`; without one it ends with the browser. */
+export type OpenPage = (options?: BrowserContextOptions, owner?: Teardown) => Promise<WatchedPage>
+
+/** `until` for what a page shows: it looks less often, since each look keeps the browser from its work. */
+export const untilSeen = <Found>(what: string, look: () => Found, withinMs = 20_000) =>
+  until(what, look, withinMs, 40)
 
 /** Starts a browser that ends with the test; each page has storage of its own. */
 export const startBrowser = async (t: Teardown): Promise<OpenPage> => {
@@ -31,9 +37,9 @@ export const startBrowser = async (t: Teardown): Promise<OpenPage> => {
     args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-background-networking'],
   })
   t.teardown(() => running.close())
-  return async options => {
+  return async (options, owner = t) => {
     const context = await running.newContext({ locale: 'en-GB', ...options })
-    t.teardown(() => context.close())
+    owner.teardown(() => context.close())
     const page = await context.newPage()
     const complaints: string[] = []
     const asked: string[] = []

@@ -2,9 +2,13 @@
 // tests are checked without the types of a browser.
 
 import type { BrowserContextOptions } from 'playwright-core'
-import type { OpenPage, WatchedPage } from './browser.ts'
+import { type OpenPage, untilSeen, type WatchedPage } from './browser.ts'
 import { sendRequest, type TestGateway } from './start-gateway.ts'
-import { until } from './until.ts'
+
+type Teardown = { teardown(fn: () => unknown): void }
+
+/** Events of gateways come four times as often as usually, so that a page shows a change soon. */
+export const statusEveryMs = 250
 
 /** Of cells without anything cached, whose entries turn stale after an hour and by age alone. */
 export const coldCache = {
@@ -19,19 +23,20 @@ export const coldCache = {
 export const dhaka = '23.7,90.4'
 
 export const isLive = (page: WatchedPage): Promise<true> =>
-  until('the page is live', () => page.locator('#connection[data-state=live]').isVisible())
+  untilSeen('the page is live', () => page.locator('#connection[data-state=live]').isVisible())
 
 export const isDrawn = (page: WatchedPage) =>
-  until('all cells are on the map', async () => (await page.locator('[data-cell]').count()) > 50)
+  untilSeen('all cells are on the map', async () => (await page.locator('[data-cell]').count()) > 50)
 
-/** Opens the page and waits for its data. */
+/** Opens the page until the end of a test, and waits for its data. */
 export const visit = async (
+  t: Teardown,
   open: OpenPage | undefined,
   gateway: Pick<TestGateway, 'opsUrl'>,
   options: BrowserContextOptions = {},
 ): Promise<WatchedPage> => {
   if (!open) throw new Error('no browser')
-  const page = await open(options)
+  const page = await open(options, t)
   await page.goto(gateway.opsUrl)
   await isDrawn(page)
   await isLive(page)
@@ -50,7 +55,11 @@ export const statesHeld = async ({ opsUrl }: TestGateway): Promise<Record<string
 }
 
 export const isShown = (page: WatchedPage, cell: string, state: string) =>
-  until(`the map shows ${cell} ${state}`, async () => (await statesShown(page))[cell] === state)
+  untilSeen(
+    `the map shows ${cell} ${state}`,
+    async () =>
+      (await page.evaluate(`document.querySelector('#map [data-cell="${cell}"]').classList[1]`)) === state,
+  )
 
 /** The id of what has the focus. */
 export const focused = (page: WatchedPage): Promise<string> => page.evaluate('document.activeElement.id')

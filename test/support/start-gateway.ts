@@ -50,11 +50,13 @@ export type GatewaySetting = {
   env?: Record<string, string>
   /** Opens the gateway's store; the product's own where absent. */
   open?: typeof openStore
+  /** The time between two events for dashboards; a second where absent. */
+  statusEveryMs?: number
 }
 
 export const startGateway = async (
   t: Teardown,
-  { providerUrl, clock = manualClock(), env = {}, open = openStore }: GatewaySetting,
+  { providerUrl, clock = manualClock(), env = {}, open = openStore, statusEveryMs }: GatewaySetting,
 ): Promise<TestGateway> => {
   // Not the test's own folder, which the test may use for its own files.
   const folder = await mkdtemp(join(tmpdir(), 'abohawa-test-'))
@@ -81,7 +83,7 @@ export const startGateway = async (
   const logged: Record<string, unknown>[] = []
   const lines = { write: (line: string) => void logged.push(JSON.parse(line)) }
   const log = createLog('info', lines)
-  const gateway = await start(config, { clock, log, lines, open, source: { read, files: [] } })
+  const gateway = await start(config, { clock, log, lines, open, statusEveryMs, source: { read, files: [] } })
 
   const store = await openStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
   let closed: Promise<void> | undefined

@@ -61,13 +61,18 @@ const looks = [
   [360, 'light', 'en-GB'],
   [1280, 'dark', 'bn-BD'],
 ] as const
+// One page for each language; the report in it, its size and its theme change.
+const shared = open && { 'en-GB': await open({ locale: 'en-GB' }), 'bn-BD': await open({ locale: 'bn-BD' }) }
 for (const [i, [name, url]] of Object.entries(pages).entries())
   t.test(`${name}: no faults, in light and dark, both languages, phone and desk`, { skip }, async t => {
     // Each page in two of them, one of them on a phone; all that is looked at is made of the same parts.
     for (const [width, colorScheme, locale] of looks.slice(2 * i, 2 * i + 2)) {
       const where = `${width} ${colorScheme} ${locale}`
-      const page = await open?.({ viewport: { width, height: 800 }, colorScheme, locale })
+      const page = shared?.[locale]
       if (!page) return
+      page.asked.length = 0
+      await page.setViewportSize({ width, height: 800 })
+      await page.emulateMedia({ colorScheme })
       await page.goto(url)
       await page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
       t.strictSame(await accessibilityFaults(page), [], where)
@@ -78,12 +83,11 @@ for (const [i, [name, url]] of Object.entries(pages).entries())
       t.equal(await page.evaluate('document.documentElement.lang'), locale.slice(0, 2))
       t.strictSame(page.complaints, [], where)
       t.strictSame(new Set(page.asked.filter(asked => !asked.startsWith('data:'))), new Set([url]), where)
-      await page.context().close()
     }
   })
 
 t.test('language and theme are chosen by keyboard and kept', { skip }, async t => {
-  const page = await open?.({ viewport: { width: 1280, height: 800 }, colorScheme: 'light' })
+  const page = await open?.({ viewport: { width: 1280, height: 800 }, colorScheme: 'light' }, t)
   if (!page) return
   await page.goto(pages.one)
   t.equal(await page.title(), 'Rehearsal')
@@ -103,8 +107,9 @@ t.test('language and theme are chosen by keyboard and kept', { skip }, async t =
 })
 
 t.test('a chart shows its values under the pointer and by arrow keys', { skip }, async t => {
-  const page = await open?.({ viewport: { width: 1280, height: 800 } })
+  const page = shared?.['en-GB']
   if (!page) return
+  await page.setViewportSize({ width: 1280, height: 800 })
   await page.goto(pages.one)
   const figure = page.locator('.version:not([hidden]) figure.chart').first()
   const plot = figure.locator('.plot')
@@ -131,7 +136,7 @@ t.test(
   'without a script all of it can be read, and nothing is there that does not work',
   { skip },
   async t => {
-    const page = await open?.({ javaScriptEnabled: false, viewport: { width: 360, height: 800 } })
+    const page = await open?.({ javaScriptEnabled: false, viewport: { width: 360, height: 800 } }, t)
     if (!page) return
     await page.goto(pages.one)
     t.ok(await page.locator('text=All thresholds passed').isVisible())
@@ -141,8 +146,10 @@ t.test(
 )
 
 t.test('on paper it is light, without controls', { skip }, async t => {
-  const page = await open?.({ viewport: { width: 800, height: 1000 }, colorScheme: 'dark' })
+  const page = shared?.['en-GB']
   if (!page) return
+  await page.setViewportSize({ width: 800, height: 1000 })
+  await page.emulateMedia({ colorScheme: 'dark' })
   await page.goto(pages.one)
   await page.emulateMedia({ media: 'print' })
   t.notOk(await page.locator('.version:not([hidden]) .controls').isVisible())

@@ -1,14 +1,14 @@
 // Files of results and of digests that are made to harm whoever reads them: beyond measure, nested, with numbers and histograms
 // that no run has. Each is one sentence in a moment, in memory that is bounded, and never a stack trace.
 
-import { execFile } from 'node:child_process'
 import { closeSync, ftruncateSync, openSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { deflateSync } from 'node:zlib'
 import t from 'tap'
 import { checkedCount, histogramOf } from '../../../src/load/report/histogram.ts'
-import { cleanEnv, product, withoutPrlimit } from '../../support/process.ts'
+import { type Ended, limitedCommandServer, withoutPrlimit } from '../../support/process.ts'
 import { drawnRehearsal } from '../../support/replay-results.ts'
+import { until } from '../../support/until.ts'
 
 const result = drawnRehearsal()
 const [step] = result.steps
@@ -62,17 +62,12 @@ t.test('a histogram that no run has is not decoded', async t => {
   t.equal(histogramOf(packed(one)).totalCount, checkedCount(packed(one)))
 })
 
-type Ended = { code: number; stderr: string }
-
 // What a moment is on a busy machine; what hangs does so for minutes.
 const timeout = 30_000
+// One process for all: what one command leaves behind counts for those after it.
+const commands = limitedCommandServer(t, 1_073_741_824, t.testdir())
 const run = (args: readonly string[]): Promise<Ended> =>
-  new Promise(resolve => {
-    const limited = ['--data=1073741824', product, 'replay', ...args]
-    execFile('prlimit', limited, { env: cleanEnv(), maxBuffer: 1e9, timeout }, (error, _, stderr) =>
-      resolve({ code: error ? Number(error.code ?? -1) : 0, stderr }),
-    )
-  })
+  until(`${args.join(' ')} has ended`, () => commands.run(['replay', ...args]), timeout)
 
 t.test('a hostile result is one sentence in bounded memory', { skip: withoutPrlimit }, async t => {
   const folder = t.testdir()
@@ -164,7 +159,7 @@ t.test('digests of any size are read in bounded memory', { skip: withoutPrlimit 
   writeFileSync(file, JSON.stringify(result))
   const digests = join(folder, 'digests')
   const lines = openSync(digests, 'w')
-  for (let i = 0; i < 300; i++)
+  for (let i = 0; i < 80; i++)
     writeSync(
       lines,
       Array.from(
