@@ -32,37 +32,39 @@ export const annotationsOf = (alert: string): { summary: string; next: string; r
 
 type Test = { ok(found: unknown, message: string): unknown }
 
-/**
- * Checks that exactly these alerts fire at a minute.
- * @param startedAt the gateway's clock at minute 0, ms since the epoch: promtool's own begins at 1970
- */
+/** A gateway's scrapes, and exactly which alerts fire at minutes of it. */
+export type Watch = {
+  readonly name: string
+  readonly scrapes: readonly Scrape[]
+  /** The gateway's clock at minute 0, ms since the epoch: promtool's own begins at 1970. */
+  readonly startedAt: number
+  readonly expected: readonly { readonly at: number; readonly alerts: readonly string[] }[]
+}
+
+/** Checks that exactly these alerts fire at a minute. */
 export const firesExactly = (
   t: Test,
-  {
-    scrapes,
-    startedAt,
-    at,
-    alerts,
-  }: { scrapes: readonly Scrape[]; startedAt: number; at: number; alerts: readonly string[] },
+  { at, alerts, ...watch }: Omit<Watch, 'name' | 'expected'> & { at: number; alerts: readonly string[] },
 ): void => {
+  const { fine, output } = ruleTests([{ ...watch, name: 'scrapes', expected: [{ at, alerts }] }])
+  t.ok(fine, `at minute ${at} these fire: ${alerts.join(', ') || 'none'}\n${output}`)
+}
+
+/** Checks them all in one run of promtool, whose output names those that do not hold. */
+export const ruleTests = (watches: readonly Watch[]): { fine: boolean; output: string } => {
   const test = {
     rule_files: [rulesFile],
     evaluation_interval: '1m',
-    tests: [
-      {
-        interval: '1m',
-        input_series: seriesOf(scrapes, startedAt, at),
-        promql_expr_test: [
-          {
-            expr: 'count by (alertname) (count by (alertname, instance) (ALERTS{alertstate="firing"}))',
-            eval_time: `${at}m`,
-            exp_samples: alerts
-              .toSorted()
-              .map(alertname => ({ labels: `{alertname="${alertname}"}`, value: 1 })),
-          },
-        ],
-      },
-    ],
+    tests: watches.map(({ name, scrapes, startedAt, expected }) => ({
+      name,
+      interval: '1m',
+      input_series: seriesOf(scrapes, startedAt, Math.max(...expected.map(({ at }) => at))),
+      promql_expr_test: expected.map(({ at, alerts }) => ({
+        expr: 'count by (alertname) (count by (alertname, instance) (ALERTS{alertstate="firing"}))',
+        eval_time: `${at}m`,
+        exp_samples: alerts.toSorted().map(alertname => ({ labels: `{alertname="${alertname}"}`, value: 1 })),
+      })),
+    })),
   }
   // JSON is YAML.
   const folder = mkdtempSync(join(tmpdir(), 'abohawa-promtool-'))
@@ -70,7 +72,7 @@ export const firesExactly = (
   writeFileSync(file, JSON.stringify(test))
   const { status, stdout, stderr } = spawnSync('promtool', ['test', 'rules', file], { encoding: 'utf8' })
   rmSync(folder, { recursive: true })
-  t.ok(status === 0, `at minute ${at} these fire: ${alerts.join(', ') || 'none'}\n${stdout}${stderr}`)
+  return { fine: status === 0, output: `${stdout}${stderr}` }
 }
 
 const target = 'job="abohawa",instance="gateway"'
