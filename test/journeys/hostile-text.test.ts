@@ -147,7 +147,8 @@ t.test('whatever the provider writes, the log has short lines, and the screen no
   gateway.child.kill('SIGTERM')
   await closed
   for (const line of gateway.lines) {
-    if (rawControlIn(line) !== undefined) t.fail(rawControlIn(line))
+    const control = rawControlIn(line)
+    if (control !== undefined) t.fail(control)
     if (line.length > mostOfALine) t.fail(`a line of ${line.length} characters: ${line.slice(0, 200)}`)
     JSON.parse(line)
   }
@@ -205,7 +206,8 @@ t.test('text that others write to Redis is short and escaped too: the message of
   await closed
   t.ok(gateway.lines.some(line => JSON.parse(line).msg === 'failed'))
   for (const line of gateway.lines) {
-    if (rawControlIn(line) !== undefined) t.fail(rawControlIn(line))
+    const control = rawControlIn(line)
+    if (control !== undefined) t.fail(control)
     if (line.length > 8_000) t.fail(`a line of ${line.length} characters: ${line.slice(0, 100)}`)
   }
 })
