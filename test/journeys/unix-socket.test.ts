@@ -9,10 +9,10 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Agent, request } from 'undici'
 import { runCommand, startCommand } from '../support/process.ts'
-import { startProvider } from '../support/provider-process.ts'
+import { startProviderHere } from '../support/provider-here.ts'
 import { startGateway } from '../support/start-gateway.ts'
 
-const provider = await startProvider(t)
+const provider = await startProviderHere(t)
 const list = '/api/v1/locations?type=division'
 
 /** A path for a socket; that of a test's own folder may be too long for one. */
