@@ -10,14 +10,14 @@ import { loadConfig } from '../../src/config/load.ts'
 import { createAdministration } from '../../src/metering/administration.ts'
 import { openStore } from '../../src/stores/open-store.ts'
 import { peakOf, runCommand, startCommand, startLimited, withoutPrlimit } from '../support/process.ts'
-import { startProvider } from '../support/provider-process.ts'
+import { startProviderHere } from '../support/provider-here.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { type Answer, sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 import { sealed } from '../weather/sealed-bytes.ts'
 
 // The gateways and the provider are processes on the machine's clock.
-const provider = await startProvider(t, undefined, null)
+const provider = await startProviderHere(t, undefined, null)
 const skip = withoutPrlimit
 // A gateway takes some 200 MB resident by itself; the contents of Redis may add next to nothing.
 const dataBytes = 900_000_000
