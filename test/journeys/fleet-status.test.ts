@@ -7,14 +7,14 @@ import { stripVTControlCharacters } from 'node:util'
 import t, { type Test } from 'tap'
 import { statusReport } from '../../src/ops/status-report.ts'
 import { cleanEnv, product, runCommand, startCommand } from '../support/process.ts'
-import { startProvider } from '../support/provider-process.ts'
+import { startProviderHere } from '../support/provider-here.ts'
 import { freePort, startRedis, startRedisFor, withoutOwnRedis } from '../support/redis-server.ts'
 import { singleGatewayEnv } from '../support/single-gateway.ts'
 import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 import { usualCatalogue } from '../support/usual-catalogue.ts'
 
-const provider = await startProvider(t, undefined, null)
+const provider = await startProviderHere(t, undefined, null)
 const esc = '\u001b'
 const weather = '/api/v1/weather/district/3026'
 
