@@ -3,6 +3,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import t, { type Test } from 'tap'
+import type { SimulatorOptions } from '../../simulator/simulator.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProviderHere } from '../support/provider-here.ts'
 import type { ProviderProcess } from '../support/provider-process.ts'
@@ -19,8 +20,8 @@ const metricOf = async (gateway: TestGateway, name: string): Promise<number> => 
 }
 
 /** A provider and a clock that stand at one instant and are moved together. */
-const together = async (t: Test, start: string, runs: 'none' | 'ecmwf' = 'none') => {
-  const provider = await startProviderHere(t, { runs })
+const together = async (t: Test, start: string, options: SimulatorOptions = {}) => {
+  const provider = await startProviderHere(t, { runs: 'none', ...options })
   const clock = manualClock(start)
   const move = async (instant: string) => {
     clock.set(instant)
@@ -32,7 +33,7 @@ const together = async (t: Test, start: string, runs: 'none' | 'ecmwf' = 'none')
 const callsOf = async (provider: ProviderProcess) => (await provider.state()).calls
 
 t.test('by run: weather is fresh until a newer run has settled, and then is fetched once', async t => {
-  const { provider, clock, move } = await together(t, '2026-11-21T08:00:00Z', 'ecmwf')
+  const { provider, clock, move } = await together(t, '2026-11-21T08:00:00Z', { runs: 'ecmwf' })
   const gateway = await startGateway(t, {
     providerUrl: provider.url,
     clock,
@@ -66,7 +67,7 @@ t.test('by run: weather is fresh until a newer run has settled, and then is fetc
 })
 
 t.test('by run: weather that a run made stale stays stale when the next run appears', async t => {
-  const { provider, clock, move } = await together(t, '2026-11-21T07:00:00Z', 'ecmwf')
+  const { provider, clock, move } = await together(t, '2026-11-21T07:00:00Z', { runs: 'ecmwf' })
   const env = {
     ABOHAWA_CACHE__FRESHNESS: 'run',
     ABOHAWA_CACHE__SPREAD_OVER: '0s',
@@ -192,12 +193,7 @@ t.test('a restarted gateway has the cells in demand in memory before it is ready
 })
 
 t.test('nothing is sent beyond the budget: cold cells get a retry-after, warm ones are served', async t => {
-  const { provider, clock, move } = await together(t, '2026-11-21T06:00:30Z', [
-    '--runs',
-    'none',
-    '--limits',
-    'free',
-  ])
+  const { provider, clock, move } = await together(t, '2026-11-21T06:00:30Z', { limits: 'free' })
   const gateway = await startGateway(t, {
     providerUrl: provider.url,
     clock,
