@@ -13,7 +13,8 @@ import { drawnReplay } from '../../test/support/replay-results.ts'
 import { type Finding, finding, slowness } from '../finding.ts'
 import type { Random } from '../random.ts'
 import { underMemoryLimit } from '../system/memory-limit.ts'
-import type { Target } from '../target.ts'
+import type { System } from '../system/system.ts'
+import type { Session, Target } from '../target.ts'
 import { mutatedReport } from './report-mutations.ts'
 
 type Case = {
@@ -146,7 +147,8 @@ const mostOutput = 2_000_000
 
 type Ended = { code: number | null; signal: string | null; stdout: string; stderr: string; isLate: boolean }
 
-const runCommand = async (args: readonly string[]): Promise<Ended> => {
+/** Runs a command to its end in a process of its own, with limited memory. */
+const runWatched = async (args: readonly string[]): Promise<Ended> => {
   const node = ['--max-old-space-size=700', '--import', `data:text/javascript,${encodeURIComponent(watch)}`]
   const [program = '', ...rest] = [...underMemoryLimit, process.execPath, ...node, 'src/main.ts', ...args]
   const child = spawn(program, rest, {
@@ -252,6 +254,32 @@ export const countRules = (
   return found
 }
 
+/** @param runOne runs a command to its end */
+export const openTraffic = async (
+  system: Pick<System, 'gateway'>,
+  runOne: (args: readonly string[]) => Promise<Ended>,
+): Promise<Session<Case>> => {
+  const folder = await mkdtemp(join(tmpdir(), 'abohawa-fuzz-'))
+  const result = join(folder, 'result.json')
+  await writeFile(result, seeds.report)
+  let files = 0
+  return {
+    run: async given => {
+      const { format, command, isPacked, isCounted, text } = given
+      const { host, port } = system.gateway().api
+      const gateway = `http://${host}:${port}`
+      files += 1
+      const file = join(folder, `${files}.json`)
+      await writeFile(file, isPacked && format !== 'report' && format !== 'digests' ? gzipSync(text) : text)
+      const ended = await runOne(argsOf(command, format, { file, result, gateway }))
+      await rm(file)
+      const found = rulesOf(ended, gateway)
+      return isCounted && found.length === 0 ? countRules(given, ended, file) : found
+    },
+    close: () => rm(folder, { recursive: true, force: true }),
+  }
+}
+
 export const traffic: Target<Case> = {
   name: 'traffic',
   checks:
@@ -283,10 +311,11 @@ export const traffic: Target<Case> = {
   isAlone: () => false,
   *smaller({ text, ...rest }) {
     if (rest.isCounted) {
-      const [right = '', ...lines] = text.split('\n')
-      for (let size = lines.length >> 1; size >= 1; size >>= 1)
-        for (let at = 0; at + size < lines.length; at += size)
-          yield { ...rest, text: [right, ...lines.toSpliced(at, size)].join('\n') }
+      // Where the lines after the first begin: cut out of the text, thousands of lines are not joined for each.
+      const starts = [...text.matchAll(/\n/g)].map(({ index }) => index + 1)
+      for (let size = starts.length >> 1; size >= 1; size >>= 1)
+        for (let at = 0; at + size < starts.length; at += size)
+          yield { ...rest, text: text.slice(0, starts[at]) + text.slice(starts[at + size]) }
       return
     }
     for (let size = text.length >> 1; size >= Math.max(1, text.length >> 4); size >>= 1)
@@ -295,25 +324,5 @@ export const traffic: Target<Case> = {
   },
   print: ({ format, command, isPacked, text }) =>
     `${command} of ${format}${isPacked ? ' in gzip' : ''}: ${text}`,
-  open: async system => {
-    const folder = await mkdtemp(join(tmpdir(), 'abohawa-fuzz-'))
-    const result = join(folder, 'result.json')
-    await writeFile(result, seeds.report)
-    let files = 0
-    return {
-      run: async given => {
-        const { format, command, isPacked, isCounted, text } = given
-        const { host, port } = system.gateway().api
-        const gateway = `http://${host}:${port}`
-        files += 1
-        const file = join(folder, `${files}.json`)
-        await writeFile(file, isPacked && format !== 'report' && format !== 'digests' ? gzipSync(text) : text)
-        const ended = await runCommand(argsOf(command, format, { file, result, gateway }))
-        await rm(file)
-        const found = rulesOf(ended, gateway)
-        return isCounted && found.length === 0 ? countRules(given, ended, file) : found
-      },
-      close: () => rm(folder, { recursive: true, force: true }),
-    }
-  },
+  open: system => openTraffic(system, runWatched),
 }

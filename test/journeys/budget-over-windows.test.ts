@@ -10,7 +10,8 @@ import { pathFor } from '../../src/provider/open-meteo/query.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { horizonFor } from '../../src/weather/horizon.ts'
 import { type ManualClock, manualClock } from '../support/manual-clock.ts'
-import { type ProviderProcess, startProvider } from '../support/provider-process.ts'
+import { startProviderHere } from '../support/provider-here.ts'
+import type { ProviderProcess } from '../support/provider-process.ts'
 import { startRedis, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
@@ -32,7 +33,7 @@ const setUp = async (
 ) => {
   const { clock, provider } = world ?? {
     clock: manualClock(start),
-    provider: await startProvider(t, ['--runs', 'none'], isoOf(start)),
+    provider: await startProviderHere(t, undefined, isoOf(start)),
   }
   const gateways: TestGateway[] = []
   for (let i = 0; i < count; i++)

@@ -6,12 +6,12 @@ import { systemClock } from '../../src/clock.ts'
 import { openStore } from '../../src/stores/open-store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { runCommand, startCommand } from '../support/process.ts'
-import { startProvider } from '../support/provider-process.ts'
+import { startProviderHere } from '../support/provider-here.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
-const provider = await startProvider(t)
+const provider = await startProviderHere(t)
 const dhaka = '/weather/district/3026'
 const elsewhere = '/weather/coords/22.3/91.8'
 
@@ -316,7 +316,7 @@ for (const [kind, share] of Object.entries(shared))
   t.test(
     `while one instance on ${kind} sees an outage of the provider, all is purged softly through an idle one`,
     async t => {
-      const own = await startProvider(t, undefined, null)
+      const own = await startProviderHere(t, undefined, null)
       const env = {
         ...(await share(t)),
         ABOHAWA_CACHE__PREFETCH: 'none',
@@ -368,7 +368,7 @@ for (const [kind, share] of Object.entries(shared))
   )
 
 t.test('a purge on the command line reaches two gateways on one Redis within a second', async t => {
-  const own = await startProvider(t, undefined, null)
+  const own = await startProviderHere(t, undefined, null)
   const redis = await testRedis(t)
   const env = {
     ABOHAWA_SERVER__PORT: '0',

@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { cleanEnv, product, runCommand, startCommand } from '../support/process.ts'
-import { startProvider } from '../support/provider-process.ts'
+import { startProviderHere } from '../support/provider-here.ts'
 import { createFreeKey, singleGatewayEnv } from '../support/single-gateway.ts'
 import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
@@ -16,7 +16,7 @@ import { useStore } from '../support/use-store.ts'
 const box = '23.5,90,24,90.8'
 
 const setUp = async (t: Test, more: Record<string, string> = {}) => {
-  const provider = await startProvider(t, undefined, null)
+  const provider = await startProviderHere(t, undefined, null)
   const env = await singleGatewayEnv(t, provider.url, {
     ABOHAWA_PROVIDER__MAX_POINTS_PER_REQUEST: '10',
     ABOHAWA_LOG__ACCESS: 'false',

@@ -2,19 +2,19 @@
 // match what was sent, and what it says without a gateway and without Redis.
 
 import { spawnSync } from 'node:child_process'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import t, { type Test } from 'tap'
 import { statusReport } from '../../src/ops/status-report.ts'
 import { cleanEnv, product, runCommand, startCommand } from '../support/process.ts'
-import { startProvider } from '../support/provider-process.ts'
+import { startProviderHere } from '../support/provider-here.ts'
 import { freePort, startRedis, startRedisFor, withoutOwnRedis } from '../support/redis-server.ts'
 import { singleGatewayEnv } from '../support/single-gateway.ts'
 import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 import { usualCatalogue } from '../support/usual-catalogue.ts'
 
-const provider = await startProvider(t, undefined, null)
+const provider = await startProviderHere(t, undefined, null)
 const esc = '\u001b'
 const weather = '/api/v1/weather/district/3026'
 
@@ -173,13 +173,19 @@ t.test('with Redis away it says so in a sentence, and ends with 1', { skip: with
   t.match(neither.stderr, /^abohawa: redis\.url names 127\.0\.0\.1:\d+, which can't be used: .*\n$/)
 })
 
-const single = async (t: Test) => {
+const startSingle = async () => {
   const env = await singleGatewayEnv(t, provider.url)
   return { env, gateway: await startCommand(t, ['serve'], ['ops'], env) }
 }
+let started: ReturnType<typeof startSingle> | undefined
+/** A gateway that is only looked at, by the tests from here on. */
+const single = () => {
+  started ??= startSingle()
+  return started
+}
 
 t.test('--watch prints plain lines where there is no terminal, until it is interrupted', async t => {
-  const { env, gateway } = await single(t)
+  const { env, gateway } = await single()
   const watch = await startCommand(t, ['status', '--watch'], [], env).catch(() => undefined)
   t.ok(watch)
   if (!watch) return
@@ -207,8 +213,8 @@ for (const [name, variable, isColoured] of [
     `--watch draws on the alternate screen of a terminal ${name}, and restores it`,
     { skip: withoutScript },
     async t => {
-      const { env } = await single(t)
-      const file = join(dirname(env.ABOHAWA_STORE__PATH), 'typescript')
+      const { env } = await single()
+      const file = join(t.testdir(), 'typescript')
       const line = `stty cols 70 rows 12; ${product} status --watch & pid=$!; until grep -aq Provider ${file}; do sleep 0.2; done; kill -INT $pid; wait $pid; echo code $?`
       const { stdout } = spawnSync('script', ['-qfec', line, file], {
         env: cleanEnv({ ...env, TERM: 'xterm', ...variable }),

@@ -7,15 +7,16 @@ import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { Agent, request } from 'undici'
 import { type Running, runCommand, startLimited, startScript } from '../support/process.ts'
-import { startProvider } from '../support/provider-process.ts'
+import { startProviderHere } from '../support/provider-here.ts'
 import { openRaw } from '../support/raw-connection.ts'
 import { until } from '../support/until.ts'
 
 const MiB = 2 ** 20
 const script = new URL('../support/flood.ts', import.meta.url).pathname
 
-const startFlooded = async (t: Test, more: Record<string, string> = {}) => {
-  const provider = await startProvider(t, undefined, null)
+const provider = await startProviderHere(t, undefined, null)
+
+const startFlooded = async (t: Test, more: Record<string, string> = {}, { isWarm = false } = {}) => {
   const env = {
     ABOHAWA_SERVER__PORT: '0',
     ABOHAWA_SERVER__DRAIN_FOR: '0s',
@@ -47,14 +48,14 @@ const startFlooded = async (t: Test, more: Record<string, string> = {}) => {
     await own.close()
     return status
   }
-  // Warmed up over kept and over new connections, so that later growth is due to the flood.
-  for (let i = 0; i < 300; i++) await (i % 10 === 0 ? getAnew() : get())
+  // Over kept and over new connections, so that later growth is due to the flood.
+  if (isWarm) for (let i = 0; i < 300; i++) await (i % 10 === 0 ? getAnew() : get())
   const metric = async (name: string): Promise<number> => {
     const { body } = await request(`${gateway.urls.ops}/metrics`)
     const line = (await body.text()).split('\n').find(each => each.startsWith(`${name} `))
     return Number(line?.split(' ')[1] ?? 0)
   }
-  return { provider, gateway, url, key, get, getAnew, metric, residentMiB: () => residentMiB(gateway) }
+  return { gateway, url, key, get, getAnew, metric, residentMiB: () => residentMiB(gateway) }
 }
 
 const residentMiB = ({ child }: Running): number =>
@@ -72,7 +73,7 @@ const floodOf = async (t: Test, url: string, sockets: number, requests: number, 
 }
 
 t.test('two thousand connections that read no answer cost little, and consumers are served', async t => {
-  const { url, get, getAnew, metric, residentMiB } = await startFlooded(t)
+  const { url, get, getAnew, metric, residentMiB } = await startFlooded(t, {}, { isWarm: true })
   const before = residentMiB()
   let most = 0
   const flood = await floodOf(t, url, 2_000, 24_000, 'GET / HTTP/1.1\\r\\n\\r\\n')
@@ -97,7 +98,7 @@ t.test('two thousand connections that read no answer cost little, and consumers 
 })
 
 t.test('a hundred thousand requests on one connection wait in the kernel, not here', async t => {
-  const { provider, url, key, metric, residentMiB } = await startFlooded(t)
+  const { url, key, metric, residentMiB } = await startFlooded(t, {}, { isWarm: true })
   await provider.steer({ hold: true })
   const before = residentMiB()
   const one = `GET /api/v1/weather/coords/25.5/89.5 HTTP/1.1\\r\\nhost: x\\r\\nx-api-key: ${key}\\r\\n\\r\\n`
@@ -112,7 +113,7 @@ t.test('a hundred thousand requests on one connection wait in the kernel, not he
 })
 
 t.test('requests that wait behind others are bounded over all connections', async t => {
-  const { provider, url, key, metric } = await startFlooded(t, { ABOHAWA_SERVER__MAX_QUEUED_REQUESTS: '20' })
+  const { url, key, metric } = await startFlooded(t, { ABOHAWA_SERVER__MAX_QUEUED_REQUESTS: '20' })
   await provider.steer({ hold: true })
   const one = `GET /api/v1/weather/coords/25.5/89.5 HTTP/1.1\r\nhost: x\r\nx-api-key: ${key}\r\n\r\n`
   const [shallow, deep, last] = [await openRaw(t, url), await openRaw(t, url), await openRaw(t, url)]

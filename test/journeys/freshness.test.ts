@@ -3,8 +3,10 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import t, { type Test } from 'tap'
+import type { SimulatorOptions } from '../../simulator/simulator.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { type ProviderProcess, startProvider } from '../support/provider-process.ts'
+import { startProviderHere } from '../support/provider-here.ts'
+import type { ProviderProcess } from '../support/provider-process.ts'
 import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
@@ -18,8 +20,8 @@ const metricOf = async (gateway: TestGateway, name: string): Promise<number> => 
 }
 
 /** A provider and a clock that stand at one instant and are moved together. */
-const together = async (t: Test, start: string, args: string[] = ['--runs', 'none']) => {
-  const provider = await startProvider(t, args)
+const together = async (t: Test, start: string, options: SimulatorOptions = {}) => {
+  const provider = await startProviderHere(t, { runs: 'none', ...options })
   const clock = manualClock(start)
   const move = async (instant: string) => {
     clock.set(instant)
@@ -31,7 +33,7 @@ const together = async (t: Test, start: string, args: string[] = ['--runs', 'non
 const callsOf = async (provider: ProviderProcess) => (await provider.state()).calls
 
 t.test('by run: weather is fresh until a newer run has settled, and then is fetched once', async t => {
-  const { provider, clock, move } = await together(t, '2026-11-21T08:00:00Z', ['--runs', 'ecmwf'])
+  const { provider, clock, move } = await together(t, '2026-11-21T08:00:00Z', { runs: 'ecmwf' })
   const gateway = await startGateway(t, {
     providerUrl: provider.url,
     clock,
@@ -65,7 +67,7 @@ t.test('by run: weather is fresh until a newer run has settled, and then is fetc
 })
 
 t.test('by run: weather that a run made stale stays stale when the next run appears', async t => {
-  const { provider, clock, move } = await together(t, '2026-11-21T07:00:00Z', ['--runs', 'ecmwf'])
+  const { provider, clock, move } = await together(t, '2026-11-21T07:00:00Z', { runs: 'ecmwf' })
   const env = {
     ABOHAWA_CACHE__FRESHNESS: 'run',
     ABOHAWA_CACHE__SPREAD_OVER: '0s',
@@ -191,12 +193,7 @@ t.test('a restarted gateway has the cells in demand in memory before it is ready
 })
 
 t.test('nothing is sent beyond the budget: cold cells get a retry-after, warm ones are served', async t => {
-  const { provider, clock, move } = await together(t, '2026-11-21T06:00:30Z', [
-    '--runs',
-    'none',
-    '--limits',
-    'free',
-  ])
+  const { provider, clock, move } = await together(t, '2026-11-21T06:00:30Z', { limits: 'free' })
   const gateway = await startGateway(t, {
     providerUrl: provider.url,
     clock,

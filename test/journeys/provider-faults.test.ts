@@ -3,13 +3,13 @@
 
 import t, { type Test } from 'tap'
 import { manualClock } from '../support/manual-clock.ts'
-import { startProvider } from '../support/provider-process.ts'
+import { startProviderHere } from '../support/provider-here.ts'
 import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 const start = '2026-11-21T06:05:30Z'
 const clock = manualClock(start)
-const provider = await startProvider(t)
+const provider = await startProviderHere(t)
 
 // A new gateway for each fault, so that none sees the fault before it.
 const setUp = async (t: Test): Promise<TestGateway> => {
@@ -94,7 +94,7 @@ for (const [fault, calls, sentence, retryAfter] of faults)
       t.match(stale.headers['cache-status'], /fwd=stale; (collapsed; )?ttl=-\d+; detail=memory/)
       const failures = async () => (await sendRequest(`${gateway.opsUrl}/metrics`)).text
       const hasFailed = /refresh_failures_total\{purpose="refresh"\} 1/
-      await until('the refresh has failed', async () => hasFailed.test(await failures()))
+      await until('the refresh has failed', async () => hasFailed.test(await failures()), 20_000, 25)
       t.match((await gateway.get(warm)).headers['cache-status'], /; hit; ttl=-\d+; detail=memory/, 'it rests')
       clock.set(start)
       t.strictSame((await gateway.get(warm)).body, before.body, 'the good timeline was not overwritten')
@@ -148,7 +148,7 @@ t.test('a provider that is not there at all is 500 with a sentence', async t => 
 })
 
 t.test('our key goes to the provider in a header and shows nowhere', async t => {
-  const keyed = await startProvider(t, ['--runs', 'none', '--require-key', 'provider-secret-1'])
+  const keyed = await startProviderHere(t, { runs: 'none', apiKey: 'provider-secret-1' })
   await keyed.steer({ now: start })
   const withKey = await startGateway(t, {
     providerUrl: keyed.url,

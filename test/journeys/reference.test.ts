@@ -9,7 +9,7 @@ import t from 'tap'
 import type { Sample } from '../../src/edge/reference/samples.ts'
 import { deviations } from '../support/conforming.ts'
 import { documentFile, documentText } from '../support/openapi-document.ts'
-import { startProvider } from '../support/provider-process.ts'
+import { startProviderHere } from '../support/provider-here.ts'
 import { startGateway } from '../support/start-gateway.ts'
 
 const committed = readFileSync(documentFile, 'utf8')
@@ -127,7 +127,7 @@ const run = ({ lang, source }: Sample, env: Record<string, string>) => {
 }
 
 t.test('the programs of the reference print what a real gateway answers', async t => {
-  const provider = await startProvider(t)
+  const provider = await startProviderHere(t)
   const gateway = await startGateway(t, {
     providerUrl: provider.url,
     env: { ABOHAWA_QUOTA__TIERS__TRIAL: '1' },
@@ -168,7 +168,7 @@ t.test('the programs of the reference print what a real gateway answers', async 
 })
 
 t.test('every program on docs/api.md runs, and the walk ends in a cached answer', async t => {
-  const provider = await startProvider(t)
+  const provider = await startProviderHere(t)
   const gateway = await startGateway(t, { providerUrl: provider.url })
   const env = { ABOHAWA_URL: gateway.apiUrl, ABOHAWA_KEY: gateway.keys.enterprise ?? '' }
   const page = readFileSync('docs/api.md', 'utf8')

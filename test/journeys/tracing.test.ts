@@ -4,12 +4,15 @@
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
+import { registerHooks } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
-import { runCommand, startCommand } from '../support/process.ts'
-import { startProvider } from '../support/provider-process.ts'
+import { createLog } from '../../src/telemetry/log.ts'
+import { startCommand } from '../support/process.ts'
+import { startProviderHere } from '../support/provider-here.ts'
+import { createFreeKey } from '../support/single-gateway.ts'
 import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
@@ -32,7 +35,16 @@ type Export = {
   }[]
 }
 
-const provider = await startProvider(t, undefined, null)
+const provider = await startProviderHere(t, undefined, null)
+// The gateways of this file follow one another on one store, with one key.
+const settings = {
+  ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'),
+  ABOHAWA_SERVER__PORT: '0',
+  ABOHAWA_SERVER__DRAIN_FOR: '0s',
+  ABOHAWA_OPS__PORT: '0',
+  ABOHAWA_PROVIDER__BASE_URL: provider.url,
+}
+const key = await createFreeKey(settings)
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
 const callerSpan = '00f067aa0ba902b7'
 
@@ -63,25 +75,12 @@ const startReceiver = async (t: Test) => {
 }
 
 const serve = async (t: Test, env: Record<string, string>) => {
-  const folder = t.testdir()
-  const all = {
-    ABOHAWA_STORE__PATH: join(folder, 'store.db'),
-    ABOHAWA_SERVER__PORT: '0',
-    ABOHAWA_SERVER__DRAIN_FOR: '0s',
-    ABOHAWA_OPS__PORT: '0',
-    ABOHAWA_PROVIDER__BASE_URL: provider.url,
-    ...env,
-  }
-  const { stdout } = await runCommand(
-    ['keys', 'create', '--create-store', '--subscriber', 'A', '--tier', 'free', '--json'],
-    all,
-  )
-  const { key } = JSON.parse(stdout) as { key: string }
-  const modules = join(folder, 'modules')
+  const modules = join(t.testdir(), 'modules')
   writeFileSync(modules, '')
   const hook = join(import.meta.dirname, '..', 'support', 'loaded-modules.ts')
   const started = await startCommand(t, ['serve'], ['api', 'ops'], {
-    ...all,
+    ...settings,
+    ...env,
     NODE_OPTIONS: `--import=${hook}`,
     LOADED_MODULES: modules,
   })
@@ -92,7 +91,7 @@ const serve = async (t: Test, env: Record<string, string>) => {
       .split('\n')
       .filter(url => url.includes('@opentelemetry'))
       .join('\n')
-  return { ...started, key, get, loaded }
+  return { ...started, get, loaded }
 }
 
 const fieldsOf = ({ attributes }: Pick<Span, 'attributes'>) =>
@@ -142,11 +141,11 @@ t.test('a miss is a trace from the request to store and provider, below the span
     receiver.spans().find(span => span.traceId !== traceId && span.kind === 2),
   )
   t.notOk(own.parentSpanId)
-  t.equal((await gateway.get(`/weather/district/${gateway.key}`, {}, null)).status, 401)
+  t.equal((await gateway.get(`/weather/district/${key}`, {}, null)).status, 401)
   await until('the span of the 401', () =>
     receiver.spans().find(span => fieldsOf(span)['error.type'] === 'missing'),
   )
-  t.notMatch(JSON.stringify(receiver.exports), gateway.key)
+  t.notMatch(JSON.stringify(receiver.exports), key)
   t.match(gateway.loaded(), /@opentelemetry.sdk-trace/)
 })
 
@@ -171,19 +170,55 @@ t.test('what the caller has not sampled is not exported, and the rest at the end
 })
 
 t.test('without the variables nothing of OpenTelemetry is loaded', async t => {
-  for (const env of [
-    {},
-    { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1', OTEL_SDK_DISABLED: 'true' },
-    { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1', OTEL_TRACES_EXPORTER: 'none' },
-    { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' },
-    { OTEL_TRACES_EXPORTER: 'zipkin' },
-  ]) {
-    const gateway = await serve(t, env as Record<string, string>)
-    t.equal((await gateway.get('/weather/district/3026')).status, 200)
-    gateway.child.kill('SIGTERM')
-    await once(gateway.child, 'exit')
-    t.equal(gateway.loaded(), '', JSON.stringify(env))
+  const gateway = await serve(t, {})
+  t.equal((await gateway.get('/weather/coords/22.1/90.1')).status, 200)
+  gateway.child.kill('SIGTERM')
+  await once(gateway.child, 'exit')
+  t.equal(gateway.loaded(), '')
+})
+
+t.test('nor where they switch it off, or ask for what there is not', async t => {
+  const loaded: string[] = []
+  const hooks = registerHooks({
+    load: (url, context, next) => {
+      loaded.push(url)
+      return next(url, context)
+    },
+  })
+  t.teardown(() => hooks.deregister())
+  const { openTracing } = await import('../../src/telemetry/tracing.ts')
+  const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' }
+  for (const [env, reason] of [
+    [{ ...endpoint, OTEL_SDK_DISABLED: 'true' }, undefined],
+    [{ ...endpoint, OTEL_TRACES_EXPORTER: 'none' }, undefined],
+    [{ ...endpoint, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, /OTLP_PROTOCOL is grpc; allowed: http/],
+    [{ OTEL_TRACES_EXPORTER: 'zipkin' }, /OTEL_TRACES_EXPORTER is zipkin; allowed: otlp, none/],
+  ] as const) {
+    const lines: string[] = []
+    const log = createLog('info', { write: line => void lines.push(line) })
+    t.equal(await openTracing(env, log), undefined, JSON.stringify(env))
+    t.equal(lines.length, reason === undefined ? 0 : 1)
+    if (reason) t.match(lines[0], reason)
   }
+  t.ok(
+    loaded.some(url => url.endsWith('/tracing.ts')),
+    'the modules are seen',
+  )
+  t.strictSame(
+    loaded.filter(url => url.includes('@opentelemetry')),
+    [],
+  )
+})
+
+t.test('a gateway whose traces are switched off answers without them', async t => {
+  const gateway = await serve(t, {
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1',
+    OTEL_SDK_DISABLED: 'true',
+  })
+  t.equal((await gateway.get('/weather/coords/23.1/90.1')).status, 200)
+  gateway.child.kill('SIGTERM')
+  await once(gateway.child, 'exit')
+  t.equal(gateway.loaded(), '')
 })
 
 t.test('a collector that is away costs nothing but its spans', async t => {

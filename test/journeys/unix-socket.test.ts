@@ -8,11 +8,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Agent, request } from 'undici'
-import { runCommand, startCommand } from '../support/process.ts'
-import { startProvider } from '../support/provider-process.ts'
+import { runCommand, runShared, startCommand } from '../support/process.ts'
+import { startProviderHere } from '../support/provider-here.ts'
 import { startGateway } from '../support/start-gateway.ts'
 
-const provider = await startProvider(t)
+const provider = await startProviderHere(t)
 const list = '/api/v1/locations?type=division'
 
 /** A path for a socket; that of a test's own folder may be too long for one. */
@@ -85,7 +85,8 @@ t.test('a socket that a dead process left is replaced, one that is listened on i
   const env = envOf(t, path)
   const { child, exited, urls } = await startCommand(t, ['serve'], ['api'], env)
   t.equal(urls.api, `unix:${path}`)
-  const other = await runCommand(['serve'], env)
+  // A start that fails ends, and needs no process of its own.
+  const other = await runShared(['serve'], env)
   t.equal(other.code, 1)
   t.equal(
     other.stderr,
@@ -113,7 +114,7 @@ t.test('a file at the path, and a folder that is not there, stop the start and t
     [path, `${at}, which can't be listened on: there is something there that is no socket\n`],
     [absent, `server.socket is ${absent}, which can't be listened on: `],
   ] as const) {
-    const { code, stderr } = await runCommand(['serve'], { ...env, ABOHAWA_SERVER__SOCKET: socket })
+    const { code, stderr } = await runShared(['serve'], { ...env, ABOHAWA_SERVER__SOCKET: socket })
     t.equal(code, 1)
     t.ok(stderr.startsWith(`abohawa: ${reason}`), stderr)
     const check = await runCommand(['config', 'check'], { ...env, ABOHAWA_SERVER__SOCKET: socket })

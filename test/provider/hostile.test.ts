@@ -1,14 +1,17 @@
-// A hostile provider against the gateway's own client, in a process with little memory: it survives, finishes in time,
-// keeps its event loop free, and reports the fault in a sentence.
+// A hostile provider against the gateway's own client, in a process with little memory: it survives one attack after the
+// other, finishes in time, keeps its event loop free, and reports the fault in a sentence.
 
-import { execFile } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { type Attack, forever, inSingleBytes, startHostileProvider } from '../support/hostile-provider.ts'
 import type { LoadRequest, Outcome } from '../support/load-cells.ts'
-import { startProvider } from '../support/provider-process.ts'
+import { startProviderHere } from '../support/provider-here.ts'
+import { until } from '../support/until.ts'
 
 // Node itself does not start with half of it.
 const mostMiB = 768
@@ -127,32 +130,54 @@ const errors: Record<string, [Attack, RegExp]> = {
   ],
 }
 
-const honest = await startProvider(t)
-const provider = await startHostileProvider(t, honest.url, {
+const honest = await startProviderHere(t)
+const attackNames = [...Object.keys(attacks), ...Object.keys(errors)].map(slug)
+const responses = {
   ...Object.fromEntries(Object.entries(attacks).map(([name, [attack]]) => [slug(name), attack])),
   ...Object.fromEntries(Object.entries(errors).map(([name, [attack]]) => [slug(name), attack])),
-})
+}
+const provider = await startHostileProvider(t, honest.url, responses, { isSteady: true })
 
 function slug(name: string): string {
   return name.replace(/\W+/g, '-')
 }
 
-const loadInProcess = (attack: string): Promise<Outcome> => {
-  const loadRequest: LoadRequest = {
-    goodUrl: provider.url('honest'),
-    url: provider.url(attack),
-    points,
-    totalTimeoutMs,
-  }
-  const script = join(import.meta.dirname, '../support/load-cells.ts')
-  const args = [`--data=${mostMiB << 20}`, process.execPath, script, JSON.stringify(loadRequest)]
-  return new Promise((resolve, reject) => {
-    execFile('prlimit', args, { timeout: 60_000, killSignal: 'SIGKILL' }, (error, stdout, stderr) => {
-      const why = stderr.split('\n').find(line => /FATAL|bad_alloc|Error/.test(line))
-      if (error) reject(new Error(`the process ended by ${error.signal ?? error.code}: ${why}`))
-      else resolve(JSON.parse(stdout) as Outcome)
-    })
-  })
+const script = join(import.meta.dirname, '../support/load-cells.ts')
+const names = ['honest', ...attackNames]
+const loadRequest: LoadRequest = {
+  goodUrl: provider.url('honest'),
+  urls: names.map(name => provider.url(name)),
+  points,
+  totalTimeoutMs,
+}
+const child = spawn(
+  'prlimit',
+  [`--data=${mostMiB << 20}`, process.execPath, script, JSON.stringify(loadRequest)],
+  { stdio: ['ignore', 'pipe', 'pipe'] },
+)
+let isOver = false
+const over = once(child, 'close').then(() => {
+  isOver = true
+})
+t.teardown(async () => {
+  child.kill('SIGKILL')
+  await over
+})
+let errorText = ''
+child.stderr.setEncoding('utf8').on('data', text => {
+  errorText += text
+})
+const outcomes: Outcome[] = []
+createInterface({ input: child.stdout }).on('line', line => outcomes.push(JSON.parse(line)))
+
+/** What came of an attack, after those before it. */
+const outcomeOf = async (name: string): Promise<Outcome> => {
+  const at = names.indexOf(name)
+  await until(`the process has met ${name}`, () => outcomes.length > at || isOver, 60_000)
+  const outcome = outcomes[at]
+  if (outcome) return outcome
+  const why = errorText.split('\n').find(line => /FATAL|bad_alloc|Error/.test(line))
+  throw new Error(`the process ended by ${child.signalCode ?? child.exitCode}: ${why}`)
 }
 
 const unharmed = (t: { ok(fine: boolean, what: string): void }, outcome: Outcome): void => {
@@ -162,14 +187,14 @@ const unharmed = (t: { ok(fine: boolean, what: string): void }, outcome: Outcome
 }
 
 t.test('an honest body loads within the same memory', async t => {
-  const outcome = await loadInProcess('honest')
+  const outcome = await outcomeOf('honest')
   t.match(outcome, { loaded: points, failed: {}, refused: {} })
   unharmed(t, outcome)
 })
 
 for (const [name, [, why, times, sentence]] of Object.entries(attacks))
   t.test(`${name}: refused in a sentence, and counted`, async t => {
-    const outcome = await loadInProcess(slug(name))
+    const outcome = await outcomeOf(slug(name))
     t.equal(outcome.loaded, 0)
     const sentences = Object.keys(outcome.failed)
     t.equal(sentences.length, 1)
@@ -180,7 +205,7 @@ for (const [name, [, why, times, sentence]] of Object.entries(attacks))
 
 for (const [name, [, sentence]] of Object.entries(errors))
   t.test(`${name}: its status is enough`, async t => {
-    const outcome = await loadInProcess(slug(name))
+    const outcome = await outcomeOf(slug(name))
     t.match(Object.keys(outcome.failed)[0], sentence)
     unharmed(t, outcome)
   })

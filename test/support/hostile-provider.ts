@@ -24,16 +24,25 @@ export type HostileProvider = {
 
 type Teardown = { teardown(fn: () => unknown): void }
 
+/** @param isSteady equal requests have equal honest responses, which are asked for once */
 export const startHostileProvider = async (
   t: Teardown,
   honestUrl: string,
   attacks: Readonly<Record<string, Attack>>,
+  { isSteady = false } = {},
 ): Promise<HostileProvider> => {
+  const known = new Map<string, Promise<string>>()
+  const ask = async (path: string) => (await fetch(`${honestUrl}/${path}`)).text()
   const connections = new Map<string, Set<Socket>>()
   const server = createServer((request, response) => {
     const { socket } = request
     const [, name = '', ...rest] = (request.url ?? '').split('/')
-    const honest = async () => (await fetch(`${honestUrl}/${rest.join('/')}`)).text()
+    const honest = () => {
+      const path = rest.join('/')
+      const answer = (isSteady && known.get(path)) || ask(path)
+      if (isSteady) known.set(path, answer)
+      return answer
+    }
     // The client may disconnect at any moment.
     response.on('error', () => {})
     const open = connections.get(name) ?? new Set()

@@ -1,5 +1,5 @@
-// Loads cells from a provider with the gateway's own client, in a process whose memory a test can limit. Prints one line of
-// JSON: the outcomes, the longest block of the event loop, and the growth of memory.
+// Loads cells from providers with the gateway's own client, one provider after the other, in a process whose memory a test can
+// limit. Prints a line of JSON for each: the outcomes, the longest block of the event loop, and the growth of memory so far.
 
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { createBreaker } from '../../src/provider/breaker.ts'
@@ -12,7 +12,7 @@ import { openMeteo } from './open-meteo.ts'
 export type LoadRequest = {
   /** Loaded first, so that code and pools are warm before anything is measured. */
   goodUrl: string
-  url: string
+  urls: readonly string[]
   points: number
   totalTimeoutMs: number
 }
@@ -27,10 +27,13 @@ export type Outcome = {
   ms: number
   /** The longest time that the event loop was blocked. */
   stoodStillMs: number
+  /** The highest memory so far, beyond that of the first load: what earlier providers left behind counts too. */
   grewMiB: number
 }
 
-const loadAll = async (baseUrl: string, { points, totalTimeoutMs }: LoadRequest) => {
+const { goodUrl, urls, points, totalTimeoutMs } = JSON.parse(process.argv[2] ?? '') as LoadRequest
+
+const loadAll = async (baseUrl: string) => {
   const clock = manualClock()
   const refused: Record<string, number> = {}
   const call = createProviderCall(
@@ -96,13 +99,11 @@ const loadAll = async (baseUrl: string, { points, totalTimeoutMs }: LoadRequest)
   return { results, refused }
 }
 
-const measured = async (request: LoadRequest): Promise<Outcome> => {
-  await loadAll(request.goodUrl, request)
-  const before = process.resourceUsage().maxRSS
+const measured = async (url: string, before: number): Promise<Outcome> => {
   const delay = monitorEventLoopDelay({ resolution: 2 })
   delay.enable()
   const started = performance.now()
-  const { results, refused } = await loadAll(request.url, request)
+  const { results, refused } = await loadAll(url)
   const ms = performance.now() - started
   // A block at the very end is recorded only in the next turn of the event loop.
   await new Promise(resolve => setTimeout(resolve, 10))
@@ -123,5 +124,7 @@ const measured = async (request: LoadRequest): Promise<Outcome> => {
   }
 }
 
-const outcome = await measured(JSON.parse(process.argv[2] ?? '') as LoadRequest)
-process.stdout.write(`${JSON.stringify(outcome)}\n`, () => process.exit(0))
+await loadAll(goodUrl)
+const before = process.resourceUsage().maxRSS
+for (const url of urls) process.stdout.write(`${JSON.stringify(await measured(url, before))}\n`)
+process.stdout.write('', () => process.exit(0))

@@ -40,7 +40,11 @@ export const startProvider = async (
   now: string | null = noon,
 ): Promise<ProviderProcess> => {
   const { urls } = await startCommand(t, ['provider', '--port', '0', '--json', ...args], ['provider'])
-  const url = urls.provider ?? ''
+  return steeredAt(urls.provider ?? '', now)
+}
+
+/** The handle of the provider at a URL, whose clock is set. */
+export const steeredAt = async (url: string, now: string | null): Promise<ProviderProcess> => {
   const control = async (init?: RequestInit) => {
     const response = await fetch(`${url}/control`, init)
     const body = (await response.json()) as ProviderState & { error?: string }
