@@ -53,6 +53,27 @@ t.test('known tasks come first, then new ones from the newest on, then those tha
   t.strictSame(ran, ['known 1', 'known 2', 'new 3', 'new 2', 'new 1', 'low 1', 'low 2'])
 })
 
+t.test('a task that is called back goes on for what is left of its turn, and not for longer', async t => {
+  const turns = turnsOf(1)
+  useUp(turns)
+  let steps = 0
+  const greedy: Task = {
+    priority: 'known',
+    run: () => {
+      while (turns.mayGoOn(greedy)) {
+        steps += 1
+        busy(0.4)
+      }
+    },
+  }
+  turns.queue(greedy)
+  await turn()
+  t.equal(steps, 1, 'the turn of the call was used up before')
+  await turn()
+  t.equal(steps, 4, 'three steps fill a turn')
+  turns.cancel(greedy)
+})
+
 t.test('nobody overtakes those who have waited longer', async t => {
   const turns = turnsOf(1_000)
   const ran: string[] = []

@@ -67,16 +67,17 @@ const configFile = async (t: Test, first: Settings = {}) => {
     return JSON.stringify(tree)
   }
   // In one step: a reload between two writes would be one more than the test counts.
-  const write = (given: Settings): void => {
-    writeFileSync(`${file}.new`, textOf(given))
+  const put = (text: string): void => {
+    writeFileSync(`${file}.new`, text)
     renameSync(`${file}.new`, file)
   }
+  const write = (given: Settings): void => put(textOf(given))
   write({})
-  return { folder, file, textOf, write }
+  return { folder, file, textOf, put, write }
 }
 
 const start = async (t: Test, first: Settings = {}) => {
-  const { folder, file, textOf, write } = await configFile(t, first)
+  const { folder, file, textOf, put, write } = await configFile(t, first)
   const { child, urls, lines, exited } = await startCommand(t, ['serve', '--config', file], ['ops', 'api'])
   const metric = async (name: string): Promise<number> => {
     const text = await (await fetch(`${urls.ops}/metrics`)).text()
@@ -100,7 +101,22 @@ const start = async (t: Test, first: Settings = {}) => {
     return (JSON.parse((await runCommand(['keys', 'create', ...of])).stdout) as { key: string }).key
   }
   const key = await makeKey('enterprise')
-  return { folder, file, write, textOf, child, urls, metric, outcomes, ready, logged, key, makeKey, exited }
+  return {
+    folder,
+    file,
+    put,
+    write,
+    textOf,
+    child,
+    urls,
+    metric,
+    outcomes,
+    ready,
+    logged,
+    key,
+    makeKey,
+    exited,
+  }
 }
 
 /** Consumers who ask again soon after they have an answer, until `stop`, which gives every answer that was not 200. */
@@ -252,7 +268,7 @@ for (const by of ['file', 'SIGHUP'] as const)
 t.test(
   'a broken file changes nothing: log, metric and /readyz tell, and tell no more once it is mended',
   async t => {
-    const { file, write, child, urls, outcomes, ready, logged, metric, key } = await start(t)
+    const { file, put, write, child, urls, outcomes, ready, logged, metric, key } = await start(t)
     const consumers = startConsumers(t, urls.api ?? '', key)
     t.equal((await ready()).detail.configuration, 'in effect')
     const broken: [text: string, reason: RegExp][] = [
@@ -263,7 +279,7 @@ t.test(
       ],
     ]
     for (const [i, [text, reason]] of broken.entries()) {
-      writeFileSync(file, text)
+      put(text)
       await until('it is refused', async () => (await outcomes('refused')) === i + 1)
       const refusals = () => logged(/^configuration refused, the former one stays in effect$/)
       await until('the log says so', () => refusals().length > i)
@@ -352,14 +368,10 @@ t.test('a tier that is taken out or misspelt keeps its limit until the next star
 })
 
 t.test('a file that is empty or cut off is refused, and one that is shortened on purpose is not', async t => {
-  const { file, textOf, urls, key, outcomes, ready, logged } = await start(t)
+  const { put, textOf, urls, key, outcomes, ready, logged } = await start(t)
   const consumers = startConsumers(t, urls.api ?? '', key)
   const lines = (given: Settings) =>
     Object.entries(JSON.parse(textOf(given))).map(([name, value]) => `${name}: ${JSON.stringify(value)}\n`)
-  const put = (text: string) => {
-    writeFileSync(`${file}.new`, text)
-    renameSync(`${file}.new`, file)
-  }
   const whole = `${lines({}).join('')}quota:\n  tiers:\n    enterprise: 200000\ncache:\n  staleFor: 11h\n`
   put(whole)
   await until('it is applied', async () => (await outcomes('applied')) === 1)

@@ -53,10 +53,11 @@ export const createTurns = (msPerTurn: number, now = () => performance.now()): T
   const schedule = (wanted: number): void => {
     for (; calls < wanted; calls++) setImmediate(runNext)
   }
-  // The first call ends the turn, whether a task waits for it or not.
+  // The first call ends the turn, whether a task waits for it or not. What the last call queues has the next turn.
   const plan = (): void => {
+    if (isRunning) return
     if (calls === 0) endsAt = now() + msPerTurn
-    if (!isRunning) schedule(Math.max(1, Math.min(size(), maxTasksPerTurn)))
+    schedule(Math.max(1, Math.min(size(), maxTasksPerTurn)))
   }
   const runNext = (): void => {
     const mayRun = !isRunning || now() < endsAt
