@@ -1,5 +1,5 @@
 // Runs the whole suite and prints how long it took, how much processor time, and its twenty slowest files:
-// `npm run test:slowest`. With `--write` the table in docs/testing.md is renewed.
+// `npm run test:slowest`. With `--write` the table in docs/testing.md is renewed, unless a test failed.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -11,7 +11,7 @@ import { parseArgs } from 'node:util'
 const { values } = parseArgs({ options: { write: { type: 'boolean' }, help: { type: 'boolean' } } })
 if (values.help) {
   process.stdout.write(
-    'usage: npm run test:slowest [-- --write]\n\nRuns all tests and prints the twenty slowest files; --write renews docs/testing.md.\n',
+    'usage: npm run test:slowest [-- --write]\n\nRuns all tests and prints the twenty slowest files; --write renews docs/testing.md, unless a test failed.\n',
   )
   process.exit(0)
 }
@@ -44,7 +44,7 @@ const suites = [...report.matchAll(/<testsuite name="([^"]+\.test\.ts)"[^>]* tim
   .sort((a, b) => b.seconds - a.seconds)
 const [, cases = '0', failures = '0'] = /<testsuites [^>]*tests="(\d+)" failures="(\d+)"/.exec(report) ?? []
 const clock = `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`
-const table = `${suites.length} files, ${Number(cases).toLocaleString('en')} cases, ${failures} failed: ${clock}, ${(cpuOfChildren() / 60).toFixed(1)} minutes of processor time, on ${availableParallelism()} cores with Node ${process.version}, ${new Date().toISOString().slice(0, 10)}.
+const table = `${suites.length} files, ${Number(cases).toLocaleString('en')} cases${failures === '0' ? '' : `, ${failures} failed`}: ${clock}, ${(cpuOfChildren() / 60).toFixed(1)} minutes of processor time, on ${availableParallelism()} cores with Node ${process.version}, ${new Date().toISOString().slice(0, 10)}.
 
 | file | seconds |
 | --- | --: |
@@ -54,7 +54,8 @@ ${suites
   .join('\n')}
 `
 process.stdout.write(`\n${table}`)
-if (values.write) {
+if (values.write && code !== 0) process.stderr.write(`${page} stays as it is, because a test failed.\n`)
+else if (values.write) {
   const text = readFileSync(page, 'utf8')
   const [before, , after] = text.split(/(?<=<!-- slowest: begin -->\n)|(?=<!-- slowest: end -->)/)
   writeFileSync(page, `${before}\n${table}\n${after}`)
