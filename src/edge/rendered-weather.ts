@@ -75,7 +75,7 @@ const objectBytes = 400
 const oftenRequested = 1_024
 const countedOneIn = 16
 // Bodies per slice whose requests are counted.
-const mostCounted = 64
+const maxCounted = 64
 
 export const createRenderedWeather = (
   answers: Answers,
@@ -168,7 +168,7 @@ export const createRenderedWeather = (
       entry = { requests: 0, body: undefined }
       rendered.brotli ??= new Map()
       // There is no end of raw points: the oldest without a body goes first.
-      if (rendered.brotli.size >= mostCounted) displaceOne(rendered)
+      if (rendered.brotli.size >= maxCounted) displaceOne(rendered)
       rendered.brotli.set(place.identity, entry)
     }
     if (isCounted) entry.requests += countedOneIn

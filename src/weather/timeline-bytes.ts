@@ -58,11 +58,11 @@ const compression = {
 
 const columnCounts = [currentUnits, hourlyUnits, dailyUnits].map(units => Object.keys(units).length)
 
-const mostPacked = ({ quarterHours, hours, days }: Lengths): number =>
+const maxPacked = ({ quarterHours, hours, days }: Lengths): number =>
   [quarterHours, hours, days].reduce((sum, length, i) => sum + (columnCounts[i] ?? 0) * maxBytes(length), 0)
 
 const maxBytesWith = (lengths: Lengths): number => {
-  const packed = mostPacked(lengths)
+  const packed = maxPacked(lengths)
   return headBytes + packed + (packed >> 10) + 64
 }
 
@@ -168,7 +168,7 @@ export const decodeTimeline = (
   const head = readHead(bytes, expected)
   if (typeof head === 'string') return head
   const { fetchedAt, quarterHours, hours, days } = head
-  const most = mostPacked({ quarterHours: quarterHours.length, hours: hours.length, days: days.length })
+  const most = maxPacked({ quarterHours: quarterHours.length, hours: hours.length, days: days.length })
   const packed = unpack(bytes.subarray(bodyAtOf(bytes)), most)
   if (typeof packed === 'string') return packed
 
