@@ -3,7 +3,7 @@
 
 import { isoOf } from '../calendar.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
-import { type Location, locationTypes } from '../catalogue/location.ts'
+import { type Location, locationTypes } from '../catalogue/location-schema.ts'
 import { fold } from '../catalogue/search.ts'
 import type { Clock } from '../clock.ts'
 import type { CellStatus, CellsReport, SearchReport, StatusReport } from '../ops/status-report.ts'

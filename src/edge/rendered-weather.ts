@@ -1,19 +1,19 @@
 // Rendered weather: the JSON bytes of a timeline's slices, rendered and compressed once per slice and shared by all places of
 // the cell. They are kept as long as the timeline is in memory and count towards its size. Nothing is kept of a place or a
-// URL but the br of bodies that are often requested. JSON texts come from bodies.ts, headers from cache-headers.ts. Longer than
+// URL but the br of bodies that are often requested. JSON texts come from response-bodies.ts, headers from cache-headers.ts. Longer than
 // 300 lines, because all encodings of a slice are kept together.
 
 import { deflateRawSync } from 'node:zlib'
 import type { Answers, CellResult, Slice } from '../answer.ts'
 import type { Cell } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
-import { forecastPart, weatherPart } from './bodies.ts'
 import { cacheStatus, freshnessHeaders } from './cache-headers.ts'
 import { lengthOf } from './connection/ready-response.ts'
 import { type Accepted, compressed, type Encoded, gzipOptions } from './content-coding.ts'
 import { type GzipEnd, gzipEnd, joinedGzip } from './joined-gzip.ts'
 import type { PlacePart } from './places.ts'
 import { type Representation, tagOf } from './representation.ts'
+import { forecastPart, weatherPart } from './response-bodies.ts'
 import { unpooledCopy } from './unpooled.ts'
 
 /** The part of a body that all places of a cell share, with what is derived from it. */

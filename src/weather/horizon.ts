@@ -3,7 +3,7 @@
 
 import { hourMs, quarterHourMs, utcDayMs } from '../calendar.ts'
 import type { Span } from './timeline.ts'
-import { forecastDays } from './variables.ts'
+import { forecastDays } from './weather-variables.ts'
 
 /** The future part of a timeline. */
 export type Horizon = {

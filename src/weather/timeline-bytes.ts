@@ -8,7 +8,7 @@ import { type Calendar, minuteMs, quarterHourMs, utcDayMs } from '../calendar.ts
 import { type Lengths, longestLengths, usualLengths } from './horizon.ts'
 import { maxBytes, packColumn, unpackColumn } from './packed-column.ts'
 import { layOut, type Series, type Span, type Timeline } from './timeline.ts'
-import { currentUnits, dailyUnits, hourlyUnits } from './variables.ts'
+import { currentUnits, dailyUnits, hourlyUnits } from './weather-variables.ts'
 
 /** The metadata of a load, stored with the timeline. */
 export type LoadMetadata = {

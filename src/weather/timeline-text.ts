@@ -3,7 +3,7 @@
 
 import { type Calendar, dayNumber, dayOfNumber, hourMs, quarterHourMs } from '../calendar.ts'
 import type { Series, Timeline } from './timeline.ts'
-import { currentUnits, dailyUnits, hourlyUnits } from './variables.ts'
+import { currentUnits, dailyUnits, hourlyUnits } from './weather-variables.ts'
 
 export type TimelineText = {
   /** The current quarter-hour at `now`; undefined when the timeline does not cover it, here and below. */

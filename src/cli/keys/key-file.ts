@@ -53,9 +53,7 @@ const limitOfLine = (given: string, line: number, wrong: string[]): number | und
 /** The error that names the first lines which are wrong. */
 export const wrongLines = (file: string, lines: readonly string[]): InputError => {
   const more = lines.length > maxFaults ? [`and ${counted(lines.length - maxFaults)} more`] : []
-  return new InputError(
-    `${file}: ${[...lines.slice(0, maxFaults), ...more].join('; ')}; nothing was created`,
-  )
+  return new InputError(`${file}: ${[...lines.slice(0, maxFaults), ...more].join('; ')}; nothing was created`)
 }
 
 const textOf = async (file: string): Promise<string> => {

@@ -2,7 +2,7 @@
 
 import { hasWeather } from '../../../endpoints.ts'
 import { type CellOf, recordedCell } from '../cell-of-place.ts'
-import { endpointOf, placeOf } from '../endpoint.ts'
+import { endpointOf, placeOf } from '../endpoint-of-path.ts'
 import { createGaps, type Gaps } from '../gaps.ts'
 import type { TrafficRequest } from '../traffic-request.ts'
 import { createPopularity, type PopularityReport } from './popularity.ts'
