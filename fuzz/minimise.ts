@@ -4,8 +4,8 @@
 import type { Finding } from './finding.ts'
 import type { Target } from './target.ts'
 
-const mostTries = 60
-const mostMs = 2_000
+const maxTries = 60
+const maxMs = 2_000
 
 /**
  * The smallest case found, printed; undefined when none is smaller than the given one.
@@ -17,13 +17,13 @@ export const minimised = async <Case>(
   rule: string,
   run: (given: Case) => Promise<readonly Finding[]>,
 ): Promise<string | undefined> => {
-  const deadline = performance.now() + mostMs
+  const deadline = performance.now() + maxMs
   let smallest = failing
   let tries = 0
   for (let found = true; found; ) {
     found = false
     for (const candidate of smaller(smallest)) {
-      if (tries++ >= mostTries || performance.now() > deadline) break
+      if (tries++ >= maxTries || performance.now() > deadline) break
       if (!(await run(candidate)).some(finding => finding.rule === rule)) continue
       smallest = candidate
       found = true

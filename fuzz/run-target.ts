@@ -69,8 +69,8 @@ export const runTarget = async (target: Target, plan: Plan, onProgress: OnProgre
 const onePerRule = (found: readonly Finding[]): Finding[] =>
   found.filter(({ rule }, i) => found.findIndex(other => other.rule === rule) === i)
 
-const mostFaults = 50
-const mostPinningMs = 15_000
+const maxFaults = 50
+const maxPinningMs = 15_000
 // The gateway buffers access-log lines for a quarter of a second.
 const logWrittenWithinMs = 400
 const diesWithinMs = 300
@@ -105,7 +105,7 @@ const createRun = (
     for (const { rule, detail } of onePerRule(found)) {
       const before = faults.find(fault => fault.rule === rule && fault.shape === shape)
       if (before) before.times += 1
-      if (before || faults.length >= mostFaults) continue
+      if (before || faults.length >= maxFaults) continue
       const fault = {
         target: target.name,
         seed,
@@ -193,7 +193,7 @@ const createRun = (
     const { rule, mayBeSlowness } = seen
     const before = faults.find(fault => fault.rule === rule)
     if (before) before.times += 1
-    const deadline = performance.now() + mostPinningMs
+    const deadline = performance.now() + maxPinningMs
     const times = pinned.get(rule) ?? 0
     pinned.set(rule, times + 1)
     if (times > 0) return

@@ -1,7 +1,7 @@
 // Parses the parameters of a call into a validated forecast request, or throws the provider's refusal. Does not check limits
 // and keys.
 
-import { mostForecastDays, mostPastDays, usualForecastDays } from '../src/provider/open-meteo/limits.ts'
+import { maxForecastDays, maxPastDays, usualForecastDays } from '../src/provider/open-meteo/limits.ts'
 import { weightOf } from '../src/provider/open-meteo/weight.ts'
 import { type Format, formats } from './formats.ts'
 import { readChoice, readCount, readDates, readNames, refuseUnsimulated } from './parameter-values.ts'
@@ -40,8 +40,8 @@ export const readForecastRequest = (given: Parameters, now: number): ForecastReq
     hourly: readNames(given, 'hourly', instantVariables),
     daily: readNames(given, 'daily', dailyVariables),
   }
-  const pastDays = readCount(given, 'past_days', mostPastDays) ?? 0
-  const forecastDays = readCount(given, 'forecast_days', mostForecastDays) ?? usualForecastDays
+  const pastDays = readCount(given, 'past_days', maxPastDays) ?? 0
+  const forecastDays = readCount(given, 'forecast_days', maxForecastDays) ?? usualForecastDays
   const dates = readDates(given, now)
   const format = readChoice(given, 'format', formats)
   const timeformat = readChoice(given, 'timeformat', { iso8601: true, unixtime: true })
@@ -58,12 +58,12 @@ export const readForecastRequest = (given: Parameters, now: number): ForecastReq
     forecastDays,
     dates,
     hours: {
-      past: readCount(given, 'past_hours', mostPastDays * 24),
-      forecast: readCount(given, 'forecast_hours', mostForecastDays * 24),
+      past: readCount(given, 'past_hours', maxPastDays * 24),
+      forecast: readCount(given, 'forecast_hours', maxForecastDays * 24),
     },
     quarterHours: {
-      past: readCount(given, 'past_minutely_15', mostPastDays * 96),
-      forecast: readCount(given, 'forecast_minutely_15', mostForecastDays * 96),
+      past: readCount(given, 'past_minutely_15', maxPastDays * 96),
+      forecast: readCount(given, 'forecast_minutely_15', maxForecastDays * 96),
     },
     format,
     // FlatBuffers responses have no texts for times.

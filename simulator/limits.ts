@@ -5,7 +5,7 @@
 import pLimit, { type LimitFunction } from 'p-limit'
 import { hourMs, minuteMs, utcDayMs } from '../src/calendar.ts'
 import type { Clock } from '../src/clock.ts'
-import { freeConcurrency, freeLimits, mostWeightPerRequest } from '../src/provider/open-meteo/limits.ts'
+import { freeConcurrency, freeLimits, maxWeightPerRequest } from '../src/provider/open-meteo/limits.ts'
 import { type Fault, limitFaults } from './faults.ts'
 
 /** The limits of each client address. */
@@ -50,7 +50,7 @@ export const createFreeLimits = (clock: Clock): Limits => {
     add: (address, weight) => {
       for (const window of windows) window.add(address, weight)
     },
-    checkWeight: weight => (weight > mostWeightPerRequest ? limitFaults.tooMuchData.answer : undefined),
+    checkWeight: weight => (weight > maxWeightPerRequest ? limitFaults.tooMuchData.answer : undefined),
     enqueue: async (address, call) => {
       const queue = queues.get(address) ?? pLimit(running)
       if (queue.activeCount + queue.pendingCount >= running + waiting) return limitFaults.concurrent.answer

@@ -3,7 +3,7 @@
 
 import { utcDayMs } from '../src/calendar.ts'
 import { shortened } from '../src/outside-text.ts'
-import { mostForecastDays, mostPastDays } from '../src/provider/open-meteo/limits.ts'
+import { maxForecastDays, maxPastDays } from '../src/provider/open-meteo/limits.ts'
 import { formats } from './formats.ts'
 import type { Parameters } from './parameters.ts'
 import { Refusal } from './refusal.ts'
@@ -69,7 +69,7 @@ export const readDates = (given: Parameters, now: number): DateRange | undefined
       throw refused(`Parameter '${name}' is mutually exclusive with 'start_date' and 'end_date'.`)
   if (last < first) throw refused('End-date must be larger or equals than start-date.')
   const today = Math.floor(now / utcDayMs)
-  const [from, to] = [today - mostPastDays, today + mostForecastDays - 1]
+  const [from, to] = [today - maxPastDays, today + maxForecastDays - 1]
   for (const [name, day] of [
     ['start_date', first],
     ['end_date', last],

@@ -2,7 +2,7 @@
 // the list of coordinates, or have one time zone for all.
 
 import { shortened } from '../src/outside-text.ts'
-import { mostPointsPerRequest } from '../src/provider/open-meteo/limits.ts'
+import { maxPointsPerRequest } from '../src/provider/open-meteo/limits.ts'
 import { perPoint, readNumbers, readNumbersOrNan } from './parameter-values.ts'
 import type { Parameters } from './parameters.ts'
 import type { Place } from './place.ts'
@@ -28,10 +28,10 @@ export const readPoints = (given: Parameters): Point[] => {
       400,
       `Parameter 'latitude' and 'longitude' must have the same number of elements. Given ${count} and ${longitudes.length}.`,
     )
-  if (count > mostPointsPerRequest)
+  if (count > maxPointsPerRequest)
     throw new Refusal(
       400,
-      `Only up to ${mostPointsPerRequest} locations can be requested at once. Given ${count}.`,
+      `Only up to ${maxPointsPerRequest} locations can be requested at once. Given ${count}.`,
     )
   const elevations = perPoint('elevation', readNumbersOrNan(given, 'elevation', 20_000), count)
   const ids = perPoint('location_id', readIds(given), count)

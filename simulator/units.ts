@@ -1,6 +1,6 @@
 // Quantities and their units: conversion from the weather's own units, decimals, and the provider's name of the unit. Pure.
 
-import { currentUnits } from '../src/weather/variables.ts'
+import { currentUnits } from '../src/weather/weather-variables.ts'
 
 /** A unit: its name in the response, digits after the point, and the conversion from °C, km/h, mm, cm and m. */
 export type Unit = {

@@ -1,7 +1,7 @@
 // The variables of the simulated provider, section by section: the quantity of each and how its value is computed. Most
 // follow from the weather of an instant. As with the real provider, some names are valid but have no data.
 
-import type { currentUnits, hourlyUnits } from '../src/weather/variables.ts'
+import type { currentUnits, hourlyUnits } from '../src/weather/weather-variables.ts'
 import { deficitOf, dewPointOf, evapotranspirationOf, vapourOf, wetBulbOf } from './moisture.ts'
 import { clearSkyUvIndex, type Radiation, radiationOf, sunshineShare, uvIndex } from './radiation.ts'
 import type { Quantity } from './units.ts'

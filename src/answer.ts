@@ -7,7 +7,7 @@ import { AbohawaError } from './errors.ts'
 import type { Cell, Grid } from './weather/cell.ts'
 import type { Timeline } from './weather/timeline.ts'
 import { createTimelineText, type TimelineText } from './weather/timeline-text.ts'
-import { forecastDays } from './weather/variables.ts'
+import { forecastDays } from './weather/weather-variables.ts'
 
 /** The cache result for a cell: its timeline at the instant of the read. */
 export type CellResult = CacheResult<Cell, Timeline>

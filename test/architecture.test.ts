@@ -103,7 +103,7 @@ const sharedProtocol = [
   'src/provider/open-meteo/limits.ts',
   'src/provider/open-meteo/run-schedule.ts',
   'src/provider/open-meteo/weight.ts',
-  'src/weather/variables.ts',
+  'src/weather/weather-variables.ts',
 ]
 // What people read of the service, and no code acts on: where it may be shown.
 const terms = 'src/provider/open-meteo/terms.ts'

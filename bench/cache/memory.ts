@@ -82,7 +82,7 @@ export const memory: Row = {
           bar: `≤ ${boundMiB} MiB`,
           measured: `${most.toFixed(0)} MiB at most, ${count(entries)} timelines held; ${failed} of ${count(3 * paths.length)} requests failed`,
           met: most <= boundMiB && failed === 0,
-          figures: { mostMiB: most, entries, failed },
+          figures: { maxMiB: most, entries, failed },
         },
         {
           what: 'the same: growth of the process in the last pass',

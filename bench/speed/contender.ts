@@ -31,7 +31,7 @@ export type Contender = {
   readonly settlesForMs?: number
   readonly usesRedis?: boolean
   /** So many answers of one load at most, where requests may not be repeated. */
-  readonly mostAnswers?: number
+  readonly maxAnswers?: number
 }
 
 /** A contender that cannot be measured here, and why. */

@@ -73,7 +73,7 @@ export const startNewPlaces = async (scope: Scope, world: World, seconds: number
       keys,
       headers: { 'accept-encoding': encoding },
     }),
-    mostAnswers: seconds * pointsPerSecond,
+    maxAnswers: seconds * pointsPerSecond,
     check: async () => {
       for (const path of points(8)) {
         const answer = await send(path, encoding)

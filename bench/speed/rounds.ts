@@ -88,7 +88,7 @@ const measureOnce = async (
   const after = await settled(contender)
   await check()
   if (wrong > 0) faults.push(`${wrong} answers of ${answers} were of 400 and above, or none came`)
-  if (answers + connections > (contender.mostAnswers ?? Number.POSITIVE_INFINITY))
+  if (answers + connections > (contender.maxAnswers ?? Number.POSITIVE_INFINITY))
     faults.push(`${answers} answers, so that requests were repeated`)
   faults.push(...faultsOf(before, after, answers))
   if (answers === 0) return { answers, faults }

@@ -79,7 +79,7 @@ const parents: Readonly<Record<string, string>> = {
 }
 const longestSearch = 100
 /** A larger offset may be refused, or lead to an empty page. */
-const mostOffset = 1_000_000_000
+const maxOffset = 1_000_000_000
 
 const decideList = (query: string): Decision => {
   const given = parametersOf(query, ['type', ...Object.values(parents), 'q', 'limit', 'offset'])
@@ -90,7 +90,7 @@ const decideList = (query: string): Decision => {
   const q = (given.get('q') ?? '').trim()
   if (type === undefined || !isType(type) || limit === undefined || offset === undefined) return bad
   if ([...q].length > longestSearch) return bad
-  if (offset > mostOffset) return { statuses: [200, 400] }
+  if (offset > maxOffset) return { statuses: [200, 400] }
   return {
     statuses: [200],
     wanted: { kind: 'list', type, parentId: given.get(parents[type] ?? ''), q, limit, offset },

@@ -3,8 +3,8 @@
 
 import { cut, type Finding, finding } from '../finding.ts'
 
-const mostFindings = 20
-const mostLineLength = 64 * 1024
+const maxFindings = 20
+const maxLineLength = 64 * 1024
 const keyLike = /svc_live_[0-9A-Za-z]{8,}/
 
 export type LogWatch = {
@@ -24,12 +24,12 @@ export const createLogWatch = (
   let lines = 0
   const decoder = new TextDecoder()
   const report = (rule: string, detail: string): void => {
-    if (found.length < mostFindings) found.push(finding(rule, detail))
+    if (found.length < maxFindings) found.push(finding(rule, detail))
   }
 
   const check = (line: string): void => {
     lines += 1
-    if (line.length > mostLineLength) report('a line of the log is too long', `${line.length} characters`)
+    if (line.length > maxLineLength) report('a line of the log is too long', `${line.length} characters`)
     const record = parse(line)
     if (record === undefined) report('a line of the log is not one JSON object', line)
     else onLine(record)

@@ -20,7 +20,7 @@ type ConfigCase = ConfigText & { readonly also: 'check' | 'start' | undefined }
 const goodText = 'log: {level: info}\n'
 const appliedWithinMs = 5_000
 const checkedWithinMs = 20_000
-const mostLines = 101
+const maxLines = 101
 
 const generate = (random: Random): ConfigCase => {
   const also = random.chance(0.08) ? random.pick(['check', 'check', 'start'] as const) : undefined
@@ -38,7 +38,7 @@ function* smaller(given: ConfigCase): Generator<ConfigCase> {
 const brokenSentences = (text: string): Finding[] => {
   const lines = text.trimEnd().split('\n')
   if (/\n\s+at .*:\d+/.test(text)) return [finding('a refusal has a stack', text)]
-  if (lines.length > mostLines) return [finding('a refusal has too many lines', String(lines.length))]
+  if (lines.length > maxLines) return [finding('a refusal has too many lines', String(lines.length))]
   const wrong = lines.find(line => line.length < 10 || line.length > 2_500)
   return wrong === undefined ? [] : [finding('a refusal has a line that is no sentence', wrong)]
 }

@@ -143,7 +143,7 @@ net.Socket.prototype.connect = function (...args) {
 }`
 
 const endsWithinMs = 20_000
-const mostOutput = 2_000_000
+const maxOutput = 2_000_000
 
 type Ended = { code: number | null; signal: string | null; stdout: string; stderr: string; isLate: boolean }
 
@@ -158,10 +158,10 @@ const runWatched = async (args: readonly string[]): Promise<Ended> => {
   })
   let [stdout, stderr] = ['', '']
   child.stdout.on('data', (part: Buffer) => {
-    if (stdout.length < mostOutput) stdout += part
+    if (stdout.length < maxOutput) stdout += part
   })
   child.stderr.on('data', (part: Buffer) => {
-    if (stderr.length < mostOutput) stderr += part
+    if (stderr.length < maxOutput) stderr += part
   })
   let isLate = false
   const timer = setTimeout(() => {

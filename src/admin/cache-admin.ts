@@ -5,7 +5,7 @@ import { createPurges } from '../cache/purges.ts'
 import type { EntryFacts } from '../cache/read-through.ts'
 import { createCalendar, isoOf } from '../calendar.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
-import { type Location, locationTypes } from '../catalogue/location.ts'
+import { type Location, locationTypes } from '../catalogue/location-schema.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import { AbohawaError, messageOf } from '../errors.ts'
@@ -61,7 +61,7 @@ export type CacheAdminParts = {
 }
 
 // Of a cell; a crowded one has some hundred.
-const mostPlaces = 500
+const maxPlaces = 500
 
 export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheAdmin => {
   const { store, clock, running } = parts
@@ -128,7 +128,7 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
       place: placeOf(place),
       cell,
       cellDegrees: config.cache.cellDegrees,
-      places: places?.slice(0, mostPlaces) ?? null,
+      places: places?.slice(0, maxPlaces) ?? null,
       placeCount: places?.length ?? null,
       at: isoOf(clock.now()),
       shared: await readShared(cell.id, explained?.shared),

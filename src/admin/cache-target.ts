@@ -8,7 +8,7 @@ import {
   type Location,
   type LocationType,
   locationTypes,
-} from '../catalogue/location.ts'
+} from '../catalogue/location-schema.ts'
 import { InputError } from '../errors.ts'
 import { quoted } from '../outside-text.ts'
 import type { PurgeScope } from '../timelines/purge-scope.ts'

@@ -4,7 +4,7 @@
 import { dayOfNumber, hourMs, isoOf, quarterHourMs } from '../calendar.ts'
 import type { SlicesReport } from '../ops/cell-report.ts'
 import type { Span, Timeline } from '../weather/timeline.ts'
-import { currentUnits } from '../weather/variables.ts'
+import { currentUnits } from '../weather/weather-variables.ts'
 
 const fields = Object.keys(currentUnits)
 

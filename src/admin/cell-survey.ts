@@ -3,7 +3,7 @@
 
 import { isoOf } from '../calendar.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
-import { type Location, locationTypes } from '../catalogue/location.ts'
+import { type Location, locationTypes } from '../catalogue/location-schema.ts'
 import { fold } from '../catalogue/search.ts'
 import type { Clock } from '../clock.ts'
 import type { CellStatus, CellsReport, SearchReport, StatusReport } from '../ops/status-report.ts'
@@ -28,9 +28,9 @@ export type CellSurvey = {
 
 type Named = { readonly cell: Cell; readonly place: Location }
 
-const mostPlaces = 10
+const maxPlaces = 10
 // Of each level.
-const mostMatched = 100
+const maxMatched = 100
 // Some cells have no place in them, and are left out.
 const cellsLookedAt = 50
 
@@ -85,11 +85,11 @@ export const createCellSurvey = ({
           const place = cellsNow().get(cell.id)?.place
           return place ? [{ ...nameOf(place), requests: Math.round(requests) }] : []
         })
-        .slice(0, mostPlaces),
+        .slice(0, maxPlaces),
     search: (q, limit) => {
       const current = catalogue()
       const found = locationTypes.flatMap(type => {
-        const { results, approximate } = current.list({ type, q, limit: mostMatched, offset: 0 })
+        const { results, approximate } = current.list({ type, q, limit: maxMatched, offset: 0 })
         return results.map(place => ({ place, rank: rankOf(place, fold(q), approximate) }))
       })
       const places = found

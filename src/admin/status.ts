@@ -68,14 +68,14 @@ export type Status = {
 }
 
 const nearLimit = 0.8
-const mostKeys = 20
+const maxKeys = 20
 const keepNamesForMs = 60_000
 
 export const createStatus = (parts: StatusParts): Status => {
   const { upstream, metering, store, catalogue, survey, self, history, forecast, clock } = parts
   const { timelines, budget, breaker, lastRequests, loads, runs } = upstream
   const names = new LRUCache<string, { subscriber: string | null; tier: string | null }>({
-    max: 10 * mostKeys,
+    max: 10 * maxKeys,
     ttl: keepNamesForMs,
   })
 
@@ -271,7 +271,7 @@ export const fullestFirst = <Count extends { readonly used: number; readonly lim
   counts
     .filter(({ used, limit }) => limit > 0 && used >= limit * nearLimit)
     .sort((one, other) => other.used / other.limit - one.used / one.limit)
-    .slice(0, mostKeys)
+    .slice(0, maxKeys)
 
 const reachStatus = ({ allowedMs, share, leastMs }: Reach): GatewayStatus['cache']['reach'] => ({
   allowedSeconds: Math.round(allowedMs / 1000),

@@ -18,7 +18,7 @@ import { openBudget } from '../upstream/upstream.ts'
 import { budgetStatus, fullestFirst, instancesIn, storeStatus } from './status.ts'
 
 // The count of each is a read of its own.
-const mostKeysRead = 1_000
+const maxKeysRead = 1_000
 
 /** @throws StoreError */
 export const statusOfStore = async (config: Config, store: Store, clock: Clock): Promise<StatusReport> => {
@@ -58,13 +58,13 @@ const keysNearLimit = async (config: Config, store: Store): Promise<KeyNearLimit
   const calendar = createCalendar(timeZone)
   const storeNow = await store.time()
   // Before any of them is read.
-  if ((await store.countKeys()) > mostKeysRead) return null
+  if ((await store.countKeys()) > maxKeysRead) return null
   const { keys } = await createAdministration({
     store,
     tiers,
     calendar,
     clock: { now: () => storeNow },
-  }).partOfUsage(0, mostKeysRead, 1)
+  }).partOfUsage(0, maxKeysRead, 1)
   const counts = keys.map(({ id, subscriber, tier, used, limit }) => ({
     keyId: id,
     subscriber,

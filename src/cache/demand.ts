@@ -3,7 +3,7 @@
 // take most of the time of a pass over the keys in demand.
 
 const halfLifeMs = 30 * 60_000
-const mostKeys = 50_000
+const maxKeys = 50_000
 
 export type Demanded<Subject> = {
   readonly key: string
@@ -78,7 +78,7 @@ export const createDemand = <Subject>(): Demand<Subject> => {
         }
         records.set(key, first)
         putFirst(first)
-        if (records.size <= mostKeys || !oldest) return
+        if (records.size <= maxKeys || !oldest) return
         records.delete(oldest.key)
         unlink(oldest)
         return

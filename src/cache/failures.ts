@@ -43,7 +43,7 @@ export type BackoffOptions = {
   readonly isLifted?: (failure: Pick<Failure, 'error' | 'failedAt'>) => boolean
 }
 
-const mostKeys = 20_000
+const maxKeys = 20_000
 // A correction of the clock; a larger jump is a new time.
 const toleratedMs = minuteMs
 // A source's longest window is a day; a longer announcement, with an hour of margin, is ignored.
@@ -52,7 +52,7 @@ const longestAnnouncedMs = utcDayMs + hourMs
 export const createFailures = (given: BackoffOptions, clock: Clock, random = Math.random): Failures => {
   // By size, because lru-cache allocates `max` entries at once.
   const failures = new LRUCache<string, Failure & { readonly own: number }>({
-    maxSize: mostKeys,
+    maxSize: maxKeys,
     sizeCalculation: () => 1,
   })
   let options = given

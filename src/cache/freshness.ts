@@ -16,7 +16,7 @@ export type FreshnessPolicy = {
   /** The mean time between two loads of an entry in steady demand, without stretch. */
   periodMs(): number
   /** The largest stretch that has an effect. */
-  mostStretch(): number
+  maxStretch(): number
   /** The longest time after its fetch that any entry is served. */
   readonly longestUseMs: number
   /** The time between `dueAt` and `freshUntil`. */
@@ -58,11 +58,11 @@ export const longestUseMs = (options: FreshnessOptions): number =>
   mostOf(options) * (1 + options.freshSpread) + leadOf(options) + options.staleForMs
 
 /** The part that differs between policies; `policyOf` derives the rest. */
-type Due = Pick<FreshnessPolicy, 'dueAt' | 'periodMs' | 'mostStretch'>
+type Due = Pick<FreshnessPolicy, 'dueAt' | 'periodMs' | 'maxStretch'>
 
 const dueByAge = (options: FreshnessOptions, stretch: () => number): Due => ({
   periodMs: () => options.freshForMs * (1 + options.freshSpread / 2),
-  mostStretch: () => mostOf(options) / options.freshForMs,
+  maxStretch: () => mostOf(options) / options.freshForMs,
   dueAt: entry =>
     entry.fetchedAt +
     Math.min(options.freshForMs * stretch(), mostOf(options)) * (1 + options.freshSpread * entry.jitter),
@@ -85,7 +85,7 @@ export const freshByRun = (
   const newest = (): Run | undefined => recent()[0]
   return policyOf(options, {
     periodMs: () => newest()?.intervalMs ?? byAge.periodMs(),
-    mostStretch: () => Math.max(1, mostOf(options) / (newest()?.intervalMs ?? options.freshForMs)),
+    maxStretch: () => Math.max(1, mostOf(options) / (newest()?.intervalMs ?? options.freshForMs)),
     dueAt: (entry, now) => {
       const runs = recent()
       const run = runs[0]

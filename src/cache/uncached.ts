@@ -4,9 +4,9 @@
 
 import { LRUCache } from 'lru-cache'
 
-const mostKeys = 50_000
+const maxKeys = 50_000
 // Each is a read of the shared tier.
-const mostLookUps = 64
+const maxLookUps = 64
 
 export type Uncached = {
   add(key: string): void
@@ -21,7 +21,7 @@ export type Uncached = {
 
 export const createUncached = (): Uncached => {
   // By size, because lru-cache allocates `max` entries at once.
-  const keys = new LRUCache<string, true>({ maxSize: mostKeys, sizeCalculation: () => 1 })
+  const keys = new LRUCache<string, true>({ maxSize: maxKeys, sizeCalculation: () => 1 })
   return {
     add: key => void keys.set(key, true),
     delete: key => void keys.delete(key),
@@ -32,7 +32,7 @@ export const createUncached = (): Uncached => {
       await Promise.all(
         oldest
           .filter(key => keys.has(key))
-          .slice(0, mostLookUps)
+          .slice(0, maxLookUps)
           .map(lookUp),
       )
     },

@@ -4,7 +4,7 @@
 import type { Fault } from './check.ts'
 import { type CsvRow, parseCsv } from './csv.ts'
 import { idRule, nameRules, refusal } from './field-rules.ts'
-import type { Location } from './location.ts'
+import type { Location } from './location-schema.ts'
 import { fold } from './search.ts'
 
 /** From the most official to the least; a place found by several aliases is shown with the first. */

@@ -15,7 +15,7 @@ import {
   type Location,
   locationOf,
   type Row,
-} from './location.ts'
+} from './location-schema.ts'
 import { composeSnapshot, formatSnapshot, type Source } from './snapshot.ts'
 import { inspectSnapshot } from './snapshot-reader.ts'
 import { parseTable } from './table.ts'

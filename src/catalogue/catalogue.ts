@@ -1,7 +1,7 @@
 // The places that the gateway serves: finds one by id, its parent, or a page of matches. An immutable view of one snapshot.
 // Hides unpublished places, except as the parent of a published one.
 
-import { type Location, type LocationType, parentTypeOf } from './location.ts'
+import { type Location, type LocationType, parentTypeOf } from './location-schema.ts'
 import { createNameIndex, type Matches, type NameIndex } from './name-index.ts'
 import { fold, foldLoosely, isBlank, isLooselySearchable, isSearchable } from './search.ts'
 import type { Snapshot } from './snapshot.ts'

@@ -4,7 +4,7 @@
 import type { Fault } from './check.ts'
 import { type CsvRow, parseCsv } from './csv.ts'
 import { dateRule, idRule, refusal } from './field-rules.ts'
-import type { FormerId, Location, LocationId } from './location.ts'
+import type { FormerId, Location, LocationId } from './location-schema.ts'
 
 const required = ['date', 'kind', 'level', 'old_code', 'new_code', 'in_table']
 const others = [

@@ -12,7 +12,7 @@ import {
   optionalFields,
   parentTypeOf,
   type Row,
-} from './location.ts'
+} from './location-schema.ts'
 
 /** A fault: its row, its column, and a message with what was given and what is allowed. */
 export type Fault = Readonly<{ row: string; column: string; message: string }>

@@ -2,7 +2,7 @@
 // runs, so that one fault does not hide another. check.ts has the rules between rows.
 
 import { isPrintable, quoted, safeText } from '../outside-text.ts'
-import { type Bounds, type Field, isLocationType, locationTypes } from './location.ts'
+import { type Bounds, type Field, isLocationType, locationTypes } from './location-schema.ts'
 
 /** Returns the message of a fault, or undefined. */
 export type Rule = (value: unknown) => string | undefined

@@ -2,7 +2,7 @@
 // gateway uses snapshot-reader.ts.
 
 import { check, type Fault } from './check.ts'
-import { type Bounds, type Counts, countByType, fieldOf } from './location.ts'
+import { type Bounds, type Counts, countByType, fieldOf } from './location-schema.ts'
 import { inspectSnapshot } from './snapshot-reader.ts'
 import { parseTable } from './table.ts'
 import { readText } from './text-file.ts'

@@ -5,7 +5,7 @@ import type { BigIntStats } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { InputError, messageOf } from '../errors.ts'
 import { type Catalogue, createCatalogue } from './catalogue.ts'
-import type { Bounds } from './location.ts'
+import type { Bounds } from './location-schema.ts'
 import { readSnapshot } from './snapshot-reader.ts'
 
 /** A swap: how many places are published now, and the checksums after and before. */

@@ -4,7 +4,7 @@
 import { InputError } from '../errors.ts'
 import { editExclusively } from './exclusive-edit.ts'
 import { show } from './field-rules.ts'
-import type { Bounds, Location } from './location.ts'
+import type { Bounds, Location } from './location-schema.ts'
 import { composeSnapshot, formatSnapshot } from './snapshot.ts'
 import { readSnapshot } from './snapshot-reader.ts'
 

@@ -12,7 +12,7 @@ import {
   locationOf,
   type Row,
   snapshotNaming,
-} from './location.ts'
+} from './location-schema.ts'
 import { checksumIn, composeSnapshot, type Provenance, type Snapshot } from './snapshot.ts'
 import { formFaults, isObject } from './snapshot-form.ts'
 import { readText } from './text-file.ts'

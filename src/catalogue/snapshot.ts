@@ -2,7 +2,14 @@
 // change of one place changes one line and the checksum. snapshot-reader.ts reads it.
 
 import { createHash } from 'node:crypto'
-import { type Counts, countByType, type Field, fields, type Location, snapshotNaming } from './location.ts'
+import {
+  type Counts,
+  countByType,
+  type Field,
+  fields,
+  type Location,
+  snapshotNaming,
+} from './location-schema.ts'
 
 /** The source of a part of the facts; `date` is YYYY-MM-DD, `licence` a name such as MIT. */
 export type Source = Readonly<{ name: string; url: string; licence: string; date: string }>

@@ -4,7 +4,14 @@
 import type { Fault } from './check.ts'
 import { parseCsv } from './csv.ts'
 import { refusal } from './field-rules.ts'
-import { type Field, type Naming, type Row, type TableField, tableFields, tableNaming } from './location.ts'
+import {
+  type Field,
+  type Naming,
+  type Row,
+  type TableField,
+  tableFields,
+  tableNaming,
+} from './location-schema.ts'
 
 const columns = tableFields.map(field => tableNaming[field])
 const required = columns.filter(column => column !== tableNaming.published)

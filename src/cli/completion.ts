@@ -2,7 +2,7 @@
 // the commands themselves; what each shell needs is in completion-scripts.ts.
 
 import { Argument, type Command, type Option } from 'commander'
-import { locationTypes } from '../catalogue/location.ts'
+import { locationTypes } from '../catalogue/location-schema.ts'
 import { knownPaths } from '../config/explain.ts'
 import { loadConfig } from '../config/load.ts'
 import { type CompletedCommand, type CompletedValues, scriptOf, shells } from './completion-scripts.ts'

@@ -10,7 +10,7 @@ import {
   type Assignment,
   type Fault,
   isFault,
-  mostFaults,
+  maxFaults,
   type Reading,
   unreadable,
   unusableName,
@@ -186,7 +186,7 @@ export const readEnvironment = (env: NodeJS.ProcessEnv): Reading => {
   let faults = 0
   return Object.entries(env).flatMap(([variable, text]) => {
     // More than are named cost time and help nobody.
-    if (faults > mostFaults || text === undefined || !variable.startsWith(PREFIX)) return []
+    if (faults > maxFaults || text === undefined || !variable.startsWith(PREFIX)) return []
     if (variable.startsWith(IGNORED) || variable === CONFIG_FILES) return []
     const secret = secretOf(variable)
     if (!secret && isOfKubernetes(variable, text)) return []

@@ -33,7 +33,7 @@ export type Fault = {
 export type Reading = ReadonlyArray<Assignment | Fault>
 
 /** As many faults are named; a file with more of them is another file. */
-export const mostFaults = 100
+export const maxFaults = 100
 
 const LONGEST = 80
 
@@ -85,13 +85,13 @@ export const printPlace = (place: Place): string =>
 export const faultsOf = ({ path, value, at }: Assignment): Fault[] => {
   const schema = schemaAt(path)
   const issues = (schema && z.safeParse(schema, value, { jitless: true }).error?.issues) ?? []
-  return issues.slice(0, mostFaults + 1).flatMap(issue => {
+  return issues.slice(0, maxFaults + 1).flatMap(issue => {
     const full = [...path, ...issue.path]
     if (issue.code !== 'unrecognized_keys') {
       const reason = misfit(full, within(value, issue.path), issue.message)
       return [{ at: at(issue.path), path: full, reason, setting: path }]
     }
-    return issue.keys.slice(0, mostFaults + 1).map(key => {
+    return issue.keys.slice(0, maxFaults + 1).map(key => {
       const unknown = [...full, key]
       return { at: at([...issue.path, key]), path: unknown, reason: unknownName(unknown), setting: path }
     })

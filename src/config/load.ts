@@ -9,7 +9,7 @@ import {
   type Fault,
   faultsOf,
   isFault,
-  mostFaults,
+  maxFaults,
   type Place,
   printPlace,
 } from './faults.ts'
@@ -100,11 +100,11 @@ const printed = ({ at, path, reason }: Fault): ConfigFault => ({
 })
 
 const tooMany = (faults: readonly Fault[]): ConfigError => {
-  const named = faults.slice(0, mostFaults)
+  const named = faults.slice(0, maxFaults)
   const [first] = named
   const at = first && 'file' in first.at ? { file: first.at.file } : (first?.at ?? { file: DEFAULT_NAME })
   return new ConfigError(
-    [...named, { at, reason: `there are more mistakes than these ${mostFaults}` }].map(printed),
+    [...named, { at, reason: `there are more mistakes than these ${maxFaults}` }].map(printed),
   )
 }
 
@@ -166,7 +166,7 @@ const gather = (
     // Defaults are checked with the whole alone: what is in the product is in order.
     const found = isFault(part) ? [part] : defaults.has(part) ? [] : faultsOf(part)
     faults.push(...found)
-    if (faults.length > mostFaults) throw tooMany(faults)
+    if (faults.length > maxFaults) throw tooMany(faults)
     if (found.length === 0 && !isFault(part)) usable.push(part)
   }
   const last = lastOfEach(usable)

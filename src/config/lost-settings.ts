@@ -12,7 +12,7 @@ export type LostSettings = {
 }
 
 // Of texts that were in effect: to take back what was appended leaves the beginning of a file, and is no loss.
-const mostFormer = 100
+const maxFormer = 100
 
 const blank = /^\s*$/
 const remark = /^\s*#/
@@ -47,7 +47,7 @@ export const createLostSettings = (running: readonly ConfigFile[] = []): LostSet
       }),
     accept: files => {
       for (const file of inEffect) former.add(idOf(file))
-      for (const oldest of former) if (former.size > mostFormer) former.delete(oldest)
+      for (const oldest of former) if (former.size > maxFormer) former.delete(oldest)
       inEffect = files
     },
   }

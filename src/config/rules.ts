@@ -34,10 +34,10 @@ const atLeast = (
 ): Rule => ({
   reads: [most, least],
   fault: config => {
-    const [mostMs, leastMs] = read(config)
+    const [maxMs, leastMs] = read(config)
     return (
-      mostMs < leastMs &&
-      `${most} is ${printDuration(mostMs)}, but must be at least ${least}, which is ${printDuration(leastMs)}`
+      maxMs < leastMs &&
+      `${most} is ${printDuration(maxMs)}, but must be at least ${least}, which is ${printDuration(leastMs)}`
     )
   },
 })

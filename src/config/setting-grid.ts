@@ -32,7 +32,7 @@ export type GivenSettings = {
 
 type Given = { readonly path: string; readonly text: string; readonly written: string }
 
-const mostCases = 1_000
+const maxCases = 1_000
 
 /**
  * The cases in the order given, without repetitions; one without any settings where nothing is given.
@@ -71,8 +71,8 @@ const pathsOf = (combination: readonly Given[]): string[] => combination.map(({ 
 
 const gridOf = (lists: readonly (readonly Given[])[]): Given[][] => {
   const size = lists.reduce((product, { length }) => product * length, 1)
-  if (size > mostCases)
-    throw new InputError(`--set gives ${size} combinations of settings; allowed: up to ${mostCases}`)
+  if (size > maxCases)
+    throw new InputError(`--set gives ${size} combinations of settings; allowed: up to ${maxCases}`)
   return lists.reduce<Given[][]>(
     (all, list) => all.flatMap(before => list.map(one => [...before, one])),
     [[]],

@@ -17,9 +17,9 @@ import {
 import { safeText } from '../outside-text.ts'
 
 /** The file of defaults has 1,800 tokens, a depth of 5 and no alias. */
-const mostTokens = 50_000
-const mostDepth = 64
-const mostAliases = 200
+const maxTokens = 50_000
+const maxDepth = 64
+const maxAliases = 200
 
 export type YamlDocument = {
   readonly document: Document
@@ -34,7 +34,7 @@ export type YamlFault = { readonly reason: string; readonly line?: number; reado
 
 /** The one document of a text, or its first fault. */
 export const parseYaml = (text: string): YamlDocument | YamlFault => {
-  if (hasMoreTokens(text)) return { reason: `it has more than ${mostTokens.toLocaleString('en-US')} tokens` }
+  if (hasMoreTokens(text)) return { reason: `it has more than ${maxTokens.toLocaleString('en-US')} tokens` }
   const lines = new LineCounter()
   const document = parseDocument(text, {
     lineCounter: lines,
@@ -54,7 +54,7 @@ export const parseYaml = (text: string): YamlDocument | YamlFault => {
   return { document, placeAt, resolved: node => (isAlias(node) ? targets.get(node) : node) }
 }
 
-const tooDeep = `it is nested more than ${mostDepth} levels deep`
+const tooDeep = `it is nested more than ${maxDepth} levels deep`
 
 const reasonOf = ({ code, message }: { readonly code: string; readonly message: string }): string => {
   if (code === 'MULTIPLE_DOCS') return 'it holds more than one document'
@@ -64,7 +64,7 @@ const reasonOf = ({ code, message }: { readonly code: string; readonly message: 
 // Counted before anything is made of them: a token becomes a node of a hundred bytes.
 const hasMoreTokens = (text: string): boolean => {
   let count = 0
-  for (const _ of new Lexer().lex(text)) if (++count > mostTokens) return true
+  for (const _ of new Lexer().lex(text)) if (++count > maxTokens) return true
   return false
 }
 
@@ -82,10 +82,10 @@ const aliasesIn = (contents: unknown): Aliases => {
     const [node, depth] = next
     if (isPair(node)) left.push([node.value, depth], [node.key, depth])
     else if (isNode(node)) {
-      if (depth > mostDepth) return { reason: tooDeep, at: node }
+      if (depth > maxDepth) return { reason: tooDeep, at: node }
       if (isAlias(node)) {
         count += 1
-        if (count > mostAliases) return { reason: `it has more than ${mostAliases} aliases`, at: node }
+        if (count > maxAliases) return { reason: `it has more than ${maxAliases} aliases`, at: node }
         const target = anchors.get(node.source)
         if (target) targets.set(node, target)
         continue

@@ -20,7 +20,7 @@ import {
   type Assignment,
   type Fault,
   isFault,
-  mostFaults,
+  maxFaults,
   type Place,
   printPlace,
   type Reading,
@@ -36,7 +36,7 @@ const MERGE = '<<'
 // Names that are the operator's own, as in Compose: they hold what is merged elsewhere.
 const EXTENSION = 'x-'
 
-const mostMerged = 20_000
+const maxMerged = 20_000
 const longestKey = 1_000
 const keys = new WeakMap<Pair, string>()
 
@@ -64,7 +64,7 @@ const readYaml = (name: string, text: string): Reading => {
   const reading: Array<Assignment | Fault> = []
   let faults = 0
   // More than are named cost time and help nobody.
-  const isFull = (): boolean => faults > mostFaults
+  const isFull = (): boolean => faults > maxFaults
   const refuse = (at: Place, reason: string, path?: Path): void => {
     faults += 1
     reading.push({ at, reason, ...(path && { path }) })
@@ -127,7 +127,7 @@ const readYaml = (name: string, text: string): Reading => {
         else
           for (const [key, pair] of pairsOf(source, path)) {
             merged += 1
-            if (merged <= mostMerged && !pairs.has(key)) pairs.set(key, pair)
+            if (merged <= maxMerged && !pairs.has(key)) pairs.set(key, pair)
           }
     }
     merging.delete(map)
@@ -165,10 +165,10 @@ const readYaml = (name: string, text: string): Reading => {
 
   refuseRepeats()
   read(document.contents, configSchema, [])
-  if (merged > mostMerged)
+  if (merged > maxMerged)
     refuse(
       { file: name },
-      `its merge keys (<<) repeat more than ${mostMerged.toLocaleString('en-US')} settings`,
+      `its merge keys (<<) repeat more than ${maxMerged.toLocaleString('en-US')} settings`,
     )
   return reading
 }

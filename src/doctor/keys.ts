@@ -8,7 +8,7 @@ import type { KeyStore } from '../stores/store.ts'
 import { type Check, fail, ok } from './check.ts'
 
 const keysRead = 500
-const mostNamed = 5
+const maxNamed = 5
 
 /** Keys whose requests get 500: not revoked, without a limit of their own, on a tier that is not configured. */
 export const tiersCheck = async (
@@ -27,8 +27,8 @@ export const tiersCheck = async (
   if (missing.size === 0)
     return ok(name, total === 0 ? 'there are no keys yet' : 'quota.tiers has the tier of every key')
   const count = [...missing.values()].reduce((sum, keys) => sum + keys, 0)
-  const named = [...missing.keys()].slice(0, mostNamed).map(tier => safeText(tier, 40))
-  const shown = [...named, ...(missing.size > mostNamed ? ['…'] : [])].join(', ')
+  const named = [...missing.keys()].slice(0, maxNamed).map(tier => safeText(tier, 40))
+  const shown = [...named, ...(missing.size > maxNamed ? ['…'] : [])].join(', ')
   return fail(
     name,
     `${count === 1 ? '1 key is' : `${count.toLocaleString('en-US')} keys are`} on ${shown}, which quota.tiers does not have: a gateway that starts now answers ${count === 1 ? 'it' : 'them'} 500`,

@@ -3,7 +3,7 @@
 // parameters and not what they select.
 
 import * as z from 'zod'
-import { locationTypes } from '../catalogue/location.ts'
+import { locationTypes } from '../catalogue/location-schema.ts'
 import { badRequest } from './problem.ts'
 import { type Sentence, sentences } from './sentences.ts'
 

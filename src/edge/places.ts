@@ -2,13 +2,13 @@
 // and its part of the body. Made with its first request; a newer catalogue begins anew.
 
 import type { Catalogue } from '../catalogue/catalogue.ts'
-import type { Location, LocationType } from '../catalogue/location.ts'
+import type { Location, LocationType } from '../catalogue/location-schema.ts'
 import type { Cell } from '../weather/cell.ts'
-import { namedSummaryOf, placeText, pointOf, summaryOf } from './bodies.ts'
 import { deflatedStart, type GzipStart, storedStart } from './joined-gzip.ts'
 import { type Language, locationType } from './parameters.ts'
 import { notFound } from './problem.ts'
 import { tagOf } from './representation.ts'
+import { namedSummaryOf, placeText, pointOf, summaryOf } from './response-bodies.ts'
 import { type Sentence, sentences } from './sentences.ts'
 import { type Arena, createArena } from './unpooled.ts'
 

@@ -1,19 +1,19 @@
 // Rendered weather: the JSON bytes of a timeline's slices, rendered and compressed once per slice and shared by all places of
 // the cell. They are kept as long as the timeline is in memory and count towards its size. Nothing is kept of a place or a
-// URL but the br of bodies that are often requested. JSON texts come from bodies.ts, headers from cache-headers.ts. Longer than
+// URL but the br of bodies that are often requested. JSON texts come from response-bodies.ts, headers from cache-headers.ts. Longer than
 // 300 lines, because all encodings of a slice are kept together.
 
 import { deflateRawSync } from 'node:zlib'
 import type { Answers, CellResult, Slice } from '../answer.ts'
 import type { Cell } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
-import { forecastPart, weatherPart } from './bodies.ts'
 import { cacheStatus, freshnessHeaders } from './cache-headers.ts'
 import { lengthOf } from './connection/ready-response.ts'
 import { type Accepted, compressed, type Encoded, gzipOptions } from './content-coding.ts'
 import { type GzipEnd, gzipEnd, joinedGzip } from './joined-gzip.ts'
 import type { PlacePart } from './places.ts'
 import { type Representation, tagOf } from './representation.ts'
+import { forecastPart, weatherPart } from './response-bodies.ts'
 import { unpooledCopy } from './unpooled.ts'
 
 /** The part of a body that all places of a cell share, with what is derived from it. */
@@ -75,7 +75,7 @@ const objectBytes = 400
 const oftenRequested = 1_024
 const countedOneIn = 16
 // Bodies per slice whose requests are counted.
-const mostCounted = 64
+const maxCounted = 64
 
 export const createRenderedWeather = (
   answers: Answers,
@@ -168,7 +168,7 @@ export const createRenderedWeather = (
       entry = { requests: 0, body: undefined }
       rendered.brotli ??= new Map()
       // There is no end of raw points: the oldest without a body goes first.
-      if (rendered.brotli.size >= mostCounted) displaceOne(rendered)
+      if (rendered.brotli.size >= maxCounted) displaceOne(rendered)
       rendered.brotli.set(place.identity, entry)
     }
     if (isCounted) entry.requests += countedOneIn

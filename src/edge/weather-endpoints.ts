@@ -2,7 +2,7 @@
 // them without a listener.
 
 import type { Answers } from '../answer.ts'
-import type { Bounds } from '../catalogue/location.ts'
+import type { Bounds } from '../catalogue/location-schema.ts'
 import type { WeatherEndpoint } from '../endpoints.ts'
 import type { Endpoint } from './endpoint.ts'
 import { forecastEndpoint } from './endpoints/forecast.ts'

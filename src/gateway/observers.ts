@@ -65,13 +65,13 @@ export const observeRecords = (
 })
 
 // Of lost counts; one more line gives their sum.
-const mostLinesAtStop = 1_000
+const maxLinesAtStop = 1_000
 
 export const observeMeter = (metrics: Metrics, log: Log, outages: Outages): MeterObserver => ({
   storeAway: reason => outages.storeAway('quota', reason),
   storeBack: reconciled => outages.storeBack('quota', { reconciled }),
   unitsLost: lost => {
-    for (const each of lost.slice(0, mostLinesAtStop))
+    for (const each of lost.slice(0, maxLinesAtStop))
       log.error(each, 'units of a key were admitted and not counted before the stop')
     const units = lost.reduce((sum, each) => sum + each.units, 0)
     log.error({ units, counts: lost.length }, 'units were admitted and not counted before the stop')

@@ -106,7 +106,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
     listedKey(key, subscriber, tiers, clock.now())
   const usageOf = async ({ id, createdAt }: KeyRecord): Promise<KeyUsage> => {
     const today = calendar.dayOf(clock.now())
-    const [oldest = today] = daysUpTo(today, mostDays).slice(-1)
+    const [oldest = today] = daysUpTo(today, maxDays).slice(-1)
     // An import may have brought counts of days before the key was created here, as far as they are kept.
     const since = createdAt === 0 ? oldest : [oldest, calendar.dayOf(createdAt)].sort()[1]
     const lastUsedOn = (await store.lastUsedOn(id, since ?? oldest, today)) ?? null
@@ -320,5 +320,5 @@ const noFilter: KeyFilter = { mayMatch: () => true, matches: () => true }
 /** In place of an id: `external:` and the external id. */
 const externalPrefix = 'external:'
 /** The number of days whose counts are read, and of keys that are read at a time. */
-const mostDays = 400
+const maxDays = 400
 const keysRead = 500

@@ -51,7 +51,7 @@ export type RequestFault = { readonly index: number; readonly message: string }
 
 /** The most characters of a subscriber's name and of an external id. */
 export const longestName = 100
-const mostLimit = 999_999_999_999
+const maxLimit = 999_999_999_999
 /** The number of keys that are checked at a time, and that are created at a time. */
 const keysChecked = 500
 const keysCreated = 50
@@ -264,6 +264,6 @@ const externalIdOf = (given: string): string => {
 /** A limit of requests a day as text. @throws InputError */
 export const limitIn = (given: string): number => {
   if (!/^[1-9]\d{0,11}$/.test(given))
-    throw new InputError(`the limit is ${quoted(given)}; allowed: a whole number from 1 to ${mostLimit}`)
+    throw new InputError(`the limit is ${quoted(given)}; allowed: a whole number from 1 to ${maxLimit}`)
   return Number(given)
 }

@@ -39,8 +39,8 @@ export const copyFreshForMs = 60_000
 // After a failed look-up a copy is used for so long before the next look-up, which may fail slowly.
 const retryAfterMs = 1_000
 // Two caches, so that a flood of wrong keys evicts no valid one.
-const mostKnown = 50_000
-const mostUnknown = 20_000
+const maxKnown = 50_000
+const maxUnknown = 20_000
 
 /** Notifies all instances that a key or subscriber was created or changed; call it afterwards. `id` names either. */
 export const announceChange = async (
@@ -54,14 +54,14 @@ export const announceChange = async (
 export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDirectory => {
   // By size, because lru-cache allocates `max` entries at once.
   const known = new LRUCache<string, KeyCopy>({
-    maxSize: mostKnown,
+    maxSize: maxKnown,
     sizeCalculation: () => 1,
     dispose: copy => {
       copy.freshUntil = 0
     },
   })
   /** Hash → instant until which it counts as unknown. */
-  const unknown = new LRUCache<string, number>({ maxSize: mostUnknown, sizeCalculation: () => 1 })
+  const unknown = new LRUCache<string, number>({ maxSize: maxUnknown, sizeCalculation: () => 1 })
   const lookUps = new Map<string, Promise<FoundKey | 'unknown'>>()
 
   // A clock that goes back must keep no copy fresh for longer.

@@ -71,7 +71,7 @@ type Entry = { readonly count: Count; readonly partition: Partition }
 
 const keepCountForMs = 3_600_000
 // There may be a million counts; a step of so many takes a few ms.
-const mostPerTurn = 2_000
+const maxPerTurn = 2_000
 // On close. Together with the drain it is shorter than the usual grace period of a process.
 const reportEveryMs = 250
 const reportForMs = 3_000
@@ -173,7 +173,7 @@ export const createMeter = ({ observer, calendar, keepUsageForMs, ...parts }: Me
       if (first && now - first.count.metered.endsAt < keepCountForMs) continue
       const rest = forgetting.get(day) ?? entries.values()
       forgetting.set(day, rest)
-      for (; visited < mostPerTurn; visited++) {
+      for (; visited < maxPerTurn; visited++) {
         const { value, done } = rest.next()
         if (done) {
           forgetting.delete(day)
@@ -226,7 +226,7 @@ export const createMeter = ({ observer, calendar, keepUsageForMs, ...parts }: Me
         if (admitted > confirmed) found.push({ keyId, day: metered.day, units: admitted - confirmed })
         if (found.length >= most) return found
         visited += 1
-        if (visited % mostPerTurn === 0) await nextTurn()
+        if (visited % maxPerTurn === 0) await nextTurn()
       }
     return found
   }
@@ -266,7 +266,7 @@ export const createMeter = ({ observer, calendar, keepUsageForMs, ...parts }: Me
         const { keyId, limit, admitted, lastKnown } = count
         const used = lastKnown ? lastKnown.used + admitted - lastKnown.admitted : admitted
         part.push({ keyId, used, limit })
-        if (part.length < mostPerTurn) continue
+        if (part.length < maxPerTurn) continue
         yield part
         part = []
         await nextTurn()

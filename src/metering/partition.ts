@@ -85,13 +85,13 @@ export type Partition = {
 
 // Long enough for every instance to notice that the store is back and to report what it admitted.
 export const reconcileForMs = 2_000
-const mostPerBatch = 500
+const maxPerBatch = 500
 // The size of a step between batches; a request waits for at most one step.
-const mostPerStep = 100
+const maxPerStep = 100
 const pauseBetweenReadsMs = 5
-const mostVisited = 5_000
+const maxVisited = 5_000
 const probeTimeoutMs = 50
-const mostTries = 3
+const maxTries = 3
 const maxTurnsPerBatch = 4
 const fewPerBatch = 32
 
@@ -235,7 +235,7 @@ export const createPartition = ({
       try {
         return await commit(entries)
       } catch (error) {
-        if (tries === mostTries || !(await storeAnswers())) throw error
+        if (tries === maxTries || !(await storeAnswers())) throw error
       }
     }
   }
@@ -269,8 +269,8 @@ export const createPartition = ({
     inFlight = waiting
     waiting = new Map()
     const all = [...inFlight.values()]
-    for (let i = 0; i < all.length; i += mostPerBatch) {
-      const part = all.slice(i, i + mostPerBatch)
+    for (let i = 0; i < all.length; i += maxPerBatch) {
+      const part = all.slice(i, i + maxPerBatch)
       try {
         if (state === 'away') throw new StoreError('away')
         if (isComplete === undefined) await checkComplete()
@@ -309,16 +309,16 @@ export const createPartition = ({
   // embedded store answers within the same turn of the event loop, so the next step leaves it.
   const reportDiffering = async (): Promise<void> => {
     const differing = unreported.values()
-    for (let left = unreported.size(); ; left -= mostPerStep) {
-      await inTurn(() => reportCounts(nextOf(differing, Math.min(left, mostPerStep))))
-      if (left <= mostPerStep) return
+    for (let left = unreported.size(); ; left -= maxPerStep) {
+      await inTurn(() => reportCounts(nextOf(differing, Math.min(left, maxPerStep))))
+      if (left <= maxPerStep) return
       await nextTurn()
     }
   }
   const reportEverything = async (): Promise<void> => {
     const all = counts.values()
     for (;;) {
-      const part = nextOf(all, mostPerStep)
+      const part = nextOf(all, maxPerStep)
       if (part.length === 0) return
       await inTurn(() => reportCounts(part))
       await nextTurn()
@@ -352,7 +352,7 @@ export const createPartition = ({
   /** Reads some counts that are unknown since counting began again, and marks those that differ as unreported. */
   const readAgain = async (): Promise<void> => {
     const part: Count[] = []
-    for (let visited = 0; visited < mostVisited && part.length < mostPerStep; visited++) {
+    for (let visited = 0; visited < maxVisited && part.length < maxPerStep; visited++) {
       const { value, done } = unread?.next() ?? { done: true }
       if (done) {
         unread = undefined

@@ -34,7 +34,7 @@ const flushEveryMs = 1_000
 // A flush of so many counters takes the embedded store, or Redis, some 1.5 ms.
 const entriesPerWrite = 200
 // The most counters between two flushes. Beyond it, while the store is away, new keys and endpoints are not counted.
-const mostEntries = 10_000
+const maxEntries = 10_000
 const keepForMs = 2 * utcDayMs
 
 export const createUsageDetail = (
@@ -51,7 +51,7 @@ export const createUsageDetail = (
     counters.get(nameOf(keyId, day, endpoint, statusClass))
   const keep = (counter: Counter): void => {
     const { keyId, day, endpoint, statusClass } = counter
-    if (counters.size < mostEntries) counters.set(nameOf(keyId, day, endpoint, statusClass), counter)
+    if (counters.size < maxEntries) counters.set(nameOf(keyId, day, endpoint, statusClass), counter)
   }
   const takeAll = (): Counter[] => {
     const taken = [...counters.values()]
@@ -93,7 +93,7 @@ export const createUsageDetail = (
     }
     const keepUntil = calendar.nextMidnight(at) + keepForMs
     keep({ keyId, day, endpoint, statusClass, count: 1, keepUntil })
-    if (counters.size >= mostEntries) void flush()
+    if (counters.size >= maxEntries) void flush()
   }
 
   return {

@@ -26,10 +26,10 @@ type Warming = { readonly of?: string | undefined; readonly top?: number | undef
 const order = z.strictObject({ scope: z.string(), soft: z.boolean().optional() })
 const example = 'JSON such as {"scope":"district/3026","soft":true}'
 
-const mostPlaces = 100_000
+const maxPlaces = 100_000
 const warming = z.strictObject({
   scope: z.string().optional(),
-  top: z.int().min(1).max(mostPlaces).optional(),
+  top: z.int().min(1).max(maxPlaces).optional(),
   dryRun: z.boolean().default(false),
 })
 const warmingExample = 'JSON such as {"scope":"all"}, {"top":100,"dryRun":true} or {}'

@@ -23,14 +23,14 @@ export type OpsKeys = {
 type OfId = { Params: { id: string } }
 type Query = { Querystring: Record<string, string | string[] | undefined> }
 
-const mostLimit = 999_999_999_999
+const maxLimit = 999_999_999_999
 const bodies = {
   create: {
     schema: z.strictObject({
       subscriber: z.string(),
       tier: z.string(),
       externalId: z.string().optional(),
-      limit: z.int().min(1).max(mostLimit).optional(),
+      limit: z.int().min(1).max(maxLimit).optional(),
       expires: z.string().optional(),
     }),
     allowed:
@@ -42,8 +42,8 @@ const bodies = {
   },
   tier: { schema: z.strictObject({ tier: z.string() }), allowed: 'JSON such as {"tier":"business"}' },
   limit: {
-    schema: z.strictObject({ limit: z.int().min(1).max(mostLimit).nullable() }),
-    allowed: `JSON such as {"limit":2500}, a whole number from 1 to ${mostLimit}, or {"limit":null} for that of the tier`,
+    schema: z.strictObject({ limit: z.int().min(1).max(maxLimit).nullable() }),
+    allowed: `JSON such as {"limit":2500}, a whole number from 1 to ${maxLimit}, or {"limit":null} for that of the tier`,
   },
   expire: {
     schema: z.strictObject({ expires: z.string() }),
@@ -53,7 +53,7 @@ const bodies = {
 
 const usually = 100
 const most = 1_000
-const mostDays = 400
+const maxDays = 400
 
 export const registerKeys = (app: FastifyInstance, { parts, changed }: OpsKeys): void => {
   const administration = (): Administration => createAdministration(parts())
@@ -64,11 +64,11 @@ export const registerKeys = (app: FastifyInstance, { parts, changed }: OpsKeys):
   })
   app.get<OfId>('/keys/:id', async ({ params: { id } }) => administration().showKey(id))
   app.get<OfId & Query>('/keys/:id/usage', async ({ params: { id }, query }) =>
-    administration().usage(id, wholeIn(query, 'days', 30, 1, mostDays)),
+    administration().usage(id, wholeIn(query, 'days', 30, 1, maxDays)),
   )
   app.get<Query>('/usage', async ({ query }) => {
     const { from, limit } = partIn(query)
-    return administration().partOfUsage(from, limit, wholeIn(query, 'days', 1, 1, mostDays))
+    return administration().partOfUsage(from, limit, wholeIn(query, 'days', 1, 1, maxDays))
   })
   app.get('/subscribers', async () => administration().listSubscribers())
   app.get<OfId>('/subscribers/:id', async ({ params: { id } }) => administration().showSubscriber(id))

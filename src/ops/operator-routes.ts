@@ -22,10 +22,10 @@ export type OperatorParts = {
   readonly observer: RefusalObserver
 }
 
-/** An app that never listens itself: requests are handed to its `routing`. @param mostStreams of events at once */
+/** An app that never listens itself: requests are handed to its `routing`. @param maxStreams of events at once */
 export const buildOperatorRoutes = async (
   { passthrough, cache, keys, status, dashboard, observer }: OperatorParts,
-  mostStreams: () => number,
+  maxStreams: () => number,
 ): Promise<FastifyInstance> => {
   const fail = (error: Error & { statusCode?: number }, reply: FastifyReply): void => {
     if (error instanceof Refusal) {
@@ -49,7 +49,7 @@ export const buildOperatorRoutes = async (
   )
   registerCache(app, cache)
   registerKeys(app, keys)
-  registerStatus(app, status, mostStreams)
+  registerStatus(app, status, maxStreams)
   registerDashboard(app, dashboard)
   registerPassthrough(app, passthrough)
   app.setErrorHandler((error: Error & { statusCode?: number }, { raw }, reply) => {

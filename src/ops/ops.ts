@@ -33,7 +33,7 @@ export const buildOps = ({ probes, ...parts }: OpsParts, options: OpsOptions): O
   const paths = `/ (the dashboard), /livez, /readyz, /metrics, /status, /cells, /search?q=…, /events, /cache/cell?of=…, POST /cache/refresh?of=…, POST /cache/purge, /cache/warm, /keys, /keys/ID, /subscribers, /usage or /provider${parts.passthrough.protocol.paths[0]}?…`
   let rest: Promise<FastifyInstance> | undefined
   const openRest = async () =>
-    (await import('./operator-routes.ts')).buildOperatorRoutes(parts, () => mostStreamsAmong(maxConnections))
+    (await import('./operator-routes.ts')).buildOperatorRoutes(parts, () => maxStreamsAmong(maxConnections))
 
   const listener = createBoundedServer(
     async (request, response, withoutDeadline) => {
@@ -65,5 +65,5 @@ export const buildOps = ({ probes, ...parts }: OpsParts, options: OpsOptions): O
 }
 
 // Each holds a connection for as long as its page is open, and probes need some too.
-const mostStreams = 8
-const mostStreamsAmong = (connections: number): number => Math.min(mostStreams, Math.floor(connections / 2))
+const maxStreams = 8
+const maxStreamsAmong = (connections: number): number => Math.min(maxStreams, Math.floor(connections / 2))

@@ -29,7 +29,7 @@ type Place = {
 
 // A connection may be about to send its request. So those beyond the bound are heard for a moment, so many of them at once.
 const graceMs = 100
-const mostBeyond = 256
+const maxBeyond = 256
 
 /** @param onRefused a connection was closed, or a request refused, because there are too many */
 export const createPlaces = (server: Server, maxConnections: number, onRefused: () => void): Places => {
@@ -63,7 +63,7 @@ export const createPlaces = (server: Server, maxConnections: number, onRefused: 
     setTimeout(trim, graceMs).unref()
   }
   const makeRoom = (newcomer: Socket): void => {
-    if (places.size > most + mostBeyond) close(oldestIdle(newcomer) ?? newcomer)
+    if (places.size > most + maxBeyond) close(oldestIdle(newcomer) ?? newcomer)
     trimLater()
   }
 

@@ -16,11 +16,11 @@ export type OpsStatus = StreamedStatus & {
 }
 
 const longestQuery = 100
-const mostFound = 50
+const maxFound = 50
 const usuallyFound = 8
 
-/** @param mostStreams of events at once */
-export const registerStatus = (app: FastifyInstance, status: OpsStatus, mostStreams: () => number): void => {
+/** @param maxStreams of events at once */
+export const registerStatus = (app: FastifyInstance, status: OpsStatus, maxStreams: () => number): void => {
   app.get('/status', () => status.report())
   app.get('/cells', async () => status.cells())
   app.get<{ Querystring: Record<string, string | string[] | undefined> }>(
@@ -31,15 +31,15 @@ export const registerStatus = (app: FastifyInstance, status: OpsStatus, mostStre
           `q is ${typeof q === 'string' ? quoted(q) : q === undefined ? 'missing' : 'given more than once'}; allowed: 1 to ${longestQuery} characters of a name`,
         )
       const most = typeof limit === 'string' && /^\d{1,3}$/.test(limit) ? Number(limit) : 0
-      if (most < 1 || most > mostFound)
+      if (most < 1 || most > maxFound)
         throw new InputError(
-          `limit is ${typeof limit === 'string' ? quoted(limit) : 'given more than once'}; allowed: a whole number from 1 to ${mostFound}`,
+          `limit is ${typeof limit === 'string' ? quoted(limit) : 'given more than once'}; allowed: a whole number from 1 to ${maxFound}`,
         )
       return status.search(q, most)
     },
   )
 
-  const streams = createEventStreams(status, { most: mostStreams, statusEveryMs: status.statusEveryMs })
+  const streams = createEventStreams(status, { most: maxStreams, statusEveryMs: status.statusEveryMs })
   app.get('/events', { exposeHeadRoute: false }, async (_request, reply) => {
     if (status.isDraining())
       throw new Refusal(503, 'draining', 'the gateway is stopping, and opens no stream any more')
@@ -47,7 +47,7 @@ export const registerStatus = (app: FastifyInstance, status: OpsStatus, mostStre
       throw new Refusal(
         503,
         'streams',
-        `there are ${mostStreams()} streams already; allowed: ${mostStreams()}`,
+        `there are ${maxStreams()} streams already; allowed: ${maxStreams()}`,
         {
           'retry-after': '10',
         },

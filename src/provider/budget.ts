@@ -112,7 +112,7 @@ type Charge = {
 
 const defaultMarginMs = 2_000
 // The most ledgers of former accounts; each holds a few counts.
-const mostLedgers = 8
+const maxLedgers = 8
 // Obstacles other than a full window end soon: requests in flight, a store that is away.
 const retrySoonMs = 1_000
 
@@ -135,7 +135,7 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
       ledgers.get(account) ?? createLedger({ instances: options.instances, provider: account }, parts)
     ledgers.delete(account)
     ledgers.set(account, found)
-    for (const [oldest] of ledgers) if (ledgers.size > mostLedgers) ledgers.delete(oldest)
+    for (const [oldest] of ledgers) if (ledgers.size > maxLedgers) ledgers.delete(oldest)
     return found
   }
   let ledger = ledgerOf(provider)

@@ -232,8 +232,8 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
       return false
     }
     // While the breaker is not closed a probe has one point, so that an outage does not spend the budget.
-    const mostCells = Math.min(options.maxPointsPerRequest, protocol.mostCellsPerRequest)
-    const most = breaker.state().state === 'closed' ? mostCells : 1
+    const maxCells = Math.min(options.maxPointsPerRequest, protocol.maxCellsPerRequest)
+    const most = breaker.state().state === 'closed' ? maxCells : 1
     rejectHeld()
     const batch = queue.take(most, (consumer, urgency) => mostOf(consumer, urgency, most))
     // Those that are left wait for their share.

@@ -2,8 +2,8 @@
 
 import { safeText } from '../outside-text.ts'
 
-const mostCharacters = 80
+const maxCharacters = 80
 
 /** A text as it is, any other value as JSON; both made printable and cut. */
-export const excerptOf = (value: unknown, most = mostCharacters): string =>
+export const excerptOf = (value: unknown, most = maxCharacters): string =>
   safeText(typeof value === 'string' ? value : (JSON.stringify(value) ?? 'nothing'), most)

@@ -17,7 +17,7 @@ export type HeldConsumers = {
 }
 
 // Forgotten when their time is over, at the latest when there are so many.
-const mostHeld = 10_000
+const maxHeld = 10_000
 
 export const createHeldConsumers = (clock: Clock): HeldConsumers => {
   const held = new Map<string, Held>()
@@ -25,7 +25,7 @@ export const createHeldConsumers = (clock: Clock): HeldConsumers => {
     held.get(consumer ?? '')?.[isCold ? 'cold' : 'others'] ?? 0
   return {
     hold: (consumer, isCold, at) => {
-      if (held.size >= mostHeld) held.clear()
+      if (held.size >= maxHeld) held.clear()
       held.set(consumer, { cold: isCold ? at : until(consumer, true), others: at })
     },
     until,

@@ -80,7 +80,7 @@ export type ProviderProtocol = CallProtocol & {
   /** The parameters that are the same for every cell and horizon, as text: part of the cache namespace, so that a change misses. */
   readonly identity: string
   /** The maximum number of cells in one request. */
-  readonly mostCellsPerRequest: number
+  readonly maxCellsPerRequest: number
   /** The weight of a successful request for each cell, which counts against the provider's limits. */
   readonly weightPerCell: number
   /** The weight of a request that the provider answers with an error. */

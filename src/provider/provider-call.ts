@@ -79,10 +79,10 @@ const sliceBytes = 16 * 1024
 // The most bytes of an error body; its reason is one sentence.
 const maxErrorBytes = 16 * 1024
 // The most characters of a library's message about a connection, which may quote a certificate.
-const mostCharacters = 200
+const maxCharacters = 200
 const maxHeaderBytes = 16 * 1024
 // 1xx such as 103. Each restarts the timeout of the headers.
-const mostInterimResponses = 8
+const maxInterimResponses = 8
 
 export const createProviderCall = (
   given: ProviderCallOptions,
@@ -126,7 +126,7 @@ export const createProviderCall = (
     let interimResponses = 0
     const onInfo = (): void => {
       interimResponses += 1
-      if (interimResponses > mostInterimResponses) ending.abort(tooManyInterimResponses())
+      if (interimResponses > maxInterimResponses) ending.abort(tooManyInterimResponses())
     }
     let body: Readable | undefined
     try {
@@ -214,7 +214,7 @@ const tooSlow = ({ totalTimeoutMs }: ProviderCallOptions): ProviderError =>
 const tooManyInterimResponses = (): ProviderError =>
   garbled(
     'too_many_interim_responses',
-    `the provider sent more than ${mostInterimResponses} interim responses (1xx) before its answer`,
+    `the provider sent more than ${maxInterimResponses} interim responses (1xx) before its answer`,
   )
 
 const notSent = (): ProviderError =>
@@ -252,6 +252,6 @@ const brokenOff = (
     return new ProviderError('provider_unreachable', `no connection to the provider: ${code}`)
   return new ProviderError(
     'provider_broke_off',
-    `the connection to the provider broke: ${excerptOf(messageOf(cause), mostCharacters)}`,
+    `the connection to the provider broke: ${excerptOf(messageOf(cause), maxCharacters)}`,
   )
 }

@@ -23,8 +23,8 @@ export type Queue = {
   add(cell: Cell, urgency: Urgency, consumer: string | undefined, now: number): Waiting
   /** Raises a queued cell to `cold`, for this consumer where its turn comes sooner. */
   expedite(cell: Cell, consumer?: string | undefined): void
-  /** Removes up to `most`, of one consumer up to `mostOfOne`, without those that are held back. */
-  take(most: number, mostOfOne?: (consumer: string | undefined, urgency: Urgency) => number): Waiting[]
+  /** Removes up to `most`, of one consumer up to `maxOfOne`, without those that are held back. */
+  take(most: number, maxOfOne?: (consumer: string | undefined, urgency: Urgency) => number): Waiting[]
   /** Removes a consumer's cells of an urgency that were queued before an instant. */
   takeBefore(instant: number, consumer: string, urgency: Urgency): Waiting[]
   /** Before those that were queued later. */
@@ -95,11 +95,11 @@ export const createQueue = (): Queue => {
       const found = all.get(cell.id)
       if (found) move(found, 'cold', consumer)
     },
-    take: (most, mostOfOne = () => most) => {
+    take: (most, maxOfOne = () => most) => {
       const taken: Waiting[] = []
       for (const urgency of order) {
         const ofUrgency = lines[urgency]
-        const left = new Map([...ofUrgency.keys()].map(consumer => [consumer, mostOfOne(consumer, urgency)]))
+        const left = new Map([...ofUrgency.keys()].map(consumer => [consumer, maxOfOne(consumer, urgency)]))
         // Round robin: one load of each consumer in turn.
         while (left.size > 0 && taken.length < most)
           for (const [consumer, count] of left) {

@@ -9,24 +9,24 @@ import { type AnswerCount, type FormerHash, type KeyRecord, StoreError, type Sub
 /** The maximum size of a value whose reader gives no bound, in bytes. */
 export const maxBytesRead = 1_048_576
 /** The maximum number of cells in demand over the fleet, and how many of the latest are read. */
-export const mostWanted = 500_000
-export const mostWantedRead = 50_000
+export const maxWanted = 500_000
+export const maxWantedRead = 50_000
 /** The maximum bytes of a name in demand, of a change record, and of a message between instances. */
 export const longestName = 64
 export const longestChangeRecord = 4_096
 export const longestMessage = 4_096
-export const mostChangeRecords = 1_000
+export const maxChangeRecords = 1_000
 /** The maximum number of gateways that share a store. */
-export const mostInstances = 1_000
+export const maxInstances = 1_000
 /** The maximum bytes of what an instance reports of itself. */
 export const longestReport = 2_048
 /** The maximum number of fields of a hash that is read whole, and the characters of all of them together. */
-export const mostFields = 10_000
+export const maxFields = 10_000
 export const longestHash = 1_048_576
 /** The longest valid lease: the maximum of cache.leaseFor. */
 export const longestLeaseMs = 60_000
 /** The largest valid count of units, responses or weight. */
-export const mostCounted = 999_999_999_999_999
+export const maxCounted = 999_999_999_999_999
 /** The longest valid closure of the provider: its longest window, and an hour of clock skew. */
 export const longestClosureMs = utcDayMs + hourMs
 /** How long a reopening of the provider is remembered: longer than any closure from before it. */
@@ -121,7 +121,7 @@ export const wholeFrom = (value: unknown): number => {
   throw new StoreError(`the store answered "${shown(String(value))}" where a whole number was expected`)
 }
 
-const [blank, zero, nine, mostDigits] = [0x20, 0x30, 0x39, 15]
+const [blank, zero, nine, maxDigits] = [0x20, 0x30, 0x39, 15]
 
 /** Whole numbers of up to 15 digits with a blank between two, read without a list of texts. @throws StoreError */
 export const wholeNumbersIn = (text: string): number[] => {
@@ -129,7 +129,7 @@ export const wholeNumbersIn = (text: string): number[] => {
   let [number, digits] = [0, 0]
   for (let i = 0; i <= text.length && text !== ''; i++) {
     const code = i < text.length ? text.charCodeAt(i) : blank
-    if (code >= zero && code <= nine && digits < mostDigits) {
+    if (code >= zero && code <= nine && digits < maxDigits) {
       number = number * 10 + code - zero
       digits += 1
     } else if (code === blank && digits > 0) {

@@ -6,7 +6,7 @@ import type { Buckets, Reads, Totals } from './totals.ts'
 
 export const stepSeconds = 10
 const stepMs = stepSeconds * 1000
-const mostPoints = 360
+const maxPoints = 360
 // How often it is checked whether a step is over.
 const tickMs = 1_000
 
@@ -53,13 +53,13 @@ export const createHistory = (totals: () => Totals, clock: Clock, onStep: () => 
     const current = totals()
     if (last) {
       // A pause of the process leaves a gap, and a clock that went back one point without values.
-      const missed = Math.min(Math.max(0, slot - last.slot - 1), mostPoints)
+      const missed = Math.min(Math.max(0, slot - last.slot - 1), maxPoints)
       steps.push(...Array.from({ length: missed }, () => null))
       const seconds = (now - last.at) / 1000
       steps.push(seconds > 0 ? { ...differenceOf(current, last.totals), seconds } : null)
       onStep()
     }
-    steps = steps.slice(-mostPoints)
+    steps = steps.slice(-maxPoints)
     last = { at: now, slot, totals: current }
   }
   sample()
@@ -69,7 +69,7 @@ export const createHistory = (totals: () => Totals, clock: Clock, onStep: () => 
     points: () => ({
       endsAt: (last?.slot ?? Math.floor(clock.now() / stepMs)) * stepMs,
       points: [
-        ...Array.from({ length: mostPoints - steps.length }, () => emptyPoint),
+        ...Array.from({ length: maxPoints - steps.length }, () => emptyPoint),
         ...steps.map(step => (step ? pointOf(step) : emptyPoint)),
       ],
     }),

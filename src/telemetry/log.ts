@@ -160,19 +160,19 @@ export const createLog = (
     { write: line => lines.write(`${escapedJson(withoutKeys(line.slice(0, -1)))}\n`) },
   )
 
-const mostEntries = 50
-const mostLevels = 5
+const maxEntries = 50
+const maxLevels = 5
 
 /** A value with all text in it bounded, and without what is secret in that; errors are for their serializer. */
 const boundedIn = (value: unknown, level = 0): unknown => {
   if (typeof value === 'string') return bounded(value)
   if (typeof value !== 'object' || value === null) return value
-  if (level === mostLevels) return '…'
+  if (level === maxLevels) return '…'
   if (level > 0 && 'toJSON' in value && typeof value.toJSON === 'function')
     return boundedIn(value.toJSON(), level + 1)
   // Left to its serializer, which calls this again.
   if (value instanceof Error) return value
-  if (Array.isArray(value)) return value.slice(0, mostEntries).map(each => boundedIn(each, level + 1))
-  const entries = Object.entries(value).slice(0, mostEntries)
+  if (Array.isArray(value)) return value.slice(0, maxEntries).map(each => boundedIn(each, level + 1))
+  const entries = Object.entries(value).slice(0, maxEntries)
   return Object.fromEntries(entries.map(([name, each]) => [bounded(name), boundedIn(each, level + 1)]))
 }

@@ -52,7 +52,7 @@ export type Outage = {
 }
 
 // One per cell of a fine grid; the cells beyond it are counted as failures alone.
-const mostCells = 20_000
+const maxCells = 20_000
 
 type Counts = { causes: Map<string, number>; failures: number; before: Noticed }
 type Running = {
@@ -126,7 +126,7 @@ export const createOutage = ({ clock, noticed, write, changed }: OutageOptions):
       const { cells } = running
       const known = cells.get(cell.cell)
       if (known) known.usableUntil = cell.usableUntil
-      else if (cells.size < mostCells)
+      else if (cells.size < maxCells)
         cells.set(cell.cell, { failingSince: clock.now(), usableUntil: cell.usableUntil })
     },
     end: (fields = {}) => {

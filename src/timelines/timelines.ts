@@ -65,7 +65,7 @@ export type TimelinesOptions = LiveTimelinesOptions & {
   /** The bound of the memory tier. */
   readonly memoryBytes: number
   /** The number of cells in the configured box; demand never counts more. */
-  readonly mostCells: number
+  readonly maxCells: number
   /** The provider's weight of one load. */
   readonly weightPerLoad: number
   /** The prefix of all cache keys; see cache-namespace.ts. */
@@ -197,7 +197,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
   let fleet: Fleet = { instances: 1, variants: 1, wanted: 0 }
   // The stretch in effect: freshness has a maximum.
   const demandPerDay = (): number => (fleet.wanted * options.weightPerLoad * utcDayMs) / policy.periodMs()
-  const stretch = createStretch(() => Math.min(parts.stretch(demandPerDay()), policy.mostStretch()), clock)
+  const stretch = createStretch(() => Math.min(parts.stretch(demandPerDay()), policy.maxStretch()), clock)
   const policy =
     options.freshness === 'run'
       ? freshByRun(options, recentRuns, stretch.current)
@@ -326,7 +326,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     demandFor: () => demandForMs,
     clock,
     onHeartbeat: seen => {
-      fleet = { ...seen, wanted: Math.min(seen.wanted, options.mostCells) }
+      fleet = { ...seen, wanted: Math.min(seen.wanted, options.maxCells) }
       stretch.renew()
       observer.onHeartbeat(fleet)
       void uncached.check(isInDemand, lookUp)

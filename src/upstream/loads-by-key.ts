@@ -25,11 +25,11 @@ export type LoadsByKeyParts = {
 }
 
 // Beyond it the key for which nothing was loaded for longest is forgotten, which is never one that goes on loading.
-const mostKeys = 10_000
+const maxKeys = 10_000
 
 export const createLoadsByKey = ({ now, weightPerCell, limitOfDay }: LoadsByKeyParts): LoadsByKey => {
   // By size, because lru-cache allocates `max` entries at once.
-  const counts = new LRUCache<string, number>({ maxSize: mostKeys, sizeCalculation: () => 1 })
+  const counts = new LRUCache<string, number>({ maxSize: maxKeys, sizeCalculation: () => 1 })
   let day = Number.NaN
   const today = () => {
     const current = Math.floor(now() / utcDayMs)

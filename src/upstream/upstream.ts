@@ -81,7 +81,7 @@ export const horizonOf = ({ cache, weather }: Config): Horizon =>
   horizonFor(longestUseMs(cache), weather.hourlyHours)
 
 // The centre of a cell on the edge may lie outside the bounds.
-const mostCellsIn = ({ catalogue: { bounds }, cache: { cellDegrees } }: Config): number =>
+const maxCellsIn = ({ catalogue: { bounds }, cache: { cellDegrees } }: Config): number =>
   (Math.ceil((bounds.north - bounds.south) / cellDegrees) + 2) *
   (Math.ceil((bounds.east - bounds.west) / cellDegrees) + 2)
 
@@ -218,7 +218,7 @@ export const openUpstream = (
       ...liveTimelinesOptionsIn(config),
       freshness: cache.freshness,
       memoryBytes: cache.memoryBytes,
-      mostCells: mostCellsIn(config),
+      maxCells: maxCellsIn(config),
       weightPerLoad: protocol.weightPerCell,
       namespace: namespaceOf(config.provider.baseUrl, protocol),
       hourlyHours: config.weather.hourlyHours,

@@ -27,7 +27,7 @@ export type Box = {
 
 // The first exceeds the columns of the finest grid, the second the number of the country’s cells on a usual one.
 const indicesApart = 100_000
-const mostKnown = 20_000
+const maxKnown = 20_000
 
 const globe: Box = { south: -90, west: -180, north: 90, east: 180 }
 
@@ -59,7 +59,7 @@ export const createGrid = (cellDegrees: number, area = globe): Grid => {
     const before = known.get(place)
     if (before) return before
     const cell = cellAround(latitude, longitude)
-    if (known.size >= mostKnown) known = new Map()
+    if (known.size >= maxKnown) known = new Map()
     known.set(place, cell)
     return cell
   }

@@ -3,7 +3,7 @@
 
 import { hourMs, quarterHourMs, utcDayMs } from '../calendar.ts'
 import type { Span } from './timeline.ts'
-import { forecastDays } from './variables.ts'
+import { forecastDays } from './weather-variables.ts'
 
 /** The future part of a timeline. */
 export type Horizon = {
@@ -19,7 +19,7 @@ export const pastQuarterHours = 4
 export const pastDays = 1
 
 // Beyond these days a request weighs more against the provider's limits.
-const mostDays = 14
+const maxDays = 14
 
 /** Steps of each series. */
 export type Lengths = { readonly quarterHours: number; readonly hours: number; readonly days: number }
@@ -38,7 +38,7 @@ export const horizonFor = (usableForMs: number, hourlyHours: number): Horizon =>
     quarterHours: hours * 4 + 2,
     // One day more than the last response needs, for a provider whose clock is still at yesterday.
     days: Math.min(
-      mostDays - pastDays,
+      maxDays - pastDays,
       Math.max(9, forecastDays + 1 + Math.ceil(hours / 24), Math.ceil((hours + hourlyHours) / 24) + 2),
     ),
   }
@@ -49,7 +49,7 @@ export const usualHorizon: Horizon = { quarterHours: 110, days: 10 }
 export const usualLengths: Lengths = stepsWithin(usualHorizon)
 
 /** No timeline is longer: twice 48 hours of use, and an hour. */
-export const longestLengths: Lengths = stepsWithin({ quarterHours: 98 * 4 + 2, days: mostDays - pastDays })
+export const longestLengths: Lengths = stepsWithin({ quarterHours: 98 * 4 + 2, days: maxDays - pastDays })
 
 /** Until when a timeline of these spans has all that any response needs, ms since the epoch. */
 export const reachOf = (

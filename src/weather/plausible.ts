@@ -3,7 +3,7 @@
 
 import { isWithin, type Range, ranges } from './ranges.ts'
 import type { Timeline } from './timeline.ts'
-import { currentUnits, dailyUnits, hourlyUnits } from './variables.ts'
+import { currentUnits, dailyUnits, hourlyUnits } from './weather-variables.ts'
 
 const rangesOf = (units: Partial<Record<keyof typeof ranges, string>>): readonly Range[] =>
   Object.keys(units).map(name => ranges[name as keyof typeof ranges])

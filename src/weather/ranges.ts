@@ -1,7 +1,7 @@
 // The range of each variable: a number outside of it is refused from any source. The ranges are wider than any record on
-// Earth, so that they never refuse a storm. Units are in variables.ts.
+// Earth, so that they never refuse a storm. Units are in weather-variables.ts.
 
-import type { currentUnits, dailyUnits, hourlyUnits } from './variables.ts'
+import type { currentUnits, dailyUnits, hourlyUnits } from './weather-variables.ts'
 
 /** The numbers a variable may have, ends included, in the unit of its table. */
 export type Range = {

@@ -8,7 +8,7 @@ import { type Calendar, minuteMs, quarterHourMs, utcDayMs } from '../calendar.ts
 import { type Lengths, longestLengths, usualLengths } from './horizon.ts'
 import { maxBytes, packColumn, unpackColumn } from './packed-column.ts'
 import { layOut, type Series, type Span, type Timeline } from './timeline.ts'
-import { currentUnits, dailyUnits, hourlyUnits } from './variables.ts'
+import { currentUnits, dailyUnits, hourlyUnits } from './weather-variables.ts'
 
 /** The metadata of a load, stored with the timeline. */
 export type LoadMetadata = {
@@ -58,11 +58,11 @@ const compression = {
 
 const columnCounts = [currentUnits, hourlyUnits, dailyUnits].map(units => Object.keys(units).length)
 
-const mostPacked = ({ quarterHours, hours, days }: Lengths): number =>
+const maxPacked = ({ quarterHours, hours, days }: Lengths): number =>
   [quarterHours, hours, days].reduce((sum, length, i) => sum + (columnCounts[i] ?? 0) * maxBytes(length), 0)
 
 const maxBytesWith = (lengths: Lengths): number => {
-  const packed = mostPacked(lengths)
+  const packed = maxPacked(lengths)
   return headBytes + packed + (packed >> 10) + 64
 }
 
@@ -168,7 +168,7 @@ export const decodeTimeline = (
   const head = readHead(bytes, expected)
   if (typeof head === 'string') return head
   const { fetchedAt, quarterHours, hours, days } = head
-  const most = mostPacked({ quarterHours: quarterHours.length, hours: hours.length, days: days.length })
+  const most = maxPacked({ quarterHours: quarterHours.length, hours: hours.length, days: days.length })
   const packed = unpack(bytes.subarray(bodyAtOf(bytes)), most)
   if (typeof packed === 'string') return packed
 

@@ -3,7 +3,7 @@
 
 import { type Calendar, dayNumber, dayOfNumber, hourMs, quarterHourMs } from '../calendar.ts'
 import type { Series, Timeline } from './timeline.ts'
-import { currentUnits, dailyUnits, hourlyUnits } from './variables.ts'
+import { currentUnits, dailyUnits, hourlyUnits } from './weather-variables.ts'
 
 export type TimelineText = {
   /** The current quarter-hour at `now`; undefined when the timeline does not cover it, here and below. */
@@ -15,7 +15,7 @@ export type TimelineText = {
 }
 
 // Weather has few distinct numbers; the bound covers bad responses.
-const mostNumbers = 20_000
+const maxNumbers = 20_000
 
 export const createTimelineText = (calendar: Calendar): TimelineText => {
   const numbers = new Map<number, string>()
@@ -27,7 +27,7 @@ export const createTimelineText = (calendar: Calendar): TimelineText => {
     let text = numbers.get(thousandths)
     if (text === undefined) {
       text = String(thousandths / 1000)
-      if (numbers.size >= mostNumbers) numbers.clear()
+      if (numbers.size >= maxNumbers) numbers.clear()
       numbers.set(thousandths, text)
     }
     return text

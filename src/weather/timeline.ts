@@ -1,7 +1,7 @@
 // A timeline: a cell's weather over time, decoded from one provider response. Requests are answered with slices of it, which
 // timeline-text.ts writes. Knows no cache and no HTTP.
 
-import { currentUnits, dailyUnits, hourlyUnits } from './variables.ts'
+import { currentUnits, dailyUnits, hourlyUnits } from './weather-variables.ts'
 
 /** Values at equal steps. */
 export type Span = {

@@ -123,7 +123,7 @@ const servesWithinMs = 60_000
 const nothingKept: KeptConnections = { isGone: () => true, release: () => {}, drop: () => {} }
 // Connections wait for the next worker for so long, and up to so many; then the port refuses, and a proxy uses another gateway.
 const holdsForMs = 5_000
-const mostHeld = 300
+const maxHeld = 300
 const pollEveryMs = 100
 
 const reportOf = ({ number, pid, hasServed, silentFor, startedAt, opsPath }: Running): WorkerReport => {
@@ -196,7 +196,7 @@ export const createPool = ({
     holding = setInterval(() => {
       // Those of operators are among them; cluster does not say how many wait.
       const held = process.getActiveResourcesInfo().filter(name => name === 'TCPSocketWrap').length
-      if (held <= mostHeld && performance.now() - since < holdsForMs) return
+      if (held <= maxHeld && performance.now() - since < holdsForMs) return
       stopHolding()
       const gone = new Set([...alive, ...deadUntilAnotherServes].filter(({ kept }) => kept.isGone()))
       if ([...gone].some(({ hasServed }) => hasServed)) closings += 1

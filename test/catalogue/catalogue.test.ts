@@ -2,7 +2,7 @@
 
 import t, { type Test } from 'tap'
 import { type Catalogue, createCatalogue } from '../../src/catalogue/catalogue.ts'
-import type { LocationType } from '../../src/catalogue/location.ts'
+import type { LocationType } from '../../src/catalogue/location-schema.ts'
 import { readSnapshot } from '../../src/catalogue/snapshot-reader.ts'
 import { bounds, buildSample, sampleRows } from './sample-places.ts'
 

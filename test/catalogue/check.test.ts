@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { check, faultLine } from '../../src/catalogue/check.ts'
-import { snapshotNaming } from '../../src/catalogue/location.ts'
+import { snapshotNaming } from '../../src/catalogue/location-schema.ts'
 import { parseTable } from '../../src/catalogue/table.ts'
 import { bounds, sampleRows, type TableRow, tableText } from './sample-places.ts'
 

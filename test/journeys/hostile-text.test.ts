@@ -21,8 +21,8 @@ import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 const longWords = (hostileText + 'x'.repeat(1_000)).repeat(20_000)
-const mostOfALine = 4_000
-const mostOfTheGateway = 1_500_000_000
+const maxOfALine = 4_000
+const maxOfTheGateway = 1_500_000_000
 
 const good = await startProviderHere(t, undefined, null)
 
@@ -108,7 +108,7 @@ t.test('whatever the provider writes, the log has short lines, and the screen no
   )
   const { key } = JSON.parse(issued.stdout)
   const gateway = await startCommand(t, ['serve'], ['api', 'ops'], env)
-  execFileSync('prlimit', ['--pid', String(gateway.child.pid), `--data=${mostOfTheGateway}`])
+  execFileSync('prlimit', ['--pid', String(gateway.child.pid), `--data=${maxOfTheGateway}`])
   const { api = '', ops = '' } = gateway.urls
 
   for (const [i, [title, [hostile, code]]] of Object.entries(hostilities).entries())
@@ -126,7 +126,7 @@ t.test('whatever the provider writes, the log has short lines, and the screen no
       const report = await sendRequest(`${ops}/cache/cell?of=${place}`)
       t.equal(report.status, 200)
       t.equal(report.body.gateway.lastFailure.code, code, 'nothing before it is in the way')
-      t.ok(report.text.length < mostOfALine, `${report.text.length} characters of a report`)
+      t.ok(report.text.length < maxOfALine, `${report.text.length} characters of a report`)
       t.equal(rawControlIn(report.body.gateway.lastFailure.message), undefined, 'the report has no control')
       t.ok(report.body.gateway.lastFailure.message.length <= 2_000)
 
@@ -135,7 +135,7 @@ t.test('whatever the provider writes, the log has short lines, and the screen no
         t.match(shown, { code: 0, stderr: '' })
         t.match(shown.stdout, /provider_/, 'the failure is shown')
         t.equal(rawControlIn(shown.stdout), undefined, `cache show ${form}`)
-        t.ok(shown.stdout.length < mostOfALine, `${shown.stdout.length} characters on the screen`)
+        t.ok(shown.stdout.length < maxOfALine, `${shown.stdout.length} characters on the screen`)
       }
       await until(
         'the failure has a line',
@@ -149,7 +149,7 @@ t.test('whatever the provider writes, the log has short lines, and the screen no
   for (const line of gateway.lines) {
     const control = rawControlIn(line)
     if (control !== undefined) t.fail(control)
-    if (line.length > mostOfALine) t.fail(`a line of ${line.length} characters: ${line.slice(0, 200)}`)
+    if (line.length > maxOfALine) t.fail(`a line of ${line.length} characters: ${line.slice(0, 200)}`)
     JSON.parse(line)
   }
 })
@@ -173,7 +173,7 @@ t.test('text that others write to Redis is short and escaped too: the message of
   )
   const { key } = JSON.parse(issued.stdout)
   const gateway = await startCommand(t, ['serve'], ['api', 'ops'], env)
-  execFileSync('prlimit', ['--pid', String(gateway.child.pid), `--data=${mostOfTheGateway}`])
+  execFileSync('prlimit', ['--pid', String(gateway.child.pid), `--data=${maxOfTheGateway}`])
   const { api = '', ops = '' } = gateway.urls
 
   const config = loadConfig({ files: [], env })
@@ -197,7 +197,7 @@ t.test('text that others write to Redis is short and escaped too: the message of
   for (const form of [[], ['--json']]) {
     const shown = await runCommand(['cache', 'show', '23.7,90.4', '--gateway', ops, ...form], env)
     t.equal(rawControlIn(shown.stdout), undefined)
-    t.ok(shown.stdout.length < mostOfALine, `${shown.stdout.length} characters on the screen`)
+    t.ok(shown.stdout.length < maxOfALine, `${shown.stdout.length} characters on the screen`)
     t.match(shown.stdout, 'title')
   }
 

@@ -21,7 +21,7 @@ const provider = await startProviderHere(t, undefined, null)
 const skip = withoutPrlimit
 // A gateway takes some 200 MB resident by itself; the contents of Redis may add next to nothing.
 const dataBytes = 900_000_000
-const mostMiB = 230
+const maxMiB = 230
 
 // It is about noon in this zone, so that no run of these tests crosses a midnight and splits its counts over two days.
 const hoursAhead = 12 - new Date().getUTCHours()
@@ -195,7 +195,7 @@ t.test(
       t.match(stdout, /nothing is known: what lies there is refused: it has an instant that can not be/)
     })
     const peak = peakOf(gateway.child)
-    t.ok(peak < mostMiB, `${peak.toFixed(0)} MiB at most`)
+    t.ok(peak < maxMiB, `${peak.toFixed(0)} MiB at most`)
   },
 )
 
@@ -365,7 +365,7 @@ t.test('a gateway starts and runs on a Redis full of foreign messages', { skip }
     async () => (await gateway.send('/weather/coords/24.1/90.4', key)).status === 200,
   )
   const peak = peakOf(gateway.child)
-  t.ok(peak < mostMiB, `${peak.toFixed(0)} MiB at most`)
+  t.ok(peak < maxMiB, `${peak.toFixed(0)} MiB at most`)
   const lines = gateway.logged('record of the store refused')
   t.ok(lines.length > 2 && lines.length < 20, `${lines.length} lines`)
   // biome-ignore lint/suspicious/noControlCharactersInRegex: no such character is to be there

@@ -15,7 +15,7 @@ import { startGateway } from '../support/start-gateway.ts'
 
 const keys = 5_000
 // A gateway that runs asks its store for something now and then.
-const mostSteps = 100
+const maxSteps = 100
 
 type Env = Record<string, string>
 type Given = Parameters<StatementSync['all']>
@@ -99,14 +99,14 @@ for (const [kind, open, skip] of [
     const noGateway = { ...env, ABOHAWA_OPS__PORT: '1' }
     for (const action of ['revoke', 'reinstate']) {
       const steps = await stepsOf(() => runHere(t, ['subscribers', action, name], noGateway))
-      t.ok(steps <= mostSteps, `subscribers ${action}: ${steps}`)
+      t.ok(steps <= maxSteps, `subscribers ${action}: ${steps}`)
     }
     let status = ''
     const steps = await stepsOf(async () => {
       status = await runHere(t, ['status', '--json'], noGateway)
     })
     t.equal(JSON.parse(status).keysNearLimit, null, 'too many to read each')
-    t.ok(steps <= mostSteps, `status: ${steps}`)
+    t.ok(steps <= maxSteps, `status: ${steps}`)
     const walked = await stepsOf(() => runHere(t, ['subscribers', 'list'], noGateway))
     t.ok(walked >= keys, `a walk over the keys takes ${walked}`)
 
@@ -122,6 +122,6 @@ for (const [kind, open, skip] of [
         t.equal(status, 200)
       }
       const steps = await stepsOf(post)
-      t.ok(steps <= mostSteps, `POST …/${action}: ${steps}`)
+      t.ok(steps <= maxSteps, `POST …/${action}: ${steps}`)
     }
   })

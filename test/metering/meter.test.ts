@@ -710,11 +710,11 @@ t.test('usage is what the fleet has used of a day, as far as it is known', async
 const watchWalks = (t: Test) => {
   const iterator = Object.getPrototypeOf(new Set().values()) as { next: () => IteratorResult<unknown> }
   const { next } = iterator
-  const walks = { total: 0, mostInOneTurn: 0 }
+  const walks = { total: 0, maxInOneTurn: 0 }
   let inThisTurn = 0
   const endTurn = (): void => {
     walks.total += inThisTurn
-    walks.mostInOneTurn = Math.max(walks.mostInOneTurn, inThisTurn)
+    walks.maxInOneTurn = Math.max(walks.maxInOneTurn, inThisTurn)
     inThisTurn = 0
   }
   iterator.next = function () {
@@ -777,6 +777,6 @@ for (const isBack of [true, false])
       t.strictSame([reported, lost.length], isBack ? [keys, 0] : [0, keys])
       t.ok(walks.total >= keys, `${walks.total} in all`)
       // Of 2,000 a turn takes some ms.
-      t.ok(walks.mostInOneTurn <= 2_100, `${walks.mostInOneTurn} in one turn`)
+      t.ok(walks.maxInOneTurn <= 2_100, `${walks.maxInOneTurn} in one turn`)
     },
   )

@@ -26,7 +26,7 @@ export type UnreliableStore = Pick<
 }
 
 // More in a row would be one instance cut off alone; local allowances assume a store that is away for everyone.
-const mostInARow = 2
+const maxInARow = 2
 
 export const unreliable = (store: Store): UnreliableStore => {
   const listeners = new Set<(message: UsageMessage | 'lost') => void>()
@@ -77,7 +77,7 @@ export const unreliable = (store: Store): UnreliableStore => {
       const one = pending[which % Math.max(1, pending.length)]
       if (!one) return
       pending = pending.filter(each => each !== one)
-      await meet(one, (failures.get(one.batch.instance) ?? 0) < mostInARow ? fate : 'answered')
+      await meet(one, (failures.get(one.batch.instance) ?? 0) < maxInARow ? fate : 'answered')
     },
     land: async which => {
       const one = late[which % Math.max(1, late.length)]

@@ -14,12 +14,12 @@ import { startProviderHere } from '../support/provider-here.ts'
 import { until } from '../support/until.ts'
 
 // Node itself does not start with half of it.
-const mostMiB = 768
+const maxMiB = 768
 const points = 100
 const totalTimeoutMs = 5_000
 // Usually some 20, on a busy machine.
-const mostStillMs = 400
-const mostGrownMiB = 96
+const maxStillMs = 400
+const maxGrownMiB = 96
 
 const zipped = (...parts: (string | Buffer)[]): Attack => {
   const body = gzipSync(Buffer.concat(parts.map(part => Buffer.from(part))))
@@ -152,7 +152,7 @@ const loadRequest: LoadRequest = {
 }
 const child = spawn(
   'prlimit',
-  [`--data=${mostMiB << 20}`, process.execPath, script, JSON.stringify(loadRequest)],
+  [`--data=${maxMiB << 20}`, process.execPath, script, JSON.stringify(loadRequest)],
   { stdio: ['ignore', 'pipe', 'pipe'] },
 )
 let isOver = false
@@ -181,8 +181,8 @@ const outcomeOf = async (name: string): Promise<Outcome> => {
 }
 
 const unharmed = (t: { ok(fine: boolean, what: string): void }, outcome: Outcome): void => {
-  t.ok(outcome.stoodStillMs <= mostStillMs, `stood still for ${outcome.stoodStillMs} ms`)
-  t.ok(outcome.grewMiB <= mostGrownMiB, `grew by ${outcome.grewMiB} MiB`)
+  t.ok(outcome.stoodStillMs <= maxStillMs, `stood still for ${outcome.stoodStillMs} ms`)
+  t.ok(outcome.grewMiB <= maxGrownMiB, `grew by ${outcome.grewMiB} MiB`)
   t.ok(outcome.ms <= totalTimeoutMs + 2_000, `done after ${outcome.ms} ms`)
 }
 

@@ -41,7 +41,7 @@ const timelineOf = (body: string, cell: Cell, fetchedAt: number): Timeline => {
 
 const plainText: ProviderProtocol = {
   identity: 'degrees as plain text',
-  mostCellsPerRequest: 1,
+  maxCellsPerRequest: 1,
   weightPerCell,
   weightOfFailure: 2,
   busyPauseMs: 5,

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
 import {
-  mostReserved,
+  maxReserved,
   openReserve,
   type ReservedCount,
   reservePath,
@@ -65,12 +65,12 @@ t.test('what one process puts or clears, another one sees', t => {
 t.test('more than fit are not put, and neither is one that no slot takes', t => {
   const reserve = openReserve(join(t.testdir(), 'store.db'))
   t.teardown(reserve.close)
-  t.ok(reserve.put(Array.from({ length: mostReserved - 1 }, (_, i) => countOf(i))))
+  t.ok(reserve.put(Array.from({ length: maxReserved - 1 }, (_, i) => countOf(i))))
   t.notOk(reserve.put([countOf(8_888), countOf(9_999)]), 'one slot is left')
   t.ok(reserve.put([countOf(3, 33), countOf(9_999)]))
   t.notOk(reserve.put([countOf(8_888)]))
   t.notOk(reserve.put([{ ...countOf(3), keyId: 'k'.repeat(300) }]))
-  t.equal(reserve.read().counts.length, mostReserved)
+  t.equal(reserve.read().counts.length, maxReserved)
   t.end()
 })
 

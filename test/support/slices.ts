@@ -3,7 +3,7 @@
 
 import { type Calendar, dayNumber, dayOfNumber, hourMs, quarterHourMs } from '../../src/calendar.ts'
 import type { Series, Timeline } from '../../src/weather/timeline.ts'
-import { currentUnits, dailyUnits, hourlyUnits } from '../../src/weather/variables.ts'
+import { currentUnits, dailyUnits, hourlyUnits } from '../../src/weather/weather-variables.ts'
 
 type Value = number | null
 type Current = { time: string; interval: number } & Record<keyof typeof currentUnits, Value>

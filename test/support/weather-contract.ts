@@ -1,5 +1,5 @@
 // The weather fields of the API contract (docs/api.md), written out once for tests and the fuzzer. Independent of
-// src/weather/variables.ts, which must agree with them.
+// src/weather/weather-variables.ts, which must agree with them.
 
 /** The variables of the `current` block, with their units. */
 export const currentUnits = {

@@ -3,7 +3,7 @@
 
 const tickMs = 10
 // A tick that comes later than this was delayed by the machine.
-const mostPerTickMs = 50
+const maxPerTickMs = 50
 
 let worked = 0
 let last = performance.now()
@@ -13,4 +13,4 @@ setInterval(() => {
 }, tickMs).unref()
 
 /** For differences only. */
-export const workedMs = (): number => worked + Math.min(mostPerTickMs, performance.now() - last)
+export const workedMs = (): number => worked + Math.min(maxPerTickMs, performance.now() - last)

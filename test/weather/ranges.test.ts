@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { allowedIn, ranges } from '../../src/weather/ranges.ts'
-import { currentUnits, dailyUnits, hourlyUnits } from '../../src/weather/variables.ts'
+import { currentUnits, dailyUnits, hourlyUnits } from '../../src/weather/weather-variables.ts'
 
 const units = { ...currentUnits, ...hourlyUnits, ...dailyUnits }
 

@@ -3,7 +3,7 @@
 import { dayNumber } from '../../src/calendar.ts'
 import { ranges } from '../../src/weather/ranges.ts'
 import { layOut, type Series, type Timeline } from '../../src/weather/timeline.ts'
-import { currentUnits, dailyUnits, hourlyUnits } from '../../src/weather/variables.ts'
+import { currentUnits, dailyUnits, hourlyUnits } from '../../src/weather/weather-variables.ts'
 
 /** Fetched at 2026-11-21T12:00 in Dhaka (06:00 UTC): quarter-hours from then on, hours and days from midnight. */
 export const sampleTimeline = ({ quarterHours = 60, days = 9 } = {}): Timeline => {

@@ -4,7 +4,7 @@
 import { brotliCompressSync, constants, crc32 } from 'node:zlib'
 import { dayNumber } from '../../src/calendar.ts'
 import type { Expectation } from '../../src/weather/timeline-bytes.ts'
-import { currentUnits, dailyUnits, hourlyUnits } from '../../src/weather/variables.ts'
+import { currentUnits, dailyUnits, hourlyUnits } from '../../src/weather/weather-variables.ts'
 
 export type SealedHead = {
   readonly version: number

@@ -33,7 +33,7 @@ type Options = {
   createStore?: boolean
 }
 
-const mostKeys = 10_000
+const maxKeys = 10_000
 
 export const addCreateCommand = (keys: Command, add: AddCommand): Command =>
   add<Options>(keys, 'create', {
@@ -48,7 +48,7 @@ export const addCreateCommand = (keys: Command, add: AddCommand): Command =>
           .option('--limit <requests>', 'requests a day of its own, in place of those of the tier')
           .option('--expires <when>', 'a day (until its end), an instant, or a duration such as 90d')
           .option('--external-id <id>', 'the id that another program has for it, unique in the store')
-          .option('--count <number>', `create so many, up to ${counted(mostKeys)}`)
+          .option('--count <number>', `create so many, up to ${counted(maxKeys)}`)
           .option(
             '--from <csv>',
             'create those of a file with the columns subscriber, tier, external_id, and optionally limit, expires; a second run creates what is missing',
@@ -96,9 +96,9 @@ const requestsOf = async (options: Options): Promise<ReadRequest[]> => {
       `${subscriber === undefined ? '--subscriber' : '--tier'} is missing; allowed: --subscriber and --tier, or --from with a file`,
     )
   const number = count === undefined ? 1 : /^\d{1,6}$/.test(count) ? Number(count) : 0
-  if (number < 1 || number > mostKeys)
+  if (number < 1 || number > maxKeys)
     throw new UsageError(
-      `--count is ${safeText(count ?? '', 60)}; allowed: a whole number from 1 to ${mostKeys}`,
+      `--count is ${safeText(count ?? '', 60)}; allowed: a whole number from 1 to ${maxKeys}`,
     )
   if (number > 1 && externalId !== undefined)
     throw new UsageError(

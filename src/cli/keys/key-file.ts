@@ -11,9 +11,9 @@ export type ReadRequest = KeyRequest & { readonly line?: number }
 
 const required = ['subscriber', 'tier', 'external_id']
 const columns = { known: [...required, 'limit', 'expires'], required }
-const mostRows = 100_000
+const maxRows = 100_000
 const maxBytes = 33_554_432
-const mostFaults = 10
+const maxFaults = 10
 
 /** @throws InputError that names the lines and columns which are wrong */
 export const readRequests = async (file: string): Promise<ReadRequest[]> => {
@@ -23,8 +23,8 @@ export const readRequests = async (file: string): Promise<ReadRequest[]> => {
       file,
       faults.map(({ row, column, message }) => `${row}, ${column}: ${message}`),
     )
-  if (rows.length === 0 || rows.length > mostRows)
-    throw new InputError(`${file} has ${rows.length} keys; allowed: 1 to ${counted(mostRows)}`)
+  if (rows.length === 0 || rows.length > maxRows)
+    throw new InputError(`${file} has ${rows.length} keys; allowed: 1 to ${counted(maxRows)}`)
   const wrong: string[] = []
   const requests = rows.map(({ line, fields }): ReadRequest => {
     const { subscriber = '', tier = '', external_id: externalId = '', limit = '', expires = '' } = fields
@@ -52,10 +52,8 @@ const limitOfLine = (given: string, line: number, wrong: string[]): number | und
 
 /** The error that names the first lines which are wrong. */
 export const wrongLines = (file: string, lines: readonly string[]): InputError => {
-  const more = lines.length > mostFaults ? [`and ${counted(lines.length - mostFaults)} more`] : []
-  return new InputError(
-    `${file}: ${[...lines.slice(0, mostFaults), ...more].join('; ')}; nothing was created`,
-  )
+  const more = lines.length > maxFaults ? [`and ${counted(lines.length - maxFaults)} more`] : []
+  return new InputError(`${file}: ${[...lines.slice(0, maxFaults), ...more].join('; ')}; nothing was created`)
 }
 
 const textOf = async (file: string): Promise<string> => {

@@ -51,7 +51,7 @@ const plainDays = ({ days, limit }: Usage): string =>
   )
 
 const leastBar = 10
-const mostBar = 100
+const maxBar = 100
 
 /** Undefined when the terminal is too narrow for bars. */
 const drawnDays = ({ id, subscriber, tier, limit, days }: Usage, columns: number): string | undefined => {
@@ -63,7 +63,7 @@ const drawnDays = ({ id, subscriber, tier, limit, days }: Usage, columns: number
   const percentWidth = limit === null ? 0 : percentOf(most, limit).length
   // Left of the bar: weekday or today, day, amount and percentage, with spaces between; right of it one for the mark.
   const left = 'today 2026-01-01'.length + 2 + amountWidth + 2 + (percentWidth > 0 ? percentWidth + 2 : 0)
-  const width = Math.min(mostBar, columns - left - 1)
+  const width = Math.min(maxBar, columns - left - 1)
   if (width < leastBar) return undefined
   const mark = isLimitDrawn ? Math.round((limit / scale) * width) : undefined
 

@@ -4,7 +4,7 @@
 import { InvalidArgumentError } from 'commander'
 import { type Calendar, minuteMs, parseInstant, utcDayMs } from '../../calendar.ts'
 import type { Catalogue } from '../../catalogue/catalogue.ts'
-import { isLocationType, type Location, type LocationType } from '../../catalogue/location.ts'
+import { isLocationType, type Location, type LocationType } from '../../catalogue/location-schema.ts'
 import { type EndpointName, endpointNames } from '../../endpoints.ts'
 import type { GeneratedTraffic } from '../../load/traffic/generate/generate.ts'
 import type { Shape } from '../../load/traffic/generate/shape.ts'

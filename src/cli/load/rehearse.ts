@@ -109,7 +109,7 @@ const step = (given: string): number => {
   return ms
 }
 
-const mostFaultsShown = 5
+const maxFaultsShown = 5
 
 const partsOf = async (
   { sources, env, clock, remark }: Terminal,
@@ -130,7 +130,7 @@ const partsOf = async (
     ...(options.format === undefined ? {} : { format: options.format }),
     onFault: ({ file, line, reason }) => {
       faults += 1
-      if (faults <= mostFaultsShown) remark(`${printable(file)}, line ${line}: ${reason}`)
+      if (faults <= maxFaultsShown) remark(`${printable(file)}, line ${line}: ${reason}`)
     },
   })
   const requests: TrafficRequest[] = []

@@ -17,7 +17,7 @@ import {
   type SendOptions,
 } from './replay-options.ts'
 
-const mostFaultsShown = 5
+const maxFaultsShown = 5
 
 type Prepared = Pick<
   ReplayOrder,
@@ -78,7 +78,7 @@ const readSchedule = async (
   const traffic = readTraffic(files, {
     onFault: ({ file, line, reason }) => {
       faults += 1
-      if (faults <= mostFaultsShown) terminal.remark(`${file}, line ${line}: ${reason}`)
+      if (faults <= maxFaultsShown) terminal.remark(`${file}, line ${line}: ${reason}`)
     },
   })
   const schedule = await scheduleOf(traffic.batches(), {
@@ -90,9 +90,9 @@ const readSchedule = async (
   })
   terminal.progress('')
   const summary = traffic.summary()
-  if (faults > mostFaultsShown)
+  if (faults > maxFaultsShown)
     terminal.remark(
-      `${counted(faults)} lines are faulty, of which ${mostFaultsShown} are shown; the others are sent.`,
+      `${counted(faults)} lines are faulty, of which ${maxFaultsShown} are shown; the others are sent.`,
     )
   for (const [method, count] of Object.entries(schedule.skipped))
     terminal.remark(`${counted(count)} requests of ${method} are left out; --any-method sends them.`)

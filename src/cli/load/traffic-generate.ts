@@ -31,7 +31,7 @@ import {
 
 // A Monday: the weekend is Friday and Saturday.
 const defaultStart = '2026-11-16'
-const mostRequests = 1e9
+const maxRequests = 1e9
 
 export const addGenerateCommand = (traffic: Command, add: AddCommand): Command =>
   add<GenerateOptions & { out: string; force?: boolean }>(traffic, 'generate', {
@@ -107,9 +107,9 @@ const generateTraffic = async (
   { out, force, ...options }: GenerateOptions & { out: string; force?: boolean },
 ): Promise<number> => {
   const expected = Math.round((options.rate * options.duration) / 1000)
-  if (expected > mostRequests)
+  if (expected > maxRequests)
     throw new UsageError(
-      `--rate and --duration give ${counted(expected)} requests; allowed: up to ${counted(mostRequests)}`,
+      `--rate and --duration give ${counted(expected)} requests; allowed: up to ${counted(maxRequests)}`,
     )
   const config = terminal.config()
   const calendar = createCalendar(config.quota.timeZone)

@@ -14,7 +14,7 @@ import { formatIn } from './traffic-options.ts'
 type Options = { subscriber: string; tier: string; limit: string; format?: string }
 
 // As many as `keys create --from` takes.
-const mostKeys = 100_000
+const maxKeys = 100_000
 
 export const addKeysCommand = (traffic: Command, add: AddCommand): Command =>
   add<Options>(traffic, 'keys', {
@@ -50,9 +50,9 @@ export const addKeysCommand = (traffic: Command, add: AddCommand): Command =>
       for await (const requests of traffic.batches()) {
         for (const { key } of requests)
           if (key !== undefined) requestsOf.set(key, (requestsOf.get(key) ?? 0) + 1)
-        if (requestsOf.size > mostKeys)
+        if (requestsOf.size > maxKeys)
           throw new InputError(
-            `the files have more than ${counted(mostKeys)} keys, which is all that keys create --from takes`,
+            `the files have more than ${counted(maxKeys)} keys, which is all that keys create --from takes`,
           )
       }
       faults.end()

@@ -119,7 +119,7 @@ export const addWhatIfCommand: AddTopCommand = (program, add, summary) =>
     },
   })
 
-const mostFaultsTold = 10
+const maxFaultsTold = 10
 
 const readAll = async (terminal: Terminal, files: readonly string[], format: string | undefined) => {
   let faults = 0
@@ -128,7 +128,7 @@ const readAll = async (terminal: Terminal, files: readonly string[], format: str
       ...(format === undefined ? {} : { format }),
       onFault: ({ file, line, reason }) => {
         faults += 1
-        if (faults <= mostFaultsTold) terminal.remark(`${file}:${line}: ${reason}`)
+        if (faults <= maxFaultsTold) terminal.remark(`${file}:${line}: ${reason}`)
       },
     }),
   )
@@ -136,8 +136,8 @@ const readAll = async (terminal: Terminal, files: readonly string[], format: str
     terminal.progress(`reading: ${counted(requests)} requests`),
   )
   terminal.progress('')
-  if (faults > mostFaultsTold)
-    terminal.remark(`${counted(faults - mostFaultsTold)} more lines are faulty; they are left out.`)
+  if (faults > maxFaultsTold)
+    terminal.remark(`${counted(faults - maxFaultsTold)} more lines are faulty; they are left out.`)
   if (trace.at.length === 0)
     throw new InputError(`there are no requests in ${files.map(nameOfFile).join(', ')}`)
   const { sha256, requests, faultyLines } = traffic.summary()

@@ -2,7 +2,7 @@
 
 import { isoOf } from '../../calendar.ts'
 import { type Fault, faultLine } from '../../catalogue/check.ts'
-import type { Counts } from '../../catalogue/location.ts'
+import type { Counts } from '../../catalogue/location-schema.ts'
 import { printable } from '../../outside-text.ts'
 import type { AddTopCommand, Terminal } from '../terminal.ts'
 

@@ -297,7 +297,7 @@ const keyLines = ({ keysNearLimit }: StatusReport): StatusLine[] => {
   return table(['key', 'subscriber', 'tier', 'used', 'limit', 'share'], rows, [3, 4, 5])
 }
 
-const mostTop = 5
+const maxTop = 5
 
 const topLines = ({ top }: StatusReport): StatusLine[] => {
   if (!top || top.places.length + top.keys.length === 0) return []
@@ -305,14 +305,14 @@ const topLines = ({ top }: StatusReport): StatusLine[] => {
     [
       'places',
       top.places
-        .slice(0, mostTop)
+        .slice(0, maxTop)
         .map(({ name_en, type, requests }) => `${name_en} (${type}) ${counted(requests)}`)
         .join(', ') || unknown,
     ],
     [
       'keys',
       top.keys
-        .slice(0, mostTop)
+        .slice(0, maxTop)
         .map(({ keyId, requests }) => `${keyId} ${counted(requests)}`)
         .join(', ') || unknown,
     ],
@@ -327,7 +327,7 @@ const loadRows = (keys: TopKeys): [name: string, value: string][] => {
   const loading = keys
     .filter(({ cellsLoaded }) => cellsLoaded > 0)
     .sort((one, other) => other.cellsLoaded - one.cellsLoaded)
-    .slice(0, mostTop)
+    .slice(0, maxTop)
     .map(({ keyId, cellsLoaded, shareOfDay }) => {
       const share = shareOfDay === null ? '' : `, ${percentText(shareOfDay)} of the day`
       return `${keyId} ${numbered(cellsLoaded, 'cell', 'cells')}${share}`

@@ -24,7 +24,7 @@ export type ClientAddress = {
 }
 
 // A chain of proxies is short; what a client wrote before them is not read.
-const mostHops = 16
+const maxHops = 16
 
 export const createClientAddress = (isTrusted: IsTrusted, form: AddressForm): ClientAddress => ({
   ofPeer: address => {
@@ -35,7 +35,7 @@ export const createClientAddress = (isTrusted: IsTrusted, form: AddressForm): Cl
     let client = peer.address
     if (forwardedFor === undefined) return client
     // From the right: each proxy has added the address that it saw.
-    for (const hop of forwardedFor.split(',').slice(-mostHops).reverse()) {
+    for (const hop of forwardedFor.split(',').slice(-maxHops).reverse()) {
       const address = plainAddress(hop.trim())
       // Entries before an unreadable hop may be forged.
       if (address === undefined) return client

@@ -1,6 +1,6 @@
 // GET /forecast/{type}/{id}: the days to come of a place, with their hours.
 
-import { forecastDays } from '../../weather/variables.ts'
+import { forecastDays } from '../../weather/weather-variables.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { identifier, locationType, queryOf, wholeNumber } from '../parameters.ts'
 import type { FindPlace } from '../places.ts'

@@ -1,10 +1,10 @@
 // GET /locations/{type}/{id}: a published place, without weather.
 
-import { detailOf } from '../bodies.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { identifier, locationType } from '../parameters.ts'
 import { type CurrentCatalogue, findLocation } from '../places.ts'
 import type { RenderedLocations } from '../rendered-locations.ts'
+import { detailOf } from '../response-bodies.ts'
 
 export const locationParameters = { path: { type: locationType, id: identifier }, query: {} } as const
 

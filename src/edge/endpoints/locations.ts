@@ -1,10 +1,9 @@
 // GET /locations: a page of the published places under a type, with links to the pages before and after.
 
 import type { ListPage } from '../../catalogue/catalogue.ts'
-import type { LocationType } from '../../catalogue/location.ts'
+import type { LocationType } from '../../catalogue/location-schema.ts'
 import { apiPrefix, endpoints } from '../../endpoints.ts'
 import { withoutKeys } from '../../key-redaction.ts'
-import { listOf } from '../bodies.ts'
 import type { Endpoint } from '../endpoint.ts'
 import {
   locationType,
@@ -16,6 +15,7 @@ import {
 } from '../parameters.ts'
 import type { CurrentCatalogue } from '../places.ts'
 import type { RenderedLocations } from '../rendered-locations.ts'
+import { listOf } from '../response-bodies.ts'
 
 export const locationsParameters = {
   path: {},

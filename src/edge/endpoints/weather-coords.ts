@@ -1,7 +1,7 @@
 // GET /weather/coords/{lat}/{lng}: the current weather of a raw point within the bounds of the catalogue.
 
 import type { Answers } from '../../answer.ts'
-import type { Bounds } from '../../catalogue/location.ts'
+import type { Bounds } from '../../catalogue/location-schema.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { degrees, language, queryOf } from '../parameters.ts'
 import { pointPart } from '../places.ts'

@@ -1,12 +1,11 @@
 // The API as an OpenAPI 3.1 document: parameters and bodies from their zod schemas, headers, every error, and real answers as
 // examples. `npm run openapi` writes it to docs/openapi.json, which the gateway serves; the gateway itself never makes it.
 
-import type { Bounds } from '../../catalogue/location.ts'
+import type { Bounds } from '../../catalogue/location-schema.ts'
 import { apiPrefix } from '../../endpoints.ts'
 import { licence, serviceName } from '../../provider/open-meteo/terms.ts'
 import { type ProblemStatus, problemStatuses } from '../../statuses.ts'
 import type { Parameters } from '../parameters.ts'
-import { bodies, named } from './bodies.ts'
 import { errors } from './errors.ts'
 import {
   type HeaderName,
@@ -19,6 +18,7 @@ import {
 import { componentsOf, jsonSchemaOf } from './json-schema.ts'
 import { type Operation, operationsFor, parameterMeanings } from './operations.ts'
 import { samplesOf } from './samples.ts'
+import { bodies, named } from './schemas.ts'
 import { described, summed, text } from './texts.ts'
 
 /** Real answers. */

@@ -1,7 +1,7 @@
 // The endpoints as the reference describes them: the parameters that check their requests, what each means in both
 // languages, and a request that shows it.
 
-import type { Bounds } from '../../catalogue/location.ts'
+import type { Bounds } from '../../catalogue/location-schema.ts'
 import { type EndpointName, templateOf } from '../../endpoints.ts'
 import { forecastParameters } from '../endpoints/forecast.ts'
 import { locationParameters } from '../endpoints/location.ts'

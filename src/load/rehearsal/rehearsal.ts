@@ -5,7 +5,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { messageOf } from '../../errors.ts'
 import type { Recorder } from '../replay/recorder.ts'
-import { endpointOf } from '../traffic/endpoint.ts'
+import { endpointOf } from '../traffic/endpoint-of-path.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
 import { sentWithOf } from './admission.ts'
 import type { Fixture } from './fixture.ts'

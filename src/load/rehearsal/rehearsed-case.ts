@@ -15,7 +15,7 @@ import type { TrafficRequest } from '../traffic/traffic-request.ts'
 import { type SentWith, substituteKeys } from './admission.ts'
 import { openFixture, type ProviderOptions } from './fixture.ts'
 import { rehearse } from './rehearsal.ts'
-import { mostConnections } from './sender.ts'
+import { maxConnections } from './sender.ts'
 import { createSpending, type ProviderDay, type Spending } from './spending.ts'
 
 /** The common part of all cases of a command. */
@@ -47,9 +47,9 @@ export type RehearsedCase = {
 
 /** Longer steps for longer traffic, so that a day has ninety-six. */
 const stepSecondsOf = (spanSeconds: number): number =>
-  stepLengths.find(seconds => spanSeconds / seconds <= mostSteps) ?? 86_400
+  stepLengths.find(seconds => spanSeconds / seconds <= maxSteps) ?? 86_400
 const stepLengths = [1, 5, 15, 60, 300, 900, 3600, 6 * 3600]
-const mostSteps = 150
+const maxSteps = 150
 
 /** @throws InputError when a process can't be started or ends by itself */
 export const rehearseCase = async (
@@ -91,7 +91,7 @@ export const rehearseCase = async (
       mode: 'recorded',
       speed: seconds === 0 ? null : traffic.spanSeconds / seconds,
       rate: null,
-      connections: mostConnections,
+      connections: maxConnections,
       workers: 1,
       http: '1.1',
       target: fixture.apiUrl,

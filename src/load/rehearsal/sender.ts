@@ -22,13 +22,13 @@ export type Sender = {
   close(): Promise<void>
 }
 
-export const mostConnections = 256
+export const maxConnections = 256
 // By the machine's clock; longer than the gateway's own deadlines for what it waits for.
 const timeoutMs = 60_000
 
 export const createSender = (url: string): Sender => {
   const pool = new Pool(url, {
-    connections: mostConnections,
+    connections: maxConnections,
     pipelining: 1,
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,

@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import * as z from 'zod'
-import { bodies } from '../../edge/reference/bodies.ts'
+import { bodies } from '../../edge/reference/schemas.ts'
 import { type Destination, endpoints } from '../../endpoints.ts'
 import { messageOf } from '../../errors.ts'
 import { isWithin, ranges } from '../../weather/ranges.ts'

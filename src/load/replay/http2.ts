@@ -10,7 +10,7 @@ import { ageOf, emptyHead, outcomeOf, type ResponseHead } from './response-head.
 import { addressOf, type Target, tlsOptions } from './target.ts'
 
 // The least that RFC 9113 recommends a server to allow; a target with a lower bound says so in its settings.
-const mostStreams = 100
+const maxStreams = 100
 
 type Open = {
   readonly session: ClientHttp2Session
@@ -49,7 +49,7 @@ export const http2Lanes = <Sent extends Job>(
   }
 
   const streamsOf = ({ session }: Open): number =>
-    Math.min(mostStreams, session.remoteSettings?.maxConcurrentStreams ?? mostStreams)
+    Math.min(maxStreams, session.remoteSettings?.maxConcurrentStreams ?? maxStreams)
 
   /** The next in turn that has room. */
   const withRoom = (): Open | undefined => {

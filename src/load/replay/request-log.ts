@@ -45,7 +45,7 @@ type RequestLog = {
 
 const rowsOfBlock = 1_024
 // 25 MB, half a million requests: some seconds of what a core sends.
-const mostBlocks = 512
+const maxBlocks = 512
 
 /** Resolves when the thread has started, so that it takes no time of the first requests. */
 export const startRequestLog = async (
@@ -80,7 +80,7 @@ export type RequestRows = {
 
 /** @param senders how many share the blocks */
 export const createRequestRows = (port: MessagePort, senders: number): RequestRows => {
-  const most = Math.max(2, Math.floor(mostBlocks / senders))
+  const most = Math.max(2, Math.floor(maxBlocks / senders))
   const free: Float64Array<ArrayBuffer>[] = []
   const numbers = new Map<string, number>()
   let [made, count, lost] = [0, 0, 0]

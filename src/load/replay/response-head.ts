@@ -121,12 +121,12 @@ export const ageOf = (date: string | undefined, modified: string | undefined): n
 
 // A date stands in every answer of a second, and a `last-modified` in all of a cell.
 const instants = new Map<string, number>()
-const mostInstants = 5_000
+const maxInstants = 5_000
 
 const instantOf = (text: string): number => {
   const found = instants.get(text)
   if (found !== undefined) return found
-  if (instants.size >= mostInstants) instants.clear()
+  if (instants.size >= maxInstants) instants.clear()
   const instant = Date.parse(text)
   instants.set(text, instant)
   return instant

@@ -37,7 +37,7 @@ export type Replay = {
 }
 
 const readEveryMs = 5_000
-const mostSteps = 300
+const maxSteps = 300
 
 export const startReplay = async (
   order: ReplayOrder,
@@ -47,7 +47,7 @@ export const startReplay = async (
   const { workers, command, traffic, thresholds, settings, metrics, requests, ...send } = order
   const { pace, target, http, connections } = send
   const { endsAt } = arrivalsOf(send.schedule, pace)
-  const stepSeconds = Math.max(1, Math.ceil((endsAt ?? 0) / 1000 / mostSteps))
+  const stepSeconds = Math.max(1, Math.ceil((endsAt ?? 0) / 1000 / maxSteps))
   const machine = await machineOf()
   let began = performance.now()
   const seconds = (): number => (performance.now() - began) / 1000

@@ -2,7 +2,7 @@
 // and in shared memory, so that all workers read one copy. Says nothing about pace; pace.ts does.
 
 import type { Destination } from '../../endpoints.ts'
-import { endpointOf } from '../traffic/endpoint.ts'
+import { endpointOf } from '../traffic/endpoint-of-path.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
 
 /** The distinct requests, without their keys. */

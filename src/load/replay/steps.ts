@@ -16,7 +16,7 @@ export type StepForm = StepCounts & {
 export type LiveStep = StepCounts & { lateMs: number; latency: Histogram; age: Histogram | undefined }
 
 // Beyond this many, two steps become one, so that a run of any length has a readable plot and bounded memory.
-const mostSteps = 600
+const maxSteps = 600
 
 /** @param beginSeconds the length of a step at the beginning */
 export const createSteps = (beginSeconds: number) => {
@@ -25,7 +25,7 @@ export const createSteps = (beginSeconds: number) => {
 
   const at = (ms: number): LiveStep => {
     let index = Math.max(0, Math.floor(ms / 1000 / seconds))
-    while (index >= mostSteps) {
+    while (index >= maxSteps) {
       widen()
       index = Math.floor(index / 2)
     }

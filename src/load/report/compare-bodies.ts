@@ -23,7 +23,7 @@ export type BodiesComparison = {
 
 type Bodies = ReadonlyMap<string, ReadonlySet<string>>
 
-const mostExamples = 10
+const maxExamples = 10
 
 /** @throws InputError with file, line and what is wrong */
 export const compareBodies = async (fileA: string, fileB: string): Promise<BodiesComparison> => {
@@ -42,7 +42,7 @@ export const compareBodies = async (fileA: string, fileB: string): Promise<Bodie
     missingInB,
     missingInA,
     examples: others
-      .slice(0, mostExamples)
+      .slice(0, maxExamples)
       .map(path => ({ path, a: [...of(a, path)].slice(0, 3), b: [...of(b, path)].slice(0, 3) })),
   }
 }

@@ -66,7 +66,7 @@ export const comparePage = (comparison: Comparison, timeZone: string): string =>
     }
   })
 
-const mostNamed = 3
+const maxNamed = 3
 
 /** The settings of a side that the other lacks, or its version where they are not known. */
 const sideText = (
@@ -83,7 +83,7 @@ const sideText = (
   const others = new Set(textsOf(other))
   const own = textsOf(first).filter(text => !others.has(text))
   // All of them stand in a section of the page.
-  const shown = (own.length > 0 ? own : textsOf(first)).slice(0, mostNamed)
+  const shown = (own.length > 0 ? own : textsOf(first)).slice(0, maxNamed)
   return `${shown.join(', ')}${settings.length > shown.length ? ' …' : ''}`
 }
 

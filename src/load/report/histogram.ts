@@ -10,15 +10,15 @@ export const histogramOf = (text: string): Histogram =>
   decodeFromCompressedBase64(text, 64) as unknown as Histogram
 
 /** In characters. */
-export const mostHistogramText = 1_000_000
+export const maxHistogramText = 1_000_000
 // Of three digits up to the largest exact number: 46,080 counts of up to nine bytes.
 const maxBytes = 524_288
-const mostCounts = 65_536
-const mostDigits = 3
+const maxCounts = 65_536
+const maxDigits = 3
 const [cookie, compressedCookie] = [0x1c849303, 0x1c849304]
 const headBytes = 40
 /** Of two digits, as steps have it. */
-export const mostStepHistogramText = 65_536
+export const maxStepHistogramText = 65_536
 
 /**
  * How many values a text has, which `histogramOf` decodes in bounded time and memory then.
@@ -26,7 +26,7 @@ export const mostStepHistogramText = 65_536
  * @throws Error with a reason for one that no recorder makes
  */
 export const checkedCount = (text: string, most = maxBytes): number => {
-  if (text.length > mostHistogramText || !/^[A-Za-z0-9+/]+={0,2}$/.test(text))
+  if (text.length > maxHistogramText || !/^[A-Za-z0-9+/]+={0,2}$/.test(text))
     throw new Error('no compressed HdrHistogram in base64')
   const packed = Buffer.from(text, 'base64')
   if (packed.length < 8 || (packed.readInt32BE() & ~0xf0) !== compressedCookie)
@@ -41,7 +41,7 @@ export const checkedCount = (text: string, most = maxBytes): number => {
   const [length, digits] = [bytes.readInt32BE(4), bytes.readInt32BE(12)]
   const [lowest, highest] = [bytes.readBigInt64BE(16), bytes.readBigInt64BE(24)]
   if (length !== bytes.length - headBytes) throw new Error('its length is wrong')
-  if (digits < 1 || digits > mostDigits) throw new Error(`${digits} digits; allowed: 1 to ${mostDigits}`)
+  if (digits < 1 || digits > maxDigits) throw new Error(`${digits} digits; allowed: 1 to ${maxDigits}`)
   if (lowest !== 1n || highest < 2n || highest > BigInt(Number.MAX_SAFE_INTEGER))
     throw new Error(`values from ${lowest} to ${highest}; allowed: from 1 to 9007199254740991 at most`)
   return sumOfCounts(bytes.subarray(headBytes))
@@ -62,7 +62,7 @@ const sumOfCounts = (words: Buffer): number => {
     const isCount = word % 2 === 0
     counts += isCount ? 1 : (word + 1) / 2
     if (isCount) sum += word / 2
-    if (counts > mostCounts || sum > Number.MAX_SAFE_INTEGER) throw new Error('too many counts')
+    if (counts > maxCounts || sum > Number.MAX_SAFE_INTEGER) throw new Error('too many counts')
   }
   return sum
 }

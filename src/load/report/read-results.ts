@@ -3,7 +3,7 @@
 import { InputError, messageOf } from '../../errors.ts'
 import { safeText } from '../../outside-text.ts'
 import { maxFileBytes, readTextFile } from '../../regular-file.ts'
-import { checkedCount, histogramOf, mostStepHistogramText } from './histogram.ts'
+import { checkedCount, histogramOf, maxStepHistogramText } from './histogram.ts'
 import { type ReplayResult, replayResult } from './result.ts'
 
 /**
@@ -16,7 +16,7 @@ export const readResults = async (file: string): Promise<ReplayResult[]> => {
   })
   if (!hasFewValues(text))
     throw new InputError(
-      `${file} has too many values; allowed: at most ${mostValues.toLocaleString('en-US')}, commas and brackets together`,
+      `${file} has too many values; allowed: at most ${maxValues.toLocaleString('en-US')}, commas and brackets together`,
     )
   let value: unknown
   try {
@@ -25,9 +25,9 @@ export const readResults = async (file: string): Promise<ReplayResult[]> => {
     throw new InputError(`${file} is no JSON; allowed: a result that a replay or a rehearsal wrote`)
   }
   const values = Array.isArray(value) ? value : [value]
-  if (values.length === 0 || values.length > mostResults)
+  if (values.length === 0 || values.length > maxResults)
     throw new InputError(
-      `${file} holds ${values.length === 0 ? 'no result' : `${values.length} results`}; allowed: from 1 to ${mostResults}`,
+      `${file} holds ${values.length === 0 ? 'no result' : `${values.length} results`}; allowed: from 1 to ${maxResults}`,
     )
   return values.map(each => resultIn(each, file))
 }
@@ -40,17 +40,17 @@ export const readResult = async (file: string): Promise<ReplayResult> => {
   return first
 }
 
-const mostResults = 200
+const maxResults = 200
 
 // An empty object is two bytes of text and fifty of memory, and a level of nesting more: counted before they are made.
-const mostValues = 1_000_000
+const maxValues = 1_000_000
 const structure = new Set([...',[{'].map(sign => sign.charCodeAt(0)))
 
 const hasFewValues = (text: string): boolean => {
   let values = 0
-  for (let i = 0; i < text.length && values <= mostValues; i++)
+  for (let i = 0; i < text.length && values <= maxValues; i++)
     if (structure.has(text.charCodeAt(i))) values += 1
-  return values <= mostValues
+  return values <= maxValues
 }
 
 const resultIn = (value: unknown, file: string): ReplayResult => {
@@ -74,7 +74,7 @@ const resultIn = (value: unknown, file: string): ReplayResult => {
   for (const [i, { histogram, due }] of data.steps.entries()) {
     if (histogram === undefined) continue
     try {
-      if (checkedCount(histogram, mostStepHistogramText) !== due) throw new Error(`it has not ${due} values`)
+      if (checkedCount(histogram, maxStepHistogramText) !== due) throw new Error(`it has not ${due} values`)
     } catch (cause) {
       throw fault(`steps.${i}.histogram: ${messageOf(cause)}`, cause)
     }

@@ -2,7 +2,7 @@
 // read. Durations are milliseconds unless a name says otherwise; instants are ISO 8601 in UTC.
 
 import { z } from 'zod'
-import { mostHistogramText, mostStepHistogramText } from './histogram.ts'
+import { maxHistogramText, maxStepHistogramText } from './histogram.ts'
 
 const count = z.int().min(0)
 // Sums and products of such ones are numbers too.
@@ -17,13 +17,13 @@ const listOf = <Entry extends z.ZodType>(entry: Entry, most: number) =>
 const countsOf = () =>
   z
     .record(z.string(), z.unknown())
-    .refine(counts => Object.keys(counts).length <= mostNames, `allowed: at most ${mostNames} names`)
+    .refine(counts => Object.keys(counts).length <= maxNames, `allowed: at most ${maxNames} names`)
     .pipe(z.record(z.string(), count))
-const mostNames = 1_000
+const maxNames = 1_000
 /** So many paths are checked. */
-const mostFaults = 20_000
+const maxFaults = 20_000
 /** More than any recorder makes. */
-const mostSteps = 1_000
+const maxSteps = 1_000
 
 /** Of latencies from the due instant to the end of the body, or to the instant when a request was given up. */
 const latency = z.object({
@@ -63,7 +63,7 @@ const step = z.object({
   /** The provider's weight that was spent in it; null where the provider is not known. */
   weight: amount.nullable(),
   /** The latencies of the step as `histogram` has those of the run, with two digits; absent without one. */
-  histogram: z.string().max(mostStepHistogramText).optional(),
+  histogram: z.string().max(maxStepHistogramText).optional(),
 })
 
 const setting = z.object({ path: z.string(), value: z.string(), default: z.string() })
@@ -86,7 +86,7 @@ export const replayResult = z.object({
     commit: z.string().nullable(),
   }),
   traffic: z.object({
-    files: listOf(z.string(), mostNames),
+    files: listOf(z.string(), maxNames),
     sha256: z.string(),
     requests: count,
     keys: count,
@@ -106,7 +106,7 @@ export const replayResult = z.object({
     target: z.string(),
   }),
   /** Those that differ from the default; null where the settings of the target are not known. */
-  settings: listOf(setting, mostNames).nullable(),
+  settings: listOf(setting, maxNames).nullable(),
   totals: z.object({
     due: count,
     sent: count,
@@ -122,12 +122,12 @@ export const replayResult = z.object({
   }),
   statuses: countsOf(),
   outcomes: countsOf(),
-  latencies: listOf(latencyOf, mostNames),
+  latencies: listOf(latencyOf, maxNames),
   latency,
   /** All of them in microseconds, as a compressed HdrHistogram V2 in base64. */
-  histogram: z.string().max(mostHistogramText),
+  histogram: z.string().max(maxHistogramText),
   stepSeconds: seconds,
-  steps: listOf(step, mostSteps),
+  steps: listOf(step, maxSteps),
   /** Of the weather served, in seconds. */
   age: z.object({ p50: amount, p95: amount, max: amount }).nullable(),
   provider: z
@@ -135,7 +135,7 @@ export const replayResult = z.object({
       requests: count,
       weight: amount,
       /** The provider's limits, and the most that was spent in one window of each. */
-      windows: listOf(z.object({ span: z.string(), limit: amount.nullable(), most: amount }), mostNames),
+      windows: listOf(z.object({ span: z.string(), limit: amount.nullable(), most: amount }), maxNames),
     })
     .nullable(),
   gateway: z
@@ -156,13 +156,13 @@ export const replayResult = z.object({
   }),
   thresholds: listOf(
     z.object({ threshold: z.string(), measured: z.string(), passed: z.boolean() }),
-    mostNames,
+    maxNames,
   ),
   /** The bodies that broke the contract; null where bodies were not checked. */
   bodies: z
     .object({
       checked: count,
-      faults: listOf(z.object({ path: z.string(), fault: z.string(), count }), mostFaults),
+      faults: listOf(z.object({ path: z.string(), fault: z.string(), count }), maxFaults),
     })
     .nullable(),
 })

@@ -54,7 +54,7 @@ const bestOf = (runs: readonly SettingRun[]): ReadonlySet<number> => {
 }
 
 // As many as there are line styles.
-const mostLines = 8
+const maxLines = 8
 
 export const overviewOf = (runs: readonly SettingRun[], writing: Writing): Html => {
   const { say, figures } = writing
@@ -143,6 +143,6 @@ const verdictHtml = (run: ReplayResult, { say }: Writing): Html => {
 
 /** The charts of the runs over each other. */
 export const overlaysOf = (runs: readonly SettingRun[], writing: Writing): Html => {
-  const charts = chartsOf(runs.slice(0, mostLines), writing, 144)
+  const charts = chartsOf(runs.slice(0, maxLines), writing, 144)
   return `<div class="pair">${charts.hits()}${charts.weight()}${charts.percentiles()}${charts.age()}</div>`
 }

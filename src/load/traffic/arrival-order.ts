@@ -6,7 +6,7 @@ import type { TrafficRequest } from './traffic-request.ts'
 /** So many requests are held back, and at times twice as many. */
 export const defaultWindow = 50_000
 // Of the paths of what is held, in characters: long ones make the window shorter.
-const mostText = 64 * 1024 * 1024
+const maxText = 64 * 1024 * 1024
 
 type Batches = AsyncIterable<readonly TrafficRequest[]>
 
@@ -51,7 +51,7 @@ export async function* inOrder(
     }
     if (late.length > 0) yield await onLate(late)
     if (held.length >= 2 * window) yield take(held.length - window)
-    else if (text > mostText) yield take(Math.ceil(held.length / 2))
+    else if (text > maxText) yield take(Math.ceil(held.length / 2))
   }
   if (held.length > 0) yield take(held.length)
 }

@@ -2,10 +2,10 @@
 // gateway with these settings would answer it.
 
 import type { Catalogue } from '../../catalogue/catalogue.ts'
-import { type Bounds, isLocationType } from '../../catalogue/location.ts'
+import { type Bounds, isLocationType } from '../../catalogue/location-schema.ts'
 import { hasWeather } from '../../endpoints.ts'
 import type { Grid } from '../../weather/cell.ts'
-import { endpointOf, placeOf } from './endpoint.ts'
+import { endpointOf, placeOf } from './endpoint-of-path.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 
 /** Undefined where the request is not answered with weather. */

@@ -5,7 +5,7 @@ import { isoOf } from '../../calendar.ts'
 import { csvCells, csvLine } from '../../csv-text.ts'
 import { InputError } from '../../errors.ts'
 import { quoted } from '../../outside-text.ts'
-import { placeOf } from './endpoint.ts'
+import { placeOf } from './endpoint-of-path.ts'
 import { gorSeparator } from './gor.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 

@@ -31,7 +31,7 @@ const readBytes = 256 * 1024
 const compressedBytes = 1 * 1024
 const unpackedBytes = 128 * 1024
 // Logs shrink to a tenth or a thirtieth, the dullest to a hundredth.
-const mostExpansion = 400
+const maxExpansion = 400
 const freeExpansion = 64 * 1024 * 1024
 
 export const openBytes = (path: string): FileBytes => {
@@ -148,8 +148,8 @@ async function* gunzipped(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer,
       yield chunk
     }
     if (failure) throw new UnpackingError(`the gzip data end too early or are damaged (${failure.message})`)
-    if (given > freeExpansion && given > taken * mostExpansion)
-      throw new UnpackingError(`the gzip data expand to more than ${mostExpansion} times their size`)
+    if (given > freeExpansion && given > taken * maxExpansion)
+      throw new UnpackingError(`the gzip data expand to more than ${maxExpansion} times their size`)
   }
   try {
     for await (const chunk of chunks)

@@ -15,7 +15,7 @@ export type Gaps = {
   found(): { readonly count: number; readonly cutMs: number; readonly longest: readonly Gap[] }
 }
 
-const mostListed = 5
+const maxListed = 5
 
 /**
  * @param reportedMs a gap that is longer is found
@@ -28,7 +28,7 @@ export const createGaps = (reportedMs: number, longestMs?: number): Gaps => {
   let last: number | undefined
   const add = (gap: Gap): void => {
     count += 1
-    longest = [...longest, gap].sort((one, other) => other.ms - one.ms).slice(0, mostListed)
+    longest = [...longest, gap].sort((one, other) => other.ms - one.ms).slice(0, maxListed)
   }
   return {
     async *pass(batches) {

@@ -17,7 +17,7 @@ const longestPayload = 5 * 1024 * 1024
 // The part of a payload before its body.
 const longestHead = 64 * 1024
 // So many requests wait for their response.
-const mostWaiting = 10_000
+const maxWaiting = 10_000
 
 export async function* readGor(
   chunks: AsyncIterable<Buffer>,
@@ -34,7 +34,7 @@ export async function* readGor(
       if (former) done.push(former)
       waiting.delete(id)
       waiting.set(id, requestOfHead(at, head, nameOf))
-      if (waiting.size <= mostWaiting) return
+      if (waiting.size <= maxWaiting) return
       const [oldest, request] = waiting.entries().next().value as [string, TrafficRequest]
       waiting.delete(oldest)
       done.push(request)

@@ -21,7 +21,7 @@ const heldAtMost = 100_000
 // Of their paths, in characters.
 const heldTextAtMost = 64 * 1024 * 1024
 // Each file is read at the same time.
-const mostFiles = 500
+const maxFiles = 500
 
 export const createLateRequests = (): LateRequests => {
   let held: TrafficRequest[] = []
@@ -37,7 +37,7 @@ export const createLateRequests = (): LateRequests => {
       }
       count += requests.length
       if (held.length < heldAtMost && text < heldTextAtMost) return
-      if (files.length >= mostFiles)
+      if (files.length >= maxFiles)
         throw new InputError(
           `more than ${count - held.length} requests are out of order; sort the file first, or give a larger --window`,
         )

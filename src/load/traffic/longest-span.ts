@@ -5,22 +5,22 @@ import { isoOf, utcDayMs } from '../../calendar.ts'
 import { InputError } from '../../errors.ts'
 
 /** A year, and a month more. */
-const mostDays = 400
+const maxDays = 400
 
 /** @throws InputError for traffic that lasts too long; instants in ms since the epoch */
 export const checkSpan = (from: number, to: number): void => {
-  if (to - from <= mostDays * utcDayMs) return
+  if (to - from <= maxDays * utcDayMs) return
   const days = Math.ceil((to - from) / utcDayMs).toLocaleString('en-US')
   throw new InputError(
-    `the traffic lasts from ${isoOf(from)} to ${isoOf(to)}, which is ${days} days; allowed: at most ${mostDays} days, such as a part by \`abohawa traffic cut --from … --to …\`, or with its gaps shortened by \`abohawa traffic import --longest-gap 10m\``,
+    `the traffic lasts from ${isoOf(from)} to ${isoOf(to)}, which is ${days} days; allowed: at most ${maxDays} days, such as a part by \`abohawa traffic cut --from … --to …\`, or with its gaps shortened by \`abohawa traffic import --longest-gap 10m\``,
   )
 }
 
 /** @param ms from the first request of a run to its last @throws InputError for a run that lasts too long */
 export const checkRun = (ms: number): void => {
-  if (ms <= mostDays * utcDayMs) return
+  if (ms <= maxDays * utcDayMs) return
   const days = Math.ceil(ms / utcDayMs).toLocaleString('en-US')
   throw new InputError(
-    `the last request is due after ${days} days; allowed: at most ${mostDays} days, by --speed, --rate, --as-fast-as or --duration`,
+    `the last request is due after ${days} days; allowed: at most ${maxDays} days, by --speed, --rate, --as-fast-as or --duration`,
   )
 }

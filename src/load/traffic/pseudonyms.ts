@@ -8,7 +8,7 @@ import type { TrafficRequest } from './traffic-request.ts'
 /** The pseudonym of a key or of the id of one. */
 export type Pseudonyms = (secret: string) => string
 
-const mostKept = 100_000
+const maxKept = 100_000
 const digits = 12
 
 export const createPseudonyms = (salt: Buffer = randomBytes(32)): Pseudonyms => {
@@ -17,7 +17,7 @@ export const createPseudonyms = (salt: Buffer = randomBytes(32)): Pseudonyms => 
     const before = kept.get(secret)
     if (before !== undefined) return before
     const name = `anon_${createHmac('sha256', salt).update(secret).digest('hex').slice(0, digits)}`
-    if (kept.size >= mostKept) kept = new Map()
+    if (kept.size >= maxKept) kept = new Map()
     kept.set(secret, name)
     return name
   }

@@ -3,7 +3,7 @@
 
 import type { Destination } from '../../endpoints.ts'
 import { type CellOf, recordedCell } from './cell-of-place.ts'
-import { endpointOf, placeOf } from './endpoint.ts'
+import { endpointOf, placeOf } from './endpoint-of-path.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 
 /** All given conditions must hold. */

@@ -6,8 +6,8 @@ import type { CommonLine } from './common-log-line.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 
 // In requests and in characters; of more, the next of a second are spread anew.
-const mostHeld = 200_000
-const mostText = 64 * 1024 * 1024
+const maxHeld = 200_000
+const maxText = 64 * 1024 * 1024
 
 export type Spreader = {
   add(line: CommonLine): void
@@ -42,7 +42,7 @@ export const createSpreader = (window: number): Spreader => {
   const flushOld = (): void => {
     for (const [at, second] of seconds) {
       const isOver = lines - second.last >= window
-      if (!isOver && held <= mostHeld && text <= mostText) return
+      if (!isOver && held <= maxHeld && text <= maxText) return
       flush(at, second)
     }
   }

@@ -9,7 +9,7 @@ import { type Horizon, pastDays, pastQuarterHours, reachOf, stepsWithin } from '
 import { layOut, type Timeline } from '../../weather/timeline.ts'
 import { encodeTimeline } from '../../weather/timeline-bytes.ts'
 import { createTimelineText, type TimelineText } from '../../weather/timeline-text.ts'
-import { currentUnits, dailyUnits, hourlyUnits } from '../../weather/variables.ts'
+import { currentUnits, dailyUnits, hourlyUnits } from '../../weather/weather-variables.ts'
 
 export type SampleWeather = {
   timelineAt(fetchedAt: number): Timeline
@@ -21,7 +21,7 @@ export type SampleWeather = {
   readonly encodedBytes: number
 }
 
-// Means and swings over a day, in the units of variables.ts; `wet` variables are 0 outside of showers.
+// Means and swings over a day, in the units of weather-variables.ts; `wet` variables are 0 outside of showers.
 const shapes: Readonly<Record<string, readonly [mean: number, swing: number, decimals: number]>> = {
   temperature_2m: [27, 5, 1],
   temperature_2m_max: [32, 2, 1],

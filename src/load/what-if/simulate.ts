@@ -38,7 +38,7 @@ export type SimulateParts = {
 
 /** How often a simulation reports, in requests. */
 const progressEvery = 20_000
-const mostSteps = 96
+const maxSteps = 96
 // Work that goes on without the clock shows within so many turns of the event loop.
 const turnsWithoutProgress = 3
 
@@ -65,7 +65,7 @@ export const simulate = async (
     config.weather.hourlyHours,
     createCalendar(config.quota.timeZone),
   )
-  const stepMs = Math.max(1, Math.ceil((end - begin - warmUpMs) / mostSteps / quarterHourMs)) * quarterHourMs
+  const stepMs = Math.max(1, Math.ceil((end - begin - warmUpMs) / maxSteps / quarterHourMs)) * quarterHourMs
   const wholeDays = wholeDaysOf(trace.at, begin + warmUpMs, end)
   const tally = createTally(clock.now, stepMs, weather.encodedBytes, wholeDays)
   const nothing = (): void => {}

@@ -33,7 +33,7 @@ type SpanName = keyof typeof lengths
 const spans = Object.keys(lengths) as SpanName[]
 
 // Ages in seconds; nothing is served for longer than two days.
-const mostAge = 3 * 86_400
+const maxAge = 3 * 86_400
 
 type Step = {
   requests: number
@@ -52,14 +52,14 @@ export const createTally = (
   encodedBytes: number,
   wholeDays?: WholeDays,
 ): Tally => {
-  const ages = new Uint32Array(mostAge + 1)
+  const ages = new Uint32Array(maxAge + 1)
   let from = 0
   let counts = zero()
   let steps: Step[] = []
   let days = new Map<number, { requests: number; weight: number }>()
   let windows: Record<SpanName, { window: number; used: number; most: number }>
   let stretch = { most: 1, samples: 0, above: 0 }
-  let memory = { mostBytes: 0, mostEntries: 0 }
+  let memory = { maxBytes: 0, maxEntries: 0 }
   let last: Sample | undefined
 
   const step = (): Step => {
@@ -80,7 +80,7 @@ export const createTally = (
       day: { window: -1, used: 0, most: 0 },
     }
     stretch = { most: 1, samples: 0, above: 0 }
-    memory = { mostBytes: 0, mostEntries: 0 }
+    memory = { maxBytes: 0, maxEntries: 0 }
     last = undefined
   }
   reset()
@@ -88,7 +88,7 @@ export const createTally = (
   const ageAt = (share: number): number => {
     const served = counts.memory + counts.shared + counts.stale + counts.misses
     let below = 0
-    for (let age = 0; age <= mostAge; age++) {
+    for (let age = 0; age <= maxAge; age++) {
       below += ages[age] as number
       if (below > 0 && below >= share * served) return age
     }
@@ -113,7 +113,7 @@ export const createTally = (
         one.misses += 1
         counts.misses += 1
       }
-      const age = Math.min(mostAge, Math.max(0, Math.floor(ageMs / 1000)))
+      const age = Math.min(maxAge, Math.max(0, Math.floor(ageMs / 1000)))
       ages[age] = (ages[age] as number) + 1
     },
     failed: () => {
@@ -144,8 +144,8 @@ export const createTally = (
       if (sample.stretch > 1) stretch.above += 1
       stretch.most = Math.max(stretch.most, sample.stretch)
       step().stretch = Math.max(step().stretch, sample.stretch)
-      memory.mostBytes = Math.max(memory.mostBytes, sample.memoryBytes)
-      memory.mostEntries = Math.max(memory.mostEntries, sample.memoryEntries)
+      memory.maxBytes = Math.max(memory.maxBytes, sample.memoryBytes)
+      memory.maxEntries = Math.max(memory.maxEntries, sample.memoryEntries)
     },
     reset,
     figures: () => {
@@ -188,8 +188,8 @@ export const createTally = (
         },
         age: { p50: ageAt(0.5), p95: ageAt(0.95), max: ages.findLastIndex(count => count > 0) },
         memory: {
-          mostBytes: memory.mostBytes,
-          mostEntries: memory.mostEntries,
+          maxBytes: memory.maxBytes,
+          maxEntries: memory.maxEntries,
           sharedEntries: last?.sharedEntries ?? 0,
           sharedBytes: (last?.sharedEntries ?? 0) * encodedBytes,
         },

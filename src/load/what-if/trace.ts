@@ -24,7 +24,7 @@ export type Trace = {
 const fewestRows = 1 << 14
 
 // Beyond these, values are so odd that one more stands for none.
-const mostEncodings = 1_000
+const maxEncodings = 1_000
 
 /** Shared between threads, and doubled when full. */
 const createColumn = <Kind extends Float64Array | Uint32Array | Uint16Array>(
@@ -69,7 +69,7 @@ export const readTrace = async (
   const encoding = createColumn(Uint16Array, 2)
   const key = createColumn(Uint32Array, 4)
   const paths = createNumbering('', Number.POSITIVE_INFINITY)
-  const encodings = createNumbering('', mostEncodings)
+  const encodings = createNumbering('', maxEncodings)
   const keys = createNumbering('', Number.POSITIVE_INFINITY)
   const leftOut = { method: 0, refused: 0, keyless: 0 }
   let rows = 0

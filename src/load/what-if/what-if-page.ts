@@ -113,7 +113,7 @@ const settingsOf = (result: WhatIfResult, cases: readonly NamedCase[], { say, fi
     column('ageMedian', ({ age }) => escaped(figures.duration(age.p50))),
     column('age95', ({ age }) => escaped(figures.duration(age.p95))),
     column('ageMax', ({ age }) => escaped(figures.duration(Math.max(0, age.max)))),
-    column('memory', ({ memory }) => mebibytes(memory.mostBytes, { say, figures })),
+    column('memory', ({ memory }) => mebibytes(memory.maxBytes, { say, figures })),
     column('sharedBytes', ({ memory }) => mebibytes(memory.sharedBytes, { say, figures })),
   ]
   const heads = columns.map(([head]) => head)
@@ -195,13 +195,13 @@ const priceOf = (cases: readonly NamedCase[], { say, figures }: Writing): Html =
 }
 
 // As many as there are line styles.
-const mostLines = 8
+const maxLines = 8
 
 const dayOf = (cases: readonly NamedCase[], { say, figures }: Writing): Html => {
   const chosen = [
     ...cases.filter(({ paretoOptimal }) => paretoOptimal),
     ...cases.filter(({ paretoOptimal }) => !paretoOptimal),
-  ].slice(0, mostLines)
+  ].slice(0, maxLines)
   const longest = chosen.reduce<CaseResult['steps']>(
     (most, { steps }) => (steps.length > most.length ? steps : most),
     [],
@@ -255,7 +255,7 @@ const dayOf = (cases: readonly NamedCase[], { say, figures }: Writing): Html => 
   ]
   const note =
     cases.length > chosen.length
-      ? `<p class="note">${escaped(say('someLines', figures.count(mostLines)))}</p>`
+      ? `<p class="note">${escaped(say('someLines', figures.count(maxLines)))}</p>`
       : ''
   return `<div class="pair">${charts.join('')}</div>${note}`
 }

@@ -21,7 +21,7 @@ export type Expected = ExpectedOfEach & {
 }
 
 // Other requests run between the elements of a long list.
-const mostMsAtOnce = 4
+const maxMsAtOnce = 4
 
 /**
  * The timeline of each cell in the order of the request, or the error of its element: one bad element does not affect the
@@ -39,7 +39,7 @@ export const decodeTimelines = async (
   let disorder: ProviderError | undefined
   let begun = performance.now()
   for await (const raw of complete(body, boundsFor(cells.length, horizon))) {
-    if (performance.now() - begun > mostMsAtOnce) {
+    if (performance.now() - begun > maxMsAtOnce) {
       await nextTurn()
       begun = performance.now()
     }

@@ -111,7 +111,7 @@ const afterBlanks = (bytes: Uint8Array, from: number): number => {
 }
 
 /** Finds where the current element ends in a chunk: at a comma or bracket of the list, or not in this chunk. */
-const createElementEnd = ({ depth: mostDepth, lists: mostLists }: ElementBounds) => {
+const createElementEnd = ({ depth: maxDepth, lists: maxLists }: ElementBounds) => {
   // State left by the previous chunk.
   let depth = 0
   let lists = 0
@@ -134,12 +134,12 @@ const createElementEnd = ({ depth: mostDepth, lists: mostLists }: ElementBounds)
       else if (kind === opening) {
         depth += 1
         lists += 1
-        if (depth > mostDepth)
-          throw garbled('too_deep', `an element of the provider's body has more than ${mostDepth} levels`)
-        if (lists > mostLists)
+        if (depth > maxDepth)
+          throw garbled('too_deep', `an element of the provider's body has more than ${maxDepth} levels`)
+        if (lists > maxLists)
           throw garbled(
             'too_many_lists',
-            `an element of the provider's body has more than ${mostLists} lists and objects`,
+            `an element of the provider's body has more than ${maxLists} lists and objects`,
           )
       } else if (depth === 0 && (kind === closing || kind === parting)) {
         lists = 0

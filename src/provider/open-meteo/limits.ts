@@ -8,11 +8,11 @@ export const freeLimits = { minute: 600, hour: 5_000, day: 10_000 } as const
 export const freeConcurrency = { running: 1, waiting: 4 } as const
 
 /** A request that weighs more is always refused. */
-export const mostWeightPerRequest = 5_000
+export const maxWeightPerRequest = 5_000
 
-export const mostPointsPerRequest = 1_000
+export const maxPointsPerRequest = 1_000
 
 /** The range of days around today that a request may cover, and its default number of days. */
-export const mostPastDays = 92
-export const mostForecastDays = 16
+export const maxPastDays = 92
+export const maxForecastDays = 16
 export const usualForecastDays = 7

@@ -6,7 +6,7 @@ import { type Horizon, usualHorizon } from '../../weather/horizon.ts'
 import type { ProviderProtocol } from '../protocol.ts'
 import { boundsFor } from './body-bounds.ts'
 import { decodeTimelines } from './decode.ts'
-import { mostPointsPerRequest } from './limits.ts'
+import { maxPointsPerRequest } from './limits.ts'
 import { modelRuns } from './model-run.ts'
 import { passthrough } from './passthrough.ts'
 import { pathFor } from './query.ts'
@@ -26,7 +26,7 @@ export const createOpenMeteo = ({
 }): ProviderProtocol => ({
   // Uses the usual horizon, not the configured one: timelines of all horizons share a cache namespace.
   identity: pathFor([], usualHorizon, calendar.zone),
-  mostCellsPerRequest: mostPointsPerRequest,
+  maxCellsPerRequest: maxPointsPerRequest,
   weightPerCell: weightOfPoint(horizon),
   weightOfFailure,
   busyPauseMs,

@@ -8,7 +8,7 @@ import { excerptOf } from '../excerpt.ts'
 // The provider resets its windows on its own clock; a margin after the boundary is safe.
 const marginMs = 2_000
 // The longest reason in a log line.
-const mostCharacters = 200
+const maxCharacters = 200
 
 /** @param now when the response came, ms since the epoch: the provider's windows are fixed on the clock */
 export const refusalOf = (status: number, body: string, now: number): ProviderError => {
@@ -40,7 +40,7 @@ export const refusalOf = (status: number, body: string, now: number): ProviderEr
 const reasonIn = (body: string): string => {
   try {
     const { reason } = JSON.parse(body) as { reason?: unknown }
-    return typeof reason === 'string' ? excerptOf(reason, mostCharacters) : ''
+    return typeof reason === 'string' ? excerptOf(reason, maxCharacters) : ''
   } catch {
     return ''
   }

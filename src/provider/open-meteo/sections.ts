@@ -2,7 +2,7 @@
 // that they must come in. One table for the query, the decoder, the bounds of a body and the weight. Our names and units
 // of variables are the provider's own; a variable that it calls otherwise would be translated here.
 
-import { currentUnits, dailyUnits, hourlyUnits } from '../../weather/variables.ts'
+import { currentUnits, dailyUnits, hourlyUnits } from '../../weather/weather-variables.ts'
 
 /** The section that each series of a timeline is read from. */
 export const sections = {

@@ -4,7 +4,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../../clock.ts'
 import { AbohawaError, messageOf } from '../../errors.ts'
-import { mostCounted, type RecordObserver } from '../records.ts'
+import { maxCounted, type RecordObserver } from '../records.ts'
 import { StoreError } from '../store.ts'
 
 /** Runs a step and wraps its errors in StoreError. */
@@ -20,7 +20,7 @@ export type EmbeddedParts = {
 
 /** SQL for a column that holds a valid count or instant, and NULL for any other value, which is then not even read. */
 export const wholeSql = (column: string): string =>
-  `CASE WHEN ${column} BETWEEN 0 AND ${mostCounted} THEN ${column} END`
+  `CASE WHEN ${column} BETWEEN 0 AND ${maxCounted} THEN ${column} END`
 
 /** @param path of the file, for error messages */
 export const attemptsOn =

@@ -6,11 +6,11 @@ import {
   longestChangeRecord,
   longestName,
   longestReport,
-  mostChangeRecords,
-  mostCounted,
-  mostInstances,
-  mostWanted,
-  mostWantedRead,
+  maxChangeRecords,
+  maxCounted,
+  maxInstances,
+  maxWanted,
+  maxWantedRead,
   type RecordKind,
 } from '../records.ts'
 import { type FleetStore, StoreError } from '../store.ts'
@@ -42,12 +42,12 @@ export const embeddedFleet = ({ db, clock, attempt, observer }: EmbeddedParts): 
     ),
     forgetSurplus: db.prepare(
       `DELETE FROM wanted WHERE topic = ?1 AND name IN (
-         SELECT name FROM wanted WHERE topic = ?1 ORDER BY asked_at DESC LIMIT -1 OFFSET ${mostWanted})`,
+         SELECT name FROM wanted WHERE topic = ?1 ORDER BY asked_at DESC LIMIT -1 OFFSET ${maxWanted})`,
     ),
     count: db.prepare(`SELECT count(*) AS wanted FROM wanted WHERE topic = ?`),
     wanted: db.prepare(
       `SELECT name FROM wanted WHERE topic = ? AND asked_at >= ? AND octet_length(name) <= ${longestName}
-       ORDER BY asked_at DESC LIMIT ${mostWantedRead}`,
+       ORDER BY asked_at DESC LIMIT ${maxWantedRead}`,
     ),
     report: db.prepare(
       `INSERT INTO reports VALUES (?, ?) ON CONFLICT (instance) DO UPDATE SET report = excluded.report`,
@@ -59,22 +59,22 @@ export const embeddedFleet = ({ db, clock, attempt, observer }: EmbeddedParts): 
       `SELECT name, asked_at, CASE WHEN octet_length(report) <= ${longestReport} THEN report END AS report
        FROM wanted LEFT JOIN reports ON instance = name
        WHERE topic = '${instancesTopic}' AND asked_at >= ? AND octet_length(name) <= ${longestName}
-       ORDER BY asked_at DESC LIMIT ${mostInstances}`,
+       ORDER BY asked_at DESC LIMIT ${maxInstances}`,
     ),
     append: db.prepare(`INSERT INTO notices (topic, text, keep_until) VALUES (?, ?, ?)`),
     // The latest records, as many as Redis keeps.
     after: db.prepare(
-      `SELECT number, text FROM notices WHERE topic = ? AND number > ? AND number <= ${mostCounted}
-         AND octet_length(text) <= ${longestChangeRecord} ORDER BY number DESC LIMIT ${mostChangeRecords}`,
+      `SELECT number, text FROM notices WHERE topic = ? AND number > ? AND number <= ${maxCounted}
+         AND octet_length(text) <= ${longestChangeRecord} ORDER BY number DESC LIMIT ${maxChangeRecords}`,
     ),
     has: db.prepare(`SELECT 1 FROM notices WHERE topic = ? AND number = ?`),
     sweep: db.prepare(`DELETE FROM notices WHERE keep_until <= ?`),
     sweepOdd: db.prepare(
-      `DELETE FROM notices WHERE number > ${mostCounted} OR octet_length(text) > ${longestChangeRecord}`,
+      `DELETE FROM notices WHERE number > ${maxCounted} OR octet_length(text) > ${longestChangeRecord}`,
     ),
     // Otherwise the next number would exceed the largest valid one.
     countOn: db.prepare(`UPDATE sqlite_sequence SET seq = (SELECT COALESCE(MAX(number), 0) FROM notices)
-       WHERE name = 'notices' AND (seq < 0 OR seq > ${mostCounted})`),
+       WHERE name = 'notices' AND (seq < 0 OR seq > ${maxCounted})`),
   }
   const refuseSome = (record: RecordKind, changes: number | bigint): void => {
     if (changes > 0)
@@ -100,7 +100,7 @@ export const embeddedFleet = ({ db, clock, attempt, observer }: EmbeddedParts): 
           for (const name of requested) statements.upsert.run(topic, name, now)
           statements.forget.run(topic, now - wantedForMs)
           const { changes } = statements.forgetOdd.run(topic, now + clockToleranceMs)
-          const surplus = countOf(topic) > mostWanted ? statements.forgetSurplus.run(topic).changes : 0
+          const surplus = countOf(topic) > maxWanted ? statements.forgetSurplus.run(topic).changes : 0
           statements.sweep.run(now)
           return Number(changes) + Number(surplus) + Number(ahead)
         })
@@ -132,7 +132,7 @@ export const embeddedFleet = ({ db, clock, attempt, observer }: EmbeddedParts): 
           .map(row => ({ number: Number(row.number), text: String(row.text) }))
           .reverse()
         const isKnown = number === 0 || statements.has.get(topic, number) !== undefined
-        return { records, complete: isKnown && records.length < mostChangeRecords }
+        return { records, complete: isKnown && records.length < maxChangeRecords }
       }),
   }
 }

@@ -7,7 +7,7 @@ import {
   instantIn,
   keyRecordOf,
   longestText,
-  mostFields,
+  maxFields,
   subscriberOf,
 } from '../records.ts'
 import type { FormerHash, KeyRecord, KeyStore, Subscriber } from '../store.ts'
@@ -76,7 +76,7 @@ export const embeddedKeys = ({ db, attempt, observer }: EmbeddedParts): KeyStore
     findByExternalId: db.prepare(`SELECT ${keyColumns} FROM keys WHERE external_id = ?`),
     countKeys: db.prepare(`SELECT count(*) AS keys FROM keys`),
     formersOf: db.prepare(
-      `SELECT ${textOf('hash', 'valid_until')} FROM former_hashes WHERE key_id = ? LIMIT ${mostFields}`,
+      `SELECT ${textOf('hash', 'valid_until')} FROM former_hashes WHERE key_id = ? LIMIT ${maxFields}`,
     ),
     findByHash: db.prepare(
       `SELECT id FROM keys WHERE hash = ?1 UNION ALL SELECT key_id FROM former_hashes WHERE hash = ?1`,

@@ -6,7 +6,7 @@ import { closeSync, fstatSync, ftruncateSync, readSync, writeSync } from 'node:f
 import { crc32 } from 'node:zlib'
 import { messageOf } from '../../errors.ts'
 import { openToUpdate } from '../../regular-file.ts'
-import { instantIn, mostCounted, wholeIn } from '../records.ts'
+import { instantIn, maxCounted, wholeIn } from '../records.ts'
 
 /** Units that a key used on a day, and until when the count is kept. */
 export type ReservedCount = {
@@ -30,10 +30,10 @@ export type Reserve = {
 }
 
 /** Number of slots. */
-export const mostReserved = 8_191
+export const maxReserved = 8_191
 // Ids have up to 200 characters.
 const slotBytes = 256
-const slotsBytes = mostReserved * slotBytes
+const slotsBytes = maxReserved * slotBytes
 // Instead of one more slot: the number of times they were cleared, so that other processes notice.
 const clearedBytes = 8
 const size = slotsBytes + slotBytes
@@ -76,7 +76,7 @@ export const openReserve = (storePath: string): Reserve => {
     const now = clearedTimes()
     if (now !== cleared) slots.clear()
     cleared = now
-    while (slots.size < mostReserved) {
+    while (slots.size < maxReserved) {
       const bytes = bytesAt(slots.size * slotBytes, slotBytes)
       if (bytes[0] === 0) return
       learn(countIn(bytes.toString('utf8')))
@@ -99,7 +99,7 @@ export const openReserve = (storePath: string): Reserve => {
       }
       // An earlier version had a count in the last one too.
       const last = countIn(bytes.toString('utf8', slotsBytes))
-      if (slots.size === mostReserved && last) counts.push(last)
+      if (slots.size === maxReserved && last) counts.push(last)
       return { counts, damaged }
     },
     find: (keyId, day) => {
@@ -114,7 +114,7 @@ export const openReserve = (storePath: string): Reserve => {
       catchUp()
       const fresh = counts.filter(({ keyId, day }) => !slots.has(nameOf(keyId, day)))
       const texts = counts.map(slotText)
-      if (slots.size + fresh.length > mostReserved || texts.includes(undefined)) return false
+      if (slots.size + fresh.length > maxReserved || texts.includes(undefined)) return false
       counts.forEach(({ keyId, day }, i) => {
         const name = nameOf(keyId, day)
         const slot = slots.get(name) ?? slots.size
@@ -165,6 +165,6 @@ const countIn = (slot: string): ReservedCount | undefined => {
   const [, checksum = '', text = '', keyId = '', day = '', usedText, untilText] =
     /^([0-9a-f]{8}) ((\S+) (\d{4}-\d\d-\d\d) (\d+) (\d+) ) *$/.exec(slot) ?? []
   const [used, keepUntil] = [wholeIn(usedText), instantIn(untilText)]
-  if (used === undefined || used > mostCounted || keepUntil === undefined) return undefined
+  if (used === undefined || used > maxCounted || keepUntil === undefined) return undefined
   return crc32(text) === Number.parseInt(checksum, 16) ? { keyId, day, used, keepUntil } : undefined
 }

@@ -1,7 +1,7 @@
 // Stores usage detail in the embedded store: a row per key, day, endpoint and status class. The gateway counts it in
 // metering/usage-detail.ts.
 
-import { answerCountOf, mostFields, shown } from '../records.ts'
+import { answerCountOf, maxFields, shown } from '../records.ts'
 import type { UsageDetailStore } from '../store.ts'
 import { type EmbeddedParts, inTransaction, wholeSql } from './attempt.ts'
 
@@ -23,7 +23,7 @@ export const embeddedUsageDetail = ({ db, clock, attempt, observer }: EmbeddedPa
     ),
     on: db.prepare(
       `SELECT substr(endpoint, 1, 99) AS endpoint, substr(status_class, 1, 99) AS status_class,
-         CAST(count AS TEXT) AS count FROM usage_detail WHERE key_id = ? AND day = ? LIMIT ${mostFields}`,
+         CAST(count AS TEXT) AS count FROM usage_detail WHERE key_id = ? AND day = ? LIMIT ${maxFields}`,
     ),
     sweep: db.prepare(`DELETE FROM usage_detail WHERE keep_until <= ?`),
   }

@@ -4,7 +4,7 @@
 
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
-import { mostCounted, type RepairedQuota, shown } from '../records.ts'
+import { maxCounted, type RepairedQuota, shown } from '../records.ts'
 import { OvertakenError, type UsageGrant, type UsageStore } from '../store.ts'
 import { type EmbeddedParts, inTransaction, underLock, wholeSql } from './attempt.ts'
 import type { ReservedCount } from './reserve.ts'
@@ -52,7 +52,7 @@ export const embeddedUsage = ({
     raise: db.prepare(
       `INSERT INTO usage VALUES (?, ?, ?, ?)
        ON CONFLICT (key_id, day) DO UPDATE SET used = CASE
-         WHEN used BETWEEN 0 AND ${mostCounted} THEN MAX(used, excluded.used) ELSE excluded.used END`,
+         WHEN used BETWEEN 0 AND ${maxCounted} THEN MAX(used, excluded.used) ELSE excluded.used END`,
     ),
     lastUsedOn: db.prepare(
       `SELECT day FROM usage WHERE key_id = ? AND day BETWEEN ? AND ? AND used > 0 ORDER BY day DESC LIMIT 1`,

@@ -9,10 +9,10 @@ import {
   longestChangeRecord,
   longestName,
   longestReport,
-  mostChangeRecords,
-  mostInstances,
-  mostWanted,
-  mostWantedRead,
+  maxChangeRecords,
+  maxInstances,
+  maxWanted,
+  maxWantedRead,
   type RecordKind,
   shown,
   wholeFrom,
@@ -97,7 +97,7 @@ const aliveScript = `${namesLua}${nowLua}
 call('ZADD', KEYS[1], text('%d', now), ARGV[1])
 ${keepAliveLua('ARGV[2]')}
 local alive = call('ZCARD', KEYS[1])
-if alive > ${mostInstances} then
+if alive > ${maxInstances} then
   call('UNLINK', KEYS[1])
   call('ZADD', KEYS[1], text('%d', now), ARGV[1])
   call('PEXPIRE', KEYS[1], 2 * aliveForMs)
@@ -108,7 +108,7 @@ return { ahead, alive, now }`
 // and how long ago its heartbeat was.
 const instancesScript = `${namesLua}${nowLua}
 local since = text('%d', now - tonumber(ARGV[1]))
-local found = call('ZREVRANGEBYSCORE', KEYS[1], '+inf', since, 'WITHSCORES', 'LIMIT', 0, ${mostInstances})
+local found = call('ZREVRANGEBYSCORE', KEYS[1], '+inf', since, 'WITHSCORES', 'LIMIT', 0, ${maxInstances})
 local reply, long = { 0 }, 0
 for i = 1, #found, 2 do
   if #found[i] > ${longestName} then
@@ -126,7 +126,7 @@ return reply`
 const settingsScript = `${namesLua}${nowLua}
 if ARGV[1] ~= '' then call('ZADD', KEYS[1], text('%d', now), ARGV[1]) end
 ${keepAliveLua('ARGV[3]')}
-local surplus = call('ZREMRANGEBYRANK', KEYS[1], 0, -1 - ${mostInstances})
+local surplus = call('ZREMRANGEBYRANK', KEYS[1], 0, -1 - ${maxInstances})
 local members, seen, variants = call('ZRANGE', KEYS[1], 0, -1), {}, 0
 for i = 1, #members do
   local settings, instance = string.match(members[i], '^(%S*) ?(.*)$')
@@ -182,7 +182,7 @@ export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): Fle
   }
 
   const wantedSince = async (name: string, since: number): Promise<string[]> => {
-    const [tooLong, ...found] = await redis.abohawaWanted(name, since, mostWantedRead, longestName)
+    const [tooLong, ...found] = await redis.abohawaWanted(name, since, maxWantedRead, longestName)
     refuseSome('wanted', name, Number(tooLong), namesTooLong)
     return found.map(String)
   }
@@ -193,7 +193,7 @@ export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): Fle
     const name = names.instances
     const [ahead = 0, alive = 0, now = 0] = await redis.abohawaAlive(name, instance, aliveForMs)
     refuseSome('instances', name, ahead, 'are in the future, and were removed')
-    if (alive > mostInstances) {
+    if (alive > maxInstances) {
       // Live instances send their next heartbeat within seconds.
       believed = { ...believed, until: now + aliveForMs }
       refuse('instances', name, `it has ${alive} members, and was reset`)
@@ -206,7 +206,7 @@ export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): Fle
     const name = names.settings
     const member = settings === null ? '' : `${settings} ${instance}`
     const [surplus, variants] = await redis.abohawaSettings(name, member, instance, aliveForMs)
-    refuseSome('settings', name, Number(surplus), `are beyond ${mostInstances}, and were removed`)
+    refuseSome('settings', name, Number(surplus), `are beyond ${maxInstances}, and were removed`)
     return Number(variants)
   }
   const want = async (
@@ -222,13 +222,13 @@ export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): Fle
     const [, ahead, surplus, wanted] = await Promise.all([
       redis.zremrangebyscore(name, '-inf', now - forMs),
       redis.zremrangebyscore(name, `(${now + clockToleranceMs}`, '+inf'),
-      redis.zremrangebyrank(name, 0, -1 - mostWanted),
+      redis.zremrangebyrank(name, 0, -1 - maxWanted),
       redis.zcard(name),
       redis.pexpire(name, forMs * 2),
       ...added,
     ])
     refuseSome('wanted', name, ahead, 'are in the future, and were removed')
-    refuseSome('wanted', name, surplus, `are beyond ${mostWanted}, and were removed`)
+    refuseSome('wanted', name, surplus, `are beyond ${maxWanted}, and were removed`)
     return wanted
   }
 
@@ -285,7 +285,7 @@ export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): Fle
         if (length > longestChangeRecord)
           throw new StoreError(`a change record has ${length} bytes; allowed: ${longestChangeRecord}`)
         const name = names.changeRecords(topic)
-        const [number, gone] = await redis.abohawaAppend(name, text, keepUntil, mostChangeRecords)
+        const [number, gone] = await redis.abohawaAppend(name, text, keepUntil, maxChangeRecords)
         refuseSome('change_records', name, Number(gone), notOurs)
         return wholeFrom(number)
       }),
@@ -294,7 +294,7 @@ export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): Fle
         const name = names.changeRecords(topic)
         // The text begins with the number and a blank.
         const longest = longestChangeRecord + 20
-        const [gone, ...found] = await redis.abohawaChangeRecords(name, number, mostChangeRecords, longest)
+        const [gone, ...found] = await redis.abohawaChangeRecords(name, number, maxChangeRecords, longest)
         refuseSome('change_records', name, Number(gone), notOurs)
         const records = Array.from({ length: found.length / 2 }, (_, i) => ({
           number: wholeIn(String(found[2 * i])) ?? 0,
@@ -310,7 +310,7 @@ const notOurs = 'have an invalid number or length, and were removed'
 
 // Records are dropped from the oldest on, so where one is still there, all after it are.
 const splitAt = (number: number, records: ChangeRecord[]): { records: ChangeRecord[]; complete: boolean } => {
-  if (number === 0) return { records, complete: records.length < mostChangeRecords }
+  if (number === 0) return { records, complete: records.length < maxChangeRecords }
   const [first, ...later] = records
   return first?.number === number ? { records: later, complete: true } : { records, complete: false }
 }

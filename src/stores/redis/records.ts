@@ -2,7 +2,7 @@
 // of records with another Redis type. The validation of a record's fields is in records.ts.
 
 import type { Result } from 'ioredis'
-import { longestHash, mostFields, type RecordKind, type RecordObserver } from '../records.ts'
+import { longestHash, maxFields, type RecordKind, type RecordObserver } from '../records.ts'
 import type { RedisClient } from './connection.ts'
 
 /** Lua for the head of a script. */
@@ -50,7 +50,7 @@ export const isWrongType = (error: unknown): boolean =>
 /** Reads hashes: fields and values in turn, or a sentence with the reason why the hash is refused. */
 export const hashReader = (redis: RedisClient): ((name: string) => Promise<string[] | string>) => {
   redis.defineCommand('abohawaReadHash', { numberOfKeys: 1, lua: readHashScript })
-  return name => redis.abohawaReadHash(name, mostFields, longestHash)
+  return name => redis.abohawaReadHash(name, maxFields, longestHash)
 }
 
 /** Field and value by turns as pairs. */

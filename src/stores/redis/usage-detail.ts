@@ -3,7 +3,7 @@
 
 import type { Result } from 'ioredis'
 import { dayNumber, dayOfNumber, utcDayMs } from '../../calendar.ts'
-import { answerCountOf, mostCounted, shown } from '../records.ts'
+import { answerCountOf, maxCounted, shown } from '../records.ts'
 import type { AnswerCount, UsageDetailStore } from '../store.ts'
 import type { RedisParts } from './connection.ts'
 import { usagePartitionsOn } from './key-names.ts'
@@ -50,7 +50,7 @@ for i = 1, #ids do
   for each in string.gmatch(ARGV[2 * i + 1], '[^,]+') do
     local count, name = string.match(each, '^(%d+) (.+)$')
     if not counts[name] then names[#names + 1] = name end
-    counts[name] = math.min(${mostCounted}, (counts[name] or 0) + tonumber(count))
+    counts[name] = math.min(${maxCounted}, (counts[name] or 0) + tonumber(count))
   end
   for n = 1, #names do names[n] = text('%d %s', counts[names[n]], names[n]) end
   toSet[2 * i - 1], toSet[2 * i] = ids[i], table.concat(names, ',')

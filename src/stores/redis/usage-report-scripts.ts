@@ -1,7 +1,7 @@
 // The Lua scripts that read the counts of one key for reports, and raise them for imports. usage-scripts.ts has the form of
 // what they read. Only whole numbers are returned.
 
-import { mostCounted } from '../records.ts'
+import { maxCounted } from '../records.ts'
 import { recordsLua } from './records.ts'
 import { keepUntilLua, longestSums, sumsLua } from './usage-scripts.ts'
 
@@ -69,7 +69,7 @@ local used, units = whole(string.match(value, '^[^ ]*')) or 0, 0
 for name, own in string.gmatch(value, ' ([^ :]+):%d+:(%d+)') do
   if name ~= '-' then units = units + (whole(own) or 0) end
 end
-return math.min(${mostCounted}, math.max(used, units))`
+return math.min(${maxCounted}, math.max(used, units))`
 
 /**
  * KEYS: the counts of a day and the sums of its month. ARGV: the id of the key, the sum, the expiries of both hashes, and the

@@ -7,7 +7,7 @@
 //                                                       under `-` the units that no instance has
 //   sums of a month      `20:7 21:50`                   for each day its sum
 
-import { mostCounted } from '../records.ts'
+import { maxCounted } from '../records.ts'
 import { namesLua } from './records.ts'
 
 // Formats of Lua's struct: it reads a batch in a quarter of the time that JSON takes.
@@ -29,7 +29,7 @@ export const keepUntilLua = (key: string, until: string): string =>
   `call('HSET', ${key}, ${tableMark}) call('PEXPIREAT', ${key}, ${until}, 'NX')`
 
 // No instance reaches this sequence: a larger one is damage, a smaller one is trusted.
-const mostSequence = 1e12
+const maxSequence = 1e12
 
 /** `sumIn` returns the sum of a day of a month, or nil where it is missing or no whole number; `mark` is `21:`. */
 export const sumsLua = `
@@ -106,7 +106,7 @@ function readCount(value, sums, mark, confirmed)
     return used, mine, last, unclaimedText(unclaimed) .. kept, false
   end
   if isLong then units, kept = mine or 0, '' end
-  used = math.min(${mostCounted}, math.max(used or 0, sum or 0, units))
+  used = math.min(${maxCounted}, math.max(used or 0, sum or 0, units))
   unclaimed = math.max(0, used - units)
   if not mine then
     mine = math.min(unclaimed, confirmed)
@@ -175,7 +175,7 @@ for group = 1, #KEYS, 2 do
       isRepaired = isRepaired or isLiveLost
     end
     if last >= sequence then
-      if last >= ${mostSequence} then
+      if last >= ${maxSequence} then
         isRepaired = true
       elseif last > overtakenBy then
         overtakenBy = last

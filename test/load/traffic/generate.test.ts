@@ -3,7 +3,7 @@
 
 import t, { type Test } from 'tap'
 import { hourMs, minuteMs } from '../../../src/calendar.ts'
-import type { LocationType } from '../../../src/catalogue/location.ts'
+import type { LocationType } from '../../../src/catalogue/location-schema.ts'
 import { naturalLog, power } from '../../../src/load/traffic/generate/arithmetic.ts'
 import { generate } from '../../../src/load/traffic/generate/generate.ts'
 import { createRandom } from '../../../src/load/traffic/generate/random.ts'

@@ -1,7 +1,7 @@
 // Requests that the API refuses, of the kinds that consumers send: an unknown place, a bad parameter, an endpoint that does
 // not exist, no key.
 
-import type { Bounds, Location } from '../../../catalogue/location.ts'
+import type { Bounds, Location } from '../../../catalogue/location-schema.ts'
 import type { Random } from './random.ts'
 
 /** The path is below that of the API. */

@@ -2,7 +2,7 @@
 // equal requests on every machine. Draws alone; writing a file is left to the command.
 
 import type { Catalogue } from '../../../catalogue/catalogue.ts'
-import type { Bounds } from '../../../catalogue/location.ts'
+import type { Bounds } from '../../../catalogue/location-schema.ts'
 import { apiPrefix, type EndpointName, endpointNames } from '../../../endpoints.ts'
 import type { TrafficRequest } from '../traffic-request.ts'
 import { arrivalsOf, type Span } from './arrivals.ts'

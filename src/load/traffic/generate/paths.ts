@@ -1,7 +1,7 @@
 // The path of a request for a place, by endpoint, as consumers of the API send it: each is answered with 200.
 
 import type { Catalogue } from '../../../catalogue/catalogue.ts'
-import type { Bounds, Location, LocationType } from '../../../catalogue/location.ts'
+import type { Bounds, Location, LocationType } from '../../../catalogue/location-schema.ts'
 import type { EndpointName } from '../../../endpoints.ts'
 import type { Random } from './random.ts'
 

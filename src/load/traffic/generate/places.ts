@@ -2,7 +2,7 @@
 // usual ones, so that the rest of the country is requested as always.
 
 import type { Catalogue } from '../../../catalogue/catalogue.ts'
-import type { Location } from '../../../catalogue/location.ts'
+import type { Location } from '../../../catalogue/location-schema.ts'
 import { createChoice, zipfWeights } from './choice.ts'
 import { createRandom } from './random.ts'
 import { type Storm, strengthAt } from './storm.ts'

@@ -1,6 +1,6 @@
 // A storm in one part of the country: while it lasts, those who live there request their weather many times as often.
 
-import type { Location } from '../../../catalogue/location.ts'
+import type { Location } from '../../../catalogue/location-schema.ts'
 
 export type Storm = {
   /** Where it is: this place and all below it. */

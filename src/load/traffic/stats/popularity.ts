@@ -18,7 +18,7 @@ export type PopularityReport = {
   readonly zipf: number | null
 }
 
-const mostNames = 1_000_000
+const maxNames = 1_000_000
 
 export const createPopularity = (): Popularity => {
   const counts = new Map<string, number>()
@@ -29,7 +29,7 @@ export const createPopularity = (): Popularity => {
       requests += 1
       const count = counts.get(name)
       if (count !== undefined) counts.set(name, count + 1)
-      else if (counts.size < mostNames) counts.set(name, 1)
+      else if (counts.size < maxNames) counts.set(name, 1)
       else isExact = false
     },
     report: top => {
@@ -50,7 +50,7 @@ export const createPopularity = (): Popularity => {
 
 const fewestRanks = 10
 // Beyond, each was requested so seldom that it says little.
-const mostRanks = 10_000
+const maxRanks = 10_000
 const largestExponent = 4
 const steps = 40
 
@@ -60,7 +60,7 @@ const steps = 40
  */
 const zipfOf = (counts: readonly number[]): number | null => {
   if (counts.length < fewestRanks) return null
-  const ranks = counts.slice(0, mostRanks)
+  const ranks = counts.slice(0, maxRanks)
   const logs = ranks.map((_, i) => Math.log(i + 1))
   const total = ranks.reduce((sum, count) => sum + count, 0)
   const observed = ranks.reduce((sum, count, i) => sum + count * (logs[i] ?? 0), 0) / total

@@ -9,7 +9,7 @@ export type RateOverTime = {
 }
 export type Peak = { readonly requests: number; readonly at: number }
 
-const mostSteps = 240
+const maxSteps = 240
 
 export const createRateOverTime = (): RateOverTime => {
   let begin: number | undefined
@@ -23,7 +23,7 @@ export const createRateOverTime = (): RateOverTime => {
       // Requests out of order count in the first step at the earliest.
       begin ??= Math.floor(at / 1_000) * 1_000
       let step = Math.max(0, Math.floor((at - begin) / stepMs))
-      while (step >= mostSteps) {
+      while (step >= maxSteps) {
         counts = Array.from(
           { length: Math.ceil(counts.length / 2) },
           (_, i) => (counts[2 * i] ?? 0) + (counts[2 * i + 1] ?? 0),

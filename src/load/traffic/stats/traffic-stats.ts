@@ -2,7 +2,7 @@
 
 import { hasWeather } from '../../../endpoints.ts'
 import { type CellOf, recordedCell } from '../cell-of-place.ts'
-import { endpointOf, placeOf } from '../endpoint.ts'
+import { endpointOf, placeOf } from '../endpoint-of-path.ts'
 import { createGaps, type Gaps } from '../gaps.ts'
 import type { TrafficRequest } from '../traffic-request.ts'
 import { createPopularity, type PopularityReport } from './popularity.ts'
@@ -121,13 +121,13 @@ export const createTrafficStats = (by: Subject, top: number, cellOf: CellOf = re
 const isRefusal = (status: number): boolean => status >= 400 && status < 500 && status !== 499
 
 // Of methods and tiers, which come from files, so many different ones.
-const mostNames = 50
+const maxNames = 50
 
 const count = (counts: Record<string, number>, name: string): void => {
   const before = counts[name]
   if (before !== undefined) counts[name] = before + 1
   else {
-    const kept = Object.keys(counts).length < mostNames ? name : 'others'
+    const kept = Object.keys(counts).length < maxNames ? name : 'others'
     counts[kept] = (counts[kept] ?? 0) + 1
   }
 }

@@ -1,13 +1,13 @@
 // The bodies of the responses as schemas, each field with its unit and meaning in both languages. They describe and do not
-// check what the gateway sends: src/edge/bodies.ts writes it, and the tests validate every response against them. The tests allow
+// check what the gateway sends: src/edge/response-bodies.ts writes it, and the tests validate every response against them. The tests allow
 // no other fields; the document does not say so, for consumers ignore fields that they do not know. Longer than 300 lines,
 // because it is a list of fields.
 
 import * as z from 'zod'
-import { locationTypes } from '../../catalogue/location.ts'
+import { locationTypes } from '../../catalogue/location-schema.ts'
 import type { EndpointName } from '../../endpoints.ts'
 import { ranges } from '../../weather/ranges.ts'
-import { currentUnits, dailyUnits, forecastDays, hourlyUnits } from '../../weather/variables.ts'
+import { currentUnits, dailyUnits, forecastDays, hourlyUnits } from '../../weather/weather-variables.ts'
 import { described, type Text, text } from './texts.ts'
 
 /** The schemas that have a name in the document. */

@@ -2,8 +2,8 @@
 
 import type { Forecast, Weather } from '../answer.ts'
 import type { Catalogue, ListPage } from '../catalogue/catalogue.ts'
-import type { Location, LocationType } from '../catalogue/location.ts'
-import { currentUnits, dailyUnits, hourlyUnits } from '../weather/variables.ts'
+import type { Location, LocationType } from '../catalogue/location-schema.ts'
+import { currentUnits, dailyUnits, hourlyUnits } from '../weather/weather-variables.ts'
 import type { Language } from './parameters.ts'
 import { unpooledText } from './unpooled.ts'
 
