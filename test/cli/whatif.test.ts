@@ -63,9 +63,11 @@ t.test('every combination has its figures, the same each time', async t => {
     budget: { minute: 600, hour: 5_000, day: 10_000 },
     unfinished: [],
   })
-  for (const { requests, weather, hits, stale, misses, failed, steps, provider } of result.cases) {
+  for (const { requests, weather, hits, stale, misses, failed, steps, provider, memory } of result.cases) {
     t.equal(requests, 60)
     t.equal(weather, 60)
+    // Programs read these names.
+    t.strictSame(Object.keys(memory), ['mostBytes', 'mostEntries', 'sharedEntries', 'sharedBytes'])
     t.equal(hits.memory + hits.shared + stale + misses + failed, 60)
     t.equal(
       steps.reduce((sum, step) => sum + step.hits + step.stale + step.misses, 0),

@@ -70,7 +70,7 @@ export const whatIfText = (result: WhatIfResult): string => {
       ageText(age.p50),
       ageText(age.p95),
       ageText(age.max),
-      mebibytes(memory.maxBytes),
+      mebibytes(memory.mostBytes),
     ]
   })
   const words = new Set([0, 1, headings.indexOf('plan'), headings.indexOf('stretch')])

@@ -25,8 +25,10 @@ export const createIsTrusted = (
     if (bits === undefined) list.addAddress(address, familyOf(address))
     else list.addSubnet(address, Number(bits), familyOf(address))
   }
-  if (list.rules.length === 0) return address => address === undefined && trustsUnix && isUnix()
-  return address => (address === undefined ? trustsUnix && isUnix() : list.check(address, familyOf(address)))
+  // Most lists are empty, and each connection is looked up.
+  const hasAddresses = list.rules.length > 0
+  return address =>
+    address === undefined ? trustsUnix && isUnix() : hasAddresses && list.check(address, familyOf(address))
 }
 
 const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIPv6(address) ? 'ipv6' : 'ipv4')

@@ -59,7 +59,7 @@ export const createTally = (
   let days = new Map<number, { requests: number; weight: number }>()
   let windows: Record<SpanName, { window: number; used: number; most: number }>
   let stretch = { most: 1, samples: 0, above: 0 }
-  let memory = { maxBytes: 0, maxEntries: 0 }
+  let memory = { mostBytes: 0, mostEntries: 0 }
   let last: Sample | undefined
 
   const step = (): Step => {
@@ -80,7 +80,7 @@ export const createTally = (
       day: { window: -1, used: 0, most: 0 },
     }
     stretch = { most: 1, samples: 0, above: 0 }
-    memory = { maxBytes: 0, maxEntries: 0 }
+    memory = { mostBytes: 0, mostEntries: 0 }
     last = undefined
   }
   reset()
@@ -144,8 +144,8 @@ export const createTally = (
       if (sample.stretch > 1) stretch.above += 1
       stretch.most = Math.max(stretch.most, sample.stretch)
       step().stretch = Math.max(step().stretch, sample.stretch)
-      memory.maxBytes = Math.max(memory.maxBytes, sample.memoryBytes)
-      memory.maxEntries = Math.max(memory.maxEntries, sample.memoryEntries)
+      memory.mostBytes = Math.max(memory.mostBytes, sample.memoryBytes)
+      memory.mostEntries = Math.max(memory.mostEntries, sample.memoryEntries)
     },
     reset,
     figures: () => {
@@ -188,8 +188,8 @@ export const createTally = (
         },
         age: { p50: ageAt(0.5), p95: ageAt(0.95), max: ages.findLastIndex(count => count > 0) },
         memory: {
-          maxBytes: memory.maxBytes,
-          maxEntries: memory.maxEntries,
+          mostBytes: memory.mostBytes,
+          mostEntries: memory.mostEntries,
           sharedEntries: last?.sharedEntries ?? 0,
           sharedBytes: (last?.sharedEntries ?? 0) * encodedBytes,
         },

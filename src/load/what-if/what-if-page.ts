@@ -113,7 +113,7 @@ const settingsOf = (result: WhatIfResult, cases: readonly NamedCase[], { say, fi
     column('ageMedian', ({ age }) => escaped(figures.duration(age.p50))),
     column('age95', ({ age }) => escaped(figures.duration(age.p95))),
     column('ageMax', ({ age }) => escaped(figures.duration(Math.max(0, age.max)))),
-    column('memory', ({ memory }) => mebibytes(memory.maxBytes, { say, figures })),
+    column('memory', ({ memory }) => mebibytes(memory.mostBytes, { say, figures })),
     column('sharedBytes', ({ memory }) => mebibytes(memory.sharedBytes, { say, figures })),
   ]
   const heads = columns.map(([head]) => head)

@@ -57,7 +57,7 @@ const caseFigures = z.object({
   /** Of the weather that was served, however fresh. */
   age: z.object({ p50: amount, p95: amount, max: z.number().min(-1) }),
   /** Of the memory tier the most that one instance held; of the shared tier what it held in the end. */
-  memory: z.object({ maxBytes: count, maxEntries: count, sharedEntries: count, sharedBytes: count }),
+  memory: z.object({ mostBytes: count, mostEntries: count, sharedEntries: count, sharedBytes: count }),
   stepSeconds: amount,
   steps: z.array(step),
 })

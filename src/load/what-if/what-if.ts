@@ -69,5 +69,5 @@ const objectives = ({ hits, weather, provider, age, memory }: CaseFigures): numb
   Math.round(((hits.memory + hits.shared) / Math.max(1, weather)) * 10_000),
   -Math.round(provider.weight),
   -age.p95,
-  -Math.round((memory.maxBytes / mebibyte) * 10),
+  -Math.round((memory.mostBytes / mebibyte) * 10),
 ]
