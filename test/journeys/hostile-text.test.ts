@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { systemClock } from '../../src/clock.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { openStore } from '../../src/stores/open-store.ts'
@@ -91,6 +91,19 @@ const hostileProvider = async (): Promise<string> => {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
+/** A gateway that may not fill the machine's memory, and a key. */
+const startLimited = async (t: Test, env: Record<string, string>) => {
+  const issued = await runCommand(
+    ['keys', 'create', '--create-store', '--subscriber', 'A', '--tier', 'free', '--json'],
+    env,
+  )
+  const { key } = JSON.parse(issued.stdout)
+  const gateway = await startCommand(t, ['serve'], ['api', 'ops'], env)
+  execFileSync('prlimit', ['--pid', String(gateway.child.pid), `--data=${maxOfTheGateway}`])
+  const { api = '', ops = '' } = gateway.urls
+  return { key: key as string, gateway, api, ops }
+}
+
 t.test('whatever the provider writes, the log has short lines, and the screen no controls', async t => {
   const env = {
     ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'),
@@ -102,14 +115,7 @@ t.test('whatever the provider writes, the log has short lines, and the screen no
     ABOHAWA_PROVIDER__BREAKER__AFTER: '100',
     ABOHAWA_PROVIDER__BASE_URL: await hostileProvider(),
   }
-  const issued = await runCommand(
-    ['keys', 'create', '--create-store', '--subscriber', 'A', '--tier', 'free', '--json'],
-    env,
-  )
-  const { key } = JSON.parse(issued.stdout)
-  const gateway = await startCommand(t, ['serve'], ['api', 'ops'], env)
-  execFileSync('prlimit', ['--pid', String(gateway.child.pid), `--data=${maxOfTheGateway}`])
-  const { api = '', ops = '' } = gateway.urls
+  const { key, gateway, api, ops } = await startLimited(t, env)
 
   for (const [i, [title, [hostile, code]]] of Object.entries(hostilities).entries())
     await t.test(title, async t => {
@@ -167,14 +173,7 @@ t.test('text that others write to Redis is short and escaped too: the message of
     ABOHAWA_LOG__LEVEL: 'trace',
     ABOHAWA_PROVIDER__BASE_URL: good.url,
   }
-  const issued = await runCommand(
-    ['keys', 'create', '--create-store', '--subscriber', 'A', '--tier', 'free', '--json'],
-    env,
-  )
-  const { key } = JSON.parse(issued.stdout)
-  const gateway = await startCommand(t, ['serve'], ['api', 'ops'], env)
-  execFileSync('prlimit', ['--pid', String(gateway.child.pid), `--data=${maxOfTheGateway}`])
-  const { api = '', ops = '' } = gateway.urls
+  const { key, gateway, api, ops } = await startLimited(t, env)
 
   const config = loadConfig({ files: [], env })
   const store = await openStore(config, systemClock, { redisAway: () => {}, redisBack: () => {} })
