@@ -1,0 +1,113 @@
+// The API listener with one key, one place's weather and the embedded store in memory, and the parts it is made of, without
+// a provider: what the steps of a hit are measured on.
+
+import { createAnswers } from '../../src/answer.ts'
+import { createCalendar, utcDayMs } from '../../src/calendar.ts'
+import { openCatalogue } from '../../src/catalogue/live-catalogue.ts'
+import { systemClock } from '../../src/clock.ts'
+import { buildApi } from '../../src/edge/api.ts'
+import { observeApi } from '../../src/gateway/observers.ts'
+import { createAdministration } from '../../src/metering/administration.ts'
+import { createAuthenticate } from '../../src/metering/authentication.ts'
+import { createKeyDirectory } from '../../src/metering/key-directory.ts'
+import { createMeter } from '../../src/metering/meter.ts'
+import { createUsageDetail } from '../../src/metering/usage-detail.ts'
+import { openEmbeddedStore } from '../../src/stores/embedded/embedded-store.ts'
+import { openLog } from '../../src/telemetry/log.ts'
+import { createMetrics } from '../../src/telemetry/metrics.ts'
+import { openOutages } from '../../src/telemetry/outages.ts'
+import { createThrottle } from '../../src/telemetry/throttle.ts'
+import { createGrid } from '../../src/weather/cell.ts'
+import { box, catalogueFile } from '../../test/scenarios/set-up.ts'
+import { alwaysFresh, wholeTimeline } from '../../test/scenarios/whole-timeline.ts'
+
+export const setUp = async () => {
+  const clock = systemClock
+  const store = openEmbeddedStore(':memory:', clock)
+  const calendar = createCalendar('Asia/Dhaka')
+  const catalogue = await openCatalogue({ path: catalogueFile, bounds: box, pollMs: utcDayMs })
+  const tiers = { bench: 1e12 }
+  const administration = createAdministration({ store, tiers, calendar, clock })
+  const { key } = await administration.createKey('Bench', 'bench')
+  const directory = createKeyDirectory(store, clock)
+  await directory.readChanges()
+  const authenticate = createAuthenticate(directory, tiers, clock)
+  const authentication = await authenticate(key)
+  if (!('client' in authentication)) throw new Error('the key is refused')
+  const meter = createMeter({
+    store,
+    whenStoreIsDown: 'refuse',
+    instances: () => 1,
+    calendar,
+    keepUsageForMs: utcDayMs,
+    clock,
+    observer: { storeAway: () => {}, storeBack: () => {}, unitsLost: () => {}, nearLimit: () => {} },
+  })
+  const quota = { now: clock.now, resetAfter: calendar.nextMidnight, consume: meter.consume }
+  const metrics = createMetrics({ clock, store: 'embedded' })
+
+  const now = clock.now()
+  const timeline = wholeTimeline(now, calendar)
+  const answers = createAnswers({
+    grid: createGrid(0.1),
+    timelines: alwaysFresh(timeline, clock.now),
+    calendar,
+    hourlyHours: 144,
+  })
+  const detail = createUsageDetail(store, calendar, clock)
+  const { log } = openLog('silent')
+  const observer = observeApi(metrics, log, undefined, detail, {
+    often: createThrottle(clock),
+    outages: openOutages(log, clock, metrics.staleReads),
+  })
+  const api = buildApi(
+    {
+      authenticate,
+      quota,
+      answers,
+      catalogue,
+      bounds: box,
+      area: 'Bangladesh',
+      timezone: calendar.zone,
+      clock,
+      observer,
+    },
+    {
+      tls: { cert: null, key: null, http2: false },
+      trustedProxies: [],
+      clientAddress: 'full',
+      requestTimeoutMs: 60_000,
+      cors: { origins: [] },
+      writeTimeoutMs: 60_000,
+      maxConnections: 1_000,
+      maxUnauthenticated: 1_000,
+      unauthenticatedRateBytes: 2 ** 20,
+      unauthenticatedBurstBytes: 8 * 2 ** 20,
+      workers: 1,
+      maxPipelined: 16,
+      maxQueuedRequests: 1_000,
+      keepBytes: 1_000_000,
+    },
+  )
+  const close = async (): Promise<void> => {
+    catalogue.close()
+    directory.close()
+    await detail.close()
+    await meter.close()
+    await store.close()
+  }
+  return {
+    api,
+    key,
+    authenticate,
+    client: authentication.client,
+    quota,
+    answers,
+    catalogue,
+    calendar,
+    observer,
+    metrics,
+    clock,
+    close,
+  }
+}
