@@ -20,7 +20,8 @@ await runBench({
   settings: {
     rounds: { help: 'rounds of every row in turn', usual: 5 },
     seconds: { help: 'of load on a row in each round', usual: 3 },
-    open: { help: 'seconds of each open loop', usual: 20 },
+    pairs: { help: 'runs of each side in an open loop', usual: 15 },
+    open: { help: 'seconds of the open loop under the profiler', usual: 20 },
     minutes: { help: 'of the mix for its memory', usual: 5 },
   },
   write: ran =>
@@ -37,8 +38,8 @@ Your own traffic can be recorded and sent with \`abohawa replay\` ([load testing
 
 The load has no pauses, so answers a second and p99 are those of a server at its limit; the open loop
 measures the times at half of it. Figures of a row are comparable with those of other rows of the same run, not with
-another machine's or another day's; gaps under 10 % mean nothing. A bar is compared with the best round, because other work
-on the machine only makes a server slower; the median stands beside it. The microseconds of a hit are listed
+another machine's or another day's; gaps under 10 % mean nothing. Servers run in turn, so each round gives a pair; a bar is compared
+with the median of the pairs' ratios, so that what disturbs the machine for a while counts for both. The microseconds of a hit are listed
 in [the profile of a hit](hit-path-profile.md).`,
         doesNotProve: [
           `Nothing about a network: everything runs on one machine over its loopback, without TLS, and but for \`new-connections\`

@@ -3,7 +3,7 @@
 import { count, type Finding, notMeasured, type Row } from '../row.ts'
 import type { Absent, Contender } from './contender.ts'
 import { hitVariantIds, startHitVariants } from './hit-variants.ts'
-import { checked, type Judge, judgeOf } from './judge.ts'
+import { checked, type Judge, judgeOf, quietness } from './judge.ts'
 import { connections, loader } from './load.ts'
 import { startNginx } from './nginx.ts'
 import { startBareFastify, startProxy, startRaw, startUsual } from './others.ts'
@@ -53,6 +53,7 @@ export const hits: Row = {
       versions: versionsOf(['fastify', '@fastify/reply-from', '@fastify/rate-limit', 'lru-cache', 'ioredis']),
       notes: [
         `Load from ${loader}. Rounds: ${rounds} of ${seconds} s for each row after one to warm up. Body: ${count(world.body.length)} bytes, the same for all.`,
+        quietness(measured),
         ...columnsOfRounds,
       ],
       drawings: {
@@ -67,20 +68,13 @@ export const hits: Row = {
 /** A smaller difference means nothing on a machine with other users. */
 const noise = 0.1
 
-const findingsOf = ({ byRate, byCpu, byP99 }: Judge): Finding[] => [
+const findingsOf = ({ byCpu, byCostWithRedis, byRate, byP99 }: Judge): Finding[] => [
   ...byCpu('embedded', 'fastify', 0.92, 'embedded store, of bare Fastify by CPU'),
   ...byCpu('redis', 'fastify', 0.77, 'Redis, 1 key, of bare Fastify by CPU'),
-  ...byRate('embedded', 'raw', 0.85, 'embedded store, of raw'),
-  ...byRate('redis', 'raw', 0.8, 'Redis, 1 key, of raw'),
   ...byP99('redis', 'raw', 3, 'the same: p99, of raw'),
-  ...byRate('redis-1000', 'raw', 0.75, 'Redis, 1,000 keys, of raw'),
-  ...byP99('redis-1000', 'raw', 3, 'the same: p99, of raw'),
-  ...byRate('embedded-log', 'raw', 0.7, 'embedded store, with the access log, of raw'),
-  ...byRate('redis-log', 'raw', 0.7, 'Redis, 1 key, with the access log, of raw'),
+  ...byP99('redis-1000', 'raw', 3, 'Redis, 1,000 keys: p99, of raw'),
   ...byRate('redis-304', 'redis', 1, '304, of the 200', noise),
   ...byRate('redis-br', 'redis', 1, 'br, of the 200', noise),
-  ...byRate('redis', 'nginx', 1.3, 'Redis, 1 key, of nginx + Lua + Redis'),
+  ...byCostWithRedis('redis', 'nginx', 0.87, 'Redis, 1 key, server and Redis, of nginx + Lua + Redis'),
   ...byP99('redis', 'nginx', 1, 'the same: p99, of nginx’s', noise),
-  ...byRate('redis', 'proxy', 5, 'Redis, 1 key, of Fastify + reply-from'),
-  ...byRate('redis', 'usual', 5, 'Redis, 1 key, of Fastify + rate-limit + lru-cache'),
 ]

@@ -5,22 +5,23 @@ import type { Scope } from '../../test/scenarios/set-up.ts'
 import { count, type Finding, notMeasured, type Result, type Row } from '../row.ts'
 import { type Absent, type Contender, type World, withoutRedis } from './contender.ts'
 import { everyPlace, startVariants, type Variant } from './gateways.ts'
-import { checked, type Judge, judgeOf } from './judge.ts'
+import { checked, type Judge, judgeOf, quietness } from './judge.ts'
 import { connections, loader } from './load.ts'
 import { measureMemory } from './mix-memory.ts'
 import { startNewPlaces } from './mix-new.ts'
 import { startNginxForMix } from './mix-nginx.ts'
 import {
-  measureOpenLoops,
-  type OpenFigures,
+  measureOpenPairs,
   type OpenLoop,
+  type OpenRuns,
   openBars,
   openDrawing,
   openFindings,
+  pairSeconds,
 } from './mix-open.ts'
 import { startGatewayForMix, startReadyForMix, startUsualForMix } from './mix-servers.ts'
 import { generateMix, type Mix, mixKeys, mixOptions } from './mix-traffic.ts'
-import { best, measureInRounds } from './rounds.ts'
+import { measureInRounds, medianOf } from './rounds.ts'
 import { columnsOfRounds, cpuBars, p99Bars, tableOfRounds } from './rounds-form.ts'
 import { versionsOf } from './versions.ts'
 import { openWorld } from './world.ts'
@@ -69,7 +70,8 @@ export const mix: Row = {
     'bodies stay for its max-age; nginx has them plain and as gzip, answers 304, and buffers its log by 64 kB or a second. ' +
     'Rounds, cores and counts are as in `hits`; samples of the whole mix are checked before and after each round (status, body after ' +
     'decoding, ETag, the 304 with it). The open loop is `abohawa replay --rate`, with as many connections, at half of the capacity that ' +
-    'the best round found, twice for each in turn, of which the one with the lower p99 stands; latency counts from the due instant. Memory is that of a fresh process with its log.',
+    `the median round found, in runs of ${pairSeconds} s in turn, of which the median counts; latency counts from the due instant. ` +
+    'Memory is that of a fresh process with its log.',
   run: async (scope, progress, { settings, parts: wanted }) => {
     progress('starts everything')
     const world = await openWorld(scope, { ABOHAWA_WEATHER__HOURLY_HOURS: '48' })
@@ -98,7 +100,7 @@ const measureRounds: (
   progress: (text: string) => void,
   wish: Parameters<Row['run']>[2],
 ) => Promise<Result> = async (scope, world, traffic, progress, { settings, parts: wanted }) => {
-  const { rounds = 5, seconds = 4, open: openSeconds = 20 } = settings
+  const { rounds = 5, seconds = 4, pairs = 15 } = settings
   const ids = ['mix-raw', ...wanted, ...(wanted.includes(open) ? inOpenLoop : [])]
   const isWanted = (id: string): boolean => ids.includes(id)
   const { contender: ours, keys } = await startGatewayForMix(scope, world, traffic, 'mix:')
@@ -134,22 +136,20 @@ const measureRounds: (
   const raw = judge.of('mix-raw')
   const halfOf = (id: string): number | undefined => {
     const one = judge.of(id)
-    return one && Math.max(1, Math.floor(best(one) / 2))
+    return one && Math.max(1, Math.floor(medianOf(one, 'perSecond') / 2))
   }
-  const loops: OpenLoop[] = [
-    { id: 'mix-raw', name: 'raw', rate: halfOf('mix-raw') },
-    { id: 'mix-raw', name: rawAtOurs, rate: halfOf('mix-abohawa') },
-    { id: 'mix-abohawa', name: 'Abohawa', rate: halfOf('mix-abohawa') },
-    { id: 'mix-nginx', name: 'nginx', rate: halfOf('mix-nginx') },
-    { id: 'mix-usual', name: 'usual', rate: halfOf('mix-usual') },
-  ].flatMap(({ id, name, rate }) => {
+  const loopOf = (id: string, name: string, rate = halfOf(id)): OpenLoop[] => {
     const contender = contenders.find(one => one.id === id)
     return contender && rate !== undefined ? [{ contender, name, rate }] : []
-  })
+  }
+  const loops = {
+    pair: [...loopOf('mix-raw', rawAtOurs, halfOf('mix-abohawa')), ...loopOf('mix-abohawa', 'Abohawa')],
+    others: [...loopOf('mix-raw', 'raw'), ...loopOf('mix-nginx', 'nginx'), ...loopOf('mix-usual', 'usual')],
+  }
   const figures = wanted.includes(open)
-    ? await measureOpenLoops(world, traffic, keys, loops, openSeconds, progress)
+    ? await measureOpenPairs(world, traffic, keys, loops, pairs, progress)
     : []
-  const openOf = (name: string): OpenFigures | undefined => figures.find(one => one.name === name)
+  const openOf = (name: string): OpenRuns | undefined => figures.find(one => one.name === name)
   const [oursOpen, rawOpen] = [openOf('Abohawa'), openOf(rawAtOurs)]
   return {
     findings: [
@@ -171,6 +171,7 @@ const measureRounds: (
     notes: [
       `**The mix**: ${describe(traffic)}. Load from ${loader}; ${rounds} rounds of ${seconds} s for each row after one to warm up. ` +
         `The body of raw and of one URL has ${count(world.body.length)} bytes.`,
+      quietness(measured),
       ...columnsOfRounds,
     ],
     drawings: {
@@ -183,12 +184,21 @@ const measureRounds: (
 
 const rawAtOurs = 'raw, same rate'
 
-const findingsOf = ({ byCpu, byCost, byP99 }: Judge): Finding[] => [
-  ...byCpu('mix-abohawa', 'mix-raw', 0.55, '**the mix**, of raw by CPU'),
-  ...byCpu('mix-abohawa', 'mix-nginx', 2.2, 'the mix, of nginx + Lua + Redis by CPU'),
+const findingsOf = ({ byCpu, byCost, byCostWithRedis, byP99 }: Judge): Finding[] => [
+  ...byCostWithRedis(
+    'mix-abohawa',
+    'mix-nginx',
+    0.87,
+    '**the mix**, server and Redis, of nginx + Lua + Redis',
+  ),
   ...byP99('mix-abohawa', 'mix-nginx', 1, 'the same: p99, of nginx’s'),
   ...byCpu('mix-places', 'mix-one', 0.9, `${count(everyPlace.length)} places in turn, of one URL by CPU`),
-  ...byCpu('mix-keys', 'mix-nginx-keys', 1.2, '1,000 keys in turn, of nginx with them by CPU'),
+  ...byCostWithRedis(
+    'mix-keys',
+    'mix-nginx-keys',
+    1,
+    '1,000 keys in turn, server and Redis, of nginx with them',
+  ),
   ...byP99('mix-keys', 'mix-nginx-keys', 1, 'the same: p99, of nginx’s'),
   ...byCost('mix-new-gzip', 'mix-new-identity', 1.15, 'gzip of a new place, of its identity by CPU'),
 ]

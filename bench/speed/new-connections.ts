@@ -8,7 +8,7 @@ import type { Env } from '../../test/scenarios/set-up.ts'
 import { type Finding, median, notMeasured, type Row } from '../row.ts'
 import type { Absent, Contender } from './contender.ts'
 import { logged, startVariants, type Variant } from './gateways.ts'
-import { checked, judgeOf } from './judge.ts'
+import { checked, judgeOf, quietness } from './judge.ts'
 import { connections, loader, type Workload } from './load.ts'
 import { startNginx } from './nginx.ts'
 import { startBareFastify, startRaw } from './others.ts'
@@ -95,6 +95,7 @@ export const newConnections: Row = {
       table: tableOfRounds(measured, judge.of('new-raw')),
       notes: [
         `Load from ${loader}. Rounds: ${rounds} of ${seconds} s for each row after one to warm up.`,
+        quietness(measured),
         ...columnsOfRounds,
       ],
       drawings: cpuBars('performance-new-connections.svg', 'a new connection for each request', measured),
