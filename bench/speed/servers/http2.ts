@@ -2,7 +2,7 @@
 // routes at the gateway's paths. No key, no count, no cache, no log.
 
 import { readFileSync } from 'node:fs'
-import { createSecureServer } from 'node:http2'
+import { createSecureServer, type ServerHttp2Stream } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { fastify } from 'fastify'
 import { apiPrefix, endpoints } from '../../../src/endpoints.ts'
@@ -24,7 +24,7 @@ const listening = (port: number): void => {
 if (kind === 'raw') {
   const server = createSecureServer(certificate)
   const responseHeaders = { ':status': 200, ...headers }
-  server.on('stream', stream => {
+  server.on('stream', (stream: ServerHttp2Stream) => {
     stream.respond(responseHeaders)
     stream.end(body)
   })
