@@ -43,16 +43,45 @@ export class Http2Request {
   }
 }
 
+/** The responses of a session, counted. */
+export type Answering = {
+  /** Those whose stream is open. */
+  open: number
+  /** Of these, the ones that were given to their stream as a whole. */
+  ended: number
+  /** One more stream is closed. */
+  onClose(): void
+}
+
 export class Http2Response {
   readonly stream: ServerHttp2Stream
   statusCode = 200
-  /** All of it was given to the stream. That of a HEAD is ended before it has its headers. */
+  /** All of it was given to the stream. Node ends the stream of a HEAD before it has its headers. */
   writableEnded = false
   readonly #isHead: boolean
+  readonly #answering: Answering
+  #onClose: (() => void) | undefined
 
-  constructor({ stream, method }: Http2Request) {
+  constructor({ stream, method }: Http2Request, answering: Answering) {
     this.stream = stream
     this.#isHead = method === 'HEAD'
+    this.#answering = answering
+    answering.open += 1
+    // The one listener, because each costs the stream an event.
+    stream.once('close', () => this.#close())
+  }
+
+  #close(): void {
+    this.#answering.open -= 1
+    if (this.writableEnded) this.#answering.ended -= 1
+    this.#answering.onClose()
+    this.#onClose?.()
+  }
+
+  #end(): void {
+    if (this.writableEnded) return
+    this.writableEnded = true
+    this.#answering.ended += 1
   }
 
   get headersSent(): boolean {
@@ -63,9 +92,10 @@ export class Http2Response {
     return this.stream.destroyed
   }
 
-  /** @param event one of the stream */
+  /** @param event `close`, for one listener, or another event of the stream */
   on(event: string, listener: () => void): this {
-    this.stream.on(event, listener)
+    if (event === 'close') this.#onClose = listener
+    else this.stream.on(event, listener)
     return this
   }
 
@@ -93,7 +123,7 @@ export class Http2Response {
 
   end(chunk?: string | Buffer | null): this {
     const { stream } = this
-    this.writableEnded = true
+    this.#end()
     if (isGone(stream)) return this
     if (chunk && !this.#isHead) stream.end(chunk)
     else stream.end()
@@ -105,7 +135,7 @@ export class Http2Response {
     const { stream } = this
     if (stream.headersSent) return
     this.statusCode = status
-    this.writableEnded = true
+    this.#end()
     if (isGone(stream)) return
     const headers: string[] = [':status', String(status)]
     addLines(headers, head, head.indexOf('\r\n') + 2)

@@ -4,7 +4,7 @@
 
 import type { IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
 import type { TLSSocket } from 'node:tls'
-import { Http2Request, Http2Response } from './http2-exchange.ts'
+import { type Answering, Http2Request, Http2Response } from './http2-exchange.ts'
 import type { PacedOwner, PacedReading } from './paced-reading.ts'
 
 /** The HTTP/2 of one connection. While it is paced, requests wait until the owner takes them. */
@@ -91,23 +91,28 @@ export const createHttp2 = (maxPipelined: number, route: Route): Http2 => {
       server.emit('connection', socket)
       const session = opened as Marked
       opened = undefined
-      const waiting: [request: Http2Request, response: Http2Response][] = []
-      const answers = new Set<Http2Response>()
+      const waiting: Http2Request[] = []
       let isPaced = true
       let isClosing = false
       let control = 0
 
       const leave = (): void => {
-        if (answers.size === 0 && waiting.length === 0 && !session.destroyed && !session.closed)
+        if (answering.open === 0 && waiting.length === 0 && !session.destroyed && !session.closed)
           session.goaway(NGHTTP2_NO_ERROR, noStreamYet)
       }
-      const takeNow: Route = (request, response) => {
-        answers.add(response)
-        response.once('close', () => {
-          answers.delete(response)
+      const answering: Answering = {
+        open: 0,
+        ended: 0,
+        onClose: () => {
           if (isDraining) leave()
-        })
-        if (methods.has(request.method)) return route(request, response)
+        },
+      }
+      const takeNow = (request: Http2Request): void => {
+        const response = new Http2Response(request, answering)
+        if (methods.has(request.method)) {
+          route(request, response)
+          return
+        }
         // HTTP/2 allows any method. The router knows only those of HTTP/1.1, so it gets one that the API refuses.
         const { method } = request
         request.method = 'POST'
@@ -117,12 +122,10 @@ export const createHttp2 = (maxPipelined: number, route: Route): Http2 => {
       session[mark] = (stream, headers) => {
         stream.on('error', ignore)
         const request = new Http2Request(stream, headers, socket)
-        const response = new Http2Response(request)
-        if (!isPaced) return takeNow(request, response)
-        const entry = [request, response] as [Http2Request, Http2Response]
-        waiting.push(entry)
+        if (!isPaced) return takeNow(request)
+        waiting.push(request)
         stream.once('close', () => {
-          const at = waiting.indexOf(entry)
+          const at = waiting.indexOf(request)
           if (at === -1) return
           waiting.splice(at, 1)
           onTaken()
@@ -149,7 +152,7 @@ export const createHttp2 = (maxPipelined: number, route: Route): Http2 => {
           while (waiting.length > 0 && !session.destroyed && mayRead()) {
             const [next] = waiting.splice(0, 1)
             onTaken()
-            if (next) takeNow(...next)
+            if (next) takeNow(next)
           }
         },
         end: () => {
@@ -159,17 +162,14 @@ export const createHttp2 = (maxPipelined: number, route: Route): Http2 => {
         },
         // Nothing else reads its requests.
         stop: () => {},
-        taken: () => {
-          for (const answer of answers) if (answer.writableEnded) return socket.bytesWritten - control
-          return undefined
-        },
+        taken: () => (answering.ended > 0 ? socket.bytesWritten - control : undefined),
         close: () => {
           isClosing = true
           session.close()
         },
         refuse: () => {
           isClosing = true
-          for (const [request] of [...waiting]) request.stream.close(NGHTTP2_REFUSED_STREAM)
+          for (const { stream } of [...waiting]) stream.close(NGHTTP2_REFUSED_STREAM)
           session.close()
         },
       }
