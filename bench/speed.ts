@@ -4,6 +4,7 @@ import { writePage } from './report.ts'
 import { runBench } from './run-rows.ts'
 import { hits } from './speed/hits.ts'
 import { http2 } from './speed/http2.ts'
+import { idleConnections } from './speed/idle.ts'
 import { mix } from './speed/mix.ts'
 import { newConnections } from './speed/new-connections.ts'
 import { refresh } from './speed/refresh.ts'
@@ -17,7 +18,7 @@ await runBench({
   summary: 'Measures the speed of the gateway against its bars in some 25 minutes',
   page: 'docs/performance.md',
   needs: 'Needs Linux; what is compared over redis-server, nginx with Lua and wrk needs these on the path.',
-  rows: [mix, tails, hits, newConnections, http2, two, resident, refresh, start],
+  rows: [mix, tails, hits, newConnections, http2, idleConnections, two, resident, refresh, start],
   settings: {
     rounds: { help: 'rounds of every row in turn', usual: 5 },
     seconds: { help: 'of load on a row in each round', usual: 3 },
