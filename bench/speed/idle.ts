@@ -227,8 +227,8 @@ export const idleConnections: Row = {
         },
       ],
       notes: [
-        `With the defaults the gateway keeps ${count(idle)} connections in all (\`server.maxConnections\`); each further one closes those ` +
-          'that have been idle for longest.',
+        `With the defaults the gateway keeps ${count(idle)} connections in all (\`server.maxConnections\`): the next one closes the 156 ` +
+          'that have been idle for longest. Each is closed after 72 s without a request.',
       ],
     }
   },

@@ -82,6 +82,7 @@ export const openHttp2 = async (t: Teardown, url: string, waits = true): Promise
 
 /** Types of frames. */
 export const frames = {
+  data: 0,
   headers: 1,
   reset: 3,
   settings: 4,

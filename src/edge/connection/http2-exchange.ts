@@ -60,6 +60,7 @@ export class Http2Response {
   writableEnded = false
   readonly #isHead: boolean
   readonly #answering: Answering
+  #isOpen = true
   #onClose: (() => void) | undefined
 
   constructor({ stream, method }: Http2Request, answering: Answering) {
@@ -72,6 +73,7 @@ export class Http2Response {
   }
 
   #close(): void {
+    this.#isOpen = false
     this.#answering.open -= 1
     if (this.writableEnded) this.#answering.ended -= 1
     this.#answering.onClose()
@@ -81,7 +83,8 @@ export class Http2Response {
   #end(): void {
     if (this.writableEnded) return
     this.writableEnded = true
-    this.#answering.ended += 1
+    // Of a stream that is closed already, nobody would count it down again.
+    if (this.#isOpen) this.#answering.ended += 1
   }
 
   get headersSent(): boolean {
@@ -127,6 +130,11 @@ export class Http2Response {
     if (isGone(stream)) return this
     if (chunk && !this.#isHead) stream.end(chunk)
     else stream.end()
+    return this
+  }
+
+  destroy(error?: Error): this {
+    this.stream.destroy(error)
     return this
   }
 
