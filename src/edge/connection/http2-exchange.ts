@@ -68,8 +68,8 @@ export class Http2Response {
     this.#isHead = method === 'HEAD'
     this.#answering = answering
     answering.open += 1
-    // The one listener, because each costs the stream an event.
-    stream.once('close', () => this.#close())
+    // One listener that stays, because a stream tells of each that comes or goes.
+    stream.on('close', () => this.#close())
   }
 
   #close(): void {
