@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { truncate } from 'node:fs/promises'
 import { Redis } from 'ioredis'
-import type { Scope } from '../../test/scenarios/set-up.ts'
+import type { Env, Scope } from '../../test/scenarios/set-up.ts'
 import { sum } from '../row.ts'
 import {
   type Absent,
@@ -19,18 +19,24 @@ import { type Pinned, serverCores, startPinned } from './pinned.ts'
 
 const script = (name: string): string => new URL(`servers/${name}`, import.meta.url).pathname
 
-const start = (scope: Scope, folder: string, [name = '', ...args]: readonly string[]): Promise<Pinned> =>
-  startPinned(scope, folder, serverCores[0], [process.execPath, script(name), ...args], ['api'])
+const start = (
+  scope: Scope,
+  folder: string,
+  [name = '', ...args]: readonly string[],
+  env: Env = {},
+): Promise<Pinned> =>
+  startPinned(scope, folder, serverCores[0], [process.execPath, script(name), ...args], ['api'], env)
 
 /** One ready body without a key: from Node's own server, or from Fastify with the gateway's headers except the quota's. */
 export const startReadyBody = async (
   scope: Scope,
   { folder, bodyFile, headersFile }: World,
   kind: 'raw' | 'fastify',
-): Promise<{ pid: number; url: string }> => {
+  env: Env = {},
+): Promise<{ pid: number; url: string; output: string }> => {
   const args = kind === 'raw' ? ['origin.ts', bodyFile] : ['fastify-bare.ts', bodyFile, headersFile]
-  const { child, urls } = await start(scope, folder, args)
-  return { pid: child.pid ?? 0, url: urls.api ?? '' }
+  const { child, urls, output } = await start(scope, folder, args, env)
+  return { pid: child.pid ?? 0, url: urls.api ?? '', output }
 }
 
 export const startRaw = async (scope: Scope, world: World): Promise<Contender> =>

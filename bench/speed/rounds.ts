@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { until } from '../../test/support/until.ts'
 import { median } from '../row.ts'
 import type { Contender, Counters, World } from './contender.ts'
-import { connections, load } from './load.ts'
+import { connections, type Loaded, load, type Workload } from './load.ts'
 import { busySecondsOf, cpuSecondsOf, serverCores } from './pinned.ts'
 import { awayFromTurn } from './world.ts'
 
@@ -48,11 +48,18 @@ export const isDisturbed = ({ others }: Sample): boolean => others > maxOthers
 // Of all runs of a row, so that it ends in time on a machine that is never quiet.
 const maxRepeatedShare = 0.25
 
+/** Who sends the load, and how many requests of it are under way at once. */
+type Sending = {
+  readonly load: (folder: string, workload: Workload, seconds: number) => Promise<Loaded>
+  readonly inFlight: number
+}
+
 export const measureInRounds = async (
   world: World,
   contenders: readonly Contender[],
   { rounds, seconds }: { rounds: number; seconds: number },
   progress: (text: string) => void,
+  sending: Sending = { load, inFlight: connections },
 ): Promise<Measured[]> => {
   const measured = contenders.map(contender => ({
     contender,
@@ -64,7 +71,7 @@ export const measureInRounds = async (
   const run = async (one: (typeof measured)[number], what: string): Promise<Sample | undefined> => {
     progress(`${what}, ${one.contender.id}`)
     await awayFromTurn(seconds)
-    const { sample, answers, faults } = await measureOnce(world, one.contender, seconds)
+    const { sample, answers, faults } = await measureOnce(world, one.contender, seconds, sending)
     one.faults.push(...faults)
     one.answers += answers
     return sample
@@ -98,6 +105,7 @@ const measureOnce = async (
   { folder, readRedis }: World,
   contender: Contender,
   seconds: number,
+  sending: Sending,
 ): Promise<Once> => {
   const redis = async () => (await readRedis?.()) ?? nothing
   const faults: string[] = []
@@ -108,16 +116,16 @@ const measureOnce = async (
   const before = await settled(contender)
   const [cpuBefore, coreBefore] = [await cpuSecondsOf(contender.pid), await busySecondsOf(serverCores[0])]
   const redisBefore = await redis()
-  const { answers, seconds: took, p50, p99, wrong } = await load(folder, workload, seconds)
+  const { answers, seconds: took, p50, p99, wrong } = await sending.load(folder, workload, seconds)
   const redisAfter = await redis()
   const cpu = (await cpuSecondsOf(contender.pid)) - cpuBefore
   const core = (await busySecondsOf(serverCores[0])) - coreBefore
   const after = await settled(contender)
   await check()
   if (wrong > 0) faults.push(`${wrong} answers of ${answers} were of 400 and above, or none came`)
-  if (answers + connections > (contender.maxAnswers ?? Number.POSITIVE_INFINITY))
+  if (answers + sending.inFlight > (contender.maxAnswers ?? Number.POSITIVE_INFINITY))
     faults.push(`${answers} answers, so that requests were repeated`)
-  faults.push(...faultsOf(before, after, answers))
+  faults.push(...faultsOf(before, after, answers, sending.inFlight))
   if (answers === 0) return { answers, faults }
   const sample = {
     perSecond: answers / took,
@@ -154,7 +162,7 @@ const settled = async (contender: Contender): Promise<Counters> => {
  * Every response that the load received must be correct and counted. The server may count only the requests in flight at
  * the end of the load beyond these. Its own counters must agree with each other.
  */
-const faultsOf = (before: Counters, after: Counters, answers: number): string[] => {
+const faultsOf = (before: Counters, after: Counters, answers: number, inFlight: number): string[] => {
   const grown = (name: keyof Counters): number | undefined => {
     const value = after[name]
     return value === undefined ? undefined : value - (before[name] ?? 0)
@@ -166,7 +174,7 @@ const faultsOf = (before: Counters, after: Counters, answers: number): string[] 
     grown('logged'),
   ]
   const faults: string[] = []
-  if (counted !== undefined && (counted < answers || counted > answers + connections))
+  if (counted !== undefined && (counted < answers || counted > answers + inFlight))
     faults.push(`${counted} counted of ${answers} answers`)
   if (right !== undefined && right < answers)
     faults.push(`${right} of ${answers} answers had the right status`)

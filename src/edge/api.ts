@@ -22,7 +22,7 @@ import {
 } from './admission.ts'
 import { type AddressForm, createClientAddress } from './connection/client-address.ts'
 import type { ConnectionCount, ConnectionLimits, ConnectionObserver } from './connection/connections.ts'
-import { isHttp2, writeToStream } from './connection/http2.ts'
+import { isHttp2 } from './connection/http2-exchange.ts'
 import { chooseWriter, connectionFields, type WriteReady } from './connection/ready-response.ts'
 import { createCertificateExpiry, type TlsFiles, type TlsSettings, tlsOptions } from './connection/tls.ts'
 import { createIsTrusted } from './connection/trusted-proxies.ts'
@@ -404,5 +404,5 @@ const writerOfBoth =
   (write: WriteReady): WriteReady =>
   (response, status, head, own, stays, body) =>
     isHttp2(response)
-      ? writeToStream(response, status, head, own, stays, body)
+      ? response.writeReady(status, head, own, body)
       : write(response, status, head, own, stays, body)

@@ -3,7 +3,6 @@
 // in api.ts.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Socket } from 'node:net'
 import { type FastifyInstance, fastify } from 'fastify'
 import { askInTurn } from '../expected-body.ts'
@@ -18,6 +17,7 @@ import {
   trackConnections,
 } from './connection/connections.ts'
 import { createHttp2, type Http2 } from './connection/http2.ts'
+import type { Http2Request, Http2Response } from './connection/http2-exchange.ts'
 import { keepAliveMs } from './connection/ready-response.ts'
 import type { Certificate, TlsSettings } from './connection/tls.ts'
 import { createUnparsable, type ParserError } from './connection/unparsable.ts'
@@ -127,6 +127,6 @@ export const openServer = (
   return { app, connections, http2 }
 }
 
-/** Fastify handles both alike, but its types allow one or the other. */
-const asHttp1 = (...pair: [Http2ServerRequest, Http2ServerResponse]) =>
+/** Fastify needs of both what these have. */
+const asHttp1 = (...pair: [Http2Request, Http2Response]) =>
   pair as unknown as [IncomingMessage, ServerResponse]

@@ -8,7 +8,14 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import { Agent, request } from 'undici'
 import { withoutCurl } from '../support/curl.ts'
-import { openHttp2, startTlsGateway, trusting } from '../support/http2-client.ts'
+import {
+  frames,
+  getFrame,
+  openFrames,
+  openHttp2,
+  startTlsGateway,
+  trusting,
+} from '../support/http2-client.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { until } from '../support/until.ts'
 
@@ -86,6 +93,61 @@ t.test('both versions give the same answer to the same request', async t => {
   )
   for (const { client } of http2) t.equal(client, '127.0.0.1')
   t.equal(await gateway.metric('abohawa_connections'), 2)
+})
+
+t.test('a web page gets the same headers over both versions, also to its preflight', async t => {
+  const origin = 'https://weather.example'
+  const gateway = await startTlsGateway(t, provider, { ABOHAWA_SERVER__CORS__ORIGINS: origin })
+  const key = { 'x-api-key': gateway.keys.free ?? '', origin }
+  const client = await openHttp2(t, gateway.apiUrl)
+  // So that both find it in memory.
+  await client.send(weather, key)
+  const named = ['vary', 'content-length', 'cache-control']
+  for (const method of ['GET', 'HEAD', 'OPTIONS'] as const) {
+    const answer = await client.send(weather, key, method)
+    const other = await request(`${gateway.apiUrl}${weather}`, { dispatcher: http1, method, headers: key })
+    await other.body.dump()
+    t.equal(answer.status, other.statusCode, method)
+    const names = [...Object.keys(other.headers).filter(name => name.startsWith('access-control')), ...named]
+    t.ok(names.includes('access-control-allow-origin'), method)
+    for (const name of names) {
+      const given = other.headers[name]
+      t.equal(answer.headers[name], Array.isArray(given) ? given.join(', ') : given, `${name} of ${method}`)
+    }
+  }
+})
+
+t.test('the last frame of a body ends the response', async t => {
+  const gateway = await startTlsGateway(t, provider)
+  const { send } = await openHttp2(t, gateway.apiUrl)
+  const key = { 'x-api-key': gateway.keys.enterprise ?? '' }
+  const { bytes } = await send(weather, key)
+  const socket = await openFrames(t, gateway.apiUrl)
+  let received = Buffer.alloc(0)
+  socket.on('data', (chunk: Buffer) => {
+    received = Buffer.concat([received, chunk])
+  })
+  const answer = (): { type: number; flags: number; length: number }[] => {
+    const found = []
+    for (let at = 0; at + 9 <= received.length; at += 9 + received.readUIntBE(at, 3)) {
+      const head = { length: received.readUIntBE(at, 3), type: received.readUInt8(at + 3) }
+      if (received.readUInt32BE(at + 5) === 1) found.push({ ...head, flags: received.readUInt8(at + 4) })
+    }
+    return found
+  }
+  const endOfStream = 1
+  socket.write(getFrame(1, weather, key))
+  await until('the response has ended', async () => answer().some(({ flags }) => flags & endOfStream))
+  const [head, ...data] = answer()
+  t.equal(head?.type, frames.headers)
+  t.ok(
+    data.every(({ type, length }) => type === frames.data && length > 0),
+    'no empty frame behind it',
+  )
+  t.equal(
+    data.reduce((total, { length }) => total + length, 0),
+    bytes.length,
+  )
 })
 
 t.test('the quota ends with 429, and what is not percent-encoded is 400, as ever', async t => {

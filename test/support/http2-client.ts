@@ -12,8 +12,11 @@ type Teardown = { teardown(fn: () => unknown): void }
 
 const fixture = (name: string) => join(import.meta.dirname, '..', 'fixtures', name)
 
+/** The files of a certificate for localhost. */
+export const localCertificate = { cert: fixture('localhost.crt'), key: fixture('localhost.key') }
+
 /** What a client needs to trust the gateway's certificate, which has a host name. */
-export const trusting = { ca: readFileSync(fixture('localhost.crt')), servername: 'localhost' }
+export const trusting = { ca: readFileSync(localCertificate.cert), servername: 'localhost' }
 
 export const startTlsGateway = (
   t: Teardown,
@@ -23,8 +26,8 @@ export const startTlsGateway = (
   startGateway(t, {
     providerUrl: provider.url,
     env: {
-      ABOHAWA_SERVER__TLS__CERT: fixture('localhost.crt'),
-      ABOHAWA_SERVER__TLS__KEY: fixture('localhost.key'),
+      ABOHAWA_SERVER__TLS__CERT: localCertificate.cert,
+      ABOHAWA_SERVER__TLS__KEY: localCertificate.key,
       ...more,
     },
   })
@@ -79,6 +82,7 @@ export const openHttp2 = async (t: Teardown, url: string, waits = true): Promise
 
 /** Types of frames. */
 export const frames = {
+  data: 0,
   headers: 1,
   reset: 3,
   settings: 4,

@@ -17,6 +17,8 @@ const server = createServer((_request, response) => {
   response.writeHead(200, headers)
   response.end(body)
 })
+// As long as Fastify and the gateway do.
+server.keepAliveTimeout = 72_000
 server.listen(0, '127.0.0.1', () => {
   const { port } = server.address() as AddressInfo
   process.stdout.write(
