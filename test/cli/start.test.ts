@@ -41,6 +41,23 @@ const folders = (urls: readonly string[]): string[] => [
   ),
 ]
 
+t.test('with settings from the environment alone, nothing that reads YAML is loaded', async t => {
+  const loaded = (await printed(`
+    import { createRequire } from 'node:module'
+    const { readConfig } = await import('./src/config/load.ts')
+    const { fleetHashOf } = await import('./src/config/values.ts')
+    const env = { ABOHAWA_SERVER__PORT: '0', ABOHAWA_LOG__ACCESS: 'true', ABOHAWA_STORE__PATH: 'a.db' }
+    const { config } = readConfig({ files: [], env })
+    fleetHashOf(config)
+    console.log(JSON.stringify([config.store.path, ...Object.keys(createRequire('file:///').cache)]))
+  `)) as string[]
+  t.equal(loaded[0], 'a.db')
+  t.strictSame(
+    loaded.filter(one => one.includes('yaml')),
+    [],
+  )
+})
+
 t.test('a command loads what it needs, and nothing of the others', async t => {
   const loadedBy = async (...words: string[]): Promise<string[]> => {
     const file = join(t.testdir({ modules: '' }), 'modules')
