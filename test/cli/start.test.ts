@@ -14,7 +14,13 @@ const run = promisify(execFile)
 /** What a script prints as JSON under the options of bin/abohawa. */
 const printed = async (script: string): Promise<unknown> => {
   const [, options = ''] = /^exec "\$node" (.+?)"\$home/ms.exec(readFileSync(product, 'utf8')) ?? []
-  const args = [...options.replaceAll('\\', ' ').trim().split(/\s+/), '--expose-internals', '--input-type=module', '--eval', script]
+  const args = [
+    ...options.replaceAll('\\', ' ').trim().split(/\s+/),
+    '--expose-internals',
+    '--input-type=module',
+    '--eval',
+    script,
+  ]
   const { stdout } = await run(process.execPath, args, { cwd: root })
   return JSON.parse(stdout)
 }
