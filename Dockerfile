@@ -25,8 +25,10 @@ ENV NODE_ENV=production \
 VOLUME /data
 USER node
 # One start, stopped as soon as it listens: what Node compiled for it stays in /cache, where every later start reads it and needs a
-# third less of the processor. It has no time limit, for a slow builder; a start that fails fails the build.
-RUN ABOHAWA_SERVER__HOST=127.0.0.1 ABOHAWA_SERVER__DRAIN_FOR=0s ABOHAWA_STORE__PATH=:memory: bin/abohawa serve > /tmp/start & \
+# third less of the processor. It has no time limit, for a slow builder; a start that fails fails the build. A config file is named
+# for what reads YAML.
+RUN ABOHAWA_SERVER__HOST=127.0.0.1 ABOHAWA_SERVER__DRAIN_FOR=0s ABOHAWA_STORE__PATH=:memory: \
+    bin/abohawa serve --config config/default.yaml > /tmp/start & \
     until grep -qs '"listener":"api"' /tmp/start || ! kill -0 $!; do sleep 0.1; done; \
     kill $!; wait $! && rm /tmp/start
 ENV NODE_COMPILE_CACHE_READONLY=1

@@ -32,7 +32,6 @@ const fileSchema = z.strictObject({
     }),
     sha256: z.string().regex(/^[0-9a-f]{64}$/u),
   }),
-  // Checked in place, not copied: there are thousands.
   locations: z.array(z.custom(isObject, 'invalid input: expected an object')).min(1),
 })
 
@@ -41,9 +40,15 @@ const pathText = (path: readonly PropertyKey[]): string =>
     .map((step, at) => (typeof step === 'number' ? `[${step}]` : `${at > 0 ? '.' : ''}${String(step)}`))
     .join('')
 
+// Of thousands that are objects, one says as much.
+const abridged = (file: unknown): unknown =>
+  isObject(file) && Array.isArray(file.locations) && file.locations.every(isObject)
+    ? { ...file, locations: file.locations.slice(0, 1) }
+    : file
+
 /** Every fault in the form of a parsed snapshot; does not check the places. */
 export const formFaults = (file: unknown): Fault[] => {
-  const { error } = fileSchema.safeParse(file, { reportInput: true, jitless: true })
+  const { error } = fileSchema.safeParse(abridged(file), { reportInput: true, jitless: true })
   return (error?.issues ?? []).map(({ path, message, input }) => {
     const within = path.length > 1 ? 1 : 0
     const row = within === 0 ? 'file' : pathText(path.slice(0, 1))

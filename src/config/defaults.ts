@@ -3,12 +3,7 @@
 
 import { readFileSync } from 'node:fs'
 import { isMap, isNode, isScalar, parseDocument } from 'yaml'
-
-/** The file that holds every default, wherever the process was started. */
-export const DEFAULT_FILE = new URL('../../config/default.yaml', import.meta.url)
-
-/** The name of the file of defaults in a sentence. */
-export const DEFAULT_NAME = 'config/default.yaml'
+import { DEFAULT_FILE } from './default-file.ts'
 
 /** A setting or section in the file of defaults; `below` holds the parts of a section. */
 export type Entry = { value: unknown; comment?: string; below: Map<string, Entry> }

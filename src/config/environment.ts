@@ -2,7 +2,6 @@
 // __FILE name. Text is taken as it is, so that a key of digits stays text; numbers, flags and lists are parsed as YAML.
 // Variables of other programs are ignored, those that Kubernetes makes for a service of our name too.
 
-import { parse } from 'yaml'
 import * as z from 'zod'
 import { safeText } from '../outside-text.ts'
 import { maxFileBytes, readTextFileSync } from '../regular-file.ts'
@@ -27,6 +26,7 @@ import {
   schemaAt,
   settings,
 } from './tree.ts'
+import { yamlLibrary } from './yaml.ts'
 
 const PREFIX = 'ABOHAWA_'
 const longestName = 80
@@ -97,8 +97,11 @@ const pathOf = (variable: string): readonly string[] | undefined => {
 }
 
 const asYaml = (text: string): unknown => {
+  // The usual ones, which YAML would read in the same way.
+  if (text === 'true' || text === 'false') return text === 'true'
+  if (/^[0-9]{1,15}$/.test(text)) return Number(text)
   try {
-    return parse(text)
+    return yamlLibrary().parse(text)
   } catch {
     return text
   }

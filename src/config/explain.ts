@@ -2,7 +2,8 @@
 // whether a change needs a restart. All of it is read from the schema and from default.yaml.
 
 import * as z from 'zod'
-import { DEFAULT_NAME, type Entry, readDefaults } from './defaults.ts'
+import { DEFAULT_NAME } from './default-file.ts'
+import { type Entry, readDefaults } from './defaults.ts'
 import { variableOf } from './environment.ts'
 import { printPlace } from './faults.ts'
 import { secrets } from './kinds.ts'

@@ -2,8 +2,10 @@
 // default.yaml has every default; values and descriptions come from there.
 
 import * as z from 'zod'
-import { DEFAULT_NAME, type Entry, readDefaults } from './defaults.ts'
+import { DEFAULT_NAME } from './default-file.ts'
+import { type Entry, readDefaults } from './defaults.ts'
 import { configSchema } from './schema.ts'
+import { defaultsChecksum } from './shipped-defaults.ts'
 import { settings } from './tree.ts'
 import { effectSentence } from './values.ts'
 
@@ -48,6 +50,7 @@ export const configJsonSchema = (): object => {
     $schema,
     title: 'Abohawa configuration',
     description: `Settings of the weather gateway; what a file leaves out is as in ${DEFAULT_NAME}.`,
+    $comment: defaultsChecksum(),
     ...sectionOf(schema, readDefaults()),
   }
 }

@@ -2,7 +2,7 @@
 // object or a list of errors. Does not read the process; its environment is an argument.
 
 import { InputError } from '../errors.ts'
-import { DEFAULT_FILE, DEFAULT_NAME } from './defaults.ts'
+import { DEFAULT_NAME } from './default-file.ts'
 import { readEnvironment, secretFilesIn } from './environment.ts'
 import {
   type Assignment,
@@ -16,8 +16,9 @@ import {
 import { frozen } from './frozen.ts'
 import { rules } from './rules.ts'
 import { type Config, configSchema } from './schema.ts'
+import { readDefaultValues } from './shipped-defaults.ts'
 import { printPath } from './tree.ts'
-import { readYamlFile } from './yaml-file.ts'
+import { yamlFiles } from './yaml.ts'
 
 export type ConfigSources = { readonly files: readonly string[]; readonly env: NodeJS.ProcessEnv }
 
@@ -25,7 +26,7 @@ export type ConfigSources = { readonly files: readonly string[]; readonly env: N
 export type LoadedConfig = {
   readonly config: Config
   /** By printed path, of every setting and of every name in a map of names. */
-  readonly origins: ReadonlyMap<string, Place>
+  readonly origins: Pick<ReadonlyMap<string, Place>, 'get'>
   /** The config files that it was read from, in their order. */
   readonly files: readonly ConfigFile[]
 }
@@ -136,29 +137,12 @@ export const readRightPart = (
   return { loaded, faults: faults.map(fault => ({ ...fault, printed: printed(fault) })) }
 }
 
-let readOnce: ReadonlySet<Assignment> | undefined
-
-/** The assignments of default.yaml. A part of the program, and most of the time of a load: read once. */
-const defaultAssignments = (): ReadonlySet<Assignment | Fault> => {
-  if (readOnce) return readOnce
-  const { reading } = readYamlFile(DEFAULT_FILE, DEFAULT_NAME)
-  const assignments = reading.filter((part): part is Assignment => !isFault(part))
-  if (assignments.length < reading.length) return new Set(reading)
-  // With the place of the whole value, and without the document that places within it are looked up in.
-  const kept = assignments.map(({ path, value, at }): Assignment => {
-    const place = at([])
-    return { path, value: frozen(value), at: () => place }
-  })
-  readOnce = new Set(kept)
-  return readOnce
-}
-
 const gather = (
   { files, env }: ConfigSources,
   byEntry = false,
 ): { loaded: LoadedConfig | undefined; faults: readonly Fault[] } => {
-  const defaults = defaultAssignments()
-  const read = files.map(name => ({ name, ...readYamlFile(name, name, byEntry) }))
+  const defaults = new Set(readDefaultValues())
+  const read = files.map(name => ({ name, ...yamlFiles().readYamlFile(name, name, byEntry) }))
   const given = [...read.map(({ reading }) => reading), readEnvironment(env)].flat()
   const usable: Assignment[] = []
   const faults: Fault[] = []
@@ -177,7 +161,13 @@ const gather = (
   if (config) faults.push(...disagreements(config, last, unusable))
   else if (faults.length === 0)
     faults.push(...faultsOf({ path: [], value: whole, at: () => ({ file: DEFAULT_NAME }) }))
-  const origins = new Map([...last].map(([path, { at }]) => [path, at([])]))
+  const isDefault = (assignment: Assignment): boolean => defaults.has(assignment)
+  // Those of defaults when asked for: hardly anybody does. The others now, so that no file is kept for them.
+  const places = new Map(
+    [...last].flatMap(([path, given]) => (isDefault(given) ? [] : [[path, given.at([])] as const])),
+  )
+  const ofDefaults = new Map([...last].filter(([, given]) => isDefault(given)))
+  const origins = { get: (path: string) => places.get(path) ?? ofDefaults.get(path)?.at([]) }
   const loaded = config && {
     config: frozen(config),
     origins,

@@ -2,13 +2,13 @@
 // them. Also which of them take effect without a restart, as schema.ts declares it.
 
 import { hash } from 'node:crypto'
-import { stringify } from 'yaml'
 import * as z from 'zod'
 import { redactedUrls } from '../redacted-url.ts'
 import { frozen } from './frozen.ts'
 import { liveSettings, secrets } from './kinds.ts'
 import { type Config, configSchema } from './schema.ts'
 import { coreOf, printPath, type Setting, settings } from './tree.ts'
+import { yamlLibrary } from './yaml.ts'
 
 /** When a change of a setting takes effect. */
 export type Effect = 'live' | 'restart'
@@ -53,10 +53,12 @@ const put = (tree: Tree, path: readonly string[], value: unknown): void => {
 const shownOf = ({ schema }: Setting, value: unknown): string => {
   const secret = secrets.get(coreOf(schema))
   const plain = typeof value === 'string' && secret ? secret.redact(value) : value
-  return stringify(plain, (_, part) => (typeof part === 'string' ? redactedUrls(part) : part), {
-    collectionStyle: 'flow',
-    lineWidth: 0,
-  }).trimEnd()
+  return yamlLibrary()
+    .stringify(plain, (_, part) => (typeof part === 'string' ? redactedUrls(part) : part), {
+      collectionStyle: 'flow',
+      lineWidth: 0,
+    })
+    .trimEnd()
 }
 
 /** Every value of a configuration, in the order of the sections. */
@@ -69,7 +71,14 @@ export const valuesOf = (config: Config): SettingValue[] => {
       : [setting.path]
     return paths.map(path => {
       const part = at(tree, path)
-      return { path: printPath(path), setting, value: part, shown: shownOf(setting, part) }
+      return {
+        path: printPath(path),
+        setting,
+        value: part,
+        get shown() {
+          return shownOf(setting, part)
+        },
+      }
     })
   })
 }

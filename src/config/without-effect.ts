@@ -1,7 +1,7 @@
 // Settings that are right and change nothing beside the others: those of the other policy of freshness, of a listener or a store
 // that is not used, of what is switched off. Says which and why; what is wrong is for rules.ts.
 
-import { DEFAULT_NAME } from './defaults.ts'
+import { DEFAULT_NAME } from './default-file.ts'
 import { printPlace } from './faults.ts'
 import type { ConfigFault, LoadedConfig } from './load.ts'
 import type { Config } from './schema.ts'

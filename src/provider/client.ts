@@ -80,7 +80,7 @@ const batchShare = 1 / 20
 export const createProvider = (given: ProviderOptions, parts: ProviderParts): Provider => {
   const { protocol, breaker, budget, recentConsumers, clock, observer } = parts
   let options = given
-  let retry = retryPolicy(options, protocol)
+  let retry: ReturnType<typeof retryPolicy> | undefined
   const limit = pLimit(options.maxConcurrent)
   const underWay = new Set<Promise<unknown>>()
   const queue = createQueue()
@@ -154,6 +154,7 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
   const serve = async (batch: readonly Waiting[], first?: BatchReservation): Promise<void> => {
     let unused = first
     try {
+      retry ??= retryPolicy(options, protocol)
       const results = await retry.execute(async () => {
         const reservation = unused ?? (await reserve.again(batch))
         unused = undefined
@@ -295,7 +296,7 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
     },
     apply: next => {
       options = next
-      retry = retryPolicy(next, protocol)
+      retry = undefined
       limit.concurrency = next.maxConcurrent
       held.clear()
     },

@@ -1,7 +1,8 @@
 // The retry policy of requests to the provider: which failures are retried, how often, and after what backoff. The client
 // reserves budget for each retry and handles the last failure.
 
-import { DelegateBackoff, handleWhen, type RetryPolicy, retry } from 'cockatiel'
+import { createRequire } from 'node:module'
+import type { RetryPolicy } from 'cockatiel'
 import { ProviderError } from './errors.ts'
 import type { ProviderProtocol } from './protocol.ts'
 
@@ -11,11 +12,15 @@ export type RetryOptions = {
   readonly retryDelayMs: number
 }
 
+const require = createRequire(import.meta.url)
+
+/** Loads the library: a gateway that serves from its cache starts without it. */
 export const retryPolicy = (
   { retries, retryDelayMs }: RetryOptions,
   { busyPauseMs }: Pick<ProviderProtocol, 'busyPauseMs'>,
-): RetryPolicy =>
-  retry(
+): RetryPolicy => {
+  const { DelegateBackoff, handleWhen, retry } = require('cockatiel') as typeof import('cockatiel')
+  return retry(
     handleWhen(error => error instanceof ProviderError && error.retryable),
     {
       maxAttempts: retries,
@@ -28,3 +33,4 @@ export const retryPolicy = (
       }),
     },
   )
+}

@@ -13,26 +13,39 @@ const run = promisify(execFile)
 
 /** What a script prints as JSON under the options of bin/abohawa. */
 const printed = async (script: string): Promise<unknown> => {
-  const [, options = ''] = /^exec "\$node" ([^\\]+)\\$/m.exec(readFileSync(product, 'utf8')) ?? []
-  const args = [...options.trim().split(/\s+/), '--expose-internals', '--input-type=module', '--eval', script]
+  const [, options = ''] = /^exec "\$node" (.+?)"\$home/ms.exec(readFileSync(product, 'utf8')) ?? []
+  const args = [
+    ...options.replaceAll('\\', ' ').trim().split(/\s+/),
+    '--expose-internals',
+    '--input-type=module',
+    '--eval',
+    script,
+  ]
   const { stdout } = await run(process.execPath, args, { cwd: root })
   return JSON.parse(stdout)
 }
 
-t.test('a gateway loads neither the client of fetch nor the whole of prom-client', async t => {
-  const loaded = (await printed(`
+t.test(
+  'a gateway loads neither the client of fetch, nor the whole of prom-client, nor what sends to the provider',
+  async t => {
+    const loaded = (await printed(`
     import { createRequire } from 'node:module'
     for (const file of ['cli/program', 'telemetry/log', 'gateway/gateway']) await import('./src/' + file + '.ts')
     const files = Object.keys(createRequire('file:///').cache)
     console.log(JSON.stringify([...process.moduleLoadList, ...files]))
   `)) as string[]
-  t.ok(loaded.includes('NativeModule http'))
-  t.ok(loaded.some(one => one.endsWith('/prom-client/lib/registry.js')))
-  t.strictSame(
-    loaded.filter(one => /internal\/deps\/undici|@opentelemetry|prom-client\/index/.test(one)),
-    [],
-  )
-})
+    t.ok(loaded.includes('NativeModule http'))
+    t.ok(loaded.some(one => one.endsWith('/prom-client/lib/registry.js')))
+    t.strictSame(
+      loaded.filter(one =>
+        /internal\/deps\/undici|@opentelemetry|prom-client\/index|node_modules\/(cockatiel|undici)\//.test(
+          one,
+        ),
+      ),
+      [],
+    )
+  },
+)
 
 const hook = join(root, 'test', 'support', 'loaded-modules.ts')
 const folders = (urls: readonly string[]): string[] => [
@@ -40,6 +53,23 @@ const folders = (urls: readonly string[]): string[] => [
     urls.flatMap(url => /\/node_modules\/((?:@[^/]+\/)?[^/]+)|\/src\/([^/.]+)/.exec(url)?.slice(1) ?? []),
   ),
 ]
+
+t.test('with settings from the environment alone, nothing that reads YAML is loaded', async t => {
+  const loaded = (await printed(`
+    import { createRequire } from 'node:module'
+    const { readConfig } = await import('./src/config/load.ts')
+    const { fleetHashOf } = await import('./src/config/values.ts')
+    const env = { ABOHAWA_SERVER__PORT: '0', ABOHAWA_LOG__ACCESS: 'true', ABOHAWA_STORE__PATH: 'a.db' }
+    const { config } = readConfig({ files: [], env })
+    fleetHashOf(config)
+    console.log(JSON.stringify([config.store.path, ...Object.keys(createRequire('file:///').cache)]))
+  `)) as string[]
+  t.equal(loaded[0], 'a.db')
+  t.strictSame(
+    loaded.filter(one => one.includes('yaml')),
+    [],
+  )
+})
 
 t.test('a command loads what it needs, and nothing of the others', async t => {
   const loadedBy = async (...words: string[]): Promise<string[]> => {

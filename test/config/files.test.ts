@@ -1,12 +1,20 @@
 // The files in config/: the defaults, the examples, and the schema for editors.
 
-import { readdirSync, readFileSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { cpSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 import t from 'tap'
+import { DEFAULT_FILE, DEFAULT_NAME } from '../../src/config/default-file.ts'
 import { readDefaults } from '../../src/config/defaults.ts'
+import { isFault, type Reading } from '../../src/config/faults.ts'
 import { configJsonSchema, configJsonSchemaText } from '../../src/config/json-schema.ts'
 import { loadConfig } from '../../src/config/load.ts'
-import { settings } from '../../src/config/tree.ts'
+import { readDefaultValues } from '../../src/config/shipped-defaults.ts'
+import { printPath, settings } from '../../src/config/tree.ts'
+import { readYamlFile } from '../../src/config/yaml-file.ts'
 
+const root = join(import.meta.dirname, '..', '..')
 const folder = new URL('../../config/', import.meta.url)
 const textOf = (name: string): string => readFileSync(new URL(name, folder), 'utf8')
 const yamlFiles = readdirSync(folder).filter(name => name.endsWith('.yaml'))
@@ -26,6 +34,33 @@ t.test('config/schema.json is up to date', async t => {
   const renew = 'run: npm run -s abohawa -- config schema > config/schema.json'
   t.strictSame(JSON.parse(textOf('schema.json')), JSON.parse(JSON.stringify(schema)), renew)
   t.equal(textOf('schema.json'), configJsonSchemaText(), 'and laid out as the formatter keeps it')
+})
+
+t.test(
+  'the values that a start takes from schema.json are those of default.yaml, with their places',
+  async t => {
+    const byPath = (reading: Reading): unknown[] =>
+      reading.map(part => (isFault(part) ? part : [printPath(part.path), part.value, part.at([])])).sort()
+    const inYaml = byPath(readYamlFile(DEFAULT_FILE, DEFAULT_NAME).reading)
+    const inSchema = byPath(readDefaultValues())
+    t.ok(inYaml.length > 100)
+    t.strictSame(inSchema, inYaml)
+  },
+)
+
+t.test('a default.yaml that was changed since is in effect without a new schema.json', async t => {
+  const home = t.testdir({})
+  for (const part of ['bin', 'config', 'package.json', 'src'])
+    cpSync(join(root, part), join(home, part), { recursive: true })
+  symlinkSync(join(root, 'node_modules'), join(home, 'node_modules'))
+  const shown = async (): Promise<unknown> => {
+    const args = [join(home, 'src', 'main.ts'), 'config', 'print', '--json']
+    return JSON.parse((await promisify(execFile)(process.execPath, args, { env: {} })).stdout)
+  }
+  t.match(await shown(), { server: { port: 8080 } })
+  const file = join(home, 'config', 'default.yaml')
+  writeFileSync(file, readFileSync(file, 'utf8').replace('port: 8080', 'port: 8088'))
+  t.match(await shown(), { server: { port: 8088 } })
 })
 
 t.test('every YAML file names its schema in its first line', async t => {

@@ -115,6 +115,7 @@ t.test('the warm-up ends by itself, and leaves what every later start reads', as
   const index = steps.findIndex(({ step, text }) => step === 'RUN' && text.includes('bin/abohawa serve'))
   const warmUp = steps[index]?.text ?? ''
   t.notMatch(warmUp, /timeout|sleep [1-9]/, 'nothing in it is over after some time')
+  t.match(warmUp, /serve --config /, 'or what reads config files is compiled at every start')
   const ports = {
     ABOHAWA_SERVER__PORT: String(await freePort()),
     ABOHAWA_OPS__PORT: String(await freePort()),
