@@ -9,6 +9,7 @@ import { refresh } from './speed/refresh.ts'
 import { resident } from './speed/resident.ts'
 import { start } from './speed/start.ts'
 import { tails } from './speed/tails.ts'
+import { tls } from './speed/tls.ts'
 import { two } from './speed/two.ts'
 
 await runBench({
@@ -16,7 +17,7 @@ await runBench({
   summary: 'Measures the speed of the gateway against its bars in some 25 minutes',
   page: 'docs/performance.md',
   needs: 'Needs Linux; what is compared over redis-server, nginx with Lua and wrk needs these on the path.',
-  rows: [mix, tails, hits, newConnections, two, resident, refresh, start],
+  rows: [mix, tails, hits, newConnections, tls, two, resident, refresh, start],
   settings: {
     rounds: { help: 'rounds of every row in turn', usual: 5 },
     seconds: { help: 'of load on a row in each round', usual: 3 },

@@ -28,6 +28,8 @@ export type Measured = {
   readonly contender: Contender
   readonly samples: readonly Sample[]
   readonly answers: number
+  /** Of those, on a connection that resumed a TLS session. */
+  readonly resumed: number
   /** Faults, as sentences. */
   readonly faults: readonly string[]
 }
@@ -48,6 +50,7 @@ export const measureInRounds = async (
     contender,
     samples: [] as Sample[],
     answers: 0,
+    resumed: 0,
     faults: [] as string[],
   }))
   // The first round is a warm-up; its responses are checked too.
@@ -55,15 +58,16 @@ export const measureInRounds = async (
     for (const one of measured) {
       progress(`round ${round} of ${rounds}, ${one.contender.id}`)
       await awayFromTurn(seconds)
-      const { sample, answers, faults } = await measureOnce(world, one.contender, seconds)
+      const { sample, answers, resumed, faults } = await measureOnce(world, one.contender, seconds)
       one.faults.push(...faults)
       one.answers += answers
+      one.resumed += resumed
       if (round > 0 && sample) one.samples.push(sample)
     }
   return measured
 }
 
-type Once = { readonly sample?: Sample; readonly answers: number; readonly faults: readonly string[] }
+type Once = Pick<Measured, 'answers' | 'resumed' | 'faults'> & { readonly sample?: Sample }
 
 const nothing = { cpuSeconds: 0, commands: 0 }
 
@@ -81,7 +85,7 @@ const measureOnce = async (
   const before = await settled(contender)
   const [cpuBefore, coreBefore] = [await cpuSecondsOf(contender.pid), await busySecondsOf(serverCores[0])]
   const redisBefore = await redis()
-  const { answers, seconds: took, p50, p99, wrong } = await load(folder, workload, seconds)
+  const { answers, seconds: took, p50, p99, wrong, resumed = 0 } = await load(folder, workload, seconds)
   const redisAfter = await redis()
   const cpu = (await cpuSecondsOf(contender.pid)) - cpuBefore
   const core = (await busySecondsOf(serverCores[0])) - coreBefore
@@ -91,7 +95,9 @@ const measureOnce = async (
   if (answers + connections > (contender.maxAnswers ?? Number.POSITIVE_INFINITY))
     faults.push(`${answers} answers, so that requests were repeated`)
   faults.push(...faultsOf(before, after, answers))
-  if (answers === 0) return { answers, faults }
+  const wanted = workload.handshakes?.kind === 'resumed' ? answers : 0
+  if (resumed !== wanted) faults.push(`${resumed} of ${answers} connections were resumed, not ${wanted}`)
+  if (answers === 0) return { answers, resumed, faults }
   const sample = {
     perSecond: answers / took,
     p50,
@@ -102,7 +108,7 @@ const measureOnce = async (
     redisMicros: ((redisAfter.cpuSeconds - redisBefore.cpuSeconds) * 1e6) / answers,
     redisCommands: (redisAfter.commands - redisBefore.commands) / answers,
   }
-  return { sample, answers, faults }
+  return { sample, answers, resumed, faults }
 }
 
 /** The counters of a server once nothing is in flight: the last requests of a load arrive after it ends. */
