@@ -106,7 +106,7 @@ const setUp = async () => {
       observer,
     },
     {
-      tls: { cert: null, key: null, http2: false },
+      tls: { cert: null, key: null, ticketKey: null, http2: false },
       trustedProxies: [],
       clientAddress: 'full',
       requestTimeoutMs: 60_000,

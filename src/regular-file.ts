@@ -96,6 +96,15 @@ export const readRegularFileSync = (path: string | URL, most: number): Buffer =>
   }
 }
 
+/** The same for a secret: the file must be closed to other users of the machine. @throws FileError, or the system's error */
+export const readPrivateFileSync: typeof readRegularFileSync = (path, most) => {
+  const name = pathOf(path)
+  const stats = looked(name, statSync)
+  if (stats?.isFile() && (stats.mode & 0o007) !== 0)
+    throw new FileError('EACCES', 'other users of this machine may open it; allowed: mode 600 or 640 (chmod)')
+  return readRegularFileSync(name, most)
+}
+
 /** The same, without holding up the process. */
 export const readRegularFile = async (path: string | URL, most: number): Promise<Buffer> => {
   const name = pathOf(path)
