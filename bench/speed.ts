@@ -14,7 +14,7 @@ import { two } from './speed/two.ts'
 
 await runBench({
   name: 'bench',
-  summary: 'Measures the speed of the gateway against its bars in some 25 minutes',
+  summary: 'Measures the speed of the gateway against its bars in some 30 minutes',
   page: 'docs/performance.md',
   needs: 'Needs Linux; what is compared over redis-server, nginx with Lua and wrk needs these on the path.',
   rows: [mix, tails, hits, newConnections, tls, two, resident, refresh, start],
@@ -42,8 +42,8 @@ another machine's or another day's; gaps under 10 % mean nothing. A bar is compa
 on the machine only makes a server slower; the median stands beside it. The microseconds of a hit are listed
 in [the profile of a hit](hit-path-profile.md).`,
         doesNotProve: [
-          `Nothing about a network: everything runs on one machine over its loopback, without TLS, and but for \`new-connections\`
-  connections are few and kept. TLS, slow lines and thousands of idle callers cost more.`,
+          `Nothing about a network: everything runs on one machine over its loopback. \`tls\` alone is over TLS, and but for
+  \`new-connections\` and \`tls\` connections are few and kept. Slow lines and thousands of idle callers cost more.`,
           'Nothing about misses: all weather is cached. The latency of the provider comes on top; capacity is in [capacity](capacity.md).',
           `Nothing about your traffic: the mix is drawn from a seed, not recorded, and repeats after 20,000 requests; 1,000 keys are
   not a million. An open loop at half of a capacity says nothing about the other half.`,

@@ -115,11 +115,13 @@ export const load = async (
   const file = join(folder, `load-${new URL(workload.url).port}.${isWrk ? 'lua' : 'json'}`)
   if (isWrk) await writeScript(file, workload)
   else await writeFile(file, JSON.stringify({ ...workload, seconds, atOnce }))
-  const own = workload.handshakes ? 'tls-loader.ts' : 'loader.ts'
+  const own = workload.handshakes
+    ? new URL('tls-loader.ts', import.meta.url)
+    : new URL('loader.ts', import.meta.url)
   const [command, args] = isWrk
     ? onCores(on, 'wrk', ['-t1', `-c${atOnce}`, `-d${seconds}s`, '--latency', '-s', file, workload.url])
-    : onCores(on, process.execPath, [new URL(own, import.meta.url).pathname, file])
+    : onCores(on, process.execPath, [own.pathname, file])
   const line = (await outputOf(command, args)).split('\n').find(one => one.startsWith('{'))
-  if (line === undefined) throw new Error(`${isWrk ? loader : own} printed nothing`)
+  if (line === undefined) throw new Error(`${isWrk ? loader : own.pathname} printed nothing`)
   return JSON.parse(line) as Loaded
 }
