@@ -11,6 +11,7 @@ import { refresh } from './speed/refresh.ts'
 import { resident } from './speed/resident.ts'
 import { start } from './speed/start.ts'
 import { tails } from './speed/tails.ts'
+import { tls } from './speed/tls.ts'
 import { two } from './speed/two.ts'
 
 await runBench({
@@ -19,7 +20,7 @@ await runBench({
   page: 'docs/performance.md',
   needs:
     'Needs Linux; what is compared over redis-server, nginx with Lua, wrk and h2load needs these on the path.',
-  rows: [mix, tails, hits, newConnections, http2, idleConnections, two, resident, refresh, start],
+  rows: [mix, tails, hits, newConnections, tls, http2, idleConnections, two, resident, refresh, start],
   settings: {
     rounds: { help: 'rounds of every row in turn', usual: 5 },
     seconds: { help: 'of load on a row in each round', usual: 3 },
@@ -45,8 +46,8 @@ another machine's or another day's; gaps under 10 % mean nothing. Servers run in
 with the median of the pairs' ratios, so that what disturbs the machine for a while counts for both. The microseconds of a hit are listed
 in [the profile of a hit](hit-path-profile.md).`,
         doesNotProve: [
-          `Nothing about a network: everything runs on one machine over its loopback. But for \`http2\` there is no TLS, and but for
-  \`new-connections\` and \`idle\` connections are few and kept. Slow lines cost more.`,
+          `Nothing about a network: everything runs on one machine over its loopback. But for \`tls\` and \`http2\` there is no TLS, and but for
+  \`new-connections\`, \`tls\` and \`idle\` connections are few and kept. Slow lines cost more.`,
           'Nothing about misses: all weather is cached. The latency of the provider comes on top; capacity is in [capacity](capacity.md).',
           `Nothing about your traffic: the mix is drawn from a seed, not recorded, and repeats after 20,000 requests; 1,000 keys are
   not a million. An open loop at half of a capacity says nothing about the other half.`,

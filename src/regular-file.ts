@@ -83,12 +83,26 @@ const openRegular = (path: string, flags: number, mode?: number): number => {
 }
 
 /** @throws FileError, or the system's error */
-export const readRegularFileSync = (path: string | URL, most: number): Buffer => {
+export const readRegularFileSync = (path: string | URL, most: number): Buffer => readChecked(path, most)
+
+/** The same for a secret, which must be closed to other users of the machine. @throws FileError, or the system's error */
+export const readPrivateFileSync = (path: string | URL, most: number): Buffer =>
+  readChecked(path, most, ({ mode }) => {
+    if ((mode & 0o007) !== 0)
+      throw new FileError(
+        'EACCES',
+        'other users of this machine may open it; allowed: mode 600 or 640 (chmod)',
+      )
+  })
+
+const readChecked = (path: string | URL, most: number, check = (_stats: Stats): void => {}): Buffer => {
   const name = pathOf(path)
   if (isHandedOver(name)) return readHandedOver(name, most)
   const file = openRegular(name, readOnly)
   try {
-    requireSize(fstatSync(file).size, most)
+    const stats = fstatSync(file)
+    requireSize(stats.size, most)
+    check(stats)
     // The size is only a hint: a file may grow, and some of the system say 0.
     return readToEnd(most, bytes => readSync(file, bytes))
   } finally {

@@ -73,7 +73,7 @@ export const setUp = async () => {
       observer,
     },
     {
-      tls: { cert: null, key: null, http2: false },
+      tls: { cert: null, key: null, ticketKey: null, http2: false },
       trustedProxies: [],
       clientAddress: 'full',
       requestTimeoutMs: 60_000,

@@ -74,7 +74,7 @@ const startReady = async (
   name,
   key: 'as-long-as-a-key-of-the-gateway-is-here',
   body: async () => world.body,
-  ...(await startReadyBody(scope, world, kind, collected)),
+  ...(await startReadyBody(scope, world, kind, { env: collected })),
 })
 
 /** Resident KiB once all garbage is collected. */

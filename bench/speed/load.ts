@@ -1,5 +1,6 @@
 // The load: kept connections that send the next request on the response to the last, for some seconds, from wrk or, where
-// it is not installed, from loader.ts. Returns the number of responses, their latency, and how many were wrong.
+// it is not installed, from loader.ts; or a TLS handshake for each request, from tls-loader.ts. Returns the number of responses,
+// their latency, and how many were wrong.
 
 import { spawnSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
@@ -18,6 +19,16 @@ export type Workload = {
   readonly headers?: Readonly<Record<string, string>>
   /** Further headers of each request, in turn like the paths. */
   readonly headersInTurn?: readonly Readonly<Record<string, string>>[]
+  /** A new TLS connection for each request to the first path with the first key, in place of kept ones. */
+  readonly handshakes?: Handshakes
+}
+
+export type Handshakes = {
+  readonly kind: 'full' | 'resumed'
+  /** The authority of the server's certificate, in PEM. */
+  readonly caFile: string
+  /** Every response has this body. */
+  readonly bodyFile: string
 }
 
 export type Loaded = {
@@ -27,6 +38,8 @@ export type Loaded = {
   readonly p99: number
   /** Responses of 400 and above, broken connections, and requests without a response in time. */
   readonly wrong: number
+  /** With `handshakes`: connections that resumed a session. */
+  readonly resumed?: number
 }
 
 const wrkVersion = spawnSync('wrk', ['--version']).stdout?.toString()
@@ -98,13 +111,17 @@ export const load = async (
   seconds: number,
   { on = loadCores, atOnce = connections } = {},
 ): Promise<Loaded> => {
-  const file = join(folder, `load-${new URL(workload.url).port}.${hasWrk ? 'lua' : 'json'}`)
-  if (hasWrk) await writeScript(file, workload)
+  const isWrk = hasWrk && !workload.handshakes
+  const file = join(folder, `load-${new URL(workload.url).port}.${isWrk ? 'lua' : 'json'}`)
+  if (isWrk) await writeScript(file, workload)
   else await writeFile(file, JSON.stringify({ ...workload, seconds, atOnce }))
-  const [command, args] = hasWrk
+  const own = workload.handshakes
+    ? new URL('tls-loader.ts', import.meta.url)
+    : new URL('loader.ts', import.meta.url)
+  const [command, args] = isWrk
     ? onCores(on, 'wrk', ['-t1', `-c${atOnce}`, `-d${seconds}s`, '--latency', '-s', file, workload.url])
-    : onCores(on, process.execPath, [new URL('loader.ts', import.meta.url).pathname, file])
+    : onCores(on, process.execPath, [own.pathname, file])
   const line = (await outputOf(command, args)).split('\n').find(one => one.startsWith('{'))
-  if (line === undefined) throw new Error(`${loader} printed nothing`)
+  if (line === undefined) throw new Error(`${isWrk ? loader : own.pathname} printed nothing`)
   return JSON.parse(line) as Loaded
 }

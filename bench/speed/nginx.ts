@@ -15,6 +15,7 @@ import { sum } from '../row.ts'
 import {
   type Absent,
   type Answer,
+  type CertificateFiles,
   type Contender,
   expectBody,
   get,
@@ -116,7 +117,7 @@ return answer
 
 type Ports = { readonly metered: number; readonly logged: number; readonly open: number }
 
-const configOf = (folder: string, ports: Ports, { url, key }: Origin): string => `
+const configOf = (folder: string, ports: Ports, { url, key }: Origin, tls?: CertificateFiles): string => `
 ${modules.map(file => `load_module ${file};`).join('\n')}
 ${process.getuid?.() === 0 ? '# Else the worker would be somebody who may not read this folder.\nuser root;' : ''}
 daemon off;
@@ -128,6 +129,7 @@ http {
   access_log off;
   log_format one '$remote_addr [$time_iso8601] $request_method $request_uri $status $body_bytes_sent $request_time $request_id';
   keepalive_requests 1000000000;
+  ${tls ? `ssl_certificate ${tls.cert}; ssl_certificate_key ${tls.key}; ssl_protocols TLSv1.3;` : ''}
   client_body_temp_path ${folder}/body;
   proxy_temp_path ${folder}/proxy;
   fastcgi_temp_path ${folder}/fastcgi;
@@ -141,7 +143,7 @@ http {
   ]
     .map(
       ([port, log]) => `server {
-    listen 127.0.0.1:${port};
+    listen 127.0.0.1:${port}${tls ? ' ssl' : ''};
     ${log}
     location / { content_by_lua_block { require("answer")() } }
     location /origin/ { internal; proxy_set_header x-api-key "${key}"; proxy_set_header if-none-match ""; proxy_set_header accept-encoding ""; proxy_pass ${url}/; }
@@ -180,11 +182,20 @@ export type Nginx = {
   expectHeaders(answer: Answer): void
 }
 
+type NginxOptions = {
+  readonly keys: readonly string[]
+  readonly origin: Origin
+  /** Of its folder. */
+  readonly name: string
+  /** With it, all but its cache alone is served over TLS. */
+  readonly tls?: CertificateFiles
+}
+
 /** Starts one nginx that knows these keys. @returns why it can't be measured here, where it can't */
 export const openNginx = async (
   scope: Scope,
   world: World,
-  { keys, origin, name }: { keys: readonly string[]; origin: Origin /** Of its folder. */; name: string },
+  { keys, origin, name, tls }: NginxOptions,
 ): Promise<Nginx | string> => {
   const absent = whyAbsent()
   const { redisUrl } = world
@@ -203,10 +214,11 @@ export const openNginx = async (
   await mkdir(folder)
   const ports = { metered: await freePort(), logged: await freePort(), open: await freePort() }
   await writeFile(join(folder, 'answer.lua'), luaOf(new URL(redisUrl).port, sha))
-  await writeFile(join(folder, 'nginx.conf'), configOf(folder, ports, origin))
+  await writeFile(join(folder, 'nginx.conf'), configOf(folder, ports, origin, tls))
   const command: [string, ...string[]] = ['nginx', '-p', folder, '-c', join(folder, 'nginx.conf')]
   const { child } = spawnPinned(scope, folder, serverCores[0], command)
-  const urlOf = (port: number): string => `http://127.0.0.1:${port}`
+  const urlOf = (port: number, scheme = 'http'): string => `${scheme}://127.0.0.1:${port}`
+  const ofMetered = tls ? 'https' : 'http'
   await until(
     'nginx answers',
     async () => {
@@ -219,8 +231,8 @@ export const openNginx = async (
   const expected = Object.keys(reference.headers).filter(one => !['connection', 'keep-alive'].includes(one))
   return {
     pid: child.pid ?? 0,
-    metered: urlOf(ports.metered),
-    logged: urlOf(ports.logged),
+    metered: urlOf(ports.metered, ofMetered),
+    logged: urlOf(ports.logged, ofMetered),
     open: urlOf(ports.open),
     log: logOf(folder),
     counted: async () => {

@@ -7,6 +7,7 @@ import type { Env, Scope } from '../../test/scenarios/set-up.ts'
 import { sum } from '../row.ts'
 import {
   type Absent,
+  type CertificateFiles,
   type Contender,
   expectBody,
   get,
@@ -27,26 +28,38 @@ const start = (
 ): Promise<Pinned> =>
   startPinned(scope, folder, serverCores[0], [process.execPath, script(name), ...args], ['api'], env)
 
-/** One ready body without a key: from Node's own server, or from Fastify with the gateway's headers except the quota's. */
+/**
+ * One ready body without a key: from Node's own server, or from Fastify with the gateway's headers except the quota's. Over TLS
+ * where there is a certificate.
+ */
 export const startReadyBody = async (
   scope: Scope,
   { folder, bodyFile, headersFile }: World,
   kind: 'raw' | 'fastify',
-  env: Env = {},
+  { env = {}, tls }: { readonly env?: Env; readonly tls?: CertificateFiles | undefined } = {},
 ): Promise<{ pid: number; url: string; output: string }> => {
-  const args = kind === 'raw' ? ['origin.ts', bodyFile] : ['fastify-bare.ts', bodyFile, headersFile]
-  const { child, urls, output } = await start(scope, folder, args, env)
+  const args = kind === 'raw' ? ['origin.ts', bodyFile, ''] : ['fastify-bare.ts', bodyFile, headersFile]
+  const { child, urls, output } = await start(scope, folder, tls ? [...args, tls.cert, tls.key] : args, env)
   return { pid: child.pid ?? 0, url: urls.api ?? '', output }
 }
 
-export const startRaw = async (scope: Scope, world: World): Promise<Contender> =>
-  plain('raw', 'raw node:http, one ready body', await startReadyBody(scope, world, 'raw'), world)
+export const startRaw = async (scope: Scope, world: World, tls?: CertificateFiles): Promise<Contender> =>
+  plain(
+    'raw',
+    `raw ${tls ? 'node:https' : 'node:http'}, one ready body`,
+    await startReadyBody(scope, world, 'raw', { tls }),
+    world,
+  )
 
-export const startBareFastify = async (scope: Scope, world: World): Promise<Contender> =>
+export const startBareFastify = async (
+  scope: Scope,
+  world: World,
+  tls?: CertificateFiles,
+): Promise<Contender> =>
   plain(
     'fastify',
     'bare Fastify, one ready body with the same headers',
-    await startReadyBody(scope, world, 'fastify'),
+    await startReadyBody(scope, world, 'fastify', { tls }),
     world,
   )
 

@@ -32,6 +32,8 @@ export type Measured = {
   /** How many runs were repeated. */
   readonly repeated: number
   readonly answers: number
+  /** Of those, on a connection that resumed a TLS session. */
+  readonly resumed: number
   /** Faults, as sentences. */
   readonly faults: readonly string[]
 }
@@ -66,14 +68,16 @@ export const measureInRounds = async (
     samples: [] as Sample[],
     repeated: 0,
     answers: 0,
+    resumed: 0,
     faults: [] as string[],
   }))
   const run = async (one: (typeof measured)[number], what: string): Promise<Sample | undefined> => {
     progress(`${what}, ${one.contender.id}`)
     await awayFromTurn(seconds)
-    const { sample, answers, faults } = await measureOnce(world, one.contender, seconds, sending)
+    const { sample, answers, resumed, faults } = await measureOnce(world, one.contender, seconds, sending)
     one.faults.push(...faults)
     one.answers += answers
+    one.resumed += resumed
     return sample
   }
   let repeats = Math.ceil(rounds * contenders.length * maxRepeatedShare)
@@ -97,7 +101,7 @@ export const measureInRounds = async (
   return measured
 }
 
-type Once = { readonly sample?: Sample; readonly answers: number; readonly faults: readonly string[] }
+type Once = Pick<Measured, 'answers' | 'resumed' | 'faults'> & { readonly sample?: Sample }
 
 const nothing = { cpuSeconds: 0, commands: 0 }
 
@@ -116,7 +120,14 @@ const measureOnce = async (
   const before = await settled(contender)
   const [cpuBefore, coreBefore] = [await cpuSecondsOf(contender.pid), await busySecondsOf(serverCores[0])]
   const redisBefore = await redis()
-  const { answers, seconds: took, p50, p99, wrong } = await sending.load(folder, workload, seconds)
+  const {
+    answers,
+    seconds: took,
+    p50,
+    p99,
+    wrong,
+    resumed = 0,
+  } = await sending.load(folder, workload, seconds)
   const redisAfter = await redis()
   const cpu = (await cpuSecondsOf(contender.pid)) - cpuBefore
   const core = (await busySecondsOf(serverCores[0])) - coreBefore
@@ -126,7 +137,9 @@ const measureOnce = async (
   if (answers + sending.inFlight > (contender.maxAnswers ?? Number.POSITIVE_INFINITY))
     faults.push(`${answers} answers, so that requests were repeated`)
   faults.push(...faultsOf(before, after, answers, sending.inFlight))
-  if (answers === 0) return { answers, faults }
+  const wanted = workload.handshakes?.kind === 'resumed' ? answers : 0
+  if (resumed !== wanted) faults.push(`${resumed} of ${answers} connections were resumed, not ${wanted}`)
+  if (answers === 0) return { answers, resumed, faults }
   const sample = {
     perSecond: answers / took,
     p50,
@@ -137,7 +150,7 @@ const measureOnce = async (
     redisMicros: ((redisAfter.cpuSeconds - redisBefore.cpuSeconds) * 1e6) / answers,
     redisCommands: (redisAfter.commands - redisBefore.commands) / answers,
   }
-  return { sample, answers, faults }
+  return { sample, answers, resumed, faults }
 }
 
 /** The counters of a server once nothing is in flight: the last requests of a load arrive after it ends. */

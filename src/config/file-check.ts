@@ -6,7 +6,7 @@ import { access } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { catalogueFile } from '../catalogue/catalogue-file.ts'
 import { readSnapshot } from '../catalogue/snapshot-reader.ts'
-import { tlsOptions } from '../edge/connection/tls.ts'
+import { certificateOf, ticketKeyOf } from '../edge/connection/tls.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { requireFileOrFree } from '../regular-file.ts'
 import { tlsOf } from '../stores/redis/place.ts'
@@ -32,7 +32,8 @@ const checkCatalogue: FileCheck = [
 ]
 
 const checks: readonly FileCheck[] = [
-  ['server.tls.cert', ({ server }) => tlsOptions(server.tls)],
+  ['server.tls.cert', ({ server }) => certificateOf(server.tls)],
+  ['server.tls.ticketKey', ({ server }) => ticketKeyOf(server.tls)],
   ['server.socket', ({ server: { socket } }) => socket !== null && checkSocket(socket)],
   ['redis.ca', ({ redis: { url, ca } }) => url !== null && tlsOf({ url, ca })],
   ['store.path', ({ redis, store }) => (redis.url === null ? checkStoreFile(store.path) : undefined)],

@@ -39,6 +39,7 @@ const server = section({
   tls: section({
     cert: certificateFile(),
     key: certificateFile(),
+    ticketKey: live(filePath('a file path, or null').nullable()),
     http2: flag(),
   }),
   trustedProxies: z.array(

@@ -73,6 +73,10 @@ const rules: readonly Rule[] = [
       tls.cert === null && 'server.tls.cert is not set, and without TLS the API speaks HTTP/1.1 alone',
   },
   {
+    paths: ['server.tls.ticketKey'],
+    because: ({ server: { tls } }) => tls.cert === null && 'server.tls.cert is not set',
+  },
+  {
     paths: ['status.maxConnections'],
     because: ({ status }) =>
       status.port === null && 'status.port is not set, so that there is no such listener',

@@ -11,7 +11,7 @@ import { locationTypes } from '../catalogue/location-schema.ts'
 import { readSnapshot } from '../catalogue/snapshot-reader.ts'
 import { checkStoreFile, storeFolder } from '../config/file-check.ts'
 import type { Config } from '../config/schema.ts'
-import { tlsOptions } from '../edge/connection/tls.ts'
+import { certificateOf, ticketKeyOf } from '../edge/connection/tls.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { safeText } from '../outside-text.ts'
 import { maxFileBytes, readRegularFileSync } from '../regular-file.ts'
@@ -25,8 +25,11 @@ export const certificateCheck = ({ tls }: Config['server'], host: string | undef
   const name = 'certificate'
   if (tls.cert === null || tls.key === null) return ok(name, 'none: HTTPS ends elsewhere, or is not needed')
   const renew = `Renew ${tls.cert} and its key.`
+  let fix = 'Make one of the mode 600: (umask 077; openssl rand 48 > FILE).'
   try {
-    tlsOptions(tls)
+    ticketKeyOf(tls)
+    fix = 'Give server.tls.cert and server.tls.key files in PEM form that belong together.'
+    certificateOf(tls)
     const certificate = new X509Certificate(readRegularFileSync(tls.cert, maxFileBytes.pem))
     const names = safeText(certificate.subjectAltName ?? certificate.subject, 200)
     const [from, to] = [certificate.validFromDate.getTime(), certificate.validToDate.getTime()]
@@ -43,11 +46,7 @@ export const certificateCheck = ({ tls }: Config['server'], host: string | undef
     if (days < renewWithinDays) return warn(name, `it expires on ${dayOf(to)}, in ${days} days`, renew)
     return ok(name, `${names}, valid until ${dayOf(to)} (${days} days)`)
   } catch (error) {
-    return fail(
-      name,
-      messageOf(error),
-      'Give server.tls.cert and server.tls.key files in PEM form that belong together.',
-    )
+    return fail(name, messageOf(error), fix)
   }
 }
 

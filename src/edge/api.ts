@@ -3,6 +3,7 @@
 // connections, requests that Node's parser refuses and the bytes of a hit. Longer than 300 lines, because hooks, routes and
 // error handler share the state of one listener.
 
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import type { IncomingMessage, Server } from 'node:http'
 import type { Server as TlsServer } from 'node:https'
@@ -24,7 +25,13 @@ import { type AddressForm, createClientAddress } from './connection/client-addre
 import type { ConnectionCount, ConnectionLimits, ConnectionObserver } from './connection/connections.ts'
 import { isHttp2 } from './connection/http2-exchange.ts'
 import { chooseWriter, connectionFields, type WriteReady } from './connection/ready-response.ts'
-import { createCertificateExpiry, type TlsFiles, type TlsSettings, tlsOptions } from './connection/tls.ts'
+import {
+  createCertificateExpiry,
+  type TlsFiles,
+  type TlsSettings,
+  ticketKeyBytes,
+  tlsOptions,
+} from './connection/tls.ts'
 import { createIsTrusted } from './connection/trusted-proxies.ts'
 import { createCors } from './cors.ts'
 import { type Endpoint, pathsOf, referencePaths, referenceRedirects } from './endpoint.ts'
@@ -59,6 +66,8 @@ export type ApiParts = Omit<AdmissionParts, 'transportProblem' | 'observer'> &
     readonly clock: Clock
     /** Begins the span of a request, the parent of what `next` starts; undefined where requests are not traced. */
     readonly trace?: ((parent: TraceContext | undefined, next: () => void) => RequestTrace) | undefined
+    /** Seals the tickets of TLS sessions where no file of the settings does; by default a random one. */
+    readonly ticketKey?: Buffer | undefined
     /** By default the writer that is right on this Node. */
     readonly writeReady?: WriteReady
   }
@@ -97,13 +106,15 @@ export type Api = {
   /** Sets new limits, timeouts and origins. */
   apply(settings: ApiSettings): void
   /**
-   * Reads the files of the certificate again. Returns the step that uses it for new connections; undefined when it is in use
-   * already, or the server speaks plain HTTP. @throws InputError when a file can't be used
+   * Reads the files of TLS again. Returns what differs, and the step that uses it for new connections; undefined when all is in
+   * use already, or the server speaks plain HTTP. @throws InputError when a file can't be used
    */
-  prepareCertificate(files: TlsFiles): (() => void) | undefined
+  prepareTls(files: TlsFiles): TlsChange | undefined
   /** Takes no more connections, and resolves when all requests in flight are answered. */
   close(): Promise<void>
 }
+
+type TlsChange = { readonly replaced: readonly ('certificate' | 'ticket key')[]; readonly use: () => void }
 
 /** An application that does not listen yet. @throws InputError when a TLS file can't be used */
 export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
@@ -118,9 +129,10 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   const transportProblem = createTransportProblem(isPlain)
   const admission = createAdmission({ ...parts, transportProblem })
   const unauthenticated = createUnauthenticatedBytes(options, options.workers, parts.clock, parts.observer)
-  let certificate = tlsOptions(options.tls)
+  const ownTicketKey = parts.ticketKey ?? randomBytes(ticketKeyBytes)
+  let tls = tlsOptions(options.tls, ownTicketKey)
   const { app, connections, http2 } = openServer(
-    { ...parts, admission, isPlain, clientAddress, corsLines, unauthenticated, certificate },
+    { ...parts, admission, isPlain, clientAddress, corsLines, unauthenticated, tls },
     options,
   )
 
@@ -315,11 +327,13 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     app,
     server: app.server,
     connections: connections.count,
-    certificateExpiresAt: createCertificateExpiry(() => certificate),
+    certificateExpiresAt: createCertificateExpiry(() => tls),
     listen: async at => {
       await app.ready()
       app.server.listen({ ...at, backlog: listenBacklog })
       await once(app.server, 'listening')
+      // Node has just given a worker the key with which the first worker of all began.
+      if (tls) (app.server as TlsServer).setTicketKeys(tls.ticketKeys)
       // An inherited Unix socket has no name here.
       isUnix = typeof (app.server.address() ?? '') === 'string'
     },
@@ -334,14 +348,21 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
       unauthenticated.apply(settings)
       Object.assign(app.server, timeoutsOf(requestTimeoutMs))
     },
-    prepareCertificate: files => {
-      const former = certificate
-      const next = former && tlsOptions(files)
-      if (!next || (next.cert.equals(former.cert) && next.key.equals(former.key))) return undefined
-      return () => {
-        certificate = next
-        ;(app.server as unknown as TlsServer).setSecureContext(next)
+    prepareTls: files => {
+      const former = tls
+      const next = former && tlsOptions(files, ownTicketKey)
+      if (!next) return undefined
+      const isSame = (name: 'cert' | 'key' | 'ticketKeys') => next[name].equals(former[name])
+      const replaced = [
+        ...(isSame('cert') && isSame('key') ? [] : (['certificate'] as const)),
+        ...(isSame('ticketKeys') ? [] : (['ticket key'] as const)),
+      ]
+      if (replaced.length === 0) return undefined
+      const use = () => {
+        tls = next
+        ;(app.server as TlsServer).setSecureContext(next)
       }
+      return { replaced, use }
     },
     close: async () => {
       if (app.server.listening) {

@@ -19,7 +19,7 @@ import {
 import { createHttp2, type Http2 } from './connection/http2.ts'
 import type { Http2Request, Http2Response } from './connection/http2-exchange.ts'
 import { keepAliveMs } from './connection/ready-response.ts'
-import type { Certificate, TlsSettings } from './connection/tls.ts'
+import type { TlsOptions, TlsSettings } from './connection/tls.ts'
 import { createUnparsable, type ParserError } from './connection/unparsable.ts'
 import type { CorsLines } from './representation.ts'
 import { requestIdOf } from './request-id.ts'
@@ -34,7 +34,7 @@ export type ServerParts = {
   readonly clientAddress: ClientAddress
   readonly corsLines: CorsLines
   readonly unauthenticated: UnauthenticatedBytes
-  readonly certificate: Certificate | undefined
+  readonly tls: TlsOptions | undefined
 }
 
 export type ServerOptions = ConnectionLimits & { readonly tls: TlsSettings }
@@ -57,16 +57,7 @@ const noSchemas = { buildValidator: () => noSchema, buildSerializer: () => noSch
 
 /** The Fastify instance and its connections; it does not listen yet. */
 export const openServer = (
-  {
-    quota,
-    observer,
-    admission,
-    isPlain,
-    clientAddress,
-    corsLines,
-    unauthenticated,
-    certificate,
-  }: ServerParts,
+  { quota, observer, admission, isPlain, clientAddress, corsLines, unauthenticated, tls }: ServerParts,
   options: ServerOptions,
 ): { app: FastifyInstance; connections: Connections; http2: Http2 | undefined } => {
   const { requestTimeoutMs } = options
@@ -81,12 +72,10 @@ export const openServer = (
     // How much is read ahead from a connection whose requests wait.
     highWaterMark: 16 * 1024,
   }
-  const hasHttp2 = certificate !== undefined && options.tls.http2
+  const hasHttp2 = tls !== undefined && options.tls.http2
   const offered = hasHttp2 ? { ALPNProtocols: ['h2', 'http/1.1'] } : {}
   const app = fastify({
-    ...(certificate
-      ? { https: { ...http, ...certificate, ...offered, handshakeTimeout: requestTimeoutMs } }
-      : { http }),
+    ...(tls ? { https: { ...http, ...tls, ...offered, handshakeTimeout: requestTimeoutMs } } : { http }),
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: keepAliveMs,
     genReqId: ({ headers }) => requestIdOf(headers['x-request-id'] as string | undefined),

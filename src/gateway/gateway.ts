@@ -101,6 +101,8 @@ export type GatewayParts = Pick<OpenLog, 'log' | 'lines'> &
     readonly inherited?: InheritedSockets
     /** A Unix socket for the ops listener, in place of its address; there is no status listener then. */
     readonly opsPath?: string | undefined
+    /** Seals the tickets of TLS sessions where no file of the settings does; of its own where absent. */
+    readonly ticketKey?: Buffer | undefined
     /** The time between two events of the status for dashboards, in place of a second. */
     readonly statusEveryMs?: number | undefined
   }
@@ -117,6 +119,7 @@ export const startGateway = async (
     source,
     tracing,
     opsPath,
+    ticketKey,
     statusEveryMs,
     inherited = {},
   }: GatewayParts,
@@ -285,6 +288,7 @@ export const startGateway = async (
       clock,
       trace: tracing?.request,
       observer: apiObserver,
+      ticketKey,
     },
     {
       ...config.server,
@@ -365,9 +369,9 @@ export const startGateway = async (
     read: source?.read ?? (() => ({ config, origins: new Map(), files: [] })),
     needRestart: next => ofAnotherHost(config, next),
     prepare: async ({ server: { tls } }) => {
-      const useCertificate = api.prepareCertificate(tls)
-      if (!useCertificate) return []
-      return [useCertificate, () => log.info(tls, 'certificate replaced')]
+      const change = api.prepareTls(tls)
+      if (!change) return []
+      return [change.use, ...change.replaced.map(what => () => log.info(tls, `${what} replaced`))]
     },
     apply: next => {
       log.level = next.log.level
@@ -385,7 +389,7 @@ export const startGateway = async (
     observer: observeReload(metrics, log),
   })
   const watch = watchFiles({
-    files: () => (source ? [...source.files, ...certificateFiles(reload.running())] : []),
+    files: () => (source ? [...source.files, ...tlsFiles(reload.running())] : []),
     pollMs: source ? watchEvery(config) : null,
     onChange: reload.now,
   })
@@ -433,5 +437,5 @@ export const startGateway = async (
   }
 }
 
-const certificateFiles = ({ server: { tls } }: Config): string[] =>
-  [tls.cert, tls.key].filter(file => file !== null)
+const tlsFiles = ({ server: { tls } }: Config): string[] =>
+  [tls.cert, tls.key, tls.ticketKey].filter(file => file !== null)

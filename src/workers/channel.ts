@@ -17,7 +17,11 @@ export type WorkerMessage =
 export type WorkerStop = 'stop'
 
 /** The answer to a worker that asks. */
-export type WorkerConfiguration = { readonly inEffect: InEffect }
+export type WorkerConfiguration = {
+  readonly inEffect: InEffect
+  /** The same for all workers, in base64. */
+  readonly ticketKey: string
+}
 
 export const heartbeatEveryMs = 1_000
 
@@ -35,13 +39,17 @@ export const sendHeartbeats = (): void => {
 }
 
 /** The configuration of the other workers: the files may differ by now, by a refused change or one that waits for a restart. */
-export const configurationInEffect = (): Promise<InEffect> =>
+export const configurationInEffect = (): Promise<InEffect & { readonly ticketKey: Buffer }> =>
   new Promise(resolve => {
     const take = (message: unknown): void => {
-      const { inEffect } = message as Partial<WorkerConfiguration>
-      if (!inEffect) return
+      const { inEffect, ticketKey } = message as Partial<WorkerConfiguration>
+      if (!inEffect || ticketKey === undefined) return
       process.off('message', take)
-      resolve({ ...inEffect, config: frozen(inEffect.config) })
+      resolve({
+        ...inEffect,
+        config: frozen(inEffect.config),
+        ticketKey: Buffer.from(ticketKey, 'base64'),
+      })
     }
     process.on('message', take)
     sendToFirst({ asks: 'configuration' })

@@ -4,10 +4,12 @@
 // 300 lines, because everything that starts and ends a worker shares one state.
 
 import cluster, { type Worker } from 'node:cluster'
+import { randomBytes } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
+import { ticketKeyBytes } from '../edge/connection/tls.ts'
 import { AbohawaError, messageOf } from '../errors.ts'
 import {
   heartbeatEveryMs,
@@ -141,6 +143,8 @@ export const createPool = ({
 }: PoolOptions): Pool => {
   // Round robin: the kernel may give one worker nearly all connections of a moment, which it keeps for hours.
   cluster.schedulingPolicy = cluster.SCHED_RR
+  // For every worker, so that a client resumes its TLS session at any of them.
+  const ticketKey = randomBytes(ticketKeyBytes).toString('base64')
   const slots = new Map<number, Running>()
   // Includes stopping workers, and the one that a restart waits for.
   const alive = new Set<Running>()
@@ -273,7 +277,7 @@ export const createPool = ({
     })
     process.on('message', ({ ready, asks }: WorkerMessage) => {
       heard(running)
-      if (asks) process.send({ inEffect: given ?? configuration() } satisfies WorkerConfiguration)
+      if (asks) process.send({ inEffect: given ?? configuration(), ticketKey } satisfies WorkerConfiguration)
       if (!ready) return
       running.hasServed = true
       for (const signal of running.missed) process.process.kill(signal)

@@ -17,7 +17,7 @@ t.test('without files or variables the configuration is that of default.yaml', a
       socketMode: '0660',
       workers: 1,
       workerTimeoutMs: 15_000,
-      tls: { cert: null, key: null, http2: true },
+      tls: { cert: null, key: null, ticketKey: null, http2: true },
       trustedProxies: [],
       cors: { origins: [] },
       requestTimeoutMs: 30_000,

@@ -136,6 +136,14 @@ const table: Record<string, Row> = {
       ['[a]', 'a list'],
     ],
   },
+  'server.tls.ticketKey': {
+    allowed: 'a file path, or null',
+    wrong: [
+      ['48', '48'],
+      ['""', '""'],
+      ['[a, b]', 'a list'],
+    ],
+  },
   'server.tls.http2': {
     allowed: 'true or false',
     wrong: [

@@ -51,6 +51,11 @@ const rows: [idle: Record<string, string>, reason: RegExp, effective: Record<str
   [{ 'server.port': '1', 'server.socket': '/tmp/a.sock' }, /listened on instead/, { 'server.socket': '' }],
   [{ 'server.socketMode': '0660' }, /socket is not set/, { 'server.socket': '/tmp/a.sock' }],
   [
+    { 'server.tls.ticketKey': 'a' },
+    /tls\.cert is not set/,
+    { 'server.tls.cert': 'a', 'server.tls.key': 'b' },
+  ],
+  [
     { 'server.tls.http2': 'false' },
     /tls\.cert is not set/,
     { 'server.tls.cert': 'a', 'server.tls.key': 'b' },

@@ -95,7 +95,12 @@ for (const [name, check, status, detail] of judged)
   })
 
 const fixtures = join(import.meta.dirname, '..', 'fixtures')
-const tls = { http2: true, cert: join(fixtures, 'localhost.crt'), key: join(fixtures, 'localhost.key') }
+const tls = {
+  http2: true,
+  cert: join(fixtures, 'localhost.crt'),
+  key: join(fixtures, 'localhost.key'),
+  ticketKey: null,
+}
 const server = { ...configOf().server, tls }
 
 t.test('a certificate expires, is not valid yet, is for another name, or does not belong to the key', t => {
@@ -121,6 +126,12 @@ t.test('a certificate expires, is not valid yet, is for another name, or does no
   t.match(certificateCheck(other, undefined, 0), { status: 'fail', detail: /belong together/ })
   const absent = { ...server, tls: { ...tls, cert: '/nowhere.pem' } }
   t.match(certificateCheck(absent, undefined, 0), { status: 'fail', detail: /\/nowhere\.pem/ })
+  const noTicketKey = { ...server, tls: { ...tls, ticketKey: '/nowhere.key' } }
+  t.match(certificateCheck(noTicketKey, undefined, 0), {
+    status: 'fail',
+    detail: /server\.tls\.ticketKey is \/nowhere\.key/,
+    fix: /openssl rand 48/,
+  })
   t.end()
 })
 

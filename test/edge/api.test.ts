@@ -156,15 +156,16 @@ t.test('a draining process closes connections', async t => {
 })
 
 t.test('certificates that can not be used stop the start', async t => {
+  const ticketKey = null
   const [cert, key] = ['test/fixtures/localhost.crt', 'test/fixtures/localhost.key']
-  await t.rejects(startApp(t, {}, { tls: { cert: 'none.pem', key, http2: true } }), {
+  await t.rejects(startApp(t, {}, { tls: { cert: 'none.pem', key, ticketKey, http2: true } }), {
     name: 'InputError',
     message: /^server\.tls\.cert is none\.pem, which can't be read: ENOENT/,
   })
-  await t.rejects(startApp(t, {}, { tls: { cert: key, key: cert, http2: true } }), {
+  await t.rejects(startApp(t, {}, { tls: { cert: key, key: cert, ticketKey, http2: true } }), {
     name: 'InputError',
     message: /no certificate and key in PEM form that belong together/,
   })
-  const app = await startApp(t, {}, { tls: { cert, key, http2: true } })
+  const app = await startApp(t, {}, { tls: { cert, key, ticketKey, http2: true } })
   t.ok('setSecureContext' in app.app.server, 'the server speaks TLS')
 })

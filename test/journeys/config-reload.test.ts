@@ -224,7 +224,11 @@ const others: Settings = {
   'config.pollEvery': '15ms',
 }
 // Shown by tests of their own, below.
-const apart = ['server.tls.cert', 'server.tls.key', 'ops.token', 'config.watch']
+const apart = [
+  ...['server.tls.cert', 'server.tls.key', 'ops.token', 'config.watch'],
+  // In session-tickets.test.ts.
+  'server.tls.ticketKey',
+]
 
 t.test('every live setting is changed under load', async t => {
   const live = settings.filter(setting => effectOf(setting) === 'live').map(({ path }) => path.join('.'))

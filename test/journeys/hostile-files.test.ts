@@ -36,6 +36,7 @@ if (withoutPrlimit) {
 const folder = mkdtempSync(join(tmpdir(), 'abohawa-files-'))
 t.teardown(() => rmSync(folder, { recursive: true }))
 const at = (name: string): string => join(folder, name)
+const fixture = (name: string): string => join(import.meta.dirname, '..', 'fixtures', name)
 const written = (name: string, text: string): string => {
   writeFileSync(at(name), text)
   return at(name)
@@ -101,6 +102,14 @@ const openings: Record<
   'a certificate': {
     args: () => ['config', 'check'],
     env: path => ({ ABOHAWA_SERVER__TLS__CERT: path, ABOHAWA_SERVER__TLS__KEY: path }),
+  },
+  'a ticket key': {
+    args: () => ['config', 'check'],
+    env: path => ({
+      ABOHAWA_SERVER__TLS__CERT: fixture('localhost.crt'),
+      ABOHAWA_SERVER__TLS__KEY: fixture('localhost.key'),
+      ABOHAWA_SERVER__TLS__TICKET_KEY: path,
+    }),
   },
   'the authority of Redis': {
     args: () => ['config', 'check'],

@@ -25,8 +25,8 @@ const others: Readonly<Record<string, string>> = {
   'cache.prefetch': 'population',
   'log.level': 'warn',
 }
-// Both certificate files are null here, and a change from null needs a restart.
-const without = ['server.tls.cert', 'server.tls.key']
+// The files of TLS are null here: a change of a certificate from null needs a restart, and the ticket key is nothing without one.
+const without = ['server.tls.cert', 'server.tls.key', 'server.tls.ticketKey']
 
 const otherThan = (path: string, shown: string): string => {
   const known = others[path]

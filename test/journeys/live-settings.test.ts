@@ -25,6 +25,8 @@ const minute = 60_000
 /** Proved where files and signals are. */
 const elsewhere = [
   ...['server.tls.cert', 'server.tls.key', 'config.watch', 'config.pollEvery'],
+  // In session-tickets.test.ts.
+  'server.tls.ticketKey',
   // In workers.test.ts.
   'server.workerTimeout',
 ]

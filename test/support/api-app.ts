@@ -71,7 +71,7 @@ export const startApp = async (
     'answered' | 'decisions' | 'failures' | 'closed'
   >
   const settings: ApiOptions = {
-    tls: { cert: null, key: null, http2: true },
+    tls: { cert: null, key: null, ticketKey: null, http2: true },
     trustedProxies: [],
     clientAddress: 'full',
     requestTimeoutMs: 60_000,

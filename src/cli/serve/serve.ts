@@ -112,7 +112,7 @@ const serveOnMovedClock = async (
 /** Runs a gateway in this process. @param opsPath the Unix socket of the ops listener, in place of its address */
 const serveUntil = async (
   { sources, clock, env }: Terminal,
-  { config, files }: InEffect,
+  { config, files, ticketKey }: InEffect & { readonly ticketKey?: Buffer },
   { log, lines, dropped }: OpenLog,
   stopped: Promise<string>,
   opsPath: string | undefined,
@@ -145,6 +145,7 @@ const serveUntil = async (
     tracing,
     opsPath,
     inherited,
+    ticketKey,
   })
   running = gateway
   onServing(gateway)

@@ -1,13 +1,17 @@
-// The certificate of the API's server: reads its files and its expiry. Without one the server speaks plain HTTP. The
-// configuration decides whether plain HTTP is allowed, and admission checks each request.
+// What the API's server needs for TLS: reads the files of the certificate, its expiry, and the key that seals the tickets of
+// sessions. Without a certificate the server speaks plain HTTP. The configuration decides whether plain HTTP is allowed, and
+// admission checks each request.
 
 import { X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
 import { InputError, messageOf } from '../../errors.ts'
-import { maxFileBytes, readRegularFileSync } from '../../regular-file.ts'
+import { maxFileBytes, readPrivateFileSync, readRegularFileSync } from '../../regular-file.ts'
 
 /** Files in PEM form; null where TLS ends elsewhere. */
-export type TlsFiles = { readonly cert: string | null; readonly key: string | null }
+type CertificateFiles = { readonly cert: string | null; readonly key: string | null }
+
+/** The same, and the file of the ticket key; null where the gateway makes its own. */
+export type TlsFiles = CertificateFiles & { readonly ticketKey: string | null }
 
 /** The files, and whether HTTP/2 is offered. */
 export type TlsSettings = TlsFiles & { readonly http2: boolean }
@@ -15,10 +19,39 @@ export type TlsSettings = TlsFiles & { readonly http2: boolean }
 /** A chain and its key in PEM form. */
 export type Certificate = { readonly cert: Buffer; readonly key: Buffer }
 
+/** What the server is given, by the names of Node. */
+export type TlsOptions = Certificate & { readonly ticketKeys: Buffer; readonly sessionIdContext: string }
+
+/** A name of 16 bytes, then the secrets of HMAC and AES, 16 bytes each. */
+export const ticketKeyBytes = 48
+
+// The same everywhere: Node's own is made of the arguments of the process, and a ticket from a process with others is refused.
+const sessionIdContext = 'abohawa'
+
+/** Undefined without a certificate. @param ownTicketKey where no file has one @throws InputError when a file can't be used */
+export const tlsOptions = (files: TlsFiles, ownTicketKey: Buffer): TlsOptions | undefined => {
+  const certificate = certificateOf(files)
+  return certificate && { ...certificate, ticketKeys: ticketKeyOf(files) ?? ownTicketKey, sessionIdContext }
+}
+
+/** The ticket key of the file; undefined without one, or without a certificate. @throws InputError when it can't be used */
+export const ticketKeyOf = ({ cert, ticketKey }: TlsFiles): Buffer | undefined => {
+  if (cert === null || ticketKey === null) return undefined
+  const bytes = fileOf('server.tls.ticketKey', ticketKey, readPrivateFileSync)
+  if (bytes.length !== ticketKeyBytes)
+    throw new InputError(
+      `server.tls.ticketKey is ${ticketKey}, which has ${bytes.length.toLocaleString('en-US')} bytes; allowed: a file of exactly ${ticketKeyBytes} random bytes (openssl rand ${ticketKeyBytes})`,
+    )
+  return bytes
+}
+
 /** Certificate and key; undefined where there are none. @throws InputError when a file can't be read or is no PEM */
-export const tlsOptions = ({ cert, key }: TlsFiles): Certificate | undefined => {
+export const certificateOf = ({ cert, key }: CertificateFiles): Certificate | undefined => {
   if (cert === null || key === null) return undefined
-  const pair = { cert: pemOf('server.tls.cert', cert), key: pemOf('server.tls.key', key) }
+  const pair = {
+    cert: fileOf('server.tls.cert', cert, readRegularFileSync),
+    key: fileOf('server.tls.key', key, readRegularFileSync),
+  }
   try {
     createSecureContext(pair)
   } catch (cause) {
@@ -30,9 +63,9 @@ export const tlsOptions = ({ cert, key }: TlsFiles): Certificate | undefined => 
   return pair
 }
 
-const pemOf = (name: string, path: string): Buffer => {
+const fileOf = (name: string, path: string, read: typeof readRegularFileSync): Buffer => {
   try {
-    return readRegularFileSync(path, maxFileBytes.pem)
+    return read(path, maxFileBytes.pem)
   } catch (cause) {
     throw new InputError(`${name} is ${path}, which can't be read: ${messageOf(cause)}`, { cause })
   }

@@ -72,6 +72,7 @@ const placeOf = (folder: string, providerUrl: string): Record<string, string> =>
   'server.workers': '1',
   'server.tls.cert': '',
   'server.tls.key': '',
+  'server.tls.ticketKey': '',
   'server.drainFor': '0s',
   'ops.host': '127.0.0.1',
   'ops.port': '0',

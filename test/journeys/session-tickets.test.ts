@@ -1,0 +1,234 @@
+// A client of TLS 1.3 resumes its session by the ticket that it got: at any worker of a gateway, at any gateway of a fleet that
+// has the same ticket key, and after the certificate or the configuration has changed; and not where the key is another one.
+
+import { randomBytes } from 'node:crypto'
+import { chmodSync, copyFileSync, writeFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { connect } from 'node:tls'
+import t, { type Test } from 'tap'
+import { createKey, type Env, processEnv } from '../scenarios/set-up.ts'
+import { startTlsGateway } from '../support/http2-client.ts'
+import { type Running, runCommand, startCommand } from '../support/process.ts'
+import { testRedis } from '../support/redis-server.ts'
+import { sendRequest } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
+
+const fixture = (name: string) => join(import.meta.dirname, '..', 'fixtures', name)
+const provider = { url: 'http://127.0.0.1:9' }
+const tls: Env = {
+  ABOHAWA_SERVER__TLS__CERT: fixture('localhost.crt'),
+  ABOHAWA_SERVER__TLS__KEY: fixture('localhost.key'),
+}
+
+type Visit = { readonly isResumed: boolean; readonly status: number; readonly ticket: Buffer | undefined }
+
+/** One connection with one request, which resumes the session of the ticket where the gateway agrees. */
+const visit = (url: string, key: string, session?: Buffer): Promise<Visit> =>
+  new Promise((resolve, reject) => {
+    const { hostname, port } = new URL(url)
+    const socket = connect({
+      host: hostname,
+      port: Number(port),
+      rejectUnauthorized: false,
+      minVersion: 'TLSv1.3',
+      session,
+    })
+    let head = ''
+    let ticket: Buffer | undefined
+    let isResumed = false
+    socket.on('session', given => {
+      ticket = given
+    })
+    socket.once('secureConnect', () => {
+      isResumed = socket.isSessionReused()
+      const request = 'GET /api/v1/locations?type=division HTTP/1.1'
+      socket.write(`${request}\r\nhost: localhost\r\nx-api-key: ${key}\r\nconnection: close\r\n\r\n`)
+    })
+    socket.on('data', (chunk: Buffer) => {
+      head += chunk.toString('latin1')
+    })
+    socket.once('error', reject)
+    socket.once('close', () => resolve({ isResumed, status: Number(head.slice(9, 12)), ticket }))
+  })
+
+/** The ticket of a full handshake. */
+const ticketAt = async (t: Test, url: string, key: string): Promise<Buffer> => {
+  const { isResumed, status, ticket } = await visit(url, key)
+  t.equal(isResumed, false)
+  t.equal(status, 200)
+  t.ok(ticket, 'there is a ticket')
+  return ticket ?? Buffer.alloc(0)
+}
+
+const openFolder = async (t: Test) => {
+  const folder = await mkdtemp(join(tmpdir(), 'abohawa-tickets-'))
+  t.teardown(() => rm(folder, { recursive: true }))
+  return folder
+}
+
+const writeKey = (folder: string, name: string, bytes = randomBytes(48)): string => {
+  const file = join(folder, name)
+  writeFileSync(file, bytes, { mode: 0o600 })
+  return file
+}
+
+t.test('gateways with the same ticket key resume one another’s sessions, others do not', async t => {
+  const folder = await openFolder(t)
+  const one = writeKey(folder, 'one')
+  const open = (ticketKey?: string) =>
+    startTlsGateway(t, provider, ticketKey ? { ABOHAWA_SERVER__TLS__TICKET_KEY: ticketKey } : {})
+  const gateways = await Promise.all([open(one), open(one), open(writeKey(folder, 'other')), open(), open()])
+  const [first, same, other, without, alsoWithout] = gateways.map(({ apiUrl, keys }) => ({
+    ticket: () => ticketAt(t, apiUrl, keys.enterprise ?? ''),
+    visit: (ticket: Buffer) => visit(apiUrl, keys.enterprise ?? '', ticket),
+  }))
+  if (!first || !same || !other || !without || !alsoWithout) return t.fail('a gateway is missing')
+  const ticket = await first.ticket()
+  t.match(await first.visit(ticket), { isResumed: true, status: 200 })
+  t.match(await same.visit(ticket), { isResumed: true, status: 200 })
+  t.match(await other.visit(ticket), { isResumed: false, status: 200 }, 'a full handshake in its place')
+  t.match(await without.visit(ticket), { isResumed: false, status: 200 })
+  const own = await without.ticket()
+  t.match(await without.visit(own), { isResumed: true, status: 200 })
+  t.match(await alsoWithout.visit(own), { isResumed: false, status: 200 }, 'each made one of its own')
+})
+
+t.test('processes that were started with other arguments are no other fleet', async t => {
+  const folder = await openFolder(t)
+  const ticketKey = writeKey(folder, 'key')
+  const open = async (name: string) => {
+    const config = join(folder, `${name}.yaml`)
+    writeFileSync(config, 'log: { level: warn }')
+    const env = processEnv(provider.url, {
+      ...tls,
+      ABOHAWA_SERVER__TLS__TICKET_KEY: ticketKey,
+      ABOHAWA_STORE__PATH: join(folder, `${name}.db`),
+    })
+    const key = await createKey(env)
+    const { urls } = await startCommand(t, ['serve', '--config', config], ['api'], env)
+    return { url: urls.api ?? '', key }
+  }
+  const [one, other] = [await open('one'), await open('other')]
+  const ticket = await ticketAt(t, one.url, one.key)
+  t.match(await visit(other.url, other.key, ticket), { isResumed: true, status: 200 })
+})
+
+t.test('a new ticket key is used at once, and a new certificate leaves the one that there is', async t => {
+  const folder = await openFolder(t)
+  const [former, next] = [randomBytes(48), randomBytes(48)]
+  const ticketKey = writeKey(folder, 'key', former)
+  const [cert, key] = [join(folder, 'tls.crt'), join(folder, 'tls.key')]
+  const put = (name: string) => {
+    copyFileSync(fixture(`${name}.crt`), cert)
+    copyFileSync(fixture(`${name}.key`), key)
+  }
+  put('localhost')
+  const files = { ABOHAWA_SERVER__TLS__CERT: cert, ABOHAWA_SERVER__TLS__KEY: key }
+  const gateway = await startTlsGateway(t, provider, { ...files, ABOHAWA_SERVER__TLS__TICKET_KEY: ticketKey })
+  const alone = await startTlsGateway(t, provider, files)
+  const resumes = async ({ apiUrl, keys }: typeof gateway, ticket: Buffer) =>
+    (await visit(apiUrl, keys.enterprise ?? '', ticket)).isResumed
+  const logged = (msg: string) => gateway.logged.filter(line => line.msg === msg).length
+
+  const ticket = await ticketAt(t, gateway.apiUrl, gateway.keys.enterprise ?? '')
+  const ofAlone = await ticketAt(t, alone.apiUrl, alone.keys.enterprise ?? '')
+  put('renewed')
+  t.equal(await gateway.reloadConfig(), 'applied')
+  t.equal(await alone.reloadConfig(), 'applied')
+  t.strictSame([logged('certificate replaced'), logged('ticket key replaced')], [1, 0])
+  t.equal(await resumes(gateway, ticket), true)
+  t.equal(await resumes(alone, ofAlone), true, 'so it is without a file')
+
+  writeKey(folder, 'key', next)
+  t.equal(await gateway.reloadConfig(), 'applied')
+  t.strictSame([logged('certificate replaced'), logged('ticket key replaced')], [1, 1])
+  t.equal(await resumes(gateway, ticket), false, 'the ticket is of the former key')
+  t.equal(await resumes(gateway, await ticketAt(t, gateway.apiUrl, gateway.keys.enterprise ?? '')), true)
+
+  writeKey(folder, 'key', next.subarray(1))
+  t.equal(await gateway.reloadConfig(), 'refused')
+  writeKey(folder, 'key', former)
+  t.equal(await gateway.reloadConfig(), 'applied')
+  t.equal(await resumes(gateway, ticket), true, 'the former key is back')
+
+  t.equal(await gateway.set({ 'server.tls.ticketKey': '' }), 'applied')
+  t.equal(await resumes(gateway, ticket), false, 'without a file it has a key of its own')
+  t.equal(await gateway.set({ 'server.tls.ticketKey': ticketKey }), 'applied')
+  t.equal(await resumes(gateway, ticket), true)
+})
+
+t.test('a client resumes at every worker', async t => {
+  const start = async (more: Env = {}) => {
+    const redis = await testRedis(t)
+    const env = processEnv(provider.url, {
+      ...tls,
+      ABOHAWA_REDIS__URL: redis.url,
+      ABOHAWA_REDIS__PREFIX: redis.prefix,
+      ABOHAWA_SERVER__WORKERS: '2',
+      ABOHAWA_LOG__LEVEL: 'info',
+      ABOHAWA_CONFIG__WATCH: 'false',
+      ...more,
+    })
+    const key = await createKey(env)
+    const running = await startCommand(t, ['serve'], ['api', 'ops'], env)
+    return { running, url: running.urls.api ?? '', key }
+  }
+  // Connections go to the two workers in turn.
+  const visits = async ({ url, key }: { url: string; key: string }, ticket: Buffer) => {
+    const all = [0, 0, 0, 0].map(async () => (await visit(url, key, ticket)).isResumed)
+    return (await Promise.all(all)).join()
+  }
+  const everyOne = 'true,true,true,true'
+  const lines = ({ lines: all }: Running, msg: RegExp) => all.filter(line => msg.test(line)).length
+  const restartWorkers = async (running: Running) => {
+    await sendRequest(`${running.urls.ops}/workers/restart`, { method: 'POST' })
+    await until('the workers are new', () => lines(running, /"workers restarted"/) === 1, 60_000)
+  }
+
+  await t.test('without a file, also at workers that came later', async t => {
+    const gateway = await start()
+    const ticket = await ticketAt(t, gateway.url, gateway.key)
+    t.equal(await visits(gateway, ticket), everyOne)
+    await restartWorkers(gateway.running)
+    t.equal(await visits(gateway, ticket), everyOne)
+  })
+  await t.test('with a file that has changed, also at workers that came later', async t => {
+    const folder = await openFolder(t)
+    const gateway = await start({ ABOHAWA_SERVER__TLS__TICKET_KEY: writeKey(folder, 'key') })
+    const former = await ticketAt(t, gateway.url, gateway.key)
+    writeKey(folder, 'key')
+    gateway.running.child.kill('SIGHUP')
+    await until('both have it', () => lines(gateway.running, /"ticket key replaced"/) === 2)
+    t.equal(await visits(gateway, former), 'false,false,false,false')
+    const ticket = await ticketAt(t, gateway.url, gateway.key)
+    t.equal(await visits(gateway, ticket), everyOne)
+    await restartWorkers(gateway.running)
+    t.equal(await visits(gateway, ticket), everyOne)
+    t.equal(await visits(gateway, former), 'false,false,false,false')
+  })
+})
+
+t.test('a ticket key that can’t be used stops the start with one sentence', async t => {
+  const folder = await openFolder(t)
+  const open = writeKey(folder, 'open')
+  chmodSync(open, 0o644)
+  for (const [file, reason] of [
+    [join(folder, 'none'), "which can't be read: ENOENT"],
+    [writeKey(folder, 'empty', Buffer.alloc(0)), 'which has 0 bytes; allowed: a file of exactly 48 random'],
+    [writeKey(folder, 'hex', Buffer.from(randomBytes(48).toString('hex'))), 'which has 96 bytes; allowed'],
+    [open, "which can't be read: other users of this machine may open it; allowed: mode 600 or 640"],
+  ] as const)
+    for (const command of [['serve'], ['config', 'check']]) {
+      const env = processEnv(provider.url, {
+        ...tls,
+        ABOHAWA_SERVER__TLS__TICKET_KEY: file,
+        ABOHAWA_STORE__PATH: join(folder, 'store.db'),
+      })
+      const { code, stderr } = await runCommand(command, env)
+      t.not(code, 0)
+      t.match(stderr, `server.tls.ticketKey is ${file}, ${reason}`)
+      t.equal(stderr.trim().split('\n').length, 1, stderr)
+    }
+})
