@@ -149,7 +149,7 @@ const endDay = async (day: Day): Promise<{ parts: Part[]; taken: Taken }> => {
 const methodOfDay =
   'Each key is used once, as fast as it goes; all other parts of the day have a steady load of keys in a mixed order, and their ' +
   'clocks are moved there. Every gateway is scraped (/metrics, /status) every 5 s. A turn is the processor time of the main thread between two ' +
-  'ticks of a timer of 2 ms, a delay the time between them. '
+  'ticks of a timer of 2 ms, a delay the time between them; the start of a process and its first scrape are left out. '
 
 export const millionKeys: Row = {
   id: 'million-keys',
