@@ -8,6 +8,7 @@ import type { RedisClient } from '../src/stores/redis/connection.ts'
 import { redisKeyNames } from '../src/stores/redis/key-names.ts'
 import { redisKeys } from '../src/stores/redis/keys.ts'
 import type { KeyRecord, KeyStore } from '../src/stores/store.ts'
+import { until } from '../test/support/until.ts'
 
 /** Keys in the order of their creation, as callers present them and as the store names them. */
 export type WrittenKeys = { readonly presented: readonly string[]; readonly ids: readonly string[] }
@@ -109,7 +110,7 @@ const countReplies = (socket: Socket): ((count: number) => Promise<void>) => {
     replies += text.split('\n').length - 1
   })
   return async count => {
-    while (replies < count && fault === '') await once(socket, 'data')
+    await until('Redis has answered each command', () => replies >= count || fault !== '', 120_000, 10)
     if (fault !== '') throw new Error(`Redis refused a key: ${fault}`)
   }
 }

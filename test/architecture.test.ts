@@ -214,7 +214,7 @@ const importsIn = (file: string): string[] =>
   )
 
 // Support files that any benchmark may use; everything else shared with the tests is a scenario.
-const supportOfBenchmarks = ['process', 'provider-process', 'redis-server', 'until'].map(
+const supportOfBenchmarks = ['process', 'provider-process', 'redis-sentinel', 'redis-server', 'until'].map(
   name => `test/support/${name}.ts`,
 )
 const mayImport: Record<string, (imported: string) => boolean> = {

@@ -4,6 +4,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
+import { minuteMs } from '../../src/calendar.ts'
 import { systemClock } from '../../src/clock.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { openStore } from '../../src/stores/open-store.ts'
@@ -11,6 +12,7 @@ import { type Caller, openCallers } from '../../test/scenarios/callers.ts'
 import {
   catalogueFile,
   createKey,
+  type Env,
   metric,
   placesByCell,
   processEnv,
@@ -31,6 +33,10 @@ const warmCells = 20
 const rounds = 5
 const quietMs = 4_000
 const openedAtOnce = 200
+const atMostMs = 600_000
+// All cells fit into three windows. A cell that is loaded weighs 3.
+const perMinute = 1_500
+const cellWeight = 3
 // For the work of the gateway and the provider between two of its responses.
 const spareMs = 2_000
 const reader = new URL('steady-hits.ts', import.meta.url).pathname
@@ -38,13 +44,14 @@ const reader = new URL('steady-hits.ts', import.meta.url).pathname
 const p99Of = (times: readonly number[]): number =>
   sorted(times)[Math.floor(times.length * 0.99)] ?? Number.NaN
 
-const setUp = async (scope: Scope) => {
+const setUp = async (scope: Scope, limits: Env = {}) => {
   const provider = await startProvider(scope, ['--runs', 'none'], null)
   const redis = await startRedis()
   scope.teardown(redis.stop)
   const env = processEnv(provider.url, {
     ABOHAWA_REDIS__URL: redis.url,
     ABOHAWA_CATALOGUE__PATH: catalogueFile,
+    ...limits,
   })
   const readersKey = await createKey(env)
   const config = loadConfig({ files: [], env })
@@ -75,7 +82,7 @@ const setUp = async (scope: Scope) => {
     api,
     ops,
     provider,
-    perBatch: config.provider.maxPointsPerRequest,
+    config: config.provider,
     cells: cold.length,
     places,
     warm,
@@ -111,6 +118,7 @@ const requestAll = async ({ callers, places, keys }: World) => {
     for (;;) {
       const { status, head } = await caller.send(places[i] ?? '', keys[i % keys.length])
       if (status === 200) break
+      if (performance.now() - startedAt > atMostMs) throw new Error(`${places[i]} has no weather`)
       const seconds = /^retry-after: (\d+)/im.exec(head)?.[1]
       if (status !== 500 || seconds === undefined) throw new Error(`${places[i]} answered ${head}`)
       toldToWait += 1
@@ -130,13 +138,28 @@ const makeCold = async ({ env, ops }: World): Promise<void> => {
   await until('only the requested cells are cached', async () => (await entries()) === warmCells, 20_000, 100)
 }
 
+/** With a limit in each minute: one round, from the first window of the provider that has all of its budget. */
+const measureLimited = async (scope: Scope) => {
+  const world = await setUp(scope, { ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: String(perMinute) })
+  const { outageShare } = world.config.budget
+  const perWindow = Math.floor((perMinute * (1 - outageShare)) / cellWeight)
+  const windows = Math.ceil(world.cells / perWindow)
+  await pause(minuteMs - (Date.now() % minuteMs) + 1_000)
+  const startedAt = Date.now()
+  const { lastMs, toldToWait } = await requestAll(world)
+  const lastWindowMs = minuteMs * Math.floor(startedAt / minuteMs + windows - 1) - startedAt
+  const rest = Math.ceil((world.cells - (windows - 1) * perWindow) / world.config.maxPointsPerRequest)
+  return { windows, perWindow, lastMs, toldToWait, allowedMs: lastWindowMs + rest * latencyMs + spareMs }
+}
+
 export const allCold: Row = {
   id: 'all-cold',
   method:
     `One gateway, Redis, a provider that takes ${latencyMs} ms and has no limits, as on a paid plan. Everything cached is purged but for ` +
     `${warmCells} cells, which a process of its own requests every 4 ms, whether the last response has come or not. Then all places of the other cells are ` +
     `requested in one turn of the event loop on a kept connection each, with ${count(subscribers)} keys in turn; one that gets no weather within cache.waitFor is requested again ` +
-    'when its response says. Beside it the same requests once all is cached.',
+    'when its response says. Beside it the same requests once all is cached. Then once more ' +
+    `with provider.budget.perMinute ${count(perMinute)}, from the first second of a minute.`,
   run: async (scope, progress) => {
     const world = await setUp(scope)
     const report = await startReader(scope, world)
@@ -164,7 +187,9 @@ export const allCold: Row = {
         calls: calls - callsBefore,
       })
     }
-    const batches = Math.ceil(world.cells / world.perBatch)
+    progress(`with ${count(perMinute)} a minute`)
+    const limited = await measureLimited(scope)
+    const batches = Math.ceil(world.cells / world.config.maxPointsPerRequest)
     const allowedMs = batches * latencyMs + spareMs
     const ratio = median(found.map(each => each.ratio))
     const lastMs = median(found.map(each => each.lastMs))
@@ -187,6 +212,13 @@ export const allCold: Row = {
           measured: `${ms(lastMs)} median, ${ms(Math.min(...found.map(each => each.lastMs)))} best; ${Math.max(...found.map(each => each.calls))} requests to the provider; ${count(Math.max(...found.map(each => each.toldToWait)))} told to wait at most`,
           met: lastMs <= allowedMs,
           figures: { lastMs, allowedMs, found: JSON.stringify(found) },
+        },
+        {
+          what: `the same with a budget of ${count(perMinute)} a minute: the last place has its weather`,
+          bar: `≤ ${ms(limited.allowedMs)}: ${count(limited.perWindow)} cells in each of ${limited.windows} minutes, and ${ms(spareMs)}`,
+          measured: `${ms(limited.lastMs)}; ${count(limited.toldToWait)} times told to wait`,
+          met: limited.lastMs <= limited.allowedMs,
+          figures: limited,
         },
       ],
     }

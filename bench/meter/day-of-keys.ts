@@ -20,6 +20,7 @@ const watched = new URL('watched.ts', import.meta.url).href
 const dataBytes = 2 * 2 ** 30
 const callersEach = 32
 const scrapeEveryMs = 5_000
+const partAtMostMs = 1_200_000
 // Of each caller, so that few requests wait for the processor.
 const steadyPauseMs = 100
 
@@ -90,7 +91,8 @@ export const startDay = async (
     counts[key] = (counts[key] ?? 0) + 1
   }
   const send = async (caller: Caller, next: Next, pauseMs: number): Promise<void> => {
-    for (let key = next(); key !== undefined; key = next()) {
+    const endsAt = performance.now() + partAtMostMs
+    for (let key = next(); key !== undefined && performance.now() < endsAt; key = next()) {
       const { status, ms, head } = await caller.send(path, keys.presented[key] ?? '')
       // Its gateway has ended.
       if (status === 0) return
