@@ -1,5 +1,6 @@
 // The cache of a fleet against its bars: `npm run bench:cache`.
 
+import { allCold } from './cache/all-cold.ts'
 import { badBodies } from './cache/bad-bodies.ts'
 import { budgetDay } from './cache/budget-day.ts'
 import { day } from './cache/day.ts'
@@ -19,6 +20,7 @@ const rows: readonly Row[] = [
   stampede,
   leaseHolderKilled,
   redisKilled,
+  allCold,
   day,
   outage,
   badBodies,

@@ -1,6 +1,7 @@
 // The meter of a fleet against its bars: `npm run bench:meter`.
 
 import { commands, exactCluster, exactMany, exactOne } from './meter/exact.ts'
+import { manyKeysEmbedded, millionKeys } from './meter/many-keys.ts'
 import { midnightRow } from './meter/midnight.ts'
 import { clusterFailover, redisFrozen, redisKilled, sentinelFailover } from './meter/outage.ts'
 import { throughput } from './meter/throughput.ts'
@@ -22,9 +23,14 @@ await runBench({
     sentinelFailover,
     clusterFailover,
     midnightRow,
+    millionKeys,
+    manyKeysEmbedded,
     wrongKeys,
     throughput,
   ],
+  settings: {
+    keys: { help: 'keys of the row million-keys; the embedded store gets a tenth', usual: 1_000_000 },
+  },
   write: ran =>
     writePage(
       'bench:meter',

@@ -214,9 +214,14 @@ const importsIn = (file: string): string[] =>
   )
 
 // Support files that any benchmark may use; everything else shared with the tests is a scenario.
-const supportOfBenchmarks = ['http2-client', 'process', 'provider-process', 'redis-server', 'until'].map(
-  name => `test/support/${name}.ts`,
-)
+const supportOfBenchmarks = [
+  'http2-client',
+  'process',
+  'provider-process',
+  'redis-sentinel',
+  'redis-server',
+  'until',
+].map(name => `test/support/${name}.ts`)
 const mayImport: Record<string, (imported: string) => boolean> = {
   src: imported => /^(src|simulator)\//.test(imported),
   simulator: imported => /^(src|simulator)\//.test(imported),

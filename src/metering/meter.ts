@@ -7,6 +7,7 @@ import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promi
 import { type Calendar, hourMs, type LocalDay } from '../calendar.ts'
 import type { UsageGrant, UsageStore } from '../stores/store.ts'
 import type { Client } from './authentication.ts'
+import { createKeyTable, type KeyTable } from './key-table.ts'
 import {
   type Count,
   createPartition,
@@ -16,7 +17,6 @@ import {
   type PartitionParts,
   type QuotaDecision,
 } from './partition.ts'
-import { createShards, type Shards } from './shards.ts'
 
 /** Units that were admitted but not counted by the store. */
 export type LostUnits = { readonly keyId: string; readonly day: LocalDay; readonly units: number }
@@ -67,7 +67,7 @@ export type Meter = Pick<Quota, 'consume'> & {
 
 export type KnownUsage = { readonly keyId: string; readonly used: number; readonly limit: number }
 
-type Entry = { readonly count: Count; readonly partition: Partition }
+type Entry = Count & { readonly partition: Partition }
 
 const keepCountForMs = 3_600_000
 // There may be a million counts; a step of so many takes a few ms.
@@ -83,7 +83,7 @@ export const createMeter = ({ observer, calendar, keepUsageForMs, ...parts }: Me
   const { store, clock } = parts
   let instance = newInstance()
   // By day, then key: a look-up builds no compound key.
-  const days = new Map<LocalDay, Shards<Map<string, Entry>>>()
+  const days = new Map<LocalDay, KeyTable<Entry>>()
   // On a cluster one partition may be away and another not. Those of a former instance id stay until their counts are forgotten.
   let current = new Map<number, Partition>()
   const partitions = new Set<Partition>()
@@ -145,19 +145,18 @@ export const createMeter = ({ observer, calendar, keepUsageForMs, ...parts }: Me
   }
 
   const entryFor = (keyId: string, metered: MeteredDay): Entry => {
-    let shards = days.get(metered.day)
-    if (!shards) {
-      shards = createShards(() => new Map<string, Entry>())
-      days.set(metered.day, shards)
+    let entries = days.get(metered.day)
+    if (!entries) {
+      entries = createKeyTable<Entry>()
+      days.set(metered.day, entries)
     }
-    const entries = shards.of(keyId)
-    const known = entries.get(keyId)
+    const known = entries.find(keyId)
     if (known) return known
     renewInstanceFor(metered.day)
-    const count = { keyId, metered, limit: 0, admitted: 0, confirmed: 0, lastKnown: undefined }
-    const entry = { count, partition: partitionFor(keyId) }
-    entries.set(keyId, entry)
-    entry.partition.counts.of(keyId).add(count)
+    const partition = partitionFor(keyId)
+    const entry = { keyId, metered, limit: 0, admitted: 0, confirmed: 0, lastKnown: undefined, partition }
+    entries.add(entry)
+    partition.counts.of(keyId).add(entry)
     if (metered.day > newest) newest = metered.day
     return entry
   }
@@ -170,7 +169,7 @@ export const createMeter = ({ observer, calendar, keepUsageForMs, ...parts }: Me
     for (const [day, entries] of days) {
       // All counts of a day end at the same instant.
       const [first] = entries.values()
-      if (first && now - first.count.metered.endsAt < keepCountForMs) continue
+      if (first && now - first.metered.endsAt < keepCountForMs) continue
       const rest = forgetting.get(day) ?? entries.values()
       forgetting.set(day, rest)
       for (; visited < maxPerTurn; visited++) {
@@ -179,10 +178,9 @@ export const createMeter = ({ observer, calendar, keepUsageForMs, ...parts }: Me
           forgetting.delete(day)
           break
         }
-        const { count, partition } = value
         // Loses nothing, even when the clock jumped ahead: the store has all of it.
-        if (!partition.forget(count)) continue
-        entries.of(count.keyId).delete(count.keyId)
+        if (!value.partition.forget(value)) continue
+        entries.delete(value)
         if (day > newestForgotten) newestForgotten = day
       }
       if (entries.size() > 0) continue
@@ -214,8 +212,8 @@ export const createMeter = ({ observer, calendar, keepUsageForMs, ...parts }: Me
       for (const partition of partitions) partition.onMessagesLost()
       return
     }
-    const entry = days.get(message.day)?.of(message.keyId).get(message.keyId)
-    entry?.partition.onMessage(entry.count, message.used)
+    const entry = days.get(message.day)?.find(message.keyId)
+    entry?.partition.onMessage(entry, message.used)
   })
 
   const unconfirmed = async (most = Number.POSITIVE_INFINITY): Promise<LostUnits[]> => {
@@ -252,8 +250,8 @@ export const createMeter = ({ observer, calendar, keepUsageForMs, ...parts }: Me
 
   return {
     consume: ({ keyId, limit }, arrivedAt) => {
-      const { count, partition } = entryFor(keyId, dayAt(arrivedAt))
-      return partition.admit(count, limit)
+      const entry = entryFor(keyId, dayAt(arrivedAt))
+      return entry.partition.admit(entry, limit)
     },
     probe,
     state: () => {
@@ -262,7 +260,7 @@ export const createMeter = ({ observer, calendar, keepUsageForMs, ...parts }: Me
     },
     usageAt: async function* (instant) {
       let part: KnownUsage[] = []
-      for (const { count } of days.get(calendar.dayOf(instant))?.values() ?? []) {
+      for (const count of days.get(calendar.dayOf(instant))?.values() ?? []) {
         const { keyId, limit, admitted, lastKnown } = count
         const used = lastKnown ? lastKnown.used + admitted - lastKnown.admitted : admitted
         part.push({ keyId, used, limit })

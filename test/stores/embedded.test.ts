@@ -110,6 +110,33 @@ t.test('counts are swept in parts, and requests pass in between', async t => {
   t.strictSame(await store.usedOn('key_04999', ['2126-11-19', '2126-11-20']), [0, 1])
 })
 
+t.test('responses by endpoint are swept some at a time, and faster than they can come', async t => {
+  const path = join(t.testdir(), 'store.db')
+  const clock = manualClock('2126-11-21T00:00Z')
+  const store = openEmbeddedStore(path, clock)
+  const beside = new DatabaseSync(path)
+  t.teardown(async () => {
+    beside.close()
+    await store.close()
+  })
+  // The rows of a day expire at one instant.
+  beside.exec(`WITH RECURSIVE k(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM k WHERE i < 4999)
+    INSERT INTO usage_detail SELECT printf('key_%05d', i), '2126-11-18', 'weather', '2xx', 1, ${clock.now()} FROM k`)
+  const expired = () =>
+    Number(
+      beside.prepare('SELECT count(*) AS rows FROM usage_detail WHERE keep_until <= ?').get(clock.now())
+        ?.rows,
+    )
+  const entry = { endpoint: 'weather', statusClass: '2xx', count: 1, keepUntil: clock.now() + 1 }
+  const left: number[] = []
+  for (let write = 0; write < 6; write++) {
+    await store.addDetail([{ ...entry, keyId: `key_${write}`, day: '2126-11-21' }])
+    left.push(expired())
+  }
+  t.strictSame(left, [4_000, 3_000, 2_000, 1_000, 0, 0])
+  t.equal((await store.detailOn('key_0', '2126-11-21')).length, 1)
+})
+
 t.test('a removal that fails half-way removes nothing, and the store goes on', async t => {
   const path = join(t.testdir(), 'store.db')
   const store = openEmbeddedStore(path, systemClock)

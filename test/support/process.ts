@@ -2,6 +2,7 @@
 
 import {
   type ChildProcess,
+  type ChildProcessByStdio,
   execFile,
   type ForkOptions,
   fork,
@@ -12,6 +13,7 @@ import {
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import { usualCatalogue } from './usual-catalogue.ts'
 
 type Teardown = { teardown(fn: () => unknown): void }
@@ -49,14 +51,19 @@ export const startCommand = (
   return start(t, product, args, listeners, { ...places, ...env })
 }
 
-/** The same with limited memory and all places: a test that fills memory must not exhaust the machine. */
+/**
+ * The same with limited memory and all places: a test that fills memory must not exhaust the machine.
+ * @param hasChannel whether the process and this one can send each other messages
+ */
 export const startLimited = (
   t: Teardown,
   dataBytes: number,
   args: readonly string[],
   listeners: readonly string[],
   env: Record<string, string> = {},
-): Promise<Running> => start(t, 'prlimit', [`--data=${dataBytes}`, product, ...args], listeners, env)
+  hasChannel = false,
+): Promise<Running> =>
+  start(t, 'prlimit', [`--data=${dataBytes}`, product, ...args], listeners, env, hasChannel)
 
 /** Peak resident memory of a process so far, in MiB; only on Linux. */
 export const peakOf = ({ pid }: ChildProcess): number => {
@@ -83,11 +90,12 @@ const start = async (
   args: readonly string[],
   listeners: readonly string[],
   env: Record<string, string>,
+  hasChannel = false,
 ): Promise<Running> => {
   const child = spawn(command, args, {
     env: cleanEnv(env),
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+    stdio: ['ignore', 'pipe', 'pipe', ...(hasChannel ? ['ipc' as const] : [])],
+  }) as ChildProcessByStdio<null, Readable, Readable>
   const exited = once(child, 'exit').then(([code]) => code as number | null)
   t.teardown(async () => {
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')

@@ -1,5 +1,5 @@
-// Redis behind Sentinel for a test: a master, two replicas and three sentinels on free ports of loopback. It fails
-// over within a few seconds, twice.
+// Redis behind Sentinel for a test: a master, two replicas and three sentinels on free ports of loopback, or fewer. It fails
+// over within a few seconds, twice with two replicas.
 
 import { type RedisProcess, startRedisProcess } from './redis-process.ts'
 import { freePort } from './redis-server.ts'
@@ -20,10 +20,13 @@ export type TestSentinel = {
 export const masterName = 'weather'
 
 /** @param password of the sentinels; the servers have none */
-export const startSentinel = async (password?: string): Promise<TestSentinel> => {
+export const startSentinel = async (
+  password?: string,
+  { replicas: replicaCount = 2, sentinels: sentinelCount = 3 } = {},
+): Promise<TestSentinel> => {
   const first = await startRedisProcess({ args: ['--repl-diskless-sync-delay', '0'] })
   const replicas = await Promise.all(
-    [1, 2].map(() =>
+    Array.from({ length: replicaCount }, () =>
       startRedisProcess({
         args: ['--replicaof', '127.0.0.1', String(first.port), '--repl-diskless-sync-delay', '0'],
       }),
@@ -37,7 +40,7 @@ export const startSentinel = async (password?: string): Promise<TestSentinel> =>
   )
   // They are introduced to each other, because their own discovery takes ten seconds.
   const places: [port: number, id: string][] = []
-  for (let i = 1; i <= 3; i++) places.push([await freePort(), String(i).repeat(40)])
+  for (let i = 1; i <= sentinelCount; i++) places.push([await freePort(), String(i).repeat(40)])
   const sentinels = await Promise.all(
     places.map(([port, id]) =>
       startRedisProcess({
@@ -45,7 +48,7 @@ export const startSentinel = async (password?: string): Promise<TestSentinel> =>
         ...(password && { password }),
         config: [
           `sentinel myid ${id}`,
-          `sentinel monitor ${masterName} 127.0.0.1 ${first.port} 2`,
+          `sentinel monitor ${masterName} 127.0.0.1 ${first.port} ${Math.floor(sentinelCount / 2) + 1}`,
           `sentinel down-after-milliseconds ${masterName} 1000`,
           `sentinel failover-timeout ${masterName} 5000`,
           ...replicas.map(({ port }) => `sentinel known-replica ${masterName} 127.0.0.1 ${port}`),
@@ -61,7 +64,8 @@ export const startSentinel = async (password?: string): Promise<TestSentinel> =>
     const known = await Promise.all(
       sentinels.map(async ({ admin }) => String(await admin.call('SENTINEL', 'MASTER', masterName))),
     )
-    return known.every(text => /flags,master,.*num-slaves,2,num-other-sentinels,2,/.test(text))
+    const expected = `num-slaves,${replicaCount},num-other-sentinels,${sentinelCount - 1},`
+    return known.every(text => text.includes('flags,master,') && text.includes(expected))
   })
   const [url = '', ...others] = sentinels.map(({ address }) => address)
   return {

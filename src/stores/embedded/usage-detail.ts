@@ -13,6 +13,9 @@ const schema = `
   CREATE INDEX IF NOT EXISTS usage_detail_by_expiry ON usage_detail (keep_until);
 `
 
+// More than a write adds, so that none stay. They take some 2 ms; all rows of a day expire at one instant.
+const sweptPerWrite = 1_000
+
 export const embeddedUsageDetail = ({ db, clock, attempt, observer }: EmbeddedParts): UsageDetailStore => {
   db.exec(schema)
   const statements = {
@@ -25,7 +28,10 @@ export const embeddedUsageDetail = ({ db, clock, attempt, observer }: EmbeddedPa
       `SELECT substr(endpoint, 1, 99) AS endpoint, substr(status_class, 1, 99) AS status_class,
          CAST(count AS TEXT) AS count FROM usage_detail WHERE key_id = ? AND day = ? LIMIT ${maxFields}`,
     ),
-    sweep: db.prepare(`DELETE FROM usage_detail WHERE keep_until <= ?`),
+    sweep: db.prepare(
+      `DELETE FROM usage_detail WHERE (key_id, day, endpoint, status_class) IN (
+         SELECT key_id, day, endpoint, status_class FROM usage_detail WHERE keep_until <= ? LIMIT ${sweptPerWrite})`,
+    ),
   }
   return {
     addDetail: entries =>
