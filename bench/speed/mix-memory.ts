@@ -11,7 +11,7 @@ import { startGatewayForMix } from './mix-servers.ts'
 import type { Mix } from './mix-traffic.ts'
 import { residentOf } from './pinned.ts'
 
-const boundMiB = 220
+const boundMiB = 250
 const levelShare = 1.05
 const halfMinute = 30
 const readEveryMs = 5_000

@@ -11,7 +11,7 @@ import { gatewayEnv } from './gateways.ts'
 import { serverCores, spawnPinned } from './pinned.ts'
 import { openBackground } from './world.ts'
 
-const boundMs = 400
+const boundMs = 450
 const starts = 7
 
 export const start: Row = {
