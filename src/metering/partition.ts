@@ -92,7 +92,7 @@ const pauseBetweenReadsMs = 5
 const maxVisited = 5_000
 const probeTimeoutMs = 50
 const maxTries = 3
-const maxTurnsPerBatch = 4
+const maxTurnsPerBatch = 16
 const fewPerBatch = 32
 
 type BatchEntry = { readonly count: Count; readonly units: number; readonly limit: number }
