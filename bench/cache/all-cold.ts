@@ -113,7 +113,7 @@ const startReader = async (
 const requestAll = async ({ callers, places, keys }: World) => {
   const startedAt = performance.now()
   const waits: number[] = []
-  let toldToWait = 0
+  let askedToWait = 0
   const request = async (caller: Caller, i: number): Promise<void> => {
     for (;;) {
       const { status, head } = await caller.send(places[i] ?? '', keys[i % keys.length])
@@ -121,13 +121,13 @@ const requestAll = async ({ callers, places, keys }: World) => {
       if (performance.now() - startedAt > atMostMs) throw new Error(`${places[i]} has no weather`)
       const seconds = /^retry-after: (\d+)/im.exec(head)?.[1]
       if (status !== 500 || seconds === undefined) throw new Error(`${places[i]} answered ${head}`)
-      toldToWait += 1
+      askedToWait += 1
       await pause(1_000 * Number(seconds))
     }
     waits.push(performance.now() - startedAt)
   }
   await Promise.all(callers.map(request))
-  return { lastMs: Math.max(...waits), toldToWait }
+  return { lastMs: Math.max(...waits), askedToWait }
 }
 
 /** Empties the cache of the gateway, but for the cells of the steady hits. */
@@ -146,10 +146,10 @@ const measureLimited = async (scope: Scope) => {
   const windows = Math.ceil(world.cells / perWindow)
   await pause(minuteMs - (Date.now() % minuteMs) + 1_000)
   const startedAt = Date.now()
-  const { lastMs, toldToWait } = await requestAll(world)
+  const { lastMs, askedToWait } = await requestAll(world)
   const lastWindowMs = minuteMs * Math.floor(startedAt / minuteMs + windows - 1) - startedAt
   const rest = Math.ceil((world.cells - (windows - 1) * perWindow) / world.config.maxPointsPerRequest)
-  return { windows, perWindow, lastMs, toldToWait, allowedMs: lastWindowMs + rest * latencyMs + spareMs }
+  return { windows, perWindow, lastMs, askedToWait, allowedMs: lastWindowMs + rest * latencyMs + spareMs }
 }
 
 export const allCold: Row = {
@@ -163,7 +163,8 @@ export const allCold: Row = {
   run: async (scope, progress) => {
     const world = await setUp(scope)
     const report = await startReader(scope, world)
-    const found: { ratio: number; hotRatio: number; lastMs: number; toldToWait: number; calls: number }[] = []
+    const found: { ratio: number; hotRatio: number; lastMs: number; askedToWait: number; calls: number }[] =
+      []
     for (let round = 0; round <= rounds; round++) {
       progress(`round ${round} of ${rounds}`)
       await makeCold(world)
@@ -171,7 +172,7 @@ export const allCold: Row = {
       await pause(quietMs)
       const quiet = await report()
       const { calls: callsBefore } = await world.provider.state()
-      const { lastMs, toldToWait } = await requestAll(world)
+      const { lastMs, askedToWait } = await requestAll(world)
       const beside = await report()
       const { calls } = await world.provider.state()
       await requestAll(world)
@@ -183,7 +184,7 @@ export const allCold: Row = {
         ratio: p99Of(beside.times) / normal,
         hotRatio: p99Of(warm.times) / normal,
         lastMs,
-        toldToWait,
+        askedToWait,
         calls: calls - callsBefore,
       })
     }
@@ -209,14 +210,14 @@ export const allCold: Row = {
         {
           what: 'the same: the last place has its weather',
           bar: `≤ ${ms(allowedMs)}: ${batches} batches of ${ms(latencyMs)}, and ${ms(spareMs)}`,
-          measured: `${ms(lastMs)} median, ${ms(Math.min(...found.map(each => each.lastMs)))} best; ${Math.max(...found.map(each => each.calls))} requests to the provider; ${count(Math.max(...found.map(each => each.toldToWait)))} told to wait at most`,
+          measured: `${ms(lastMs)} median, ${ms(Math.min(...found.map(each => each.lastMs)))} best; ${Math.max(...found.map(each => each.calls))} requests to the provider; ${count(Math.max(...found.map(each => each.askedToWait)))} asked to wait at most`,
           met: lastMs <= allowedMs,
           figures: { lastMs, allowedMs, found: JSON.stringify(found) },
         },
         {
           what: `the same with a budget of ${count(perMinute)} a minute: the last place has its weather`,
           bar: `≤ ${ms(limited.allowedMs)}: ${count(limited.perWindow)} cells in each of ${limited.windows} minutes, and ${ms(spareMs)}`,
-          measured: `${ms(limited.lastMs)}; ${count(limited.toldToWait)} times told to wait`,
+          measured: `${ms(limited.lastMs)}; ${count(limited.askedToWait)} times asked to wait`,
           met: limited.lastMs <= limited.allowedMs,
           figures: limited,
         },

@@ -18,6 +18,7 @@ import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { openOutages } from '../../src/telemetry/outages.ts'
 import { createThrottle } from '../../src/telemetry/throttle.ts'
 import { createGrid } from '../../src/weather/cell.ts'
+import { apiOptions } from '../../test/scenarios/api-options.ts'
 import { box, catalogueFile } from '../../test/scenarios/set-up.ts'
 import { alwaysFresh, wholeTimeline } from '../../test/scenarios/whole-timeline.ts'
 
@@ -72,22 +73,7 @@ export const setUp = async () => {
       clock,
       observer,
     },
-    {
-      tls: { cert: null, key: null, ticketKey: null, http2: false },
-      trustedProxies: [],
-      clientAddress: 'full',
-      requestTimeoutMs: 60_000,
-      cors: { origins: [] },
-      writeTimeoutMs: 60_000,
-      maxConnections: 1_000,
-      maxUnauthenticated: 1_000,
-      unauthenticatedRateBytes: 2 ** 20,
-      unauthenticatedBurstBytes: 8 * 2 ** 20,
-      workers: 1,
-      maxPipelined: 16,
-      maxQueuedRequests: 1_000,
-      keepBytes: 1_000_000,
-    },
+    { ...apiOptions, tls: { ...apiOptions.tls, http2: false } },
   )
   const close = async (): Promise<void> => {
     catalogue.close()

@@ -3,8 +3,8 @@
 
 import { readFile } from 'node:fs/promises'
 import { openCallers } from '../../test/scenarios/callers.ts'
-import { sorted } from '../row.ts'
-import type { Loaded, Workload } from './load.ts'
+import type { Workload } from './load.ts'
+import { loadedOf } from './loaded.ts'
 
 const {
   url,
@@ -39,14 +39,5 @@ await Promise.all(
     }
   }),
 )
-const inOrder = sorted(times)
-const at = (share: number): number => inOrder[Math.floor(inOrder.length * share)] ?? Number.NaN
-const loaded: Loaded = {
-  answers: times.length,
-  seconds: (performance.now() - started) / 1000,
-  p50: at(0.5),
-  p99: at(0.99),
-  wrong,
-}
-process.stdout.write(`${JSON.stringify(loaded)}\n`)
+process.stdout.write(`${JSON.stringify(loadedOf(times, started, wrong))}\n`)
 for (const teardown of teardowns) teardown()

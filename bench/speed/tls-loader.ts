@@ -4,8 +4,8 @@
 
 import { readFile } from 'node:fs/promises'
 import { connect, createSecureContext } from 'node:tls'
-import { sorted } from '../row.ts'
-import type { Loaded, Workload } from './load.ts'
+import type { Workload } from './load.ts'
+import { loadedOf } from './loaded.ts'
 
 const {
   url,
@@ -70,14 +70,4 @@ await Promise.all(
     }
   }),
 )
-const inOrder = sorted(times)
-const at = (share: number): number => inOrder[Math.floor(inOrder.length * share)] ?? Number.NaN
-const loaded: Loaded = {
-  answers: times.length,
-  seconds: (performance.now() - started) / 1000,
-  p50: at(0.5),
-  p99: at(0.99),
-  wrong,
-  resumed,
-}
-process.stdout.write(`${JSON.stringify(loaded)}\n`)
+process.stdout.write(`${JSON.stringify({ ...loadedOf(times, started, wrong), resumed })}\n`)

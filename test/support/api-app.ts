@@ -9,6 +9,7 @@ import { writeByWriteHead } from '../../src/edge/connection/ready-response.ts'
 import type { Access } from '../../src/edge/request-state.ts'
 import type { Authentication } from '../../src/metering/authentication.ts'
 import { createGrid } from '../../src/weather/cell.ts'
+import { apiOptions } from '../scenarios/api-options.ts'
 import { alwaysFresh, wholeTimeline } from '../scenarios/whole-timeline.ts'
 import { type ManualClock, manualClock } from './manual-clock.ts'
 import { usualCatalogue } from './usual-catalogue.ts'
@@ -70,23 +71,7 @@ export const startApp = async (
     TestApp,
     'answered' | 'decisions' | 'failures' | 'closed'
   >
-  const settings: ApiOptions = {
-    tls: { cert: null, key: null, ticketKey: null, http2: true },
-    trustedProxies: [],
-    clientAddress: 'full',
-    requestTimeoutMs: 60_000,
-    cors: { origins: [] },
-    writeTimeoutMs: 60_000,
-    maxConnections: 1_000,
-    maxUnauthenticated: 1_000,
-    unauthenticatedRateBytes: 2 ** 20,
-    unauthenticatedBurstBytes: 8 * 2 ** 20,
-    workers: 1,
-    maxPipelined: 16,
-    maxQueuedRequests: 1_000,
-    keepBytes: 1_000_000,
-    ...options,
-  }
+  const settings: ApiOptions = { ...apiOptions, ...options }
   const { app, server, connections, listen, apply, drain, close } = buildApi(
     {
       authenticate: (key): Authentication =>
