@@ -11,7 +11,7 @@ const busy = (ms: number) => {
 }
 const turnsOf = (ms: number) => createTurns(ms, () => instant)
 const task = (name: string, ran: string[], priority: Priority, work = () => {}): Task => ({
-  priority,
+  priority: () => priority,
   run: () => {
     ran.push(name)
     work()
@@ -58,7 +58,7 @@ t.test('a task that is called back goes on for what is left of its turn, and not
   useUp(turns)
   let steps = 0
   const greedy: Task = {
-    priority: 'known',
+    priority: () => 'known',
     run: () => {
       while (turns.mayGoOn(greedy)) {
         steps += 1

@@ -149,9 +149,7 @@ export const trackConnections = (
       http2: undefined,
       task: {
         // Connections that are being read come before new ones, and suspects come last.
-        get priority() {
-          return connection.isSuspect ? 'low' : connection.isBegun ? 'known' : 'new'
-        },
+        priority: () => (connection.isSuspect ? 'low' : connection.isBegun ? 'known' : 'new'),
         run: () => read(connection),
       },
       begunAfter: 0,

@@ -15,7 +15,7 @@ export type Task = {
    * Known tasks run first. Then new tasks, the newest first: in a flood, a new task waits for one turn and not for the whole
    * flood. Then tasks of low priority.
    */
-  readonly priority: Priority
+  priority(): Priority
   run(): void
 }
 
@@ -77,8 +77,9 @@ export const createTurns = (msPerTurn: number, now = () => performance.now()): T
   }
   const queue = (task: Task): void => {
     cancel(task)
-    waiting[task.priority].add(task)
-    if (task.priority === 'new') newest.push(task)
+    const priority = task.priority()
+    waiting[priority].add(task)
+    if (priority === 'new') newest.push(task)
     plan()
   }
   const cancel = (task: Task): void => {
@@ -94,9 +95,9 @@ export const createTurns = (msPerTurn: number, now = () => performance.now()): T
         granted = undefined
         return true
       }
+      const priority = task.priority()
       const isNext =
-        task.priority === 'known' ||
-        (waiting.known.size === 0 && (task.priority === 'new' || waiting.new.size === 0))
+        priority === 'known' || (waiting.known.size === 0 && (priority === 'new' || waiting.new.size === 0))
       if (isNext && now() < endsAt) return true
       queue(task)
       return false

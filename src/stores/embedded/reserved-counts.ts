@@ -121,7 +121,7 @@ export const createReservedCounts = (parts: Parts): ReservedCounts => {
   return {
     usedOn: (keyId, day) => reserve?.find(keyId, day)?.used,
     count: count => {
-      let reason: unknown = new Error('the store could not be written a moment ago')
+      let reason: unknown
       // Another process may have written the reserve back.
       if (!isWaiting || reserve?.isEmpty() !== false)
         try {
@@ -131,6 +131,8 @@ export const createReservedCounts = (parts: Parts): ReservedCounts => {
           reason = error
           pauseRetries()
         }
+      // Not before it is needed: an error notes the stack, which takes longer than a count.
+      reason ??= new Error('the store could not be written a moment ago')
       return locked(() => countInReserve(count, reason))
     },
     close: () => {
