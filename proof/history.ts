@@ -3,14 +3,15 @@
 
 import type { Schedule, Settings, Step } from './steps.ts'
 
-/** When something happened: its place in the order of all events, and the true instant in ms since the epoch. */
-export type Moment = { readonly seq: number; readonly at: number }
+/**
+ * When something happened: its place in the order of all events, the true instant in ms since the epoch, and the ms that the
+ * machine's own time had passed since the begin, by which connections come back.
+ */
+export type Moment = { readonly seq: number; readonly at: number; readonly ms: number }
 
-export type Answer = {
+export type Answer = Moment & {
   readonly kind: 'answer'
-  /** How the request was sent and answered: `seq` of the end, `sent` of the begin. */
-  readonly seq: number
-  readonly at: number
+  /** When the request was sent; its own moment is that of the answer. */
   readonly sent: Moment
   readonly gateway: number
   /** Which run of that gateway: 0 for the first. */
@@ -28,11 +29,9 @@ export type Answer = {
   readonly failure?: string
 }
 
-export type SaidByProvider = {
+export type SaidByProvider = Moment & {
   readonly kind: 'provider'
-  readonly seq: number
-  /** When it was said. */
-  readonly at: number
+  /** When the request came; its own moment is when it was answered. */
   readonly arrivedAt: number
   readonly points: readonly (readonly [latitude: number, longitude: number])[]
   readonly status: number | null
@@ -63,6 +62,9 @@ export type Configured = Moment & {
   readonly outcome: string
 }
 
+/** The entries of all cells were purged by this gateway; `hard`: as if they had never been there. */
+export type Purged = Moment & { readonly kind: 'purged'; readonly gateway: number; readonly hard: boolean }
+
 export type StepTaken = Moment & { readonly kind: 'step'; readonly step: Step }
 
 /** `end`: all faults have ended. `judged`: the promised time has passed as well. */
@@ -81,6 +83,7 @@ export type HistoryEvent =
   | GatewayEvent
   | KeyEvent
   | Configured
+  | Purged
   | StepTaken
   | Phase
   | Ready
@@ -93,13 +96,14 @@ export type Recorder = {
   readonly events: HistoryEvent[]
   /** The moment of what happens now. */
   moment(): Moment
-  add(event: Without<Exclude<HistoryEvent, SaidByProvider>, 'seq' | 'at'> | Omit<SaidByProvider, 'seq'>): void
+  add(event: Without<HistoryEvent, 'seq' | 'at' | 'ms'>): void
 }
 
 export const createRecorder = (now: () => number): Recorder => {
   const events: HistoryEvent[] = []
+  const begun = performance.now()
   let seq = 0
-  const moment = (): Moment => ({ seq: ++seq, at: now() })
+  const moment = (): Moment => ({ seq: ++seq, at: now(), ms: Math.round(performance.now() - begun) })
   return {
     events,
     moment,

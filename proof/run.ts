@@ -46,7 +46,9 @@ export const runSchedule = async (lane: Lane, schedule: Schedule): Promise<Histo
 }
 
 const everywhere = (gateways: number): PlannedRequest[] =>
-  finalPaths.flatMap(path => Array.from({ length: gateways }, (_, gateway) => ({ gateway, key: 'plenty', path })))
+  finalPaths.flatMap(path =>
+    Array.from({ length: gateways }, (_, gateway) => ({ gateway, key: 'plenty', path })),
+  )
 
 /** With each key at each gateway, so that the counts that all of them know can be compared. */
 const countsOf = (keys: readonly string[], gateways: number): PlannedRequest[] =>

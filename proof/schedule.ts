@@ -35,7 +35,16 @@ export const scheduleOf = (seed: number): Schedule => {
   const skewOf = (): number => (isSkewed ? random.between(-90, 90) * second : 0)
   const start = startOf(random)
   const settings = settingsOf(random, store === 'redis')
-  const state: State = { random, store, gateways, skewOf, alive: new Set(), faults: new Map(), issued: [], next: 0 }
+  const state: State = {
+    random,
+    store,
+    gateways,
+    skewOf,
+    alive: new Set(),
+    faults: new Map(),
+    issued: [],
+    next: 0,
+  }
   for (let i = 0; i < gateways; i++) state.alive.add(i)
   const steps: Step[] = [{ do: 'move', ms: 13 * second }, load(state), load(state)]
   const acts = random.between(5, 11)
@@ -82,11 +91,18 @@ const settingsOf = (random: Random, isFleet: boolean): Settings => ({
   'provider.budget.perDay': random.pick(['', '', '3000']),
 })
 
-const load = ({ random, gateways, issued }: State, most = 36): Step => ({
-  do: 'load',
-  requests: requestsOf(random, random.between(8, most), gateways, issued),
-  ...(random.chance(0.2) && { inTurn: true as const }),
-})
+// Each of a load in turn may wait for a Redis that is away.
+const mostInTurn = 10
+
+const load = ({ random, gateways, issued }: State, most = 36): Step => {
+  const inTurn = random.chance(0.2)
+  const count = inTurn ? mostInTurn : random.between(8, most)
+  return {
+    do: 'load',
+    requests: requestsOf(random, count, gateways, issued),
+    ...(inTurn && { inTurn }),
+  }
+}
 
 const move = ({ random }: State): Step => ({
   do: 'move',
@@ -222,11 +238,7 @@ const start: Event = state => {
 const rolling: Event = state => {
   const gateway = oneOf(state)
   if (gateway === undefined) return []
-  return [
-    { do: 'stop', gateway },
-    load(state, 16),
-    { do: 'start', gateway, skewMs: state.skewOf() },
-  ]
+  return [{ do: 'stop', gateway }, load(state, 16), { do: 'start', gateway, skewMs: state.skewOf() }]
 }
 
 const changeKey: Event = state => {

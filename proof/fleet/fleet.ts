@@ -42,9 +42,7 @@ const unknownKey = 'svc_live_0000000000000000000000000000000000000000'
 export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): Promise<Fleet> => {
   const { redis, provider } = lane
   await redis.clear()
-  await provider.begin(clock.now, ({ saidAt, ...call }) =>
-    recorder.add({ kind: 'provider', at: saidAt, ...call }),
-  )
+  await provider.begin(clock.now, call => recorder.add({ kind: 'provider', ...call }))
   let settings: Settings = schedule.settings
   const place: Place = {
     clock,
@@ -154,7 +152,8 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
       await provider.set({ latencyMs: 0 })
     }
   }
-  const isFrozen = (): boolean => [...faults.values()].some(each => each.do === 'store' && each.fault === 'frozen')
+  const isFrozen = (): boolean =>
+    [...faults.values()].some(each => each.do === 'store' && each.fault === 'frozen')
 
   const carryOut = async (step: Step): Promise<void> => {
     switch (step.do) {
@@ -210,8 +209,7 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
       case 'configure':
         return configure(step.settings)
       case 'purge':
-        await members[step.gateway]?.purge(step.kind === 'soft')
-        return
+        return purge(step.gateway, step.kind === 'soft')
       case 'run':
         return provider.setRun(step.fault)
     }
@@ -228,6 +226,11 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
     }
     // An operator mends the file; a start with it would fail.
     if (isRefused) settings = before
+  }
+
+  const purge = async (gateway: number, isSoft: boolean): Promise<void> => {
+    const kind = await members[gateway]?.purge(isSoft)
+    if (kind) recorder.add({ kind: 'purged', gateway, hard: kind === 'hard' })
   }
 
   const startDue = async (): Promise<void> => {
@@ -250,8 +253,7 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
         await endFault(step)
       }
       provider.setRun('none')
-      for (const gateway of members.keys())
-        if (!members[gateway]) await start(gateway, due.get(gateway) ?? 0)
+      for (const gateway of members.keys()) if (!members[gateway]) await start(gateway, due.get(gateway) ?? 0)
     },
     isCalm: async () =>
       (await readiness()).every(

@@ -29,7 +29,8 @@ export type Member = {
   /** The last warnings of its log. */
   readonly log: readonly string[]
   configure(): Promise<string>
-  purge(soft: boolean): Promise<boolean>
+  /** Purges all entries. Returns what it was in the end, undefined when the store did not take it. */
+  purge(soft: boolean): Promise<'soft' | 'hard' | undefined>
   ready(): Promise<{ status: number; body: string }>
   /** In order, as on SIGTERM. */
   stop(): Promise<void>
@@ -108,7 +109,8 @@ export const startMember = async (
     configure: () => gateway.reloadConfig(),
     purge: async soft => {
       const body = JSON.stringify({ scope: 'all', soft })
-      return (await ops('/cache/purge', { method: 'POST', body })).status === 200
+      const purged = await ops('/cache/purge', { method: 'POST', body })
+      return purged.status === 200 ? JSON.parse(purged.body).kind : undefined
     },
     ready: () => ops('/readyz'),
     stop: async () => {

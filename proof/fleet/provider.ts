@@ -11,8 +11,6 @@ import { type Link, openLink } from './link.ts'
 
 export type ProviderCall = {
   readonly arrivedAt: number
-  /** When the body was complete here; the instant of the arrival for a call without an answer. */
-  readonly saidAt: number
   readonly points: readonly (readonly [latitude: number, longitude: number])[]
   /** Null where nothing was sent. */
   readonly status: number | null
@@ -55,11 +53,14 @@ export const openLaneProvider = async (): Promise<LaneProvider> => {
     const recordHere = record
     const note = (status: number | null, body: string | null): void => {
       if (!isForecast) return
-      const weight = status === 429 ? 0 : status !== null && status >= 400 ? weightOfError : points.length * weightOfPoint
-      recordHere({ arrivedAt, saidAt: now(), points, status, body, weight })
+      const weight =
+        status === 429 ? 0 : status !== null && status >= 400 ? weightOfError : points.length * weightOfPoint
+      recordHere({ arrivedAt, points, status, body, weight })
     }
     if (!isForecast && run === 'withdrawn') {
-      response.writeHead(404, { 'content-type': 'application/json' }).end('{"error":true,"reason":"Not Found"}')
+      response
+        .writeHead(404, { 'content-type': 'application/json' })
+        .end('{"error":true,"reason":"Not Found"}')
       return
     }
     const forwarded = request({ port, host: '127.0.0.1', path: url, headers: incoming.headers, agent: false })

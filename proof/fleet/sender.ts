@@ -46,7 +46,15 @@ export const createSender = ({ clock, recorder, targetOf, keyOf }: SenderParts):
     pools.set(apiUrl, pool)
     const ifNoneMatch = planned.revalidate && tags.get(`${key} ${path}`)
     const sent = recorder.moment()
-    const known = { kind: 'answer', sent, gateway, run, key, path, ...(ifNoneMatch && { ifNoneMatch }) } as const
+    const known = {
+      kind: 'answer',
+      sent,
+      gateway,
+      run,
+      key,
+      path,
+      ...(ifNoneMatch && { ifNoneMatch }),
+    } as const
     try {
       const response = await pool.request({
         path: `/api/v1${path}`,
