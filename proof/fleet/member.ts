@@ -94,6 +94,8 @@ export const startMember = async (
     throw error
   }
 
+  // In front of its callers too: a dead process answers nobody, whatever still runs here.
+  const front = await openLink(Number(new URL(gateway.apiUrl).port))
   const ops = async (path: string, init: { method?: 'POST'; body?: string } = {}) => {
     const { statusCode, body } = await request(`${gateway.opsUrl}${path}`, {
       ...init,
@@ -102,7 +104,7 @@ export const startMember = async (
     return { status: statusCode, body: await body.text() }
   }
   return {
-    apiUrl: gateway.apiUrl,
+    apiUrl: `http://127.0.0.1:${front.port}`,
     skewMs,
     link,
     log,
@@ -115,11 +117,13 @@ export const startMember = async (
     ready: () => ops('/readyz'),
     stop: async () => {
       await gateway.close()
+      front.close()
       clock.stop()
       link?.close()
     },
     kill: () => {
-      // What it still does reaches neither Redis nor a clock, and its callers have lost it.
+      // What it still does reaches neither callers nor Redis nor a clock.
+      front.close()
       link?.close()
       clock.stop()
       void gateway.close().catch(() => {})
