@@ -83,7 +83,7 @@ export const factsOf = (history: History): Facts => {
     settingsAt: (_gateway, seq) =>
       configured
         .filter(event => event.seq <= seq)
-        .reduce((settings, event) => ({ ...settings, ...event.settings }), schedule.settings),
+        .reduce((settings, event) => Object.assign(settings, event.settings), { ...schedule.settings }),
     phase: name => of('phase').find(({ phase }) => phase === name)?.seq ?? last,
     isKnown: (gateway, change, sent) => {
       if (sent.at - change.at < knownAfterMs || sent.ms - change.ms < knownAfterRealMs) return false
