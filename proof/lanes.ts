@@ -59,6 +59,8 @@ const runLane = async ({
 const openLaneProcess = async (folder: string, sabotage: string | undefined) => {
   const child = fork(file, [folder, ...(sabotage ? [sabotage] : [])], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    // Node warns that its stripper of types, which plants faults, is an experiment.
+    execArgv: ['--disable-warning=ExperimentalWarning'],
   })
   running.add(child)
   const exited = once(child, 'exit').then(([code, signal]) => {

@@ -1,7 +1,7 @@
 // Promises 6 to 9: what a key is admitted, what its counts say meanwhile and afterwards, and when its day ends. What may be
 // lost is what no instance could report any more: units of one that died in an outage, or before counts were removed.
 
-import type { Answer } from '../history.ts'
+import type { Answer, GatewayEvent } from '../history.ts'
 import {
   day,
   describe,
@@ -54,20 +54,39 @@ const lostOf = (facts: Facts, admitted: readonly Answer[]): number => {
   return admitted.filter(answer => {
     const ended = ends.find(({ gateway, run }) => gateway === answer.gateway && run === answer.run)
     if (!ended) return false
-    const isTroubled = facts.isTroubled(answer.gateway, answer.sent.seq, ended.seq)
-    return isTroubled || empties.some(({ seq }) => ended.seq < seq)
+    return facts.isUnsettled(answer.gateway, ended) || empties.some(({ seq }) => ended.seq < seq)
   }).length
 }
 
-/** Units that may be granted twice: one gateway admitted by itself while others had Redis. */
+/**
+ * Units that may be granted twice: a gateway admitted by itself while others had Redis, or it began and counted in a Redis to which
+ * others had yet to report.
+ */
 const apartOf = (facts: Facts, admitted: readonly Answer[]): number => {
   const gateways = facts.history.schedule.skews.map((_, gateway) => gateway)
-  return admitted.filter(
-    ({ gateway, sent, seq }) =>
-      facts.isTroubled(gateway, sent.seq - 1, seq) &&
-      gateways.some(other => other !== gateway && !facts.isTroubled(other, sent.seq, seq)),
-  ).length
+  const began = (answer: Answer): GatewayEvent | undefined =>
+    facts.lives.find(
+      ({ gateway, run, what }) => gateway === answer.gateway && run === answer.run && what === 'started',
+    )
+  return admitted.filter(answer => {
+    const { gateway, sent, seq } = answer
+    const start = began(answer)
+    return gateways.some(other => {
+      if (other === gateway) return false
+      const isOwnAway = facts.isUnsettled(gateway, sent, answer)
+      const isOtherAway = facts.isUnsettled(other, sent, answer)
+      const isNewcomer =
+        isOtherAway && start !== undefined && facts.troubles(other).some(({ from }) => from.seq < start.seq)
+      return (
+        isNewcomer || (isOwnAway && !facts.isTroubled(other, sent.seq, seq) && isAlone(facts, gateway, other))
+      )
+    })
+  }).length
 }
+
+/** Whether Redis was ever whole for one of the two only. */
+const isAlone = (facts: Facts, gateway: number, other: number): boolean =>
+  facts.troubles(gateway).length !== facts.troubles(other).length
 
 export const withinLimit: Rule = (facts, report) => {
   for (const { key, reset, answers } of daysOf(facts)) {

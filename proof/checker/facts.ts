@@ -34,6 +34,8 @@ export type Facts = {
   /** Where counting may go other ways than through Redis, for one gateway. */
   troubles(gateway: number): readonly Trouble[]
   isTroubled(gateway: number, from: number, to: number): boolean
+  /** Whether it may not have reported yet what it admitted by itself, at a moment or between two. */
+  isUnsettled(gateway: number, from: Moment, to?: Moment): boolean
   /** The first event at which Redis was not whole for anybody. */
   readonly firstTrouble: number
   /** The settings in force at a gateway. */
@@ -79,6 +81,12 @@ export const factsOf = (history: History): Facts => {
     troubles,
     isTroubled: (gateway, from, to) =>
       troubles(gateway).some(trouble => trouble.from.seq <= to && from <= trouble.to.seq),
+    isUnsettled: (gateway, from, to = from) =>
+      troubles(gateway).some(
+        trouble =>
+          trouble.from.seq <= to.seq &&
+          (from.at - trouble.to.at < backAfterMs || from.ms - trouble.to.ms < backAfterRealMs),
+      ),
     firstTrouble: Math.min(last, ...[...all.values()].flat().map(({ from }) => from.seq)),
     settingsAt: (_gateway, seq) =>
       configured
