@@ -80,7 +80,8 @@ const parse = (args: readonly string[]) => {
   }
 }
 
-const wholeNumberOf = (
+/** The value of an option. @throws UsageError */
+export const wholeNumberOf = (
   name: string,
   text: string | undefined,
   usual: number,

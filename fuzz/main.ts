@@ -3,7 +3,7 @@
 
 import { readCommandLine, UsageError, usage, type Wish } from './command-line.ts'
 import { createProgress } from './progress.ts'
-import { readReport, writeReport } from './report.ts'
+import { checkReport, writeReport } from './report.ts'
 import { type Ran, runTarget } from './run-target.ts'
 import { asJson, faultsText, notesText, tableOf } from './summary.ts'
 import { memoryLimitText } from './system/memory-limit.ts'
@@ -12,7 +12,7 @@ import { targets } from './targets/all.ts'
 
 const fuzz = async ({ seed, seconds, only, cases, json, report }: Wish): Promise<number> => {
   // Checked first, because a run takes minutes.
-  if (report !== undefined) await readReport(report)
+  if (report !== undefined) await checkReport(report)
   const progress = createProgress()
   const chosen = targets.filter(({ name }) => only.includes(name))
   progress.say(`seed ${seed}; ${memoryLimitText}`)

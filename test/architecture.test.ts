@@ -171,7 +171,7 @@ t.test('no file reaches itself through its imports', t => {
 })
 
 t.test('every file begins with a header comment', t => {
-  for (const file of globSync('{src,simulator,test,bench,fuzz}/**/*.{ts,js}', { cwd: root })) {
+  for (const file of globSync('{src,simulator,test,bench,fuzz,proof}/**/*.{ts,js}', { cwd: root })) {
     const [first = '', second = ''] = readFileSync(join(root, file), 'utf8').split('\n')
     const header = first.startsWith('#!') ? second : first
     t.ok(header.startsWith('// '), `${file} has a header`)
@@ -181,7 +181,7 @@ t.test('every file begins with a header comment', t => {
 
 t.test('a file of more than 300 lines says why in its header', t => {
   let long = 0
-  for (const file of globSync('{src,simulator,bench,fuzz}/**/*.{ts,js,css}', { cwd: root })) {
+  for (const file of globSync('{src,simulator,bench,fuzz,proof}/**/*.{ts,js,css}', { cwd: root })) {
     const text = readFileSync(join(root, file), 'utf8')
     if (text.split('\n').length - 1 <= 300) continue
     long += 1
@@ -207,7 +207,7 @@ t.test('the machine’s clock and environment are read in one place each', t => 
   t.end()
 })
 
-const projectFiles = globSync('{src,simulator,test,bench,fuzz}/**/*.ts', { cwd: root })
+const projectFiles = globSync('{src,simulator,test,bench,fuzz,proof}/**/*.ts', { cwd: root })
 const importsIn = (file: string): string[] =>
   [...readFileSync(join(root, file), 'utf8').matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+\.ts)'/g)].map(
     ([, path]) => relative(root, join(root, dirname(file), path ?? '')),
@@ -229,6 +229,7 @@ const mayImport: Record<string, (imported: string) => boolean> = {
   bench: imported =>
     /^(src|simulator|bench|test\/scenarios)\//.test(imported) || supportOfBenchmarks.includes(imported),
   fuzz: imported => /^(src|simulator|fuzz|test\/(scenarios|support))\//.test(imported),
+  proof: imported => /^(src|simulator|fuzz|proof|test\/(scenarios|support))\//.test(imported),
 }
 
 t.test(
@@ -263,6 +264,8 @@ const waits =
 // Loops that have a deadline of their own, and background work that runs until the test ends it.
 const noPolls: Record<string, RegExp> = {
   'fuzz/http/conversation.ts': /receivesWithin/,
+  // The caller has a deadline of its own.
+  'proof/fleet/sender.ts': /while \(!isOver\)/,
   'test/support/raw-connection.ts': /more\(/,
   'test/journeys/ops.test.ts': /while \(swapping\)/,
   'test/deploy/nginx.test.ts': /while \(!isOver\)/,

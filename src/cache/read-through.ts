@@ -177,6 +177,15 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
     return keepEntry(memory, id, entry, purges.of(id, entry))
   }
 
+  /** Keeps what was read from the shared tier, unless a load that ended meanwhile has brought a newer entry. */
+  const keepRead = (id: string, read: Entry<Value>): Pick<Found<Value>, 'entry' | 'source'> => {
+    const held = memory.peek(id)
+    const isNewer = held !== undefined && held.fetchedAt > read.fetchedAt
+    return isNewer && stateOf(held, held.purged, clock.now()) !== 'expired'
+      ? { entry: held, source: 'memory' }
+      : { entry: keep(id, read), source: shared.name }
+  }
+
   const loadAndKeep = async (
     subject: Of,
     purpose: Purpose,
@@ -271,7 +280,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
     const { id } = subject
     const entry = await shared.get(keyOf(subject))
     if (entry && stateOutside(id, entry) !== 'expired')
-      return { entry: keep(id, entry), source: shared.name, joined: false }
+      return { ...keepRead(id, entry), joined: false }
     const failure = failures.backoff(id)
     if (failure?.cold) throw new BackoffError(failure)
     const held = heldBack(consumer, 'cold')
@@ -307,7 +316,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
     if (held && stateOf(held, held.purged, clock.now()) === 'fresh') return true
     const found = await shared.get(keyOf(subject))
     if (!found || stateOutside(id, found) !== 'fresh') return false
-    keep(id, found)
+    keepRead(id, found)
     return true
   }
 
@@ -438,7 +447,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
         if (!memory.has(subject.id)) uncached.add(subject.id)
         return false
       }
-      keep(subject.id, entry)
+      keepRead(subject.id, entry)
       return true
     },
     explain: async subject => {

@@ -390,6 +390,29 @@ t.test('a reload loads although the entry is fresh, and reports a failure', asyn
   t.equal(loads.length, 3)
 })
 
+t.test('an older entry that was being read does not replace one that was loaded meanwhile', async t => {
+  const gate = Promise.withResolvers<void>()
+  const { cache, parts, elsewhere, clock } = setUp(t)
+  await cache.read(named('a'))
+  const slow = elsewhere({
+    shared: {
+      ...parts.shared,
+      get: async (...given) => {
+        const found = await parts.shared.get(...given)
+        await gate.promise
+        return found
+      },
+    },
+  })
+  const [reading, warming] = [slow.read(named('a')), slow.warm(named('a'))]
+  clock.advance(2_000)
+  await slow.reload(named('a'))
+  gate.resolve()
+  t.match(await reading, { value: 'a 2', outcome: 'hit' }, 'the newer one answers')
+  await warming
+  t.match(await slow.read(named('a')), { value: 'a 2', outcome: 'hit' })
+})
+
 t.test('warming copies the shared entry and loads nothing', async t => {
   const { cache, elsewhere, loads, clock } = setUp(t)
   await cache.read(named('a'))

@@ -28,7 +28,8 @@ const write = async (text: string, path: string): Promise<void> => {
   renameSync(own, path)
 }
 
-const smallCatalogue = async (): Promise<string> => {
+/** The path of the small catalogue, which is written where it is not there yet. */
+export const smallCatalogue = async (): Promise<string> => {
   const text = readFileSync(wholeCatalogue)
   const versions = [text, readFileSync(import.meta.filename)].map(each => hash('sha1', each))
   const path = `${folder}places-${hash('sha1', versions.join())}.json`

@@ -1,0 +1,53 @@
+// Promise 12: what the provider saw never weighs more than the limit of a window. A window's first seconds are left out, because a
+// request that was charged before them may arrive in them. Not promised, and not judged: clocks that differ by more than two
+// seconds, a Redis that lost its data, a gateway that died or began while Redis was away.
+
+import { day, hour, isoOf, minute, second } from './facts.ts'
+import type { Rule } from './rule.ts'
+
+const windows = [
+  { name: 'perMinute', ms: minute },
+  { name: 'perHour', ms: hour },
+  { name: 'perDay', ms: day },
+] as const
+
+const clockDifferenceMs = 2 * second
+// The longest call, on a clock that creeps on while answers are awaited.
+const chargedBeforeMs = 7 * second
+
+export const withinBudget: Rule = (facts, report) => {
+  const { history, lives, said, skewSpan } = facts
+  if (skewSpan > clockDifferenceMs) return
+  const steps = history.events.flatMap(event => (event.kind === 'step' ? [event] : []))
+  if (steps.some(({ step }) => step.do === 'empty')) return
+  const isUncovered = lives.some(
+    ({ gateway, what, seq }) =>
+      (what === 'killed' || (what === 'started' && seq > (steps[0]?.seq ?? 0))) &&
+      facts.troubles(gateway).length > 0 &&
+      facts.troubles(gateway).some(({ from }) => from.seq < seq + 1),
+  )
+  if (isUncovered) return
+  for (const { name, ms } of windows) {
+    const used = new Map<number, { weight: number; seq: number }>()
+    for (const { arrivedAt, weight, seq } of said) {
+      const begin = Math.floor(arrivedAt / ms) * ms
+      if (arrivedAt - begin < chargedBeforeMs) continue
+      const before = used.get(begin)?.weight ?? 0
+      used.set(begin, { weight: before + weight, seq })
+    }
+    const changes = history.events.flatMap(event =>
+      event.kind === 'configured' && event.outcome === 'applied' ? [event] : [],
+    )
+    for (const [begin, { weight, seq }] of used) {
+      const inForce = [
+        facts.settingsAt(0, Math.max(0, ...changes.filter(({ at }) => at < begin).map(each => each.seq))),
+        ...changes.filter(({ at }) => at >= begin && at < begin + ms).map(({ settings }) => settings),
+      ].flatMap(settings => settings[`provider.budget.${name}`] ?? [])
+      if (inForce.length === 0 || inForce.includes('')) continue
+      const limit = Math.max(...inForce.map(Number))
+      report.saw()
+      if (weight > limit + 1e-6)
+        report.broken(seq, `the provider saw ${weight} of ${limit} ${name} from ${isoOf(begin)} on`)
+    }
+  }
+}

@@ -1,0 +1,183 @@
+// Promises 6 to 9: what a key is admitted, what its counts say meanwhile and afterwards, and when its day ends. What may be
+// lost is what no instance could report any more: units of one that died in an outage, or before counts were removed.
+
+import type { Answer, GatewayEvent } from '../history.ts'
+import {
+  day,
+  describe,
+  type Facts,
+  headerOf,
+  isAdmitted,
+  isoOf,
+  isUnsure,
+  last,
+  second,
+  zoneMs,
+} from './facts.ts'
+import type { Rule } from './rule.ts'
+
+type KeyDay = { readonly key: string; readonly reset: number; readonly answers: Answer[] }
+
+/** The answers to a key by the end of its day. */
+const daysOf = (facts: Facts): KeyDay[] => {
+  const days = new Map<string, KeyDay>()
+  for (const answer of facts.answers) {
+    if (answer.status === 0 || answer.status === 401) continue
+    const reset = headerOf(answer, 'reset')
+    const name = `${answer.key} ${reset}`
+    const known = days.get(name) ?? { key: answer.key, reset, answers: [] }
+    known.answers.push(answer)
+    days.set(name, known)
+  }
+  return [...days.values()]
+}
+
+/** Requests without an answer, of which nobody knows the day. */
+const unansweredOf = ({ answers }: Facts, key: string): number =>
+  answers.filter(answer => answer.key === key && answer.status === 0).length
+
+/** Every limit that a key ever had. */
+const limitsOf = ({ history, keyEvents }: Facts, key: string): number[] => {
+  const tiers = keyEvents.filter(event => event.key === key).flatMap(({ tier }) => tier ?? [])
+  const settings = history.events.flatMap(event =>
+    event.kind === 'configured' && event.outcome === 'applied' ? [event.settings] : [],
+  )
+  return [history.schedule.settings, ...settings].flatMap(each =>
+    tiers.flatMap(tier => each[`quota.tiers.${tier}`] ?? []).map(Number),
+  )
+}
+
+/** Of admitted requests, those whose count may be gone for good. */
+const lostOf = (facts: Facts, admitted: readonly Answer[]): number => {
+  const ends = facts.lives.filter(({ what }) => what === 'killed' || what === 'stopped')
+  const empties = facts.history.events.filter(event => event.kind === 'step' && event.step.do === 'empty')
+  return admitted.filter(answer => {
+    const ended = ends.find(({ gateway, run }) => gateway === answer.gateway && run === answer.run)
+    if (!ended) return false
+    return facts.isUnsettled(answer.gateway, ended) || empties.some(({ seq }) => ended.seq < seq)
+  }).length
+}
+
+/**
+ * Units that may be granted twice: a gateway admitted by itself while others had Redis, or it began and counted in a Redis to which
+ * others had yet to report.
+ */
+const apartOf = (facts: Facts, admitted: readonly Answer[]): number => {
+  const gateways = facts.history.schedule.skews.map((_, gateway) => gateway)
+  const began = (answer: Answer): GatewayEvent | undefined =>
+    facts.lives.find(
+      ({ gateway, run, what }) => gateway === answer.gateway && run === answer.run && what === 'started',
+    )
+  return admitted.filter(answer => {
+    const { gateway, sent, seq } = answer
+    const start = began(answer)
+    return gateways.some(other => {
+      if (other === gateway) return false
+      const isOwnAway = facts.isUnsettled(gateway, sent, answer)
+      const isOtherAway = facts.isUnsettled(other, sent, answer)
+      const isNewcomer =
+        isOtherAway && start !== undefined && facts.troubles(other).some(({ from }) => from.seq < start.seq)
+      return (
+        isNewcomer || (isOwnAway && !facts.isTroubled(other, sent.seq, seq) && isAlone(facts, gateway, other))
+      )
+    })
+  }).length
+}
+
+/** Whether Redis was ever whole for one of the two only. */
+const isAlone = (facts: Facts, gateway: number, other: number): boolean =>
+  facts.troubles(gateway).length !== facts.troubles(other).length
+
+export const withinLimit: Rule = (facts, report) => {
+  for (const { key, reset, answers } of daysOf(facts)) {
+    const admitted = answers.filter(isAdmitted)
+    const limit = Math.max(0, ...limitsOf(facts, key))
+    if (admitted.length === 0 || limit === 0) continue
+    if (answers.some(({ status }) => status === 429)) report.saw()
+    const allowed = limit + lostOf(facts, admitted) + apartOf(facts, admitted)
+    if (admitted.length > allowed)
+      report.broken(
+        admitted.at(-1)?.seq ?? 0,
+        `${key} was admitted ${admitted.length} times until ${isoOf(reset * second)}; its limit is ${limit}, and ${allowed} were allowed`,
+      )
+  }
+}
+
+export const exactWhileServing: Rule = (facts, report) => {
+  const until = facts.firstTrouble
+  const changes = [
+    ...facts.keyEvents.filter(({ what }) => what === 'tier' || what === 'unsure'),
+    ...facts.history.events.filter(event => event.kind === 'configured'),
+  ]
+  const firstChange = Math.min(last, ...changes.map(({ seq }) => seq))
+  for (const { key, answers } of daysOf(facts)) {
+    const quiet = answers.filter(({ seq, sent }) => seq < until && sent.seq < Math.min(until, firstChange))
+    const admitted = quiet.filter(isAdmitted)
+    const unsure = unansweredOf(facts, key) + quiet.filter(isUnsure).length
+    if (admitted.length > 1) report.saw()
+    const counts = new Map<number, Answer>()
+    for (const answer of admitted) {
+      const used = headerOf(answer, 'limit') - headerOf(answer, 'remaining')
+      const twin = counts.get(used)
+      if (twin) report.broken(answer.seq, `${describe(answer)}: unit ${used} was given to #${twin.seq} too`)
+      counts.set(used, answer)
+    }
+    const most = Math.max(0, ...counts.keys())
+    if (most > admitted.length + unsure)
+      report.broken(
+        counts.get(most)?.seq ?? 0,
+        `${key}: ${most} units are taken for ${admitted.length} admitted requests`,
+      )
+    for (const answer of quiet.filter(({ status }) => status === 429)) {
+      const before = answers.filter(each => isAdmitted(each) && each.sent.seq < answer.seq).length
+      if (before + unsure < headerOf(answer, 'limit'))
+        report.broken(answer.seq, `${describe(answer)} after ${before} of ${headerOf(answer, 'limit')}`)
+    }
+  }
+}
+
+export const exactAfterwards: Rule = (facts, report) => {
+  const judged = facts.phase('judged')
+  for (const { key, answers } of daysOf(facts)) {
+    if (facts.keyEvents.some(event => event.key === key && event.what === 'unsure')) continue
+    const final = answers
+      .filter(({ sent, path }) => sent.seq > judged && path.startsWith('/locations?'))
+      .toSorted((a, b) => a.sent.seq - b.sent.seq)
+    const [first] = final
+    if (!first || !final.every(({ status }) => status === 200 || status === 429)) continue
+    report.saw()
+    const before = answers.filter(answer => answer.sent.seq < first.sent.seq)
+    const admitted = before.filter(isAdmitted)
+    const most = admitted.length + before.filter(isUnsure).length + unansweredOf(facts, key)
+    const least = admitted.length - lostOf(facts, admitted)
+    const limit = headerOf(first, 'limit')
+    let used = limit - headerOf(first, 'remaining') - (first.status === 200 ? 1 : 0)
+    if (used > most || (used < least && used < limit))
+      report.broken(
+        first.seq,
+        `${describe(first)}: ${used} are counted, and ${least === most ? most : `${least} to ${most}`} were admitted`,
+      )
+    for (const answer of final.slice(1)) {
+      const next = limit - headerOf(answer, 'remaining') - (answer.status === 200 ? 1 : 0)
+      const right = Math.min(limit, used + 1)
+      if (next !== right)
+        report.broken(answer.seq, `${describe(answer)}: it has ${next} counted, and ${right} is right`)
+      used = next
+    }
+  }
+}
+
+export const resetAtMidnight: Rule = (facts, report) => {
+  const midnightAfter = (at: number): number => (Math.floor((at + zoneMs) / day) + 1) * day - zoneMs
+  for (const answer of facts.answers) {
+    if (answer.status === 0) continue
+    const skew = facts.skewOf(answer)
+    // A gateway that began, or measures the store's clock, while Redis is away goes by its own clock.
+    const isAway = facts.troubles(answer.gateway).some(({ from }) => from.seq < answer.seq)
+    const instants = [answer.sent.at, answer.at, ...(isAway ? [answer.sent.at + skew, answer.at + skew] : [])]
+    report.saw()
+    const reset = headerOf(answer, 'reset') * second
+    if (!instants.some(at => Math.abs(midnightAfter(at) - reset) <= 0))
+      report.broken(answer.seq, `${describe(answer)}: the day ends at ${isoOf(reset)}`)
+  }
+}

@@ -1,0 +1,59 @@
+// Judges a history by all promises. It shares no code with the product, the simulator or their tests: what it knows of the API is
+// its own reading of the contract.
+
+import type { History } from '../history.ts'
+import {
+  type Exercised,
+  type PromiseNumber,
+  promiseNumbers,
+  type Verdict,
+  type Violation,
+} from '../promises.ts'
+import { answered, withinContract } from './answers.ts'
+import { withinBudget } from './budget.ts'
+import { exactAfterwards, exactWhileServing, resetAtMidnight, withinLimit } from './counts.ts'
+import { factsOf } from './facts.ts'
+import { changesInForce, revokedRefused } from './keys.ts'
+import { recovered } from './recovery.ts'
+import type { Rule } from './rule.ts'
+import { tagsNameBodies } from './tags.ts'
+import { neverBack, ofNow, purgedIsGone, saidByProvider } from './weather.ts'
+
+const rules: Readonly<Record<PromiseNumber, Rule>> = {
+  1: answered,
+  2: withinContract,
+  3: saidByProvider,
+  4: ofNow,
+  5: tagsNameBodies,
+  6: withinLimit,
+  7: exactWhileServing,
+  8: exactAfterwards,
+  9: resetAtMidnight,
+  10: revokedRefused,
+  11: changesInForce,
+  12: withinBudget,
+  13: recovered,
+  14: neverBack,
+  15: purgedIsGone,
+}
+
+const mostOfOne = 5
+
+export const judge = (history: History): Verdict => {
+  const facts = factsOf(history)
+  const violations: Violation[] = []
+  const exercised: Exercised = {}
+  for (const promise of promiseNumbers) {
+    let found = 0
+    rules[promise](facts, {
+      saw: (times = 1) => {
+        if (times > 0) exercised[promise] = (exercised[promise] ?? 0) + times
+      },
+      broken: (seq, detail) => {
+        found += 1
+        if (found <= mostOfOne) violations.push({ promise, seq, detail })
+      },
+    })
+  }
+  return { violations, exercised }
+}

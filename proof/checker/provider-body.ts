@@ -1,0 +1,84 @@
+// Reads what the provider said for a point by the times in it, and compares it with an answer of the API: every value of every
+// section must stand under the same time.
+
+import type { SaidByProvider } from '../history.ts'
+
+type Section = Readonly<Record<string, unknown>>
+
+export type WeatherBody = { readonly current?: Section; readonly hourly?: Section; readonly daily?: Section }
+
+/** What one body said for one point. */
+export type SaidElement = {
+  readonly said: SaidByProvider
+  readonly element: Readonly<Record<string, unknown>>
+}
+
+const parsed = new WeakMap<SaidByProvider, unknown>()
+const indices = new WeakMap<object, Map<unknown, number>>()
+// Weather is given by cell of 0.1°, for its centre.
+const withinDegrees = 0.0501
+
+const bodyOf = (said: SaidByProvider): unknown => {
+  if (said.body === null) return undefined
+  if (!parsed.has(said)) {
+    let body: unknown
+    try {
+      body = JSON.parse(said.body)
+    } catch {
+      // A body that was cut off said nothing.
+    }
+    parsed.set(said, body)
+  }
+  return parsed.get(said)
+}
+
+/** In the order in which they were said. */
+export const bodiesFor = (
+  all: readonly SaidByProvider[],
+  latitude: number,
+  longitude: number,
+): SaidElement[] =>
+  all.flatMap(said => {
+    const body = bodyOf(said)
+    const elements = Array.isArray(body) ? body : [body]
+    return said.points.flatMap(([lat, lng], i) => {
+      const element = elements[i]
+      const isNear = Math.abs(lat - latitude) <= withinDegrees && Math.abs(lng - longitude) <= withinDegrees
+      return isNear && typeof element === 'object' && element !== null ? [{ said, element }] : []
+    })
+  })
+
+const sources = { current: 'minutely_15', hourly: 'hourly', daily: 'daily' } as const
+
+export const hasSame = (answer: WeatherBody, { element }: SaidElement): boolean =>
+  Object.entries(sources).every(([name, source]) => {
+    const served = answer[name as keyof typeof sources]
+    return served === undefined || agree(served, element[source])
+  })
+
+const agree = (served: Section, said: unknown): boolean => {
+  if (typeof said !== 'object' || said === null) return false
+  const columns = said as Section
+  if (!Array.isArray(columns.time)) return false
+  const index = indices.get(columns.time) ?? new Map(columns.time.map((time, i) => [time, i]))
+  indices.set(columns.time, index)
+  const isList = Array.isArray(served.time)
+  const at = (isList ? (served.time as unknown[]) : [served.time]).map(time => index.get(time))
+  return Object.entries(served).every(([name, values]) => {
+    if (name === 'time' || name === 'interval') return true
+    const column = columns[name]
+    const list = isList ? values : [values]
+    return (
+      Array.isArray(column) &&
+      Array.isArray(list) &&
+      list.length === at.length &&
+      list.every((value, i) => isNear(value, column[at[i] ?? -1]))
+    )
+  })
+}
+
+// The provider has its values as numbers of 32 bits, with three decimals at most.
+const isNear = (served: unknown, said: unknown): boolean =>
+  typeof served === 'number' && typeof said === 'number'
+    ? Math.abs(served - said) <= 0.0006 + Math.abs(said) * 1e-6
+    : served === null && said === null

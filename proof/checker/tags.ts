@@ -1,0 +1,33 @@
+// Promise 5: a tag names one body, and 304 comes only for the tag of the same path and key. The body of one path may be compressed
+// in several ways, which share its weather; here all have been decoded.
+
+import { describe } from './facts.ts'
+import type { Rule } from './rule.ts'
+
+export const tagsNameBodies: Rule = ({ answers }, report) => {
+  const bodies = new Map<string, string>()
+  const given = new Map<string, Set<string>>()
+  for (const answer of answers) {
+    const { status, headers, path, ifNoneMatch, body } = answer
+    const tag = headers.etag
+    if (status === 200 && tag) {
+      const known = bodies.get(tag)
+      if (known !== undefined) report.saw()
+      if (known !== undefined && known !== body)
+        report.broken(answer.seq, `${describe(answer)}: ${tag} named another body`)
+      bodies.set(tag, body)
+      given.set(path, (given.get(path) ?? new Set()).add(weak(tag)))
+    }
+    if (status === 304) {
+      report.saw()
+      if (ifNoneMatch === undefined)
+        report.broken(answer.seq, `${describe(answer)}: nothing was to be validated`)
+      else if (tag && weak(tag) !== weak(ifNoneMatch))
+        report.broken(answer.seq, `${describe(answer)}: for ${ifNoneMatch}, with ${tag}`)
+      else if (!given.get(path)?.has(weak(ifNoneMatch)))
+        report.broken(answer.seq, `${describe(answer)}: ${ifNoneMatch} was never given for this path`)
+    }
+  }
+}
+
+const weak = (tag: string): string => tag.replace(/^W\//, '')

@@ -1,0 +1,110 @@
+// Parses the command line of the proof. An invalid one is a usage error: one sentence and exit code 2.
+
+import { parseArgs } from 'node:util'
+import { UsageError, wholeNumberOf } from '../fuzz/command-line.ts'
+
+export type Wish = {
+  /** For how long, or for how many seeds. */
+  readonly until: { readonly ms: number } | { readonly seeds: number }
+  readonly first: number
+  readonly lanes: number
+  readonly sabotage: boolean
+  readonly verbose: boolean
+  readonly json: boolean
+  /** The page whose figures are to be rewritten. */
+  readonly report: string | undefined
+  /** The folder of histories that broke a promise. */
+  readonly keep: string
+}
+
+const usualFirst = 1
+const usualLanes = 2
+const usualHours = 1
+const usualSabotageSeeds = 25
+const usualKeep = 'node_modules/.cache/proof'
+const mostSeed = 2 ** 32 - 1
+
+export const usage = `Usage: npm run proof -- [options]
+
+Takes seeded schedules of faults with a fleet of three gateways, a real Redis and a simulated provider on a clock that is
+moved, records every request and answer, and has a checker that knows only the contract judge the history. Needs
+redis-server on the path. docs/reliability.md says what is promised.
+
+  --hours <number>       for how long; default ${usualHours}
+  --minutes <number>     the same in minutes
+  --seeds <number>       for so many seeds instead
+  --first <number>       the first seed; the others follow it; default ${usualFirst}
+  --seed <number>        this seed alone, shown as a history with --verbose
+  --verbose              prints the history of --seed
+  --lanes <number>       processes at once, 1 to 64, each with a Redis of its own; default ${usualLanes}
+  --sabotage             plants faults in the product, one at a time, and says in how many seeds each is found;
+                         --seeds are those of each fault, ${usualSabotageSeeds} by default
+  --keep <folder>        where histories that broke a promise are kept; default ${usualKeep}
+  --json                 the results as JSON on standard output
+  --report <file>        rewrites the figures in this page
+  --help                 this text
+
+Exit code: 0 every promise held, 1 one was broken (with --sabotage: a fault was not found), 2 usage error.
+
+Example:
+  npm run proof -- --minutes 3 --first 1000
+`
+
+/** The options of the run; undefined for --help. @throws UsageError */
+export const readCommandLine = (args: readonly string[]): Wish | undefined => {
+  const values = parse(args)
+  if (values.help) return undefined
+  const lengths = (['hours', 'minutes', 'seeds', 'seed'] as const).filter(name => values[name] !== undefined)
+  if (lengths.length > 1) throw new UsageError(`--${lengths.join(' and --')} are given; allowed: one of them`)
+  if (values.verbose && values.seed === undefined) throw new UsageError('--verbose needs --seed <number>')
+  if (values.sabotage && (values.hours ?? values.minutes) !== undefined)
+    throw new UsageError('--sabotage goes by seeds; allowed: --seeds <number>')
+  const whole = (name: 'hours' | 'minutes' | 'seeds', usual: number): number =>
+    wholeNumberOf(name, values[name], usual, 1, 1_000_000)
+  const seed =
+    values.seed === undefined ? undefined : wholeNumberOf('seed', values.seed, usualFirst, 0, mostSeed)
+  return {
+    until:
+      seed !== undefined
+        ? { seeds: 1 }
+        : values.seeds !== undefined || values.sabotage
+          ? { seeds: whole('seeds', usualSabotageSeeds) }
+          : {
+              ms:
+                values.minutes === undefined
+                  ? whole('hours', usualHours) * 3_600_000
+                  : whole('minutes', 1) * 60_000,
+            },
+    first: seed ?? wholeNumberOf('first', values.first, usualFirst, 0, mostSeed),
+    lanes: wholeNumberOf('lanes', values.lanes, seed === undefined ? usualLanes : 1, 1, 64),
+    sabotage: values.sabotage === true,
+    verbose: values.verbose === true,
+    json: values.json === true,
+    report: values.report,
+    keep: values.keep ?? usualKeep,
+  }
+}
+
+const parse = (args: readonly string[]) => {
+  try {
+    return parseArgs({
+      args: [...args],
+      options: {
+        hours: { type: 'string' },
+        minutes: { type: 'string' },
+        seeds: { type: 'string' },
+        first: { type: 'string' },
+        seed: { type: 'string' },
+        lanes: { type: 'string' },
+        keep: { type: 'string' },
+        report: { type: 'string' },
+        verbose: { type: 'boolean' },
+        sabotage: { type: 'boolean' },
+        json: { type: 'boolean' },
+        help: { type: 'boolean' },
+      },
+    }).values
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
+}

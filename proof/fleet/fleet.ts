@@ -1,0 +1,277 @@
+// The gateways of one history, their keys and the faults around them: takes one step of a schedule after the other. What a
+// single gateway is, is in member.ts; how requests are sent, in sender.ts.
+
+import { createCalendar } from '../../src/calendar.ts'
+import { readConfig } from '../../src/config/load.ts'
+import { createAdministration } from '../../src/metering/administration.ts'
+import { openStore } from '../../src/stores/open-store.ts'
+import type { Recorder } from '../history.ts'
+import type { LinkFault, PlannedRequest, Schedule, Settings, Step } from '../steps.ts'
+import type { FleetClock } from './clock.ts'
+import type { Lane } from './lane.ts'
+import { type Member, type Place, settingsAt, startMember } from './member.ts'
+import { createSender, type Target } from './sender.ts'
+
+export type Fleet = {
+  readonly size: number
+  take(step: Step): Promise<void>
+  send(requests: readonly PlannedRequest[], options?: { inTurn?: boolean }): Promise<void>
+  /** Ends what still goes on, and starts the gateways that are away. */
+  endFaults(): Promise<void>
+  /** Whether every gateway counts in the store and none has the provider for failing. */
+  isCalm(): Promise<boolean>
+  recordReadiness(): Promise<void>
+  /** The names of all keys. */
+  keys(): string[]
+  close(): Promise<void>
+}
+
+type Parts = {
+  readonly lane: Lane
+  readonly schedule: Schedule
+  readonly clock: FleetClock
+  readonly recorder: Recorder
+}
+
+const subscriber = 'Proof'
+const dayMs = 86_400_000
+// Of Dhaka, all year.
+const zoneMs = 21_600_000
+const unknownKey = 'svc_live_0000000000000000000000000000000000000000'
+
+export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): Promise<Fleet> => {
+  const { redis, provider } = lane
+  await redis.clear()
+  await provider.begin(clock.now, call => recorder.add({ kind: 'provider', ...call }))
+  let settings: Settings = schedule.settings
+  const place: Place = {
+    clock,
+    store: schedule.store === 'redis' ? { redisPort: redis.port } : { path: lane.newStorePath() },
+    providerUrl: provider.url,
+    settings: () => settings,
+  }
+  const members: (Member | undefined)[] = schedule.skews.map(() => undefined)
+  const runs = schedule.skews.map(() => -1)
+  /** Where a start failed, and its skew: it is tried again. */
+  const due = new Map<number, number>()
+  const faults = new Map<string, Step>()
+
+  const linkFaultOf = (gateway: number): LinkFault | undefined => {
+    for (const step of faults.values())
+      if (step.do === 'link' && step.gateways.includes(gateway)) return step.fault
+    return undefined
+  }
+  const applyLinks = (): void => {
+    members.forEach((member, gateway) => {
+      member?.link?.set(linkFaultOf(gateway))
+    })
+  }
+
+  const start = async (gateway: number, skewMs: number): Promise<void> => {
+    if (members[gateway]) return
+    const run = (runs[gateway] ?? -1) + 1
+    const known = { kind: 'gateway', gateway, run, skewMs } as const
+    try {
+      members[gateway] = await startMember(place, skewMs, linkFaultOf(gateway))
+      runs[gateway] = run
+      due.delete(gateway)
+      recorder.add({ ...known, what: 'started' })
+    } catch (error) {
+      due.set(gateway, skewMs)
+      if (faults.size === 0) throw error
+      recorder.add({ ...known, what: 'not started' })
+    }
+  }
+  const leave = (gateway: number): Member | undefined => {
+    const member = members[gateway]
+    members[gateway] = undefined
+    return member
+  }
+  const lifeOf = (gateway: number, skewMs: number) =>
+    ({ kind: 'gateway', gateway, run: runs[gateway] ?? 0, skewMs }) as const
+
+  const adminConfig = readConfig({ files: [], env: settingsAt(place, undefined) }).config
+  const store = await openStore(adminConfig, clock, { redisAway: () => {}, redisBack: () => {} })
+  const administration = createAdministration({
+    store,
+    tiers: adminConfig.quota.tiers,
+    calendar: createCalendar(adminConfig.quota.timeZone),
+    clock,
+  })
+  const keys = new Map<string, { id: string; key: string }>()
+  const issue = async (name: string, tier: string): Promise<void> => {
+    try {
+      const { id, key } = await administration.createKey(subscriber, tier)
+      keys.set(name, { id, key })
+      recorder.add({ kind: 'key', key: name, what: 'issued', tier })
+    } catch {
+      recorder.add({ kind: 'key', key: name, what: 'unsure' })
+    }
+  }
+  const change = async (name: string, what: 'revoked' | 'tier', tier?: string): Promise<void> => {
+    const known = keys.get(name)
+    if (!known) return
+    try {
+      await (tier === undefined ? administration.revokeKey(known.id) : administration.setTier(known.id, tier))
+      recorder.add({ kind: 'key', key: name, what, ...(tier !== undefined && { tier }) })
+    } catch {
+      recorder.add({ kind: 'key', key: name, what: 'unsure' })
+    }
+  }
+
+  for (const [name, tier] of Object.entries(schedule.keys)) await issue(name, tier)
+  await Promise.all(schedule.skews.map((skewMs, gateway) => start(gateway, skewMs)))
+
+  const targetOf = (gateway: number): Target | undefined => {
+    for (let i = 0; i < members.length; i++) {
+      const at = (gateway + i) % members.length
+      const member = members[at]
+      if (member) return { gateway: at, run: runs[at] ?? 0, apiUrl: member.apiUrl }
+    }
+    return undefined
+  }
+  const sender = createSender({
+    clock,
+    recorder,
+    targetOf,
+    keyOf: name => keys.get(name)?.key ?? unknownKey,
+  })
+
+  const beginFault = async (step: Step): Promise<void> => {
+    if (step.do === 'link') applyLinks()
+    if (step.do === 'provider-link') provider.link.set(step.fault)
+    if (step.do === 'store') await redis.begin(step.fault)
+    if (step.do === 'provider') await provider.set(step.fault)
+  }
+  const endFault = async (step: Step | undefined): Promise<void> => {
+    if (step?.do === 'link') applyLinks()
+    if (step?.do === 'provider-link') provider.link.set(undefined)
+    if (step?.do === 'store') await redis.end(step.fault)
+    if (step?.do === 'provider') {
+      await provider.set({ mode: 'none' })
+      await provider.set({ latencyMs: 0 })
+    }
+  }
+  const isFrozen = (): boolean =>
+    [...faults.values()].some(each => each.do === 'store' && each.fault === 'frozen')
+
+  const carryOut = async (step: Step): Promise<void> => {
+    switch (step.do) {
+      case 'load':
+        return sender.send(step.requests, { inTurn: step.inTurn })
+      case 'move':
+        return clock.advance(step.ms)
+      case 'to-midnight': {
+        const next = Math.ceil((clock.now() + zoneMs + step.beforeMs + 1) / dayMs) * dayMs - zoneMs
+        return clock.advance(next - step.beforeMs - clock.now())
+      }
+      case 'link':
+      case 'provider-link':
+      case 'store':
+      case 'provider':
+        faults.set(step.id, step)
+        return beginFault(step)
+      case 'heal': {
+        const fault = faults.get(step.id)
+        faults.delete(step.id)
+        return endFault(fault)
+      }
+      case 'empty':
+        return isFrozen() ? undefined : redis.empty()
+      case 'restart-store':
+        return isFrozen() ? undefined : redis.restart()
+      case 'drop-messages':
+        return isFrozen() ? undefined : redis.dropMessages()
+      case 'stop': {
+        const member = leave(step.gateway)
+        if (!member) return
+        recorder.add({ ...lifeOf(step.gateway, member.skewMs), what: 'stopping' })
+        await member.stop()
+        recorder.add({ ...lifeOf(step.gateway, member.skewMs), what: 'stopped' })
+        return
+      }
+      case 'kill': {
+        const kill = (): void => {
+          const member = leave(step.gateway)
+          if (member) recorder.add({ ...lifeOf(step.gateway, member.skewMs), what: 'killed' })
+          member?.kill()
+        }
+        return step.under ? sender.send(step.under, { meanwhile: kill }) : kill()
+      }
+      case 'start':
+        return start(step.gateway, step.skewMs)
+      case 'issue':
+        return issue(step.key, step.tier)
+      case 'revoke':
+        return change(step.key, 'revoked')
+      case 'tier':
+        return change(step.key, 'tier', step.tier)
+      case 'configure':
+        return configure(step.settings)
+      case 'purge':
+        return purge(step.gateway, step.kind === 'soft')
+      case 'run':
+        return provider.setRun(step.fault)
+    }
+  }
+  const configure = async (changed: Settings): Promise<void> => {
+    const before = settings
+    settings = { ...settings, ...changed }
+    let isRefused = false
+    for (const [gateway, member] of members.entries()) {
+      if (!member) continue
+      const outcome = await member.configure()
+      isRefused ||= outcome === 'refused'
+      recorder.add({ kind: 'configured', gateway, settings: changed, outcome })
+    }
+    // An operator mends the file; a start with it would fail.
+    if (isRefused) settings = before
+  }
+
+  const purge = async (gateway: number, isSoft: boolean): Promise<void> => {
+    const kind = await members[gateway]?.purge(isSoft)
+    if (kind) recorder.add({ kind: 'purged', gateway, hard: kind === 'hard' })
+  }
+
+  const startDue = async (): Promise<void> => {
+    for (const [gateway, skewMs] of [...due]) await start(gateway, skewMs)
+  }
+  const readiness = () =>
+    Promise.all(members.map(async (member, gateway) => ({ gateway, ...(await member?.ready()) })))
+
+  return {
+    size: members.length,
+    take: async step => {
+      recorder.add({ kind: 'step', step })
+      await carryOut(step)
+      if (step.do === 'heal') await startDue()
+    },
+    send: (requests, options = {}) => sender.send(requests, options),
+    endFaults: async () => {
+      for (const [id, step] of [...faults]) {
+        faults.delete(id)
+        await endFault(step)
+      }
+      provider.setRun('none')
+      for (const gateway of members.keys()) if (!members[gateway]) await start(gateway, due.get(gateway) ?? 0)
+    },
+    isCalm: async () =>
+      (await readiness()).every(
+        ({ status, body = '' }) =>
+          status === 200 && body.includes('counted in the store') && body.includes('circuit closed'),
+      ),
+    recordReadiness: async () => {
+      for (const { gateway, status = 0, body = '' } of await readiness())
+        recorder.add({ kind: 'ready', gateway, status, body })
+    },
+    keys: () => [...keys.keys()],
+    close: async () => {
+      for (const [id, step] of [...faults]) {
+        faults.delete(id)
+        await endFault(step)
+      }
+      for (const member of members) member?.kill()
+      await store.close()
+    },
+  }
+}

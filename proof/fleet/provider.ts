@@ -1,0 +1,178 @@
+// The provider of a lane: the simulator in this process behind a recorder, and that behind a faulty link. The recorder gives
+// each body weather of its own, so that it can be told apart, and records it as the provider said it, before the link had it.
+
+import { once } from 'node:events'
+import { createServer, request, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { gunzipSync } from 'node:zlib'
+import { startSimulator } from '../../simulator/simulator.ts'
+import type { ProviderFault } from '../steps.ts'
+import { type Link, openLink } from './link.ts'
+
+export type ProviderCall = {
+  readonly arrivedAt: number
+  readonly points: readonly (readonly [latitude: number, longitude: number])[]
+  /** Null where nothing was sent. */
+  readonly status: number | null
+  /** Of 200, as it was sent. */
+  readonly body: string | null
+  /** What it counts against the limits, by the provider's own terms. */
+  readonly weight: number
+}
+
+export type LaneProvider = {
+  readonly url: string
+  readonly link: Link
+  /** Begins a history: its clock, and where calls go. */
+  begin(now: () => number, record: (call: ProviderCall) => void): Promise<void>
+  set(fault: ProviderFault): Promise<void>
+  /** What `meta.json` says of the runs. */
+  setRun(fault: 'late' | 'withdrawn' | 'none'): void
+  stop(): Promise<void>
+}
+
+// 30 variables and at most 14 days: three for each point; an error weighs one, and a 429 nothing.
+const weightOfPoint = 3
+const weightOfError = 1
+const runEveryS = 6 * 3_600
+
+export const openLaneProvider = async (): Promise<LaneProvider> => {
+  let now = (): number => 0
+  let record: (call: ProviderCall) => void = () => {}
+  let run: 'late' | 'withdrawn' | 'none' = 'none'
+  let said = 0
+  const simulator = await startSimulator({ clock: { now: () => now() }, runs: 'ecmwf' })
+  const port = Number(new URL(simulator.url).port)
+
+  const recorder = createServer({ maxHeaderSize: 256 * 1024 }, (incoming, response) => {
+    const arrivedAt = now()
+    const url = incoming.url ?? ''
+    const isForecast = url.startsWith('/v1/forecast')
+    const points = isForecast ? pointsOf(url) : []
+    // Whose history it is: a late call of the former one is not this one's.
+    const recordHere = record
+    const note = (status: number | null, body: string | null): void => {
+      if (!isForecast) return
+      const weight =
+        status === 429 ? 0 : status !== null && status >= 400 ? weightOfError : points.length * weightOfPoint
+      recordHere({ arrivedAt, points, status, body, weight })
+    }
+    if (!isForecast && run === 'withdrawn') {
+      response
+        .writeHead(404, { 'content-type': 'application/json' })
+        .end('{"error":true,"reason":"Not Found"}')
+      return
+    }
+    const forwarded = request({ port, host: '127.0.0.1', path: url, headers: incoming.headers, agent: false })
+    forwarded.on('response', async answer => {
+      const status = answer.statusCode ?? 0
+      const chunks: Buffer[] = []
+      try {
+        for await (const chunk of answer) chunks.push(chunk as Buffer)
+      } catch {
+        note(null, null)
+        response.destroy()
+        return
+      }
+      const bytes = Buffer.concat(chunks)
+      const text = (answer.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes).toString()
+      if (!isForecast) {
+        send(response, status, answer.headers['content-type'], run === 'late' ? withFormerRun(text) : text)
+        return
+      }
+      said += 1
+      const own = status === 200 ? withOwnWeather(text, said) : text
+      note(status, status === 200 ? own : null)
+      send(response, status, answer.headers['content-type'], own)
+    })
+    forwarded.on('error', () => {
+      note(null, null)
+      response.destroy()
+    })
+    response.on('close', () => {
+      if (!response.writableFinished) forwarded.destroy()
+    })
+    forwarded.end()
+  })
+  recorder.listen(0, '127.0.0.1')
+  await once(recorder, 'listening')
+  const link = await openLink((recorder.address() as AddressInfo).port)
+
+  const control = async (change: object): Promise<void> => {
+    const response = await fetch(`${simulator.url}/control`, {
+      method: 'POST',
+      body: JSON.stringify(change),
+      headers: { 'content-type': 'application/json' },
+    })
+    if (!response.ok) throw new Error(`the simulator refused ${JSON.stringify(change)}`)
+    await response.body?.cancel()
+  }
+  return {
+    url: `http://127.0.0.1:${link.port}`,
+    link,
+    begin: async (clock, recordCall) => {
+      now = clock
+      record = recordCall
+      run = 'none'
+      said = 0
+      link.set(undefined)
+      link.reset()
+      await control({ fault: 'none', latencyMs: 0, hold: false, reset: true })
+    },
+    set: fault => control('mode' in fault ? { fault: fault.mode } : { latencyMs: fault.latencyMs }),
+    setRun: next => {
+      run = next
+    },
+    stop: async () => {
+      link.close()
+      recorder.close()
+      recorder.closeAllConnections()
+      await simulator.close()
+    },
+  }
+}
+
+const send = (response: ServerResponse, status: number, type: string | undefined, text: string): void => {
+  if (response.destroyed) return
+  const body = Buffer.from(text)
+  response.writeHead(status, {
+    'content-type': type ?? 'application/json; charset=utf-8',
+    'content-length': body.length,
+  })
+  response.end(body)
+}
+
+const pointsOf = (url: string): (readonly [number, number])[] => {
+  const query = new URLSearchParams(url.split('?', 2)[1])
+  const [latitudes = [], longitudes = []] = ['latitude', 'longitude'].map(name =>
+    (query.get(name) ?? '').split(',').map(Number),
+  )
+  return latitudes.map((latitude, i) => [latitude, longitudes[i] ?? Number.NaN])
+}
+
+const withFormerRun = (text: string): string => {
+  const meta = JSON.parse(text) as Record<string, number>
+  for (const name of Object.keys(meta))
+    if (name.startsWith('last_run')) meta[name] = (meta[name] ?? 0) - runEveryS
+  return JSON.stringify(meta)
+}
+
+/** Wind of so many tenths of a km/h, and rain chances of so many per cent: possible, and no other body's. */
+const withOwnWeather = (text: string, number: number): string => {
+  let body: unknown
+  try {
+    body = JSON.parse(text)
+  } catch {
+    return text
+  }
+  for (const element of Array.isArray(body) ? body : [body]) {
+    for (const name of ['minutely_15', 'hourly'])
+      overwrite(element?.[name]?.wind_speed_10m, (number % 1_000) / 10)
+    overwrite(element?.daily?.temperature_2m_min, (number % 250) / 10)
+  }
+  return JSON.stringify(body)
+}
+
+const overwrite = (column: unknown, value: number): void => {
+  if (Array.isArray(column)) for (let i = 0; i < column.length; i++) if (column[i] !== null) column[i] = value
+}

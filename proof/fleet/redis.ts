@@ -1,0 +1,74 @@
+// The Redis of a lane: one server process that is kept from history to history, and the faults of a server. A history has
+// it empty at its begin. Counts are removed as a server that lost its file would have them, and keys of consumers stay.
+
+import { Redis } from 'ioredis'
+import { startDurableRedis } from '../../test/support/durable-redis.ts'
+import { until } from '../../test/support/until.ts'
+import type { StoreFault } from '../steps.ts'
+
+export type LaneRedis = {
+  readonly port: number
+  /** Ends all faults, and empties it. */
+  clear(): Promise<void>
+  begin(fault: StoreFault): Promise<void>
+  end(fault: StoreFault): Promise<void>
+  /** Loses all but the records of keys and subscribers, and all connections in the same step. */
+  empty(): Promise<void>
+  /** SIGKILL, and a start with what was written before. */
+  restart(): Promise<void>
+  /** Ends the connections for messages. */
+  dropMessages(): Promise<void>
+}
+
+const records = /^[^:]+:(?:key|key-of|keys|external-id|subscriber|subscriber-name|subscribers|format)(?::|$)/
+
+export const openLaneRedis = async (scope: { teardown(fn: () => unknown): void }): Promise<LaneRedis> => {
+  const server = await startDurableRedis(scope)
+  const admin = new Redis(server.url)
+  admin.on('error', () => {})
+  scope.teardown(() => admin.disconnect())
+  const fault = { frozen: false }
+  const thaw = (): void => {
+    if (fault.frozen) server.thaw()
+    fault.frozen = false
+  }
+  const end = async (ended: StoreFault): Promise<void> => {
+    if (ended === 'frozen') thaw()
+    if (ended === 'read-only') await admin.call('REPLICAOF', 'NO', 'ONE')
+    if (ended === 'full') await admin.call('CONFIG', 'SET', 'maxmemory', '0')
+  }
+  return {
+    port: Number(new URL(server.url).port),
+    clear: async () => {
+      thaw()
+      await end('read-only')
+      await end('full')
+      await admin.flushall()
+    },
+    begin: async begun => {
+      if (begun === 'read-only') await admin.call('REPLICAOF', '127.0.0.1', '1')
+      if (begun === 'full') await admin.call('CONFIG', 'SET', 'maxmemory', '100kb')
+      if (begun !== 'frozen') return
+      fault.frozen = true
+      server.freeze()
+    },
+    end,
+    empty: async () => {
+      const lost = (await admin.keys('*')).filter(name => !records.test(name))
+      const transaction = admin.multi()
+      if (lost.length > 0) transaction.del(...lost)
+      transaction.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
+      transaction.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
+      await transaction.exec()
+    },
+    restart: async () => {
+      thaw()
+      await server.kill()
+      await server.start()
+      await until('Redis has its file', async () => (await admin.ping()) === 'PONG')
+    },
+    dropMessages: async () => {
+      await admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
+    },
+  }
+}

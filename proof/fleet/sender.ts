@@ -1,0 +1,108 @@
+// Sends the requests of a load over real sockets, all at once or one after the other, and records each with its answer. While
+// answers are awaited, time passes: a fleet on a clock that stands still would wait for ever.
+
+import { setTimeout as pause } from 'node:timers/promises'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import { Pool } from 'undici'
+import type { Recorder } from '../history.ts'
+import type { PlannedRequest } from '../steps.ts'
+import type { FleetClock } from './clock.ts'
+
+export type Target = { readonly gateway: number; readonly run: number; readonly apiUrl: string }
+
+export type Sender = {
+  /** Resolves when every request has its answer, or none after so long that there will be none. */
+  send(requests: readonly PlannedRequest[], options?: SendOptions): Promise<void>
+}
+
+type SendOptions = {
+  readonly inTurn?: boolean | undefined
+  /** Called when the load is under way. */
+  readonly meanwhile?: () => Promise<void> | void
+}
+
+export type SenderParts = {
+  readonly clock: FleetClock
+  readonly recorder: Recorder
+  /** Where a request for a gateway goes: another one takes it while that is away. */
+  readonly targetOf: (gateway: number) => Target | undefined
+  readonly keyOf: (name: string) => string
+}
+
+const patienceMs = 6_000
+const creepEveryMs = 60
+const creepMs = 500
+
+export const createSender = ({ clock, recorder, targetOf, keyOf }: SenderParts): Sender => {
+  // The last tag of a path for a key.
+  const tags = new Map<string, string>()
+
+  const sendOne = async (planned: PlannedRequest, pools: Map<string, Pool>): Promise<void> => {
+    const target = targetOf(planned.gateway)
+    if (!target) return
+    const { gateway, run, apiUrl } = target
+    const { key, path } = planned
+    const pool = pools.get(apiUrl) ?? new Pool(apiUrl, { connections: 8 })
+    pools.set(apiUrl, pool)
+    const ifNoneMatch = planned.revalidate && tags.get(`${key} ${path}`)
+    const sent = recorder.moment()
+    const known = {
+      kind: 'answer',
+      sent,
+      gateway,
+      run,
+      key,
+      path,
+      ...(ifNoneMatch && { ifNoneMatch }),
+    } as const
+    try {
+      const response = await pool.request({
+        path: `/api/v1${path}`,
+        method: 'GET',
+        headers: {
+          'x-api-key': keyOf(key),
+          ...(planned.encoding && { 'accept-encoding': planned.encoding }),
+          ...(ifNoneMatch && { 'if-none-match': ifNoneMatch }),
+        },
+        signal: AbortSignal.timeout(patienceMs),
+      })
+      const bytes = Buffer.from(await response.body.arrayBuffer())
+      const headers = Object.fromEntries(
+        Object.entries(response.headers).map(([name, value]) => [name, String(value)]),
+      )
+      if (headers.etag) tags.set(`${key} ${path}`, headers.etag)
+      recorder.add({ ...known, status: response.statusCode, headers, body: decoded(bytes, headers) })
+    } catch (error) {
+      const failure = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
+      recorder.add({ ...known, status: 0, headers: {}, body: '', failure })
+    }
+  }
+
+  return {
+    send: async (requests, { inTurn = false, meanwhile } = {}) => {
+      const pools = new Map<string, Pool>()
+      const all = async (): Promise<void> => {
+        if (!inTurn) await Promise.all(requests.map(each => sendOne(each, pools)))
+        else for (const each of requests) await sendOne(each, pools)
+      }
+      let isOver = false
+      const sending = all().finally(() => {
+        isOver = true
+      })
+      await meanwhile?.()
+      await Promise.race([sending, pause(creepEveryMs)])
+      while (!isOver) {
+        await clock.advance(creepMs)
+        await Promise.race([sending, pause(creepEveryMs)])
+      }
+      await sending
+      for (const pool of pools.values()) await pool.destroy()
+    },
+  }
+}
+
+const decoded = (bytes: Buffer, headers: Readonly<Record<string, string>>): string => {
+  const coding = headers['content-encoding']
+  if (coding === 'gzip') return gunzipSync(bytes).toString()
+  return (coding === 'br' ? brotliDecompressSync(bytes) : bytes).toString()
+}

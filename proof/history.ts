@@ -1,0 +1,112 @@
+// What happened in one history, in order: steps taken, requests and answers, what the provider said, the lives of gateways and
+// keys. Plain data, which the checker judges without the product, and which is kept as JSON when it breaks a promise.
+
+import type { Schedule, Settings, Step } from './steps.ts'
+
+/**
+ * When something happened: its place in the order of all events, the true instant in ms since the epoch, and the ms that the
+ * machine's own time had passed since the begin, by which connections come back.
+ */
+export type Moment = { readonly seq: number; readonly at: number; readonly ms: number }
+
+export type Answer = Moment & {
+  readonly kind: 'answer'
+  /** When the request was sent; its own moment is that of the answer. */
+  readonly sent: Moment
+  readonly gateway: number
+  /** Which run of that gateway: 0 for the first. */
+  readonly run: number
+  readonly key: string
+  readonly path: string
+  /** The tag that was sent along. */
+  readonly ifNoneMatch?: string
+  /** 0 for a request without an answer. */
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  /** Decoded; empty for 304. */
+  readonly body: string
+  /** Why there was no answer. */
+  readonly failure?: string
+}
+
+export type SaidByProvider = Moment & {
+  readonly kind: 'provider'
+  /** When the request came; its own moment is when it was answered. */
+  readonly arrivedAt: number
+  readonly points: readonly (readonly [latitude: number, longitude: number])[]
+  readonly status: number | null
+  readonly body: string | null
+  readonly weight: number
+}
+
+export type GatewayEvent = Moment & {
+  readonly kind: 'gateway'
+  readonly gateway: number
+  readonly run: number
+  readonly what: 'started' | 'stopping' | 'stopped' | 'killed' | 'not started'
+  readonly skewMs: number
+}
+
+export type KeyEvent = Moment & {
+  readonly kind: 'key'
+  readonly key: string
+  /** `unsure`: the change failed half way, so nothing is promised. */
+  readonly what: 'issued' | 'revoked' | 'tier' | 'unsure'
+  readonly tier?: string
+}
+
+export type Configured = Moment & {
+  readonly kind: 'configured'
+  readonly gateway: number
+  readonly settings: Settings
+  readonly outcome: string
+}
+
+/** The entries of all cells were purged by this gateway; `hard`: as if they had never been there. */
+export type Purged = Moment & { readonly kind: 'purged'; readonly gateway: number; readonly hard: boolean }
+
+export type StepTaken = Moment & { readonly kind: 'step'; readonly step: Step }
+
+/** `end`: all faults have ended. `judged`: the promised time has passed as well. */
+export type Phase = Moment & { readonly kind: 'phase'; readonly phase: 'end' | 'judged' }
+
+export type Ready = Moment & {
+  readonly kind: 'ready'
+  readonly gateway: number
+  readonly status: number
+  readonly body: string
+}
+
+export type HistoryEvent =
+  | Answer
+  | SaidByProvider
+  | GatewayEvent
+  | KeyEvent
+  | Configured
+  | Purged
+  | StepTaken
+  | Phase
+  | Ready
+
+export type History = { readonly schedule: Schedule; readonly events: readonly HistoryEvent[] }
+
+type Without<Event, Names extends string> = Event extends unknown ? Omit<Event, Names> : never
+
+export type Recorder = {
+  readonly events: HistoryEvent[]
+  /** The moment of what happens now. */
+  moment(): Moment
+  add(event: Without<HistoryEvent, 'seq' | 'at' | 'ms'>): void
+}
+
+export const createRecorder = (now: () => number): Recorder => {
+  const events: HistoryEvent[] = []
+  const begun = performance.now()
+  let seq = 0
+  const moment = (): Moment => ({ seq: ++seq, at: now(), ms: Math.round(performance.now() - begun) })
+  return {
+    events,
+    moment,
+    add: event => void events.push({ ...moment(), ...event } as HistoryEvent),
+  }
+}

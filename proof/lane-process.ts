@@ -1,0 +1,84 @@
+// A process that takes one seed after the other from the one that started it: `node lane-process.ts <folder> [<sabotage>]`. It
+// runs a seed, judges its history, keeps one that broke a promise, and shrinks it. A planted fault is in place before any
+// file of the product is loaded.
+
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Verdict } from './promises.ts'
+import type { Schedule } from './steps.ts'
+
+/** What it is sent: a seed, and whether to shrink what breaks a promise. */
+export type Order = { readonly seed: number; readonly shrink: boolean }
+
+export type Judged = {
+  readonly seed: number
+  readonly ms: number
+  readonly verdict: Verdict
+  readonly requests: number
+  readonly steps: number
+  /** The file of a history that broke a promise, and that of the smallest schedule that does. */
+  readonly kept?: string
+  readonly smallest?: { readonly file: string; readonly steps: number }
+}
+
+export type Message = { readonly ready: true } | Judged | { readonly failed: string; readonly seed: number }
+
+const [folder = '', sabotage] = process.argv.slice(2)
+
+const main = async (): Promise<void> => {
+  if (sabotage) (await import('./sabotage/plant.ts')).plant(sabotage)
+  const [{ openLane }, { runSchedule }, { scheduleOf }, { judge }, { shrink }] = await Promise.all([
+    import('./fleet/lane.ts'),
+    import('./run.ts'),
+    import('./schedule.ts'),
+    import('./checker/judge.ts'),
+    import('./shrink.ts'),
+  ])
+  const lane = await openLane()
+  const run = async (schedule: Schedule) => {
+    const history = await runSchedule(lane, schedule)
+    return { history, verdict: judge(history) }
+  }
+
+  const take = async ({ seed, shrink: isShrunk }: Order): Promise<Judged> => {
+    const begun = performance.now()
+    const { history, verdict } = await run(scheduleOf(seed))
+    const judged = {
+      seed,
+      ms: performance.now() - begun,
+      verdict,
+      requests: history.events.filter(({ kind }) => kind === 'answer').length,
+      steps: history.schedule.steps.length,
+    }
+    const [first] = verdict.violations
+    if (!first || sabotage) return judged
+    mkdirSync(folder, { recursive: true })
+    const kept = join(folder, `seed-${seed}.json`)
+    writeFileSync(kept, JSON.stringify({ verdict, history }))
+    if (!isShrunk) return { ...judged, kept }
+    const smallest = await shrink(history.schedule, async schedule =>
+      (await run(schedule)).verdict.violations.some(({ promise }) => promise === first.promise),
+    )
+    const file = join(folder, `seed-${seed}-small.json`)
+    writeFileSync(file, JSON.stringify(smallest))
+    return { ...judged, kept, smallest: { file, steps: smallest.steps.length } }
+  }
+
+  process.on('message', (order: Order | 'end') => {
+    if (order === 'end') void lane.close().finally(() => process.exit(0))
+    else
+      take(order).then(send, (error: unknown) => {
+        send({
+          failed: error instanceof Error ? (error.stack ?? error.message) : String(error),
+          seed: order.seed,
+        })
+      })
+  })
+  // Nobody would send it anything any more.
+  process.on('disconnect', () => void lane.close().finally(() => process.exit(0)))
+  send({ ready: true })
+}
+
+const send = (message: Message): void => void process.send?.(message)
+
+await main()

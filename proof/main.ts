@@ -1,0 +1,108 @@
+// `npm run proof`: takes seeded schedules of faults with a fleet, has their histories judged, and reports which promises held. Exit
+// code: 0 all held, 1 one was broken, 2 usage error.
+
+import { UsageError } from '../fuzz/command-line.ts'
+import { measuredWith, readMarkedPart, writeMarkedPart } from '../fuzz/marked-part.ts'
+import { readCommandLine, usage, type Wish } from './command-line.ts'
+import { endLanes, runLanes } from './lanes.ts'
+import { addTo, asJson, createTally, faultsText, hasFailed, headOf, type Tally, tableOf } from './tally.ts'
+
+const onTerminalEveryMs = 200
+const elsewhereEveryMs = 10_000
+const shrunkAtMost = 5
+
+const prove = async (wish: Wish): Promise<Tally> => {
+  const tally = createTally()
+  const begun = performance.now()
+  let seed = wish.first
+  let shownAt = begun
+  const next = (): number | undefined => {
+    const isOver =
+      'ms' in wish.until ? performance.now() - begun >= wish.until.ms : seed - wish.first >= wish.until.seeds
+    return isOver ? undefined : seed++
+  }
+  const show = (): void => {
+    const { isTTY } = process.stderr
+    if (performance.now() - shownAt < (isTTY ? onTerminalEveryMs : elsewhereEveryMs)) return
+    shownAt = performance.now()
+    const text = `seed ${seed - 1}: ${tally.seeds} histories, ${tally.faulty.length} broke a promise, ${Math.round((shownAt - begun) / 1_000)} s`
+    process.stderr.write(isTTY ? `\r\x1b[K${text}` : `${text}\n`)
+  }
+  await runLanes({
+    lanes: wish.lanes,
+    folder: wish.keep,
+    next,
+    shrink: () => tally.faulty.length < shrunkAtMost,
+    onJudged: judged => {
+      addTo(tally, judged)
+      show()
+    },
+    onFailed: (failed, why) => void tally.failed.push({ seed: failed, why }),
+  })
+  if (process.stderr.isTTY) process.stderr.write('\r\x1b[K')
+  tally.seconds = (performance.now() - begun) / 1_000
+  return tally
+}
+
+const printHistory = async (seed: number): Promise<number> => {
+  const [{ openLane }, { runSchedule }, { scheduleOf }, { judge }, { historyText }] = await Promise.all([
+    import('./fleet/lane.ts'),
+    import('./run.ts'),
+    import('./schedule.ts'),
+    import('./checker/judge.ts'),
+    import('./print.ts'),
+  ])
+  const lane = await openLane()
+  try {
+    const history = await runSchedule(lane, scheduleOf(seed))
+    const { violations } = judge(history)
+    process.stdout.write(historyText(history))
+    for (const { promise, detail } of violations) process.stdout.write(`broken: ${promise}, ${detail}\n`)
+    return violations.length > 0 ? 1 : 0
+  } finally {
+    await lane.close()
+  }
+}
+
+const run = async (wish: Wish): Promise<number> => {
+  const name = wish.sabotage ? 'sabotage' : 'proof'
+  // Checked first, because a run takes an hour.
+  if (wish.report !== undefined) await readMarkedPart(wish.report, name)
+  if (wish.verbose) return printHistory(wish.first)
+  if (wish.sabotage) {
+    const { findSabotages } = await import('./sabotage/find.ts')
+    const found = await findSabotages(wish)
+    process.stdout.write(wish.json ? `${JSON.stringify(found.results)}\n` : `${found.text}\n`)
+    if (wish.report !== undefined) await writeMarkedPart(wish.report, name, `\n${found.text}\n`)
+    return found.results.every(({ foundIn }) => foundIn > 0) ? 0 : 1
+  }
+  const tally = await prove(wish)
+  process.stdout.write(
+    wish.json ? `${asJson(tally)}\n` : `${headOf(tally)}\n\n${tableOf(tally)}\n\n${faultsText(tally)}`,
+  )
+  if (wish.report !== undefined) {
+    const seeds = `seeds ${wish.first} to ${wish.first + tally.seeds - 1}, ${wish.lanes} processes at once`
+    await writeMarkedPart(
+      wish.report,
+      name,
+      `\n${headOf(tally)}\n\n${measuredWith(seeds)}\n\n${tableOf(tally)}\n`,
+    )
+  }
+  return hasFailed(tally) ? 1 : 0
+}
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => {
+    endLanes()
+    process.exit(130)
+  })
+
+try {
+  const wish = readCommandLine(process.argv.slice(2))
+  if (wish) process.exitCode = await run(wish)
+  else process.stdout.write(usage)
+} catch (error) {
+  if (!(error instanceof UsageError)) throw error
+  process.stderr.write(`proof: ${error.message}; \`--help\` shows what is allowed\n`)
+  process.exitCode = 2
+}

@@ -1,0 +1,61 @@
+// The load of a schedule: requests of the usual mix over places, points, endpoints, languages, codings, keys and gateways. Pure.
+// A few requests are wrong on purpose, because an answer to them is promised too.
+
+import type { Random } from '../fuzz/random.ts'
+import type { PlannedRequest } from './steps.ts'
+
+/** Places of the whole catalogue, each in a cell of its own; the checker reads their coordinates from the answers. */
+const places = ['district/3026', 'district/2015', 'division/30', 'district/1004'] as const
+const points = ['23.7/90.4', '22.3/91.8', '24.9/91.87', '21.43/91.98', '25.74/89.25'] as const
+
+const wrong = [
+  '/weather/district/999999',
+  '/weather/planet/30',
+  '/weather/coords/51.5/0.1',
+  '/forecast/district/3026?days=9',
+  '/locations?type=village',
+  '/nothing',
+] as const
+
+const issuedKeys = ['plenty', 'plenty', 'many', 'many', 'some', 'some', 'some', 'few', 'few'] as const
+
+const pathOf = (random: Random): string => {
+  const kind = random.fraction()
+  const language = random.pick(['', '?lang=en', '?lang=bn'])
+  if (kind < 0.4) return `/weather/${random.pick(places)}${language}`
+  if (kind < 0.65) return `/weather/coords/${random.pick(points)}${language}`
+  if (kind < 0.83) return `/forecast/${random.pick(places)}${random.pick(['', '?days=1', '?days=3'])}`
+  if (kind < 0.88) return `/locations?type=${random.pick(['division', 'district'])}&limit=3`
+  if (kind < 0.94) return `/locations/${random.pick(places)}`
+  return random.pick(wrong)
+}
+
+/** @param more names of keys beside the usual ones */
+export const requestsOf = (
+  random: Random,
+  count: number,
+  gateways: number,
+  more: readonly string[],
+): PlannedRequest[] => {
+  // Often one key dominates, so that one runs out.
+  const favourite = random.chance(0.4) ? random.pick([...issuedKeys, ...more]) : undefined
+  return Array.from({ length: count }, () => {
+    const key = favourite && random.chance(0.7) ? favourite : random.pick([...issuedKeys, ...more, ...more])
+    const coding = random.fraction()
+    return {
+      gateway: random.between(0, gateways - 1),
+      key: random.chance(0.02) ? 'nobody' : key,
+      path: pathOf(random),
+      ...(coding < 0.4 && { encoding: 'gzip' as const }),
+      ...(coding > 0.9 && { encoding: 'br' as const }),
+      ...(random.chance(0.2) && { revalidate: true as const }),
+    }
+  })
+}
+
+/** One request for each cell, with the key that has enough: what the end of a history asks each gateway for. */
+export const finalPaths: readonly string[] = [
+  ...places.map(place => `/weather/${place}`),
+  ...points.map(point => `/weather/coords/${point}`),
+  `/forecast/${places[0]}`,
+]

@@ -1,0 +1,38 @@
+// What is promised of every history, as numbered sentences. The checker has one rule for each; docs/reliability.md lists them
+// with the number of histories that exercised each.
+
+export const promises = {
+  1: 'Every request has an answer, unless its gateway died or stopped meanwhile.',
+  2: 'Every answer is one of the contract: its status, JSON with a code, the headers of quotas; none is an unforeseen failure.',
+  3: 'Every value of weather was said by the provider for that cell and time, all of an answer in one body, within the promised age.',
+  4: 'Weather is for the quarter-hour, the hour and the day of the request.',
+  5: 'A tag names one body, and 304 comes only for the tag of the same path and key.',
+  6: 'No key is admitted more often than its limit, but by what an instance could not report.',
+  7: 'While Redis serves, each admitted request takes one unit: no count is dealt twice, and 429 comes at the limit only.',
+  8: 'After an outage every gateway has the same count, equal to what was admitted.',
+  9: 'The quota ends at the next midnight in the time zone of the keys, by the clock of the store.',
+  10: 'A revoked key is refused within three seconds, or of the end of an outage of Redis.',
+  11: 'An issued key is accepted, and a new tier or limit in force, within the same time.',
+  12: 'The budget of no window is exceeded: minute, hour and UTC day.',
+  13: 'After all faults every gateway is ready, answers everything, and its weather is fresh.',
+  14: 'A gateway never goes back to older weather of a cell.',
+  15: 'After a hard purge no weather from before it is served.',
+} as const
+
+export type PromiseNumber = keyof typeof promises
+
+export const promiseNumbers = Object.keys(promises).map(Number) as PromiseNumber[]
+
+/** A promise that a history broke. */
+export type Violation = {
+  readonly promise: PromiseNumber
+  /** What was seen, in one sentence. */
+  readonly detail: string
+  /** The place of the event in the history. */
+  readonly seq: number
+}
+
+/** How often a history exercised each promise; without a promise for none. */
+export type Exercised = Partial<Record<PromiseNumber, number>>
+
+export type Verdict = { readonly violations: readonly Violation[]; readonly exercised: Exercised }

@@ -1,0 +1,67 @@
+// Takes the steps of a schedule with a fleet and records what happens: the history. Then ends all faults, lets the promised time
+// pass, and asks every gateway for everything again. Judges nothing.
+
+import { setTimeout as pause } from 'node:timers/promises'
+import { createFleetClock } from './fleet/clock.ts'
+import { createFleet } from './fleet/fleet.ts'
+import type { Lane } from './fleet/lane.ts'
+import { createRecorder, type History } from './history.ts'
+import { finalPaths } from './mix.ts'
+import type { PlannedRequest, Schedule, Step } from './steps.ts'
+
+const second = 1_000
+const minute = 60 * second
+
+// What holds after an outage takes seconds; what the provider limited by the hour, an hour.
+const recoverySeconds = 80
+// Subscriptions connect again after half a second of the machine's time, and gateways reconcile after that.
+const reconnectedAfterMs = 900
+const touchesStore = (step: Step): boolean =>
+  ['link', 'store', 'empty', 'restart-store', 'drop-messages'].includes(step.do)
+const hourAndMore = 62 * minute
+
+export const runSchedule = async (lane: Lane, schedule: Schedule): Promise<History> => {
+  const clock = createFleetClock(schedule.start)
+  const recorder = createRecorder(clock.now)
+  const fleet = await createFleet({ lane, schedule, clock, recorder })
+  try {
+    for (const step of schedule.steps) await fleet.take(step)
+    await fleet.endFaults()
+    recorder.add({ kind: 'phase', phase: 'end' })
+    const back = performance.now() + (schedule.steps.some(touchesStore) ? reconnectedAfterMs : 0)
+    const isBack = async (): Promise<boolean> => performance.now() > back && (await fleet.isCalm())
+    for (let i = 0; i < recoverySeconds && !(i > 5 && (await isBack())); i++) {
+      await clock.advance(second)
+      await pause(20)
+    }
+    await clock.advance(hourAndMore)
+    // The first asks for what is stale, the second for what the budget of a minute did not have.
+    for (let i = 0; i < 2; i++) {
+      await fleet.send(everywhere(fleet.size))
+      await clock.advance(65 * second)
+      await pause(30)
+    }
+    recorder.add({ kind: 'phase', phase: 'judged' })
+    await fleet.send(everywhere(fleet.size))
+    await fleet.send(countsOf(fleet.keys(), fleet.size), { inTurn: true })
+    await fleet.recordReadiness()
+    return { schedule, events: recorder.events }
+  } finally {
+    await fleet.close()
+  }
+}
+
+const everywhere = (gateways: number): PlannedRequest[] =>
+  finalPaths.flatMap(path =>
+    Array.from({ length: gateways }, (_, gateway) => ({ gateway, key: 'plenty', path })),
+  )
+
+/** With each key at each gateway, so that the counts that all of them know can be compared. */
+const countsOf = (keys: readonly string[], gateways: number): PlannedRequest[] =>
+  keys.flatMap(key =>
+    Array.from({ length: gateways }, (_, gateway) => ({
+      gateway,
+      key,
+      path: '/locations?type=division&limit=1',
+    })),
+  )

@@ -1,0 +1,84 @@
+// Runs seeds with each planted fault in turn, and says in how many of them the checker found it, and by which promise. A sabotage
+// ends early once it was found often enough.
+
+import type { Wish } from '../command-line.ts'
+import { runLanes } from '../lanes.ts'
+import type { PromiseNumber } from '../promises.ts'
+import { sabotages } from './sabotages.ts'
+
+export type SabotageResult = {
+  readonly name: string
+  readonly promise: readonly PromiseNumber[]
+  /** Seeds in which the checker found a broken promise; of those with the expected one. */
+  readonly foundIn: number
+  readonly byExpected: number
+  readonly seeds: number
+  /** The first seed that found it. */
+  readonly first: number | null
+  /** Every promise that was broken, and in how many seeds. */
+  readonly broken: Readonly<Record<string, number>>
+}
+
+export const findSabotages = async (wish: Wish): Promise<{ results: SabotageResult[]; text: string }> => {
+  const results: SabotageResult[] = []
+  for (const { name, promise } of sabotages) {
+    const most = 'seeds' in wish.until ? wish.until.seeds : 0
+    let seed = wish.first
+    let seeds = 0
+    let byExpected = 0
+    const found: number[] = []
+    const broken: Record<string, number> = {}
+    const note = (number: number, promises: readonly PromiseNumber[]): void => {
+      seeds += 1
+      if (promises.length === 0) return
+      found.push(number)
+      if (promises.some(each => promise.includes(each))) byExpected += 1
+      for (const each of new Set(promises)) broken[each] = (broken[each] ?? 0) + 1
+    }
+    await runLanes({
+      lanes: wish.lanes,
+      folder: wish.keep,
+      sabotage: name,
+      next: () => (seed - wish.first >= most ? undefined : seed++),
+      shrink: () => false,
+      onJudged: ({ seed: number, verdict }) =>
+        note(
+          number,
+          verdict.violations.map(each => each.promise),
+        ),
+      // A fleet that can't even be run is found as well.
+      onFailed: (number, why) => {
+        process.stderr.write(`${name}, seed ${number}: ${why.split('\n')[0]}\n`)
+        note(number, [])
+      },
+    })
+    const result = {
+      name,
+      promise,
+      foundIn: found.length,
+      byExpected,
+      seeds,
+      first: Math.min(...found),
+      broken,
+    }
+    results.push({ ...result, first: found.length > 0 ? result.first : null })
+    process.stderr.write(`${name}: found in ${found.length} of ${seeds} seeds\n`)
+  }
+  return { results, text: textOf(results) }
+}
+
+const textOf = (results: readonly SabotageResult[]): string => {
+  const found = results.filter(({ foundIn }) => foundIn > 0).length
+  return [
+    `${found} of ${results.length} planted faults were found.`,
+    '',
+    '| fault | found in | first seed | promises broken (seeds) |',
+    '| --- | --: | --: | --- |',
+    ...results.map(
+      ({ name, foundIn, seeds, first, broken }) =>
+        `| ${name} | ${foundIn} of ${seeds} | ${first ?? '–'} | ${Object.entries(broken)
+          .map(([promise, times]) => `${promise} (${times})`)
+          .join(', ')} |`,
+    ),
+  ].join('\n')
+}

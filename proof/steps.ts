@@ -1,0 +1,88 @@
+// The words of a schedule: what a fleet starts with, and the steps that are taken with it. Plain data, so that a history
+// can be kept as JSON, printed, shrunk and taken again. schedule.ts makes them from a seed.
+
+/** Where counts, keys and the shared cache tier are. */
+export type StoreKind = 'redis' | 'embedded'
+
+/** Settings of the gateway by their path, as text; an empty text is null. */
+export type Settings = Readonly<Record<string, string>>
+
+export type PlannedRequest = {
+  readonly gateway: number
+  /** The name of a key of the schedule, or one that was never issued. */
+  readonly key: string
+  /** Below `/api/v1`. */
+  readonly path: string
+  readonly encoding?: 'gzip' | 'br'
+  /** Sends the last tag that this path had with this key. */
+  readonly revalidate?: true
+}
+
+/** What a proxy does to the connections that pass it. */
+export type LinkFault =
+  | { readonly kind: 'delay'; readonly ms: number }
+  /** Ends all connections, and new ones at once. */
+  | { readonly kind: 'refuse' }
+  /** Ends all connections once. */
+  | { readonly kind: 'reset' }
+  /** Ends each connection after so many bytes of replies. */
+  | { readonly kind: 'cut'; readonly afterBytes: number }
+  /** Passes replies in small parts. */
+  | { readonly kind: 'trickle'; readonly bytes: number; readonly everyMs: number }
+  /** Keeps connections and passes nothing. */
+  | { readonly kind: 'black-hole' }
+  /** Replaces bytes of replies, so that they are no longer of their protocol. */
+  | { readonly kind: 'corrupt'; readonly afterBytes: number }
+
+/** What Redis itself does. */
+export type StoreFault = 'read-only' | 'full' | 'frozen'
+
+/** A mode of the simulated provider, or how it delivers. */
+export type ProviderFault = { readonly mode: string } | { readonly latencyMs: number }
+
+export type Step =
+  | { readonly do: 'load'; readonly requests: readonly PlannedRequest[]; readonly inTurn?: true }
+  | { readonly do: 'move'; readonly ms: number }
+  /** To so long before the next midnight in the key's zone. */
+  | { readonly do: 'to-midnight'; readonly beforeMs: number }
+  /** The link between gateways and Redis. */
+  | {
+      readonly do: 'link'
+      readonly id: string
+      readonly gateways: readonly number[]
+      readonly fault: LinkFault
+    }
+  | { readonly do: 'provider-link'; readonly id: string; readonly fault: LinkFault }
+  | { readonly do: 'store'; readonly id: string; readonly fault: StoreFault }
+  | { readonly do: 'provider'; readonly id: string; readonly fault: ProviderFault }
+  /** The end of a fault. */
+  | { readonly do: 'heal'; readonly id: string }
+  /** Redis comes back without anything but keys and subscribers. */
+  | { readonly do: 'empty' }
+  /** Redis is killed and comes back with what it had. */
+  | { readonly do: 'restart-store' }
+  /** Connections for messages are ended. */
+  | { readonly do: 'drop-messages' }
+  | { readonly do: 'stop'; readonly gateway: number }
+  /** The process dies at once; while the load runs when `under` is given. */
+  | { readonly do: 'kill'; readonly gateway: number; readonly under?: readonly PlannedRequest[] }
+  | { readonly do: 'start'; readonly gateway: number; readonly skewMs: number }
+  | { readonly do: 'issue'; readonly key: string; readonly tier: string }
+  | { readonly do: 'revoke'; readonly key: string }
+  | { readonly do: 'tier'; readonly key: string; readonly tier: string }
+  | { readonly do: 'configure'; readonly settings: Settings }
+  | { readonly do: 'purge'; readonly gateway: number; readonly kind: 'soft' | 'hard' }
+  | { readonly do: 'run'; readonly fault: 'late' | 'withdrawn' | 'none' }
+
+export type Schedule = {
+  readonly seed: number
+  readonly store: StoreKind
+  /** The first instant, ms since the epoch. */
+  readonly start: number
+  /** Of each gateway: its clock less the true one. */
+  readonly skews: readonly number[]
+  readonly settings: Settings
+  /** Tier by the name of a key that exists from the start. */
+  readonly keys: Readonly<Record<string, string>>
+  readonly steps: readonly Step[]
+}

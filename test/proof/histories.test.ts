@@ -1,0 +1,56 @@
+// Real histories: a fleet that lives through a schedule of faults keeps every promise, and the checker names what is wrong in a
+// history that was changed afterwards.
+
+import t from 'tap'
+import { judge } from '../../proof/checker/judge.ts'
+import { openLane } from '../../proof/fleet/lane.ts'
+import type { Answer, History, HistoryEvent } from '../../proof/history.ts'
+import type { PromiseNumber } from '../../proof/promises.ts'
+import { runSchedule } from '../../proof/run.ts'
+import { scheduleOf } from '../../proof/schedule.ts'
+
+const brokenIn = (history: History): PromiseNumber[] => [
+  ...new Set(judge(history).violations.map(({ promise }) => promise)),
+]
+/** The same history with another form of its first answer that fits. */
+const changed = (
+  history: History,
+  fits: (answer: Answer) => boolean,
+  change: (answer: Answer) => Answer,
+): History => {
+  const at = history.events.findIndex(event => event.kind === 'answer' && fits(event))
+  const found = history.events[at] as Answer
+  return { ...history, events: history.events.with(at, change(found) as HistoryEvent) }
+}
+const hasWeather = ({ status, path, body }: Answer): boolean =>
+  status === 200 && path.includes('/weather') && body.length > 0
+
+t.test('a history of faults keeps every promise, and a changed one is found out', async t => {
+  const lane = await openLane()
+  t.teardown(lane.close)
+  const history = await runSchedule(lane, scheduleOf(1))
+  const { violations, exercised } = judge(history)
+  t.strictSame(violations, [])
+  for (const promise of [1, 2, 3, 4, 5, 7, 8, 9, 13] as const)
+    t.ok((exercised[promise] ?? 0) > 0, `promise ${promise} was exercised`)
+
+  t.match(
+    brokenIn(changed(history, hasWeather, answer => ({ ...answer, status: 0, body: '', failure: 'none' }))),
+    [1],
+    'an answer that did not come',
+  )
+  t.match(
+    brokenIn(changed(history, hasWeather, answer => ({ ...answer, status: 502 }))),
+    [2],
+    'a status that the contract does not have',
+  )
+  t.ok(
+    brokenIn(
+      changed(history, hasWeather, answer => ({
+        ...answer,
+        body: answer.body.replace(/("temperature[^"]*": ?)-?[\d.]+/, '$1-77.7'),
+      })),
+    ).includes(3),
+    'a temperature that the provider did not say',
+  )
+})
