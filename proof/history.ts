@@ -55,7 +55,7 @@ export type KeyEvent = Moment & {
   readonly tier?: string
 }
 
-export type Configured = Moment & {
+type Configured = Moment & {
   readonly kind: 'configured'
   readonly gateway: number
   readonly settings: Settings
@@ -63,14 +63,14 @@ export type Configured = Moment & {
 }
 
 /** The entries of all cells were purged by this gateway; `hard`: as if they had never been there. */
-export type Purged = Moment & { readonly kind: 'purged'; readonly gateway: number; readonly hard: boolean }
+type Purged = Moment & { readonly kind: 'purged'; readonly gateway: number; readonly hard: boolean }
 
-export type StepTaken = Moment & { readonly kind: 'step'; readonly step: Step }
+type StepTaken = Moment & { readonly kind: 'step'; readonly step: Step }
 
 /** `end`: all faults have ended. `judged`: the promised time has passed as well. */
-export type Phase = Moment & { readonly kind: 'phase'; readonly phase: 'end' | 'judged' }
+type Phase = Moment & { readonly kind: 'phase'; readonly phase: 'end' | 'judged' }
 
-export type Ready = Moment & {
+type Ready = Moment & {
   readonly kind: 'ready'
   readonly gateway: number
   readonly status: number

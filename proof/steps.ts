@@ -2,7 +2,7 @@
 // can be kept as JSON, printed, shrunk and taken again. schedule.ts makes them from a seed.
 
 /** Where counts, keys and the shared cache tier are. */
-export type StoreKind = 'redis' | 'embedded'
+type StoreKind = 'redis' | 'embedded'
 
 /** Settings of the gateway by their path, as text; an empty text is null. */
 export type Settings = Readonly<Record<string, string>>

@@ -4,7 +4,7 @@ import { counted } from '../fuzz/summary.ts'
 import type { Judged } from './lane-process.ts'
 import { type PromiseNumber, promiseNumbers, promises } from './promises.ts'
 
-export type Failed = { readonly seed: number; readonly why: string }
+type Failed = { readonly seed: number; readonly why: string }
 
 export type Tally = {
   seeds: number

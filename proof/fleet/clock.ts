@@ -6,7 +6,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../../src/clock.ts'
 
-export type GatewayClock = Clock & {
+type GatewayClock = Clock & {
   /** Ends all of its timers, as the end of a process does. */
   stop(): void
 }

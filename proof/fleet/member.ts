@@ -40,7 +40,7 @@ export type Member = {
 const keptLines = 100
 const catalogue = await smallCatalogue()
 
-export const environmentOf = (settings: Settings): Record<string, string> =>
+const environmentOf = (settings: Settings): Record<string, string> =>
   Object.fromEntries(Object.entries(settings).map(([path, value]) => [variableOf(path.split('.')), value]))
 
 /** Settings of where it is, and those of the schedule. */

@@ -9,7 +9,7 @@ import { startSimulator } from '../../simulator/simulator.ts'
 import type { ProviderFault } from '../steps.ts'
 import { type Link, openLink } from './link.ts'
 
-export type ProviderCall = {
+type ProviderCall = {
   readonly arrivedAt: number
   readonly points: readonly (readonly [latitude: number, longitude: number])[]
   /** Null where nothing was sent. */
