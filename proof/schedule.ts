@@ -25,8 +25,6 @@ const tiers: Settings = {
 /** The keys of every schedule: one that has enough, and three that run out. */
 const keys = { plenty: 'enterprise', many: 'business', some: 'starter', few: 'free' } as const
 
-const tierNames = ['free', 'starter', 'business', 'enterprise'] as const
-
 export const scheduleOf = (seed: number): Schedule => {
   const random = createRandom(seed, 'proof')
   const store = random.chance(0.12) ? 'embedded' : 'redis'
