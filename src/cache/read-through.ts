@@ -279,8 +279,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
   const find = async (subject: Of, consumer: string | undefined): Promise<Found<Value>> => {
     const { id } = subject
     const entry = await shared.get(keyOf(subject))
-    if (entry && stateOutside(id, entry) !== 'expired')
-      return { ...keepRead(id, entry), joined: false }
+    if (entry && stateOutside(id, entry) !== 'expired') return { ...keepRead(id, entry), joined: false }
     const failure = failures.backoff(id)
     if (failure?.cold) throw new BackoffError(failure)
     const held = heldBack(consumer, 'cold')
