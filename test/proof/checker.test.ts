@@ -1,0 +1,185 @@
+// The checker, promise by promise: a made-up history that keeps it, and one that breaks it.
+
+import t from 'tap'
+import { judge } from '../../proof/checker/judge.ts'
+import { type PromiseNumber, promiseNumbers } from '../../proof/promises.ts'
+import type { Schedule } from '../../proof/steps.ts'
+import {
+  type At,
+  counted,
+  exhausted,
+  historyOf,
+  life,
+  midnight,
+  provider,
+  refused,
+  weather,
+} from './made-up-history.ts'
+
+type Case = {
+  readonly promise: PromiseNumber
+  readonly kept: readonly At[]
+  readonly broken: readonly At[]
+  readonly given?: Partial<Schedule>
+}
+
+const minute = 60_000
+const phase = (afterMs: number, name: 'end' | 'judged'): At => ({ afterMs, kind: 'phase', phase: name })
+const lost = (afterMs: number): At =>
+  counted(afterMs, 0, { status: 0, body: '', headers: {}, failure: 'ECONNRESET' })
+const revoked = (afterMs: number): At => ({ afterMs, kind: 'key', key: 'one', what: 'revoked' })
+const tier = (afterMs: number): At => ({ afterMs, kind: 'key', key: 'one', what: 'tier', tier: 'more' })
+const ready = (afterMs: number, quota: string): At => ({
+  afterMs,
+  kind: 'ready',
+  gateway: 0,
+  status: 200,
+  body: `{"status":"ready","detail":{"quota":"${quota}"}}`,
+})
+const away = (afterMs: number): At => ({
+  afterMs,
+  kind: 'step',
+  step: { do: 'store', id: 'f1', fault: 'frozen' },
+})
+const back = (afterMs: number): At => ({ afterMs, kind: 'step', step: { do: 'heal', id: 'f1' } })
+const purged = (afterMs: number): At => ({ afterMs, kind: 'purged', gateway: 0, hard: true })
+
+const cases: readonly Case[] = [
+  { promise: 1, kept: [life(1, 'killed'), lost(2)], broken: [lost(1), life(2, 'killed')] },
+  {
+    promise: 2,
+    kept: [counted(1, 2)],
+    broken: [counted(1, 2, { headers: { 'content-type': 'text/html' } })],
+  },
+  {
+    promise: 2,
+    kept: [away(0), exhausted(1)],
+    broken: [counted(1, 2, { status: 500, body: '{"error":"e","code":"internal_error"}' })],
+  },
+  { promise: 3, kept: [provider(0, 7), weather(1, 2, 7)], broken: [provider(0, 7), weather(1, 2, 8)] },
+  {
+    promise: 3,
+    kept: [provider(0, 7), weather(14 * minute, 2, 7)],
+    broken: [provider(-150 * minute, 7), weather(1, 2, 7)],
+  },
+  {
+    promise: 3,
+    kept: [provider(0, 7), weather(5 * minute, 2, 7)],
+    broken: [
+      provider(0, 7),
+      weather(5 * minute, 2, 7, { headers: { 'last-modified': 'Sun, 01 Jun 2031 06:04:00 GMT' } }),
+    ],
+  },
+  {
+    promise: 4,
+    kept: [provider(0, 7), weather(16 * minute, 2, 7)],
+    broken: [provider(0, 7), weather(-1, 2, 7)],
+  },
+  {
+    promise: 5,
+    kept: [counted(1, 2), counted(2, 1)],
+    broken: [counted(1, 2), counted(2, 1, { body: '{"results":[],"total":1,"type":"division"}' })],
+  },
+  {
+    promise: 5,
+    kept: [counted(1, 2), counted(2, 1, { status: 304, body: '', ifNoneMatch: 'W/"places"' })],
+    broken: [counted(1, 2), counted(2, 1, { status: 304, body: '', ifNoneMatch: 'W/"others"' })],
+  },
+  {
+    promise: 6,
+    kept: [away(0), counted(1, 2), counted(2, 1), counted(3, 0), exhausted(4)],
+    broken: [away(0), counted(1, 2), counted(2, 1), counted(3, 0), counted(4, 0), exhausted(5)],
+  },
+  { promise: 7, kept: [counted(1, 2), counted(2, 1)], broken: [counted(1, 2), counted(2, 2)] },
+  { promise: 7, kept: [counted(1, 2), counted(2, 1)], broken: [counted(1, 2), exhausted(2)] },
+  {
+    promise: 8,
+    kept: [away(0), counted(1, 2), back(2), phase(3, 'judged'), counted(4, 1), counted(5, 0, { gateway: 1 })],
+    broken: [
+      away(0),
+      counted(1, 2),
+      back(2),
+      phase(3, 'judged'),
+      counted(4, 2),
+      counted(5, 1, { gateway: 1 }),
+    ],
+  },
+  {
+    promise: 8,
+    kept: [phase(3, 'judged'), counted(4, 2), counted(5, 1, { gateway: 1 })],
+    broken: [phase(3, 'judged'), counted(4, 2), counted(5, 2, { gateway: 1 })],
+  },
+  {
+    promise: 9,
+    kept: [counted(1, 2)],
+    broken: [counted(1, 2, { headers: { 'x-ratelimit-reset': String(midnight / 1_000 + 3_600) } })],
+  },
+  {
+    promise: 10,
+    kept: [revoked(1), counted(900, 2), refused(5_000)],
+    broken: [revoked(1), counted(5_000, 2)],
+  },
+  {
+    promise: 10,
+    kept: [away(0), revoked(1), counted(5_000, 2), back(6_000), refused(20_000)],
+    broken: [away(0), revoked(1), back(6_000), counted(20_000, 2)],
+  },
+  {
+    promise: 11,
+    kept: [tier(1), counted(5_000, 4, { headers: { 'x-ratelimit-limit': '5' } })],
+    broken: [tier(1), counted(5_000, 2)],
+  },
+  { promise: 11, kept: [counted(5_000, 2)], broken: [refused(5_000)] },
+  {
+    promise: 12,
+    kept: [provider(10_000, 7, 9)],
+    broken: [provider(10_000, 7, 6), provider(30_000, 8, 6)],
+  },
+  {
+    promise: 13,
+    kept: [
+      provider(0, 7),
+      phase(1, 'judged'),
+      weather(2, 2, 7, { key: 'plenty' }),
+      ready(3, 'counted in the store'),
+    ],
+    broken: [
+      provider(0, 7),
+      phase(1, 'judged'),
+      weather(2, 2, 7, { key: 'plenty', headers: { 'cache-status': 'abohawa; fwd=stale; ttl=-9' } }),
+    ],
+  },
+  {
+    promise: 13,
+    kept: [phase(1, 'judged'), counted(2, 2, { key: 'plenty' }), ready(3, 'counted in the store')],
+    broken: [phase(1, 'judged'), counted(2, 2, { key: 'plenty' }), ready(3, 'reconciling')],
+  },
+  {
+    promise: 14,
+    kept: [provider(0, 7), weather(1, 2, 7), provider(minute, 8), weather(2 * minute, 1, 8)],
+    broken: [provider(0, 7), provider(minute, 8), weather(2 * minute, 2, 8), weather(3 * minute, 1, 7)],
+  },
+  {
+    promise: 15,
+    kept: [provider(0, 7), purged(1), provider(minute, 8), weather(2 * minute, 2, 8)],
+    broken: [provider(0, 7), purged(1), weather(2 * minute, 2, 7)],
+  },
+]
+
+t.strictSame(
+  promiseNumbers.filter(number => !cases.some(({ promise }) => promise === number)),
+  [],
+  'every promise has a case',
+)
+
+for (const [i, { promise, kept, broken, given }] of cases.entries())
+  t.test(`promise ${promise}, case ${i + 1}: what keeps it passes, and what breaks it is found`, async t => {
+    const right = judge(historyOf(kept, given))
+    t.strictSame(right.violations, [])
+    t.ok((right.exercised[promise] ?? 0) > 0, 'it was exercised')
+    const { violations } = judge(historyOf(broken, given))
+    t.ok(
+      violations.some(violation => violation.promise === promise),
+      `broken: ${JSON.stringify(violations)}`,
+    )
+  })
