@@ -5,7 +5,7 @@ import type { Answer, GatewayEvent, History, HistoryEvent, Moment } from '../../
 import type { Schedule } from '../../proof/steps.ts'
 
 /** Noon in Dhaka. */
-export const noon: number = Date.UTC(2031, 5, 1, 6)
+const noon: number = Date.UTC(2031, 5, 1, 6)
 export const midnight: number = Date.UTC(2031, 5, 1, 18)
 
 const schedule: Schedule = {
@@ -26,7 +26,7 @@ const schedule: Schedule = {
   steps: [],
 }
 
-export type Event = HistoryEvent extends infer Each
+type Event = HistoryEvent extends infer Each
   ? Each extends unknown
     ? Omit<Each, keyof Moment>
     : never
