@@ -13,7 +13,6 @@ import { until } from '../test/support/until.ts'
 /** Keys in the order of their creation, as callers present them and as the store names them. */
 export type WrittenKeys = { readonly presented: readonly string[]; readonly ids: readonly string[] }
 
-const keysPerSubscriber = 100
 const keysPerWrite = 1_000
 
 /** @param redisPort of the store, if it is Redis: of a server that has the store's format already */
@@ -22,6 +21,7 @@ export const writeKeys = async (
   keys: number,
   tier: string,
   redisPort?: number,
+  keysPerSubscriber = 100,
 ): Promise<WrittenKeys> => {
   const [presented, ids]: [string[], string[]] = [[], []]
   const stream = redisPort === undefined ? undefined : await openStream(redisPort)

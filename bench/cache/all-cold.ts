@@ -57,7 +57,7 @@ const setUp = async (scope: Scope, limits: Env = {}) => {
   const config = loadConfig({ files: [], env })
   const store = await openStore(config, systemClock, { redisAway: () => {}, redisBack: () => {} })
   scope.teardown(() => store.close())
-  const { presented: keys } = await writeKeys(store, subscribers, 'starter', redis.port)
+  const { presented: keys } = await writeKeys(store, subscribers, 'starter', redis.port, 1)
   const { urls } = await startProcess(scope, env)
   const [api, ops] = [urls.api ?? '', urls.ops ?? '']
   await provider.steer({ latencyMs })
@@ -157,7 +157,7 @@ export const allCold: Row = {
   method:
     `One gateway, Redis, a provider that takes ${latencyMs} ms and has no limits, as on a paid plan. Everything cached is purged but for ` +
     `${warmCells} cells, which a process of its own requests every 4 ms, whether the last response has come or not. Then all places of the other cells are ` +
-    `requested in one turn of the event loop on a kept connection each, with ${count(subscribers)} keys in turn; one that gets no weather within cache.waitFor is requested again ` +
+    `requested in one turn of the event loop on a kept connection each, as ${count(subscribers)} subscribers in turn; one that gets no weather within cache.waitFor is requested again ` +
     'when its response says. Beside it the same requests once all is cached. Then once more ' +
     `with provider.budget.perMinute ${count(perMinute)}, from the first second of a minute.`,
   run: async (scope, progress) => {

@@ -89,6 +89,8 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
   const request = createBatchRequest(parts)
   // Refused to a former account.
   const sentAgain = new WeakSet<Waiting>()
+  /** When the results of the last batch are with those that wait for them. */
+  let handedOut: Promise<void> = Promise.resolve()
   let endWake: (() => void) | undefined
   let isPending = false
   /** The last attempt found no room, and the next one is due soon. */
@@ -150,6 +152,27 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
     }
   }
 
+  const handOver = async (batch: readonly Waiting[], results: readonly (Timeline | ProviderError)[]) => {
+    for (const [i, { resolve, reject: fails, consumer }] of batch.entries()) {
+      // Each waiter has work to do with its result, such as compressing it for the shared tier: let other requests run in
+      // between.
+      if (i > 0) await nextTurn()
+      const result = results[i]
+      if (result === undefined || result instanceof ProviderError) fails(result)
+      else {
+        if (consumer !== undefined) observer.loaded(consumer)
+        resolve(result)
+      }
+    }
+  }
+  // While the next request is under way; but one batch at a time, so that a provider that is quicker than the waiters fills no
+  // memory.
+  const handOut: typeof handOver = async (batch, results) => {
+    const former = handedOut
+    handedOut = former.then(() => track(handOver(batch, results)))
+    await former
+  }
+
   // The provider refuses a batch as a whole. Halving it isolates the bad point, so that the other cells load.
   const serve = async (batch: readonly Waiting[], first?: BatchReservation): Promise<void> => {
     let unused = first
@@ -165,17 +188,7 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
           void reservation.settle('unsent')
         }
       })
-      for (const [i, { resolve, reject: fails, consumer }] of batch.entries()) {
-        // Each waiter has work to do with its result, such as compressing it for the shared tier: let other requests run in
-        // between.
-        if (i > 0) await nextTurn()
-        const result = results[i]
-        if (result === undefined || result instanceof ProviderError) fails(result)
-        else {
-          if (consumer !== undefined) observer.loaded(consumer)
-          resolve(result)
-        }
-      }
+      await handOut(batch, results)
     } catch (error) {
       await fail(batch, error)
     }
@@ -265,7 +278,10 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
   }
 
   function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    const ended = limit(work)
+    return track(limit(work))
+  }
+
+  function track<Result>(ended: Promise<Result>): Promise<Result> {
     const forget = () => void underWay.delete(ended)
     underWay.add(ended)
     ended.then(forget, forget)
