@@ -238,6 +238,19 @@ t.test('the most urgent cells are sent first, and a cell that is expedited overt
   t.equal(requests.length, 4)
 })
 
+t.test('the next request is sent while the cells of the last one are handed out, one a turn', async t => {
+  const { provider } = setUp(t, { maxPointsPerRequest: 20 })
+  const leftWhenLoaded: number[] = []
+  await Promise.all(
+    cells(40).map(async cell => {
+      await provider.load(cell)
+      leftWhenLoaded.push(provider.waiting())
+    }),
+  )
+  t.equal(leftWhenLoaded[0], 20, 'the second batch waits for the response to the first')
+  t.equal(leftWhenLoaded[19], 0, 'and not for the work of those that wait')
+})
+
 t.test('a queued cell is requested once, however often it is loaded', async t => {
   const { provider, requests } = setUp(t)
   const [cell] = cells(1) as [Cell]
