@@ -38,7 +38,8 @@ redis-server on the path. docs/reliability.md says what is promised.
   --verbose              prints the history of --seed
   --lanes <number>       processes at once, 1 to 64, each with a Redis of its own; default ${usualLanes}
   --sabotage             plants faults in the product, one at a time, and says in how many seeds each is found;
-                         --seeds are those of each fault, ${usualSabotageSeeds} by default
+                         --seeds are those of each fault, at most: ${usualSabotageSeeds} by default, and three that
+                         find it are enough
   --keep <folder>        where histories that broke a promise are kept; default ${usualKeep}
   --json                 the results as JSON on standard output
   --report <file>        rewrites the figures in this page

@@ -21,6 +21,25 @@ export const promises = {
 
 export type PromiseNumber = keyof typeof promises
 
+/** The tests that show each promise beside the histories: files of test/, without `.test.ts`. */
+export const shownBy: Readonly<Record<PromiseNumber, readonly string[]>> = {
+  1: ['journeys/orderly-stop', 'journeys/pipelines', 'journeys/workers'],
+  2: ['edge/error-codes', 'journeys/provider-faults', 'journeys/malformed'],
+  3: ['provider/open-meteo/decode-lies', 'timelines/entry-codec', 'journeys/tampered-store'],
+  4: ['journeys/clock', 'journeys/weather'],
+  5: ['journeys/representation', 'journeys/client-cache'],
+  6: ['metering/local-allowance', 'stores/redis-outage', 'journeys/clock-skew'],
+  7: ['metering/meter', 'journeys/metering'],
+  8: ['metering/lost-counts', 'journeys/pubsub-lost'],
+  9: ['metering/store-clock', 'journeys/clock-skew'],
+  10: ['journeys/key-changes', 'metering/key-directory'],
+  11: ['journeys/key-admin', 'journeys/live-settings'],
+  12: ['provider/budget', 'journeys/budget-over-windows'],
+  13: ['journeys/outage', 'journeys/redis-failover', 'journeys/backoff'],
+  14: ['cache/read-through', 'cache/overtaken-load'],
+  15: ['cache/purges', 'journeys/cache-admin'],
+}
+
 export const promiseNumbers = Object.keys(promises).map(Number) as PromiseNumber[]
 
 /** A promise that a history broke. */

@@ -84,7 +84,7 @@ const settingsOf = (random: Random, isFleet: boolean): Settings => ({
   'cache.freshForAtMost': random.pick(['1h', '2h']),
   'cache.staleFor': random.pick(['1h', '2h', '6h']),
   'quota.whenStoreIsDown': isFleet && random.chance(0.15) ? 'refuse' : 'share',
-  'provider.budget.perMinute': random.pick(['', '60', '90', '150']),
+  'provider.budget.perMinute': random.pick(['', '45', '60', '90']),
   'provider.budget.perHour': random.pick(['', '240', '600']),
   'provider.budget.perDay': random.pick(['', '', '3000']),
 })
@@ -247,7 +247,7 @@ const changeKey: Event = state => {
     return [{ do: 'issue', key, tier: random.pick(['free', 'starter', 'business']) }]
   }
   const key = random.pick(state.issued)
-  if (random.chance(0.6)) return [{ do: 'revoke', key }]
+  if (random.chance(0.6)) return [{ do: 'revoke', key }, ...(random.chance(0.6) ? afterwards(state) : [])]
   return [{ do: 'tier', key, tier: random.pick(['free', 'starter', 'business']) }]
 }
 
@@ -266,8 +266,28 @@ const configure: Event = ({ random }) => [
   },
 ]
 
-const purge: Event = ({ random, alive }) => [
-  { do: 'purge', gateway: random.pick([...alive]), kind: random.pick(['soft', 'hard']) },
+/** Until every gateway must know of a change, and what comes then. */
+const afterwards = (state: State): Step[] => [
+  { do: 'move', ms: state.random.between(4, 12) * second },
+  load(state, 20),
+]
+
+const purgeOf = ({ random, alive }: State, kind: 'soft' | 'hard'): Step => ({
+  do: 'purge',
+  gateway: random.pick([...alive]),
+  kind,
+})
+const purge: Event = state => [
+  purgeOf(state, state.random.pick(['soft', 'hard', 'hard'])),
+  ...(state.random.chance(0.6) ? afterwards(state) : []),
+]
+
+/** All cells are loaded twice within some seconds, which a budget may have no room for. */
+const purgeTwice: Event = state => [
+  purgeOf(state, 'hard'),
+  ...afterwards(state),
+  purgeOf(state, 'hard'),
+  ...afterwards(state),
 ]
 
 const run: Event = ({ random }) => [{ do: 'run', fault: random.pick(['late', 'withdrawn', 'none']) }]
@@ -289,10 +309,10 @@ const fleetEvents: readonly Event[] = [
   ...[storeLink, storeLink, storeLink, storeFault, storeFault, restartStore, empty, dropMessages],
   ...[providerLink, providerLink, providerFault, providerFault, providerFault, run],
   ...[stop, kill, kill, start, start, rolling],
-  ...[changeKey, changeKey, changeKey, changeKey, configure, configure, purge, midnight, nothing],
+  ...[changeKey, changeKey, changeKey, changeKey, configure, configure, purge, purgeTwice, midnight, nothing],
 ]
 
 const embeddedEvents: readonly Event[] = [
   ...[providerLink, providerFault, providerFault, run],
-  ...[changeKey, changeKey, changeKey, configure, purge, midnight, nothing],
+  ...[changeKey, changeKey, changeKey, configure, purge, purgeTwice, midnight, nothing],
 ]

@@ -2,7 +2,7 @@
 
 import { counted } from '../fuzz/summary.ts'
 import type { Judged } from './lane-process.ts'
-import { type PromiseNumber, promiseNumbers, promises } from './promises.ts'
+import { type PromiseNumber, promiseNumbers, promises, shownBy } from './promises.ts'
 
 type Failed = { readonly seed: number; readonly why: string }
 
@@ -57,14 +57,15 @@ export const headOf = ({ seeds, requests, steps, seconds, faulty, failed }: Tall
 
 export const tableOf = ({ histories, times, broken }: Tally): string =>
   [
-    ['', 'promise', 'histories', 'times', 'broken in'],
-    ['--:', '---', '--:', '--:', '--:'],
+    ['', 'promise', 'histories', 'times', 'broken in', 'tests'],
+    ['--:', '---', '--:', '--:', '--:', '---'],
     ...promiseNumbers.map(promise => [
       String(promise),
       promises[promise],
       counted(histories.get(promise) ?? 0),
       counted(times.get(promise) ?? 0),
       counted(broken.get(promise)?.length ?? 0),
+      shownBy[promise].map(name => `\`${name}\``).join(', '),
     ]),
   ]
     .map(cells => `| ${cells.join(' | ')} |`)

@@ -10,6 +10,7 @@ const pages = [
   'README.md',
   'CONTRIBUTING.md',
   'CHANGELOG.md',
+  'SECURITY.md',
   'samples/README.md',
   'simulator/README.md',
   ...globSync('docs/**/*.md', { cwd: root }),
