@@ -1,5 +1,6 @@
 // A seed → the schedule of one history: a fleet, and steps of load, time and faults that begin and end. Pure: equal seeds give
 // equal schedules. Which promises they are judged by is in promises.ts; nothing here knows the product.
+// Longer than 300 lines, because every kind of event is here, a few lines each.
 
 import { createRandom, type Random } from '../fuzz/random.ts'
 import { requestsOf } from './mix.ts'

@@ -47,24 +47,21 @@ export const beginFaults = (scope: Scope, provider: ProviderProcess, redisUrl: s
   scope.teardown(() => redis.disconnect())
   const faults = faultsOf(provider, redis)
   const times = new Map<string, number>()
-  const ended = new AbortController()
-  const run = async (): Promise<void> => {
-    for (let i = 0; ; i++) {
-      await pause(everyMs - lastsMs, undefined, { signal: ended.signal })
-      const fault = faults[i % faults.length]
-      if (!fault) return
-      times.set(fault.name, (times.get(fault.name) ?? 0) + 1)
-      await fault.begin()
-      await pause(lastsMs)
-      await fault.end()
-    }
-  }
-  const running = run().catch((error: unknown) => {
-    if (!ended.signal.aborted) throw error
-  })
+  let i = 0
+  let end: Promise<unknown> = Promise.resolve()
+  const timer = setInterval(() => {
+    const fault = faults[i++ % faults.length]
+    if (!fault) return
+    times.set(fault.name, (times.get(fault.name) ?? 0) + 1)
+    end = fault
+      .begin()
+      .then(() => pause(lastsMs))
+      .then(fault.end)
+  }, everyMs)
+  scope.teardown(() => clearInterval(timer))
   return async (): Promise<ReadonlyMap<string, number>> => {
-    ended.abort()
-    await running
+    clearInterval(timer)
+    await end
     return times
   }
 }
