@@ -85,7 +85,7 @@ const settingsOf = (random: Random, isFleet: boolean): Settings => ({
   'cache.freshForAtMost': random.pick(['1h', '2h']),
   'cache.staleFor': random.pick(['1h', '2h', '6h']),
   'quota.whenStoreIsDown': isFleet && random.chance(0.15) ? 'refuse' : 'share',
-  'provider.budget.perMinute': random.pick(['', '45', '60', '90']),
+  'provider.budget.perMinute': random.pick(['', '16', '22', '60']),
   'provider.budget.perHour': random.pick(['', '240', '600']),
   'provider.budget.perDay': random.pick(['', '', '3000']),
 })
@@ -260,7 +260,7 @@ const configure: Event = ({ random }) => [
       { 'quota.tiers.free': String(random.between(10, 40)) },
       { 'cache.freshFor': random.pick(['5m', '20m', '1h']) },
       { 'cache.staleFor': random.pick(['30m', '3h']) },
-      { 'provider.budget.perMinute': random.pick(['45', '120', '']) },
+      { 'provider.budget.perMinute': random.pick(['20', '45', '']) },
       { 'provider.budget.perHour': random.pick(['180', '900', '']) },
       { 'cache.freshFor': 'soon' },
     ]),
