@@ -21,10 +21,9 @@ export const withinBudget: Rule = (facts, report) => {
   const steps = history.events.flatMap(event => (event.kind === 'step' ? [event] : []))
   if (steps.some(({ step }) => step.do === 'empty')) return
   const isUncovered = lives.some(
-    ({ gateway, what, seq }) =>
-      (what === 'killed' || (what === 'started' && seq > (steps[0]?.seq ?? 0))) &&
-      facts.troubles(gateway).length > 0 &&
-      facts.troubles(gateway).some(({ from }) => from.seq < seq + 1),
+    life =>
+      (life.what === 'killed' || (life.what === 'started' && life.seq > (steps[0]?.seq ?? 0))) &&
+      facts.isUnsettled(life.gateway, life),
   )
   if (isUncovered) return
   for (const { name, ms } of windows) {
