@@ -45,10 +45,7 @@ export const openLink = async (targetPort: number): Promise<Link> => {
   await once(listener, 'listening')
 
   const reset = (): void => {
-    for (const { client, server } of [...open]) {
-      client.resetAndDestroy()
-      server.resetAndDestroy()
-    }
+    for (const { client, server } of [...open]) for (const socket of [client, server]) resetNow(socket)
   }
   return {
     port: (listener.address() as AddressInfo).port,
@@ -67,6 +64,12 @@ export const openLink = async (targetPort: number): Promise<Link> => {
       reset()
     },
   }
+}
+
+/** A reset of Node waits for what is still being written, and leaves open what is being ended; neither may outlive its link. */
+const resetNow = (socket: Socket): void => {
+  if (socket.writableEnded || socket.writableLength > 0) socket.destroy()
+  else socket.resetAndDestroy()
 }
 
 /** Passes bytes both ways, as the fault in force says; what is held up keeps its order. */
