@@ -3,6 +3,7 @@
 
 import type { Answer, GatewayEvent } from '../history.ts'
 import {
+  backAfterRealMs,
   day,
   describe,
   type Facts,
@@ -15,6 +16,9 @@ import {
   zoneMs,
 } from './facts.ts'
 import type { Rule } from './rule.ts'
+
+/** How long a gateway that has Redis again leaves room for what others have yet to report. */
+const reconcilesForMs = 2 * second
 
 type KeyDay = { readonly key: string; readonly reset: number; readonly answers: Answer[] }
 
@@ -60,7 +64,7 @@ const lostOf = (facts: Facts, admitted: readonly Answer[]): number => {
 
 /**
  * Units that may be granted twice: a gateway admitted by itself while others had Redis, or it began and counted in a Redis to which
- * others had yet to report.
+ * others had yet to report, or its way back to Redis took it longer than the others waited for it.
  */
 const apartOf = (facts: Facts, admitted: readonly Answer[]): number => {
   const gateways = facts.history.schedule.skews.map((_, gateway) => gateway)
@@ -78,11 +82,33 @@ const apartOf = (facts: Facts, admitted: readonly Answer[]): number => {
       const isNewcomer =
         isOtherAway && start !== undefined && facts.troubles(other).some(({ from }) => from.seq < start.seq)
       return (
-        isNewcomer || (isOwnAway && !facts.isTroubled(other, sent.seq, seq) && isAlone(facts, gateway, other))
+        isNewcomer ||
+        (isOwnAway && isLateBack(facts, answer, other)) ||
+        (isOwnAway && !facts.isTroubled(other, sent.seq, seq) && isAlone(facts, gateway, other))
       )
     })
   }).length
 }
+
+/**
+ * Whether another gateway admitted again when it need not wait any more, while this one may still have been connecting: connections
+ * take the machine's time, which is short where the clock is moved.
+ */
+const isLateBack = (facts: Facts, admitted: Answer, other: number): boolean =>
+  facts
+    .troubles(admitted.gateway)
+    .some(({ from, to }) =>
+      facts.answers.some(
+        answer =>
+          answer.gateway === other &&
+          answer.key === admitted.key &&
+          isAdmitted(answer) &&
+          from.seq < admitted.seq &&
+          answer.seq > to.seq &&
+          answer.at - to.at > reconcilesForMs &&
+          answer.ms - to.ms < backAfterRealMs,
+      ),
+    )
 
 /** Whether Redis was ever whole for one of the two only. */
 const isAlone = (facts: Facts, gateway: number, other: number): boolean =>

@@ -51,7 +51,7 @@ export const last = Number.MAX_SAFE_INTEGER
 const knownAfterMs = 3 * second
 const knownAfterRealMs = 60
 const backAfterMs = 10 * second
-const backAfterRealMs = 2_500
+export const backAfterRealMs = 2_500
 
 export const factsOf = (history: History): Facts => {
   const { events, schedule } = history
