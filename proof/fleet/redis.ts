@@ -27,15 +27,23 @@ export const openLaneRedis = async (scope: { teardown(fn: () => unknown): void }
   const admin = new Redis(server.url)
   admin.on('error', () => {})
   scope.teardown(() => admin.disconnect())
-  const fault = { frozen: false }
+  let present: StoreFault | undefined
   const thaw = (): void => {
-    if (fault.frozen) server.thaw()
-    fault.frozen = false
+    if (present !== 'frozen') return
+    server.thaw()
+    present = undefined
   }
   const end = async (ended: StoreFault): Promise<void> => {
-    if (ended === 'frozen') thaw()
+    thaw()
+    present = undefined
     if (ended === 'read-only') await admin.call('REPLICAOF', 'NO', 'ONE')
     if (ended === 'full') await admin.call('CONFIG', 'SET', 'maxmemory', '0')
+  }
+  const begin = async (begun: StoreFault): Promise<void> => {
+    present = begun
+    if (begun === 'read-only') await admin.call('REPLICAOF', '127.0.0.1', '1')
+    if (begun === 'full') await admin.call('CONFIG', 'SET', 'maxmemory', '100kb')
+    if (begun === 'frozen') server.freeze()
   }
   return {
     port: Number(new URL(server.url).port),
@@ -45,21 +53,19 @@ export const openLaneRedis = async (scope: { teardown(fn: () => unknown): void }
       await end('full')
       await admin.flushall()
     },
-    begin: async begun => {
-      if (begun === 'read-only') await admin.call('REPLICAOF', '127.0.0.1', '1')
-      if (begun === 'full') await admin.call('CONFIG', 'SET', 'maxmemory', '100kb')
-      if (begun !== 'frozen') return
-      fault.frozen = true
-      server.freeze()
-    },
+    begin,
     end,
     empty: async () => {
+      // One that is full or read-only takes no transaction.
+      const kept = present
+      if (kept) await end(kept)
       const lost = (await admin.keys('*')).filter(name => !records.test(name))
       const transaction = admin.multi()
       if (lost.length > 0) transaction.del(...lost)
       transaction.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
       transaction.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
       await transaction.exec()
+      if (kept) await begin(kept)
     },
     restart: async () => {
       thaw()
