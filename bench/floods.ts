@@ -1,0 +1,33 @@
+// `npm run bench:floods`: what a well-behaved consumer notices of floods. Writes docs/floods.md.
+
+import { besideFloods } from './floods/beside.ts'
+import { writePage } from './report.ts'
+import { runBench } from './run-rows.ts'
+
+await runBench({
+  name: 'bench:floods',
+  summary: 'Floods a gateway in several ways and measures another consumer meanwhile',
+  page: 'docs/floods.md',
+  rows: [besideFloods],
+  settings: {
+    rounds: { help: 'pairs of a quiet and a flooded time for each flood', usual: 7 },
+    seconds: { help: 'of each time', usual: 4 },
+    rate: { help: 'requests a second of a flood', usual: 2_000 },
+  },
+  write: ran =>
+    writePage(
+      'bench:floods',
+      {
+        file: 'floods.md',
+        title: 'Beside a flood',
+        intro: 'How late a well-behaved consumer is answered while another client floods the same gateway.',
+        howToRead:
+          'Each figure is the median of the ratios of pairs: the p99 of a consumer while the flood goes on, of that right before it. Times count from the instant at which a request was due.',
+        doesNotProve: [
+          'The flood, the consumer, Redis and the provider share one core, the gateway has the other: part of what the consumer notices is this core.',
+          'A flood of a whole machine or network: there, what stands in front of the gateway must limit it.',
+        ],
+      },
+      ran,
+    ),
+})

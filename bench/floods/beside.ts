@@ -1,0 +1,224 @@
+// One consumer with a steady load, and beside it one flood after the other: the p99 of the consumer while a flood goes on, of
+// that right before.
+
+import { once } from 'node:events'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createGrid } from '../../src/weather/cell.ts'
+import { issueKeys } from '../../test/scenarios/keys.ts'
+import { box, type Env, pathOf, placesByCell, type Scope } from '../../test/scenarios/set-up.ts'
+import { localCertificate } from '../../test/support/http2-client.ts'
+import { product } from '../../test/support/process.ts'
+import { count, type Finding, median, ms, type Row, sum } from '../row.ts'
+import { outputOf } from '../speed/command-output.ts'
+import { everyPlace, gatewayEnv, startGateway } from '../speed/gateways.ts'
+import { generateMix, mixOptions } from '../speed/mix-traffic.ts'
+import { loadCores, serverCores, spawnPinned } from '../speed/pinned.ts'
+import { openBackground } from '../speed/world.ts'
+
+export type FloodName =
+  | 'slow heads'
+  | 'slow readers'
+  | 'wrong keys'
+  | 'one key'
+  | 'new cells'
+  | 'few places'
+  | 'HTTP/2 resets'
+
+const most = 2
+const consumerRate = 250
+const consumerConnections = 16
+const limit = 1_000
+const wrongKeys = 100_000
+const zipf = 1.2
+// Every cell that no place has is requested once.
+const newCellsShare = 0.05
+const warmUpSeconds = 20
+
+type Flood = {
+  readonly name: FloodName
+  readonly what: string
+  readonly overTls?: true
+  readonly keys: readonly string[]
+  readonly paths: readonly string[]
+  readonly rate: number
+}
+
+type Consumed = {
+  readonly statuses: Readonly<Record<string, number>>
+  readonly latency: { readonly p50: number; readonly p99: number }
+  readonly totals: { readonly failed: Record<string, number> }
+}
+
+/** Paths in the order of requests, by Zipf over the places. */
+const fewPlaces = (requests: number): string[] => {
+  const weights = everyPlace.map((_, i) => 1 / (i + 1) ** zipf)
+  const all = sum(weights)
+  return everyPlace.flatMap((path, i) => Array(Math.ceil((requests * (weights[i] ?? 0)) / all)).fill(path))
+}
+
+/** One path for each cell of the box in which there is no place. */
+const emptyCells = (): string[] => {
+  const known = new Set<string>(placesByCell().map(({ cell }) => cell.id))
+  const grid = createGrid(0.1)
+  const paths: string[] = []
+  for (let latitude = box.south * 10; latitude < box.north * 10; latitude++)
+    for (let longitude = box.west * 10; longitude < box.east * 10; longitude++) {
+      const cell = grid.cellOf(latitude / 10, longitude / 10)
+      if (!known.has(cell.id)) paths.push(pathOf(cell))
+    }
+  return paths
+}
+
+const wrongKeyOf = (i: number): string => `svc_live_${i.toString(16).padStart(40, '0')}`
+
+const floodsOf = (rate: number, plenty: string, small: string): Flood[] => {
+  const [place = ''] = everyPlace
+  const one = { keys: [plenty], paths: [place], rate }
+  return [
+    {
+      ...one,
+      name: 'slow heads',
+      what: '1,000 connections that send a byte of their request each second',
+    },
+    {
+      ...one,
+      name: 'slow readers',
+      what: '200 connections that ask for 50 forecasts at once and read 2 kB of them a second',
+      paths: [place.replace('/weather/', '/forecast/')],
+    },
+    {
+      ...one,
+      name: 'wrong keys',
+      what: `${count(wrongKeys)} keys that are none, ${count(rate)} requests a second`,
+      keys: Array.from({ length: wrongKeys }, (_, i) => wrongKeyOf(i)),
+    },
+    {
+      ...one,
+      name: 'one key',
+      what: `a key of ${count(limit)} requests a day that sends ${count(rate)} a second`,
+      keys: [small],
+      paths: everyPlace,
+    },
+    {
+      ...one,
+      name: 'new cells',
+      what: `a key that asks for ${count(rate * newCellsShare)} cells a second that nobody has asked for`,
+      paths: emptyCells(),
+      rate: rate * newCellsShare,
+    },
+    {
+      ...one,
+      name: 'few places',
+      what: `a key with ${count(rate)} requests a second, over places by Zipf ${zipf}`,
+      paths: fewPlaces(20_000),
+    },
+    {
+      ...one,
+      name: 'HTTP/2 resets',
+      what: `${count(rate)} streams a second over 4 connections, each reset at once`,
+      overTls: true,
+    },
+  ]
+}
+
+/** Starts a flood that ends by itself; the function returned waits for what came of it. */
+const begin = async (
+  scope: Scope,
+  folder: string,
+  flood: Flood,
+  url: string,
+  seconds: number,
+  from: number,
+) => {
+  const file = join(folder, 'flood.json')
+  const script = new URL('flood.ts', import.meta.url).pathname
+  const paths = [...flood.paths.slice(from), ...flood.paths.slice(0, from)]
+  await writeFile(file, JSON.stringify({ keys: flood.keys, paths }))
+  const args = [script, flood.name, url, String(seconds), String(flood.rate), file]
+  // The kernel prefers the consumer on the core that both share.
+  const command = ['nice', '-n', '10', process.execPath, ...args] as const
+  const { child, output } = spawnPinned(scope, folder, loadCores, command)
+  const exited = once(child, 'exit')
+  return async (): Promise<Record<string, number>> => {
+    await exited
+    return JSON.parse(await readFile(output, 'utf8')) as Record<string, number>
+  }
+}
+
+const right = ({ statuses, totals }: Consumed): boolean =>
+  Object.keys(statuses).every(status => status === '200' || status === '304') &&
+  sum(Object.values(totals.failed)) === 0
+
+export const besideFloods: Row = {
+  id: 'floods',
+  method:
+    `A consumer with ${consumerRate} requests a second over ${consumerConnections} connections in an open loop, places by Zipf, on a ` +
+    'gateway on Redis. Quiet and flooded times alternate; the flood is a process of its own that starts a second before the ' +
+    'consumer.',
+  run: async (scope, progress, { settings: { rounds = 7, seconds = 4, rate = 2_000 } }) => {
+    progress('starts everything')
+    const { folder, providerUrl, storeEnv } = await openBackground(scope)
+    const env: Env = gatewayEnv(providerUrl, { ...storeEnv, ABOHAWA_QUOTA__TIERS__FREE: String(limit) })
+    const [consumer, plenty, small] = await issueKeys(env, ['enterprise', 'enterprise', 'free'])
+    const plain = await startGateway(scope, folder, serverCores[0], env)
+    const tls = await startGateway(scope, folder, serverCores[0], {
+      ...env,
+      ABOHAWA_SERVER__TLS__CERT: localCertificate.cert,
+      ABOHAWA_SERVER__TLS__KEY: localCertificate.key,
+    })
+    const keyFile = join(folder, 'consumer.key')
+    await writeFile(keyFile, consumer?.key ?? '')
+    const mix = await generateMix(folder, mixOptions)
+    const consume = async (url: string, forSeconds: number): Promise<Consumed> =>
+      JSON.parse(
+        await outputOf(product, [
+          ...['replay', mix.file, '--target', url, '--key', keyFile, '--loop', '--json', '--insecure'],
+          ...['--rate', String(consumerRate), '--connections', String(consumerConnections)],
+          ...['--duration', `${forSeconds}s`],
+        ]),
+      ) as Consumed
+    const warm = (url: string) =>
+      outputOf(product, [
+        ...['replay', mix.file, '--target', url, '--key', keyFile, '--loop', '--json', '--insecure'],
+        ...['--as-fast-as', '16', '--duration', `${warmUpSeconds}s`],
+      ])
+
+    const findings: Finding[] = []
+    for (const gateway of [plain, tls]) await warm(gateway.urls.api ?? '')
+    for (const flood of floodsOf(rate, plenty?.key ?? '', small?.key ?? '')) {
+      const url = (flood.overTls ? tls : plain).urls.api ?? ''
+      const pairs: { quiet: number; flooded: number }[] = []
+      const came: Record<string, number> = {}
+      let wrong = 0
+      for (let round = 0; round < rounds; round++) {
+        progress(`${flood.name}, pair ${round + 1} of ${rounds}`)
+        const quiet = await consume(url, seconds)
+        const from = Math.round(round * (seconds + 2) * flood.rate) % flood.paths.length
+        const ended = await begin(scope, folder, flood, url, seconds + 2, from)
+        await new Promise(resolve => setTimeout(resolve, 1_000))
+        const flooded = await consume(url, seconds)
+        for (const [what, times] of Object.entries(await ended())) came[what] = (came[what] ?? 0) + times
+        wrong += [quiet, flooded].filter(each => !right(each)).length
+        pairs.push({ quiet: quiet.latency.p99, flooded: flooded.latency.p99 })
+      }
+      const ratio = median(pairs.map(pair => pair.flooded / pair.quiet))
+      const [quiet, flooded] = [
+        median(pairs.map(pair => pair.quiet)),
+        median(pairs.map(pair => pair.flooded)),
+      ]
+      findings.push({
+        what: `p99 of a consumer beside ${flood.what}`,
+        bar: `≤ ${most} × quiet, every answer right`,
+        measured:
+          `${ratio.toFixed(2)} × (${ms(flooded)} and ${ms(quiet)}, medians of ${rounds} pairs); the flood: ` +
+          `${Object.entries(came)
+            .map(([what, times]) => `${count(times)} ${/^\d/.test(what) ? `answers ${what}` : what}`)
+            .join(', ')}${wrong > 0 ? `; **${wrong} times with wrong answers**` : ''}`,
+        met: ratio <= most && wrong === 0,
+        figures: { ratio, quiet, flooded, wrong, ...came },
+      })
+    }
+    return { findings }
+  },
+}
