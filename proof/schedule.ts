@@ -169,6 +169,15 @@ const storeFault: Event = state =>
     fault: state.random.pick<StoreFault>(['read-only', 'full', 'frozen']),
   }))
 
+const fullDisk: Event = state =>
+  begin(state, 'store', id => ({ do: 'store', id, fault: 'full' }))
+
+/** Of the only gateway, whatever goes on. */
+const restart: Event = state => [
+  { do: 'stop', gateway: 0 },
+  { do: 'start', gateway: 0, skewMs: state.skewOf() },
+]
+
 const providerLink: Event = state =>
   begin(state, 'provider-link', id => ({ do: 'provider-link', id, fault: linkFault(state) }))
 
@@ -314,6 +323,7 @@ const fleetEvents: readonly Event[] = [
 ]
 
 const embeddedEvents: readonly Event[] = [
+  ...[fullDisk, fullDisk, restart],
   ...[providerLink, providerFault, providerFault, run],
   ...[changeKey, changeKey, changeKey, configure, purge, purgeTwice, midnight, nothing],
 ]

@@ -34,7 +34,7 @@ export type LinkFault =
   /** Replaces bytes of replies, so that they are no longer of their protocol. */
   | { readonly kind: 'corrupt'; readonly afterBytes: number }
 
-/** What Redis itself does. */
+/** What Redis itself does. With the embedded store, `full` is its disk. */
 export type StoreFault = 'read-only' | 'full' | 'frozen'
 
 /** A mode of the simulated provider, or how it delivers. */

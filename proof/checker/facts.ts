@@ -118,7 +118,8 @@ export const factsOf = (history: History): Facts => {
       const next: Moment = steps[i + 1] ?? of('phase')[0] ?? end
       if (step.do === 'empty' || step.do === 'restart-store' || step.do === 'drop-messages')
         note(everybody, taken, next)
-      if (step.do !== 'link' && step.do !== 'store') return
+      // Where a disk is full, counting goes on in what is reserved for it.
+      if (schedule.store === 'embedded' || (step.do !== 'link' && step.do !== 'store')) return
       const healed: Moment =
         steps.find(other => other.step.do === 'heal' && other.step.id === step.id) ??
         of('phase').find(({ phase }) => phase === 'end') ??

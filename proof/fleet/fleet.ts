@@ -42,11 +42,13 @@ const unknownKey = 'svc_live_0000000000000000000000000000000000000000'
 export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): Promise<Fleet> => {
   const { redis, provider } = lane
   await redis.clear()
+  lane.disk?.free()
   await provider.begin(clock.now, call => recorder.add({ kind: 'provider', ...call }))
+  const isEmbedded = schedule.store === 'embedded'
   let settings: Settings = schedule.settings
   const place: Place = {
     clock,
-    store: schedule.store === 'redis' ? { redisPort: redis.port } : { path: lane.newStorePath() },
+    store: isEmbedded ? { path: lane.newStorePath() } : { redisPort: redis.port },
     providerUrl: provider.url,
     settings: () => settings,
   }
@@ -140,13 +142,13 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
   const beginFault = async (step: Step): Promise<void> => {
     if (step.do === 'link') applyLinks()
     if (step.do === 'provider-link') provider.link.set(step.fault)
-    if (step.do === 'store') await redis.begin(step.fault)
+    if (step.do === 'store') await (isEmbedded ? lane.disk?.fill() : redis.begin(step.fault))
     if (step.do === 'provider') await provider.set(step.fault)
   }
   const endFault = async (step: Step | undefined): Promise<void> => {
     if (step?.do === 'link') applyLinks()
     if (step?.do === 'provider-link') provider.link.set(undefined)
-    if (step?.do === 'store') await redis.end(step.fault)
+    if (step?.do === 'store') await (isEmbedded ? lane.disk?.free() : redis.end(step.fault))
     if (step?.do === 'provider') {
       await provider.set({ mode: 'none' })
       await provider.set({ latencyMs: 0 })
