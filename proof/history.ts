@@ -88,7 +88,12 @@ export type HistoryEvent =
   | Phase
   | Ready
 
-export type History = { readonly schedule: Schedule; readonly events: readonly HistoryEvent[] }
+export type History = {
+  readonly schedule: Schedule
+  readonly events: readonly HistoryEvent[]
+  /** The longest time that the machine let the history wait. */
+  readonly stalledMs: number
+}
 
 type Without<Event, Names extends string> = Event extends unknown ? Omit<Event, Names> : never
 

@@ -16,12 +16,18 @@ export type Judged = {
   readonly verdict: Verdict
   readonly requests: number
   readonly steps: number
+  /** Promises were broken, but the machine let the history wait for so long, each time that it was tried: no evidence. */
+  readonly stalledMs?: number
   /** The file of a history that broke a promise, and that of the smallest schedule that does. */
   readonly kept?: string
   readonly smallest?: { readonly file: string; readonly steps: number }
 }
 
 export type Message = { readonly ready: true } | Judged | { readonly failed: string; readonly seed: number }
+
+// Half of what a gateway waits for Redis.
+const stalledAtMostMs = 150
+const attemptsAtMost = 4
 
 const [folder = '', sabotage] = process.argv.slice(2)
 
@@ -35,30 +41,40 @@ const main = async (): Promise<void> => {
     import('./shrink.ts'),
   ])
   const lane = await openLane()
-  const run = async (schedule: Schedule) => {
-    const history = await runSchedule(lane, schedule)
-    return { history, verdict: judge(history) }
+  const run = async (schedule: Schedule, attempts: number) => {
+    for (let attempt = 1; ; attempt++) {
+      const history = await runSchedule(lane, schedule).catch(error => {
+        // A start, too, waits only so long for Redis.
+        if (attempt === attempts || !/did not answer within/.test(String(error))) throw error
+      })
+      if (!history) continue
+      const verdict = judge(history)
+      const isDisturbed = verdict.violations.length > 0 && history.stalledMs > stalledAtMostMs
+      if (!isDisturbed || attempt === attempts) return { history, verdict, isDisturbed }
+    }
   }
 
   const take = async ({ seed, shrink: isShrunk }: Order): Promise<Judged> => {
     const begun = performance.now()
-    const { history, verdict } = await run(scheduleOf(seed))
+    const { history, verdict, isDisturbed } = await run(scheduleOf(seed), attemptsAtMost)
     const judged = {
       seed,
       ms: performance.now() - begun,
       verdict,
       requests: history.events.filter(({ kind }) => kind === 'answer').length,
       steps: history.schedule.steps.length,
+      ...(isDisturbed && { stalledMs: history.stalledMs }),
     }
     const [first] = verdict.violations
     if (!first || sabotage) return judged
     mkdirSync(folder, { recursive: true })
     const kept = join(folder, `seed-${seed}.json`)
     writeFileSync(kept, JSON.stringify({ verdict, history }))
-    if (!isShrunk) return { ...judged, kept }
-    const smallest = await shrink(history.schedule, async schedule =>
-      (await run(schedule)).verdict.violations.some(({ promise }) => promise === first.promise),
-    )
+    if (!isShrunk || isDisturbed) return { ...judged, kept }
+    const smallest = await shrink(history.schedule, async schedule => {
+      const again = await run(schedule, 1)
+      return !again.isDisturbed && again.verdict.violations.some(({ promise }) => promise === first.promise)
+    })
     const file = join(folder, `seed-${seed}-small.json`)
     writeFileSync(file, JSON.stringify(smallest))
     return { ...judged, kept, smallest: { file, steps: smallest.steps.length } }

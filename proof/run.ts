@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { createFleetClock } from './fleet/clock.ts'
 import { createFleet } from './fleet/fleet.ts'
 import type { Lane } from './fleet/lane.ts'
+import { watchStalls } from './fleet/stalls.ts'
 import { createRecorder, type History } from './history.ts'
 import { finalPaths } from './mix.ts'
 import type { PlannedRequest, Schedule, Step } from './steps.ts'
@@ -24,6 +25,7 @@ export const runSchedule = async (lane: Lane, schedule: Schedule): Promise<Histo
   const clock = createFleetClock(schedule.start)
   const recorder = createRecorder(clock.now)
   const fleet = await createFleet({ lane, schedule, clock, recorder })
+  const stalls = watchStalls(lane.redis.ping)
   try {
     for (const step of schedule.steps) await fleet.take(step)
     await fleet.endFaults()
@@ -45,8 +47,9 @@ export const runSchedule = async (lane: Lane, schedule: Schedule): Promise<Histo
     await fleet.send(everywhere(fleet.size))
     await fleet.send(countsOf(fleet.keys(), fleet.size), { inTurn: true })
     await fleet.recordReadiness()
-    return { schedule, events: recorder.events }
+    return { schedule, events: recorder.events, stalledMs: await stalls.end() }
   } finally {
+    await stalls.end()
     await fleet.close()
   }
 }

@@ -169,8 +169,7 @@ const storeFault: Event = state =>
     fault: state.random.pick<StoreFault>(['read-only', 'full', 'frozen']),
   }))
 
-const fullDisk: Event = state =>
-  begin(state, 'store', id => ({ do: 'store', id, fault: 'full' }))
+const fullDisk: Event = state => begin(state, 'store', id => ({ do: 'store', id, fault: 'full' }))
 
 /** Of the only gateway, whatever goes on. */
 const restart: Event = state => [

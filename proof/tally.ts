@@ -15,6 +15,8 @@ export type Tally = {
   readonly times: Map<PromiseNumber, number>
   readonly broken: Map<PromiseNumber, number[]>
   readonly faulty: Judged[]
+  /** They broke promises while the machine stood still: no evidence. */
+  readonly disturbed: Judged[]
   readonly failed: Failed[]
 }
 
@@ -27,10 +29,15 @@ export const createTally = (): Tally => ({
   times: new Map(),
   broken: new Map(),
   faulty: [],
+  disturbed: [],
   failed: [],
 })
 
 export const addTo = (tally: Tally, judged: Judged): void => {
+  if (judged.stalledMs !== undefined) {
+    tally.disturbed.push(judged)
+    return
+  }
   tally.seeds += 1
   tally.requests += judged.requests
   tally.steps += judged.steps
@@ -46,11 +53,11 @@ export const addTo = (tally: Tally, judged: Judged): void => {
 
 export const hasFailed = ({ faulty, failed }: Tally): boolean => faulty.length + failed.length > 0
 
-export const headOf = ({ seeds, requests, steps, seconds, faulty, failed }: Tally): string => {
+export const headOf = ({ seeds, requests, steps, seconds, faulty, disturbed, failed }: Tally): string => {
   const faults =
-    faulty.length + failed.length === 0
+    faulty.length + failed.length + disturbed.length === 0
       ? 'every promise held'
-      : `${faulty.length} broke a promise, ${failed.length} could not be judged`
+      : `${faulty.length} broke a promise, ${failed.length} could not be judged, ${disturbed.length} more were disturbed by a machine that stood still`
   const rate = Math.round((seeds / Math.max(1, seconds)) * 3_600)
   return `${counted(seeds)} histories of ${counted(steps)} steps and ${counted(requests)} requests in ${counted(Math.round(seconds))} s (${counted(rate)} an hour); ${faults}.`
 }
@@ -71,11 +78,15 @@ export const tableOf = ({ histories, times, broken }: Tally): string =>
     .map(cells => `| ${cells.join(' | ')} |`)
     .join('\n')
 
-export const faultsText = ({ faulty, failed }: Tally): string =>
+export const faultsText = ({ faulty, disturbed, failed }: Tally): string =>
   [
     ...faulty.map(
       ({ seed, verdict, kept, smallest }) =>
         `seed ${seed}:\n${verdict.violations.map(({ promise, detail }) => `  ${promise}. ${promises[promise]}\n     seen: ${detail}\n`).join('')}  kept: ${kept ?? 'nowhere'}${smallest ? `; ${smallest.steps} steps in ${smallest.file}` : ''}\n  repeat: npm run proof -- --seed ${seed} --verbose\n`,
+    ),
+    ...disturbed.map(
+      ({ seed, stalledMs }) =>
+        `seed ${seed} is no evidence: the machine stood still for ${stalledMs} ms, in each of the tries\n`,
     ),
     ...failed.map(({ seed, why }) => `seed ${seed} could not be judged: ${why}\n`),
   ].join('\n')
@@ -94,5 +105,6 @@ export const asJson = (tally: Tally): string =>
       broken: tally.broken.get(promise) ?? [],
     })),
     faulty: tally.faulty,
+    disturbed: tally.disturbed,
     failed: tally.failed,
   })

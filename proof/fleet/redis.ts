@@ -16,6 +16,8 @@ export type LaneRedis = {
   empty(): Promise<void>
   /** SIGKILL, and a start with what was written before. */
   restart(): Promise<void>
+  /** A PING of a connection that no fault of a link concerns; undefined while Redis is not to answer. */
+  ping(): Promise<unknown> | undefined
   /** Ends the connections for messages. */
   dropMessages(): Promise<void>
 }
@@ -28,6 +30,7 @@ export const openLaneRedis = async (scope: { teardown(fn: () => unknown): void }
   admin.on('error', () => {})
   scope.teardown(() => admin.disconnect())
   let present: StoreFault | undefined
+  let isStarting = false
   const thaw = (): void => {
     if (present !== 'frozen') return
     server.thaw()
@@ -69,10 +72,13 @@ export const openLaneRedis = async (scope: { teardown(fn: () => unknown): void }
     },
     restart: async () => {
       thaw()
+      isStarting = true
       await server.kill()
       await server.start()
       await until('Redis has its file', async () => (await admin.ping()) === 'PONG')
+      isStarting = false
     },
+    ping: () => (isStarting || present === 'frozen' ? undefined : admin.ping().catch(() => {})),
     dropMessages: async () => {
       await admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
     },

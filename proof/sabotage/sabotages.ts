@@ -168,4 +168,11 @@ export const sabotages: readonly Sabotage[] = [
     replacement: 'offset.ms = agrees ? 0 : 0',
     promise: [9],
   },
+  {
+    name: 'what is counted on a full disk is lost',
+    file: 'src/stores/embedded/reserve.ts',
+    text: "write(Buffer.from((texts[i] ?? '').padEnd(slotBytes)), slot * slotBytes)",
+    replacement: '',
+    promise: [7, 8],
+  },
 ]

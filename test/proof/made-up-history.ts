@@ -49,7 +49,7 @@ export const historyOf = (events: readonly At[], given: Partial<Schedule> = {}):
       ? { ...event, ...moment, sent: { ...moment, seq: moment.seq - 1 } }
       : { ...event, ...moment }
   })
-  return { schedule: { ...schedule, ...given }, events: placed as HistoryEvent[] }
+  return { schedule: { ...schedule, ...given }, events: placed as HistoryEvent[], stalledMs: 0 }
 }
 
 export const life = (afterMs: number, what: GatewayEvent['what'], gateway = 0): At => ({
