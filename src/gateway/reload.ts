@@ -112,7 +112,11 @@ export const createReload = (options: ReloadOptions): Reload => {
     restartNeeded = left
     if (live.length > 0 || wasRefused) observer.onApplied(live)
     const changed = new Set(changes.map(({ path }) => path))
-    const idle = givenWithoutEffect({ ...loaded, config: next }).filter(({ path }) => changed.has(path ?? ''))
+    // The first call reads the shipped defaults, which holds the event loop for tens of milliseconds.
+    const idle =
+      changed.size === 0
+        ? []
+        : givenWithoutEffect({ ...loaded, config: next }).filter(({ path }) => changed.has(path ?? ''))
     if (idle.length > 0) observer.onWithoutEffect(idle.map(({ sentence }) => sentence))
     if (isNews) observer.onRestartNeeded(left)
     return live.length + steps.length > 0 || wasRefused ? 'applied' : 'unchanged'

@@ -116,6 +116,7 @@ export const trackConnections = (
     max: () => maxUnauthenticated,
     admit: connection => (isTls ? read(connection) : turns.queue(connection.task)),
     close: connection => drop(connection, 'unauthenticated'),
+    queue: turns.queue,
   })
   let queued = 0
   let tracked = 0

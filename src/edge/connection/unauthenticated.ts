@@ -2,6 +2,7 @@
 // closed when there is none. How they are read is for connections.ts.
 
 import type { Tracked } from './connection.ts'
+import type { Task } from './turns.ts'
 
 export type Unauthenticated = {
   /** A connection was accepted; it waits until `begin`. */
@@ -18,7 +19,7 @@ export type Unauthenticated = {
   remove(connection: Tracked): void
   /** Those that are read. */
   begun(): Iterable<Tracked>
-  /** Closes connections for those that wait. Called at intervals. */
+  /** Begins to close connections for those that wait. Called at intervals. */
   tick(): void
   count(): number
 }
@@ -28,6 +29,8 @@ export type UnauthenticatedParts = {
   /** Begins to read a waiting connection. */
   readonly admit: (connection: Tracked) => void
   readonly close: (connection: Tracked | undefined) => void
+  /** Calls a task back in its turn. */
+  readonly queue: (task: Task) => void
 }
 
 // A connection this young may be about to send its key. By ticks and not by time: between two of them the event loop has
@@ -36,11 +39,18 @@ const youngTicks = 1
 // A wave of clients that start together waits for room. Nothing is read of them, so that each costs some 4 KiB.
 const maxWaiting = 1_000
 
-export const createUnauthenticated = ({ max, admit, close }: UnauthenticatedParts): Unauthenticated => {
+export const createUnauthenticated = ({
+  max,
+  admit,
+  close,
+  queue,
+}: UnauthenticatedParts): Unauthenticated => {
   // The oldest first: not read yet, read without a fault so far, or read with one.
   const waiting = new Set<Tracked>()
   const unknown = new Set<Tracked>()
   const suspects = new Set<Tracked>()
+  // Of the waiting ones, those that were admitted since the last tick and have not begun.
+  const admitted = new Set<Tracked>()
   let ticks = 0
 
   const room = () => max() - unknown.size - suspects.size
@@ -56,8 +66,29 @@ export const createUnauthenticated = ({ max, admit, close }: UnauthenticatedPart
   }
   // The newest first, as in turns.
   const admitWaiting = (): void => {
-    if (waiting.size === 0 || room() <= 0) return
-    for (const connection of [...waiting].slice(-room()).reverse()) admit(connection)
+    let left = room() - admitted.size
+    if (left <= 0 || waiting.size === admitted.size) return
+    for (const connection of [...waiting].reverse()) {
+      if (admitted.has(connection)) continue
+      admitted.add(connection)
+      admit(connection)
+      left -= 1
+      if (left === 0) return
+    }
+  }
+  const noLongerWaits = (connection: Tracked): void => {
+    waiting.delete(connection)
+    admitted.delete(connection)
+  }
+  // One in each turn: to close all of them at once would hold up everybody else for tens of milliseconds.
+  const closing: Task = {
+    priority: () => 'known',
+    run: () => {
+      const connection = waiting.size > room() ? leastWanted() : undefined
+      if (!connection) return
+      close(connection)
+      queue(closing)
+    },
   }
 
   return {
@@ -75,7 +106,7 @@ export const createUnauthenticated = ({ max, admit, close }: UnauthenticatedPart
     begin: connection => {
       connection.isBegun = true
       connection.begunAfter = ticks
-      waiting.delete(connection)
+      noLongerWaits(connection)
       // In the order in which they had their chance.
       unknown.delete(connection)
       unknown.add(connection)
@@ -83,13 +114,13 @@ export const createUnauthenticated = ({ max, admit, close }: UnauthenticatedPart
     suspect: connection => {
       if (connection.isSuspect) return
       connection.isSuspect = true
-      waiting.delete(connection)
+      noLongerWaits(connection)
       unknown.delete(connection)
       suspects.add(connection)
       if (room() < 0) close(firstOf(suspects))
     },
     remove: connection => {
-      waiting.delete(connection)
+      noLongerWaits(connection)
       unknown.delete(connection)
       suspects.delete(connection)
       admitWaiting()
@@ -100,7 +131,8 @@ export const createUnauthenticated = ({ max, admit, close }: UnauthenticatedPart
     },
     tick: () => {
       ticks += 1
-      for (let i = waiting.size - room(); i > 0; i--) close(leastWanted())
+      admitted.clear()
+      queue(closing)
       admitWaiting()
     },
     count: () => waiting.size + unknown.size + suspects.size,
