@@ -25,6 +25,8 @@ export type Answer = Moment & {
   readonly headers: Readonly<Record<string, string>>
   /** Decoded; empty for 304. */
   readonly body: string
+  /** The fingerprint of the certificate on the connection, where it has one. */
+  readonly certificate?: string
   /** Why there was no answer. */
   readonly failure?: string
 }
@@ -62,6 +64,13 @@ type Configured = Moment & {
   readonly outcome: string
 }
 
+/** Every gateway has a new file now: the fingerprint of a certificate, or the name of the place that is renamed. */
+type Renewed = Moment & {
+  readonly kind: 'renewed'
+  readonly what: 'certificate' | 'name'
+  readonly value: string
+}
+
 /** The entries of all cells were purged by this gateway; `hard`: as if they had never been there. */
 type Purged = Moment & { readonly kind: 'purged'; readonly gateway: number; readonly hard: boolean }
 
@@ -83,6 +92,7 @@ export type HistoryEvent =
   | GatewayEvent
   | KeyEvent
   | Configured
+  | Renewed
   | Purged
   | StepTaken
   | Phase

@@ -40,6 +40,8 @@ const lineOf = (event: HistoryEvent): string[] => {
       return [`  ${when} gateway ${event.gateway} ${event.outcome} ${JSON.stringify(event.settings)}`]
     case 'purged':
       return [`  ${when} gateway ${event.gateway} purged ${event.hard ? 'hard' : 'soft'}`]
+    case 'renewed':
+      return [`  ${when} every gateway has the ${event.what} ${event.value}`]
     case 'phase':
       return [`${when} ${event.phase === 'end' ? 'all faults have ended' : 'the promised time has passed'}`]
     case 'ready':
@@ -54,6 +56,8 @@ const stepText = (step: Step): string => {
     return `load of ${step.requests.length}${step.inTurn ? ', one after the other' : ''}`
   if (step.do === 'kill')
     return `kill ${step.gateway}${step.under ? ` under ${step.under.length} requests` : ''}`
+  if (step.do === 'fail-over')
+    return `fail over${step.kill ? ' from a master that is killed' : ''} under ${step.under.length} requests`
   const { do: name, ...rest } = step
   return `${name} ${JSON.stringify(rest)}`
 }

@@ -17,6 +17,7 @@ export const promises = {
   13: 'After all faults every gateway is ready, answers everything, and its weather is fresh.',
   14: 'A gateway never goes back to older weather of a cell.',
   15: 'After a hard purge no weather from before it is served.',
+  16: 'A changed catalogue and a renewed certificate are in force at every gateway once it has read them.',
 } as const
 
 export type PromiseNumber = keyof typeof promises
@@ -38,6 +39,7 @@ export const shownBy: Readonly<Record<PromiseNumber, readonly string[]>> = {
   13: ['journeys/outage', 'journeys/redis-failover', 'journeys/backoff'],
   14: ['cache/read-through', 'cache/overtaken-load'],
   15: ['cache/purges', 'journeys/cache-admin'],
+  16: ['catalogue/live-catalogue', 'journeys/transport'],
 }
 
 export const promiseNumbers = Object.keys(promises).map(Number) as PromiseNumber[]

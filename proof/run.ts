@@ -18,14 +18,14 @@ const recoverySeconds = 80
 // Subscriptions connect again after half a second of the machine's time, and gateways reconcile after that.
 const reconnectedAfterMs = 900
 const touchesStore = (step: Step): boolean =>
-  ['link', 'store', 'empty', 'restart-store', 'drop-messages'].includes(step.do)
+  ['link', 'store', 'empty', 'restart-store', 'drop-messages', 'fail-over'].includes(step.do)
 const hourAndMore = 62 * minute
 
 export const runSchedule = async (lane: Lane, schedule: Schedule): Promise<History> => {
   const clock = createFleetClock(schedule.start)
   const recorder = createRecorder(clock.now)
   const fleet = await createFleet({ lane, schedule, clock, recorder })
-  const stalls = watchStalls(lane.redis.ping)
+  const stalls = watchStalls((await lane.redis(schedule.store)).ping)
   try {
     for (const step of schedule.steps) await fleet.take(step)
     await fleet.endFaults()

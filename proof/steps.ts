@@ -1,8 +1,8 @@
 // The words of a schedule: what a fleet starts with, and the steps that are taken with it. Plain data, so that a history
 // can be kept as JSON, printed, shrunk and taken again. schedule.ts makes them from a seed.
 
-/** Where counts, keys and the shared cache tier are. */
-type StoreKind = 'redis' | 'embedded'
+/** Where counts, keys and the shared cache tier are: `redis` is one server, `sentinel` and `cluster` have replicas. */
+export type StoreKind = 'redis' | 'sentinel' | 'cluster' | 'embedded'
 
 /** Settings of the gateway by their path, as text; an empty text is null. */
 export type Settings = Readonly<Record<string, string>>
@@ -61,6 +61,12 @@ export type Step =
   | { readonly do: 'empty' }
   /** Redis is killed and comes back with what it had. */
   | { readonly do: 'restart-store' }
+  /** A replica takes over from a master, in order or because it is killed, while requests come; it comes back. */
+  | { readonly do: 'fail-over'; readonly kill: boolean; readonly under: readonly PlannedRequest[] }
+  /** One place has another name in the catalogue's file, and gateways read it. */
+  | { readonly do: 'catalogue'; readonly name: string }
+  /** Another certificate is put in place, and gateways read it. */
+  | { readonly do: 'certificate' }
   /** Connections for messages are ended. */
   | { readonly do: 'drop-messages' }
   | { readonly do: 'stop'; readonly gateway: number }
@@ -74,8 +80,12 @@ export type Step =
   | { readonly do: 'purge'; readonly gateway: number; readonly kind: 'soft' | 'hard' }
   | { readonly do: 'run'; readonly fault: 'late' | 'withdrawn' | 'none' }
 
+/** What consumers speak to the gateways. */
+export type Protocol = 'http' | 'https' | 'http2'
+
 export type Schedule = {
   readonly seed: number
+  readonly protocol: Protocol
   readonly store: StoreKind
   /** The first instant, ms since the epoch. */
   readonly start: number

@@ -20,6 +20,9 @@ import type { Rule } from './rule.ts'
 /** How long a gateway that has Redis again leaves room for what others have yet to report. */
 const reconcilesForMs = 2 * second
 
+/** Twice the interval in which gateways measure the store's clock. */
+const measuredWithinMs = 60 * second
+
 type KeyDay = { readonly key: string; readonly reset: number; readonly answers: Answer[] }
 
 /** The answers to a key by the end of its day. */
@@ -199,7 +202,13 @@ export const resetAtMidnight: Rule = (facts, report) => {
     if (answer.status === 0) continue
     const skew = facts.skewOf(answer)
     // A gateway that began, or measures the store's clock, while Redis is away goes by its own clock.
-    const isAway = facts.troubles(answer.gateway).some(({ from }) => from.seq < answer.seq)
+    const isAway = facts
+      .troubles(answer.gateway)
+      .some(
+        ({ from, to }) =>
+          from.seq < answer.seq &&
+          (answer.sent.at - to.at < measuredWithinMs || answer.sent.ms - to.ms < backAfterRealMs),
+      )
     const instants = [answer.sent.at, answer.at, ...(isAway ? [answer.sent.at + skew, answer.at + skew] : [])]
     report.saw()
     const reset = headerOf(answer, 'reset') * second

@@ -10,7 +10,7 @@ import type {
   Moment,
   SaidByProvider,
 } from '../history.ts'
-import type { Settings } from '../steps.ts'
+import type { Settings, Step } from '../steps.ts'
 
 export const second = 1_000
 export const minute = 60 * second
@@ -52,6 +52,8 @@ const knownAfterMs = 3 * second
 const knownAfterRealMs = 60
 const backAfterMs = 10 * second
 export const backAfterRealMs = 2_500
+
+const concernsAllAtOnce: readonly Step['do'][] = ['empty', 'restart-store', 'drop-messages', 'fail-over']
 
 export const factsOf = (history: History): Facts => {
   const { events, schedule } = history
@@ -116,8 +118,7 @@ export const factsOf = (history: History): Facts => {
       const { step } = taken
       // What happens at once is over with the next step.
       const next: Moment = steps[i + 1] ?? of('phase')[0] ?? end
-      if (step.do === 'empty' || step.do === 'restart-store' || step.do === 'drop-messages')
-        note(everybody, taken, next)
+      if (concernsAllAtOnce.includes(step.do)) note(everybody, taken, next)
       // Where a disk is full, counting goes on in what is reserved for it.
       if (schedule.store === 'embedded' || (step.do !== 'link' && step.do !== 'store')) return
       const healed: Moment =

@@ -15,6 +15,7 @@ import { exactAfterwards, exactWhileServing, resetAtMidnight, withinLimit } from
 import { factsOf } from './facts.ts'
 import { changesInForce, revokedRefused } from './keys.ts'
 import { recovered } from './recovery.ts'
+import { renewedInForce } from './renewals.ts'
 import type { Rule } from './rule.ts'
 import { tagsNameBodies } from './tags.ts'
 import { neverBack, ofNow, purgedIsGone, saidByProvider } from './weather.ts'
@@ -35,6 +36,7 @@ const rules: Readonly<Record<PromiseNumber, Rule>> = {
   13: recovered,
   14: neverBack,
   15: purgedIsGone,
+  16: renewedInForce,
 }
 
 const mostOfOne = 5

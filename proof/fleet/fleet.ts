@@ -8,6 +8,7 @@ import { openStore } from '../../src/stores/open-store.ts'
 import type { Recorder } from '../history.ts'
 import type { LinkFault, PlannedRequest, Schedule, Settings, Step } from '../steps.ts'
 import type { FleetClock } from './clock.ts'
+import { openFiles } from './files.ts'
 import type { Lane } from './lane.ts'
 import { type Member, type Place, settingsAt, startMember } from './member.ts'
 import { createSender, type Target } from './sender.ts'
@@ -40,17 +41,21 @@ const zoneMs = 21_600_000
 const unknownKey = 'svc_live_0000000000000000000000000000000000000000'
 
 export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): Promise<Fleet> => {
-  const { redis, provider } = lane
+  const { provider } = lane
+  const redis = await lane.redis(schedule.store)
+  const { server } = redis
   await redis.clear()
   lane.disk?.free()
   await provider.begin(clock.now, call => recorder.add({ kind: 'provider', ...call }))
   const isEmbedded = schedule.store === 'embedded'
   let settings: Settings = schedule.settings
+  const files = openFiles(lane.newFolder(), schedule.protocol !== 'http')
   const place: Place = {
     clock,
-    store: isEmbedded ? { path: lane.newStorePath() } : { redisPort: redis.port },
+    protocol: schedule.protocol,
+    store: isEmbedded ? { path: lane.newStorePath() } : redis,
     providerUrl: provider.url,
-    settings: () => settings,
+    settings: () => ({ ...files.settings, ...settings }),
   }
   const members: (Member | undefined)[] = schedule.skews.map(() => undefined)
   const runs = schedule.skews.map(() => -1)
@@ -121,6 +126,11 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
     }
   }
 
+  const renewed = (what: 'certificate' | 'name', value: string): void =>
+    recorder.add({ kind: 'renewed', what, value })
+  const certificate = files.renew()
+  if (schedule.protocol !== 'http') renewed('certificate', certificate)
+
   for (const [name, tier] of Object.entries(schedule.keys)) await issue(name, tier)
   await Promise.all(schedule.skews.map((skewMs, gateway) => start(gateway, skewMs)))
 
@@ -133,6 +143,7 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
     return undefined
   }
   const sender = createSender({
+    protocol: schedule.protocol,
     clock,
     recorder,
     targetOf,
@@ -142,13 +153,13 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
   const beginFault = async (step: Step): Promise<void> => {
     if (step.do === 'link') applyLinks()
     if (step.do === 'provider-link') provider.link.set(step.fault)
-    if (step.do === 'store') await (isEmbedded ? lane.disk?.fill() : redis.begin(step.fault))
+    if (step.do === 'store') await (isEmbedded ? lane.disk?.fill() : server?.begin(step.fault))
     if (step.do === 'provider') await provider.set(step.fault)
   }
   const endFault = async (step: Step | undefined): Promise<void> => {
     if (step?.do === 'link') applyLinks()
     if (step?.do === 'provider-link') provider.link.set(undefined)
-    if (step?.do === 'store') await (isEmbedded ? lane.disk?.free() : redis.end(step.fault))
+    if (step?.do === 'store') await (isEmbedded ? lane.disk?.free() : server?.end(step.fault))
     if (step?.do === 'provider') {
       await provider.set({ mode: 'none' })
       await provider.set({ latencyMs: 0 })
@@ -181,7 +192,19 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
       case 'empty':
         return isFrozen() ? undefined : redis.empty()
       case 'restart-store':
-        return isFrozen() ? undefined : redis.restart()
+        return isFrozen() ? undefined : server?.restart()
+      case 'fail-over':
+        await Promise.all([redis.failOver?.(step.kill), sender.send(step.under)])
+        return
+      case 'catalogue':
+        files.rename(step.name)
+        for (const member of members) await member?.readCatalogue()
+        return renewed('name', step.name)
+      case 'certificate': {
+        const next = files.renew()
+        for (const member of members) await member?.configure()
+        return renewed('certificate', next)
+      }
       case 'drop-messages':
         return isFrozen() ? undefined : redis.dropMessages()
       case 'stop': {

@@ -1,4 +1,4 @@
-// What is kept from history to history: a Redis, a provider, and folders of embedded stores. One lane takes one history at a
+// What is kept from history to history: a Redis of each kind, a provider, and folders of embedded stores. One lane takes one history at a
 // time; several processes may each have one.
 
 import { mkdirSync, rmSync } from 'node:fs'
@@ -6,14 +6,19 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type SmallDisk, smallDisk, withoutMounts } from '../../test/support/small-disk.ts'
+import type { StoreKind } from '../steps.ts'
 import { type LaneProvider, openLaneProvider } from './provider.ts'
-import { type LaneRedis, openLaneRedis } from './redis.ts'
+import { type LaneRedis, openSingleRedis } from './redis.ts'
+import { openReplicatedRedis } from './replicated-redis.ts'
 
 export type Lane = {
-  readonly redis: LaneRedis
+  /** The Redis of a kind of store, started when the first history needs it; with the embedded store none is used. */
+  redis(kind: StoreKind): Promise<LaneRedis>
   readonly provider: LaneProvider
   /** A file that no history had before, on a disk of its own where that can be mounted. */
   newStorePath(): string
+  /** An empty folder for the other files of a history. */
+  newFolder(): string
   /** That disk; undefined where nothing can be mounted. */
   readonly disk: Pick<SmallDisk, 'fill' | 'free'> | undefined
   close(): Promise<void>
@@ -26,11 +31,21 @@ export const openLane = async (): Promise<Lane> => {
   const scope = { teardown: (fn: () => unknown) => opened.defer(async () => void (await fn())) }
   const folder = await mkdtemp(join(tmpdir(), 'abohawa-proof-'))
   opened.defer(() => rm(folder, { recursive: true, force: true }))
-  const redis = await openLaneRedis(scope)
+  const opening = new Map<'redis' | 'sentinel' | 'cluster', Promise<LaneRedis>>()
+  const redis = (kind: StoreKind): Promise<LaneRedis> => {
+    const needed = kind === 'embedded' ? 'redis' : kind
+    const known = opening.get(needed)
+    if (known) return known
+    const begun = needed === 'redis' ? openSingleRedis(scope) : openReplicatedRedis(needed, scope)
+    opening.set(needed, begun)
+    return begun
+  }
+  await redis('redis')
   const provider = await openLaneProvider()
   opened.defer(provider.stop)
   const disk = withoutMounts ? undefined : await smallDisk(scope, diskBytes)
   const stores = join(disk?.folder ?? folder, 'stores')
+  const files = join(folder, 'files')
   let begun = 0
   return {
     redis,
@@ -40,6 +55,11 @@ export const openLane = async (): Promise<Lane> => {
       rmSync(stores, { recursive: true, force: true })
       mkdirSync(stores)
       return join(stores, `${++begun}.db`)
+    },
+    newFolder: () => {
+      rmSync(files, { recursive: true, force: true })
+      mkdirSync(files)
+      return files
     },
     close: () => opened.disposeAsync(),
   }

@@ -7,16 +7,17 @@ import { readConfig } from '../../src/config/load.ts'
 import { type Gateway, startGateway } from '../../src/gateway/gateway.ts'
 import { openStore } from '../../src/stores/open-store.ts'
 import { createLog } from '../../src/telemetry/log.ts'
-import { smallCatalogue } from '../../test/support/usual-catalogue.ts'
-import type { LinkFault, Settings } from '../steps.ts'
+import type { LinkFault, Protocol, Settings } from '../steps.ts'
 import { type FleetClock, followIntervals } from './clock.ts'
 import { type Link, openLink } from './link.ts'
+import type { LaneRedis } from './redis.ts'
 import { fleetSettings } from './settings.ts'
 
 export type Place = {
   readonly clock: FleetClock
-  /** The port of Redis, or the file of the embedded store. */
-  readonly store: { readonly redisPort: number } | { readonly path: string }
+  readonly protocol: Protocol
+  /** A Redis, or the file of the embedded store. */
+  readonly store: Pick<LaneRedis, 'settings' | 'server'> | { readonly path: string }
   readonly providerUrl: string
   /** The settings in force, which may change while it runs. */
   readonly settings: () => Settings
@@ -29,6 +30,7 @@ export type Member = {
   /** The last warnings of its log. */
   readonly log: readonly string[]
   configure(): Promise<string>
+  readCatalogue(): Promise<void>
   /** Purges all entries. Returns what it was in the end, undefined when the store did not take it. */
   purge(soft: boolean): Promise<'soft' | 'hard' | undefined>
   ready(): Promise<{ status: number; body: string }>
@@ -38,20 +40,17 @@ export type Member = {
 }
 
 const keptLines = 100
-const catalogue = await smallCatalogue()
 
 const environmentOf = (settings: Settings): Record<string, string> =>
   Object.fromEntries(Object.entries(settings).map(([path, value]) => [variableOf(path.split('.')), value]))
 
-/** Settings of where it is, and those of the schedule. */
+/** Settings of where it is, and those of the schedule. @param redisPort that of a link to a Redis that is one server */
 export const settingsAt = (place: Place, redisPort: number | undefined): Record<string, string> =>
   environmentOf({
     ...fleetSettings,
-    'catalogue.path': catalogue,
     'provider.baseUrl': place.providerUrl,
-    ...('path' in place.store
-      ? { 'store.path': place.store.path }
-      : { 'redis.url': `redis://127.0.0.1:${redisPort ?? place.store.redisPort}` }),
+    ...('path' in place.store ? { 'store.path': place.store.path } : place.store.settings),
+    ...(redisPort !== undefined && { 'redis.url': `redis://127.0.0.1:${redisPort}` }),
     ...place.settings(),
   })
 
@@ -61,7 +60,8 @@ export const startMember = async (
   skewMs: number,
   fault: LinkFault | undefined,
 ): Promise<Member> => {
-  const link = 'redisPort' in place.store ? await openLink(place.store.redisPort) : undefined
+  const server = 'path' in place.store ? undefined : place.store.server
+  const link = server && (await openLink(server.port))
   link?.set(fault)
   const clock = place.clock.clockOf(skewMs)
   const log: string[] = []
@@ -104,11 +104,12 @@ export const startMember = async (
     return { status: statusCode, body: await body.text() }
   }
   return {
-    apiUrl: `http://127.0.0.1:${front.port}`,
+    apiUrl: `${place.protocol === 'http' ? 'http' : 'https'}://127.0.0.1:${front.port}`,
     skewMs,
     link,
     log,
     configure: () => gateway.reloadConfig(),
+    readCatalogue: () => gateway.reloadCatalogue(),
     purge: async soft => {
       const body = JSON.stringify({ scope: 'all', soft })
       const purged = await ops('/cache/purge', { method: 'POST', body })

@@ -1,30 +1,48 @@
-// The Redis of a lane: one server process that is kept from history to history, and the faults of a server. A history has
-// it empty at its begin. Counts are removed as a server that lost its file would have them, and keys of consumers stay.
+// The Redis of a lane, and one that is a single server process: kept from history to history, and the faults of a server. A
+// history has it empty at its begin. Counts are removed as a server that lost its file would have them, and keys of consumers
+// stay. Those with replicas are in replicated-redis.ts.
 
 import { Redis } from 'ioredis'
 import { startDurableRedis } from '../../test/support/durable-redis.ts'
 import { until } from '../../test/support/until.ts'
-import type { StoreFault } from '../steps.ts'
+import type { Settings, StoreFault } from '../steps.ts'
 
 export type LaneRedis = {
-  readonly port: number
+  /** Where gateways find it. */
+  readonly settings: Settings
   /** Ends all faults, and empties it. */
   clear(): Promise<void>
-  begin(fault: StoreFault): Promise<void>
-  end(fault: StoreFault): Promise<void>
   /** Loses all but the records of keys and subscribers, and all connections in the same step. */
   empty(): Promise<void>
-  /** SIGKILL, and a start with what was written before. */
-  restart(): Promise<void>
   /** A PING of a connection that no fault of a link concerns; undefined while Redis is not to answer. */
   ping(): Promise<unknown> | undefined
   /** Ends the connections for messages. */
   dropMessages(): Promise<void>
+  /** Where it has replicas: another server takes over from one, which is killed or not. */
+  failOver?(isKilled: boolean): Promise<void>
+  /** Where it is one server. */
+  readonly server?: {
+    readonly port: number
+    begin(fault: StoreFault): Promise<void>
+    end(fault: StoreFault): Promise<void>
+    /** SIGKILL, and a start with what was written before. */
+    restart(): Promise<void>
+  }
 }
 
 const records = /^[^:]+:(?:key|key-of|keys|external-id|subscriber|subscriber-name|subscribers|format)(?::|$)/
 
-export const openLaneRedis = async (scope: { teardown(fn: () => unknown): void }): Promise<LaneRedis> => {
+/** Removes all but the records of keys, and ends all connections in the same step. */
+export const emptyBut = async (admin: Redis): Promise<void> => {
+  const lost = (await admin.keys('*')).filter(name => !records.test(name))
+  const transaction = admin.multi()
+  if (lost.length > 0) transaction.del(...lost)
+  transaction.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
+  transaction.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
+  await transaction.exec()
+}
+
+export const openSingleRedis = async (scope: { teardown(fn: () => unknown): void }): Promise<LaneRedis> => {
   const server = await startDurableRedis(scope)
   const admin = new Redis(server.url)
   admin.on('error', () => {})
@@ -49,38 +67,36 @@ export const openLaneRedis = async (scope: { teardown(fn: () => unknown): void }
     if (begun === 'frozen') server.freeze()
   }
   return {
-    port: Number(new URL(server.url).port),
+    settings: { 'redis.url': server.url },
     clear: async () => {
       thaw()
       await end('read-only')
       await end('full')
       await admin.flushall()
     },
-    begin,
-    end,
     empty: async () => {
       // One that is full or read-only takes no transaction.
       const kept = present
       if (kept) await end(kept)
-      const lost = (await admin.keys('*')).filter(name => !records.test(name))
-      const transaction = admin.multi()
-      if (lost.length > 0) transaction.del(...lost)
-      transaction.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
-      transaction.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
-      await transaction.exec()
+      await emptyBut(admin)
       if (kept) await begin(kept)
-    },
-    restart: async () => {
-      thaw()
-      isStarting = true
-      await server.kill()
-      await server.start()
-      await until('Redis has its file', async () => (await admin.ping()) === 'PONG')
-      isStarting = false
     },
     ping: () => (isStarting || present === 'frozen' ? undefined : admin.ping().catch(() => {})),
     dropMessages: async () => {
       await admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
+    },
+    server: {
+      port: Number(new URL(server.url).port),
+      begin,
+      end,
+      restart: async () => {
+        thaw()
+        isStarting = true
+        await server.kill()
+        await server.start()
+        await until('Redis has its file', async () => (await admin.ping()) === 'PONG')
+        isStarting = false
+      },
     },
   }
 }

@@ -2,10 +2,11 @@
 // answers are awaited, time passes: a fleet on a clock that stands still would wait for ever.
 
 import { setTimeout as pause } from 'node:timers/promises'
+import type { TLSSocket } from 'node:tls'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
-import { Pool } from 'undici'
+import { buildConnector, Pool } from 'undici'
 import type { Recorder } from '../history.ts'
-import type { PlannedRequest } from '../steps.ts'
+import type { PlannedRequest, Protocol } from '../steps.ts'
 import type { FleetClock } from './clock.ts'
 
 export type Target = { readonly gateway: number; readonly run: number; readonly apiUrl: string }
@@ -22,6 +23,7 @@ type SendOptions = {
 }
 
 export type SenderParts = {
+  readonly protocol: Protocol
   readonly clock: FleetClock
   readonly recorder: Recorder
   /** Where a request for a gateway goes: another one takes it while that is away. */
@@ -33,17 +35,17 @@ const patienceMs = 6_000
 const creepEveryMs = 60
 const creepMs = 500
 
-export const createSender = ({ clock, recorder, targetOf, keyOf }: SenderParts): Sender => {
+export const createSender = ({ protocol, clock, recorder, targetOf, keyOf }: SenderParts): Sender => {
   // The last tag of a path for a key.
   const tags = new Map<string, string>()
 
-  const sendOne = async (planned: PlannedRequest, pools: Map<string, Pool>): Promise<void> => {
+  const sendOne = async (planned: PlannedRequest, pools: Map<string, Opened>): Promise<void> => {
     const target = targetOf(planned.gateway)
     if (!target) return
     const { gateway, run, apiUrl } = target
     const { key, path } = planned
-    const pool = pools.get(apiUrl) ?? new Pool(apiUrl, { connections: 8 })
-    pools.set(apiUrl, pool)
+    const opened = pools.get(apiUrl) ?? openPool(apiUrl, protocol)
+    pools.set(apiUrl, opened)
     const ifNoneMatch = planned.revalidate && tags.get(`${key} ${path}`)
     const sent = recorder.moment()
     const known = {
@@ -56,7 +58,7 @@ export const createSender = ({ clock, recorder, targetOf, keyOf }: SenderParts):
       ...(ifNoneMatch && { ifNoneMatch }),
     } as const
     try {
-      const response = await pool.request({
+      const response = await opened.pool.request({
         path: `/api/v1${path}`,
         method: 'GET',
         headers: {
@@ -71,7 +73,14 @@ export const createSender = ({ clock, recorder, targetOf, keyOf }: SenderParts):
         Object.entries(response.headers).map(([name, value]) => [name, String(value)]),
       )
       if (headers.etag) tags.set(`${key} ${path}`, headers.etag)
-      recorder.add({ ...known, status: response.statusCode, headers, body: decoded(bytes, headers) })
+      const certificate = opened.certificate()
+      recorder.add({
+        ...known,
+        ...(certificate !== undefined && { certificate }),
+        status: response.statusCode,
+        headers,
+        body: decoded(bytes, headers),
+      })
     } catch (error) {
       const failure = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
       recorder.add({ ...known, status: 0, headers: {}, body: '', failure })
@@ -80,7 +89,7 @@ export const createSender = ({ clock, recorder, targetOf, keyOf }: SenderParts):
 
   return {
     send: async (requests, { inTurn = false, meanwhile } = {}) => {
-      const pools = new Map<string, Pool>()
+      const pools = new Map<string, Opened>()
       const all = async (): Promise<void> => {
         if (!inTurn) await Promise.all(requests.map(each => sendOne(each, pools)))
         else for (const each of requests) await sendOne(each, pools)
@@ -96,9 +105,33 @@ export const createSender = ({ clock, recorder, targetOf, keyOf }: SenderParts):
         await Promise.race([sending, pause(creepEveryMs)])
       }
       await sending
-      for (const pool of pools.values()) await pool.destroy()
+      for (const { pool } of pools.values()) await pool.destroy()
     },
   }
+}
+
+/** The connections of a load to one gateway, and the fingerprint of the certificate that the last of them was shown. */
+type Opened = { readonly pool: Pool; certificate(): string | undefined }
+
+const openPool = (url: string, protocol: Protocol): Opened => {
+  let certificate: string | undefined
+  // The certificate has a name, and the gateways of a history have an address.
+  const connect = buildConnector({ rejectUnauthorized: false, allowH2: protocol === 'http2' })
+  const pool = new Pool(url, {
+    connections: 8,
+    allowH2: protocol === 'http2',
+    connect: (options, callback) =>
+      connect(options, (...[error, socket]) => {
+        if (error) {
+          callback(error, null)
+          return
+        }
+        if ('getPeerX509Certificate' in socket)
+          certificate = (socket as TLSSocket).getPeerX509Certificate()?.fingerprint256
+        callback(null, socket)
+      }),
+  })
+  return { pool, certificate: () => certificate }
 }
 
 const decoded = (bytes: Buffer, headers: Readonly<Record<string, string>>): string => {

@@ -85,10 +85,10 @@ export const sabotages: readonly Sabotage[] = [
     promise: [7, 8],
   },
   {
-    name: 'counts that Redis lost are not reported again',
-    file: 'src/metering/partition.ts',
-    text: 'if (isLost) await reportEverything()',
-    replacement: 'if (isLost) await reportDiffering()',
+    name: 'what Redis lost is not counted again',
+    file: 'src/stores/redis/usage-scripts.ts',
+    text: 'local used = before + admitted - mine',
+    replacement: 'local used = before + (value and admitted - mine or 0)',
     promise: [6, 8],
   },
   {
@@ -174,5 +174,19 @@ export const sabotages: readonly Sabotage[] = [
     text: "write(Buffer.from((texts[i] ?? '').padEnd(slotBytes)), slot * slotBytes)",
     replacement: '',
     promise: [7, 8],
+  },
+  {
+    name: 'places keep the names of the former catalogue',
+    file: 'src/edge/places.ts',
+    text: 'if (from !== catalogue.current) {',
+    replacement: 'if (!from) {',
+    promise: [16],
+  },
+  {
+    name: 'a renewed certificate is not served',
+    file: 'src/edge/api.ts',
+    text: ';(app.server as TlsServer).setSecureContext(next)',
+    replacement: '',
+    promise: [16],
   },
 ]

@@ -42,6 +42,17 @@ const away = (afterMs: number): At => ({
   step: { do: 'store', id: 'f1', fault: 'frozen' },
 })
 const back = (afterMs: number): At => ({ afterMs, kind: 'step', step: { do: 'heal', id: 'f1' } })
+const renewed = (afterMs: number, what: 'certificate' | 'name', value: string): At => ({
+  afterMs,
+  kind: 'renewed',
+  what,
+  value,
+})
+const named = (afterMs: number, name: string): At =>
+  counted(afterMs, 2, {
+    path: '/locations/district/3026',
+    body: JSON.stringify({ location: { id: '3026', name_en: name } }),
+  })
 const purged = (afterMs: number): At => ({ afterMs, kind: 'purged', gateway: 0, hard: true })
 
 const cases: readonly Case[] = [
@@ -163,6 +174,20 @@ const cases: readonly Case[] = [
     promise: 15,
     kept: [provider(0, 7), purged(1), provider(minute, 8), weather(2 * minute, 2, 8)],
     broken: [provider(0, 7), purged(1), weather(2 * minute, 2, 7)],
+  },
+  {
+    promise: 16,
+    kept: [renewed(0, 'certificate', 'A'), counted(1, 2, { certificate: 'A' })],
+    broken: [
+      renewed(0, 'certificate', 'A'),
+      renewed(1, 'certificate', 'B'),
+      counted(2, 2, { certificate: 'A' }),
+    ],
+  },
+  {
+    promise: 16,
+    kept: [provider(0, 7), renewed(1, 'name', 'Dhaka 2'), named(2, 'Dhaka 2')],
+    broken: [provider(0, 7), named(1, 'Dhaka 2'), renewed(2, 'name', 'Dhaka 3'), named(3, 'Dhaka 2')],
   },
 ]
 

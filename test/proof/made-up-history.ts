@@ -10,6 +10,7 @@ export const midnight: number = Date.UTC(2031, 5, 1, 18)
 
 const schedule: Schedule = {
   seed: 0,
+  protocol: 'http',
   store: 'redis',
   start: noon,
   skews: [0, 0],
@@ -79,7 +80,7 @@ export const provider = (afterMs: number, wind: number, weight = 3): At => ({
 })
 
 type Given = Partial<
-  Pick<Answer, 'status' | 'path' | 'gateway' | 'ifNoneMatch' | 'failure' | 'body' | 'key'>
+  Pick<Answer, 'status' | 'path' | 'gateway' | 'ifNoneMatch' | 'failure' | 'body' | 'key' | 'certificate'>
 > & {
   readonly headers?: Readonly<Record<string, string>>
 }

@@ -14,6 +14,43 @@ t.test('a seed gives the same schedule each time, and another seed another one',
   t.notSame(scheduleOf(7).steps, scheduleOf(8).steps)
 })
 
+t.test('every kind of store, protocol and step comes in some hundred schedules', async t => {
+  const schedules = Array.from({ length: 300 }, (_, seed) => scheduleOf(seed))
+  t.strictSame(
+    new Set(schedules.map(({ store }) => store)),
+    new Set(['redis', 'sentinel', 'cluster', 'embedded']),
+  )
+  t.strictSame(new Set(schedules.map(({ protocol }) => protocol)), new Set(['http', 'https', 'http2']))
+  const steps = [
+    ...[
+      'load',
+      'move',
+      'to-midnight',
+      'link',
+      'provider-link',
+      'store',
+      'provider',
+      'heal',
+      'empty',
+      'restart-store',
+    ],
+    ...[
+      'fail-over',
+      'catalogue',
+      'certificate',
+      'drop-messages',
+      'stop',
+      'kill',
+      'start',
+      'issue',
+      'revoke',
+      'tier',
+    ],
+    ...['configure', 'purge', 'run'],
+  ]
+  t.strictSame(new Set(schedules.flatMap(({ steps }) => steps.map(step => step.do))), new Set(steps))
+})
+
 t.test('the checker knows nothing of the product, the simulator and their tests', async t => {
   const files = globSync('proof/checker/**/*.ts', { cwd: root })
   t.ok(files.length > 5)

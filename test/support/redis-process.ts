@@ -1,7 +1,7 @@
 // One redis-server process on loopback; its arguments decide its role. Ready when it says so. Its folder is removed when the
 // process ends.
 
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -19,6 +19,8 @@ export type RedisProcess = {
   signal(name: NodeJS.Signals): void
   /** Kills it at once, as if the machine had failed, and waits for its end. */
   kill(): Promise<void>
+  /** Starts it again after a kill, on the same port and with the same files. @param args beside those of its first start */
+  start(args?: readonly string[]): Promise<void>
   stop(): Promise<void>
 }
 
@@ -42,14 +44,24 @@ export const startRedisProcess = async ({
   const file = join(folder, 'redis.conf')
   if (config) await writeFile(file, `${config.join('\n')}\n`)
   const common = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', folder]
-  const child = spawn('redis-server', [...(config ? [file, '--sentinel'] : []), ...common, ...args], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  const exited = once(child, 'exit')
-  for await (const line of createInterface({ input: child.stdout })) {
-    if (/Ready to accept connections|Sentinel ID is/.test(line)) break
+  let child: ChildProcess
+  let exited: Promise<unknown>
+  const start = async (more: readonly string[] = []): Promise<void> => {
+    const started = spawn(
+      'redis-server',
+      [...(config ? [file, '--sentinel'] : []), ...common, ...args, ...more],
+      {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    )
+    child = started
+    exited = once(started, 'exit')
+    for await (const line of createInterface({ input: started.stdout })) {
+      if (/Ready to accept connections|Sentinel ID is/.test(line)) break
+    }
+    started.stdout.resume()
   }
-  child.stdout.resume()
+  await start()
   const admin = new Redis({ port, ...(password && { password }) })
   admin.on('error', () => {})
   const end = async (signal: NodeJS.Signals) => {
@@ -64,6 +76,10 @@ export const startRedisProcess = async ({
     admin,
     signal: name => child.kill(name),
     kill: () => end('SIGKILL'),
+    start: async more => {
+      await start(more)
+      await admin.connect()
+    },
     stop: async () => {
       await end('SIGKILL')
       await rm(folder, { recursive: true, force: true })

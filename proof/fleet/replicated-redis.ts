@@ -1,0 +1,129 @@
+// A Redis with replicas, behind Sentinel or as a cluster, that is kept from history to history, and its faults. A failover is
+// over once the replica is master and the former master follows it.
+
+import { startCluster } from '../../test/support/redis-cluster.ts'
+import type { RedisProcess } from '../../test/support/redis-process.ts'
+import { masterName, startSentinel } from '../../test/support/redis-sentinel.ts'
+import { until } from '../../test/support/until.ts'
+import type { Settings } from '../steps.ts'
+import { emptyBut, type LaneRedis } from './redis.ts'
+
+type Replicated = {
+  readonly settings: Settings
+  readonly servers: readonly RedisProcess[]
+  /** In order, with all that was written; the master may be any of a cluster. @returns the former master */
+  failOver(master: RedisProcess): Promise<unknown>
+  /** The arguments of a former master that is started again. */
+  follow(master: RedisProcess): readonly string[]
+}
+
+type Scope = { teardown(fn: () => unknown): void }
+
+const behindSentinel = async (scope: Scope): Promise<Replicated> => {
+  const { url, others, servers, sentinels, stop } = await startSentinel()
+  scope.teardown(stop)
+  return {
+    settings: {
+      'redis.url': url,
+      'redis.mode': 'sentinel',
+      'redis.nodes': others.join(','),
+      'redis.sentinelMaster': masterName,
+    },
+    servers,
+    // It refuses while a former failover is not over for it.
+    failOver: () =>
+      until('the sentinel fails over', async () => {
+        const reply = await sentinels[0]?.admin.call('SENTINEL', 'FAILOVER', masterName).catch(() => '')
+        return reply === 'OK'
+      }),
+    follow: ({ port }) => ['--replicaof', '127.0.0.1', String(port)],
+  }
+}
+
+const asCluster = async (scope: Scope): Promise<Replicated> => {
+  const { url, nodes, stop } = await startCluster()
+  scope.teardown(stop)
+  return {
+    settings: {
+      'redis.url': url,
+      'redis.mode': 'cluster',
+      'redis.nodes': nodes
+        .slice(1)
+        .map(({ address }) => address)
+        .join(','),
+    },
+    servers: nodes,
+    failOver: async master => {
+      const [, , replicas] = (await master.admin.call('ROLE')) as [string, number, [string, string][]]
+      const replica = nodes.find(({ port }) => port === Number(replicas[0]?.[1]))
+      await replica?.admin.call('CLUSTER', 'FAILOVER')
+    },
+    // A node finds its place in its own file.
+    follow: () => [],
+  }
+}
+
+const isMaster = async ({ admin }: RedisProcess): Promise<boolean> =>
+  admin.status === 'ready' && ((await admin.call('ROLE').catch(() => [])) as unknown[])[0] === 'master'
+
+const mostReplicationMs = 200
+const takesOverWithinMs = 60_000
+
+export const openReplicatedRedis = async (kind: 'sentinel' | 'cluster', scope: Scope): Promise<LaneRedis> => {
+  const { settings, servers, failOver, follow } = await (kind === 'sentinel' ? behindSentinel : asCluster)(
+    scope,
+  )
+  let isMoving = false
+  let next = 0
+  const masters = async (): Promise<RedisProcess[]> => {
+    const are = await Promise.all(servers.map(isMaster))
+    return servers.filter((_, i) => are[i])
+  }
+  const wanted = (await masters()).length
+  /** As many masters as there should be, and each other server follows one that is there. */
+  const isWhole = async (): Promise<boolean> => {
+    if ((await masters()).length !== wanted) return false
+    const roles = await Promise.all(
+      servers.map(({ admin }) => admin.call('ROLE').catch(() => []) as Promise<unknown[]>),
+    )
+    return roles.every(([role, , , link]) => role === 'master' || (role === 'slave' && link === 'connected'))
+  }
+  const whole = () => until('every server has its place', isWhole)
+
+  return {
+    settings,
+    clear: async () => {
+      await whole()
+      await Promise.all((await masters()).map(({ admin }) => admin.flushall()))
+    },
+    empty: async () => {
+      await Promise.all((await masters()).map(({ admin }) => emptyBut(admin)))
+    },
+    dropMessages: async () => {
+      await Promise.all(servers.map(({ admin }) => admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub')))
+    },
+    ping: () => (isMoving ? undefined : servers[0]?.admin.ping().catch(() => {})),
+    failOver: async isKilled => {
+      await whole()
+      const all = await masters()
+      const former = all[next++ % all.length]
+      if (!former) return
+      isMoving = true
+      try {
+        // What was answered before is with the replica; what is under way may be lost.
+        await former.admin.call('WAIT', 1, mostReplicationMs)
+        if (isKilled) await former.kill()
+        else await failOver(former)
+        const others = () => masters().then(found => found.filter(server => server !== former))
+        // Who votes may try again a while later.
+        const hasMoved = async (): Promise<boolean> => (await others()).length === wanted
+        await until('a replica took over', hasMoved, takesOverWithinMs, 20)
+        const [successor] = (await others()).filter(server => !all.includes(server))
+        if (isKilled && successor) await former.start(follow(successor))
+        await whole()
+      } finally {
+        isMoving = false
+      }
+    },
+  }
+}
