@@ -13,6 +13,8 @@ export const targetNames = [
   'provider',
   'entries',
   'quotas',
+  'quotas-sentinel',
+  'quotas-cluster',
   'configuration',
   'traffic',
   'streams',

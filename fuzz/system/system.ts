@@ -1,16 +1,17 @@
-// The system under attack: a gateway process, a real Redis, a provider process, and keys. A gateway that died is restarted on
-// the same Redis, so that one fault does not hide the others.
+// The system under attack: a gateway process, a real store, a provider process, and keys. A gateway that died is restarted on
+// the same store, so that one fault does not hide the others.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Redis } from 'ioredis'
 import { administerWith } from '../../src/cli/administer.ts'
 import { systemClock } from '../../src/clock.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { type ProviderProcess, startProvider } from '../../test/support/provider-process.ts'
-import { type RedisProcess, startRedisProcess } from '../../test/support/redis-process.ts'
 import type { Finding } from '../finding.ts'
 import { type GatewayProcess, startGatewayProcess } from './gateway-process.ts'
+import { openSystemStore, type StoreKind } from './stores.ts'
 
 type Env = Readonly<Record<string, string>>
 
@@ -19,6 +20,8 @@ export type StandIn = { readonly url: string; close(): Promise<void> }
 
 export type SystemSetting = {
   readonly env?: Env
+  /** One Redis, if not given. */
+  readonly store?: StoreKind
   /** The text of a config file that the gateway reads, if it is to have one. */
   readonly configText?: string
   /** The number of keys besides the default one. */
@@ -30,7 +33,8 @@ export type SystemSetting = {
 export type Key = { readonly id: string; readonly key: string; readonly limit: number }
 
 export type System = {
-  readonly redis: RedisProcess
+  /** A connection that sees all records of the Redis. @throws Error with the embedded store */
+  redis(): Redis
   readonly provider: ProviderProcess
   readonly standIn: StandIn | undefined
   /** A good key with a quota that no run uses up, then the additional ones. */
@@ -51,30 +55,30 @@ export type System = {
 }
 
 const prefix = 'fuzz:'
-const dailyQuota = 1_000_000_000
+/** Of every key. */
+export const dailyQuota = 1_000_000_000
 
 /** @throws Error when something does not start */
 export const startSystem = async (setting: SystemSetting): Promise<System> => {
   await using opening = new AsyncDisposableStack()
   const scope = { teardown: (fn: () => unknown) => opening.defer(async () => void (await fn())) }
-  const redis = await startRedisProcess()
-  opening.defer(redis.stop)
+  const folder = await mkdtemp(join(tmpdir(), 'abohawa-fuzz-'))
+  opening.defer(() => rm(folder, { recursive: true, force: true }))
+  const store = await openSystemStore(setting.store ?? 'redis', folder, opening)
   // Its weather never changes; its clock is the machine's, like the gateway's.
   const provider = await startProvider(scope, ['--runs', 'none'], null)
   const standIn = await setting.standIn?.(provider)
   if (standIn) opening.defer(standIn.close)
 
   const { configText } = setting
-  const folder = configText === undefined ? undefined : await mkdtemp(join(tmpdir(), 'abohawa-fuzz-'))
-  if (folder) opening.defer(() => rm(folder, { recursive: true, force: true }))
-  const configFile = folder && join(folder, 'gateway.yaml')
+  const configFile = configText === undefined ? undefined : join(folder, 'gateway.yaml')
   const env = {
     ...(configFile && { ABOHAWA_CONFIG_FILE: configFile }),
     ABOHAWA_SERVER__PORT: '0',
     ABOHAWA_SERVER__DRAIN_FOR: '0s',
     ABOHAWA_SERVER__REQUEST_TIMEOUT: '5s',
     ABOHAWA_OPS__PORT: '0',
-    ABOHAWA_REDIS__URL: `redis://${redis.address}`,
+    ...store.env,
     ABOHAWA_REDIS__PREFIX: prefix,
     // Long timeouts: a busy machine must not look like a Redis outage.
     ABOHAWA_REDIS__COMMAND_TIMEOUT: '5s',
@@ -98,7 +102,10 @@ export const startSystem = async (setting: SystemSetting): Promise<System> => {
   const opened = opening.move()
 
   const system: System = {
-    redis,
+    redis: () => {
+      if (!store.redis) throw new Error('the embedded store is no Redis')
+      return store.redis
+    },
     provider,
     standIn,
     keys,

@@ -7,7 +7,7 @@ import { operators } from './operators.ts'
 import { parameters } from './parameters.ts'
 import { pipelines } from './pipelines.ts'
 import { provider } from './provider.ts'
-import { quotas } from './quotas.ts'
+import { quotas, quotasOfCluster, quotasOfSentinel } from './quotas.ts'
 import { sockets } from './sockets.ts'
 import { streams } from './streams.ts'
 import { traffic } from './traffic.ts'
@@ -21,6 +21,8 @@ export const targets: readonly Target[] = [
   provider,
   entries,
   quotas,
+  quotasOfSentinel,
+  quotasOfCluster,
   configuration,
   traffic,
 ]

@@ -56,7 +56,7 @@ const open = async (system: System): Promise<Session<EntryCase>> => {
   const cells = freshCellsOf(system)
   const [{ key }] = system.keys
   const writer = await system.startAnother()
-  const redis = system.redis.admin
+  const redis = system.redis()
 
   const [first] = cells.of(-1, 1) as [Point]
   await loadCells(writer, key, [first])

@@ -179,7 +179,7 @@ export const pipelines: Target<PipelineCase> = {
     'every whole request has exactly one answer, in order; what ends the connection has one behind them',
   batch: 100,
   atOnce: 6,
-  setting: {},
+  setting: { store: 'embedded' },
   generate,
   shapeOf: ({ ending }) => `then ${ending.kind}`,
   isAlone: () => false,

@@ -61,7 +61,7 @@ const open = async (system: System): Promise<Session<ProviderCase>> => {
   const cellsFor = freshCellsOf(system)
   const [known] = cellsFor.of(-1, 1) as [Point]
   await loadCells(system.gateway(), system.keys[0].key, [known])
-  const storedAs = await nameOfBytes(system.redis.admin, known)
+  const storedAs = await nameOfBytes(system.redis(), known)
   let sinceRight = 0
 
   const run = async (given: ProviderCase): Promise<Finding[]> => {
@@ -92,7 +92,7 @@ const open = async (system: System): Promise<Session<ProviderCase>> => {
         ),
       )
       found.push(...brokenRules(answer), ...check(answer, point, call, when))
-      if (answer.status !== 200 && storedAs && (await system.redis.admin.exists(storedAs(point))) === 1)
+      if (answer.status !== 200 && storedAs && (await system.redis().exists(storedAs(point))) === 1)
         found.push(finding('a refused body is stored all the same', cellName(point)))
     }
     return [...found, ...(await checkRecovery(system))]

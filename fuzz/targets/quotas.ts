@@ -5,6 +5,7 @@ import { administerWith } from '../../src/cli/administer.ts'
 import { systemClock } from '../../src/clock.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import type { createAdministration } from '../../src/metering/administration.ts'
+import { usageTag } from '../../src/stores/redis/key-names.ts'
 import { foundWithin } from '../../test/support/until.ts'
 import { type Finding, finding } from '../finding.ts'
 import { brokenRules, headerOf } from '../http/answer-rules.ts'
@@ -12,7 +13,7 @@ import { converse, whole } from '../http/conversation.ts'
 import { bytesWithKey, requestText } from '../http/request-text.ts'
 import type { Answer } from '../http/response-reader.ts'
 import type { Random } from '../random.ts'
-import type { Key, System } from '../system/system.ts'
+import { dailyQuota, type Key, type System } from '../system/system.ts'
 import type { Session, Target } from '../target.ts'
 import { loadCells } from './cell-weather.ts'
 import { cellDegrees, freshCellsOf } from './fresh-cells.ts'
@@ -40,6 +41,8 @@ const prefix = 'fuzz:'
 const healthyKeys = 3
 const recoversWithinMs = 5_000
 const writtenWithinMs = 8_000
+const isUsageOf = (kind: RecordKind): boolean => (ofUsage as readonly string[]).includes(kind)
+const isWholeLimit = (text: string): boolean => /^\d+$/.test(text) && Number(text) >= dailyQuota
 const healthyTarget = '/api/v1/locations/district/3026'
 
 const generate = (random: Random, number: number): QuotaCase => ({
@@ -51,7 +54,7 @@ const generate = (random: Random, number: number): QuotaCase => ({
 })
 
 const open = async (system: System): Promise<Session<QuotaCase>> => {
-  const redis = system.redis.admin
+  const redis = system.redis()
   const administration = await openAdministration(system)
   const cells = freshCellsOf(system)
   const healthy = system.keys.slice(1)
@@ -72,7 +75,9 @@ const open = async (system: System): Promise<Session<QuotaCase>> => {
       for (const name of names) if ((await redis.get(name).catch(() => '')) === id) return name
       return undefined
     }
-    if (!(ofKey as readonly string[]).includes(kind)) return names[0]
+    // On a cluster each part of the keys has hashes of its own.
+    if (!(ofKey as readonly string[]).includes(kind))
+      return names.find(name => name.includes(usageTag(id))) ?? names[0]
     // A record that does not exist yet is created under its later name.
     const [known] = healthy
     return (
@@ -88,7 +93,7 @@ const open = async (system: System): Promise<Session<QuotaCase>> => {
     { id }: Victim,
     how: Damage,
   ): Promise<() => Promise<void>> => {
-    const isField = (ofUsage as readonly string[]).includes(kind) && fieldKinds.includes(how.kind)
+    const isField = isUsageOf(kind) && fieldKinds.includes(how.kind)
     if (isField && (await redis.type(name)) === 'hash') {
       const before = await redis.hgetBuffer(name, id)
       if (how.kind === 'gone') await redis.hdel(name, id)
@@ -142,14 +147,15 @@ const open = async (system: System): Promise<Session<QuotaCase>> => {
     return found
   }
 
-  const recovers = async (victim: Victim): Promise<Finding[]> => {
+  /** @param mayBeSpent a count of all its requests was put in place, which is as good as any other */
+  const recovers = async (victim: Victim, mayBeSpent: boolean): Promise<Finding[]> => {
     // Repairs the record as an operator does, which also evicts the cached copies.
     await administration.act(({ setTier }) => setTier(victim.id, 'enterprise'))
     let last = 'no answer'
     const isServed = async (): Promise<boolean> => {
       const [answer] = await send(victim.key, 1)
       last = `${answer?.status}: ${answer?.body.toString()}`
-      return answer?.status === 200
+      return answer?.status === 200 || (mayBeSpent && answer?.status === 429)
     }
     return (await foundWithin(recoversWithinMs, isServed, 50))
       ? []
@@ -182,7 +188,7 @@ const open = async (system: System): Promise<Session<QuotaCase>> => {
       ])
       found.push(...all.flat())
       await undo?.()
-      found.push(...(await recovers(victim)))
+      found.push(...(await recovers(victim, isUsageOf(record) && how.values.some(isWholeLimit))))
       found.push(...(await Promise.all(healthy.map(key => exact(key, 2)))).flat())
       if (record === 'spending' || record === 'flight')
         found.push(...(await coldIsServed(system, cells.of(-1, 1)[0])))
@@ -248,7 +254,7 @@ const missingKinds = async (system: System): Promise<string[]> => {
   // Some records are written only every few seconds.
   let missing: readonly string[] = recordKinds
   const isWhole = async (): Promise<boolean> => {
-    const names = await system.redis.admin.keys(`${prefix}*`)
+    const names = await system.redis().keys(`${prefix}*`)
     missing = recordKinds.filter(
       kind => !names.some(name => name === prefix + kind || name.startsWith(`${prefix}${kind}:`)),
     )
@@ -258,14 +264,20 @@ const missingKinds = async (system: System): Promise<string[]> => {
   return missing.map(kind => `quotas: there is no record whose name begins with ${prefix}${kind}`)
 }
 
-export const quotas: Target<QuotaCase> = {
-  name: 'quotas',
-  share: 3,
+/** @param store of which kind the Redis is */
+const quotasOn = (
+  store: 'redis' | 'sentinel' | 'cluster',
+  name: Target['name'],
+  share: number,
+): Target<QuotaCase> => ({
+  name,
+  share,
   checks:
     'healthy keys are counted exactly and never fail, quota headers are whole numbers from 0 on, the key concerned recovers',
   batch: 20,
   atOnce: 1,
   setting: {
+    store,
     moreKeys: healthyKeys,
     env: {
       ABOHAWA_CACHE__CELL_DEGREES: String(cellDegrees),
@@ -283,4 +295,8 @@ export const quotas: Target<QuotaCase> = {
   print: ({ record, damage: how, isUsed, requests }) =>
     `${damageText(how)} in place of a ${record} record, ${isUsed ? 'used' : 'not used'} before, ${requests} requests at once`,
   open,
-}
+})
+
+export const quotas: Target<QuotaCase> = quotasOn('redis', 'quotas', 3)
+export const quotasOfSentinel: Target<QuotaCase> = quotasOn('sentinel', 'quotas-sentinel', 1)
+export const quotasOfCluster: Target<QuotaCase> = quotasOn('cluster', 'quotas-cluster', 1)
