@@ -121,6 +121,12 @@ export const runFirst = (pid: number): void => {
   if (pins && coreCount === 2) spawnSync('chrt', ['--all-tasks', '--fifo', '--pid', '1', String(pid)])
 }
 
+const mayRunFirst = pins && coreCount === 2 && spawnSync('chrt', ['--fifo', '1', 'true']).status === 0
+
+/** The command line that runs a command so from its start: a caller whose clock is the measure, beside others. */
+export const inFront = (command: string, args: readonly string[]): [string, string[]] =>
+  mayRunFirst ? ['chrt', ['--fifo', '1', command, ...args]] : [command, [...args]]
+
 const ticksPerSecond = 100
 
 /** Processor time of a process and its children so far, in seconds; the resolution is 10 ms. */
