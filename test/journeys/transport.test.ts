@@ -1,9 +1,10 @@
 // HTTPS is required of consumers: TLS ends here, or at a trusted proxy that says so.
 
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { copyFileSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
+import { type ConnectionOptions, connect as connectTls } from 'node:tls'
 import t from 'tap'
 import { Agent, request } from 'undici'
 import { runCommand } from '../support/process.ts'
@@ -34,6 +35,56 @@ t.test('with a certificate it speaks HTTPS itself', async t => {
   const refused = await send({})
   t.equal(refused.statusCode, 401)
   await refused.body.dump()
+})
+
+t.test('versions and ciphers that scanners refuse are refused, also after a renewal', async t => {
+  const folder = t.testdir()
+  const files = { cert: join(folder, 'tls.crt'), key: join(folder, 'tls.key') }
+  const put = (name: string): void => {
+    copyFileSync(join(fixtures, `${name}.key`), files.key)
+    copyFileSync(join(fixtures, `${name}.crt`), files.cert)
+  }
+  put('localhost')
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    env: { ABOHAWA_SERVER__TLS__CERT: files.cert, ABOHAWA_SERVER__TLS__KEY: files.key },
+  })
+  const { hostname, port } = new URL(gateway.apiUrl)
+  /** What was agreed on, or why nothing. */
+  const agreed = async (offered: ConnectionOptions): Promise<string> => {
+    // The client itself must be ready for what is refused.
+    const ciphers = `${offered.ciphers ?? 'DEFAULT'}:@SECLEVEL=0`
+    const socket = connectTls({
+      port: Number(port),
+      host: hostname,
+      rejectUnauthorized: false,
+      ...offered,
+      ciphers,
+    })
+    try {
+      await once(socket, 'secureConnect')
+      return `${socket.getProtocol()} ${socket.getCipher().name}`
+    } catch (error) {
+      return (error as NodeJS.ErrnoException).code ?? String(error)
+    } finally {
+      socket.destroy()
+    }
+  }
+  const refusedTo = async (): Promise<void> => {
+    for (const version of ['TLSv1', 'TLSv1.1'] as const)
+      t.match(await agreed({ minVersion: version, maxVersion: version }), /^ERR_SSL|ECONNRESET/, version)
+    for (const ciphers of ['ECDHE-ECDSA-AES128-SHA', 'ECDHE-ECDSA-AES256-SHA384', 'ECDHE-ECDSA-AES128-CCM'])
+      t.match(await agreed({ maxVersion: 'TLSv1.2', ciphers }), /^ERR_SSL|ECONNRESET/, ciphers)
+    t.equal(
+      await agreed({ maxVersion: 'TLSv1.2', ciphers: 'ECDHE-ECDSA-AES128-GCM-SHA256' }),
+      'TLSv1.2 ECDHE-ECDSA-AES128-GCM-SHA256',
+    )
+    t.equal(await agreed({}), 'TLSv1.3 TLS_AES_256_GCM_SHA384')
+  }
+  await refusedTo()
+  put('renewed')
+  await gateway.reloadConfig()
+  await refusedTo()
 })
 
 t.test(

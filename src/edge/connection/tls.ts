@@ -20,7 +20,12 @@ export type TlsSettings = TlsFiles & { readonly http2: boolean }
 export type Certificate = { readonly cert: Buffer; readonly key: Buffer }
 
 /** What the server is given, by the names of Node. */
-export type TlsOptions = Certificate & { readonly ticketKeys: Buffer; readonly sessionIdContext: string }
+export type TlsOptions = Certificate & {
+  readonly ticketKeys: Buffer
+  readonly sessionIdContext: string
+  readonly minVersion: 'TLSv1.2'
+  readonly ciphers: string
+}
 
 /** A name of 16 bytes, then the secrets of HMAC and AES, 16 bytes each. */
 export const ticketKeyBytes = 48
@@ -28,10 +33,27 @@ export const ticketKeyBytes = 48
 // The same everywhere: Node's own is made of the arguments of the process, and a ticket from a process with others is refused.
 const sessionIdContext = 'abohawa'
 
+// Forward secrecy and authenticated encryption alone: every client that speaks TLS 1.2 or later has one of them. Node's own list
+// has modes that scanners refuse, and HTTP/2 forbids (RFC 9113, appendix A).
+const ciphers = [
+  ...['TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256', 'TLS_AES_128_GCM_SHA256'],
+  ...['ECDHE-ECDSA-AES128-GCM-SHA256', 'ECDHE-RSA-AES128-GCM-SHA256'],
+  ...['ECDHE-ECDSA-AES256-GCM-SHA384', 'ECDHE-RSA-AES256-GCM-SHA384'],
+  ...['ECDHE-ECDSA-CHACHA20-POLY1305', 'ECDHE-RSA-CHACHA20-POLY1305'],
+].join(':')
+
 /** Undefined without a certificate. @param ownTicketKey where no file has one @throws InputError when a file can't be used */
 export const tlsOptions = (files: TlsFiles, ownTicketKey: Buffer): TlsOptions | undefined => {
   const certificate = certificateOf(files)
-  return certificate && { ...certificate, ticketKeys: ticketKeyOf(files) ?? ownTicketKey, sessionIdContext }
+  return (
+    certificate && {
+      ...certificate,
+      ticketKeys: ticketKeyOf(files) ?? ownTicketKey,
+      sessionIdContext,
+      minVersion: 'TLSv1.2',
+      ciphers,
+    }
+  )
 }
 
 /** The ticket key of the file; undefined without one, or without a certificate. @throws InputError when it can't be used */
