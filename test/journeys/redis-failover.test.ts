@@ -1,12 +1,19 @@
 // A replica takes over from a master that is killed under load, behind Sentinel and on a cluster: no key gets more than its
-// quota plus the writes that were not replicated, and the counts equal the admitted requests.
+// quota plus the writes that were not replicated, and the counts equal the admitted requests. Also where the second choice of the
+// sentinels lacks what the first one counted.
 
 import t from 'tap'
+import { systemClock } from '../../src/clock.ts'
+import { quietZone } from '../scenarios/keys.ts'
 import { measureRedisOutage } from '../scenarios/redis-outage.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { masterName, startSentinel } from '../support/redis-sentinel.ts'
 import { withoutOwnRedis } from '../support/redis-server.ts'
+import { startGateway } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
 
 // Most of each is waiting.
-t.jobs = 2
+t.jobs = 3
 
 for (const kind of ['sentinel', 'cluster'] as const)
   t.test(`quotas through a failover: ${kind}`, { skip: withoutOwnRedis }, async t => {
@@ -25,3 +32,66 @@ for (const kind of ['sentinel', 'cluster'] as const)
     t.equal(found.failed, 0, 'a key with enough left goes on')
     t.ok(found.recoveryMs <= 30_000, `normal counting after ${found.recoveryMs} ms`)
   })
+
+t.test(
+  'what a first choice of the sentinels counted is with the second',
+  { skip: withoutOwnRedis },
+  async t => {
+    const sentinel = await startSentinel()
+    t.teardown(sentinel.stop)
+    const provider = await startProvider(t)
+    const gateway = await startGateway(t, {
+      providerUrl: provider.url,
+      clock: systemClock,
+      env: {
+        ABOHAWA_REDIS__URL: sentinel.url,
+        ABOHAWA_REDIS__MODE: 'sentinel',
+        ABOHAWA_REDIS__NODES: sentinel.others.join(','),
+        ABOHAWA_REDIS__SENTINEL_MASTER: masterName,
+        ABOHAWA_QUOTA__TIME_ZONE: quietZone(),
+      },
+    })
+    const isCounting = async (): Promise<boolean> =>
+      (await (await fetch(`${gateway.opsUrl}/readyz`)).text()).includes('counted in the store')
+    let admitted = 0
+    const send = async (times: number): Promise<number> => {
+      let left = 0
+      for (let i = 0; i < times; i++) {
+        const { status, headers } = await gateway.get('/locations?type=division')
+        t.equal(status, 200)
+        admitted += 1
+        left = Number(headers['x-ratelimit-remaining'])
+      }
+      return Number(gateway.config.quota.tiers.enterprise) - left
+    }
+    const takenOver = async (former: number) => {
+      const server = await until('another server is master', async () => {
+        const master = await sentinel.master()
+        return master && master.port !== former && (await isCounting()) ? master : undefined
+      })
+      await until(
+        'it says so itself',
+        async () => ((await server.admin.call('ROLE')) as string[])[0] === 'master',
+      )
+      return server
+    }
+
+    t.equal(await send(5), 5)
+    const first = await sentinel.master()
+    await first.kill()
+    const second = await takenOver(first.port)
+    const third = sentinel.servers.find(({ port }) => port !== first.port && port !== second.port)
+    await until('the last server follows it', async () =>
+      (await third?.admin.info('replication'))?.includes(`master_port:${second.port}`),
+    )
+    t.equal(await send(5), admitted)
+
+    // Cut off from the first choice, it lacks what is counted there from now on.
+    await third?.admin.call('REPLICAOF', '127.0.0.1', '1')
+    t.equal(await send(7), 17)
+    t.match(await third?.admin.info('replication'), 'master_link_status:down')
+    await second.kill()
+    t.equal((await takenOver(second.port)).port, third?.port)
+    t.equal(await send(3), admitted, 'nothing is missing, and nothing is counted twice')
+  },
+)
