@@ -18,6 +18,7 @@ export const targetNames = [
   'configuration',
   'traffic',
   'streams',
+  'readers',
 ] as const
 export type TargetName = (typeof targetNames)[number]
 

@@ -74,10 +74,11 @@ const names: readonly string[] = [
 const itemAt = <Item>(items: readonly Item[], share = 0): Item | undefined =>
   items[indexAt(items.length, share)]
 const indexAt = (length: number, share = 0): number => Math.min(length - 1, Math.floor(share * length))
-const elementAt = (elements: readonly unknown[], share?: number): Json =>
-  (itemAt(elements, share) ?? {}) as Json
+/** What another change made something else of has nothing to change. */
+const objectOf = (value: unknown): Json => (typeof value === 'object' && value !== null ? value : {}) as Json
+const elementAt = (elements: readonly unknown[], share?: number): Json => objectOf(itemAt(elements, share))
 const sectionAt = (elements: readonly unknown[], [element, section]: readonly number[]): Json =>
-  (elementAt(elements, element)[itemAt(sections, section) ?? ''] ?? {}) as Json
+  objectOf(elementAt(elements, element)[itemAt(sections, section) ?? ''])
 const columnAt = (
   elements: readonly unknown[],
   at: readonly number[],

@@ -30,7 +30,7 @@ const separator = '\n🐵🙈🙉\n'
 const line = (more: string) => `{"level":"info","time":"2026-11-21T06:00:00.000Z","msg":"answered",${more}}`
 const answered =
   '"method":"GET","url":"/api/v1/weather/district/3026","ms":1.5,"status":200,"keyId":"key_1","share":0.5'
-const seeds = {
+export const seeds = {
   'access-log': `${line(answered)}\n${line(answered)}\n`,
   ndjson:
     '{"at":"2026-11-21T06:00:00Z","method":"GET","path":"/api/v1/weather/district/3026","key":"key_1","accepts":"gzip","status":200,"cell":"23.7,90.4","bytes":5,"ms":1}\n'.repeat(
@@ -49,8 +49,8 @@ const seeds = {
   report: `${JSON.stringify(drawnReplay())}\n`,
   digests: '{"path":"/api/v1/locations","status":200,"digest":"5d41402abc4b2a76"}\n'.repeat(2),
 } as const
-type Format = keyof typeof seeds
-const formats = Object.keys(seeds) as Format[]
+export type Format = keyof typeof seeds
+export const formats = Object.keys(seeds) as Format[]
 
 // What is wrong with a line, and with nothing around it.
 const faultyLines = {
@@ -114,7 +114,7 @@ const values = [
 ]
 
 /** One change of a text: of a value, a part that is repeated, cut or doubled, or a byte. */
-const mutated = (random: Random, text: string): string => {
+export const mutated = (random: Random, text: string): string => {
   const at = random.between(0, Math.max(0, text.length - 1))
   const to = Math.min(text.length, at + random.between(1, 40))
   const kind = random.between(0, 6)

@@ -150,8 +150,17 @@ const readFile = (
     return []
   }
 
+  // However it ends: what does not read to the end would leave the file open.
+  const closing = async function* (): AsyncGenerator<TrafficRequest[], void, undefined> {
+    try {
+      yield* parsed()
+    } finally {
+      await bytes.chunks.return()
+    }
+  }
+
   return {
-    batches: inOrder(parsed(), late, window),
+    batches: inOrder(closing(), late, window),
     summary: () => ({ file, format: format?.name ?? null, sha256: bytes.sha256(), ...counts, share }),
     bytesRead: bytes.read,
   }

@@ -9,6 +9,7 @@ import { readTraffic, type TrafficFault } from '../../../src/load/traffic/read-t
 import { lineOf, type TrafficRequest } from '../../../src/load/traffic/traffic-request.ts'
 import { createKey } from '../../../src/metering/key-form.ts'
 import { leakIn, spellings } from '../../support/key-spellings.ts'
+import { until } from '../../support/until.ts'
 
 const start = Date.parse('2026-11-21T06:00:00Z')
 const request = (at: number, more: Partial<TrafficRequest> = {}): TrafficRequest => ({
@@ -113,6 +114,16 @@ const isOpen = (path: string): boolean =>
       return false
     }
   })
+
+t.test('a long file of an unknown format does not stay open', async t => {
+  const folder = t.testdir({ long: 'no format begins so\n'.repeat(10_000) })
+  const path = join(folder, 'long')
+  await t.rejects(async () => {
+    for await (const _ of readTraffic([path]));
+  }, /its format is unknown/)
+  await until('it is closed', () => !isOpen(path))
+  t.pass()
+})
 
 t.test('lines without an end and gzip that expands without measure take no memory', async t => {
   const folder = t.testdir()
