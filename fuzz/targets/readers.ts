@@ -20,7 +20,7 @@ import { createGrid } from '../../src/weather/cell.ts'
 import { horizonFor } from '../../src/weather/horizon.ts'
 import { smallCatalogue } from '../../test/support/usual-catalogue.ts'
 import { cut, type Finding, finding, slowness } from '../finding.ts'
-import type { Random } from '../random.ts'
+import { createRandom, type Random } from '../random.ts'
 import type { System } from '../system/system.ts'
 import type { Session, Target } from '../target.ts'
 import { type Change, changed, changeKinds, changeText, makeChange } from './body-mutations.ts'
@@ -32,8 +32,10 @@ type ReaderCase = {
   readonly reader: Reader
   /** Of a body of the provider. */
   readonly changes: readonly Change[]
-  /** Makes the text of another one from a right text. */
-  readonly spoil: (right: string) => string | Buffer
+  /** Of a body of the provider, or of a catalogue: made from a right one when it is read. Of all others the text itself. */
+  readonly text: string | Buffer | undefined
+  /** What a catalogue is changed by. */
+  readonly seed: number
 }
 
 const readers = ['provider', 'catalogue', 'configuration', 'traffic', 'result'] as const
@@ -56,15 +58,13 @@ const generate = (random: Random): ReaderCase => {
   const reader = random.pick(drawn)
   const kinds = Array.from({ length: random.between(1, 3) }, () => random.pick(changeKinds))
   const changes = reader === 'provider' ? kinds.map(kind => makeChange(random, kind)) : []
-  const config = reader === 'configuration' ? makeConfigText(random).bytes : undefined
-  const format = random.pick(formats)
-  const spoil = (right: string): string | Buffer => {
-    if (reader === 'provider') return changed(right, changes)
-    if (config) return config
-    if (reader === 'result') return mutatedReport(random, seeds.report)
-    return mutated(random, reader === 'traffic' ? seeds[format] : right)
-  }
-  return { reader, changes, spoil }
+  return { reader, changes, text: textOf(reader, random), seed: random.between(0, 2 ** 31) }
+}
+
+const textOf = (reader: Reader, random: Random): string | Buffer | undefined => {
+  if (reader === 'configuration') return makeConfigText(random).bytes
+  if (reader === 'result') return mutatedReport(random, seeds.report)
+  return reader === 'traffic' ? mutated(random, seeds[random.pick(formats)]) : undefined
 }
 
 /** Some divisions of it, so that a change hits something. */
@@ -108,8 +108,10 @@ const open = async (system: System): Promise<Session<ReaderCase>> => {
     error instanceof InputError || (error instanceof ProviderError && error.message.length > 0)
 
   return {
-    run: async ({ reader, spoil }) => {
-      const text = spoil(reader === 'catalogue' ? catalogue : body)
+    run: async ({ reader, changes, text: given, seed }) => {
+      const text =
+        given ??
+        (reader === 'provider' ? changed(body, changes) : mutated(createRandom(seed, 'catalogue'), catalogue))
       const found: Finding[] = []
       const begun = performance.now()
       try {
@@ -136,13 +138,12 @@ export const readersTarget: Target<ReaderCase> = {
   atOnce: 1,
   setting: {},
   generate,
-  shapeOf: ({ reader }) => reader,
+  shapeOf: ({ reader, changes: [first] }) => `${reader}${first ? `: ${first.kind}` : ''}`,
   isAlone: () => false,
   smaller: function* (given) {
-    for (const change of given.changes)
-      if (given.changes.length > 1)
-        yield { ...given, changes: [change], spoil: right => changed(right, [change]) }
+    for (const change of given.changes) if (given.changes.length > 1) yield { ...given, changes: [change] }
   },
-  print: ({ reader, changes }) => `${reader} ${changes.map(changeText).join('; ')}`,
+  print: ({ reader, changes, text, seed }) =>
+    `${reader} ${changes.map(changeText).join('; ') || text?.toString() || seed}`,
   open,
 }
