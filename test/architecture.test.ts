@@ -221,19 +221,21 @@ const supportOfBenchmarks = [
   'redis-sentinel',
   'redis-server',
   'until',
-].map(name => `test/support/${name}.ts`)
+]
+  .map(name => `test/support/${name}.ts`)
+  .concat('fuzz/random.ts')
 const mayImport: Record<string, (imported: string) => boolean> = {
   src: imported => /^(src|simulator)\//.test(imported),
   simulator: imported => /^(src|simulator)\//.test(imported),
   test: imported => !imported.startsWith('bench/'),
   bench: imported =>
-    /^(src|simulator|bench|test\/scenarios)\//.test(imported) || supportOfBenchmarks.includes(imported),
+    /^(src|simulator|bench|proof|test\/scenarios)\//.test(imported) || supportOfBenchmarks.includes(imported),
   fuzz: imported => /^(src|simulator|fuzz|test\/(scenarios|support))\//.test(imported),
   proof: imported => /^(src|simulator|fuzz|proof|test\/(scenarios|support))\//.test(imported),
 }
 
 t.test(
-  'tests do not import benchmarks, benchmarks share scenarios with them, and the product none of both',
+  'tests do not import benchmarks, benchmarks share scenarios and fleets, and the product none of both',
   t => {
     let arrows = 0
     for (const file of projectFiles)

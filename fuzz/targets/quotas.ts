@@ -37,8 +37,7 @@ const fieldKinds: readonly Damage['kind'][] = ['fields', 'all fields', 'gone', '
 type RecordKind = (typeof ofUsage)[number] | (typeof ofKey)[number] | (typeof ofAll)[number]
 const recordKinds: readonly RecordKind[] = [...ofUsage, ...ofKey, ...ofAll]
 
-const prefix = 'fuzz:'
-const healthyKeys = 3
+const [prefix, healthyKeys] = ['fuzz:', 3]
 const recoversWithinMs = 5_000
 const writtenWithinMs = 8_000
 const isUsageOf = (kind: RecordKind): boolean => (ofUsage as readonly string[]).includes(kind)
@@ -264,7 +263,6 @@ const missingKinds = async (system: System): Promise<string[]> => {
   return missing.map(kind => `quotas: there is no record whose name begins with ${prefix}${kind}`)
 }
 
-/** @param store of which kind the Redis is */
 const quotasOn = (
   store: 'redis' | 'sentinel' | 'cluster',
   name: Target['name'],

@@ -1,5 +1,6 @@
 // The gateways of one history, their keys and the faults around them: takes one step of a schedule after the other. What a
-// single gateway is, is in member.ts; how requests are sent, in sender.ts.
+// single gateway is, is in member.ts; how requests are sent, in sender.ts. Longer than 300 lines, because every kind of step is
+// taken here.
 
 import { createCalendar } from '../../src/calendar.ts'
 import { readConfig } from '../../src/config/load.ts'
