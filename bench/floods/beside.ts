@@ -4,6 +4,7 @@
 import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { createGrid } from '../../src/weather/cell.ts'
 import { issueKeys } from '../../test/scenarios/keys.ts'
 import { box, type Env, pathOf, placesByCell, type Scope } from '../../test/scenarios/set-up.ts'
@@ -34,6 +35,8 @@ const zipf = 1.2
 // Every cell that no place has is requested once.
 const newCellsShare = 0.05
 const warmUpSeconds = 20
+// Until the consumer has its connections.
+const beforeSeconds = 1
 
 type Flood = {
   readonly name: FloodName
@@ -154,7 +157,7 @@ export const besideFloods: Row = {
   id: 'floods',
   method:
     `A consumer with ${consumerRate} requests a second over ${consumerConnections} connections in an open loop, places by Zipf, on a ` +
-    'gateway on Redis. Quiet and flooded times alternate; the flood is a process of its own that starts a second before the ' +
+    'gateway on Redis. Quiet and flooded times alternate; the flood is a process of its own that starts a second after the ' +
     'consumer. The kernel prefers Redis and the consumer to all else on their core, so that what is measured is the gateway.',
   run: async (scope, progress, { settings: { rounds = 7, seconds = 4, rate = 2_000 } }) => {
     progress('starts everything')
@@ -195,9 +198,10 @@ export const besideFloods: Row = {
         progress(`${flood.name}, pair ${round + 1} of ${rounds}`)
         const quiet = await consume(url, seconds)
         const from = Math.round(round * (seconds + 2) * flood.rate) % flood.paths.length
-        const ended = await begin(scope, folder, flood, url, seconds + 2, from)
-        await new Promise(resolve => setTimeout(resolve, 1_000))
-        const flooded = await consume(url, seconds)
+        const consuming = consume(url, seconds + beforeSeconds)
+        await pause(beforeSeconds * 1_000)
+        const ended = await begin(scope, folder, flood, url, seconds + 1, from)
+        const flooded = await consuming
         for (const [what, times] of Object.entries(await ended())) came[what] = (came[what] ?? 0) + times
         wrong += [quiet, flooded].filter(each => !right(each)).length
         pairs.push({ quiet: quiet.latency.p99, flooded: flooded.latency.p99 })

@@ -11,7 +11,7 @@ import { emptyBut, type LaneRedis } from './redis.ts'
 type Replicated = {
   readonly settings: Settings
   readonly servers: readonly RedisProcess[]
-  /** In order, with all that was written; the master may be any of a cluster. @returns the former master */
+  /** Asks for one in order, with all that was written. It may be refused, or be begun and given up. */
   failOver(master: RedisProcess): Promise<unknown>
   /** The arguments of a former master that is started again. */
   follow(master: RedisProcess): readonly string[]
@@ -30,12 +30,7 @@ const behindSentinel = async (scope: Scope): Promise<Replicated> => {
       'redis.sentinelMaster': masterName,
     },
     servers,
-    // It refuses while a former failover is not over for it.
-    failOver: () =>
-      until('the sentinel fails over', async () => {
-        const reply = await sentinels[0]?.admin.call('SENTINEL', 'FAILOVER', masterName).catch(() => '')
-        return reply === 'OK'
-      }),
+    failOver: async () => sentinels[0]?.admin.call('SENTINEL', 'FAILOVER', masterName),
     follow: ({ port }) => ['--replicaof', '127.0.0.1', String(port)],
   }
 }
@@ -67,7 +62,9 @@ const isMaster = async ({ admin }: RedisProcess): Promise<boolean> =>
   admin.status === 'ready' && ((await admin.call('ROLE').catch(() => [])) as unknown[])[0] === 'master'
 
 const mostReplicationMs = 200
+// Who votes may try again a while later.
 const takesOverWithinMs = 60_000
+const askAgainMs = 6_000
 
 export const openReplicatedRedis = async (kind: 'sentinel' | 'cluster', scope: Scope): Promise<LaneRedis> => {
   const { settings, servers, failOver, follow } = await (kind === 'sentinel' ? behindSentinel : asCluster)(
@@ -113,10 +110,19 @@ export const openReplicatedRedis = async (kind: 'sentinel' | 'cluster', scope: S
         // What was answered before is with the replica; what is under way may be lost.
         await former.admin.call('WAIT', 1, mostReplicationMs)
         if (isKilled) await former.kill()
-        else await failOver(former)
         const others = () => masters().then(found => found.filter(server => server !== former))
-        // Who votes may try again a while later.
-        const hasMoved = async (): Promise<boolean> => (await others()).length === wanted
+        let askedAt = Number.NEGATIVE_INFINITY
+        const hasMoved = async (): Promise<boolean> => {
+          if ((await others()).length === wanted) return true
+          if (!isKilled && performance.now() - askedAt > askAgainMs) {
+            const isTaken = await failOver(former).then(
+              () => true,
+              () => false,
+            )
+            if (isTaken) askedAt = performance.now()
+          }
+          return false
+        }
         await until('a replica took over', hasMoved, takesOverWithinMs, 20)
         const [successor] = (await others()).filter(server => !all.includes(server))
         if (isKilled && successor) await former.start(follow(successor))

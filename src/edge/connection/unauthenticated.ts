@@ -52,6 +52,7 @@ export const createUnauthenticated = ({
   // Of the waiting ones, those that were admitted since the last tick and have not begun.
   const admitted = new Set<Tracked>()
   let ticks = 0
+  let isOldestNext = false
 
   const room = () => max() - unknown.size - suspects.size
   const leastWanted = () => firstOf(suspects) ?? oldestSilent()
@@ -64,16 +65,16 @@ export const createUnauthenticated = ({
     }
     return undefined
   }
-  // The newest first, as in turns.
+  // The newest and the oldest in turn: the newest alone would be those of a flood that comes again whenever it is closed.
   const admitWaiting = (): void => {
     let left = room() - admitted.size
     if (left <= 0 || waiting.size === admitted.size) return
-    for (const connection of [...waiting].reverse()) {
-      if (admitted.has(connection)) continue
+    const candidates = [...waiting].filter(each => !admitted.has(each))
+    for (; left > 0 && candidates.length > 0; left--) {
+      const connection = (isOldestNext ? candidates.shift() : candidates.pop()) as Tracked
+      isOldestNext = !isOldestNext
       admitted.add(connection)
       admit(connection)
-      left -= 1
-      if (left === 0) return
     }
   }
   const noLongerWaits = (connection: Tracked): void => {
