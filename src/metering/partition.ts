@@ -445,7 +445,9 @@ export const createPartition = ({
       return counts.of(count.keyId).delete(count)
     },
     onMessage: (count, used) => {
-      if (state === 'counting' && count.lastKnown && used > count.lastKnown.used) count.lastKnown.used = used
+      // In any state: a batch of another instance that was under way when messages were lost may be counted afterwards. Units of
+      // this instance are in it as well, so an allowance may be smaller than it could be, never larger.
+      if (count.lastKnown && used > count.lastKnown.used) count.lastKnown.used = used
     },
     onMessagesLost: () => {
       if (state === 'away' || whenStoreIsDown === 'refuse') return
