@@ -37,7 +37,7 @@ export const load = ({ random, gateways, issued }: State, most = 36): Step => {
 }
 
 /** Most of it with one key. */
-const loadOf = ({ random, gateways, issued }: State, key: string, count: number): Step => ({
+export const loadOf = ({ random, gateways, issued }: State, key: string, count: number): Step => ({
   do: 'load',
   requests: requestsOf(random, count, gateways, issued, key),
 })
@@ -54,9 +54,9 @@ export const move = ({ random }: State): Step => ({
   ]),
 })
 
-type Event = (state: State) => Step[]
+export type Event = (state: State) => Step[]
 
-const begin = (state: State, place: string, step: (id: string) => Step): Step[] => {
+export const begin = (state: State, place: string, step: (id: string) => Step): Step[] => {
   if ([...state.faults.values()].includes(place)) return []
   const id = `f${++state.next}`
   state.faults.set(id, place)
@@ -91,10 +91,10 @@ const storeFault: Event = state =>
     fault: state.random.pick<StoreFault>(['read-only', 'full', 'frozen']),
   }))
 
-const fullDisk: Event = state => begin(state, 'store', id => ({ do: 'store', id, fault: 'full' }))
+export const fullDisk: Event = state => begin(state, 'store', id => ({ do: 'store', id, fault: 'full' }))
 
 /** Of the only gateway, whatever goes on. */
-const restart: Event = state => [
+export const restart: Event = state => [
   { do: 'stop', gateway: 0 },
   { do: 'start', gateway: 0, skewMs: state.skewOf() },
 ]
@@ -202,7 +202,7 @@ const configure: Event = ({ random }) => [
 ]
 
 /** Of the catalogue, or of the certificate where there is one. */
-const changeFiles: Event = state =>
+export const changeFiles: Event = state =>
   state.hasCertificate && state.random.chance(0.6)
     ? [{ do: 'certificate' }]
     : [{ do: 'catalogue', name: `Dhaka ${++state.next}` }]
@@ -224,7 +224,7 @@ const purge: Event = state => [
 ]
 
 /** All cells are loaded three times within a minute or so, which a budget may have no room for. */
-const purgeOften: Event = state =>
+export const purgeOften: Event = state =>
   Array.from({ length: 3 }, (): Step[] => [
     purgeOf(state, 'hard'),
     { do: 'move', ms: state.random.between(5, 20) * second },
@@ -242,7 +242,7 @@ export const midnight: Event = state => [
 ]
 
 /** A key that runs out is spent at all gateways while Redis is away for all. */
-const spendAlone: Event = state => {
+export const spendAlone: Event = state => {
   const key = state.random.pick(['some', 'few'])
   const before = loadOf(state, key, 9)
   const away = begin(state, 'link', id => ({
@@ -256,7 +256,7 @@ const spendAlone: Event = state => {
 
 const empty: Event = () => [{ do: 'empty' }]
 /** A key that runs out is spent before Redis loses its counts, and afterwards. */
-const spendAndEmpty: Event = state => {
+export const spendAndEmpty: Event = state => {
   const key = state.random.pick(['some', 'few'])
   const back: Step = { do: 'move', ms: state.random.between(4, 9) * second }
   return [loadOf(state, key, 30), { do: 'empty' }, back, loadOf(state, key, 40)]

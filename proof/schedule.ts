@@ -2,7 +2,8 @@
 // equal schedules. What may happen is in events.ts; nothing here knows the product.
 
 import { createRandom, type Random } from '../fuzz/random.ts'
-import { eventsOf, load, midnight, move, type State } from './events.ts'
+import { eventsOf, load, move, type State } from './events.ts'
+import { openings } from './openings.ts'
 import type { Protocol, Schedule, Settings, Step, StoreKind } from './steps.ts'
 
 const second = 1_000
@@ -27,13 +28,18 @@ const keys = { plenty: 'enterprise', many: 'business', some: 'starter', few: 'fr
 
 export const scheduleOf = (seed: number): Schedule => {
   const random = createRandom(seed, 'proof')
-  const store = storeOf(random)
+  // Each opening comes equally often, so that few seeds have all of them.
+  const opening = openings[seed % openings.length] ?? {}
+  const drawn = storeOf(random)
+  const store = opening.store ?? drawn
   const gateways = store === 'embedded' ? 1 : 3
-  const isSkewed = random.chance(0.3)
+  const isSkewed = random.chance(0.2) ? !opening.isPunctual : opening.isSkewed === true
   const skewOf = (): number => (isSkewed ? random.between(-90, 90) * second : 0)
-  const protocol = random.pick<Protocol>(['http', 'http', 'http', 'http', 'https', 'http2'])
+  const protocol = random.pick<Protocol>(
+    opening.protocols ?? ['http', 'http', 'http', 'http', 'https', 'http2'],
+  )
   const start = startOf(random)
-  const settings = settingsOf(random, store !== 'embedded')
+  const settings = { ...settingsOf(random, store !== 'embedded'), ...opening.settings }
   const state: State = {
     random,
     store,
@@ -47,9 +53,8 @@ export const scheduleOf = (seed: number): Schedule => {
   }
   for (let i = 0; i < gateways; i++) state.alive.add(i)
   const steps: Step[] = [{ do: 'move', ms: 13 * second }, load(state), load(state)]
-  // What a clock that is off changes, it changes at midnight; later, a Redis that was away excuses it.
-  if (isSkewed && random.chance(0.6)) steps.push(...midnight(state))
-  const acts = random.between(5, 11)
+  steps.push(...(opening.begin?.(state) ?? []))
+  const acts = random.between(4, 9)
   for (let i = 0; i < acts; i++) steps.push(...act(state))
   return {
     seed,
@@ -65,7 +70,7 @@ export const scheduleOf = (seed: number): Schedule => {
 
 const storeOf = (random: Random): StoreKind => {
   const kind = random.fraction()
-  return kind < 0.12 ? 'embedded' : kind < 0.145 ? 'sentinel' : kind < 0.17 ? 'cluster' : 'redis'
+  return kind < 0.04 ? 'embedded' : kind < 0.075 ? 'sentinel' : kind < 0.11 ? 'cluster' : 'redis'
 }
 
 /** Any instant of a day; often shortly before a midnight in the key's zone, or before the provider's hour ends. */

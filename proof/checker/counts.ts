@@ -105,6 +105,7 @@ const isLateBack = (facts: Facts, admitted: Answer, other: number): boolean =>
         answer =>
           answer.gateway === other &&
           answer.key === admitted.key &&
+          headerOf(answer, 'reset') === headerOf(admitted, 'reset') &&
           isAdmitted(answer) &&
           from.seq < admitted.seq &&
           answer.seq > to.seq &&

@@ -16,6 +16,7 @@ export const fleetSettings: Settings = {
   'provider.retries': '1',
   'provider.retryDelay': '1ms',
   'provider.refusedFor': '5s',
+  'provider.breaker.after': '2',
   'provider.breaker.halfOpenAfter': '100ms',
   'provider.breaker.halfOpenAfterAtMost': '200ms',
   'cache.retryAfter': '1s',

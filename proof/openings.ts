@@ -1,0 +1,104 @@
+// How a schedule begins, besides a load: with one decisive act and the fleet and settings that it needs. It comes first, because later
+// a Redis that was away excuses much, so that the checker could not judge the act.
+
+import {
+  begin,
+  changeFiles,
+  type Event,
+  fullDisk,
+  load,
+  loadOf,
+  midnight,
+  purgeOften,
+  restart,
+  type State,
+  spendAlone,
+  spendAndEmpty,
+} from './events.ts'
+import type { Protocol, Settings, Step, StoreKind } from './steps.ts'
+
+export type Opening = {
+  readonly store?: StoreKind
+  readonly protocols?: readonly Protocol[]
+  readonly settings?: Settings
+  /** The clocks of gateways differ. */
+  readonly isSkewed?: true
+  /** They never do. */
+  readonly isPunctual?: true
+  readonly begin?: Event
+}
+
+const second = 1_000
+
+const pass = ({ random }: State, from: number, to: number): Step => ({
+  do: 'move',
+  ms: random.between(from, to) * second,
+})
+
+/** Ends every fault that goes on. */
+const heal = ({ faults }: State): Step[] => {
+  const ids = [...faults.keys()]
+  faults.clear()
+  return ids.map(id => ({ do: 'heal', id }))
+}
+
+/** A new key is known to all gateways before it changes, and requested when they must know of the change. */
+const changed =
+  (changesOf: (state: State, key: string) => Step[]): Event =>
+  state => {
+    const key = `new${++state.next}`
+    return [
+      { do: 'issue', key, tier: 'starter' },
+      pass(state, 4, 6),
+      loadOf(state, key, 16),
+      ...changesOf(state, key),
+      pass(state, 4, 12),
+      loadOf(state, key, 16),
+    ]
+  }
+
+const revoked = changed((_, key) => [{ do: 'revoke', key }])
+const moved = changed(({ random }, key) => [
+  { do: 'tier', key, tier: random.pick(['free', 'business']) },
+  { do: 'configure', settings: { 'quota.tiers.business': String(random.between(200, 390)) } },
+])
+
+/** Fails for longer than the circuit stays closed; all cells are asked for meanwhile. */
+const providerFails: Event = state => [
+  ...begin(state, 'provider', id => ({
+    do: 'provider',
+    id,
+    fault: { mode: state.random.pick(['internal-error', 'bad-gateway', 'reset', 'streaming-error']) },
+  })),
+  ...Array.from({ length: 4 }, () => [
+    { do: 'purge', gateway: 0, kind: 'hard' } as const,
+    pass(state, 6, 15),
+    load(state),
+  ]).flat(),
+  ...heal(state),
+]
+
+export const openings: readonly Opening[] = [
+  {},
+  {
+    store: 'redis',
+    settings: { 'quota.whenStoreIsDown': 'share' },
+    begin: state => [...spendAlone(state), pass(state, 1, 9), load(state), ...heal(state)],
+  },
+  { begin: revoked },
+  {
+    isPunctual: true,
+    settings: {
+      'provider.budget.perMinute': '22',
+      'provider.budget.perHour': '',
+      'provider.budget.perDay': '',
+    },
+    begin: purgeOften,
+  },
+  { store: 'redis', isSkewed: true, begin: midnight },
+  { settings: { 'provider.budget.perMinute': '60', 'provider.budget.perDay': '' }, begin: providerFails },
+  { store: 'embedded', begin: state => [...fullDisk(state), load(state), ...restart(state), load(state)] },
+  { begin: moved },
+  { protocols: ['https', 'http2'], begin: changeFiles },
+  { store: 'redis', begin: spendAndEmpty },
+]
