@@ -223,11 +223,11 @@ const purge: Event = state => [
   ...(state.random.chance(0.6) ? afterwards(state) : []),
 ]
 
-/** All cells are loaded three times within a minute or so, which a budget may have no room for. */
+/** All cells are loaded again and again for a minute or so, which a budget may have no room for. */
 export const purgeOften: Event = state =>
-  Array.from({ length: 3 }, (): Step[] => [
+  Array.from({ length: 5 }, (): Step[] => [
     purgeOf(state, 'hard'),
-    { do: 'move', ms: state.random.between(5, 20) * second },
+    { do: 'move', ms: state.random.between(8, 14) * second },
     load(state, 30),
   ]).flat()
 

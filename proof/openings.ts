@@ -89,7 +89,7 @@ export const openings: readonly Opening[] = [
   {
     isPunctual: true,
     settings: {
-      'provider.budget.perMinute': '22',
+      'provider.budget.perMinute': '16',
       'provider.budget.perHour': '',
       'provider.budget.perDay': '',
     },

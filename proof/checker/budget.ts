@@ -1,8 +1,8 @@
 // Promise 12: what the provider saw never weighs more than the limit of a window. A window's first seconds are left out, because a
 // request that was charged before them may arrive in them. Not promised, and not judged: clocks that differ by more than two
-// seconds, a Redis that lost its data, a gateway that died or began while Redis was away.
+// seconds, and what comes after Redis lost its data, or a gateway died or began while Redis was away.
 
-import { day, hour, isoOf, minute, second } from './facts.ts'
+import { day, hour, isoOf, last, minute, second } from './facts.ts'
 import type { Rule } from './rule.ts'
 
 const windows = [
@@ -19,18 +19,18 @@ export const withinBudget: Rule = (facts, report) => {
   const { history, lives, said, skewSpan } = facts
   if (skewSpan > clockDifferenceMs) return
   const steps = history.events.flatMap(event => (event.kind === 'step' ? [event] : []))
-  if (steps.some(({ step }) => step.do === 'empty')) return
-  const isUncovered = lives.some(
+  const uncovered = lives.filter(
     life =>
       (life.what === 'killed' || (life.what === 'started' && life.seq > (steps[0]?.seq ?? 0))) &&
       facts.isUnsettled(life.gateway, life),
   )
-  if (isUncovered) return
+  const losses = [...uncovered, ...steps.filter(({ step }) => step.do === 'empty')]
+  const until = Math.min(last, ...losses.map(({ seq }) => seq))
   for (const { name, ms } of windows) {
     const used = new Map<number, { weight: number; seq: number }>()
     for (const { arrivedAt, weight, seq } of said) {
       const begin = Math.floor(arrivedAt / ms) * ms
-      if (arrivedAt - begin < chargedBeforeMs) continue
+      if (seq > until || arrivedAt - begin < chargedBeforeMs) continue
       const before = used.get(begin)?.weight ?? 0
       used.set(begin, { weight: before + weight, seq })
     }
