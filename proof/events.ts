@@ -14,6 +14,7 @@ export type State = {
   readonly random: Random
   readonly store: StoreKind
   readonly hasCertificate: boolean
+  readonly hasProcesses: boolean
   readonly gateways: number
   readonly skewOf: () => number
   readonly alive: Set<number>
@@ -71,6 +72,7 @@ const linkFault = ({ random }: State): LinkFault =>
     { kind: 'refuse' },
     { kind: 'reset' },
     { kind: 'cut', afterBytes: random.between(1, 4_000) },
+    { kind: 'reorder', upToMs: random.between(2, 60) },
     { kind: 'trickle', bytes: random.between(1, 40), everyMs: random.between(1, 5) },
     { kind: 'black-hole' },
     { kind: 'corrupt', afterBytes: random.between(1, 2_000) },
@@ -98,6 +100,26 @@ export const restart: Event = state => [
   { do: 'stop', gateway: 0 },
   { do: 'start', gateway: 0, skewMs: state.skewOf() },
 ]
+
+/** The only gateway is killed while requests come, and started again. */
+const crash: Event = state => [
+  { do: 'kill', gateway: 0, under: killedUnder(state, 40) },
+  { do: 'start', gateway: 0, skewMs: state.skewOf() },
+]
+
+/** A gateway of several stands still, for less or for longer than it waits for Redis. */
+const suspend: Event = ({ random, gateways, alive, issued }) => [
+  {
+    do: 'suspend',
+    gateway: random.pick([...alive]),
+    ms: random.pick([random.between(50, 250), random.between(400, 1_500)]),
+    moveMs: random.between(1, 20) * second,
+    under: requestsOf(random, random.between(12, 40), gateways, issued),
+  },
+]
+
+/** What happens to a process only. */
+export const ofProcess: Event = state => (state.store === 'embedded' ? crash : suspend)(state)
 
 const providerLink: Event = state =>
   begin(state, 'provider-link', id => ({ do: 'provider-link', id, fault: linkFault(state) }))
@@ -148,13 +170,16 @@ const stop: Event = state => {
   return [{ do: 'stop', gateway }]
 }
 
+const killedUnder = ({ random, gateways, issued }: State, most: number) => ({
+  requests: requestsOf(random, random.between(6, most), gateways, issued),
+  afterMs: random.between(0, 15),
+})
+
 const kill: Event = state => {
   const gateway = oneOf(state)
   if (gateway === undefined) return []
   state.alive.delete(gateway)
-  const { random, gateways, issued } = state
-  const under = requestsOf(random, random.between(6, 24), gateways, issued)
-  return [{ do: 'kill', gateway, ...(random.chance(0.6) && { under }) }]
+  return [{ do: 'kill', gateway, ...(state.random.chance(0.6) && { under: killedUnder(state, 24) }) }]
 }
 
 const start: Event = state => {

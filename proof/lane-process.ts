@@ -40,7 +40,7 @@ const main = async (): Promise<void> => {
     import('./checker/judge.ts'),
     import('./shrink.ts'),
   ])
-  const lane = await openLane()
+  const lane = await openLane(sabotage)
   const run = async (schedule: Schedule, attempts: number) => {
     for (let attempt = 1; ; attempt++) {
       const history = await runSchedule(lane, schedule).catch(error => {

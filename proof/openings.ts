@@ -9,6 +9,7 @@ import {
   load,
   loadOf,
   midnight,
+  ofProcess,
   purgeOften,
   restart,
   type State,
@@ -21,6 +22,7 @@ export type Opening = {
   readonly store?: StoreKind
   readonly protocols?: readonly Protocol[]
   readonly settings?: Settings
+  readonly hasProcesses?: true
   /** The clocks of gateways differ. */
   readonly isSkewed?: true
   /** They never do. */
@@ -101,4 +103,6 @@ export const openings: readonly Opening[] = [
   { begin: moved },
   { protocols: ['https', 'http2'], begin: changeFiles },
   { store: 'redis', begin: spendAndEmpty },
+  { store: 'redis', hasProcesses: true, begin: state => [...ofProcess(state), load(state)] },
+  { store: 'embedded', hasProcesses: true, begin: state => [...ofProcess(state), load(state)] },
 ]

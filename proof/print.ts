@@ -4,9 +4,9 @@ import type { History, HistoryEvent } from './history.ts'
 import type { Step } from './steps.ts'
 
 export const historyText = ({ schedule, events }: History): string => {
-  const { seed, store, start, skews, settings, keys } = schedule
+  const { seed, store, hasProcesses, start, skews, settings, keys } = schedule
   return [
-    `seed ${seed}: ${skews.length} gateways on ${store} from ${new Date(start).toISOString()}, clocks off by ${skews.map(ms => `${ms / 1_000} s`).join(', ')}`,
+    `seed ${seed}: ${skews.length} gateways${hasProcesses ? ' as processes' : ''} on ${store} from ${new Date(start).toISOString()}, clocks off by ${skews.map(ms => `${ms / 1_000} s`).join(', ')}`,
     `settings ${JSON.stringify(settings)}`,
     `keys ${JSON.stringify(keys)}`,
     ...events.flatMap(lineOf),
@@ -55,7 +55,9 @@ const stepText = (step: Step): string => {
   if (step.do === 'load')
     return `load of ${step.requests.length}${step.inTurn ? ', one after the other' : ''}`
   if (step.do === 'kill')
-    return `kill ${step.gateway}${step.under ? ` under ${step.under.length} requests` : ''}`
+    return `kill ${step.gateway}${step.under ? ` ${step.under.afterMs} ms into ${step.under.requests.length} requests` : ''}`
+  if (step.do === 'suspend')
+    return `suspend ${step.gateway} for ${step.ms} ms under ${step.under.length} requests`
   if (step.do === 'fail-over')
     return `fail over${step.kill ? ' from a master that is killed' : ''} under ${step.under.length} requests`
   const { do: name, ...rest } = step

@@ -2,7 +2,7 @@
 // equal schedules. What may happen is in events.ts; nothing here knows the product.
 
 import { createRandom, type Random } from '../fuzz/random.ts'
-import { eventsOf, load, move, type State } from './events.ts'
+import { eventsOf, load, move, ofProcess, type State } from './events.ts'
 import { openings } from './openings.ts'
 import type { Protocol, Schedule, Settings, Step, StoreKind } from './steps.ts'
 
@@ -39,11 +39,13 @@ export const scheduleOf = (seed: number): Schedule => {
     opening.protocols ?? ['http', 'http', 'http', 'http', 'https', 'http2'],
   )
   const start = startOf(random)
+  const hasProcesses = random.chance(0.02) || opening.hasProcesses === true
   const settings = { ...settingsOf(random, store !== 'embedded'), ...opening.settings }
   const state: State = {
     random,
     store,
     hasCertificate: protocol !== 'http',
+    hasProcesses,
     gateways,
     skewOf,
     alive: new Set(),
@@ -60,6 +62,7 @@ export const scheduleOf = (seed: number): Schedule => {
     seed,
     protocol,
     store,
+    hasProcesses,
     start,
     skews: Array.from({ length: gateways }, skewOf),
     settings,
@@ -95,7 +98,8 @@ const settingsOf = (random: Random, isFleet: boolean): Settings => ({
 /** Something happens, requests come, time passes; faults that go on end by chance. */
 const act = (state: State): Step[] => {
   const { random } = state
-  const happens = random.pick(eventsOf[state.store])(state)
+  const isOfProcesses = state.hasProcesses && random.chance(0.3)
+  const happens = isOfProcesses ? ofProcess(state) : random.pick(eventsOf[state.store])(state)
   const steps = [...happens]
   if (random.chance(0.85)) steps.push(load(state))
   if (random.chance(0.7)) steps.push(move(state))

@@ -27,6 +27,8 @@ export type LinkFault =
   | { readonly kind: 'reset' }
   /** Ends each connection after so many bytes of replies. */
   | { readonly kind: 'cut'; readonly afterBytes: number }
+  /** Each reply by another time, so that those of several connections come in another order. */
+  | { readonly kind: 'reorder'; readonly upToMs: number }
   /** Passes replies in small parts. */
   | { readonly kind: 'trickle'; readonly bytes: number; readonly everyMs: number }
   /** Keeps connections and passes nothing. */
@@ -70,8 +72,20 @@ export type Step =
   /** Connections for messages are ended. */
   | { readonly do: 'drop-messages' }
   | { readonly do: 'stop'; readonly gateway: number }
-  /** The process dies at once; while the load runs when `under` is given. */
-  | { readonly do: 'kill'; readonly gateway: number; readonly under?: readonly PlannedRequest[] }
+  /** The process dies at once; with `under`, so long after a load began, when some of it may be answered. */
+  | {
+      readonly do: 'kill'
+      readonly gateway: number
+      readonly under?: { readonly requests: readonly PlannedRequest[]; readonly afterMs: number }
+    }
+  /** Its process stands still for so long, while the load runs and the clock moves on. */
+  | {
+      readonly do: 'suspend'
+      readonly gateway: number
+      readonly ms: number
+      readonly moveMs: number
+      readonly under: readonly PlannedRequest[]
+    }
   | { readonly do: 'start'; readonly gateway: number; readonly skewMs: number }
   | { readonly do: 'issue'; readonly key: string; readonly tier: string }
   | { readonly do: 'revoke'; readonly key: string }
@@ -87,6 +101,8 @@ export type Schedule = {
   readonly seed: number
   readonly protocol: Protocol
   readonly store: StoreKind
+  /** Each gateway is a process of its own, which can be really killed and suspended. */
+  readonly hasProcesses: boolean
   /** The first instant, ms since the epoch. */
   readonly start: number
   /** Of each gateway: its clock less the true one. */

@@ -27,6 +27,7 @@ const schedule: Schedule = {
   seed,
   protocol: 'http',
   store: 'redis',
+  hasProcesses: false,
   start: begin + 60_000,
   skews: [0, 0, 0],
   settings: {

@@ -119,6 +119,8 @@ export const factsOf = (history: History): Facts => {
       // What happens at once is over with the next step.
       const next: Moment = steps[i + 1] ?? of('phase')[0] ?? end
       if (concernsAllAtOnce.includes(step.do)) note(everybody, taken, next)
+      // To a process that stood still, replies of Redis come too late.
+      if (step.do === 'suspend') note([step.gateway], taken, next)
       // Where a disk is full, counting goes on in what is reserved for it.
       if (schedule.store === 'embedded' || (step.do !== 'link' && step.do !== 'store')) return
       const healed: Moment =

@@ -1,21 +1,34 @@
 // The clock of a fleet: one true instant that is moved by hand, a clock with a skew for each gateway, and timers that follow
 // it. A long move goes in a few strides; what is due in one runs once, as after a process was suspended. Periodic work of
-// metering that the product leaves to the machine's timers follows this clock too (`followIntervals`).
+// metering that the product leaves to the machine's timers follows this clock too (`followIntervals`). Gateways in processes of
+// their own follow it by instant.ts.
 
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../../src/clock.ts'
 
-type GatewayClock = Clock & {
+export type GatewayClock = Clock & {
   /** Ends all of its timers, as the end of a process does. */
   stop(): void
 }
+
+/** The clocks of gateways in one process. */
+export type Clocks = {
+  clockOf(skewMs: number): GatewayClock
+  /** Runs what is due by now. */
+  runDue(): Promise<void>
+}
+
+/** What moves with the clock in another process. */
+export type Follower = { moved(now: number): void; runDue(): Promise<void> }
 
 export type FleetClock = {
   now(): number
   clockOf(skewMs: number): GatewayClock
   /** Moves on and runs what is due. */
   advance(ms: number): Promise<void>
+  /** Moves this one along from now on. Returns how to end that. */
+  follow(follower: Follower): () => void
 }
 
 type Timer = { dueAt: number; readonly everyMs: number | null; readonly work: () => unknown }
@@ -56,26 +69,25 @@ export const followIntervals = <Value>(clock: Clock, start: () => Promise<Value>
   return clock.timers ? following.run(clock.timers, start) : start()
 }
 
-export const createFleetClock = (start: number): FleetClock => {
-  let now = start
+export const createClocks = (now: () => number): Clocks => {
   const timers = new Set<Timer>()
-  const runDue = async (): Promise<void> => {
-    const due = [...timers].filter(({ dueAt }) => dueAt <= now)
-    const begun = due.map(async timer => {
-      if (timer.everyMs === null) timers.delete(timer)
-      else timer.dueAt = now + timer.everyMs
-      await timer.work()
-    })
-    if (begun.length === 0) return
-    await Promise.race([Promise.allSettled(begun), pause(longestWorkMs)])
-    await pause(settleMs)
-  }
   return {
-    now: () => now,
+    runDue: async () => {
+      const at = now()
+      const due = [...timers].filter(({ dueAt }) => dueAt <= at)
+      const begun = due.map(async timer => {
+        if (timer.everyMs === null) timers.delete(timer)
+        else timer.dueAt = at + timer.everyMs
+        await timer.work()
+      })
+      if (begun.length === 0) return
+      await Promise.race([Promise.allSettled(begun), pause(longestWorkMs)])
+      await pause(settleMs)
+    },
     clockOf: skewMs => {
       const own = new Set<Timer>()
       const add = (ms: number, everyMs: number | null, work: () => unknown) => {
-        const timer = { dueAt: now + ms, everyMs, work }
+        const timer = { dueAt: now() + ms, everyMs, work }
         own.add(timer)
         timers.add(timer)
         return () => {
@@ -84,7 +96,7 @@ export const createFleetClock = (start: number): FleetClock => {
         }
       }
       return {
-        now: () => now + skewMs,
+        now: () => now() + skewMs,
         timers: {
           every: (ms, work) => add(ms, ms, work),
           after: (ms, work) => add(ms, null, work),
@@ -94,12 +106,28 @@ export const createFleetClock = (start: number): FleetClock => {
         },
       }
     },
+  }
+}
+
+export const createFleetClock = (start: number): FleetClock => {
+  let now = start
+  const { clockOf, runDue } = createClocks(() => now)
+  const followers = new Set<Follower>()
+  return {
+    now: () => now,
+    clockOf,
+    follow: follower => {
+      followers.add(follower)
+      follower.moved(now)
+      return () => void followers.delete(follower)
+    },
     advance: async ms => {
       const end = now + ms
       const stride = Math.max(strideMs, Math.ceil(ms / mostStrides))
       while (now < end) {
         now = Math.min(end, now + stride)
-        await runDue()
+        for (const follower of followers) follower.moved(now)
+        await Promise.all([runDue(), ...[...followers].map(follower => follower.runDue())])
       }
     },
   }

@@ -2,6 +2,7 @@
 // single gateway is, is in member.ts; how requests are sent, in sender.ts. Longer than 300 lines, because every kind of step is
 // taken here.
 
+import { setTimeout as pause } from 'node:timers/promises'
 import { createCalendar } from '../../src/calendar.ts'
 import { readConfig } from '../../src/config/load.ts'
 import { createAdministration } from '../../src/metering/administration.ts'
@@ -50,12 +51,14 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
   await provider.begin(clock.now, call => recorder.add({ kind: 'provider', ...call }))
   const isEmbedded = schedule.store === 'embedded'
   let settings: Settings = schedule.settings
-  const files = openFiles(lane.newFolder(), schedule.protocol !== 'http')
+  const folder = lane.newFolder()
+  const files = openFiles(folder, schedule.protocol !== 'http')
   const place: Place = {
     clock,
     protocol: schedule.protocol,
     store: isEmbedded ? { path: lane.newStorePath() } : redis,
     providerUrl: provider.url,
+    processes: schedule.hasProcesses ? { folder, sabotage: lane.sabotage } : undefined,
     settings: () => ({ ...files.settings, ...settings }),
   }
   const members: (Member | undefined)[] = schedule.skews.map(() => undefined)
@@ -217,12 +220,23 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
         return
       }
       case 'kill': {
-        const kill = (): void => {
+        const kill = async (): Promise<void> => {
           const member = leave(step.gateway)
           if (member) recorder.add({ ...lifeOf(step.gateway, member.skewMs), what: 'killed' })
-          member?.kill()
+          await member?.kill()
         }
-        return step.under ? sender.send(step.under, { meanwhile: kill }) : kill()
+        const { under } = step
+        if (!under) return kill()
+        return sender.send(under.requests, { meanwhile: () => pause(under.afterMs).then(kill) })
+      }
+      case 'suspend': {
+        const member = members[step.gateway]
+        const suspend = async (): Promise<void> => {
+          member?.suspend?.()
+          await Promise.all([pause(step.ms), clock.advance(step.moveMs)])
+          member?.resume?.()
+        }
+        return sender.send(step.under, { meanwhile: suspend })
       }
       case 'start':
         return start(step.gateway, step.skewMs)
@@ -296,7 +310,7 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
         faults.delete(id)
         await endFault(step)
       }
-      for (const member of members) member?.kill()
+      await Promise.all(members.map(member => member?.kill()))
       await store.close()
     },
   }

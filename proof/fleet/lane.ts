@@ -15,6 +15,8 @@ export type Lane = {
   /** The Redis of a kind of store, started when the first history needs it; with the embedded store none is used. */
   redis(kind: StoreKind): Promise<LaneRedis>
   readonly provider: LaneProvider
+  /** The name of the fault that is planted in its gateways. */
+  readonly sabotage: string | undefined
   /** A file that no history had before, on a disk of its own where that can be mounted. */
   newStorePath(): string
   /** An empty folder for the other files of a history. */
@@ -26,7 +28,7 @@ export type Lane = {
 
 const diskBytes = 16_000_000
 
-export const openLane = async (): Promise<Lane> => {
+export const openLane = async (sabotage?: string): Promise<Lane> => {
   const opened = new AsyncDisposableStack()
   const scope = { teardown: (fn: () => unknown) => opened.defer(async () => void (await fn())) }
   const folder = await mkdtemp(join(tmpdir(), 'abohawa-proof-'))
@@ -50,6 +52,7 @@ export const openLane = async (): Promise<Lane> => {
   return {
     redis,
     provider,
+    sabotage,
     disk,
     newStorePath: () => {
       rmSync(stores, { recursive: true, force: true })

@@ -72,6 +72,10 @@ const resetNow = (socket: Socket): void => {
   else socket.resetAndDestroy()
 }
 
+let passed = 0
+/** A time of its own for each of what passes, the same times in each run. */
+const spread = (upToMs: number): number => (++passed * 7_919) % (upToMs + 1)
+
 /** Passes bytes both ways, as the fault in force says; what is held up keeps its order. */
 const joined = (client: Socket, server: Socket, fault: () => LinkFault | undefined): Connection => {
   const connection: Connection = { client, server, flush: () => {}, replied: 0 }
@@ -101,7 +105,7 @@ const passage = (
   const flush = (): void => {
     const now = fault()
     if (timer || held.length === 0 || now?.kind === 'black-hole') return
-    if (now?.kind !== 'delay' && now?.kind !== 'trickle') {
+    if (now?.kind !== 'delay' && now?.kind !== 'reorder' && now?.kind !== 'trickle') {
       for (const chunk of held.splice(0)) write(chunk)
       return
     }
@@ -115,7 +119,7 @@ const passage = (
         if (size < all.length) held.push(all.subarray(size))
         flush()
       },
-      now.kind === 'delay' ? now.ms : now.everyMs,
+      now.kind === 'delay' ? now.ms : now.kind === 'trickle' ? now.everyMs : spread(now.upToMs),
     ).unref()
   }
   return {

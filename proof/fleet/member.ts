@@ -1,16 +1,15 @@
-// One gateway of the product in this process, on a clock of its own and behind a link of its own to Redis: started, stopped in
-// order, or killed, which means that nothing of it reaches anybody any more and nobody waits for it.
+// One gateway of a history, on a clock of its own and behind a link of its own to Redis: started, stopped in order, or killed. In this
+// process the latter means that nothing of it reaches anybody any more and nobody waits for it; one in a process of its own is
+// really killed, and can stand still.
 
 import { request } from 'undici'
 import { variableOf } from '../../src/config/environment.ts'
-import { readConfig } from '../../src/config/load.ts'
-import { type Gateway, startGateway } from '../../src/gateway/gateway.ts'
-import { openStore } from '../../src/stores/open-store.ts'
-import { createLog } from '../../src/telemetry/log.ts'
 import type { LinkFault, Protocol, Settings } from '../steps.ts'
-import { type FleetClock, followIntervals } from './clock.ts'
+import type { FleetClock } from './clock.ts'
+import { startGatewayProcess } from './gateway-process.ts'
 import { type Link, openLink } from './link.ts'
 import type { LaneRedis } from './redis.ts'
+import { runGateway } from './running.ts'
 import { fleetSettings } from './settings.ts'
 
 export type Place = {
@@ -19,6 +18,8 @@ export type Place = {
   /** A Redis, or the file of the embedded store. */
   readonly store: Pick<LaneRedis, 'settings' | 'server'> | { readonly path: string }
   readonly providerUrl: string
+  /** Where gateways have processes of their own: a folder for their files, and the fault that is planted in them. */
+  readonly processes: { readonly folder: string; readonly sabotage: string | undefined } | undefined
   /** The settings in force, which may change while it runs. */
   readonly settings: () => Settings
 }
@@ -27,8 +28,6 @@ export type Member = {
   readonly apiUrl: string
   readonly skewMs: number
   readonly link: Link | undefined
-  /** The last warnings of its log. */
-  readonly log: readonly string[]
   configure(): Promise<string>
   readCatalogue(): Promise<void>
   /** Purges all entries. Returns what it was in the end, undefined when the store did not take it. */
@@ -36,10 +35,19 @@ export type Member = {
   ready(): Promise<{ status: number; body: string }>
   /** In order, as on SIGTERM. */
   stop(): Promise<void>
-  kill(): void
+  /** Resolves when it is dead. */
+  kill(): Promise<void>
+  /** Where it has a process of its own. */
+  suspend?(): void
+  resume?(): void
 }
 
-const keptLines = 100
+type Running = Pick<
+  Member,
+  'apiUrl' | 'configure' | 'readCatalogue' | 'stop' | 'kill' | 'suspend' | 'resume'
+> & {
+  readonly opsUrl: string
+}
 
 const environmentOf = (settings: Settings): Record<string, string> =>
   Object.fromEntries(Object.entries(settings).map(([path, value]) => [variableOf(path.split('.')), value]))
@@ -63,53 +71,26 @@ export const startMember = async (
   const server = 'path' in place.store ? undefined : place.store.server
   const link = server && (await openLink(server.port))
   link?.set(fault)
-  const clock = place.clock.clockOf(skewMs)
-  const log: string[] = []
-  const lines = {
-    write: (line: string): void => {
-      log.push(line)
-      if (log.length > keptLines) log.shift()
-    },
-  }
-  const read = () => readConfig({ files: [], env: settingsAt(place, link?.port) })
-  let gateway: Gateway
-  try {
-    gateway = await followIntervals(clock, () =>
-      startGateway(read().config, {
-        clock,
-        log: createLog('warn', lines),
-        lines,
-        // The clock of Redis is the machine's; that of the history is the true one here.
-        open: async (...given) => {
-          const store = await openStore(...given)
-          const { time } = store
-          return { ...store, time: () => time().then(() => place.clock.now()) }
-        },
-        source: { read, files: [] },
-      }),
-    )
-  } catch (error) {
-    clock.stop()
+  const env = () => settingsAt(place, link?.port)
+  const starting = place.processes
+    ? startElsewhere(place, place.processes, skewMs, env)
+    : startHere(place, skewMs, env)
+  const { apiUrl, opsUrl, stop, kill, ...running } = await starting.catch(error => {
     link?.close()
     throw error
-  }
-
-  // In front of its callers too: a dead process answers nobody, whatever still runs here.
-  const front = await openLink(Number(new URL(gateway.apiUrl).port))
+  })
   const ops = async (path: string, init: { method?: 'POST'; body?: string } = {}) => {
-    const { statusCode, body } = await request(`${gateway.opsUrl}${path}`, {
+    const { statusCode, body } = await request(`${opsUrl}${path}`, {
       ...init,
       headers: { 'content-type': 'application/json' },
     })
     return { status: statusCode, body: await body.text() }
   }
   return {
-    apiUrl: `${place.protocol === 'http' ? 'http' : 'https'}://127.0.0.1:${front.port}`,
+    ...running,
+    apiUrl: `${place.protocol === 'http' ? 'http' : 'https'}://127.0.0.1:${new URL(apiUrl).port}`,
     skewMs,
     link,
-    log,
-    configure: () => gateway.reloadConfig(),
-    readCatalogue: () => gateway.reloadCatalogue(),
     purge: async soft => {
       const body = JSON.stringify({ scope: 'all', soft })
       const purged = await ops('/cache/purge', { method: 'POST', body })
@@ -117,15 +98,51 @@ export const startMember = async (
     },
     ready: () => ops('/readyz'),
     stop: async () => {
-      await gateway.close()
-      front.close()
-      clock.stop()
+      await stop()
       link?.close()
     },
     kill: () => {
+      link?.close()
+      return kill()
+    },
+  }
+}
+
+const startElsewhere = async (
+  { clock }: Place,
+  processes: NonNullable<Place['processes']>,
+  skewMs: number,
+  env: () => Record<string, string>,
+): Promise<Running> => {
+  const started = await startGatewayProcess({ clock, skewMs, env: env(), ...processes })
+  return { ...started, configure: () => started.configure(env()) }
+}
+
+const startHere = async (
+  { clock: fleet }: Place,
+  skewMs: number,
+  env: () => Record<string, string>,
+): Promise<Running> => {
+  const clock = fleet.clockOf(skewMs)
+  const gateway = await runGateway({ clock, trueNow: fleet.now, env }).catch(error => {
+    clock.stop()
+    throw error
+  })
+  // In front of its callers too: a dead process answers nobody, whatever still runs here.
+  const front = await openLink(Number(new URL(gateway.apiUrl).port))
+  return {
+    apiUrl: `http://127.0.0.1:${front.port}`,
+    opsUrl: gateway.opsUrl,
+    configure: gateway.reloadConfig,
+    readCatalogue: gateway.reloadCatalogue,
+    stop: async () => {
+      await gateway.close()
+      front.close()
+      clock.stop()
+    },
+    kill: async () => {
       // What it still does reaches neither callers nor Redis nor a clock.
       front.close()
-      link?.close()
       clock.stop()
       void gateway.close().catch(() => {})
     },

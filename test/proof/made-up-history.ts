@@ -12,6 +12,7 @@ const schedule: Schedule = {
   seed: 0,
   protocol: 'http',
   store: 'redis',
+  hasProcesses: false,
   start: noon,
   skews: [0, 0],
   settings: {
