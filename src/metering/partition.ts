@@ -332,6 +332,11 @@ export const createPartition = ({
     const [found] = newest ? await store.countsOf(instance, [countName(newest)]) : []
     if (changes !== before) return
     isComplete = counts.size() === 0 || (newest !== undefined && (found?.admitted ?? 0) >= newest.confirmed)
+    if (isComplete || state !== 'counting') return
+    // Each instance has to report first: what others admitted is missing, too.
+    stopCounting('the store lost its counts')
+    reconcile()
+    reconciledAt = clock.now()
   }
 
   const reconcile = (): void => {
@@ -382,19 +387,22 @@ export const createPartition = ({
   }
 
   const probeOnce = async (): Promise<void> => {
-    if (state === 'counting') return catchUp()
-    if (state === 'reconciling' && clock.now() < reconciledAt) return
-    const former = state
-    const before = changes
     try {
+      if (state === 'counting') {
+        await inTurn(checkComplete)
+        if (state === 'counting') return await catchUp()
+      }
+      if (state === 'reconciling' && clock.now() < reconciledAt) return
+      const former = state
+      const before = changes
       await inTurn(checkComplete)
       const isLost = isComplete === false
       if (isLost) await reportEverything()
       else await reportDiffering()
       if (changes !== before) return
       isComplete = true
-      // With `refuse` nothing is admitted locally, so there is nothing to reconcile.
-      if (whenStoreIsDown === 'refuse' || (former === 'reconciling' && !isLost)) resume()
+      // With `refuse` nothing is admitted locally, so there is nothing to reconcile unless the store lost counts.
+      if (!isLost && (whenStoreIsDown === 'refuse' || former === 'reconciling')) resume()
       else reconcile()
     } catch (error) {
       goAway(error)
@@ -450,10 +458,11 @@ export const createPartition = ({
       if (count.lastKnown && used > count.lastKnown.used) count.lastKnown.used = used
     },
     onMessagesLost: () => {
-      if (state === 'away' || whenStoreIsDown === 'refuse') return
+      if (state === 'away') return
+      isComplete = undefined
+      if (whenStoreIsDown === 'refuse') return
       // Other instances may be admitting locally.
       stopCounting('the subscription to the counts of other gateways was lost')
-      isComplete = undefined
       reconcile()
     },
     report: () => reportDiffering().catch(() => {}),

@@ -210,3 +210,38 @@ t.test(
     t.strictSame(await store.usedOn('key_1', [metered.day]), [100])
   },
 )
+
+t.test(
+  'with `refuse`, too, nothing is admitted until every instance has reported to a Redis that came back empty',
+  { skip: withoutOwnRedis },
+  async t => {
+    const { url, raw } = await startRedisFor(t)
+    const clock = manualClock(Date.now())
+    const open = () => openMeter(t, url, { whenStoreIsDown: 'refuse', instances: 2, clock })
+    const [one, other] = [await open(), await open()]
+    const admit = async ({ meter }: typeof one, times: number): Promise<number> => {
+      const asked = Array.from({ length: times }, () =>
+        meter.consume({ keyId: 'key_1', limit: 60 }, clock.now()),
+      )
+      return (await Promise.allSettled(asked)).filter(
+        each => each.status === 'fulfilled' && each.value.allowed,
+      ).length
+    }
+    t.equal((await admit(one, 30)) + (await admit(other, 20)), 50)
+    await raw.flushall()
+    await endSubscriptions(raw, 2)
+    // No command of theirs failed, and the one that comes back first knows of 30.
+    await until('the first has noticed', async () => {
+      await one.meter.probe()
+      return one.meter.state() !== 'counting'
+    })
+    t.equal(await admit(one, 40), 0)
+    await until('all count again', async () => {
+      await Promise.all([one.meter.probe(), other.meter.probe()])
+      clock.advance(500)
+      return [one, other].every(({ meter }) => meter.state() === 'counting')
+    })
+    t.equal((await admit(one, 40)) + (await admit(other, 40)), 10)
+    t.strictSame(await one.store.usedOn('key_1', [metered.day]), [60])
+  },
+)
