@@ -5,7 +5,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Verdict } from './promises.ts'
-import type { Schedule } from './steps.ts'
+import type { Schedule, StoreKind } from './steps.ts'
 
 /** What it is sent: a seed, and whether to shrink what breaks a promise. */
 export type Order = { readonly seed: number; readonly shrink: boolean }
@@ -14,6 +14,8 @@ export type Judged = {
   readonly seed: number
   readonly ms: number
   readonly verdict: Verdict
+  readonly store: StoreKind
+  readonly hasProcesses: boolean
   readonly requests: number
   readonly steps: number
   /** Promises were broken, but the machine let the history wait for so long, each time that it was tried: no evidence. */
@@ -61,6 +63,8 @@ const main = async (): Promise<void> => {
       seed,
       ms: performance.now() - begun,
       verdict,
+      store: history.schedule.store,
+      hasProcesses: history.schedule.hasProcesses,
       requests: history.events.filter(({ kind }) => kind === 'answer').length,
       steps: history.schedule.steps.length,
       ...(isDisturbed && { stalledMs: history.stalledMs }),

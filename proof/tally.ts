@@ -17,6 +17,8 @@ export type Tally = {
   readonly faulty: Judged[]
   /** They broke promises while the machine stood still: no evidence. */
   readonly disturbed: Judged[]
+  /** How many histories had each kind of store, and gateways in processes of their own. */
+  readonly kinds: Map<string, number>
   readonly failed: Failed[]
 }
 
@@ -30,6 +32,7 @@ export const createTally = (): Tally => ({
   broken: new Map(),
   faulty: [],
   disturbed: [],
+  kinds: new Map(),
   failed: [],
 })
 
@@ -41,6 +44,8 @@ export const addTo = (tally: Tally, judged: Judged): void => {
   tally.seeds += 1
   tally.requests += judged.requests
   tally.steps += judged.steps
+  for (const kind of [judged.store, ...(judged.hasProcesses ? ['processes'] : [])])
+    tally.kinds.set(kind, (tally.kinds.get(kind) ?? 0) + 1)
   for (const promise of promiseNumbers) {
     const times = judged.verdict.exercised[promise] ?? 0
     if (times > 0) tally.histories.set(promise, (tally.histories.get(promise) ?? 0) + 1)
@@ -53,13 +58,23 @@ export const addTo = (tally: Tally, judged: Judged): void => {
 
 export const hasFailed = ({ faulty, failed }: Tally): boolean => faulty.length + failed.length > 0
 
-export const headOf = ({ seeds, requests, steps, seconds, faulty, disturbed, failed }: Tally): string => {
+export const headOf = ({
+  seeds,
+  requests,
+  steps,
+  seconds,
+  kinds,
+  faulty,
+  disturbed,
+  failed,
+}: Tally): string => {
   const faults =
     faulty.length + failed.length + disturbed.length === 0
       ? 'every promise held'
       : `${faulty.length} broke a promise, ${failed.length} could not be judged, ${disturbed.length} more were disturbed by a machine that stood still`
+  const of = (kind: string): string => counted(kinds.get(kind) ?? 0)
   const rate = Math.round((seeds / Math.max(1, seconds)) * 3_600)
-  return `${counted(seeds)} histories of ${counted(steps)} steps and ${counted(requests)} requests in ${counted(Math.round(seconds))} s (${counted(rate)} an hour); ${faults}.`
+  return `${counted(seeds)} histories of ${counted(steps)} steps and ${counted(requests)} requests in ${counted(Math.round(seconds))} s (${counted(rate)} an hour); ${faults}. ${of('redis')} on one Redis, ${of('sentinel')} behind Sentinel, ${of('cluster')} on a cluster, ${of('embedded')} on the embedded store; in ${of('processes')} each gateway was a process of its own.`
 }
 
 export const tableOf = ({ histories, times, broken }: Tally): string =>
@@ -96,6 +111,7 @@ export const asJson = (tally: Tally): string =>
     seeds: tally.seeds,
     requests: tally.requests,
     steps: tally.steps,
+    kinds: Object.fromEntries(tally.kinds),
     seconds: Math.round(tally.seconds * 10) / 10,
     promises: promiseNumbers.map(promise => ({
       promise,

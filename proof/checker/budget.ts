@@ -1,7 +1,8 @@
 // Promise 12: what the provider saw never weighs more than the limit of a window. A window's first seconds are left out, because a
 // request that was charged before them may arrive in them. Not promised, and not judged: clocks that differ by more than two
-// seconds, and what comes after Redis lost its data, or a gateway died or began while Redis was away.
+// seconds, and what comes after Redis lost its data, or a gateway died or began while Redis was away or the disk of its store full.
 
+import type { Moment } from '../history.ts'
 import { day, hour, isoOf, last, minute, second } from './facts.ts'
 import type { Rule } from './rule.ts'
 
@@ -24,7 +25,16 @@ export const withinBudget: Rule = (facts, report) => {
       (life.what === 'killed' || (life.what === 'started' && life.seq > (steps[0]?.seq ?? 0))) &&
       facts.isUnsettled(life.gateway, life),
   )
-  const losses = [...uncovered, ...steps.filter(({ step }) => step.do === 'empty')]
+  // What was spent on a full disk is known to the gateway that spent it only.
+  const isFull = ({ seq }: Moment): boolean =>
+    steps.some(
+      ({ step, seq: from }) =>
+        step.do === 'store' &&
+        from < seq &&
+        !steps.some(each => each.step.do === 'heal' && each.step.id === step.id && each.seq < seq),
+    )
+  const forgotten = history.schedule.store === 'embedded' ? lives.filter(isFull) : []
+  const losses = [...uncovered, ...forgotten, ...steps.filter(({ step }) => step.do === 'empty')]
   const until = Math.min(last, ...losses.map(({ seq }) => seq))
   for (const { name, ms } of windows) {
     const used = new Map<number, { weight: number; seq: number }>()
