@@ -20,7 +20,7 @@ export type Wish = {
 const usualFirst = 1
 const usualLanes = 2
 const usualHours = 1
-const usualSabotageSeeds = 25
+const usualSabotageSeeds = 36
 const usualKeep = 'node_modules/.cache/proof'
 const mostSeed = 2 ** 32 - 1
 

@@ -281,9 +281,10 @@ export const spendAlone: Event = state => {
 
 const empty: Event = () => [{ do: 'empty' }]
 /** A key that runs out is spent before Redis loses its counts, and afterwards. */
-export const spendAndEmpty: Event = state => {
+export const spendAndEmpty = (state: State, realMs?: number): Step[] => {
   const key = state.random.pick(['some', 'few'])
-  const back: Step = { do: 'move', ms: state.random.between(4, 9) * second }
+  const ms = state.random.between(4, 9) * second
+  const back: Step = { do: 'move', ms, ...(realMs !== undefined && { realMs }) }
   return [loadOf(state, key, 30), { do: 'empty' }, back, loadOf(state, key, 40)]
 }
 const failOver: Event = ({ random, gateways, issued }) => [
@@ -303,7 +304,7 @@ const anyEvents: readonly Event[] = [
 ]
 const fleetEvents: readonly Event[] = [
   ...[...anyEvents, changeKey, configure, providerLink, providerFault],
-  ...[empty, spendAndEmpty, dropMessages, stop, kill, kill, start, start, rolling],
+  ...[empty, (state: State) => spendAndEmpty(state), dropMessages, stop, kill, kill, start, start, rolling],
 ]
 const replicatedEvents: readonly Event[] = [...fleetEvents, ...Array<Event>(6).fill(failOver)]
 

@@ -19,7 +19,7 @@ import {
 import type { Protocol, Settings, Step, StoreKind } from './steps.ts'
 
 export type Opening = {
-  readonly store?: StoreKind
+  readonly stores?: readonly StoreKind[]
   readonly protocols?: readonly Protocol[]
   readonly settings?: Settings
   readonly hasProcesses?: true
@@ -31,6 +31,8 @@ export type Opening = {
 }
 
 const second = 1_000
+// Then no connection can still be on its way back, which would excuse what others admit meanwhile.
+const reportedAfterRealMs = 2_600
 
 const pass = ({ random }: State, from: number, to: number): Step => ({
   do: 'move',
@@ -83,7 +85,7 @@ const providerFails: Event = state => [
 export const openings: readonly Opening[] = [
   {},
   {
-    store: 'redis',
+    stores: ['redis'],
     settings: { 'quota.whenStoreIsDown': 'share' },
     begin: state => [...spendAlone(state), pass(state, 1, 9), load(state), ...heal(state)],
   },
@@ -97,12 +99,20 @@ export const openings: readonly Opening[] = [
     },
     begin: purgeOften,
   },
-  { store: 'redis', isSkewed: true, begin: midnight },
+  { stores: ['redis'], isSkewed: true, begin: midnight },
   { settings: { 'provider.budget.perMinute': '60', 'provider.budget.perDay': '' }, begin: providerFails },
-  { store: 'embedded', begin: state => [...fullDisk(state), load(state), ...restart(state), load(state)] },
+  { stores: ['embedded'], begin: state => [...fullDisk(state), load(state), ...restart(state), load(state)] },
   { begin: moved },
   { protocols: ['https', 'http2'], begin: changeFiles },
-  { store: 'redis', begin: spendAndEmpty },
-  { store: 'redis', hasProcesses: true, begin: state => [...ofProcess(state), load(state)] },
-  { store: 'embedded', hasProcesses: true, begin: state => [...ofProcess(state), load(state)] },
+  { stores: ['redis'], begin: state => spendAndEmpty(state) },
+  {
+    stores: ['redis'],
+    settings: { 'quota.whenStoreIsDown': 'refuse' },
+    begin: state => spendAndEmpty(state, reportedAfterRealMs),
+  },
+  {
+    stores: ['redis', 'embedded'],
+    hasProcesses: true,
+    begin: state => [...ofProcess(state), load(state)],
+  },
 ]

@@ -31,7 +31,7 @@ export const scheduleOf = (seed: number): Schedule => {
   // Each opening comes equally often, so that few seeds have all of them.
   const opening = openings[seed % openings.length] ?? {}
   const drawn = storeOf(random)
-  const store = opening.store ?? drawn
+  const store = opening.stores ? random.pick(opening.stores) : drawn
   const gateways = store === 'embedded' ? 1 : 3
   const isSkewed = random.chance(0.2) ? !opening.isPunctual : opening.isSkewed === true
   const skewOf = (): number => (isSkewed ? random.between(-90, 90) * second : 0)

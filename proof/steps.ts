@@ -44,7 +44,8 @@ export type ProviderFault = { readonly mode: string } | { readonly latencyMs: nu
 
 export type Step =
   | { readonly do: 'load'; readonly requests: readonly PlannedRequest[]; readonly inTurn?: true }
-  | { readonly do: 'move'; readonly ms: number }
+  /** At least so long by the machine's time, too, by which connections come back. */
+  | { readonly do: 'move'; readonly ms: number; readonly realMs?: number }
   /** To so long before the next midnight in the key's zone. */
   | { readonly do: 'to-midnight'; readonly beforeMs: number }
   /** The link between gateways and Redis. */

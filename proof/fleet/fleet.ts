@@ -177,7 +177,8 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
       case 'load':
         return sender.send(step.requests, { inTurn: step.inTurn })
       case 'move':
-        return clock.advance(step.ms)
+        await Promise.all([clock.advance(step.ms), step.realMs && pause(step.realMs)])
+        return
       case 'to-midnight': {
         const next = Math.ceil((clock.now() + zoneMs + step.beforeMs + 1) / dayMs) * dayMs - zoneMs
         return clock.advance(next - step.beforeMs - clock.now())

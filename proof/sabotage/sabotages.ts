@@ -189,4 +189,11 @@ export const sabotages: readonly Sabotage[] = [
     replacement: '',
     promise: [16],
   },
+  {
+    name: 'with `refuse` nobody looks whether Redis lost counts',
+    file: 'src/metering/partition.ts',
+    text: "isComplete = undefined\n      if (whenStoreIsDown === 'refuse') return",
+    replacement: "if (whenStoreIsDown === 'refuse') return\n      isComplete = undefined",
+    promise: [6, 7, 8],
+  },
 ]
