@@ -32,7 +32,7 @@ every case what is promised (docs/reliability.md). Needs redis-server on the pat
   --only <target,…>      ${targetNames.join(', ')}; all by default
   --case <number>        this case alone, or 120-140; needs one target
   --json                 the results as JSON on standard output
-  --report <file>        rewrites the table of what was tried in this page
+  --report <file>        rewrites the table of what was tried in this page; that of one target is apart
   --help                 this text
 
 Exit code: 0 nothing found, 1 faults found, 2 usage error.

@@ -12,7 +12,7 @@ import { targets } from './targets/all.ts'
 
 const fuzz = async ({ seed, seconds, only, cases, json, report }: Wish): Promise<number> => {
   // Checked first, because a run takes minutes.
-  if (report !== undefined) await checkReport(report)
+  if (report !== undefined) await checkReport(report, only)
   const progress = createProgress()
   const chosen = targets.filter(({ name }) => only.includes(name))
   progress.say(`seed ${seed}; ${memoryLimitText}`)

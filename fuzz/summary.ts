@@ -19,6 +19,20 @@ export const tableOf = (ran: readonly Ran[]): string =>
     .map(cells => `| ${cells.join(' | ')} |`)
     .join('\n')
 
+/** How many cases there were of each kind: what stands before the colon of a shape. */
+export const kindsOf = (ran: readonly Ran[]): string => {
+  const kinds = new Map<string, number>()
+  for (const { shapes } of ran)
+    for (const [shape, times] of shapes) {
+      const [kind = shape] = shape.split(':')
+      kinds.set(kind, (kinds.get(kind) ?? 0) + times)
+    }
+  return `Of these ${[...kinds]
+    .sort(([, a], [, b]) => b - a)
+    .map(([kind, times]) => `${kind} ${counted(times)}`)
+    .join(', ')}.`
+}
+
 export const notesText = (ran: readonly Ran[]): string =>
   ran.flatMap(({ notes }) => notes.map(note => `Not tried: ${note}.\n`)).join('')
 

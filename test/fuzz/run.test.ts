@@ -11,6 +11,7 @@ import { minimised } from '../../fuzz/minimise.ts'
 import { writeReport } from '../../fuzz/report.ts'
 import { createLogWatch } from '../../fuzz/system/log-watch.ts'
 import { targetNames } from '../../fuzz/target.ts'
+import { targets } from '../../fuzz/targets/all.ts'
 
 t.test('a case that fails is made as small as it still fails', async t => {
   const target = {
@@ -84,6 +85,26 @@ t.test('a report is written between its markers, and nowhere else', async t => {
     /^# Page\n\n<!-- fuzz: begin -->\n\n0 cases[\s\S]*seed 7[\s\S]*<!-- fuzz: end -->\n\nThe rest\.\n$/,
   )
   t.notMatch(page, 'measured before')
+  const alone = targets.filter(({ name }) => name === 'readers')
+  const ran = alone.map(target => ({
+    target,
+    cases: 3,
+    seconds: 1,
+    faults: [],
+    notes: [],
+    shapes: new Map([
+      ['provider: cut', 1],
+      ['provider: gap', 1],
+      ['traffic', 1],
+    ]),
+  }))
+  await writeFile(file, '<!-- fuzz-readers: begin -->\n<!-- fuzz-readers: end -->\n')
+  await writeReport(file, 7, ran)
+  t.match(
+    await readFile(file, 'utf8'),
+    /3 cases[\s\S]*Of these provider 2, traffic 1\./,
+    'that of one target is apart',
+  )
   await writeFile(file, '# Page\n')
   await t.rejects(writeReport(file, 7, []), UsageError)
 })
