@@ -20,7 +20,7 @@ export type Clocks = {
 }
 
 /** What moves with the clock in another process. */
-export type Follower = { moved(now: number): void; runDue(): Promise<void> }
+type Follower = { moved(now: number): void; runDue(): Promise<void> }
 
 export type FleetClock = {
   now(): number
