@@ -159,7 +159,7 @@ const elementChanges = {
       if (Array.isArray(column)) of[name] = column.slice(indexAt(column.length, at[2]))
   },
   'another unit': (elements, at, value) => {
-    const units = (elementAt(elements, at[0])[`${itemAt(sections, at[1])}_units`] ?? {}) as Json
+    const units = objectOf(elementAt(elements, at[0])[`${itemAt(sections, at[1])}_units`])
     const name = itemAt(Object.keys(units), at[2]) ?? ''
     units[name] = itemAt(['°F', 'mph', 'inch', 'undefined', '', 'K', value], at[3])
   },
@@ -173,11 +173,21 @@ const elementChanges = {
   },
   'a field more': (elements, at, value) => {
     const name = itemAt(names, at[1]) ?? ''
-    Object.defineProperty(elementAt(elements, at[0]), name, { value, enumerable: true, configurable: true })
+    Object.defineProperty(elementAt(elements, at[0]), name, {
+      value,
+      enumerable: true,
+      configurable: true,
+      writable: true,
+    })
   },
   'a column more': (elements, at, value) => {
     const name = itemAt(names, at[2]) ?? ''
-    Object.defineProperty(sectionAt(elements, at), name, { value, enumerable: true, configurable: true })
+    Object.defineProperty(sectionAt(elements, at), name, {
+      value,
+      enumerable: true,
+      configurable: true,
+      writable: true,
+    })
   },
   'another order of fields': (elements, at) => {
     const index = indexAt(elements.length, at[0])

@@ -42,9 +42,9 @@ const readers = ['provider', 'catalogue', 'configuration', 'traffic', 'result'] 
 type Reader = (typeof readers)[number]
 /** What comes over the network comes most often; a configuration or a result may take as long as a hundred bodies. */
 const drawn: readonly Reader[] = [
-  ...Array<Reader>(24).fill('provider'),
-  ...Array<Reader>(4).fill('catalogue'),
-  ...Array<Reader>(4).fill('traffic'),
+  ...Array<Reader>(50).fill('provider'),
+  ...Array<Reader>(22).fill('catalogue'),
+  ...Array<Reader>(22).fill('traffic'),
   ...readers,
 ]
 
