@@ -38,14 +38,14 @@ type ReaderCase = {
   readonly seed: number
 }
 
-const readers = ['provider', 'catalogue', 'configuration', 'traffic', 'result'] as const
-type Reader = (typeof readers)[number]
-/** What comes over the network comes most often; a configuration or a result may take as long as a hundred bodies. */
+type Reader = 'provider' | 'catalogue' | 'configuration' | 'traffic' | 'result'
+/** What comes over the network comes most often; a configuration or a result takes as long as twenty bodies or more. */
 const drawn: readonly Reader[] = [
-  ...Array<Reader>(50).fill('provider'),
-  ...Array<Reader>(22).fill('catalogue'),
-  ...Array<Reader>(22).fill('traffic'),
-  ...readers,
+  ...Array<Reader>(230).fill('provider'),
+  ...Array<Reader>(84).fill('catalogue'),
+  ...Array<Reader>(84).fill('traffic'),
+  'configuration',
+  'result',
 ]
 
 // Far more than the slowest of them needs, a configuration of 300,000 lines.
