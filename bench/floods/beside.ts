@@ -17,14 +17,16 @@ import { generateMix, mixOptions } from '../speed/mix-traffic.ts'
 import { inFront, loadCores, serverCores, spawnPinned } from '../speed/pinned.ts'
 import { openBackground } from '../speed/world.ts'
 
-export type FloodName =
-  | 'slow heads'
-  | 'slow readers'
-  | 'wrong keys'
-  | 'one key'
-  | 'new cells'
-  | 'few places'
-  | 'HTTP/2 resets'
+const floodNames = [
+  'slow heads',
+  'slow readers',
+  'wrong keys',
+  'one key',
+  'new cells',
+  'few places',
+  'HTTP/2 resets',
+] as const
+export type FloodName = (typeof floodNames)[number]
 
 const most = 2
 const consumerRate = 250
@@ -155,11 +157,12 @@ const right = ({ statuses, totals }: Consumed): boolean =>
 
 export const besideFloods: Row = {
   id: 'floods',
+  parts: floodNames,
   method:
     `A consumer with ${consumerRate} requests a second over ${consumerConnections} connections in an open loop, places by Zipf, on a ` +
     'gateway on Redis. Quiet and flooded times alternate; the flood is a process of its own that starts a second after the ' +
     'consumer. The kernel prefers Redis and the consumer to all else on their core, so that what is measured is the gateway.',
-  run: async (scope, progress, { settings: { rounds = 7, seconds = 4, rate = 2_000 } }) => {
+  run: async (scope, progress, { settings: { rounds = 7, seconds = 4, rate = 2_000 }, parts }) => {
     progress('starts everything')
     const { folder, providerUrl, storeEnv } = await openBackground(scope)
     const env: Env = gatewayEnv(providerUrl, { ...storeEnv, ABOHAWA_QUOTA__TIERS__FREE: String(limit) })
@@ -188,9 +191,13 @@ export const besideFloods: Row = {
       ])
 
     const findings: Finding[] = []
-    for (const gateway of [plain, tls]) await warm(gateway.urls.api ?? '')
-    for (const flood of floodsOf(rate, plenty?.key ?? '', small?.key ?? '')) {
-      const url = (flood.overTls ? tls : plain).urls.api ?? ''
+    const floods = floodsOf(rate, plenty?.key ?? '', small?.key ?? '').filter(({ name }) =>
+      parts.includes(name),
+    )
+    const urlOf = ({ overTls }: Flood): string => (overTls ? tls : plain).urls.api ?? ''
+    for (const url of new Set(floods.map(urlOf))) await warm(url)
+    for (const flood of floods) {
+      const url = urlOf(flood)
       const pairs: { quiet: number; flooded: number }[] = []
       const came: Record<string, number> = {}
       let wrong = 0

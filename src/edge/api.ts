@@ -151,7 +151,9 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
       return openToAll(request, reply).then(() => answerPreflight(request, reply))
     return admission.decide(raw, state).then(decision => {
       connections.authenticated(state.connection)
-      admission.enforce(raw, state, decision)
+      const turn = connections.turnOf(state.connection)
+      if (!turn) return admission.enforce(raw, state, decision)
+      return turn.then(() => admission.enforce(raw, state, decision))
     })
   })
 

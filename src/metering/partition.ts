@@ -93,6 +93,8 @@ const maxVisited = 5_000
 const probeTimeoutMs = 50
 const maxTries = 3
 const maxTurnsPerBatch = 16
+// In a flood that is read in small parts, each turn is long and brings few.
+const maxGrowthMs = 1
 const fewPerBatch = 32
 
 type BatchEntry = { readonly count: Count; readonly units: number; readonly limit: number }
@@ -102,16 +104,11 @@ type Waiter = { resolve(decision: QuotaDecision): void; reject(error: unknown): 
 /** The waiting requests of a count, the units that their batch requests, and its limit: that of the count may change meanwhile. */
 type Pending = { readonly count: Count; readonly waiters: Waiter[]; units: number; limit: number }
 
-export const createPartition = ({
-  instance,
-  store,
-  whenStoreIsDown,
-  instances,
-  dayOf,
-  newestDay,
-  clock,
-  observer,
-}: PartitionParts): Partition => {
+/** @param now in ms, from any beginning */
+export const createPartition = (
+  { instance, store, whenStoreIsDown, instances, dayOf, newestDay, clock, observer }: PartitionParts,
+  now = () => performance.now(),
+): Partition => {
   const counts: Counts = createShards(() => new Set<Count>())
   let waiting = new Map<Count, Pending>()
   let inFlight = new Map<Count, Pending>()
@@ -256,10 +253,10 @@ export const createPartition = ({
 
   // Requests of the same turn of the event loop share a batch. Where they are few, those of the next turns join while each
   // brings more: a transaction or a round trip for each of them would cost as much as all else that it needs.
-  const flushWhenQuiet = (turns = 1, before = 0): void => {
+  const flushWhenQuiet = (until = now() + maxGrowthMs, turns = 1, before = 0): void => {
     setImmediate(() => {
-      const mayGrow = turns < maxTurnsPerBatch && arrived < fewPerBatch
-      if (mayGrow && arrived > before) flushWhenQuiet(turns + 1, arrived)
+      const mayGrow = turns < maxTurnsPerBatch && arrived < fewPerBatch && now() < until
+      if (mayGrow && arrived > before) flushWhenQuiet(until, turns + 1, arrived)
       else void inTurn(flush)
     })
   }

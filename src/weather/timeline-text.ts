@@ -56,11 +56,11 @@ export const createTimelineText = (calendar: Calendar): TimelineText => {
   ): string => {
     let text = ''
     let column = offset
+    // Joined at once: a string for each step would be a sixth of what a miss leaves to the collector.
+    const texts: string[] = Array(count).fill('')
     for (const name of Object.keys(units)) {
-      text += `,"${name}":[`
-      for (let step = from; step < from + count; step++)
-        text += step === from ? textOf(values[column + step]) : `,${textOf(values[column + step])}`
-      text += ']'
+      for (let i = 0; i < count; i++) texts[i] = textOf(values[column + from + i])
+      text += `,"${name}":[${texts.join()}]`
       column += length
     }
     return text

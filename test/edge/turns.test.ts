@@ -53,6 +53,40 @@ t.test('known tasks come first, then new ones from the newest on, then those tha
   t.strictSame(ran, ['known 1', 'known 2', 'new 3', 'new 2', 'new 1', 'low 1', 'low 2'])
 })
 
+t.test('new tasks and those that have more to do alternate', async t => {
+  const turns = turnsOf(1_000)
+  const ran: string[] = []
+  useUp(turns)
+  for (const name of ['more 1', 'more 2', 'more 3']) turns.queue(task(name, ran, 'more'))
+  for (const name of ['new 1', 'new 2']) turns.queue(task(name, ran, 'new'))
+  turns.queue(task('low', ran, 'low'))
+  await turn()
+  t.strictSame(ran, ['new 2', 'more 1', 'new 1', 'more 2', 'more 3', 'low'])
+})
+
+t.test('one that has more to do goes on alone, and does one thing at a time beside others', async t => {
+  const turns = turnsOf(1_000)
+  const steps: string[] = []
+  const greedy = (name: string): Task => {
+    let left = 2
+    const self: Task = {
+      priority: () => 'more',
+      run: () => {
+        while (left > 0 && turns.mayGoOn(self)) {
+          left -= 1
+          steps.push(name)
+        }
+      },
+    }
+    return self
+  }
+  useUp(turns)
+  for (const name of ['a', 'b']) turns.queue(greedy(name))
+  for (let i = 0; i < 10 && steps.length < 4; i++) await turn()
+  t.strictSame(steps.slice(0, 2), ['a', 'b'])
+  t.equal(steps.length, 4)
+})
+
 t.test('a task that is called back goes on for what is left of its turn, and not for longer', async t => {
   const turns = turnsOf(1)
   useUp(turns)

@@ -38,8 +38,10 @@ export type Tracked = Connection & {
   reading: PacedReading | undefined
   /** Undefined where HTTP/1.1 is spoken. */
   http2: Http2Connection | undefined
-  /** The connection's turn to be read. */
+  /** The connection's turn to be read, or to go on with the first of `held`. */
   readonly task: Task
+  /** Requests that wait for a turn: each goes on when it is called. */
+  readonly held: (() => void)[]
   /** By `performance.now()`, as are all instants here. */
   usedAt: number
   /** Requests that came without a good key. */

@@ -12,7 +12,7 @@ import { type Connection, depthOf, peerOf, type Tracked } from './connection.ts'
 import { type Http2, type Http2Connection, streamsFor } from './http2.ts'
 import { readPaced } from './paced-reading.ts'
 import { keepAliveMs } from './ready-response.ts'
-import { createTurns } from './turns.ts'
+import { createTurns, type Priority } from './turns.ts'
 import { createUnauthenticated } from './unauthenticated.ts'
 
 export type ConnectionLimits = {
@@ -57,6 +57,11 @@ export type Connections = {
   bodyMayCome(connection: Connection, request: IncomingMessage, response: ServerResponse): void
   /** A request came with a good key. */
   authenticated(connection: Connection): void
+  /**
+   * Resolves when it is the turn of a request whose connection has more of them; undefined where it need not wait. Over HTTP/2
+   * none does.
+   */
+  turnOf(connection: Connection): Promise<void> | undefined
   /** A request was refused without a good key. Returns false where the connection must end with the response. */
   refused(connection: Connection): boolean
   /** A request is answered, or its client is gone. */
@@ -86,8 +91,9 @@ const turnsPerTick = 6
 const answerAfterEndMs = 1_000
 // After so many refusals without a good key the connection ends.
 const maxRefusals = 1_000
-// The share of each turn of the event loop for connections that are read in chunks.
-const pacedMsPerTurn = 1
+// The share of each turn of the event loop for connections that are read in chunks. A request takes half a dozen turns, so in a
+// flood it takes so many times as long.
+const pacedMsPerTurn = 0.25
 // Requests that a suspect may have at once; a client without a good key may have one.
 const suspectPipelined = 4
 // With more requests over HTTP/2 waiting before a good key came, a connection is suspect.
@@ -124,7 +130,8 @@ export const trackConnections = (
   const forget = (connection: Tracked): void => {
     if (!open.delete(connection)) return
     queued -= Math.max(0, (connection.requests ?? 0) - 1) + (connection.http2?.waiting ?? 0)
-    turns.cancel(connection.task)
+    // Requests that came are taken to their end.
+    if (connection.held.length === 0) turns.cancel(connection.task)
     unauthenticated.remove(connection)
   }
   const drop = (connection: Tracked | undefined, reason: ClosingReason): void => {
@@ -149,10 +156,10 @@ export const trackConnections = (
       reading: undefined,
       http2: undefined,
       task: {
-        // Connections that are being read come before new ones, and suspects come last.
-        priority: () => (connection.isSuspect ? 'low' : connection.isBegun ? 'known' : 'new'),
-        run: () => read(connection),
+        priority: () => priorityOf(connection),
+        run: () => goOn(connection),
       },
+      held: [],
       begunAfter: 0,
       usedAt: now,
       requests: undefined,
@@ -186,6 +193,18 @@ export const trackConnections = (
     if (open.size > maxConnections) drop(newcomer, 'connections')
   }
 
+  // Connections that are being read come before new ones, and suspects come last. One that is still paced after its good key
+  // has sent several requests at once.
+  const priorityOf = ({ isAuthenticated, isSuspect, isBegun }: Tracked): Priority => {
+    if (isAuthenticated) return 'more'
+    return isSuspect ? 'low' : isBegun ? 'known' : 'new'
+  }
+  const goOn = (connection: Tracked): void => {
+    const { held } = connection
+    held.shift()?.()
+    if (held.length > 0) turns.queue(connection.task)
+    else read(connection)
+  }
   const read = (connection: Tracked): void => {
     if (connection.whenAnswered || !open.has(connection)) return
     if (!connection.isBegun && unauthenticated.makeRoom() && !connection.isBegun)
@@ -429,6 +448,14 @@ export const trackConnections = (
       unauthenticated.remove(connection)
       // It may send more now.
       if (hasUnread(connection)) turns.queue(connection.task)
+    },
+    turnOf: given => {
+      const connection = given as Tracked
+      if (connection.http2 || (connection.requests === 1 && !hasUnread(connection))) return undefined
+      return new Promise(resolve => {
+        connection.held.push(resolve)
+        turns.queue(connection.task)
+      })
     },
     refused: given => {
       const connection = given as Tracked

@@ -13,13 +13,13 @@ export type Turns = {
 export type Task = {
   /**
    * Known tasks run first. Then new tasks, the newest first: in a flood, a new task waits for one turn and not for the whole
-   * flood. Then tasks of low priority.
+   * flood. Tasks that have more to do alternate with them, one after the other. Then tasks of low priority.
    */
   priority(): Priority
   run(): void
 }
 
-export type Priority = 'known' | 'new' | 'low'
+export type Priority = 'known' | 'new' | 'more' | 'low'
 
 // The follow-up work of a task, such as writes, runs between two calls of `setImmediate`, and counts too. So each task has a
 // call of its own, and the calls of a turn are scheduled before the first of them runs.
@@ -30,12 +30,18 @@ const maxTasksPerTurn = 16
  * @param now in ms, from any beginning
  */
 export const createTurns = (msPerTurn: number, now = () => performance.now()): Turns => {
-  const waiting: Record<Priority, Set<Task>> = { known: new Set(), new: new Set(), low: new Set() }
+  const waiting: Record<Priority, Set<Task>> = {
+    known: new Set(),
+    new: new Set(),
+    more: new Set(),
+    low: new Set(),
+  }
   // In the order of queueing; tasks that do not wait any more are dropped when they are met.
   const newest: Task[] = []
   let endsAt = 0
   let calls = 0
   let isRunning = false
+  let isMoreNext = false
   let granted: Task | undefined
 
   const newestOf = (tasks: ReadonlySet<Task>): Task | undefined => {
@@ -47,9 +53,13 @@ export const createTurns = (msPerTurn: number, now = () => performance.now()): T
     return undefined
   }
   const oldestOf = ([task]: ReadonlySet<Task>): Task | undefined => task
-  const next = (): Task | undefined =>
-    oldestOf(waiting.known) ?? newestOf(waiting.new) ?? oldestOf(waiting.low)
-  const size = (): number => waiting.known.size + waiting.new.size + waiting.low.size
+  // Neither a flood of new tasks nor one of those that have more to do keeps the others waiting.
+  const newOrMore = (): Task | undefined => {
+    const [one, other] = [newestOf(waiting.new), oldestOf(waiting.more)]
+    return isMoreNext ? (other ?? one) : (one ?? other)
+  }
+  const next = (): Task | undefined => oldestOf(waiting.known) ?? newOrMore() ?? oldestOf(waiting.low)
+  const size = (): number => waiting.known.size + waiting.new.size + waiting.more.size + waiting.low.size
   const schedule = (wanted: number): void => {
     for (; calls < wanted; calls++) setImmediate(runNext)
   }
@@ -65,6 +75,8 @@ export const createTurns = (msPerTurn: number, now = () => performance.now()): T
     calls -= 1
     const task = mayRun ? next() : undefined
     if (task) {
+      if (waiting.new.has(task)) isMoreNext = true
+      else if (waiting.more.has(task)) isMoreNext = false
       cancel(task)
       // The first `mayGoOn` of a task in its turn succeeds.
       granted = task
@@ -74,6 +86,12 @@ export const createTurns = (msPerTurn: number, now = () => performance.now()): T
     if (calls > 0) return
     isRunning = false
     if (next()) plan()
+  }
+  // One that has more to do does it one by one while others wait.
+  const isNext = (priority: Priority): boolean => {
+    if (priority === 'known') return true
+    if (waiting.known.size > 0) return false
+    return priority === 'new' || (waiting.new.size === 0 && waiting.more.size === 0)
   }
   const queue = (task: Task): void => {
     cancel(task)
@@ -85,6 +103,7 @@ export const createTurns = (msPerTurn: number, now = () => performance.now()): T
   const cancel = (task: Task): void => {
     waiting.known.delete(task)
     waiting.new.delete(task)
+    waiting.more.delete(task)
     waiting.low.delete(task)
   }
 
@@ -96,9 +115,7 @@ export const createTurns = (msPerTurn: number, now = () => performance.now()): T
         return true
       }
       const priority = task.priority()
-      const isNext =
-        priority === 'known' || (waiting.known.size === 0 && (priority === 'new' || waiting.new.size === 0))
-      if (isNext && now() < endsAt) return true
+      if (isNext(priority) && now() < endsAt) return true
       queue(task)
       return false
     },

@@ -38,7 +38,6 @@ const localDay = /^\d{4}-\d\d-\d\d$/
 
 /** Reads the elements of one body. @throws ProviderError */
 export const createElementReader = ({ horizon, calendar, clock, requestedAt }: Expected) => {
-  const steps = createSteps()
   const lengths = stepsWithin(horizon)
 
   return (raw: unknown, cell: Cell): Timeline => {
@@ -57,9 +56,9 @@ export const createElementReader = ({ horizon, calendar, clock, requestedAt }: E
     const timeline = layOut(
       // The earlier of the two instants, so that weather never seems younger than it is.
       requestedAt,
-      steps.spanOf(minutely, lengths.quarterHours, localMinute, instant, quarterHourMs),
-      steps.spanOf(hourly, lengths.hours, localMinute, instant, hourMs),
-      steps.spanOf(daily, lengths.days, localDay, dayNumber, 1),
+      steps.spanOf(minutely, offset, lengths.quarterHours, localMinute, instant, quarterHourMs),
+      steps.spanOf(hourly, offset, lengths.hours, localMinute, instant, hourMs),
+      steps.spanOf(daily, offset, lengths.days, localDay, dayNumber, 1),
     )
     // Hours are found by their times; hours of other days would count as missing for as long as they are cached.
     if (hourly.time[0] !== `${daily.time[0]}T00:00`)
@@ -154,12 +153,14 @@ const sectionOf = (name: string, element: Fields): Section => {
   return { name, units, columns, time: listOf(`${name}.time`, columns.time) }
 }
 
-/** Reads the times of sections. All elements of a body have the same times, so most are compared, not parsed. */
+/** Reads the times of sections. All elements of an hour have nearly the same times, so most are compared, not parsed. */
 const createSteps = () => {
-  const known = new Map<string, { readonly time: readonly unknown[]; readonly span: Span }>()
+  type Known = { readonly time: readonly unknown[]; readonly offset: number; readonly span: Span }
+  const known = new Map<string, Known>()
   return {
     spanOf: (
       { name, time }: Section,
+      offset: number,
       length: number,
       form: RegExp,
       positionOf: (time: string) => number,
@@ -168,7 +169,7 @@ const createSteps = () => {
       if (time.length !== length)
         throw mismatch('wrong_shape', `${name} has ${time.length} steps, expected ${length}`)
       const before = known.get(name)
-      if (before && time.every((text, i) => text === before.time[i])) return before.span
+      if (before?.offset === offset && time.every((text, i) => text === before.time[i])) return before.span
       let start = Number.NaN
       for (const [i, text] of time.entries()) {
         const position = typeof text === 'string' && form.test(text) ? positionOf(text) : Number.NaN
@@ -177,11 +178,13 @@ const createSteps = () => {
           throw mismatch('wrong_time', `${name}.time[${i}] is ${excerptOf(text)}, out of step`)
       }
       const span = { start, length }
-      known.set(name, { time, span })
+      known.set(name, { time, offset, span })
       return span
     },
   }
 }
+// For all bodies: most have one element.
+const steps = createSteps()
 
 // The provider's unit of a variable that its models lack; all its values are null then.
 const noUnit = 'undefined'

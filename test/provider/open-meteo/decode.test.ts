@@ -138,3 +138,41 @@ t.test(
     await t.rejects(decode('null'), { code: 'provider_garbled' })
   },
 )
+
+t.test('other requests run between its elements', async t => {
+  const many = [...cells, ...cells, ...cells]
+  const body = [...JSON.parse(text), ...JSON.parse(text), ...JSON.parse(text)].map((element, i) =>
+    i === 0 ? element : { ...element, location_id: i },
+  )
+  let turns = 0
+  let next = setImmediate(function count() {
+    turns += 1
+    next = setImmediate(count)
+  })
+  const decoded = await decodeTimelines([Buffer.from(JSON.stringify(body))], {
+    cells: many,
+    horizon,
+    calendar,
+    clock: manualClock(),
+    requestedAt: now,
+  })
+  clearImmediate(next)
+  t.equal(decoded.length, many.length)
+  t.ok(turns >= many.length - 1, `${turns} turns`)
+})
+
+t.test('times of a body before are no times of another zone', async t => {
+  await decode(text)
+  const body = JSON.parse(text)
+  for (const element of body) element.utc_offset_seconds += 3_600
+  const elsewhere = { ...calendar, offsetSecondsAt: (at: number) => calendar.offsetSecondsAt(at) + 3_600 }
+  const [timeline] = await decodeTimelines([Buffer.from(JSON.stringify(body))], {
+    cells,
+    horizon,
+    calendar: elsewhere,
+    clock: manualClock(),
+    requestedAt: now,
+  })
+  const [known] = (await decode(text)) as Timeline[]
+  t.equal((timeline as Timeline).hours.start, (known as Timeline).hours.start - 3_600_000)
+})
