@@ -185,6 +185,22 @@ const countedAfterTheLoss: Step[] = [
   { do: 'request', instance: 1, key: 'small', times: 2 },
   { do: 'down', fate: 'answered' },
 ]
+// An instance admits locally what it has an allowance for, far more than these.
+const admittedInAnOutage: Step[] = [
+  { do: 'down', fate: 'lost' },
+  { do: 'request', instance: 0, key: 'middle', times: 60 },
+  { do: 'request', instance: 1, key: 'large', times: 60 },
+]
+
+// Three quotas of one day and one of the next, by all instances.
+const exhaustedOnTwoDays: Step[] = [
+  { do: 'request', instance: 0, key: 'small', times: 40 },
+  ...[0, 1, 2, 0].map(instance => ({ do: 'request' as const, instance, key: 'middle', times: 90 })),
+  ...[2, 1, 0, 2, 1].map(instance => ({ do: 'request' as const, instance, key: 'unseen', times: 90 })),
+  { do: 'jump', days: 1 },
+  { do: 'request', instance: 1, key: 'small', times: 12 },
+  { do: 'request', instance: 2, key: 'small', times: 12 },
+]
 
 t.test('whatever happens, nobody gets more than the limit, and the counts are right afterwards', async t => {
   let admittedLocally = 0
@@ -201,9 +217,9 @@ t.test('whatever happens, nobody gets more than the limit, and the counts are ri
       admittedLocally += scene.admittedLocally()
       await scene.real.close()
     }),
-    { numRuns: 200, examples: [[countedAfterTheLoss]] },
+    { numRuns: 200, examples: [[countedAfterTheLoss], [admittedInAnOutage]] },
   )
-  t.ok(admittedLocally > 100, `${admittedLocally} units were admitted locally`)
+  t.ok(admittedLocally >= 120, `${admittedLocally} units were admitted locally`)
 })
 
 t.test('while the store is healthy exactly the limit is decisions, and each count once', async t => {
@@ -225,9 +241,9 @@ t.test('while the store is healthy exactly the limit is decisions, and each coun
       if (scene.refused.length > 0) throw new Error('a healthy store refused')
       await scene.real.close()
     }),
-    { numRuns: 120 },
+    { numRuns: 120, examples: [[exhaustedOnTwoDays]] },
   )
-  t.ok(exhausted > 20, `${exhausted} quotas were exhausted`)
+  t.ok(exhausted >= 4, `${exhausted} quotas were exhausted`)
   t.pass('each of them exactly')
 })
 

@@ -18,7 +18,7 @@ const leftOut = registerHooks({
 })
 
 // What a test forks is started with the same arguments, and has no tap.
-if (process.argv[1]?.endsWith('.test.ts')) {
+if (/\.test\.m?[jt]s$/.test(process.argv[1] ?? '')) {
   const errorDomain = new URL('./error-domain.ts', import.meta.url).href
   const replaced = registerHooks({
     load: (url, context, next) => {

@@ -1,5 +1,5 @@
-// Prints the test files that start no process, neither themselves nor through what they import from the tests: those of
-// `npm run test:quick`. The others are run by `npm test`, which runs all.
+// The test files that start no process, neither themselves nor through what they import from the tests. test-files.ts has those
+// of a folder share a process; `npm run test:quick` runs nothing else.
 
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
@@ -23,5 +23,6 @@ const startsProcess = (file: string): boolean => {
   return starts
 }
 
-const files = globSync('test/**/*.test.ts', { cwd: root }).sort()
-process.stdout.write(`${files.filter(file => !startsProcess(file)).join('\n')}\n`)
+export const allFiles = (): string[] => globSync('test/**/*.test.ts', { cwd: root }).sort()
+
+export const quickFiles = (): string[] => allFiles().filter(file => !startsProcess(file))

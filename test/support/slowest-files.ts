@@ -1,7 +1,8 @@
-// Runs the whole suite and prints how long it took, how much processor time, and its twenty slowest files:
-// `npm run test:slowest`. With `--write` the table in docs/testing.md is renewed, unless a test failed.
+// Runs the whole suite and prints how long it took, how much processor time, and its twenty slowest files, where those that share
+// a process (test-files.ts) count as one: `npm run test:slowest`. With `--write` the table in docs/testing.md is renewed, unless a
+// test failed.
 
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -27,7 +28,12 @@ const cpuOfChildren = (): number => {
 }
 
 const started = performance.now()
-const tap = spawn('tap', ['--reporter=junit'], { stdio: ['ignore', 'pipe', 'inherit'] })
+const listed = execFileSync(process.execPath, [join(import.meta.dirname, 'test-files.ts')], {
+  encoding: 'utf8',
+})
+const tap = spawn('tap', ['--reporter=junit', ...listed.trim().split('\n')], {
+  stdio: ['ignore', 'pipe', 'inherit'],
+})
 let report = ''
 let files = 0
 tap.stdout.setEncoding('utf8').on('data', (text: string) => {
@@ -39,12 +45,12 @@ tap.stdout.setEncoding('utf8').on('data', (text: string) => {
 const [code] = await once(tap, 'close')
 const seconds = (performance.now() - started) / 1000
 
-const suites = [...report.matchAll(/<testsuite name="([^"]+\.test\.ts)"[^>]* time="([\d.]+)"/g)]
+const suites = [...report.matchAll(/<testsuite name="([^"]+\.test\.(?:ts|mjs))"[^>]* time="([\d.]+)"/g)]
   .map(([, file = '', time]) => ({ file, seconds: Number(time) }))
   .sort((a, b) => b.seconds - a.seconds)
 const [, cases = '0', failures = '0'] = /<testsuites [^>]*tests="(\d+)" failures="(\d+)"/.exec(report) ?? []
 const clock = `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`
-const table = `${suites.length} files, ${Number(cases).toLocaleString('en')} cases${failures === '0' ? '' : `, ${failures} failed`}: ${clock}, ${(cpuOfChildren() / 60).toFixed(1)} minutes of processor time, on ${availableParallelism()} cores with Node ${process.version}, ${new Date().toISOString().slice(0, 10)}.
+const table = `${suites.length} processes of tests, ${Number(cases).toLocaleString('en')} cases${failures === '0' ? '' : `, ${failures} failed`}: ${clock}, ${(cpuOfChildren() / 60).toFixed(1)} minutes of processor time, on ${availableParallelism()} cores with Node ${process.version}, ${new Date().toISOString().slice(0, 10)}.
 
 | file | seconds |
 | --- | --: |

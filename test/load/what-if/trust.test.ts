@@ -16,13 +16,15 @@ import { simulateOn, traceOf } from './simulate-on.ts'
 const sample = new URL('../../../samples/weekday.ndjson.gz', import.meta.url).pathname
 // In the morning in Dhaka: a run of the model becomes available, and demand rises.
 const from = 6 * hourMs + 28 * minuteMs
-const span = 35 * minuteMs
+const span = 28 * minuteMs
 
 const noBudget = 'provider.budget.perMinute=null provider.budget.perHour=null provider.budget.perDay=null'
+// The jitter follows from the provider's name, and so from its port. With times as short as these dozens of requests meet stale
+// weather on any port; by run, spread over the half-hour of the default, it would be a handful.
 const cases = [
-  `cache.freshness=age cache.freshFor=15m ${noBudget}`,
-  `cache.freshness=run ${noBudget}`,
-  'cache.freshness=age cache.freshFor=15m provider.budget.perMinute=30 provider.budget.perDay=500',
+  `cache.freshness=age cache.freshFor=6m ${noBudget}`,
+  `cache.freshness=run cache.spreadOver=5m ${noBudget}`,
+  'cache.freshness=age cache.freshFor=6m provider.budget.perMinute=18 provider.budget.perDay=500',
 ]
 
 const readHours = async (): Promise<TrafficRequest[]> => {
@@ -77,7 +79,7 @@ const largestDifference = 0.01
 
 t.test('real processes do what whatif says, to within 1 %', async t => {
   const requests = await readHours()
-  t.ok(requests.length > 600, `${requests.length} requests`)
+  t.ok(requests.length > 500, `${requests.length} requests`)
   const trace = await traceOf(requests)
   const found: Figures[] = []
   for (const { name, env, config } of settingCases({ case: cases }, { files: [], env: {} })) {
