@@ -140,10 +140,12 @@ t.test(
 )
 
 t.test('other requests run between its elements', async t => {
-  const many = [...cells, ...cells, ...cells]
-  const body = [...JSON.parse(text), ...JSON.parse(text), ...JSON.parse(text)].map((element, i) =>
-    i === 0 ? element : { ...element, location_id: i },
-  )
+  const times = 100
+  const many = Array(times).fill(cells).flat()
+  const body = Array(times)
+    .fill(JSON.parse(text))
+    .flat()
+    .map((element, i) => (i === 0 ? element : { ...element, location_id: i }))
   let turns = 0
   let next = setImmediate(function count() {
     turns += 1
@@ -158,7 +160,7 @@ t.test('other requests run between its elements', async t => {
   })
   clearImmediate(next)
   t.equal(decoded.length, many.length)
-  t.ok(turns >= many.length - 1, `${turns} turns`)
+  t.ok(turns > 8, `${turns} turns`)
 })
 
 t.test('times of a body before are no times of another zone', async t => {
