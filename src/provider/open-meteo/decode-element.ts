@@ -169,7 +169,8 @@ const createSteps = () => {
       if (time.length !== length)
         throw mismatch('wrong_shape', `${name} has ${time.length} steps, expected ${length}`)
       const before = known.get(name)
-      if (before?.offset === offset && time.every((text, i) => text === before.time[i])) return before.span
+      const isAsBefore = before?.offset === offset && before.time.length === length
+      if (isAsBefore && time.every((text, i) => text === before.time[i])) return before.span
       let start = Number.NaN
       for (const [i, text] of time.entries()) {
         const position = typeof text === 'string' && form.test(text) ? positionOf(text) : Number.NaN

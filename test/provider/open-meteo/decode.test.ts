@@ -163,6 +163,25 @@ t.test('other requests run between its elements', async t => {
   t.ok(turns > 8, `${turns} turns`)
 })
 
+t.test('times of a longer body before are no times of a shorter one', async t => {
+  await decode(text)
+  const shorter = horizonFor(3_600_000, 48)
+  const body = await (await fetch(provider.url + pathFor(cells, shorter, calendar.zone))).text()
+  const [timeline] = (await decodeTimelines([Buffer.from(body)], {
+    cells,
+    horizon: shorter,
+    calendar,
+    clock: manualClock(),
+    requestedAt: now,
+  })) as Timeline[]
+  const [first] = JSON.parse(body)
+  t.equal(timeline?.quarterHours.length, first.minutely_15.time.length)
+  t.strictSame(
+    Array.from(timeline?.values.subarray(timeline.hours.offset, timeline.hours.offset + 24) ?? []),
+    first.hourly.temperature_2m.slice(0, 24).map(Math.fround),
+  )
+})
+
 t.test('times of a body before are no times of another zone', async t => {
   await decode(text)
   const body = JSON.parse(text)
