@@ -19,6 +19,10 @@ const recoverySeconds = 80
 const reconnectedAfterMs = 900
 const touchesStore = (step: Step): boolean =>
   ['link', 'store', 'empty', 'restart-store', 'drop-messages', 'fail-over'].includes(step.do)
+// After a 429 for too many requests at once a gateway retries by the machine's time, too.
+const retriedAfterMs = 1_300
+const isBusy = (step: Step): boolean =>
+  step.do === 'provider' && 'mode' in step.fault && step.fault.mode === 'concurrent-limit'
 const hourAndMore = 62 * minute
 
 export const runSchedule = async (lane: Lane, schedule: Schedule): Promise<History> => {
@@ -30,7 +34,11 @@ export const runSchedule = async (lane: Lane, schedule: Schedule): Promise<Histo
     for (const step of schedule.steps) await fleet.take(step)
     await fleet.endFaults()
     recorder.add({ kind: 'phase', phase: 'end' })
-    const back = performance.now() + (schedule.steps.some(touchesStore) ? reconnectedAfterMs : 0)
+    const longestMs = Math.max(
+      schedule.steps.some(touchesStore) ? reconnectedAfterMs : 0,
+      schedule.steps.some(isBusy) ? retriedAfterMs : 0,
+    )
+    const back = performance.now() + longestMs
     const isBack = async (): Promise<boolean> => performance.now() > back && (await fleet.isCalm())
     for (let i = 0; i < recoverySeconds && !(i > 5 && (await isBack())); i++) {
       await clock.advance(second)
