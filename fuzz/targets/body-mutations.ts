@@ -75,7 +75,9 @@ const itemAt = <Item>(items: readonly Item[], share = 0): Item | undefined =>
   items[indexAt(items.length, share)]
 const indexAt = (length: number, share = 0): number => Math.min(length - 1, Math.floor(share * length))
 /** What another change made something else of has nothing to change. */
-const objectOf = (value: unknown): Json => (typeof value === 'object' && value !== null ? value : {}) as Json
+// A list takes no field such as `length`.
+const objectOf = (value: unknown): Json =>
+  (typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {}) as Json
 const elementAt = (elements: readonly unknown[], share?: number): Json => objectOf(itemAt(elements, share))
 const sectionAt = (elements: readonly unknown[], [element, section]: readonly number[]): Json =>
   objectOf(elementAt(elements, element)[itemAt(sections, section) ?? ''])
