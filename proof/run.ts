@@ -19,8 +19,10 @@ const recoverySeconds = 80
 const reconnectedAfterMs = 900
 const touchesStore = (step: Step): boolean =>
   ['link', 'store', 'empty', 'restart-store', 'drop-messages', 'fail-over'].includes(step.do)
-// After a 429 for too many requests at once a gateway retries by the machine's time, too.
+// So do calls to the provider: a stalled one takes `provider.totalTimeout`, and one that it was too busy for is retried after a second.
+const endedAfterMs = 900
 const retriedAfterMs = 1_300
+const touchesProvider = (step: Step): boolean => step.do === 'provider' || step.do === 'provider-link'
 const isBusy = (step: Step): boolean =>
   step.do === 'provider' && 'mode' in step.fault && step.fault.mode === 'concurrent-limit'
 const hourAndMore = 62 * minute
@@ -36,6 +38,7 @@ export const runSchedule = async (lane: Lane, schedule: Schedule): Promise<Histo
     recorder.add({ kind: 'phase', phase: 'end' })
     const longestMs = Math.max(
       schedule.steps.some(touchesStore) ? reconnectedAfterMs : 0,
+      schedule.steps.some(touchesProvider) ? endedAfterMs : 0,
       schedule.steps.some(isBusy) ? retriedAfterMs : 0,
     )
     const back = performance.now() + longestMs
