@@ -3,7 +3,7 @@
 // and no HTTP. Longer than 300 lines, because it has one function for each command.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { daysUpTo, isoOf, type LocalDay } from '../calendar.ts'
+import { dayNumber, dayOfNumber, daysUpTo, isoOf, type LocalDay } from '../calendar.ts'
 import { InputError, NotFoundError } from '../errors.ts'
 import { quoted } from '../outside-text.ts'
 import { DamagedRecordError } from '../stores/records.ts'
@@ -106,7 +106,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
     listedKey(key, subscriber, tiers, clock.now())
   const usageOf = async ({ id, createdAt }: KeyRecord): Promise<KeyUsage> => {
     const today = calendar.dayOf(clock.now())
-    const [oldest = today] = daysUpTo(today, maxDays).slice(-1)
+    const oldest = dayOfNumber(dayNumber(today) - maxDays + 1)
     // An import may have brought counts of days before the key was created here, as far as they are kept.
     const since = createdAt === 0 ? oldest : [oldest, calendar.dayOf(createdAt)].sort()[1]
     const lastUsedOn = (await store.lastUsedOn(id, since ?? oldest, today)) ?? null

@@ -3,13 +3,13 @@
 // stored, and again, when it is compressed; a point; and another language.
 
 import { execFile, spawnSync } from 'node:child_process'
-import { existsSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { createGunzip } from 'node:zlib'
-import { chromium } from 'playwright-core'
 import t from 'tap'
 import { request } from 'undici'
+import { launchBrowser, withoutBrowser } from '../support/browser.ts'
 import { withoutCurl } from '../support/curl.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { startGateway } from '../support/start-gateway.ts'
@@ -105,12 +105,9 @@ const readers: Readonly<Record<string, Reader>> = {
     },
   },
   Chromium: {
-    skip: !existsSync('/usr/bin/chromium') && 'needs chromium',
+    skip: withoutBrowser,
     read: async urls => {
-      const browser = await chromium.launch({
-        executablePath: '/usr/bin/chromium',
-        args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'],
-      })
+      const browser = await launchBrowser()
       try {
         const page = await browser.newPage({ extraHTTPHeaders: { 'x-api-key': key } })
         const texts: string[] = []

@@ -1,47 +1,65 @@
-// Ensures the real programs that the tests need: redis-server, promtool, Chromium, nginx and curl, installed ones, or Debian's
-// packages where they can be installed. Without Redis or promtool it fails with one sentence that says what to do; without
-// Chromium, nginx or curl the tests with them are skipped, except in CI.
+// Ensures the real programs that the tests need: redis-server, promtool, a headless Chromium, nginx and curl, installed ones, or
+// Debian's packages where they can be installed. Without Redis or promtool it fails with one sentence that says what to do;
+// without Chromium, nginx or curl the tests with them are skipped, except in CI.
 
-import { browser } from './browser.ts'
+import { browser, lightBrowser } from './browser.ts'
 import { hasCurl } from './curl.ts'
-import { installPackage, runs } from './debian-package.ts'
+import { installPackages, runs } from './debian-package.ts'
 
-const has = (program: string) => () => runs(program, '--version')
+type Program = {
+  readonly isThere: () => boolean
+  readonly debianPackage: string
+  /** What is said where the program is missing and can't be installed. */
+  readonly otherwise: string
+  /** Whether the tests fail without it outside of CI too. */
+  readonly isRequired: boolean
+}
 
-/** Whether a program is there, or could be installed. */
-const ensure = (isThere: () => boolean, program: string, debianPackage = program): boolean =>
-  isThere() || (installPackage(debianPackage) && has(program)())
+const hasLightBrowser = () => runs(lightBrowser, '--version')
 
-const say = (sentence: string): void => void process.stderr.write(`${sentence}\n`)
+const programs: readonly Program[] = [
+  {
+    isThere: () => !!process.env.ABOHAWA_TEST_REDIS_URL || runs('redis-server', '--version'),
+    debianPackage: 'redis-server',
+    otherwise:
+      'The tests need a real Redis and none could be installed: install redis-server (on Debian: apt-get install redis-server) or set ABOHAWA_TEST_REDIS_URL.',
+    isRequired: true,
+  },
+  {
+    isThere: () => runs('promtool', '--version'),
+    debianPackage: 'prometheus',
+    otherwise:
+      'The tests need promtool and it could not be installed: put it on the path (on Debian: apt-get install prometheus).',
+    isRequired: true,
+  },
+  {
+    // Root gets the light one beside a usual one, because it needs a fifth of the time to start.
+    isThere: () => hasLightBrowser() || (browser !== undefined && process.getuid?.() !== 0),
+    debianPackage: lightBrowser,
+    otherwise:
+      'No Chromium was found and none could be installed, so the tests with a browser are skipped: install chromium (on Debian: apt-get install chromium-headless-shell).',
+    isRequired: false,
+  },
+  {
+    isThere: () => runs('nginx', '-v'),
+    debianPackage: 'nginx-light',
+    otherwise:
+      'No nginx was found and none could be installed, so the tests with it are skipped: install nginx (on Debian: apt-get install nginx-light).',
+    isRequired: false,
+  },
+  {
+    isThere: hasCurl,
+    debianPackage: 'curl',
+    otherwise:
+      'No curl with HTTP/2 was found and none could be installed, so the tests with it are skipped: install curl (on Debian: apt-get install curl).',
+    isRequired: false,
+  },
+]
 
-if (!process.env.ABOHAWA_TEST_REDIS_URL && !ensure(has('redis-server'), 'redis-server')) {
-  say(
-    'The tests need a real Redis and none could be installed: install redis-server (on Debian: apt-get install redis-server) or set ABOHAWA_TEST_REDIS_URL.',
-  )
-  process.exitCode = 1
-}
-if (!ensure(has('promtool'), 'promtool', 'prometheus')) {
-  say(
-    'The tests need promtool and it could not be installed: put it on the path (on Debian: apt-get install prometheus).',
-  )
-  process.exitCode = 1
-}
-if (!ensure(() => browser !== undefined, 'chromium')) {
-  say(
-    'No Chromium was found and none could be installed, so the tests with a browser are skipped: install chromium (on Debian: apt-get install chromium).',
-  )
-  if (process.env.CI) process.exitCode = 1
-}
-const hasNginx = () => runs('nginx', '-v')
-if (!hasNginx() && !(installPackage('nginx-light') && hasNginx())) {
-  say(
-    'No nginx was found and none could be installed, so the tests with it are skipped: install nginx (on Debian: apt-get install nginx-light).',
-  )
-  if (process.env.CI) process.exitCode = 1
-}
-if (!hasCurl() && !(installPackage('curl') && hasCurl())) {
-  say(
-    'No curl with HTTP/2 was found and none could be installed, so the tests with it are skipped: install curl (on Debian: apt-get install curl).',
-  )
-  if (process.env.CI) process.exitCode = 1
+const missing = programs.filter(({ isThere }) => !isThere())
+if (missing.length > 0) installPackages(missing.map(({ debianPackage }) => debianPackage))
+for (const { isThere, debianPackage, otherwise, isRequired } of missing) {
+  if (isThere() || (debianPackage === lightBrowser && browser !== undefined)) continue
+  process.stderr.write(`${otherwise}\n`)
+  if (isRequired || process.env.CI) process.exitCode = 1
 }
