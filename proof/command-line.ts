@@ -1,5 +1,6 @@
 // Parses the command line of the proof. An invalid one is a usage error: one sentence and exit code 2.
 
+import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { UsageError, wholeNumberOf } from '../fuzz/command-line.ts'
 
@@ -18,7 +19,8 @@ export type Wish = {
 }
 
 const usualFirst = 1
-const usualLanes = 2
+// A history waits for half of its time.
+const usualLanes = 2 * availableParallelism()
 const usualHours = 1
 const usualSabotageSeeds = 36
 const usualKeep = 'node_modules/.cache/proof'
@@ -36,7 +38,8 @@ redis-server on the path. docs/reliability.md says what is promised.
   --first <number>       the first seed; the others follow it; default ${usualFirst}
   --seed <number>        this seed alone, shown as a history with --verbose
   --verbose              prints the history of --seed
-  --lanes <number>       processes at once, 1 to 64, each with a Redis of its own; default ${usualLanes}
+  --lanes <number>       processes at once, 1 to 64, each with a Redis of its own; default ${usualLanes},
+                         two for each core
   --sabotage             plants faults in the product, one at a time, and says in how many seeds each is found;
                          --seeds are those of each fault, at most: ${usualSabotageSeeds} by default, and three that
                          find it are enough

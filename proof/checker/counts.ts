@@ -1,7 +1,7 @@
 // Promises 6 to 9: what a key is admitted, what its counts say meanwhile and afterwards, and when its day ends. What may be
 // lost is what no instance could report any more: units of one that died in an outage, or before counts were removed.
 
-import type { Answer, GatewayEvent } from '../history.ts'
+import type { Answer, GatewayEvent, Moment } from '../history.ts'
 import {
   backAfterRealMs,
   day,
@@ -10,6 +10,7 @@ import {
   headerOf,
   isAdmitted,
   isoOf,
+  isSoonAfter,
   isUnsure,
   last,
   second,
@@ -54,10 +55,33 @@ const limitsOf = ({ history, keyEvents }: Facts, key: string): number[] => {
   )
 }
 
+/** Where Redis lost its counts. */
+const emptiesOf = ({ history }: Facts): readonly Moment[] =>
+  history.events.filter(event => event.kind === 'step' && event.step.do === 'empty')
+
+/**
+ * Of admitted requests, those whose count Redis lost and may lack for as long as their gateway is cut off from it: that began before the
+ * gateway need have reported it again.
+ */
+const missingOf = (facts: Facts, admitted: readonly Answer[]): number => {
+  const empties = emptiesOf(facts)
+  return admitted.filter(answer => {
+    const troubles = facts.troubles(answer.gateway)
+    return empties.some(({ seq }) => {
+      const emptied = troubles.find(({ from }) => from.seq === seq)
+      return (
+        answer.seq < seq &&
+        emptied !== undefined &&
+        troubles.some(({ from }) => from.seq > seq && isSoonAfter(emptied, from))
+      )
+    })
+  }).length
+}
+
 /** Of admitted requests, those whose count may be gone for good. */
 const lostOf = (facts: Facts, admitted: readonly Answer[]): number => {
   const ends = facts.lives.filter(({ what }) => what === 'killed' || what === 'stopped')
-  const empties = facts.history.events.filter(event => event.kind === 'step' && event.step.do === 'empty')
+  const empties = emptiesOf(facts)
   return admitted.filter(answer => {
     const ended = ends.find(({ gateway, run }) => gateway === answer.gateway && run === answer.run)
     if (!ended) return false
@@ -124,7 +148,7 @@ export const withinLimit: Rule = (facts, report) => {
     const limit = Math.max(0, ...limitsOf(facts, key))
     if (admitted.length === 0 || limit === 0) continue
     if (answers.some(({ status }) => status === 429)) report.saw()
-    const allowed = limit + lostOf(facts, admitted) + apartOf(facts, admitted)
+    const allowed = limit + lostOf(facts, admitted) + missingOf(facts, admitted) + apartOf(facts, admitted)
     if (admitted.length > allowed)
       report.broken(
         admitted.at(-1)?.seq ?? 0,

@@ -53,6 +53,10 @@ const knownAfterRealMs = 60
 const backAfterMs = 10 * second
 export const backAfterRealMs = 2_500
 
+/** Whether a gateway need not be back yet. */
+export const isSoonAfter = ({ to }: Pick<Trouble, 'to'>, { at, ms }: Moment): boolean =>
+  at - to.at < backAfterMs || ms - to.ms < backAfterRealMs
+
 const concernsAllAtOnce: readonly Step['do'][] = ['empty', 'restart-store', 'drop-messages', 'fail-over']
 
 export const factsOf = (history: History): Facts => {
@@ -84,11 +88,7 @@ export const factsOf = (history: History): Facts => {
     isTroubled: (gateway, from, to) =>
       troubles(gateway).some(trouble => trouble.from.seq <= to && from <= trouble.to.seq),
     isUnsettled: (gateway, from, to = from) =>
-      troubles(gateway).some(
-        trouble =>
-          trouble.from.seq <= to.seq &&
-          (from.at - trouble.to.at < backAfterMs || from.ms - trouble.to.ms < backAfterRealMs),
-      ),
+      troubles(gateway).some(trouble => trouble.from.seq <= to.seq && isSoonAfter(trouble, from)),
     firstTrouble: Math.min(last, ...[...all.values()].flat().map(({ from }) => from.seq)),
     settingsAt: (_gateway, seq) =>
       configured

@@ -41,6 +41,20 @@ const away = (afterMs: number): At => ({
   kind: 'step',
   step: { do: 'store', id: 'f1', fault: 'frozen' },
 })
+const emptied = (afterMs: number): At[] => [
+  { afterMs, kind: 'step', step: { do: 'empty' } },
+  { afterMs: afterMs + 1, kind: 'step', step: { do: 'move', ms: 1 } },
+]
+const cutOff = (afterMs: number): At => ({
+  afterMs,
+  kind: 'step',
+  step: { do: 'link', id: 'f1', gateways: [0], fault: { kind: 'refuse' } },
+})
+const spent = [counted(1, 2), counted(2, 1), counted(3, 0)]
+const spentAgain = (afterMs: number): At[] => [
+  counted(afterMs, 2, { gateway: 1 }),
+  exhausted(afterMs + 1, { gateway: 1 }),
+]
 const back = (afterMs: number): At => ({ afterMs, kind: 'step', step: { do: 'heal', id: 'f1' } })
 const renewed = (afterMs: number, what: 'certificate' | 'name', value: string): At => ({
   afterMs,
@@ -100,6 +114,12 @@ const cases: readonly Case[] = [
     promise: 6,
     kept: [away(0), counted(1, 2), counted(2, 1), counted(3, 0), exhausted(4)],
     broken: [away(0), counted(1, 2), counted(2, 1), counted(3, 0), counted(4, 0), exhausted(5)],
+  },
+  {
+    // What a gateway admitted is missing where it lost Redis before it could report that again.
+    promise: 6,
+    kept: [...spent, ...emptied(4), cutOff(5_000), ...spentAgain(60_000)],
+    broken: [...spent, ...emptied(4), cutOff(20_000), ...spentAgain(60_000)],
   },
   { promise: 7, kept: [counted(1, 2), counted(2, 1)], broken: [counted(1, 2), counted(2, 2)] },
   { promise: 7, kept: [counted(1, 2), counted(2, 1)], broken: [counted(1, 2), exhausted(2)] },
