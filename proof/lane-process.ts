@@ -94,8 +94,9 @@ const main = async (): Promise<void> => {
         })
       })
   })
-  // Nobody would send it anything any more.
-  process.on('disconnect', () => void lane.close().finally(() => process.exit(0)))
+  // Nobody would send it anything any more. A terminal sends its signal to this process as well.
+  for (const event of ['disconnect', 'SIGINT', 'SIGTERM'])
+    process.once(event, () => void lane.close().finally(() => process.exit(0)))
   send({ ready: true })
 }
 

@@ -1,7 +1,7 @@
 // Hands seeds to processes, one at a time to each, and collects what they judged. A process that dies is replaced, and its seed
 // counts as failed.
 
-import { type ChildProcess, fork } from 'node:child_process'
+import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import type { Judged, Message, Order } from './lane-process.ts'
 
@@ -21,12 +21,6 @@ export type LaneOptions = {
 const file = new URL('lane-process.ts', import.meta.url)
 // A seed takes seconds, and shrinking its history minutes.
 const patienceMs = 300_000
-const running = new Set<ChildProcess>()
-
-/** Ends every process. */
-export const endLanes = (): void => {
-  for (const child of running) child.kill('SIGTERM')
-}
 
 export const runLanes = async (options: LaneOptions): Promise<void> => {
   await Promise.all(Array.from({ length: options.lanes }, () => runLane(options)))
@@ -62,11 +56,9 @@ const openLaneProcess = async (folder: string, sabotage: string | undefined) => 
     // Node warns that its stripper of types, which plants faults, is an experiment.
     execArgv: ['--disable-warning=ExperimentalWarning'],
   })
-  running.add(child)
-  const exited = once(child, 'exit').then(([code, signal]) => {
-    running.delete(child)
-    return new Error(`the process of a lane ended: ${signal ?? code}`)
-  })
+  const exited = once(child, 'exit').then(
+    ([code, signal]) => new Error(`the process of a lane ended: ${signal ?? code}`),
+  )
   const message = async (): Promise<Message> => {
     const late = new AbortController()
     const timer = setTimeout(() => late.abort(new Error(`nothing within ${patienceMs} ms`)), patienceMs)

@@ -4,7 +4,7 @@
 import { UsageError } from '../fuzz/command-line.ts'
 import { measuredWith, readMarkedPart, writeMarkedPart } from '../fuzz/marked-part.ts'
 import { readCommandLine, usage, type Wish } from './command-line.ts'
-import { endLanes, runLanes } from './lanes.ts'
+import { runLanes } from './lanes.ts'
 import { addTo, asJson, createTally, faultsText, hasFailed, headOf, type Tally, tableOf } from './tally.ts'
 
 const onTerminalEveryMs = 200
@@ -91,11 +91,8 @@ const run = async (wish: Wish): Promise<number> => {
   return hasFailed(tally) ? 1 : 0
 }
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const)
-  process.once(signal, () => {
-    endLanes()
-    process.exit(130)
-  })
+// Each lane ends what it started when nobody sends it anything any more.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
 
 try {
   const wish = readCommandLine(process.argv.slice(2))
