@@ -49,10 +49,11 @@ const headBytes = lengthsAt + 2 * 2
 /** The tolerated clock skew between machines that share a store. */
 const clockToleranceMs = 5 * minuteMs
 
-// A higher quality costs time and hardly saves bytes; the window needs to cover one timeline, not megabytes.
+// Quality 4 saves 1.5 % of the bytes, and its tables of half a megabyte cost a quarter of a millisecond to get from the system and
+// give back. The window needs to cover one timeline, not megabytes.
 const windowBits = 16
 const compression = {
-  [constants.BROTLI_PARAM_QUALITY]: 4,
+  [constants.BROTLI_PARAM_QUALITY]: 3,
   [constants.BROTLI_PARAM_LGWIN]: windowBits,
 }
 
