@@ -53,8 +53,9 @@ export const openLaneProvider = async (): Promise<LaneProvider> => {
     const recordHere = record
     const note = (status: number | null, body: string | null): void => {
       if (!isForecast) return
-      const weight =
-        status === 429 ? 0 : status !== null && status >= 400 ? weightOfError : points.length * weightOfPoint
+      // An empty body is how the provider refuses a request without coordinates.
+      const isError = (status !== null && status >= 400) || body === ''
+      const weight = status === 429 ? 0 : isError ? weightOfError : points.length * weightOfPoint
       recordHere({ arrivedAt, points, status, body, weight })
     }
     if (!isForecast && run === 'withdrawn') {

@@ -118,8 +118,10 @@ const openPool = (url: string, protocol: Protocol): Opened => {
   // The certificate has a name, and the gateways of a history have an address.
   const connect = buildConnector({ rejectUnauthorized: false, allowH2: protocol === 'http2' })
   const pool = new Pool(url, {
-    connections: 8,
-    allowH2: protocol === 'http2',
+    // Streams at once on a connection of HTTP/2, requests in a row on one of HTTP/1.1.
+    ...(protocol === 'http2'
+      ? { connections: 2, allowH2: true, pipelining: 50 }
+      : { connections: 8, allowH2: false }),
     connect: (options, callback) =>
       connect(options, (...[error, socket]) => {
         if (error) {
