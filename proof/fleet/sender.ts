@@ -32,6 +32,8 @@ export type SenderParts = {
 }
 
 const patienceMs = 6_000
+// Until a key on a connection is known, its streams are served one after the other, and each may wait for Redis.
+const patienceForEachMs = 700
 const creepEveryMs = 60
 const creepMs = 500
 
@@ -39,7 +41,11 @@ export const createSender = ({ protocol, clock, recorder, targetOf, keyOf }: Sen
   // The last tag of a path for a key.
   const tags = new Map<string, string>()
 
-  const sendOne = async (planned: PlannedRequest, pools: Map<string, Opened>): Promise<void> => {
+  const sendOne = async (
+    planned: PlannedRequest,
+    pools: Map<string, Opened>,
+    withinMs: number,
+  ): Promise<void> => {
     const target = targetOf(planned.gateway)
     if (!target) return
     const { gateway, run, apiUrl } = target
@@ -66,7 +72,7 @@ export const createSender = ({ protocol, clock, recorder, targetOf, keyOf }: Sen
           ...(planned.encoding && { 'accept-encoding': planned.encoding }),
           ...(ifNoneMatch && { 'if-none-match': ifNoneMatch }),
         },
-        signal: AbortSignal.timeout(patienceMs),
+        signal: AbortSignal.timeout(withinMs),
       })
       const bytes = Buffer.from(await response.body.arrayBuffer())
       const headers = Object.fromEntries(
@@ -90,9 +96,10 @@ export const createSender = ({ protocol, clock, recorder, targetOf, keyOf }: Sen
   return {
     send: async (requests, { inTurn = false, meanwhile } = {}) => {
       const pools = new Map<string, Opened>()
+      const withinMs = patienceMs + requests.length * patienceForEachMs
       const all = async (): Promise<void> => {
-        if (!inTurn) await Promise.all(requests.map(each => sendOne(each, pools)))
-        else for (const each of requests) await sendOne(each, pools)
+        if (!inTurn) await Promise.all(requests.map(each => sendOne(each, pools, withinMs)))
+        else for (const each of requests) await sendOne(each, pools, patienceMs)
       }
       let isOver = false
       const sending = all().finally(() => {
@@ -118,10 +125,8 @@ const openPool = (url: string, protocol: Protocol): Opened => {
   // The certificate has a name, and the gateways of a history have an address.
   const connect = buildConnector({ rejectUnauthorized: false, allowH2: protocol === 'http2' })
   const pool = new Pool(url, {
-    // Streams at once on a connection of HTTP/2, requests in a row on one of HTTP/1.1.
-    ...(protocol === 'http2'
-      ? { connections: 2, allowH2: true, pipelining: 50 }
-      : { connections: 8, allowH2: false }),
+    connections: 8,
+    allowH2: protocol === 'http2',
     connect: (options, callback) =>
       connect(options, (...[error, socket]) => {
         if (error) {
