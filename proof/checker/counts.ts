@@ -14,6 +14,7 @@ import {
   isUnsure,
   last,
   second,
+  type Trouble,
   zoneMs,
 } from './facts.ts'
 import type { Rule } from './rule.ts'
@@ -60,19 +61,23 @@ const emptiesOf = ({ history }: Facts): readonly Moment[] =>
   history.events.filter(event => event.kind === 'step' && event.step.do === 'empty')
 
 /**
- * Of admitted requests, those whose count Redis lost and may lack for as long as their gateway is cut off from it: that began before the
- * gateway need have reported it again.
+ * Of admitted requests, those whose count Redis lost and may lack for a while: their gateway was cut off from it before it need have
+ * reported them again, or others need not wait for that any more.
  */
 const missingOf = (facts: Facts, admitted: readonly Answer[]): number => {
   const empties = emptiesOf(facts)
   return admitted.filter(answer => {
-    const troubles = facts.troubles(answer.gateway)
+    const { gateway, seq: admittedAt } = answer
+    const troubles = facts.troubles(gateway)
     return empties.some(({ seq }) => {
       const emptied = troubles.find(({ from }) => from.seq === seq)
       return (
-        answer.seq < seq &&
+        admittedAt < seq &&
         emptied !== undefined &&
-        troubles.some(({ from }) => from.seq > seq && isSoonAfter(emptied, from))
+        (troubles.some(({ from }) => from.seq > seq && isSoonAfter(emptied, from)) ||
+          facts.history.schedule.skews.some(
+            (_, other) => other !== gateway && isOutrun(facts, answer, emptied, other),
+          ))
       )
     })
   }).length
@@ -118,25 +123,25 @@ const apartOf = (facts: Facts, admitted: readonly Answer[]): number => {
 }
 
 /**
- * Whether another gateway admitted again when it need not wait any more, while this one may still have been connecting: connections
- * take the machine's time, which is short where the clock is moved.
+ * Whether another gateway admitted again when it need not wait any more for the one that admitted this, while that may still have been
+ * connecting: connections take the machine's time, which is short where the clock is moved.
  */
+const isOutrun = (facts: Facts, admitted: Answer, { to }: Trouble, other: number): boolean =>
+  facts.answers.some(
+    answer =>
+      answer.gateway === other &&
+      answer.key === admitted.key &&
+      headerOf(answer, 'reset') === headerOf(admitted, 'reset') &&
+      isAdmitted(answer) &&
+      answer.seq > to.seq &&
+      answer.at - to.at > reconcilesForMs &&
+      answer.ms - to.ms < backAfterRealMs,
+  )
+
 const isLateBack = (facts: Facts, admitted: Answer, other: number): boolean =>
   facts
     .troubles(admitted.gateway)
-    .some(({ from, to }) =>
-      facts.answers.some(
-        answer =>
-          answer.gateway === other &&
-          answer.key === admitted.key &&
-          headerOf(answer, 'reset') === headerOf(admitted, 'reset') &&
-          isAdmitted(answer) &&
-          from.seq < admitted.seq &&
-          answer.seq > to.seq &&
-          answer.at - to.at > reconcilesForMs &&
-          answer.ms - to.ms < backAfterRealMs,
-      ),
-    )
+    .some(trouble => trouble.from.seq < admitted.seq && isOutrun(facts, admitted, trouble, other))
 
 /** Whether Redis was ever whole for one of the two only. */
 const isAlone = (facts: Facts, gateway: number, other: number): boolean =>

@@ -20,7 +20,7 @@ export const day = 24 * hour
 export const zoneMs = 6 * hour
 
 /** Redis was not whole for a gateway from one event to another. */
-type Trouble = { readonly from: Moment; readonly to: Moment }
+export type Trouble = { readonly from: Moment; readonly to: Moment }
 
 export type Facts = {
   readonly history: History

@@ -121,6 +121,12 @@ const cases: readonly Case[] = [
     kept: [...spent, ...emptied(4), cutOff(5_000), ...spentAgain(60_000)],
     broken: [...spent, ...emptied(4), cutOff(20_000), ...spentAgain(60_000)],
   },
+  {
+    // Or where the clock passed the time for which others wait while it was still connecting: the machine has little time for that.
+    promise: 6,
+    kept: [...spent, ...emptied(4), ...spentAgain(2_200)],
+    broken: [...spent, ...emptied(4), ...spentAgain(2_600)],
+  },
   { promise: 7, kept: [counted(1, 2), counted(2, 1)], broken: [counted(1, 2), counted(2, 2)] },
   { promise: 7, kept: [counted(1, 2), counted(2, 1)], broken: [counted(1, 2), exhausted(2)] },
   {
