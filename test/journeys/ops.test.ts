@@ -1,5 +1,6 @@
 // The gateway for operators: health, readiness, metrics, the pass-through to the provider, a reload of the catalogue.
 
+import { once } from 'node:events'
 import { copyFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
@@ -72,6 +73,25 @@ t.test('a consumer that disconnects before the response is logged as 499, and th
   const { text } = await sendRequest(`${gateway.opsUrl}/metrics`)
   t.match(text, /^http_server_request_duration_seconds_count\{endpoint="coords",status="499"\} 1$/m)
   t.match(text, /^abohawa_provider_points_total 1$/m)
+})
+
+t.test('a consumer that ends its side has a second for its answer, and is logged as 499 beyond', async t => {
+  const gateway = await startGateway(t, { providerUrl: provider.url })
+  const { hostname, port } = new URL(gateway.apiUrl)
+  await provider.steer({ hold: true })
+  t.teardown(() => provider.steer({ hold: false }))
+  const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: true }).resume()
+  t.teardown(() => socket.destroy())
+  const ended = once(socket, 'close')
+  socket.end(
+    `GET /api/v1/weather/coords/21.2/89.1 HTTP/1.1\r\nhost: x\r\nx-api-key: ${gateway.keys.free}\r\n\r\n`,
+  )
+  await until('the provider has a request', async () => (await provider.state()).inFlight > 0)
+  const endedAt = performance.now()
+  await until('the line of who ended', () => gateway.logged.find(({ status }) => status === 499))
+  const waited = performance.now() - endedAt
+  t.ok(waited > 800, `closed ${waited} ms after the end`)
+  await ended
 })
 
 t.test('the API listener has none of it, and the ops listener nothing of the API', async t => {

@@ -65,6 +65,9 @@ t.test('the page and its files are open and strict; what lies beside them needs 
     ['bn-BD,bn;q=0.9,en;q=0.8', 'bn'],
     ['fr', 'en'],
     ['en-US,en', 'en'],
+    // Longer than what is read.
+    ['bn,'.padEnd(256, 'x'), 'bn'],
+    ['bn,'.padEnd(257, 'x'), 'en'],
   ] as const)
     t.equal((await fetchRaw('/docs', { 'accept-language': language })).headers['content-language'], lang)
   t.equal(
