@@ -167,6 +167,11 @@ t.test('a file with anything wrong is refused by line and column, and nothing is
     [`${head}\nA,free,1,,soon\n`, /line 2: expires is "soon"; allowed: never, a day/],
     [`${head}\nA,free,1,,2020-01-01\n`, /line 2: expires is "2020-01-01"; allowed: a time that is not past/],
     [`${head}\nA,free,\n`, /line 2: the external id is ""; allowed: 1 to 100 characters/],
+    [
+      `${head}\nA,free,${'x'.repeat(101)}\n`,
+      /line 2: the external id is "x+…?"; allowed: 1 to 100 characters/,
+    ],
+    [`${head}\nA,free,a\u0007b\n`, /line 2: the external id is "a.*b"; allowed: 1 to 100 characters/],
     [`${head}\nA,free,1\nB,free, 1\n`, /line 3: the external id is " 1", as in a request before/],
     [
       `${head}\nA,free,taken\n`,
