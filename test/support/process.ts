@@ -43,6 +43,10 @@ export type Running = {
   exited: Promise<number | null>
 }
 
+/** Few places for commands that serve or compute answers. */
+const placesFor = ([command = '']: readonly string[]): Record<string, string> =>
+  ['serve', 'whatif', 'rehearse'].includes(command) ? { ABOHAWA_CATALOGUE__PATH: usualCatalogue } : {}
+
 /** Starts a long-running command, a gateway with few places, and waits until the named listeners have logged their addresses. */
 export const startCommand = (
   t: Teardown,
@@ -50,8 +54,7 @@ export const startCommand = (
   listeners: readonly string[],
   env: Record<string, string> = {},
 ): Promise<Running> => {
-  const places = args[0] === 'serve' ? { ABOHAWA_CATALOGUE__PATH: usualCatalogue } : {}
-  return start(t, product, args, listeners, { ...places, ...env })
+  return start(t, product, args, listeners, { ...placesFor(args), ...env })
 }
 
 /**
@@ -203,7 +206,7 @@ const createCommandServer = (options: ForkOptions): CommandServer => {
       return new Promise(resolve => {
         pending.set(id, resolve)
         child.channel?.ref()
-        child.send({ id, args, env: cleanEnv(env) })
+        child.send({ id, args, env: cleanEnv({ ...placesFor(args), ...env }) })
       })
     },
     stop: () => void server?.kill('SIGKILL'),
