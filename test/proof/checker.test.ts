@@ -178,12 +178,13 @@ const cases: readonly Case[] = [
       provider(0, 7),
       phase(1, 'judged'),
       weather(2, 2, 7, { key: 'plenty' }),
-      ready(3, 'counted in the store'),
+      weather(3, 1, 7, { key: 'plenty', headers: { 'cache-status': 'abohawa; fwd=stale; ttl=-9' } }),
+      ready(4, 'counted in the store'),
     ],
     broken: [
       provider(0, 7),
       phase(1, 'judged'),
-      weather(2, 2, 7, { key: 'plenty', headers: { 'cache-status': 'abohawa; fwd=stale; ttl=-9' } }),
+      weather(2, 2, 7, { key: 'plenty', headers: { 'cache-status': 'abohawa; fwd=stale; ttl=-60' } }),
     ],
   },
   {
