@@ -69,12 +69,16 @@ const missingOf = (facts: Facts, admitted: readonly Answer[]): number => {
   return admitted.filter(answer => {
     const { gateway, seq: admittedAt } = answer
     const troubles = facts.troubles(gateway)
+    const isAdmittedElsewhere = (since: number): boolean =>
+      admitted.some(other => other.gateway !== gateway && other.seq > since)
     return empties.some(({ seq }) => {
       const emptied = troubles.find(({ from }) => from.seq === seq)
       return (
         admittedAt < seq &&
         emptied !== undefined &&
-        (troubles.some(({ from }) => from.seq > seq && isSoonAfter(emptied, from)) ||
+        (troubles.some(
+          ({ from }) => from.seq > seq && isSoonAfter(emptied, from) && isAdmittedElsewhere(from.seq),
+        ) ||
           facts.history.schedule.skews.some(
             (_, other) => other !== gateway && isOutrun(facts, answer, emptied, other),
           ))

@@ -122,6 +122,11 @@ const cases: readonly Case[] = [
     broken: [...spent, ...emptied(4), cutOff(20_000), ...spentAgain(60_000)],
   },
   {
+    promise: 6,
+    kept: [...spent, ...emptied(4), cutOff(5_000), ...spentAgain(60_000)],
+    broken: [...spent, ...emptied(4), ...spentAgain(4_000), cutOff(5_000)],
+  },
+  {
     // Or where the clock passed the time for which others wait while it was still connecting: the machine has little time for that.
     promise: 6,
     kept: [...spent, ...emptied(4), ...spentAgain(2_200)],
