@@ -45,10 +45,10 @@ const emptied = (afterMs: number): At[] => [
   { afterMs, kind: 'step', step: { do: 'empty' } },
   { afterMs: afterMs + 1, kind: 'step', step: { do: 'move', ms: 1 } },
 ]
-const cutOff = (afterMs: number): At => ({
+const cutOff = (afterMs: number, gateways: readonly number[] = [0]): At => ({
   afterMs,
   kind: 'step',
-  step: { do: 'link', id: 'f1', gateways: [0], fault: { kind: 'refuse' } },
+  step: { do: 'link', id: 'f1', gateways, fault: { kind: 'refuse' } },
 })
 const spent = [counted(1, 2), counted(2, 1), counted(3, 0)]
 const spentAgain = (afterMs: number): At[] => [
@@ -124,7 +124,7 @@ const cases: readonly Case[] = [
   {
     promise: 6,
     kept: [...spent, ...emptied(4), cutOff(5_000), ...spentAgain(60_000)],
-    broken: [...spent, ...emptied(4), ...spentAgain(4_000), cutOff(5_000)],
+    broken: [...spent, ...emptied(4), ...spentAgain(4_000), cutOff(5_000, [0, 1])],
   },
   {
     // Or where the clock passed the time for which others wait while it was still connecting: the machine has little time for that.
