@@ -47,6 +47,7 @@ const isNear = (served: unknown, given: unknown): boolean => {
 }
 
 const used = [
+  'location_id',
   'latitude',
   'longitude',
   'utc_offset_seconds',
