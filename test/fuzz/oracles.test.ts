@@ -135,6 +135,9 @@ t.test('what a body of the provider says is read by its times', async t => {
   t.equal(hasSameWeather(answer, [right]), false)
   t.equal(isAsRight(Object.fromEntries(Object.entries(right).toReversed()), right), true)
   t.equal(isAsRight({ ...right, more: 1 }, right), false)
+  const numbered = { ...right, location_id: 2 }
+  t.equal(isAsRight(numbered, numbered), true)
+  t.equal(isAsRight(right, numbered), false, 'without its number all places are in doubt')
   t.equal(isAsRight({ ...right, hourly: { ...right.hourly, temperature_2m: [] } }, right), false)
   t.equal(isInPlace({ ...right, hourly: {} }, right), true)
   for (const other of [{ latitude: 1 }, { hourly: { time: [[[[]]]] } }, { hourly: 'x'.repeat(1e6) }])
