@@ -8,7 +8,7 @@ export const promises = {
   4: 'Weather is for the quarter-hour, the hour and the day of the request.',
   5: 'A tag names one body, and 304 comes only for the tag of the same path and key.',
   6: 'No key is admitted more often than its limit, but by what an instance could not report.',
-  7: 'While Redis serves, each admitted request takes one unit: no count is dealt twice, and 429 comes at the limit only.',
+  7: 'While Redis serves, each admitted request takes one unit: no unit is granted twice, and 429 comes at the limit only.',
   8: 'After an outage every gateway has the same count, equal to what was admitted.',
   9: 'The quota ends at the next midnight in the time zone of the keys, by the clock of the store.',
   10: 'A revoked key is refused within three seconds, or of the end of an outage of Redis.',

@@ -142,6 +142,7 @@ const isOutrun = (facts: Facts, admitted: Answer, { to }: Trouble, other: number
       answer.ms - to.ms < backAfterRealMs,
   )
 
+/** The same for units that were admitted since Redis was not whole. */
 const isLateBack = (facts: Facts, admitted: Answer, other: number): boolean =>
   facts
     .troubles(admitted.gateway)

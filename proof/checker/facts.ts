@@ -54,7 +54,7 @@ const backAfterMs = 10 * second
 export const backAfterRealMs = 2_500
 
 /** Whether a gateway need not be back yet. */
-export const isSoonAfter = ({ to }: Pick<Trouble, 'to'>, { at, ms }: Moment): boolean =>
+export const isSoonAfter = ({ to }: Trouble, { at, ms }: Moment): boolean =>
   at - to.at < backAfterMs || ms - to.ms < backAfterRealMs
 
 const concernsAllAtOnce: readonly Step['do'][] = ['empty', 'restart-store', 'drop-messages', 'fail-over']

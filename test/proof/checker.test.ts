@@ -122,8 +122,9 @@ const cases: readonly Case[] = [
     broken: [...spent, ...emptied(4), cutOff(20_000), ...spentAgain(60_000)],
   },
   {
+    // Not what was admitted before that.
     promise: 6,
-    kept: [...spent, ...emptied(4), cutOff(5_000), ...spentAgain(60_000)],
+    kept: [...spent, ...emptied(4), ...spentAgain(2_200), cutOff(5_000, [0, 1])],
     broken: [...spent, ...emptied(4), ...spentAgain(4_000), cutOff(5_000, [0, 1])],
   },
   {
