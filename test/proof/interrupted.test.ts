@@ -1,0 +1,47 @@
+// A proof that is interrupted: what its processes started ends with it.
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { cleanEnv } from '../support/process.ts'
+import { withoutOwnRedis as skip } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
+
+const main = join(import.meta.dirname, '..', '..', 'proof', 'main.ts')
+
+/** What Linux says of a process; empty once it is gone. */
+const procText = (path: string): string => {
+  try {
+    return readFileSync(`/proc/${path}`, 'utf8')
+  } catch {
+    return ''
+  }
+}
+const childrenOf = (pid: number | string): string[] =>
+  procText(`${pid}/task/${pid}/children`).split(' ').filter(Boolean)
+/** Whether a process is a Redis that runs; one that has ended may wait to be reaped. */
+const isRedis = (pid: string): boolean => /^\d+ \(redis-server\) [^Z]/.test(procText(`${pid}/stat`))
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  t.test(`${signal} leaves no Redis`, { skip }, async t => {
+    const proof = spawn(process.execPath, [main, '--seeds', '100', '--lanes', '1', '--keep', t.testdir()], {
+      env: cleanEnv(),
+      stdio: 'ignore',
+    })
+    t.teardown(() => proof.kill('SIGKILL'))
+    const exited = once(proof, 'exit')
+    const redis = await until(
+      'a lane has its Redis',
+      () =>
+        childrenOf(proof.pid ?? 0)
+          .flatMap(childrenOf)
+          .find(isRedis),
+      60_000,
+      50,
+    )
+    proof.kill(signal)
+    t.strictSame(await exited, [130, null])
+    await until('its Redis has ended', () => !isRedis(redis), 20_000, 50)
+  })
