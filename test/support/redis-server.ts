@@ -2,9 +2,10 @@
 // prefix of its own, so that tests on one server do not interfere.
 
 import { spawn, spawnSync } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -69,10 +70,20 @@ export const startRedisFor = async (t: Teardown): Promise<{ url: string; raw: Re
   return { url, raw }
 }
 
+// Below the ports that a system hands out itself (from 32,768 on Linux, 49,152 elsewhere): between this check and the moment
+// when a server of the test binds the port, no other server on port 0 and no client of a test can come by it.
+const firstPort = 10_000
+const portCount = 22_000
+
+/** A port that nothing listens on and that the system gives to nobody by itself. */
 export const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+  const port = firstPort + randomInt(portCount)
+  const server = createServer().listen(port, '127.0.0.1')
+  try {
+    await once(server, 'listening')
+  } catch {
+    return freePort()
+  }
   server.close()
   await once(server, 'close')
   return port
