@@ -4,6 +4,7 @@
 
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Lane } from './fleet/lane.ts'
 import type { Verdict } from './promises.ts'
 import type { Schedule, StoreKind } from './steps.ts'
 
@@ -33,6 +34,21 @@ const attemptsAtMost = 4
 
 const [folder = '', sabotage] = process.argv.slice(2)
 
+let opening: Promise<Lane> | undefined
+let isEnding = false
+
+/** Ends what the lane has started, also what it is just starting, and the process. */
+const end = (): void => {
+  if (isEnding) return
+  isEnding = true
+  void Promise.resolve(opening)
+    .then(lane => lane?.close())
+    .finally(() => process.exit(0))
+}
+
+// Nobody would send it anything any more. A terminal sends its signal to this process as well, and people send it twice.
+for (const event of ['disconnect', 'SIGINT', 'SIGTERM']) process.on(event, end)
+
 const main = async (): Promise<void> => {
   if (sabotage) (await import('./sabotage/plant.ts')).plant(sabotage)
   const [{ openLane }, { runSchedule }, { scheduleOf }, { judge }, { shrink }] = await Promise.all([
@@ -42,7 +58,9 @@ const main = async (): Promise<void> => {
     import('./checker/judge.ts'),
     import('./shrink.ts'),
   ])
-  const lane = await openLane(sabotage)
+  if (isEnding) return
+  opening = openLane(sabotage)
+  const lane = await opening
   const run = async (schedule: Schedule, attempts: number) => {
     for (let attempt = 1; ; attempt++) {
       const history = await runSchedule(lane, schedule).catch(error => {
@@ -85,7 +103,7 @@ const main = async (): Promise<void> => {
   }
 
   process.on('message', (order: Order | 'end') => {
-    if (order === 'end') void lane.close().finally(() => process.exit(0))
+    if (order === 'end') end()
     else
       take(order).then(send, (error: unknown) => {
         send({
@@ -94,12 +112,11 @@ const main = async (): Promise<void> => {
         })
       })
   })
-  // Nobody would send it anything any more. A terminal sends its signal to this process as well.
-  for (const event of ['disconnect', 'SIGINT', 'SIGTERM'])
-    process.once(event, () => void lane.close().finally(() => process.exit(0)))
   send({ ready: true })
 }
 
-const send = (message: Message): void => void process.send?.(message)
+const send = (message: Message): void => {
+  if (process.connected) process.send?.(message)
+}
 
 await main()
