@@ -7,6 +7,7 @@ import { parseCsv } from '../src/catalogue/csv.ts'
 import { keysCsv } from '../src/cli/keys/key-table.ts'
 import { csvLine } from '../src/csv-text.ts'
 import { conversionNamed, convertedText } from '../src/load/traffic/convert.ts'
+import { anyText } from './support/any-text.ts'
 
 const columns = { known: ['text', 'number', 'more'], required: ['text', 'number', 'more'] }
 const isFormula = (cell: string): boolean => /^[=+\-@\t\r]/.test(cell)
@@ -32,11 +33,11 @@ const parts = [
   '\ud800',
 ]
 const texts = fc.oneof(
-  fc.string({ unit: 'binary' }),
+  anyText(),
   fc.array(fc.constantFrom(...parts), { maxLength: 12 }).map(all => all.join('')),
 )
 
-t.test('whatever the text, it comes back equal and is no formula', async t => {
+t.test('whatever the text, it comes back equal and is no formula', async () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(texts, fc.double({ noNaN: true }), texts), { maxLength: 5 }), given => {
       const rows = [['text', 'number', 'more'], ...given]
@@ -45,7 +46,7 @@ t.test('whatever the text, it comes back equal and is no formula', async t => {
         if (isFormula(first) || isFormula(third))
           throw new Error(`a formula: ${JSON.stringify([first, third])}`)
       const read = parseCsv(text, columns, line => `line ${line}`)
-      t.strictSame(read.faults, [])
+      if (read.faults.length > 0) throw new Error(`faults: ${JSON.stringify(read.faults)}`)
       const found = read.rows.map(({ fields }) => [fields.text, fields.number, fields.more])
       if (JSON.stringify(found) !== JSON.stringify(given.map(row => row.map(String))))
         throw new Error(`${JSON.stringify(given)} came back as ${JSON.stringify(found)}`)

@@ -18,6 +18,7 @@ import {
   shortened,
 } from '../src/outside-text.ts'
 import { ProviderError } from '../src/provider/errors.ts'
+import { anyText } from './support/any-text.ts'
 import { leakIn, spellings } from './support/key-spellings.ts'
 import { hostileText, rawControlIn } from './support/raw-controls.ts'
 
@@ -90,8 +91,8 @@ t.test('a cut falls between characters', async t => {
   for (const [given, most, expected] of table) t.equal(shortened(given, most), expected)
 })
 
-const anyText = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 200 }),
+const drawnText = fc.oneof(
+  anyText({ maxLength: 200 }),
   fc.string({ unit: 'grapheme', maxLength: 100 }),
   fc.string({
     unit: fc.constantFrom(...hostileText, 'ক', '্', 'ষ', '👍', '🏽', '\u200d', 'a', '\ud83d'),
@@ -102,7 +103,7 @@ const anyText = fc.oneof(
 t.test('whatever a text holds, what is made of it is printable, short, and the beginning of it', async t => {
   const graphemes = new Intl.Segmenter('bn', { granularity: 'grapheme' })
   fc.assert(
-    fc.property(anyText, fc.integer({ min: 1, max: 80 }), (text, most) => {
+    fc.property(drawnText, fc.integer({ min: 1, max: 80 }), (text, most) => {
       const cut = shortened(text, most)
       const head = cut === text ? text : cut.slice(0, -1)
       const characters = [...graphemes.segment(text)]
@@ -121,14 +122,14 @@ t.test('whatever a text holds, what is made of it is printable, short, and the b
     { numRuns: 1_000 },
   )
   fc.assert(
-    fc.property(anyText, text => {
+    fc.property(drawnText, text => {
       const made = [printable(text), safeText(text), quoted(text), jsonText(text)]
       return made.every(each => isPrintable(each) && rawControlIn(each) === undefined && !each.includes('\n'))
     }),
     { numRuns: 1_000 },
   )
-  fc.assert(fc.property(anyText, text => rawControlIn(printableLines(text)) === undefined))
-  fc.assert(fc.property(anyText, text => !isPrintable(text) || printable(text) === text))
+  fc.assert(fc.property(drawnText, text => rawControlIn(printableLines(text)) === undefined))
+  fc.assert(fc.property(drawnText, text => !isPrintable(text) || printable(text) === text))
   fc.assert(
     fc.property(fc.jsonValue({ stringUnit: 'binary' }), value => {
       t.strictSame(JSON.parse(jsonText(value)), JSON.parse(JSON.stringify(value)))

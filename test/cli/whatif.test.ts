@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { whatIfText } from '../../src/cli/load/whatif-text.ts'
 import { lineOf } from '../../src/load/traffic/traffic-request.ts'
 import { type WhatIfResult, whatIfResult } from '../../src/load/what-if/what-if-result.ts'
 import { runCommands } from '../support/printed.ts'
@@ -33,32 +34,37 @@ const byAge = { ABOHAWA_CACHE__FRESHNESS: 'age' }
 
 const jsonOf = (stdout: string): WhatIfResult => whatIfResult.parse(JSON.parse(stdout))
 
-t.test('every combination has its figures, the same each time', async t => {
-  const file = writeTraffic(t, 60, minuteMs)
+/** What the command prints without --json, as the test of the table shows: the traffic need not be run again for it. */
+const textOf = (stdout = ''): string => whatIfText(jsonOf(stdout))
+
+t.test('every combination has its figures, the same each time and with any number of threads', async t => {
+  // Longer than 15 minutes, so that what is fresh for so long is loaded again.
+  const file = writeTraffic(t, 60, 20_000)
   const args = [
     'whatif',
     file,
     '--set',
-    'cache.freshFor=10m,30m',
+    'cache.freshFor=5m,15m',
     '--set',
     'cache.cellDegrees=0.1,1',
     '--json',
   ]
-  const ended = await runCommand([...args, '--case', 'cache.memory=1MiB', '--instances', '2'], byAge)
+  const given = [...args, '--case', 'cache.memory=1MiB', '--instances', '2']
+  const ended = await runCommand([...given, '--threads', '2'], byAge)
   t.equal(ended.code, 0, ended.stderr)
   const result = jsonOf(ended.stdout)
   t.strictSame(
     result.cases.map(({ name }) => name),
     [
-      'cache.freshFor=10m cache.cellDegrees=0.1',
-      'cache.freshFor=10m cache.cellDegrees=1',
-      'cache.freshFor=30m cache.cellDegrees=0.1',
-      'cache.freshFor=30m cache.cellDegrees=1',
+      'cache.freshFor=5m cache.cellDegrees=0.1',
+      'cache.freshFor=5m cache.cellDegrees=1',
+      'cache.freshFor=15m cache.cellDegrees=0.1',
+      'cache.freshFor=15m cache.cellDegrees=1',
       'cache.memory=1MiB',
     ],
   )
   t.match(result, {
-    traffic: { requests: 60, faultyLines: 0, spanSeconds: 59 * 60, from: '2026-11-16T06:00:00.000Z' },
+    traffic: { requests: 60, faultyLines: 0, spanSeconds: 59 * 20, from: '2026-11-16T06:00:00.000Z' },
     instances: 2,
     budget: { minute: 600, hour: 5_000, day: 10_000 },
     unfinished: [],
@@ -81,19 +87,20 @@ t.test('every combination has its figures, the same each time', async t => {
   const [short, , long] = result.cases
   t.ok((short?.provider.weight ?? 0) > (long?.provider.weight ?? 0), 'longer freshness costs less')
   t.ok(result.cases.some(({ paretoOptimal }) => paretoOptimal))
-  const again = await runCommand([...args, '--case', 'cache.memory=1MiB', '--instances', '2'], byAge)
+  const again = await runCommand([...given, '--threads', '1'], byAge)
   t.equal(again.stdout, ended.stdout)
 })
 
 const noBudget = 'provider.budget.perMinute=null provider.budget.perHour=null provider.budget.perDay=null'
-// A place each 3 minutes, and new weather each 10: 24 h of it weigh more than the free plan has, and an hour does not.
+// Each of 40 places every 16 minutes, and new weather every 10: the 3,600 loads of 24 h weigh 10,800, more than the free plan
+// has, and those of an hour do not.
 const busy = `cache.freshness=age cache.freshFor=10m cache.freshSpread=0 ${noBudget}`
 
 t.test('an hour of traffic names no plan, and a day does', async t => {
   const place = (i: number) => `/api/v1/weather/coords/${22 + (i % 20) / 10}/${89 + Math.floor(i / 20) / 10}`
   const linesOf = (from: number, hours: number) =>
-    Array.from({ length: hours * 240 }, (_, i) =>
-      lineOf({ at: begin + from + i * 15_000, method: 'GET', path: place(i % 40), key: 'a' }),
+    Array.from({ length: hours * 150 }, (_, i) =>
+      lineOf({ at: begin + from + i * 24_000, method: 'GET', path: place(i % 40), key: 'a' }),
     ).join('\n')
   const folder = t.testdir({
     'hour.ndjson': linesOf(0, 1),
@@ -108,11 +115,10 @@ t.test('an hour of traffic names no plan, and a day does', async t => {
   ]
   const page = join(folder, 'page.html')
   const given = ['--case', busy, '--json']
-  const [shortly, long, parted, text] = await runCommands([
-    ['whatif', hour, ...given],
+  const [shortly, long, parted] = await runCommands([
+    ['whatif', hour, ...given, '--out', page],
     ['whatif', day, ...given],
     ['whatif', hour, later, ...given],
-    ['whatif', hour, '--case', busy, '--out', page],
   ])
   const caseOf = (stdout = '') => jsonOf(stdout).cases[0]
   const carriers = (stdout = '') => caseOf(stdout)?.plans.map(({ carries }) => carries)
@@ -121,8 +127,9 @@ t.test('an hour of traffic names no plan, and a day does', async t => {
   t.strictSame(carriers(long?.stdout), [false, true, true, true])
   t.ok((caseOf(long?.stdout)?.weightPerMonth ?? 0) > 300_000)
   t.strictSame(carriers(parted?.stdout), [null, true, true, true])
-  t.match(text?.stdout, / unknown +- /)
-  t.match(text?.stdout, /: a plan is chosen by whole days without long gaps, because /)
+  const text = textOf(shortly?.stdout)
+  t.match(text, / unknown +- /)
+  t.match(text, /: a plan is chosen by whole days without long gaps, because /)
   const html = readFileSync(page, 'utf8')
   t.match(html, 'The traffic is too short to say which plan is enough')
   t.match(html, 'can’t be said')
@@ -139,14 +146,11 @@ t.test('a plan that is too small is named by its limit, however short the traffi
     }),
   )
   writeFileSync(file, lines.join('\n'))
-  const [json, text] = await runCommands([
-    ['whatif', file, '--json', '--case', noBudget],
-    ['whatif', file, '--case', noBudget],
-  ])
-  const [free, standard] = jsonOf(json?.stdout ?? '').cases[0]?.plans ?? []
+  const { stdout } = await runCommand(['whatif', file, '--json', '--case', noBudget])
+  const [free, standard] = jsonOf(stdout).cases[0]?.plans ?? []
   t.match(free, { plan: 'free', carries: false, beyond: { span: 'minute', limit: 600 } })
   t.match(standard, { plan: 'standard', carries: null, beyond: null })
-  t.match(text?.stdout, / standard or more +- /)
+  t.match(textOf(stdout), / standard or more +- /)
 })
 
 /** A line of nginx or Apache, which has no keys; its seconds are those after six o'clock. */
@@ -170,22 +174,15 @@ t.test('a log without keys counts what was answered, and says what is left out',
       combinedLine(8, '/api/v1/weather/district/999999', 404),
     ].join('\n'),
   )
-  const [text, json] = await runCommands([
-    ['whatif', log, '--out', join(t.testdirName, 'page.html')],
-    ['whatif', log, '--json'],
-  ])
-  t.match(
-    text?.stdout,
-    /^ {2}left out +1 with a method other than GET and HEAD, 3 recorded as refused or red/m,
-  )
-  t.match(text?.stdout, /^ {2}no weather +6 of 9 counted requests: those left out, other endpoints, places/m)
-  const { cases, traffic } = jsonOf(json?.stdout ?? '')
+  const page = join(t.testdirName, 'page.html')
+  const { stdout } = await runCommand(['whatif', log, '--json', '--out', page])
+  const text = textOf(stdout)
+  t.match(text, /^ {2}left out +1 with a method other than GET and HEAD, 3 recorded as refused or red/m)
+  t.match(text, /^ {2}no weather +6 of 9 counted requests: those left out, other endpoints, places/m)
+  const { cases, traffic } = jsonOf(stdout)
   t.match(cases, [{ requests: 9, weather: 3, none: 6, misses: 1, hits: { memory: 2 } }])
   t.strictSame(traffic.leftOut, { method: 1, refused: 3, keyless: 0 })
-  t.match(
-    readFileSync(join(t.testdirName, 'page.html'), 'utf8'),
-    'Left out: recorded as refused or redirected',
-  )
+  t.match(readFileSync(page, 'utf8'), 'Left out: recorded as refused or redirected')
 })
 
 t.test('traffic without any request for weather is no traffic to judge by', async t => {
@@ -213,20 +210,22 @@ t.test('--warm passes the traffic once before it is counted', async t => {
 })
 
 t.test('the table, the remarks and the page', async t => {
-  const file = writeTraffic(t, 60, minuteMs)
+  const file = writeTraffic(t, 40, minuteMs)
   const page = join(t.testdirName, 'page.html')
   const { code, stdout, stderr } = await runCommand([
     'whatif',
     file,
     '--set',
     'cache.freshFor=10m,30m',
+    '--threads',
+    '1',
     '--warm-up',
     '10m',
     '--out',
     page,
   ])
   t.equal(code, 0, stderr)
-  t.match(stdout, /^ {2}traffic +60 requests in 59m$/m)
+  t.match(stdout, /^ {2}traffic +40 requests in 39m$/m)
   t.match(stdout, /^ {2}start +cold, counted after 10m$/m)
   t.match(stdout, /^setting +hits +stale +misses +weight/m)
   t.match(stdout, /^cache\.freshFor=30m +\* +\d/m)
@@ -278,7 +277,8 @@ t.test('whatever is wrong is one sentence', async t => {
 })
 
 t.test('Ctrl-C ends with what is done', { skip: !existsSync('/proc/self/task') }, async t => {
-  const file = writeTraffic(t, 200_000, 400)
+  // The gap between the two is tried for many seconds, and read at once.
+  const file = writeTraffic(t, 2, 30 * 24 * 60 * minuteMs)
   const child = spawn(
     product,
     ['whatif', file, '--json', '--threads', '1', '--set', 'cache.freshFor=30m,1h'],
@@ -308,8 +308,17 @@ t.test('a setting that changes nothing in any case that gives it is said', async
   const file = writeTraffic(t, 3, 1_000)
   const remark = /^cache\.freshFor has no effect: cache\.freshness is run/m
   const [idle, used] = await runCommands([
-    ['whatif', file, '--set', 'cache.freshFor=1h,3h'],
-    ['whatif', file, '--case', 'cache.freshFor=1h', '--case', 'cache.freshness=age cache.freshFor=1h'],
+    ['whatif', file, '--threads', '1', '--set', 'cache.freshFor=1h,3h'],
+    [
+      'whatif',
+      file,
+      '--threads',
+      '1',
+      '--case',
+      'cache.freshFor=1h',
+      '--case',
+      'cache.freshness=age cache.freshFor=1h',
+    ],
   ])
   t.equal(idle?.code, 0)
   t.match(idle?.stderr, remark)

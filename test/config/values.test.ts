@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { printPath, settings } from '../../src/config/tree.ts'
-import { faultsOfTexts, loadTexts } from './load-text.ts'
+import { faultsOfEach, faultsOfTexts, loadTexts } from './load-text.ts'
 
 const PORT = 'a whole number from 0 to 65535 (0 picks a free port)'
 const HOST = 'an IP address or a host name, such as 127.0.0.1 or localhost'
@@ -507,19 +507,20 @@ t.test('every setting has its rows here', async t => {
 })
 
 for (const [setting, { path = setting, allowed, wrong }] of Object.entries(table))
-  for (const [yaml, shown, instead = allowed] of wrong)
-    t.test(
-      `${path}: ${yaml.slice(0, 40)} is refused with its place, the value and what is allowed`,
-      async t => {
-        const keys = path.split('.')
-        const lines = keys.map((key, depth) => `${'  '.repeat(depth)}${key}:`)
-        const faults = faultsOfTexts(t, { files: [`# first line\n${lines.join('\n')} ${yaml}\n`] })
-        const column = (lines.at(-1)?.length ?? 0) + 2
-        t.strictSame(faults, [
-          `one.yaml:${keys.length + 1}:${column}: ${path} is ${shown}, but must be ${instead}`,
-        ])
-      },
+  t.test(`${setting}: a wrong value is refused with its place, itself and what is allowed`, async t => {
+    const keys = path.split('.')
+    const lines = keys.map((key, depth) => `${'  '.repeat(depth)}${key}:`)
+    const column = (lines.at(-1)?.length ?? 0) + 2
+    t.strictSame(
+      faultsOfEach(
+        t,
+        wrong.map(([yaml]) => `# first line\n${lines.join('\n')} ${yaml}\n`),
+      ),
+      wrong.map(([_, shown, instead = allowed]) => [
+        `one.yaml:${keys.length + 1}:${column}: ${path} is ${shown}, but must be ${instead}`,
+      ]),
     )
+  })
 
 t.test('a wrong item of a list is named by its number', async t => {
   const files = [

@@ -177,14 +177,17 @@ const elsewhere = (command: string, args: string[], node: string) =>
   })
 
 t.test('the command works from any folder: by its path, through links, and on the path', async t => {
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   mkdirSync(at('links/deeper'))
   symlinkSync(at('app/bin/abohawa'), at('links/abohawa'))
   // A relative link to a link, as package managers make them.
   symlinkSync('../abohawa', at('links/deeper/abohawa'))
   for (const command of [at('app/bin/abohawa'), '../app/bin/abohawa', '../links/deeper/abohawa', 'abohawa']) {
-    const { status, stdout, stderr } = elsewhere(command, ['config', 'check'], 'path')
-    t.strictSame([status, stdout, stderr], [0, 'The configuration is right.\n', ''], command)
+    const { status, stdout, stderr } = elsewhere(command, ['--version'], 'path')
+    t.strictSame([status, stdout, stderr], [0, `${version}\n`, ''], command)
   }
+  const checked = elsewhere('abohawa', ['config', 'check'], 'path')
+  t.strictSame([checked.status, checked.stdout, checked.stderr], [0, 'The configuration is right.\n', ''])
   const { status, stdout } = elsewhere('abohawa', ['catalogue', 'check'], 'path')
   t.equal(status, 0, 'it finds its own catalogue')
   t.match(stdout, /\d/)

@@ -86,7 +86,7 @@ const loadDuringRestart = async (folder: string, port: number, isOver: () => boo
         faults.push(String(error))
       }
       if (answered > 0 && !existsSync(file('load-runs'))) writeFileSync(file('load-runs'), '')
-      await pause(10)
+      await pause(30)
     }
   })
   await Promise.all(callers)

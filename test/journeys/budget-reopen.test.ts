@@ -3,27 +3,38 @@
 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { systemClock } from '../../src/clock.ts'
 import { type Running, runCommand, startCommand } from '../support/process.ts'
-import { type ProviderProcess, startProvider } from '../support/provider-process.ts'
+import { startProvider } from '../support/provider-process.ts'
 import { testRedis } from '../support/redis-server.ts'
-import { sendRequest } from '../support/start-gateway.ts'
+import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 const dhaka = '/weather/district/3026'
 const elsewhere = '/weather/coords/22.3/91.8'
 const third = '/weather/coords/24.9/91.9'
 
-// Most of the time gateways wait to hear of each other: those on Redis beside those on a file, each with a provider.
-t.jobs = 2
-const [providerOfFleet, providerOfFiles] = [
-  await startProvider(t, undefined, null),
-  await startProvider(t, undefined, null),
-]
+const provider = await startProvider(t, undefined, null)
 
 /** Gateways know of each other's closures within seconds; until then each look is work for them. */
 const eventually = (what: string, look: () => Promise<boolean>) => until(what, look, 20_000, 50)
 
-const setUp = async (t: Test, provider: ProviderProcess, more: Record<string, string>, count: number) => {
+/** Runs commands beside the gateways with these settings, which have to succeed. */
+const commandOn =
+  (t: Test, env: Record<string, string>) =>
+  async (...args: string[]): Promise<string> => {
+    const { code, stdout, stderr } = await runCommand(args, env)
+    t.match({ code, stderr }, { code: 0, stderr: /^(?:Store: .*\n)?$/ }, args.join(' '))
+    return stdout
+  }
+
+const noLimits = {
+  ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '',
+  ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '',
+  ABOHAWA_PROVIDER__BUDGET__PER_DAY: '',
+}
+
+const setUp = async (t: Test, more: Record<string, string>, count: number) => {
   await provider.steer({ fault: 'none', reset: true })
   const env = {
     ABOHAWA_SERVER__PORT: '0',
@@ -35,11 +46,7 @@ const setUp = async (t: Test, provider: ProviderProcess, more: Record<string, st
   }
   const gateways: Running[] = []
   for (let i = 0; i < count; i += 1) gateways.push(await startCommand(t, ['serve'], ['api', 'ops'], env))
-  const command = async (...args: string[]) => {
-    const { code, stdout, stderr } = await runCommand(args, env)
-    t.match({ code, stderr }, { code: 0, stderr: /^(?:Store: .*\n)?$/ }, args.join(' '))
-    return stdout
-  }
+  const command = commandOn(t, env)
   const { key } = JSON.parse(
     await command('keys', 'create', '--create-store', '--subscriber', 'A', '--tier', 'enterprise', '--json'),
   )
@@ -49,26 +56,20 @@ const setUp = async (t: Test, provider: ProviderProcess, more: Record<string, st
     const [gateway] = gateways
     if (gateway) t.equal((await get(gateway, dhaka)).status, 500)
   }
-  return { provider, gateways, command, get, provider429, env }
+  return { gateways, command, get, provider429, env }
 }
 
 const detailOf = async ({ urls }: Running) => (await sendRequest(`${urls.ops}/readyz`)).body.detail.provider
 const reopenedLines = ({ lines }: Running) =>
   lines.filter(line => line.includes('budget reopened by an operator'))
-const callsOf = async (provider: ProviderProcess) => (await provider.state()).calls
+const callsSent = async () => (await provider.state()).calls
 
 t.test(
   'a fleet on Redis is closed by one daily 429, reopened by one command, and closed by the next 429',
-  { buffered: true },
   async t => {
     const redis = await testRedis(t)
-    const scene = await setUp(
-      t,
-      providerOfFleet,
-      { ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__PREFIX: redis.prefix },
-      2,
-    )
-    const { provider, gateways, command, get, provider429, env } = scene
+    const scene = await setUp(t, { ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__PREFIX: redis.prefix }, 2)
+    const { gateways, command, get, provider429, env } = scene
     t.match(JSON.parse(await command('budget', 'show', '--json')), {
       closedUntil: null,
       shared: true,
@@ -81,9 +82,9 @@ t.test(
     await provider429()
     for (const gateway of gateways)
       await eventually('it is closed', async () => /limited until/.test(await detailOf(gateway)))
-    const calls = await callsOf(provider)
+    const before = await callsSent()
     for (const gateway of gateways) t.equal((await get(gateway, elsewhere)).status, 500)
-    t.equal(await callsOf(provider), calls, 'nothing is sent while it is closed')
+    t.equal(await callsSent(), before, 'nothing is sent while it is closed')
 
     const shown = JSON.parse(await command('budget', 'show', '--json'))
     t.match(shown, { reason: /^the provider answered 429: Daily API request limit exceeded/ })
@@ -143,65 +144,52 @@ t.test(
   },
 )
 
-t.test('on a file', { buffered: true }, async t => {
-  t.test(
-    'a gateway on a file follows a command in another process, and its stale cells are refreshed',
-    async t => {
-      const scene = await setUp(
-        t,
-        providerOfFiles,
-        {
-          ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'),
-          ABOHAWA_CACHE__FRESH_FOR: '100ms',
-          ABOHAWA_CACHE__FRESH_SPREAD: '0',
-          ABOHAWA_CACHE__FRESH_FOR_AT_MOST: '100ms',
-          ABOHAWA_CACHE__REFRESH_AHEAD_FOR: '0s',
-        },
-        1,
-      )
-      const { gateways, provider, command, get } = scene
-      const [gateway] = gateways
-      if (!gateway) return
-      t.equal((await get(gateway, dhaka)).status, 200)
-      await provider.steer({ fault: 'daily-limit', times: 1 })
-      await eventually('it is closed', async () => {
-        await get(gateway, dhaka)
-        return /limited until/.test(await detailOf(gateway))
-      })
-      const cell = async () => (await sendRequest(`${gateway.urls.ops}/cache/cell?of=district/3026`)).body
-      const before = (await cell()).gateway
-      t.match(before.lastFailure, { code: 'provider_limited' })
-      t.ok(Date.parse(before.lastFailure.backoffUntil) - Date.now() > 0)
+t.test('on a file', async t => {
+  // These gateways are in this process: the commands are in another one, and the file is all that they share.
+  const here = async (t: Test, path: string, more: Record<string, string> = {}) => {
+    await provider.steer({ fault: 'none', reset: true })
+    const env = { ABOHAWA_STORE__PATH: path, ABOHAWA_PROVIDER__BASE_URL: provider.url, ...more }
+    const gateway = await startGateway(t, { providerUrl: provider.url, clock: systemClock, env })
+    return { gateway, command: commandOn(t, env) }
+  }
 
-      await command('budget', 'reopen')
-      await eventually('the stale cell is fetched again', async () => {
-        await get(gateway, dhaka)
-        return (await cell()).gateway.memory.fetchedAt > before.memory.fetchedAt
-      })
-      t.equal(reopenedLines(gateway).length, 1)
-    },
-  )
+  t.test('a gateway follows a command in another process, and its stale cells are refreshed', async t => {
+    const { gateway, command } = await here(t, join(t.testdir(), 'store.db'), {
+      ABOHAWA_PROVIDER__BUDGET__PER_DAY: '10000',
+      ABOHAWA_CACHE__FRESH_FOR: '100ms',
+      ABOHAWA_CACHE__FRESH_SPREAD: '0',
+      ABOHAWA_CACHE__FRESH_FOR_AT_MOST: '100ms',
+      ABOHAWA_CACHE__REFRESH_AHEAD_FOR: '0s',
+    })
+    t.equal((await gateway.get(dhaka)).status, 200)
+    await provider.steer({ fault: 'daily-limit', times: 1 })
+    await eventually('it is closed', async () => {
+      await gateway.get(dhaka)
+      return /limited until/.test((await sendRequest(`${gateway.opsUrl}/readyz`)).body.detail.provider)
+    })
+    const cell = async () => (await sendRequest(`${gateway.opsUrl}/cache/cell?of=district/3026`)).body
+    const before = (await cell()).gateway
+    t.match(before.lastFailure, { code: 'provider_limited' })
+    t.ok(Date.parse(before.lastFailure.backoffUntil) - Date.now() > 0)
+
+    await command('budget', 'reopen')
+    await eventually('the stale cell is fetched again', async () => {
+      await gateway.get(dhaka)
+      return (await cell()).gateway.memory.fetchedAt > before.memory.fetchedAt
+    })
+    const reopened = gateway.logged.filter(({ msg }) =>
+      String(msg).includes('budget reopened by an operator'),
+    )
+    t.equal(reopened.length, 1)
+  })
 
   t.test('without limits the 429 closes as well, and the command reopens', async t => {
-    const none = { PER_MINUTE: '', PER_HOUR: '', PER_DAY: '' }
-    const scene = await setUp(
-      t,
-      providerOfFiles,
-      {
-        ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'),
-        ...Object.fromEntries(
-          Object.entries(none).map(([name, value]) => [`ABOHAWA_PROVIDER__BUDGET__${name}`, value]),
-        ),
-      },
-      1,
-    )
-    const { gateways, command, get, provider429 } = scene
-    const [gateway] = gateways
-    if (!gateway) return
-    await provider429()
+    const { gateway, command } = await here(t, join(t.testdir(), 'store.db'), noLimits)
+    await provider.steer({ fault: 'daily-limit', times: 1 })
+    t.equal((await gateway.get(dhaka)).status, 500)
     t.match(await command('budget', 'show'), /^Closed until .*\n {2}No limits are configured/)
     await command('budget', 'reopen')
-    await eventually('it has reopened', async () => (await get(gateway, dhaka)).status === 200)
+    await eventually('it has reopened', async () => (await gateway.get(dhaka)).status === 200)
     t.match(
       await command('budget', 'reopen'),
       /^Nothing was closed.* use the former account until they restart$/ms,
@@ -209,20 +197,13 @@ t.test('on a file', { buffered: true }, async t => {
   })
 
   t.test('a larger daily budget takes effect with the next start', async t => {
-    const store = { ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') }
-    const scene = await setUp(t, providerOfFiles, { ...store, ABOHAWA_PROVIDER__BUDGET__PER_DAY: '3' }, 1)
-    const { gateways, command, get, env } = scene
-    const [gateway] = gateways
-    if (!gateway) return
-    t.equal((await get(gateway, dhaka)).status, 200)
-    t.equal((await get(gateway, elsewhere)).status, 500, 'the day has room for one cell')
-    t.match(JSON.parse(await command('budget', 'show', '--json')).windows[2], { used: 3, left: 0 })
-    gateway.child.kill('SIGTERM')
-    await gateway.exited
-    const raised = await startCommand(t, ['serve'], ['api', 'ops'], {
-      ...env,
-      ABOHAWA_PROVIDER__BUDGET__PER_DAY: '30',
-    })
-    t.equal((await get(raised, elsewhere)).status, 200)
+    const path = join(t.testdir(), 'store.db')
+    const { gateway, command } = await here(t, path, { ...noLimits, ABOHAWA_PROVIDER__BUDGET__PER_DAY: '3' })
+    t.equal((await gateway.get(dhaka)).status, 200)
+    t.equal((await gateway.get(elsewhere)).status, 500, 'the day has room for one cell')
+    t.match(JSON.parse(await command('budget', 'show', '--json')).windows[0], { used: 3, left: 0 })
+    await gateway.close()
+    const raised = await here(t, path, { ...noLimits, ABOHAWA_PROVIDER__BUDGET__PER_DAY: '30' })
+    t.equal((await raised.gateway.get(elsewhere)).status, 200)
   })
 })

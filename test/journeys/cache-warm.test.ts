@@ -12,8 +12,9 @@ import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 import { useStore } from '../support/use-store.ts'
 
-// 54 cells, each of weight 3.
-const box = '23.5,90,24,90.8'
+// Each has 54 cells of weight 3.
+const boxes = ['23.5,90,24,90.8', '22.5,90,23,90.8', '21.5,90,22,90.8'] as const
+const [box] = boxes
 
 const setUp = async (t: Test, more: Record<string, string> = {}) => {
   const provider = await startProviderHere(t, undefined, null)
@@ -32,31 +33,85 @@ const setUp = async (t: Test, more: Record<string, string> = {}) => {
   return { provider, env, warm, key, points }
 }
 
-t.test('a gateway loads what is absent, once, and says beforehand what it weighs', async t => {
-  const { env, warm, key, points } = await setUp(t)
-  const gateway = await startCommand(t, ['serve'], ['api', 'ops'], env)
-  t.match(await warm(), { code: 0, report: { target: 'the cells in demand', cells: 0, loaded: 0 } })
-  t.match(await warm(box, '--dry-run'), {
+// One store and provider: the command loads the first box, and a gateway that is started then the others.
+t.test('without a gateway and with one', async t => {
+  const { env, provider, warm, key, points } = await setUp(t)
+  const [box, second, third] = boxes
+  t.match(await warm(box), {
     code: 0,
-    report: { state: 'planned', cells: 54, toLoad: 54, weight: 162, loaded: 0 },
+    report: { state: 'done', loaded: 54, by: 'this command, because no gateway answered' },
   })
-  t.equal(await points(), 0)
-  const first = await warm(box)
-  t.match(first, {
-    code: 0,
-    stderr: /^23\.5,90,24,90\.8: 54 cells, 0 are fresh, 54 are to be loaded and weigh 162\.\n/,
-    report: { state: 'done', loaded: 54, fresh: 0, failed: [], stoppedBy: null, by: gateway.urls.ops },
-  })
-  t.equal(await points(), 54)
-  t.match(await warm(box), { code: 0, report: { loaded: 0, fresh: 54, weight: 0 } })
-  t.equal(await points(), 54)
+  t.match(await warm(box), { code: 0, report: { loaded: 0, fresh: 54 } })
+  const shown = JSON.parse((await runCommand(['budget', 'show', '--json'], env)).stdout)
+  t.equal(shown.windows[2].used, 162, 'charged to the budget that gateways share')
+  const { urls } = await startCommand(t, ['serve'], ['api', 'ops'], env)
+  const consumer = await key()
+  const read = async (path: string) =>
+    (await sendRequest(`${urls.api}/api/v1${path}`, { key: consumer })).headers['cache-status']
+  const send = async (method: string, body?: object) => {
+    const response = await fetch(`${urls.ops}/cache/warm`, {
+      method,
+      ...(body ? { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } } : {}),
+    })
+    return { status: response.status, body: await response.json() }
+  }
+  t.match(await send('GET'), { status: 200, body: { state: 'idle' } })
 
-  const read = await sendRequest(`${gateway.urls.api}/api/v1/weather/district/3026`, { key: await key() })
-  t.match(read.headers['cache-status'], /hit; .*detail=memory/)
-  t.match(await warm('--top', '5'), { code: 0, report: { target: 'the 5 most populous places', failed: [] } })
-  const { stdout } = await runCommand(['cache', 'warm', box], env)
-  t.match(stdout, /^Warmed: 23\.5,90,24,90\.8\.\n {2}loaded +0\n {2}fresh already +54\n {2}failed +0\n/)
-  t.match(await warm(), { code: 0, report: { target: 'the cells in demand' } })
+  await t.test('a gateway loads what is absent, once, and says beforehand what it weighs', async t => {
+    t.match(await warm(), { code: 0, report: { target: 'the cells in demand', cells: 0, loaded: 0 } })
+    t.match(await warm(second, '--dry-run'), {
+      code: 0,
+      report: { state: 'planned', cells: 54, toLoad: 54, weight: 162, loaded: 0 },
+    })
+    t.equal(await points(), 54)
+    const first = await warm(second)
+    t.match(first, {
+      code: 0,
+      stderr: /^22\.5,90,23,90\.8: 54 cells, 0 are fresh, 54 are to be loaded and weigh 162\.\n/,
+      report: { state: 'done', loaded: 54, fresh: 0, failed: [], stoppedBy: null, by: urls.ops },
+    })
+    t.equal(await points(), 108)
+    t.match(await warm(second), { code: 0, report: { loaded: 0, fresh: 54, weight: 0 } })
+    t.equal(await points(), 108)
+    t.match(await read('/weather/coords/22.7/90.4'), /hit; .*detail=memory/)
+  })
+
+  await t.test('what the command loaded before it was started, it has', async t => {
+    t.match(await read('/weather/district/3026'), /hit; /)
+    t.equal(await points(), 108)
+  })
+
+  await t.test('a second order is refused, an invalid one too, and the first can be stopped', async t => {
+    t.match(await send('POST', { scope: 'all', tpo: 1 }), {
+      status: 400,
+      body: { error: /^the body is .*; allowed: / },
+    })
+    t.match(await send('POST', { scope: 'nowhere' }), {
+      status: 400,
+      body: { error: /^the target is "nowhere"/ },
+    })
+    t.match(await send('POST', { scope: 'all', top: 3 }), { status: 400, body: { error: /are both given/ } })
+    await provider.steer({ hold: true })
+    t.match(await send('POST', { scope: third }), { status: 202, body: { toLoad: 54 } })
+    t.match(await send('POST', { scope: third }), { status: 409, body: { error: /being warmed already/ } })
+    t.match(await warm(third), { code: 1, stderr: /answered 409: the cache is being warmed already/ })
+    await until('a request is under way', async () => (await provider.state()).inFlight === 1)
+    const stopped = send('DELETE')
+    await provider.steer({ hold: false })
+    t.match(await stopped, { body: { state: 'stopped', stoppedBy: 'operator', loaded: 10 } })
+    t.match(await send('GET'), { body: { state: 'stopped', loaded: 10 } })
+    t.match(await warm(third), { code: 0, report: { loaded: 44, fresh: 10 } })
+  })
+
+  await t.test('by places, in words, and what is in demand', async t => {
+    t.match(await warm('--top', '5'), {
+      code: 0,
+      report: { target: 'the 5 most populous places', failed: [] },
+    })
+    const { stdout } = await runCommand(['cache', 'warm', box], env)
+    t.match(stdout, /^Warmed: 23\.5,90,24,90\.8\.\n {2}loaded +0\n {2}fresh already +54\n {2}failed +0\n/)
+    t.match(await warm(), { code: 0, report: { target: 'the cells in demand' } })
+  })
 })
 
 t.test(
@@ -78,53 +133,6 @@ t.test(
     t.equal(cold.status, 200, 'the reserve is there')
   },
 )
-
-t.test('a second order is refused, an invalid one too, and the first can be stopped', async t => {
-  const { env, provider, warm } = await setUp(t)
-  const { urls } = await startCommand(t, ['serve'], ['api', 'ops'], env)
-  const send = async (method: string, body?: object) => {
-    const response = await fetch(`${urls.ops}/cache/warm`, {
-      method,
-      ...(body ? { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } } : {}),
-    })
-    return { status: response.status, body: await response.json() }
-  }
-  t.match(await send('GET'), { status: 200, body: { state: 'idle' } })
-  t.match(await send('POST', { scope: 'all', tpo: 1 }), {
-    status: 400,
-    body: { error: /^the body is .*; allowed: / },
-  })
-  t.match(await send('POST', { scope: 'nowhere' }), {
-    status: 400,
-    body: { error: /^the target is "nowhere"/ },
-  })
-  t.match(await send('POST', { scope: 'all', top: 3 }), { status: 400, body: { error: /are both given/ } })
-  await provider.steer({ hold: true })
-  t.match(await send('POST', { scope: box }), { status: 202, body: { toLoad: 54 } })
-  t.match(await send('POST', { scope: box }), { status: 409, body: { error: /being warmed already/ } })
-  t.match(await warm(box), { code: 1, stderr: /answered 409: the cache is being warmed already/ })
-  await until('a request is under way', async () => (await provider.state()).inFlight === 1)
-  const stopped = send('DELETE')
-  await provider.steer({ hold: false })
-  t.match(await stopped, { body: { state: 'stopped', stoppedBy: 'operator', loaded: 10 } })
-  t.match(await send('GET'), { body: { state: 'stopped', loaded: 10 } })
-  t.match(await warm(box), { code: 0, report: { loaded: 44, fresh: 10 } })
-})
-
-t.test('without a gateway the command loads by itself, and a later gateway has it', async t => {
-  const { env, warm, key, points } = await setUp(t)
-  t.match(await warm(box), {
-    code: 0,
-    report: { state: 'done', loaded: 54, by: 'this command, because no gateway answered' },
-  })
-  t.match(await warm(box), { code: 0, report: { loaded: 0, fresh: 54 } })
-  const shown = JSON.parse((await runCommand(['budget', 'show', '--json'], env)).stdout)
-  t.equal(shown.windows[2].used, 162, 'charged to the budget that gateways share')
-  const gateway = await startCommand(t, ['serve'], ['api', 'ops'], env)
-  const read = await sendRequest(`${gateway.urls.api}/api/v1/weather/district/3026`, { key: await key() })
-  t.match(read.headers['cache-status'], /hit; /)
-  t.equal(await points(), 54)
-})
 
 t.test('cells that fail are counted with the reason, and a provider that is down stops it', async t => {
   const { env, provider, warm } = await setUp(t, { ABOHAWA_PROVIDER__RETRIES: '0' })

@@ -4,12 +4,12 @@ import t from 'tap'
 import { accessibilityFaults } from '../support/accessibility.ts'
 import { startBrowser, untilSeen, withoutBrowser } from '../support/browser.ts'
 import {
-  coldCache,
-  dhaka,
   faultsOf,
   isDrawn,
   isLive,
   isShown,
+  largeCells,
+  largeDhaka,
   openCell,
   statusEveryMs,
   visit,
@@ -28,7 +28,7 @@ t.test('the token is asked for once, kept in the tab alone, and never in an addr
   if (!open) return
   const gateway = await startGateway(t, {
     providerUrl: provider.url,
-    env: { ...coldCache, ABOHAWA_OPS__TOKEN: token },
+    env: { ...largeCells, ABOHAWA_OPS__TOKEN: token },
     statusEveryMs,
   })
   const page = await open({}, t)
@@ -50,9 +50,9 @@ t.test('the token is asked for once, kept in the tab alone, and never in an addr
   await isLive(page)
   t.notOk(await dialog.isVisible())
 
-  await openCell(page, dhaka)
+  await openCell(page, largeDhaka)
   await page.getByRole('button', { name: 'Refresh' }).click()
-  await isShown(page, dhaka, 'fresh')
+  await isShown(page, largeDhaka, 'fresh')
   await page.reload()
   await isLive(page)
   t.notOk(await dialog.isVisible(), 'kept for the tab')
@@ -70,12 +70,12 @@ t.test('the token is asked for once, kept in the tab alone, and never in an addr
 })
 
 t.test('a lost connection is told with its time, and comes back by itself', { skip }, async t => {
-  const env = { ...coldCache, ABOHAWA_OPS__PORT: String(await freePort()) }
+  const env = { ...largeCells, ABOHAWA_OPS__PORT: String(await freePort()) }
   const clock = manualClock()
   const first = await startGateway(t, { providerUrl: provider.url, clock, env, statusEveryMs })
   const page = await visit(t, open, first)
   await first.get('/weather/district/3026')
-  await isShown(page, dhaka, 'fresh')
+  await isShown(page, largeDhaka, 'fresh')
   await first.close()
   const lost = page.getByRole('alert').filter({ hasText: 'Connection lost' })
   await untilSeen('the page says so', () => lost.isVisible())
@@ -87,9 +87,9 @@ t.test('a lost connection is told with its time, and comes back by itself', { sk
   await isLive(page)
   t.notOk(await lost.isVisible())
   t.equal(await page.locator('#announcement').innerText(), 'Connected again.')
-  await isShown(page, dhaka, 'absent')
+  await isShown(page, largeDhaka, 'absent')
   await second.get('/weather/district/3026')
-  await isShown(page, dhaka, 'fresh')
+  await isShown(page, largeDhaka, 'fresh')
   t.strictSame(
     faultsOf(page, second).filter(fault => !/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|503/.test(fault)),
     [],
@@ -99,7 +99,7 @@ t.test('a lost connection is told with its time, and comes back by itself', { sk
 t.test('where there are too many streams the figures of now are shown, and the reason', { skip }, async t => {
   const gateway = await startGateway(t, {
     providerUrl: provider.url,
-    env: { ...coldCache, ABOHAWA_OPS__MAX_CONNECTIONS: '16' },
+    env: { ...largeCells, ABOHAWA_OPS__MAX_CONNECTIONS: '16' },
   })
   const streams = new AbortController()
   t.teardown(() => streams.abort())

@@ -6,10 +6,10 @@ import type { BrowserContextOptions } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { startBrowser, untilSeen, withoutBrowser } from '../support/browser.ts'
 import {
-  coldCache,
-  dhaka,
   faultsOf,
   isShown,
+  largeCells,
+  largeDhaka,
   latinTexts,
   openCell,
   statesHeld,
@@ -29,7 +29,7 @@ const open = skip ? undefined : await startBrowser(t)
 const start = async (t: Test, options: BrowserContextOptions = {}) => {
   await provider.steer({ fault: 'none', reset: true })
   const clock = manualClock()
-  const env = { ...coldCache, ABOHAWA_PROVIDER__BUDGET__PER_DAY: '10000' }
+  const env = { ...largeCells, ABOHAWA_PROVIDER__BUDGET__PER_DAY: '10000' }
   const gateway = await startGateway(t, { providerUrl: provider.url, clock, env, statusEveryMs })
   const page = await visit(t, open, gateway, options)
   return { clock, gateway, page }
@@ -62,9 +62,9 @@ t.test('while nothing can be loaded a purge asks, and suggests to mark stale', {
   await gateway.get('/weather/district/3026')
   await provider.steer({ fault: 'daily-limit' })
   t.equal((await gateway.get(elsewhere)).status, 500)
-  await isShown(page, dhaka, 'fresh')
+  await isShown(page, largeDhaka, 'fresh')
   await untilSeen('the page knows', () => page.locator('[data-part=provider] .badge.bad').isVisible())
-  await openCell(page, dhaka)
+  await openCell(page, largeDhaka)
   const question = page.locator('#purge-question')
   const drawer = page.locator('#cell')
   await drawer.getByRole('button', { name: 'Purge', exact: true }).click()
@@ -74,10 +74,10 @@ t.test('while nothing can be loaded a purge asks, and suggests to mark stale', {
   )
   await page.keyboard.press('Enter')
   t.notOk(await question.isVisible(), 'Enter at once does no harm')
-  t.equal((await statesHeld(gateway))[dhaka], 'fresh')
+  t.equal((await statesHeld(gateway))[largeDhaka], 'fresh')
   await drawer.getByRole('button', { name: 'Purge', exact: true }).click()
   await question.getByRole('button', { name: 'Mark stale' }).click()
-  await isShown(page, dhaka, 'stale')
+  await isShown(page, largeDhaka, 'stale')
   t.match(await drawer.innerText(), /The cell was marked stale on all instances/)
   t.equal((await gateway.get('/weather/district/3026')).status, 200)
   await page.keyboard.press('Escape')
@@ -86,7 +86,7 @@ t.test('while nothing can be loaded a purge asks, and suggests to mark stale', {
   t.match(await question.innerText(), /Timelines in memory here: 1\.[\s\S]*so nothing can be loaded now/)
   t.equal(await question.locator('#purge-soft').getAttribute('class'), '', 'the coloured one')
   await question.getByRole('button', { name: 'Purge all the same' }).click()
-  await isShown(page, dhaka, 'absent')
+  await isShown(page, largeDhaka, 'absent')
   t.equal((await gateway.get('/weather/district/3026')).status, 500)
   t.strictSame(faultsOf(page, gateway), [])
 })
@@ -97,7 +97,7 @@ t.test(
   async t => {
     const { gateway, page } = await start(t)
     await gateway.get('/weather/district/3026')
-    await isShown(page, dhaka, 'fresh')
+    await isShown(page, largeDhaka, 'fresh')
     await page.getByRole('button', { name: 'Purge all…' }).click()
     await provider.steer({ fault: 'daily-limit' })
     t.equal((await gateway.get(elsewhere)).status, 500)
@@ -106,7 +106,7 @@ t.test(
     await untilSeen('it is told', async () =>
       /Marked stale and not purged: the provider is limited until/.test(await question.innerText()),
     )
-    await isShown(page, dhaka, 'stale')
+    await isShown(page, largeDhaka, 'stale')
     t.strictSame(faultsOf(page, gateway), [])
   },
 )
@@ -117,7 +117,7 @@ t.test('all timelines in memory are counted, also those of cells that failed', {
   clock.advance(90 * 60_000)
   await provider.steer({ fault: 'internal-error' })
   await gateway.get('/weather/district/3026')
-  await isShown(page, dhaka, 'failed')
+  await isShown(page, largeDhaka, 'failed')
   await page.getByRole('button', { name: 'Purge all…' }).click()
   t.match(await page.locator('#purge-text').innerText(), /Timelines in memory here: 3\./)
 })
@@ -126,12 +126,12 @@ t.test('an error has its sentence in Bengali, and its code beside it', { skip },
   const { gateway, page } = await start(t, { locale: 'bn-BD' })
   await provider.steer({ fault: 'internal-error' })
   t.equal((await gateway.get('/weather/district/3026')).status, 500)
-  await isShown(page, dhaka, 'failed')
+  await isShown(page, largeDhaka, 'failed')
   const part = page.locator('[data-part=provider]')
   await untilSeen('it is the last failure', async () => /সার্ভারে ত্রুটি/.test(await part.innerText()))
   t.equal(await part.locator('code').innerText(), 'provider_failing')
   t.match(await part.locator('[lang=en]').innerText(), /^the provider answered 500/)
-  await openCell(page, dhaka)
+  await openCell(page, largeDhaka)
   const drawer = page.locator('#cell')
   await untilSeen('the cell is open', async () => /সরবরাহকারীর সার্ভারে ত্রুটি/.test(await drawer.innerText()))
   t.equal(await drawer.locator('code').innerText(), 'provider_failing')

@@ -9,12 +9,13 @@ import t, { type Test } from 'tap'
 import { startBrowser, untilSeen, withoutBrowser } from '../support/browser.ts'
 import {
   cellsOnAWalk,
-  coldCache,
   dhaka,
   faultsOf,
   focused,
   isLive,
   isShown,
+  largeCells,
+  largeDhaka,
   latinTexts,
   openCell,
   statesHeld,
@@ -31,6 +32,7 @@ const skip = withoutBrowser
 const provider = await startProvider(t)
 const open = skip ? undefined : await startBrowser(t)
 const everyPlace = { ABOHAWA_CATALOGUE__PATH: wholeCatalogue }
+const everyCell = { ABOHAWA_CACHE__CELL_DEGREES: '0.1' }
 
 const start = async (t: Test, options: BrowserContextOptions = {}, env: Record<string, string> = {}) => {
   await provider.steer({ fault: 'none', reset: true })
@@ -38,7 +40,7 @@ const start = async (t: Test, options: BrowserContextOptions = {}, env: Record<s
   const gateway = await startGateway(t, {
     providerUrl: provider.url,
     clock,
-    env: { ...coldCache, ...env },
+    env: { ...largeCells, ...env },
     statusEveryMs,
   })
   const page = await visit(t, open, gateway, options)
@@ -92,7 +94,7 @@ t.test('the page needs no token, its files are validated by ETag, and its policy
 })
 
 t.test('the map shows what the cache holds, and a purge turns the cell', { skip }, async t => {
-  const { gateway, clock, page } = await start(t)
+  const { gateway, clock, page } = await start(t, {}, everyCell)
   t.equal(new Set(Object.values(await statesShown(page))).size, 1)
   await isShown(page, dhaka, 'absent')
 
@@ -178,7 +180,7 @@ t.test('a certificate that expires soon needs attention', { skip }, async t => {
   const gateway = await startGateway(t, {
     providerUrl: provider.url,
     clock,
-    env: { ...coldCache, ABOHAWA_SERVER__TLS__CERT: cert ?? '', ABOHAWA_SERVER__TLS__KEY: key ?? '' },
+    env: { ...largeCells, ABOHAWA_SERVER__TLS__CERT: cert ?? '', ABOHAWA_SERVER__TLS__KEY: key ?? '' },
     statusEveryMs,
   })
   const page = await visit(t, open, gateway)
@@ -201,21 +203,21 @@ t.test('a certificate that expires soon needs attention', { skip }, async t => {
 t.test('a purge of all asks first', { skip }, async t => {
   const { gateway, page } = await start(t)
   await gateway.get('/weather/district/3026')
-  await isShown(page, dhaka, 'fresh')
+  await isShown(page, largeDhaka, 'fresh')
   const question = page.locator('#purge-question')
   await page.getByRole('button', { name: 'Purge all…' }).click()
   t.match(await question.innerText(), /Purge every cell\?\s+Timelines in memory here: 1\./)
   t.equal(await focused(page), 'purge-cancel', 'Enter at once does no harm')
   await page.keyboard.press('Enter')
   t.notOk(await question.isVisible())
-  t.equal((await statesHeld(gateway))[dhaka], 'fresh')
+  t.equal((await statesHeld(gateway))[largeDhaka], 'fresh')
 
   await page.getByRole('button', { name: 'Purge all…' }).click()
   await question.getByRole('button', { name: 'Mark all stale' }).click()
-  await isShown(page, dhaka, 'stale')
+  await isShown(page, largeDhaka, 'stale')
   await page.getByRole('button', { name: 'Purge all…' }).click()
   await question.getByRole('button', { name: 'Purge all' }).click()
-  await isShown(page, dhaka, 'absent')
+  await isShown(page, largeDhaka, 'absent')
   t.equal(await page.locator('#announcement').innerText(), 'All cells were purged.')
   t.strictSame(faultsOf(page, gateway), [])
 })
@@ -253,7 +255,7 @@ t.test('a place is found in either language, and leads to its cell', { skip }, a
 })
 
 t.test('the keyboard reaches every cell, on the map and in the table', { skip }, async t => {
-  const { gateway, page } = await start(t, {}, everyPlace)
+  const { gateway, page } = await start(t, {}, { ...everyPlace, ...everyCell })
   await gateway.get('/weather/district/3026')
   await isShown(page, dhaka, 'fresh')
   await page.keyboard.press('Tab')
@@ -299,11 +301,11 @@ t.test('the keyboard reaches every cell, on the map and in the table', { skip },
 t.test('in Bengali every text and every digit is Bengali, and the choice is kept', { skip }, async t => {
   const { gateway, clock, page } = await start(t, { locale: 'bn-BD' })
   await gateway.get('/weather/district/3026')
-  await isShown(page, dhaka, 'fresh')
+  await isShown(page, largeDhaka, 'fresh')
   t.equal(await page.locator('html').getAttribute('lang'), 'bn')
   t.equal(await page.title(), 'আবহাওয়া ড্যাশবোর্ড')
   await page.locator('#table summary').click()
-  await openCell(page, dhaka)
+  await openCell(page, largeDhaka)
   await untilSeen('the cell is open', async () => /ঢাকা\s*জেলা/.test(await page.locator('#cell').innerText()))
   await untilSeen(
     'traffic is counted',

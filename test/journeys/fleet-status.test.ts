@@ -4,11 +4,12 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
+import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { statusReport } from '../../src/ops/status-report.ts'
 import { cleanEnv, product, runCommand, startCommand } from '../support/process.ts'
 import { startProviderHere } from '../support/provider-here.ts'
-import { freePort, startRedis, startRedisFor, withoutOwnRedis } from '../support/redis-server.ts'
+import { freePort, startRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { singleGatewayEnv } from '../support/single-gateway.ts'
 import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
@@ -17,6 +18,9 @@ import { usualCatalogue } from '../support/usual-catalogue.ts'
 const provider = await startProviderHere(t, undefined, null)
 const esc = '\u001b'
 const weather = '/api/v1/weather/district/3026'
+
+// Each look is a whole report.
+const seldom = <Found>(what: string, look: () => Found) => until(what, look, 20_000, 100)
 
 const environment = async (url: string) => ({
   ABOHAWA_SERVER__PORT: '0',
@@ -30,8 +34,11 @@ const environment = async (url: string) => ({
 })
 
 const setUp = async (t: Test) => {
-  const { url, raw } = await startRedisFor(t)
-  const env = await environment(url)
+  const redis = await startRedis()
+  t.teardown(redis.stop)
+  const raw = new Redis(redis.url)
+  t.teardown(() => raw.disconnect())
+  const env = await environment(redis.url)
   const start = (own: Record<string, string> = {}) =>
     startCommand(t, ['serve'], ['api', 'ops'], { ...env, ABOHAWA_OPS__PORT: '0', ...own })
   /** The report of `status --json`, checked against its schema. */
@@ -48,11 +55,11 @@ const setUp = async (t: Test) => {
         )
       ).stdout,
     )
-  return { env, raw, start, status, createKey }
+  return { env, redis, raw, start, status, createKey }
 }
 
 t.test('a fleet is seen from each gateway and from the store', { skip: withoutOwnRedis }, async t => {
-  const { env, raw, start, status, createKey } = await setUp(t)
+  const { env, redis, raw, start, status, createKey } = await setUp(t)
   const [one, two, three] = await Promise.all([
     start(),
     start(),
@@ -62,7 +69,7 @@ t.test('a fleet is seen from each gateway and from the store', { skip: withoutOw
   const pids = [one, two, three].map(({ child }) => child.pid)
   const reportOf = async (gateway: typeof one) =>
     statusReport.parse((await sendRequest(`${urlOf(gateway)}/status`)).body)
-  await until('the first sees all three, ready', async () => {
+  await seldom('the first sees all three, ready', async () => {
     const { instances } = await reportOf(one)
     return instances.filter(({ phase }) => phase === 'ready').length === 3
   })
@@ -89,12 +96,7 @@ t.test('a fleet is seen from each gateway and from the store', { skip: withoutOw
   for (let i = 0; i < 30; i++) await sendRequest(`${one.urls.api}${weather}`, { key: big.key })
   const ratesIn = ({ instances }: Pick<typeof all, 'instances'>) =>
     [one, two].map(({ child }) => instances.find(({ pid }) => pid === child.pid))
-  await until(
-    'the rates are in',
-    async () => ratesIn(await reportOf(two)).every(each => each?.hitShare),
-    20_000,
-    100,
-  )
+  await seldom('the rates are in', async () => ratesIn(await reportOf(two)).every(each => each?.hitShare))
   const known = await status('--gateway', urlOf(two))
   t.match(ratesIn(known), [{ hitShare: 1 }, { hitShare: 89 / 90 }], 'one load for the fleet')
   t.match(known.keysNearLimit, [{ keyId: free.id, subscriber: 'Padma', tier: 'free', used: 90, limit: 100 }])
@@ -137,7 +139,7 @@ t.test('a fleet is seen from each gateway and from the store', { skip: withoutOw
 
   const pidsSeen = async () => (await reportOf(one)).instances.map(({ pid, phase }) => `${pid} ${phase}`)
   two.child.kill('SIGTERM')
-  await until('the second drains', async () => (await pidsSeen()).includes(`${two.child.pid} draining`))
+  await seldom('the second drains', async () => (await pidsSeen()).includes(`${two.child.pid} draining`))
   t.equal(await two.exited, 0)
   t.notOk(
     (await pidsSeen()).some(seen => seen.startsWith(`${two.child.pid} `)),
@@ -150,27 +152,25 @@ t.test('a fleet is seen from each gateway and from the store', { skip: withoutOw
   await raw.zincrby('abohawa:instances', -3 * 5_000, other?.id ?? '')
   t.ok((await pidsSeen()).includes(`${three.child.pid} ready`), 'it may still come')
   await raw.zincrby('abohawa:instances', -5_000, other?.id ?? '')
-  await until('the killed one is gone after four missed heartbeats', async () =>
+  await seldom('the killed one is gone after four missed heartbeats', async () =>
     (await pidsSeen()).every(seen => seen.startsWith(`${one.child.pid} `)),
   )
   t.match(await status('--gateway', urlOf(one)), { instances: [{ pid: one.child.pid, phase: 'ready' }] })
-})
 
-t.test('with Redis away it says so in a sentence, and ends with 1', { skip: withoutOwnRedis }, async t => {
-  const redis = await startRedis()
-  const env = await environment(redis.url)
-  const gateway = await startCommand(t, ['serve'], ['ops'], env)
-  await redis.stop()
-  const away = await until('the gateway has noticed', async () => {
-    const ended = await runCommand(['status', '--gateway', gateway.urls.ops ?? ''], env)
-    return ended.code === 1 && ended
+  await t.test('with Redis away it says so in a sentence, and ends with 1', async t => {
+    raw.disconnect()
+    await redis.stop()
+    const away = await seldom('the gateway has noticed', async () => {
+      const ended = await runCommand(['status', '--gateway', urlOf(one)], env)
+      return ended.code === 1 && ended
+    })
+    t.match(away.stderr, /^The store is away: Redis failed: .*\.\n$/)
+    t.match(away.stdout, /\n {2}Redis .*away: Redis failed: /, 'what the gateway knows is shown all the same')
+    t.match(away.stdout, /\n {2}circuit .*closed/)
+    const neither = await runCommand(['status'], { ...env, ABOHAWA_OPS__PORT: '9' })
+    t.match(neither, { code: 1, stdout: '' })
+    t.match(neither.stderr, /^abohawa: redis\.url names 127\.0\.0\.1:\d+, which can't be used: .*\n$/)
   })
-  t.match(away.stderr, /^The store is away: Redis failed: .*\.\n$/)
-  t.match(away.stdout, /\n {2}Redis .*away: Redis failed: /, 'what the gateway knows is shown all the same')
-  t.match(away.stdout, /\n {2}circuit .*closed/)
-  const neither = await runCommand(['status'], { ...env, ABOHAWA_OPS__PORT: '9' })
-  t.match(neither, { code: 1, stdout: '' })
-  t.match(neither.stderr, /^abohawa: redis\.url names 127\.0\.0\.1:\d+, which can't be used: .*\n$/)
 })
 
 const startSingle = async () => {

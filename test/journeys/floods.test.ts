@@ -10,19 +10,25 @@ import { type Running, runCommand, startLimited, startScript } from '../support/
 import { startProviderHere } from '../support/provider-here.ts'
 import { openRaw } from '../support/raw-connection.ts'
 import { until } from '../support/until.ts'
+import { usualCatalogue } from '../support/usual-catalogue.ts'
 
 const MiB = 2 ** 20
 const script = new URL('../support/flood.ts', import.meta.url).pathname
 
 const provider = await startProviderHere(t, undefined, null)
 
-const startFlooded = async (t: Test, more: Record<string, string> = {}, { isWarm = false } = {}) => {
+const startFlooded = async (
+  t: Pick<Test, 'testdir' | 'teardown'>,
+  more: Record<string, string> = {},
+  { isWarm = false } = {},
+) => {
   const env = {
     ABOHAWA_SERVER__PORT: '0',
     ABOHAWA_SERVER__DRAIN_FOR: '0s',
     ABOHAWA_OPS__PORT: '0',
     ABOHAWA_STORE__PATH: `${t.testdir()}/store.db`,
     ABOHAWA_PROVIDER__BASE_URL: provider.url,
+    ABOHAWA_CATALOGUE__PATH: usualCatalogue,
     ...more,
   }
   const made = await runCommand(
@@ -112,8 +118,14 @@ t.test('a hundred thousand requests on one connection wait in the kernel, not he
   await provider.steer({ hold: false })
 })
 
+// One gateway for both limits: neither test comes near the limit of the other.
+const limited = startFlooded(t, {
+  ABOHAWA_SERVER__MAX_QUEUED_REQUESTS: '20',
+  ABOHAWA_SERVER__MAX_CONNECTIONS: '10',
+})
+
 t.test('requests that wait behind others are bounded over all connections', async t => {
-  const { url, key, metric } = await startFlooded(t, { ABOHAWA_SERVER__MAX_QUEUED_REQUESTS: '20' })
+  const { url, key, metric } = await limited
   await provider.steer({ hold: true })
   const one = `GET /api/v1/weather/coords/25.5/89.5 HTTP/1.1\r\nhost: x\r\nx-api-key: ${key}\r\n\r\n`
   const [shallow, deep, last] = [await openRaw(t, url), await openRaw(t, url), await openRaw(t, url)]
@@ -161,7 +173,7 @@ t.test(
 t.test(
   'connections in all are bounded: those that rest make room, and where none rests the new one goes',
   async t => {
-    const { url, key, metric } = await startFlooded(t, { ABOHAWA_SERVER__MAX_CONNECTIONS: '10' })
+    const { url, key, metric } = await limited
     const one = `GET /api/v1/locations/district/3026 HTTP/1.1\r\nhost: x\r\nx-api-key: ${key}\r\n\r\n`
     const connections = []
     for (let i = 0; i < 15; i++) {

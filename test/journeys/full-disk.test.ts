@@ -26,8 +26,8 @@ const envOf = (path: string) => ({
   ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:9',
 })
 
-const setUp = async (t: Teardown, bytes = 16_000_000) => {
-  const disk = await smallDisk(t, bytes)
+const setUp = async (t: Teardown, keyCount: number) => {
+  const disk = await smallDisk(t, 16_000_000)
   const path = join(disk.folder, 'store.db')
   const store = openEmbeddedStore(path, systemClock)
   const { quota } = loadConfig({ files: [], env: {} })
@@ -38,7 +38,7 @@ const setUp = async (t: Teardown, bytes = 16_000_000) => {
     clock: systemClock,
   })
   const keys = await Promise.all(
-    Array.from({ length: 5 }, () => administration.createKey('Test', 'business')),
+    Array.from({ length: keyCount }, () => administration.createKey('Test', 'business')),
   )
   await store.close()
   const start = (more: Record<string, string> = {}) =>
@@ -48,12 +48,16 @@ const setUp = async (t: Teardown, bytes = 16_000_000) => {
 
 type Keys = Awaited<ReturnType<typeof setUp>>['keys']
 
+const path = '/api/v1/locations?type=division&limit=1'
+const writesToReserve = ({ lines }: Running) =>
+  lines.some(line => line.includes('counts are kept in the reserve'))
+
 // Sends so many requests with each key; returns the status and the remaining units of each.
 const useUnits = async ({ urls }: Running, keys: Keys, times: number): Promise<string[]> => {
   const left: string[] = []
   for (let i = 0; i < times; i++)
     for (const [at, { key }] of keys.entries()) {
-      const { status, headers } = await sendRequest(`${urls.api}/api/v1/locations?type=division`, { key })
+      const { status, headers } = await sendRequest(`${urls.api}${path}`, { key })
       left[at] = `${status} ${headers['x-ratelimit-remaining']}`
     }
   return left
@@ -63,124 +67,91 @@ const stop = async ({ child, exited }: Running, signal: NodeJS.Signals) => {
   child.kill(signal)
   await exited
 }
-// Fills the disk until no file of the store can grow, whatever it reserved.
+// Fills the disk until no file of the store can grow, whatever it reserved. Returns the units of each key.
 const exhaust = async (gateway: Running, keys: Keys, disk: SmallDisk): Promise<number> => {
   disk.fill()
   t.equal(disk.room(), 0)
-  await useUnits(gateway, keys, 60)
+  let used = 0
+  while (!writesToReserve(gateway) && used < 60) {
+    await useUnits(gateway, keys, 1)
+    used += 1
+  }
   disk.fill()
-  await useUnits(gateway, keys, 60)
-  return 120
+  await useUnits(gateway, keys, 10)
+  t.ok(writesToReserve(gateway), 'a count had no room in the store')
+  return used + 10
 }
 
-for (const signal of ['SIGTERM', 'SIGKILL'] as const)
-  t.test(`units admitted while the disk is full outlive ${signal}`, { skip: withoutMounts }, async t => {
-    const { disk, path, keys, start } = await setUp(t)
-    const first = await start()
-    // Only the first key is used, so that the others are new to a full disk.
-    await useUnits(first, keys.slice(0, 1), 10)
-    const admitted = await exhaust(first, keys, disk)
-    t.strictSame(
-      await useUnits(first, keys.slice(1), 1),
-      all(`200 ${10_000 - admitted - 1}`).slice(1),
-      'exact',
-    )
-    await stop(first, signal)
+// One gateway after the other on one store: each finds what the one before it has left, and has keys of its own.
+t.test('the disk of one gateway is full', { skip: withoutMounts }, async t => {
+  const { disk, path, keys, start } = await setUp(t, 20)
+  let gateway = await start()
+
+  for (const [i, signal] of (['SIGTERM', 'SIGKILL'] as const).entries())
+    await t.test(`units admitted while the disk is full outlive ${signal}`, async t => {
+      const own = keys.slice(5 * i, 5 * i + 5)
+      // Only the first key is used, so that the others are new to a full disk.
+      await useUnits(gateway, own.slice(0, 1), 10)
+      const admitted = await exhaust(gateway, own, disk)
+      t.strictSame(
+        await useUnits(gateway, own.slice(1), 1),
+        all(`200 ${10_000 - admitted - 1}`).slice(1),
+        'exact',
+      )
+      await stop(gateway, signal)
+      disk.free()
+      gateway = await start()
+      t.strictSame(
+        await useUnits(gateway, own, 1),
+        [`200 ${10_000 - 10 - admitted - 1}`, ...all(`200 ${10_000 - admitted - 2}`).slice(1)],
+        'all of it is counted by the next process',
+      )
+      const { stdout } = await runCommand(['keys', 'usage', own[1]?.id ?? '', '--json'], envOf(path))
+      t.match(JSON.parse(stdout), { days: [{ used: admitted + 2 }] })
+    })
+
+  await t.test('counts are in the store again soon after there is room', async t => {
+    const own = keys.slice(10, 15)
+    const admitted = await exhaust(gateway, own, disk)
     disk.free()
-    const second = await start()
-    t.strictSame(
-      await useUnits(second, keys, 1),
-      [`200 ${10_000 - 10 - admitted - 1}`, ...all(`200 ${10_000 - admitted - 2}`).slice(1)],
-      'all of it is counted by the next process',
-    )
-    const { stdout } = await runCommand(['keys', 'usage', keys[1]?.id ?? '', '--json'], envOf(path))
-    t.match(JSON.parse(stdout), { days: [{ used: admitted + 2 }] })
-    await stop(second, 'SIGTERM')
+    let more = 0
+    await until('the gateway says that the counts are in the store', async () => {
+      await useUnits(gateway, own, 1)
+      more += 1
+      return gateway.lines.some(line => line.includes('counts of the reserve are in the store'))
+    })
+    const full = gateway.lines.filter(line => line.includes('counts are kept in the reserve'))
+    t.equal(full.length, 1, 'logged once')
+    await stop(gateway, 'SIGKILL')
+    gateway = await start()
+    t.strictSame(await useUnits(gateway, own, 1), all(`200 ${10_000 - admitted - more - 1}`), 'and not twice')
   })
 
-t.test('counts are in the store again soon after there is room', { skip: withoutMounts }, async t => {
-  const { disk, keys, start } = await setUp(t)
-  const gateway = await start()
-  const admitted = await exhaust(gateway, keys, disk)
-  disk.free()
-  let more = 0
-  await until('the gateway says that the counts are in the store', async () => {
-    await useUnits(gateway, keys, 1)
-    more += 1
-    return gateway.lines.some(line => line.includes('counts of the reserve are in the store'))
-  })
-  await stop(gateway, 'SIGKILL')
-  const again = await start()
-  t.strictSame(await useUnits(again, keys, 1), all(`200 ${10_000 - admitted - more - 1}`), 'and not twice')
-  const full = gateway.lines.filter(line => line.includes('counts are kept in the reserve'))
-  t.equal(full.length, 1, 'logged once')
-})
-
-t.test(
-  'a gateway that starts and stops while the disk is full loses nothing either',
-  { skip: withoutMounts },
-  async t => {
-    const { disk, keys, start } = await setUp(t)
-    const first = await start()
-    await useUnits(first, keys, 1)
-    const admitted = await exhaust(first, keys, disk)
-    await stop(first, 'SIGTERM')
+  await t.test('a gateway that starts and stops while the disk is full loses nothing either', async t => {
+    const own = keys.slice(15)
+    await useUnits(gateway, own, 1)
+    const admitted = await exhaust(gateway, own, disk)
+    await stop(gateway, 'SIGTERM')
     // The space that the store freed when it closed is enough for the next start, and no more.
-    const second = await start()
+    gateway = await start()
     disk.fill()
-    const left = await useUnits(second, keys, 30)
-    t.strictSame(left, all(`200 ${10_000 - 1 - admitted - 30}`))
-    await stop(second, 'SIGTERM')
+    const left = await useUnits(gateway, own, 15)
+    t.strictSame(left, all(`200 ${10_000 - 1 - admitted - 15}`))
+    await stop(gateway, 'SIGTERM')
     disk.free()
-    const third = await start()
-    t.strictSame(await useUnits(third, keys, 1), all(`200 ${10_000 - 1 - admitted - 31}`))
-  },
-)
-
-t.test('workers on one store admit no more than the limit together', { skip: withoutMounts }, async t => {
-  const { disk, path, keys, start } = await setUp(t)
-  const [limited, other] = keys
-  const limit = 100
-  const changed = await runCommand(['keys', 'limit', limited?.id ?? '', String(limit)], envOf(path))
-  t.equal(changed.code, 0, changed.stderr)
-  const workers = { ABOHAWA_SERVER__WORKERS: '2' }
-  const first = await start(workers)
-  // Each on a connection of its own: they go to the workers in turn.
-  const admitted = async (key = '', times = 1) => {
-    let granted = 0
-    for (let i = 0; i < times; i++) {
-      const { status } = await sendRequest(`${first.urls.api}/api/v1/locations?type=division&limit=1`, {
-        key,
-        headers: { connection: 'close' },
-      })
-      if (status === 200) granted += 1
-    }
-    return granted
-  }
-  const before = await admitted(limited?.key, 10)
-  disk.fill()
-  t.equal(disk.room(), 0)
-  const ofOther = await admitted(other?.key, 60)
-  disk.fill()
-  const total = before + (await admitted(limited?.key, 2 * limit))
-  t.equal(total, limit)
-  t.equal(ofOther + (await admitted(other?.key, 20)), 80)
-  t.ok(first.lines.some(line => line.includes('counts are kept in the reserve')))
-  await stop(first, 'SIGKILL')
-  disk.free()
-  for (const [key, used] of [
-    [limited, limit],
-    [other, 80],
-  ] as const) {
-    const { stdout } = await runCommand(['keys', 'usage', key?.id ?? '', '--json'], envOf(path))
-    t.match(JSON.parse(stdout), { days: [{ used }] }, 'nothing is lost')
-  }
+    gateway = await start()
+    t.strictSame(await useUnits(gateway, own, 1), all(`200 ${10_000 - 1 - admitted - 16}`))
+  })
 })
 
-t.test('workers on one store load no more than the limit together', { skip: withoutMounts }, async t => {
-  const { disk, keys, start } = await setUp(t)
+t.test('several workers on one store whose disk is full', { skip: withoutMounts }, async t => {
+  const { disk, path: storePath, keys, start } = await setUp(t, 3)
+  const [limited, other, ofWeather] = keys
+  const limit = 50
+  const changed = await runCommand(['keys', 'limit', limited?.id ?? '', String(limit)], envOf(storePath))
+  t.equal(changed.code, 0, changed.stderr)
   const provider = await startProvider(t, ['--runs', 'none'], null)
-  const [cellWeight, limit, aside, workers] = [3, 300, 60, 2]
+  const [cellWeight, budget, aside, workers] = [3, 150, 30, 2]
   // Another day would have another budget.
   await until('the day has time left', () => utcDayMs - (Date.now() % utcDayMs) > 30_000, 31_000)
   const gateway = await start({
@@ -189,35 +160,68 @@ t.test('workers on one store load no more than the limit together', { skip: with
     ABOHAWA_CACHE__FRESHNESS: 'age',
     ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '',
     ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '',
-    ABOHAWA_PROVIDER__BUDGET__PER_DAY: String(limit),
+    ABOHAWA_PROVIDER__BUDGET__PER_DAY: String(budget),
     ABOHAWA_PROVIDER__BUDGET__RESERVE: '0',
     ABOHAWA_PROVIDER__BUDGET__KEY_SHARE: '1',
-    ABOHAWA_PROVIDER__BUDGET__OUTAGE_SHARE: String(aside / limit),
+    ABOHAWA_PROVIDER__BUDGET__OUTAGE_SHARE: String(aside / budget),
   })
-  const { key } = keys[0] ?? {}
+  // Each on a connection of its own: they go to the workers in turn.
+  const isAnswered = async (at: string, key = '') => {
+    const options = { key, headers: { connection: 'close' } }
+    return (await sendRequest(`${gateway.urls.api}${at}`, options)).status === 200
+  }
+  const admitted = async (key = '', times = 1) => {
+    let granted = 0
+    for (let i = 0; i < times; i++) if (await isAnswered(path, key)) granted += 1
+    return granted
+  }
   let requested = 0
-  // Cells that nobody has loaded, each on a connection of its own: they go to the workers in turn.
+  // Cells that nobody has loaded.
   const load = async (cells: number) => {
     const answers = await Promise.all(
       Array.from({ length: cells }, () => {
         requested += 1
         const point = `${(20.05 + (requested % 60) / 10).toFixed(2)}/${(88.05 + Math.floor(requested / 60) / 10).toFixed(2)}`
-        const options = { ...(key ? { key } : {}), headers: { connection: 'close' } }
-        return sendRequest(`${gateway.urls.api}/api/v1/weather/coords/${point}`, options)
+        return isAnswered(`/api/v1/weather/coords/${point}`, ofWeather?.key)
       }),
     )
-    return answers.filter(({ status }) => status === 200).length
+    return answers.filter(Boolean).length
   }
-  const shared = 70
+  const before = await admitted(limited?.key, 10)
+  const shared = 35
   t.equal(await load(shared), shared)
   disk.fill()
-  // What the files of the store still have room for may be written, so that it is filled again.
-  await load(2 * workers)
-  disk.fill()
-  for (let i = 0; i < 3; i++) await load(20 * workers)
-  const { weight } = await provider.state()
-  t.ok(weight >= cellWeight * shared + aside, `each loads its part: ${weight}`)
-  t.ok(weight <= limit, `${weight} of ${limit}`)
-  t.equal(await load(5 * workers), 0, 'all is spent')
-  await stop(gateway, 'SIGTERM')
+  t.equal(disk.room(), 0)
+
+  await t.test('they admit no more than the limit together', async t => {
+    const ofOther = await admitted(other?.key, 60)
+    disk.fill()
+    const total = before + (await admitted(limited?.key, 2 * limit))
+    t.equal(total, limit)
+    t.equal(ofOther + (await admitted(other?.key, 20)), 80)
+    t.ok(writesToReserve(gateway))
+  })
+
+  await t.test('they load no more than the budget together', async t => {
+    // What the files of the store still have room for may be written, so that it is filled again.
+    await load(2 * workers)
+    disk.fill()
+    for (let i = 0; i < 3; i++) await load(10 * workers)
+    const { weight } = await provider.state()
+    t.ok(weight >= cellWeight * shared + aside, `each loads its part: ${weight}`)
+    t.ok(weight <= budget, `${weight} of ${budget}`)
+    t.equal(await load(5 * workers), 0, 'all is spent')
+  })
+
+  await t.test('what they admitted outlives SIGKILL', async t => {
+    await stop(gateway, 'SIGKILL')
+    disk.free()
+    for (const [key, used] of [
+      [limited, limit],
+      [other, 80],
+    ] as const) {
+      const { stdout } = await runCommand(['keys', 'usage', key?.id ?? '', '--json'], envOf(storePath))
+      t.match(JSON.parse(stdout), { days: [{ used }] }, 'nothing is lost')
+    }
+  })
 })

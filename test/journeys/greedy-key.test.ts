@@ -51,67 +51,67 @@ const load = async (gateway: TestGateway, tier: string, cells: number) => {
 }
 
 t.test('beside another key, one has a quarter of the day; the rest is there for the others', async t => {
-  const { gateway } = await setUp(t, { env: { [`${budget}PER_DAY`]: '1200' } })
+  const { gateway } = await setUp(t, { env: { [`${budget}PER_DAY`]: '240' } })
   t.equal((await load(gateway, 'business', 1)).loaded, 1)
-  const greedy = await load(gateway, 'enterprise', 200)
-  t.equal(greedy.loaded, 100, 'a quarter of 400 cells')
+  const greedy = await load(gateway, 'enterprise', 40)
+  t.equal(greedy.loaded, 20, 'a quarter of 80 cells')
   for (const { status, body, headers } of greedy.refused) {
     t.strictSame([status, body.code], [500, 'key_share_used_up'])
     t.ok(Number(headers['retry-after']) > 60, 'when the day has gone on for long enough, or is over')
   }
-  const others = await load(gateway, 'business', 60)
-  t.equal(others.loaded, 60)
+  const others = await load(gateway, 'business', 12)
+  t.equal(others.loaded, 12)
   t.equal((await load(gateway, 'free', 1)).loaded, 1, 'a third key too')
   t.equal((await load(gateway, 'enterprise', 10)).loaded, 0, 'still none for the first')
   t.equal(
     await gateway.metric('abohawa_provider_key_share_used_up_total{urgency="cold"}'),
-    110,
+    30,
     'each refusal is counted',
   )
   t.equal(await gateway.metric('abohawa_provider_top_key_share'), 0.25)
   const { body: status } = await sendRequest(`${gateway.opsUrl}/status`)
   const { enterprise = '', business = '', free = '' } = gateway.keyIds
   t.strictSame(status.top.keys, [
-    { keyId: enterprise, requests: 210, cellsLoaded: 100, shareOfDay: 0.25 },
-    { keyId: business, requests: 61, cellsLoaded: 61, shareOfDay: 0.1525 },
-    { keyId: free, requests: 1, cellsLoaded: 1, shareOfDay: 0.0025 },
+    { keyId: enterprise, requests: 50, cellsLoaded: 20, shareOfDay: 0.25 },
+    { keyId: business, requests: 13, cellsLoaded: 13, shareOfDay: 0.1625 },
+    { keyId: free, requests: 1, cellsLoaded: 1, shareOfDay: 0.0125 },
   ])
   const lines = statusLines(status, gateway.opsUrl, createCalendar('Asia/Dhaka')).map(({ text }) => text)
   t.equal(
     lines.at(-1),
-    `  loads   ${enterprise} 100 cells, 25.0 % of the day; ${business} 61 cells, 15.3 % of the day; ${free} 1 cell, 0.3 % of the day`,
+    `  loads   ${enterprise} 20 cells, 25.0 % of the day; ${business} 13 cells, 16.3 % of the day; ${free} 1 cell, 1.3 % of the day`,
   )
   await until('the count of cells is written', async () => {
     const usage = await gateway.administration.usage(gateway.keyIds.enterprise ?? '', 1)
-    return usage.cellsLoadedToday === 100
+    return usage.cellsLoadedToday === 20
   })
 })
 
 t.test('what nobody has used of the day so far is free to all', async t => {
-  const { gateway, advance } = await setUp(t, { env: { [`${budget}PER_DAY`]: '1200' } })
+  const { gateway, advance } = await setUp(t, { env: { [`${budget}PER_DAY`]: '240' } })
   await load(gateway, 'business', 1)
-  t.equal((await load(gateway, 'enterprise', 120)).loaded, 100)
-  // At 18:00 UTC three quarters of nine tenths of the day may be spent: 270 cells, of which 101 are.
+  t.equal((await load(gateway, 'enterprise', 24)).loaded, 20)
+  // At 18:00 UTC three quarters of nine tenths of the day may be spent: 54 cells, of which 21 are.
   await advance(12 * 60 * minuteMs)
-  t.equal((await load(gateway, 'enterprise', 190)).loaded, 169)
-  t.equal((await load(gateway, 'business', 20)).loaded, 20)
+  t.equal((await load(gateway, 'enterprise', 38)).loaded, 33)
+  t.equal((await load(gateway, 'business', 4)).loaded, 4)
 })
 
 t.test('alone, a key may spend the day but for its last part, which newcomers have', async t => {
-  const { gateway } = await setUp(t, { env: { [`${budget}PER_DAY`]: '1200' } })
-  const { loaded, refused } = await load(gateway, 'enterprise', 400)
-  t.equal(loaded, 380, 'all but half of the reserve')
+  const { gateway } = await setUp(t, { env: { [`${budget}PER_DAY`]: '600' } })
+  const { loaded, refused } = await load(gateway, 'enterprise', 200)
+  t.equal(loaded, 190, 'all but half of the reserve')
   t.equal(refused[0]?.body.code, 'key_share_used_up')
-  t.equal((await load(gateway, 'business', 3)).loaded, 3)
-  t.equal((await load(gateway, 'free', 3)).loaded, 3)
-  const { loaded: more, refused: last } = await load(gateway, 'business', 60)
-  t.ok(more < 20, `${more}: little, of which there is some for others`)
+  t.equal((await load(gateway, 'business', 2)).loaded, 2)
+  t.equal((await load(gateway, 'free', 2)).loaded, 2)
+  const { loaded: more, refused: last } = await load(gateway, 'business', 30)
+  t.ok(more < 10, `${more}: little, of which there is some for others`)
   t.equal(last[0]?.body.code, 'key_share_used_up')
   t.equal((await load(gateway, 'starter', 1)).loaded, 1)
 })
 
 t.test('a fleet shares: what one gateway loaded for a key counts at the other', async t => {
-  const { gateways } = await setUp(t, { count: 2, env: { [`${budget}PER_DAY`]: '1200' } })
+  const { gateways } = await setUp(t, { count: 2, env: { [`${budget}PER_DAY`]: '240' } })
   const [one, two] = gateways as [TestGateway, TestGateway]
   const key = one.keys.enterprise ?? ''
   const at = async (gateway: TestGateway, cells: number) =>
@@ -119,18 +119,18 @@ t.test('a fleet shares: what one gateway loaded for a key counts at the other', 
       ({ status }) => status === 200,
     ).length
   t.equal((await load(two, 'business', 1)).loaded, 1)
-  const [here, there] = await Promise.all([at(one, 150), at(two, 150)])
-  // A quarter of what is left when a twentieth of the day is set aside: 285 of 1,140, at 3 a cell.
-  t.equal(here + there, 95)
+  const [here, there] = await Promise.all([at(one, 30), at(two, 30)])
+  // A quarter of what is left when a twentieth of the day is set aside: 57 of 228, at 3 a cell.
+  t.equal(here + there, 19)
   t.equal((await load(one, 'business', 5)).loaded, 5)
   t.equal((await load(two, 'business', 5)).loaded, 5)
 })
 
 t.test('a cell that two keys want is loaded for the one whose share is not used up', async t => {
-  const { gateways } = await setUp(t, { count: 2, env: { [`${budget}PER_DAY`]: '1200' } })
+  const { gateways } = await setUp(t, { count: 2, env: { [`${budget}PER_DAY`]: '480' } })
   const [one, two] = gateways as [TestGateway, TestGateway]
   await load(two, 'business', 1)
-  await load(one, 'enterprise', 120)
+  await load(one, 'enterprise', 48)
   const greedyKey = one.keys.enterprise ?? ''
   const otherKey = two.keys.business ?? ''
   for (let i = 0; i < 20; i++) {
@@ -152,12 +152,12 @@ t.test('stale cells of one key are refreshed within its share, and the others’
   const env = { ABOHAWA_CACHE__FRESH_FOR: '30m', ABOHAWA_CACHE__REFRESH_AHEAD_FOR: '0s' }
   const { gateway, advance } = await setUp(t, { env })
   const [key = '', otherKey = ''] = [gateway.keys.enterprise, gateway.keys.business]
-  const [first = '', second = '', ...paths] = Array.from({ length: 202 }, newCell)
+  const [first = '', second = '', ...paths] = Array.from({ length: 62 }, newCell)
   const readAll = () => Promise.all(paths.map(path => gateway.get(path, { key })))
   await readAll()
   const readOwn = (path: string) => gateway.get(path, { key: otherKey })
   await Promise.all([readOwn(first), readOwn(second)])
-  await gateway.set({ 'provider.budget.perHour': '900' })
+  await gateway.set({ 'provider.budget.perHour': '300' })
   // Five minutes of an hour are over, and all is stale.
   await advance(65 * minuteMs)
   await provider.steer({ reset: true })
@@ -169,19 +169,19 @@ t.test('stale cells of one key are refreshed within its share, and the others’
     (await readAll()).every(({ status }) => status === 200),
     'stale weather is served',
   )
-  await refreshed(1 + 75)
+  await refreshed(1 + 25)
   t.match((await readOwn(second)).headers['cache-status'], /fwd=stale/)
-  await refreshed(1 + 75 + 1)
+  await refreshed(1 + 25 + 1)
   t.ok((await readAll()).every(({ status }) => status === 200))
-  t.equal((await provider.state()).points, 77, 'a quarter of 300 for the one, what it wants for the other')
-  t.ok(((await gateway.metric('abohawa_provider_key_share_used_up_total{urgency="refresh"}')) ?? 0) > 100)
+  t.equal((await provider.state()).points, 27, 'a quarter of 100 for the one, what it wants for the other')
+  t.ok(((await gateway.metric('abohawa_provider_key_share_used_up_total{urgency="refresh"}')) ?? 0) > 30)
 })
 
 t.test('a new cell of another key is in the next request, whatever waits for the first', async t => {
   const { gateway } = await setUp(t)
   await load(gateway, 'business', 1)
   await provider.steer({ hold: true, reset: true })
-  const greedy = load(gateway, 'enterprise', 200)
+  const greedy = load(gateway, 'enterprise', 80)
   await until('the provider has a request', async () => (await provider.state()).inFlight > 0)
   const path = newCell()
   const other = gateway.get(path, { key: gateway.keys.business ?? '' })
@@ -204,5 +204,5 @@ t.test('a new cell of another key is in the next request, whatever waits for the
     requests.every(({ latitudes }) => latitudes <= 26),
     'beside others a request has a quarter of its points for one key',
   )
-  t.equal((await greedy).loaded, 200)
+  t.equal((await greedy).loaded, 80)
 })

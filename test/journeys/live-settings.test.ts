@@ -190,9 +190,9 @@ proof(
     const warm = () => gateway.metric('abohawa_cache_memory_entries')
     t.equal(await warm(), 0)
     await applied(t, gateway, { 'cache.prefetch': 'population' })
-    await until('a place is warm', async () => (await warm()) === 1)
+    await until('a place is warm', async () => (await warm()) === 1, 20_000, 30)
     await applied(t, gateway, { 'cache.prefetchPlaces': '50' })
-    await until('many are', async () => ((await warm()) ?? 0) > 5)
+    await until('many are', async () => ((await warm()) ?? 0) > 5, 20_000, 30)
   },
 )
 
@@ -421,12 +421,12 @@ proof(
 proof(
   ['provider.budget.keyShare'],
   'beside another key, one has so much less',
-  { env: { ABOHAWA_PROVIDER__BUDGET__PER_DAY: '1200', ABOHAWA_PROVIDER__BUDGET__KEY_SHARE: '0.5' } },
+  { env: { ABOHAWA_PROVIDER__BUDGET__PER_DAY: '240', ABOHAWA_PROVIDER__BUDGET__KEY_SHARE: '0.5' } },
   async (t, gateway) => {
     const load = async (tier: string) => gateway.get(newCell(), { key: gateway.keys[tier] ?? '' })
     t.equal((await load('business')).status, 200)
-    // More than nobody has used so far, which are 90 cells six hours into the day.
-    for (let i = 0; i < 95; i++) t.equal((await load('enterprise')).status, 200)
+    // More than nobody has used so far, which are 18 cells six hours into the day.
+    for (let i = 0; i < 19; i++) t.equal((await load('enterprise')).status, 200)
     await applied(t, gateway, { 'provider.budget.keyShare': '0.2' })
     t.match(await load('enterprise'), { status: 500, body: { code: 'key_share_used_up' } })
     t.equal((await load('business')).status, 200)
@@ -554,6 +554,7 @@ proof(['server.writeTimeout'], 'a client that takes nothing is closed', {}, asyn
     'it is closed',
     () => gateway.metric('abohawa_connections_closed_total{reason="write_timeout"}'),
     45_000,
+    100,
   )
 })
 

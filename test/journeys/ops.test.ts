@@ -10,13 +10,13 @@ import { setPublished } from '../../src/catalogue/publication.ts'
 import { systemClock } from '../../src/clock.ts'
 import { startCommand } from '../support/process.ts'
 import { productCounts } from '../support/product-places.ts'
-import { startProvider } from '../support/provider-process.ts'
+import { startProviderHere } from '../support/provider-here.ts'
 import { startRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 import { usualCatalogue, wholeCatalogue } from '../support/usual-catalogue.ts'
 
-const provider = await startProvider(t)
+const provider = await startProviderHere(t)
 const bounds = { south: 20, north: 27, west: 87.5, east: 93 }
 
 t.test('health, readiness and metrics', async t => {
@@ -108,7 +108,7 @@ t.test('the API listener has none of it, and the ops listener nothing of the API
 })
 
 t.test('requests pass through to the provider with our key and without the caller’s headers', async t => {
-  const keyed = await startProvider(t, ['--require-key', 'provider-secret-1'])
+  const keyed = await startProviderHere(t, { apiKey: 'provider-secret-1' })
   const gateway = await startGateway(t, {
     providerUrl: keyed.url,
     env: { ABOHAWA_PROVIDER__API_KEY: 'provider-secret-1' },
@@ -176,7 +176,7 @@ t.test('the catalogue is swapped under load without a dropped request', async t 
     while (swapping) statuses.push((await gateway.get('/locations/district/3026')).status)
   })
   try {
-    for (const published of [false, true, false, true]) {
+    for (const published of [false, true]) {
       await setPublished(path, '302672', published, { bounds })
       await gateway.reloadCatalogue()
       t.equal((await gateway.get('/locations/upazila/302672')).status, published ? 200 : 404)
@@ -206,7 +206,7 @@ t.test('a faulty catalogue never replaces a good one, and readiness reports it',
 t.test('SIGHUP reads the catalogue again', async t => {
   const folder = t.testdir()
   const path = join(folder, 'locations.json')
-  copyFileSync(wholeCatalogue, path)
+  copyFileSync(usualCatalogue, path)
   const env = {
     ABOHAWA_SERVER__PORT: '0',
     ABOHAWA_OPS__PORT: '0',
@@ -217,11 +217,13 @@ t.test('SIGHUP reads the catalogue again', async t => {
   }
   const gateway = await startCommand(t, ['serve'], ['ops'], env)
   const places = async () => (await sendRequest(`${gateway.urls.ops}/readyz`)).body.detail.catalogue
-  t.equal(await places(), `${productCounts.total} places`)
+  const before = await places()
+  const total = Number.parseInt(before, 10)
+  t.ok(total > 100, before)
   await setPublished(path, '302672', false, { bounds })
   gateway.child.kill('SIGHUP')
-  await until('the catalogue is read again', async () => (await places()) !== `${productCounts.total} places`)
-  t.equal(await places(), `${productCounts.total - 1} places`)
+  await until('the catalogue is read again', async () => (await places()) !== before)
+  t.equal(await places(), `${total - 1} places`)
   gateway.child.kill('SIGTERM')
   t.equal(await gateway.exited, 0)
 })

@@ -10,7 +10,16 @@ t.jobs = 2
 
 for (const kind of ['frozen', 'killed'] as const)
   t.test(`quotas while Redis is ${kind}`, { skip: withoutOwnRedis }, async t => {
-    const size = { processes: 2, connections: 16, pauseMs: 40, beforeMs: 1_000, outageMs: 3_000, limit: 500 }
+    // The scarce key has units for two and a half seconds of the load, so that it runs out during the outage.
+    const size = {
+      processes: 2,
+      connections: 8,
+      pauseMs: 40,
+      beforeMs: 1_000,
+      outageMs: 3_000,
+      lookEveryMs: 200,
+      limit: 250,
+    }
     const { bySecond, ...found } = await measureRedisOutage(t, kind, size)
     t.comment(JSON.stringify(found))
     t.ok(bySecond.length > 5)

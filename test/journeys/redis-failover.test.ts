@@ -17,7 +17,15 @@ t.jobs = 3
 
 for (const kind of ['sentinel', 'cluster'] as const)
   t.test(`quotas through a failover: ${kind}`, { skip: withoutOwnRedis }, async t => {
-    const size = { processes: 2, connections: 16, pauseMs: 40, beforeMs: 1_000, outageMs: 0, limit: 500 }
+    const size = {
+      processes: 2,
+      connections: 8,
+      pauseMs: 40,
+      beforeMs: 1_000,
+      outageMs: 0,
+      lookEveryMs: 150,
+      limit: 250,
+    }
     const { bySecond, ...found } = await measureRedisOutage(t, kind, size)
     t.comment(JSON.stringify(found))
     t.ok(bySecond.length > 5)
@@ -26,8 +34,8 @@ for (const kind of ['sentinel', 'cluster'] as const)
       afterwards.some(({ admitted }) => admitted > 0),
       'the scarce key had not run out before',
     )
-    // At most sixteen requests are in flight, so at most sixteen confirmed writes can be missing on the replica.
-    t.ok(found.admitted <= found.limit + 16, `${found.admitted} of ${found.limit}`)
+    // At most eight requests are in flight, so at most eight confirmed writes can be missing on the replica.
+    t.ok(found.admitted <= found.limit + size.connections, `${found.admitted} of ${found.limit}`)
     t.equal(found.miscounted, 0)
     t.equal(found.failed, 0, 'a key with enough left goes on')
     t.ok(found.recoveryMs <= 30_000, `normal counting after ${found.recoveryMs} ms`)
@@ -65,10 +73,15 @@ t.test(
       return Number(gateway.config.quota.tiers.enterprise) - left
     }
     const takenOver = async (former: number) => {
-      const server = await until('another server is master', async () => {
-        const master = await sentinel.master()
-        return master && master.port !== former && (await isCounting()) ? master : undefined
-      })
+      const server = await until(
+        'another server is master',
+        async () => {
+          const master = await sentinel.master()
+          return master && master.port !== former && (await isCounting()) ? master : undefined
+        },
+        20_000,
+        50,
+      )
       await until(
         'it says so itself',
         async () => ((await server.admin.call('ROLE')) as string[])[0] === 'master',
@@ -84,6 +97,8 @@ t.test(
     await until('the last server follows it', async () =>
       (await third?.admin.info('replication'))?.includes(`master_port:${second.port}`),
     )
+    // Its replicas' arrival may have interrupted it.
+    await until('it counts still', isCounting)
     t.equal(await send(5), admitted)
 
     // Cut off from the first choice, it lacks what is counted there from now on.

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
 import t, { type Test } from 'tap'
+import { InputError } from '../../src/errors.ts'
 import { createKey, type Env, processEnv } from '../scenarios/set-up.ts'
 import { startTlsGateway } from '../support/http2-client.ts'
 import { type Running, runCommand, startCommand } from '../support/process.ts'
@@ -160,7 +161,7 @@ t.test('a new ticket key is used at once, and a new certificate leaves the one t
 })
 
 t.test('a client resumes at every worker', async t => {
-  const start = async (more: Env = {}) => {
+  const start = async (config: string) => {
     const redis = await testRedis(t)
     const env = processEnv(provider.url, {
       ...tls,
@@ -169,10 +170,9 @@ t.test('a client resumes at every worker', async t => {
       ABOHAWA_SERVER__WORKERS: '2',
       ABOHAWA_LOG__LEVEL: 'info',
       ABOHAWA_CONFIG__WATCH: 'false',
-      ...more,
     })
     const key = await createKey(env)
-    const running = await startCommand(t, ['serve'], ['api', 'ops'], env)
+    const running = await startCommand(t, ['serve', '--config', config], ['api', 'ops'], env)
     return { running, url: running.urls.api ?? '', key }
   }
   // Connections go to the two workers in turn.
@@ -182,25 +182,37 @@ t.test('a client resumes at every worker', async t => {
   }
   const everyOne = 'true,true,true,true'
   const lines = ({ lines: all }: Running, msg: RegExp) => all.filter(line => msg.test(line)).length
+  let restarts = 0
   const restartWorkers = async (running: Running) => {
+    restarts += 1
     await sendRequest(`${running.urls.ops}/workers/restart`, { method: 'POST' })
-    await until('the workers are new', () => lines(running, /"workers restarted"/) === 1, 60_000)
+    await until('the workers are new', () => lines(running, /"workers restarted"/) === restarts, 60_000)
+  }
+
+  const folder = await openFolder(t)
+  const config = join(folder, 'gateway.yaml')
+  const write = (ticketKey: string | null) =>
+    writeFileSync(config, JSON.stringify({ server: { tls: { ticketKey } } }))
+  write(null)
+  const gateway = await start(config)
+  const reload = async (replaced: number) => {
+    gateway.running.child.kill('SIGHUP')
+    await until('both have it', () => lines(gateway.running, /"ticket key replaced"/) === replaced)
   }
 
   await t.test('without a file, also at workers that came later', async t => {
-    const gateway = await start()
     const ticket = await ticketAt(t, gateway.url, gateway.key)
     t.equal(await visits(gateway, ticket), everyOne)
     await restartWorkers(gateway.running)
     t.equal(await visits(gateway, ticket), everyOne)
   })
   await t.test('with a file that has changed, also at workers that came later', async t => {
-    const folder = await openFolder(t)
-    const gateway = await start({ ABOHAWA_SERVER__TLS__TICKET_KEY: writeKey(folder, 'key') })
+    write(writeKey(folder, 'key'))
+    await reload(2)
     const former = await ticketAt(t, gateway.url, gateway.key)
+    t.equal(await visits(gateway, former), everyOne)
     writeKey(folder, 'key')
-    gateway.running.child.kill('SIGHUP')
-    await until('both have it', () => lines(gateway.running, /"ticket key replaced"/) === 2)
+    await reload(4)
     t.equal(await visits(gateway, former), 'false,false,false,false')
     const ticket = await ticketAt(t, gateway.url, gateway.key)
     t.equal(await visits(gateway, ticket), everyOne)
@@ -214,13 +226,18 @@ t.test('a ticket key that can’t be used stops the start with one sentence', as
   const folder = await openFolder(t)
   const open = writeKey(folder, 'open')
   chmodSync(open, 0o644)
-  for (const [file, reason] of [
+  const faults = [
     [join(folder, 'none'), "which can't be read: ENOENT"],
     [writeKey(folder, 'empty', Buffer.alloc(0)), 'which has 0 bytes; allowed: a file of exactly 48 random'],
     [writeKey(folder, 'hex', Buffer.from(randomBytes(48).toString('hex'))), 'which has 96 bytes; allowed'],
     [open, "which can't be read: other users of this machine may open it; allowed: mode 600 or 640"],
-  ] as const)
-    for (const command of [['serve'], ['config', 'check']]) {
+  ] as const
+  for (const [file, reason] of faults) {
+    // A gateway in this process is stopped by the same error; what a process makes of one is the same for all.
+    const sentence = `server.tls.ticketKey is ${file}, ${reason}`
+    const given = { ABOHAWA_SERVER__TLS__TICKET_KEY: file }
+    await t.rejects(startTlsGateway(t, provider, given), { constructor: InputError, message: sentence })
+    for (const command of file === open ? [['serve'], ['config', 'check']] : [['config', 'check']]) {
       const env = processEnv(provider.url, {
         ...tls,
         ABOHAWA_SERVER__TLS__TICKET_KEY: file,
@@ -228,7 +245,8 @@ t.test('a ticket key that can’t be used stops the start with one sentence', as
       })
       const { code, stderr } = await runCommand(command, env)
       t.not(code, 0)
-      t.match(stderr, `server.tls.ticketKey is ${file}, ${reason}`)
+      t.match(stderr, sentence)
       t.equal(stderr.trim().split('\n').length, 1, stderr)
     }
+  }
 })

@@ -4,7 +4,7 @@
 // other shares one, and then comes in the order of the file.
 
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { Agent, request } from 'undici'
@@ -41,10 +41,10 @@ const start = async (
 }
 
 type Worker = { number: number; pid: number; isReady: boolean; isResponding: boolean }
-const workersAt = async (ops: string): Promise<Worker[]> =>
-  JSON.parse((await sendRequest(`${ops}/workers`)).text).workers
+const workersAt = async (ops: string, headers = {}): Promise<Worker[]> =>
+  JSON.parse((await sendRequest(`${ops}/workers`, { headers })).text).workers
 // Each look asks every worker, and the processor is for those that start.
-const lookEveryMs = 50
+const lookEveryMs = 100
 const untilReplaced = (ops: string, former: number | undefined) =>
   until(
     'there is another in its place',
@@ -55,7 +55,21 @@ const untilReplaced = (ops: string, former: number | undefined) =>
     60_000,
     lookEveryMs,
   )
-const metricsAt = async (ops: string) => samplesIn((await sendRequest(`${ops}/metrics`)).text)
+const metricsAt = async (ops: string, headers = {}) =>
+  samplesIn((await sendRequest(`${ops}/metrics`, { headers })).text)
+const socketOf = ({ pid }: Worker): string => {
+  const args = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
+  return args[args.indexOf('--worker') + 1] ?? ''
+}
+
+const isWhole = (line: string): boolean => {
+  try {
+    JSON.parse(line)
+    return true
+  } catch {
+    return false
+  }
+}
 
 /** Sends until `stop`: half of the callers keep their connections, half open one for each request. Returns what went wrong. */
 const load = (t: Test, callers: readonly Caller[]) => {
@@ -69,7 +83,7 @@ const load = (t: Test, callers: readonly Caller[]) => {
         if (status === 200) answered += 1
         else faults.push(status)
         // The processor is for the new workers too.
-        await pause(20)
+        await pause(40)
       }
     }),
   )
@@ -87,9 +101,6 @@ t.test('a gateway from its start to its end', async t => {
     ABOHAWA_LOG__ACCESS: 'true',
     ABOHAWA_SERVER__DRAIN_FOR: '300ms',
   })
-  const before = await workersAt(ops)
-  const args = readFileSync(`/proc/${before[0]?.pid}/cmdline`, 'utf8').split('\0')
-  const socket = args[args.indexOf('--worker') + 1] ?? ''
 
   await t.test('operators meet one gateway, whose workers share the port', async t => {
     const callers = await openCallers(t, running.urls.api ?? '', key, 32)
@@ -127,40 +138,9 @@ t.test('a gateway from its start to its end', async t => {
   })
 
   await t.test('the socket of a worker is for this user alone', async t => {
-    t.equal(statSync(socket.replace(/\/[^/]*$/, '')).mode & 0o777, 0o700)
+    const [first] = await workersAt(ops)
+    t.equal(statSync(dirname(socketOf(first as Worker))).mode & 0o777, 0o700)
   })
-
-  await t.test('the end loses no request that was begun, and leaves no process', async t => {
-    const pids = before.map(({ pid }) => pid)
-    const callers = await openCallers(t, running.urls.api ?? '', key, 8)
-    t.ok((await Promise.all(callers.map(caller => caller.send(path)))).every(({ status }) => status === 200))
-    const last = callers.map(caller => caller.send(path))
-    // As a service manager does: to every process of the unit.
-    for (const pid of [running.child.pid ?? 0, ...pids]) process.kill(pid, 'SIGTERM')
-    t.ok((await Promise.all(last)).every(({ status }) => status === 200))
-    t.equal(await running.exited, 0)
-    for (const pid of pids) t.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
-    t.notOk(existsSync(socket), 'nor a socket')
-  })
-
-  await t.test('the log is whole, and says whose its lines are', async t => {
-    for (const line of running.lines) t.doesNotThrow(() => JSON.parse(line), 'every line of the log is whole')
-    const logged = running.lines.map(line => JSON.parse(line) as { msg: string; worker?: number })
-    for (const msg of ['answered', 'stopped'])
-      t.ok(
-        [1, 2].every(worker => logged.some(line => line.msg === msg && line.worker === worker)),
-        `lines of workers say whose they are: ${msg}`,
-      )
-    t.equal(
-      running.lines.filter(line => line.includes('"msg":"stopped"')).length,
-      3,
-      'all of them ended in order',
-    )
-  })
-})
-
-t.test('workers that are replaced', async t => {
-  const { running, key, ops, env } = await start(t, { ABOHAWA_SERVER__DRAIN_FOR: '300ms' })
 
   await t.test('a worker that is killed is replaced, and the other one goes on', async t => {
     const [first] = await workersAt(ops)
@@ -200,6 +180,123 @@ t.test('workers that are replaced', async t => {
     t.ok(answered > 100)
   })
 
+  await t.test('the end loses no request that was begun, and leaves no process', async t => {
+    const workers = await workersAt(ops)
+    const pids = workers.map(({ pid }) => pid)
+    const sockets = workers.map(socketOf)
+    const callers = await openCallers(t, running.urls.api ?? '', key, 8)
+    t.ok((await Promise.all(callers.map(caller => caller.send(path)))).every(({ status }) => status === 200))
+    const last = callers.map(caller => caller.send(path))
+    // As a service manager does: to every process of the unit.
+    for (const pid of [running.child.pid ?? 0, ...pids]) process.kill(pid, 'SIGTERM')
+    t.ok((await Promise.all(last)).every(({ status }) => status === 200))
+    t.equal(await running.exited, 0)
+    for (const pid of pids) t.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
+    t.strictSame(sockets.filter(existsSync), [], 'nor a socket')
+  })
+
+  await t.test('the log is whole, and says whose its lines are', async t => {
+    t.strictSame(
+      running.lines.filter(line => !isWhole(line)),
+      [],
+      'every line of the log is whole',
+    )
+    const logged = running.lines.map(line => JSON.parse(line) as { msg: string; worker?: number })
+    for (const msg of ['answered', 'stopped'])
+      t.ok(
+        [1, 2].every(worker => logged.some(line => line.msg === msg && line.worker === worker)),
+        `lines of workers say whose they are: ${msg}`,
+      )
+    // Two that were replaced under load, two at the end, and the first process.
+    for (const msg of ['stopping', 'stopped'])
+      t.equal(logged.filter(line => line.msg === msg).length, 5, `all of them ended in order: ${msg}`)
+  })
+})
+
+t.test('workers on a file that is not in effect, over TLS', async t => {
+  const redis = await testRedis(t)
+  const file = join(t.testdir(), 'gateway.yaml')
+  const yaml = (prefix: string) =>
+    `redis: { url: "${redis.url}", prefix: "${prefix}" }\nquota: { tiers: {} }\nserver: { workers: 2 }\n`
+  writeFileSync(file, yaml(redis.prefix))
+  const fixture = (name: string) => join(import.meta.dirname, '..', 'fixtures', name)
+  const env = processEnv('http://127.0.0.1:9', {
+    ABOHAWA_CONFIG_FILE: file,
+    ABOHAWA_LOG__LEVEL: 'info',
+    ABOHAWA_SERVER__TLS__CERT: fixture('localhost.crt'),
+    ABOHAWA_SERVER__TLS__KEY: fixture('localhost.key'),
+  })
+  const key = await createKey(env)
+  const running = await startCommand(t, ['serve'], ['api', 'ops'], env)
+  const ops = running.urls.ops ?? ''
+  /** Statuses of requests at once, each on a connection of its own. */
+  const statuses = async (times: number): Promise<number[]> => {
+    const client = new Agent({ connect: { rejectUnauthorized: false }, pipelining: 0 })
+    try {
+      return await Promise.all(
+        Array.from({ length: times }, async () => {
+          const { statusCode, body } = await request(`${running.urls.api}${path}`, {
+            dispatcher: client,
+            headers: { 'x-api-key': key },
+          })
+          await body.dump()
+          return statusCode
+        }),
+      )
+    } finally {
+      await client.destroy()
+    }
+  }
+
+  await t.test('a replacement runs with what the others do, whatever the file says by now', async t => {
+    t.strictSame(await statuses(1), [200], 'before any is replaced')
+    // Waits for a restart, is refused as empty, and is no YAML.
+    for (const text of [yaml('another'), '# nothing\n', 'server: [']) {
+      writeFileSync(file, text)
+      const [first] = await workersAt(ops)
+      process.kill(first?.pid ?? 0, 'SIGKILL')
+      await untilReplaced(ops, first?.pid)
+      t.equal((await sendRequest(`${ops}/readyz`)).body.detail.store, 'redis', text)
+      t.strictSame(await statuses(8), Array(8).fill(200), text)
+    }
+    writeFileSync(
+      file,
+      yaml('x').replace(redis.url, 'redis://127.0.0.1:9').replace('workers: 2', 'workers: 3'),
+    )
+    t.equal((await sendRequest(`${ops}/workers/restart`, { method: 'POST' })).status, 202)
+    await until('none of them is replaced', () =>
+      running.lines.some(line => /ended before it was ready.*"workers not restarted/.test(line)),
+    )
+    t.equal(
+      (await sendRequest(`${ops}/readyz`)).body.detail.workers,
+      '2 of 2 ready',
+      'a third one is not in effect',
+    )
+    writeFileSync(file, '')
+    t.equal((await sendRequest(`${ops}/workers/restart`, { method: 'POST' })).status, 202)
+    await until('the restart is refused', () =>
+      running.lines.some(line => /sets nothing any more.*"workers not restarted/.test(line)),
+    )
+    t.equal((await workersAt(ops)).length, 2)
+  })
+
+  await t.test('signals end none that has just been started', async t => {
+    writeFileSync(file, yaml(redis.prefix))
+    const before = await workersAt(ops)
+    const endedBefore = (await metricsAt(ops)).get('abohawa_workers_ended_total')
+    const from = running.lines.length
+    await sendRequest(`${ops}/workers/restart`, { method: 'POST' })
+    running.child.kill('SIGUSR2')
+    running.child.kill('SIGHUP')
+    const ended = () => running.lines.slice(from).find(line => /workers (not )?restarted/.test(line))
+    await until('the restart has ended', ended, 60_000, lookEveryMs)
+    t.match(ended(), /"msg":"workers restarted"/)
+    const after = await workersAt(ops)
+    t.ok(after.every(({ pid }) => !before.some(former => former.pid === pid)))
+    t.equal((await metricsAt(ops)).get('abohawa_workers_ended_total'), endedBefore)
+    t.strictSame(await statuses(8), Array(8).fill(200))
+  })
+
   await t.test('a stop does not wait for a worker that is being started', async t => {
     const pids = (await workersAt(ops)).map(({ pid }) => pid)
     t.equal((await sendRequest(`${ops}/workers/restart`, { method: 'POST' })).status, 202)
@@ -209,47 +306,7 @@ t.test('workers that are replaced', async t => {
   })
 })
 
-t.test('a replacement runs with what the others do, whatever the file says by now', async t => {
-  const redis = await testRedis(t)
-  const file = join(t.testdir(), 'gateway.yaml')
-  const yaml = (prefix: string) =>
-    `redis: { url: "${redis.url}", prefix: "${prefix}" }\nquota: { tiers: {} }\nserver: { workers: 2 }\n`
-  writeFileSync(file, yaml(redis.prefix))
-  const fromFile = { ABOHAWA_CONFIG_FILE: file, ABOHAWA_LOG__LEVEL: 'info' }
-  const env = processEnv('http://127.0.0.1:9', fromFile)
-  const key = await createKey(env)
-  const running = await startCommand(t, ['serve'], ['api', 'ops'], env)
-  const ops = running.urls.ops ?? ''
-  // Waits for a restart, is refused as empty, and is no YAML.
-  for (const text of [yaml('another'), '# nothing\n', 'server: [']) {
-    writeFileSync(file, text)
-    const [first] = await workersAt(ops)
-    process.kill(first?.pid ?? 0, 'SIGKILL')
-    await untilReplaced(ops, first?.pid)
-    t.equal((await sendRequest(`${ops}/readyz`)).body.detail.store, 'redis', text)
-    const callers = await openCallers(t, running.urls.api ?? '', key, 8)
-    for (const { status } of await Promise.all(callers.map(caller => caller.send(path))))
-      t.equal(status, 200, text)
-  }
-  writeFileSync(file, yaml('x').replace(redis.url, 'redis://127.0.0.1:9').replace('workers: 2', 'workers: 3'))
-  t.equal((await sendRequest(`${ops}/workers/restart`, { method: 'POST' })).status, 202)
-  await until('none of them is replaced', () =>
-    running.lines.some(line => /ended before it was ready.*"workers not restarted/.test(line)),
-  )
-  t.equal(
-    (await sendRequest(`${ops}/readyz`)).body.detail.workers,
-    '2 of 2 ready',
-    'a third one is not in effect',
-  )
-  writeFileSync(file, '')
-  t.equal((await sendRequest(`${ops}/workers/restart`, { method: 'POST' })).status, 202)
-  await until('the restart is refused', () =>
-    running.lines.some(line => /sets nothing any more.*"workers not restarted/.test(line)),
-  )
-  t.equal((await workersAt(ops)).length, 2)
-})
-
-t.test('workers on a file that changes', async t => {
+t.test('who is refused, and workers on a file that changes', async t => {
   const file = join(t.testdir(), 'gateway.yaml')
   const set = ({ watch = false, host = '127.0.0.1', workerTimeout = '10m' }) =>
     writeFileSync(
@@ -258,101 +315,13 @@ t.test('workers on a file that changes', async t => {
         `server: { workers: 2, workerTimeout: ${workerTimeout} }\n`,
     )
   set({ host: 'a.example' })
-  const { running, ops } = await start(t, {}, ['--config', file])
-
-  await t.test('the first process looks at the files as often as the workers do', async () => {
-    // The first path is the first process's own, the second one a worker's.
-    const statuses = (host: string) =>
-      Promise.all(
-        ['/workers', '/cells'].map(
-          async at => (await sendRequest(`${ops}${at}`, { headers: { host } })).status,
-        ),
-      )
-    const follows = (host: string) =>
-      until(`${host} may ask`, async () => (await statuses(host)).every(status => status === 200))
-    await follows('a.example')
-    set({ watch: true, host: 'b.example' })
-    running.child.kill('SIGHUP')
-    await follows('b.example')
-    set({ watch: true, host: 'c.example' })
-    await follows('c.example')
-  })
-
-  await t.test('a worker that hangs is left out, and ended after the time that is set now', async t => {
-    const before = await workersAt(ops)
-    const [hung, other] = before.map(({ pid }) => pid)
-    process.kill(hung ?? 0, 'SIGSTOP')
-    t.teardown(() => {
-      try {
-        process.kill(hung ?? 0, 'SIGKILL')
-      } catch {}
-    })
-    const ready = await sendRequest(`${ops}/readyz`)
-    t.equal(ready.status, 200)
-    t.equal(ready.body.detail.workers, '1 of 2 ready', 'probes do not wait for it')
-    t.match((await sendRequest(`${ops}/metrics`)).text, /worker="2"/)
-    await until('it is left out', async () => (await workersAt(ops))[0]?.isResponding === false, 20_000, 100)
-    t.equal((await sendRequest(`${ops}/status`)).status, 200, 'the other one answers operators')
-    t.equal((await metricsAt(ops)).get('abohawa_workers{state="unresponsive"}'), 1)
-
-    // A busy machine delays heartbeats of the other one, too.
-    set({ workerTimeout: '5s' })
-    running.child.kill('SIGHUP')
-    await until(
-      'there is another in its place',
-      async () => {
-        const pids = (await workersAt(ops)).flatMap(({ pid, isReady }) => (isReady ? [pid] : []))
-        return pids.length === 2 && pids.includes(other ?? 0) && !pids.includes(hung ?? 0)
-      },
-      60_000,
-      lookEveryMs,
-    )
-    t.equal((await metricsAt(ops)).get('abohawa_workers_timed_out_total'), 1)
-    const line = running.lines.find(text => text.includes('a worker ended by itself'))
-    t.match(JSON.parse(line ?? '{}'), { worker: 1, reason: /^it did not respond for \d+ ms$/ })
-
-    const [last] = await workersAt(ops)
-    process.kill(last?.pid ?? 0, 'SIGSTOP')
-    running.child.kill('SIGTERM')
-    t.equal(await running.exited, 0, 'one that hangs holds up no stop')
-    t.throws(() => process.kill(last?.pid ?? 0, 0), { code: 'ESRCH' })
-  })
-})
-
-t.test('workers speak TLS, and signals end none that has just been started', async t => {
-  const fixture = (name: string) => join(import.meta.dirname, '..', 'fixtures', name)
-  const { running, key, ops } = await start(t, {
-    ABOHAWA_SERVER__TLS__CERT: fixture('localhost.crt'),
-    ABOHAWA_SERVER__TLS__KEY: fixture('localhost.key'),
-  })
-  const before = await workersAt(ops)
-  const client = new Agent({ connect: { rejectUnauthorized: false } })
-  t.teardown(() => client.destroy())
-  const get = async () => {
-    const { statusCode, body } = await request(`${running.urls.api}${path}`, {
-      dispatcher: client,
-      headers: { 'x-api-key': key },
-    })
-    await body.dump()
-    return statusCode
-  }
-  t.equal(await get(), 200)
-  await sendRequest(`${ops}/workers/restart`, { method: 'POST' })
-  running.child.kill('SIGUSR2')
-  running.child.kill('SIGHUP')
-  const ended = () => running.lines.find(line => /workers (not )?restarted/.test(line))
-  await until('the restart has ended', ended, 60_000, lookEveryMs)
-  t.match(ended(), /"msg":"workers restarted"/)
-  const after = await workersAt(ops)
-  t.ok(after.every(({ pid }) => !before.some(former => former.pid === pid)))
-  t.equal((await metricsAt(ops)).get('abohawa_workers_ended_total'), 0)
-  t.equal(await get(), 200)
-})
-
-t.test('who is refused', async t => {
   const token = '0123456789-abcdefghijklmnopqrstuv'
-  const { running } = await start(t, { ABOHAWA_OPS__TOKEN: token, ABOHAWA_STATUS__PORT: '0' })
-  const [ops = '', status = ''] = [running.urls.ops, running.urls.status]
+  const authorized = { authorization: `Bearer ${token}` }
+  const { running, ops } = await start(t, { ABOHAWA_OPS__TOKEN: token, ABOHAWA_STATUS__PORT: '0' }, [
+    '--config',
+    file,
+  ])
+  const status = running.urls.status ?? ''
 
   await t.test(
     'what the first process refuses by itself is counted beside what the workers refuse',
@@ -391,13 +360,79 @@ t.test('who is refused', async t => {
   await t.test('the token holds for the workers too, and a wrong one is logged with its address', async t => {
     for (const each of ['/workers', '/status', '/cells']) {
       t.equal((await sendRequest(`${ops}${each}`)).status, 401, each)
-      const authorization = `Bearer ${token}`
-      t.equal((await sendRequest(`${ops}${each}`, { headers: { authorization } })).status, 200, each)
+      t.equal((await sendRequest(`${ops}${each}`, { headers: authorized })).status, 200, each)
     }
     t.equal((await sendRequest(`${ops}/status`, { headers: { authorization: 'Bearer wrong' } })).status, 401)
     await until('it is logged', () => running.lines.some(line => line.includes('wrong token')))
     const line = running.lines.find(each => each.includes('wrong token'))
     t.match(JSON.parse(line ?? '{}'), { from: /127\.0\.0\.1/ })
+  })
+
+  await t.test('the first process looks at the files as often as the workers do', async () => {
+    // The first path is the first process's own, the second one a worker's.
+    const statuses = (host: string) =>
+      Promise.all(
+        ['/workers', '/cells'].map(
+          async at => (await sendRequest(`${ops}${at}`, { headers: { ...authorized, host } })).status,
+        ),
+      )
+    const follows = (host: string) =>
+      until(`${host} may ask`, async () => (await statuses(host)).every(status => status === 200))
+    await follows('a.example')
+    set({ watch: true, host: 'b.example' })
+    running.child.kill('SIGHUP')
+    await follows('b.example')
+    set({ watch: true, host: 'c.example' })
+    await follows('c.example')
+  })
+
+  await t.test('a worker that hangs is left out, and ended after the time that is set now', async t => {
+    const before = await workersAt(ops, authorized)
+    const [hung, other] = before.map(({ pid }) => pid)
+    process.kill(hung ?? 0, 'SIGSTOP')
+    t.teardown(() => {
+      try {
+        process.kill(hung ?? 0, 'SIGKILL')
+      } catch {}
+    })
+    const ready = await sendRequest(`${ops}/readyz`, { headers: authorized })
+    t.equal(ready.status, 200)
+    t.equal(ready.body.detail.workers, '1 of 2 ready', 'probes do not wait for it')
+    t.match((await sendRequest(`${ops}/metrics`, { headers: authorized })).text, /worker="2"/)
+    await until(
+      'it is left out',
+      async () => (await workersAt(ops, authorized))[0]?.isResponding === false,
+      20_000,
+      500,
+    )
+    t.equal(
+      (await sendRequest(`${ops}/status`, { headers: authorized })).status,
+      200,
+      'the other one answers operators',
+    )
+    t.equal((await metricsAt(ops, authorized)).get('abohawa_workers{state="unresponsive"}'), 1)
+
+    // A busy machine delays heartbeats of the other one, too.
+    set({ workerTimeout: '5s' })
+    running.child.kill('SIGHUP')
+    await until(
+      'there is another in its place',
+      async () => {
+        const pids = (await workersAt(ops, authorized)).flatMap(({ pid, isReady }) => (isReady ? [pid] : []))
+        return pids.length === 2 && pids.includes(other ?? 0) && !pids.includes(hung ?? 0)
+      },
+      60_000,
+      500,
+    )
+    t.equal((await metricsAt(ops, authorized)).get('abohawa_workers_timed_out_total'), 1)
+    const line = running.lines.find(text => text.includes('a worker ended by itself'))
+    t.match(JSON.parse(line ?? '{}'), { worker: 1, reason: /^it did not respond for \d+ ms$/ })
+
+    const [last] = await workersAt(ops, authorized)
+    process.kill(last?.pid ?? 0, 'SIGSTOP')
+    running.child.kill('SIGTERM')
+    t.equal(await running.exited, 0, 'one that hangs holds up no stop')
+    t.throws(() => process.kill(last?.pid ?? 0, 0), { code: 'ESRCH' })
   })
 })
 

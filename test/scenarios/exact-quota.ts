@@ -53,7 +53,8 @@ export const measureExactness = async (
   tiers: readonly string[],
 ): Promise<Exactness> => (await openExactness(scope, place, size))(requests, tiers)
 
-const measureOn = async (
+/** The same on gateways that run. @param redis a client of their Redis */
+export const measureOn = async (
   { env, callers, redis }: { env: Env; callers: readonly Caller[]; redis: Redis },
   requests: number,
   tiers: readonly string[],

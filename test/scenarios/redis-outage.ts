@@ -16,6 +16,8 @@ export type RedisOutage = {
   /** How long the load goes on before the outage. */
   readonly beforeMs: number
   readonly outageMs: number
+  /** Between two looks at the metrics; 50 where absent. */
+  readonly lookEveryMs?: number
   /** The daily limit of the key that runs out during the outage. */
   readonly limit: number
 }
@@ -40,9 +42,6 @@ export type RedisOutageFound = {
   readonly backAtSecond: number
 }
 
-// Each look renders the metrics of every process.
-const lookEveryMs = 50
-
 const p99 = (answers: readonly Answer[]): number => {
   const times = answers.map(answer => answer.ms).sort((a, b) => a - b)
   return times[Math.floor(times.length * 0.99)] ?? Number.NaN
@@ -51,7 +50,8 @@ const p99 = (answers: readonly Answer[]): number => {
 export const measureRedisOutage = async (
   scope: Scope,
   kind: RedisFault,
-  { processes, connections, pauseMs, beforeMs, outageMs, limit }: RedisOutage,
+  // Each look renders the metrics of every process.
+  { processes, connections, pauseMs, beforeMs, outageMs, lookEveryMs = 50, limit }: RedisOutage,
 ): Promise<RedisOutageFound> => {
   const redis = await redisFaults[kind](scope)
   const env = meterEnv({ ...redis.env, ABOHAWA_QUOTA__TIERS__SCARCE: String(limit) })
@@ -64,7 +64,7 @@ export const measureRedisOutage = async (
   }
   const allNormal = () => everywhere('abohawa_quota_counting{state="counting"}', 1)
   const divides = () => everywhere('abohawa_quota_allowance_instances', processes)
-  await until('every process knows by how many it divides', divides, 60_000, 5 * lookEveryMs)
+  await until('every process knows by how many it divides', divides, 60_000, 250)
 
   const keys = [plenty.key, scarce.key]
   let sent = 0
@@ -106,10 +106,12 @@ export const measureRedisOutage = async (
   // counted with it report to the other one.
   const offAtFirst = await off()
   let miscounted = offAtFirst
-  await foundWithin(20_000, async () => {
+  // Each look opens a store of its own.
+  const isRight = async () => {
     miscounted = await off()
     return miscounted === 0
-  })
+  }
+  await foundWithin(20_000, isRight, 250)
   const during = answers.filter(({ at }) => at >= beganAt + 1_000 && at < countsAgainAt)
   return {
     normalP99: p99(answers.filter(({ at }) => at < beganAt - 100)),

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs'
 import { Redis } from 'ioredis'
 import { createKey } from '../../src/metering/key-form.ts'
 import { startRedis } from '../support/redis-server.ts'
+import type { Caller } from './callers.ts'
 import { commandsSent, meterEnv, patient, sendOn, startGateways } from './quota-load.ts'
 import type { Scope } from './set-up.ts'
 
@@ -18,8 +19,11 @@ export type Flood = {
   readonly residentMiB: readonly number[]
 }
 
-// Usually refusals are sent a second late when there are many of them, so that a million would take hours.
-const unheld = { ABOHAWA_SERVER__UNAUTHENTICATED_RATE: '1GiB', ABOHAWA_SERVER__UNAUTHENTICATED_BURST: '1GiB' }
+/** Usually refusals are sent a second late when there are many of them, so that a million would take hours. */
+export const unheld = {
+  ABOHAWA_SERVER__UNAUTHENTICATED_RATE: '1GiB',
+  ABOHAWA_SERVER__UNAUTHENTICATED_BURST: '1GiB',
+}
 
 const residentMiB = (pid: number): number =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
@@ -37,6 +41,15 @@ export const measureFlood = async (
   const { callers, processes } = await startGateways(scope, env, { processes: 1, connections: 64 })
   const raw = new Redis(redis.url)
   scope.teardown(() => raw.quit())
+  return floodOn({ callers, pid: processes[0]?.child.pid ?? 0, raw }, requests, progress)
+}
+
+/** The same on a gateway process that runs. @param raw a client of its Redis */
+export const floodOn = async (
+  { callers, pid, raw }: { callers: readonly Caller[]; pid: number; raw: Redis },
+  requests: number,
+  progress: (text: string) => void = () => {},
+): Promise<Flood> => {
   const resident: number[] = []
   let refused = 0
 
@@ -46,7 +59,7 @@ export const measureFlood = async (
       let left = requests / 10
       const answers = await sendOn(callers, () => (left-- > 0 ? nextKey() : undefined))
       refused += answers.filter(({ status }) => status === 401).length
-      resident.push(residentMiB(processes[0]?.child.pid ?? 0))
+      resident.push(residentMiB(pid))
       progress(`${refused} refused, ${Math.round(resident.at(-1) ?? 0)} MiB`)
     }
     return (await commandsSent(raw)) - before

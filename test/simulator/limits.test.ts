@@ -45,8 +45,8 @@ t.test(
   'the call that crosses the minute’s limit still succeeds; the next is refused until the minute turns',
   async t => {
     const { send, clock, state } = await freeHost(t)
-    t.equal((await send(`${points(599)}&daily=weather_code&forecast_days=1`)).status, 200)
-    t.equal((await send(`${points(30)}&daily=weather_code&forecast_days=1`)).status, 200)
+    t.equal((await send(`${points(599)}&current=rain`)).status, 200)
+    t.equal((await send(`${points(30)}&current=rain`)).status, 200)
     for (let i = 0; i < 2; i++)
       t.match(await send(dhaka('hourly=rain')), {
         status: 429,
@@ -62,7 +62,7 @@ t.test(
 
 t.test('hours and UTC days are windows of their own', async t => {
   const { send, clock } = await freeHost(t)
-  const use = async () => (await send(`${points(1000)}&daily=weather_code&forecast_days=1`)).status
+  const use = async () => (await send(`${points(1000)}&current=rain`)).status
   for (let minute = 0; minute < 5; minute++) {
     t.equal(await use(), 200)
     clock.advance(60_000)
@@ -87,7 +87,7 @@ t.test('failed calls weigh 1, refused ones nothing; a reset empties the windows'
   await send(dhaka('hourly=nonsense'))
   await send('/v1/forecast')
   t.equal((await state()).weight, 3)
-  await send(`${points(597)}&daily=weather_code&forecast_days=1`)
+  await send(`${points(597)}&current=rain`)
   t.equal((await send(dhaka('hourly=rain'))).status, 429)
   t.equal((await state()).weight, 600)
   await steer({ reset: true })
@@ -138,7 +138,7 @@ t.test('a waiting caller that disconnects frees its place', async t => {
 t.test('without limits everything runs at once and nothing is refused', async t => {
   const { send, steer, state } = await simulate(t)
   await steer({ hold: true })
-  const pending = Array.from({ length: 20 }, () => send(`${points(100)}&daily=weather_code&forecast_days=1`))
+  const pending = Array.from({ length: 20 }, () => send(`${points(100)}&current=rain`))
   await until('20 calls have arrived', async () => (await state()).inFlight >= 20)
   await steer({ hold: false })
   for (const { status } of await Promise.all(pending)) t.equal(status, 200)

@@ -9,6 +9,12 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 /** The rules of axe-core that a theme, which changes nothing but colours, can break. */
 export const colourRules: readonly string[] = ['color-contrast', 'link-in-text-block']
 
+/**
+ * The rules that a language can break at one width and not at another, by texts that need more room. All other rules look at
+ * what a width or a language changes by itself, so that each width and each language once is enough for them.
+ */
+export const roomRules: readonly string[] = ['scrollable-region-focusable']
+
 /** @param rules by their names; without any, all that axe-core runs by default */
 export const accessibilityFaults = async (
   page: WatchedPage,

@@ -80,7 +80,8 @@ const serveAsWorker = async (
       sendToFirst({ ready: { apiUrl } }),
     )
   } finally {
-    // The channel to the other process would keep this one.
+    // Node ends a worker at once when its channel to the other process is closed, whatever the log has still to write.
+    await opened.flush()
     process.disconnect?.()
   }
 }

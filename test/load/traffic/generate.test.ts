@@ -22,10 +22,11 @@ const isAbout = (t: Test, what: string, actual: number, expected: number, tolera
 const shareOf = (requests: readonly TrafficRequest[], holds: (request: TrafficRequest) => boolean) =>
   requests.filter(holds).length / requests.length
 /** How often each value is there, the most frequent first. */
-const countsOf = <Value>(values: readonly Value[]): [Value, number][] =>
-  [...Map.groupBy(values, value => value)]
-    .map(([value, { length }]): [Value, number] => [value, length])
-    .sort((a, b) => b[1] - a[1])
+const countsOf = <Value>(values: Iterable<Value>): [Value, number][] => {
+  const counts = new Map<Value, number>()
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1)
+  return [...counts].sort((a, b) => b[1] - a[1])
+}
 /** Requests by the local hour. */
 const hoursOf = (requests: readonly TrafficRequest[]): number[] => {
   const hours = new Array<number>(24).fill(0)
@@ -88,9 +89,9 @@ t.test('arrivals are in order, within the time, and as many as the rate says', t
     for (const durationMs of [10 * minuteMs, 36 * hourMs]) {
       const instants = generated({ shape, durationMs, rate: 36_000_000 / durationMs }).map(({ at }) => at)
       isAbout(t, `${shape}, requests`, instants.length, 36_000, 4 * Math.sqrt(36_000))
-      t.strictSame(
-        instants.toSorted((a, b) => a - b),
-        instants,
+      t.ok(
+        instants.every((at, i) => i === 0 || at >= (instants[i - 1] as number)),
+        'in order',
       )
       t.ok((instants[0] as number) >= start && (instants.at(-1) as number) < start + durationMs)
     }
@@ -151,15 +152,21 @@ t.test('other shapes: flat, ramp, spike', t => {
 })
 
 t.test('places are requested by population: Zipf, with Dhaka first', t => {
-  const idsOf = (alpha: number) =>
-    generated({ rate: 2, alpha, bad: 0 }).flatMap(({ path }) => weatherPath.exec(path)?.[1] ?? [])
+  // One after the other, so that none of the hundred thousands is kept.
+  const idsOf = function* (alpha: number) {
+    for (const { path } of generate({ ...usualSettings, rate: 2, alpha, bad: 0 }, productWorld)) {
+      const [, id] = weatherPath.exec(path) ?? []
+      if (id !== undefined) yield id
+    }
+  }
   const byPopulation = productCatalogue.all().toSorted((a, b) => b.population - a.population)
   for (const alpha of [0.6, 1, 1.4]) {
-    const counts = new Map(countsOf(idsOf(alpha)))
+    const found = countsOf(idsOf(alpha))
+    if (alpha === 1) t.equal(found[0]?.[0], '30', 'the division Dhaka')
+    const counts = new Map(found)
     const ranked = byPopulation.slice(0, 30).map(({ id }) => counts.get(id) ?? 0)
     isAbout(t, 'the slope', slopeOf(ranked), -alpha, 0.07)
   }
-  t.equal(countsOf(idsOf(1))[0]?.[0], '30', 'the division Dhaka')
   const [most] = countsOf(idsOf(0))
   t.ok((most?.[1] as number) < 60, `all alike with 0: ${most}`)
   t.end()

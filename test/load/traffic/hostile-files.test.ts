@@ -238,14 +238,15 @@ t.test('long paths make the window shorter, and what is late is not held back', 
   const path = `/${'x'.repeat(7_900)}`
   const line = (at: number) => lineOf({ at: Date.parse('2026-11-21T06:00:00Z') + at, method: 'GET', path })
   const folder = t.testdir()
-  writeFileSync(join(folder, 'file'), `${line(1_000_000)}\n`.repeat(20_000) + `${line(0)}\n`.repeat(20_000))
+  // Half of them are more text than is held, and far fewer requests than are held of short paths.
+  writeFileSync(join(folder, 'file'), `${line(1_000_000)}\n`.repeat(10_000) + `${line(0)}\n`.repeat(10_000))
   const traffic = readTraffic([join(folder, 'file')])
   let [all, largest] = [0, 0]
   for await (const batch of traffic.batches()) {
     all += batch.length
     largest = Math.max(largest, batch.length)
   }
-  t.equal(all, 40_000)
+  t.equal(all, 20_000)
   t.ok(largest < 10_000, `${largest} requests at once`)
-  t.equal(traffic.summary().late > 10_000, true)
+  t.equal(traffic.summary().late, 10_000)
 })

@@ -9,9 +9,10 @@ import {
   requestOf,
   type TrafficRequest,
 } from '../../../src/load/traffic/traffic-request.ts'
+import { anyText } from '../../support/any-text.ts'
 import { rawControlIn } from '../../support/raw-controls.ts'
 
-const text = (most: number) => fc.string({ unit: 'binary', minLength: 1, maxLength: most })
+const text = (most: number) => anyText({ minLength: 1, maxLength: most })
 const ascii = (pattern: RegExp) => fc.stringMatching(pattern)
 const amount = fc.oneof(fc.nat(), fc.double({ min: 0, max: 1e9, noNaN: true }).map(Math.abs))
 
@@ -50,7 +51,7 @@ t.test('whatever stands in a line, it is a request or an error of one sentence',
   const { InputError } = await import('../../../src/errors.ts')
   const right = lineOf({ at: 0, method: 'GET', path: '/' })
   const broken = fc.oneof(
-    fc.string({ unit: 'binary' }),
+    anyText(),
     fc.json(),
     fc.tuple(fc.nat(right.length), text(3)).map(([at, more]) => right.slice(0, at) + more + right.slice(at)),
   )

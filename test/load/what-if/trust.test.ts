@@ -14,17 +14,18 @@ import { cleanEnv } from '../../support/process.ts'
 import { simulateOn, traceOf } from './simulate-on.ts'
 
 const sample = new URL('../../../samples/weekday.ndjson.gz', import.meta.url).pathname
-// In the morning in Dhaka: a run of the model becomes available, and demand rises.
-const from = 6 * hourMs + 28 * minuteMs
-const span = 28 * minuteMs
+// In the evening in Dhaka: a run of the model becomes available, and demand is high. Processes are moved from second to second,
+// so an hour with much demand shows as much in a third of the time.
+const from = 18 * hourMs + 38 * minuteMs
+const span = 9 * minuteMs
 
 const noBudget = 'provider.budget.perMinute=null provider.budget.perHour=null provider.budget.perDay=null'
-// The jitter follows from the provider's name, and so from its port. With times as short as these dozens of requests meet stale
+// The jitter follows from the provider's name, and so from its port. With times as short as these five to twenty requests meet stale
 // weather on any port; by run, spread over the half-hour of the default, it would be a handful.
 const cases = [
-  `cache.freshness=age cache.freshFor=6m ${noBudget}`,
-  `cache.freshness=run cache.spreadOver=5m ${noBudget}`,
-  'cache.freshness=age cache.freshFor=6m provider.budget.perMinute=18 provider.budget.perDay=500',
+  `cache.freshness=age cache.freshFor=2m ${noBudget}`,
+  `cache.freshness=run cache.spreadOver=2m ${noBudget}`,
+  'cache.freshness=age cache.freshFor=2m provider.budget.perMinute=18 provider.budget.perDay=120',
 ]
 
 const readHours = async (): Promise<TrafficRequest[]> => {
@@ -79,7 +80,7 @@ const largestDifference = 0.01
 
 t.test('real processes do what whatif says, to within 1 %', async t => {
   const requests = await readHours()
-  t.ok(requests.length > 500, `${requests.length} requests`)
+  t.ok(requests.length > 200, `${requests.length} requests`)
   const trace = await traceOf(requests)
   const found: Figures[] = []
   for (const { name, env, config } of settingCases({ case: cases }, { files: [], env: {} })) {
@@ -102,6 +103,6 @@ t.test('real processes do what whatif says, to within 1 %', async t => {
     t.comment(`${name}: ${JSON.stringify({ whatif: figures, real: real.figures })}`)
   }
   const [byAge, byRun, onBudget] = found
-  t.ok((byAge?.stale ?? 0) > 10 && (byRun?.stale ?? 0) > 10, 'weather turned stale, by age and by run')
-  t.ok((onBudget?.failed ?? 0) > 100, 'the budget was spent')
+  t.ok((byAge?.stale ?? 0) > 10 && (byRun?.stale ?? 0) > 3, 'weather turned stale, by age and by run')
+  t.ok((onBudget?.failed ?? 0) > 80, 'the budget was spent')
 })
