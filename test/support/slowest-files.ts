@@ -1,6 +1,5 @@
-// Runs the whole suite and prints how long it took, how much processor time, and its twenty slowest files, where those that share
-// a process (test-files.ts) count as one: `npm run test:slowest`. With `--write` the table in docs/testing.md is renewed, unless a
-// test failed.
+// Runs the whole suite and prints how long it took, how much processor time, and its twenty slowest files: `npm run test:slowest`.
+// With `--write` the table in docs/testing.md is renewed, unless a test failed.
 
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -35,26 +34,31 @@ const tap = spawn('tap', ['--reporter=junit', ...listed.trim().split('\n')], {
   stdio: ['ignore', 'pipe', 'inherit'],
 })
 let report = ''
-let files = 0
+let ended = 0
 tap.stdout.setEncoding('utf8').on('data', (text: string) => {
   report += text
   const now = report.match(/<testsuite name="/g)?.length ?? 0
-  if (now > files && process.stderr.isTTY) process.stderr.write(`\r\x1b[K${now} files`)
-  files = now
+  if (now > ended && process.stderr.isTTY) process.stderr.write(`\r\x1b[K${now} processes`)
+  ended = now
 })
 const [code] = await once(tap, 'close')
 const seconds = (performance.now() - started) / 1000
 
-const suites = [...report.matchAll(/<testsuite name="([^"]+\.test\.(?:ts|mjs))"[^>]* time="([\d.]+)"/g)]
+const processes = [...report.matchAll(/<testsuite name="([^"]+\.test\.(?:ts|mjs))"[^>]* time="([\d.]+)"/g)]
+// A file that shares a process is a test of it.
+const shared = report.matchAll(
+  /<testcase [^>]*name="(test\/[^"]+\.test\.ts)" classname="\.tap[^"]+" time="([\d.]+)"/g,
+)
+const files = [...processes.filter(([, file = '']) => !file.startsWith('.tap')), ...shared]
   .map(([, file = '', time]) => ({ file, seconds: Number(time) }))
   .sort((a, b) => b.seconds - a.seconds)
 const [, cases = '0', failures = '0'] = /<testsuites [^>]*tests="(\d+)" failures="(\d+)"/.exec(report) ?? []
 const clock = `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`
-const table = `${suites.length} processes of tests, ${Number(cases).toLocaleString('en')} cases${failures === '0' ? '' : `, ${failures} failed`}: ${clock}, ${(cpuOfChildren() / 60).toFixed(1)} minutes of processor time, on ${availableParallelism()} cores with Node ${process.version}, ${new Date().toISOString().slice(0, 10)}.
+const table = `${files.length} files in ${processes.length} processes, ${Number(cases).toLocaleString('en')} cases${failures === '0' ? '' : `, ${failures} failed`}: ${clock}, ${(cpuOfChildren() / 60).toFixed(1)} minutes of processor time, on ${availableParallelism()} cores with Node ${process.version}, ${new Date().toISOString().slice(0, 10)}.
 
 | file | seconds |
 | --- | --: |
-${suites
+${files
   .slice(0, shown)
   .map(one => `| \`${one.file}\` | ${one.seconds.toFixed(0)} |`)
   .join('\n')}
