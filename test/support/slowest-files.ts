@@ -30,7 +30,8 @@ const started = performance.now()
 const listed = execFileSync(process.execPath, [join(import.meta.dirname, 'test-files.ts')], {
   encoding: 'utf8',
 })
-const tap = spawn('tap', ['--reporter=junit', ...listed.trim().split('\n')], {
+const paths = listed.trim().split('\n')
+const tap = spawn('tap', ['--reporter=junit', ...paths], {
   stdio: ['ignore', 'pipe', 'inherit'],
 })
 let report = ''
@@ -44,17 +45,15 @@ tap.stdout.setEncoding('utf8').on('data', (text: string) => {
 const [code] = await once(tap, 'close')
 const seconds = (performance.now() - started) / 1000
 
-const processes = [...report.matchAll(/<testsuite name="([^"]+\.test\.(?:ts|mjs))"[^>]* time="([\d.]+)"/g)]
-// A file that shares a process is a test of it.
-const shared = report.matchAll(
-  /<testcase [^>]*name="(test\/[^"]+\.test\.ts)" classname="\.tap[^"]+" time="([\d.]+)"/g,
-)
-const files = [...processes.filter(([, file = '']) => !file.startsWith('.tap')), ...shared]
+const suites = [...report.matchAll(/<testsuite name="([^"]+\.test\.(?:ts|mjs))"[^>]* time="([\d.]+)"/g)]
+// What a process does with several files is in the report of each of them.
+const files = suites
+  .filter(([, file = '']) => !file.startsWith('.tap'))
   .map(([, file = '', time]) => ({ file, seconds: Number(time) }))
   .sort((a, b) => b.seconds - a.seconds)
 const [, cases = '0', failures = '0'] = /<testsuites [^>]*tests="(\d+)" failures="(\d+)"/.exec(report) ?? []
 const clock = `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`
-const table = `${files.length} files in ${processes.length} processes, ${Number(cases).toLocaleString('en')} cases${failures === '0' ? '' : `, ${failures} failed`}: ${clock}, ${(cpuOfChildren() / 60).toFixed(1)} minutes of processor time, on ${availableParallelism()} cores with Node ${process.version}, ${new Date().toISOString().slice(0, 10)}.
+const table = `${files.length} files in ${paths.length} processes, ${Number(cases).toLocaleString('en')} cases${failures === '0' ? '' : `, ${failures} failed`}: ${clock}, ${(cpuOfChildren() / 60).toFixed(1)} minutes of processor time, on ${availableParallelism()} cores with Node ${process.version}, ${new Date().toISOString().slice(0, 10)}.
 
 | file | seconds |
 | --- | --: |
