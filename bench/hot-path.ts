@@ -25,7 +25,7 @@ const expected: Readonly<Record<string, number>> = {
   'a line of the access log': 0.08,
 }
 const tolerated = 1.5
-// What V8 inlines differs from process to process: whole hits of the same code took from 2.3 to 3.5 times Node's cost.
+// What V8 inlines differs from process to process: whole hits of the same code took from 2.1 to 4.0 times Node's cost.
 const maxProcesses = 5
 const connections = 64
 const rounds = 24

@@ -45,3 +45,19 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
     t.strictSame(await exited, [130, null])
     await until('its Redis has ended', () => !isRedis(redis), 20_000, 50)
   })
+
+t.test('nor does a signal that comes while a lane is opening', { skip }, async t => {
+  const proof = spawn(process.execPath, [main, '--seeds', '100', '--lanes', '1', '--keep', t.testdir()], {
+    env: cleanEnv(),
+    stdio: 'ignore',
+  })
+  t.teardown(() => proof.kill('SIGKILL'))
+  const lane = await until('there is a lane', () => childrenOf(proof.pid ?? 0)[0], 60_000)
+  proof.kill('SIGTERM')
+  const started = new Set<string>()
+  await until('the lane has ended', () => {
+    for (const child of childrenOf(lane)) started.add(child)
+    return !/^\d+ \([^)]*\) [^Z]/.test(procText(`${lane}/stat`))
+  })
+  await until('and whatever it started', () => ![...started].some(isRedis))
+})

@@ -8,8 +8,8 @@ import t, { type Test } from 'tap'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const scheme = 'test-of:'
-const testOf = new Map<string, Test>()
-Object.assign(globalThis, { testOf })
+/** By the address of the file; what it imports as tap reads it here. */
+export const testOf: Map<string, Test> = new Map()
 
 registerHooks({
   resolve: (specifier, context, next) =>
@@ -20,7 +20,8 @@ registerHooks({
     url.startsWith(scheme)
       ? {
           format: 'module',
-          source: `export default testOf.get(${JSON.stringify(url.slice(scheme.length))})`,
+          source: `import { testOf } from '${import.meta.url}'
+            export default testOf.get(${JSON.stringify(url.slice(scheme.length))})`,
           shortCircuit: true,
         }
       : next(url, context),

@@ -39,7 +39,7 @@ let ended = 0
 tap.stdout.setEncoding('utf8').on('data', (text: string) => {
   report += text
   const now = report.match(/<testsuite name="/g)?.length ?? 0
-  if (now > ended && process.stderr.isTTY) process.stderr.write(`\r\x1b[K${now} processes`)
+  if (now > ended && process.stderr.isTTY) process.stderr.write(`\r\x1b[K${now} tests`)
   ended = now
 })
 const [code] = await once(tap, 'close')

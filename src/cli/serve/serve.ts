@@ -44,7 +44,10 @@ export const addServeCommand: AddTopCommand = (program, add, summary) =>
         else await serveAlone(terminal, loaded, opened)
         return 0
       } finally {
+        // Before the channel to the process that started this one ends, which would keep this one: at its end Node, or a clock
+        // that nobody moves any more, ends the process at once, whatever the log has still to write.
         await opened.flush()
+        process.disconnect?.()
       }
     },
   })
@@ -75,15 +78,9 @@ const serveAsWorker = async (
   opened: OpenLog,
   opsPath: string,
 ): Promise<void> => {
-  try {
-    await serveUntil(terminal, loaded, opened, stopCommand(), opsPath, ({ apiUrl }) =>
-      sendToFirst({ ready: { apiUrl } }),
-    )
-  } finally {
-    // Node ends a worker at once when its channel to the other process is closed, whatever the log has still to write.
-    await opened.flush()
-    process.disconnect?.()
-  }
+  await serveUntil(terminal, loaded, opened, stopCommand(), opsPath, ({ apiUrl }) =>
+    sendToFirst({ ready: { apiUrl } }),
+  )
 }
 
 /** In a process whose clock another one moves. */
@@ -96,18 +93,9 @@ const serveOnMovedClock = async (
   const { createMovedClock } = await import('../../load/rehearsal/moved-clock.ts')
   const { takeCommands } = await import('../../load/rehearsal/commands.ts')
   const clock = createMovedClock(start)
-  try {
-    await serveUntil(
-      { ...terminal, clock },
-      loaded,
-      opened,
-      stopCommand(),
-      undefined,
-      ({ apiUrl, settled }) => takeCommands(clock, { url: apiUrl, settled }),
-    )
-  } finally {
-    process.disconnect?.()
-  }
+  await serveUntil({ ...terminal, clock }, loaded, opened, stopCommand(), undefined, ({ apiUrl, settled }) =>
+    takeCommands(clock, { url: apiUrl, settled }),
+  )
 }
 
 /** Runs a gateway in this process. @param opsPath the Unix socket of the ops listener, in place of its address */

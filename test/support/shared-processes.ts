@@ -1,0 +1,34 @@
+// Which test files share a process: those that start none, and the others a few at a time. Each file is in one of them, and those
+// that end their process or measure its memory are alone.
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { allFiles, quickFiles } from './quick-files.ts'
+
+const root = join(import.meta.dirname, '..', '..')
+// A file that starts processes may keep many until its end, and four run at a time.
+const [quickAtMost, othersAtMost] = [40, 4]
+
+const isAlone = (file: string): boolean =>
+  /\bprocess\.exit\(|memoryUsage|\bgc\(\)/.test(readFileSync(join(root, file), 'utf8'))
+
+/** The files of each process. Those of a folder are spread over all, so that none has only slow ones. */
+const shared = (files: readonly string[], atMost: number): string[][] => {
+  const count = Math.ceil(files.length / atMost)
+  return Array.from({ length: count }, (_, group) => files.filter((_, i) => i % count === group))
+}
+
+const inProcesses = (files: readonly string[], atMost: number): string[][] => [
+  ...files.filter(isAlone).map(file => [file]),
+  ...shared(
+    files.filter(file => !isAlone(file)),
+    atMost,
+  ),
+]
+
+/** @param isQuick only those that start no process */
+export const sharedProcesses = (isQuick: boolean): string[][] => {
+  const quick = quickFiles()
+  const others = isQuick ? [] : allFiles().filter(file => !quick.includes(file))
+  return [...inProcesses(others, othersAtMost), ...inProcesses(quick, quickAtMost)]
+}
