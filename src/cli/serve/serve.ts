@@ -44,10 +44,9 @@ export const addServeCommand: AddTopCommand = (program, add, summary) =>
         else await serveAlone(terminal, loaded, opened)
         return 0
       } finally {
-        // Before the channel to the process that started this one ends, which would keep this one: at its end Node, or a clock
-        // that nobody moves any more, ends the process at once, whatever the log has still to write.
         await opened.flush()
-        process.disconnect?.()
+        // The channel would keep this process. With its end this process ends at once, whatever the log has still to write.
+        if (worker !== undefined || movedClock !== undefined) process.disconnect?.()
       }
     },
   })
