@@ -5,7 +5,7 @@
 
 import { constants, crc32, deflateRawSync } from 'node:zlib'
 import type { Chunks } from './connection/ready-response.ts'
-import { gzipOptions } from './content-coding.ts'
+import { partOptions } from './content-coding.ts'
 
 /** The beginning of a gzip: its header, and the first part of a body as blocks that are not the last ones. */
 export type GzipStart = { readonly bytes: Buffer; readonly crc: number; readonly length: number }
@@ -43,7 +43,7 @@ export const deflatedStart = (part: Buffer): GzipStart => ({
   // The flush ends the last block at a whole byte.
   bytes: Buffer.concat([
     header,
-    deflateRawSync(part, { ...gzipOptions, finishFlush: constants.Z_SYNC_FLUSH }),
+    deflateRawSync(part, { ...partOptions, finishFlush: constants.Z_SYNC_FLUSH }),
   ]),
   crc: crc32(part),
   length: part.length,

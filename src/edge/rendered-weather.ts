@@ -9,7 +9,7 @@ import type { Cell } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
 import { cacheStatus, freshnessHeaders } from './cache-headers.ts'
 import { lengthOf } from './connection/ready-response.ts'
-import { type Accepted, compressed, type Encoded, gzipOptions } from './content-coding.ts'
+import { type Accepted, compressed, type Encoded, partOptions } from './content-coding.ts'
 import { type GzipEnd, gzipEnd, joinedGzip } from './joined-gzip.ts'
 import type { PlacePart } from './places.ts'
 import { type Representation, tagOf } from './representation.ts'
@@ -61,7 +61,7 @@ export type Compression = {
 }
 
 const compression: Compression = {
-  deflate: bytes => deflateRawSync(bytes, gzipOptions),
+  deflate: bytes => deflateRawSync(bytes, partOptions),
   brotli: bytes => compressed(bytes, 'br'),
 }
 

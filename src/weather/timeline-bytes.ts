@@ -56,6 +56,10 @@ const compression = {
   [constants.BROTLI_PARAM_QUALITY]: 3,
   [constants.BROTLI_PARAM_LGWIN]: windowBits,
 }
+// Most bodies are one chunk of it. The usual 16 KiB for each new cell would be collected all the time.
+const compressedAtOnce = 2 * 1024
+// The columns of one timeline before they are compressed; used again for the next.
+let packed = new Uint8Array(0)
 
 const columnCounts = [currentUnits, hourlyUnits, dailyUnits].map(units => Object.keys(units).length)
 
@@ -81,9 +85,13 @@ export const encodeTimeline = (
   unsaid = usualLengths,
 ): Buffer => {
   const columns = columnsOf(timeline)
-  const packed = new Uint8Array(columns.reduce((sum, { length }) => sum + maxBytes(length), 0))
+  const most = columns.reduce((sum, { length }) => sum + maxBytes(length), 0)
+  if (packed.length < most) packed = new Uint8Array(most)
   const end = columns.reduce((at, column) => packColumn(column, packed, at), 0)
-  const body = brotliCompressSync(packed.subarray(0, end), { params: compression })
+  const body = brotliCompressSync(packed.subarray(0, end), {
+    params: compression,
+    chunkSize: compressedAtOnce,
+  })
 
   // Not from Node's pool, which a kept buffer would keep alive as a whole.
   const isUsual =

@@ -221,7 +221,9 @@ t.test('nothing is sent beyond the budget: cold cells get a retry-after, warm on
   )
 
   await move('2026-11-21T06:01:03Z')
-  t.equal((await gateway.get(points[13] ?? '')).status, 200)
+  // Which ones were refused depends on the order in which they came.
+  const cold = points[answers.findIndex(({ status }) => status === 500)] ?? ''
+  t.equal((await gateway.get(cold)).status, 200)
   const passed = await sendRequest(
     `${gateway.opsUrl}/provider/v1/forecast?latitude=24,24&longitude=90,91&hourly=temperature_2m`,
   )

@@ -40,57 +40,77 @@ export async function* elementsOf(
   let count = 0
   const element = createElementBuffer(bounds.elementBytes)
   const endIn = createElementEnd(bounds)
-  for await (const chunk of chunks) {
-    let from = 0
-    if (at === 'start') {
-      from = afterBlanks(chunk, 0)
-      if (from === chunk.length) continue
-      at = chunk[from] === openList ? 'list' : 'single'
-      if (at === 'list') from += 1
+  try {
+    for await (const chunk of chunks) {
+      let from = 0
+      if (at === 'start') {
+        from = afterBlanks(chunk, 0)
+        if (from === chunk.length) continue
+        at = chunk[from] === openList ? 'list' : 'single'
+        if (at === 'list') from += 1
+      }
+      if (at === 'single') {
+        if (endIn(chunk, from) < chunk.length) throw new SyntaxError('something behind the end of the value')
+        element.add(chunk, from, chunk.length)
+      }
+      while (at === 'list') {
+        const end = endIn(chunk, from)
+        element.add(chunk, from, end)
+        if (end === chunk.length) break
+        from = end + 1
+        if (chunk[end] === closeList) at = 'end'
+        else if (chunk[end] !== comma) throw new SyntaxError('a list that ends like an object')
+        const text = element.take()
+        if (at === 'end' && count === 0 && isBlank(text)) continue
+        yield JSON.parse(text)
+        count += 1
+        if (at === 'list' && count === bounds.elements)
+          throw garbled('too_many_elements', `the provider's body has more than ${count} elements`)
+      }
+      if (at === 'end' && afterBlanks(chunk, from) < chunk.length)
+        throw new SyntaxError('something behind the end of the list')
     }
-    if (at === 'single') {
-      if (endIn(chunk, from) < chunk.length) throw new SyntaxError('something behind the end of the value')
-      element.add(chunk, from, chunk.length)
-    }
-    while (at === 'list') {
-      const end = endIn(chunk, from)
-      element.add(chunk, from, end)
-      if (end === chunk.length) break
-      from = end + 1
-      if (chunk[end] === closeList) at = 'end'
-      else if (chunk[end] !== comma) throw new SyntaxError('a list that ends like an object')
-      const text = element.take()
-      if (at === 'end' && count === 0 && isBlank(text)) continue
-      yield JSON.parse(text)
-      count += 1
-      if (at === 'list' && count === bounds.elements)
-        throw garbled('too_many_elements', `the provider's body has more than ${count} elements`)
-    }
-    if (at === 'end' && afterBlanks(chunk, from) < chunk.length)
-      throw new SyntaxError('something behind the end of the list')
+    if (at === 'list') throw new SyntaxError(`a list that does not end after ${count} elements`)
+    if (at !== 'end') yield JSON.parse(element.take())
+  } finally {
+    element.end()
   }
-  if (at === 'list') throw new SyntaxError(`a list that does not end after ${count} elements`)
-  if (at !== 'end') yield JSON.parse(element.take())
 }
 
-/** Joins the bytes of each element from its chunks. */
+// Enough for most elements. One that a body has done with is kept for the next body, of those that are not larger.
+const roomBytes = 64 * 1024
+let spareRoom: Buffer | undefined
+
+/** Joins the bytes of each element from its chunks. `end` when no more are added. */
 const createElementBuffer = (maxBytes: number) => {
   // Most elements span two or three chunks. Copied, because a slice of a chunk would keep the whole of it alive.
   let room: Buffer | undefined
   let length = 0
   let only: Uint8Array | undefined
+  const roomFor = (needed: number): Buffer => {
+    if (room && room.length >= needed) return room
+    const former = room
+    room = spareRoom
+    spareRoom = undefined
+    // Doubled, because what is bounded is five times as long as what usually comes.
+    if (!room || room.length < needed)
+      room = Buffer.allocUnsafeSlow(Math.max(roomBytes, Math.min(maxBytes, 2 * needed)))
+    if (former) room.set(former.subarray(0, length))
+    return room
+  }
   return {
     add: (chunk: Uint8Array, from: number, to: number): void => {
-      if (length + to - from > maxBytes)
+      const added = to - from
+      if (length + added > maxBytes)
         throw garbled('too_large', `an element of the provider's body is longer than ${maxBytes} bytes`)
       if (length === 0) only = chunk.subarray(from, to)
       else {
-        room ??= Buffer.allocUnsafeSlow(maxBytes)
-        if (only) room.set(only)
+        const all = roomFor(length + added)
+        if (only) all.set(only)
         only = undefined
-        room.set(chunk.subarray(from, to), length)
+        all.set(chunk.subarray(from, to), length)
       }
-      length += to - from
+      length += added
     },
     take: (): string => {
       const bytes = only ? Buffer.from(only.buffer, only.byteOffset, only.byteLength) : room
@@ -98,6 +118,9 @@ const createElementBuffer = (maxBytes: number) => {
       length = 0
       only = undefined
       return text
+    },
+    end: (): void => {
+      if (room?.length === roomBytes) spareRoom = room
     },
   }
 }

@@ -1,11 +1,12 @@
 // A fail-fast connection to Redis (single server, Sentinel or Cluster): commands time out, nothing queues while Redis is
 // unavailable, and the observer is called once per outage and once per recovery. Knows no keys. Options are in place.ts, the errors of a start in refusal.ts.
 
-import { type Cluster, Redis, ReplyError } from 'ioredis'
+import { type Cluster, type Redis, ReplyError } from 'ioredis'
 import { AbohawaError, messageOf } from '../../errors.ts'
 import type { RecordObserver } from '../records.ts'
 import type { StoreSize } from '../store.ts'
 import { connectCluster, FailFastCluster, openCluster, type ServerOptions, watchCluster } from './cluster.ts'
+import { CorkedRedis } from './corked-redis.ts'
 import type { RedisKeyNames } from './key-names.ts'
 import { accountOf, addressesOf, type RedisOptions, tlsOf } from './place.ts'
 import { redisReason } from './reason.ts'
@@ -112,14 +113,11 @@ const openServer = (
   serverOptions: ServerOptions,
   retryDelay: (attempt: number) => number | null,
 ): Redis =>
-  new Redis(url, {
+  new CorkedRedis(url, {
     ...serverOptions,
     lazyConnect: true,
     maxRetriesPerRequest: 0,
     enableOfflineQueue: false,
-    enableAutoPipelining: true,
-    // A batch of counts is one command already; pipelining would only delay it.
-    autoPipeliningIgnoredCommands: ['abohawaCommit'],
     retryStrategy: retryDelay,
     // A master that became a replica: reconnecting finds the new master.
     reconnectOnError: error => error.message.startsWith('READONLY'),

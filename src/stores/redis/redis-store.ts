@@ -128,7 +128,7 @@ export const openRedisStore = async (
           }),
     deleteBytes: entries =>
       attempt(async () => {
-        // One command per key, because on a cluster they lie in different slots; ioredis pipelines them.
+        // One command per key, because on a cluster they lie in different slots.
         const removed = await Promise.all(entries.map(name => redis.unlink(names.bytes(name))))
         return removed.reduce((sum, count) => sum + count, 0)
       }),

@@ -1,0 +1,26 @@
+// The memory that a provider's body takes while it is unzipped.
+
+import { Readable } from 'node:stream'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { gzipSync } from 'node:zlib'
+import t from 'tap'
+import { unzipped } from '../../src/provider/response-body.ts'
+
+t.test('what bodies were unzipped to is collected with young objects', async t => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as (what: { type: 'minor' }) => void
+  const text = Array.from({ length: 6_000 }, (_, i) => (Math.sin(i) * 100).toFixed(1)).join()
+  const body = gzipSync(text)
+  const bodies = 100
+  const before = process.memoryUsage().arrayBuffers
+  for (let i = 0; i < bodies; i++) {
+    let read = 0
+    for await (const chunk of unzipped(Readable.from([body]), 'gzip', 1e6)) read += chunk.length
+    if (read !== text.length) t.equal(read, text.length)
+    collect({ type: 'minor' })
+  }
+  const keptOfEach = (process.memoryUsage().arrayBuffers - before) / bodies
+  // 64 KiB of each without it.
+  t.ok(keptOfEach < 16_384, `${Math.round(keptOfEach)} bytes of each body are kept`)
+})
