@@ -6,7 +6,8 @@ import fc from 'fast-check'
 const firstSurrogate = 0xd800
 const surrogates = 0x800
 
-const codePoint = fc.nat(0x10ffff - surrogates).map(
+/** One of these, for what takes a unit. */
+export const codePoint = fc.nat(0x10ffff - surrogates).map(
   n => String.fromCodePoint(n < firstSurrogate ? n : n + surrogates),
   text => {
     const [first, ...more] = typeof text === 'string' ? text : []

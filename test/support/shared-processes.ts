@@ -18,17 +18,24 @@ const shared = (files: readonly string[], atMost: number): string[][] => {
   return Array.from({ length: count }, (_, group) => files.filter((_, i) => i % count === group))
 }
 
-const inProcesses = (files: readonly string[], atMost: number): string[][] => [
-  ...files.filter(isAlone).map(file => [file]),
-  ...shared(
-    files.filter(file => !isAlone(file)),
-    atMost,
-  ),
-]
-
-/** @param isQuick only those that start no process */
+/**
+ * In the order in which they begin: those of many files take longest, and nothing is left to run beside the last ones.
+ * @param isQuick only those that start no process
+ */
 export const sharedProcesses = (isQuick: boolean): string[][] => {
-  const quick = quickFiles()
-  const others = isQuick ? [] : allFiles().filter(file => !quick.includes(file))
-  return [...inProcesses(others, othersAtMost), ...inProcesses(quick, quickAtMost)]
+  const files = isQuick ? quickFiles() : allFiles()
+  const quick = new Set(quickFiles())
+  const alone = files.filter(isAlone)
+  const together = files.filter(file => !alone.includes(file))
+  return [
+    ...shared(
+      together.filter(file => quick.has(file)),
+      quickAtMost,
+    ),
+    ...shared(
+      together.filter(file => !quick.has(file)),
+      othersAtMost,
+    ),
+    ...alone.map(file => [file]),
+  ]
 }

@@ -15,7 +15,8 @@ mkdirSync(join(root, written), { recursive: true })
 const pathOf = (files: readonly string[], i: number): string => {
   const [alone = '', ...more] = files
   if (more.length === 0) return alone
-  const path = join(written, `${i + 1}.test.mjs`)
+  // tap begins them in the order of their names, and with such a name a file comes behind them.
+  const path = join(written, `${String(i + 1).padStart(3, '0')}.test.mjs`)
   const list = files.map(file => `  '${relative(written, file)}',\n`).join('')
   const runner = relative(written, 'test/support/sharing.ts')
   writeFileSync(

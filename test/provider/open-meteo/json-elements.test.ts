@@ -4,6 +4,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { elementsOf } from '../../../src/provider/open-meteo/json-elements.ts'
+import { codePoint } from '../../support/any-text.ts'
 
 const whole = (text: string): unknown => {
   const value = JSON.parse(text)
@@ -24,7 +25,7 @@ const elements = (text: string, length = 1 << 16): Promise<unknown[]> =>
 t.test('any JSON, however it is spaced and cut, gives the elements of the whole', async t => {
   await fc.assert(
     fc.asyncProperty(
-      fc.jsonValue({ stringUnit: 'binary' }),
+      fc.jsonValue({ stringUnit: codePoint }),
       fc.constantFrom(undefined, 1, '\t', '\r\n'),
       fc.integer({ min: 1, max: 40 }),
       async (value, space, length) => {
