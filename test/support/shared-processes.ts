@@ -18,8 +18,17 @@ const shared = (files: readonly string[], atMost: number): string[][] => {
   return Array.from({ length: count }, (_, group) => files.filter((_, i) => i % count === group))
 }
 
+/** Those of one list spread evenly over the other. */
+const spreadOver = <Item>(some: readonly Item[], others: readonly Item[]): Item[] => {
+  const apart = others.length / (some.length + 1)
+  return some
+    .flatMap((item, i) => [item, ...others.slice(Math.round(i * apart), Math.round((i + 1) * apart))])
+    .concat(others.slice(Math.round(some.length * apart)))
+}
+
 /**
- * In the order in which they begin: those of many files take longest, and nothing is left to run beside the last ones.
+ * In the order in which they begin. Those of many files take longest and wait most, so they are spread over the others; short ones
+ * come last, so that hardly one is left alone at the end.
  * @param isQuick only those that start no process
  */
 export const sharedProcesses = (isQuick: boolean): string[][] => {
@@ -27,15 +36,13 @@ export const sharedProcesses = (isQuick: boolean): string[][] => {
   const quick = new Set(quickFiles())
   const alone = files.filter(isAlone)
   const together = files.filter(file => !alone.includes(file))
-  return [
-    ...shared(
-      together.filter(file => quick.has(file)),
-      quickAtMost,
-    ),
-    ...shared(
-      together.filter(file => !quick.has(file)),
-      othersAtMost,
-    ),
-    ...alone.map(file => [file]),
-  ]
+  const quickProcesses = shared(
+    together.filter(file => quick.has(file)),
+    quickAtMost,
+  )
+  const others = shared(
+    together.filter(file => !quick.has(file)),
+    othersAtMost,
+  )
+  return [...spreadOver(quickProcesses, others), ...alone.map(file => [file])]
 }

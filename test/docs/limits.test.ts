@@ -1,0 +1,94 @@
+// What the page of limits says beside the numbers that the code has, where no test meets the number itself: the tests that the page
+// names show what happens beyond it.
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+
+const root = join(import.meta.dirname, '..', '..')
+const rows = readFileSync(join(root, 'docs/operating/limits.md'), 'utf8').split('\n')
+
+/** The beginning of a row, what it says, and the constants behind it with their values. */
+const stated: readonly [
+  row: string,
+  says: string,
+  file: string,
+  constants: Readonly<Record<string, number>>,
+][] = [
+  [
+    'Requests on one connection that wait',
+    '4 after a refusal',
+    'edge/connection/connections',
+    { suspectPipelined: 4 },
+  ],
+  [
+    'Event loop for connections without',
+    '0.25 ms a turn',
+    'edge/connection/connections',
+    { pacedMsPerTurn: 0.25 },
+  ],
+  ['Requests refused on a connection', '| 1,000 |', 'edge/connection/connections', { maxRefusals: 1_000 }],
+  [
+    'Responses to a client that has ended',
+    '1 to 2 s',
+    'edge/connection/connections',
+    { answerAfterEndMs: 1_000, sweepEveryMs: 1_000 },
+  ],
+  [
+    'Connections that wait for such room',
+    '1,000; the newest',
+    'edge/connection/unauthenticated',
+    { maxWaiting: 1_000 },
+  ],
+  [
+    'Connections to the ops listener',
+    'for a tenth of a second 256 more',
+    'ops/places',
+    { graceMs: 100, maxBeyond: 256 },
+  ],
+  ['Time for a response of the ops or', '| 30 s,', 'ops/status', { answerWithinMs: 30_000 }],
+  ['Keys of one `GET /keys`', '| 1,000 |', 'ops/key-routes', { most: 1_000 }],
+  ['Keys created by one command', '10,000 with `--count`', 'cli/keys/key-create', { maxKeys: 10_000 }],
+  [
+    'Keys created by one command',
+    '100,000 and 32 MiB with `--from`',
+    'cli/keys/key-file',
+    { maxRows: 100_000 },
+  ],
+  ['Keys whose loaded cells are counted', '10,000 a UTC day', 'upstream/loads-by-key', { maxKeys: 10_000 }],
+  ['Time for which a stopping gateway', '| 3 s |', 'metering/meter', { reportForMs: 3_000 }],
+  ['Lease of another gateway', '| 1 min |', 'stores/records', { longestLeaseMs: 60_000 }],
+  ['Gateways on one store', '| 1,000 |', 'stores/records', { maxInstances: 1_000 }],
+  ['Change record', '1,000 of a kind', 'stores/records', { maxChangeRecords: 1_000 }],
+  ['A path that names no regular file', 'up to 10 s of silence', 'regular-file', { silentForMs: 10_000 }],
+  [
+    'A text in a line of the log',
+    '50 entries of a list or object, 5 levels',
+    'telemetry/log',
+    { maxEntries: 50, maxLevels: 5 },
+  ],
+  [
+    'Lines of the log about refused',
+    '60 a minute for quota records',
+    'gateway/gateway',
+    { linesOfKeysPerMinute: 60 },
+  ],
+  ['Lines of the log that wait', '64 MiB', 'telemetry/log', { maxBytes: 64 * 1024 * 1024 }],
+]
+
+const valueIn = (file: string, constant: string): number => {
+  const text = readFileSync(join(root, 'src', `${file}.ts`), 'utf8')
+  const [, factors = ''] = new RegExp(`^(?:export )?const ${constant} = ([\\d_.* ]+)$`, 'm').exec(text) ?? []
+  return factors
+    .split('*')
+    .reduce((product, factor) => product * Number.parseFloat(factor.replaceAll('_', '')), 1)
+}
+
+for (const [begins, says, file, constants] of stated)
+  t.test(`${begins}: ${says}`, async t => {
+    const found = rows.filter(row => row.startsWith(`| ${begins}`))
+    t.equal(found.length, 1)
+    t.ok(found[0]?.includes(says), found[0] ?? 'no such row')
+    for (const [constant, value] of Object.entries(constants))
+      t.equal(valueIn(file, constant), value, constant)
+  })
