@@ -398,15 +398,19 @@ export const trackConnections = (
   ignoreUpgrades(server, (socket: Marked) => {
     const connection = socket[mark]
     if (!connection) return
-    connection.reading?.stop()
     const again = () => {
       connection.whenAnswered = undefined
-      if (!socket.writable) return
+      if (!socket.writable) {
+        connection.reading = undefined
+        return
+      }
       for (const listener of httpListeners) listener.call(server, socket)
-      pace(connection)
+      // Where it was paced it stays so: Node lets a socket flow that loses its listener for `readable` right after a request, even
+      // to nobody.
+      if (connection.reading) connection.reading.readForNextParser()
+      else pace(connection)
       turns.queue(connection.task)
     }
-    connection.reading = undefined
     if (connection.requests) connection.whenAnswered ??= again
     else if (!connection.whenAnswered) again()
   })

@@ -161,7 +161,7 @@ export const createHttp2 = (maxPipelined: number, route: Route): Http2 => {
           return true
         },
         // Nothing else reads its requests.
-        stop: () => {},
+        readForNextParser: () => {},
         taken: () => (answering.ended > 0 ? socket.bytesWritten - control : undefined),
         close: () => {
           isClosing = true

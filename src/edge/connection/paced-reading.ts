@@ -12,8 +12,8 @@ export type PacedReading = {
   resume(): void
   /** Gives the connection back to Node; false while bytes wait. */
   end(): boolean
-  /** Reads no more. */
-  stop(): void
+  /** Reads for the parser that Node's HTTP server has put on the socket since, in place of the one before. */
+  readForNextParser(): void
 }
 
 export type PacedOwner = {
@@ -44,16 +44,17 @@ const stoppingEvents = ['pause', 'resume'] as const
 /** @param socket one that Node's HTTP server has just been given */
 export const readPaced = (socket: Socket, { mayRead, onReadable, onResume }: PacedOwner): PacedReading => {
   const http: HttpSocket = socket
-  const listeners = stoppingEvents.map(event => socket.listeners(event))
-  // Node's parser listens for data.
-  const parse = socket.listeners('data') as ((chunk: Buffer) => void)[]
-  for (const listener of parse) socket.removeListener('data', listener)
+  let listeners: ReturnType<Socket['listeners']>[] = []
+  let parse: ((chunk: Buffer) => void)[] = []
+  const takeParser = (): void => {
+    listeners = stoppingEvents.map(event => socket.listeners(event).filter(listener => listener !== onResume))
+    // Node's parser listens for data.
+    parse = socket.listeners('data') as typeof parse
+    for (const listener of parse) socket.removeListener('data', listener)
+  }
+  takeParser()
   socket.on('readable', onReadable)
   socket.on('resume', onResume)
-  const stop = (): void => {
-    socket.removeListener('readable', onReadable)
-    socket.removeListener('resume', onResume)
-  }
   /** The bytes up to the end of the next head. What is behind it stays on the socket, where an ignored upgrade looks for it. */
   const nextHead = (): Buffer | undefined => {
     const part: Buffer | null = socket.read(Math.min(socket.readableLength, searchedBytes))
@@ -65,7 +66,7 @@ export const readPaced = (socket: Socket, { mayRead, onReadable, onResume }: Pac
   }
 
   return {
-    stop,
+    readForNextParser: takeParser,
     resume: () => {
       while (socket.readableLength > 0 && !socket.destroyed && !http._paused && mayRead()) {
         const head = nextHead()
@@ -78,7 +79,8 @@ export const readPaced = (socket: Socket, { mayRead, onReadable, onResume }: Pac
       const { parser, _handle: handle, _paused: paused } = http
       if (socket.destroyed || socket.readableLength > 0 || paused) return false
       for (const listener of parse) socket.on('data', listener)
-      stop()
+      socket.removeListener('readable', onReadable)
+      socket.removeListener('resume', onResume)
       // Node pauses a connection through listeners that it removed with its fast path.
       for (const [i, event] of stoppingEvents.entries())
         for (const listener of listeners[i] ?? [])

@@ -3,6 +3,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises'
 import { Cluster, type Command, type Redis, type RedisOptions } from 'ioredis'
+import { withOneWrite } from './one-write.ts'
 import { redisReason } from './reason.ts'
 
 /** The options of the connection to each server. */
@@ -62,7 +63,7 @@ export const openCluster = (
 ): FailFastCluster => {
   const cluster = new FailFastCluster(seeds, {
     lazyConnect: true,
-    // Without pipelining each command follows its own redirection; in a pipeline those for a moved slot would fail.
+    // Each command follows its own redirection; in a pipeline those for a moved slot would fail.
     enableAutoPipelining: false,
     clusterRetryStrategy: retryDelay,
     // No retry of a command whose connection broke, or that met a cluster in state fail.
@@ -75,6 +76,7 @@ export const openCluster = (
   })
   // Connected before the first command, so that its loss is detected.
   cluster.on('+node', (node: Redis) => {
+    withOneWrite(node)
     if (!node.options.readOnly) node.connect().catch(() => {})
   })
   return cluster

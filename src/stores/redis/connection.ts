@@ -1,13 +1,13 @@
 // A fail-fast connection to Redis (single server, Sentinel or Cluster): commands time out, nothing queues while Redis is
 // unavailable, and the observer is called once per outage and once per recovery. Knows no keys. Options are in place.ts, the errors of a start in refusal.ts.
 
-import { type Cluster, type Redis, ReplyError } from 'ioredis'
+import { type Cluster, Redis, ReplyError } from 'ioredis'
 import { AbohawaError, messageOf } from '../../errors.ts'
 import type { RecordObserver } from '../records.ts'
 import type { StoreSize } from '../store.ts'
 import { connectCluster, FailFastCluster, openCluster, type ServerOptions, watchCluster } from './cluster.ts'
-import { CorkedRedis } from './corked-redis.ts'
 import type { RedisKeyNames } from './key-names.ts'
+import { withOneWrite } from './one-write.ts'
 import { accountOf, addressesOf, type RedisOptions, tlsOf } from './place.ts'
 import { redisReason } from './reason.ts'
 import { modeIn, OtherMode, refusal } from './refusal.ts'
@@ -52,7 +52,7 @@ export const connect = async (options: RedisOptions, observer: RedisObserver): P
   const redis =
     options.mode === 'cluster'
       ? openCluster(addressesOf(options), { ...serverOptions, ...accountOf(options.url) }, retryDelay)
-      : openServer(options, serverOptions, retryDelay)
+      : withOneWrite(openServer(options, serverOptions, retryDelay))
   try {
     await (redis instanceof FailFastCluster ? connectCluster(redis) : connectServer(redis, options))
   } catch (cause) {
@@ -113,7 +113,7 @@ const openServer = (
   serverOptions: ServerOptions,
   retryDelay: (attempt: number) => number | null,
 ): Redis =>
-  new CorkedRedis(url, {
+  new Redis(url, {
     ...serverOptions,
     lazyConnect: true,
     maxRetriesPerRequest: 0,

@@ -1,0 +1,53 @@
+// How commands reach Redis: those of one turn of the event loop in one write, each with its own reply.
+
+import { Redis } from 'ioredis'
+import t from 'tap'
+import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
+import { startCluster } from '../support/redis-cluster.ts'
+import { startRedis } from '../support/redis-server.ts'
+
+type Teardown = { teardown(fn: () => unknown): void }
+
+// Servers of their own, whose reads are those of this test.
+const places = {
+  single: async (t: Teardown) => {
+    const { url, stop } = await startRedis()
+    t.teardown(stop)
+    return [url]
+  },
+  cluster: async (t: Teardown) => {
+    const { nodes, stop } = await startCluster(0)
+    t.teardown(stop)
+    return nodes.map(({ address }) => `redis://${address}`)
+  },
+} as const
+
+for (const mode of ['single', 'cluster'] as const)
+  t.test(`what is asked in one turn reaches Redis in one piece (${mode})`, async t => {
+    const urls = await places[mode](t)
+    const timeouts = { connectTimeoutMs: 2_000, commandTimeoutMs: 2_000 }
+    const observer = { redisAway: () => {}, redisBack: () => {} }
+    const store = await openRedisStore({ ...timeouts, mode, url: urls[0] ?? '', prefix: 'a:' }, observer)
+    const servers = urls.map(url => new Redis(url))
+    t.teardown(async () => {
+      for (const server of servers) await server.quit()
+      await store.close()
+    })
+    const reads = async () => {
+      const stats = await Promise.all(servers.map(server => server.info('stats')))
+      return stats.reduce((sum, text) => sum + Number(/total_reads_processed:(\d+)/.exec(text)?.[1]), 0)
+    }
+    const names = Array.from({ length: 300 }, (_, i) => `cell-${i}`)
+    const inAnHour = Date.now() + 3_600_000
+    await Promise.all(names.map(name => store.writeBytes(name, Buffer.from(`weather of ${name}`), inAnHour)))
+
+    const before = await reads()
+    const found = await Promise.all(names.map(name => store.readBytes(name)))
+    const more = (await reads()) - before
+    t.strictSame(
+      found.map(bytes => bytes?.toString()),
+      names.map(name => `weather of ${name}`),
+    )
+    // Apart from the question itself and what a gateway asks all the time. One for each command without it.
+    t.ok(more < 40, `${more} reads of Redis for ${names.length} commands`)
+  })
