@@ -89,7 +89,7 @@ ${machine(ran)
 
 ${markdown(linesOf(ran))}
 
-${missed === 0 ? 'Every bar was met in this run.' : `${missed} of the bars were missed in this run; their figures are in the table too.`}
+${missed === 0 ? 'Every bar was met in this run.' : `${missed} of the bars ${missed === 1 ? 'was' : 'were'} missed in this run, with figures in the table too.`}
 
 ${besides(ran)}
 ${drawings.map(([name, { caption }]) => `![${caption}](${name})\n`).join('\n')}

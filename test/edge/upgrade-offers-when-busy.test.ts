@@ -1,4 +1,4 @@
-// Offers to upgrade while each turn of the event loop is used up at once, as on a busy machine: such a request is read again, in a
+// Offers to upgrade while turns of the event loop are used up at once, as on a busy machine: such a request is read again, in a
 // later turn, and nothing of it is lost.
 
 import type { AddressInfo } from 'node:net'
