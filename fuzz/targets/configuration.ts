@@ -57,20 +57,23 @@ const open = async (system: System): Promise<Session<ConfigCase>> => {
       ].map(([, outcome, count]) => [outcome, Number(count)]),
     )
 
-  /** The outcome of a text; undefined when there was none in time. */
+  /** The next outcome; undefined when there was none in time. */
+  const outcomeAfter = async (before: Record<string, number>): Promise<string | undefined> => {
+    const started = performance.now()
+    while (performance.now() - started < appliedWithinMs) {
+      const after = await outcomes()
+      const outcome = Object.keys(after).find(name => after[name] !== (before[name] ?? 0))
+      if (outcome !== undefined) return outcome
+      await pause(2)
+    }
+    return undefined
+  }
   const give = async (bytes: Buffer | string): Promise<string | undefined> => {
     const before = await outcomes()
     // In one step: a half of it would have an outcome of its own.
     await writeFile(`${file}.new`, bytes)
     await rename(`${file}.new`, file)
-    const started = performance.now()
-    while (performance.now() - started < appliedWithinMs) {
-      const after = await outcomes()
-      const outcome = Object.keys(after).find(name => after[name] !== before[name])
-      if (outcome !== undefined) return outcome
-      await pause(2)
-    }
-    return undefined
+    return outcomeAfter(before)
   }
 
   const command = async (args: readonly string[]) => {
@@ -107,6 +110,9 @@ const open = async (system: System): Promise<Session<ConfigCase>> => {
       return [finding('a running gateway takes what the check refuses', stderr)]
     return code === 0 ? [] : brokenSentences(stderr)
   }
+
+  // The gateway reads its file once after its start. Until then an outcome could be that of this reading.
+  await outcomeAfter({})
 
   return {
     run: async ({ bytes, also }) => {
