@@ -75,11 +75,13 @@ const browse = async (t: { teardown(fn: () => unknown): void }, url: string): Pr
       '--remote-debugging-port=0',
       url,
     ],
-    { stdio: 'ignore' },
+    // A group of its own: Debian's command is a script, whose end leaves the browser running.
+    { stdio: 'ignore', detached: true },
   )
   t.teardown(async () => {
     const ended = new Promise(resolve => child.once('exit', resolve))
-    child.kill('SIGKILL')
+    if (child.pid === undefined) return
+    process.kill(-child.pid, 'SIGKILL')
     await ended
     // Its helpers end a little later than it does.
     await rm(profile, { recursive: true, maxRetries: 10, retryDelay: 100 })
