@@ -68,6 +68,7 @@ const open = async (system: System): Promise<Session<ConfigCase>> => {
     }
     return undefined
   }
+  /** The outcome of a text; undefined when there was none in time. */
   const give = async (bytes: Buffer | string): Promise<string | undefined> => {
     const before = await outcomes()
     // In one step: a half of it would have an outcome of its own.

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { allFiles, quickFiles } from './quick-files.ts'
 
 const root = join(import.meta.dirname, '..', '..')
-// Each process loads tap, the product and what scenarios need. With more files in one, the last process is too long alone.
+// Each process loads tap, the product and what scenarios need; few and large ones would leave the last alone at the end.
 const [quickAtMost, othersAtMost] = [40, 9]
 
 const isAlone = (file: string): boolean =>
