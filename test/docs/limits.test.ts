@@ -4,6 +4,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { maxFileBytes } from '../../src/regular-file.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const rows = readFileSync(join(root, 'docs/operating/limits.md'), 'utf8').split('\n')
@@ -83,6 +84,16 @@ const valueIn = (file: string, constant: string): number => {
     .split('*')
     .reduce((product, factor) => product * Number.parseFloat(factor.replaceAll('_', '')), 1)
 }
+
+t.test('a file may be as long as the page says of its kind', async t => {
+  const { config, pem, result, digests, data } = maxFileBytes
+  const kinds = '| A file in PEM; results; keys to be created; digests of bodies; a catalogue,'
+  const row = rows.find(row => row.startsWith(kinds)) ?? ''
+  const sizes = [pem, result, valueIn('cli/keys/key-file', 'maxBytes'), digests, data]
+  t.equal(row.split(' | ')[1], sizes.map(bytes => `${bytes / 1024 ** 2} MiB`).join('; '))
+  const ofConfig = rows.find(row => row.startsWith('| A config file,')) ?? ''
+  t.ok(ofConfig.includes(` | ${config / 1024} KiB; `), ofConfig)
+})
 
 for (const [begins, says, file, constants] of stated)
   t.test(`${begins}: ${says}`, async t => {

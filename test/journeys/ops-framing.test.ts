@@ -11,7 +11,7 @@ import { sendRequest } from '../support/start-gateway.ts'
 
 const token = '0123456789-abcdefghijklmnopqrstuv'
 const authorization = `Bearer ${token}`
-const bodiless = ['GET', 'HEAD', 'DELETE', 'OPTIONS'] as const
+const bodiless = ['GET', 'HEAD', 'DELETE', 'OPTIONS', 'TRACE'] as const
 
 const startGateway = async (workers: number) => {
   const redis = await testRedis(t)
@@ -172,3 +172,20 @@ for (const [how, workers] of [
         }
     },
   )
+
+for (const [how, workers] of [
+  ['with workers', 2],
+  ['without workers', 1],
+] as const)
+  t.test(`${how}: nothing behind a CONNECT runs as a request, because its connection ends`, async t => {
+    const { ops, id, operator } = await start(workers)
+    for (const fields of [['content-length: 1000'], ['transfer-encoding: chunked'], []]) {
+      const stranger = await openRaw(t, ops)
+      const revoke = head(`POST /keys/${id}/revoke`, `authorization: ${authorization}`)
+      stranger.send(head('CONNECT 127.0.0.1:80', ...fields) + revoke)
+      const [refused, ...others] = await stranger.answersToTheEnd()
+      t.match(refused, { status: 405, body: /the method is CONNECT; allowed: GET, HEAD/ })
+      t.strictSame(others, [])
+      t.match((await operator()).body, { id, status: 'active' })
+    }
+  })

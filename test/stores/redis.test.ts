@@ -243,6 +243,19 @@ t.test(
   },
 )
 
+t.test('a change record numbered up to a day ahead is read, and one beyond that is removed', async t => {
+  const prefix = nextPrefix()
+  const store = await openRedisStore({ ...timeouts, url: server.url, prefix }, observer)
+  t.teardown(() => store.close())
+  const raw = new Redis(server.url)
+  t.teardown(() => raw.quit())
+  const last = await store.appendChangeRecord('keys', 'one', Date.now() + 60_000)
+  const [near, far] = [last + 86_390_000, last + 86_460_000]
+  await raw.zadd(`${prefix}notices:keys`, near, `${near} near`, far, `${far} far`)
+  t.match(await store.changeRecordsAfter('keys', last), { records: [{ number: near, text: 'near' }] })
+  t.equal(await raw.zcard(`${prefix}notices:keys`), 2)
+})
+
 t.test(
   'of very many change records the oldest are dropped, and `complete` is false for readers behind them',
   async t => {
