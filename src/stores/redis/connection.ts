@@ -112,15 +112,21 @@ const openServer = (
   { url, mode, nodes, sentinelMaster, sentinelPassword, commandTimeoutMs }: RedisOptions,
   serverOptions: ServerOptions,
   retryDelay: (attempt: number) => number | null,
-): Redis =>
-  new Redis(url, {
+): Redis => {
+  // ioredis leaves its connection anew for each refused command; all of a connection are one reason to.
+  let left: unknown
+  const redis: Redis = new Redis(url, {
     ...serverOptions,
     lazyConnect: true,
     maxRetriesPerRequest: 0,
     enableOfflineQueue: false,
     retryStrategy: retryDelay,
     // A master that became a replica: reconnecting finds the new master.
-    reconnectOnError: error => error.message.startsWith('READONLY'),
+    reconnectOnError: error => {
+      if (!error.message.startsWith('READONLY') || redis.stream === left) return false
+      left = redis.stream
+      return true
+    },
     ...(mode === 'sentinel' && {
       sentinels: addressesOf({ url, mode, nodes: nodes ?? [] }),
       name: sentinelMaster ?? '',
@@ -130,6 +136,8 @@ const openServer = (
       sentinelRetryStrategy: retryDelay,
     }),
   })
+  return redis
+}
 
 const connectServer = async (redis: Redis, { mode = 'single' }: RedisOptions): Promise<void> => {
   let last: Error | undefined
