@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { createKey } from '../../src/metering/key-form.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { issueKeys } from '../../test/scenarios/keys.ts'
 import { box, type Env, pathOf, placesByCell, type Scope } from '../../test/scenarios/set-up.ts'
@@ -75,8 +76,6 @@ const emptyCells = (): string[] => {
   return paths
 }
 
-const wrongKeyOf = (i: number): string => `svc_live_${i.toString(16).padStart(40, '0')}`
-
 const floodsOf = (rate: number, plenty: string, small: string): Flood[] => {
   const [place = ''] = everyPlace
   const one = { keys: [plenty], paths: [place], rate }
@@ -95,8 +94,8 @@ const floodsOf = (rate: number, plenty: string, small: string): Flood[] => {
     {
       ...one,
       name: 'wrong keys',
-      what: `${count(wrongKeys)} keys that are none, ${count(rate)} requests a second`,
-      keys: Array.from({ length: wrongKeys }, (_, i) => wrongKeyOf(i)),
+      what: `${count(wrongKeys)} well-formed keys that nobody was given, ${count(rate)} requests a second`,
+      keys: Array.from({ length: wrongKeys }, () => createKey()),
     },
     {
       ...one,

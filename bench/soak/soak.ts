@@ -108,7 +108,7 @@ const findingsOf = (
       figures: Object.fromEntries(names.map(name => [name, samples.map(sample => sample[name])])),
     },
     {
-      what: `${subject.name}: p99 of the last tenth, of the second`,
+      what: `${subject.name}: p99 of the last tenth, in p99s of the second`,
       bar: '≤ 1.5 ×',
       measured: `${((p99s.at(-1) ?? 0) / (p99s[1] ?? 1)).toFixed(2)} ×; each tenth ${p99s.map(p99 => p99.toFixed(1)).join(', ')} ms; event loop ${median(samples.map(({ delay }) => delay)).toFixed(1)} ms late, median of p99`,
       met: (p99s.at(-1) ?? 0) <= 1.5 * (p99s[1] ?? 1),

@@ -14,6 +14,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
+import { keyForm } from './key-form.ts'
 import { usualCatalogue } from './usual-catalogue.ts'
 
 type Teardown = { teardown(fn: () => unknown): void }
@@ -29,9 +30,6 @@ export const cleanEnv = (more: Record<string, string> = {}): NodeJS.ProcessEnv =
   ),
   ...more,
 })
-
-// Whatever tests present to gateways: none of their output may show it.
-const keyForm = /svc_live_[0-9A-Za-z]{38}/
 
 export type Running = {
   child: ChildProcess

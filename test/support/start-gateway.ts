@@ -15,6 +15,7 @@ import { createAdministration } from '../../src/metering/administration.ts'
 import { openStore } from '../../src/stores/open-store.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { assertConforming } from './conforming.ts'
+import { keyForm } from './key-form.ts'
 import { manualClock } from './manual-clock.ts'
 import { usualCatalogue } from './usual-catalogue.ts'
 
@@ -81,7 +82,13 @@ export const startGateway = async (
   const read = () => readConfig({ files: [], env: settings })
   const { config } = read()
   const logged: Record<string, unknown>[] = []
-  const lines = { write: (line: string) => void logged.push(JSON.parse(line)) }
+  let shown: string | undefined
+  const lines = {
+    write: (line: string) => {
+      if (keyForm.test(line)) shown = line
+      logged.push(JSON.parse(line))
+    },
+  }
   const log = createLog('info', lines)
   const gateway = await start(config, { clock, log, lines, open, statusEveryMs, source: { read, files: [] } })
 
@@ -95,6 +102,7 @@ export const startGateway = async (
     await close()
     await store.close()
     await rm(folder, { recursive: true })
+    if (shown) throw new Error(`a gateway wrote a key: ${shown.slice(0, 500)}`)
   })
   const administration = createAdministration({
     store,
