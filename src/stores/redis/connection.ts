@@ -11,6 +11,7 @@ import { withOneWrite } from './one-write.ts'
 import { accountOf, addressesOf, type RedisOptions, tlsOf } from './place.ts'
 import { redisReason } from './reason.ts'
 import { modeIn, OtherMode, refusal } from './refusal.ts'
+import { leaveReplicas } from './replica.ts'
 
 /** Called when the connection is lost, with the reason; again for each new error reply; and once on recovery. */
 export type RedisObserver = {
@@ -112,21 +113,13 @@ const openServer = (
   { url, mode, nodes, sentinelMaster, sentinelPassword, commandTimeoutMs }: RedisOptions,
   serverOptions: ServerOptions,
   retryDelay: (attempt: number) => number | null,
-): Redis => {
-  // ioredis leaves its connection anew for each refused command; all of a connection are one reason to.
-  let left: unknown
-  const redis: Redis = new Redis(url, {
+): Redis =>
+  new Redis(url, {
     ...serverOptions,
     lazyConnect: true,
     maxRetriesPerRequest: 0,
     enableOfflineQueue: false,
     retryStrategy: retryDelay,
-    // A master that became a replica: reconnecting finds the new master.
-    reconnectOnError: error => {
-      if (!error.message.startsWith('READONLY') || redis.stream === left) return false
-      left = redis.stream
-      return true
-    },
     ...(mode === 'sentinel' && {
       sentinels: addressesOf({ url, mode, nodes: nodes ?? [] }),
       name: sentinelMaster ?? '',
@@ -136,8 +129,6 @@ const openServer = (
       sentinelRetryStrategy: retryDelay,
     }),
   })
-  return redis
-}
 
 const connectServer = async (redis: Redis, { mode = 'single' }: RedisOptions): Promise<void> => {
   let last: Error | undefined
@@ -163,12 +154,15 @@ const watchServer = (redis: Redis, commandTimeoutMs: number, observer: RedisObse
   let last: Error | undefined
   let away = false
   const refusals = new Set<string>()
-  redis.on('error', error => {
+  const note = (error: Error): void => {
     last = error
-    if (!away) return
-    reasonsAway.set(redis, reasonOf(error))
+    if (away) reasonsAway.set(redis, reasonOf(error))
+  }
+  leaveReplicas(redis, note)
+  redis.on('error', error => {
+    note(error)
     // An error reply has another cause than the loss of the connection that was reported.
-    if (!(error instanceof ReplyError) || refusals.has(error.message)) return
+    if (!away || !(error instanceof ReplyError) || refusals.has(error.message)) return
     refusals.add(error.message)
     observer.redisAway(reasonOf(error))
   })
