@@ -6,6 +6,7 @@ import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { runCommand } from '../support/process.ts'
 import { account, makeAccount, refusals } from '../support/redis-account.ts'
 import { startCluster } from '../support/redis-cluster.ts'
+import type { RedisProcess } from '../support/redis-process.ts'
 import { freePort, withoutOwnRedis } from '../support/redis-server.ts'
 import { storeContract } from '../support/store-contract.ts'
 import { inTurn, recordingObserver, slowestUntilItWorks, wentAndCameBack } from '../support/store-recovery.ts'
@@ -183,4 +184,64 @@ t.test('a master that is killed makes commands fail at once until its replica ha
   for (const { admin } of cluster.nodes)
     if (admin.status === 'ready')
       t.strictSame(await refusals(admin), [], 'the documented user was refused nothing')
+})
+
+t.test('masters alone', async t => {
+  const masters = await startCluster(0)
+  t.teardown(masters.stop)
+  const openOn = async (t: Test, events: string[], commandTimeoutMs = patientMs) => {
+    const store = await openRedisStore(
+      {
+        ...timeouts,
+        commandTimeoutMs,
+        url: masters.url,
+        nodes: masters.nodes.slice(1).map(node => node.address),
+        mode: 'cluster',
+        prefix: 'x:',
+      },
+      recordingObserver(events),
+    )
+    t.teardown(() => store.close())
+    return store
+  }
+
+  await t.test('a store that once lost all of them does not report them away when it is closed', async t => {
+    const events: string[] = []
+    const store = await openOn(t, events, timeouts.commandTimeoutMs)
+    for (const node of masters.nodes) node.signal('SIGSTOP')
+    const reads = () => Promise.allSettled(Array.from({ length: 20 }, (_, i) => store.readBytes(`cell-${i}`)))
+    await until('none is connected any more', async () =>
+      (await reads()).every(each => /can't be reached/.test(String(Object(each).reason))),
+    )
+    for (const node of masters.nodes) node.signal('SIGCONT')
+    await until('all answer', async () => events.at(-1) === 'back')
+    const before = [...events]
+    await store.close()
+    await until('the connections are gone', async () => {
+      const lists = await Promise.all(masters.nodes.map(({ admin }) => admin.client('LIST')))
+      return lists.every(list => String(list).trim().split('\n').length === 1)
+    })
+    for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate)
+    t.strictSame(events, before)
+  })
+
+  await t.test('messages arrive after the node that they came by left the cluster and runs on', async t => {
+    const store = await openOn(t, [])
+    const heard: (string | null)[] = []
+    store.onLeaseReleased(key => heard.push(key))
+    const isHeard = async (key: string) => {
+      await store.releaseLease(key, 1, '')
+      return heard.includes(key)
+    }
+    await until('messages arrive', () => isHeard('before'))
+    const listeners = await Promise.all(
+      masters.nodes.map(async ({ admin }) => String(await admin.call('CLIENT', 'LIST', 'TYPE', 'pubsub'))),
+    )
+    await masters.remove(masters.nodes[listeners.findIndex(each => each.includes('id='))] as RedisProcess)
+    await until('the store follows', async () => {
+      await Promise.all(Array.from({ length: 20 }, (_, i) => store.readBytes(`cell-${i}`)))
+      return true
+    })
+    await until('messages arrive again', () => isHeard('afterwards'))
+  })
 })

@@ -13,6 +13,8 @@ export type TestCluster = {
   masterOf(key: string): Promise<RedisProcess>
   /** Moves the slot of a key, with all that is in it, to another master. */
   moveSlotOf(key: string): Promise<void>
+  /** Hands all slots of a master, which are empty, to another one, and takes the node out of the cluster; it runs on. */
+  remove(node: RedisProcess): Promise<void>
   stop(): Promise<void>
 }
 
@@ -63,6 +65,27 @@ export const startCluster = async (replicas: 0 | 1 = 1): Promise<TestCluster> =>
       for (const name of (await from.admin.call('CLUSTER', 'GETKEYSINSLOT', slot, 1_000)) as string[])
         await from.admin.call('MIGRATE', '127.0.0.1', to.port, name, 0, 1_000)
       for (const node of [to, from]) await node.admin.call('CLUSTER', 'SETSLOT', slot, 'NODE', String(toId))
+    },
+    remove: async node => {
+      const others = nodes.filter(other => other !== node)
+      const to = masters.find(other => other !== node) as RedisProcess
+      const id = String(await node.admin.call('CLUSTER', 'MYID'))
+      const ranges = (await node.admin.cluster('SLOTS')).filter(([, , master]) => master?.[1] === node.port)
+      for (const [first, last] of ranges) {
+        for (const { admin } of nodes) await admin.call('CLUSTER', 'DELSLOTSRANGE', first, last)
+        await to.admin.call('CLUSTER', 'ADDSLOTSRANGE', first, last)
+      }
+      await to.admin.call('CLUSTER', 'BUMPEPOCH')
+      await until('all know whose slots they are', async () => {
+        const known = await Promise.all(others.map(({ admin }) => admin.cluster('SLOTS')))
+        return known.every(
+          found =>
+            found.reduce((sum, [first, last]) => sum + last - first + 1, 0) === slots &&
+            found.every(([, , master]) => master?.[1] !== node.port),
+        )
+      })
+      for (const { admin } of others) await admin.call('CLUSTER', 'FORGET', id)
+      await node.admin.call('CLUSTER', 'RESET', 'SOFT')
     },
     stop,
   }

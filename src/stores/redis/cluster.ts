@@ -22,7 +22,7 @@ export type ServerOptions = Pick<
 const checkEveryMs = 200
 
 /** The address of a node, as in the slot map. */
-const addressOf = ({ options }: Redis): string => `${options.host}:${options.port}`
+export const addressOf = ({ options }: Redis): string => `${options.host}:${options.port}`
 
 const timeoutOf = ({ options }: Cluster): number => options.redisOptions?.commandTimeout ?? 0
 
@@ -52,6 +52,12 @@ export class FailFastCluster extends Cluster {
       return command.promise
     }
     return super.sendCommand(command, stream, node)
+  }
+
+  override handleError(...given: Parameters<Cluster['handleError']>): void {
+    // A node that was taken out of the cluster does not say any more where its slots are.
+    if (given[0].message.startsWith('CLUSTERDOWN')) this.refreshSlotsCache()
+    super.handleError(...given)
   }
 }
 
@@ -134,7 +140,10 @@ export const watchCluster = (
     if (cluster.status === 'ready' && cluster.slots.some(([master]) => master === address))
       lost(`${address}: ${reason}`)
   })
-  cluster.on('close', () => {
-    if (cluster.status !== 'end' && cluster.status !== 'disconnecting') lost('no node answers')
-  })
+  // After its own listener, which tells an end from a loss by the status, and stands behind this one since it connected anew.
+  cluster.on('close', () =>
+    setImmediate(() => {
+      if (cluster.status !== 'end') lost('no node answers')
+    }),
+  )
 }

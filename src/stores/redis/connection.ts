@@ -5,7 +5,14 @@ import { type Cluster, Redis, ReplyError } from 'ioredis'
 import { AbohawaError, messageOf } from '../../errors.ts'
 import type { RecordObserver } from '../records.ts'
 import type { StoreSize } from '../store.ts'
-import { connectCluster, FailFastCluster, openCluster, type ServerOptions, watchCluster } from './cluster.ts'
+import {
+  addressOf,
+  connectCluster,
+  FailFastCluster,
+  openCluster,
+  type ServerOptions,
+  watchCluster,
+} from './cluster.ts'
 import type { RedisKeyNames } from './key-names.ts'
 import { withOneWrite } from './one-write.ts'
 import { accountOf, addressesOf, type RedisOptions, tlsOf } from './place.ts'
@@ -107,6 +114,12 @@ export const listenerOn = (redis: RedisClient): Redis | undefined => {
   const nodes = 'nodes' in redis ? redis.nodes('master') : [redis]
   const node = nodes[Math.floor(Math.random() * nodes.length)]
   return node?.duplicate({ lazyConnect: false, autoResubscribe: false, retryStrategy: () => null })
+}
+
+/** Whether the server of such a connection is still one of those that hold the keys; true while none is known. */
+export const isOfStore = (redis: RedisClient, listener: Redis): boolean => {
+  const nodes = 'nodes' in redis ? redis.nodes('master') : []
+  return nodes.length === 0 || nodes.some(node => addressOf(node) === addressOf(listener))
 }
 
 const openServer = (

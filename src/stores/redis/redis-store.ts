@@ -7,6 +7,7 @@ import { maxBytesRead, type RecordObserver, unobserved } from '../records.ts'
 import { type Store, StoreError } from '../store.ts'
 import {
   connect,
+  isOfStore,
   listenerOn,
   memoryOf,
   outcomeOf,
@@ -70,7 +71,11 @@ export const openRedisStore = async (
     }
   }
   const parts = { redis, names, attempt, observer: records }
-  const subscriptions = createRedisSubscriptions(() => listenerOn(redis), records)
+  const subscriptions = createRedisSubscriptions(
+    () => listenerOn(redis),
+    listener => isOfStore(redis, listener),
+    records,
+  )
 
   const { writeFenced, ...leases } = redisLeases(parts, subscriptions.subscribe)
   const keys = redisKeys(parts)

@@ -26,9 +26,13 @@ const pingEveryMs = 2_000
 const maxPendingBytes = 1_048_576
 const tooLarge = `it is larger than ${maxPendingBytes} bytes, and the connection was reset`
 
-/** @param open creates a connection that connects by itself, once; undefined while there is no server to connect to */
+/**
+ * @param open creates a connection that connects by itself, once; undefined while there is no server to connect to
+ * @param isOfStore whether the server of such a connection is still one of the store's
+ */
 export const createRedisSubscriptions = (
   open: () => Redis | undefined,
+  isOfStore: (connection: Redis) => boolean,
   observer: Pick<RecordObserver, 'recordRefused'>,
 ): RedisSubscriptions => {
   const subscriptions = new Map<string, Set<Subscription>>()
@@ -57,7 +61,9 @@ export const createRedisSubscriptions = (
       pending = 0
     }
     // A silent channel does not show whether the server is there; an unanswered ping times the connection out.
-    const pings = setInterval(() => opened.ping().then(whole, () => {}), pingEveryMs).unref()
+    // A node that left its cluster answers as before, and hears nothing of it.
+    const check = () => (isOfStore(opened) ? opened.ping().then(whole, () => {}) : opened.disconnect())
+    const pings = setInterval(check, pingEveryMs).unref()
     opened.on('message', (channel: string, text: string) => {
       whole()
       for (const one of subscriptions.get(channel) ?? []) one.onMessage(text)
