@@ -104,7 +104,7 @@ export const loadOnePoint = async (
   try {
     await provider.load(cell)
   } finally {
-    provider.close()
+    await provider.close()
     await call.close()
   }
 }

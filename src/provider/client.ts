@@ -15,6 +15,7 @@ import type { Budget } from './budget.ts'
 import {
   concernsAccount,
   FormerAccountError,
+  notSent,
   OutOfBudgetError,
   ProviderError,
   ShareUsedUpError,
@@ -71,7 +72,8 @@ export type Provider = {
   apply(options: ProviderOptions): void
   /** Runs other work that sends requests to the provider, as one of `maxConcurrent` requests and in order of arrival. */
   inTurn<Result>(work: () => Promise<Result>): Promise<Result>
-  close(): void
+  /** Sends and reserves nothing any more; cells that wait stay so. Resolves when what is under way has ended. */
+  close(): Promise<void>
 }
 
 // The part of a request that one consumer may take while others wait: theirs comes sooner after a short request.
@@ -95,6 +97,7 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
   let isPending = false
   /** The last attempt found no room, and the next one is due soon. */
   let isFull = false
+  const closing = new AbortController()
 
   const wakeAt = (at: number): void => {
     // Tried again every second at least, because the windows follow another clock than the timer.
@@ -179,6 +182,7 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
     try {
       retry ??= retryPolicy(options, protocol)
       const results = await retry.execute(async () => {
+        if (closing.signal.aborted && !unused) throw notSent('the gateway stops')
         const reservation = unused ?? (await reserve.again(batch))
         unused = undefined
         try {
@@ -187,7 +191,7 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
           // Nothing was sent if the breaker is open; otherwise the reservation is settled already.
           void reservation.settle('unsent')
         }
-      })
+      }, closing.signal)
       await handOut(batch, results)
     } catch (error) {
       await fail(batch, error)
@@ -240,6 +244,7 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
   // those queued while earlier requests were in flight. Returns whether it had any to send.
   const sendWaiting = async (): Promise<boolean> => {
     await nextTurn()
+    if (closing.signal.aborted) return false
     const openError = breaker.openError()
     if (openError) {
       for (const { reject: fails } of queue.take(Number.POSITIVE_INFINITY)) fails(openError)
@@ -255,6 +260,12 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
       wakeAt(Math.min(...[...held.all().values()].map(({ cold }) => cold).filter(at => at > clock.now())))
     const { admitted, refused, reservation } = await reserve.first(batch)
     requeueOrReject(refused)
+    if (closing.signal.aborted) {
+      await reservation.settle('unsent')
+      return false
+    }
+    // What else is free takes the rest of a burst. Not before there was room for all: each attempt would call the next.
+    if (refused.length === 0 && queue.size > 0 && breaker.state().state === 'closed') send()
     if (admitted.length > 0) await serve(admitted, reservation)
     return admitted.length > 0
   }
@@ -263,8 +274,8 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
     endWake?.()
     endWake = undefined
     isFull = false
-    // A pending run takes all cells; one more would find none.
-    if (isPending) return
+    // A pending run takes all cells that there are by then.
+    if (isPending || closing.signal.aborted) return
     isPending = true
     let hasSent = false
     const run = async (): Promise<void> => {
@@ -317,6 +328,10 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
       held.clear()
     },
     inTurn,
-    close: () => endWake?.(),
+    close: async () => {
+      closing.abort()
+      endWake?.()
+      await Promise.allSettled(underWay)
+    },
   }
 }

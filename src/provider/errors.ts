@@ -100,6 +100,10 @@ export class ProviderError extends AbohawaError {
 export const garbled = (refused: RefusedAnswer, sentence: string): ProviderError =>
   new ProviderError('provider_garbled', sentence, { refused })
 
+/** Nothing was sent, for a reason of this gateway. */
+export const notSent = (reason: string): ProviderError =>
+  new ProviderError('provider_not_sent', `the request was not sent: ${reason}`)
+
 /** The budget has no room. No 429 of the provider, which would close it for every gateway. */
 export class OutOfBudgetError extends ProviderError {
   override name = 'OutOfBudgetError'

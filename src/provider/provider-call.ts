@@ -7,7 +7,7 @@ import { buffer as bufferOf, text as textOf } from 'node:stream/consumers'
 import type { Pool } from 'undici'
 import type { Clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
-import { garbled, ProviderError } from './errors.ts'
+import { garbled, notSent, ProviderError } from './errors.ts'
 import { excerptOf } from './excerpt.ts'
 import type { CallProtocol, ProviderRequest } from './protocol.ts'
 import { errorTextOf, unzipped } from './response-body.ts'
@@ -132,7 +132,7 @@ export const createProviderCall = (
     try {
       pool ??= openPool()
       const either = signal ? AbortSignal.any([ending.signal, signal]) : ending.signal
-      const response = await (await pool).compose(validateBeforeSend(isValid, notSent)).request({
+      const response = await (await pool).compose(validateBeforeSend(isValid, expired)).request({
         method,
         path: prefix + path,
         headers: accept === undefined ? headers : { ...headers, accept },
@@ -217,11 +217,8 @@ const tooManyInterimResponses = (): ProviderError =>
     `the provider sent more than ${maxInterimResponses} interim responses (1xx) before its answer`,
   )
 
-const notSent = (): ProviderError =>
-  new ProviderError(
-    'provider_not_sent',
-    'the request was not sent: the rate-limit windows in which its weight was reserved may be over',
-  )
+const expired = (): ProviderError =>
+  notSent('the rate-limit windows in which its weight was reserved may be over')
 
 // Error codes of the system for a connection that was not established: nothing was sent.
 const unconnected = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN'])
@@ -232,6 +229,8 @@ const brokenOff = (
   { connectTimeoutMs, timeoutMs, bodyTimeoutMs }: ProviderCallOptions,
 ): ProviderError => {
   const { code } = cause as NodeJS.ErrnoException
+  // Pools are closed when nothing is under way any more, never destroyed before.
+  if (code === 'UND_ERR_CLOSED' || code === 'UND_ERR_DESTROYED') return notSent('its connections are closed')
   if (code === 'UND_ERR_CONNECT_TIMEOUT')
     return new ProviderError(
       'provider_unreachable',

@@ -291,8 +291,9 @@ export const openUpstream = (
     close: async () => {
       await timelines.close()
       runs?.close()
-      provider.close()
+      const ended = provider.close()
       await call.close()
+      await ended
       await budget.end()
     },
   }

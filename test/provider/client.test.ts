@@ -100,6 +100,17 @@ t.test('a request has at most maxPointsPerRequest points', async t => {
   ])
 })
 
+t.test('a burst of cells takes as many requests at once as may be', async t => {
+  const atOnce = { maxConcurrent: 3 }
+  const { loadAll, requests } = setUp(t, { ...atOnce, maxPointsPerRequest: 4 }, { network: atOnce })
+  await simulator.steer({ hold: true })
+  const loads = loadAll(cells(20))
+  await until('three requests are out', async () => (await simulator.state()).inFlight === 3)
+  await simulator.steer({ hold: false })
+  t.strictSame(await loads, Array(20).fill('fulfilled'))
+  t.strictSame(requests, Array(5).fill(['ok', 4]))
+})
+
 t.test(
   'cells that miss while a request is out travel in the next one, and no more are out than may be',
   async t => {
@@ -495,18 +506,76 @@ t.test('stale cells of a consumer that is held back do not wait in the queue', a
   t.equal(provider.heldBack('other', 'refresh'), undefined)
 })
 
-t.test('thousands of cold cells that wait for the next window cost one attempt, not one each', async t => {
-  const clock = manualClock()
-  const { budget, steps, grant } = budgetOf(0, clock.now() + 5_000)
-  const { provider } = setUp(t, {}, { budget })
-  const loads: Promise<unknown>[] = []
-  for (const cell of cells(60)) {
-    loads.push(provider.load(cell))
-    await new Promise(setImmediate)
+for (const options of [{}, { maxConcurrent: 3, maxPointsPerRequest: 10 }])
+  t.test(
+    `thousands of cold cells that wait for the next window cost one attempt, not one each: ${JSON.stringify(options)}`,
+    async t => {
+      const clock = manualClock()
+      const { budget, steps, grant } = budgetOf(0, clock.now() + 5_000)
+      const { provider } = setUp(t, options, { budget })
+      const loads: Promise<unknown>[] = []
+      for (const cell of cells(60)) {
+        loads.push(provider.load(cell))
+        await new Promise(setImmediate)
+      }
+      const attempts = steps.filter(step => step.startsWith('cold')).length
+      t.ok(attempts <= 3, `${attempts} attempts for 60 cells`)
+      t.equal(provider.waiting(), 60)
+      grant(60)
+      await Promise.all(loads)
+    },
+  )
+
+t.test('once it is closed it sends and reserves nothing more, and ends when its request has', async t => {
+  for (const fault of ['none', 'internal-error'] as const) {
+    const { budget, steps } = budgetOf(1_000, 0)
+    const { provider, requests } = setUp(t, { maxPointsPerRequest: 4 }, { budget })
+    await simulator.steer({ hold: true, fault })
+    for (const cell of cells(12)) provider.load(cell).catch(() => {})
+    await until('a request is out', async () => (await simulator.state()).inFlight === 1)
+    const before = [...steps]
+    const closed = provider.close()
+    provider.load(grid.cellOf(24, 90)).catch(() => {})
+    await simulator.steer({ hold: false })
+    await closed
+    t.strictSame(requests, [[fault === 'none' ? 'ok' : 'provider_failing', 4]])
+    t.strictSame(
+      steps.filter(step => step.startsWith('cold')),
+      before.filter(step => step.startsWith('cold')),
+    )
+    t.equal(provider.waiting(), 9)
   }
-  const attempts = steps.filter(step => step.startsWith('cold')).length
-  t.ok(attempts <= 3, `${attempts} attempts for 60 cells`)
-  t.equal(provider.waiting(), 60)
-  grant(60)
-  await Promise.all(loads)
+})
+
+t.test('a reservation that comes when it is closed is given back', async t => {
+  const { budget, steps } = budgetOf(1_000, 0)
+  const { promise: gate, resolve: open } = Promise.withResolvers<void>()
+  const { provider, requests } = setUp(
+    t,
+    {},
+    {
+      budget: {
+        reserve: async (...given) => {
+          await gate
+          return budget.reserve(...given)
+        },
+      },
+    },
+  )
+  provider.load(grid.cellOf(24, 90)).catch(() => {})
+  await new Promise(setImmediate)
+  await new Promise(setImmediate)
+  const closed = provider.close()
+  open()
+  await closed
+  t.strictSame(requests, [])
+  t.ok(steps.includes('unsent'), steps.join(', '))
+})
+
+t.test('a call whose connections are closed was not sent', async t => {
+  const call = createProviderCall(callOptions(simulator.url), { protocol: openMeteo, clock: manualClock() })
+  const request = openMeteo.requestFor([grid.cellOf(24, 90)])
+  await call.text(request)
+  await call.close()
+  await t.rejects(call.text(request), { code: 'provider_not_sent', retryable: true })
 })
