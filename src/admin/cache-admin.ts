@@ -78,7 +78,7 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
   ): Promise<CellReport['shared']> => {
     const { kind } = store
     const key = keyFor(namespace, cell)
-    const purges = createPurges(covers)
+    const purges = createPurges(covers, clock)
     const newestPurge = () => purges.generation
     const codec = createTimelineCodec({ hourlyHours, calendar, clock, newestPurge })
     try {

@@ -187,6 +187,7 @@ const recentForMs = hourMs
 const passEveryMs = 10_000
 // Each read of the shared tier is a round trip: read in batches, and check the deadline in between.
 const warmAtOnce = 256
+const maxGone = 100
 
 export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts): Timelines => {
   const { provider, store, grid, recentRuns, calendar, clock, observer } = parts
@@ -203,7 +204,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
       ? freshByRun(options, recentRuns, stretch.current)
       : freshByAge(options, stretch.current)
 
-  const purges = createPurges(covers)
+  const purges = createPurges(covers, clock)
   const memory = createMemoryTier<Timeline>(options.memoryBytes)
   const demand = createDemand<Cell>()
   const uncached = createUncached()
@@ -230,10 +231,18 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
   // capped at the newest purge known here, so the log is read first: else a purge would cover an entry that was loaded after it.
   const readBytes: ByteStore['readBytes'] = async (key, maxBytes) => {
     const bytes = await store.readBytes(key, maxBytes)
-    if (bytes instanceof Uint8Array)
-      for (let reads = 0; reads < 2 && claimedGeneration(bytes) > purges.generation; reads += 1)
-        await pollPurges().catch(() => {})
+    if (bytes instanceof Uint8Array) await learnOf(claimedGeneration(bytes)).catch(() => {})
     return bytes
+  }
+  // Purges whose records the log has no more: each read of it would be in vain.
+  const gone = new Set<number>()
+  const learnOf = async (generation: number): Promise<void> => {
+    if (gone.has(generation)) return
+    // The first one may have begun before the record was there.
+    for (let reads = 0; reads < 2 && generation > purges.generation; reads += 1) await pollPurges()
+    if (generation <= purges.generation) return
+    if (gone.size === maxGone) gone.clear()
+    gone.add(generation)
   }
   const cache = createReadThrough<Cell, Timeline, PurgeScope>({
     keyOf,

@@ -78,7 +78,7 @@ const setUp = (t: Test) => {
       }),
       fleet,
       policy,
-      purges: createPurges(() => false),
+      purges: createPurges(() => false, clock),
       failures,
       uncached: createUncached(),
       demand: createDemand(),

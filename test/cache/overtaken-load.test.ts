@@ -66,7 +66,7 @@ const setUp = async (t: Test) => {
       }),
       fleet,
       policy,
-      purges: createPurges(() => false),
+      purges: createPurges(() => false, clock),
       failures: createFailures({ retryAfterMs: 1_000, retryAfterAtMostMs: 1_000 }, clock),
       uncached: createUncached(),
       demand: createDemand(),

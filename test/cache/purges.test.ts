@@ -3,6 +3,7 @@
 import t from 'tap'
 import type { Entry } from '../../src/cache/entry.ts'
 import { createPurges } from '../../src/cache/purges.ts'
+import { manualClock } from '../support/manual-clock.ts'
 
 const entry = (generation: number): Entry<string> => ({
   value: 'x',
@@ -12,7 +13,7 @@ const entry = (generation: number): Entry<string> => ({
   generation,
   run: null,
 })
-const setUp = () => createPurges<string>((scope, key) => key.startsWith(scope))
+const setUp = (clock = manualClock()) => createPurges<string>((scope, key) => key.startsWith(scope), clock)
 
 t.test('a purge covers entries in its scope that were loaded before it, and nothing else', t => {
   const purges = setUp()
@@ -46,5 +47,20 @@ t.test('thousands of purges stay a bounded list, the latest of them in force', t
   t.equal(purges.of('k5000;', entry(0)), 'soft')
   t.equal(purges.of('k4001;', entry(0)), 'soft')
   t.equal(purges.of('k4000;', entry(0)), undefined)
+  t.end()
+})
+
+t.test('a purge ends when no entry from before it can be served, and its number stays', t => {
+  const clock = manualClock()
+  const purges = setUp(clock)
+  purges.add({ generation: 3, kind: 'hard', scope: 'a' })
+  clock.advance(60 * 60 * 60_000)
+  purges.add({ generation: 4, kind: 'soft', scope: 'a' })
+  t.equal(purges.of('a', entry(0)), 'hard', 'entries are served for two days at most')
+  clock.advance(13 * 60 * 60_000)
+  t.equal(purges.of('a', entry(0)), 'soft')
+  clock.advance(60 * 60 * 60_000)
+  t.equal(purges.of('a', entry(0)), undefined)
+  t.equal(purges.generation, 4)
   t.end()
 })

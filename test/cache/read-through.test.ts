@@ -52,7 +52,7 @@ const setUp = (t: Tap, given: Partial<Parts> = {}) => {
     codec,
     observer,
   )
-  const purges = createPurges<string>((scope, key) => scope === key)
+  const purges = createPurges<string>((scope, key) => scope === key, clock)
   const newFleet = (onLoadedElsewhere?: (key: string) => void) => {
     const fleet = createFleetSingleFlight(
       { store, leaseForMs: 1_000, ...(onLoadedElsewhere ? { onLoadedElsewhere } : {}) },
