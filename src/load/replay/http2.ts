@@ -80,7 +80,9 @@ export const http2Lanes = <Sent extends Job>(
       send: () => {},
       end: given => {
         why = given
-        stream.close(constants.NGHTTP2_CANCEL)
+        // A stream whose session is not connected yet can't be closed, and neither can the others of that session.
+        if (stream.pending) one.session.destroy()
+        else stream.close(constants.NGHTTP2_CANCEL)
       },
     })
     stream.on('response', headers => {

@@ -73,7 +73,7 @@ export const startReplay = async (
   const reading = figures && setInterval(() => void figures.read().catch(() => {}), readEveryMs)
 
   const finish = async () => {
-    const { recorder, loads, kept, sentForMs } = await sending.ended
+    const { recorder, loads, kept, ranForMs } = await sending.ended
       .catch(error => {
         log?.cancel()
         throw error
@@ -84,8 +84,7 @@ export const startReplay = async (
       })
     const logged = await log?.ended
     await figures?.read().catch(() => {})
-    const ranForMs = pace.mode === 'rate' && !interrupted ? Math.max(sentForMs, endsAt ?? 0) : sentForMs
-    const sentFor = Math.max(0.001, (ranForMs - pace.warmUpMs) / 1000)
+    const ranFor = Math.max(0.001, (ranForMs - pace.warmUpMs) / 1000)
     const isClosed = pace.mode === 'closed'
     const result = recorder.result({
       kind: 'replay',
@@ -108,9 +107,9 @@ export const startReplay = async (
       provider: figures?.provider ?? null,
       gateway: figures?.gateway ?? null,
       generator: generatorOf(loads, isClosed),
-      thresholds: checkThresholds(thresholds, recorder, sentFor),
+      thresholds: checkThresholds(thresholds, recorder, ranFor),
       bodies: null,
-      seconds: sentFor,
+      seconds: ranFor,
     })
     return { result: withWeights(result, figures), kept, logged }
   }

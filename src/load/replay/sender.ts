@@ -49,8 +49,8 @@ export type Sender = {
   stop(): void
   readonly load: Load
   readonly kept: readonly KeptBody[]
-  /** How long requests were sent, in ms. */
-  sentFor(): number
+  /** How long the run took, in ms: until the last was due or sent, in a closed loop until the last ended or time was up. */
+  ranFor(): number
 }
 
 type Sent = Job & { readonly request: number; readonly dueAt: number; readonly sentAt: number }
@@ -86,7 +86,8 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
   let isCut = false
   let isOver = false
   let giveUpAt = Number.POSITIVE_INFINITY
-  let lastSentAt = 0
+  let [lastSentAt, lastEndedAt, cutAt] = [0, 0, 0]
+  const endsAt = arrivals.endsAt ?? (isClosed ? Number.POSITIVE_INFINITY : 0)
   // Arrivals in line for a connection, from `firstWaiting` on.
   let waiting: number[] = []
   let firstWaiting = 0
@@ -95,6 +96,7 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
     onAnswer: (job, { head, bytes, body }) => {
       load.worked()
       const endedAt = now()
+      lastEndedAt = endedAt
       const { form } = job
       if (form.conditional && head.etag !== undefined) etags[form.representation] = head.etag
       const { endpoint } = form
@@ -116,6 +118,7 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
     onFailure: (job, reason) => {
       load.worked()
       const endedAt = now()
+      lastEndedAt = endedAt
       const { request, dueAt, sentAt, form } = job
       recorder.fail(reason, { request, dueAt, sentAt, endedAt, endpoint: form.endpoint })
       load.ended(endedAt - dueAt)
@@ -273,12 +276,17 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
     ended,
     stop: () => {
       isCut = true
-      giveUpAt = now() + graceMs
+      cutAt = now()
+      giveUpAt = cutAt + graceMs
       sendWaiting()
       stop()
     },
     load,
     kept,
-    sentFor: () => lastSentAt,
+    ranFor: () => {
+      if (isCut) return Math.max(lastSentAt, cutAt)
+      // The time in which a target that stands still kept all from being sent is part of the run.
+      return Math.max(lastSentAt, isClosed ? Math.min(lastEndedAt, endsAt) : endsAt)
+    },
   }
 }

@@ -25,7 +25,7 @@ export type Ended = {
   readonly form: RecorderForm
   readonly load: LoadForm
   readonly kept: readonly KeptBody[]
-  readonly sentForMs: number
+  readonly ranForMs: number
 }
 
 /** Of all senders, since the begin and since the last figures. */
@@ -42,7 +42,7 @@ export type Sending = {
     readonly recorder: Recorder
     readonly loads: readonly LoadForm[]
     readonly kept: readonly KeptBody[]
-    readonly sentForMs: number
+    readonly ranForMs: number
   }>
   stop(): void
 }
@@ -100,7 +100,7 @@ export const startSending = (
       recorder,
       loads: all.map(({ load }) => load),
       kept: all.flatMap(({ kept }) => kept),
-      sentForMs: Math.max(...all.map(({ sentForMs }) => sentForMs)),
+      ranForMs: Math.max(...all.map(({ ranForMs }) => ranForMs)),
     }
   })
   return {
@@ -138,7 +138,7 @@ export const sendHere = (
       form: recorder.form(),
       load: sender.load.form(),
       kept: sender.kept,
-      sentForMs: sender.sentFor(),
+      ranForMs: sender.ranFor(),
     }
   })
   return { ended, stop: sender.stop }

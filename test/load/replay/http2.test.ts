@@ -3,7 +3,7 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createSecureServer, createServer, type Http2Server, type ServerHttp2Session } from 'node:http2'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { checkReachable, targetOf } from '../../../src/load/replay/target.ts'
@@ -71,6 +71,23 @@ t.test('over TLS, with the certificates of --ca', async t => {
     checkReachable(await targetOf(`https://localhost:${port}`), '2'),
     /can't be reached.*certificate/,
   )
+})
+
+t.test('requests on a session that never comes about end in time, and so does the run', async t => {
+  const silent = createTcpServer(() => {})
+  silent.listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  t.teardown(() => silent.close())
+  const { port } = silent.address() as AddressInfo
+  const { ended, failures, recorder } = await sendSome(`https://localhost:${port}`, arriving([0, 1, 2]), {
+    http: '2',
+    connections: 1,
+    timeoutMs: 150,
+    ca,
+  })
+  await ended
+  t.match(recorder.counts, { sent: 3, answered: 0 })
+  t.ok(failures.some(([reason]) => reason === 'timeout'))
 })
 
 t.test('a session that ends fails its requests, and the next ones have another', async t => {

@@ -96,6 +96,41 @@ t.test('in a closed loop each connection sends its next request after the answer
   t.match(recorder.counts, { sent: 20, answered: 20, late: 0, dropped: 0 })
 })
 
+for (const [mode, pace, count, least] of [
+  ['a closed loop', { mode: 'closed', loop: true, durationMs: 300 }, 1, 300],
+  ['a closed loop over a file', { mode: 'closed' }, 2, 400],
+  ['recorded arrivals', {}, 20, 285],
+] as const)
+  t.test(`a target that stands still to the end of ${mode} is part of how long it ran`, async t => {
+    let answered = 0
+    const target = await startTarget(t, () => (answered++ === 0 ? ok() : undefined))
+    const { ended, recorder, ranFor } = await sendSome(target.url, arriving(every(15, count)), {
+      pace,
+      connections: 1,
+      timeoutMs: 400,
+      patienceMs: 100,
+    })
+    await ended
+    t.equal(recorder.counts.answered, 1)
+    t.ok(ranFor() >= least, `${ranFor()} ms`)
+    t.ok(ranFor() < 2_000)
+  })
+
+t.test('a run that is ended by hand took until then', async t => {
+  const target = await startTarget(t)
+  target.hold()
+  const { ended, stop, ranFor } = await sendSome(target.url, arriving(every(0, 20)), {
+    pace: { mode: 'closed' },
+    connections: 1,
+  })
+  const since = performance.now()
+  await until('some time has passed', () => performance.now() - since > 60)
+  stop()
+  target.release()
+  await ended
+  t.ok(ranFor() >= 60 && ranFor() < 2_000, `${ranFor()} ms`)
+})
+
 t.test('workers share the arrivals in turn', async t => {
   const target = await startTarget(t)
   const requests = arriving(every(1, 6)).map((request, i) => ({ ...request, path: `/${i}` }))
