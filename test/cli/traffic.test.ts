@@ -157,6 +157,25 @@ t.test('files far out of order are sorted whole, and gaps shortened in the resul
   t.strictSame(readdirSync(folder).sort(), ['cut.gz', 'mixed', 'sorted'])
 })
 
+t.test('a cut has what belongs into it, wherever in the file it stands', async t => {
+  const requests = Array.from({ length: 9_000 }, (_, i) => request(i * 10 + (i >= 6_000 ? 3_600_000 : 0)))
+  const folder = t.testdir({ mixed: textOf([...requests.slice(4_000), ...requests.slice(0, 4_000)]) })
+  const cuts = [
+    ['--head', '1000'],
+    ['--to', '10s'],
+    ['--from', new Date(start).toISOString(), '--duration', '10s'],
+  ]
+  const at = (i: number): string => join(folder, `cut-${i}`)
+  const ended = await runCommands(
+    cuts.map((by, i) => traffic('cut', join(folder, 'mixed'), '--window', '500', ...by, '--out', at(i))),
+  )
+  for (const [i, { code, stdout }] of ended.entries()) {
+    t.equal(code, 0)
+    t.match(stdout, /has 1,000 requests/)
+    t.ok(readFileSync(at(i), 'utf8') === textOf(requests.slice(0, 1_000)), cuts[i]?.join(' ') ?? '')
+  }
+})
+
 t.test('a key has one name, also where requests are put in their place', async t => {
   const line = (second: number) =>
     `192.0.2.1 - - [21/Nov/2026:${new Date(start + second * 1_000).toISOString().slice(11, 19)} +0000] "GET /x?api_key=abc HTTP/1.1" 200 5 "-" "${'a'.repeat(60)}"\n`

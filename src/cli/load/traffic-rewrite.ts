@@ -81,6 +81,17 @@ export const rewrite = async (
     return text(observed(gaps.pass(pass(batches))))
   }
 
+  const firstText = async function* () {
+    const batches = traffic.batches()
+    yield* textOfAll(late ? keptOpen(batches) : batches)
+    // Where what was wanted ended early: what stands further on may belong before it.
+    if (!late) return
+    for await (const _ of batches) {
+      if (state.isStopped) throw new Interrupted()
+      watched(state.written)
+    }
+  }
+
   const sortedText = async function* (found: LateRequests) {
     let count = 0
     const again = read(async requests => {
@@ -96,7 +107,7 @@ export const rewrite = async (
     state.isStopped = true
   })
   try {
-    await writeText(out, textOfAll(traffic.batches()), {
+    await writeText(out, firstText(), {
       force: force === true,
       again: () => (late === undefined || late.count() === 0 ? undefined : sortedText(late)),
     })
@@ -121,6 +132,11 @@ export const rewrite = async (
 }
 
 class Interrupted extends Error {}
+
+/** The same batches; who takes no more of them leaves the rest to be read. */
+async function* keptOpen(batches: AsyncGenerator<TrafficRequest[]>): AsyncGenerator<TrafficRequest[]> {
+  for (let next = await batches.next(); !next.done; next = await batches.next()) yield next.value
+}
 
 async function* untouched(batches: Batches): AsyncGenerator<readonly TrafficRequest[]> {
   yield* batches

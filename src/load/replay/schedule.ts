@@ -2,6 +2,7 @@
 // and in shared memory, so that all workers read one copy. Says nothing about pace; pace.ts does.
 
 import type { Destination } from '../../endpoints.ts'
+import { arrivalOrderOf } from '../traffic/arrival-order.ts'
 import { endpointOf } from '../traffic/endpoint-of-path.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
 
@@ -81,7 +82,7 @@ export const scheduleOf = async (
     for (const request of requests) add(request)
     onProgress?.(count)
   }
-  const order = inOrder ? undefined : byArrival(at.subarray(0, count))
+  const order = inOrder ? undefined : arrivalOrderOf(at.subarray(0, count))
   const begin = count === 0 ? 0 : (at[order?.[0] ?? 0] as number)
   return {
     count,
@@ -116,10 +117,6 @@ const grown = <Column extends Float64Array | Uint32Array>(from: Column, to: Colu
   to.set(from)
   return to
 }
-
-/** The numbers in the order of their arrival; of one instant, in the order of the file. */
-const byArrival = (at: Float64Array): Uint32Array =>
-  Uint32Array.from(at.keys()).sort((a, b) => (at[a] as number) - (at[b] as number) || a - b)
 
 const shared = <Column extends Float64Array | Uint32Array>(
   Of: { new (buffer: SharedArrayBuffer): Column; readonly BYTES_PER_ELEMENT: number },

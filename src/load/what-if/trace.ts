@@ -1,6 +1,7 @@
 // The traffic of files as columns: read once for all settings, and shared by the threads that try them. Of a request only
 // what decides about the cache is kept.
 
+import { arrivalOrderOf } from '../traffic/arrival-order.ts'
 import { type LeftOutReason, leftOutOf } from '../traffic/recorded-admission.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
 
@@ -41,7 +42,12 @@ const createColumn = <Kind extends Float64Array | Uint32Array | Uint16Array>(
       }
       column[row] = value
     },
-    end: (rows: number): Kind => new Column(column.buffer as SharedArrayBuffer, 0, rows),
+    end: (rows: number, order: Uint32Array | undefined): Kind => {
+      if (!order) return new Column(column.buffer as SharedArrayBuffer, 0, rows)
+      const sorted = new Column(new SharedArrayBuffer(rows * bytesEach))
+      for (let row = 0; row < rows; row++) sorted[row] = column[order[row] as number] as number
+      return sorted
+    },
   }
 }
 
@@ -59,7 +65,7 @@ const createNumbering = (first: string, most: number) => {
   }
 }
 
-/** @param batches in order of arrival @param onRead called with each batch: how many requests there are by then */
+/** @param batches those that are far out of place are put in their place @param onRead called with each batch: how many requests there are by then */
 export const readTrace = async (
   batches: AsyncIterable<readonly TrafficRequest[]>,
   onRead: (requests: number) => void = () => {},
@@ -74,11 +80,12 @@ export const readTrace = async (
   const leftOut = { method: 0, refused: 0, keyless: 0 }
   let rows = 0
   let last = Number.NEGATIVE_INFINITY
+  let isSorted = true
   for await (const batch of batches) {
     for (const request of batch) {
-      // Late entries are counted when they came.
-      last = Math.max(last, request.at)
-      at.put(rows, last)
+      if (request.at < last) isSorted = false
+      last = request.at
+      at.put(rows, request.at)
       const reason = leftOutOf(request)
       if (reason !== undefined) leftOut[reason] += 1
       path.put(rows, reason === undefined ? paths.of(request.path) : 0)
@@ -88,11 +95,12 @@ export const readTrace = async (
     }
     onRead(rows)
   }
+  const order = isSorted ? undefined : arrivalOrderOf(at.end(rows, undefined))
   return {
-    at: at.end(rows),
-    path: path.end(rows),
-    encoding: encoding.end(rows),
-    key: key.end(rows),
+    at: at.end(rows, order),
+    path: path.end(rows, order),
+    encoding: encoding.end(rows, order),
+    key: key.end(rows, order),
     paths: paths.all(),
     encodings: encodings.all(),
     keys: keys.all(),
