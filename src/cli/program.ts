@@ -7,6 +7,7 @@ import { AbohawaError, messageOf } from '../errors.ts'
 import { withoutKeys } from '../key-redaction.ts'
 import { printableLines, safeText } from '../outside-text.ts'
 import { redactedUrls } from '../redacted-url.ts'
+import { isOfClosedOutput } from './standard-output.ts'
 import type { AddCommand, AddTopCommand, Surroundings } from './terminal.ts'
 import { UsageError } from './usage-error.ts'
 
@@ -173,6 +174,8 @@ const outcomeOf = (error: unknown): number => {
     }
     return 2
   }
+  // The reader of a long output has left, and had what it wanted.
+  if (isOfClosedOutput(error)) return 0
   if (error instanceof AbohawaError) printError(error.message)
   else printError(error instanceof Error ? (error.stack ?? error.message) : messageOf(error))
   return error instanceof UsageError ? 2 : 1

@@ -9,6 +9,7 @@ import { rightPartOf } from '../config/right-part.ts'
 import type { Config } from '../config/schema.ts'
 import { jsonText, printable, printableLines } from '../outside-text.ts'
 import { collect } from './quantities.ts'
+import { isOutputClosed } from './standard-output.ts'
 import { UsageError } from './usage-error.ts'
 
 /** Output and configuration of a command. */
@@ -118,6 +119,8 @@ export const createAddCommand =
             process.stdout.write(`${options.json ? jsonText(value) : printableLines(text)}\n`)
           },
           write: text => {
+            // What is drawn again and again ends with its reader.
+            if (isOutputClosed()) process.exit(0)
             process.stdout.write(text)
           },
           writeAll: text =>

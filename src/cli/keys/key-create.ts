@@ -199,7 +199,8 @@ const createMany = async (
     }
   } catch (cause) {
     terminal.progress('')
-    await output.end(form.tail, done() > 0)
+    // Standard output may be what failed.
+    await output.end(form.tail, done() > 0).catch(() => {})
     const rest = requests.length - done()
     const again =
       from === undefined && externalId === undefined

@@ -15,9 +15,14 @@ const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
 /** @throws InputError for a file that is there or can't be written */
 export const openOutput = async (terminal: Terminal, path: string | undefined): Promise<Output> => {
   if (path === undefined) {
+    // A key that nobody sees is lost.
+    const write = (text: string): Promise<void> =>
+      terminal.writeAll(text).catch(cause => {
+        throw new InputError(`standard output can't be written: ${messageOf(cause)}`, { cause })
+      })
     return {
-      write: terminal.writeAll,
-      end: terminal.writeAll,
+      write,
+      end: write,
       [Symbol.asyncDispose]: async () => {},
     }
   }
