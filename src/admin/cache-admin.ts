@@ -55,6 +55,8 @@ export type CacheAdminParts = {
     readonly runs: RunWatch | undefined
     readonly breaker: Pick<Breaker, 'state'>
     readonly self: SelfReport
+    /** That in effect: the account at the provider may be another one than at the start. */
+    readonly config: () => Config
   }
   /** In the CLI: why nothing can be loaded from the provider as far as a running gateway says; undefined if it says nothing. */
   readonly faultElsewhere?: () => Promise<string | undefined>
@@ -111,9 +113,10 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
       ({ providerOutage }) => providerOutage !== null,
     )
     if (other) return `${nameOfInstance(other)} sees an outage of the provider (${other.providerOutage})`
-    const { closedUntil } = await createBudgetAdmin(config, { store, clock }).show()
+    const present = running?.config() ?? config
+    const { closedUntil } = await createBudgetAdmin(present, { store, clock }).show()
     if (closedUntil !== null) return `the provider is limited until ${closedUntil}`
-    return (await parts.faultElsewhere?.()) ?? providerFault(config)
+    return (await parts.faultElsewhere?.()) ?? providerFault(present)
   }
   const locate = async (of: string) => {
     const pointOrPlace = pointOrPlaceIn(of)

@@ -172,19 +172,17 @@ export const createCacheWarm = (
       isStopping = false
       const plan = planned(order)
       // Taken before the plan is made, so that no second order passes meanwhile.
-      running = plan
-        .then(async ({ report, stale }) => {
-          progress = { ...report, failed: [], state: 'running' }
-          await run(stale)
-          progress.state = progress.stoppedBy === null ? 'done' : 'stopped'
-        })
-        .catch((error: unknown) => {
-          stop('provider', messageOf(error))
-          progress.state = 'stopped'
-        })
-        .finally(() => {
-          running = undefined
-        })
+      const carriedOut = async (): Promise<void> => {
+        // An order that can't be planned says nothing of the one before.
+        const planned = await plan.catch(() => undefined)
+        if (!planned) return
+        progress = { ...planned.report, failed: [], state: 'running' }
+        await run(planned.stale).catch((error: unknown) => stop('provider', messageOf(error)))
+        progress.state = progress.stoppedBy === null ? 'done' : 'stopped'
+      }
+      running = carriedOut().finally(() => {
+        running = undefined
+      })
       return (await plan).report
     },
     warmState: () => ({ ...progress, failed: progress.failed.map(failure => ({ ...failure })) }),

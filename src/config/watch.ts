@@ -13,6 +13,8 @@ export type FileWatchOptions<Outcome> = {
   readonly pollMs: number | null
   /** Reads the files. Called after the first two polls, and then for each new content. */
   readonly onChange: () => Promise<Outcome>
+  /** Called at every fifth poll that finds nothing new. */
+  readonly onQuiet?: () => Promise<unknown>
 }
 
 export type FileWatch<Outcome> = {
@@ -39,6 +41,8 @@ const contentOf = (path: string): Promise<string> =>
     () => 'unreadable',
   )
 
+const quietEvery = 5
+
 type State = { readonly versions: string; readonly content: string }
 
 const stateOf = async (paths: readonly string[]): Promise<State> => {
@@ -55,6 +59,7 @@ export const watchFiles = <Outcome>({
   files,
   pollMs,
   onChange,
+  onQuiet,
 }: FileWatchOptions<Outcome>): FileWatch<Outcome> => {
   let seen: State | undefined
   // Undefined when it is not certain what was read.
@@ -62,6 +67,7 @@ export const watchFiles = <Outcome>({
   let polling: Promise<unknown> = Promise.resolve()
   let timer: NodeJS.Timeout | undefined
   let isClosed = false
+  let quietPolls = 0
 
   const current = (): Promise<State> => stateOf([...new Set(files())])
 
@@ -77,7 +83,9 @@ export const watchFiles = <Outcome>({
     const found = await current()
     const isSettled = seen?.content === found.content
     seen = found
-    if (isSettled && found.content !== read && !isClosed) await readFrom(found)
+    if (!isSettled || isClosed) return
+    if (found.content !== read) await readFrom(found)
+    else if (++quietPolls % quietEvery === 0) await onQuiet?.()
   }
   // One at a time.
   const next = <Value>(step: () => Promise<Value>): Promise<Value> => {

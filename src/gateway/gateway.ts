@@ -293,7 +293,7 @@ export const startGateway = async (
     {
       ...config.server,
       clientAddress: config.log.clientAddress,
-      keepBytes: config.cache.memoryBytes * shareOfLists,
+      keepBytes: Math.floor(config.cache.memoryBytes * shareOfLists),
     },
   )
   const certificate = watchCertificate(api.certificateExpiresAt, clock, log)
@@ -302,7 +302,7 @@ export const startGateway = async (
     store,
     catalogue: () => catalogue.current,
     clock,
-    running: { timelines, runs, breaker, self },
+    running: { timelines, runs, breaker, self, config: () => reload.running() },
   })
   const warming = createCacheWarm(config, { timelines, catalogue, clock })
   opening.defer(async () => void (await warming.stopWarm()))
@@ -392,6 +392,7 @@ export const startGateway = async (
     files: () => (source ? [...source.files, ...tlsFiles(reload.running())] : []),
     pollMs: source ? watchEvery(config) : null,
     onChange: reload.now,
+    onQuiet: reload.again,
   })
   opening.defer(() => watch.close())
 

@@ -46,6 +46,11 @@ export type ReloadOptions = {
 export type Reload = {
   /** Reads and applies now, one at a time. Never rejects. */
   now(): Promise<ReloadOutcome>
+  /**
+   * Tries again what was refused, in silence while it still is: a file that the configuration names may be there by now, which
+   * nothing else tells.
+   */
+  again(): Promise<void>
   /** The configuration in effect. */
   running(): Config
   /** Why the newest configuration is not in effect, if it could not be used. */
@@ -121,12 +126,14 @@ export const createReload = (options: ReloadOptions): Reload => {
     if (isNews) observer.onRestartNeeded(left)
     return live.length + steps.length > 0 || wasRefused ? 'applied' : 'unchanged'
   }
-  const reloadSafely = async (): Promise<ReloadOutcome> => {
+  const reloadSafely = async (isAgain = false): Promise<ReloadOutcome> => {
     let outcome: ReloadOutcome = 'refused'
     try {
       outcome = await reload()
     } catch (error) {
       fault = messageOf(error)
+      // What is new in a file is read and reported by itself.
+      if (isAgain) return outcome
       observer.onRefused(fault)
     }
     observer.onOutcome(outcome)
@@ -135,8 +142,13 @@ export const createReload = (options: ReloadOptions): Reload => {
 
   return {
     now: () => {
-      reloading = reloading.then(reloadSafely)
+      reloading = reloading.then(() => reloadSafely())
       return reloading
+    },
+    again: async () => {
+      if (fault === undefined) return
+      reloading = reloading.then(() => reloadSafely(true))
+      await reloading
     },
     running: () => running,
     inEffect: () => ({ config: running, files: accepted }),

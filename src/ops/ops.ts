@@ -2,6 +2,7 @@
 // own, loopback by default; consumers never see it. Which requests are admitted stands in admission.ts, which paths there
 // are in routes.ts, the bounds in bounded-server.ts.
 
+import type { ServerResponse } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { type AdmissionOptions, createAdmit } from './admission.ts'
 import { type BoundedServer, createBoundedServer, type ServerBounds } from './bounded-server.ts'
@@ -29,7 +30,8 @@ export const buildOps = ({ probes, ...parts }: OpsParts, options: OpsOptions): O
     answerWithinMs: (given.answerWithinMs ?? 30_000) + parts.passthrough.totalTimeoutMs(),
   })
   let admit = admitUnder(options)
-  let { maxConnections } = options
+  let { maxConnections, token } = options
+  const streams = new Set<ServerResponse>()
   const paths = `/ (the dashboard), /livez, /readyz, /metrics, /status, /cells, /search?q=…, /events, /cache/cell?of=…, POST /cache/refresh?of=…, POST /cache/purge, /cache/warm, /keys, /keys/ID, /subscribers, /usage or /provider${parts.passthrough.protocol.paths[0]}?…`
   let rest: Promise<FastifyInstance> | undefined
   const openRest = async () =>
@@ -43,7 +45,11 @@ export const buildOps = ({ probes, ...parts }: OpsParts, options: OpsOptions): O
       const refusal = admit(request, route) ?? routeFault(method, route, paths)
       if (refusal) throw refusal
       if (isProbePath(path)) return probes.answer(path, response)
-      if (route?.streams) withoutDeadline()
+      if (route?.streams) {
+        withoutDeadline()
+        streams.add(response)
+        response.once('close', () => streams.delete(response))
+      }
       rest ??= openRest()
       ;(await rest).routing(request, response)
     },
@@ -54,7 +60,9 @@ export const buildOps = ({ probes, ...parts }: OpsParts, options: OpsOptions): O
     ...listener,
     apply: next => {
       admit = admitUnder(next)
-      maxConnections = next.maxConnections
+      // Whoever may still read them comes again, with the new token.
+      if (next.token !== token) for (const response of streams) response.end()
+      ;({ maxConnections, token } = next)
       listener.apply(boundsOf(next))
     },
     close: async () => {

@@ -33,7 +33,7 @@ export type OpsProxyParts = {
   readonly counts: () => string
 }
 
-export type OpsProxyOptions = AdmissionOptions & Omit<ServerBounds, 'answerWithinMs'>
+export type OpsProxyOptions = AdmissionOptions & ServerBounds
 
 export type OpsProxy = Omit<BoundedServer, 'apply'> & {
   /** Sets new options; the host stays. */
@@ -49,8 +49,6 @@ const ownRoutes: ReadonlyMap<string, Route> = new Map([
 
 const jsonType = 'application/json; charset=utf-8'
 const metricsType = 'text/plain; version=0.0.4; charset=utf-8'
-// Longer than the deadline of any worker's answer.
-const answerWithinMs = 120_000
 // A worker that hangs must not delay the probes of the others.
 const queryWithinMs = 3_000
 // A connection to a worker carries one request, so that no framing can mix the bytes of two. This process closes it: with
@@ -109,13 +107,13 @@ export const buildOpsProxy = (parts: OpsProxyParts, options: OpsProxyOptions): O
       else throw new Refusal(409, 'busy', 'the workers are being restarted already')
     },
     parts.observer,
-    { ...options, answerWithinMs },
+    options,
   )
   return {
     ...listener,
     apply: next => {
       admit = createAdmit(next)
-      listener.apply({ ...next, answerWithinMs })
+      listener.apply(next)
     },
   }
 }

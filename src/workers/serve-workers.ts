@@ -154,6 +154,7 @@ export const startWorkers = async (
     files: () => files,
     pollMs: watchEvery(config),
     onChange: reload.now,
+    onQuiet: reload.again,
   })
   opening.defer(() => watching.close())
 
@@ -174,7 +175,14 @@ export const startWorkers = async (
   }
 }
 
-const opsOptions = ({ ops }: Config): OpsProxyOptions => ({ ...ops, section: 'ops' })
+// Longer than the deadline of a worker's answer, which waits for the provider.
+const answerWithinMs = 120_000
+
+export const opsOptions = ({ ops, provider: { totalTimeoutMs } }: Config): OpsProxyOptions => ({
+  ...ops,
+  section: 'ops',
+  answerWithinMs: answerWithinMs + totalTimeoutMs,
+})
 
 const statusOptions = ({ ops, status }: Config): OpsProxyOptions => ({
   section: 'status',
@@ -183,4 +191,5 @@ const statusOptions = ({ ops, status }: Config): OpsProxyOptions => ({
   token: null,
   maxConnections: status.maxConnections,
   requestTimeoutMs: ops.requestTimeoutMs,
+  answerWithinMs,
 })

@@ -107,3 +107,23 @@ t.test('it looks at an interval, at another one, and no more', async t => {
   await watch.poll()
   t.equal(told(), 2, 'nothing is told after its end')
 })
+
+t.test('what was refused can be tried again, at every fifth poll that finds nothing new', async t => {
+  const file = join(t.testdir({ a: 'one' }), 'a')
+  let [changes, quiet] = [0, 0]
+  const watch = watchFiles({
+    files: () => [file],
+    pollMs: null,
+    onChange: async () => {
+      changes += 1
+    },
+    onQuiet: async () => {
+      quiet += 1
+    },
+  })
+  t.teardown(watch.close)
+  for (let i = 0; i < 2; i++) await watch.poll()
+  t.strictSame([changes, quiet], [1, 0])
+  for (let i = 0; i < 10; i++) await watch.poll()
+  t.strictSame([changes, quiet], [1, 2])
+})

@@ -158,3 +158,30 @@ t.test('reloads run one after the other', async t => {
   t.strictSame(outcomes, ['applied', 'unchanged', 'unchanged'])
   t.equal(most, 1)
 })
+
+t.test('what was refused is tried again in silence, until it is in effect', async t => {
+  let fault: string | undefined = 'the certificate is missing'
+  const { reload, told } = setUp(t, {
+    prepare: async () => {
+      if (fault !== undefined) throw new Error(fault)
+      return []
+    },
+  })
+  await reload.again()
+  t.strictSame(told, [], 'nothing was refused')
+  await reload.now()
+  t.strictSame(told.splice(0), [{ refused: fault }, 'refused'])
+  await reload.again()
+  await reload.again()
+  t.strictSame(told, [])
+  await reload.now()
+  t.strictSame(told.splice(0), [{ refused: fault }, 'refused'], 'whoever asks is told')
+  fault = 'the key is missing'
+  await reload.again()
+  t.strictSame(told, [])
+  t.equal(reload.fault(), fault)
+  fault = undefined
+  await reload.again()
+  t.strictSame(told, [[], 'applied'])
+  t.equal(reload.fault(), undefined)
+})

@@ -91,6 +91,7 @@ t.test('without a gateway and with one', async t => {
       body: { error: /^the target is "nowhere"/ },
     })
     t.match(await send('POST', { scope: 'all', top: 3 }), { status: 400, body: { error: /are both given/ } })
+    t.match(await send('GET'), { body: { state: 'done', stoppedBy: null } }, 'of the order before')
     await provider.steer({ hold: true })
     t.match(await send('POST', { scope: third }), { status: 202, body: { toLoad: 54 } })
     t.match(await send('POST', { scope: third }), { status: 409, body: { error: /being warmed already/ } })

@@ -444,9 +444,11 @@ t.test(
     await until('it is shown', async () => (await subjectOf(api)) !== former)
     t.equal(await expiry(), expiresAt('renewed'))
     t.equal(logged(/^certificate replaced$/).length, 1)
-    // Other files, and back to the certificate of before.
-    const cert = { cert: fixture('localhost.crt'), key: fixture('localhost.key') }
-    write({ 'server.tls': cert })
+    // Other files, which come after the configuration that names them; back to the certificate of before.
+    write({ 'server.tls': { cert: join(folder, 'later.crt'), key: join(folder, 'later.key') } })
+    await eventually('they are missed', async () => (await outcomes('refused')) === 2)
+    t.not(await subjectOf(api), former)
+    for (const end of ['crt', 'key']) copyFileSync(fixture(`localhost.${end}`), join(folder, `later.${end}`))
     await until('the former is shown', async () => (await subjectOf(api)) === former)
     write({ 'server.tls': { cert: null, key: null } })
     await until(

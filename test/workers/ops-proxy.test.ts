@@ -49,6 +49,7 @@ const start = async (t: Test, onData: (socket: Socket, text: string, connection:
       token: null,
       maxConnections: 100,
       requestTimeoutMs: 10_000,
+      answerWithinMs: 120_000,
     },
   )
   await front.listen({ host: '127.0.0.1', port: 0 })
