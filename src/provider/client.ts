@@ -264,10 +264,11 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
       await reservation.settle('unsent')
       return false
     }
-    // What else is free takes the rest of a burst. Not before there was room for all: each attempt would call the next.
+    if (admitted.length === 0) return false
+    // What else is free takes the rest of a burst. Only behind one that had room for all, or each attempt would call the next.
     if (refused.length === 0 && queue.size > 0 && breaker.state().state === 'closed') send()
-    if (admitted.length > 0) await serve(admitted, reservation)
-    return admitted.length > 0
+    await serve(admitted, reservation)
+    return true
   }
 
   function send(): void {

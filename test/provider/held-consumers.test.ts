@@ -165,6 +165,27 @@ t.test('cells that wait for one share do not delay those that need not wait', as
   t.strictSame(await greedy, Array(2).fill('key_share_used_up'))
 })
 
+t.test('cells that wait for a share are not attempted until it is due', async t => {
+  let attempts = 0
+  const { reserve } = budgetFor(() => 0, now + 10_000)
+  const budget: ProviderParts['budget'] = {
+    reserve: (...given) => {
+      attempts += 1
+      return reserve(...given)
+    },
+  }
+  const { provider } = setUp(t, { maxPointsPerRequest: 2, queueForMs: 15_000 }, budget)
+  // The second ones find the consumer held back already.
+  for (const latitude of [22, 23]) {
+    for (const cell of cellsFrom(latitude, 3)) provider.load(cell, 'cold', 'greedy').catch(() => {})
+    for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
+  }
+  const before = attempts
+  for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate)
+  t.equal(attempts, before)
+  t.equal(provider.waiting(), 6)
+})
+
 t.test('a consumer that may not refresh may load new cells from the reserve', async t => {
   const clock = manualClock()
   const store = openEmbeddedStore(':memory:', clock)
