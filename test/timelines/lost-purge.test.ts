@@ -42,7 +42,8 @@ const options: TimelinesOptions = {
   hourlyHours,
 }
 
-const setUp = (t: Test) => {
+/** An instance that knows a purge, whose record is lost by now, and how to start others. */
+const setUp = async (t: Test) => {
   const clock = manualClock()
   const store = openEmbeddedStore(':memory:', clock)
   t.teardown(store.close)
@@ -90,24 +91,16 @@ const setUp = (t: Test) => {
     }
     return { counts, read }
   }
-  return {
-    clock,
-    start,
-    purge: () =>
-      orderPurge(store, { namespace, cells: [], now: clock.now() }, { kind: 'hard', scope: { all: true } }),
-    lose: () => {
-      isLost = true
-    },
-  }
+  const former = await start()
+  await orderPurge(store, { namespace, cells: [], now: clock.now() }, { kind: 'hard', scope: { all: true } })
+  await until('it knows of the purge', () => former.counts.purges > 0)
+  isLost = true
+  clock.advance(4 * utcDayMs)
+  return { clock, start, former }
 }
 
 t.test('what was loaded after the record was lost is served by those that knew the purge', async t => {
-  const { clock, start, purge, lose } = setUp(t)
-  const former = await start()
-  await purge()
-  await until('it knows of the purge', () => former.counts.purges > 0)
-  lose()
-  clock.advance(4 * utcDayMs)
+  const { clock, start, former } = await setUp(t)
   const next = await start()
   for (let round = 1; round <= 3; round++) {
     t.equal(await next.read(), 'miss')
@@ -119,12 +112,7 @@ t.test('what was loaded after the record was lost is served by those that knew t
 })
 
 t.test('an entry that names a lost purge has the log read once, and not for each entry', async t => {
-  const { clock, start, purge, lose } = setUp(t)
-  const former = await start()
-  await purge()
-  await until('it knows of the purge', () => former.counts.purges > 0)
-  lose()
-  clock.advance(4 * utcDayMs)
+  const { start, former } = await setUp(t)
   await former.read()
   await former.read(khulna)
   const next = await start()
