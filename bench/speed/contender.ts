@@ -20,7 +20,10 @@ export type Counters = {
 export type Contender = {
   readonly id: string
   readonly name: string
-  readonly pid: number
+  /** Of its present process. */
+  pid(): number
+  /** Starts a process of its own anew, and requests everything once. */
+  renew(): Promise<void>
   workload(): Promise<Workload>
   /** @throws Error with a sentence when a response is not as expected */
   check(): Promise<void>

@@ -80,7 +80,8 @@ const contenderOf = async (variant: Variant, server: Pinned, env: Env, world: Wo
   const base = server.urls.api ?? ''
   const send = (headers: Record<string, string> = {}) => get(base + path, { 'x-api-key': key, ...headers })
   const paths = variant.paths ?? [path]
-  await forAll(paths, 64, one => get(base + one, { 'x-api-key': key }))
+  const warm = (): Promise<void> => forAll(paths, 64, one => get(base + one, { 'x-api-key': key }))
+  await warm()
 
   const requestHeaders = async (): Promise<Record<string, string>> => {
     if (variant.expects === '304') return { 'if-none-match': (await send()).headers.etag ?? '' }
@@ -115,6 +116,10 @@ const contenderOf = async (variant: Variant, server: Pinned, env: Env, world: Wo
     name: variant.name,
     workload,
     check,
+    renew: async () => {
+      await server.restart()
+      await warm()
+    },
     ...countingOf(server, env, ids, [variant.expects === '304' ? '304' : '200']),
   }
 }
@@ -128,7 +133,7 @@ export const countingOf = (server: Pinned, env: Env, ids: readonly string[], rig
     return { counted, ...answered, ...(isLogged ? { logged: await linesOf(server.output) } : {}) }
   }
   return {
-    pid: server.child.pid ?? 0,
+    pid: () => server.child.pid ?? 0,
     counters,
     tidy: () => truncate(server.output),
     // The gateway buffers access-log lines for a while.

@@ -52,7 +52,7 @@ export const hits: Row = {
       table: tableOfRounds(measured, raw),
       versions: versionsOf(['fastify', '@fastify/reply-from', '@fastify/rate-limit', 'lru-cache', 'ioredis']),
       notes: [
-        `Load from ${loader}. Rounds: ${rounds} of ${seconds} s for each row after one to warm up. Body: ${count(world.body.length)} bytes, the same for all.`,
+        `Load from ${loader}. Rounds: ${rounds} of ${seconds} s for each row, each of a process of its own that is warm. Body: ${count(world.body.length)} bytes, the same for all.`,
         quietness(measured),
         ...columnsOfRounds,
       ],

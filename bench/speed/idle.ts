@@ -70,12 +70,17 @@ const startReady = async (
   world: World,
   kind: 'raw' | 'fastify',
   name: string,
-): Promise<Server> => ({
-  name,
-  key: 'as-long-as-a-key-of-the-gateway-is-here',
-  body: async () => world.body,
-  ...(await startReadyBody(scope, world, kind, { env: collected })),
-})
+): Promise<Server> => {
+  const { child, urls, output } = await startReadyBody(scope, world, kind, { env: collected })
+  return {
+    name,
+    pid: child.pid ?? 0,
+    url: urls.api ?? '',
+    output,
+    key: 'as-long-as-a-key-of-the-gateway-is-here',
+    body: async () => world.body,
+  }
+}
 
 /** Resident KiB once all garbage is collected. */
 const settledKiB = async ({ pid, output }: Server): Promise<number> => {

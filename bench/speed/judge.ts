@@ -33,7 +33,7 @@ export const judgeOf = (measured: readonly Measured[]) => {
       {
         what,
         bar,
-        measured: `${ratio.toFixed(2)} × (${text(one, other)})`,
+        measured: `${ratio.toFixed(2)} × (${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}; ${text(one, other)})`,
         met: isMet(ratio),
         figures: { ratio, ratios },
       },

@@ -11,7 +11,7 @@ import { startGatewayForMix } from './mix-servers.ts'
 import type { Mix } from './mix-traffic.ts'
 import { residentOf } from './pinned.ts'
 
-const boundMiB = 250
+const boundMiB = 320
 const levelShare = 1.05
 const halfMinute = 30
 const readEveryMs = 5_000
@@ -26,7 +26,7 @@ export const measureMemory = async (
   progress: (text: string) => void,
 ): Promise<Pick<Result, 'drawings'> & { findings: Finding[] }> => {
   const { contender, log } = await startGatewayForMix(scope, world, mix, 'mix-memory:')
-  const now = async (): Promise<number> => (await residentOf(contender.pid)).now
+  const now = async (): Promise<number> => (await residentOf(contender.pid())).now
   const atStart = await now()
   await contender.tidy?.()
   /** MiB, by half minute. */
@@ -50,7 +50,7 @@ export const measureMemory = async (
     wrong += loaded.wrong
     read.push(ofHalf)
   }
-  const { most } = await residentOf(contender.pid)
+  const { most } = await residentOf(contender.pid())
   const mean = (halves: readonly (readonly number[] | undefined)[]): number => {
     const values = halves.flatMap(values => values ?? [])
     return sum(values) / values.length

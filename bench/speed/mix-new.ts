@@ -53,10 +53,12 @@ export const startNewPlaces = async (scope: Scope, world: World, seconds: number
     north: area.south + end,
     east: area.west + end,
   })
-  await forAll(cells.map(pathOf), 64, async path => {
-    const { status } = await send(path, 'identity')
-    if (status !== 200) throw new Error(`${path} answered ${status}`)
-  })
+  const warm = (): Promise<void> =>
+    forAll(cells.map(pathOf), 64, async path => {
+      const { status } = await send(path, 'identity')
+      if (status !== 200) throw new Error(`${path} answered ${status}`)
+    })
+  await warm()
   const points = createPoints()
   return variants.map(({ id, name, encoding }) => ({
     ...countingOf(
@@ -67,6 +69,10 @@ export const startNewPlaces = async (scope: Scope, world: World, seconds: number
     ),
     id,
     name,
+    renew: async () => {
+      await server.restart()
+      await warm()
+    },
     workload: async () => ({
       url,
       paths: points(seconds * pointsPerSecond),

@@ -27,6 +27,10 @@ export const startNginxForMix = async (
     {
       ...ofMix,
       pid: nginx.pid,
+      renew: async () => {
+        await nginx.restart()
+        await receiver.warmAnew()
+      },
       usesRedis: true,
       workload: receiver.workload,
       check: async () => {

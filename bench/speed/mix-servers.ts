@@ -17,7 +17,8 @@ export const startReadyForMix = async (
   keys: readonly string[],
   { id, name, kind }: { id: string; name: string; kind: 'raw' | 'fastify' },
 ): Promise<Contender> => {
-  const { pid, url } = await startReadyBody(scope, world, kind)
+  const server = await startReadyBody(scope, world, kind)
+  const url = server.urls.api ?? ''
   const { workload } = receiverOf(world, mix, {
     url: world.referenceUrl,
     keys: [world.referenceKey],
@@ -27,7 +28,8 @@ export const startReadyForMix = async (
   return {
     id,
     name,
-    pid,
+    pid: () => server.child.pid ?? 0,
+    renew: server.restart,
     // The requests are as long as those to the others: with a key, and the ETag of the reference.
     workload: async () => ({ ...(await workload()), url, keys: sent }),
     check: async () => expectBody(await get(url + path), world.body),
@@ -67,6 +69,10 @@ export const startGatewayForMix = async (
     name: mixName,
     workload: receiver.workload,
     check: receiver.check,
+    renew: async () => {
+      await server.restart()
+      await receiver.warmAnew()
+    },
     tidy: async () => {
       await receiver.warm()
       await counting.tidy()
@@ -86,20 +92,27 @@ export const startUsualForMix = async (
     'Fastify + @fastify/rate-limit on Redis + lru-cache + @fastify/etag + @fastify/compress, the mix, its log to a file'
   if (world.redisUrl === undefined) return { id, name, absent: withoutRedis }
   const origin = { url: world.referenceUrl, key: world.referenceKey }
-  const { child, url, output, counted } = await startUsualServer(scope, world, keys, origin)
+  const { server, url, counted } = await startUsualServer(scope, world, keys, origin)
   const receiver = receiverOf(world, mix, { url, keys, hasOurEtags: false })
   return {
     id,
     name,
-    pid: child.pid ?? 0,
+    pid: () => server.child.pid ?? 0,
+    renew: async () => {
+      await server.restart()
+      await receiver.warmAnew()
+    },
     usesRedis: true,
     workload: receiver.workload,
     check: receiver.check,
     settlesForMs: 300,
-    counters: async () => ({ counted: await counted(), logged: await linesOf(output, '"incoming request"') }),
+    counters: async () => ({
+      counted: await counted(),
+      logged: await linesOf(server.output, '"incoming request"'),
+    }),
     tidy: async () => {
       await receiver.warm()
-      await truncate(output)
+      await truncate(server.output)
     },
   }
 }

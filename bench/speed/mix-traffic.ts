@@ -54,6 +54,8 @@ export type Receiver = {
   workload(): Promise<Workload>
   /** Requests everything once, at first and after each quarter of an hour, when bodies have changed. */
   warm(): Promise<void>
+  /** The same for a process that has just started. */
+  warmAnew(): Promise<void>
   /**
    * Holds samples against the reference, others each time: status, whole body after decoding, ETag, and the 304 with it.
    * @throws Error with a sentence
@@ -66,7 +68,7 @@ const passes = 3
 
 /** @param hasOurEtags whether its ETags are those of the gateway */
 export const receiverOf = (
-  world: World,
+  world: Pick<World, 'reference'>,
   { requests }: Mix,
   { url, keys, hasOurEtags }: { url: string; keys: readonly string[]; hasOurEtags: boolean },
 ): Receiver => {
@@ -97,6 +99,23 @@ export const receiverOf = (
     if (again.status !== 304 || again.body.length > 0)
       throw fault(`answered ${again.status} with ${again.body.length} bytes to its own etag`)
   }
+  const warm = async (): Promise<void> => {
+    if (quarterOf() === warmedIn) return
+    const quarter = quarterOf()
+    let left = all
+    // Repeats requests that a busy machine refused: a cell that is loaded late is no fault of the measured server.
+    for (let pass = 1; left.length > 0; pass++) {
+      const failed: TrafficRequest[] = []
+      await forAll(left, 64, async one => {
+        const { status, body } = await send(one)
+        if (status === 200) return
+        failed.push(one)
+        if (pass === passes) throw new Error(`${one.path} answered ${status} while it was warmed: ${body}`)
+      })
+      left = failed
+    }
+    warmedIn = quarter
+  }
   return {
     workload: async () => {
       const etags = new Map<string, string>()
@@ -110,22 +129,10 @@ export const receiverOf = (
       })
       return { url, paths: requests.map(({ path }) => path), keys: own, headersInTurn }
     },
-    warm: async () => {
-      if (quarterOf() === warmedIn) return
-      const quarter = quarterOf()
-      let left = all
-      // Repeats requests that a busy machine refused: a cell that is loaded late is no fault of the measured server.
-      for (let pass = 1; left.length > 0; pass++) {
-        const failed: TrafficRequest[] = []
-        await forAll(left, 64, async one => {
-          const { status, body } = await send(one)
-          if (status === 200) return
-          failed.push(one)
-          if (pass === passes) throw new Error(`${one.path} answered ${status} while it was warmed: ${body}`)
-        })
-        left = failed
-      }
-      warmedIn = quarter
+    warm,
+    warmAnew: async () => {
+      warmedIn = -1
+      await warm()
     },
     check: async () => {
       const refused = await get(url + (requests[0]?.path ?? ''), { 'x-api-key': 'another' })

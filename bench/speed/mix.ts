@@ -20,6 +20,7 @@ import {
   pairSeconds,
 } from './mix-open.ts'
 import { startGatewayForMix, startReadyForMix, startUsualForMix } from './mix-servers.ts'
+import { measureSpread } from './mix-spread.ts'
 import { generateMix, type Mix, mixKeys, mixOptions } from './mix-traffic.ts'
 import { measureInRounds, medianOf } from './rounds.ts'
 import { columnsOfRounds, cpuBars, p99Bars, tableOfRounds } from './rounds-form.ts'
@@ -47,7 +48,7 @@ const variants: readonly Variant[] = [
   },
 ]
 
-const [open, memory] = ['mix-open', 'mix-memory']
+const [open, spread, memory] = ['mix-open', 'mix-spread', 'mix-memory']
 const inOpenLoop = ['mix-raw', 'mix-abohawa', 'mix-nginx', 'mix-usual']
 const inRounds = [
   ...ready.map(({ id }) => id),
@@ -62,7 +63,7 @@ const inRounds = [
 
 export const mix: Row = {
   id: 'mix',
-  parts: [...inRounds, open, memory],
+  parts: [...inRounds, open, spread, memory],
   method:
     `\`traffic generate ${mixOptions.join(' ')}\` with keys of the server, sent in its order over ${connections} kept connections, each with ` +
     'the next request on the response to the last, and again from the first; an If-None-Match has the ETag that was current before the ' +
@@ -77,17 +78,20 @@ export const mix: Row = {
     const world = await openWorld(scope, { ABOHAWA_WEATHER__HOURLY_HOURS: '48' })
     if (world.redisUrl === undefined) return { findings: [notMeasured('the mix', withoutRedis)] }
     const traffic = await generateMix(world.folder)
-    const isInRounds = wanted.some(id => id !== memory)
+    const isInRounds = wanted.some(id => id !== memory && id !== spread)
     const rounds = isInRounds
       ? await measureRounds(scope, world, traffic, progress, { settings, parts: wanted })
       : undefined
-    const { minutes = 5 } = settings
+    const { minutes = 5, seconds = 4 } = settings
+    const processes = wanted.includes(spread)
+      ? await measureSpread(scope, world, traffic, seconds, progress)
+      : []
     const overTime = wanted.includes(memory)
       ? await measureMemory(scope, world, traffic, minutes, progress)
       : undefined
     return {
       ...rounds,
-      findings: [...(rounds?.findings ?? []), ...(overTime?.findings ?? [])],
+      findings: [...(rounds?.findings ?? []), ...processes, ...(overTime?.findings ?? [])],
       drawings: { ...rounds?.drawings, ...overTime?.drawings },
     }
   },
@@ -169,7 +173,7 @@ const measureRounds: (
       'ioredis',
     ]),
     notes: [
-      `**The mix**: ${describe(traffic)}. Load from ${loader}; ${rounds} rounds of ${seconds} s for each row after one to warm up. ` +
+      `**The mix**: ${describe(traffic)}. Load from ${loader}; ${rounds} rounds of ${seconds} s for each row, each of a process of its own that is warm. ` +
         `The body of raw and of one URL has ${count(world.body.length)} bytes.`,
       quietness(measured),
       ...columnsOfRounds,

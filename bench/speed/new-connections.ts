@@ -94,7 +94,7 @@ export const newConnections: Row = {
       ],
       table: tableOfRounds(measured, judge.of('new-raw')),
       notes: [
-        `Load from ${loader}. Rounds: ${rounds} of ${seconds} s for each row after one to warm up.`,
+        `Load from ${loader}. Rounds: ${rounds} of ${seconds} s for each row, each of a process of its own that is warm.`,
         quietness(measured),
         ...columnsOfRounds,
       ],

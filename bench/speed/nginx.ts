@@ -24,7 +24,7 @@ import {
   type World,
   withoutRedis,
 } from './contender.ts'
-import { serverCores, spawnPinned } from './pinned.ts'
+import { endOf, serverCores, spawnPinned } from './pinned.ts'
 
 const modules = ['ndk_http_module', 'ngx_http_lua_module'].map(name => `/usr/lib/nginx/modules/${name}.so`)
 
@@ -169,7 +169,8 @@ const logOf = (folder: string): string => join(folder, 'access.log')
 type Origin = { readonly url: string; readonly key: string }
 
 export type Nginx = {
-  readonly pid: number
+  pid(): number
+  restart(): Promise<void>
   /** Base addresses: at the gateway's guarantees, the same with the access log, and with nginx's cache alone. */
   readonly metered: string
   readonly logged: string
@@ -216,21 +217,29 @@ export const openNginx = async (
   await writeFile(join(folder, 'answer.lua'), luaOf(new URL(redisUrl).port, sha))
   await writeFile(join(folder, 'nginx.conf'), configOf(folder, ports, origin, tls))
   const command: [string, ...string[]] = ['nginx', '-p', folder, '-c', join(folder, 'nginx.conf')]
-  const { child } = spawnPinned(scope, folder, serverCores[0], command)
   const urlOf = (port: number, scheme = 'http'): string => `${scheme}://127.0.0.1:${port}`
   const ofMetered = tls ? 'https' : 'http'
-  await until(
-    'nginx answers',
-    async () => {
-      await get(urlOf(ports.open) + path)
-      return true
-    },
-    10_000,
-  )
+  const begin = async () => {
+    const { child } = spawnPinned(scope, folder, serverCores[0], command)
+    await until(
+      'nginx answers',
+      async () => {
+        await get(urlOf(ports.open) + path)
+        return true
+      },
+      10_000,
+    )
+    return child
+  }
+  let child = await begin()
   const reference = await world.reference()
   const expected = Object.keys(reference.headers).filter(one => !['connection', 'keep-alive'].includes(one))
   return {
-    pid: child.pid ?? 0,
+    pid: () => child.pid ?? 0,
+    restart: async () => {
+      await endOf(child)
+      child = await begin()
+    },
     metered: urlOf(ports.metered, ofMetered),
     logged: urlOf(ports.logged, ofMetered),
     open: urlOf(ports.open),
@@ -267,6 +276,7 @@ export const startNginx = async (scope: Scope, world: World): Promise<(Contender
     {
       ...open,
       pid: nginx.pid,
+      renew: nginx.restart,
       workload: async () => ({ url: nginx.open, paths: [path], keys: [] }),
       check: async () => expectBody(await get(nginx.open + path), world.body),
     },
@@ -276,6 +286,7 @@ export const startNginx = async (scope: Scope, world: World): Promise<(Contender
 /** With its keys in turn on one URL, without a log. @param expected the body that its origin sends now */
 export const meteredNginx = (nginx: Nginx, keys: readonly string[], expected: () => Promise<Buffer>) => ({
   pid: nginx.pid,
+  renew: nginx.restart,
   usesRedis: true,
   workload: async () => ({ url: nginx.metered, paths: [path], keys }),
   check: async () => {

@@ -37,10 +37,9 @@ export const startReadyBody = async (
   { folder, bodyFile, headersFile }: World,
   kind: 'raw' | 'fastify',
   { env = {}, tls }: { readonly env?: Env; readonly tls?: CertificateFiles | undefined } = {},
-): Promise<{ pid: number; url: string; output: string }> => {
+): Promise<Pinned> => {
   const args = kind === 'raw' ? ['origin.ts', bodyFile, ''] : ['fastify-bare.ts', bodyFile, headersFile]
-  const { child, urls, output } = await start(scope, folder, tls ? [...args, tls.cert, tls.key] : args, env)
-  return { pid: child.pid ?? 0, url: urls.api ?? '', output }
+  return start(scope, folder, tls ? [...args, tls.cert, tls.key] : args, env)
 }
 
 export const startRaw = async (scope: Scope, world: World, tls?: CertificateFiles): Promise<Contender> =>
@@ -64,23 +63,21 @@ export const startBareFastify = async (
   )
 
 export const startProxy = async (scope: Scope, world: World): Promise<Contender> => {
-  const { child, urls } = await start(scope, world.folder, ['fastify-proxy.ts', world.originUrl])
-  const server = { pid: child.pid ?? 0, url: urls.api ?? '' }
+  const server = await start(scope, world.folder, ['fastify-proxy.ts', world.originUrl])
   return plain('proxy', 'Fastify + reply-from: no key, no count, no cache', server, world)
 }
 
-const plain = (
-  id: string,
-  name: string,
-  { pid, url }: { pid: number; url: string },
-  { body }: World,
-): Contender => ({
-  id,
-  name,
-  pid,
-  workload: async () => ({ url, paths: [path], keys: [] }),
-  check: async () => expectBody(await get(url + path), body),
-})
+const plain = (id: string, name: string, server: Pinned, { body }: World): Contender => {
+  const url = server.urls.api ?? ''
+  return {
+    id,
+    name,
+    pid: () => server.child.pid ?? 0,
+    renew: server.restart,
+    workload: async () => ({ url, paths: [path], keys: [] }),
+    check: async () => expectBody(await get(url + path), body),
+  }
+}
 
 /**
  * The usual composition, which knows these keys. With an origin that wants a key it has ETags and compresses too.
@@ -97,10 +94,10 @@ export const startUsualServer = async (
   for (const key of keys)
     await redis.set(`usual:key:${createHash('sha256').update(key).digest('hex')}`, 'enterprise')
   const args = ['fastify-usual.ts', origin.url, redisUrl, String(limit), ...(origin.key ? [origin.key] : [])]
-  const { child, urls, output } = await start(scope, folder, args)
+  const server = await start(scope, folder, args)
   const counted = async (): Promise<number> =>
     sum((await redis.mget(keys.map(key => `usual:count:${key}`))).map(Number))
-  return { child, url: urls.api ?? '', output, counted }
+  return { server, url: server.urls.api ?? '', counted }
 }
 
 export const startUsual = async (scope: Scope, world: World): Promise<Contender | Absent> => {
@@ -108,13 +105,12 @@ export const startUsual = async (scope: Scope, world: World): Promise<Contender 
   const name = 'Fastify + @fastify/rate-limit on Redis + lru-cache, as most would write it'
   if (world.redisUrl === undefined) return { id, name, absent: withoutRedis }
   const key = 'usual-key-of-the-bench'
-  const { child, url, output, counted } = await startUsualServer(scope, world, [key], {
-    url: world.originUrl,
-  })
+  const { server, url, counted } = await startUsualServer(scope, world, [key], { url: world.originUrl })
   return {
     id,
     name,
-    pid: child.pid ?? 0,
+    pid: () => server.child.pid ?? 0,
+    renew: server.restart,
     usesRedis: true,
     workload: async () => ({ url, paths: [path], keys: [key] }),
     check: async () => {
@@ -123,6 +119,6 @@ export const startUsual = async (scope: Scope, world: World): Promise<Contender 
       expectBody(await get(url + path, { 'x-api-key': key }), world.body)
     },
     counters: async () => ({ counted: await counted() }),
-    tidy: () => truncate(output),
+    tidy: () => truncate(server.output),
   }
 }

@@ -45,12 +45,17 @@ export const stepAside = (to = loadCores): void => {
 export const onCores = (list: string, command: string, args: readonly string[]): [string, string[]] =>
   pins ? ['taskset', ['-c', list, command, ...args]] : [command, [...args]]
 
-export type Pinned = {
+export type Spawned = {
   readonly child: ChildProcess
-  /** Base addresses by listener. */
-  readonly urls: Readonly<Record<string, string>>
   /** File of its standard output; it may be emptied at any time. */
   readonly output: string
+}
+
+export type Pinned = Spawned & {
+  /** Base addresses by listener. */
+  readonly urls: Readonly<Record<string, string>>
+  /** Ends the process and starts another on the same port, whose child and output are then those here. */
+  restart(): Promise<void>
 }
 
 const cleanEnv = (more: Env): NodeJS.ProcessEnv => ({
@@ -70,20 +75,27 @@ export const spawnPinned = (
   core: string,
   [command, ...args]: readonly [string, ...string[]],
   env: Env = {},
-): Pick<Pinned, 'child' | 'output'> => {
+): Spawned => {
   const output = join(folder, `output-${started++}.log`)
   // Opened for appending, so that the file can be emptied while the process writes.
   const file = openSync(output, 'a')
   const [program, all] = onCores(core, command, args)
   const child = spawn(program, all, { env: cleanEnv(env), stdio: ['ignore', file, file] })
   const exited = once(child, 'exit')
-  scope.teardown(async () => {
-    if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM')
-    const late = setTimeout(() => child.kill('SIGKILL'), 5_000)
-    await exited
-    clearTimeout(late)
-  })
+  scope.teardown(() => endOf(child, exited))
   return { child, output }
+}
+
+/** Ends a process, by force after five seconds. */
+export const endOf = async (
+  child: ChildProcess,
+  exited: Promise<unknown> = once(child, 'exit'),
+): Promise<void> => {
+  if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM')
+  else return
+  const late = setTimeout(() => child.kill('SIGKILL'), 5_000)
+  await exited
+  clearTimeout(late)
 }
 
 /** Starts a command and waits until its output has the addresses of the named listeners. */
@@ -95,22 +107,40 @@ export const startPinned = async (
   listeners: readonly string[],
   env: Env = {},
 ): Promise<Pinned> => {
-  const { child, output } = spawnPinned(scope, folder, core, command, env)
   const urls: Record<string, string> = {}
-  await until(`${command.join(' ')} listens`, async () => {
-    const text = await readFile(output, 'utf8')
-    if (child.exitCode !== null) return true
-    for (const line of text.split('\n').filter(one => one.includes('"listening"'))) {
-      const entry = JSON.parse(line) as { listener: string; url: string }
-      urls[entry.listener] = entry.url
-    }
-    return listeners.every(listener => urls[listener])
-  })
-  if (child.exitCode !== null) {
-    const text = await readFile(output, 'utf8')
-    throw new Error(`${command.join(' ')} ended with ${child.exitCode}: ${text}`)
+  const begin = async (own: Env): Promise<Spawned> => {
+    const spawned = spawnPinned(scope, folder, core, command, own)
+    const { child, output } = spawned
+    const listening = new Set<string>()
+    await until(`${command.join(' ')} listens`, async () => {
+      const text = await readFile(output, 'utf8')
+      if (child.exitCode !== null) return true
+      for (const line of text.split('\n').filter(one => one.includes('"listening"'))) {
+        const entry = JSON.parse(line) as { listener: string; url: string }
+        urls[entry.listener] = entry.url
+        listening.add(entry.listener)
+      }
+      return listeners.every(listener => listening.has(listener))
+    })
+    if (child.exitCode === null) return spawned
+    throw new Error(`${command.join(' ')} ended with ${child.exitCode}: ${await readFile(output, 'utf8')}`)
   }
-  return { child, urls, output }
+  let current = await begin(env)
+  return {
+    get child() {
+      return current.child
+    },
+    get output() {
+      return current.output
+    },
+    urls,
+    restart: async () => {
+      await endOf(current.child)
+      const { port } = new URL(urls.api ?? '')
+      // A gateway reads the one, servers/ the other.
+      current = await begin({ ...env, ABOHAWA_SERVER__PORT: port, PORT: port })
+    },
+  }
 }
 
 /**

@@ -9,7 +9,7 @@ import { load } from './load.ts'
 import { residentOf, serverCores } from './pinned.ts'
 import { openBackground } from './world.ts'
 
-const boundMiB = 200
+const boundMiB = 320
 
 export const resident: Row = {
   id: 'resident',

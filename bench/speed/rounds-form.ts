@@ -1,13 +1,10 @@
 // Rounds as a table, as bar charts, and how to read their columns.
 
 import { bars } from '../bars.ts'
-import { count, type Result } from '../row.ts'
+import { count, median, type Result } from '../row.ts'
 import { connections } from './load.ts'
 import { coreCount, pins } from './pinned.ts'
-import { best, leastOf, type Measured, medianOf } from './rounds.ts'
-
-const two = (one: number, other: number, digits: number): string =>
-  `${one.toFixed(digits)} / ${other.toFixed(digits)}`
+import { type Measured, medianOf, rangeOf, type Sample } from './rounds.ts'
 
 const isMeasured = ({ samples }: Measured): boolean => samples.length > 0
 
@@ -33,12 +30,12 @@ export const tableOfRounds = (
     .map(one => [
       one.contender.id,
       one.contender.name,
-      `${count(best(one))} / ${count(medianOf(one, 'perSecond'))}`,
-      raw ? two(best(one) / best(raw), medianOf(one, 'perSecond') / medianOf(raw, 'perSecond'), 2) : '—',
-      two(leastOf(one, 'p50'), medianOf(one, 'p50'), 1),
-      two(leastOf(one, 'p99'), medianOf(one, 'p99'), 1),
-      two(leastOf(one, 'cpuMicros'), medianOf(one, 'cpuMicros'), 1),
-      one.contender.usesRedis ? two(leastOf(one, 'redisMicros'), medianOf(one, 'redisMicros'), 1) : '—',
+      count(medianOf(one, 'perSecond')),
+      raw ? (medianOf(one, 'perSecond') / medianOf(raw, 'perSecond')).toFixed(2) : '—',
+      medianOf(one, 'p50').toFixed(1),
+      rangeOf(one, 'p99', 1),
+      rangeOf(one, 'cpuMicros', 1),
+      one.contender.usesRedis ? medianOf(one, 'redisMicros').toFixed(1) : '—',
       one.contender.usesRedis ? medianOf(one, 'redisCommands').toFixed(2) : '—',
       `${(medianOf(one, 'busy') * 100).toFixed(0)} %`,
       `${(medianOf(one, 'others') * 100).toFixed(0)} %`,
@@ -47,7 +44,8 @@ export const tableOfRounds = (
 
 /** Sentences below the table. */
 export const columnsOfRounds: readonly string[] = [
-  'In a column with two figures, the first is the best round and the second the median. CPU is the processor time of the ' +
+  'Each round is a fresh process, because processes of one build differ; figures are medians, those of p99 and CPU with the smallest and ' +
+    'the largest process. CPU is the processor time of the ' +
     'server alone for an answer, which other work on the machine moves least; "Redis µs" is the processor time of Redis for an answer, ' +
     'and "Redis commands" the number of commands for one, including those within scripts. "busy" is the share of its core that the ' +
     'server used and "others" the share of everything else there, both in the median round. Where the two are well below ' +
@@ -65,19 +63,22 @@ export const columnsOfRounds: readonly string[] = [
 
 type Drawings = NonNullable<Result['drawings']>
 
-/** @param subject what the bars are of, such as `each row` */
+/** A value of each process of a row: its median, smallest and largest. */
 const drawn = (
   file: string,
   measured: readonly Measured[],
   text: { readonly caption: string; readonly title: string },
-  value: (one: Measured) => readonly [number, number],
+  value: (sample: Sample, at: number) => number,
   digits: number,
 ): Drawings => {
   const shown = measured.filter(isMeasured)
   if (shown.length === 0) return {}
-  const pairs = shown.map(one => ({ name: one.contender.id, values: value(one) }))
-  const kinds = ['best round', 'median'] as const
-  return { [file]: { caption: text.caption, svg: bars({ title: text.title, kinds, bars: pairs, digits }) } }
+  const rows = shown.map(({ contender, samples }) => {
+    const values = samples.map(value)
+    return { name: contender.id, values: [median(values), Math.min(...values), Math.max(...values)] }
+  })
+  const kinds = ['median', 'smallest', 'largest'] as const
+  return { [file]: { caption: text.caption, svg: bars({ title: text.title, kinds, bars: rows, digits }) } }
 }
 
 export const shareBars = (
@@ -91,10 +92,10 @@ export const shareBars = (
         file,
         measured,
         {
-          caption: `Answers a second of ${of} as a share of raw node:http, best and median round`,
+          caption: `Answers a second of ${of} as a share of raw node:http, round by round`,
           title: 'Answers a second, as a share of raw node:http',
         },
-        one => [best(one) / best(raw), medianOf(one, 'perSecond') / medianOf(raw, 'perSecond')],
+        ({ perSecond }, at) => perSecond / (raw.samples[at]?.perSecond ?? Number.NaN),
         2,
       )
     : {}
@@ -104,10 +105,10 @@ export const p99Bars = (file: string, of: string, measured: readonly Measured[])
     file,
     measured,
     {
-      caption: `p99 of ${of} in ms, best and median round`,
+      caption: `p99 of ${of} in ms, over fresh processes`,
       title: `p99 in ms with ${connections} connections that never rest`,
     },
-    one => [leastOf(one, 'p99'), medianOf(one, 'p99')],
+    ({ p99 }) => p99,
     1,
   )
 
@@ -116,9 +117,9 @@ export const cpuBars = (file: string, of: string, measured: readonly Measured[])
     file,
     measured,
     {
-      caption: `Processor time of the server for an answer of ${of} in µs, best and median round`,
+      caption: `Processor time of the server for an answer of ${of} in µs, over fresh processes`,
       title: 'Processor time of the server for an answer, µs',
     },
-    one => [leastOf(one, 'cpuMicros'), medianOf(one, 'cpuMicros')],
+    ({ cpuMicros }) => cpuMicros,
     1,
   )

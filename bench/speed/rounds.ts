@@ -1,5 +1,5 @@
-// Rounds of all contenders in turn: puts load on each for some seconds, checks its responses, and compares its own counters
-// with those of the load, before and after. A run that other work disturbed is repeated. Returns figures and faults;
+// Rounds of all contenders in turn: starts each anew, puts load on it for some seconds, checks its responses, and compares its own
+// counters with those of the load, before and after. Processes of one build differ, so that a round is a process. A run that other work disturbed is repeated. Returns figures and faults;
 // judge.ts holds them against bars.
 
 import { setTimeout as pause } from 'node:timers/promises'
@@ -38,15 +38,20 @@ export type Measured = {
   readonly faults: readonly string[]
 }
 
-export const best = ({ samples }: Measured): number => Math.max(...samples.map(one => one.perSecond))
 export const medianOf = ({ samples }: Measured, name: keyof Sample): number =>
   median(samples.map(one => one[name]))
-export const leastOf = ({ samples }: Measured, name: keyof Sample): number =>
-  Math.min(...samples.map(one => one[name]))
+/** The median of the processes, then the smallest and the largest. */
+export const rangeOf = ({ samples }: Measured, name: keyof Sample, digits: number): string => {
+  const values = samples.map(one => one[name])
+  const [least, most] = [Math.min(...values), Math.max(...values)]
+  return `${median(values).toFixed(digits)} (${least.toFixed(digits)} to ${most.toFixed(digits)})`
+}
 
 /** The fraction of the server's core that others may use in a run; what the kernel does for its sockets is a part of it. */
 export const maxOthers = 0.05
 export const isDisturbed = ({ others }: Sample): boolean => others > maxOthers
+/** Of load on a process before it is measured. */
+export const warmUpSeconds = 2
 // Of all runs of a row, so that it ends in time on a machine that is never quiet.
 const maxRepeatedShare = 0.25
 
@@ -73,7 +78,9 @@ export const measureInRounds = async (
   }))
   const run = async (one: (typeof measured)[number], what: string): Promise<Sample | undefined> => {
     progress(`${what}, ${one.contender.id}`)
-    await awayFromTurn(seconds)
+    await awayFromTurn(warmUpSeconds + seconds)
+    await one.contender.renew()
+    await sending.load(world.folder, await one.contender.workload(), warmUpSeconds)
     const { sample, answers, resumed, faults } = await measureOnce(world, one.contender, seconds, sending)
     one.faults.push(...faults)
     one.answers += answers
@@ -81,12 +88,11 @@ export const measureInRounds = async (
     return sample
   }
   let repeats = Math.ceil(rounds * contenders.length * maxRepeatedShare)
-  // The first round is a warm-up; its responses are checked too.
-  for (let round = 0; round <= rounds; round++)
+  for (let round = 1; round <= rounds; round++)
     for (const one of measured) {
       const name = `round ${round} of ${rounds}`
       let sample = await run(one, name)
-      if (round === 0 || !sample) continue
+      if (!sample) continue
       if (isDisturbed(sample) && repeats > 0) {
         repeats -= 1
         one.repeated += 1
@@ -118,7 +124,7 @@ const measureOnce = async (
   await contender.tidy?.()
   const workload = await contender.workload()
   const before = await settled(contender)
-  const [cpuBefore, coreBefore] = [await cpuSecondsOf(contender.pid), await busySecondsOf(serverCores[0])]
+  const [cpuBefore, coreBefore] = [await cpuSecondsOf(contender.pid()), await busySecondsOf(serverCores[0])]
   const redisBefore = await redis()
   const {
     answers,
@@ -129,7 +135,7 @@ const measureOnce = async (
     resumed = 0,
   } = await sending.load(folder, workload, seconds)
   const redisAfter = await redis()
-  const cpu = (await cpuSecondsOf(contender.pid)) - cpuBefore
+  const cpu = (await cpuSecondsOf(contender.pid())) - cpuBefore
   const core = (await busySecondsOf(serverCores[0])) - coreBefore
   const after = await settled(contender)
   await check()

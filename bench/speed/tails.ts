@@ -49,7 +49,7 @@ export const tails: Row = {
     const sent = await sendInOpenLoop(world, mix, keys, { contender, name, rate }, open)
     const to = nowMicros()
     progress('reads the profile')
-    process.kill(contender.pid, 'SIGTERM')
+    process.kill(contender.pid(), 'SIGTERM')
     const { byLength, byCause, longestMs, busyMs } = longTurnsOf(await profileIn(folder), from, to)
     const long = byCause.reduce((sum, [, ms]) => sum + ms, 0)
     const share = (ms: number): string => `${((100 * ms) / busyMs).toFixed(1)} %`

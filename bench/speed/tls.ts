@@ -96,7 +96,7 @@ export const tls: Row = {
       notes: [
         `Load on kept connections, ${connections} of them, from ${loader}; on new ones from a loader of our own, because wrk does ` +
           `not resume. It needs more processor time for a connection than the servers do, so that they wait for it. ` +
-          `Rounds: ${rounds} of ${seconds} s for each row after one to warm up.`,
+          `Rounds: ${rounds} of ${seconds} s for each row, each of a process of its own that is warm.`,
         quietness(measured),
         ...columnsOfRounds,
       ],

@@ -22,5 +22,5 @@ for (const path of [
   '/locations/:type/:id',
 ])
   app.get(`/api/v1${path}`, (_request, reply) => reply.headers(headers).send(body))
-const url = await app.listen({ host: '127.0.0.1', port: 0 })
+const url = await app.listen({ host: '127.0.0.1', port: Number(process.env.PORT ?? 0) })
 process.stdout.write(`${JSON.stringify({ msg: 'listening', listener: 'api', url })}\n`)

@@ -42,5 +42,5 @@ app.get('/*', async request => {
   cache.set(request.url, weather, { ttl: Math.max(1, freshFor * 1000) })
   return weather
 })
-const url = await app.listen({ host: '127.0.0.1', port: 0 })
+const url = await app.listen({ host: '127.0.0.1', port: Number(process.env.PORT ?? 0) })
 process.stdout.write(`${JSON.stringify({ msg: 'listening', listener: 'api', url })}\n`)

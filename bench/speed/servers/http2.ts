@@ -28,11 +28,13 @@ if (kind === 'raw') {
     stream.respond(responseHeaders)
     stream.end(body)
   })
-  server.listen(0, '127.0.0.1', () => listening((server.address() as AddressInfo).port))
+  server.listen(Number(process.env.PORT ?? 0), '127.0.0.1', () =>
+    listening((server.address() as AddressInfo).port),
+  )
 } else {
   const app = fastify({ http2: true, https: certificate })
   for (const { path } of Object.values(endpoints))
     app.get(apiPrefix + path, (_request, reply) => reply.headers(headers).send(body))
-  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  const url = await app.listen({ host: '127.0.0.1', port: Number(process.env.PORT ?? 0) })
   listening(Number(new URL(url).port))
 }

@@ -24,7 +24,7 @@ const server =
     : createServer(answer)
 // As long as Fastify and the gateway do.
 server.keepAliveTimeout = 72_000
-server.listen(0, '127.0.0.1', () => {
+server.listen(Number(process.env.PORT ?? 0), '127.0.0.1', () => {
   const { port } = server.address() as AddressInfo
   process.stdout.write(
     `${JSON.stringify({ msg: 'listening', listener: 'api', url: `${cert ? 'https' : 'http'}://127.0.0.1:${port}` })}\n`,
