@@ -68,7 +68,8 @@ export const hits: Row = {
 /** A smaller difference means nothing on a machine with other users. */
 const noise = 0.1
 
-const findingsOf = ({ byCpu, byCostWithRedis, byRate, byP99 }: Judge): Finding[] => [
+const findingsOf = ({ byCpu, inCost, byCostWithRedis, byRate, byP99 }: Judge): Finding[] => [
+  ...inCost('redis', 'raw', 'one URL on Redis, of raw node:http by CPU'),
   ...byCpu('embedded', 'fastify', 0.92, 'embedded store, of bare Fastify by CPU'),
   ...byCpu('redis', 'fastify', 0.77, 'Redis, 1 key, of bare Fastify by CPU'),
   ...byP99('redis', 'raw', 3, 'the same: p99, of raw'),

@@ -69,6 +69,10 @@ export const judgeOf = (measured: readonly Measured[]) => {
       text: inMicros(({ cpuMicros }) => cpuMicros),
     })
 
+  /** So many times the processor time of another, which README and pages name. */
+  const inCost = (id: string, other: string, what: string): Finding[] =>
+    byCost(id, other, Number.POSITIVE_INFINITY, what).map(one => ({ ...one, bar: '—', met: null }))
+
   /** At most so many times the processor time of another, each with that of Redis. */
   const byCostWithRedis = (id: string, other: string, times: number, what: string): Finding[] =>
     compare([id, other], withRedis, what, {
@@ -84,7 +88,7 @@ export const judgeOf = (measured: readonly Measured[]) => {
       isMet: ratio => ratio <= times + allowed,
       text: (one, base) => `${medianOf(one, 'p99').toFixed(1)} of ${medianOf(base, 'p99').toFixed(1)} ms`,
     })
-  return { of, byRate, byCpu, byCost, byCostWithRedis, byP99 }
+  return { of, byRate, byCpu, byCost, inCost, byCostWithRedis, byP99 }
 }
 
 const withRedis = ({ cpuMicros, redisMicros }: Sample): number => cpuMicros + redisMicros

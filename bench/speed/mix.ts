@@ -188,7 +188,8 @@ const measureRounds: (
 
 const rawAtOurs = 'raw, same rate'
 
-const findingsOf = ({ byCpu, byCost, byCostWithRedis, byP99 }: Judge): Finding[] => [
+const findingsOf = ({ byCpu, byCost, inCost, byCostWithRedis, byP99 }: Judge): Finding[] => [
+  ...inCost('mix-abohawa', 'mix-raw', '**the mix**, log on, of raw node:http without a log, by CPU'),
   ...byCostWithRedis(
     'mix-abohawa',
     'mix-nginx',

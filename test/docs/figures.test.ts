@@ -1,0 +1,53 @@
+// The figures that README names are those of the pages that the benchmarks write.
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+
+const root = join(import.meta.dirname, '..', '..')
+const textOf = (file: string): string => readFileSync(join(root, file), 'utf8').replaceAll(/\s+/g, ' ')
+const readme = textOf('README.md')
+
+/** What a line of a benchmark's page measured. @throws Error when the page has no such line */
+const measuredIn = (page: string, what: string): string => {
+  const line = textOf(page)
+    .split(' | ')
+    .flatMap((cell, i, cells) => (cell === what ? [cells[i + 2] ?? ''] : []))
+  if (line[0] === undefined) throw new Error(`${page} has no line "${what}"`)
+  return line[0]
+}
+
+const numberIn = (text: string, pattern: RegExp): number => {
+  const [, found] = pattern.exec(text) ?? []
+  if (found === undefined) throw new Error(`"${text}" has no ${pattern}`)
+  return Number(found.replaceAll(',', ''))
+}
+
+const grouped = (value: number): string => value.toLocaleString('en-GB')
+
+t.test('README names the speed that the page on performance shows', t => {
+  const times = (what: string): string =>
+    numberIn(measuredIn('docs/performance.md', what), /^([\d.]+) ×/).toFixed(1)
+  t.match(
+    readme,
+    `one URL costs ${times('one URL on Redis, of raw node:http by CPU')} times the CPU time of \`node:http\` with a ready body, ` +
+      `and traffic as it comes, with its log, ${times('**the mix**, log on, of raw node:http without a log, by CPU')} times`,
+  )
+  t.end()
+})
+
+t.test('README names the weight that the page on capacity shows, and what direct calls cost', t => {
+  const what = 'a day of demand on 5,104 places (1,259 cells) by run: weight per cell'
+  const day = measuredIn('docs/capacity.md', what)
+  const [weight, requests] = [numberIn(day, /\(([\d,]+) in all/), numberIn(day, /; ([\d,]+) requests/)]
+  const each = numberIn(textOf('docs/capacity.md'), /own shape \(30 variables, 7 days, weight ([\d.]+)\)/)
+  t.match(
+    readme,
+    `A day of ${grouped(requests)} requests for all places costs ${grouped(weight)} of the provider's weight units`,
+  )
+  t.match(
+    readme,
+    `directly costs ${each.toFixed(1)}, which is ${Math.round((requests * each) / weight)} times as much`,
+  )
+  t.end()
+})
