@@ -11,6 +11,7 @@ const root = join(import.meta.dirname, '..')
 // A file directly in src counts as a folder, and so does each folder of `load`. Folders of one rank do not import each other.
 const ranks: Record<string, number> = {
   'brand.ts': 0,
+  'bengali-spelling.ts': 0,
   'calendar.ts': 0,
   'clock.ts': 0,
   'csv-text.ts': 0,

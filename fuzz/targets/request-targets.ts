@@ -216,6 +216,7 @@ const nameOf = (random: Random): string => {
     ` ${name} `,
     name.normalize('NFD'),
     name.normalize('NFC'),
+    name.normalize('NFD').replaceAll('\u09c7\u09be', '\u09be\u09c7'),
   ])
 }
 

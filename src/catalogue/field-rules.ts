@@ -1,8 +1,10 @@
 // The rules of each field of a place on its own. A rule returns the message of a fault or undefined; every rule of a field
 // runs, so that one fault does not hide another. check.ts has the rules between rows.
 
+import { usualSpelling } from '../bengali-spelling.ts'
 import { isPrintable, quoted, safeText } from '../outside-text.ts'
 import { type Bounds, type Field, isLocationType, locationTypes } from './location-schema.ts'
+import { fold } from './search.ts'
 
 /** Returns the message of a fault, or undefined. */
 export type Rule = (value: unknown) => string | undefined
@@ -33,13 +35,12 @@ const numberWithin = (low: number, high: number): Rule =>
 const codePoints = (text: string): string =>
   [...text].map(sign => `U+${sign.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}`).join(' ')
 
-// Shows the code points of the first letter that NFC changes, because both forms look alike.
-const inNfc: Rule = value => {
-  if (typeof value !== 'string' || value === value.normalize('NFC')) return undefined
-  const cluster = value.match(/[^\p{M}]?\p{M}*/gu)?.find(part => part !== part.normalize('NFC'))
+// Shows the code points of the first letter that is spelled otherwise, because both forms look alike.
+const spelledAsUsual: Rule = value => {
+  if (typeof value !== 'string' || value === usualSpelling(value)) return undefined
+  const cluster = value.match(/[^\p{M}]?(?:[\p{M}:]|\u200d)*/gu)?.find(part => part !== usualSpelling(part))
   const because = cluster === undefined ? '' : `with ${codePoints(cluster)} in it`
-  const allowed =
-    cluster === undefined ? 'its NFC form' : `its Unicode NFC form, ${codePoints(cluster.normalize('NFC'))}`
+  const allowed = `its usual spelling in Unicode NFC, ${codePoints(usualSpelling(cluster ?? value))}`
   return refusal(value, allowed, because)
 }
 
@@ -59,7 +60,7 @@ export const nameRules: readonly Rule[] = [
     'text without blanks at either end',
     value => typeof value !== 'string' || value.trim() === '' || value === value.trim(),
   ),
-  inNfc,
+  spelledAsUsual,
 ]
 
 const isWebsite = (value: string): boolean => /^https?:\/\/\S+$/u.test(value) && URL.canParse(value)
@@ -88,15 +89,16 @@ const unlessPlain =
     typeof value === 'string' && plainText.test(value) ? undefined : firstMessage(rules, value)
 
 const listRule =
-  (allowed: string, itemRule: Rule, nameOf: (item: unknown) => unknown): Rule =>
+  (allowed: string, itemRule: Rule, keyOf: (item: unknown) => string): Rule =>
   value => {
     if (!Array.isArray(value) || value.length === 0) return refusal(value, `a list of ${allowed}, or nothing`)
     const seen = new Set<unknown>()
     for (const item of value) {
-      const message =
-        itemRule(item) ?? (seen.has(nameOf(item)) ? refusal(nameOf(item), 'each once') : undefined)
+      const message = itemRule(item)
       if (message !== undefined) return message
-      seen.add(nameOf(item))
+      const key = keyOf(item)
+      if (seen.has(key)) return refusal(item, 'each once')
+      seen.add(key)
     }
     return undefined
   }
@@ -121,8 +123,8 @@ export const rulesWithin = (bounds: Bounds): Readonly<Record<Field, readonly Rul
   parentId: [parentRule],
   name_en: nameRules,
   name_bn: nameRules,
-  slug_en: [text('at least one of a-z, 0-9 and -', slug => /^[a-z0-9-]+$/u.test(slug)), inNfc],
-  aliases: [listRule('names', unlessPlain(nameRules), alias => alias)],
+  slug_en: [text('at least one of a-z, 0-9 and -', slug => /^[a-z0-9-]+$/u.test(slug)), spelledAsUsual],
+  aliases: [listRule('names', unlessPlain(nameRules), alias => fold(String(alias)))],
   formerIds: [listRule('former ids', formerIdRule, former => (former as { id: string }).id)],
   latitude: [numberWithin(bounds.south, bounds.north)],
   longitude: [numberWithin(bounds.west, bounds.east)],

@@ -2,6 +2,8 @@
 // Bengali signs are letters and are never stripped. A second, looser fold also equates letters that are often confused.
 // catalogue.ts decides which places are searched, and when loosely.
 
+import { usualSpelling } from '../bengali-spelling.ts'
+
 // Left out on both sides, since writers differ: blanks, zero-width signs, hyphens and dashes, full stops (the danda is
 // that of Bengali), and every sign that keyboards offer as an apostrophe.
 const ignored =
@@ -20,13 +22,15 @@ const ignoredInPlain = /[ \-.'`]+/g
 /** The form in which spellings are compared; texts that read alike fold to the same string, in Unicode NFC. */
 export const fold = (text: string): string =>
   plain.test(text)
-    ? text.toLowerCase().replace(ignoredInPlain, '').normalize('NFC')
-    : // Signs are dropped last, because decomposition and case folding can each produce an apostrophe.
-      foldCase(text.normalize('NFD'))
-        .normalize('NFD')
-        .replace(ignored, '')
-        .replace(marksOnLatin, '$1')
-        .normalize('NFC')
+    ? usualSpelling(text.toLowerCase().replace(ignoredInPlain, ''))
+    : // Signs are dropped last, because decomposition and case folding can each produce an apostrophe. Spelled as usual
+      // before as well, because the joiner of a khanda ta is dropped, and after, because what is dropped may part signs.
+      usualSpelling(
+        foldCase(usualSpelling(text).normalize('NFD'))
+          .normalize('NFD')
+          .replace(ignored, '')
+          .replace(marksOnLatin, '$1'),
+      )
 
 const confused: Readonly<Record<string, string>> = {
   z: 'j',
@@ -37,8 +41,11 @@ const confused: Readonly<Record<string, string>> = {
   '\u09b6': '\u09b8',
   '\u09b7': '\u09b8',
   '\u0981': '',
+  '\u0983': '',
+  '\u09ce': '\u09a4\u09cd',
+  '\u09f0': '\u09b0',
 }
-const confusedLetters = /[zv\u09c0\u09c2\u09a3\u09b6\u09b7\u0981]/g
+const confusedLetters = /[zv\u09c0\u09c2\u09a3\u09b6\u09b7\u0981\u0983\u09ce\u09f0]/g
 const writtenF = /p{1,2}h{1,2}/g
 const equalLatin = /(\p{Script=Latin})\1+/gu
 // A longer run is no slip of the pen but a key that was held down.
@@ -50,13 +57,14 @@ const fewestLooseLetters = 3
 
 /** As `fold`, with letters and endings equated that are often confused: gonj and ganj, z and j, both lengths of i. */
 export const foldLoosely = (text: string): string =>
-  fold(text)
-    .replace(confusedLetters, letter => confused[letter] ?? letter)
-    .replace(writtenF, 'f')
-    .replace(equalLatin, single)
-    .replaceAll('gonj', 'ganj')
-    .replaceAll('sader', 'sadar')
-    .normalize('NFC')
+  usualSpelling(
+    fold(text)
+      .replace(confusedLetters, letter => confused[letter] ?? letter)
+      .replace(writtenF, 'f')
+      .replace(equalLatin, single)
+      .replaceAll('gonj', 'ganj')
+      .replaceAll('sader', 'sadar'),
+  )
 
 /** Invisible as it is typed: a search that is left empty. */
 export const isBlank = (text: string): boolean => blank.test(text)

@@ -185,6 +185,16 @@ export const percentText = (share: number): string => {
   return `${percent.toFixed(digits ?? 4)} %`
 }
 
+/**
+ * What is left of work of which a share is done after so many seconds: `, 1 min 20 s left`. Empty until enough is done to
+ * tell, because work begins more slowly than it goes on.
+ */
+export const leftText = (share: number, seconds: number): string => {
+  if (share < 0.02 || (share < 0.1 && seconds < 10)) return ''
+  const left = Math.ceil((seconds * Math.max(0, 1 - share)) / share)
+  return left < 60 ? `, ${left} s left` : `, ${Math.floor(left / 60)} min ${left % 60} s left`
+}
+
 /** Names and values, one pair a line, indented; escaped as in `tableOf`. */
 export const factsText = (facts: readonly (readonly [string, string])[]): string =>
   indented(tableOf(['', ''], facts).replace(/^.*\n/, ''))

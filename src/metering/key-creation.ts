@@ -2,6 +2,7 @@
 // repeated as a whole: an external id that has a key keeps it.
 
 import { closestMatch } from 'leven'
+import { usualSpelling } from '../bengali-spelling.ts'
 import type { Calendar } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import { InputError } from '../errors.ts'
@@ -232,7 +233,7 @@ export const tierLimitOf = (tiers: Tiers, tier: string): number => {
 
 const settled = async (step: Promise<void>) => (await Promise.allSettled([step]))[0]
 
-const fold = (name: string): string => name.toLowerCase().replaceAll(/\s+/g, ' ')
+const fold = (name: string): string => usualSpelling(name.toLowerCase().replaceAll(/\s+/g, ' '))
 
 const subscriberNameOf = (given: string): string => {
   const name = given.trim().normalize('NFC')

@@ -1,6 +1,7 @@
 // Filters keys by terms such as `tier=starter status=active expires<30d`. A term is a field, an operator and a value; all
 // terms must hold. administration.ts reads the keys.
 
+import { usualSpelling } from '../bengali-spelling.ts'
 import { type Calendar, dayNumber, utcDayMs } from '../calendar.ts'
 import { InputError } from '../errors.ts'
 import { quoted } from '../outside-text.ts'
@@ -60,7 +61,7 @@ type Given = {
 const ofKey = (matches: Matches<ListedKey>): Term => ({ onUsage: false, matches })
 const ofUsage = (matches: Matches<KeyUsage>): Term => ({ onUsage: true, matches })
 
-const fold = (text: string): string => text.toLowerCase().normalize('NFC')
+const fold = (text: string): string => usualSpelling(text.toLowerCase())
 
 /** `none` matches a missing text. */
 const textTerm =

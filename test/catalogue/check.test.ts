@@ -130,12 +130,32 @@ const cases: [title: string, fields: TableRow, ...faults: string[]][] = [
   [
     'a Bengali name must be in NFC, spelt out in code points',
     { name_bn: 'হলদি\u09df\u09be' },
-    'row 5, name_bn: given "হলদি\u09df\u09be", with U+09DF U+09BE in it; allowed is its Unicode NFC form, U+09AF U+09BC U+09BE',
+    'row 5, name_bn: given "হলদি\u09df\u09be", with U+09DF U+09BE in it; allowed is its usual spelling in Unicode NFC, U+09AF U+09BC U+09BE',
+  ],
+  [
+    'a Bengali letter must not be put together where it has a code point',
+    { name_bn: '\u0985\u09beমতলী' },
+    'row 5, name_bn: given "\u0985\u09beমতলী", with U+0985 U+09BE in it; allowed is its usual spelling in Unicode NFC, U+0986',
+  ],
+  [
+    'khanda ta must be written as itself',
+    { name_bn: 'চি\u09a4\u09cd\u200dলা' },
+    'row 5, name_bn: given "চি\u09a4\u09cd\u200dলা", with U+09A4 U+09CD U+200D in it; allowed is its usual spelling in Unicode NFC, U+09CE',
+  ],
+  [
+    'signs must be in their order',
+    { name_bn: 'গ\u09be\u09c7পাল' },
+    'row 5, name_bn: given "গ\u09be\u09c7পাল", with U+0997 U+09BE U+09C7 in it; allowed is its usual spelling in Unicode NFC, U+0997 U+09CB',
+  ],
+  [
+    'a visarga must not be a colon',
+    { name_bn: 'দু:খিতা' },
+    'row 5, name_bn: given "দু:খিতা", with U+09A6 U+09C1 U+003A in it; allowed is its usual spelling in Unicode NFC, U+09A6 U+09C1 U+0983',
   ],
   [
     'an English name must be in NFC',
     { name_en: 'Cafe\u0301' },
-    'row 5, name_en: given "Cafe\u0301", with U+0065 U+0301 in it; allowed is its Unicode NFC form, U+00E9',
+    'row 5, name_en: given "Cafe\u0301", with U+0065 U+0301 in it; allowed is its usual spelling in Unicode NFC, U+00E9',
   ],
   [
     'a slug is lower-case ASCII',

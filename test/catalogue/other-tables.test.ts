@@ -138,7 +138,12 @@ const aliasFaults: [title: string, row: TableRow, fault: string][] = [
   [
     'a name not in NFC',
     aliasRow('20', 'Cafe\u0301'),
-    'aliases, row 3, alias: given "Cafe\u0301", with U+0065 U+0301 in it; allowed is its Unicode NFC form, U+00E9',
+    'aliases, row 3, alias: given "Cafe\u0301", with U+0065 U+0301 in it; allowed is its usual spelling in Unicode NFC, U+00E9',
+  ],
+  [
+    'Bengali that is spelled in pieces',
+    aliasRow('20', 'ওপা\u09a1\u09bf\u09bc'),
+    'aliases, row 3, alias: given "ওপা\u09a1\u09bf\u09bc", with U+09A1 U+09BF U+09BC in it; allowed is its usual spelling in Unicode NFC, U+09A1 U+09BC U+09BF',
   ],
   [
     'a control character',
@@ -236,6 +241,11 @@ t.test('an invalid alias or former id in a snapshot is refused when it is loaded
   t.strictSame(
     faultAfter(place => void Object.assign(place, { aliases: ['One', 'Two', 'One'] })),
     [`${at}, aliases: given "One"; allowed is each once`],
+  )
+  t.strictSame(
+    faultAfter(place => void Object.assign(place, { aliases: ['One Two', 'one-two'] })),
+    [`${at}, aliases: given "one-two"; allowed is each once`],
+    'which reads as another',
   )
   for (const aliases of [[], 'One', {}, [7], [null]])
     t.match(

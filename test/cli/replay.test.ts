@@ -59,6 +59,8 @@ t.test('what was replayed is printed and written', async t => {
       '--bodies',
       bodies,
       '--check-bodies',
+      '--duration',
+      '1m',
     ],
     [
       'replay',
@@ -79,7 +81,13 @@ t.test('what was replayed is printed and written', async t => {
   ])
   t.equal(text?.code, 99, `the body of this target is no weather: ${text?.stderr}`)
   t.match(text?.stderr, /broken\.ndjson, line 41: at is "\\"yesterday\\"", expected an instant/)
+  t.match(
+    text?.stderr,
+    /The files have no more than 40 requests, which were sent in \d+ms of 1m; --loop begins again after the last\.\n/,
+  )
+  t.notMatch(inJson?.stderr, '--loop')
   t.match(text?.stdout, /40 due, 40 sent, 40 answered/)
+  t.match(text?.stdout, /answered, for 0\.\d+ s\n/)
   t.match(text?.stdout, /errors<0\.1% +0 % +passed/)
   t.match(text?.stdout, /weather +hit +40/)
   const result = replayResult.parse(JSON.parse(readFileSync(json, 'utf8')))

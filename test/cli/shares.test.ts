@@ -3,12 +3,26 @@
 
 import t from 'tap'
 import { rehearsalText } from '../../src/cli/load/rehearse-text.ts'
+import { leftText } from '../../src/cli/terminal.ts'
 import { differences } from '../../src/load/report/comparison.ts'
 import { reportPage as reportPageIn } from '../../src/load/report/page.ts'
 import type { ReplayResult } from '../../src/load/report/result.ts'
 import { createTally } from '../../src/load/what-if/tally.ts'
 import { servedShare } from '../../src/load/what-if/what-if-result.ts'
 import { drawnRehearsal } from '../support/replay-results.ts'
+
+t.test('what is left is told when enough is done to tell', async t => {
+  for (const [share, seconds, text] of [
+    [0, 3, ''],
+    [1 / 2_640, 3, ''],
+    [0.05, 3, ''],
+    [0.05, 30, ', 9 min 30 s left'],
+    [0.1, 2, ', 18 s left'],
+    [0.5, 0.5, ', 1 s left'],
+    [1.1, 20, ', 0 s left'],
+  ] as const)
+    t.equal(leftText(share, seconds), text, `${share} after ${seconds} s`)
+})
 
 const timeZone = 'Asia/Dhaka'
 const reportPage = (results: readonly ReplayResult[]) => reportPageIn(results, timeZone)

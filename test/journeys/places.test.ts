@@ -136,6 +136,7 @@ t.test('search finds both scripts, in any case and either encoding', async t => 
   const composed = 'কুড়িগ্রাম'.normalize('NFC')
   t.strictSame(await find(composed), ['Kurigram'])
   t.strictSame(await find(composed.replaceAll('\u09a1\u09bc', '\u09dc')), ['Kurigram'])
+  t.strictSame(await find(composed.replaceAll('\u09a1\u09bc\u09bf', '\u09a1\u09bf\u09bc')), ['Kurigram'])
   t.strictSame(await find('xyzzy'), [])
   t.equal((await find('')).length, 50)
 })

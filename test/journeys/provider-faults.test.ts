@@ -48,7 +48,7 @@ const faults: [string, number, string, number?][] = [
   ['bad-gateway', withRetries, 'the weather provider is failing'],
   ['gateway-timeout', withRetries, 'the weather provider is failing'],
   ['overloaded', once, 'the weather provider is overloaded'],
-  ['empty', once, 'the weather provider has none for this grid cell'],
+  ['empty', withRetries, "the weather provider's answer was cut off"],
   ['cut-off', withRetries, "the weather provider's answer was cut off"],
   ['streaming-error', withRetries, "the weather provider's answer was cut off"],
   ['header-only', once, "the weather provider's answer was not usable"],

@@ -38,6 +38,7 @@ const cases: [filter: string, holds: boolean, change?: Partial<typeof plain>][] 
   ['status!=expired', false, { status: 'expired' }],
   ['subscriber=~dhaka', true],
   ['subscriber=~TRIB', true],
+  ['subscriber=~\u0985\u09beলো', true, { subscriber: 'প্রথম আলো' }],
   ['subscriber=~Star', false],
   ['subscriber="Dhaka Tribune"', true],
   ['subscriber="Dhaka"', false],

@@ -157,6 +157,14 @@ t.test('one bad element fails alone', async t => {
   t.equal(requests.length, 7, 'eight, four and four, two and two, one and one')
 })
 
+t.test('an empty answer is the fault of no point: nothing is halved, and the circuit opens', async t => {
+  const { provider, loadAll, requests } = setUp(t, {}, { guard: { after: 3, halfOpenAfterMs: 60_000 } })
+  await simulator.steer({ fault: 'empty' })
+  t.strictSame(await loadAll(cells(8)), Array(8).fill('rejected'))
+  t.strictSame(requests, Array(3).fill(['provider_cut_off', 8]))
+  await t.rejects(provider.load(cells(1)[0] as Cell), { code: 'provider_circuit_open' })
+})
+
 t.test('a request for too much data is halved until it succeeds', async t => {
   const { loadAll, requests } = setUp(t)
   await simulator.steer({ fault: 'too-much-data', times: 3 })

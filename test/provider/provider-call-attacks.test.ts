@@ -186,8 +186,8 @@ const refused: [string, string, string | undefined, RegExp][] = [
   ['error-in-br', 'provider_overloaded', undefined, /^the provider answered 503$/],
   ['error-not-gzip', 'provider_limited', undefined, /^the provider answered 429$/],
   ['error-too-long', 'provider_limited', undefined, /^the provider answered 429$/],
-  ['error-nested', 'provider_refused', undefined, /^the provider answered 400$/],
-  ['error-null', 'provider_refused', undefined, /^the provider answered 400$/],
+  ['error-nested', 'provider_denied', undefined, /^the provider answered 400$/],
+  ['error-null', 'provider_denied', undefined, /^the provider answered 400$/],
   ['error-stands-still', 'provider_failing', undefined, /^the provider answered 502$/],
   [
     'error-steers',

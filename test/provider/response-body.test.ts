@@ -1,4 +1,4 @@
-// The memory that a provider's body takes while it is unzipped.
+// A provider's zipped body: padding behind it, and the memory that it takes while it is unzipped.
 
 import { Readable } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
@@ -6,6 +6,16 @@ import { runInNewContext } from 'node:vm'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { unzipped } from '../../src/provider/response-body.ts'
+
+t.test('a zipped body may be padded with zeros, in the chunk of its end or behind it', async t => {
+  const [body, zeros] = [gzipSync('weather'), Buffer.alloc(512)]
+  for (const chunks of [[body, zeros], [Buffer.concat([body, zeros])], [body, zeros, zeros]]) {
+    let text = ''
+    for await (const chunk of unzipped(Readable.from(chunks), 'gzip', 1e4))
+      text += Buffer.from(chunk).toString()
+    t.equal(text, 'weather')
+  }
+})
 
 t.test('what bodies were unzipped to is collected with young objects', async t => {
   setFlagsFromString('--expose-gc')

@@ -336,7 +336,14 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
         overtaken,
         `batch ${sequence}`,
       )
-    t.strictSame(await store.usedOn('key_1', ['2126-11-21']), [2])
+    const days = ['2126-11-20', '2126-11-21']
+    for (const entries of [days, days.toReversed()].map(each => each.map(day => ({ ...anEntry, day }))))
+      await t.rejects(store.commit({ instance: 'one', sequence: 1, entries }), overtaken, 'of two days')
+    t.strictSame(await store.usedOn('key_1', days), [0, 2])
+    t.strictSame(
+      await store.commit({ instance: 'one', sequence: 3, entries: [{ ...anEntry, day: days[0] ?? '' }] }),
+      [{ granted: 1, used: 1, before: 0 }],
+    )
     const other = await store.commit({ instance: 'two', sequence: 1, entries: [anEntry] })
     t.strictSame(other, [{ granted: 1, used: 3, before: 2 }])
   })

@@ -16,7 +16,7 @@ import { writeReport } from '../../regular-file.ts'
 import { interruption } from '../interruption.ts'
 import { checkTier } from '../keys/key-create.ts'
 import { collect, durationIn } from '../quantities.ts'
-import { type AddTopCommand, counted, type Terminal, zoneOf } from '../terminal.ts'
+import { type AddTopCommand, counted, leftText, type Terminal, zoneOf } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 import { checkWritable } from '../writable.ts'
 import { rehearsalText } from './rehearse-text.ts'
@@ -184,17 +184,18 @@ const rehearseAll = async (
   const { rehearseCase } = await import('../../load/rehearsal/rehearsed-case.ts')
   const limit = pLimit(parallel)
   const sent = cases.map(() => 0)
-  const begunAt = performance.now()
-  let shownAt = begunAt
-  let remarkedAt = begunAt
+  // With the first requests: before, the gateways of the first settings start.
+  let begunAt: number | undefined
+  let shownAt = performance.now()
+  let remarkedAt = shownAt
   const show = (): void => {
     const now = performance.now()
     if (now - shownAt < showEveryMs) return
     shownAt = now
+    begunAt ??= now
     const share = sent.reduce((sum, each) => sum + each, 0) / (parts.requests.length * cases.length)
-    const left = ((now - begunAt) / 1000) * (1 / share - 1)
     const done = sent.filter(each => each === parts.requests.length).length
-    const line = `${done} of ${cases.length} settings, ${Math.floor(share * 100)} % of all requests, ${durationText(left)} left`
+    const line = `${done} of ${cases.length} settings, ${Math.floor(share * 100)} % of all requests${leftText(share, (now - begunAt) / 1000)}`
     if (process.stderr.isTTY) progress(line)
     else if (now - remarkedAt >= remarkEveryMs) {
       remarkedAt = now
@@ -227,9 +228,6 @@ const rehearseAll = async (
 const showEveryMs = 250
 // Where no terminal shows the line that is replaced.
 const remarkEveryMs = 10_000
-
-const durationText = (seconds: number): string =>
-  seconds < 60 ? `${Math.ceil(seconds)} s` : `${Math.floor(seconds / 60)} min ${Math.ceil(seconds % 60)} s`
 
 /** @throws UsageError for a file of another kind */
 const writerTo = (

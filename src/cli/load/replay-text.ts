@@ -5,7 +5,7 @@ import type { LiveFigures } from '../../load/replay/senders.ts'
 import { errorsIn } from '../../load/replay/thresholds.ts'
 import type { ReplayResult } from '../../load/report/result.ts'
 import { quotedPath } from '../../outside-text.ts'
-import { counted, factsText, percentText, tableOf } from '../terminal.ts'
+import { counted, factsText, leftText, percentText, tableOf } from '../terminal.ts'
 
 /** A duration in ms for people, with three digits. */
 export const msText = (ms: number): string =>
@@ -47,9 +47,9 @@ export const createProgress = ({ endsAtSeconds, total, dueBefore }: Plan) => {
     const left =
       endsAtSeconds !== undefined
         ? `, ${clockText(endsAtSeconds - seconds)} left`
-        : total === undefined || counts.sent === 0
+        : total === undefined
           ? ''
-          : `, ${clockText(((total - counts.sent) * seconds) / counts.sent)} left`
+          : leftText(counts.sent / total, seconds)
     return [
       `${clockText(seconds)}${left}`,
       `${asked}${rateText(achieved)} sent`,
@@ -74,7 +74,7 @@ export const resultText = (result: ReplayResult): string => {
     ],
     [
       'rate',
-      `${askedText(result.pace)}${rateText(totals.answered / totals.seconds)} answered, for ${clockText(totals.seconds)}`,
+      `${askedText(result.pace)}${rateText(totals.answered / totals.seconds)} answered, for ${totals.seconds < 60 ? `${Number(totals.seconds.toPrecision(2))} s` : clockText(totals.seconds)}`,
     ],
     [
       'latency',

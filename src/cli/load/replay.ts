@@ -10,7 +10,7 @@ import { quotedPath } from '../../outside-text.ts'
 import { writeReport } from '../../regular-file.ts'
 import { interruption } from '../interruption.ts'
 import { collect, rateIn } from '../quantities.ts'
-import { type AddTopCommand, type Terminal, zoneOf } from '../terminal.ts'
+import { type AddTopCommand, counted, type Terminal, zoneOf } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 import { checkWritable } from '../writable.ts'
 import { addCompareCommand } from './replay-compare.ts'
@@ -149,6 +149,11 @@ const replay = async (
   const result = checkBodies ? { ...measured, bodies: await checked(kept) } : measured
   terminal.show(result, resultText(result))
   for (const remark of remarksOn(result)) terminal.remark(remark)
+  const ranMs = Date.parse(result.endedAt) - Date.parse(result.startedAt)
+  if (pace.durationMs !== undefined && !pace.loop && !result.interrupted && ranMs < 0.9 * pace.durationMs)
+    terminal.remark(
+      `The files have no more than ${counted(schedule.count)} requests, which were sent in ${printDuration(ranMs)} of ${printDuration(pace.durationMs)}; --loop begins again after the last.`,
+    )
   for (const { path, form } of outputs) await write(path, await textOf(result, form, timeZone))
   if (bodies !== undefined) {
     const { digestLines } = await import('../../load/replay/body-check.ts')

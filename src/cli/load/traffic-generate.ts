@@ -12,7 +12,7 @@ import type { TrafficRequest } from '../../load/traffic/traffic-request.ts'
 import { printable } from '../../outside-text.ts'
 import { interruption } from '../interruption.ts'
 import { rateIn } from '../quantities.ts'
-import { type AddCommand, counted, factsText, type Terminal } from '../terminal.ts'
+import { type AddCommand, counted, factsText, leftText, type Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 import {
   alphaIn,
@@ -177,9 +177,8 @@ async function* observed(
 }
 
 const progressText = ({ requests, began }: Progress, expected: number): string => {
-  const rate = requests / ((performance.now() - began) / 1000)
-  const left = Math.max(0, Math.ceil((expected - requests) / rate))
-  return `${counted(requests)} of about ${counted(expected)} requests, ${counted(Math.round(rate))} a second, ${left} s left`
+  const seconds = (performance.now() - began) / 1000
+  return `${counted(requests)} of about ${counted(expected)} requests, ${counted(Math.round(requests / seconds))} a second${leftText(requests / expected, seconds)}`
 }
 
 const shownOf = ({ start, durationMs, storms, ...settings }: GeneratedTraffic) => ({

@@ -13,7 +13,7 @@ import { readTraffic, type Traffic } from '../../load/traffic/read-traffic.ts'
 import type { TrafficRequest } from '../../load/traffic/traffic-request.ts'
 import { textOf, writeText } from '../../load/traffic/write-traffic.ts'
 import { interruption } from '../interruption.ts'
-import { counted, type Terminal } from '../terminal.ts'
+import { counted, leftText, type Terminal } from '../terminal.ts'
 import { reportRewrite } from './traffic-rewrite-text.ts'
 
 export type RewriteOptions = {
@@ -175,8 +175,10 @@ export const watch = (
     if (now - shownAt < progressEveryMs) return
     shownAt = now
     const share = size ? Math.min(1, traffic.bytesRead() / size) : undefined
-    const left = share ? Math.ceil((((now - began) / 1_000) * (1 - share)) / share) : 0
-    const how = share === undefined ? '' : `, ${Math.floor(share * 100)} % read, ${left} s left`
+    const how =
+      share === undefined
+        ? ''
+        : `, ${Math.floor(share * 100)} % read${leftText(share, (now - began) / 1_000)}`
     terminal.progress(`${counted(requests)} requests${how}`)
   }
 }

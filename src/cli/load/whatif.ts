@@ -22,7 +22,7 @@ import { quotedPath } from '../../outside-text.ts'
 import { writeReport } from '../../regular-file.ts'
 import { interruption } from '../interruption.ts'
 import { collect, durationIn } from '../quantities.ts'
-import { type AddTopCommand, counted, type Terminal, zoneOf } from '../terminal.ts'
+import { type AddTopCommand, counted, leftText, type Terminal, zoneOf } from '../terminal.ts'
 import { asUsage, UsageError } from '../usage-error.ts'
 import { checkWritable } from '../writable.ts'
 import { casesIn } from './setting-cases.ts'
@@ -192,9 +192,8 @@ const tryAll = async (
   const timer = setInterval(() => {
     const { done, all } = run.progress()
     const seconds = (performance.now() - started) / 1000
-    const left = done === 0 ? '' : `, ${Math.ceil((seconds * (all - done)) / done)} s left`
     terminal.progress(
-      `${cases.length} settings: ${((100 * done) / all).toFixed(0)} %, ${counted(Math.round(done / seconds))} requests/s${left}`,
+      `${cases.length} settings: ${((100 * done) / all).toFixed(0)} %, ${counted(Math.round(done / seconds))} requests/s${leftText(done / all, seconds)}`,
     )
   }, progressEveryMs)
   try {

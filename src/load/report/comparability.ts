@@ -1,4 +1,4 @@
-// The reasons against a comparison: other traffic, another pace, another machine, figures of a saturated generator. Versions and
+// The reasons against a comparison: other traffic, another pace or length, another machine, figures of a saturated generator. Versions and
 // settings may differ, because they are what is compared.
 
 import type { ReplayResult } from './result.ts'
@@ -7,6 +7,7 @@ export type Obstacle =
   | 'traffic'
   | 'kind'
   | 'pace'
+  | 'length'
   | 'connections'
   | 'machine'
   | 'saturated'
@@ -17,7 +18,7 @@ export type Obstacle =
 /** An obstacle, and what each side has there. */
 export type Warning = { readonly obstacle: Obstacle; readonly a: string; readonly b: string }
 
-const facts: Readonly<Record<Exclude<Obstacle, State>, (run: ReplayResult) => string>> = {
+const facts: Readonly<Record<Exclude<Obstacle, State | 'length'>, (run: ReplayResult) => string>> = {
   traffic: ({ traffic }) => traffic.sha256.slice(0, 12),
   kind: ({ kind }) => kind,
   // A moved clock goes as fast as it can.
@@ -51,6 +52,14 @@ const states: Readonly<Record<State, (run: ReplayResult) => boolean>> = {
 export const isDisturbed = (run: ReplayResult): boolean =>
   states.saturated(run) || states.interrupted(run) || states.disturbed(run)
 
+// A closed loop may send more in the same time, or the same in less.
+const differInLength = (runs: readonly ReplayResult[]): boolean =>
+  (['due', 'seconds'] as const).every(figure => {
+    const figures = runs.map(({ totals }) => totals[figure])
+    return Math.max(...figures) > 1.05 * Math.min(...figures)
+  })
+const lengthText = ({ totals: { seconds } }: ReplayResult): string => `${Number(seconds.toPrecision(3))} s`
+
 /** @param a one run or more; all of a side are looked at */
 export const warningsOf = (a: readonly ReplayResult[], b: readonly ReplayResult[]): Warning[] => {
   const all = (runs: readonly ReplayResult[], of: (run: ReplayResult) => string): string =>
@@ -60,11 +69,14 @@ export const warningsOf = (a: readonly ReplayResult[], b: readonly ReplayResult[
       ? []
       : [{ obstacle: obstacle as Obstacle, a: all(a, of), b: all(b, of) }],
   )
+  const lengths: Warning[] = differInLength([...a, ...b])
+    ? [{ obstacle: 'length', a: all(a, lengthText), b: all(b, lengthText) }]
+    : []
   const disturbed = Object.entries(states).flatMap(([obstacle, is]) => {
     const count = (runs: readonly ReplayResult[]): number => runs.filter(is).length
     return count(a) + count(b) === 0
       ? []
       : [{ obstacle: obstacle as Obstacle, a: `${count(a)}/${a.length}`, b: `${count(b)}/${b.length}` }]
   })
-  return [...differing, ...disturbed]
+  return [...differing, ...lengths, ...disturbed]
 }

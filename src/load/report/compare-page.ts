@@ -91,6 +91,7 @@ const warningWords: Readonly<Record<Obstacle, CompareWord>> = {
   traffic: 'traffic',
   kind: 'kind',
   pace: 'paceDiffers',
+  length: 'lengthDiffers',
   connections: 'connections',
   machine: 'machineDiffers',
   saturated: 'saturated',

@@ -90,16 +90,19 @@ export type Frame = {
   readonly at: readonly number[]
 }
 
+// Drawings have sizes and colours of their own, for where a page is served under a policy that lets no style through.
+const bare = 'fill="none" stroke="currentColor" aria-hidden="true"'
+
 /** A drawing between its two axes. */
 export const frameOf = ({ x, y, drawing, label, at }: Frame): Html => {
   const grid = y.ticks.map(tick => `M0 ${unit(1 - y.shareOf(tick.at))}H${size}`).join('')
   const widest = y.ticks.reduce((most, { text }) => (text.length > most.length ? text : most), '')
-  return `<div class="frame"><div class="y" aria-hidden="true"><b>${escaped(widest)}</b>${labels(y.ticks, y, 'bottom')}</div><div class="plot" role="img" aria-label="${escaped(label)}" data-at="${at.map(share => (share * 100).toFixed(2)).join(' ')}"><svg viewBox="0 0 ${size} ${size}" preserveAspectRatio="none" aria-hidden="true"><path class="grid" d="${grid}"/>${drawing}</svg></div><div class="x" aria-hidden="true">${labels(x.ticks, x, 'left')}</div></div>`
+  return `<div class="frame"><div class="y" aria-hidden="true"><b>${escaped(widest)}</b>${labels(y.ticks, y, 'bottom')}</div><div class="plot" role="img" aria-label="${escaped(label)}" data-at="${at.map(share => (share * 100).toFixed(2)).join(' ')}"><svg width="100%" height="200" viewBox="0 0 ${size} ${size}" preserveAspectRatio="none" ${bare}><path class="grid" d="${grid}"/>${drawing}</svg></div><div class="x" aria-hidden="true">${labels(x.ticks, x, 'left')}</div></div>`
 }
 
 const legend = (lines: readonly Line[], level: LineChart['level']): Html => {
   const sample = (look: string): Html =>
-    `<svg class="sample" viewBox="0 0 24 10" aria-hidden="true"><path class="${look}" d="M1 5H23"/></svg>`
+    `<svg class="sample" width="24" height="10" viewBox="0 0 24 10" ${bare}><path class="${look}" d="M1 5H23"/></svg>`
   const names = [
     ...lines.map((line, i) => [lookOf(i, line), line.name]),
     ...(level ? [['level', level.name]] : []),

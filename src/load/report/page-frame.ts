@@ -72,7 +72,7 @@ export const reportFrame = (write: (language: Language) => PageContent): string 
     )
     const html = `<div class="version" lang="${language}" data-title="${escaped(title)}"${language === 'en' ? '' : ' hidden'}>
 <a class="skip" href="#content${language === 'en' ? '' : `-${language}`}">${escaped(say('skip'))}</a>
-<header class="bar">${icon.replace('<svg ', '<svg class="icon" aria-hidden="true" ')}
+<header class="bar">${icon.replace('<svg ', '<svg class="icon" width="34" height="34" aria-hidden="true" ')}
 <h1>${escaped(title)}<small>${escaped(subtitle)}</small></h1>
 <div class="controls" hidden><button type="button" class="language" lang="${language === 'en' ? 'bn' : 'en'}">${escaped(say('otherLanguage'))}</button><select class="theme" aria-label="${escaped(say('theme'))}">${themes.join('')}</select></div>
 </header>

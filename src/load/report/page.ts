@@ -33,7 +33,7 @@ const pageOfOne = (run: ReplayResult, writing: Writing): PageContent => {
   const { say, figures } = writing
   return {
     title: say(run.kind === 'rehearsal' ? 'titleOfRehearsal' : 'titleOfReplay'),
-    subtitle: say('subtitle', figures.count(run.traffic.requests), run.traffic.files.join(', ')),
+    subtitle: say('subtitle', figures.count(run.totals.due), run.traffic.files.join(', ')),
     content: wholeOf(run, writing, stepsOfOne, section),
   }
 }

@@ -22,25 +22,24 @@ const dateTime = (iso: string, { figures }: Writing): string =>
 
 const replayed = (run: ReplayResult, writing: Writing): Html => {
   const { say, figures } = writing
-  const { traffic, pace } = run
+  const { traffic, pace, totals } = run
   return facts([
     [say('files'), traffic.files.map(code).join(', ')],
     [say('hash'), code(traffic.sha256)],
-    [say('requests'), escaped(figures.count(traffic.requests))],
+    [
+      say('requests'),
+      escaped(
+        totals.due === traffic.requests
+          ? figures.count(totals.due)
+          : say('requestsFrom', figures.count(totals.due), figures.count(traffic.requests)),
+      ),
+    ],
     [say('keys'), escaped(figures.count(traffic.keys))],
     ...(traffic.from === null
       ? []
       : [[say('recordedFrom'), escaped(dateTime(traffic.from, writing))] as const]),
-    [
-      say('span'),
-      escaped(
-        say(
-          'spanIn',
-          figures.duration(traffic.spanSeconds),
-          figures.duration((Date.parse(run.endedAt) - Date.parse(run.startedAt)) / 1000),
-        ),
-      ),
-    ],
+    [say('span'), escaped(figures.duration(traffic.spanSeconds))],
+    [say('lasted'), escaped(figures.duration((Date.parse(run.endedAt) - Date.parse(run.startedAt)) / 1000))],
     ...(traffic.faultyLines === 0
       ? []
       : [[say('faultyLines'), escaped(figures.count(traffic.faultyLines))] as const]),

@@ -15,7 +15,7 @@ export const warningsOf = (run: ReplayResult, { say, figures }: Writing): Html =
   ).replace('class="notice', 'class="notice loud')
   const stopped = notice(
     'warn',
-    `<b>${escaped(say('interrupted'))}</b>${escaped(say('interruptedHint', figures.count(run.totals.due), figures.count(run.traffic.requests)))}`,
+    `<b>${escaped(say('interrupted'))}</b>${escaped(say('interruptedHint', figures.count(run.totals.due)))}`,
   )
   return (saturated ? banner : '') + (run.interrupted ? stopped : '')
 }

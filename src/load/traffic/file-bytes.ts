@@ -2,7 +2,7 @@
 // little compressed input at a time, and none that expands as no log does. What they mean is left to the readers.
 
 import { createHash, type Hash } from 'node:crypto'
-import { createGunzip } from 'node:zlib'
+import { createGunzip, type Gunzip } from 'node:zlib'
 import { InputError } from '../../errors.ts'
 import { printable } from '../../outside-text.ts'
 import { FileError, openStream } from '../../regular-file.ts'
@@ -120,22 +120,27 @@ async function* joined(first: Buffer, rest: AsyncIterable<Buffer>): AsyncGenerat
   yield* rest
 }
 
-// Written chunk by chunk, and not piped: a pipe that fails forgets what was unpacked and not read yet.
+// Written chunk by chunk, and not piped: a pipe that fails forgets what was unpacked and not read yet. To Node, zeros behind a
+// member end all; they may be padding that another member follows.
 async function* gunzipped(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
-  const gunzip = createGunzip({ chunkSize: unpackedBytes })
   const ready: Buffer[] = []
   let failure: Error | undefined
   let isOver = false
-  gunzip.on('data', (chunk: Buffer) => ready.push(chunk))
   let wake = () => {}
-  gunzip.on('error', error => {
-    failure = error
-    wake()
-  })
-  gunzip.on('end', () => {
-    isOver = true
-    wake()
-  })
+  const open = (): Gunzip => {
+    isOver = false
+    return createGunzip({ chunkSize: unpackedBytes })
+      .on('data', (chunk: Buffer) => ready.push(chunk))
+      .on('error', error => {
+        failure = error
+        wake()
+      })
+      .on('end', () => {
+        isOver = true
+        wake()
+      })
+  }
+  let gunzip = open()
   let taken = 0
   let given = 0
   const step = async function* (act: (done: () => void) => void): AsyncGenerator<Buffer, void, undefined> {
@@ -153,10 +158,20 @@ async function* gunzipped(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer,
   }
   try {
     for await (const chunk of chunks)
-      for (let at = 0; at < chunk.length && !isOver; at += compressedBytes) {
+      for (let at = 0; at < chunk.length; ) {
+        if (isOver && chunk[at] === 0) {
+          at += 1
+          continue
+        }
+        if (isOver) {
+          gunzip.destroy()
+          gunzip = open()
+        }
         const part = chunk.subarray(at, at + compressedBytes)
         taken += part.length
+        const before = gunzip.bytesWritten
         yield* step(done => gunzip.write(part, () => done()))
+        at += isOver ? gunzip.bytesWritten - before : part.length
       }
     // Whether data are missing shows when they should have come to their end.
     if (!isOver) yield* step(() => gunzip.end())

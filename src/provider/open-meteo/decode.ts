@@ -71,8 +71,6 @@ async function* complete(
       bytes += chunk.length
       yield chunk
     }
-    if (bytes === 0)
-      throw new ProviderError('provider_refused', 'the provider answered 200 with an empty body')
   }
   try {
     yield* elementsOf(counted(), bounds)

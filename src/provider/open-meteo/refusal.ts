@@ -25,7 +25,8 @@ export const refusalOf = (status: number, body: string, now: number): ProviderEr
   if (status === 400) {
     if (/api[ _]?key/i.test(reason)) return new ProviderError('provider_denied', message)
     if (/requests? too much data/i.test(reason)) return new ProviderError('provider_too_much', message)
-    return new ProviderError('provider_refused', message)
+    // Without a reason it is not the provider's, but of a proxy that takes no request of this gateway.
+    return new ProviderError(reason ? 'provider_refused' : 'provider_denied', message)
   }
   // A server or a proxy on the way takes no URL or head of this length.
   if (status === 413 || status === 414 || status === 431)

@@ -125,113 +125,118 @@ end
  */
 export const commitScript = `${namesLua}
 local match, sub, byte = string.match, string.sub, string.byte
-local instance, sequence, packed, at = ARGV[1], tonumber(ARGV[2]), ARGV[4], 1
+local instance, sequence, packed, at = ARGV[1], tonumber(ARGV[2]), ARGV[4]
 local ownPattern = ' ' .. string.gsub(instance, '%W', '%%%0') .. ':(%d+):(%d+)'
 local ownMark = ' ' .. instance .. ':' .. ARGV[2] .. ':'
 local reply, entry, repaired, overtakenBy = {}, 0, {}, 0
 local readCount, keepSums
-for group = 1, #KEYS, 2 do
-  local live, record, ids, numbers = KEYS[group], KEYS[group + 1], {}, {}
-  local size, liveUntil, recordUntil, day
-  size, liveUntil, recordUntil, day, at = struct.unpack('${packedGroup}', packed, at)
-  for i = 1, size do
-    local n = 5 * i
-    numbers[n - 4], numbers[n - 3], numbers[n - 2], numbers[n - 1], numbers[n], ids[i], at = struct.unpack('${packedEntry}', packed, at)
-  end
-  local mark = sub(day, 9) .. ':'
-  local counts, sums = pcall('HMGET', live, unpack(ids)), pcall('HMGET', record, unpack(ids))
-  local isLiveLost, isRecordLost = counts.err, sums.err
-  if isLiveLost then
-    if not find(isLiveLost, 'WRONGTYPE', 1, true) then return counts end
-    counts = {}
-  end
-  if isRecordLost then
-    if not find(isRecordLost, 'WRONGTYPE', 1, true) then return sums end
-    sums = {}
-  end
-  local toLive, toRecord, messages, liveSize, recordSize = {}, {}, {}, 0, 0
-  for i = 1, size do
-    local n, value, sum = 5 * i, counts[i], sums[i]
-    local units, limit, admitted = numbers[n - 4], numbers[n - 3], numbers[n - 2]
-    local before, beforeText, mine, last, others, isRepaired
-    entry = entry + 1
-    if value and #value <= ${longestCount} then
-      local from, to, lastText, mineText = find(value, ownPattern)
-      beforeText = match(value, '^%d+')
-      if from and beforeText and #beforeText <= 15 and #lastText <= 15 and #mineText <= 15 then
-        local after = byte(value, to + 1)
-        if byte(value, #beforeText + 1) == 32 and (not after or after == 32) then
-          before, mine, last = tonumber(beforeText), tonumber(mineText), tonumber(lastText)
-          if mine <= before then others = sub(value, #beforeText + 1, from - 1) .. sub(value, to + 1) end
+-- A batch of several days is read twice: whether a later one came first may show in the last of them.
+local passes = #KEYS > 2 and 2 or 1
+for pass = 1, passes do
+  at, entry, repaired = 1, 0, {}
+  for group = 1, #KEYS, 2 do
+    local live, record, ids, numbers = KEYS[group], KEYS[group + 1], {}, {}
+    local size, liveUntil, recordUntil, day
+    size, liveUntil, recordUntil, day, at = struct.unpack('${packedGroup}', packed, at)
+    for i = 1, size do
+      local n = 5 * i
+      numbers[n - 4], numbers[n - 3], numbers[n - 2], numbers[n - 1], numbers[n], ids[i], at = struct.unpack('${packedEntry}', packed, at)
+    end
+    local mark = sub(day, 9) .. ':'
+    local counts, sums = pcall('HMGET', live, unpack(ids)), pcall('HMGET', record, unpack(ids))
+    local isLiveLost, isRecordLost = counts.err, sums.err
+    if isLiveLost then
+      if not find(isLiveLost, 'WRONGTYPE', 1, true) then return counts end
+      counts = {}
+    end
+    if isRecordLost then
+      if not find(isRecordLost, 'WRONGTYPE', 1, true) then return sums end
+      sums = {}
+    end
+    local toLive, toRecord, messages, liveSize, recordSize = {}, {}, {}, 0, 0
+    for i = 1, size do
+      local n, value, sum = 5 * i, counts[i], sums[i]
+      local units, limit, admitted = numbers[n - 4], numbers[n - 3], numbers[n - 2]
+      local before, beforeText, mine, last, others, isRepaired
+      entry = entry + 1
+      if value and #value <= ${longestCount} then
+        local from, to, lastText, mineText = find(value, ownPattern)
+        beforeText = match(value, '^%d+')
+        if from and beforeText and #beforeText <= 15 and #lastText <= 15 and #mineText <= 15 then
+          local after = byte(value, to + 1)
+          if byte(value, #beforeText + 1) == 32 and (not after or after == 32) then
+            before, mine, last = tonumber(beforeText), tonumber(mineText), tonumber(lastText)
+            if mine <= before then others = sub(value, #beforeText + 1, from - 1) .. sub(value, to + 1) end
+          end
         end
       end
-    end
-    if not others then
-      if not readCount then
-        ${readCountLua}
-      end
-      before, mine, last, others, isRepaired = readCount(value, sum, mark, numbers[n - 1])
-      beforeText = text('%d', before)
-      isRepaired = isRepaired or isLiveLost
-    end
-    if last >= sequence then
-      if last >= ${maxSequence} then
-        isRepaired = true
-      elseif last > overtakenBy then
-        overtakenBy = last
-      end
-    end
-    local used = before + admitted - mine
-    if used < 0 then used = 0 end
-    local granted = limit - used
-    if granted > units then granted = units end
-    if granted < 0 then granted = 0 end
-    used = used + granted
-    local usedText = beforeText
-    if used ~= before then
-      usedText = text('%d', used)
-      local step = numbers[n]
-      if floor(used / step) > floor(before / step) then
-        messages[#messages + 1] = ids[i] .. ' ' .. day .. ' ' .. usedText
-      end
-    end
-    if used ~= before or isRepaired or isRecordLost then
-      local item = mark .. beforeText
-      local from = sum and #sum - #item or -1
-      local rest
-      -- The day that was written last is at the end.
-      if from >= 0 and sub(sum, from + 1) == item and (from == 0 or byte(sum, from) == 32) and from < ${longestSums} then
-        rest = sub(sum, 1, from)
-      elseif sum then
+      if not others then
         if not readCount then
           ${readCountLua}
         end
-        rest = keepSums(sum, mark)
-      else
-        rest = ''
+        before, mine, last, others, isRepaired = readCount(value, sum, mark, numbers[n - 1])
+        beforeText = text('%d', before)
+        isRepaired = isRepaired or isLiveLost
       end
-      toRecord[recordSize + 1], toRecord[recordSize + 2] = ids[i], rest .. mark .. usedText
-      recordSize = recordSize + 2
+      if last >= sequence then
+        if last >= ${maxSequence} then
+          isRepaired = true
+        elseif last > overtakenBy then
+          overtakenBy = last
+        end
+      end
+      local used = before + admitted - mine
+      if used < 0 then used = 0 end
+      local granted = limit - used
+      if granted > units then granted = units end
+      if granted < 0 then granted = 0 end
+      used = used + granted
+      local usedText = beforeText
+      if used ~= before then
+        usedText = text('%d', used)
+        local step = numbers[n]
+        if floor(used / step) > floor(before / step) then
+          messages[#messages + 1] = ids[i] .. ' ' .. day .. ' ' .. usedText
+        end
+      end
+      if used ~= before or isRepaired or isRecordLost then
+        local item = mark .. beforeText
+        local from = sum and #sum - #item or -1
+        local rest
+        -- The day that was written last is at the end.
+        if from >= 0 and sub(sum, from + 1) == item and (from == 0 or byte(sum, from) == 32) and from < ${longestSums} then
+          rest = sub(sum, 1, from)
+        elseif sum then
+          if not readCount then
+            ${readCountLua}
+          end
+          rest = keepSums(sum, mark)
+        else
+          rest = ''
+        end
+        toRecord[recordSize + 1], toRecord[recordSize + 2] = ids[i], rest .. mark .. usedText
+        recordSize = recordSize + 2
+      end
+      if value or used > 0 then
+        toLive[liveSize + 1], toLive[liveSize + 2] = ids[i], usedText .. others .. ownMark .. text('%d', admitted + granted)
+        liveSize = liveSize + 2
+      end
+      if isRepaired then repaired[#repaired + 1] = text('%d:day:%s', entry, beforeText) end
+      if isRecordLost then repaired[#repaired + 1] = text('%d:month:%s', entry, usedText) end
+      local triple = 3 * entry
+      reply[triple - 2], reply[triple - 1], reply[triple] = granted == 1 and '1' or text('%d', granted), usedText, beforeText
     end
-    if value or used > 0 then
-      toLive[liveSize + 1], toLive[liveSize + 2] = ids[i], usedText .. others .. ownMark .. text('%d', admitted + granted)
-      liveSize = liveSize + 2
+    if pass == passes and overtakenBy == 0 then
+      if isLiveLost then call('UNLINK', live) end
+      if isRecordLost then call('UNLINK', record) end
+      if liveSize > 0 and (call('HSET', live, unpack(toLive)) > 0 or #repaired > 0) then
+        ${keepUntilLua('live', 'liveUntil')}
+      end
+      if recordSize > 0 and (call('HSET', record, unpack(toRecord)) > 0 or #repaired > 0) then
+        ${keepUntilLua('record', 'recordUntil')}
+      end
+      for i = 1, #messages do call('PUBLISH', ARGV[3], messages[i]) end
     end
-    if isRepaired then repaired[#repaired + 1] = text('%d:day:%s', entry, beforeText) end
-    if isRecordLost then repaired[#repaired + 1] = text('%d:month:%s', entry, usedText) end
-    local triple = 3 * entry
-    reply[triple - 2], reply[triple - 1], reply[triple] = granted == 1 and '1' or text('%d', granted), usedText, beforeText
-  end
-  if overtakenBy == 0 then
-    if isLiveLost then call('UNLINK', live) end
-    if isRecordLost then call('UNLINK', record) end
-    if liveSize > 0 and (call('HSET', live, unpack(toLive)) > 0 or #repaired > 0) then
-      ${keepUntilLua('live', 'liveUntil')}
-    end
-    if recordSize > 0 and (call('HSET', record, unpack(toRecord)) > 0 or #repaired > 0) then
-      ${keepUntilLua('record', 'recordUntil')}
-    end
-    for i = 1, #messages do call('PUBLISH', ARGV[3], messages[i]) end
   end
 end
 if overtakenBy > 0 then return redis.error_reply(text('OVERTAKEN by batch %d', overtakenBy)) end

@@ -83,6 +83,21 @@ t.test('a report has all that was measured', async t => {
   t.equal(english(page).match(/<details><summary>Values as a table/g)?.length, 7)
 })
 
+t.test('requests are those that ran, whatever the files have', async t => {
+  const more = drawnReplay({}, { interrupted: true, traffic: { ...run.traffic, requests: 5 } })
+  const html = reportPage([more])
+  t.match(textOf(html), /Replay 6,000 requests, /)
+  t.match(textOf(html), 'All figures count the requests that ran: 6,000.')
+  t.match(textOf(html), 'Requests 6,000; the files have 5 ')
+  t.match(html, '৬,০০০টি; ফাইলে আছে ৫টি')
+})
+
+t.test('where a policy of others lets no style through, no drawing fills the page', async t => {
+  const drawings = page.match(/<svg [^>]*>/g) ?? []
+  t.ok(drawings.length > 14, `${drawings.length}`)
+  for (const drawing of drawings) t.match(drawing, / height="(34|200|10)"/)
+})
+
 t.test('what makes figures void comes before all else', async t => {
   const bad = drawnReplay(
     {},

@@ -33,16 +33,18 @@ t.test('a file and its gzip hold the same requests and have the same hash', asyn
   const requests = Array.from({ length: 3_000 }, (_, i) => request(i, { key: `key_${i % 7}`, status: 200 }))
   const text = file(requests)
   const folder = t.testdir({ 'a.ndjson': text })
-  // Two members, as when rotated files are put behind one another; and a name that does not say so.
-  writeFileSync(
-    join(folder, 'b.log'),
-    Buffer.concat([gzipSync(text.slice(0, 1_000)), gzipSync(text.slice(1_000))]),
-  )
   const plain = await readAll([join(folder, 'a.ndjson')])
-  const packed = await readAll([join(folder, 'b.log')])
   t.strictSame(plain.requests, requests)
-  t.strictSame(packed.requests, requests)
-  t.equal(plain.summary.sha256, packed.summary.sha256)
+  // Two members, as when rotated files are put behind one another; padded, as on block devices; and a name that does not say
+  // so. The last padding is longer than what is read at once.
+  const members = [gzipSync(text.slice(0, 1_000)), gzipSync(text.slice(1_000))] as const
+  for (const padding of [0, 1, 512, 300_000].map(length => Buffer.alloc(length))) {
+    writeFileSync(join(folder, 'b.log'), Buffer.concat([members[0], padding, members[1], padding]))
+    const packed = await readAll([join(folder, 'b.log')])
+    t.strictSame(packed.requests, requests)
+    t.equal(plain.summary.sha256, packed.summary.sha256)
+    t.strictSame(packed.faults, [])
+  }
   t.match(plain.summary, { requests: 3_000, faultyLines: 0, late: 0 })
 })
 
@@ -102,6 +104,8 @@ t.test('of gzip that is cut off or damaged, what was readable is kept and the fa
     t.notOk(isOpen(join(folder, name)), `${name} is closed`)
   }
   writeFileSync(join(folder, 'nothing'), Buffer.concat([gzipSync(''), Buffer.from('x')]))
+  await t.rejects(readAll([join(folder, 'nothing')]), /nothing: the gzip data end too early or are damaged/)
+  writeFileSync(join(folder, 'nothing'), Buffer.concat([gzipSync(''), Buffer.from('\0x')]))
   await t.rejects(readAll([join(folder, 'nothing')]), /nothing: the gzip data end too early or are damaged/)
   t.notOk(isOpen(join(folder, 'nothing')), 'and closed too')
 })

@@ -11,6 +11,8 @@ const table: [number, string, string, boolean, string?][] = [
   [400, reason('Data corrupted at path'), 'provider_refused', false],
   [400, reason('Your API call requests too much data. Please'), 'provider_too_much', false],
   [400, reason('The supplied API key is invalid.'), 'provider_denied', false],
+  [400, '<html>400 Bad Request</html>', 'provider_denied', false],
+  [400, '', 'provider_denied', false],
   [401, reason('Unauthorized'), 'provider_denied', false],
   [403, '<html>', 'provider_denied', false],
   [404, reason('Not Found'), 'provider_denied', false],
