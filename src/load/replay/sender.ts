@@ -8,6 +8,7 @@ import type { Answer } from './http1.ts'
 import { http2Lanes } from './http2.ts'
 import { http1Lanes, type Job, type Lane, type LaneEvents } from './lanes.ts'
 import { createLoad, type Load } from './load.ts'
+import { isOwnLimit } from './own-limits.ts'
 import { type Arrivals, arrivalsOf, type Pace } from './pace.ts'
 import type { Recorder } from './recorder.ts'
 import type { RequestForm, Schedule } from './schedule.ts'
@@ -53,7 +54,12 @@ export type Sender = {
   ranFor(): number
 }
 
-type Sent = Job & { readonly request: number; readonly dueAt: number; readonly sentAt: number }
+type Sent = Job & {
+  readonly arrival: number
+  readonly request: number
+  readonly dueAt: number
+  readonly sentAt: number
+}
 
 /** Now, in ms, the same for all threads of the process. */
 export const monotonicMs = (): number => Number(process.hrtime.bigint()) / 1e6
@@ -62,8 +68,10 @@ export const monotonicMs = (): number => Number(process.hrtime.bigint()) / 1e6
 const spinMs = 1.5
 const sweepEveryMs = 50
 const graceMs = 2_000
-// In a closed loop, so that a target which refuses connections is not called thousands of times a second.
+// In a closed loop, so that a target which no connection reaches is not called thousands of times a second.
 const reconnectMs = 100
+// Failures of requests on a connection, and not of the connection.
+const responding = new Set(['reset', 'closed', 'protocol', 'timeout', 'unanswered'])
 const maxKeptBytes = 128 * 1_048_576
 
 export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
@@ -88,7 +96,7 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
   let giveUpAt = Number.POSITIVE_INFINITY
   let [lastSentAt, lastEndedAt, cutAt] = [0, 0, 0]
   const endsAt = arrivals.endsAt ?? (isClosed ? Number.POSITIVE_INFINITY : 0)
-  // Arrivals in line for a connection, from `firstWaiting` on.
+  // Arrivals in line for a connection, from `firstWaiting` on; in a closed loop those that met a limit of this machine.
   let waiting: number[] = []
   let firstWaiting = 0
 
@@ -117,12 +125,17 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
     },
     onFailure: (job, reason) => {
       load.worked()
+      if (isOwnLimit(reason)) {
+        load.limited(reason)
+        putBack(job.arrival)
+        return
+      }
       const endedAt = now()
       lastEndedAt = endedAt
       const { request, dueAt, sentAt, form } = job
       recorder.fail(reason, { request, dueAt, sentAt, endedAt, endpoint: form.endpoint })
       load.ended(endedAt - dueAt)
-      if (isClosed && reason === 'refused') pausedUntil = now() + reconnectMs
+      if (isClosed && !responding.has(reason)) pausedUntil = now() + reconnectMs
     },
     onFree: () => {
       if (isClosed) fill()
@@ -169,10 +182,19 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
       etag,
       keepsBody: wantsBody(form),
       again: false,
+      arrival: number,
       request,
       dueAt: isClosed ? sentAt : dueAt,
       sentAt,
     })
+  }
+
+  /** In line again, before all others. */
+  const putBack = (number: number): void => {
+    if (firstWaiting > 0) {
+      firstWaiting -= 1
+      waiting[firstWaiting] = number
+    } else waiting.unshift(number)
   }
 
   /** Sends what waits in line, and drops what has waited for too long. */
@@ -202,16 +224,19 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
   const fill = (): void => {
     for (;;) {
       const at = now()
-      if (isStopped || at < pausedUntil) return
-      const isLate = at >= (pace.durationMs ?? Number.POSITIVE_INFINITY)
-      if (isLate || arrivals.due(arrival) === Number.POSITIVE_INFINITY) {
+      if (at < pausedUntil && !isCut) return
+      const isAgain = firstWaiting < waiting.length
+      const isLate = isCut || at >= (pace.durationMs ?? Number.POSITIVE_INFINITY)
+      if (isLate || (!isAgain && arrivals.due(arrival) === Number.POSITIVE_INFINITY)) {
+        waiting = []
+        firstWaiting = 0
         stop()
         return
       }
       const lane = lanes.take()
       if (!lane) return
-      const number = arrival
-      arrival += share.of
+      const number = isAgain ? (waiting[firstWaiting++] as number) : arrival
+      if (!isAgain) arrival += share.of
       send(lane, number, at)
     }
   }
@@ -261,7 +286,7 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
       else break
     }
     if (!isClosed) sendWaiting()
-    else if (!isStopped) fill()
+    else fill()
     if (isStopped) endIfDone()
   }, sweepEveryMs)
 
@@ -278,7 +303,8 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
       isCut = true
       cutAt = now()
       giveUpAt = cutAt + graceMs
-      sendWaiting()
+      if (isClosed) fill()
+      else sendWaiting()
       stop()
     },
     load,
