@@ -13,6 +13,7 @@ import { type Arrivals, arrivalsOf, type Pace } from './pace.ts'
 import type { Recorder } from './recorder.ts'
 import type { RequestForm, Schedule } from './schedule.ts'
 import type { Target } from './target.ts'
+import { createWaitingLine } from './waiting-line.ts'
 
 /** The parts of a sender; all plain values, so that a worker receives them as a message. */
 export type SendOrder = {
@@ -96,38 +97,27 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
   let giveUpAt = Number.POSITIVE_INFINITY
   let [lastSentAt, lastEndedAt, cutAt] = [0, 0, 0]
   const endsAt = arrivals.endsAt ?? (isClosed ? Number.POSITIVE_INFINITY : 0)
-  // Arrivals in line for a connection, from `firstWaiting` on; in a closed loop those that met a limit of this machine.
-  let waiting: number[] = []
-  let firstWaiting = 0
+  // In a closed loop, those that met a limit of this machine.
+  const waiting = createWaitingLine()
 
   const events: LaneEvents<Sent> = {
     onAnswer: (job, { head, bytes, body }) => {
       load.worked()
       const endedAt = now()
       lastEndedAt = endedAt
-      const { form } = job
+      const { form, request, dueAt, sentAt } = job
       if (form.conditional && head.etag !== undefined) etags[form.representation] = head.etag
       const { endpoint } = form
       const { status, outcome, ageSeconds } = head
-      recorder.record({
-        endpoint,
-        outcome,
-        status,
-        request: job.request,
-        dueAt: job.dueAt,
-        sentAt: job.sentAt,
-        endedAt,
-        bytes,
-        ageSeconds,
-      })
-      load.ended(endedAt - job.dueAt)
+      recorder.record({ endpoint, outcome, status, request, dueAt, sentAt, endedAt, bytes, ageSeconds })
+      load.ended(endedAt - dueAt)
       if (body) keep(job, { head, bytes, body })
     },
     onFailure: (job, reason) => {
       load.worked()
       if (isOwnLimit(reason)) {
         load.limited(reason)
-        putBack(job.arrival)
+        waiting.putBack(job.arrival)
         return
       }
       const endedAt = now()
@@ -189,18 +179,9 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
     })
   }
 
-  /** In line again, before all others. */
-  const putBack = (number: number): void => {
-    if (firstWaiting > 0) {
-      firstWaiting -= 1
-      waiting[firstWaiting] = number
-    } else waiting.unshift(number)
-  }
-
   /** Sends what waits in line, and drops what has waited for too long. */
   const sendWaiting = (): void => {
-    while (firstWaiting < waiting.length) {
-      const number = waiting[firstWaiting] as number
+    for (let number = waiting.first(); number !== undefined; number = waiting.first()) {
       const dueAt = arrivals.due(number)
       const waited = now() - dueAt
       if (isCut || waited > patienceMs) {
@@ -212,11 +193,7 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
         if (!lane) return
         send(lane, number, dueAt)
       }
-      firstWaiting += 1
-      if (firstWaiting > 10_000 && firstWaiting * 2 > waiting.length) {
-        waiting = waiting.slice(firstWaiting)
-        firstWaiting = 0
-      }
+      waiting.shift()
     }
   }
 
@@ -225,19 +202,18 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
     for (;;) {
       const at = now()
       if (at < pausedUntil && !isCut) return
-      const isAgain = firstWaiting < waiting.length
+      const again = waiting.first()
       const isLate = isCut || at >= (pace.durationMs ?? Number.POSITIVE_INFINITY)
-      if (isLate || (!isAgain && arrivals.due(arrival) === Number.POSITIVE_INFINITY)) {
-        waiting = []
-        firstWaiting = 0
+      if (isLate || (again === undefined && arrivals.due(arrival) === Number.POSITIVE_INFINITY)) {
+        waiting.clear()
         stop()
         return
       }
       const lane = lanes.take()
       if (!lane) return
-      const number = isAgain ? (waiting[firstWaiting++] as number) : arrival
-      if (!isAgain) arrival += share.of
-      send(lane, number, at)
+      send(lane, again ?? arrival, at)
+      if (again === undefined) arrival += share.of
+      else waiting.shift()
     }
   }
 
@@ -248,7 +224,7 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
     let dueAt = arrivals.due(arrival)
     while (dueAt <= at && !isStopped) {
       if (dueAt >= pace.warmUpMs) load.due(now() - dueAt)
-      const lane = firstWaiting < waiting.length ? undefined : lanes.take()
+      const lane = waiting.first() === undefined ? lanes.take() : undefined
       if (lane) send(lane, arrival, dueAt)
       else waiting.push(arrival)
       load.worked()
@@ -268,7 +244,7 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
   }
 
   const endIfDone = (): void => {
-    if (isOver || lanes.busy.size > 0 || firstWaiting < waiting.length) return
+    if (isOver || lanes.busy.size > 0 || waiting.first() !== undefined) return
     isOver = true
     clearInterval(sweep)
     clearTimeout(warmedUp)
