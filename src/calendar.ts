@@ -93,16 +93,19 @@ export const createCalendar = (zone: string): Calendar => {
 export const dayNumber = (day: LocalDay): number => Date.parse(`${day}T00:00Z`) / utcDayMs
 
 /**
- * The instant of a text that begins with a date `YYYY-MM-DD`, ms since the epoch; NaN where it is none. Date.parse alone takes
- * the 30th of February for the 2nd of March.
+ * The instant of a date `YYYY-MM-DD` with or without a time of day, ms since the epoch; NaN for any other text. Without a zone
+ * it is UTC: Date.parse alone takes such a time for one of the machine's zone, and the 30th of February for the 2nd of March.
  */
 export const parseInstant = (text: string): number => {
-  const [, month = '', day = ''] = /^\d{4}-(\d\d)-(\d\d)/.exec(text) ?? []
-  const instant = month === '' ? Number.NaN : Date.parse(text)
+  const [, date = '', day, time = '00:00', zone = 'Z'] = isoForm.exec(text) ?? []
+  const instant = Date.parse(`${date}T${time}${zone}`)
   if (Number.isNaN(instant) || Number(day) <= 28) return instant
-  const date = text.slice(0, 10)
   return dayOfNumber(dayNumber(date)) === date ? instant : Number.NaN
 }
+const isoForm = /^(\d{4}-\d\d-(\d\d))(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|[+-]\d\d:?\d\d)?)?$/
+
+/** Of a date in a header of HTTP, ms since the epoch; NaN where it lacks its zone, or is none. */
+export const parseHttpDate = (text: string): number => (text.endsWith(' GMT') ? Date.parse(text) : Number.NaN)
 
 /** The date `YYYY-MM-DD` of a day number. */
 export const dayOfNumber = (number: number): LocalDay =>

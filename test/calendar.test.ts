@@ -1,7 +1,14 @@
 // Local days, midnights and minutes in time zones with and without daylight saving time.
 
 import t from 'tap'
-import { createCalendar, dayNumber, dayOfNumber, daysUpTo } from '../src/calendar.ts'
+import {
+  createCalendar,
+  dayNumber,
+  dayOfNumber,
+  daysUpTo,
+  parseHttpDate,
+  parseInstant,
+} from '../src/calendar.ts'
 
 const at = (iso: string) => Date.parse(iso)
 const iso = (instant: number) => new Date(instant).toISOString()
@@ -64,5 +71,38 @@ t.test('days are counted through leap days and the turn of the year', t => {
 
 t.test('a zone that nobody knows is refused', t => {
   t.throws(() => createCalendar('Asia/Atlantis'), RangeError)
+  t.end()
+})
+
+t.test('a time without a zone is UTC, whatever the zone of the machine', t => {
+  const { TZ } = process.env
+  t.teardown(() => {
+    if (TZ === undefined) delete process.env.TZ
+    else process.env.TZ = TZ
+  })
+  for (const zone of ['Asia/Dhaka', 'America/New_York']) {
+    process.env.TZ = zone
+    for (const [text, instant] of [
+      ['2026-11-21T06:00:00.123', '2026-11-21T06:00:00.123Z'],
+      ['2026-11-21 06:00', '2026-11-21T06:00:00.000Z'],
+      ['2026-11-21', '2026-11-21T00:00:00.000Z'],
+      ['2026-11-21T06:00:00+06:00', '2026-11-21T00:00:00.000Z'],
+      ['2026-11-21T06:00:00+0600', '2026-11-21T00:00:00.000Z'],
+      ['2026-11-21T06:00:00.1234567Z', '2026-11-21T06:00:00.123Z'],
+    ] as const)
+      t.equal(iso(parseInstant(text)), instant, `${text} in ${zone}`)
+    for (const text of [
+      '2026-11-21T06',
+      '2026-11-21 noon',
+      '2026-13-01',
+      '2026-02-30',
+      '2026-11-21T25:00Z',
+      '',
+    ]) {
+      t.ok(Number.isNaN(parseInstant(text)), text)
+    }
+    t.equal(iso(parseHttpDate('Sat, 21 Nov 2026 06:00:00 GMT')), '2026-11-21T06:00:00.000Z')
+    t.ok(Number.isNaN(parseHttpDate('Sat, 21 Nov 2026 06:00:00')))
+  }
   t.end()
 })

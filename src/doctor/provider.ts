@@ -2,6 +2,7 @@
 // to the budget of the fleet; and what is left of the budget.
 
 import type { BudgetReport } from '../admin/budget-admin.ts'
+import { parseHttpDate } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import { AbohawaError, messageOf } from '../errors.ts'
@@ -26,7 +27,7 @@ export const reachableChecks = async (config: Config, clock: Clock): Promise<Che
     const before = clock.now()
     const { status, headers } = await probeProvider(config, answerWithinMs)
     const middle = (before + clock.now()) / 2
-    const reported = Date.parse(String(headers.date ?? ''))
+    const reported = parseHttpDate(String(headers.date ?? ''))
     const remaining = Object.entries(headers).find(([name]) => /^(x-)?ratelimit-remaining/.test(name))
     const left = remaining ? `, says ${remaining[0]}: ${String(remaining[1]).slice(0, 60)}` : ''
     return [

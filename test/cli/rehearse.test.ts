@@ -184,7 +184,7 @@ t.test('what was answered without a known key is sent with one, which no tier li
   const folder = t.testdir({
     'access.log': [lineAt(0, 200), lineAt(1, 304), lineAt(2, 401)].join('\n'),
     'keyed.ndjson': keyed.join('\n'),
-    'keyless.ndjson': lineOf({ at: 0, method: 'GET', path: dhaka }),
+    'keyless.ndjson': lineOf({ at: Date.UTC(2026), method: 'GET', path: dhaka }),
   })
   const [log, known, keyless, out] = ['access.log', 'keyed.ndjson', 'keyless.ndjson', 'out.json'].map(name =>
     join(folder, name),
@@ -205,7 +205,7 @@ t.test('what was answered without a known key is sent with one, which no tier li
 t.test('usage errors', async t => {
   const folder = t.testdir({
     'empty.ndjson': '',
-    'one.ndjson': `${lineOf({ at: 0, method: 'GET', path: '/' })}\n`,
+    'one.ndjson': `${lineOf({ at: Date.UTC(2026), method: 'GET', path: '/' })}\n`,
   })
   const [empty, one] = [join(folder, 'empty.ndjson'), join(folder, 'one.ndjson')]
   const expected: [string[], number, RegExp][] = [

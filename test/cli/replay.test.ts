@@ -2,7 +2,10 @@
 // workers, and Ctrl-C. How requests are sent is in test/load/replay.
 
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
+import { createServer as createHttp2Server } from 'node:http2'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { startSimulator } from '../../simulator/simulator.ts'
@@ -169,6 +172,57 @@ t.test('a target that leaves each tenth without an answer passes no threshold of
   t.equal(latencies.find(({ outcome }) => outcome === 'dropped')?.count, totals.dropped)
   t.ok(latency.p99 > 30, `${latency.p99} ms`)
 })
+
+/** As a user whose shell allows 60 open files. */
+const runWithFewFiles = (args: readonly string[]): Promise<Ended> =>
+  new Promise(resolve => {
+    const line = ['-c', 'ulimit -n 60; exec "$0" "$@"', product, ...args]
+    execFile('/bin/sh', line, { env: cleanEnv() }, (error, stdout, stderr) =>
+      resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
+    )
+  })
+
+t.test(
+  'open files that run out are the limit of the load generator, which goes on and decides nothing',
+  async t => {
+    const slow = await startTarget(t, (_request, socket) => {
+      setTimeout(() => socket.write(ok('{}', headers)), 100)
+      return undefined
+    })
+    const server = createHttp2Server((_request, response) => response.end('{}')).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    t.teardown(() => server.close())
+    const http2 = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const loop = ['--as-fast-as', '128', '--loop', '--duration', '500ms', '--threshold', 'errors<1%']
+    for (const args of [
+      ['--target', slow.url, ...loop],
+      ['--target', http2, '--http', '2', ...loop],
+      ['--target', slow.url, '--rate', '1500', '--loop', '--duration', '500ms', '--threshold', 'p99<1us'],
+    ]) {
+      const { code, stdout, stderr } = await runWithFewFiles(['replay', keyless, ...args, '--json'])
+      const { totals, thresholds, generator } = replayResult.parse(JSON.parse(stdout))
+      t.equal(code, 1, stderr)
+      t.match(stderr, /^Not decided: the load generator met a limit of its own machine/m)
+      t.match(generator, { limited: true, saturated: true, reason: /may open no more files.*ulimit -n/ })
+      t.strictSame(thresholds, [])
+      t.strictSame(totals.failed, {})
+      t.ok(totals.answered > 40, `${totals.answered} answers`)
+    }
+    const step = ['--from', '1500', '--most', '1500', '--step', '400ms', '--warm-up', '50ms']
+    const { code, stdout, stderr } = await runWithFewFiles([
+      'saturate',
+      keyless,
+      '--target',
+      slow.url,
+      ...step,
+      '--threshold',
+      'errors<99%',
+    ])
+    t.equal(code, 1, stderr)
+    t.match(stderr, /^1,500\/s: not decided, the load generator may open no more files/m)
+    t.match(stdout, /Of http:.* nothing is known, since the load generator may open no more files/)
+  },
+)
 
 t.test('every mistake is one sentence, before the first request', async t => {
   const target = await startTarget(t)

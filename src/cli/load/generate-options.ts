@@ -9,6 +9,7 @@ import { type EndpointName, endpointNames } from '../../endpoints.ts'
 import type { GeneratedTraffic } from '../../load/traffic/generate/generate.ts'
 import type { Shape } from '../../load/traffic/generate/shape.ts'
 import type { Storm } from '../../load/traffic/generate/storm.ts'
+import { isInstant } from '../../load/traffic/request-line.ts'
 import { quoted } from '../../outside-text.ts'
 import { durationIn, shareOf } from '../quantities.ts'
 import { UsageError } from '../usage-error.ts'
@@ -38,7 +39,7 @@ export const settingsOf = (
 ): GeneratedTraffic => {
   const { seed, rate, duration: durationMs, arrivals, shape, stormFactor: factor } = options
   const { mix, alpha, keys, keysAlpha, english, conditional, compressed, bad } = options
-  const span = { start: startIn(options.start, calendar), durationMs }
+  const span = { start: startIn(options.start, durationMs, calendar), durationMs }
   const given = options.storm?.map(each => stormOf(each, span, catalogue, calendar))
   const storms = given ?? (shape === 'storm' ? [usualStorm(span, catalogue)] : [])
   return {
@@ -101,17 +102,13 @@ const midnightOf = (day: string, calendar: Calendar): number => {
 
 const dayForm = /^\d{4}-\d\d-\d\d$/
 const instantForm = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/
-// From which on years have more than four digits.
-const tooLate = Date.parse('9990-01-01T00:00Z')
-
-const startIn = (given: string, calendar: Calendar): number => {
+const startIn = (given: string, durationMs: number, calendar: Calendar): number => {
   const isDay = dayForm.test(given)
   const parsed = isDay || instantForm.test(given) ? parseInstant(given) : Number.NaN
-  const isThere = parsed >= utcDayMs
-  const instant = isThere ? (isDay ? midnightOf(given, calendar) : parsed) : Number.NaN
-  if (!(instant >= 0 && instant < tooLate))
+  const instant = isDay && !Number.isNaN(parsed) ? midnightOf(given, calendar) : parsed
+  if (!isInstant(instant) || !isInstant(instant + durationMs))
     throw new UsageError(
-      `--start is ${quoted(given)}; allowed: a day such as 2026-11-16, or an instant with its offset, such as 2026-11-16T08:00+06:00`,
+      `--start is ${quoted(given)}; allowed: a day such as 2026-11-16, or an instant with its offset, such as 2026-11-16T08:00+06:00, for traffic from 2000 to 2099`,
     )
   return instant
 }

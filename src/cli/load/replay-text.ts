@@ -200,7 +200,11 @@ export const goodAnswers = ({ statuses }: Pick<ReplayResult, 'statuses'>): numbe
   Object.entries(statuses).reduce((sum, [s, count]) => (/^2|^304$/.test(s) ? sum + count : sum), 0)
 
 /** Sentences about a run that was probably not what was meant. */
-export const remarksOn = ({ statuses, totals }: ReplayResult): string[] => {
+export const remarksOn = ({ statuses, totals, generator }: ReplayResult): string[] => {
+  if (generator.limited)
+    return [
+      'Not decided: the load generator met a limit of its own machine, which says nothing of the target.',
+    ]
   const refused = statuses[401] ?? 0
   const limited = statuses[429] ?? 0
   const good = goodAnswers({ statuses })

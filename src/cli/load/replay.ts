@@ -163,7 +163,7 @@ const replay = async (
   if (lacking !== undefined) terminal.remark(lacking)
   const isFailed = result.thresholds.some(({ passed }) => !passed) || (result.bodies?.faults.length ?? 0) > 0
   if (isFailed) return thresholdFailed
-  return result.interrupted || lacking !== undefined ? 1 : 0
+  return result.interrupted || result.generator.limited || lacking !== undefined ? 1 : 0
 }
 
 /** The number of the first arrival at or after an instant, by bisection: so many are due before it. */

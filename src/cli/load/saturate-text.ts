@@ -26,6 +26,7 @@ const brokenIn = ({ thresholds }: ReplayResult): string =>
 /** The outcome of one rate. */
 export const sentenceOf = ({ rate, verdict, result }: RateStep): string => {
   if (verdict === 'interrupted') return `${rateText(rate)}: interrupted`
+  if (result.generator.limited) return `${rateText(rate)}: not decided, ${result.generator.reason}`
   if (verdict === 'held') return `${rateText(rate)}: held, p99 ${msText(result.latency.p99)}`
   return `${rateText(rate)}: not held, ${brokenIn(result)}${verdict === 'generator' ? `; ${result.generator.reason}` : ''}`
 }
@@ -42,7 +43,11 @@ export const saturationText = (report: Report, traffic: ReplayResult['traffic'])
       rateText(result.totals.answered / result.totals.seconds),
       ...(result.latency.count === 0 ? ['-', '-'] : [msText(result.latency.p50), msText(result.latency.p99)]),
       percentText(errorsOf(result) / Math.max(1, result.totals.due)),
-      verdict === 'broken' || verdict === 'generator' ? brokenIn(result) : verdict,
+      result.generator.limited
+        ? 'not decided'
+        : verdict === 'broken' || verdict === 'generator'
+          ? brokenIn(result)
+          : verdict,
     ]),
     [0, 1, 2, 3, 4],
   )

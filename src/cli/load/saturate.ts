@@ -170,6 +170,7 @@ const leastRate = (
 
 const verdictOn = ({ interrupted, thresholds, generator }: ReplayResult): RateVerdict => {
   if (interrupted) return 'interrupted'
+  if (generator.limited) return 'generator'
   if (thresholds.every(({ passed }) => passed)) return 'held'
   return generator.saturated ? 'generator' : 'broken'
 }

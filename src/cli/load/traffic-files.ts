@@ -3,6 +3,7 @@
 
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { type Destination, destinations } from '../../endpoints.ts'
+import { isInstant } from '../../load/traffic/request-line.ts'
 import type { Moment, Selection } from '../../load/traffic/selection.ts'
 import { quoted } from '../../outside-text.ts'
 import { collect, durationIn } from '../quantities.ts'
@@ -214,8 +215,8 @@ const endpointsIn = (given: string, before?: Destination[]): Destination[] => {
 
 const instantIn = (given: string): number => {
   const moment = momentIn(given)
-  if ('at' in moment) return moment.at
-  throw new InvalidArgumentError('Allowed: an instant such as 2026-11-21T06:00:00Z.')
+  if ('at' in moment && isInstant(moment.at)) return moment.at
+  throw new InvalidArgumentError('Allowed: an instant such as 2026-11-21T06:00:00Z, from 2000 to 2099.')
 }
 
 const targetIn = (given: string): URL => {

@@ -29,6 +29,11 @@ export const addReadOptions = (command: Command): Command =>
       formatIn,
     )
     .option(
+      '--host <host>',
+      'of a HAR: whose requests to take; if not given, the host of the first request to this API, or else of the first',
+      hostIn,
+    )
+    .option(
       '--window <requests>',
       'how many requests are held back and sorted; docs/traffic-format.md says what happens beyond',
       wholeIn(1, 10_000_000),
@@ -38,6 +43,13 @@ export const addReadOptions = (command: Command): Command =>
 export const formatIn = (given: string): string => {
   if (formatNames.some(name => name === given)) return given
   throw new InvalidArgumentError(`Allowed: ${formatNames.join(', ')}.`)
+}
+
+/** As a URL has it: in lower case, with its port unless that is usual. */
+const hostIn = (given: string): string => {
+  const url = /[/?#@\s]/.test(given) ? null : URL.parse(`https://${given}`)
+  if (url) return url.host
+  throw new InvalidArgumentError('Allowed: a host such as api.example.org or localhost:8080.')
 }
 
 /** An instant, or a duration from the first request. */

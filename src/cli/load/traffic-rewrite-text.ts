@@ -32,6 +32,7 @@ export const reportRewrite = (terminal: Terminal, given: Report): void => {
     read: summary.requests,
     faultyLines: summary.faultyLines,
     skippedLines: summary.skippedLines,
+    leftOut: summary.leftOut,
     late: summary.late,
     lateInPlace: summary.late > 0 && isSorted,
     share: summary.share,
@@ -58,6 +59,7 @@ const reportText = ({ out, summary, gaps, isSorted, written, first }: Report, sp
   if (summary.faultyLines > 0) facts.push(['faulty', `${linesText(summary.faultyLines)}, left out`])
   if (summary.skippedLines > 0)
     facts.push(['skipped', `${linesText(summary.skippedLines)} without a request`])
+  facts.push(...leftOutFacts(summary))
   if (summary.late > 0)
     facts.push([
       'order',
@@ -79,6 +81,20 @@ const reportText = ({ out, summary, gaps, isSorted, written, first }: Report, sp
     ])
   const where = out === standardOutput ? 'Standard output' : printable(out)
   return `${where} has ${counted(written)} requests.\n${factsText(facts)}`
+}
+
+/** What of the requests of a browser is no traffic. */
+export const leftOutFacts = ({ leftOut, files }: TrafficSummary): [string, string][] => {
+  const { cached, blocked, otherHosts } = leftOut
+  const hosts = files.flatMap(({ host }) => host ?? []).join(' and ')
+  const parts = [
+    ...(cached > 0 ? [`${counted(cached)} from the browser's cache`] : []),
+    ...(blocked > 0 ? [`${counted(blocked)} without a response`] : []),
+    ...(otherHosts > 0
+      ? [`${counted(otherHosts)} to other hosts${hosts === '' ? '' : ` than ${hosts}`} (--host chooses)`]
+      : []),
+  ]
+  return parts.length === 0 ? [] : [['left out', parts.join(', ')]]
 }
 
 const readText = ({ requests, files }: TrafficSummary): string => {

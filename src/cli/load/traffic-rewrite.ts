@@ -20,6 +20,7 @@ export type RewriteOptions = {
   readonly out: string
   readonly force?: boolean
   readonly format?: string
+  readonly host?: string
   readonly window?: number
   readonly strict?: boolean
   readonly longestGap?: number
@@ -40,7 +41,7 @@ const reportedGapMs = 5 * 60_000
 export const rewrite = async (
   terminal: Terminal,
   files: readonly string[],
-  { out, force, format, window, strict, longestGap }: RewriteOptions,
+  { out, force, format, host, window, strict, longestGap }: RewriteOptions,
   { pass = untouched, text = textOf }: Change = {},
 ): Promise<number> => {
   const faults = createFaults(terminal, strict === true)
@@ -50,6 +51,7 @@ export const rewrite = async (
   const read = (onLate: LateRequests['add'] | undefined, onFault?: typeof faults.add) =>
     readTraffic(files, {
       pseudonyms,
+      host,
       ...(format === undefined ? {} : { format }),
       ...(window === undefined ? {} : { window }),
       ...(onFault ? { onFault } : {}),

@@ -6,7 +6,7 @@ import type { PopularityReport } from '../../load/traffic/stats/popularity.ts'
 import type { TrafficStats } from '../../load/traffic/stats/traffic-stats.ts'
 import { printable } from '../../outside-text.ts'
 import { counted, factsText, indented, percentText, tableOf } from '../terminal.ts'
-import { spanText } from './traffic-rewrite-text.ts'
+import { leftOutFacts, spanText } from './traffic-rewrite-text.ts'
 
 export const jsonOfStats = (stats: TrafficStats, summary: TrafficSummary) => {
   const { from, to, gaps, rate } = stats
@@ -42,25 +42,22 @@ export const textOfStats = (stats: TrafficStats, summary: TrafficSummary, column
   ].join('\n')
 }
 
-const readFacts = ({
-  faultyLines,
-  skippedLines,
-  late,
-  share,
-  files,
-  sha256,
-}: TrafficSummary): [string, string][] => [
-  ['format', [...new Set(files.map(({ format }) => format ?? 'empty'))].join(', ')],
-  ['sha256', sha256],
-  ...(faultyLines > 0 ? [['faulty', `${counted(faultyLines)} lines, left out`] as [string, string]] : []),
-  ...(skippedLines > 0
-    ? [['skipped', `${counted(skippedLines)} lines without a request`] as [string, string]]
-    : []),
-  ...(late > 0
-    ? [['order', `${counted(late)} requests out of order; traffic import sorts them`] as [string, string]]
-    : []),
-  ...(share === null ? [] : [['share', `the log holds ${share} of the requests`] as [string, string]]),
-]
+const readFacts = (summary: TrafficSummary): [string, string][] => {
+  const { faultyLines, skippedLines, late, share, files, sha256 } = summary
+  return [
+    ['format', [...new Set(files.map(({ format }) => format ?? 'empty'))].join(', ')],
+    ['sha256', sha256],
+    ...(faultyLines > 0 ? [['faulty', `${counted(faultyLines)} lines, left out`] as [string, string]] : []),
+    ...(skippedLines > 0
+      ? [['skipped', `${counted(skippedLines)} lines without a request`] as [string, string]]
+      : []),
+    ...leftOutFacts(summary),
+    ...(late > 0
+      ? [['order', `${counted(late)} requests out of order; traffic import sorts them`] as [string, string]]
+      : []),
+    ...(share === null ? [] : [['share', `the log holds ${share} of the requests`] as [string, string]]),
+  ]
+}
 
 const answerFacts = (stats: TrafficStats): [string, string][] => {
   const { requests, endpoints, statuses, outcomes, tiers, methods, conditional, compressed, bytes, gaps } =

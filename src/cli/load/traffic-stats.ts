@@ -8,7 +8,7 @@ import { type AddCommand, counted } from '../terminal.ts'
 import { configuredCellOf } from './traffic-cells.ts'
 import { addReadOptions, wholeIn } from './traffic-options.ts'
 
-type Options = { format?: string; window: number; by: Subject; top: number; strict?: boolean }
+type Options = { format?: string; host?: string; window: number; by: Subject; top: number; strict?: boolean }
 
 export const addStatsCommand = (traffic: Command, add: AddCommand): Command =>
   add<Options>(traffic, 'stats', {
@@ -24,7 +24,7 @@ export const addStatsCommand = (traffic: Command, add: AddCommand): Command =>
         )
         .option('--top <number>', 'how many of the most popular are listed', wholeIn(1, 10_000), 10)
         .option('--strict', 'end with 1 at the first faulty line'),
-    run: async (terminal, { format, window, by, top, strict }, ...files) => {
+    run: async (terminal, { format, host, window, by, top, strict }, ...files) => {
       // Imported here, so that the other commands start without them.
       const { readTraffic } = await import('../../load/traffic/read-traffic.ts')
       const { createTrafficStats } = await import('../../load/traffic/stats/traffic-stats.ts')
@@ -33,6 +33,7 @@ export const addStatsCommand = (traffic: Command, add: AddCommand): Command =>
       const faults = createFaults(terminal, strict === true)
       const traffic = readTraffic(files, {
         window,
+        host,
         onFault: faults.add,
         ...(format === undefined ? {} : { format }),
       })

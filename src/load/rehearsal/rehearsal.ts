@@ -3,7 +3,8 @@
 // that waits for an instant, such as the end of a budget's window, gets it. What is measured goes to the recorder.
 
 import { setTimeout as pause } from 'node:timers/promises'
-import { messageOf } from '../../errors.ts'
+import { InputError, messageOf } from '../../errors.ts'
+import { ownLimitOf } from '../replay/own-limits.ts'
 import type { Recorder } from '../replay/recorder.ts'
 import { endpointOf } from '../traffic/endpoint-of-path.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
@@ -44,6 +45,7 @@ export const rehearse = async (
   let now = start
   /** Whether a load may go on behind an answer. */
   let mayLoad = false
+  let limit: string | undefined
 
   const moveTo = async (instant: number): Promise<void> => {
     if (mayLoad) await fixture.settle()
@@ -71,6 +73,7 @@ export const rehearse = async (
       answer = await sender.send(request, key)
     } catch (error) {
       mayLoad = true
+      limit ??= ownLimitOf(error)
       recorder.fail(reasonOf(error), { ...instants, endpoint, endedAt: performance.now() - begunAt })
       return
     }
@@ -101,6 +104,7 @@ export const rehearse = async (
   try {
     let next = 0
     for (;;) {
+      if (limit !== undefined) throw new InputError(limit)
       const request = requests[next]
       if ((!request && unanswered.size === 0) || signal.aborted) break
       const furthest = now + (unanswered.size > 0 ? waitingMs : quietMs)

@@ -2,6 +2,7 @@
 // socket, because a client library spends more on each request than a fast target does (docs/decisions/load-tools.md).
 
 import type { Socket } from 'node:net'
+import { codeOf, ownLimitOf } from './own-limits.ts'
 import { headOf, type ResponseHead } from './response-head.ts'
 
 export type Answer = {
@@ -188,14 +189,15 @@ const bodyLength = ({ status, chunked, length }: ResponseHead, isHeadRequest: bo
 }
 
 /** The reason of a failure as the result has it. */
-export const reasonOf = ({ code = '' }: NodeJS.ErrnoException): string =>
-  ({
-    ECONNREFUSED: 'refused',
-    ENOENT: 'refused',
-    ECONNRESET: 'reset',
-    EPIPE: 'reset',
-    ETIMEDOUT: 'timeout',
-    ENOTFOUND: 'name not found',
-    EMFILE: 'too many open files',
-    EADDRNOTAVAIL: 'no port left',
-  })[code] ?? (/CERT|TLS|SSL/.test(code) ? 'tls' : 'connection')
+export const reasonOf = (error: NodeJS.ErrnoException): string => {
+  const code = codeOf(error)
+  return ownLimitOf(error) ?? reasons[code] ?? (/CERT|TLS|SSL/.test(code) ? 'tls' : 'connection')
+}
+const reasons: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'refused',
+  ENOENT: 'refused',
+  ECONNRESET: 'reset',
+  EPIPE: 'reset',
+  ETIMEDOUT: 'timeout',
+  ENOTFOUND: 'name not found',
+}

@@ -6,6 +6,7 @@ import { connect as connectTls } from 'node:tls'
 import type { Answer } from './http1.ts'
 import { reasonOf } from './http1.ts'
 import type { Job, Lane, LaneEvents, Lanes } from './lanes.ts'
+import { createCapacity, isOwnLimit } from './own-limits.ts'
 import { ageOf, emptyHead, outcomeOf, type ResponseHead } from './response-head.ts'
 import { addressOf, type Target, tlsOptions } from './target.ts'
 
@@ -25,6 +26,7 @@ export const http2Lanes = <Sent extends Job>(
 ): Lanes<Sent> => {
   const busy = new Map<Sent, Lane<Sent>>()
   const open: Open[] = []
+  const capacity = createCapacity(most)
   let turn = 0
 
   const openSession = (): Open => {
@@ -43,7 +45,10 @@ export const http2Lanes = <Sent extends Job>(
     session.on('goaway', leave)
     session.on('close', leave)
     // Its streams fail with it, and their errors name the cause.
-    session.on('error', leave)
+    session.on('error', (error: NodeJS.ErrnoException) => {
+      leave()
+      if (isOwnLimit(reasonOf(error))) capacity.limited(open.length)
+    })
     open.push(one)
     return one
   }
@@ -53,10 +58,10 @@ export const http2Lanes = <Sent extends Job>(
 
   /** The next in turn that has room. */
   const withRoom = (): Open | undefined => {
-    if (open.length < most) return openSession()
+    if (capacity.allows(open.length)) return openSession()
     for (let i = 0; i < open.length; i++) {
       const one = open[turn++ % open.length]
-      if (one && !one.isLeaving && one.streams < streamsOf(one)) return one
+      if (one && !one.isLeaving && !one.session.destroyed && one.streams < streamsOf(one)) return one
     }
     return undefined
   }

@@ -1,7 +1,8 @@
-// The connections of one sender: opens them as they are needed, up to a number, hands out the free ones, and sends a request
-// again once when the server has closed a kept connection before it read it, as every client does. Times nothing out.
+// The connections of one sender: opens some at once and more as they are needed, up to a number, hands out the free ones in turn,
+// and sends a request again once when the server has closed a kept connection before it read it, as every client does. Times nothing out.
 
 import { type Answer, createConnection } from './http1.ts'
+import { createCapacity, isOwnLimit } from './own-limits.ts'
 import type { RequestForm } from './schedule.ts'
 import { connectTo, type Target } from './target.ts'
 
@@ -38,11 +39,16 @@ export type Lanes<Sent> = {
   close(): void
 }
 
+// So many are open before one is used again: processes that share a port get connections, and not requests.
+const fewestOpen = 16
+
 export const http1Lanes = <Sent extends Job>(
   target: Target,
   most: number,
   events: LaneEvents<Sent>,
 ): Lanes<Sent> => {
+  const capacity = createCapacity(most)
+  // The one that was free first comes next.
   const free: Lane<Sent>[] = []
   const busy = new Map<Sent, Lane<Sent>>()
   const open = new Set<Lane<Sent>>()
@@ -64,6 +70,7 @@ export const http1Lanes = <Sent extends Job>(
         open.delete(lane)
         const at = free.indexOf(lane)
         if (at >= 0) free.splice(at, 1)
+        if (isOwnLimit(reason)) capacity.limited(open.size)
         const of = job
         if (!of) return
         job = undefined
@@ -91,7 +98,10 @@ export const http1Lanes = <Sent extends Job>(
 
   return {
     busy,
-    take: () => free.pop() ?? (open.size < most ? openLane() : undefined),
+    take: () => {
+      const isFew = open.size < fewestOpen && capacity.allows(open.size)
+      return (isFew ? undefined : free.shift()) ?? (capacity.allows(open.size) ? openLane() : undefined)
+    },
     close: () => {
       for (const lane of [...open]) lane.end('closed')
     },

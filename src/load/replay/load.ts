@@ -13,6 +13,8 @@ export type LoadForm = {
   readonly loopDelayP99: number
   /** Of the delays in ms from a due instant to the turn that saw it; waiting for a connection is not in it. */
   readonly lateP99: number
+  /** The limit of this machine that it met, in words. */
+  readonly limit?: string | undefined
 }
 
 export type Load = {
@@ -26,6 +28,8 @@ export type Load = {
   ended(ms: number): void
   /** Of these since the last call, as a compressed histogram of µs. */
   recent(): string
+  /** A limit of this machine kept a connection from being opened. */
+  limited(limit: string): void
   form(): LoadForm
   /** The run has warmed up: what was before is forgotten. */
   begin(): void
@@ -45,6 +49,7 @@ export const createLoad = (): Load => {
   let turnedAt = began
   let hasWorked = true
   let form: LoadForm | undefined
+  let limit: string | undefined
 
   const measure = (): LoadForm => {
     const { user, system } = process.threadCpuUsage(cpuBegan)
@@ -55,6 +60,7 @@ export const createLoad = (): Load => {
       cpuShare: Math.min(1, busy / Math.max(1, elapsed)),
       loopDelayP99: Math.max(0, p99 - delayResolutionMs),
       lateP99: late.getValueAtPercentile(99) / 1000,
+      limit,
     }
   }
   return {
@@ -74,6 +80,9 @@ export const createLoad = (): Load => {
       const text = encodeIntoCompressedBase64(recent)
       recent.reset()
       return text
+    },
+    limited: met => {
+      limit ??= met
     },
     form: () => form ?? measure(),
     begin: () => {
@@ -98,11 +107,20 @@ export const generatorOf = (loads: readonly LoadForm[], isClosed: boolean) => {
   const cpuShare = most(load => load.cpuShare)
   const loopDelayP99 = most(load => load.loopDelayP99)
   const lateP99 = isClosed ? 0 : most(load => load.lateP99)
+  const limit = loads.find(load => load.limit !== undefined)?.limit
   const reason =
-    cpuShare >= cpuBound
+    limit ??
+    (cpuShare >= cpuBound
       ? `the load generator used ${Math.round(cpuShare * 100)} % of a core; more --workers send more`
       : lateP99 > lateMs
         ? `the load generator itself was late: 1 % of the requests by ${Math.round(lateP99)} ms or more; other work on this machine, or too few --workers`
-        : null
-  return { cpuShare, loopDelayP99, lateP99, saturated: reason !== null, reason }
+        : null)
+  return {
+    cpuShare,
+    loopDelayP99,
+    lateP99,
+    saturated: reason !== null,
+    reason,
+    limited: limit !== undefined,
+  }
 }

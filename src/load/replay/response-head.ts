@@ -2,6 +2,7 @@
 // lines without objects for other headers, because it runs for each answer. Ambiguous framing is refused, as in Node's parser:
 // misread, the rest of an answer would count as the answer to another request.
 
+import { parseHttpDate } from '../../calendar.ts'
 import type { Outcome } from '../traffic/traffic-request.ts'
 
 export type ResponseHead = {
@@ -127,7 +128,7 @@ const instantOf = (text: string): number => {
   const found = instants.get(text)
   if (found !== undefined) return found
   if (instants.size >= maxInstants) instants.clear()
-  const instant = Date.parse(text)
+  const instant = parseHttpDate(text)
   instants.set(text, instant)
   return instant
 }

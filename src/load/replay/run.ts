@@ -85,7 +85,7 @@ export const startReplay = async (
     const logged = await log?.ended
     await figures?.read().catch(() => {})
     const ranFor = Math.max(0.001, (ranForMs - pace.warmUpMs) / 1000)
-    const isClosed = pace.mode === 'closed'
+    const generator = generatorOf(loads, pace.mode === 'closed')
     const result = recorder.result({
       kind: 'replay',
       startedAt: isoOf(startedAt),
@@ -106,8 +106,8 @@ export const startReplay = async (
       settings,
       provider: figures?.provider ?? null,
       gateway: figures?.gateway ?? null,
-      generator: generatorOf(loads, isClosed),
-      thresholds: checkThresholds(thresholds, recorder, ranFor),
+      generator,
+      thresholds: generator.limited ? [] : checkThresholds(thresholds, recorder, ranFor),
       bodies: null,
       seconds: ranFor,
     })

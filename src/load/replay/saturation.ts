@@ -5,7 +5,7 @@ export type RateVerdict =
   | 'held'
   /** A threshold broke. */
   | 'broken'
-  /** A threshold broke, and the load generator was the bottleneck: nothing is known of the target. */
+  /** The load generator met a limit of its machine, or was the bottleneck when a threshold broke: nothing is known of the target. */
   | 'generator'
   | 'interrupted'
 

@@ -8,10 +8,12 @@ import type { Answer } from './http1.ts'
 import { http2Lanes } from './http2.ts'
 import { http1Lanes, type Job, type Lane, type LaneEvents } from './lanes.ts'
 import { createLoad, type Load } from './load.ts'
+import { isOwnLimit } from './own-limits.ts'
 import { type Arrivals, arrivalsOf, type Pace } from './pace.ts'
 import type { Recorder } from './recorder.ts'
 import type { RequestForm, Schedule } from './schedule.ts'
 import type { Target } from './target.ts'
+import { createWaitingLine } from './waiting-line.ts'
 
 /** The parts of a sender; all plain values, so that a worker receives them as a message. */
 export type SendOrder = {
@@ -53,7 +55,12 @@ export type Sender = {
   ranFor(): number
 }
 
-type Sent = Job & { readonly request: number; readonly dueAt: number; readonly sentAt: number }
+type Sent = Job & {
+  readonly arrival: number
+  readonly request: number
+  readonly dueAt: number
+  readonly sentAt: number
+}
 
 /** Now, in ms, the same for all threads of the process. */
 export const monotonicMs = (): number => Number(process.hrtime.bigint()) / 1e6
@@ -62,8 +69,10 @@ export const monotonicMs = (): number => Number(process.hrtime.bigint()) / 1e6
 const spinMs = 1.5
 const sweepEveryMs = 50
 const graceMs = 2_000
-// In a closed loop, so that a target which refuses connections is not called thousands of times a second.
+// In a closed loop, so that a target which no connection reaches is not called thousands of times a second.
 const reconnectMs = 100
+// Failures of requests on a connection, and not of the connection.
+const responding = new Set(['reset', 'closed', 'protocol', 'timeout', 'unanswered'])
 const maxKeptBytes = 128 * 1_048_576
 
 export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
@@ -88,41 +97,35 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
   let giveUpAt = Number.POSITIVE_INFINITY
   let [lastSentAt, lastEndedAt, cutAt] = [0, 0, 0]
   const endsAt = arrivals.endsAt ?? (isClosed ? Number.POSITIVE_INFINITY : 0)
-  // Arrivals in line for a connection, from `firstWaiting` on.
-  let waiting: number[] = []
-  let firstWaiting = 0
+  // In a closed loop, those that met a limit of this machine.
+  const waiting = createWaitingLine()
 
   const events: LaneEvents<Sent> = {
     onAnswer: (job, { head, bytes, body }) => {
       load.worked()
       const endedAt = now()
       lastEndedAt = endedAt
-      const { form } = job
+      const { form, request, dueAt, sentAt } = job
       if (form.conditional && head.etag !== undefined) etags[form.representation] = head.etag
       const { endpoint } = form
       const { status, outcome, ageSeconds } = head
-      recorder.record({
-        endpoint,
-        outcome,
-        status,
-        request: job.request,
-        dueAt: job.dueAt,
-        sentAt: job.sentAt,
-        endedAt,
-        bytes,
-        ageSeconds,
-      })
-      load.ended(endedAt - job.dueAt)
+      recorder.record({ endpoint, outcome, status, request, dueAt, sentAt, endedAt, bytes, ageSeconds })
+      load.ended(endedAt - dueAt)
       if (body) keep(job, { head, bytes, body })
     },
     onFailure: (job, reason) => {
       load.worked()
+      if (isOwnLimit(reason)) {
+        load.limited(reason)
+        waiting.putBack(job.arrival)
+        return
+      }
       const endedAt = now()
       lastEndedAt = endedAt
       const { request, dueAt, sentAt, form } = job
       recorder.fail(reason, { request, dueAt, sentAt, endedAt, endpoint: form.endpoint })
       load.ended(endedAt - dueAt)
-      if (isClosed && reason === 'refused') pausedUntil = now() + reconnectMs
+      if (isClosed && !responding.has(reason)) pausedUntil = now() + reconnectMs
     },
     onFree: () => {
       if (isClosed) fill()
@@ -169,6 +172,7 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
       etag,
       keepsBody: wantsBody(form),
       again: false,
+      arrival: number,
       request,
       dueAt: isClosed ? sentAt : dueAt,
       sentAt,
@@ -177,8 +181,7 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
 
   /** Sends what waits in line, and drops what has waited for too long. */
   const sendWaiting = (): void => {
-    while (firstWaiting < waiting.length) {
-      const number = waiting[firstWaiting] as number
+    for (let number = waiting.first(); number !== undefined; number = waiting.first()) {
       const dueAt = arrivals.due(number)
       const waited = now() - dueAt
       if (isCut || waited > patienceMs) {
@@ -190,11 +193,7 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
         if (!lane) return
         send(lane, number, dueAt)
       }
-      firstWaiting += 1
-      if (firstWaiting > 10_000 && firstWaiting * 2 > waiting.length) {
-        waiting = waiting.slice(firstWaiting)
-        firstWaiting = 0
-      }
+      waiting.shift()
     }
   }
 
@@ -202,17 +201,19 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
   const fill = (): void => {
     for (;;) {
       const at = now()
-      if (isStopped || at < pausedUntil) return
-      const isLate = at >= (pace.durationMs ?? Number.POSITIVE_INFINITY)
-      if (isLate || arrivals.due(arrival) === Number.POSITIVE_INFINITY) {
+      if (at < pausedUntil && !isCut) return
+      const again = waiting.first()
+      const isLate = isCut || at >= (pace.durationMs ?? Number.POSITIVE_INFINITY)
+      if (isLate || (again === undefined && arrivals.due(arrival) === Number.POSITIVE_INFINITY)) {
+        waiting.clear()
         stop()
         return
       }
       const lane = lanes.take()
       if (!lane) return
-      const number = arrival
-      arrival += share.of
-      send(lane, number, at)
+      send(lane, again ?? arrival, at)
+      if (again === undefined) arrival += share.of
+      else waiting.shift()
     }
   }
 
@@ -223,7 +224,7 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
     let dueAt = arrivals.due(arrival)
     while (dueAt <= at && !isStopped) {
       if (dueAt >= pace.warmUpMs) load.due(now() - dueAt)
-      const lane = firstWaiting < waiting.length ? undefined : lanes.take()
+      const lane = waiting.first() === undefined ? lanes.take() : undefined
       if (lane) send(lane, arrival, dueAt)
       else waiting.push(arrival)
       load.worked()
@@ -243,7 +244,7 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
   }
 
   const endIfDone = (): void => {
-    if (isOver || lanes.busy.size > 0 || firstWaiting < waiting.length) return
+    if (isOver || lanes.busy.size > 0 || waiting.first() !== undefined) return
     isOver = true
     clearInterval(sweep)
     clearTimeout(warmedUp)
@@ -261,7 +262,7 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
       else break
     }
     if (!isClosed) sendWaiting()
-    else if (!isStopped) fill()
+    else fill()
     if (isStopped) endIfDone()
   }, sweepEveryMs)
 
@@ -278,7 +279,8 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
       isCut = true
       cutAt = now()
       giveUpAt = cutAt + graceMs
-      sendWaiting()
+      if (isClosed) fill()
+      else sendWaiting()
       stop()
     },
     load,

@@ -11,6 +11,7 @@ import { InputError, messageOf } from '../../errors.ts'
 import { checkAddresses, hostOf, isLoopback, lookupOf } from '../../outside-address.ts'
 import { quoted, quotedPath } from '../../outside-text.ts'
 import { maxFileBytes, readTextFileSync } from '../../regular-file.ts'
+import { codeOf, ownLimitOf } from './own-limits.ts'
 
 /** Plain values, so that a worker receives it as it is. */
 export type Target = {
@@ -217,9 +218,9 @@ const untrusted = new Set([
 export const connectFault = (cause: unknown): string => {
   if (!(cause instanceof Error)) return messageOf(cause)
   if (cause.name === 'AbortError') return `no connection within ${connectWithinMs / 1000} s`
-  const code = 'code' in cause ? String(cause.code) : ''
+  const code = codeOf(cause)
   if (code === 'ERR_SSL_WRONG_VERSION_NUMBER' || code === 'ERR_SSL_PACKET_LENGTH_TOO_LONG')
     return 'it does not speak TLS; allowed for it: http://'
   if (untrusted.has(code)) return 'its certificate is not trusted; --ca FILE names certificates that are'
-  return messageOf(cause)
+  return ownLimitOf(cause) ?? messageOf(cause)
 }

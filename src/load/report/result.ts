@@ -153,6 +153,8 @@ export const replayResult = z.object({
     /** Whether the figures are of the generator rather than of the target; the reason says why. */
     saturated: z.boolean(),
     reason: z.string().nullable(),
+    /** Whether it met a limit of its own machine, such as open files: then no threshold is decided. Absent in older results. */
+    limited: z.boolean().optional(),
   }),
   thresholds: listOf(
     z.object({ threshold: z.string(), measured: z.string(), passed: z.boolean() }),

@@ -5,7 +5,7 @@ import { InputError } from '../../errors.ts'
 import { quoted } from '../../outside-text.ts'
 import type { Observer } from './format.ts'
 import { outcomeOf } from './recorded-outcome.ts'
-import { amountOf, instantOf, isStatus, methodOf, ownText, pathOf } from './request-line.ts'
+import { amountOf, durationOf, instantOf, isStatus, methodOf, ownText, pathOf } from './request-line.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -33,12 +33,12 @@ export const requestOfAccessLog = (
     share,
   } = fields
   if (typeof share === 'number') onShare(share)
-  const duration = amountOf(ms)
+  const duration = durationOf(ms)
   const size = amountOf(bytes)
   const arrival =
     arrivedAt === undefined
       ? // As versions before that field wrote it.
-        Math.max(0, Math.round(instantOf(time, 'time') - (duration ?? 0)))
+        Math.round(instantOf(time, 'time') - (duration ?? 0))
       : instantOf(arrivedAt, 'arrivedAt')
   return {
     at: arrival,

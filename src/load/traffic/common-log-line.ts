@@ -3,7 +3,7 @@
 
 import { InputError } from '../../errors.ts'
 import { quoted } from '../../outside-text.ts'
-import { amountOf, instantOf, methodOf, pathOf } from './request-line.ts'
+import { amountOf, durationOf, instantOf, methodOf, pathOf } from './request-line.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 
 /** `isEnd`: the instant is that of the end of the answer, as nginx logs it with a duration; else of the arrival. */
@@ -23,11 +23,9 @@ export const requestOfCommonLog = (line: string): CommonLine | undefined => {
   if (sent === undefined) throw new InputError(`${quoted(line)} is no line of the common or combined format`)
   const [, method, target] = /^([A-Z]{1,20}) (.*?)(?: HTTP\/[\d.]+)?$/.exec(sent) ?? []
   if (method === undefined || target === undefined) return undefined
-  const { ms, isEnd } = durationIn(rest)
-  return {
-    request: requestWith(instantOfTime(time), method, unescapedPath(target), status, bytes, ms),
-    isEnd,
-  }
+  const at = instantOfTime(time)
+  const { ms, isEnd } = durationIn(rest, at)
+  return { request: requestWith(at, method, unescapedPath(target), status, bytes, ms), isEnd }
 }
 
 // 203.0.113.7 [2026-11-21T12:00:00+06:00] GET /api/v1/weather/district/3026 200 1834 0.005 127.0.0.1:8081 200 4a1c…
@@ -56,7 +54,7 @@ const requestWith = (
   ms: number | undefined,
 ): TrafficRequest => {
   // The common format of Apache has - for an empty body.
-  const [size, duration] = [bytes === '-' ? 0 : amountOf(Number(bytes)), amountOf(ms)]
+  const [size, duration] = [bytes === '-' ? 0 : amountOf(Number(bytes)), durationOf(ms)]
   return {
     at,
     method: methodOf(method),
@@ -69,14 +67,24 @@ const requestWith = (
   }
 }
 
-/** nginx logs `$request_time` in seconds with three decimals, Apache `%D` in whole microseconds. */
-const durationIn = (rest: string): { ms?: number; isEnd: boolean } => {
+/**
+ * nginx logs `$request_time` in seconds with three decimals, Traefik ends with milliseconds, Apache logs `%D` in whole
+ * microseconds. Of several whole numbers none is known to be that: `%I %O` are bytes.
+ */
+const durationIn = (rest: string, at: number): { ms?: number; isEnd: boolean } => {
   // One that nothing closes ends with the line: a pattern that can't fail reads each character once.
   const behind = rest.replaceAll(/"(?:[^"\\]|\\.?)*(?:"|$)/gs, '')
-  const [, seconds] = /(?:^|[\s=])(\d+\.\d{3})(?=\s|$)/.exec(behind) ?? []
+  // `$msec` is the instant of the line itself.
+  const seconds = behind
+    .match(/(?<=^|[\s=])\d+\.\d{3}(?=\s|$)/g)
+    ?.find(figure => !figure.startsWith(`${at / 1_000}.`))
   if (seconds !== undefined) return { ms: milliseconds(seconds), isEnd: true }
-  const [, microseconds] = /(?:^|[\s=])(\d{1,12})(?=\s|$)/.exec(behind) ?? []
-  return microseconds === undefined ? { isEnd: false } : { ms: Number(microseconds) / 1_000, isEnd: false }
+  const [, ofTraefik] = /\s(\d{1,12})ms$/.exec(behind.trimEnd()) ?? []
+  if (ofTraefik !== undefined) return { ms: Number(ofTraefik), isEnd: false }
+  const [microseconds, ...others] = behind.match(/(?<=^|[\s=])\d{1,12}(?=\s|$)/g) ?? []
+  return microseconds === undefined || others.length > 0
+    ? { isEnd: false }
+    : { ms: Number(microseconds) / 1_000, isEnd: false }
 }
 
 const milliseconds = (seconds: string | undefined): number => Math.round(Number(seconds) * 1_000)

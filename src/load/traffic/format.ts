@@ -14,7 +14,16 @@ export type Observer = {
   readonly onShare: (share: number) => void
   /** So many lines are right and hold no request. */
   readonly onSkipped: (lines: number) => void
+  /** The host whose requests are wanted, with its port unless that is usual, of files that name hosts. */
+  readonly host?: string | undefined
+  /** So many requests are no traffic of one server, the host. */
+  readonly onLeftOut: (why: LeftOut, requests: number) => void
+  readonly onHost: (host: string) => void
 }
+
+/** `cached`: a browser served them itself. `blocked`: they have no response, so that most were never sent. */
+export const leftOut = ['cached', 'blocked', 'otherHosts'] as const
+export type LeftOut = (typeof leftOut)[number]
 
 /** In the order in which a file is compared with them. */
 export const formatNames = ['access-log', 'ndjson', 'har', 'gor', 'combined', 'nginx'] as const

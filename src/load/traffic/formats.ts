@@ -15,7 +15,7 @@ import { type Format, type FormatName, formatNames, type Observer } from './form
 import { readGor } from './gor.ts'
 import { readHar } from './har.ts'
 import { createSpreader } from './spread-seconds.ts'
-import { linesOf } from './text-lines.ts'
+import { linesOf, unwrapped } from './text-lines.ts'
 import { requestOf, type TrafficRequest } from './traffic-request.ts'
 
 /** Undefined for a line that is right and holds no request. @throws InputError */
@@ -30,7 +30,8 @@ async function* readLines<Read>(
   for await (const { from, lines } of linesOf(chunks, onFault)) {
     const found: Read[] = []
     let skipped = 0
-    for (const [i, line] of lines.entries()) {
+    for (const [i, wrapped] of lines.entries()) {
+      const line = unwrapped(wrapped)
       if (line === '') continue
       try {
         const read = readLine(line)
@@ -81,7 +82,7 @@ export const ownFormat = 'ndjson'
 const formats: readonly Format[] = [
   linesFormat('access-log', anyLine(/\{"level":"[a-z]+","time":"/), requestOfAccessLog),
   linesFormat(ownFormat, anyLine(/^\s*\{.*"at"\s*:\s*"/), requestOf),
-  { name: 'har', matches: begin => /^\s*\{\s*"log"\s*:/.test(begin), read: readHar },
+  { name: 'har', matches: begin => /^\s*\{\s*"log"\s*:(?!\s*")/.test(begin), read: readHar },
   { name: 'gor', matches: begin => /^\s*[123] \S+ \d{10,20}(?: -?\d+)?\r?\n/.test(begin), read: readGor },
   commonFormat('combined', isCommonLogLine, requestOfCommonLog),
   commonFormat('nginx', isOwnNginxLine, requestOfOwnNginx),
@@ -96,7 +97,12 @@ export const formatNamed = (name: string): Format => {
 
 /** @param begin of the file, unpacked. @throws InputError when it is in none of the formats */
 export const formatOf = (begin: string): Format => {
-  const text = begin.replace(/^\ufeff/, '').replaceAll('\r\n', '\n')
+  const text = begin
+    .replace(/^\ufeff/, '')
+    .replaceAll('\r\n', '\n')
+    .split('\n')
+    .map(unwrapped)
+    .join('\n')
   const found = formats.find(({ matches }) => matches(text))
   if (!found)
     throw new InputError(

@@ -6,7 +6,7 @@ import { quoted } from '../../outside-text.ts'
 import { UnpackingError } from './file-bytes.ts'
 import type { Observer } from './format.ts'
 import { outcomeOf } from './recorded-outcome.ts'
-import { acceptsOf, amountOf, keyIn, methodOf, ownText, pathOf } from './request-line.ts'
+import { acceptsOf, durationOf, isInstant, keyIn, methodOf, ownText, pathOf } from './request-line.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 
 /** Behind each payload. */
@@ -125,6 +125,12 @@ const payloadOf = (payload: Buffer): Payload => {
     throw new InputError(
       `${quoted(about)} is no first line of a payload such as "1 932079936fa4306fc308d67588178d17d823647c 1439818823587396305 0"`,
     )
+  // More digits than a number holds.
+  const at = Number(BigInt(nanoseconds) / 1_000_000n)
+  if (!isInstant(at))
+    throw new InputError(
+      `the instant is ${nanoseconds}, expected nanoseconds since 1970, from 2000 to 2099, such as 1795672800123456789`,
+    )
   const body = payload.indexOf('\r\n\r\n', end)
   const length = (body < 0 ? payload.length : body) - end - 1
   if (length > longestHead)
@@ -133,8 +139,7 @@ const payloadOf = (payload: Buffer): Payload => {
   return {
     kind,
     id: ownText(id),
-    // More digits than a number holds.
-    at: Number(BigInt(nanoseconds) / 1_000_000n),
+    at,
     ms: Number(duration) > 0 ? Number(duration) / 1e6 : undefined,
     head: head.split('\r\n'),
   }
@@ -172,7 +177,7 @@ const answerOf = ([statusLine = '', ...lines]: readonly string[], ms: number): P
     status,
     ...outcomeOf(headers['cache-status']),
     ...(length !== undefined && /^\d{1,12}$/.test(length) ? { bytes: Number(length) } : {}),
-    ...(amountOf(ms) === undefined ? {} : { ms }),
+    ...(durationOf(ms) === undefined ? {} : { ms }),
   }
 }
 

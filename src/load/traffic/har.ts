@@ -1,13 +1,16 @@
 // Reads HAR: the JSON that browsers and proxies export. Entry by entry, so that a large file takes no more memory than its
-// largest entry, and one that is cut off keeps the entries before.
+// largest entry, and one that is cut off keeps the entries before. A page has requests to many hosts, and some that never left
+// the browser: of these, only those that one host received are traffic.
 
 import { InputError } from '../../errors.ts'
+import { endpointOf } from './endpoint-of-path.ts'
 import { UnpackingError } from './file-bytes.ts'
-import type { Observer } from './format.ts'
+import type { LeftOut, Observer } from './format.ts'
 import { outcomeOf } from './recorded-outcome.ts'
 import {
   acceptsOf,
   amountOf,
+  durationOf,
   givenText,
   instantOf,
   isStatus,
@@ -22,34 +25,67 @@ const longestEntry = 16 * 1024 * 1024
 
 export async function* readHar(
   chunks: AsyncIterable<Buffer>,
-  { onFault, onSkipped, nameOf }: Observer,
+  { onFault, onSkipped, nameOf, ...observer }: Observer,
 ): AsyncGenerator<TrafficRequest[], void, undefined> {
   const scanner = createScanner()
+  const ofHost = createHostFilter(observer)
   try {
     for await (const chunk of chunks) {
-      const requests: TrafficRequest[] = []
+      const found: Found[] = []
       for (const { text, number, line } of scanner.entriesIn(chunk)) {
         try {
           if (text === undefined) throw new InputError(`it is longer than ${longestEntry} bytes`)
           const request = requestOfEntry(partOf(JSON.parse(text), 'it'), nameOf)
-          if (request) requests.push(request)
-          else onSkipped(1)
+          if (request === undefined) onSkipped(1)
+          else if (typeof request === 'string') observer.onLeftOut(request, 1)
+          else found.push(request)
         } catch (thrown) {
           if (!(thrown instanceof InputError || thrown instanceof SyntaxError)) throw thrown
           onFault(line, `entry ${number}: ${thrown instanceof InputError ? thrown.message : 'it is no JSON'}`)
         }
       }
-      if (requests.length > 0) yield requests
+      yield ofHost(found)
     }
   } catch (thrown) {
     if (!(thrown instanceof UnpackingError)) throw thrown
     onFault(scanner.line(), `${thrown.message}; the rest of the file could not be read`)
+    yield ofHost([], true)
     return
   }
+  yield ofHost([], true)
   if (!scanner.isWhole())
     onFault(scanner.line(), 'the file ends within its JSON; the entries before are kept')
   else if (!scanner.hasEntries())
     onFault(scanner.line(), 'log has no list of entries, expected entries such as a browser exports')
+}
+
+/** `host` is empty where the URL has none. */
+type Found = { readonly request: TrafficRequest; readonly host: string }
+
+// So many wait for a request to this API.
+const maxHeld = 10_000
+
+/** Takes requests, and gives those of one host: the given one, else that of the first request to this API, else the first. */
+const createHostFilter = ({
+  host: given,
+  onHost,
+  onLeftOut,
+}: Pick<Observer, 'host' | 'onHost' | 'onLeftOut'>) => {
+  let host = given
+  let held: Found[] = []
+  return (found: readonly Found[], isEnd = false): TrafficRequest[] => {
+    held.push(...found)
+    if (host === undefined) {
+      const first = found.find(({ request }) => endpointOf(request.path) !== 'other')
+      host = first?.host ?? (isEnd || held.length >= maxHeld ? held[0]?.host : undefined)
+    }
+    if (host === undefined) return []
+    const own = held.filter(each => each.host === host)
+    if (own.length < held.length) onLeftOut('otherHosts', held.length - own.length)
+    if (own.length > 0 && host !== '') onHost(host)
+    held = []
+    return own.map(({ request }) => request)
+  }
 }
 
 type Fields = Readonly<Record<string, unknown>>
@@ -62,21 +98,21 @@ const partOf = (value: unknown, name: string, expected = 'an object'): Fields =>
 }
 
 /** Undefined for what is no HTTP. @throws InputError */
-const requestOfEntry = (
-  { startedDateTime, time, request, response }: Fields,
-  nameOf: Observer['nameOf'],
-): TrafficRequest | undefined => {
+const requestOfEntry = (entry: Fields, nameOf: Observer['nameOf']): Found | LeftOut | undefined => {
+  const { startedDateTime, time, request, response } = entry
   const [sent, received] = [partOf(request, 'request'), partOf(response, 'response')]
   const { url } = sent
   if (typeof url === 'string' && /^(?!https?:)[a-z][a-z0-9+.-]*:/i.test(url)) return undefined
+  if (isCached(entry)) return 'cached'
+  if (received.status === 0) return 'blocked'
   const headers = headersOf(sent.headers, 'request.headers')
   const answered = headersOf(received.headers, 'response.headers')
   const key = keyIn(headers)
   const accepts = acceptsOf(headers['accept-encoding'])
   const { status, bodySize, content } = received
   const bytes = amountOf(bodySize) ?? amountOf(partOf(content ?? undefined, 'response.content').size)
-  const ms = amountOf(time)
-  return {
+  const ms = durationOf(time)
+  const read: TrafficRequest = {
     at: instantOf(startedDateTime, 'startedDateTime'),
     method: methodOf(sent.method),
     // A browser never sends the fragment.
@@ -86,12 +122,28 @@ const requestOfEntry = (
     ...(headers['if-none-match'] === undefined && headers['if-modified-since'] === undefined
       ? {}
       : { conditional: true }),
-    // Without an answer, a browser writes 0.
     ...(isStatus(status) ? { status, ...outcomeOf(answered['cache-status']) } : {}),
     ...(bytes === undefined ? {} : { bytes }),
     ...(ms === undefined ? {} : { ms }),
   }
+  return { request: read, host: URL.parse(String(url))?.host ?? '' }
 }
+
+/** Whether the browser had the response itself, as Chrome and Edge, Safari, or Firefox write it. */
+const isCached = ({ _fromCache, _fetchType, cache, response }: Fields): boolean => {
+  const { beforeRequest, afterRequest } = fieldsIn(cache)
+  return (
+    (typeof _fromCache === 'string' && _fromCache !== '') ||
+    _fromCache === true ||
+    fieldsIn(response)._fetchedViaServiceWorker === true ||
+    _fetchType === 'Memory Cache' ||
+    _fetchType === 'Disk Cache' ||
+    _fetchType === 'Service Worker' ||
+    (afterRequest === null && beforeRequest === undefined)
+  )
+}
+
+const fieldsIn = (value: unknown): Fields => (value instanceof Object ? (value as Fields) : {})
 
 const headersOf = (headers: unknown, name: string): Record<string, string> => {
   const found: Record<string, string> = {}

@@ -3,6 +3,7 @@
 
 import { createHmac, randomBytes } from 'node:crypto'
 import { holdsKey, withoutKeys } from '../../key-redaction.ts'
+import { endpointOf } from './endpoint-of-path.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 
 /** The pseudonym of a key or of the id of one. */
@@ -47,7 +48,8 @@ export const withPseudonyms = (request: TrafficRequest, nameOf: Pseudonyms): Tra
 }
 
 // Of a name of a parameter, wherever in it; and of its words, those that also stand within harmless ones.
-const secretPart = /pass|pwd|secret|token|key|auth|credential|signature|sess|jwt|hmac|csrf|xsrf|cookie|appid/
+const secretPart =
+  /pass|pwd|secret|token|key|auth|credential|signature|sess|jwt|hmac|csrf|xsrf|cookie|appid|saml/
 const secretWords = new Set([
   'sid',
   'sig',
@@ -62,10 +64,10 @@ const secretWords = new Set([
   'bearer',
 ])
 // Of one use: no client is known by them.
-const ofOneUse = /^(?:.*[^a-z])?(?:pin|otp|totp|mfa|tan|nonce|code)$/
+const ofOneUse = /^(?:.*[^a-z])?(?:pin|otp|totp|mfa|tan|nonce|code|saml[a-z]*)$/
 // A cheap check for a possible one of those, plain or encoded.
 const mayBeSecret =
-  /pass|pwd|secret|token|key|auth|credential|sig|sess|jwt|hmac|csrf|cookie|app|sid|pin|otp|mfa|tan|pw|nonce|ticket|bearer|code|%/i
+  /pass|pwd|secret|token|key|auth|credential|sig|sess|jwt|hmac|csrf|cookie|app|saml|sid|pin|otp|mfa|tan|pw|nonce|ticket|bearer|code|%/i
 
 /** In words of lower case: `userPin` and `user_pin` are `user pin`. */
 const wordsOf = (name: string): string =>
@@ -82,16 +84,31 @@ const isSecret = (words: string): boolean =>
 
 /** Whether a text has a parameter that is named like a secret, as a URL within a parameter may. */
 const holdsSecret = (text: string): boolean =>
-  [...text.matchAll(/[?&;#]([^?&;#=]*)=/g)].some(([, name = '']) => isSecret(wordsOf(name)))
+  [...text.matchAll(/[?&;#~]([^?&;#~=]*)=/g)].some(([, name = '']) => isSecret(wordsOf(name)))
+
+const mayBeRandom = /[\w%-]{20}/
+const uuid = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/i
+
+/** Whether a text has a long random part: links of webhooks, bots and invitations let in whoever has them. */
+const isRandom = (text: string): boolean =>
+  !holdsKey(text) && (uuid.test(text) || (text.match(/[\w-]{20,}/g) ?? []).some(isRandomPart))
+
+const isRandomPart = (part: string): boolean => {
+  if (/[A-Za-z\d]{32}/.test(part)) return true
+  const isMixed = /[a-z]/.test(part) && /[A-Z]/.test(part)
+  return /\d/.test(part) && (isMixed || /(?=\d*[A-Za-z])[A-Za-z\d]{20}/.test(part))
+}
 
 /**
  * The same request with pseudonyms in place of the values of parameters that are named like secrets: keys of other APIs,
- * sessions, one-time passwords. In the query, the fragment and the path (`;jsessionid=…`).
+ * sessions, one-time passwords. In the query, the fragment and the path (`;jsessionid=…`). Of other paths than those of this
+ * API, whose places may have any id, also in place of what is long and random, whatever its name.
  */
-export const withoutSecretParameters = (request: TrafficRequest, nameOf: Pseudonyms): TrafficRequest => {
+export const withoutSecrets = (request: TrafficRequest, nameOf: Pseudonyms): TrafficRequest => {
   const { path, key } = request
   const begin = path.search(/[?;#%]/)
-  if (begin < 0 || !mayBeSecret.test(path.slice(begin))) return request
+  const hidesRandom = mayBeRandom.test(path) && endpointOf(path) === 'other'
+  if (!hidesRandom && (begin < 0 || !mayBeSecret.test(path.slice(begin)))) return request
   let found: string | undefined
   const cleanedPart = (part: string): string => {
     const equals = part.indexOf('=')
@@ -99,19 +116,20 @@ export const withoutSecretParameters = (request: TrafficRequest, nameOf: Pseudon
     if (equals < 0 || value === '') return part
     const words = wordsOf(unescaped(part.slice(1, equals) || value))
     const plain = unescaped(value)
-    if (!isSecret(words) && !holdsSecret(plain)) return part
+    if (!isSecret(words) && !holdsSecret(plain) && !(hidesRandom && isRandom(plain))) return part
     const name = nameOf(plain)
     if (isSecret(words) && !ofOneUse.test(words)) found ??= name
     return `${part.slice(0, equals + 1)}${name}`
   }
   const end = path.search(/[?#]/)
   const [way, query] = end < 0 ? [path, ''] : [path.slice(0, end), path.slice(end)]
-  const cleaned = way.replaceAll(/[^/]+/g, segment =>
+  const cleaned = way.replaceAll(/[^/]+/g, segment => {
+    const [first = ''] = segment.split(';', 1)
+    const plain = unescaped(first)
     // The sign before its name may be encoded as well.
-    !segment.includes(';') && holdsSecret(unescaped(segment))
-      ? nameOf(unescaped(segment))
-      : segment.replaceAll(/;[^;]*/g, cleanedPart),
-  )
+    const isHidden = (first === segment && holdsSecret(plain)) || (hidesRandom && isRandom(plain))
+    return (isHidden ? nameOf(plain) : first) + segment.slice(first.length).replaceAll(/;[^;]*/g, cleanedPart)
+  })
   // From sign to sign, where no name begins twice: a pattern that may match anywhere rescans a long name.
   const rest = query.replaceAll(/[?&;#][^&;#]*/g, cleanedPart)
   const keyName = key ?? found

@@ -11,9 +11,9 @@ import { createHash } from 'node:crypto'
 import { InputError } from '../../errors.ts'
 import { defaultWindow, inOrder, merged } from './arrival-order.ts'
 import { nameOfFile, openBytes, standardInput, UnpackingError } from './file-bytes.ts'
-import type { Format } from './format.ts'
+import { type Format, type LeftOut, leftOut } from './format.ts'
 import { formatNamed, formatOf, ownFormat } from './formats.ts'
-import { createPseudonyms, type Pseudonyms, withoutSecretParameters, withPseudonyms } from './pseudonyms.ts'
+import { createPseudonyms, type Pseudonyms, withoutSecrets, withPseudonyms } from './pseudonyms.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 
 export type TrafficFault = { readonly file: string; readonly line: number; readonly reason: string }
@@ -28,6 +28,8 @@ export type ReadOptions = {
   /** Takes requests further out of place than the window, and is awaited; without it they come where they stand. */
   readonly onLate?: (requests: readonly TrafficRequest[]) => unknown
   readonly pseudonyms?: Pseudonyms
+  /** The host whose requests are wanted, of files that name hosts. */
+  readonly host?: string | undefined
 }
 
 type FileSummary = {
@@ -40,13 +42,19 @@ type FileSummary = {
   readonly faultyLines: number
   /** Right lines without a request. */
   readonly skippedLines: number
+  /** Requests of a file of a browser that no server has received, or another than `host`. */
+  readonly leftOut: Readonly<Record<LeftOut, number>>
+  /** Null where files of its format name no host. */
+  readonly host: string | null
   /** Requests that were further out of place than the window. */
   readonly late: number
   /** The share of requests that the log was set to hold, where it was below 1 (`log.accessShare`). */
   readonly share: number | null
 }
 
-export type TrafficSummary = Omit<FileSummary, 'file' | 'format'> & { readonly files: readonly FileSummary[] }
+export type TrafficSummary = Omit<FileSummary, 'file' | 'format' | 'host'> & {
+  readonly files: readonly FileSummary[]
+}
 
 export type Traffic = AsyncIterable<TrafficRequest> & {
   /** The same requests, many at a time. */
@@ -78,6 +86,7 @@ export const readTraffic = (paths: readonly string[], options: ReadOptions = {})
         requests: sum(({ requests }) => requests),
         faultyLines: sum(({ faultyLines }) => faultyLines),
         skippedLines: sum(({ skippedLines }) => skippedLines),
+        leftOut: countsOf(why => sum(file => file.leftOut[why])),
         late: sum(({ late }) => late),
         share: each.reduce<number | null>((least, { share }) => smaller(least, share), null),
         files: each,
@@ -86,6 +95,9 @@ export const readTraffic = (paths: readonly string[], options: ReadOptions = {})
     bytesRead: () => files.reduce((total, file) => total + file.bytesRead(), 0),
   }
 }
+
+const countsOf = (count: (why: LeftOut) => number) =>
+  Object.fromEntries(leftOut.map(why => [why, count(why)])) as Record<LeftOut, number>
 
 const smaller = (one: number | null, other: number | null): number | null =>
   one === null || other === null ? (one ?? other) : Math.min(one, other)
@@ -103,11 +115,18 @@ type ReadFile = {
 const readFile = (
   path: string,
   given: Format | undefined,
-  { onFault, onLate, window, pseudonyms }: ReadOptions & { window: number; pseudonyms: Pseudonyms },
+  {
+    onFault,
+    onLate,
+    window,
+    pseudonyms,
+    host: wanted,
+  }: ReadOptions & { window: number; pseudonyms: Pseudonyms },
 ): ReadFile => {
   const file = nameOfFile(path)
   const bytes = openBytes(path)
-  const counts = { requests: 0, faultyLines: 0, skippedLines: 0, late: 0 }
+  const counts = { requests: 0, faultyLines: 0, skippedLines: 0, leftOut: countsOf(() => 0), late: 0 }
+  let host: string | null = null
   let format = given
   let share: number | null = null
 
@@ -129,14 +148,20 @@ const readFile = (
       onSkipped: (lines: number) => {
         counts.skippedLines += lines
       },
+      host: wanted,
+      onLeftOut: (why: LeftOut, requests: number) => {
+        counts.leftOut[why] += requests
+      },
+      onHost: (found: string) => {
+        host = found
+      },
       onShare: (given: number) => {
         share = smaller(share, given)
       },
     }
     // Our own files went through this once, and may have such parameters on purpose.
     const isOwn = format.name === ownFormat
-    const cleanedOf = (request: TrafficRequest) =>
-      isOwn ? request : withoutSecretParameters(request, pseudonyms)
+    const cleanedOf = (request: TrafficRequest) => (isOwn ? request : withoutSecrets(request, pseudonyms))
     for await (const batch of format.read(chunks, observer)) {
       counts.requests += batch.length
       yield batch.map(request => withPseudonyms(cleanedOf(request), pseudonyms))
@@ -161,7 +186,7 @@ const readFile = (
 
   return {
     batches: inOrder(closing(), late, window),
-    summary: () => ({ file, format: format?.name ?? null, sha256: bytes.sha256(), ...counts, share }),
+    summary: () => ({ file, format: format?.name ?? null, sha256: bytes.sha256(), ...counts, host, share }),
     bytesRead: bytes.read,
   }
 }

@@ -1,7 +1,7 @@
 // Method and path of a request out of the text of a log, in the form that a traffic file holds: no host, nothing that is not
 // ASCII, no key.
 
-import { parseInstant } from '../../calendar.ts'
+import { parseInstant, utcDayMs } from '../../calendar.ts'
 import { InputError } from '../../errors.ts'
 import { quoted } from '../../outside-text.ts'
 
@@ -41,7 +41,7 @@ export const givenText = (value: unknown): string => {
   return value instanceof Object ? 'an object' : String(value)
 }
 
-/** A number of bytes or milliseconds that a traffic file can hold; undefined for anything else. */
+/** A number of bytes that a traffic file can hold; undefined for anything else. */
 export const amountOf = (value: unknown): number | undefined =>
   typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER ? value : undefined
 
@@ -57,15 +57,29 @@ const asciiOf = (text: string): string =>
         Buffer.from(part).toString('hex').toUpperCase().replaceAll(/../g, '%$&'),
       )
 
-/** In ms since the epoch, from 1970 to 9999. @throws InputError */
+/** In ms; undefined for what is no number of them. @throws InputError for a day and longer, which is another figure */
+export const durationOf = (value: unknown): number | undefined => {
+  if (typeof value !== 'number' || !(value >= 0)) return undefined
+  if (isDuration(value)) return value
+  throw new InputError(`the duration is ${value} ms, expected less than a day`)
+}
+
+/** Whether a request may take so many ms. */
+export const isDuration = (ms: number): boolean => ms >= 0 && ms < utcDayMs
+
+/** In ms since the epoch; one without a zone is UTC. @throws InputError */
 export const instantOf = (value: unknown, name: string): number => {
   const instant = typeof value === 'string' ? parseInstant(value) : Number.NaN
-  if (instant >= 0 && instant <= lastInstant) return instant
-  throw new InputError(
-    `${name} is ${givenText(value)}, expected an instant such as "2026-11-21T06:00:00.000Z"`,
-  )
+  if (isInstant(instant)) return instant
+  throw new InputError(`${name} is ${givenText(value)}, expected ${expectedInstant}`)
 }
-const lastInstant = Date.UTC(9999, 11, 31)
+
+export const expectedInstant = 'an instant such as "2026-11-21T06:00:00.000Z", from 2000 to 2099'
+
+/** Whether a request may have arrived then: what lies outside is a figure that was taken for an instant. */
+export const isInstant = (ms: number): boolean => ms >= firstInstant && ms < tooLate
+const firstInstant = Date.UTC(2000)
+const tooLate = Date.UTC(2100)
 
 /** The credential of a client: the key of this API, or the token or password of another. */
 export const keyIn = (headers: Readonly<Record<string, string>>): string | undefined =>

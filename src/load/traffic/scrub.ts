@@ -2,7 +2,7 @@
 // was answered are left out as wanted.
 
 import { holdsKey } from '../../key-redaction.ts'
-import { type Pseudonyms, withoutSecretParameters, withPseudonyms } from './pseudonyms.ts'
+import { type Pseudonyms, withoutSecrets, withPseudonyms } from './pseudonyms.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 
 export type Scrubbing = {
@@ -23,7 +23,7 @@ export const createScrub = (
   let moved: number | undefined
   return request => {
     const { at, method, path, key, accepts, conditional, ...answer } = withPseudonyms(
-      withoutSecretParameters(request, nameOf),
+      withoutSecrets(request, nameOf),
       nameOf,
     )
     moved ??= start === undefined ? 0 : start - at

@@ -32,7 +32,7 @@ export const createSpreader = (window: number): Spreader => {
     const { length } = second.lines
     for (const [i, { request, isEnd }] of second.lines.entries()) {
       const arrival = at + Math.floor((i * 1_000) / length)
-      ready.push({ ...request, at: isEnd ? Math.max(0, arrival - Math.round(request.ms ?? 0)) : arrival })
+      ready.push({ ...request, at: isEnd ? arrival - Math.round(request.ms ?? 0) : arrival })
     }
     seconds.delete(at)
     if (newest === second) newest = undefined

@@ -64,5 +64,16 @@ export async function* linesOf(
   if (restLength > 0) yield { from: line, lines: withoutReturns(withoutMark(Buffer.concat(rest).toString())) }
 }
 
+/** The line of a program in the JSON that Docker keeps of it (`{"log":"…\\n","stream":"stdout",…}`); other lines as they are. */
+export const unwrapped = (line: string): string => {
+  if (!line.startsWith('{"log":"')) return line
+  try {
+    const { log, stream } = JSON.parse(line)
+    return typeof log === 'string' && typeof stream === 'string' ? log.trimEnd() : line
+  } catch {
+    return line
+  }
+}
+
 const withoutReturns = (text: string): string[] =>
   (text.includes('\r') ? text.replaceAll('\r\n', '\n').replace(/\r$/, '') : text).split('\n')

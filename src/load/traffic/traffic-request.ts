@@ -4,7 +4,7 @@
 import { isoOf, parseInstant } from '../../calendar.ts'
 import { InputError } from '../../errors.ts'
 import { escapedJson, quoted } from '../../outside-text.ts'
-import { givenText } from './request-line.ts'
+import { amountOf, expectedInstant, givenText, isDuration, isInstant } from './request-line.ts'
 
 /** The cache result of a request: `none` for answers without weather. */
 export const outcomes = ['hit', 'stale', 'miss', 'none'] as const
@@ -88,14 +88,12 @@ type Kind = {
 
 const isText = (most: number) => (value: unknown) =>
   typeof value === 'string' && value.length > 0 && value.length <= most
-const isNumber = (most: number) => (value: unknown) =>
-  typeof value === 'number' && value >= 0 && value <= most
 
 // Methods and header values stand in a request as they are: neither may hold what would end their line.
 const kinds: Readonly<Record<string, Kind>> = {
   at: {
-    expected: 'an instant such as "2026-11-21T06:00:00.000Z"',
-    holds: value => typeof value === 'string' && isoInstant.test(value) && !Number.isNaN(parseInstant(value)),
+    expected: expectedInstant,
+    holds: value => typeof value === 'string' && isoInstant.test(value) && isInstant(parseInstant(value)),
     required: true,
   },
   method: {
@@ -124,8 +122,11 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
   tier: { expected: 'the name of a tier, of up to 40 characters', holds: isText(40) },
   cell: { expected: 'the name of a cell, of up to 60 characters', holds: isText(60) },
-  bytes: { expected: 'a number of bytes', holds: isNumber(Number.MAX_SAFE_INTEGER) },
-  ms: { expected: 'a number of milliseconds', holds: isNumber(Number.MAX_SAFE_INTEGER) },
+  bytes: { expected: 'a number of bytes', holds: value => amountOf(value) !== undefined },
+  ms: {
+    expected: 'a number of milliseconds, less than a day',
+    holds: value => typeof value === 'number' && isDuration(value),
+  },
 }
 const names = Object.keys(kinds)
 const kindList = Object.values(kinds)

@@ -1,11 +1,15 @@
 // Checks how requests are sent, over real sockets: at their due instants whatever the target does, in a closed loop, with
 // the headers of the traffic; and what becomes of them when the target stalls, closes, resets or talks nonsense.
 
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
+import { reasonOf } from '../../../src/load/replay/http1.ts'
 import { generatorOf } from '../../../src/load/replay/load.ts'
+import { createCapacity, isOwnLimit } from '../../../src/load/replay/own-limits.ts'
 import { until } from '../../support/until.ts'
 import { ok, startTarget } from './scripted-target.ts'
 import { arriving, sendSome } from './send-some.ts'
@@ -251,6 +255,61 @@ t.test('a request on a kept connection that the target has closed is sent again,
   await ended
   t.match(recorder.counts, { sent: 3, answered: 3, failed: {} })
   t.equal(target.received.length, 4)
+})
+
+t.test('an open loop opens some connections before it uses one again, and uses them in turn', async t => {
+  const target = await startTarget(t)
+  const few = await sendSome(target.url, arriving(every(15, 16)), { connections: 4 })
+  await few.ended
+  const uses = [0, 1, 2, 3].map(
+    number => target.received.filter(({ connection }) => connection === number).length,
+  )
+  // On a busy machine some wait, and then the first to be free takes one more.
+  t.ok(Math.min(...uses) >= 2, `${uses}`)
+
+  const spread = await startTarget(t)
+  const many = await sendSome(spread.url, arriving(every(5, 16)), { connections: 256 })
+  await many.ended
+  t.equal(spread.connections, 16)
+})
+
+t.test('a closed loop that no connection reaches pauses', async t => {
+  const server = createServer(socket => socket.on('error', () => {}).end('no TLS is spoken here\r\n'))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const pace = { mode: 'closed', loop: true, durationMs: 300 } as const
+  const { ended, recorder } = await sendSome(`https://127.0.0.1:${port}`, arriving([0]), {
+    pace,
+    connections: 2,
+  })
+  await ended
+  const { sent, failed } = recorder.counts
+  t.strictSame(failed, { connection: sent })
+  t.ok(sent > 0 && sent <= 10, `${sent} were tried`)
+})
+
+t.test('a limit of the machine that sends is no failure of the target', t => {
+  const fault = (code: string, errors?: Error[]) => Object.assign(new Error(code), { code, errors })
+  for (const code of ['EMFILE', 'ENFILE', 'EADDRNOTAVAIL', 'ENOBUFS', 'ENOMEM'])
+    t.ok(isOwnLimit(reasonOf(fault(code))), code)
+  const unroutable = fault('EADDRNOTAVAIL')
+  t.equal(reasonOf(fault('EADDRNOTAVAIL', [unroutable, fault('ECONNREFUSED')])), 'refused')
+  t.ok(isOwnLimit(reasonOf(fault('EADDRNOTAVAIL', [unroutable, unroutable]))))
+  for (const code of ['ECONNREFUSED', 'ECONNRESET', 'EHOSTUNREACH'])
+    t.notOk(isOwnLimit(reasonOf(fault(code))))
+
+  const capacity = createCapacity(5)
+  t.ok(capacity.allows(4))
+  capacity.limited(3)
+  t.notOk(capacity.allows(0), 'paused')
+  t.match(generatorOf([{ cpuShare: 0.2, loopDelayP99: 1, lateP99: 1, limit: 'no file is left' }], true), {
+    saturated: true,
+    limited: true,
+    reason: 'no file is left',
+  })
+  t.end()
 })
 
 t.test('what has no answer has a reason', async t => {

@@ -9,17 +9,18 @@ import { createKey } from '../../../src/metering/key-form.ts'
 
 const key = createKey()
 
-const readText = async (t: Test, text: string, format?: string) => {
+const readText = async (t: Test, text: string, format?: string, host?: string) => {
   const path = join(t.testdir({ file: text }), 'file')
   const faults: TrafficFault[] = []
   const traffic = readTraffic([path], {
     onFault: fault => void faults.push(fault),
+    host,
     ...(format === undefined ? {} : { format }),
   })
   const requests: TrafficRequest[] = []
   for await (const request of traffic) requests.push(request)
   const { files, ...summary } = traffic.summary()
-  return { requests, faults, format: files[0]?.format, summary }
+  return { requests, faults, format: files[0]?.format, host: files[0]?.host, summary }
 }
 const at = (iso: string): number => Date.parse(iso)
 
@@ -191,13 +192,13 @@ t.test('HAR, entry by entry', async t => {
       entry(),
       entry({ startedDateTime: 'now' }),
       entry({}, { url: 'wss://x/' }),
-      entry({ response: { status: 0 } }),
+      entry({ startedDateTime: '2026-11-21T12:00:01' }, { headers: [] }),
     ],
   }
   const text = JSON.stringify({ log }, null, 1)
   const { requests, format, faults, summary } = await readText(t, text)
   t.equal(format, 'har')
-  const [first, blocked] = requests
+  const [first, second] = requests
   t.match(first, { key: /^anon_[0-9a-f]{12}$/ })
   t.strictSame(first, {
     at: at('2026-11-21T06:00:00.123Z'),
@@ -213,7 +214,7 @@ t.test('HAR, entry by entry', async t => {
     bytes: 700,
     ms: 12.5,
   })
-  t.equal(blocked?.status, undefined)
+  t.equal(second?.at, at('2026-11-21T12:00:01Z'), 'without a zone it is UTC')
   t.equal(summary.skippedLines, 1)
   t.match(faults, [{ reason: /^entry 2: startedDateTime is "now"/ }])
   const brokenAt = text.split('\n').findIndex(line => line.includes('"now"'))
@@ -223,6 +224,162 @@ t.test('HAR, entry by entry', async t => {
   t.equal(cut.requests.length, 1)
   t.match(cut.faults, [{ reason: 'the file ends within its JSON; the entries before are kept' }])
 })
+
+t.test('of a HAR, what a browser served itself, blocked or sent to other hosts is left out', async t => {
+  const of = (url: string, more: object = {}) => entry(more, { url, headers: [] })
+  const api = 'https://api.example/api/v1/weather/district/3026'
+  const cached = [
+    { _fromCache: 'memory' },
+    { _fromCache: 'disk' },
+    { _fetchType: 'Disk Cache' },
+    { cache: { afterRequest: null } },
+    { response: { status: 200, _fetchedViaServiceWorker: true } },
+  ]
+  const har = JSON.stringify({
+    log: {
+      entries: [
+        of('https://www.example/'),
+        ...cached.map(more => of(api, more)),
+        of('https://tracker.example/collect?cid=555.666', { response: { status: 0 } }),
+        of(api, { cache: { beforeRequest: null, afterRequest: null }, _fetchType: 'Network Load' }),
+        of('https://api.example:8443/other'),
+        of('https://API.example:443/api/v1/locations'),
+      ],
+    },
+  })
+  const usual = await readText(t, har)
+  t.strictSame(
+    usual.requests.map(({ path }) => path),
+    ['/api/v1/weather/district/3026', '/api/v1/locations'],
+    'the host of the first request to the API',
+  )
+  t.match(usual.summary, { leftOut: { cached: 5, blocked: 1, otherHosts: 2 } })
+  t.equal(usual.host, 'api.example')
+  t.notMatch(JSON.stringify(usual.requests), 'tracker')
+
+  const chosen = await readText(t, har, undefined, 'api.example:8443')
+  t.strictSame(
+    chosen.requests.map(({ path }) => path),
+    ['/other'],
+  )
+  t.match(chosen.summary, { leftOut: { cached: 5, blocked: 1, otherHosts: 3 } })
+
+  const others = JSON.stringify({ log: { entries: [of('https://a.example/x'), of('https://b.example/y')] } })
+  const { requests, host } = await readText(t, others)
+  t.strictSame([requests.map(({ path }) => path), host], [['/x'], 'a.example'], 'else the first')
+})
+
+t.test('the lines that Docker keeps of a program are read as the lines of that program', async t => {
+  const wrapped = (...lines: string[]) =>
+    lines
+      .map(line =>
+        JSON.stringify({
+          log: `${line}\n`,
+          stream: 'stdout',
+          attrs: {},
+          time: '2026-11-21T06:00:00.020123456Z',
+        }),
+      )
+      .join('\n')
+  const own =
+    '{"level":"info","time":"2026-11-21T06:00:00.030Z","msg":"answered","method":"GET","url":"/a","arrivedAt":"2026-11-21T06:00:00.010Z","status":200}'
+  const common = '203.0.113.7 - - [21/Nov/2026:06:00:01 +0000] "GET /b HTTP/1.1" 200 5 "-" "x"'
+  const request = '{"at":"2026-11-21T06:00:02.000Z","method":"GET","path":"/c"}'
+  for (const [text, format, path, instant] of [
+    [wrapped('starting', '', own), 'access-log', '/a', '2026-11-21T06:00:00.010Z'],
+    [wrapped('starting', common), 'combined', '/b', '2026-11-21T06:00:01Z'],
+    [wrapped(request), 'ndjson', '/c', '2026-11-21T06:00:02Z'],
+  ] as const) {
+    const read = await readText(t, text)
+    t.equal(read.format, format)
+    t.match(read.requests, [{ path, at: at(instant) }])
+    t.equal(read.requests.length, 1)
+    t.match(read.faults, format === 'ndjson' ? [] : [{ line: 1, reason: /^"starting" is no/ }])
+  }
+})
+
+t.test('figures that are no duration are not taken for one, and impossible ones are faults', async t => {
+  const line = (behind: string) =>
+    `203.0.113.7 - - [26/Nov/2026:12:00:00 +0600] "GET /a HTTP/1.1" 200 5 "-" "curl/8" ${behind}`
+  const { requests, faults } = await readText(
+    t,
+    [
+      // `$msec` and `$request_time` of nginx, either first.
+      line('1795672800.123 0.005'),
+      line('0.006 1795672800.123'),
+      line('1795672800.123'),
+      // Traefik: a counter, and the duration at the end.
+      line('1048576 "weather@docker" "http://172.18.0.3:8080" 12ms'),
+      // combinedio of Apache: bytes received and sent.
+      line('412 2210'),
+      line('250000'),
+      line('1795672999.123 0.005'),
+      line('86400.000'),
+      line('86400000000'),
+    ].join('\n'),
+  )
+  const read = requests.map(({ ms }) => ms).sort((a = -1, b = -1) => a - b)
+  t.strictSame(
+    read,
+    [5, 6, 12, 250, undefined, undefined].sort((a = -1, b = -1) => a - b),
+  )
+  t.ok(requests.every(request => Math.abs(request.at - at('2026-11-26T06:00:00Z')) < 1_000))
+  t.strictSame(
+    faults.map(({ line, reason }) => [line, reason]),
+    [
+      [7, 'the duration is 1795672999123 ms, expected less than a day'],
+      [8, 'the duration is 86400000 ms, expected less than a day'],
+      [9, 'the duration is 86400000 ms, expected less than a day'],
+    ],
+  )
+})
+
+t.test(
+  'an instant before 2000 or after 2099, and a duration of a day, are faults in every format',
+  async t => {
+    const own = (fields: object) =>
+      JSON.stringify({
+        level: 'info',
+        time: '2026-11-21T06:00:00Z',
+        msg: 'answered',
+        method: 'GET',
+        url: '/a',
+        ...fields,
+      })
+    const [early, late] = ['1970-01-01T00:29:55.672Z', '2100-01-01T00:00:00Z']
+    const day = 86_400_000
+    const har = (more: object) => JSON.stringify({ log: { entries: [entry(more)] } })
+    const files: [string, RegExp][] = [
+      [own({ arrivedAt: early }), /^arrivedAt is "1970/],
+      [own({ arrivedAt: late }), /^arrivedAt is "2100/],
+      [own({ ms: day }), /^the duration is 86400000 ms, expected less than a day$/],
+      [`{"at":"${early}","method":"GET","path":"/a"}`, /^at is "\\"1970.* from 2000 to 2099$/],
+      [`{"at":"2026-11-21T06:00:00Z","method":"GET","path":"/a","ms":${day}}`, /^ms is .* less than a day$/],
+      [har({ startedDateTime: late }), /^entry 1: startedDateTime is "2100.* from 2000 to 2099$/],
+      [har({ time: day }), /^entry 1: the duration is 86400000 ms/],
+      ['192.0.2.1 - - [21/Nov/1999:06:00:00 +0000] "GET /a HTTP/1.1" 200 5', /^the time is "1999/],
+      ['203.0.113.7 [2026-11-21T12:00:00+06:00] GET /a 200 5 86400.000 - 200 4a1c', /^the duration is/],
+      // Milliseconds and seconds in place of nanoseconds.
+      [
+        `1 aa 1795672800123 0\nGET /z HTTP/1.1\r\n\r\n${monkeys}`,
+        /^the instant is 1795672800123, expected nanoseconds/,
+      ],
+      [
+        `1 aa 1795672800 0\nGET /z HTTP/1.1\r\n\r\n${monkeys}`,
+        /^the instant is 1795672800, expected nanoseconds/,
+      ],
+      [
+        `1 aa 1795240800000000000 0\nGET /z HTTP/1.1\r\n\r\n${monkeys}2 aa 1795240800000000000 86400000000000\nHTTP/1.1 200 OK\r\n\r\n${monkeys}`,
+        /^the duration is 86400000 ms/,
+      ],
+    ]
+    for (const [text, reason] of files) {
+      const { faults } = await readText(t, text)
+      t.match(faults, [{ reason }], text.slice(0, 80))
+      t.equal(faults.length, 1)
+    }
+  },
+)
 
 t.test('a second is spread over all of its lines, though others stand between them', async t => {
   // Apache writes a line when its answer ends, with the second in which it arrived.
@@ -265,11 +422,22 @@ t.test('secrets of other sites become pseudonyms, wherever in a path they are na
     `/w%3Bjsessionid%3D${secret}`,
     `/w?next=https%3A%2F%2Fa%2F%3Ftoken%3D${secret}`,
     `/w#access_token=${secret}&scope=x`,
+    `/live?hdnea=exp=1795672800~acl=/*~hmac=${secret}`,
+    `/cb?SAMLResponse=${secret}`,
+    // Long and random.
+    `/bot123456:${secret}aaaaaaaaaaaaaaaaaaaaaa/getMe`,
+    `/services/T000/B000/${secret}XXXXXXXXXXXXXXX`,
+    `/join/${secret}-Xa_9bcdefghijklmno`,
+    `/d/550e8400-e29b-41d4-a716-44665544000${secret.slice(0, 0)}0/${secret}ABCDEFGHIJKLMN;v=1`,
+    `/w?invite=${secret}ABCDEFGHIJKLMN`,
   ]
   const harmless = [
     '/w?spinner=a&basin=b&tang=c&q=pin',
     '/api/v1/search?q=%E0%A6%A2%E0%A6%BE&lang=en',
     '/a;v=1/b',
+    '/how-to-read-a-weather-map-in-2026/internationalisation.html?lat=23.81033199999999990000',
+    '/api/v1/weather/district/550e8400-e29b-41d4-a716-446655440000',
+    '/api/v1/locations?division_id=550e8400-e29b-41d4-a716-446655440000',
   ]
   const { requests } = await readText(t, [...targets, ...harmless].map(line).join('\n'))
   const read = requests.map(({ path }) => path)
@@ -322,6 +490,8 @@ t.test('HAR and gor in pieces of any size are read alike', async t => {
         onFault: (line: number, reason: string) => void faults.push([line, reason]),
         onSkipped: () => {},
         onShare: () => {},
+        onLeftOut: () => {},
+        onHost: () => {},
         window: 10,
       }
       for await (const batch of read(pieces(), observer)) found.push(...batch)

@@ -61,7 +61,7 @@ t.test('a faulty entry of HAR is told with its number, and the others are read',
     ],
     [
       `{${request},"startedDateTime":null}`,
-      'startedDateTime is null, expected an instant such as "2026-11-21T06:00:00.000Z"',
+      'startedDateTime is null, expected an instant such as "2026-11-21T06:00:00.000Z", from 2000 to 2099',
     ],
   ]
   const { requests, reasons } = await read(t, har(good, ...entries.flatMap(([text]) => [text, good])))
@@ -107,25 +107,24 @@ t.test('what is nested deeply or has no text is told in every format of JSON', a
 t.test('whatever number stands in a file, each request has a line that can be read again', async t => {
   const nines = '9'.repeat(400)
   const files: [format: string, text: string][] = [
-    ['combined', `- - - [21/Nov/2026:12:00:00 +0600] "GET /x HTTP/1.1" 200 ${nines} "-" "-" ${nines}.000\n`],
-    ['combined', '- - - [21/Nov/2026:12:00:00 +0600] "GET /\\😀 HTTP/1.1" 200 1 99999999999999.000\n'],
-    ['nginx', `- [2026-11-21T12:00:00+06:00] GET /x 200 ${nines} ${nines}.000 x\n`],
-    ['nginx', '- [2026-11-21T12:00:00+06:00] GET /x 200 1 9999999999999.000 x\n'],
+    ['combined', `- - - [21/Nov/2026:12:00:00 +0600] "GET /x HTTP/1.1" 200 ${nines} "-" "-" 86399.999\n`],
+    ['combined', '- - - [21/Nov/2026:12:00:00 +0600] "GET /\\😀 HTTP/1.1" 200 1 99999999999999\n'],
+    ['nginx', `- [2026-11-21T12:00:00+06:00] GET /x 200 ${nines} 86399.999 x\n`],
     [
       'access-log',
-      '{"level":"info","time":"2026-11-21T06:00:00Z","msg":"answered","method":"GET","url":"/","ms":1e999,"bytes":1e300}\n',
+      '{"level":"info","time":"2026-11-21T06:00:00Z","msg":"answered","method":"GET","url":"/","ms":-1e999,"bytes":1e300}\n',
     ],
     [
       'har',
       har(
         entry(
-          '"time":1e999,"request":{"method":"GET","url":"/x"},"response":{"status":200.5,"bodySize":1e400}',
+          '"time":-1e999,"request":{"method":"GET","url":"/x"},"response":{"status":200.5,"bodySize":1e400}',
         ),
       ),
     ],
     [
       'gor',
-      `1 a 99999999999999999999 0\nGET /x HTTP/1.1\r\n\r\n${gorSeparator}2 a 0000000000 0\nHTTP/1.1 200 OK\r\n\r\n${gorSeparator}`,
+      `1 a 1795240800000000000 0\nGET /x HTTP/1.1\r\n\r\n${gorSeparator}2 a 1795240799999999999 0\nHTTP/1.1 200 OK\r\n\r\n${gorSeparator}`,
     ],
   ]
   for (const [format, text] of files) {
@@ -134,6 +133,17 @@ t.test('whatever number stands in a file, each request has a line that can be re
     t.equal(requests.length, 1, format)
     for (const request of requests)
       t.strictSame(requestOf(lineOf(request)), request, `${format}: ${text.slice(0, 90)}`)
+  }
+  const impossible: [format: string, text: string][] = [
+    ['combined', `- - - [21/Nov/2026:12:00:00 +0600] "GET /x HTTP/1.1" 200 1 "-" "-" ${nines}.000\n`],
+    ['nginx', `- [2026-11-21T12:00:00+06:00] GET /x 200 1 ${nines}.000 x\n`],
+    ['har', har(entry('"time":1e999,"request":{"method":"GET","url":"/x"}'))],
+    ['gor', `1 a 99999999999999999999 0\nGET /x HTTP/1.1\r\n\r\n${gorSeparator}`],
+  ]
+  for (const [format, text] of impossible) {
+    const { requests, reasons } = await read(t, text, format)
+    t.match({ requests, reasons }, { requests: [], reasons: [/the (?:duration|instant) is/] }, format)
+    t.ok(`${reasons[0]}`.length < 200, 'one short sentence')
   }
 })
 

@@ -1,0 +1,45 @@
+// Limits of the machine that sends: what fails at them says nothing of the target, so it is never counted as its failure.
+
+const limits: Readonly<Record<string, string>> = {
+  EMFILE: 'the load generator may open no more files, and so no more connections, than `ulimit -n` says',
+  ENFILE: 'this machine may open no more files, and so no more connections',
+  EADDRNOTAVAIL: 'this machine has no free port or address for another connection to the target',
+  ENOBUFS: 'this machine has no memory for another connection',
+  ENOMEM: 'this machine has no memory for another connection',
+}
+const sentences = new Set(Object.values(limits))
+
+/** The code of what kept a connection from being made; of several addresses, the first that says something of the target. */
+export const codeOf = ({ code = '', errors = [] }: NodeJS.ErrnoException & { errors?: unknown[] }): string =>
+  errors.map(error => (error as NodeJS.ErrnoException).code ?? '').find(each => limits[each] === undefined) ??
+  code
+
+/** In words; undefined for what is no limit of this machine. */
+export const ownLimitOf = (error: unknown): string | undefined =>
+  error instanceof Error ? limits[codeOf(error)] : undefined
+
+/** Whether the reason of a failure is such a limit. */
+export const isOwnLimit = (reason: string): boolean => sentences.has(reason)
+
+// So that a limit is not run into thousands of times a second.
+const pauseMs = 100
+
+export type Capacity = {
+  /** Whether one more connection may be opened beside so many. */
+  allows(open: number): boolean
+  /** A limit of this machine was met, with so many open. */
+  limited(open: number): void
+}
+
+/** How many connections there may be. At a limit of this machine it goes on with those that it has. */
+export const createCapacity = (wanted: number): Capacity => {
+  let most = wanted
+  let pausedUntil = 0
+  return {
+    allows: open => open < most && performance.now() >= pausedUntil,
+    limited: open => {
+      most = Math.max(1, Math.min(most, open))
+      pausedUntil = performance.now() + pauseMs
+    },
+  }
+}
