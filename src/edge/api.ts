@@ -292,6 +292,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   app.setNotFoundHandler(({ originalUrl }) => {
     if (!isAscii(originalUrl)) throw badRequest(sentences.http.notEncoded)
     const path = pathOf(originalUrl)
+    if (path === '') throw badRequest(sentences.path.missing(originalUrl))
     throw isDecodable(path)
       ? notFound(sentences.path.nothing(path, pathsOf(names)))
       : badRequest(sentences.path.notEncoded(path))

@@ -27,8 +27,11 @@ const known = new LRUCache<string, Choice>({ max: 500 })
 
 type Choice = { readonly accepted: Accepted | undefined; readonly identity: boolean }
 
+// RFC 9110, 8.4.1.3: x-gzip is gzip.
+const formerGzip = /(?<![\w-])x-gzip(?![\w-])/gi
+
 const read = (header: string): Choice => {
-  const negotiator = new Negotiator({ headers: { 'accept-encoding': header } })
+  const negotiator = new Negotiator({ headers: { 'accept-encoding': header.replace(formerGzip, 'gzip') } })
   const allowed = negotiator.encodings(['br', 'gzip', 'identity'], { preferred: ['br', 'gzip'] })
   const [first] = allowed
   return {

@@ -61,6 +61,8 @@ export const sentences = {
       `the reference was sent too often; allowed: ${perSecond} bytes a second over all clients without a key`,
     ),
   path: {
+    missing: (url: string) =>
+      say('path_missing', `the URL is ${quoted(url)}, without a path; allowed: one with a path`),
     notEncoded: (path: string) =>
       say('path_not_encoded', `the path is ${quoted(path)}; allowed: percent-encoded UTF-8`),
     nothing: (path: string, endpoints: string) =>

@@ -30,6 +30,7 @@ const published = [
   'number_invalid',
   'parameter_not_encoded',
   'parameter_repeated',
+  'path_missing',
   'path_not_encoded',
   'path_not_found',
   'place_code_changed',

@@ -124,6 +124,13 @@ t.test('filters apply to the level below only, and an id that names nothing give
   t.equal(await total('type=union&district_id=3026'), productCounts.union, 'district_id is ignored here')
   t.equal(await total('type=district&division_id=99'), 0)
   t.equal(await total('type=district&division_id=3026'), 0)
+  for (const [type, name] of [
+    ['district', 'division_id'],
+    ['upazila', 'district_id'],
+    ['union', 'upazila_id'],
+  ] as const)
+    t.equal(await total(`type=${type}&${name}=`), productCounts[type], `an empty ${name} is no filter`)
+  t.notMatch((await gateway.get('/locations?type=union&upazila_id=')).headers.link, 'upazila_id')
 })
 
 t.test('search finds both scripts, in any case and either encoding', async t => {

@@ -48,7 +48,7 @@ export const locationsEndpoint =
     const offset = wanted.offset.read(query.offset)
     const q = searchText.read(query.q)
 
-    const parentId = parent && query[parent]
+    const parentId = parent && optionalIdentifier.read(query[parent])
 
     const catalogue = served.current
     // The parsed query alone: ignored parameters make no body of their own and are not repeated.

@@ -70,6 +70,7 @@ export const errors: Readonly<Record<ErrorCode, ErrorMeaning>> = {
     'কেবল রেফারেন্স (`/docs`, `/api/v1/openapi.json`), কোনো এন্ডপয়েন্ট নয়: retry-after পর্যন্ত অপেক্ষা করুন।',
   ),
   path_not_found: notFound('The path is none of the endpoints.', 'পথটি কোনো এন্ডপয়েন্টের নয়।'),
+  path_missing: invalid('Send a URL with a path.', 'পথসহ URL পাঠান।'),
   path_not_encoded: invalid('Percent-encode the path in UTF-8.', 'পথ UTF-8-এ শতকরা-এনকোড করুন।'),
   longitude_missing: invalid('Send both lat and lng in the path.', 'পথে lat ও lng দুটিই পাঠান।'),
   place_not_found: notFound(
