@@ -58,7 +58,10 @@ export const isLate = ({ status, body }: Answer): boolean => status >= 400 && bo
 const statusRules = (answer: Answer): Finding[] => {
   const { status } = answer
   if (!statuses.has(status)) return [finding('a status that the contract does not have', String(status))]
-  if (status === 308 && !/^\/(?:docs|api\/v1\/openapi\.json)$/.test(headerOf(answer, 'location') ?? ''))
+  if (
+    status === 308 &&
+    !/^(?:(?:\.\.\/)?docs|api\/v1\/openapi\.json)$/.test(headerOf(answer, 'location') ?? '')
+  )
     return [finding('308 to elsewhere', String(headerOf(answer, 'location')))]
   if (status === 405 && headerOf(answer, 'allow') !== 'GET, HEAD')
     return [finding('405 without the allowed methods', String(headerOf(answer, 'allow')))]

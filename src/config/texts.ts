@@ -56,11 +56,9 @@ export const socketPath = () =>
 
 const withoutQuery = (value: string): string => redactedUrl(value).replace(/\?.*$/s, '?***')
 
-/** The provider's base URL, without a slash at its end; a query would not survive the paths put after it. */
-export const providerUrl = () =>
-  text('an http or https URL without user, query or fragment', /^https?:\/\/[^\s/?#@][^\s?#@]*$/, value =>
-    URL.canParse(value),
-  )
+/** A base URL, without a slash at its end; a query would not survive the paths put after it. */
+export const baseUrl = (allowed = 'an http or https URL without user, query or fragment') =>
+  text(allowed, /^https?:\/\/[^\s/?#@"<>\\^`{|}][^\s?#@"<>\\^`{|}]*$/, value => URL.canParse(value))
     .overwrite(value => value.replace(/\/+$/, ''))
     .register(secrets, { redact: withoutQuery })
 

@@ -82,6 +82,8 @@ type ApiSettings = ConnectionLimits &
 export type ApiOptions = ApiSettings & {
   readonly tls: TlsSettings
   readonly trustedProxies: readonly string[]
+  /** Where consumers reach the gateway; null for the address that each asks at. */
+  readonly publicUrl: string | null
   /** How much of a client's address is logged. */
   readonly clientAddress: AddressForm
   /** The processes that share the bounds of the gateway. */
@@ -113,6 +115,8 @@ export type Api = {
   /** Takes no more connections, and resolves when all requests in flight are answered. */
   close(): Promise<void>
 }
+
+type CreateReference = typeof import('./reference/served.ts').createReference
 
 type TlsChange = { readonly replaced: readonly ('certificate' | 'ticket key')[]; readonly use: () => void }
 
@@ -259,15 +263,20 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     })
   }
   // The first request for the reference loads it.
+  let reference: ReturnType<CreateReference> | undefined
   for (const path of referencePaths)
     app.route({
       method: ['GET', 'HEAD'],
       url: path,
       config: { endpoint: 'reference', isOpen: true },
       handler: async (request, reply) => {
-        const { servedReference } = await import('./reference/served.ts')
-        const { 'accept-language': language } = request.headers
-        const representation = await servedReference(path, request.query as string, language)
+        const { createReference } = await import('./reference/served.ts')
+        reference ??= createReference(options.publicUrl)
+        const { raw, query } = request
+        const { host, 'accept-language': acceptLanguage } = raw.headers
+        const isHttps = options.trustedProxies.length > 0 || 'encrypted' in raw.socket
+        const address = host && `${isHttps ? 'https' : 'http'}://${host}`
+        const representation = await reference({ path, query: query as string, acceptLanguage, address })
         await send(request, reply, representation, unauthenticated.admit)
       },
     })

@@ -19,8 +19,8 @@ export type Accepted = {
 
 export type Encoded = { readonly coding: Coding; readonly chunks: Chunks }
 
-/** A body in a coding that is accepted. */
-export type Encode = (accepted: Accepted) => Encoded | Promise<Encoded>
+/** A body in a coding that is accepted; undefined where it is sent as it is. */
+export type Encode = (accepted: Accepted) => Encoded | Promise<Encoded> | undefined
 
 // Consumers send the same few lines over and over.
 const known = new LRUCache<string, Choice>({ max: 500 })

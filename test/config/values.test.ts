@@ -159,6 +159,15 @@ const table: Record<string, Row> = {
       ['{}', 'a map'],
     ],
   },
+  'server.publicUrl': {
+    allowed: `${BASE_URL}, or null`,
+    wrong: [
+      ['weather.example.org', '"weather.example.org"'],
+      ['https://a/?b=c', '"https://a/?***"'],
+      ['"https://a/\\""', '"https://a/\\""'],
+      ['1', '1'],
+    ],
+  },
   'server.cors.origins': {
     allowed: 'a list of origins, each with https:// or http:// and a host, or ["*"] for any',
     wrong: [

@@ -17,7 +17,7 @@ import {
 } from './headers.ts'
 import { componentsOf, jsonSchemaOf } from './json-schema.ts'
 import { type Operation, operationsFor, parameterMeanings } from './operations.ts'
-import { samplesOf } from './samples.ts'
+import { sampleOrigin, samplesOf } from './samples.ts'
 import { bodies, named } from './schemas.ts'
 import { described, summed, text } from './texts.ts'
 
@@ -198,7 +198,8 @@ export const openApiDocument = ({ version, bounds, area, examples }: DocumentPar
       ),
       license: licence,
     },
-    servers: [{ url: '/', ...described(text('This gateway.', 'এই গেটওয়ে।')) }],
+    // Absolute, because generated clients join it with a path as text.
+    servers: [{ url: sampleOrigin, ...described(text('This gateway.', 'এই গেটওয়ে।')) }],
     security: [{ key: [] }],
     tags: [
       { name: 'weather', ...described(text('Weather', 'আবহাওয়া')) },
