@@ -8,7 +8,7 @@ import type { Answer } from './response-reader.ts'
 /** A marker in generated requests that must not come back in a response header. */
 export const marker = 'zq7mark'
 
-const statuses: ReadonlySet<number> = new Set([200, 304, 308, 400, 401, 404, 405, 429, 500])
+const statuses: ReadonlySet<number> = new Set([200, 304, 308, 400, 401, 403, 404, 405, 429, 500])
 // A response without a body: what the client has already, or what leads to the reference.
 const bare: ReadonlySet<number> = new Set([304, 308])
 const jsonType = 'application/json; charset=utf-8'

@@ -48,9 +48,7 @@ const server = section({
   ),
   publicUrl: baseUrl('an http or https URL without user, query or fragment, or null').nullable(),
   cors: section({
-    origins: live(
-      z.array(webOrigin(), 'a list of origins, each with https:// or http:// and a host, or ["*"] for any'),
-    ),
+    origins: live(z.array(webOrigin(), 'a list of origins, each with a scheme and a host, or ["*"] for any')),
   }),
   requestTimeout: live(duration('100ms', '10m'), {
     except: 'for TLS handshakes, whose time stays until the next start',

@@ -37,7 +37,7 @@ import { createCors } from './cors.ts'
 import { type Endpoint, pathsOf, referencePaths, referenceRedirects } from './endpoint.ts'
 import { locationEndpoint } from './endpoints/location.ts'
 import { locationsEndpoint } from './endpoints/locations.ts'
-import { badRequest, notFound, problemBody, problemOf } from './problem.ts'
+import { badRequest, notFound, Problem, problemBody, problemOf } from './problem.ts'
 import { createRenderedLocations } from './rendered-locations.ts'
 import { failedCellOf } from './rendered-weather.ts'
 import { type CorsLines, createSend, jsonType } from './representation.ts'
@@ -151,7 +151,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   app.addHook('onRequest', (request, reply) => {
     const { raw, state } = request
     if (request.routeOptions.config.isOpen) return openToAll(request, reply)
-    if (raw.method === 'OPTIONS' && cors)
+    if (raw.method === 'OPTIONS' && (cors || isPreflight(raw)))
       return openToAll(request, reply).then(() => answerPreflight(request, reply))
     return admission.decide(raw, state).then(decision => {
       connections.authenticated(state.connection)
@@ -235,10 +235,13 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     { id, raw, state }: FastifyRequest,
     reply: FastifyReply,
   ): Promise<FastifyReply> => {
+    const { origin } = raw.headers
+    const allowed = cors?.preflight(origin)
+    if (!allowed) throw new Problem(403, sentences.originNotAllowed(origin ?? ''))
     await unauthenticated.count(0)
     return reply
       .code(204)
-      .headers({ ...cors?.preflight(raw.headers.origin), ...ownFields(id, state, reply, false) })
+      .headers({ ...allowed, ...ownFields(id, state, reply, false) })
       .send()
   }
   const write = http2 ? writerOfBoth(writerFor(parts)) : writerFor(parts)
@@ -389,6 +392,10 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     },
   }
 }
+
+/** Sent by browsers before a request of a web page, without its key. */
+const isPreflight = ({ headers }: IncomingMessage): boolean =>
+  headers.origin !== undefined && headers['access-control-request-method'] !== undefined
 
 const endpointsOf = (parts: ApiParts, keepBytes: number): Readonly<Record<EndpointName, Endpoint>> => {
   const { catalogue } = parts

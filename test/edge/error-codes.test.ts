@@ -28,6 +28,7 @@ const published = [
   'longitude_missing',
   'method_not_allowed',
   'number_invalid',
+  'origin_not_allowed',
   'parameter_not_encoded',
   'parameter_repeated',
   'path_missing',

@@ -261,7 +261,7 @@ t.test('each language is a link away, and in Bengali nothing but names is Englis
     return found
   })()`)
   const names =
-    /API|OpenAPI|Open-Meteo|CC BY|HTTPS?|HEAD|GET|URL|UTF|BBS|WMO|IANA|IETF|RFC|WGS|HTTP|KiB|UTC|Unix|null|CONNECT|svc_live_|bn|en|chunked|host|transfer-encoding|lang|type|division|district|upazila|union|retry-after|x-request-id|x-api-key|if-none-match|accept-encoding|x-api|lat|lng|id|q/g
+    /API|OpenAPI|Open-Meteo|CC BY|HTTPS?|HEAD|GET|OPTIONS|URL|UTF|BBS|WMO|IANA|IETF|RFC|WGS|HTTP|KiB|UTC|Unix|null|CONNECT|svc_live_|bn|en|chunked|host|transfer-encoding|lang|type|division|district|upazila|union|retry-after|x-request-id|x-api-key|if-none-match|accept-encoding|x-api|lat|lng|id|q/g
   t.strictSame(
     (english as string[]).filter(text => /[A-Za-z]{3}/.test(text.replaceAll(names, ''))),
     [],

@@ -31,6 +31,7 @@ const untried: Readonly<Record<string, Sentence>> = {
   reference_busy: sentences.referenceBusy(2 ** 20),
   key_replaced: sentences.key.replaced,
   key_expired: sentences.key['key-expired'],
+  origin_not_allowed: sentences.originNotAllowed('https://app.example.org'),
   path_missing: sentences.path.missing('http://weather.example.org?lang=bn'),
   path_not_encoded: sentences.path.notEncoded('/api/v1/weather/%zz'),
   internal_error: sentences.unexpected,

@@ -138,6 +138,7 @@ const ofError = [...always, ...figures, ...ofPages, 'vary'] as const
 export const headersOfErrors: Readonly<Record<ProblemStatus, readonly HeaderName[]>> = {
   400: ofError,
   401: [...always, 'www-authenticate', ...ofPages, 'vary'],
+  403: [...always, 'vary'],
   404: ofError,
   405: [...ofError, 'allow'],
   429: [...ofError, 'retry-after'],
