@@ -14,9 +14,9 @@ export type CellResult = CacheResult<Cell, Timeline>
 
 /** A part of a timeline that holds from `beginsAt` until before `endsAt`; ms since the epoch. */
 export type Slice<Content> = Content & { readonly beginsAt: number; readonly endsAt: number }
-/** Sections of the contract as JSON text. */
-export type Weather = Slice<{ current: string; hourly: string; daily: string }>
-export type Forecast = Slice<{ daily: string }>
+/** Sections of the contract as JSON text, and what local time is ahead of UTC. */
+export type Forecast = Slice<{ daily: string; utcOffsetSeconds: number }>
+export type Weather = Forecast & { current: string; hourly: string }
 
 type Point = { readonly latitude: number; readonly longitude: number }
 
@@ -55,15 +55,25 @@ export const createAnswers = ({ grid, timelines, calendar, hourlyHours, ...parts
         current: within(text.current(timeline, readAt), result),
         hourly: within(text.hourly(timeline, readAt, hourlyHours), result),
         daily: within(text.daily(timeline, readAt, forecastDays), result),
+        // Offsets change on quarter-hours at the earliest.
+        utcOffsetSeconds: calendar.offsetSecondsAt(readAt),
         beginsAt,
         endsAt: beginsAt + quarterHourMs,
       }
     },
-    forecast: (result, days) => ({
-      daily: within(text.daily(result.value, result.readAt, days), result),
-      beginsAt: result.readAt,
-      endsAt: calendar.nextMidnight(result.readAt),
-    }),
+    forecast: (result, days) => {
+      const { value: timeline, readAt } = result
+      const utcOffsetSeconds = calendar.offsetSecondsAt(readAt)
+      const midnight = calendar.nextMidnight(readAt)
+      // On a day that changes its offset, a slice is right for no longer than that is known.
+      const isSteady = calendar.offsetSecondsAt(midnight - 1) === utcOffsetSeconds
+      return {
+        daily: within(text.daily(timeline, readAt, days), result),
+        utcOffsetSeconds,
+        beginsAt: readAt,
+        endsAt: isSteady ? midnight : (Math.floor(readAt / quarterHourMs) + 1) * quarterHourMs,
+      }
+    },
   }
 }
 

@@ -2,7 +2,7 @@
 // What each means to consumers is in edge/reference/.
 
 /** The statuses of refusals. */
-export const problemStatuses = [400, 401, 404, 405, 429, 500] as const
+export const problemStatuses = [400, 401, 403, 404, 405, 429, 500] as const
 export type ProblemStatus = (typeof problemStatuses)[number]
 
 /** Of every response; with 499 the client disconnected before it started. */

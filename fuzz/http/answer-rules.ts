@@ -8,7 +8,7 @@ import type { Answer } from './response-reader.ts'
 /** A marker in generated requests that must not come back in a response header. */
 export const marker = 'zq7mark'
 
-const statuses: ReadonlySet<number> = new Set([200, 304, 308, 400, 401, 404, 405, 429, 500])
+const statuses: ReadonlySet<number> = new Set([200, 304, 308, 400, 401, 403, 404, 405, 429, 500])
 // A response without a body: what the client has already, or what leads to the reference.
 const bare: ReadonlySet<number> = new Set([304, 308])
 const jsonType = 'application/json; charset=utf-8'
@@ -58,7 +58,10 @@ export const isLate = ({ status, body }: Answer): boolean => status >= 400 && bo
 const statusRules = (answer: Answer): Finding[] => {
   const { status } = answer
   if (!statuses.has(status)) return [finding('a status that the contract does not have', String(status))]
-  if (status === 308 && !/^\/(?:docs|api\/v1\/openapi\.json)$/.test(headerOf(answer, 'location') ?? ''))
+  if (
+    status === 308 &&
+    !/^(?:(?:\.\.\/)?docs|api\/v1\/openapi\.json)$/.test(headerOf(answer, 'location') ?? '')
+  )
     return [finding('308 to elsewhere', String(headerOf(answer, 'location')))]
   if (status === 405 && headerOf(answer, 'allow') !== 'GET, HEAD')
     return [finding('405 without the allowed methods', String(headerOf(answer, 'allow')))]

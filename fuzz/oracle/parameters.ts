@@ -93,7 +93,7 @@ const decideList = (query: string): Decision => {
   if (offset > maxOffset) return { statuses: [200, 400] }
   return {
     statuses: [200],
-    wanted: { kind: 'list', type, parentId: given.get(parents[type] ?? ''), q, limit, offset },
+    wanted: { kind: 'list', type, parentId: given.get(parents[type] ?? '') || undefined, q, limit, offset },
   }
 }
 

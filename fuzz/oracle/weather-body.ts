@@ -50,7 +50,12 @@ export const isPhysical = (name: string, value: unknown): boolean => {
 export type Section = Readonly<Record<string, unknown>>
 
 /** A response with weather; callers check for missing sections. */
-export type WeatherBody = { readonly current?: Section; readonly hourly?: Section; readonly daily?: Section }
+export type WeatherBody = {
+  readonly current?: Section
+  readonly hourly?: Section
+  readonly daily?: Section
+  readonly utc_offset_seconds?: unknown
+}
 
 /** When the request was sent and when the response was received, ms since the epoch. */
 export type Interval = readonly [sent: number, received: number]
@@ -64,9 +69,13 @@ export const brokenWeather = (body: WeatherBody, when: Interval): Finding[] => [
   ...brokenForecast(body, when, 7),
 ]
 
-/** The daily part of a /forecast response with so many days. */
-export const brokenForecast = (body: WeatherBody, when: Interval, days: number): Finding[] =>
-  brokenSeries('daily', body.daily, dailyVariables, when, days, (now, i) => localDay(now + i * dayMs))
+/** The daily part of a /forecast response with so many days, and the offset of all times. */
+export const brokenForecast = (body: WeatherBody, when: Interval, days: number): Finding[] => [
+  ...brokenSeries('daily', body.daily, dailyVariables, when, days, (now, i) => localDay(now + i * dayMs)),
+  ...(body.utc_offset_seconds === offsetMs / 1_000
+    ? []
+    : [finding('another offset than that of Dhaka', JSON.stringify(body.utc_offset_seconds))]),
+]
 
 const floor = (instant: number, step: number): number => Math.floor(instant / step) * step
 

@@ -57,9 +57,9 @@ const open = async (system: System): Promise<Session<ParameterCase>> => {
       if (found.length > 0 || answer.status !== 200 || method === 'HEAD' || !decision.wanted) return found
       const body = jsonOf(answer) ?? {}
       found.push(...brokenBody(body, decision.wanted, [sent, Date.now()]))
-      const next = /<([^>]*)>; rel="next"/.exec(headerOf(answer, 'link') ?? '')?.[1]
+      const next = /<(\?[^>]*)>; rel="next"/.exec(headerOf(answer, 'link') ?? '')?.[1]
       if (decision.wanted.kind !== 'list' || next === undefined) return found
-      const page = (await send('GET', next)).answer
+      const page = (await send('GET', `/api/v1/locations${next}`)).answer
       return [...found, ...brokenNext(decision.wanted, body, page)]
     },
     close: async () => {},

@@ -89,11 +89,13 @@ const rightFor = (path: string): 200 | 400 | 404 => {
 const types = new Set(['division', 'district', 'upazila', 'union'])
 const between = (value: number, least: number, most: number): boolean => value >= least && value <= most
 
+const zone = ['timezone', 'utc_offset_seconds']
+
 const fieldsMissing = (body: Record<string, unknown>, path: string): string | undefined => {
   const wanted = path.startsWith('/weather/')
-    ? ['location', 'current', 'current_units', 'hourly', 'hourly_units', 'daily', 'daily_units', 'timezone']
+    ? ['location', 'current', 'current_units', 'hourly', 'hourly_units', 'daily', 'daily_units', ...zone]
     : path.startsWith('/forecast/')
-      ? ['location', 'daily', 'daily_units', 'timezone']
+      ? ['location', 'daily', 'daily_units', ...zone]
       : path.startsWith('/locations/')
         ? ['location']
         : ['results', 'total', 'type']

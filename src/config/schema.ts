@@ -5,12 +5,12 @@ import * as z from 'zod'
 import { decimal, duration, flag, live, oneOf, sized, text, whole } from './kinds.ts'
 import { section } from './section.ts'
 import {
+  baseUrl,
   bearerToken,
   filePath,
   host,
   hostAndPort,
   isoDate,
-  providerUrl,
   redisUrl,
   secretText,
   socketPath,
@@ -46,10 +46,9 @@ const server = section({
     trustedPeer(),
     'a list of IP addresses and CIDR ranges, such as [10.0.0.0/8], and unix for a Unix socket',
   ),
+  publicUrl: baseUrl('an http or https URL without user, query or fragment, or null').nullable(),
   cors: section({
-    origins: live(
-      z.array(webOrigin(), 'a list of origins, each with https:// or http:// and a host, or ["*"] for any'),
-    ),
+    origins: live(z.array(webOrigin(), 'a list of origins, each with a scheme and a host, or ["*"] for any')),
   }),
   requestTimeout: live(duration('100ms', '10m'), {
     except: 'for TLS handshakes, whose time stays until the next start',
@@ -97,7 +96,7 @@ const store = section({ path: filePath() })
 const withHost = { except: 'together with provider.baseUrl, whose account it belongs to' }
 
 const provider = section({
-  baseUrl: providerUrl(),
+  baseUrl: baseUrl(),
   apiKey: live(
     secretText('text without blanks (in quotes if it is all digits), or null').nullable(),
     withHost,

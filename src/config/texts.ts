@@ -56,11 +56,9 @@ export const socketPath = () =>
 
 const withoutQuery = (value: string): string => redactedUrl(value).replace(/\?.*$/s, '?***')
 
-/** The provider's base URL, without a slash at its end; a query would not survive the paths put after it. */
-export const providerUrl = () =>
-  text('an http or https URL without user, query or fragment', /^https?:\/\/[^\s/?#@][^\s?#@]*$/, value =>
-    URL.canParse(value),
-  )
+/** A base URL, without a slash at its end; a query would not survive the paths put after it. */
+export const baseUrl = (allowed = 'an http or https URL without user, query or fragment') =>
+  text(allowed, /^https?:\/\/[^\s/?#@"<>\\^`{|}][^\s?#@"<>\\^`{|}]*$/, value => URL.canParse(value))
     .overwrite(value => value.replace(/\/+$/, ''))
     .register(secrets, { redact: withoutQuery })
 
@@ -104,13 +102,21 @@ export const webUrl = () =>
     redact: redactedUrl,
   })
 
-const isOrigin = (value: string): boolean => value === '*' || parsedUrl(value)?.origin === value
+const isOrigin = (value: string): boolean => {
+  if (value === '*') return true
+  // The star stands for a label.
+  const one = value.replace('://*.', '://a.')
+  const { protocol = '', host, origin } = parsedUrl(one) ?? {}
+  if (/^https?:$/.test(protocol)) return origin === one
+  // Of an app or an extension. Other schemes of the web are no page's, and pages of files have the origin null.
+  return origin === 'null' && protocol !== 'file:' && `${protocol}//${host}` === one
+}
 
-/** The origin of web pages as browsers send it, or any. */
+/** The origin of web pages and apps as browsers send it, or any. */
 export const webOrigin = () =>
   text(
-    'an origin as browsers send it (https:// or http://, a host in small letters, a port that is not the default, no path and no slash at the end), or *',
-    /^(?:\*|https?:\/\/[^/]+)$/,
+    'an origin as browsers send it (https://, http:// or the scheme of an app such as capacitor://, a host in small letters whose first label may be *, a port that is not the default, no path and no slash at the end), or *',
+    /^(?:\*|[a-z][a-z0-9+.-]*:\/\/(?:\*\.)?[^/*A-Z]+)$/,
     isOrigin,
   )
 

@@ -5,6 +5,7 @@
 import type { IncomingMessage } from 'node:http'
 import { isoOf } from '../calendar.ts'
 import type { Authenticate, Authentication, KeyMemo, Refusal } from '../metering/authentication.ts'
+import { keyPrefix } from '../metering/key-form.ts'
 import type { Quota } from '../metering/meter.ts'
 import type { QuotaDecision } from '../metering/partition.ts'
 import { isHttp2 } from './connection/http2-exchange.ts'
@@ -51,12 +52,19 @@ export const createAdmission = ({
   transportProblem,
   observer,
 }: AdmissionParts): Admission => {
-  const consumeFor = (state: RequestState, authentication: Authentication): Promise<QuotaDecision> => {
+  const consumeFor = (
+    request: IncomingMessage,
+    state: RequestState,
+    authentication: Authentication,
+  ): Promise<QuotaDecision> => {
     if ('refusal' in authentication) {
+      const { refusal } = authentication
       state.isDecided = true
-      state.reason = authentication.refusal
-      observer.admission(authentication.refusal)
-      throw new Problem(401, sentences.key[authentication.refusal], challenge)
+      state.reason = refusal
+      observer.admission(refusal)
+      const sentence =
+        refusal === 'missing' ? sentences.key.missing(elsewhereIn(request)) : sentences.key[refusal]
+      throw new Problem(401, sentence, challenge)
     }
     state.client = authentication.client
     return quota.consume(authentication.client, state.arrivedAt)
@@ -68,7 +76,9 @@ export const createAdmission = ({
       if (wayProblem) throw wayProblem
       // A cached key needs no store. A header sent twice is joined by a comma, and so malformed.
       const known = authenticate(request.headers['x-api-key'] as string | undefined, state.connection.keyMemo)
-      return known instanceof Promise ? known.then(late => consumeFor(state, late)) : consumeFor(state, known)
+      return known instanceof Promise
+        ? known.then(late => consumeFor(request, state, late))
+        : consumeFor(request, state, known)
     },
     enforce: ({ method }, state, { allowed, remaining }) => {
       state.isDecided = true
@@ -100,6 +110,12 @@ export const createAdmission = ({
       if (!isDecided && !(error instanceof Problem)) observer.admission('unavailable')
     },
   }
+}
+
+/** Where a key may be that did not come in its header. */
+const elsewhereIn = ({ headers, url = '' }: IncomingMessage): string | undefined => {
+  if (headers.authorization !== undefined) return 'the header authorization'
+  return url.includes(keyPrefix) ? 'the URL' : undefined
 }
 
 /** The figures of a quota after a request; instants in ms since the epoch. */

@@ -37,7 +37,7 @@ import { createCors } from './cors.ts'
 import { type Endpoint, pathsOf, referencePaths, referenceRedirects } from './endpoint.ts'
 import { locationEndpoint } from './endpoints/location.ts'
 import { locationsEndpoint } from './endpoints/locations.ts'
-import { badRequest, notFound, problemBody, problemOf } from './problem.ts'
+import { badRequest, notFound, Problem, problemBody, problemOf } from './problem.ts'
 import { createRenderedLocations } from './rendered-locations.ts'
 import { failedCellOf } from './rendered-weather.ts'
 import { type CorsLines, createSend, jsonType } from './representation.ts'
@@ -82,6 +82,8 @@ type ApiSettings = ConnectionLimits &
 export type ApiOptions = ApiSettings & {
   readonly tls: TlsSettings
   readonly trustedProxies: readonly string[]
+  /** Where consumers reach the gateway; null for the address that each asks at. */
+  readonly publicUrl: string | null
   /** How much of a client's address is logged. */
   readonly clientAddress: AddressForm
   /** The processes that share the bounds of the gateway. */
@@ -113,6 +115,8 @@ export type Api = {
   /** Takes no more connections, and resolves when all requests in flight are answered. */
   close(): Promise<void>
 }
+
+type CreateReference = typeof import('./reference/served.ts').createReference
 
 type TlsChange = { readonly replaced: readonly ('certificate' | 'ticket key')[]; readonly use: () => void }
 
@@ -147,7 +151,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   app.addHook('onRequest', (request, reply) => {
     const { raw, state } = request
     if (request.routeOptions.config.isOpen) return openToAll(request, reply)
-    if (raw.method === 'OPTIONS' && cors)
+    if (raw.method === 'OPTIONS' && (cors || isPreflight(raw)))
       return openToAll(request, reply).then(() => answerPreflight(request, reply))
     return admission.decide(raw, state).then(decision => {
       connections.authenticated(state.connection)
@@ -231,10 +235,13 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     { id, raw, state }: FastifyRequest,
     reply: FastifyReply,
   ): Promise<FastifyReply> => {
+    const { origin } = raw.headers
+    const allowed = cors?.preflight(origin)
+    if (!allowed) throw new Problem(403, sentences.originNotAllowed(origin ?? ''))
     await unauthenticated.count(0)
     return reply
       .code(204)
-      .headers({ ...cors?.preflight(raw.headers.origin), ...ownFields(id, state, reply, false) })
+      .headers({ ...allowed, ...ownFields(id, state, reply, false) })
       .send()
   }
   const write = http2 ? writerOfBoth(writerFor(parts)) : writerFor(parts)
@@ -259,15 +266,20 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     })
   }
   // The first request for the reference loads it.
+  let reference: ReturnType<CreateReference> | undefined
   for (const path of referencePaths)
     app.route({
       method: ['GET', 'HEAD'],
       url: path,
       config: { endpoint: 'reference', isOpen: true },
       handler: async (request, reply) => {
-        const { servedReference } = await import('./reference/served.ts')
-        const { 'accept-language': language } = request.headers
-        const representation = await servedReference(path, request.query as string, language)
+        const { createReference } = await import('./reference/served.ts')
+        reference ??= createReference(options.publicUrl)
+        const { raw, query } = request
+        const { host, 'accept-language': acceptLanguage } = raw.headers
+        const isHttps = options.trustedProxies.length > 0 || 'encrypted' in raw.socket
+        const address = host && `${isHttps ? 'https' : 'http'}://${host}`
+        const representation = await reference({ path, query: query as string, acceptLanguage, address })
         await send(request, reply, representation, unauthenticated.admit)
       },
     })
@@ -292,6 +304,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   app.setNotFoundHandler(({ originalUrl }) => {
     if (!isAscii(originalUrl)) throw badRequest(sentences.http.notEncoded)
     const path = pathOf(originalUrl)
+    if (path === '') throw badRequest(sentences.path.missing(originalUrl))
     throw isDecodable(path)
       ? notFound(sentences.path.nothing(path, pathsOf(names)))
       : badRequest(sentences.path.notEncoded(path))
@@ -379,6 +392,10 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     },
   }
 }
+
+/** Sent by browsers before a request of a web page, without its key. */
+const isPreflight = ({ headers }: IncomingMessage): boolean =>
+  headers.origin !== undefined && headers['access-control-request-method'] !== undefined
 
 const endpointsOf = (parts: ApiParts, keepBytes: number): Readonly<Record<EndpointName, Endpoint>> => {
   const { catalogue } = parts

@@ -19,16 +19,19 @@ export type Accepted = {
 
 export type Encoded = { readonly coding: Coding; readonly chunks: Chunks }
 
-/** A body in a coding that is accepted. */
-export type Encode = (accepted: Accepted) => Encoded | Promise<Encoded>
+/** A body in a coding that is accepted; undefined where it is sent as it is. */
+export type Encode = (accepted: Accepted) => Encoded | Promise<Encoded> | undefined
 
 // Consumers send the same few lines over and over.
 const known = new LRUCache<string, Choice>({ max: 500 })
 
 type Choice = { readonly accepted: Accepted | undefined; readonly identity: boolean }
 
+// RFC 9110, 8.4.1.3: x-gzip is gzip.
+const formerGzip = /(?<![\w-])x-gzip(?![\w-])/gi
+
 const read = (header: string): Choice => {
-  const negotiator = new Negotiator({ headers: { 'accept-encoding': header } })
+  const negotiator = new Negotiator({ headers: { 'accept-encoding': header.replace(formerGzip, 'gzip') } })
   const allowed = negotiator.encodings(['br', 'gzip', 'identity'], { preferred: ['br', 'gzip'] })
   const [first] = allowed
   return {

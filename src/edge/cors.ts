@@ -1,13 +1,15 @@
 // CORS: lets the web pages of `server.cors.origins` read the responses, by headers on every response and on the answer to a
-// preflight. Admits and counts nothing.
+// preflight. Counts nothing, and refuses no request but a preflight.
+
+import { LRUCache } from 'lru-cache'
 
 export type Cors = {
   /** The header lines of a response to a request from this origin, each with its CRLF. */
   lines(origin: string | undefined): string
   /** The same by name. */
   fields(origin: string | undefined): Readonly<Record<string, string>>
-  /** The headers of the answer to a preflight request. */
-  preflight(origin: string | undefined): Readonly<Record<string, string>>
+  /** The headers of the answer to a preflight request; undefined where the origin is not listed. */
+  preflight(origin: string | undefined): Readonly<Record<string, string>> | undefined
 }
 
 // The headers that a page can't read without permission, unlike cache-control, content-language and last-modified.
@@ -30,7 +32,8 @@ const preflightFields = {
   // The headers that the API reads, and those of clients and tracers: a browser stops a request with any other header.
   'access-control-allow-headers': [
     ...['x-api-key', 'x-request-id', 'if-none-match', 'traceparent', 'tracestate'],
-    ...['content-type', 'cache-control', 'pragma', 'baggage', 'sentry-trace'],
+    // Firefox and Safari let a page set user-agent.
+    ...['content-type', 'cache-control', 'pragma', 'baggage', 'sentry-trace', 'user-agent'],
   ].join(', '),
   // A day; browsers shorten it to what they allow.
   'access-control-max-age': '86400',
@@ -38,7 +41,7 @@ const preflightFields = {
 
 type Fields = Readonly<Record<string, string>>
 
-/** @param origins each `https://host` or `*`; undefined is returned where there are none */
+/** @param origins each `https://host`, `https://*.host` or `*`; undefined is returned where there are none */
 export const createCors = (origins: readonly string[]): Cors | undefined => {
   if (origins.length === 0) return undefined
   const isAny = origins.includes('*')
@@ -49,17 +52,36 @@ export const createCors = (origins: readonly string[]): Cors | undefined => {
     fields: { ...varied, ...allow(value), ...expose },
     preflight: { ...varied, ...allow(value), ...preflightFields },
   })
-  const others = { lines: linesOf(varied), fields: varied, preflight: varied }
-  // Only what the configuration holds is ever written: the header of a request is looked up and not repeated.
+  const nobody = { lines: linesOf(varied), fields: varied, preflight: varied }
   const byOrigin = new Map(origins.map(origin => [origin, allowedFor(origin)]))
   const any = byOrigin.get('*')
-  const given = (origin: string | undefined) => any ?? byOrigin.get(origin ?? '') ?? others
+  const starred = origins.filter(origin => origin.includes('://*.')).map(origin => origin.split('*', 2))
+  const matched = new LRUCache<string, ReturnType<typeof allowedFor>>({ max: 500 })
+  // Only what the configuration holds is ever written, and labels in place of its stars.
+  const withStar = (origin: string) => {
+    const known = matched.get(origin)
+    if (known) return known
+    const isMatch = starred.some(
+      ([before = '', after = '']) =>
+        origin.startsWith(before) &&
+        origin.endsWith(after) &&
+        label.test(origin.slice(before.length, origin.length - after.length)),
+    )
+    if (!isMatch) return undefined
+    const allowed = allowedFor(origin)
+    matched.set(origin, allowed)
+    return allowed
+  }
+  const given = (origin = '') =>
+    any ?? byOrigin.get(origin) ?? (starred.length > 0 ? withStar(origin) : undefined)
   return {
-    lines: origin => given(origin).lines,
-    fields: origin => given(origin).fields,
-    preflight: origin => given(origin).preflight,
+    lines: origin => (given(origin) ?? nobody).lines,
+    fields: origin => (given(origin) ?? nobody).fields,
+    preflight: origin => (origin === undefined ? (any ?? nobody) : given(origin))?.preflight,
   }
 }
+
+const label = /^[a-z0-9_-]{1,63}$/
 
 const allow = (origin: string): Fields => ({ 'access-control-allow-origin': origin })
 const expose: Fields = { 'access-control-expose-headers': exposed }

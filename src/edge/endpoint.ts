@@ -25,11 +25,11 @@ export const referencePaths: readonly string[] = [
   '/docs/icon.svg',
 ]
 
-/** Where people and tools look for the reference first, and where it is. */
+/** Where people and tools look for the reference first, and where it is from there: a proxy may serve all of it under a path. */
 export const referenceRedirects: ReadonlyMap<string, string> = new Map([
-  ['/', '/docs'],
-  ['/docs/', '/docs'],
-  ['/openapi.json', `${apiPrefix}/openapi.json`],
+  ['/', 'docs'],
+  ['/docs/', '../docs'],
+  ['/openapi.json', `${apiPrefix.slice(1)}/openapi.json`],
 ])
 
 /** The paths of endpoints as people write them, for an error that lists them. */

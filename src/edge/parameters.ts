@@ -90,9 +90,11 @@ export const locationType = parameter(z.enum(locationTypes), given =>
 
 /** Text that selects something, or nothing. */
 export const identifier: Parameter<string> = parameter(z.string(), () => sentences.unexpected)
+/** The same, where an empty text selects nothing either: forms and generated clients send what is left blank. */
 export const optionalIdentifier: Parameter<string | undefined> = parameter(
   z.string().optional(),
   () => sentences.unexpected,
+  given => given || undefined,
 )
 
 /** A whole number in decimal digits within min..max, or `fallback` when absent. */

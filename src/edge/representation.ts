@@ -54,6 +54,7 @@ const select = (representation: Representation, headers: Conditions): Selected |
   const accepted = acceptEncoding === undefined ? undefined : acceptedOf(acceptEncoding, lengthOf(chunks))
   if (!accepted) return whole(representation, chunks, undefined)
   const encoded = representation.encode(accepted)
+  if (!encoded) return whole(representation, chunks, undefined)
   const inCoding = ({ coding, chunks: body }: Encoded): Selected => whole(representation, body, coding)
   return encoded instanceof Promise ? encoded.then(inCoding) : inCoding(encoded)
 }

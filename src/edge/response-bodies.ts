@@ -75,17 +75,17 @@ const hourlyUnitsText = JSON.stringify({ time: 'iso8601', ...hourlyUnits })
 const dailyUnitsText = JSON.stringify({ time: 'iso8601', ...dailyUnits })
 
 /** The other part of /weather. */
-export const weatherPart = ({ current, hourly, daily }: Weather, timezone: string): Buffer =>
+export const weatherPart = (weather: Weather, timezone: string): Buffer =>
   unpooledText(
-    `"current":${current},"current_units":${currentUnitsText},"hourly":${hourly},"hourly_units":${hourlyUnitsText},${dailyPart(daily, timezone)}`,
+    `"current":${weather.current},"current_units":${currentUnitsText},"hourly":${weather.hourly},"hourly_units":${hourlyUnitsText},${dailyPart(weather, timezone)}`,
   )
 
 /** The other part of /forecast. */
-export const forecastPart = ({ daily }: Forecast, timezone: string): Buffer =>
-  unpooledText(dailyPart(daily, timezone))
+export const forecastPart = (forecast: Forecast, timezone: string): Buffer =>
+  unpooledText(dailyPart(forecast, timezone))
 
-const dailyPart = (daily: string, timezone: string): string =>
-  `"daily":${daily},"daily_units":${dailyUnitsText},"timezone":${JSON.stringify(timezone)}}`
+const dailyPart = ({ daily, utcOffsetSeconds }: Forecast, timezone: string): string =>
+  `"daily":${daily},"daily_units":${dailyUnitsText},"timezone":${JSON.stringify(timezone)},"utc_offset_seconds":${utcOffsetSeconds}}`
 
 const nameIn = (lang: Language, { name_en, name_bn }: { name_en: string; name_bn: string }): string =>
   (lang === 'en' ? name_en : name_bn) || name_en || name_bn

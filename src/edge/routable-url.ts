@@ -43,7 +43,7 @@ export const isDecodable = (path: string): boolean => {
   }
 }
 
-const withoutOrigin = (url: string): string => url.replace(/^https?:\/\/[^/]*/i, '')
+const withoutOrigin = (url: string): string => url.replace(/^https?:\/\/[^/?#]*/i, '')
 
 const withoutQuery = (url: string): string => {
   const end = url.indexOf('?')

@@ -44,7 +44,12 @@ export const sentences = {
   },
   /** By the reason why a key is refused. */
   key: {
-    missing: say('key_missing', `${key} missing: send it in the header x-api-key`),
+    /** @param elsewhere where it may have been sent, such as `the URL` */
+    missing: (elsewhere: string | undefined) =>
+      say(
+        'key_missing',
+        `${key} missing: ${elsewhere === undefined ? '' : `${elsewhere} is not read; `}send it in the header x-api-key`,
+      ),
     'wrong-prefix': say('key_wrong_prefix', `${key} invalid: a key begins with ${keyPrefix}`),
     malformed: say('key_malformed', `${key} invalid: it is mistyped or cut off`),
     unknown: say('key_unknown', `${key} invalid: it is not known`),
@@ -53,6 +58,11 @@ export const sentences = {
     'key-expired': say('key_expired', `${key} invalid: it has expired`),
     'subscriber-revoked': say('subscriber_revoked', `${key} invalid: its subscriber was revoked`),
   },
+  originNotAllowed: (given: string) =>
+    say(
+      'origin_not_allowed',
+      `the origin is ${quoted(given)}; allowed: those that the operator of this gateway lists`,
+    ),
   quotaExhausted: (limit: number) =>
     say('quota_exhausted', `the daily quota of ${limit} requests of this key is exhausted`),
   referenceBusy: (perSecond: number) =>
@@ -61,6 +71,8 @@ export const sentences = {
       `the reference was sent too often; allowed: ${perSecond} bytes a second over all clients without a key`,
     ),
   path: {
+    missing: (url: string) =>
+      say('path_missing', `the URL is ${quoted(url)}, without a path; allowed: one with a path`),
     notEncoded: (path: string) =>
       say('path_not_encoded', `the path is ${quoted(path)}; allowed: percent-encoded UTF-8`),
     nothing: (path: string, endpoints: string) =>

@@ -19,6 +19,7 @@ t.test('without files or variables the configuration is that of default.yaml', a
       workerTimeoutMs: 15_000,
       tls: { cert: null, key: null, ticketKey: null, http2: true },
       trustedProxies: [],
+      publicUrl: null,
       cors: { origins: [] },
       requestTimeoutMs: 30_000,
       writeTimeoutMs: 30_000,

@@ -159,8 +159,17 @@ const table: Record<string, Row> = {
       ['{}', 'a map'],
     ],
   },
+  'server.publicUrl': {
+    allowed: `${BASE_URL}, or null`,
+    wrong: [
+      ['weather.example.org', '"weather.example.org"'],
+      ['https://a/?b=c', '"https://a/?***"'],
+      ['"https://a/\\""', '"https://a/\\""'],
+      ['1', '1'],
+    ],
+  },
   'server.cors.origins': {
-    allowed: 'a list of origins, each with https:// or http:// and a host, or ["*"] for any',
+    allowed: 'a list of origins, each with a scheme and a host, or ["*"] for any',
     wrong: [
       ['https://app.example.org', '"https://app.example.org"'],
       ['"*"', '"*"'],
@@ -543,11 +552,26 @@ t.test('origins are written as browsers send them', async t => {
     'https://*.a.example/x',
     'a.example',
     'null',
+    'https://*',
+    'https://a.*.example',
+    'https://a*.example',
+    'ws://a.example',
+    'file://a',
+    'capacitor://localhost/',
+    'https://*.0.0.1',
   ]
   const origins = wrong.map(each => `      - "${each}"`).join('\n')
   const faults = faultsOfTexts(t, { files: [`server:\n  cors:\n    origins:\n${origins}`] })
   t.strictSame(
-    faults.map(fault => /origins\[(\d)\] is .*, but must be an origin as browsers send it/.exec(fault)?.[1]),
+    faultsOfTexts(t, {
+      files: [
+        'server: { cors: { origins: ["https://*.a.example", "http://*.a.example:81", "capacitor://localhost", "x-app://a:1"] } }',
+      ],
+    }),
+    [],
+  )
+  t.strictSame(
+    faults.map(fault => /origins\[(\d+)\] is .*, but must be an origin as browsers send it/.exec(fault)?.[1]),
     wrong.map((_, index) => String(index)),
   )
 })

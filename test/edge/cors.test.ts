@@ -78,14 +78,68 @@ t.test('a preflight is 204 without a key, counts nothing and holds for a day', a
   }
   const { headers } = await app.inject(weather, { origin: page }, 'OPTIONS')
   const allowed = headers['access-control-allow-headers']?.split(', ')
-  for (const name of ['content-type', 'cache-control', 'traceparent', 'baggage', 'sentry-trace'])
-    t.ok(allowed?.includes(name), `${name}, which clients send by themselves`)
+  const sent = ['content-type', 'cache-control', 'traceparent', 'baggage', 'sentry-trace', 'user-agent']
+  for (const name of sent) t.ok(allowed?.includes(name), `${name}, which clients send by themselves`)
   t.strictSame(app.decisions, [], 'no key is looked up')
   t.equal((await app.inject(weather, asked(page), 'OPTIONS')).status, 204, 'with a key too')
   t.equal((await app.inject(weather)).headers['x-ratelimit-remaining'], '9')
-  const other = await app.inject(weather, { origin: 'https://evil.example.org' }, 'OPTIONS')
-  t.equal(other.status, 204)
-  t.strictSame(corsOf(other.headers), [])
+  t.equal((await app.inject(weather, {}, 'OPTIONS')).status, 204, 'of no page')
+})
+
+t.test('a preflight of an origin that is not listed is 403, names it and counts nothing', async t => {
+  const origin = 'https://evil.example.org'
+  const preflight = { origin, 'access-control-request-method': 'GET' }
+  for (const app of [await startApp(t), await startApp(t, {}, withOrigins(page))]) {
+    for (const more of [{}, { 'x-api-key': goodKey }]) {
+      const { status, headers, body } = await app.inject(weather, { ...preflight, ...more }, 'OPTIONS')
+      t.equal(status, 403)
+      t.strictSame(body, {
+        error: `the origin is "${origin}"; allowed: those that the operator of this gateway lists`,
+        code: 'origin_not_allowed',
+      })
+      t.strictSame(corsOf(headers), [])
+    }
+    t.strictSame(app.decisions, [], 'no key is looked up')
+    t.equal(
+      (await app.inject(weather, asked(origin))).status,
+      200,
+      'the request itself is answered as before',
+    )
+  }
+})
+
+t.test('origins of apps and extensions may read', async t => {
+  const origins = [
+    ...['capacitor://localhost', 'ionic://localhost', 'tauri://localhost'],
+    ...['chrome-extension://abcdefghijklmnop', 'moz-extension://2c127fa4-62c7-7e4f-90e5-472b45eecfdc'],
+  ]
+  const app = await startApp(t, {}, withOrigins(...origins))
+  for (const origin of origins) {
+    const { headers } = await app.inject(weather, asked(origin))
+    t.equal(headers['access-control-allow-origin'], origin)
+    t.equal((await app.inject(weather, { origin }, 'OPTIONS')).status, 204)
+  }
+})
+
+t.test('a star stands for exactly one label', async t => {
+  const app = await startApp(t, {}, withOrigins('https://*.example.org', 'http://*.test:8080'))
+  for (const origin of ['https://app.example.org', 'https://pr-7_a.example.org', 'http://a.test:8080']) {
+    for (const _ of ['first', 'kept']) {
+      const { headers } = await app.inject(weather, asked(origin))
+      t.equal(headers['access-control-allow-origin'], origin)
+      t.match(headers.vary, /\borigin$/)
+    }
+    const preflight = await app.inject(weather, { origin }, 'OPTIONS')
+    t.match(preflight, { status: 204, headers: { 'access-control-allow-origin': origin } })
+  }
+  for (const origin of [
+    ...['https://example.org', 'https://.example.org', 'https://a.b.example.org', 'http://app.example.org'],
+    ...['https://app.example.org:8443', 'https://app.example.org.evil', 'https://evil/.example.org'],
+    ...['https://appexample.org', 'https://evil#.example.org', 'http://a.test', 'https://A.example.org'],
+  ]) {
+    t.strictSame(corsOf((await app.inject(weather, asked(origin))).headers), [], origin)
+    t.equal((await app.inject(weather, { origin }, 'OPTIONS')).status, 403, origin)
+  }
 })
 
 t.test('HTTPS comes before a preflight', async t => {

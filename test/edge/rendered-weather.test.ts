@@ -94,7 +94,12 @@ t.test('a slice is rendered once, for every place and answer until it ends', asy
     for (const place of [one, other]) {
       const result = resultAt(start + after, timeline)
       const body = JSON.parse(textOf(current(result, place)))
-      t.match(body, { location: {}, current: { time: '2026-11-21T12:00' }, timezone: 'Asia/Dhaka' })
+      t.match(body, {
+        location: {},
+        current: { time: '2026-11-21T12:00' },
+        timezone: 'Asia/Dhaka',
+        utc_offset_seconds: 21_600,
+      })
     }
   t.equal(rendered(), 1)
   const next = resultAt(start + quarterHourMs, timeline)
@@ -109,6 +114,34 @@ t.test('a slice is rendered once, for every place and answer until it ends', asy
   t.equal(rendered(), 4)
   for (const days of [1, 7, 1]) forecast(renewed, days)
   t.equal(rendered(), 6, 'forecasts of other lengths are others')
+})
+
+t.test('the offset is that of the instant, also on the day that changes it', async t => {
+  const berlin = createCalendar('Europe/Berlin')
+  const answers = createAnswers({
+    grid,
+    calendar: berlin,
+    hourlyHours: 48,
+    timelines: { read: () => Promise.reject(new Error('not read')) },
+  })
+  const hour = 4 * quarterHourMs
+  const day = Date.parse('2026-10-24T22:00Z')
+  const timeline = layOut(
+    day,
+    { start: day, length: 200 },
+    { start: day, length: 200 },
+    { start: Math.floor(day / utcDayMs), length: 10 },
+  )
+  for (const [after, offset, endsAt] of [
+    [0, 7_200, day + quarterHourMs],
+    [3 * hour - 1, 7_200, day + 3 * hour],
+    [3 * hour, 3_600, day + 25 * hour],
+    [25 * hour, 3_600, day + 49 * hour],
+  ] as const) {
+    const result = resultAt(day + after, timeline)
+    t.equal(answers.weather(result).utcOffsetSeconds, offset, `${after}`)
+    t.match(answers.forecast(result, 1), { utcOffsetSeconds: offset, endsAt }, `${after}`)
+  }
 })
 
 t.test('tags differ by place and by weather', async t => {
@@ -170,7 +203,7 @@ t.test('br is for bodies that are often requested, and for those who take nothin
   t.equal(made, 1, 'it is kept')
   const often = current(result, pointPart(2, 90))
   const codings: string[] = []
-  for (let i = 0; i < 1_100; i++) codings.push((await often.encode(both)).coding)
+  for (let i = 0; i < 1_100; i++) codings.push((await often.encode(both))?.coding ?? 'none')
   t.strictSame([codings[0], codings[900], codings.at(-1)], ['gzip', 'gzip', 'br'])
   t.equal(made, 2)
 })
@@ -195,7 +228,7 @@ t.test('br that fails is tried again, and nobody who takes gzip meets the failur
     },
   })
   const body = current(resultAt(start), somewhere)
-  for (let i = 0; i < 1_200; i++) t.equal((await body.encode(both)).coding, 'gzip')
+  for (let i = 0; i < 1_200; i++) t.equal((await body.encode(both))?.coding, 'gzip')
   t.ok(tries > 1, `${tries} tries`)
   await t.rejects(Promise.resolve(body.encode(brOnly)), /no memory/)
 })

@@ -98,6 +98,8 @@ t.test('the router is given paths that it can look up, and one that no route has
     ['/docs/?lang=bn', '/docs/?lang=bn'],
     ['/docs//', '//'],
     ['http://gateway', '//'],
+    ['http://gateway?x=/api/v1/locations', '//'],
+    ['http://gateway#/api/v1/locations', '//'],
     ['/a%20b?q=%zz#y', '/a%20b?q=%zz#y'],
     ['/a%zz', '//'],
     ['/a#b', '//'],

@@ -83,6 +83,7 @@ const answerAt = (temperature: number, dayOffset = 0) => {
     },
     hourly: series(hours, hourlyVariables),
     daily: series(days, dailyVariables),
+    utc_offset_seconds: 21_600,
   }
 }
 
@@ -100,6 +101,7 @@ t.test('weather is for now, whole and possible', async t => {
     brokenForecast(answerAt(20), [now, now], 6).map(({ rule }) => rule),
     ['another number of steps than requested'],
   )
+  t.strictSame(rules({ ...answerAt(20), utc_offset_seconds: 0 }), ['another offset than that of Dhaka'])
   for (const [name, value] of [
     ['is_day', 0.5],
     ['temperature_2m', '20'],

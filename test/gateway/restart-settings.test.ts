@@ -24,6 +24,7 @@ const table: Record<string, Row> = {
   'server.tls.http2': [{}, { 'server.tls.http2': 'false' }],
   'server.workers': [{}, { 'server.workers': '2' }],
   'server.trustedProxies': [{}, { 'server.trustedProxies': '10.0.0.1' }],
+  'server.publicUrl': [{}, { 'server.publicUrl': 'https://weather.example' }],
   'ops.host': [{}, { 'ops.host': 'localhost' }],
   'ops.port': [{}, { 'ops.port': '1' }],
   'status.host': [{}, { 'status.host': 'localhost' }],

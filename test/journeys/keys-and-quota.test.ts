@@ -66,6 +66,31 @@ t.test('a request without a valid key is 401 with a reason, zero rate-limit head
 })
 
 t.test(
+  'a key that came elsewhere than in its header is told where to send it, and never repeated',
+  async t => {
+    const key = gateway.keys.free ?? ''
+    const basic = `Basic ${Buffer.from(`${key}:`).toString('base64')}`
+    const ways: [string, string, Record<string, string>][] = [
+      ['the header authorization', '', { authorization: `Bearer ${key}` }],
+      ['the header authorization', '', { authorization: basic }],
+      ['the URL', `&x-api-key=${key}`, {}],
+    ]
+    for (const [where, query, headers] of ways) {
+      const { status, body, text } = await gateway.get(`/locations?type=division${query}`, {
+        key: null,
+        headers,
+      })
+      t.equal(status, 401)
+      t.strictSame(body, {
+        error: `the API key is missing: ${where} is not read; send it in the header x-api-key`,
+        code: 'key_missing',
+      })
+      t.notMatch(text, 'svc_live_')
+    }
+  },
+)
+
+t.test(
   'a revoked key and a key of a revoked subscriber are 401 within a second, and work again when reinstated',
   async t => {
     const { administration, get } = gateway

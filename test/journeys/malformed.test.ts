@@ -84,6 +84,17 @@ for (const [path, status, sentence] of table)
     t.equal(answer.headers.get('cache-control'), 'no-store')
   })
 
+t.test('a URL without a path is 400 and counts, whatever its query looks like', async t => {
+  for (const url of ['http://x', 'http://x?x=/api/v1/locations?type=division']) {
+    const { status, body, headers } = await sendBytes(
+      `GET ${url} HTTP/1.1\r\nhost: x\r\nx-api-key: ${gateway.keys.enterprise}\r\n`,
+    )
+    t.equal(status, 400, url)
+    t.equal(body.error, `the URL is "${url}", without a path; allowed: one with a path`)
+    t.equal(headers.get('x-ratelimit-limit'), '100000')
+  }
+})
+
 t.test('unknown parameters are ignored, also when given twice', async t => {
   t.equal((await gateway.get('/locations?type=division&foo=1&foo=2&lang=xx')).status, 200)
 })

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { request } from 'undici'
+import { sampleOrigin } from '../../src/edge/reference/samples.ts'
 import { accessibilityFaults, colourRules, roomRules } from '../support/accessibility.ts'
 import { withoutBrowser as skip, startBrowser, untilSeen } from '../support/browser.ts'
 import { startProvider } from '../support/provider-process.ts'
@@ -27,11 +28,13 @@ const fetchRaw = async (path: string, headers: Record<string, string> = {}, meth
   }
 }
 
+const committed = readFileSync('docs/openapi.json', 'utf8')
+
 t.test('the document is the committed file, without a key, compressed and validated', async t => {
   const path = '/api/v1/openapi.json'
   const plain = await fetchRaw(path)
   t.equal(plain.status, 200)
-  t.equal(plain.bytes.toString(), readFileSync('docs/openapi.json', 'utf8'))
+  t.equal(plain.bytes.toString(), committed.replace(sampleOrigin, gateway.apiUrl))
   t.match(plain.headers, {
     'content-type': 'application/json; charset=utf-8',
     'cache-control': 'no-cache',
@@ -48,6 +51,49 @@ t.test('the document is the committed file, without a key, compressed and valida
   t.match(head, { status: 200, headers: { 'content-length': String(plain.bytes.length) } })
 })
 
+t.test(
+  'the document names the scheme and host of each request, absolute, and keeps none of them',
+  async t => {
+    const path = '/api/v1/openapi.json'
+    const proxied = await startGateway(t, {
+      providerUrl: provider.url,
+      env: { ABOHAWA_SERVER__TRUSTED_PROXIES: '127.0.0.1' },
+    })
+    const named = async (at: string, headers: Record<string, string>) => {
+      const response = await request(at + path, { headers: { 'accept-encoding': 'gzip', ...headers } })
+      const bytes = gunzipSync(Buffer.from(await response.body.arrayBuffer()))
+      return { etag: response.headers.etag, urls: JSON.parse(bytes.toString()).servers.map(urlOf) }
+    }
+    const urlOf = ({ url }: { url: string }) => url
+    const [one, other] = [
+      await named(gateway.apiUrl, { host: 'a.example:81' }),
+      await named(gateway.apiUrl, { host: '[::1]:8' }),
+    ]
+    t.strictSame([...one.urls, ...other.urls], ['http://a.example:81', 'http://[::1]:8'])
+    t.not(one.etag, other.etag)
+    const https = { host: 'b.example', 'x-forwarded-proto': 'https' }
+    t.strictSame((await named(proxied.apiUrl, https)).urls, ['https://b.example'])
+    const raw = await openRaw(t, gateway.apiUrl)
+    raw.send(`GET ${path} HTTP/1.0\r\n\r\n`)
+    const [nameless] = await raw.answersToTheEnd()
+    t.match(nameless?.body, `"url": "${sampleOrigin}"`, 'a request that names no host')
+  },
+)
+
+t.test('server.publicUrl is named instead, with its path, by document, page and programs', async t => {
+  const { apiUrl } = await startGateway(t, {
+    providerUrl: provider.url,
+    env: { ABOHAWA_SERVER__PUBLIC_URL: 'https://example.org/weather/' },
+  })
+  const textOf = async (path: string) =>
+    (await (await request(apiUrl + path)).body.text()).replace(/ data-origin="[^"]*"/, '')
+  const url = 'https://example.org/weather'
+  t.equal(await textOf('/api/v1/openapi.json'), committed.replaceAll(sampleOrigin, url))
+  const page = await textOf('/docs?lang=en')
+  t.match(page, `ABOHAWA_URL:-${url}}/api/v1/weather/district/3026`)
+  t.notMatch(page, sampleOrigin)
+})
+
 t.test('the page and its files are open and strict; what lies beside them needs a key as before', async t => {
   const page = await fetchRaw('/docs?lang=en')
   t.match(page.headers, {
@@ -58,9 +104,14 @@ t.test('the page and its files are open and strict; what lies beside them needs 
     'content-security-policy':
       "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'",
   })
-  const files = [...page.bytes.toString().matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, path]) => path ?? '')
+  const files = [...page.bytes.toString().matchAll(/(?:src|href)="([^"#][^"]*)"/g)].map(
+    ([, path]) => path ?? '',
+  )
   t.ok(files.length >= 4)
-  for (const file of files) t.equal((await fetchRaw(file)).status, 200, file)
+  for (const file of files) {
+    t.notMatch(file, /^\//, 'relative, for a proxy may serve it under a path')
+    t.equal((await fetchRaw(new URL(file, 'http://x/docs').href.slice('http://x'.length))).status, 200, file)
+  }
   for (const [language, lang] of [
     ['bn-BD,bn;q=0.9,en;q=0.8', 'bn'],
     ['fr', 'en'],
@@ -76,10 +127,10 @@ t.test('the page and its files are open and strict; what lies beside them needs 
   )
 
   for (const [path, location] of Object.entries({
-    '/': '/docs',
-    '/docs/': '/docs',
-    '/docs/?lang=bn': '/docs',
-    '/openapi.json': '/api/v1/openapi.json',
+    '/': 'docs',
+    '/docs/': '../docs',
+    '/docs/?lang=bn': '../docs',
+    '/openapi.json': 'api/v1/openapi.json',
   })) {
     const { status, headers, bytes } = await fetchRaw(path)
     t.match(
@@ -210,7 +261,7 @@ t.test('each language is a link away, and in Bengali nothing but names is Englis
     return found
   })()`)
   const names =
-    /API|OpenAPI|Open-Meteo|CC BY|HTTPS?|HEAD|GET|URL|UTF|BBS|WMO|IANA|IETF|RFC|WGS|HTTP|KiB|UTC|Unix|null|CONNECT|svc_live_|bn|en|chunked|host|transfer-encoding|lang|type|division|district|upazila|union|retry-after|x-request-id|x-api-key|if-none-match|accept-encoding|x-api|lat|lng|id|q/g
+    /API|OpenAPI|Open-Meteo|CC BY|HTTPS?|HEAD|GET|OPTIONS|URL|UTF|BBS|WMO|IANA|IETF|RFC|WGS|HTTP|KiB|UTC|Unix|null|CONNECT|svc_live_|bn|en|chunked|host|transfer-encoding|lang|type|division|district|upazila|union|retry-after|x-request-id|x-api-key|if-none-match|accept-encoding|x-api|lat|lng|id|q/g
   t.strictSame(
     (english as string[]).filter(text => /[A-Za-z]{3}/.test(text.replaceAll(names, ''))),
     [],

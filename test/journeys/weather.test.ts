@@ -41,8 +41,10 @@ t.test('weather of a place has every block and every field of the contract', asy
     'daily',
     'daily_units',
     'timezone',
+    'utc_offset_seconds',
   ])
   t.equal(body.timezone, 'Asia/Dhaka')
+  t.equal(body.utc_offset_seconds, 21_600)
   t.match(body.location, {
     type: 'upazila',
     id: '302672',
@@ -129,7 +131,8 @@ t.test('the forecast has the daily block alone, with the requested number of day
   const { status, body, headers } = await gateway.get('/forecast/upazila/302672?days=3&lang=xx')
   t.equal(status, 200, 'lang has no meaning here')
   t.equal(headers['content-language'], undefined)
-  t.strictSame(Object.keys(body), ['location', 'daily', 'daily_units', 'timezone'])
+  t.strictSame(Object.keys(body), ['location', 'daily', 'daily_units', 'timezone', 'utc_offset_seconds'])
+  t.equal(body.utc_offset_seconds, 21_600)
   t.notOk('name' in body.location)
   for (const name of dailyFields) t.equal(body.daily[name].length, 3, name)
   const whole = (await gateway.get('/forecast/upazila/302672')).body

@@ -146,6 +146,7 @@ export const weather = (afterMs: number, remaining: number, wind: number, given:
     daily,
     daily_units: {},
     timezone: 'Asia/Dhaka',
+    utc_offset_seconds: 21_600,
   }
   const headers = {
     'last-modified': new Date(noon).toUTCString(),

@@ -5,6 +5,7 @@ import type { ApiOptions } from '../../src/edge/api.ts'
 export const apiOptions: ApiOptions = {
   tls: { cert: null, key: null, ticketKey: null, http2: true },
   trustedProxies: [],
+  publicUrl: null,
   clientAddress: 'full',
   requestTimeoutMs: 60_000,
   cors: { origins: [] },

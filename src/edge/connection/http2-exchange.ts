@@ -17,9 +17,9 @@ export class Http2Request {
 
   constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, socket: Socket) {
     const { host, ':authority': authority, ':method': method = '', ':path': path = '' } = headers
-    // Two different values are malformed, as two host headers are.
+    // Two that name different hosts are malformed, as two host headers are.
     if (authority !== undefined)
-      headers.host = host === undefined || host === authority ? authority : `${host}, ${authority}`
+      headers.host = host === undefined || isSameHost(host, authority) ? authority : `${host}, ${authority}`
     this.stream = stream
     this.headers = headers
     this.socket = socket
@@ -42,6 +42,11 @@ export class Http2Request {
     return stream.aborted || stream.readableEnded || stream.closed || stream.destroyed
   }
 }
+
+// RFC 9113, 8.3.1: they are compared without regard to case and to the port that is https's own.
+const isSameHost = (one: string, other: string): boolean =>
+  one === other || normalHost(one) === normalHost(other)
+const normalHost = (host: string): string => host.toLowerCase().replace(/:(?:443)?$/, '')
 
 /** The responses of a session, counted. */
 export type Answering = {

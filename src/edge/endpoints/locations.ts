@@ -2,7 +2,6 @@
 
 import type { ListPage } from '../../catalogue/catalogue.ts'
 import type { LocationType } from '../../catalogue/location-schema.ts'
-import { apiPrefix, endpoints } from '../../endpoints.ts'
 import { withoutKeys } from '../../key-redaction.ts'
 import type { Endpoint } from '../endpoint.ts'
 import {
@@ -48,7 +47,7 @@ export const locationsEndpoint =
     const offset = wanted.offset.read(query.offset)
     const q = searchText.read(query.q)
 
-    const parentId = parent && query[parent]
+    const parentId = parent && optionalIdentifier.read(query[parent])
 
     const catalogue = served.current
     // The parsed query alone: ignored parameters make no body of their own and are not repeated.
@@ -73,7 +72,8 @@ const linksOf = (understood: Understood, { total }: ListPage, limit: number, off
   const linkTo = (rel: string, to: number, size: number) => {
     const parameters = new URLSearchParams({ ...understood, limit: String(size), offset: String(to) })
     for (const [name, value] of parameters) parameters.set(name, withoutKeys(value))
-    return `<${apiPrefix}${endpoints.locations.path}?${parameters}>; rel="${rel}"`
+    // Relative to the request's own URL, so that it leads there under the path of a proxy too.
+    return `<?${parameters}>; rel="${rel}"`
   }
   // The page before ends where this one begins, or at the last match when this one lies beyond it.
   const end = Math.min(offset, total)

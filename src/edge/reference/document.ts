@@ -17,7 +17,7 @@ import {
 } from './headers.ts'
 import { componentsOf, jsonSchemaOf } from './json-schema.ts'
 import { type Operation, operationsFor, parameterMeanings } from './operations.ts'
-import { samplesOf } from './samples.ts'
+import { sampleOrigin, samplesOf } from './samples.ts'
 import { bodies, named } from './schemas.ts'
 import { described, summed, text } from './texts.ts'
 
@@ -108,6 +108,10 @@ const errorMeanings = {
     'প্যারামিটার, URL বা অনুরোধ নিজেই ত্রুটিপূর্ণ।',
   ),
   401: text('There is no valid key. Does not count.', 'বৈধ কী নেই। গণনা হয় না।'),
+  403: text(
+    "The preflight of a web page whose origin the operator does not list: a browser's OPTIONS before the request itself. Does not count.",
+    'যে ওয়েব পাতার উৎস পরিচালকের তালিকায় নেই তার প্রাক-অনুরোধ: মূল অনুরোধের আগে ব্রাউজারের OPTIONS। গণনা হয় না।',
+  ),
   404: text('There is no such path, or no such published place.', 'এমন পথ বা প্রকাশিত স্থান নেই।'),
   405: text('Another method than GET and HEAD.', 'GET ও HEAD ছাড়া অন্য পদ্ধতি।'),
   429: text("The day's quota is used up. Does not count.", 'দিনের কোটা শেষ। গণনা হয় না।'),
@@ -120,6 +124,7 @@ const errorMeanings = {
 const responseNames = {
   400: 'BadRequest',
   401: 'Unauthorized',
+  403: 'Forbidden',
   404: 'NotFound',
   405: 'MethodNotAllowed',
   429: 'QuotaExhausted',
@@ -198,7 +203,8 @@ export const openApiDocument = ({ version, bounds, area, examples }: DocumentPar
       ),
       license: licence,
     },
-    servers: [{ url: '/', ...described(text('This gateway.', 'এই গেটওয়ে।')) }],
+    // Absolute, because generated clients join it with a path as text.
+    servers: [{ url: sampleOrigin, ...described(text('This gateway.', 'এই গেটওয়ে।')) }],
     security: [{ key: [] }],
     tags: [
       { name: 'weather', ...described(text('Weather', 'আবহাওয়া')) },

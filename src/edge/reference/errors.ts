@@ -61,6 +61,10 @@ export const errors: Readonly<Record<ErrorCode, ErrorMeaning>> = {
   key_revoked: refusedKey('Ask the operator.', 'পরিচালকের সঙ্গে যোগাযোগ করুন।'),
   key_expired: refusedKey('Ask the operator.', 'পরিচালকের সঙ্গে যোগাযোগ করুন।'),
   subscriber_revoked: refusedKey('Ask the operator.', 'পরিচালকের সঙ্গে যোগাযোগ করুন।'),
+  origin_not_allowed: of(403, false)(
+    "The web page's origin is not listed: ask the operator.",
+    'ওয়েব পাতার উৎস তালিকায় নেই: পরিচালকের সঙ্গে যোগাযোগ করুন।',
+  ),
   quota_exhausted: of(429, false)(
     "The day's quota is used up: wait for retry-after, which ends at local midnight.",
     'দিনের কোটা শেষ: retry-after পর্যন্ত অপেক্ষা করুন, যা স্থানীয় মধ্যরাতে শেষ হয়।',
@@ -70,6 +74,7 @@ export const errors: Readonly<Record<ErrorCode, ErrorMeaning>> = {
     'কেবল রেফারেন্স (`/docs`, `/api/v1/openapi.json`), কোনো এন্ডপয়েন্ট নয়: retry-after পর্যন্ত অপেক্ষা করুন।',
   ),
   path_not_found: notFound('The path is none of the endpoints.', 'পথটি কোনো এন্ডপয়েন্টের নয়।'),
+  path_missing: invalid('Send a URL with a path.', 'পথসহ URL পাঠান।'),
   path_not_encoded: invalid('Percent-encode the path in UTF-8.', 'পথ UTF-8-এ শতকরা-এনকোড করুন।'),
   longitude_missing: invalid('Send both lat and lng in the path.', 'পথে lat ও lng দুটিই পাঠান।'),
   place_not_found: notFound(

@@ -97,8 +97,11 @@ export const headers = {
   ),
   link: header(
     words,
-    '</api/v1/locations?type=union&limit=50&offset=50>; rel="next"',
-    text('The next and the previous page.', 'পরের ও আগের পাতা।'),
+    '<?type=union&limit=50&offset=50>; rel="next"',
+    text(
+      "The next and the previous page, relative to the request's URL.",
+      'পরের ও আগের পাতা, অনুরোধের URL-এর সাপেক্ষে।',
+    ),
   ),
   allow: header(words, 'GET, HEAD', text('The methods that there are.', 'যে পদ্ধতিগুলো আছে।')),
   'www-authenticate': header(
@@ -135,6 +138,7 @@ const ofError = [...always, ...figures, ...ofPages, 'vary'] as const
 export const headersOfErrors: Readonly<Record<ProblemStatus, readonly HeaderName[]>> = {
   400: ofError,
   401: [...always, 'www-authenticate', ...ofPages, 'vary'],
+  403: [...always, 'vary'],
   404: ofError,
   405: [...ofError, 'allow'],
   429: [...ofError, 'retry-after'],

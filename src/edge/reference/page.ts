@@ -151,16 +151,16 @@ export const referencePage = (document: ReferenceDocument, language: Language): 
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
-<link rel="icon" href="/docs/icon.svg" type="image/svg+xml">
-<link rel="stylesheet" href="/docs/reference.css">
-<script type="module" src="/docs/reference.js"></script>
+<link rel="icon" href="docs/icon.svg" type="image/svg+xml">
+<link rel="stylesheet" href="docs/reference.css">
+<script type="module" src="docs/reference.js"></script>
 </head>
 <body data-sending="${escaped(say('sending'))}" data-not-sent="${escaped(say('notSent', '{0}'))}" data-status="${escaped(say('status', '{0}', '{1}'))}" data-origin="${sampleOrigin}">
 <a class="skip" href="#content">${escaped(say('skip'))}</a>
 <header class="bar">
-<img src="/docs/icon.svg" alt="" width="34" height="34">
+<img src="docs/icon.svg" alt="" width="34" height="34">
 <h1>${escaped(say('title'))} <small>${escaped(say('version', document.info.version))}</small></h1>
-<p class="links"><a href="/api/v1/openapi.json">${escaped(say('document'))}</a> <a href="/docs?lang=${other}" hreflang="${other}" lang="${other}">${escaped(say('otherLanguage'))}</a></p>
+<p class="links"><a href="api/v1/openapi.json">${escaped(say('document'))}</a> <a href="?lang=${other}" hreflang="${other}" lang="${other}">${escaped(say('otherLanguage'))}</a></p>
 </header>
 <nav aria-label="${escaped(say('contents'))}"><ul>${parts
     .map(

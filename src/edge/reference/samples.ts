@@ -13,7 +13,10 @@ export type Sample = {
 
 type Request = Pick<Operation, 'path' | 'example'>
 
-/** Where the programs find the gateway, unless the variable ABOHAWA_URL says otherwise. The page puts its own origin there. */
+/**
+ * Where tools and programs find the gateway, unless the variable ABOHAWA_URL says otherwise. What is served has
+ * server.publicUrl there, or where it was asked at.
+ */
 export const sampleOrigin = 'http://127.0.0.1:8080'
 
 const whereKeyIs = 'ABOHAWA_KEY holds the key that the operator of the gateway gave you.'
@@ -61,7 +64,7 @@ const typescript = (request: Request): string => {
     .join('')
   return `// ${whereKeyIs}
 const base = process.env.ABOHAWA_URL ?? '${sampleOrigin}'
-const url = new URL(\`${apiPrefix}/${path}\`, base)
+const url = new URL(\`\${base}${apiPrefix}/${path}\`)
 ${search}
 for (let attempt = 1; ; attempt += 1) {
   const response = await fetch(url, {

@@ -157,7 +157,17 @@ const dailyUnitsSchema = component(
   z.strictObject({ time: iso8601, ...unitsOf(dailyUnits) }),
 )
 
-const timezone = field(z.string(), text('The IANA zone of all local times.', 'সব স্থানীয় সময়ের IANA অঞ্চল।'))
+const zone = {
+  timezone: field(z.string(), text('The IANA zone of all local times.', 'সব স্থানীয় সময়ের IANA অঞ্চল।')),
+  utc_offset_seconds: field(
+    z.int().min(-86_400).max(86_400),
+    text(
+      'How far local time is ahead of UTC at the instant of the response: times have no offset.',
+      'উত্তরের মুহূর্তে স্থানীয় সময় UTC থেকে কত এগিয়ে: সময়ের ঘরগুলোতে তা লেখা থাকে না।',
+    ),
+    'seconds',
+  ),
+}
 
 const longitude = (meaning: Text) => field(z.number().min(-180).max(180), meaning, '°')
 const latitude = (meaning: Text) => field(z.number().min(-90).max(90), meaning, '°')
@@ -268,7 +278,7 @@ const weatherBlocks = {
   hourly_units: hourlyUnitsSchema,
   daily,
   daily_units: dailyUnitsSchema,
-  timezone,
+  ...zone,
 }
 
 /** The bodies of 200, by endpoint. */
@@ -286,7 +296,7 @@ export const bodies = {
   forecast: component(
     'Forecast',
     text('The days of a place.', 'একটি স্থানের দিনগুলো।'),
-    z.strictObject({ location, daily, daily_units: dailyUnitsSchema, timezone }),
+    z.strictObject({ location, daily, daily_units: dailyUnitsSchema, ...zone }),
   ),
   locations: component(
     'LocationList',

@@ -39,13 +39,14 @@ const own = [
   'texts.js',
 ]
 
-// Of src/page: at this address `../../../page/` of a module leads there too.
+// Of src/page.
 const shared = ['theme.css', 'icon.svg', 'figures.js', 'preferences.js']
 
+// Their paths are those in src/, because modules import each other relative to them: so they are found under the path of a proxy too.
 export const assets: readonly Asset[] = [
   asset('/', './page/index.html'),
-  ...own.map(name => asset(`/dashboard/${name}`, `./page/${name}`)),
+  ...own.map(name => asset(`/ops/dashboard/page/${name}`, `./page/${name}`)),
   ...shared.map(name => asset(`/page/${name}`, `../../page/${name}`)),
-  asset('/dashboard/uplot.js', 'uplot/dist/uPlot.esm.js'),
-  asset('/dashboard/uplot.css', 'uplot/dist/uPlot.min.css'),
+  asset('/ops/dashboard/page/uplot.js', 'uplot/dist/uPlot.esm.js'),
+  asset('/ops/dashboard/page/uplot.css', 'uplot/dist/uPlot.min.css'),
 ]

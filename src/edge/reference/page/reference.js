@@ -58,7 +58,8 @@ const send = async form => {
   body.textContent = ''
   const started = performance.now()
   try {
-    const response = await fetch(url, {
+    // Relative to this page, which a proxy may serve under a path.
+    const response = await fetch(`.${url}`, {
       headers: key === '' ? {} : { 'x-api-key': key },
       credentials: 'omit',
       cache: 'no-store',
@@ -84,7 +85,7 @@ for (const { firstElementChild: program } of document.querySelectorAll('.program
   if (program)
     program.textContent = (program.textContent ?? '').replaceAll(
       document.body.dataset.origin ?? '',
-      location.origin,
+      new URL('.', location.href).href.slice(0, -1),
     )
 for (const form of document.querySelectorAll('form')) {
   /** @type {HTMLButtonElement} */

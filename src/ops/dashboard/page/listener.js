@@ -36,7 +36,8 @@ export const send = async (path, init = {}) => {
   const value = token.get()
   const headers = new Headers(init.headers)
   if (value !== null) headers.set('authorization', `Bearer ${value}`)
-  const response = await fetch(path, { ...init, headers })
+  // Relative to the page, which a proxy may serve under a path.
+  const response = await fetch(`.${path}`, { ...init, headers })
   if (response.ok) return response
   const body = await response.json().catch(() => null)
   const sentence = typeof body?.error === 'string' ? body.error : `${response.status} ${response.statusText}`

@@ -1,0 +1,102 @@
+// A proxy that serves the gateway under a path: every link that is given out leads there, for programs and in a real browser.
+
+import { createServer, type IncomingMessage, request as send } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t, { type Test } from 'tap'
+import { withoutBrowser as skip, startBrowser, untilSeen } from '../support/browser.ts'
+import { isLive } from '../support/dashboard-page.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { startGateway } from '../support/start-gateway.ts'
+
+const provider = await startProvider(t)
+const gateway = await startGateway(t, { providerUrl: provider.url })
+const open = skip ? undefined : await startBrowser(t)
+const key = { 'x-api-key': gateway.keys.enterprise ?? '' }
+
+/** Passes what is below a path on without that path, as `location /weather/ { proxy_pass http://gateway/; }` of nginx does. */
+const startProxy = async (t: Test, target: string): Promise<string> => {
+  const path = '/a/weather/'
+  const server = createServer((request, response) => {
+    if (!request.url?.startsWith(path)) return response.writeHead(404).end()
+    const { method, headers } = request
+    const url = target + request.url.slice(path.length - 1)
+    return send(url, { method, headers }, (answer: IncomingMessage) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers)
+      answer.pipe(response)
+    })
+      .on('error', () => response.destroy())
+      .end()
+  })
+  server.listen(0, '127.0.0.1')
+  await new Promise(resolve => server.once('listening', resolve))
+  t.teardown(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`
+}
+
+t.test('the pages of a list lead to each other', async t => {
+  const proxy = await startProxy(t, gateway.apiUrl)
+  let url: string | undefined = `${proxy}api/v1/locations?type=district&limit=40`
+  const ids: string[] = []
+  while (url !== undefined) {
+    const response: Response = await fetch(url, { headers: key })
+    t.equal(response.status, 200, url)
+    const { results } = (await response.json()) as { results: { id: string }[] }
+    ids.push(...results.map(({ id }) => id))
+    const next = /<([^>]+)>; rel="next"/.exec(response.headers.get('link') ?? '')?.[1]
+    url = next && new URL(next, url).href
+  }
+  t.equal(new Set(ids).size, 64)
+})
+
+t.test('what leads to the reference leads there', async t => {
+  const proxy = await startProxy(t, gateway.apiUrl)
+  for (const [from, to] of Object.entries({
+    '': 'docs',
+    'docs/': 'docs',
+    'openapi.json': 'api/v1/openapi.json',
+  })) {
+    const { status, url } = await fetch(proxy + from)
+    t.match({ status, url }, { status: 200, url: proxy + to }, from)
+  }
+})
+
+t.test('the reference is whole, sends a request, and its programs name the path', { skip }, async t => {
+  const proxy = await startProxy(t, gateway.apiUrl)
+  const page = await open?.({}, t)
+  if (!page) return
+  await page.goto(`${proxy}docs?lang=en`)
+  await page.getByLabel('Your API key').fill(key['x-api-key'])
+  const form = page.locator('#getWeather form')
+  await form.getByRole('button').click()
+  await untilSeen('it is answered', async () => /^Status 200/.test(await form.locator('.status').innerText()))
+  const programs = (await page.locator('.program').allTextContents()).join()
+  t.match(programs, `${proxy.slice(0, -1)}}/api/v1/weather/district/3026`)
+  t.notMatch(programs, '127.0.0.1:8080')
+  await page.getByRole('link', { name: 'বাংলা' }).click()
+  t.equal(await page.evaluate('document.documentElement.lang'), 'bn')
+  t.equal((await page.goto(`${proxy}docs`))?.status(), 200)
+  await page.getByRole('link', { name: 'OpenAPI' }).click()
+  t.equal(page.url(), `${proxy}api/v1/openapi.json`)
+  t.ok(
+    page.asked.every(url => url.startsWith(proxy)),
+    page.asked.join(' '),
+  )
+  t.strictSame(page.complaints, [])
+})
+
+t.test('the dashboard is whole and shows the gateway', { skip }, async t => {
+  const proxy = await startProxy(t, gateway.opsUrl)
+  const page = await open?.({}, t)
+  if (!page) return
+  await gateway.get('/weather/district/3026')
+  await page.goto(proxy)
+  await isLive(page)
+  t.ok(
+    page.asked.every(url => url.startsWith(proxy)),
+    page.asked.join(' '),
+  )
+  t.strictSame(page.complaints, [])
+})
