@@ -52,7 +52,7 @@ await startNginx(t, folder, site, https)
 
 t.test('nginx closes idle connections before a gateway does', async t => {
   const [, seconds] = /^\s+keepalive_timeout (\d+)s;$/m.exec(site) ?? []
-  t.ok(Number(seconds) * 1000 < loadConfig({ files: [], env: {} }).server.keepAliveTimeoutMs, seconds)
+  t.ok(Number(seconds) * 1000 < loadConfig({ files: [], env: {} }).server.keepAliveTimeoutMs, String(seconds))
 })
 
 const origin = `https://127.0.0.1:${https}`
