@@ -27,9 +27,10 @@ import type { StoreFacts } from '../telemetry/store-watch.ts'
 import { aliveForMs } from '../timelines/heartbeat.ts'
 import { type InstanceReport, readReport } from '../timelines/instance-report.ts'
 import type { Upstream } from '../upstream/upstream.ts'
+import { version } from '../version.ts'
 import type { CellSurvey } from './cell-survey.ts'
 import { type DayUsage, maxKeysNear } from './day-usage.ts'
-import { type SelfReport, version } from './self-report.ts'
+import type { SelfReport } from './self-report.ts'
 import { topKeys } from './top-keys.ts'
 
 /** The state of the configuration and its reload. Instants are ms since the epoch. */

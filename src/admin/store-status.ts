@@ -1,7 +1,6 @@
 // How the fleet is as far as the store knows, for the CLI where no gateway answers: instances that are alive, the budget, and
 // the keys near their limit. What only a running gateway knows is null.
 
-import packageFile from '../../package.json' with { type: 'json' }
 import { createCalendar, isoOf } from '../calendar.ts'
 import { createCatalogue } from '../catalogue/catalogue.ts'
 import { catalogueFile } from '../catalogue/catalogue-file.ts'
@@ -14,6 +13,7 @@ import { createForecast } from '../provider/forecast.ts'
 import type { Store } from '../stores/store.ts'
 import { createStoreWatch } from '../telemetry/store-watch.ts'
 import { openBudget } from '../upstream/upstream.ts'
+import { version } from '../version.ts'
 import { fullestFirst, readUsage } from './day-usage.ts'
 import { budgetStatus, instancesIn, storeStatus } from './status.ts'
 
@@ -32,7 +32,7 @@ export const statusOfStore = async (config: Config, store: Store, clock: Clock):
   ])
   return {
     at: isoOf(now),
-    version: packageFile.version,
+    version,
     outages: null,
     instances,
     provider: null,

@@ -7,6 +7,7 @@ import type { Config } from '../../config/schema.ts'
 import { InputError, messageOf } from '../../errors.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
 import type { Log, OpenLog } from '../../telemetry/log.ts'
+import { version } from '../../version.ts'
 import { configurationInEffect, type InEffect, sendHeartbeats, sendToFirst } from '../../workers/channel.ts'
 import { interruption, onSignal, stopCommand } from '../interruption.ts'
 import type { AddTopCommand, Terminal } from '../terminal.ts'
@@ -171,5 +172,5 @@ const serveByWorkers = async (
 const logListening = (log: Log, urls: Readonly<Record<string, string | undefined>>): void => {
   const always = log.child({}, { level: 'info' })
   for (const [listener, url] of Object.entries(urls))
-    if (url !== undefined) always.info({ listener, url }, 'listening')
+    if (url !== undefined) always.info({ listener, url, version }, 'listening')
 }
