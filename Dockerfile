@@ -15,6 +15,9 @@ COPY docs/openapi.json ./docs/openapi.json
 COPY bin ./bin
 COPY simulator ./simulator
 COPY src ./src
+# What `--version`, /status and the metrics name beside the version: docker build --build-arg COMMIT="$(git rev-parse HEAD)" .
+ARG COMMIT=
+RUN printf %s "$COMMIT" > commit
 # /data is the one folder the process writes to; keep it on a volume when the embedded store is used.
 RUN install -d -o node -g node /data /cache
 ENV NODE_ENV=production \

@@ -1,10 +1,16 @@
 // The process: hands the command line, the environment and the clock to the commands, and ends with their exit code.
 // `bin/abohawa` starts it as it is meant to run.
 
-import { run } from './cli/program.ts'
-import { watchStandardOutput } from './cli/standard-output.ts'
-import { systemClock } from './clock.ts'
+import { holdSignals } from './cli/interruption.ts'
+
+const args = process.argv.slice(2)
+// Before the rest is loaded, which takes seconds on a slow machine: such a process is told by signals to reload and to stop.
+if (['serve', 'demo', 'provider'].includes(args.find(word => word !== '--') ?? '')) holdSignals()
+
+const { run } = await import('./cli/program.ts')
+const { watchStandardOutput } = await import('./cli/standard-output.ts')
+const { systemClock } = await import('./clock.ts')
 
 watchStandardOutput()
 
-process.exitCode = await run(process.argv.slice(2), { env: process.env, clock: systemClock })
+process.exitCode = await run(args, { env: process.env, clock: systemClock })

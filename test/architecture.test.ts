@@ -28,6 +28,7 @@ const ranks: Record<string, number> = {
   'regular-file.ts': 0,
   'unix-socket.ts': 0,
   'unread-body.ts': 0,
+  'version.ts': 0,
   catalogue: 1,
   page: 1,
   stores: 1,

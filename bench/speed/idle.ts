@@ -233,7 +233,7 @@ export const idleConnections: Row = {
       ],
       notes: [
         `With the defaults the gateway keeps ${count(idle)} connections in all (\`server.maxConnections\`): the next one closes the 156 ` +
-          'that have been idle for longest. Each is closed after 72 s without a request.',
+          'that have been idle for longest. Each is closed after 75 s (`server.keepAliveTimeout`) without a request.',
       ],
     }
   },

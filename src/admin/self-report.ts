@@ -1,14 +1,13 @@
 // The report of an instance on itself: in its heartbeats for the fleet, and in its own /status.
 
 import { hostname } from 'node:os'
-import packageFile from '../../package.json' with { type: 'json' }
 import { minuteMs } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import type { History } from '../telemetry/history.ts'
 import type { Outages } from '../telemetry/outages.ts'
 import { type InstanceReport, type Phase, writeReport } from '../timelines/instance-report.ts'
+import { version } from '../version.ts'
 
-export const { version } = packageFile
 const outageCountsForMs = 15 * minuteMs
 
 /** The report of this instance on itself. */

@@ -8,7 +8,6 @@ import { isoOf } from '../calendar.ts'
 import type { LiveCatalogue } from '../catalogue/live-catalogue.ts'
 import type { Clock } from '../clock.ts'
 import type { KnownUsage } from '../metering/meter.ts'
-import type { Metering } from '../metering/metering.ts'
 import type {
   GatewayStatus,
   InstanceStatus,
@@ -28,9 +27,11 @@ import type { StoreFacts } from '../telemetry/store-watch.ts'
 import { aliveForMs } from '../timelines/heartbeat.ts'
 import { type InstanceReport, readReport } from '../timelines/instance-report.ts'
 import type { Upstream } from '../upstream/upstream.ts'
+import { version } from '../version.ts'
 import type { CellSurvey } from './cell-survey.ts'
-import { type SelfReport, version } from './self-report.ts'
-import { topCandidates, topKeys } from './top-keys.ts'
+import { type DayUsage, maxKeysNear } from './day-usage.ts'
+import type { SelfReport } from './self-report.ts'
+import { topKeys } from './top-keys.ts'
 
 /** The state of the configuration and its reload. Instants are ms since the epoch. */
 type ConfigStatus = {
@@ -42,9 +43,9 @@ type ConfigStatus = {
 
 export type StatusParts = {
   readonly upstream: Pick<Upstream, 'timelines' | 'budget' | 'breaker' | 'lastRequests' | 'loads' | 'runs'>
-  readonly metering: Pick<Metering, 'meter' | 'storeClock'>
   readonly store: Pick<Store, 'aliveInstances' | 'findKey' | 'findSubscriber'>
   readonly storeFacts: () => Promise<StoreFacts>
+  readonly dayUsage: () => Promise<DayUsage>
   readonly catalogue: LiveCatalogue
   readonly survey: CellSurvey
   readonly self: SelfReport
@@ -67,15 +68,13 @@ export type Status = {
   live(): Promise<LiveStatus>
 }
 
-const nearLimit = 0.8
-const maxKeys = 20
 const keepNamesForMs = 60_000
 
 export const createStatus = (parts: StatusParts): Status => {
-  const { upstream, metering, store, catalogue, survey, self, history, forecast, clock } = parts
+  const { upstream, store, catalogue, survey, self, history, forecast, clock } = parts
   const { timelines, budget, breaker, lastRequests, loads, runs } = upstream
   const names = new LRUCache<string, { subscriber: string | null; tier: string | null }>({
-    max: 10 * maxKeys,
+    max: 10 * maxKeysNear,
     ttl: keepNamesForMs,
   })
 
@@ -102,25 +101,7 @@ export const createStatus = (parts: StatusParts): Status => {
       return { subscriber: null, tier: null }
     }
   }
-  let lastUsage: { near: readonly KnownUsage[]; top: readonly KnownUsage[]; until: number } | undefined
-  const usage = async () => {
-    const startedAt = performance.now()
-    if (lastUsage && startedAt < lastUsage.until) return lastUsage
-    let near: readonly KnownUsage[] = []
-    let top: readonly KnownUsage[] = []
-    let parts = 0
-    const loaded = loads.all()
-    for await (const part of metering.meter.usageAt(metering.storeClock.now())) {
-      near = fullestFirst([...near, ...part])
-      top = topCandidates(top, part, loaded)
-      parts += 1
-    }
-    // With very many keys it is no more than a twentieth of the time.
-    const now = performance.now()
-    lastUsage = { near, top, until: parts > 1 ? now + 20 * (now - startedAt) : 0 }
-    return lastUsage
-  }
-  const keysNearLimit = (near: readonly KnownUsage[]): Promise<KeyNearLimit[]> =>
+  const named = (near: readonly KnownUsage[]): Promise<KeyNearLimit[]> =>
     Promise.all(
       near.map(async ({ keyId, used, limit }) => ({
         keyId,
@@ -131,11 +112,11 @@ export const createStatus = (parts: StatusParts): Status => {
     )
 
   const common = async (): Promise<Omit<GatewayStatus, 'history'>> => {
-    const { near: fullest, top } = await usage()
+    const { near: fullest, top } = await parts.dayUsage()
     const [storeNow, fleet, near] = await Promise.all([
       parts.storeFacts(),
       instances(),
-      keysNearLimit(fullest),
+      fullest && named(fullest),
     ])
     const now = clock.now()
     const spending = budget.state()
@@ -263,15 +244,6 @@ export const budgetStatus = (
     })),
   }
 }
-
-/** The keys that have used so much of their day that an operator should know, fullest first. */
-export const fullestFirst = <Count extends { readonly used: number; readonly limit: number }>(
-  counts: readonly Count[],
-): Count[] =>
-  counts
-    .filter(({ used, limit }) => limit > 0 && used >= limit * nearLimit)
-    .sort((one, other) => other.used / other.limit - one.used / one.limit)
-    .slice(0, maxKeys)
 
 const reachStatus = ({ allowedMs, share, leastMs }: Reach): GatewayStatus['cache']['reach'] => ({
   allowedSeconds: Math.round(allowedMs / 1000),

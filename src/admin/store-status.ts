@@ -1,7 +1,6 @@
 // How the fleet is as far as the store knows, for the CLI where no gateway answers: instances that are alive, the budget, and
 // the keys near their limit. What only a running gateway knows is null.
 
-import packageFile from '../../package.json' with { type: 'json' }
 import { createCalendar, isoOf } from '../calendar.ts'
 import { createCatalogue } from '../catalogue/catalogue.ts'
 import { catalogueFile } from '../catalogue/catalogue-file.ts'
@@ -9,16 +8,14 @@ import { readSnapshot } from '../catalogue/snapshot-reader.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import { messageOf } from '../errors.ts'
-import { createAdministration } from '../metering/administration.ts'
 import type { KeyNearLimit, StatusReport } from '../ops/status-report.ts'
 import { createForecast } from '../provider/forecast.ts'
 import type { Store } from '../stores/store.ts'
 import { createStoreWatch } from '../telemetry/store-watch.ts'
 import { openBudget } from '../upstream/upstream.ts'
-import { budgetStatus, fullestFirst, instancesIn, storeStatus } from './status.ts'
-
-// The count of each is a read of its own.
-const maxKeysRead = 1_000
+import { version } from '../version.ts'
+import { fullestFirst, readUsage } from './day-usage.ts'
+import { budgetStatus, instancesIn, storeStatus } from './status.ts'
 
 /** @throws StoreError */
 export const statusOfStore = async (config: Config, store: Store, clock: Clock): Promise<StatusReport> => {
@@ -35,7 +32,7 @@ export const statusOfStore = async (config: Config, store: Store, clock: Clock):
   ])
   return {
     at: isoOf(now),
-    version: packageFile.version,
+    version,
     outages: null,
     instances,
     provider: null,
@@ -52,27 +49,12 @@ export const statusOfStore = async (config: Config, store: Store, clock: Clock):
   }
 }
 
-/** Of all keys; null where there are too many to read each. */
-const keysNearLimit = async (config: Config, store: Store): Promise<KeyNearLimit[] | null> => {
-  const { timeZone, tiers } = config.quota
-  const calendar = createCalendar(timeZone)
-  const storeNow = await store.time()
-  // Before any of them is read.
-  if ((await store.countKeys()) > maxKeysRead) return null
-  const { keys } = await createAdministration({
-    store,
-    tiers,
-    calendar,
-    clock: { now: () => storeNow },
-  }).partOfUsage(0, maxKeysRead, 1)
-  const counts = keys.map(({ id, subscriber, tier, used, limit }) => ({
-    keyId: id,
-    subscriber,
-    tier,
-    used,
-    limit: limit ?? 0,
-  }))
-  return fullestFirst(counts)
+const keysNearLimit = async (
+  { quota: { timeZone, tiers } }: Config,
+  store: Store,
+): Promise<KeyNearLimit[] | null> => {
+  const usage = await readUsage(store, tiers, createCalendar(timeZone), await store.time())
+  return usage && fullestFirst(usage)
 }
 
 const catalogueStatus = async ({

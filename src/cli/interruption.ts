@@ -1,8 +1,28 @@
-// Waits for a signal to stop. The first SIGINT, SIGTERM, SIGQUIT (or SIGHUP, if the caller adds it) starts a graceful shutdown;
-// a second signal of any kind exits at once, unless it comes so soon that it is the same one.
+// Signals of a process: holds those that come while it still loads its code, and waits for one to stop. The first SIGINT, SIGTERM,
+// SIGQUIT (or SIGHUP, if the caller adds it) starts a graceful shutdown; a second signal of any kind exits at once, unless it
+// comes so soon that it is the same one. Imports nothing, so that `main.ts` can hold signals before anything else is loaded.
 
 // A terminal sends Ctrl-C to all processes of a job, and those that started this one, such as npm, hand it on too.
 const sameWithinMs = 1_000
+
+const held = new Set<NodeJS.Signals>()
+const hold = (signal: NodeJS.Signals): void => void held.add(signal)
+
+/**
+ * From now on the signals of a process that runs until it is stopped wait for the part that takes them, which is loaded later:
+ * without a listener each of them would end the process. A signal that no part takes does nothing.
+ */
+export const holdSignals = (): void => {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGQUIT', 'SIGHUP', 'SIGUSR2'] as const)
+    process.on(signal, hold)
+}
+
+/** Calls the listener at each such signal from now on, and at once for one that was held. */
+export const onSignal = (signal: NodeJS.Signals, listener: (signal: NodeJS.Signals) => void): void => {
+  process.on(signal, listener)
+  process.off(signal, hold)
+  if (held.delete(signal)) listener(signal)
+}
 
 /** Resolves with the first signal. */
 export const interruption = (...more: NodeJS.Signals[]): Promise<NodeJS.Signals> =>
@@ -14,7 +34,7 @@ export const interruption = (...more: NodeJS.Signals[]): Promise<NodeJS.Signals>
       if (now - firstAt >= sameWithinMs) process.exit(1)
       resolve(signal)
     }
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGQUIT', ...more] as const) process.on(signal, stop)
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGQUIT', ...more] as const) onSignal(signal, stop)
   })
 
 /**
@@ -26,6 +46,6 @@ export const stopCommand = (): Promise<string> =>
     process.on('message', order => {
       if (order === 'stop') resolve('order')
     })
-    process.on('SIGTERM', () => resolve('SIGTERM'))
-    for (const signal of ['SIGINT', 'SIGQUIT'] as const) process.on(signal, () => {})
+    onSignal('SIGTERM', resolve)
+    for (const signal of ['SIGINT', 'SIGQUIT'] as const) onSignal(signal, () => {})
   })

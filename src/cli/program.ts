@@ -2,16 +2,14 @@
 // only an unexpected error shows a stack.
 
 import { Command, CommanderError } from 'commander'
-import packageFile from '../../package.json' with { type: 'json' }
 import { AbohawaError, messageOf } from '../errors.ts'
 import { withoutKeys } from '../key-redaction.ts'
 import { printableLines, safeText } from '../outside-text.ts'
 import { redactedUrls } from '../redacted-url.ts'
+import { version } from '../version.ts'
 import { isOfClosedOutput } from './standard-output.ts'
 import type { AddCommand, AddTopCommand, Surroundings } from './terminal.ts'
 import { UsageError } from './usage-error.ts'
-
-const { version } = packageFile
 
 type TopCommand = {
   readonly name: string

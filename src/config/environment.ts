@@ -101,14 +101,15 @@ const asYaml = (text: string): unknown => {
   if (text === 'true' || text === 'false') return text === 'true'
   if (/^[0-9]{1,15}$/.test(text)) return Number(text)
   try {
-    return yamlLibrary().parse(text)
+    return yamlLibrary().parse(text, { logLevel: 'error' })
   } catch {
     return text
   }
 }
 
+// `[::1]:7001` is an address and its port, and begins as a list of YAML does.
 const asList = (text: string): unknown =>
-  text.trimStart().startsWith('[')
+  /^\s*\[(?![0-9a-f:.]+\]:)/i.test(text)
     ? asYaml(text)
     : text
         .split(',')

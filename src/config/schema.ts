@@ -54,6 +54,7 @@ const server = section({
     except: 'for TLS handshakes, whose time stays until the next start',
   }),
   writeTimeout: live(duration('100ms', '10m')),
+  keepAliveTimeout: live(duration('1s', '24h')),
   maxConnections: live(whole(1, 1_000_000)),
   maxUnauthenticated: live(whole(1, 1_000_000)),
   unauthenticatedRate: live(sized('16KiB', '1GiB')),

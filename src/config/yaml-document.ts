@@ -41,6 +41,8 @@ export const parseYaml = (text: string): YamlDocument | YamlFault => {
     prettyErrors: false,
     uniqueKeys: false,
     merge: true,
+    // A list as a key is a fault with a sentence of its own; Node would warn of it beside that.
+    logLevel: 'error',
   })
   const placeAt = (offset: number) => {
     const { line, col } = lines.linePos(offset)

@@ -15,6 +15,7 @@ import { certificateOf, ticketKeyOf } from '../edge/connection/tls.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { safeText } from '../outside-text.ts'
 import { maxFileBytes, readRegularFileSync } from '../regular-file.ts'
+import { sqliteCodeOf } from '../stores/embedded/attempt.ts'
 import { exposedStoreFile } from '../stores/embedded/store-file.ts'
 import { type Check, fail, ok, warn } from './check.ts'
 
@@ -63,7 +64,7 @@ export const catalogueCheck = async ({ path, bounds }: Config['catalogue']): Pro
     return fail(
       name,
       messageOf(error),
-      'Name a snapshot in catalogue.path, or null for the one of the product.',
+      'Mend the file (`abohawa catalogue check` names every fault), or name another in catalogue.path; null is the one of the product.',
     )
   }
 }
@@ -97,18 +98,31 @@ const writableCheck = async (file: string): Promise<Check> => {
       const result = String(Object.values(row ?? {})[0] ?? 'no answer')
       return result === 'ok'
         ? ok(name, `${file} can be written and is whole`)
-        : fail(name, `${file} is damaged: ${safeText(result, 200)}`, 'Stop the gateway and restore a copy.')
+        : fail(name, `${file} is damaged: ${safeText(result, 200)}`, restore)
     } finally {
       db.close()
     }
   } catch (error) {
-    return fail(
-      name,
-      error instanceof InputError ? error.message : `${file} can't be used: ${messageOf(error)}`,
-      'Let the user of the gateway write the file and its folder, or name another in store.path.',
-    )
+    if (error instanceof InputError)
+      return fail(
+        name,
+        error.message,
+        'Let the user of the gateway write the file and its folder, or name another in store.path.',
+      )
+    return fail(name, `${file} can't be used: ${messageOf(error)}`, fixOf(error))
   }
 }
+
+const restore = 'Stop the gateway and restore a copy.'
+const fixOf = (error: unknown): string => {
+  const code = sqliteCodeOf(error)
+  if (code === notADatabase) return `${restore} If it never was a store, name another file in store.path.`
+  if (code === corrupt) return restore
+  if (code === busy || code === locked) return 'End the other program that has locked the file.'
+  return 'Let the user of the gateway read and write the file and its folder, or name another in store.path.'
+}
+// Primary result codes of SQLite.
+const [busy, locked, corrupt, notADatabase] = [5, 6, 11, 26]
 
 const modeCheck = (file: string): Check => {
   const exposed = exposedStoreFile(file)

@@ -24,7 +24,14 @@ import {
 import { type AddressForm, createClientAddress } from './connection/client-address.ts'
 import type { ConnectionCount, ConnectionLimits, ConnectionObserver } from './connection/connections.ts'
 import { isHttp2 } from './connection/http2-exchange.ts'
-import { chooseWriter, connectionFields, type WriteReady } from './connection/ready-response.ts'
+import {
+  chooseWriter,
+  closedFields,
+  closedLines,
+  keptFields,
+  keptLines,
+  type WriteReady,
+} from './connection/ready-response.ts'
 import {
   createCertificateExpiry,
   type TlsFiles,
@@ -123,7 +130,8 @@ type TlsChange = { readonly replaced: readonly ('certificate' | 'ticket key')[];
 /** An application that does not listen yet. @throws InputError when a TLS file can't be used */
 export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   const { quota, trace } = parts
-  let { requestTimeoutMs } = options
+  let { requestTimeoutMs, keepAliveTimeoutMs } = options
+  let keptConnectionLines = keptLines(keepAliveTimeoutMs)
   let isUnix = false
   let cors = createCors(options.cors.origins)
   const corsLines: CorsLines = ({ origin }) => cors?.lines(origin) ?? ''
@@ -218,12 +226,14 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   const dateOf = createDate(parts.clock)
   let isDraining = false
   const staysAfter = ({ raw }: FastifyReply): boolean => raw.shouldKeepAlive && !isDraining
+  const connectionLinesOf = (reply: FastifyReply): string =>
+    staysAfter(reply) ? keptConnectionLines : closedLines
   /** The headers of every response that Fastify writes. */
   const ownFields = (id: string, state: RequestState, reply: FastifyReply, ends: boolean) => ({
     ...rateLimitFields(rateLimitOf(state)),
     'x-request-id': id,
     date: dateOf(),
-    ...(isHttp2(reply.raw) ? {} : connectionFields(!ends && staysAfter(reply))),
+    ...(isHttp2(reply.raw) ? {} : !ends && staysAfter(reply) ? keptFields(keepAliveTimeoutMs) : closedFields),
   })
   // A client that needs no key has the same limits on its connection as one with a wrong key.
   const openToAll = async ({ raw, state }: FastifyRequest, reply: FastifyReply): Promise<void> => {
@@ -245,7 +255,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
       .send()
   }
   const write = http2 ? writerOfBoth(writerFor(parts)) : writerFor(parts)
-  const send = createSend(write, dateOf, staysAfter, corsLines)
+  const send = createSend(write, dateOf, connectionLinesOf, corsLines)
   for (const name of names) {
     const answer = answers[name]
     app.route({
@@ -357,11 +367,12 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
       http2?.drain()
     },
     apply: settings => {
-      ;({ requestTimeoutMs } = settings)
+      ;({ requestTimeoutMs, keepAliveTimeoutMs } = settings)
+      keptConnectionLines = keptLines(keepAliveTimeoutMs)
       cors = createCors(settings.cors.origins)
       connections.apply(settings)
       unauthenticated.apply(settings)
-      Object.assign(app.server, timeoutsOf(requestTimeoutMs))
+      Object.assign(app.server, timeoutsOf(settings))
     },
     prepareTls: files => {
       const former = tls
@@ -442,7 +453,7 @@ const writerFor = ({ writeReady, observer }: ApiParts): WriteReady => {
 
 const writerOfBoth =
   (write: WriteReady): WriteReady =>
-  (response, status, head, own, stays, body) =>
+  (response, status, head, own, connection, body) =>
     isHttp2(response)
       ? response.writeReady(status, head, own, body)
-      : write(response, status, head, own, stays, body)
+      : write(response, status, head, own, connection, body)

@@ -91,7 +91,7 @@ export type CorsLines = (headers: Readonly<Pick<IncomingHttpHeaders, 'origin'>>)
 export const createSend = (
   write: WriteReady,
   dateOf: () => string,
-  staysAfter: (reply: FastifyReply) => boolean,
+  connectionLinesOf: (reply: FastifyReply) => string,
   corsLines: CorsLines,
 ): Send => {
   const writeSelected = (
@@ -106,7 +106,7 @@ export const createSend = (
     state.encoding = coding
     const perResponse = `${rateLimitLines(rateLimitOf(state))}${corsLines(raw.headers)}x-request-id: ${id}\r\ndate: ${dateOf()}\r\n`
     reply.hijack()
-    write(reply.raw, status, head, perResponse, staysAfter(reply), body)
+    write(reply.raw, status, head, perResponse, connectionLinesOf(reply), body)
   }
 
   return (request, reply, representation, admit) => {

@@ -18,7 +18,6 @@ import {
 } from './connection/connections.ts'
 import { createHttp2, type Http2 } from './connection/http2.ts'
 import type { Http2Request, Http2Response } from './connection/http2-exchange.ts'
-import { keepAliveMs } from './connection/ready-response.ts'
 import type { TlsOptions, TlsSettings } from './connection/tls.ts'
 import { createUnparsable, type ParserError } from './connection/unparsable.ts'
 import type { CorsLines } from './representation.ts'
@@ -42,12 +41,17 @@ export type ServerOptions = ConnectionLimits & { readonly tls: TlsSettings }
 // Node's default, for a request that may take longer.
 const longestHeadersMs = 60_000
 
-/** Node applies the shorter of the two until the head of a request is complete, and the longer one after that. */
-export const timeoutsOf = (
-  requestTimeoutMs: number,
-): { readonly requestTimeout: number; readonly headersTimeout: number } => ({
+/**
+ * Node applies the shorter of the first two until the head of a request is complete, and the longer one after that. It closes
+ * an idle connection a second after its time (`keepAliveTimeoutBuffer`), so that a client that heeds `keep-alive` is never late.
+ */
+export const timeoutsOf = ({
+  requestTimeoutMs,
+  keepAliveTimeoutMs,
+}: Pick<ServerOptions, 'requestTimeoutMs' | 'keepAliveTimeoutMs'>) => ({
   requestTimeout: requestTimeoutMs,
   headersTimeout: Math.min(requestTimeoutMs, longestHeadersMs),
+  keepAliveTimeout: keepAliveTimeoutMs,
 })
 
 const noSchema = (): never => {
@@ -66,7 +70,7 @@ export const openServer = (
     // the result is invalid.
     requireHostHeader: false,
     joinDuplicateHeaders: true,
-    ...timeoutsOf(requestTimeoutMs),
+    ...timeoutsOf(options),
     // How often Node checks for requests that take too long: by default every 30 s.
     connectionsCheckingInterval: Math.min(1_000, requestTimeoutMs),
     // How much is read ahead from a connection whose requests wait.
@@ -77,7 +81,7 @@ export const openServer = (
   const app = fastify({
     ...(tls ? { https: { ...http, ...tls, ...offered, handshakeTimeout: requestTimeoutMs } } : { http }),
     requestTimeout: requestTimeoutMs,
-    keepAliveTimeout: keepAliveMs,
+    keepAliveTimeout: options.keepAliveTimeoutMs,
     genReqId: ({ headers }) => requestIdOf(headers['x-request-id'] as string | undefined),
     rewriteUrl: hasHttp2 ? routableUrlOf : ({ url = '' }) => routableUrl(url),
     // parameters.ts reads queries strictly.

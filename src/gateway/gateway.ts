@@ -2,10 +2,12 @@
 // listeners and closes everything in order. Nothing is decided here that a part could decide. Longer than 300 lines, because
 // every part is connected here.
 
+import { resolve } from 'node:path'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { createCacheAdmin } from '../admin/cache-admin.ts'
 import { createCacheWarm } from '../admin/cache-warm.ts'
 import { createCellSurvey } from '../admin/cell-survey.ts'
+import { createDayUsage, readUsage } from '../admin/day-usage.ts'
 import { createSelfReport, reportText } from '../admin/self-report.ts'
 import { createStatus } from '../admin/status.ts'
 import { createAnswers } from '../answer.ts'
@@ -35,6 +37,7 @@ import { createHistory } from '../telemetry/history.ts'
 import type { OpenLog } from '../telemetry/log.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import { openOutages } from '../telemetry/outages.ts'
+import { watchStoreFile } from '../telemetry/store-file-watch.ts'
 import { createStoreWatch } from '../telemetry/store-watch.ts'
 import { createThrottle } from '../telemetry/throttle.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
@@ -154,6 +157,11 @@ export const startGateway = async (
       ),
   })
   opening.defer(() => plainStore.close())
+  const storeFile =
+    plainStore.kind === 'embedded' && config.store.path !== ':memory:'
+      ? watchStoreFile(resolve(config.store.path), log)
+      : undefined
+  opening.defer(() => storeFile?.close())
   await plainStore.takeOver(config.quota.keepUsageForMs)
   const store = tracing?.store(plainStore) ?? plainStore
   const keys = createKeyDirectory(store, clock)
@@ -249,7 +257,7 @@ export const startGateway = async (
   const readiness = createReadiness({
     store: async () => {
       await store.ping()
-      return storeDetail(store.kind, storeWriteFault)
+      return storeDetail(store.kind, storeWriteFault, storeFile?.fault())
     },
     quota: async () => {
       const isUp = await store.ping().then(
@@ -315,9 +323,14 @@ export const startGateway = async (
   })
   const fleetStatus = createStatus({
     upstream,
-    metering,
     store,
     storeFacts,
+    dayUsage: createDayUsage({
+      ...metering,
+      loads: upstream.loads,
+      read: storeNow => readUsage(store, reload.running().quota.tiers, calendar, storeNow),
+      calendar,
+    }),
     catalogue,
     survey,
     self,

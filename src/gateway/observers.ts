@@ -134,9 +134,16 @@ export const observeFleetSettings = (log: Log): FleetSettingsObserver => ({
   onAgree: () => log.info('the instances of the fleet run the same settings again'),
 })
 
-/** The store line of /readyz, of a store that answers. @param writeFault why it can not be written */
-export const storeDetail = (kind: string, writeFault: string | null): string =>
-  writeFault === null ? kind : `${kind}, can not be written, counts are kept in its reserve: ${writeFault}`
+/**
+ * The store line of /readyz, of a store that answers. @param writeFault why it can not be written
+ * @param fileFault why its file is not the one that is open
+ */
+export const storeDetail = (kind: string, writeFault: string | null, fileFault: string | undefined): string =>
+  [
+    kind,
+    ...(writeFault === null ? [] : [`can not be written, counts are kept in its reserve: ${writeFault}`]),
+    ...(fileFault === undefined ? [] : [fileFault]),
+  ].join(', ')
 
 /** The configuration line of /readyz. */
 export const configDetail = (

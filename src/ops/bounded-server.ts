@@ -45,6 +45,8 @@ export type Handle = (
 
 const jsonType = 'application/json; charset=utf-8'
 const maxHeaderBytes = 16 * 1024
+// How long a connection may be idle between two requests; Node closes it a second later.
+const idleForMs = 5_000
 
 // Nothing that is said here is for a page of another origin, and nothing is to run in a browser: what the provider says
 // is passed on under our origin.
@@ -102,6 +104,7 @@ export const createBoundedServer = (
       maxHeaderSize: maxHeaderBytes,
       requestTimeout: requestTimeoutMs,
       headersTimeout: requestTimeoutMs,
+      keepAliveTimeout: idleForMs,
       connectionsCheckingInterval: Math.min(1_000, requestTimeoutMs),
     },
     listen,

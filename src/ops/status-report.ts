@@ -130,7 +130,10 @@ export const statusReport = z.object({
       differs: z.array(z.string()),
     })
     .nullable(),
-  /** The keys that have used 80 % of their day or more, fullest first, of those that this instance has met. */
+  /**
+   * The keys that have used 80 % of their day or more, fullest first: of all, or of those that this instance has met where there are
+   * too many to read each; null where none of these has, and others may have.
+   */
   keysNearLimit: z.array(keyNearLimit).nullable(),
   top: z
     .object({
@@ -175,7 +178,7 @@ export type StatusReport = z.infer<typeof statusReport>
 export type InstanceStatus = StatusReport['instances'][number]
 export type KeyNearLimit = z.infer<typeof keyNearLimit>
 
-type KnownByGateway = 'outages' | 'provider' | 'cache' | 'config' | 'keysNearLimit' | 'top' | 'history'
+type KnownByGateway = 'outages' | 'provider' | 'cache' | 'config' | 'top' | 'history'
 /** The report of a running gateway. */
 export type GatewayStatus = Omit<StatusReport, KnownByGateway> & {
   [Part in KnownByGateway]: NonNullable<StatusReport[Part]>

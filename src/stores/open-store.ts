@@ -50,14 +50,16 @@ export const openStore = async (
 
 /**
  * Opens a store that a gateway or a key has used, and makes none: a command in the wrong folder would make an empty one.
+ * @param make the command that makes one, for the sentence
  * @throws InputError also when nobody has used it
  */
 export const openUsedStore = async (
   options: StoreOptions,
   clock: Clock,
   observer: StoreObserver & Partial<RecordObserver>,
+  make = 'keys create',
 ): Promise<Store> => {
-  const unused = () => new InputError(unusedSentence(options))
+  const unused = () => new InputError(unusedSentence(options, make))
   const { redis, store } = options
   if (redis.url === null && !statSync(resolve(store.path), { throwIfNoEntry: false })?.size) throw unused()
   const opened = await openStore(options, clock, observer)
@@ -70,5 +72,5 @@ export const openUsedStore = async (
   }
 }
 
-const unusedSentence = (options: StoreOptions): string =>
-  `there is no store yet at ${storeName(options)}, for no gateway has used it; give the configuration of the gateway with --config, start the gateway first, or make the store with \`abohawa keys create --create-store\``
+const unusedSentence = (options: StoreOptions, make: string): string =>
+  `there is no store yet at ${storeName(options)}, for no gateway has used it; give the configuration of the gateway with --config, start the gateway first, or make the store with \`abohawa ${make} --create-store\``

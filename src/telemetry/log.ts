@@ -172,7 +172,11 @@ const boundedIn = (value: unknown, level = 0): unknown => {
     return boundedIn(value.toJSON(), level + 1)
   // Left to its serializer, which calls this again.
   if (value instanceof Error) return value
-  if (Array.isArray(value)) return value.slice(0, maxEntries).map(each => boundedIn(each, level + 1))
-  const entries = Object.entries(value).slice(0, maxEntries)
-  return Object.fromEntries(entries.map(([name, each]) => [bounded(name), boundedIn(each, level + 1)]))
+  if (Array.isArray(value)) {
+    const kept = value.slice(0, maxEntries).map(each => boundedIn(each, level + 1))
+    return value.length > maxEntries ? [...kept, '…'] : kept
+  }
+  const all = Object.entries(value)
+  const entries = all.slice(0, maxEntries).map(([name, each]) => [bounded(name), boundedIn(each, level + 1)])
+  return Object.fromEntries(all.length > maxEntries ? [...entries, ['…', '…']] : entries)
 }

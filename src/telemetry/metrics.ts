@@ -5,9 +5,9 @@
 import Counter from 'prom-client/lib/counter.js'
 import Gauge from 'prom-client/lib/gauge.js'
 import Registry from 'prom-client/lib/registry.js'
-import packageFile from '../../package.json' with { type: 'json' }
 import type { Clock } from '../clock.ts'
 import type { ResponseName } from '../endpoints.ts'
+import { version } from '../version.ts'
 import { countAndTime, createCounters } from './counters.ts'
 import { type Gauges, watchGauges } from './gauges.ts'
 import * as known from './label-values.ts'
@@ -151,10 +151,10 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
   })
   new Gauge({
     name: 'abohawa_build_info',
-    help: 'Always 1; the version of the gateway is a label.',
+    help: 'Always 1; the version of the gateway, with its commit, is a label.',
     labelNames: ['version'],
     registers,
-  }).set({ version: packageFile.version }, 1)
+  }).set({ version }, 1)
 
   const configVariants = new Gauge({
     name: 'abohawa_config_variants',

@@ -1,5 +1,5 @@
-// An outage in three kinds of lines: one at its start with the cause, one each minute with what failed since the last one,
-// one at its end with the sums; the sums so far at any time. The caller begins and ends it; minutes follow the clock. Writes
+// An outage in lines: one at its start with the cause, one for each further cause, one each minute with what failed since the
+// last one, one at its end with the sums; the sums so far at any time. The caller begins and ends it; minutes follow the clock. Writes
 // nothing.
 
 import { isoOf, minuteMs } from '../calendar.ts'
@@ -17,7 +17,7 @@ type FailingCell = {
 /** The stale answers and errors since the start of the process. */
 export type Noticed = { readonly stale: number; readonly errors: number }
 
-/** An outage that is on, with its sums so far. */
+/** An outage that is on, with its newest cause and its sums so far. */
 export type OutageState = Cause &
   Noticed & {
     /** Ms since the epoch. */
@@ -32,7 +32,9 @@ type Fields = Readonly<Record<string, unknown>>
 export type OutageOptions = {
   readonly clock: Clock
   readonly noticed: () => Noticed
-  readonly write: (phase: 'begins' | 'goes on' | 'is over', fields: Fields) => void
+  /** Causes of one kind are told once in an outage. */
+  readonly kindOf: (cause: Cause) => string
+  readonly write: (phase: 'begins' | 'has another cause' | 'goes on' | 'is over', fields: Fields) => void
   /** It has begun or ended. */
   readonly changed?: () => void
 }
@@ -43,6 +45,8 @@ export type Outage = {
   state(): OutageState | undefined
   /** Nothing while it is on. */
   begin(cause: Cause): void
+  /** Writes a cause that it did not have yet; nothing while it is not on. */
+  further(cause: Cause): void
   /** Counts a failure by its code, and for its cell; nothing while it is not on. */
   failed(code: string, cell?: FailingCell): void
   /** Nothing while it is not on. @param fields more of the last line */
@@ -53,10 +57,13 @@ export type Outage = {
 
 // One per cell of a fine grid; the cells beyond it are counted as failures alone.
 const maxCells = 20_000
+// Each is a line.
+const maxCauses = 20
 
 type Counts = { causes: Map<string, number>; failures: number; before: Noticed }
 type Running = {
-  readonly cause: Cause
+  cause: Cause
+  readonly told: Set<string>
   readonly since: number
   failedAt: number
   toldAt: number
@@ -65,7 +72,7 @@ type Running = {
   readonly cells: Map<string, { readonly failingSince: number; usableUntil: number | null }>
 }
 
-export const createOutage = ({ clock, noticed, write, changed }: OutageOptions): Outage => {
+export const createOutage = ({ clock, noticed, kindOf, write, changed }: OutageOptions): Outage => {
   let running: Running | undefined
 
   const noCounts = (): Counts => ({ causes: new Map(), failures: 0, before: noticed() })
@@ -106,6 +113,7 @@ export const createOutage = ({ clock, noticed, write, changed }: OutageOptions):
       const cause = { code, reason }
       running = {
         cause,
+        told: new Set([kindOf(cause)]),
         since: now,
         failedAt: now,
         toldAt: now,
@@ -115,6 +123,12 @@ export const createOutage = ({ clock, noticed, write, changed }: OutageOptions):
       }
       write('begins', cause)
       changed?.()
+    },
+    further: cause => {
+      if (!running || running.told.size >= maxCauses || running.told.has(kindOf(cause))) return
+      running.told.add(kindOf(cause))
+      running.cause = cause
+      write('has another cause', cause)
     },
     failed: (code, cell) => {
       if (!running) return

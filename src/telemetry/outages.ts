@@ -38,6 +38,13 @@ const nextSteps = {
   store: 'mend the store and leave the gateways running; docs/runbook.md#abohawastoredown',
 }
 
+const levels = {
+  begins: 'error',
+  'has another cause': 'error',
+  'goes on': 'warn',
+  'is over': 'info',
+} as const
+
 // Of loads, without a success in between.
 const failuresInARow = 3
 const tickEveryMs = 1_000
@@ -63,9 +70,11 @@ export const openOutages = (
     createOutage({
       clock,
       noticed,
+      // The provider's sentences differ from one request to the next.
+      kindOf: ({ code, reason }) => (outage === 'provider' ? code : reason),
       write: (phase, fields) =>
-        log[phase === 'begins' ? 'error' : phase === 'goes on' ? 'warn' : 'info'](
-          { outage, ...fields, ...(phase === 'begins' ? { next: nextSteps[outage] } : {}) },
+        log[levels[phase]](
+          { outage, ...fields, ...(levels[phase] === 'error' ? { next: nextSteps[outage] } : {}) },
           `outage ${phase}`,
         ),
       changed: outage === 'provider' ? onProvider : () => {},
@@ -86,7 +95,9 @@ export const openOutages = (
   return {
     requested: cause => {
       if (cause) {
-        if (cause.code !== limited) firstFailure ??= cause
+        if (cause.code === limited) return
+        firstFailure ??= cause
+        provider.further(cause)
         return
       }
       inARow = 0
@@ -110,10 +121,12 @@ export const openOutages = (
       return provider.isOn()
     },
     storeAway: (part, reason) => {
-      const isNews = !away.has(part)
+      const isFirst = !away.has(part)
       away.add(part)
       store.begin({ code: storeCode, reason })
-      if (isNews) store.failed(part)
+      if (isFirst) store.failed(part)
+      // The first reason of another part says only that it has no connection.
+      if (!isFirst || part === 'redis') store.further({ code: storeCode, reason })
     },
     storeBack: (part, fields = {}) => {
       away.delete(part)

@@ -3,6 +3,7 @@
 import { copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { version } from '../../src/version.ts'
 import { runCommands } from '../support/printed.ts'
 import { runCommand, startCommand } from '../support/process.ts'
 import { productCounts } from '../support/product-places.ts'
@@ -75,8 +76,9 @@ t.test('a process ends with the exit code of its command line', async t => {
   t.match(await runCommand(['serve', '--help']), { code: 0, stdout: /Example:/, stderr: '' })
 })
 
-t.test('--version prints the version of package.json', async t => {
-  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+t.test('--version prints the version of package.json, with the commit', async t => {
+  const { version: number } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  t.ok(version === number || new RegExp(`^${RegExp.escape(number)}\\+[0-9a-f]{8}$`).test(version), version)
   const expected = { code: 0, stdout: `${version}\n`, stderr: '' }
   t.match(await runCommand(['--version']), expected)
   t.match(

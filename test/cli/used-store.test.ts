@@ -28,7 +28,8 @@ t.test('in a folder where no gateway ran, commands make nothing and say what to 
     runCommand(args, env).then(({ code, stdout, stderr }) => {
       t.match({ code, stdout }, { code: 1, stdout: '' }, args.join(' '))
       t.match(stderr, `abohawa: there is no store yet at ${path}, for no gateway has used it; `)
-      t.match(stderr, /--config.*--create-store`\n$/)
+      const make = args[1] === 'import' ? 'store import' : 'keys create'
+      t.match(stderr, new RegExp(`--config.*make the store with \`abohawa ${make} --create-store\`\n$`))
     })
   await Promise.all(commands.map(refused))
   t.strictSame(readdirSync(folder), [], 'not even the folder')

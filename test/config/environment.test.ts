@@ -107,10 +107,30 @@ t.test('a list is given with commas or as YAML', async t => {
   t.strictSame(proxies('[10.0.0.0/8, "::1"]'), ['10.0.0.0/8', '::1'])
   t.strictSame(proxies(''), [])
   t.strictSame(proxies('[]'), [])
+  t.strictSame(proxies('[::1]'), ['::1'])
   const sources = '[{ name: a, url: https://a.example, licence: MIT, date: 2024-02-29 }]'
   t.strictSame(load({ ABOHAWA_CATALOGUE__SOURCES: sources }).catalogue.sources, [
     { name: 'a', url: 'https://a.example', licence: 'MIT', date: '2024-02-29' },
   ])
+})
+
+t.test('an address of version 6 in brackets is no list of YAML', async t => {
+  const cluster = { ABOHAWA_REDIS__URL: 'redis://[::1]:7000', ABOHAWA_REDIS__MODE: 'cluster' }
+  const nodes = (text: string) => load({ ...cluster, ABOHAWA_REDIS__NODES: text }).redis.nodes
+  t.strictSame(nodes('[::1]:7001'), ['[::1]:7001'])
+  t.strictSame(nodes(' [::1]:7001, [fd00::2]:7002'), ['[::1]:7001', '[fd00::2]:7002'])
+  t.strictSame(nodes('["[::1]:7001", redis-2:7002]'), ['[::1]:7001', 'redis-2:7002'])
+  t.match(faultsOfTexts(t, { env: { ...cluster, ABOHAWA_REDIS__NODES: '[::1]:' } }), [
+    /redis\.nodes\[0\] is "\[::1\]:", but must be a host and a port/,
+  ])
+  // A list of a map whose key is a list, about which Node would warn.
+  const warned = t.capture(process, 'emitWarning', () => {})
+  for (const given of [
+    { env: { ...cluster, ABOHAWA_REDIS__NODES: '[[::1]:7001]' } },
+    { env: cluster, files: ['redis: { nodes: [[::1]:7001] }'] },
+  ])
+    t.match(faultsOfTexts(t, given), [/redis\.nodes\[0\] is a map, but must be a host and a port/])
+  t.strictSame(warned(), [])
 })
 
 t.test('a variable that is not known is refused with the nearest one that is', async t => {

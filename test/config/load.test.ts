@@ -23,6 +23,7 @@ t.test('without files or variables the configuration is that of default.yaml', a
       cors: { origins: [] },
       requestTimeoutMs: 30_000,
       writeTimeoutMs: 30_000,
+      keepAliveTimeoutMs: 75_000,
       maxConnections: 10_000,
       maxUnauthenticated: 200,
       unauthenticatedRateBytes: 2 ** 20,

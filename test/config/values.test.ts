@@ -178,6 +178,7 @@ const table: Record<string, Row> = {
   },
   'server.requestTimeout': duration('100ms', '10m', '99ms', '11m'),
   'server.writeTimeout': duration('100ms', '10m', '99ms', '11m'),
+  'server.keepAliveTimeout': duration('1s', '24h', '999ms', '25h'),
   'server.maxConnections': whole(1, 1_000_000),
   'server.maxUnauthenticated': whole(1, 1_000_000),
   'server.unauthenticatedRate': sized('16KiB', '1GiB', '15KiB', '2GiB'),

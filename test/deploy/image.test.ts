@@ -111,6 +111,18 @@ t.test('npm ci --omit=dev installs what production needs', async t => {
   t.notOk(existsSync(at('app/node_modules/typescript')))
 })
 
+t.test('the commit of the build is beside the version, and without one the number alone', async t => {
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const step = all('RUN').find(text => text.endsWith('> commit')) ?? ''
+  for (const [commit, shown] of [
+    ['0123456789abcdef0123456789abcdef01234567', `${version}+01234567\n`],
+    ['', `${version}\n`],
+  ] as const) {
+    t.equal(run(step, { ...clean('path'), COMMIT: commit }).status, 0)
+    t.equal(run('bin/abohawa --version', clean('path')).stdout, shown)
+  }
+})
+
 t.test('the warm-up ends by itself, and leaves what every later start reads', async t => {
   const index = steps.findIndex(({ step, text }) => step === 'RUN' && text.includes('bin/abohawa serve'))
   const warmUp = steps[index]?.text ?? ''

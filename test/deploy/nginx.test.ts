@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { Agent, request } from 'undici'
+import { loadConfig } from '../../src/config/load.ts'
 import { createKey, processEnv } from '../scenarios/set-up.ts'
 import { makeCertificate, replaced, startNginx, withoutNginx } from '../support/nginx.ts'
 import { type Running, startCommand } from '../support/process.ts'
@@ -48,6 +49,11 @@ const site = replaced(readFileSync('deploy/nginx/abohawa.conf', 'utf8'), {
   '127.0.0.1:8082': `127.0.0.1:${ports[1]}`,
 })
 await startNginx(t, folder, site, https)
+
+t.test('nginx closes idle connections before a gateway does', async t => {
+  const [, seconds] = /^\s+keepalive_timeout (\d+)s;$/m.exec(site) ?? []
+  t.ok(Number(seconds) * 1000 < loadConfig({ files: [], env: {} }).server.keepAliveTimeoutMs, String(seconds))
+})
 
 const origin = `https://127.0.0.1:${https}`
 // Not nginx's own address.

@@ -1,8 +1,10 @@
 // The judgements of `doctor` on figures that no test can make real: versions, clocks, limits, memory, certificates, disks.
 
-import { chmodSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
+import { systemClock } from '../../src/clock.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import type { Check } from '../../src/doctor/check.ts'
 import { catalogueCheck, certificateCheck, embeddedChecks } from '../../src/doctor/files.ts'
@@ -16,6 +18,7 @@ import {
   roleCheck,
   versionCheck,
 } from '../../src/doctor/redis.ts'
+import { openEmbeddedStore } from '../../src/stores/embedded/embedded-store.ts'
 import { infoOf } from '../../src/stores/redis/info.ts'
 
 const configOf = (env: Record<string, string> = {}) => loadConfig({ files: [], env })
@@ -155,4 +158,29 @@ t.test('the file of the store: its folder, its content, its mode, its disk', asy
   writeFileSync(join(folder, 'file'), '')
   t.strictSame((await embeddedChecks(join(folder, 'file', 'store.db')))[0]?.status, 'fail')
   t.strictSame(await statuses(':memory:'), ['warn'])
+})
+
+t.test('the fix for the file of the store fits its fault', async t => {
+  const folder = t.testdir({ text: 'no database at all'.repeat(100) })
+  const fixOf = async (name: string) => {
+    const [check] = await embeddedChecks(join(folder, name), async () => 1e12)
+    t.equal(check?.status, 'fail', name)
+    return check && 'fix' in check ? check.fix : undefined
+  }
+  t.match(await fixOf('text'), /restore a copy.*another file in store\.path/)
+
+  const store = openEmbeddedStore(join(folder, 'torn.db'), systemClock)
+  await store.writeBytes('a', Buffer.alloc(100_000), Number.MAX_SAFE_INTEGER)
+  await store.close()
+  const bytes = readFileSync(join(folder, 'torn.db'))
+  writeFileSync(
+    join(folder, 'torn.db'),
+    Buffer.concat([bytes.subarray(0, 4_196), Buffer.alloc(bytes.length - 4_196, 7)]),
+  )
+  t.equal(await fixOf('torn.db'), 'Stop the gateway and restore a copy.')
+
+  const locked = new DatabaseSync(join(folder, 'locked.db'))
+  locked.exec('CREATE TABLE a (b); BEGIN EXCLUSIVE')
+  t.match(await fixOf('locked.db'), /other program that has locked/)
+  locked.close()
 })

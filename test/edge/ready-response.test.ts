@@ -7,11 +7,15 @@ import { Duplex } from 'node:stream'
 import t from 'tap'
 import {
   chooseWriter,
+  closedLines,
   headOf,
+  keptLines,
   type WriteReady,
   writeByWriteHead,
   writeDirectly,
 } from '../../src/edge/connection/ready-response.ts'
+
+const kept = keptLines(75_000)
 
 t.test('on this Node the direct way is chosen', async t => {
   t.strictSame(chooseWriter(), { write: writeDirectly })
@@ -33,8 +37,8 @@ t.test('a way that writes other bytes, or none, or throws is not chosen', async 
     ],
     [
       'a connection that stays',
-      (response, status, head, own, _stays, body) =>
-        writeByWriteHead(response, status, head, own, true, body),
+      (response, status, head, own, _connection, body) =>
+        writeByWriteHead(response, status, head, own, kept, body),
     ],
   ]
   for (const [name, write] of others) {
@@ -48,7 +52,7 @@ t.test('both ways answer a real client alike', async t => {
   const head = headOf(200, 'content-type: text/plain\r\ncontent-length: 4\r\n')
   const answer = async (write: WriteReady) => {
     const server = createServer((_request, response: ServerResponse) =>
-      write(response, 200, head, `x-own: 1\r\ndate: ${new Date(0).toUTCString()}\r\n`, true, [
+      write(response, 200, head, `x-own: 1\r\ndate: ${new Date(0).toUTCString()}\r\n`, kept, [
         Buffer.from('bo'),
         Buffer.from('dy'),
       ]),
@@ -80,10 +84,14 @@ t.test('responses that a slow client has not taken keep their bytes while others
     const body = bodyOf(turn)
     const head = headOf(200, `content-type: text/plain\r\ncontent-length: ${body.length}\r\n`)
     const half = Math.floor(body.length / 2)
-    writeDirectly(response, 200, head, `date: ${new Date(0).toUTCString()}\r\n`, turn < turns - 1, [
-      body.subarray(0, half),
-      body.subarray(half),
-    ])
+    writeDirectly(
+      response,
+      200,
+      head,
+      `date: ${new Date(0).toUTCString()}\r\n`,
+      turn < turns - 1 ? kept : closedLines,
+      [body.subarray(0, half), body.subarray(half)],
+    )
   })
   t.teardown(() => server.close())
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
@@ -132,7 +140,7 @@ t.test('TLS and clients that are behind get bytes of their own, others share a b
     const response = new ServerResponse(request)
     response.assignSocket(socket as Socket)
     const head = headOf(200, 'content-length: 4\r\n')
-    writeDirectly(response, 200, head, '', true, [Buffer.alloc(20_000)])
+    writeDirectly(response, 200, head, '', kept, [Buffer.alloc(20_000)])
     t.teardown(() => socket.destroy())
   }
   writeTo({})

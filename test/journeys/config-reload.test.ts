@@ -193,6 +193,7 @@ const others: Settings = {
   'server.workerTimeout': '20s',
   'server.requestTimeout': '20s',
   'server.writeTimeout': '20s',
+  'server.keepAliveTimeout': '80s',
   'server.maxConnections': 50,
   'server.maxUnauthenticated': 40,
   'server.unauthenticatedRate': '2MiB',

@@ -53,6 +53,15 @@ t.test('a session without a request is closed after the request timeout', async 
   await until('none is left', async () => (await gateway.metric('abohawa_connections')) === 0)
 })
 
+t.test('an idle session is closed after the time for idle connections', async t => {
+  const gateway = await startTlsGateway(t, provider, { ABOHAWA_SERVER__KEEP_ALIVE_TIMEOUT: '1s' })
+  const { session, send } = await openHttp2(t, gateway.apiUrl)
+  const left = once(session, 'goaway')
+  t.equal((await send(weather, keyOf(gateway))).status, 200)
+  t.equal((await left)[0], 0, 'with GOAWAY')
+  await until('none is left', async () => (await gateway.metric('abohawa_connections')) === 0)
+})
+
 t.test('sessions without a good key are bounded in number, like other connections', async t => {
   const gateway = await startTlsGateway(t, provider, { ABOHAWA_SERVER__MAX_UNAUTHENTICATED: '4' })
   const good = await openHttp2(t, gateway.apiUrl)

@@ -558,6 +558,31 @@ proof(['server.writeTimeout'], 'a client that takes nothing is closed', {}, asyn
   )
 })
 
+proof(
+  ['server.keepAliveTimeout'],
+  'an idle connection is closed a second after it',
+  {},
+  async (t, gateway) => {
+    const idle = async (path: string) => {
+      const raw = await openRaw(t, gateway.apiUrl)
+      raw.send(oneRequest(gateway, path))
+      const { headers } = await raw.answer()
+      return { raw, says: headers.get('keep-alive') }
+    }
+    for (const path of ['/locations?type=division', '/nowhere'])
+      t.equal((await idle(path)).says, 'timeout=75', path)
+    await applied(t, gateway, { 'server.keepAliveTimeout': '1500ms' })
+    const found = await idle('/nowhere')
+    t.equal(found.says, 'timeout=1')
+    const { raw, says } = await idle('/locations?type=division')
+    t.equal(says, 'timeout=1')
+    const from = performance.now()
+    t.strictSame(await raw.answersToTheEnd(), [])
+    const ms = performance.now() - from
+    t.ok(ms > 2_400 && ms < 9_000, `after ${ms} ms`)
+  },
+)
+
 proof(['server.cors.origins'], 'another page may read the answers', {}, async (t, gateway) => {
   const origin = 'https://app.example.org'
   const readableBy = async () =>

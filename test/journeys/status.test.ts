@@ -34,6 +34,24 @@ const start = async (t: Test, env: Record<string, string> = {}) => {
   return { clock, gateway, ops, status, step }
 }
 
+t.test('keys near their limit are known after a restart, and so are those with most requests', async t => {
+  const env = { ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') }
+  const { gateway, status } = await start(t, env)
+  const free = { key: gateway.keys.free ?? '' }
+  for (let i = 0; i < 80; i++) await gateway.get('/locations?type=division', free)
+  const near = [{ keyId: gateway.keyIds.free, subscriber: 'Test', tier: 'free', used: 80, limit: 100 }]
+  t.strictSame((await status()).keysNearLimit, near)
+  await gateway.close()
+
+  const next = await start(t, env)
+  const after = await next.status()
+  t.strictSame(after.keysNearLimit, near)
+  t.match(after.top?.keys, [{ keyId: gateway.keyIds.free, requests: 80 }])
+  t.equal(after.keysNearLimit?.length, 1)
+  await next.gateway.get('/locations?type=division', free)
+  t.match((await next.status()).keysNearLimit, [{ used: 81 }], 'once, as it is counted since')
+})
+
 t.test('the figures are those of what was sent', async t => {
   const { gateway, status, step } = await start(t)
   const before = await status()

@@ -45,7 +45,9 @@ t.test('100 Continue waits for the answers to the requests before it', async t =
   answer(1, 'second')
   await until('the first half is there', () => raw.socket.bytesRead > 0)
   first?.end('half')
-  t.match(await raw.answer(), { status: 200, body: 'halfhalf' })
+  const { headers, ...whole } = await raw.answer()
+  t.match(whole, { status: 200, body: 'halfhalf' })
+  t.equal(headers.get('keep-alive'), 'timeout=5', 'how long it may be idle')
   t.match(await raw.answer(), { status: 200, body: 'second' })
   // Without a length it has no body.
   t.equal((await raw.answer('HEAD')).status, 100)

@@ -10,6 +10,7 @@ export const apiOptions: ApiOptions = {
   requestTimeoutMs: 60_000,
   cors: { origins: [] },
   writeTimeoutMs: 60_000,
+  keepAliveTimeoutMs: 60_000,
   maxConnections: 1_000,
   maxUnauthenticated: 1_000,
   unauthenticatedRateBytes: 2 ** 20,

@@ -225,6 +225,21 @@ t.test('masters alone', async t => {
     t.strictSame(events, before)
   })
 
+  await t.test('a master that asks for a password now is told with that as the reason', async t => {
+    const events: string[] = []
+    const store = await openOn(t, events, timeouts.commandTimeoutMs)
+    const [{ admin }] = masters.nodes as [RedisProcess]
+    await admin.config('SET', 'requirepass', 'secret-enough')
+    await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
+    await until('it is told', async () => {
+      await Promise.allSettled(Array.from({ length: 20 }, (_, i) => store.readBytes(`cell-${i}`)))
+      return events.some(event => /^away: 127\.0\.0\.1:\d+: NOAUTH: it asks for a password/.test(event))
+    })
+    await admin.config('SET', 'requirepass', '')
+    await until('its return is reported', () => events.at(-1) === 'back')
+    t.equal(events.filter(event => event.includes('NOAUTH')).length, 1, 'once')
+  })
+
   await t.test('messages arrive after the node that they came by left the cluster and runs on', async t => {
     const store = await openOn(t, [])
     const heard: (string | null)[] = []

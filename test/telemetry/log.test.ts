@@ -153,3 +153,20 @@ t.test('lines that are gathered when the process ends are written', async t => {
     )
   }
 })
+
+t.test('a list or an object of more than 50 entries ends with a mark', async t => {
+  const lines: string[] = []
+  const log = createLog('info', { write: line => void lines.push(line) })
+  const listOf = (length: number) => Array.from({ length }, (_, i) => i)
+  for (const length of [50, 51])
+    log.info({ list: listOf(length), map: Object.fromEntries(listOf(length).map(i => [`n${i}`, i])) }, 'x')
+  const [whole, cut] = lines.map(line => JSON.parse(line))
+  t.strictSame(whole.list, listOf(50))
+  t.equal(Object.keys(whole.map).length, 50)
+  t.notOk('…' in whole.map)
+  t.strictSame(cut.list, [...listOf(50), '…'])
+  t.strictSame(Object.entries(cut.map).slice(49), [
+    ['n49', 49],
+    ['…', '…'],
+  ])
+})

@@ -12,6 +12,7 @@ const setUp = () => {
   const outage = createOutage({
     clock,
     noticed: () => ({ ...seen }),
+    kindOf: ({ code }) => code,
     write: (phase, fields) => void lines.push([phase, { ...fields }]),
   })
   return { clock, seen, lines, outage }
@@ -149,3 +150,18 @@ t.test(
     )
   },
 )
+
+t.test('a further cause is a line, each kind once and twenty in all', async t => {
+  const { lines, outage } = setUp()
+  outage.further(cause)
+  outage.begin(cause)
+  const refused = { code: 'provider_refused', reason: 'HTTP 401' }
+  for (const next of [cause, refused, { ...refused, reason: 'HTTP 401, again' }, cause]) outage.further(next)
+  t.strictSame(lines, [
+    ['begins', cause],
+    ['has another cause', refused],
+  ])
+  t.match(outage.state(), refused, 'the newest')
+  for (let i = 0; i < 100; i++) outage.further({ code: `${i}`, reason: 'x' })
+  t.equal(lines.length, 20)
+})

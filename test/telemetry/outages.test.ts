@@ -59,7 +59,7 @@ t.test('a limit that is used up is none', async t => {
 t.test('the store is away once, whoever can’t reach it, and back with the last', async t => {
   const { clock, lines, outages, told } = setUp(t)
   outages.storeAway('redis', 'connect ECONNREFUSED')
-  outages.storeAway('redis', 'again')
+  outages.storeAway('redis', 'connect ECONNREFUSED')
   outages.storeAway('quota', 'x')
   outages.sharedTierFailed('read')
   outages.storeAway('budget', 'x')
@@ -113,4 +113,33 @@ t.test('an instance whose loads stopped does not report an outage for ever', asy
   clock.advance(60_000)
   t.equal(self().providerOutage, null)
   t.equal(outages.open().length, 1, 'it is on all the same')
+})
+
+t.test(
+  'a new reason during an outage is a line; the first of a part that has no connection is none',
+  async t => {
+    const { lines, outages, told } = setUp(t)
+    outages.storeAway('quota', 'no answer within 500 ms')
+    outages.storeAway('budget', 'there is no connection to it')
+    outages.storeAway('redis', 'the connection was closed')
+    outages.storeAway('redis', 'NOAUTH: it asks for a password, and the URL has none')
+    outages.storeAway('redis', 'the connection was closed')
+    const begun = ['outage begins', 'outage has another cause', 'outage has another cause']
+    t.strictSame(
+      told(),
+      begun.map(line => `store: ${line}`),
+    )
+    t.match(lines[2], { level: 'error', code: 'store_unavailable', reason: /^NOAUTH/, next: /runbook/ })
+    t.match(outages.open(), [{ reason: /^NOAUTH/ }])
+  },
+)
+
+t.test('a provider that fails in another way during its outage is a line', async t => {
+  const { outages, told } = setUp(t)
+  outages.requested(cause)
+  outages.breaker('open')
+  outages.requested({ code: 'provider_timeout', reason: 'no answer within 3 s' })
+  outages.requested({ code: 'provider_limited', reason: 'used up' })
+  outages.requested({ code: 'provider_refused', reason: 'HTTP 401' })
+  t.strictSame(told(), ['provider: outage begins', 'provider: outage has another cause'])
 })

@@ -22,8 +22,8 @@ const server =
   cert && key
     ? createTlsServer({ cert: readFileSync(cert), key: readFileSync(key), minVersion: 'TLSv1.3' }, answer)
     : createServer(answer)
-// As long as Fastify and the gateway do.
-server.keepAliveTimeout = 72_000
+// As long as the gateway does.
+server.keepAliveTimeout = 75_000
 server.listen(Number(process.env.PORT ?? 0), '127.0.0.1', () => {
   const { port } = server.address() as AddressInfo
   process.stdout.write(

@@ -3,7 +3,6 @@
 
 import { availableParallelism } from 'node:os'
 import { InvalidArgumentError } from 'commander'
-import packageFile from '../../../package.json' with { type: 'json' }
 import { isoOf } from '../../calendar.ts'
 import type { SettingCase } from '../../config/setting-grid.ts'
 import { printDuration } from '../../config/units.ts'
@@ -20,6 +19,7 @@ import { whatIfPage } from '../../load/what-if/what-if-page.ts'
 import type { CaseFigures } from '../../load/what-if/what-if-result.ts'
 import { quotedPath } from '../../outside-text.ts'
 import { writeReport } from '../../regular-file.ts'
+import { version } from '../../version.ts'
 import { interruption } from '../interruption.ts'
 import { collect, durationIn } from '../quantities.ts'
 import { type AddTopCommand, counted, leftText, type Terminal, zoneOf } from '../terminal.ts'
@@ -107,7 +107,6 @@ export const addWhatIfCommand: AddTopCommand = (program, add, summary) =>
         )
       const figures = await tryAll(terminal, cases, trace, options, given.threads)
       checkWeather(figures, trace)
-      const { version } = packageFile
       const { sources } = terminal
       const result = whatIfResultOf(cases, figures, { version, traffic, sources, options })
       terminal.show(result, whatIfText(result))

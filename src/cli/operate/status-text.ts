@@ -279,7 +279,8 @@ const gatewayLines = (
 }
 
 const keyLines = ({ keysNearLimit }: StatusReport): StatusLine[] => {
-  if (keysNearLimit === null) return [{ text: '  Not known: there are too many keys to read each.' }]
+  if (keysNearLimit === null)
+    return [{ text: '  Not known: there are too many keys to read each, or the store does not answer.' }]
   if (keysNearLimit.length === 0) return [{ text: '  None has used 80 % of its day.' }]
   const rows = keysNearLimit.map(
     ({ keyId, subscriber, tier, used, limit }): Row => ({

@@ -65,7 +65,11 @@ export const addStoreCommands: AddTopCommand = (program, add, summary) => {
     setUp: command => addCreateStoreOption(command.argument('<file>', 'a file that `store export` wrote')),
     run: async (terminal, { createStore = false }, file = '') => {
       const config = terminal.config()
-      await using opened = await openParts(terminal, config, createStore ? openStore : openUsedStore)
+      await using opened = await openParts(
+        terminal,
+        config,
+        createStore ? openStore : (...given) => openUsedStore(...given, 'store import'),
+      )
       const lineOf = (number: number) => `line ${number} of ${file}`
       const imported = await importInto(terminal, config, opened.store, () => recordsIn(file, lineOf), lineOf)
       terminal.show(

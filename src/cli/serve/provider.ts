@@ -55,7 +55,7 @@ export const addProviderCommand: AddTopCommand = (program, add, summary) =>
       } as const
       if (movedClock !== undefined) return provideOnMovedClock(options, Number(movedClock))
       const { json, clock, remark } = terminal
-      const stopped = interruption()
+      const stopped = interruption('SIGHUP')
       const provider = await startSimulator({ ...options, clock })
       // Programs wait for this line, with and without --json; people get a hint besides.
       process.stdout.write(

@@ -7,9 +7,9 @@ import type { Config } from '../../config/schema.ts'
 import { InputError, messageOf } from '../../errors.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
 import type { Log, OpenLog } from '../../telemetry/log.ts'
+import { version } from '../../version.ts'
 import { configurationInEffect, type InEffect, sendHeartbeats, sendToFirst } from '../../workers/channel.ts'
-import type { Workers } from '../../workers/serve-workers.ts'
-import { interruption, stopCommand } from '../interruption.ts'
+import { interruption, onSignal, stopCommand } from '../interruption.ts'
 import type { AddTopCommand, Terminal } from '../terminal.ts'
 
 export const addServeCommand: AddTopCommand = (program, add, summary) =>
@@ -52,8 +52,7 @@ export const addServeCommand: AddTopCommand = (program, add, summary) =>
   })
 
 const reopenAtSignal = ({ log, reopen }: OpenLog, { log: { file } }: Config): void => {
-  // Without a listener it would end the process.
-  process.on('SIGUSR2', () => {
+  onSignal('SIGUSR2', () => {
     try {
       reopen()
       log.info(file === null ? 'the log has no file to reopen' : 'log file reopened')
@@ -106,18 +105,6 @@ const serveUntil = async (
   opsPath: string | undefined,
   onServing: (gateway: Gateway) => void,
 ): Promise<void> => {
-  let running: Gateway | undefined
-  // Added first: without a listener SIGHUP would end the process.
-  process.on('SIGHUP', () => {
-    running?.reloadCatalogue().then(
-      () => log.info('catalogue reloaded'),
-      error => log.error({ reason: messageOf(error) }, 'catalogue not reloaded'),
-    )
-    running?.reloadConfig().then(outcome => {
-      // The reload logs what it applied or refused.
-      if (outcome === 'unchanged') log.info('configuration unchanged')
-    })
-  })
   const { startGateway } = await import('../../gateway/gateway.ts')
   const { inheritedSockets } = await import('../../gateway/inherited-sockets.ts')
   const { openTracing } = await import('../../telemetry/tracing.ts')
@@ -135,8 +122,17 @@ const serveUntil = async (
     inherited,
     ticketKey,
   })
-  running = gateway
   onServing(gateway)
+  onSignal('SIGHUP', () => {
+    gateway.reloadCatalogue().then(
+      () => log.info('catalogue reloaded'),
+      error => log.error({ reason: messageOf(error) }, 'catalogue not reloaded'),
+    )
+    gateway.reloadConfig().then(outcome => {
+      // The reload logs what it applied or refused.
+      if (outcome === 'unchanged') log.info('configuration unchanged')
+    })
+  })
   const signal = await stopped
   log.info({ signal }, 'stopping')
   await gateway.close()
@@ -150,8 +146,6 @@ const serveByWorkers = async (
   log: Log,
 ): Promise<void> => {
   const stopped = interruption()
-  let running: Workers | undefined
-  for (const signal of ['SIGHUP', 'SIGUSR2'] as const) process.on(signal, () => running?.signal(signal))
   const { inheritedSockets } = await import('../../gateway/inherited-sockets.ts')
   if (Object.keys(inheritedSockets(env, process.pid)).length > 0)
     throw new InputError(
@@ -166,7 +160,7 @@ const serveByWorkers = async (
     files: filesOf(sources),
     running: files,
   })
-  running = workers
+  for (const signal of ['SIGHUP', 'SIGUSR2'] as const) onSignal(signal, workers.signal)
   logListening(log, { ops: workers.opsUrl, status: workers.statusUrl, api: workers.apiUrl })
   const signal = await stopped
   log.info({ signal }, 'stopping')
@@ -178,5 +172,5 @@ const serveByWorkers = async (
 const logListening = (log: Log, urls: Readonly<Record<string, string | undefined>>): void => {
   const always = log.child({}, { level: 'info' })
   for (const [listener, url] of Object.entries(urls))
-    if (url !== undefined) always.info({ listener, url }, 'listening')
+    if (url !== undefined) always.info({ listener, url, version }, 'listening')
 }

@@ -11,7 +11,6 @@ import { boundBody } from '../../unread-body.ts'
 import { type Connection, depthOf, peerOf, type Tracked } from './connection.ts'
 import { type Http2, type Http2Connection, streamsFor } from './http2.ts'
 import { readPaced } from './paced-reading.ts'
-import { keepAliveMs } from './ready-response.ts'
 import { createTurns, type Priority } from './turns.ts'
 import { createUnauthenticated } from './unauthenticated.ts'
 
@@ -28,6 +27,8 @@ export type ConnectionLimits = {
   readonly writeTimeoutMs: number
   /** How long a request may take to arrive. */
   readonly requestTimeoutMs: number
+  /** How long a connection may be idle between two requests. */
+  readonly keepAliveTimeoutMs: number
 }
 
 /**
@@ -114,7 +115,7 @@ export const trackConnections = (
   http2?: Http2,
 ): Connections => {
   let { maxConnections, maxUnauthenticated, maxPipelined, maxQueuedRequests } = limits
-  let { writeTimeoutMs, requestTimeoutMs } = limits
+  let { writeTimeoutMs, requestTimeoutMs, keepAliveTimeoutMs } = limits
   const open = new Set<Tracked>()
   const turns = createTurns(pacedMsPerTurn)
   const isTls = 'setSecureContext' in server
@@ -329,7 +330,7 @@ export const trackConnections = (
     now: number,
   ) => {
     if (requests || own.waiting > 0) return
-    if (now - usedAt < (requestsCame === 0 ? requestTimeoutMs : keepAliveMs)) return
+    if (now - usedAt < (requestsCame === 0 ? requestTimeoutMs : keepAliveTimeoutMs)) return
     // Where the client does not close its side either, the socket is destroyed a sweep later.
     if (own.isClosing) http.destroy()
     else own.close()
@@ -498,7 +499,7 @@ export const trackConnections = (
     }),
     apply: next => {
       ;({ maxConnections, maxUnauthenticated, maxPipelined, maxQueuedRequests } = next)
-      ;({ writeTimeoutMs, requestTimeoutMs } = next)
+      ;({ writeTimeoutMs, requestTimeoutMs, keepAliveTimeoutMs } = next)
       http2?.apply(maxPipelined)
       clearInterval(sweeping)
       // Also before it listens, and while it waits for the last connections to end.

@@ -26,14 +26,14 @@ export type ReadyStatus = 200 | 304
  * Writes a whole response. A head must hold no value from outside, because it is not checked again.
  * @param head status line and headers that stay the same, each with its CRLF, as `headOf` makes them
  * @param own per-response headers, each with its CRLF
- * @param stays whether the connection is kept
+ * @param connection the headers of the connection with the line that ends a head: `keptLines`, or `closedLines` for its last response
  */
 export type WriteReady = (
   response: ServerResponse,
   status: ReadyStatus,
   head: string,
   own: string,
-  stays: boolean,
+  connection: string,
   body?: Chunks,
 ) => void
 
@@ -41,20 +41,20 @@ export type WriteReady = (
 export const headOf = (status: ReadyStatus, headers: string): string =>
   `HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\n${headers}`
 
-/** How long a connection may be idle between two requests: Node's timeout, and the value of `keep-alive`. */
-export const keepAliveMs = 72_000
-/** The headers of a connection that stays or ends. */
-export const connectionFields = (stays: boolean): Record<string, string> =>
-  stays
-    ? { connection: 'keep-alive', 'keep-alive': `timeout=${keepAliveMs / 1000}` }
-    : { connection: 'close' }
-// The same as text, with the empty line that ends a head.
-const [keepAlive, close] = [true, false].map(
-  stays =>
-    `${Object.entries(connectionFields(stays))
-      .map(([name, value]) => `${name}: ${value}\r\n`)
-      .join('')}\r\n`,
-)
+/** The headers of a connection that may be idle for so long before its next request, whole seconds of it. */
+export const keptFields = (keepAliveTimeoutMs: number): Record<string, string> => ({
+  connection: 'keep-alive',
+  'keep-alive': `timeout=${Math.floor(keepAliveTimeoutMs / 1000)}`,
+})
+/** Those of a connection that ends. */
+export const closedFields: Record<string, string> = { connection: 'close' }
+const linesOf = (fields: Record<string, string>): string =>
+  `${Object.entries(fields)
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('')}\r\n`
+/** The same as text, with the empty line that ends a head. */
+export const keptLines = (keepAliveTimeoutMs: number): string => linesOf(keptFields(keepAliveTimeoutMs))
+export const closedLines = linesOf(closedFields)
 
 /** The private fields of a head that Node has written; `writeHead` sets the same. */
 type WithHead = ServerResponse & {
@@ -70,13 +70,13 @@ const blockBytes = 64 * 1024
 let block = Buffer.allocUnsafeSlow(blockBytes)
 
 /** Through Node's private fields. */
-export const writeDirectly: WriteReady = (given, status, head, perResponse, stays, body) => {
+export const writeDirectly: WriteReady = (given, status, head, perResponse, connection, body) => {
   const response = given as WithHead
   if (response._header) return
   response.statusCode = status
   if (response.destroyed) return
-  response._last = !stays
-  const lines = head + perResponse + (stays ? keepAlive : close)
+  response._last = connection === closedLines
+  const lines = head + perResponse + connection
   response._header = lines
   if (status === 304) response._hasBody = false
   if (!body || !response._hasBody) {
@@ -100,11 +100,11 @@ export const writeDirectly: WriteReady = (given, status, head, perResponse, stay
 }
 
 /** Through public API alone. */
-export const writeByWriteHead: WriteReady = (response, status, head, perResponse, stays, body) => {
+export const writeByWriteHead: WriteReady = (response, status, head, perResponse, connection, body) => {
   if (response.headersSent) return
   response.statusCode = status
   if (response.destroyed) return
-  const lines = `${head}${perResponse}${stays ? keepAlive : close}`.split('\r\n').slice(1, -2)
+  const lines = `${head}${perResponse}${connection}`.split('\r\n').slice(1, -2)
   response.writeHead(
     status,
     lines.flatMap(line => {
@@ -119,11 +119,11 @@ export const writeByWriteHead: WriteReady = (response, status, head, perResponse
 /** The direct writer where both write the same bytes, else the public one, with the reason. */
 export const chooseWriter = (direct: WriteReady = writeDirectly): { write: WriteReady; fault?: string } => {
   try {
-    for (const { method, status, stays, body } of samples) {
+    for (const { method, status, connection, body } of samples) {
       const head = headOf(status, 'content-type: text/plain\r\ncontent-length: 4\r\n')
       const own = `date: ${new Date(0).toUTCString()}\r\n`
       const [one, other] = [direct, writeByWriteHead].map(write =>
-        bytesOf(method, response => write(response, status, head, own, stays, body)),
+        bytesOf(method, response => write(response, status, head, own, connection, body)),
       )
       if (one !== other)
         return { write: writeByWriteHead, fault: `the bytes of a ${status} to ${method} differ` }
@@ -134,11 +134,12 @@ export const chooseWriter = (direct: WriteReady = writeDirectly): { write: Write
   }
 }
 
-const samples: readonly { method: string; status: ReadyStatus; stays: boolean; body?: Chunks }[] = [
-  { method: 'GET', status: 200, stays: true, body: [Buffer.from('body')] },
-  { method: 'GET', status: 200, stays: false, body: [Buffer.from('bo'), Buffer.from('dy')] },
-  { method: 'HEAD', status: 200, stays: true, body: [Buffer.from('body')] },
-  { method: 'GET', status: 304, stays: true },
+const kept = keptLines(1_000)
+const samples: readonly { method: string; status: ReadyStatus; connection: string; body?: Chunks }[] = [
+  { method: 'GET', status: 200, connection: kept, body: [Buffer.from('body')] },
+  { method: 'GET', status: 200, connection: closedLines, body: [Buffer.from('bo'), Buffer.from('dy')] },
+  { method: 'HEAD', status: 200, connection: kept, body: [Buffer.from('body')] },
+  { method: 'GET', status: 304, connection: kept },
 ]
 
 /** The bytes that a response writes to its connection, and whether the connection stays. */

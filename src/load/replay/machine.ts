@@ -3,7 +3,7 @@
 import { execFile } from 'node:child_process'
 import { availableParallelism, cpus, totalmem } from 'node:os'
 import { promisify } from 'node:util'
-import packageFile from '../../../package.json' with { type: 'json' }
+import { version } from '../../version.ts'
 import type { ReplayResult } from '../report/result.ts'
 
 export const machineOf = async (): Promise<ReplayResult['machine']> => ({
@@ -11,7 +11,7 @@ export const machineOf = async (): Promise<ReplayResult['machine']> => ({
   cpu: cpus()[0]?.model ?? 'unknown',
   cores: availableParallelism(),
   memoryBytes: totalmem(),
-  version: packageFile.version,
+  version,
   commit: await commitOf(),
 })
 

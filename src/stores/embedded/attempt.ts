@@ -34,9 +34,13 @@ export const attemptsOn =
     }
   }
 
+/** The primary result code of SQLite, 0 for another error. */
+export const sqliteCodeOf = (error: unknown): number =>
+  error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : 0
+
 /** Whether the file could not be written: the disk is full or fails. */
 export const isUnwritten = (error: unknown): boolean => {
-  const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : 0
+  const code = sqliteCodeOf(error)
   return code === sqliteFull || code === sqliteIoError
 }
 // Primary result codes; the upper bits have details.

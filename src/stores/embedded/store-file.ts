@@ -11,9 +11,12 @@ export const prepareStoreFile = (path: string): void => {
   createRegularFile(path, 0o600)
 }
 
+/** The file and those beside it. */
+export const storeFiles = (path: string): string[] => ['', '-wal', '-shm', '-reserve'].map(end => path + end)
+
 /** The first of the store's files that other users of the machine may read or write. */
 export const exposedStoreFile = (path: string): string | undefined =>
-  [path, `${path}-wal`, `${path}-shm`, `${path}-reserve`].find(file => {
+  storeFiles(path).find(file => {
     const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0
     return (mode & 0o007) !== 0
   })

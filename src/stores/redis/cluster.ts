@@ -2,7 +2,7 @@
 // Commands are never retried once they may have run, because counts would count twice; only MOVED and ASK are followed.
 
 import { setTimeout as delay } from 'node:timers/promises'
-import { Cluster, type Command, type Redis, type RedisOptions } from 'ioredis'
+import { Cluster, type Command, type Redis, type RedisOptions, ReplyError } from 'ioredis'
 import { withOneWrite } from './one-write.ts'
 import { redisReason } from './reason.ts'
 
@@ -110,12 +110,14 @@ export const watchCluster = (
   observer: { redisAway(reason: string): void; redisBack(): void },
 ): void => {
   let away = false
+  const refusals = new Set<string>()
   const lost = (reason: string): void => {
     if (away) return
     away = true
     observer.redisAway(reason)
     void recovered().then(back => {
       away = false
+      refusals.clear()
       if (back) observer.redisBack()
     })
   }
@@ -129,9 +131,14 @@ export const watchCluster = (
     return false
   }
   const reasons = new Map<string, string>()
-  cluster.on('node error', (error: Error, address: string) =>
-    reasons.set(address, redisReason(error, timeoutOf(cluster))),
-  )
+  cluster.on('node error', (error: Error, address: string) => {
+    const reason = redisReason(error, timeoutOf(cluster))
+    reasons.set(address, reason)
+    // An error reply has another cause than the loss of the node that was reported.
+    if (!away || !(error instanceof ReplyError) || refusals.has(error.message)) return
+    refusals.add(error.message)
+    observer.redisAway(`${address}: ${reason}`)
+  })
   cluster.on('-node', (node: Redis) => {
     const address = addressOf(node)
     const reason = reasons.get(address) ?? 'the connection was closed'

@@ -131,20 +131,25 @@ export const showLists = ({ instances, config, top, keysNearLimit, at }, { text,
       ]),
     ),
   )
-  tableOr(byId('near-limit'), text('nobodyNearLimit'), keysNearLimit.length === 0, () =>
-    table(
-      text('nearLimit'),
-      [{ title: text('key') }, { title: text('subscriber') }, { title: text('used'), isNumber: true }],
-      keysNearLimit.map(({ keyId, subscriber, tier, used, limit }) => [
-        element('code', { title: tier }, keyId),
-        subscriber ?? unknown,
-        element(
-          'span',
-          {},
-          text('usedOf', figures.count(used), figures.count(limit)),
-          element('small', { class: 'detail' }, figures.share(limit > 0 ? used / limit : 1)),
-        ),
-      ]),
-    ),
+  const near = keysNearLimit ?? []
+  tableOr(
+    byId('near-limit'),
+    text(keysNearLimit ? 'nobodyNearLimit' : 'nearLimitUnknown'),
+    near.length === 0,
+    () =>
+      table(
+        text('nearLimit'),
+        [{ title: text('key') }, { title: text('subscriber') }, { title: text('used'), isNumber: true }],
+        near.map(({ keyId, subscriber, tier, used, limit }) => [
+          element('code', { title: tier }, keyId),
+          subscriber ?? unknown,
+          element(
+            'span',
+            {},
+            text('usedOf', figures.count(used), figures.count(limit)),
+            element('small', { class: 'detail' }, figures.share(limit > 0 ? used / limit : 1)),
+          ),
+        ]),
+      ),
   )
 }

@@ -1,0 +1,52 @@
+// Notices that a file of the embedded store is no longer the one that is open, because somebody moved, removed or replaced it: the
+// gateway goes on in the former one, commands use the other, and a restart loses what was written. A line of the log and a detail
+// of /readyz; both end when the file is put back.
+
+import { type BigIntStats, statSync } from 'node:fs'
+import { storeFiles } from '../stores/embedded/store-file.ts'
+import type { Log } from './log.ts'
+
+export type StoreFileWatch = {
+  /** Undefined while the files are those that are open. */
+  fault(): string | undefined
+  close(): void
+}
+
+const checkEveryMs = 1_000
+
+const statOf = (file: string): BigIntStats | undefined =>
+  statSync(file, { bigint: true, throwIfNoEntry: false })
+
+/** @param path of a store that has just been opened */
+export const watchStoreFile = (path: string, log: Log): StoreFileWatch => {
+  const opened = storeFiles(path).flatMap(file => {
+    const stat = statOf(file)
+    return stat ? [{ file, stat }] : []
+  })
+  let fault: string | undefined
+  const check = (): void => {
+    const found = opened.find(({ file, stat }) => {
+      const { dev, ino } = statOf(file) ?? {}
+      return dev !== stat.dev || ino !== stat.ino
+    })
+    const next = found && `${found.file} is not the file that is open: it was moved, removed or replaced`
+    if (next !== undefined && fault === undefined)
+      log.error(
+        {
+          reason: next,
+          next: 'put the former file back, or all that is written from now on is lost when the gateway stops',
+        },
+        'the store writes to a file that is no longer in its place',
+      )
+    if (next === undefined && fault !== undefined) log.info('the file of the store is back in its place')
+    fault = next
+  }
+  const timer = setInterval(check, checkEveryMs).unref()
+  return {
+    fault: () => {
+      check()
+      return fault
+    },
+    close: () => clearInterval(timer),
+  }
+}
