@@ -48,7 +48,7 @@ t.test(
     skip,
   },
   async t => {
-    const { calls, answers } = await killRedis(await startFleet(t, size), path)
+    const { calls, answers } = await killRedis(await startFleet(t, size, patient), path)
     t.ok(calls >= 1 && calls <= size.processes, `${calls} requests`)
     t.equal(answered(answers), 120)
   },
