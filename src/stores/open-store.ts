@@ -57,18 +57,25 @@ export const openUsedStore = async (
   clock: Clock,
   observer: StoreObserver & Partial<RecordObserver>,
 ): Promise<Store> => {
-  const unused = () => new InputError(unusedSentence(options))
-  const { redis, store } = options
-  if (redis.url === null && !statSync(resolve(store.path), { throwIfNoEntry: false })?.size) throw unused()
+  if (options.redis.url === null) usedStoreFile(options)
   const opened = await openStore(options, clock, observer)
   try {
     if (await opened.isUsed()) return opened
-    throw unused()
+    throw unused(options)
   } catch (error) {
     await opened.close()
     throw error
   }
 }
 
-const unusedSentence = (options: StoreOptions): string =>
-  `there is no store yet at ${storeName(options)}, for no gateway has used it; give the configuration of the gateway with --config, start the gateway first, or make the store with \`abohawa keys create --create-store\``
+/** The path of the embedded store's file. @throws InputError when nobody has made it */
+export const usedStoreFile = (options: StoreOptions): string => {
+  const path = resolve(options.store.path)
+  if (!statSync(path, { throwIfNoEntry: false })?.size) throw unused(options)
+  return path
+}
+
+const unused = (options: StoreOptions): InputError =>
+  new InputError(
+    `there is no store yet at ${storeName(options)}, for no gateway has used it; give the configuration of the gateway with --config, start the gateway first, or make the store with \`abohawa keys create --create-store\``,
+  )
