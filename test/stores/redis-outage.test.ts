@@ -47,6 +47,27 @@ t.test('a Redis that hangs fails commands in time; its outage and its return are
   t.match(inTurn(events), wentAndCameBack)
 })
 
+t.test('a stall of this process is no silence of Redis', async t => {
+  const events: string[] = []
+  const server = await startRedisProcess()
+  t.teardown(server.stop)
+  const address = { ...timeouts, url: `redis://${server.address}`, prefix: 'x:' }
+  const store = await openRedisStore(address, recordingObserver(events))
+  t.teardown(() => store.close())
+  const released: (string | null)[] = []
+  store.onLeaseReleased(key => released.push(key))
+  await until('it listens', async () => released.length > 0)
+  // Longer than a command may take; then longer than a connection may be silent.
+  for (const stallMs of [300, 900]) {
+    const answer = store.ping()
+    for (const end = performance.now() + stallMs; performance.now() < end; );
+    await t.resolves(answer, `after ${stallMs} ms`)
+    await store.ping()
+  }
+  t.strictSame(events, [])
+  t.equal(released.length, 1, 'no message can have been missed')
+})
+
 t.test('a Redis that is restarted is reported away and back, and messages arrive again', async t => {
   const events: string[] = []
   const first = await startRedisProcess()

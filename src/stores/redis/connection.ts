@@ -15,6 +15,7 @@ import {
 } from './cluster.ts'
 import type { RedisKeyNames } from './key-names.ts'
 import { withOneWrite } from './one-write.ts'
+import './own-stalls.ts'
 import { accountOf, addressesOf, type RedisOptions, tlsOf } from './place.ts'
 import { redisReason } from './reason.ts'
 import { modeIn, OtherMode, refusal } from './refusal.ts'

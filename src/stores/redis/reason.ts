@@ -8,9 +8,6 @@ export const redisReason = (thrown: unknown, commandTimeoutMs: number): string =
   if (thrown instanceof AggregateError) return redisReason(thrown.errors[0], commandTimeoutMs)
   const reason = messageOf(thrown)
   if (reason === 'Command timed out') return `it did not answer within ${commandTimeoutMs} ms`
-  const [, silentMs] =
-    /^Socket timeout\. Expecting data, but didn't receive any in (\d+)ms\.$/.exec(reason) ?? []
-  if (silentMs !== undefined) return `it did not answer within ${silentMs} ms`
   if (reason.startsWith("Stream isn't writeable") || reason === 'Connection is closed.')
     return 'there is no connection to it'
   return reason.startsWith('NOAUTH') ? 'NOAUTH: it asks for a password, and the URL has none' : reason
