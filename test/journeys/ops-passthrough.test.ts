@@ -437,7 +437,7 @@ t.test('an endless response is cut off in bytes and in time, and few requests ma
   pace = 'trickle'
   const started = performance.now()
   t.match(await ask(), tooSlow)
-  t.ok(performance.now() - started < 5_000)
+  t.ok(performance.now() - started < 20_000)
   pace = 'long'
   t.match(await ask(), tooLong)
   pace = 'silent'
@@ -463,7 +463,7 @@ t.test('an endless response is cut off in bytes and in time, and few requests ma
   leaving.write(requestBytes(`GET /provider/v1/forecast?${point}`, host))
   await until('the provider has a request', () => open > 0)
   leaving.destroy()
-  await until('the connection to the provider is let go', () => open === 0, 10_000)
+  await until('the connection to the provider is let go', () => open === 0)
 })
 
 t.test('operators and consumers share the connections to the provider, and take turns', async t => {
