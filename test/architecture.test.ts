@@ -221,6 +221,7 @@ const importsIn = (file: string): string[] =>
 const supportOfBenchmarks = [
   'http2-client',
   'process',
+  'program-path',
   'provider-process',
   'redis-sentinel',
   'redis-server',

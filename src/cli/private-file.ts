@@ -1,9 +1,9 @@
-// Writes a file atomically, readable by its owner alone. The text goes to a temporary file beside it, with a random name and
+// Writes a file atomically, readable by its owner alone. It goes to a temporary file beside it, with a random name and
 // O_EXCL, so that nobody can have prepared it; then a rename replaces the target.
 
 import { randomBytes } from 'node:crypto'
 import { constants, createWriteStream } from 'node:fs'
-import { lstat, open, rename, rm } from 'node:fs/promises'
+import { type FileHandle, lstat, open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 
@@ -19,11 +19,21 @@ export const isFileOrFree = async (path: string): Promise<boolean> => {
 }
 
 /** Resolves when the file is on disk under its name. Errors about the file have a `syscall`. */
-export const writePrivateFile = async (path: string, text: AsyncIterable<string>): Promise<void> => {
+export const writePrivateFile = (path: string, text: AsyncIterable<string>): Promise<void> =>
+  fillPrivateFile(path, (beside, handle) =>
+    pipeline(text, createWriteStream(beside, { fd: handle, flush: true })),
+  )
+
+/** The same for what `fill` writes. It closes the handle; what it resolves to is on disk. */
+export const fillPrivateFile = async <Filled>(
+  path: string,
+  fill: (beside: string, handle: FileHandle) => Promise<Filled>,
+): Promise<Filled> => {
   const beside = `${path}.${randomBytes(6).toString('hex')}.part`
   const handle = await open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+  let filled: Filled
   try {
-    await pipeline(text, createWriteStream(beside, { fd: handle, flush: true }))
+    filled = await fill(beside, handle)
     await rename(beside, path)
   } catch (cause) {
     await rm(beside, { force: true })
@@ -32,4 +42,5 @@ export const writePrivateFile = async (path: string, text: AsyncIterable<string>
   // Sync the directory too, so that the rename survives a power cut.
   const directory = await open(dirname(path), 'r')
   await directory.sync().finally(() => directory.close())
+  return filled
 }

@@ -59,18 +59,25 @@ export const openUsedStore = async (
   observer: StoreObserver & Partial<RecordObserver>,
   make = 'keys create',
 ): Promise<Store> => {
-  const unused = () => new InputError(unusedSentence(options, make))
-  const { redis, store } = options
-  if (redis.url === null && !statSync(resolve(store.path), { throwIfNoEntry: false })?.size) throw unused()
+  if (options.redis.url === null) usedStoreFile(options, make)
   const opened = await openStore(options, clock, observer)
   try {
     if (await opened.isUsed()) return opened
-    throw unused()
+    throw unusedIn(options, make)
   } catch (error) {
     await opened.close()
     throw error
   }
 }
 
-const unusedSentence = (options: StoreOptions, make: string): string =>
-  `there is no store yet at ${storeName(options)}, for no gateway has used it; give the configuration of the gateway with --config, start the gateway first, or make the store with \`abohawa ${make} --create-store\``
+/** The path of the embedded store's file. @throws InputError when nobody has made it */
+export const usedStoreFile = (options: StoreOptions, make = 'keys create'): string => {
+  const path = resolve(options.store.path)
+  if (!statSync(path, { throwIfNoEntry: false })?.size) throw unusedIn(options, make)
+  return path
+}
+
+const unusedIn = (options: StoreOptions, make: string): InputError =>
+  new InputError(
+    `there is no store yet at ${storeName(options)}, for no gateway has used it; give the configuration of the gateway with --config, start the gateway first, or make the store with \`abohawa ${make} --create-store\``,
+  )

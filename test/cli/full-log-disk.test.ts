@@ -8,7 +8,7 @@ import t, { type Test } from 'tap'
 import { spawnServe, withoutPrlimit } from '../support/process.ts'
 import { until } from '../support/until.ts'
 
-const patienceMs = 20_000
+const patienceMs = 60_000
 
 /** The gateway with its log appended to a file; standard error is separate. */
 const serve = async (t: Test, log: string, env: Record<string, string> = {}) => {

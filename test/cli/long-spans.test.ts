@@ -83,7 +83,7 @@ for (const signals of [['SIGINT'], ['SIGTERM'], ['SIGTERM', 'SIGTERM']] as const
       readdirSync(threads).some(id => readFileSync(join(threads, id, 'comm'), 'utf8').startsWith('settings')),
     )
     for (const signal of signals) child.kill(signal)
-    const timer = setTimeout(() => child.kill('SIGKILL'), 20_000)
+    const timer = setTimeout(() => child.kill('SIGKILL'), 60_000)
     const [code] = await exited
     clearTimeout(timer)
     t.equal(code, 1, texts.stderr)
@@ -95,7 +95,7 @@ t.test('a signal ends a rehearsal within a gap of half a year', async t => {
   const children = `/proc/${child.pid}/task/${child.pid}/children`
   await until('its processes run', () => readFileSync(children, 'utf8').trim().split(' ').length === 2)
   child.kill('SIGTERM')
-  const timer = setTimeout(() => child.kill('SIGKILL'), 20_000)
+  const timer = setTimeout(() => child.kill('SIGKILL'), 60_000)
   const [code] = await exited
   clearTimeout(timer)
   t.equal(code, 1, texts.stderr)

@@ -13,6 +13,7 @@ const commands = [
   ['keys', 'show', 'key_1'],
   ['keys', 'revoke', 'key_1'],
   ['subscribers', 'list'],
+  ['store', 'backup', 'copy.db'],
   ['store', 'export'],
   ['store', 'import', 'keys.ndjson'],
   ['store', 'migrate', '--to', 'other.db'],

@@ -131,7 +131,7 @@ t.test(
         /^abohawa_provider_budget_reopenings_total 1$/m,
       )
     }
-    t.ok(performance.now() - ended < 10_000, `${Math.round(performance.now() - ended)} ms`)
+    t.ok(performance.now() - ended < 60_000, `${Math.round(performance.now() - ended)} ms`)
     t.match(await command('budget', 'reopen'), /^Nothing was closed: the budget is open in the store\.\n/)
 
     await provider.steer({ fault: 'daily-limit', times: 1 })

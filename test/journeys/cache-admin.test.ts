@@ -10,6 +10,7 @@ import { startProviderHere } from '../support/provider-here.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
+import { workedMs } from '../support/work-time.ts'
 
 const provider = await startProviderHere(t)
 // For the tests of one gateway that leave it as others can have it.
@@ -409,7 +410,7 @@ t.test('a purge on the command line reaches two gateways on one Redis within a s
       await until(
         `${path} is in memory`,
         async () => /hit; .*detail=memory/.test(await cacheStatus(gateway, path)),
-        20_000,
+        undefined,
         lookEveryMs,
       )
   }
@@ -423,7 +424,7 @@ t.test('a purge on the command line reaches two gateways on one Redis within a s
       await settle()
       const before = Math.max(...(await Promise.all(gateways.map(fetchedAt))))
       const { code, stdout } = await runCommand(['cache', 'purge', 'district/3026', '--json', ...flags], env)
-      const ended = performance.now()
+      const ended = workedMs()
       t.match(
         { code, body: JSON.parse(stdout) },
         { code: 0, body: { kind, removed: kind === 'hard' ? 1 : 0 } },
@@ -436,12 +437,12 @@ t.test('a purge on the command line reaches two gateways on one Redis within a s
           until(
             'it answers as purged',
             async () => purged.test(await cacheStatus(gateway)) || (await fetchedAt(gateway)) > before,
-            20_000,
+            undefined,
             lookEveryMs,
           ),
         ),
       )
-      took.push(Math.round(performance.now() - ended))
+      took.push(Math.round(workedMs() - ended))
     }
     t.comment(`${kind} purge: both gateways answered as purged ${took.join(', ')} ms after the command's end`)
     best[kind] = Math.min(...took)

@@ -74,7 +74,7 @@ t.test('nothing covers, cuts or breaks anything', { skip }, async t => {
       found = await page.evaluate(faults)
       return found.length === 0
     }
-    await foundWithin(3_000, isSettled, 50)
+    await foundWithin(20_000, isSettled, 50)
     return found
   }
   for (const locale of ['en-GB', 'bn-BD']) {

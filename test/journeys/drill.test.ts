@@ -312,7 +312,7 @@ t.test('Redis is frozen', { skip: withoutPromtool || withoutOwnRedis }, async t 
   await t.test('what the gateway knows is on the screen all the same, and soon', async t => {
     const from = performance.now()
     const { stdout, stderr } = await statusOf(gateway, variables)
-    t.ok(performance.now() - from < 5_000, `after ${Math.round(performance.now() - from)} ms`)
+    t.ok(performance.now() - from < 15_000, `after ${Math.round(performance.now() - from)} ms`)
     t.match(stderr, /^The store is away: .*did not answer within [36]00 ms\.$/m)
     t.match(stdout, /\* +[0-9a-f]{8} .* ready /, 'itself')
     t.match(stdout, /circuit +closed/)

@@ -418,8 +418,8 @@ t.test('an endless response is cut off in bytes and in time, and few requests ma
   const gateway = await startGateway(t, {
     providerUrl: provider.url,
     env: {
-      ABOHAWA_PROVIDER__TOTAL_TIMEOUT: '1s',
-      ABOHAWA_PROVIDER__TIMEOUT: '500ms',
+      ABOHAWA_PROVIDER__TOTAL_TIMEOUT: '5s',
+      ABOHAWA_PROVIDER__TIMEOUT: '2s',
       ABOHAWA_PROVIDER__BREAKER__AFTER: '100',
     },
   })
@@ -431,19 +431,19 @@ t.test('an endless response is cut off in bytes and in time, and few requests ma
   const tooSlow = {
     status: 502,
     // By the bound of the call or by that of its response, which end at nearly the same time.
-    body: { error: /^the provider did not answer: .* answer was not whole within 1000 ms/ },
+    body: { error: /^the provider did not answer: .* answer was not whole within 5000 ms/ },
   }
   t.match(await ask(), tooLong)
   pace = 'trickle'
   const started = performance.now()
   t.match(await ask(), tooSlow)
-  t.ok(performance.now() - started < 5_000)
+  t.ok(performance.now() - started < 20_000)
   pace = 'long'
   t.match(await ask(), tooLong)
   pace = 'silent'
   t.match(await ask(), {
     status: 502,
-    body: { error: /^the provider did not answer: no answer from the provider within 500 ms$/ },
+    body: { error: /^the provider did not answer: no answer from the provider within 2000 ms$/ },
   })
 
   const answers = await Promise.all(Array.from({ length: 12 }, ask))
@@ -463,7 +463,7 @@ t.test('an endless response is cut off in bytes and in time, and few requests ma
   leaving.write(requestBytes(`GET /provider/v1/forecast?${point}`, host))
   await until('the provider has a request', () => open > 0)
   leaving.destroy()
-  await until('the connection to the provider is let go', () => open === 0, 10_000)
+  await until('the connection to the provider is let go', () => open === 0)
 })
 
 t.test('operators and consumers share the connections to the provider, and take turns', async t => {

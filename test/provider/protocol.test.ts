@@ -21,6 +21,7 @@ import { layOut, type Timeline } from '../../src/weather/timeline.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { callOptions, openMeteo } from '../support/open-meteo.ts'
 import { unusedOpsParts } from '../support/unused-ops-parts.ts'
+import { workedMs } from '../support/work-time.ts'
 
 const weightPerCell = 7
 
@@ -186,9 +187,9 @@ t.test('the protocol decides the meaning, the cost and the retry time of a refus
   const [cell = grid.cellOf(0, 0)] = cellsFrom(22, 1)
 
   answers.push(answering(418))
-  const started = performance.now()
+  const started = workedMs()
   await provider.load(cell)
-  t.ok(performance.now() - started < 900, 'the pause is the protocol’s')
+  t.ok(workedMs() - started < 900, 'the pause is the protocol’s')
   t.strictSame(requests, [
     ['provider_busy', 1],
     ['ok', 1],

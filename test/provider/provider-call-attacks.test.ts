@@ -9,6 +9,7 @@ import { type Attack, forever, inSingleBytes, startHostileProvider } from '../su
 import { manualClock } from '../support/manual-clock.ts'
 import { callOptions, openMeteo } from '../support/open-meteo.ts'
 import { foundWithin } from '../support/until.ts'
+import { workedMs } from '../support/work-time.ts'
 
 const text = JSON.stringify(Array.from({ length: 2_000 }, (_, i) => ({ i })))
 const maxBytes = 100_000
@@ -118,7 +119,7 @@ const endless = new Set([
 
 /** Waits until the server sees that the client has disconnected. */
 const letGo = async (attack: string): Promise<boolean> =>
-  (await foundWithin(2_000, () => provider.open(attack) === 0)) ?? false
+  (await foundWithin(20_000, () => provider.open(attack) === 0)) ?? false
 
 for (const attack of ['good', 'spelt-otherwise', 'identity', 'two-members'])
   t.test(`${attack}: is complete, and the connection is reused`, async t => {
@@ -198,7 +199,7 @@ const refused: [string, string, string | undefined, RegExp][] = [
 ]
 for (const [attack, code, why, message] of refused)
   t.test(`${attack} is ${code} in a sentence, in time, and keeps nothing of what came`, async t => {
-    const started = performance.now()
+    const started = workedMs()
     const given = await setUp(t, attack)
       .text({ path: '/', maxBytes })
       .then(
@@ -207,7 +208,7 @@ for (const [attack, code, why, message] of refused)
       )
     t.match(given, { code, message })
     if (why) t.equal(given.refused, why)
-    t.ok(performance.now() - started < totalTimeoutMs + 1_000, 'in time')
+    t.ok(workedMs() - started < totalTimeoutMs + 1_000, 'in time')
     t.ok(inspect(given, { depth: 9, showHidden: true }).length < 8_000, 'the error is small')
     t.notMatch(given.message, /provider-secret/)
     if (endless.has(attack)) t.ok(await letGo(attack), 'no connection is left')

@@ -4,7 +4,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { foundWithin, until } from '../support/until.ts'
 import { issueKeys, usedToday } from './keys.ts'
-import { type Answer, meterEnv, sendOn, startGateways } from './quota-load.ts'
+import { type Answer, inTurn, meterEnv, sendOn, startGateways } from './quota-load.ts'
 import { type RedisFault, redisFaults } from './redis-faults.ts'
 import { metric, type Scope } from './set-up.ts'
 
@@ -67,6 +67,10 @@ export const measureRedisOutage = async (
   await until('every process knows by how many it divides', divides, 60_000, 250)
 
   const keys = [plenty.key, scarce.key]
+  // While Redis is away a process admits only keys that it has met.
+  const met: Answer[] = []
+  for (const key of keys)
+    met.push(...(await sendOn(gateways.callers, inTurn([key], gateways.callers.length))))
   let sent = 0
   let isOver = false
   // A short pause between two requests, so that the figures show the wait for Redis and not for the processor.
@@ -85,7 +89,7 @@ export const measureRedisOutage = async (
   const recoveryMs = countsAgainAt - backAt
   await pause(1_000)
   isOver = true
-  const answers = await load
+  const answers = [...met, ...(await load)]
 
   const firstAt = answers[0]?.at ?? 0
   const secondOf = (at: number): number => Math.floor((at - firstAt) / 1_000)

@@ -110,9 +110,9 @@ t.test('latency is the least time an answer takes, and /control has none', async
   }
   t.ok((await took(dhaka('hourly=rain'))) >= 59)
   await steer({ latencyMs: 30_000 })
-  t.ok((await took('/control')) < 5_000)
+  t.ok((await took('/control')) < 20_000)
   await steer({ latencyMs: 0 })
-  t.ok((await took(dhaka('hourly=rain'))) < 5_000)
+  t.ok((await took(dhaka('hourly=rain'))) < 20_000)
 })
 
 const wrong: [body: string, reason: RegExp][] = [

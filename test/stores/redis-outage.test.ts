@@ -119,7 +119,7 @@ t.test('a start without an answer ends soon: what else may be wrong is looked at
     silent.close()
   })
   const { port } = silent.address() as AddressInfo
-  const from = performance.now()
+  const from = workedMs()
   await t.rejects(
     openRedisStore(
       { url: `redis://127.0.0.1:${port}`, prefix: 'x:', connectTimeoutMs: 5_000, commandTimeoutMs: 200 },
@@ -127,7 +127,7 @@ t.test('a start without an answer ends soon: what else may be wrong is looked at
     ),
     { message: /did not answer within [24]00 ms/ },
   )
-  const tookMs = performance.now() - from
+  const tookMs = workedMs() - from
   t.ok(tookMs < 2_500, `after ${Math.round(tookMs)} ms`)
 })
 

@@ -70,9 +70,8 @@ export const isShown = (page: WatchedPage, cell: string, state: string) =>
 /** The id of what has the focus. */
 export const focused = (page: WatchedPage): Promise<string> => page.evaluate('document.activeElement.id')
 
-/** Presses on a cell of the map. */
-export const openCell = (page: WatchedPage, cell: string) =>
-  page.locator(`[data-cell="${cell}"]`).click({ force: true })
+/** Presses on a cell of the map, once it stands still and lies there: other panels move it, as the table does when it opens. */
+export const openCell = (page: WatchedPage, cell: string) => page.locator(`[data-cell="${cell}"]`).click()
 
 /** How many cells are met by walking every row with the arrow keys, up from where the walk is and down again. */
 export const cellsOnAWalk = (page: WatchedPage): Promise<number> =>

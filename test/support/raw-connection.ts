@@ -17,13 +17,13 @@ export type RawConnection = {
   send(bytes: string | Buffer): void
   /** The next response. @throws Error when the connection ends before it, or after 10 s */
   answer(method?: string): Promise<RawAnswer>
-  /** All responses until the other side closes. @throws Error after 10 s */
+  /** All responses until the other side closes. @throws Error after a minute */
   answersToTheEnd(): Promise<RawAnswer[]>
 }
 
 type Teardown = { teardown(fn: () => unknown): void }
 
-const patienceMs = 10_000
+const patienceMs = 60_000
 
 export const openRaw = async (t: Teardown, url: string): Promise<RawConnection> => {
   const { hostname, port, protocol } = new URL(url)

@@ -5,6 +5,7 @@
 import { browser, lightBrowser } from './browser.ts'
 import { hasCurl } from './curl.ts'
 import { installPackages, runs } from './debian-package.ts'
+import './program-path.ts'
 
 type Program = {
   readonly isThere: () => boolean

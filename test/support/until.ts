@@ -18,7 +18,7 @@ type Something<Found> = Exclude<Awaited<Found>, Nothing>
 export const until = async <Found>(
   what: string,
   look: () => Found,
-  withinMs = 20_000,
+  withinMs = 60_000,
   everyMs = 5,
 ): Promise<Something<Found>> => {
   const { found, last } = await poll(look, withinMs, everyMs)

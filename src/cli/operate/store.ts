@@ -1,5 +1,7 @@
-// `abohawa store …`: exports keys, subscribers and usage as lines of JSON, imports them, or copies them to another store.
+// `abohawa store …`: exports keys, subscribers and usage as lines of JSON, imports them, or copies them to another store; and
+// backs up the file of the embedded one.
 
+import { stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { Option } from 'commander'
@@ -18,12 +20,19 @@ import {
 } from '../../metering/transfer.ts'
 import { redactedUrl } from '../../redacted-url.ts'
 import { FileError, maxFileBytes, readLines } from '../../regular-file.ts'
-import { openStore, openUsedStore, type StoreOptions, storeName } from '../../stores/open-store.ts'
+import { backUp } from '../../stores/embedded/backup.ts'
+import {
+  openStore,
+  openUsedStore,
+  type StoreOptions,
+  storeName,
+  usedStoreFile,
+} from '../../stores/open-store.ts'
 import type { RefusedRecord } from '../../stores/records.ts'
 import type { RedisMode } from '../../stores/redis/place.ts'
 import type { Store } from '../../stores/store.ts'
-import { addCreateStoreOption } from '../administer.ts'
-import { isFileOrFree, writePrivateFile } from '../private-file.ts'
+import { addCreateStoreOption, neededForKeys } from '../administer.ts'
+import { fillPrivateFile, isFileOrFree, writePrivateFile } from '../private-file.ts'
 import { type AddTopCommand, counted, type Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 
@@ -34,6 +43,40 @@ export const addStoreCommands: AddTopCommand = (program, add, summary) => {
     .description(
       'The store of keys, subscribers and usage. Weather is not moved: the gateway loads it again.',
     )
+
+  add<{ force?: boolean }>(store, 'backup', {
+    summary: 'copy the file of the embedded store, also beside running gateways, and check the copy',
+    example: 'store backup /var/backups/abohawa.db',
+    setUp: command =>
+      command
+        .argument('<file>', 'the copy, readable by its owner alone')
+        .option('--force', 'replace the file if it exists'),
+    run: async (terminal, { force = false }, file = '') => {
+      const config = terminal.configFor(neededForKeys)
+      if (config.redis.url !== null)
+        throw new InputError(
+          `the store is ${storeName(config)}, whose files Redis itself backs up (docs/operating/backup.md); allowed: the embedded store. Keys, subscribers and usage of either: \`abohawa store export --file FILE\``,
+        )
+      const path = usedStoreFile(config)
+      await requireTarget(file, path, force)
+      const progress = (copied: number, pages: number) =>
+        terminal.progress(`${file}: ${Math.floor((copied / pages) * 100)} %`)
+      const backedUp = await writing(`the backup is ${file}`, () =>
+        fillPrivateFile(file, async (beside, handle) => {
+          await handle.close()
+          return backUp(path, beside, terminal.clock, progress).catch(cause => {
+            throw new InputError(`${path} can't be backed up to ${file}: ${messageOf(cause)}`, { cause })
+          })
+        }),
+      )
+      terminal.progress('')
+      terminal.show(
+        { file, ...backedUp, store: path },
+        `${file}: ${totalsText(backedUp)}, of ${path}; its integrity is checked.`,
+      )
+      return 0
+    },
+  })
 
   add<{ file?: string }>(store, 'export', {
     summary: 'write all keys (as hashes), subscribers and usage, a line of JSON each',
@@ -193,15 +236,35 @@ async function* linesOf(
 }
 
 /** Writes the file atomically, readable by its owner alone, because it names subscribers. */
-const writeWhole = async (file: string, lines: AsyncIterable<string>): Promise<void> => {
-  try {
+const writeWhole = (file: string, lines: AsyncIterable<string>): Promise<void> =>
+  writing(`--file is ${file}`, async () => {
     if (!(await isFileOrFree(file))) throw new InputError(`--file is ${file}, which is not a regular file`)
     await writePrivateFile(file, lines)
+  })
+
+/** @param said which file, as the beginning of a sentence */
+const writing = async <Written>(said: string, write: () => Promise<Written>): Promise<Written> => {
+  try {
+    return await write()
   } catch (cause) {
     if (cause instanceof Error && 'syscall' in cause)
-      throw new InputError(`--file is ${file}, which can't be written: ${messageOf(cause)}`, { cause })
+      throw new InputError(`${said}, which can't be written: ${messageOf(cause)}`, { cause })
     throw cause
   }
+}
+
+/** @throws InputError unless a copy of the store may be written there */
+const requireTarget = async (file: string, store: string, force: boolean): Promise<void> => {
+  const said = `the backup is ${file}`
+  await writing(said, async () => {
+    if (!(await isFileOrFree(file))) throw new InputError(`${said}, which is not a regular file`)
+    const found = await stat(file).catch(() => undefined)
+    const { dev, ino } = await stat(store)
+    if (found?.dev === dev && found.ino === ino)
+      throw new InputError(`${said}, the store itself; allowed: another file`)
+    if (found && !force)
+      throw new InputError(`${said}, which is there already; allowed: a new file, or --force to replace it`)
+  })
 }
 
 /** @throws InputError that names the line */
