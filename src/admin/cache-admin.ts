@@ -80,15 +80,17 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
   ): Promise<CellReport['shared']> => {
     const { kind } = store
     const key = keyFor(namespace, cell)
-    const purges = createPurges(covers, clock)
-    const newestPurge = () => purges.generation
-    const codec = createTimelineCodec({ hourlyHours, calendar, clock, newestPurge })
+    const purges = createPurges(covers)
+    const codec = createTimelineCodec({ hourlyHours, calendar, clock })
     try {
       const bytes = await store.readBytes(key, codec.maxBytes)
       if (bytes === undefined) return { kind, entry: null, fault: null }
       if (typeof bytes === 'string') return { kind, entry: null, fault: faultOf(bytes) }
       if (facts) return { kind, entry: { ...entryFields(facts), bytes: bytes.length }, fault: null }
-      for (const purge of await purgesAfter(store, 0)) purges.add(purge)
+      const known = await purgesAfter(store, 0)
+      for (const purge of known?.purges ?? []) purges.add(purge)
+      purges.reach(known?.newest ?? 0)
+      purges.miss(known?.missedBefore ?? 0)
       const found = codec.decode(bytes, key)
       if ('refused' in found) return { kind, entry: null, fault: faultOf(found.refused) }
       const entry: EntryReport = {
