@@ -21,7 +21,7 @@ const timerMs = 10
 export const refresh: Row = {
   id: 'refresh',
   method:
-    `${count(cells)} cells on Redis are purged softly (\`abohawa cache purge all --soft\`) while all of them are requested in turn as fast ` +
+    `${count(cells)} cells on Redis are purged softly (\`abohawa cache purge all\`) while all of them are requested in turn as fast ` +
     'as it goes, until the provider has received a request for each. The delay is nodejs_eventloop_lag_* of the metrics, which restart ' +
     `with each reading, from the first of these (within 100 ms) to the last, less the ${timerMs} ms of the timer behind them. ` +
     'Beside it the same load with nothing to load.',
@@ -69,7 +69,7 @@ export const refresh: Row = {
         }
       })()
       const reloaded = async (): Promise<number> => (await provider.state()).points - points
-      const purged = await runCommand(['cache', 'purge', 'all', '--soft'], env)
+      const purged = await runCommand(['cache', 'purge', 'all'], env)
       if (purged.code !== 0) throw new Error(purged.stderr)
       // A gateway learns of a purge some seconds later; that wait must not be part of the window.
       await until(

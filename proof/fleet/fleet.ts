@@ -250,7 +250,7 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
       case 'configure':
         return configure(step.settings)
       case 'purge':
-        return purge(step.gateway, step.kind === 'soft')
+        return purge(step.gateway, step.kind === 'hard')
       case 'run':
         return provider.setRun(step.fault)
     }
@@ -269,8 +269,8 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
     if (isRefused) settings = before
   }
 
-  const purge = async (gateway: number, isSoft: boolean): Promise<void> => {
-    const kind = await members[gateway]?.purge(isSoft)
+  const purge = async (gateway: number, isHard: boolean): Promise<void> => {
+    const kind = await members[gateway]?.purge(isHard)
     if (kind) recorder.add({ kind: 'purged', gateway, hard: kind === 'hard' })
   }
 

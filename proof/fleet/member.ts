@@ -31,7 +31,7 @@ export type Member = {
   configure(): Promise<string>
   readCatalogue(): Promise<void>
   /** Purges all entries. Returns what it was in the end, undefined when the store did not take it. */
-  purge(soft: boolean): Promise<'soft' | 'hard' | undefined>
+  purge(hard: boolean): Promise<'soft' | 'hard' | undefined>
   ready(): Promise<{ status: number; body: string }>
   /** In order, as on SIGTERM. */
   stop(): Promise<void>
@@ -91,8 +91,8 @@ export const startMember = async (
     apiUrl: `${place.protocol === 'http' ? 'http' : 'https'}://127.0.0.1:${new URL(apiUrl).port}`,
     skewMs,
     link,
-    purge: async soft => {
-      const body = JSON.stringify({ scope: 'all', soft })
+    purge: async hard => {
+      const body = JSON.stringify({ scope: 'all', hard })
       const purged = await ops('/cache/purge', { method: 'POST', body })
       return purged.status === 200 ? JSON.parse(purged.body).kind : undefined
     },

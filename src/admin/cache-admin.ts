@@ -10,8 +10,6 @@ import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import { AbohawaError, messageOf } from '../errors.ts'
 import type { CellReport, EntryReport, PurgeReport, SlicesReport } from '../ops/cell-report.ts'
-import type { InstanceStatus } from '../ops/status-report.ts'
-import type { Breaker } from '../provider/breaker.ts'
 import type { RunWatch } from '../provider/runs.ts'
 import type { Store } from '../stores/store.ts'
 import { keyFor } from '../timelines/cache-namespace.ts'
@@ -19,24 +17,20 @@ import { createTimelineCodec } from '../timelines/entry-codec.ts'
 import { orderPurge, purgesAfter } from '../timelines/purge-log.ts'
 import { covers } from '../timelines/purge-scope.ts'
 import type { CellExplanation, Timelines } from '../timelines/timelines.ts'
-import { providerFault } from '../upstream/provider-probe.ts'
 import { cacheNamespaceIn } from '../upstream/upstream.ts'
 import { type Cell, type CellId, createGrid } from '../weather/cell.ts'
-import { createBudgetAdmin } from './budget-admin.ts'
 import { cellOfTarget, pointOrPlaceIn, scopeOf, targetIn } from './cache-target.ts'
 import { slicesOf } from './cell-slices.ts'
-import type { SelfReport } from './self-report.ts'
-import { instancesIn } from './status.ts'
 
 export type CacheAdmin = {
   /** The cached state of the cell of a point or place. @throws InputError */
   explain(of: string): Promise<CellReport>
   /**
    * Purges a point, a place, a box or all, over the fleet.
-   * @param soft undefined for the default: hard, but soft for all while an instance can load nothing from the provider
+   * @param isHard removes the entries; else they are stale, and served until they are reloaded
    * @throws InputError, StoreError
    */
-  purge(of: string, soft: boolean | undefined): Promise<PurgeReport>
+  purge(of: string, isHard: boolean): Promise<PurgeReport>
   /**
    * Loads the cell of a point or place in a running gateway, whatever is cached, and explains it then: after a failure with
    * `lastFailure`. @throws InputError
@@ -53,13 +47,7 @@ export type CacheAdminParts = {
   readonly running?: {
     readonly timelines: Timelines
     readonly runs: RunWatch | undefined
-    readonly breaker: Pick<Breaker, 'state'>
-    readonly self: SelfReport
-    /** That in effect: the account at the provider may be another one than at the start. */
-    readonly config: () => Config
   }
-  /** In the CLI: why nothing can be loaded from the provider as far as a running gateway says; undefined if it says nothing. */
-  readonly faultElsewhere?: () => Promise<string | undefined>
 }
 
 // Of a cell; a crowded one has some hundred.
@@ -80,15 +68,17 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
   ): Promise<CellReport['shared']> => {
     const { kind } = store
     const key = keyFor(namespace, cell)
-    const purges = createPurges(covers, clock)
-    const newestPurge = () => purges.generation
-    const codec = createTimelineCodec({ hourlyHours, calendar, clock, newestPurge })
+    const purges = createPurges(covers)
+    const codec = createTimelineCodec({ hourlyHours, calendar, clock })
     try {
       const bytes = await store.readBytes(key, codec.maxBytes)
       if (bytes === undefined) return { kind, entry: null, fault: null }
       if (typeof bytes === 'string') return { kind, entry: null, fault: faultOf(bytes) }
       if (facts) return { kind, entry: { ...entryFields(facts), bytes: bytes.length }, fault: null }
-      for (const purge of await purgesAfter(store, 0)) purges.add(purge)
+      const known = await purgesAfter(store, 0)
+      for (const purge of known?.purges ?? []) purges.add(purge)
+      purges.reach(known?.newest ?? 0)
+      purges.miss(known?.missedBefore ?? 0)
       const found = codec.decode(bytes, key)
       if ('refused' in found) return { kind, entry: null, fault: faultOf(found.refused) }
       const entry: EntryReport = {
@@ -103,21 +93,6 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
     }
   }
 
-  /** Why a hard purge of everything would leave consumers without weather; undefined where it would not. */
-  const reasonForSoft = async (): Promise<string | undefined> => {
-    if (running && running.breaker.state().state !== 'closed') return 'the circuit to the provider is open'
-    const own = running?.self().providerOutage
-    if (own) return `loads from the provider fail (${own})`
-    // An instance without requests sends none to the provider, and sees no outage.
-    const other = (await instancesIn(store, clock.now())).find(
-      ({ providerOutage }) => providerOutage !== null,
-    )
-    if (other) return `${nameOfInstance(other)} sees an outage of the provider (${other.providerOutage})`
-    const present = running?.config() ?? config
-    const { closedUntil } = await createBudgetAdmin(present, { store, clock }).show()
-    if (closedUntil !== null) return `the provider is limited until ${closedUntil}`
-    return (await parts.faultElsewhere?.()) ?? providerFault(present)
-  }
   const locate = async (of: string) => {
     const pointOrPlace = pointOrPlaceIn(of)
     return cellOfTarget(pointOrPlace, area, await catalogueFor(pointOrPlace))
@@ -156,12 +131,14 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
       await running?.timelines.reload(cell)
       return explain(of)
     },
-    purge: async (of, soft) => {
+    purge: async (of, isHard) => {
       const target = targetIn(of)
       const { scope, cells, place } = scopeOf(target, area, await catalogueFor(target))
-      const softBecause = soft === undefined && 'all' in target ? await reasonForSoft() : undefined
-      const kind = soft || softBecause !== undefined ? 'soft' : 'hard'
-      const { removed } = await orderPurge(store, { namespace, cells, now: clock.now() }, { kind, scope })
+      const kind = isHard ? 'hard' : 'soft'
+      const base = { namespace, cells, now: clock.now() }
+      const { generation, removed } = await orderPurge(store, base, { kind, scope })
+      // In force here with the response; the other instances read it within a second.
+      await running?.timelines.readPurgesTo(generation)
       return {
         kind,
         of,
@@ -170,7 +147,6 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
         cells: cells.length,
         removed,
         store: store.kind,
-        softBecause: softBecause ?? null,
       }
     },
   }
@@ -229,6 +205,4 @@ const faultOf = (refused: string): string => `what lies there is refused: ${refu
 const placeOf = (place: Location | undefined): CellReport['place'] =>
   place ? { type: place.type, id: place.id, name: place.name_en } : null
 
-const nameOfInstance = ({ id, host, pid }: InstanceStatus): string =>
-  `the instance ${id.slice(0, 8)}${host === null ? '' : ` on ${host}`}${pid === null ? '' : `:${pid}`}`
 const isoOrNull = (instant: number | null): string | null => (instant === null ? null : isoOf(instant))

@@ -107,8 +107,10 @@ export type Cache<Of extends Subject, Value, Scope> = ReadThrough<Of, Value> & {
   explain(subject: Of): Promise<Explanation>
   /** The entry in memory, without counting as a read. */
   peek(subject: Of): EntryFacts | null
-  /** Applies a purge to memory and to later reads, and ends the backoff of the keys it covers. */
+  /** Applies a purge to memory and to later reads, which join no load from before it, and ends the backoff of the keys it covers. */
   purge(purge: Purge<Scope>): void
+  /** Purges with a lower number may be unknown: every entry from before it is stale, and later reads join no load from before it. */
+  missPurges(before: number): void
   /** Another instance has loaded an entry: a read that would be stale reads the shared tier first. */
   supersede(id: string): void
   /** Sets how long later reads wait. */
@@ -342,7 +344,9 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
     now: number,
     consumer: string | undefined,
   ): CacheResult<Of, Value> => {
-    const { entry, source } = found
+    const { entry } = found
+    // What was purged while it was loaded is no more than a stale entry of memory.
+    const source = found.source === 'provider' && entry.purged !== undefined ? 'memory' : found.source
     const outcome = source === 'provider' ? 'miss' : state === 'fresh' ? 'hit' : 'stale'
     let forwarded = outcome === 'miss'
     let collapsed = outcome === 'miss' && found.joined
@@ -412,6 +416,19 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
     return resultOf(subject, joined ? { ...found, joined } : found, state, now, consumer)
   }
 
+  // What began before a purge may end with weather from before it, so nobody joins it any more.
+  const applyPurges = (isCovered: (id: string) => boolean): void => {
+    for (const flights of [finding, refreshing, loading]) flights.forget(isCovered)
+    for (const [id, entry] of [...memory.entries()]) {
+      if (!isCovered(id)) continue
+      const purged = purges.of(id, entry)
+      if (purged === 'hard') {
+        memory.delete(id)
+        uncached.add(id)
+      } else if (entry.purged !== 'hard') entry.purged = purged
+    }
+  }
+
   return {
     read: (subject, consumer) => {
       const now = clock.now()
@@ -464,17 +481,15 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
     purge: purge => {
       purges.add(purge)
       const isCovered = (id: string): boolean => purges.covers(purge.scope, id)
-      for (const [id, entry] of [...memory.entries()]) {
-        if (!isCovered(id)) continue
-        if (purge.kind === 'soft') entry.purged = purges.of(id, entry)
-        else {
-          memory.delete(id)
-          uncached.add(id)
-        }
-      }
+      applyPurges(isCovered)
       // A hard purge also removes entries from the shared tier that memory has evicted.
-      if (purge.kind === 'hard') for (const { key } of demand.since(0)) if (isCovered(key)) uncached.add(key)
+      if (purge.kind === 'hard')
+        for (const { key } of demand.since(0)) if (isCovered(key) && !memory.has(key)) uncached.add(key)
       failures.clearWhere(isCovered)
+    },
+    missPurges: before => {
+      purges.miss(before)
+      applyPurges(() => true)
     },
     supersede: id => {
       const entry = memory.peek(id)

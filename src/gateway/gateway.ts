@@ -137,7 +137,7 @@ export const startGateway = async (
   let appliedAt = clock.now()
   const seldom = createThrottle(clock)
   const often = createThrottle(clock, linesOfKeysPerMinute)
-  // At once, so that the fleet knows of an outage before somebody purges.
+  // At once, so that every instance can show an outage of one.
   const outages = openOutages(log, clock, metrics.staleReads, () => {
     if (readiness.phase === 'ready') void timelines.sendHeartbeat()
   })
@@ -310,7 +310,7 @@ export const startGateway = async (
     store,
     catalogue: () => catalogue.current,
     clock,
-    running: { timelines, runs, breaker, self, config: () => reload.running() },
+    running: { timelines, runs },
   })
   const warming = createCacheWarm(config, { timelines, catalogue, clock })
   opening.defer(async () => void (await warming.stopWarm()))

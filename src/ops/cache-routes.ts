@@ -9,8 +9,8 @@ import { bodyAs, unreadBody } from './json-body.ts'
 /** The operators' actions on the cache, by target; all throw InputError for an invalid target. */
 export type OpsCache = {
   explain(of: string): Promise<CellReport>
-  /** @param soft undefined where the body does not say */
-  purge(of: string, soft: boolean | undefined): Promise<PurgeReport>
+  /** @param isHard removes the entries; else they are stale */
+  purge(of: string, isHard: boolean): Promise<PurgeReport>
   planWarm(order: Warming): Promise<object>
   /** Starts to load what is absent or stale. */
   startWarm(order: Warming): Promise<object>
@@ -22,9 +22,8 @@ export type OpsCache = {
 
 type Warming = { readonly of?: string | undefined; readonly top?: number | undefined }
 
-// Strict, because a misspelt `soft` would purge hard.
-const order = z.strictObject({ scope: z.string(), soft: z.boolean().optional() })
-const example = 'JSON such as {"scope":"district/3026","soft":true}'
+const order = z.strictObject({ scope: z.string(), hard: z.boolean().default(false) })
+const example = 'JSON such as {"scope":"district/3026"}, with "hard":true to remove it'
 
 const maxPlaces = 100_000
 const warming = z.strictObject({
@@ -47,8 +46,8 @@ export const registerCache = (app: FastifyInstance, cache: OpsCache): void => {
     cache.refresh(targetIn('/cache/refresh', of)),
   )
   app.post('/cache/purge', { errorHandler: unreadBody(example) }, async ({ body }) => {
-    const { scope, soft } = bodyAs(order, body, example)
-    return cache.purge(scope, soft)
+    const { scope, hard } = bodyAs(order, body, example)
+    return cache.purge(scope, hard)
   })
 
   app.post('/cache/warm', { errorHandler: unreadBody(warmingExample) }, async ({ body }, reply) => {

@@ -99,6 +99,4 @@ export type PurgeReport = {
   /** The number of entries deleted from the shared tier; 0 for a soft purge, which deletes none. */
   readonly removed: number
   readonly store: string
-  /** Why it is soft although nobody said so; null where that was said, or it is hard. */
-  readonly softBecause: string | null
 }

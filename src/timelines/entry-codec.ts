@@ -21,8 +21,6 @@ export type TimelineCodecParts = {
   readonly hourlyHours: number
   readonly calendar: Calendar
   readonly clock: Clock
-  /** The number of the newest purge that this process has read. */
-  readonly newestPurge: () => number
 }
 
 const metadataOf = (
@@ -54,14 +52,8 @@ export const createTimelineCodec = ({
   hourlyHours,
   calendar,
   clock,
-  newestPurge,
 }: TimelineCodecParts): Codec<Timeline> => {
   const expectedAt = (key: string) => ({ key, lengths: usualLengths, calendar, now: clock.now() })
-  // An entry cannot escape a purge by a forged generation: it is capped at the newest purge known here.
-  const capped = ({ generation, run }: LoadMetadata): LoadMetadata => ({
-    generation: Math.min(generation, newestPurge()),
-    run,
-  })
   return {
     maxBytes: maxEncodedBytes,
     encode: ({ value, generation, run }, key) => encodeTimeline(key, value, { generation, run }),
@@ -69,13 +61,13 @@ export const createTimelineCodec = ({
       const head = readHead(bytes, expectedAt(key))
       return typeof head === 'string'
         ? { refused: head }
-        : metadataOf(key, head.fetchedAt, capped(head.metadata), reachOf(head, hourlyHours))
+        : metadataOf(key, head.fetchedAt, head.metadata, reachOf(head, hourlyHours))
     },
     decode: (bytes, key) => {
       const decoded = decodeTimeline(bytes, expectedAt(key))
       if (typeof decoded === 'string') return { refused: decoded }
       if (!isPlausible(decoded.timeline)) return { refused: 'out_of_range' }
-      return entryOf(key, decoded.timeline, capped(decoded.metadata), hourlyHours)
+      return entryOf(key, decoded.timeline, decoded.metadata, hourlyHours)
     },
   }
 }

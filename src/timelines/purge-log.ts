@@ -1,5 +1,6 @@
 // The purge log: purges as change records in the store. Every instance reads it at short intervals, so that none misses a
-// purge while it is disconnected. A hard purge also deletes entries from the shared tier.
+// purge while it is disconnected; what it may have missed all the same is stale. A hard purge also deletes entries from the
+// shared tier.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Purge } from '../cache/purges.ts'
@@ -15,8 +16,10 @@ type ChangeLogStore = Pick<FleetStore, 'appendChangeRecord' | 'changeRecordsAfte
 export type PurgeOutcome = { readonly generation: number; readonly removed: number }
 
 const topic = 'purges'
-// Longer than any configuration serves an entry.
-const keepForMs = 30 * utcDayMs
+// While the last change record is kept, an instance notices that the log was lost.
+const keepForMs = 400 * utcDayMs
+// The first record of a log, which purges nothing.
+const begin = '{}'
 // A fine grid has hundreds of thousands of cells: deleted in steps, so that the event loop is free in between.
 const removedAtOnce = 1_000
 
@@ -41,9 +44,48 @@ export const orderPurge = async (
   return { generation, removed }
 }
 
-/** The purges after the given one, in order. Change records that are not valid purges are skipped. */
-export const purgesAfter = async (store: ChangeLogStore, generation: number): Promise<Purge<PurgeScope>[]> =>
-  (await store.changeRecordsAfter(topic, generation)).records.flatMap(({ number, text }) => {
-    const order = readOrder(text)
-    return order ? [{ generation: number, ...order }] : []
-  })
+/** What came after a change record that an instance knows. */
+type PurgesRead = {
+  readonly purges: readonly Purge<PurgeScope>[]
+  /** The number of the newest record, a purge or not; undefined without any. */
+  readonly newest: number | undefined
+  /** Purges from before this number may be unknown; undefined where none is. */
+  readonly missedBefore: number | undefined
+}
+
+/**
+ * @param known the number of the last record that is known; 0 reads all that there are
+ * @returns undefined where there is no log: it never began, or has lost the record that is known
+ */
+export const purgesAfter = async (
+  store: Pick<FleetStore, 'changeRecordsAfter'>,
+  known: number,
+): Promise<PurgesRead | undefined> => {
+  const { records, complete } = await store.changeRecordsAfter(topic, known)
+  const isWhole = known > 0 && complete
+  if (records.length === 0 && !isWhole) return undefined
+  return {
+    purges: records.flatMap(({ number, text }) => {
+      const order = readOrder(text)
+      return order ? [{ generation: number, ...order }] : []
+    }),
+    newest: records.at(-1)?.number,
+    missedBefore: isWhole ? undefined : records[0]?.number,
+  }
+}
+
+/** Goes on where there is no log: one that never began begins, one that was lost begins again with a soft purge of everything. */
+export const beginLog = async (
+  store: Pick<FleetStore, 'appendChangeRecord' | 'changeRecordsAfter'>,
+  known: number,
+  now: number,
+): Promise<PurgesRead | undefined> => {
+  if (known === 0) {
+    await store.appendChangeRecord(topic, begin, now + keepForMs)
+    // Others may have begun it at the same time.
+    return purgesAfter(store, 0)
+  }
+  const order: PurgeOrder = { kind: 'soft', scope: { all: true } }
+  const generation = await store.appendChangeRecord(topic, writeOrder(order), now + keepForMs)
+  return { purges: [{ generation, ...order }], newest: generation, missedBefore: generation }
+}

@@ -41,7 +41,7 @@ import { keyFor } from './cache-namespace.ts'
 import { createTimelineCodec, entryOf } from './entry-codec.ts'
 import { createHeartbeat, type Fleet } from './heartbeat.ts'
 import { createProbe } from './probe.ts'
-import { purgesAfter } from './purge-log.ts'
+import { beginLog, purgesAfter } from './purge-log.ts'
 import { covers, type PurgeScope } from './purge-scope.ts'
 
 /** The live options. */
@@ -80,6 +80,8 @@ export type TimelinesObserver = CacheObserver &
     /** The store failed to take a heartbeat. */
     onHeartbeatFailure(): void
     onPurge(kind: 'soft' | 'hard', scope: PurgeScope): void
+    /** The log has lost purges that this instance has not read: all that is cached counts as stale. */
+    onPurgesMissed(): void
   }
 
 export type TimelinesParts = {
@@ -143,6 +145,8 @@ export type Timelines = ReadThrough<Cell, Timeline> & {
   endBackoff(): void
   /** Another account of the provider is in use: ends the backoff of cells that the former account was refused. */
   changeAccount(): void
+  /** Reads the purge log now unless it is known up to this number; never rejects. */
+  readPurgesTo(generation: number): Promise<void>
   explain(cell: Cell): Promise<CellExplanation>
   /** Loads a cell whatever is cached, within budget and circuit breaker. Never rejects. */
   reload(cell: Cell): Promise<void>
@@ -187,7 +191,6 @@ const recentForMs = hourMs
 const passEveryMs = 10_000
 // Each read of the shared tier is a round trip: read in batches, and check the deadline in between.
 const warmAtOnce = 256
-const maxGone = 100
 
 export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts): Timelines => {
   const { provider, store, grid, recentRuns, calendar, clock, observer } = parts
@@ -204,7 +207,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
       ? freshByRun(options, recentRuns, stretch.current)
       : freshByAge(options, stretch.current)
 
-  const purges = createPurges(covers, clock)
+  const purges = createPurges(covers)
   const memory = createMemoryTier<Timeline>(options.memoryBytes)
   const demand = createDemand<Cell>()
   const uncached = createUncached()
@@ -227,22 +230,17 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     },
     error => observer.onSharedTierFailure('lease', error),
   )
-  // An entry may have a newer generation than this instance knows, whose read of the log is late or failed. Its generation is
-  // capped at the newest purge known here, so the log is read first: else a purge would cover an entry that was loaded after it.
+  // An entry may have a newer generation than this instance knows, whose read of the log is late or failed. The log is read first,
+  // because a number from beyond it protects no entry.
   const readBytes: ByteStore['readBytes'] = async (key, maxBytes) => {
     const bytes = await store.readBytes(key, maxBytes)
-    if (bytes instanceof Uint8Array) await learnOf(claimedGeneration(bytes)).catch(() => {})
+    if (bytes instanceof Uint8Array) await readPurgesTo(claimedGeneration(bytes))
     return bytes
   }
-  // Purges whose records the log has no more: each read of it would be in vain.
-  const gone = new Set<number>()
-  const learnOf = async (generation: number): Promise<void> => {
-    if (gone.has(generation)) return
+  const readPurgesTo = async (generation: number): Promise<void> => {
     // The first one may have begun before the record was there.
-    for (let reads = 0; reads < 2 && generation > purges.generation; reads += 1) await pollPurges()
-    if (generation <= purges.generation) return
-    if (gone.size === maxGone) gone.clear()
-    gone.add(generation)
+    for (let reads = 0; reads < 2 && generation > purges.generation; reads += 1)
+      await pollPurges().catch(() => {})
   }
   const cache = createReadThrough<Cell, Timeline, PurgeScope>({
     keyOf,
@@ -263,8 +261,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
           return policy.longestUseMs
         },
       },
-      parts.codec ??
-        createTimelineCodec({ hourlyHours, calendar, clock, newestPurge: () => purges.generation }),
+      parts.codec ?? createTimelineCodec({ hourlyHours, calendar, clock }),
       observer,
     ),
     fleet: fleetLoads,
@@ -308,14 +305,19 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
   // One read at a time, so that no purge is reported twice. The first read finds purges from before the start: they are in
   // force, but not reported.
   const purgeReads = createSingleFlight<'purges', void>()
-  let isFirstRead = true
   const readPurges = async (): Promise<void> => {
-    const found = await purgesAfter(store, purges.generation)
-    for (const purge of found) {
+    const known = purges.generation
+    const found = (await purgesAfter(store, known)) ?? (await beginLog(store, known, clock.now()))
+    if (!found) return
+    for (const purge of found.purges) {
       cache.purge(purge)
-      if (!isFirstRead) observer.onPurge(purge.kind, purge.scope)
+      if (known > 0) observer.onPurge(purge.kind, purge.scope)
     }
-    isFirstRead = false
+    purges.reach(found.newest ?? known)
+    if (found.missedBefore !== undefined) {
+      cache.missPurges(found.missedBefore)
+      if (known > 0) observer.onPurgesMissed()
+    }
   }
   const pollPurges = (): Promise<void> => purgeReads.run('purges', readPurges).result
 
@@ -408,6 +410,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     endBackoff: failures.endBackoff,
     changeAccount: () =>
       failures.clearWhere((_, { error }) => error instanceof AbohawaError && ofAccount.has(error.code)),
+    readPurgesTo,
     explain: async cell => ({
       ...(await cache.explain(cell)),
       cell,

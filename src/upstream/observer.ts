@@ -65,6 +65,8 @@ export const observeUpstream = (
     metrics.purged(kind)
     log.info({ kind, scope }, 'cache purged')
   },
+  onPurgesMissed: () =>
+    log.warn('the log of purges has lost some that were not read here; all that is cached counts as stale'),
   request: (outcome, points, ms, reason) => {
     metrics.providerRequest(outcome, points, ms)
     // Requests of operators load no points for the cache.

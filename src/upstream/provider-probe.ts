@@ -3,7 +3,6 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Config } from '../config/schema.ts'
-import { messageOf } from '../errors.ts'
 import { protocolIn } from './upstream.ts'
 
 /** @throws Error when no answer came within the time, in ms */
@@ -21,16 +20,4 @@ export const probeProvider = async (
   })
   await body.dump()
   return { status: statusCode, headers }
-}
-
-const soonMs = 3_000
-
-/** Why nothing can be loaded from the provider now; undefined when it answers. */
-export const providerFault = async (config: Config): Promise<string | undefined> => {
-  try {
-    const { status } = await probeProvider(config, soonMs)
-    return status >= 500 ? `the provider answers ${status}` : undefined
-  } catch (error) {
-    return `the provider does not answer (${messageOf(error)})`
-  }
 }

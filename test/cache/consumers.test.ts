@@ -78,7 +78,7 @@ const setUp = (t: Test) => {
       }),
       fleet,
       policy,
-      purges: createPurges(() => false, clock),
+      purges: createPurges(() => false),
       failures,
       uncached: createUncached(),
       demand: createDemand(),

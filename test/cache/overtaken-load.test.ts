@@ -66,7 +66,7 @@ const setUp = async (t: Test) => {
       }),
       fleet,
       policy,
-      purges: createPurges(() => false, clock),
+      purges: createPurges(() => false),
       failures: createFailures({ retryAfterMs: 1_000, retryAfterAtMostMs: 1_000 }, clock),
       uncached: createUncached(),
       demand: createDemand(),

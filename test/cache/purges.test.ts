@@ -1,9 +1,8 @@
-// Which entries a purge covers, and the bound of the purge list.
+// Which entries a purge covers, the bound of the list, and what counts where purges may be unknown.
 
 import t from 'tap'
 import type { Entry } from '../../src/cache/entry.ts'
 import { createPurges } from '../../src/cache/purges.ts'
-import { manualClock } from '../support/manual-clock.ts'
 
 const entry = (generation: number): Entry<string> => ({
   value: 'x',
@@ -13,7 +12,7 @@ const entry = (generation: number): Entry<string> => ({
   generation,
   run: null,
 })
-const setUp = (clock = manualClock()) => createPurges<string>((scope, key) => key.startsWith(scope), clock)
+const setUp = () => createPurges<string>((scope, key) => key.startsWith(scope))
 
 t.test('a purge covers entries in its scope that were loaded before it, and nothing else', t => {
   const purges = setUp()
@@ -41,26 +40,52 @@ t.test('of several purges the strongest counts, in whatever order they came', t 
   t.end()
 })
 
-t.test('thousands of purges stay a bounded list, the latest of them in force', t => {
+t.test('beyond a thousand purges the oldest are forgotten, and entries from before those are stale', t => {
   const purges = setUp()
-  for (let i = 1; i <= 5_000; i++) purges.add({ generation: i, kind: 'soft', scope: `k${i};` })
-  t.equal(purges.of('k5000;', entry(0)), 'soft')
-  t.equal(purges.of('k4001;', entry(0)), 'soft')
-  t.equal(purges.of('k4000;', entry(0)), undefined)
+  for (let i = 1; i <= 1_000; i++) purges.add({ generation: i, kind: 'hard', scope: `k${i};` })
+  t.equal(purges.of('other', entry(0)), undefined)
+  t.equal(purges.of('k1;', entry(0)), 'hard')
+  purges.add({ generation: 1_001, kind: 'soft', scope: 'k1001;' })
+  t.equal(purges.of('k1;', entry(0)), 'soft')
+  t.equal(purges.of('other', entry(0)), 'soft', 'which keys it covered is forgotten too')
+  t.equal(purges.of('k2;', entry(0)), 'hard')
+  t.equal(purges.of('other', entry(1)), undefined)
   t.end()
 })
 
-t.test('a purge ends when no entry from before it can be served, and its number stays', t => {
-  const clock = manualClock()
-  const purges = setUp(clock)
+t.test('where purges were missed, entries from before the next known one are stale', t => {
+  const purges = setUp()
   purges.add({ generation: 3, kind: 'hard', scope: 'a' })
-  clock.advance(60 * 60 * 60_000)
-  purges.add({ generation: 4, kind: 'soft', scope: 'a' })
-  t.equal(purges.of('a', entry(0)), 'hard', 'entries are served for two days at most')
-  clock.advance(13 * 60 * 60_000)
-  t.equal(purges.of('a', entry(0)), 'soft')
-  clock.advance(60 * 60 * 60_000)
-  t.equal(purges.of('a', entry(0)), undefined)
+  purges.add({ generation: 9, kind: 'soft', scope: 'b' })
+  purges.miss(9)
+  t.equal(purges.of('c', entry(8)), 'soft')
+  t.equal(purges.of('c', entry(9)), undefined)
+  t.equal(purges.of('a', entry(2)), 'hard')
+  t.end()
+})
+
+t.test('a number from beyond the log protects no entry', t => {
+  const purges = setUp()
+  purges.add({ generation: 3, kind: 'soft', scope: 'a' })
+  t.equal(purges.of('a', entry(4)), 'soft')
+  purges.reach(4)
   t.equal(purges.generation, 4)
+  t.equal(purges.of('a', entry(4)), undefined)
+  purges.reach(3)
+  t.equal(purges.generation, 4)
+  t.end()
+})
+
+t.test('a log that begins again at a lower number covers entries from before, and spares later ones', t => {
+  const purges = setUp()
+  purges.add({ generation: 100, kind: 'hard', scope: 'a' })
+  purges.miss(100)
+  purges.add({ generation: 40, kind: 'soft', scope: '' })
+  t.equal(purges.generation, 40)
+  for (const before of [0, 99, 100]) t.equal(purges.of('a', entry(before)), 'soft', `${before}`)
+  t.equal(purges.of('a', entry(40)), undefined)
+  purges.add({ generation: 41, kind: 'hard', scope: 'a' })
+  for (const before of [0, 40, 100]) t.equal(purges.of('a', entry(before)), 'hard', `${before}`)
+  t.equal(purges.of('a', entry(41)), undefined)
   t.end()
 })

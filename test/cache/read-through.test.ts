@@ -52,7 +52,7 @@ const setUp = (t: Tap, given: Partial<Parts> = {}) => {
     codec,
     observer,
   )
-  const purges = createPurges<string>((scope, key) => scope === key, clock)
+  const purges = createPurges<string>((scope, key) => scope === key)
   const newFleet = (onLoadedElsewhere?: (key: string) => void) => {
     const fleet = createFleetSingleFlight(
       { store, leaseForMs: 1_000, ...(onLoadedElsewhere ? { onLoadedElsewhere } : {}) },
@@ -323,18 +323,79 @@ t.test('a soft purge makes older entries stale, a hard one removes them', async 
   t.strictSame(loads, ['a', 'b', 'a', 'b'])
 })
 
-t.test('a load that was under way when its key was purged does not count as newer', async t => {
-  const { cache, loader, loads } = setUp(t)
+t.test('a hard purge that is read late keeps what was loaded after it', async t => {
+  const { cache, purges, loads, parts } = setUp(t)
+  purges.reach(2)
+  await cache.read(named('a'))
+  const other = createReadThrough({ ...parts, purges: createPurges<string>((scope, key) => scope === key) })
+  cache.purge({ generation: 3, kind: 'hard', scope: 'b' })
+  t.match(await cache.read(named('a')), { value: 'a 1', outcome: 'hit', source: 'memory' })
+  await other.read(named('a'))
+  other.purge({ generation: 2, kind: 'hard', scope: 'a' })
+  t.match(await other.read(named('a')), { value: 'a 1', outcome: 'hit', source: 'memory' })
+  t.equal(loads.length, 1)
+})
+
+t.test('a soft purge during a load makes what it brings stale, for those that wait for it too', async t => {
+  const { cache, loader, loads, clock } = setUp(t)
   const gate = Promise.withResolvers()
   loader.gate = gate.promise
   const reading = cache.read(named('a'))
   await settled()
   cache.purge({ generation: 1, kind: 'soft', scope: 'a' })
-  gate.resolve(undefined)
-  await reading
-  t.match(await cache.read(named('a')), { outcome: 'stale' })
+  const later = cache.read(named('a'))
   await settled()
-  t.equal(loads.length, 2)
+  t.equal(loads.length, 1, 'what the load brings is usable')
+  gate.resolve(undefined)
+  for (const result of [await reading, await later])
+    t.match(result, {
+      value: 'a 1',
+      outcome: 'stale',
+      source: 'memory',
+      forwarded: true,
+      freshUntil: clock.now(),
+    })
+  await until('it is reloaded', () => loads.length === 2)
+  t.match(await cache.read(named('a')), { value: 'a 2', outcome: 'hit' })
+})
+
+for (const where of ['the same process', 'another instance'])
+  t.test(`in ${where} no read after a hard purge gets a load from before it`, async t => {
+    const { cache, loader, loads, elsewhere } = setUp(t)
+    const [first, second] = [Promise.withResolvers(), Promise.withResolvers()]
+    loader.gate = first.promise
+    const before = cache.read(named('a'))
+    await settled()
+    const other = where === 'the same process' ? cache : elsewhere()
+    // There it waits for the load of the first instance.
+    const waiting = where === 'the same process' ? [] : [other.read(named('a'))]
+    await settled()
+    cache.purge({ generation: 1, kind: 'hard', scope: 'a' })
+    loader.gate = second.promise
+    const after = [...waiting, other.read(named('a')), other.read(named('a'))]
+    await settled()
+    first.resolve(undefined)
+    t.match(await before, { value: 'a 1', outcome: 'stale' })
+    await until('the second load', () => loads.length === 2)
+    second.resolve(undefined)
+    for (const reading of after) t.match(await reading, { value: 'a 2', outcome: 'miss' })
+    t.match(await cache.read(named('a')), { value: 'a 2', outcome: 'hit' })
+    t.equal(loads.length, 2)
+  })
+
+t.test('where purges were missed everything is stale, and no load from before counts as newer', async t => {
+  const { cache, loader, loads } = setUp(t)
+  await cache.read(named('a'))
+  const gate = Promise.withResolvers()
+  loader.gate = gate.promise
+  const reading = cache.read(named('b'))
+  await settled()
+  cache.purge({ generation: 5, kind: 'soft', scope: 'c' })
+  cache.missPurges(5)
+  t.match(await cache.read(named('a')), { value: 'a 1', outcome: 'stale', forwarded: true })
+  gate.resolve(undefined)
+  t.match(await reading, { value: 'b 2', outcome: 'stale', forwarded: true })
+  await until('both are reloaded', () => loads.length === 4)
 })
 
 t.test('two instances that miss together load once; the other gets the result, or the failure', async t => {

@@ -52,7 +52,7 @@ t.test('bash completes commands, their options, and the words and files of both'
   t.strictSame(offered('abohawa', 'bu'), ['budget'])
   t.strictSame(offered('bin/abohawa', 'budget', 're'), ['reopen'])
   t.strictSame(offered('abohawa', 'budget', ''), ['--help', '-h', 'reopen', 'show'])
-  t.strictSame(offered('abohawa', 'cache', 'purge', 'all', '--s'), ['--soft'])
+  t.strictSame(offered('abohawa', 'cache', 'purge', 'all', '--ha'), ['--hard'])
   t.strictSame(offered('abohawa', 'cache', 'purge', 'd'), ['district/', 'division/'])
   t.strictSame(offered('abohawa', 'cache', 'show', '--json', 'up'), ['upazila/'])
   t.strictSame(offered('abohawa', 'cache', 'refresh', 'di'), ['district/', 'division/'])

@@ -30,12 +30,12 @@ const callsOf = async () => (await provider.state()).calls
 const explain = async ({ opsUrl }: TestGateway) =>
   (await sendRequest(`${opsUrl}/cache/cell?of=23.7,90.4`)).body.gateway
 
-const purge = async (gateway: TestGateway, soft: boolean) => {
+const purge = async (gateway: TestGateway, hard?: boolean) => {
   const purgesLogged = () => gateway.logged.filter(({ msg }) => msg === 'cache purged').length
   const before = purgesLogged()
   await fetch(`${gateway.opsUrl}/cache/purge`, {
     method: 'POST',
-    body: JSON.stringify({ scope: '23.7,90.4', soft }),
+    body: JSON.stringify({ scope: '23.7,90.4', hard }),
     headers: { 'content-type': 'application/json' },
   })
   await until('the gateway has read the purge', async () => purgesLogged() > before)
@@ -77,16 +77,16 @@ for (const fault of ['empty', 'internal-error'])
       await until('the refresh has failed', async () => (await explain(gateway)).lastFailure !== null)
       t.match(await statusOf(), /; hit; ttl=-/, 'it is left alone')
       await provider.steer({ fault: 'none' })
-      await purge(gateway, true)
+      await purge(gateway)
       t.match(await statusOf(), /fwd=stale/, 'stale while it is loaded')
       await until('the load has come', async () => /; hit; ttl=\d/.test((await statusOf()) ?? ''))
 
       await provider.steer({ fault })
-      await purge(gateway, false)
+      await purge(gateway, true)
       t.equal((await gateway.get(place)).status, 500)
       await provider.steer({ fault: 'none' })
       t.equal((await gateway.get(place)).status, 500, 'it is left alone')
-      await purge(gateway, true)
+      await purge(gateway)
       t.match(await statusOf(), /fwd=miss/, 'a cold cell too')
     },
   )
@@ -95,7 +95,7 @@ t.test('purges from before a restart are applied, and neither logged nor counted
   const env = { ABOHAWA_STORE__PATH: `${t.testdir()}/shared.db` }
   const { gateway } = await setUp(t, env)
   await gateway.get(place)
-  await purge(gateway, true)
+  await purge(gateway)
   await gateway.close()
   const again = await setUp(t, env)
   t.match(await again.statusOf(), /fwd=stale/, 'it is applied')
@@ -106,7 +106,7 @@ t.test('purges from before a restart are applied, and neither logged nor counted
       (await sendRequest(`${again.gateway.opsUrl}/metrics`)).text,
     )?.[0]
   t.equal(await counted(), 'abohawa_cache_purges_total{kind="soft"} 0')
-  await purge(again.gateway, true)
+  await purge(again.gateway)
   t.equal(purgeLines().length, 1, 'and the later purge is read')
   t.equal(await counted(), 'abohawa_cache_purges_total{kind="soft"} 1')
 })

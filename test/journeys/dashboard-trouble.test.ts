@@ -12,7 +12,6 @@ import {
   largeDhaka,
   latinTexts,
   openCell,
-  statesHeld,
   statusEveryMs,
   visit,
 } from '../support/dashboard-page.ts'
@@ -57,59 +56,18 @@ t.test('a budget that the provider has closed is the first line, in red', { skip
   t.strictSame(faultsOf(page, gateway), [])
 })
 
-t.test('while nothing can be loaded a purge asks, and suggests to mark stale', { skip }, async t => {
+t.test('while nothing can be loaded a purge leaves all weather, which is served', { skip }, async t => {
   const { gateway, page } = await start(t)
   await gateway.get('/weather/district/3026')
   await provider.steer({ fault: 'daily-limit' })
   t.equal((await gateway.get(elsewhere)).status, 500)
   await isShown(page, largeDhaka, 'fresh')
-  await untilSeen('the page knows', () => page.locator('[data-part=provider] .badge.bad').isVisible())
-  await openCell(page, largeDhaka)
-  const question = page.locator('#purge-question')
-  const drawer = page.locator('#cell')
-  await drawer.getByRole('button', { name: 'Purge', exact: true }).click()
-  t.match(
-    await question.innerText(),
-    /Purge this cell\?[\s\S]*The provider is limited until 22 Nov, 06:00, so nothing can be loaded now/,
-  )
-  await page.keyboard.press('Enter')
-  t.notOk(await question.isVisible(), 'Enter at once does no harm')
-  t.equal((await statesHeld(gateway))[largeDhaka], 'fresh')
-  await drawer.getByRole('button', { name: 'Purge', exact: true }).click()
-  await question.getByRole('button', { name: 'Mark stale' }).click()
-  await isShown(page, largeDhaka, 'stale')
-  t.match(await drawer.innerText(), /The cell was marked stale on all instances/)
-  t.equal((await gateway.get('/weather/district/3026')).status, 200)
-  await page.keyboard.press('Escape')
-
   await page.getByRole('button', { name: 'Purge all…' }).click()
-  t.match(await question.innerText(), /Timelines in memory here: 1\.[\s\S]*so nothing can be loaded now/)
-  t.equal(await question.locator('#purge-soft').getAttribute('class'), '', 'the coloured one')
-  await question.getByRole('button', { name: 'Purge all the same' }).click()
-  await isShown(page, largeDhaka, 'absent')
-  t.equal((await gateway.get('/weather/district/3026')).status, 500)
+  await page.locator('#purge-question').getByRole('button', { name: 'Purge all' }).click()
+  await isShown(page, largeDhaka, 'stale')
+  t.equal((await gateway.get('/weather/district/3026')).status, 200)
   t.strictSame(faultsOf(page, gateway), [])
 })
-
-t.test(
-  'where the page knows of no obstacle the listener decides, and the dialog says so',
-  { skip },
-  async t => {
-    const { gateway, page } = await start(t)
-    await gateway.get('/weather/district/3026')
-    await isShown(page, largeDhaka, 'fresh')
-    await page.getByRole('button', { name: 'Purge all…' }).click()
-    await provider.steer({ fault: 'daily-limit' })
-    t.equal((await gateway.get(elsewhere)).status, 500)
-    const question = page.locator('#purge-question')
-    await question.getByRole('button', { name: 'Purge all' }).click()
-    await untilSeen('it is told', async () =>
-      /Marked stale and not purged: the provider is limited until/.test(await question.innerText()),
-    )
-    await isShown(page, largeDhaka, 'stale')
-    t.strictSame(faultsOf(page, gateway), [])
-  },
-)
 
 t.test('all timelines in memory are counted, also those of cells that failed', { skip }, async t => {
   const { gateway, clock, page } = await start(t)

@@ -93,7 +93,7 @@ t.test('with the token there is everything, also for a client that calls itself 
   for (const headers of callers)
     for (const path of guarded) t.equal((await get(path, [host, ...headers])).status, 200, path)
   t.equal(provider.requests.length, 2 * callers.length)
-  t.match(await sendRaw(gateway.opsUrl, purge([host, right])), { status: 200, body: { kind: 'hard' } })
+  t.match(await sendRaw(gateway.opsUrl, purge([host, right])), { status: 200, body: { kind: 'soft' } })
   t.equal((await get('/nothing', [host, right])).status, 404)
 })
 

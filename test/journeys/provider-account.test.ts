@@ -127,27 +127,3 @@ for (const refusal of ['limited', 'denied'] as const) {
     t.strictSame(host.keys(), ['former', 'present'])
   })
 }
-
-t.test(
-  'a purge of all is soft while the present account is limited, and hard again with another',
-  async t => {
-    const host = await startHost(t, 'limited')
-    const settings = { ...env, ABOHAWA_PROVIDER__API_KEY: 'next', ABOHAWA_CACHE__PREFETCH: 'none' }
-    const gateway = await startGateway(t, { providerUrl: host.url, env: settings })
-    const purge = async () => {
-      const response = await fetch(`${gateway.opsUrl}/cache/purge`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ scope: 'all' }),
-      })
-      return response.json()
-    }
-    t.equal((await gateway.get(dhaka)).status, 200)
-    await gateway.set({ 'provider.apiKey': 'former' })
-    t.equal((await gateway.get(sylhet)).status, 500)
-    t.match(await purge(), { kind: 'soft' })
-    t.equal((await gateway.get(dhaka)).status, 200, 'nothing else could be loaded')
-    await gateway.set({ 'provider.apiKey': 'next' })
-    t.match(await purge(), { kind: 'hard' })
-  },
-)

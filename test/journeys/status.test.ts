@@ -128,7 +128,7 @@ t.test('a cell in demand that no tier holds makes the first error now', async t 
   const now = { isAtOnce: true, isTold: true }
   const left = () => gateway.metric('abohawa_cache_time_to_first_expiry_seconds')
   const purge = async (scope: string) => {
-    await orderPurge(gateway.opsUrl, scope, false)
+    await orderPurge(gateway.opsUrl, scope, true)
     await until('the purge is applied', async () => gateway.logged.some(line => line.msg === 'cache purged'))
     gateway.logged.length = 0
   }
@@ -171,7 +171,7 @@ t.test(
     const report = await second.status()
     t.equal(report.cache?.entries, 3, 'the shared tier had them')
     t.ok(Date.parse(report.provider?.firstErrorAt ?? '') > Date.parse(report.at), 'nobody asked here yet')
-    await orderPurge(second.gateway.opsUrl, 'district/3026', false)
+    await orderPurge(second.gateway.opsUrl, 'district/3026', true)
     await second.gateway.close()
 
     const third = await start(t, env)

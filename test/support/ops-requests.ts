@@ -21,12 +21,12 @@ export const refusedFor = async (opsUrl: string, reason: string): Promise<number
   )
 }
 
-/** Orders a purge at this gateway; without `soft` the listener decides. */
-export const orderPurge = async (opsUrl: string, scope: string, soft?: boolean): Promise<unknown> => {
+/** Orders a purge at this gateway. */
+export const orderPurge = async (opsUrl: string, scope: string, hard?: boolean): Promise<unknown> => {
   const response = await fetch(`${opsUrl}/cache/purge`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(soft === undefined ? { scope } : { scope, soft }),
+    body: JSON.stringify({ scope, hard }),
   })
   if (!response.ok) throw new Error(`purge: ${response.status} ${await response.text()}`)
   return response.json()

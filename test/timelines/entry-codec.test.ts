@@ -10,12 +10,12 @@ import { plausibleTimeline } from '../weather/sample-timeline.ts'
 
 const key = 'q:23.7,90.4'
 
-const setUp = (t: Test, newestPurge = 5) => {
+const setUp = (t: Test) => {
   const clock = manualClock()
   const store = openEmbeddedStore(':memory:', clock)
   t.teardown(store.close)
   const calendar = createCalendar('Asia/Dhaka')
-  const codec = createTimelineCodec({ hourlyHours: 48, calendar, clock, newestPurge: () => newestPurge })
+  const codec = createTimelineCodec({ hourlyHours: 48, calendar, clock })
   const reported: string[] = []
   const tier = createSharedTier({ name: 'embedded', store, longestUseMs: 86_400_000 }, codec, {
     onSharedTierFailure: step => reported.push(step),
@@ -33,18 +33,6 @@ t.test('an entry comes back as it was kept', async t => {
   t.equal(await tier.get(key, () => false), undefined)
   t.equal(await tier.get('q:23.8,90.4'), undefined)
   t.strictSame(reported, [])
-})
-
-t.test('the generation of an entry is capped at the newest purge known here', async t => {
-  const { tier, entry } = setUp(t)
-  await tier.set(key, entry(Number.MAX_SAFE_INTEGER))
-  t.equal((await tier.get(key))?.generation, 5)
-  let noted: number | undefined
-  await tier.get(key, ({ generation }) => {
-    noted = generation
-    return false
-  })
-  t.equal(noted, 5)
 })
 
 t.test(

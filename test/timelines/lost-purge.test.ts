@@ -1,15 +1,17 @@
-// Instances that began before and after the record of a purge was lost: both serve what the other one loads, and neither reads the
-// log of purges for each entry.
+// Purges that an instance can't know any more: more were ordered than the log keeps, or the log was lost. Everything is stale
+// there then, and what is loaded afterwards is served by all.
 
+import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
-import { createCalendar, hourMs, utcDayMs } from '../../src/calendar.ts'
+import { createCalendar, hourMs } from '../../src/calendar.ts'
 import { createSampleWeather } from '../../src/load/what-if/sample-weather.ts'
-import { openEmbeddedStore } from '../../src/stores/embedded/embedded-store.ts'
+import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { orderPurge } from '../../src/timelines/purge-log.ts'
 import { createTimelines, type TimelinesOptions, type TimelinesParts } from '../../src/timelines/timelines.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { usualHorizon } from '../../src/weather/horizon.ts'
 import { manualClock } from '../support/manual-clock.ts'
+import { testRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 
 const calendar = createCalendar('Asia/Dhaka')
@@ -42,18 +44,28 @@ const options: TimelinesOptions = {
   hourlyHours,
 }
 
-/** An instance that knows a purge, whose record is lost by now, and how to start others. */
+const server = await testRedis(t)
+let opened = 0
+
+/** A store, a gateway on it, and how to start others. */
 const setUp = async (t: Test) => {
-  const clock = manualClock()
-  const store = openEmbeddedStore(':memory:', clock)
-  t.teardown(store.close)
+  // The expiries of Redis follow its own clock.
+  const clock = manualClock(Date.now())
+  const prefix = `${server.prefix}${opened++}:`
+  const timeouts = { connectTimeoutMs: 2_000, commandTimeoutMs: 2_000 }
+  const store = await openRedisStore(
+    { ...timeouts, url: server.url, prefix },
+    { redisAway: nothing, redisBack: nothing },
+  )
+  const raw = new Redis(server.url)
+  t.teardown(async () => {
+    await store.close()
+    await raw.quit()
+  })
   const weather = createSampleWeather(usualHorizon, hourlyHours, calendar)
-  let isLost = false
   const start = async () => {
-    const counts = { loads: 0, reads: 0, purges: 0 }
-    const onPurge = () => {
-      counts.purges += 1
-    }
+    const counts = { loads: 0, reads: 0, purges: 0, missed: 0 }
+    const connection = { isCut: false }
     const timelines = createTimelines(options, {
       provider: {
         load: async () => {
@@ -67,8 +79,9 @@ const setUp = async (t: Test) => {
       store: {
         ...store,
         changeRecordsAfter: async (topic: string, number: number) => {
+          if (connection.isCut) throw new Error('the gateway stands still')
           counts.reads += 1
-          return isLost ? { records: [], complete: false } : store.changeRecordsAfter(topic, number)
+          return store.changeRecordsAfter(topic, number)
         },
       },
       grid,
@@ -81,7 +94,17 @@ const setUp = async (t: Test) => {
       report: () => '',
       calendar,
       clock,
-      observer: new Proxy({ onPurge }, { get: (of, name) => Reflect.get(of, name) ?? nothing }),
+      observer: new Proxy(
+        {
+          onPurge: () => {
+            counts.purges += 1
+          },
+          onPurgesMissed: () => {
+            counts.missed += 1
+          },
+        },
+        { get: (of, name) => Reflect.get(of, name) ?? nothing },
+      ),
     } as unknown as TimelinesParts)
     await timelines.start(0)
     t.teardown(timelines.close)
@@ -89,40 +112,101 @@ const setUp = async (t: Test) => {
       const { outcome } = await timelines.read(cell)
       return outcome
     }
-    return { counts, read }
+    /** Ticks until a purge or a gap is known. */
+    const learns = (what: 'purges' | 'missed', count = 1) =>
+      until(`it knows ${count} ${what}`, () => {
+        clock.advance(500)
+        return counts[what] >= count
+      })
+    return { counts, connection, read, learns }
   }
-  const former = await start()
-  await orderPurge(store, { namespace, cells: [], now: clock.now() }, { kind: 'hard', scope: { all: true } })
-  await until('it knows of the purge', () => former.counts.purges > 0)
-  isLost = true
-  clock.advance(4 * utcDayMs)
-  return { clock, start, former }
+  const purge = (kind: 'soft' | 'hard', { id }: typeof dhaka) =>
+    orderPurge(
+      store,
+      { namespace, cells: [grid.cellNamed(id) ?? dhaka], now: clock.now() },
+      { kind, scope: { cell: id } },
+    )
+  /** More than the log keeps; that of Dhaka is the first. */
+  const purgeMany = async (kind: 'soft' | 'hard') => {
+    await purge(kind, dhaka)
+    const others = grid.cellsIn({ south: 24, west: 87.5, north: 27, east: 93 }).slice(0, 1_000)
+    await Promise.all(others.map(cell => purge(kind, cell)))
+  }
+  return { clock, raw, log: `${prefix}notices:purges`, start, purge, purgeMany }
 }
 
-t.test('what was loaded after the record was lost is served by those that knew the purge', async t => {
-  const { clock, start, former } = await setUp(t)
-  const next = await start()
-  for (let round = 1; round <= 3; round++) {
-    t.equal(await next.read(), 'miss')
-    clock.advance(1_000)
-    t.equal(await former.read(), 'hit')
-    t.strictSame([next.counts.loads, former.counts.loads], [round, 0])
-    clock.advance(17 * hourMs)
-  }
+t.test('a log that begins purges nothing, and is begun once', async t => {
+  const { start, raw, log } = await setUp(t)
+  const first = await start()
+  t.equal(await first.read(), 'miss')
+  const second = await start()
+  t.equal(await second.read(), 'hit')
+  t.equal(await raw.zcard(log), 1)
+  t.match([first, second], [{ counts: { purges: 0, missed: 0 } }, { counts: { purges: 0, missed: 0 } }])
 })
 
-t.test('an entry that names a lost purge has the log read once, and not for each entry', async t => {
-  const { start, former } = await setUp(t)
-  await former.read()
-  await former.read(khulna)
-  const next = await start()
-  const readsFor = async (cell: typeof dhaka) => {
-    const before = next.counts.reads
-    t.equal(await next.read(cell), 'hit')
-    return next.counts.reads - before
-  }
-  t.ok((await readsFor(dhaka)) >= 2, 'it may be new')
-  // One of its own, which comes every half a second.
-  t.ok((await readsFor(khulna)) <= 1)
-  t.equal(next.counts.loads, 0)
-})
+for (const kind of ['soft', 'hard'] as const)
+  t.test(`of more ${kind} purges than the log keeps, none is missed by who stood still`, async t => {
+    const { start, purgeMany } = await setUp(t)
+    const gateway = await start()
+    for (const cell of [dhaka, khulna]) await gateway.read(cell)
+    gateway.connection.isCut = true
+    await purgeMany(kind)
+    t.equal(await gateway.read(), 'hit')
+    gateway.connection.isCut = false
+    await gateway.learns('missed')
+    for (const cell of [dhaka, khulna]) t.equal(await gateway.read(cell), 'stale', 'which ones is forgotten')
+    for (const cell of [dhaka, khulna])
+      await until('it is reloaded', async () => (await gateway.read(cell)) === 'hit')
+    t.equal(gateway.counts.missed, 1)
+  })
+
+for (const kind of ['soft', 'hard'] as const)
+  t.test(`of more ${kind} purges than the log keeps, none is missed by who starts`, async t => {
+    const { start, purgeMany } = await setUp(t)
+    const gateway = await start()
+    for (const cell of [dhaka, khulna]) await gateway.read(cell)
+    await purgeMany(kind)
+    const started = await start()
+    t.equal(await started.read(khulna), 'stale')
+    t.equal(await started.read(), kind === 'soft' ? 'stale' : 'miss')
+    await until('it is reloaded', async () => (await started.read(khulna)) === 'hit')
+    const next = await start()
+    t.equal(await next.read(khulna), 'hit', 'what was loaded since is fresh')
+  })
+
+t.test(
+  'a lost log is noticed, also where the clock of Redis has gone back, and later purges count',
+  async t => {
+    for (const aheadMs of [0, hourMs]) {
+      const { start, purge, raw, log, clock } = await setUp(t)
+      const gateway = await start()
+      // From before the clock went back.
+      const number = Date.now() + aheadMs
+      if (aheadMs > 0) await raw.zadd(log, number, `${number} {"kind":"soft","scope":{"cell":"27,93"}}`)
+      else await purge('soft', grid.cellOf(27, 93))
+      await gateway.learns('purges')
+      await gateway.read()
+      await gateway.read(khulna)
+      t.equal(await gateway.read(), 'hit')
+
+      await raw.del(log)
+      await gateway.learns('missed')
+      t.equal(await gateway.read(), 'stale')
+      await until('it is reloaded', async () => (await gateway.read()) === 'hit')
+      const other = await start()
+      t.equal(await other.read(), 'hit', 'loaded since')
+      t.equal(await other.read(khulna), 'stale', 'from before the loss')
+
+      const before = gateway.counts.purges
+      await purge('hard', dhaka)
+      await gateway.learns('purges', before + 1)
+      const { loads } = gateway.counts
+      t.equal(await gateway.read(), 'miss')
+      t.equal(gateway.counts.loads, loads + 1)
+      clock.advance(3_000)
+      t.equal(await gateway.read(), 'hit', 'and stays')
+      t.equal(gateway.counts.missed, 1, 'one loss')
+    }
+  },
+)

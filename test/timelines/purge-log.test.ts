@@ -3,7 +3,7 @@
 import t from 'tap'
 import { openEmbeddedStore } from '../../src/stores/embedded/embedded-store.ts'
 import { keyFor } from '../../src/timelines/cache-namespace.ts'
-import { orderPurge, purgesAfter } from '../../src/timelines/purge-log.ts'
+import { beginLog, orderPurge, purgesAfter } from '../../src/timelines/purge-log.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
@@ -36,16 +36,22 @@ t.test(
     t.ok(await isCached(khulna), 'the cell outside is left alone')
     t.strictSame(
       await purgesAfter(store, 0),
-      [
-        { generation: 1, kind: 'soft', scope: { cell: dhaka.id } },
-        { generation: 2, kind: 'hard', scope: { cell: dhaka.id } },
-      ],
+      {
+        purges: [
+          { generation: 1, kind: 'soft', scope: { cell: dhaka.id } },
+          { generation: 2, kind: 'hard', scope: { cell: dhaka.id } },
+        ],
+        newest: 2,
+        missedBefore: 1,
+      },
       'in their order',
     )
-    t.strictSame(
-      (await purgesAfter(store, 1)).map(({ generation }) => generation),
-      [2],
-    )
+    t.match(await purgesAfter(store, 1), {
+      purges: [{ generation: 2 }],
+      newest: 2,
+      missedBefore: undefined,
+    })
+    t.strictSame(await purgesAfter(store, 2), { purges: [], newest: undefined, missedBefore: undefined })
   },
 )
 
@@ -68,11 +74,45 @@ t.test('invalid change records are skipped, and later ones are still read', asyn
   for (const text of ['', 'hello', '{"kind":"hard"}', '{"kind":"later","scope":{"all":true}}'])
     await store.appendChangeRecord('purges', text, keepUntil)
   await store.appendChangeRecord('elsewhere', '{"kind":"hard","scope":{"all":true}}', keepUntil)
-  t.strictSame(await purgesAfter(store, 0), [])
+  t.match(await purgesAfter(store, 0), { purges: [], newest: 4 })
   const { generation } = await orderPurge(
     store,
     { namespace, cells: [], now: clock.now() },
     { kind: 'soft', scope: { all: true } },
   )
-  t.strictSame(await purgesAfter(store, 0), [{ generation, kind: 'soft', scope: { all: true } }])
+  t.match(await purgesAfter(store, 0), {
+    purges: [{ generation, kind: 'soft', scope: { all: true } }],
+    newest: generation,
+  })
+})
+
+t.test(
+  'a log begins with a record that purges nothing, once more where it was lost with a purge of all',
+  async t => {
+    const { store } = await openFilled()
+    t.equal(await purgesAfter(store, 0), undefined)
+    const begun = { purges: [], newest: 1, missedBefore: 1 }
+    t.strictSame(await beginLog(store, 0, clock.now()), begun)
+    t.strictSame(await purgesAfter(store, 0), begun)
+    t.strictSame(
+      await beginLog(store, 0, clock.now()),
+      { purges: [], newest: 2, missedBefore: 1 },
+      'two at once',
+    )
+    t.equal(await purgesAfter(store, 7), undefined, 'the seventh is not there')
+    const everything = { purges: [{ generation: 3, kind: 'soft', scope: { all: true } }], newest: 3 }
+    t.strictSame(await beginLog(store, 7, clock.now()), { ...everything, missedBefore: 3 })
+    t.strictSame(await purgesAfter(store, 1), { ...everything, missedBefore: undefined })
+  },
+)
+
+t.test('a reader behind more purges than the log keeps learns from which number on it knows all', async t => {
+  const { store } = await openFilled()
+  const base = { namespace, cells: [], now: clock.now() }
+  const order = () => orderPurge(store, base, { kind: 'soft', scope: { cell: dhaka.id } })
+  for (let i = 0; i < 1_002; i++) await order()
+  const all = await purgesAfter(store, 0)
+  t.match([all?.purges.length, all?.newest, all?.missedBefore], [1_000, 1_002, 3])
+  t.match((await purgesAfter(store, 1))?.missedBefore, 3)
+  t.equal((await purgesAfter(store, 500))?.missedBefore, undefined)
 })

@@ -15,7 +15,7 @@ import { openUsedStore, storeName } from '../../stores/open-store.ts'
 import { type AddTopCommand, factsText, type Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 import { cellText } from './cell-text.ts'
-import { addGatewayOption, askGateway, gatewayFor, opsAddress, queryGateway } from './gateway-query.ts'
+import { addGatewayOption, gatewayFor, opsAddress, queryGateway } from './gateway-query.ts'
 
 export const addCacheCommands: AddTopCommand = (program, add, summary) => {
   const cache = program.command('cache').summary(summary).description('The cache of weather.')
@@ -48,23 +48,17 @@ export const addCacheCommands: AddTopCommand = (program, add, summary) => {
     },
   })
 
-  add<{ soft?: boolean; hard?: boolean }>(cache, 'purge', {
-    summary: 'purge cached weather in every gateway: remove it, or with --soft mark it stale',
-    example: 'cache purge district/3026 --soft',
+  add<{ hard?: boolean }>(cache, 'purge', {
+    summary: 'purge cached weather in every gateway: mark it stale, or with --hard remove it',
+    example: 'cache purge district/3026',
     setUp: command =>
       command
         .argument('<target>', 'all, a point lat,lng, a place type/id, or a box south,west,north,east')
-        .option(
-          '--soft',
-          'serve it as stale until it is reloaded; the default for all while the provider is down',
-        )
-        .option('--hard', 'remove it, so that a failed reload is an error; the default otherwise'),
-    run: async (terminal, { soft, hard }, of = '') => {
-      if (soft && hard) throw new UsageError('--soft and --hard are both given; allowed: one of them')
+        .option('--hard', 'remove it, so that a failed reload is an error; else it is served until reloaded'),
+    run: async (terminal, { hard = false }, of = '') => {
       checkArgument(() => targetIn(of))
       const config = terminal.configFor(neededForCache)
-      const kind = soft || hard ? soft === true : undefined
-      const report = await withCacheAdmin(terminal, config, admin => admin.purge(of, kind))
+      const report = await withCacheAdmin(terminal, config, admin => admin.purge(of, hard))
       const where = storeName(config)
       terminal.show({ ...report, where }, purgeText(report, where))
       return 0
@@ -161,8 +155,7 @@ const withCacheAdmin = async <Result>(
   const store = await openUsedStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
   try {
     const catalogue = async () => createCatalogue(await readSnapshot(catalogueFile(path), bounds))
-    const faultElsewhere = () => circuitFault(opsAddress(undefined, config))
-    return await act(createCacheAdmin(config, { store, catalogue, clock, faultElsewhere }))
+    return await act(createCacheAdmin(config, { store, catalogue, clock }))
   } finally {
     await store.close()
   }
@@ -176,22 +169,8 @@ const checkArgument = (read: () => unknown): void => {
   }
 }
 
-/** Why a running gateway loads nothing from the provider; undefined when its circuit is closed or it does not answer. */
-const circuitFault = async (address: string): Promise<string | undefined> => {
-  try {
-    const { text } = await askGateway({ address, token: null, path: '/readyz' })
-    const { detail } = JSON.parse(text) as { detail?: { provider?: unknown } }
-    const where = `in the gateway at ${redactedUrl(address)}`
-    const provider = String(detail?.provider)
-    if (/^circuit (?:open|half-open)/.test(provider)) return `the circuit to the provider is open ${where}`
-    return provider.includes(', outage (') ? `loads from the provider fail ${where}` : undefined
-  } catch {
-    return undefined
-  }
-}
-
 const purgeText = (report: PurgeReport, where: string): string => {
-  const { kind, of, place, scope, cells, removed, store, softBecause } = report
+  const { kind, of, place, scope, cells, removed, store } = report
   const soft = kind === 'soft'
   const what =
     'all' in scope
@@ -202,10 +181,7 @@ const purgeText = (report: PurgeReport, where: string): string => {
   const count = (number: number, one: string, more: string) =>
     `${number.toLocaleString('en-US')} ${number === 1 ? one : more}`
   return [
-    `Purged${soft ? ' softly' : ''}: ${what}.`,
-    ...(softBecause === null
-      ? []
-      : [`Softly because ${printable(softBecause)}; --hard removes it all the same.`]),
+    `Purged ${soft ? 'softly' : 'hard'}: ${what}.`,
     factsText([
       ['covers', count(cells, 'cell', 'cells')],
       [
@@ -219,7 +195,7 @@ const purgeText = (report: PurgeReport, where: string): string => {
       [
         '',
         soft
-          ? 'stale weather is served until it is reloaded'
+          ? 'it is served as stale until it is reloaded; --hard removes it'
           : 'the next request of a cell waits for its load',
       ],
     ]),

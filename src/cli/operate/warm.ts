@@ -148,6 +148,7 @@ const ownSupply = async (
         instances = fleet.instances
       },
       onPurge: nothing,
+      onPurgesMissed: nothing,
       request: nothing,
       refused: nothing,
       loaded: nothing,

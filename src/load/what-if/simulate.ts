@@ -77,6 +77,7 @@ export const simulate = async (
     onEntryRefused: unforeseen,
     onHeartbeat: nothing,
     onPurge: nothing,
+    onPurgesMissed: nothing,
     request: nothing,
     refused: nothing,
     loaded: nothing,

@@ -11,14 +11,6 @@ import { ownSentence, shortId, signs } from './labels.js'
 /** @type {Record<NonNullable<Status['certificate']>['renewal'], Tone>} */
 const certificateTones = { valid: 'good', due: 'warn', urgent: 'bad', expired: 'bad' }
 
-/** Why nothing can be loaded from the provider now; undefined where it can. @param {Status} status @param {Words} words */
-export const obstacleTo = ({ provider, budget, instances, at }, { text, figures }) => {
-  if (provider.circuit !== 'closed') return text('obstacleCircuit')
-  if (budget.closure) return text('obstacleLimit', figures.instant(budget.closure.until, at))
-  if (instances.some(({ providerOutage }) => providerOutage !== null)) return text('obstacleOutage')
-  return undefined
-}
-
 /** @param {Status} status @param {Words} words */
 export const showAttention = (status, words) => {
   const { text, figures } = words

@@ -17,11 +17,10 @@ const placesAtFirst = 10
 /**
  * @param {object} parts
  * @param {() => Words} parts.words
- * @param {() => string | undefined} parts.obstacle why nothing can be loaded now
  * @param {(question: import('./purge-question.js').Question) => void} parts.ask
  * @param {(error: unknown) => void} parts.onFault
  */
-export const createCellDrawer = ({ words, obstacle, ask, onFault }) => {
+export const createCellDrawer = ({ words, ask, onFault }) => {
   const dialog = /** @type {HTMLDialogElement} */ (byId('cell'))
   const body = byId('cell-body')
   const result = byId('cell-result')
@@ -93,16 +92,13 @@ export const createCellDrawer = ({ words, obstacle, ask, onFault }) => {
   }
 
   const [refresh, soft, hard] = buttons
-  /** @param {boolean} soft */
-  const purge = async soft => {
-    await order('/cache/purge', { scope: opened, soft })
+  const purge = async () => {
+    await order('/cache/purge', { scope: opened })
     return undefined
   }
-  const purgeOrAsk = () => {
+  const askToRemove = () => {
     const id = opened
-    if (id === undefined) return
-    if (obstacle() === undefined) void run(() => purge(false), 'purgedHard')
-    else
+    if (id !== undefined)
       ask({
         scope: id,
         title: 'purgeCellTitle',
@@ -125,8 +121,8 @@ export const createCellDrawer = ({ words, obstacle, ask, onFault }) => {
       return answer.gateway?.lastFailure
     }, 'refreshed'),
   )
-  soft?.addEventListener('click', () => run(() => purge(true), 'purgedSoft'))
-  hard?.addEventListener('click', purgeOrAsk)
+  soft?.addEventListener('click', () => run(purge, 'purgedSoft'))
+  hard?.addEventListener('click', askToRemove)
   body.addEventListener('click', event => {
     if (!(event.target instanceof Element) || !event.target.closest('#more-places')) return
     showsAllPlaces = true

@@ -6,7 +6,6 @@ import type { CellStatus, GatewayStatus, LiveStatus, SearchReport } from '../../
 export type {
   CellReport,
   EntryReport as Entry,
-  PurgeReport,
   SlicesReport as Slices,
 } from '../../cell-report.ts'
 export type {

@@ -8,7 +8,7 @@ import {
   keepLanguage,
   keepTheme,
 } from '../../../page/preferences.js'
-import { obstacleTo, showAttention } from './attention.js'
+import { showAttention } from './attention.js'
 import { createCellDrawer } from './cell-drawer.js'
 import { createCellTable } from './cell-table.js'
 import { createCharts } from './charts.js'
@@ -57,17 +57,8 @@ const ageOf = cell =>
 const onFault = error => {
   if (error instanceof TokenNeeded) void askForToken(false)
 }
-const question = createPurgeQuestion({
-  words,
-  obstacle: () => status && obstacleTo(status, words()),
-  onFault,
-})
-const drawer = createCellDrawer({
-  words,
-  obstacle: () => status && obstacleTo(status, words()),
-  ask: question.ask,
-  onFault,
-})
+const question = createPurgeQuestion({ words, onFault })
+const drawer = createCellDrawer({ words, ask: question.ask, onFault })
 const map = createMap(
   byId('map'),
   {
