@@ -51,7 +51,7 @@ export type RequestFault = { readonly index: number; readonly message: string }
 
 /** The most characters of a subscriber's name and of an external id. */
 export const longestName = 100
-const maxLimit = 999_999_999_999
+export const maxLimit = 999_999_999_999
 /** The number of keys that are checked at a time, and that are created at a time. */
 const keysChecked = 500
 const keysCreated = 50

@@ -7,7 +7,9 @@ import { type Calendar, dayNumber, daysUpTo, hourMs, utcDayMs } from '../calenda
 import type { Clock } from '../clock.ts'
 import { InputError } from '../errors.ts'
 import { isPrintable, jsonText, quoted, shortened } from '../outside-text.ts'
-import type { FleetStore, KeyStore, UsageStore } from '../stores/store.ts'
+import { lastInstant, longestId, maxCounted } from '../stores/records.ts'
+import type { FleetStore, KeyRecord, KeyStore, UsageStore } from '../stores/store.ts'
+import { maxLimit } from './key-creation.ts'
 import { announceChange } from './key-directory.ts'
 
 type TransferStore = KeyStore & UsageStore & Pick<FleetStore, 'appendChangeRecord'>
@@ -19,9 +21,15 @@ const text = z
   .min(1)
   .max(longestText, `it is longer than ${longestText} characters`)
   .refine(isPrintable, 'it holds a control character or an invisible mark of direction')
-const id = text.regex(/^[\w.-]+$/, 'allowed are letters, digits and the signs _ . -')
-const instant = z.int().min(0)
-const count = z.int().min(0)
+const id = z
+  .string()
+  .regex(
+    new RegExp(`^[\\w.-]{1,${longestId}}$`),
+    `allowed are 1 to ${longestId} letters, digits and the signs _ . -`,
+  )
+// What a store reads back.
+const instant = z.int().min(0).max(lastInstant)
+const count = z.int().min(0).max(maxCounted)
 const subscriberRecord = z.strictObject({
   record: z.literal('subscriber'),
   id,
@@ -35,7 +43,7 @@ const keyRecord = z.strictObject({
   hash: text,
   subscriberId: id,
   tier: text,
-  limit: z.int().min(1).nullable(),
+  limit: z.int().min(1).max(maxLimit).nullable(),
   createdAt: instant,
   revokedAt: instant.nullable(),
   expiresAt: instant.nullable().default(null),
@@ -68,18 +76,34 @@ export type Imported = Totals & { newSubscribers: number; newKeys: number }
 
 const usageDays = 400
 
-/** Yields all records of a store, each after those it refers to. */
+/**
+ * Yields all records of a store, each after those it refers to.
+ * @param leaveOut gets a sentence for each record that is left out, because a failover lost it or what it refers to
+ */
 export async function* exportRecords(
-  store: Pick<TransferStore, 'listSubscribers' | 'listKeys' | 'usedOn'>,
+  store: Pick<TransferStore, 'listSubscribers' | 'findSubscriber' | 'countKeys' | 'listKeys' | 'usedOn'>,
   calendar: Calendar,
   clock: Clock,
+  leaveOut: (sentence: string) => void,
 ): AsyncGenerator<TransferRecord> {
   const totals: Totals = { subscribers: 0, keys: 0, usage: 0 }
-  for (const subscriber of await store.listSubscribers()) {
+  const listed = await store.countKeys()
+  const found = await store.listKeys()
+  if (found.length < listed) leaveOut(`the store lists ${listed} keys and has the records of ${found.length}`)
+  const subscribers = new Map((await store.listSubscribers()).map(each => [each.id, each]))
+  const keys: KeyRecord[] = []
+  for (const key of found) {
+    // The list may have lost a subscriber whose record is there.
+    const subscriber = subscribers.get(key.subscriberId) ?? (await store.findSubscriber(key.subscriberId))
+    if (subscriber?.id === key.subscriberId) {
+      subscribers.set(subscriber.id, subscriber)
+      keys.push(key)
+    } else leaveOut(`key ${key.id} is of subscriber ${key.subscriberId}, whose record is lost`)
+  }
+  for (const subscriber of subscribers.values()) {
     totals.subscribers += 1
     yield { record: 'subscriber', ...subscriber }
   }
-  const keys = await store.listKeys()
   for (const key of keys) {
     totals.keys += 1
     yield { record: 'key', ...key, formers: [...key.formers] }
@@ -165,14 +189,16 @@ export const importRecords = async (
   let written = 0
   for await (const record of records()) {
     written += 1
-    if (record.record === 'subscriber' && !check.hadSubscriber(record.id)) {
+    // Those that are there too: what a failover lost of them is written again.
+    if (record.record === 'subscriber') {
       const { record: _, ...subscriber } = record
-      await store.ensureSubscriber(subscriber)
-      imported.newSubscribers += 1
-    } else if (record.record === 'key' && !check.hadKey(record.id)) {
+      const { id } = await store.ensureSubscriber(subscriber)
+      if (id !== subscriber.id) throw new InputError(`${lineOf(written)}: ${nameOfAnother(subscriber, id)}`)
+      if (!check.hadSubscriber(id)) imported.newSubscribers += 1
+    } else if (record.record === 'key') {
       const { record: _, ...key } = record
       await store.addKey(key)
-      imported.newKeys += 1
+      if (!check.hadKey(key.id)) imported.newKeys += 1
     } else if (record.record === 'usage') {
       const { keyId, day, used } = record
       // In some time zones this instant is in the next day; the count is kept a day longer there.
@@ -202,8 +228,7 @@ const createCheck = async (store: TransferStore) => {
     const difference = differenceOf(`subscriber ${given.id}`, subscribers.get(given.id), given)
     if (difference !== undefined) return difference
     const taken = subscriberIdOf.get(given.name)
-    if (taken !== undefined && taken !== given.id)
-      return `subscriber ${given.id} is named ${quoted(given.name, longestText)}, which is the name of ${taken}`
+    if (taken !== undefined && taken !== given.id) return nameOfAnother(given, taken)
     subscribers.set(given.id, given)
     subscriberIdOf.set(given.name, given.id)
     totals.subscribers += 1
@@ -261,6 +286,9 @@ const createCheck = async (store: TransferStore) => {
     hadKey: (id: string) => keysBefore.has(id),
   }
 }
+
+const nameOfAnother = ({ id, name }: { id: string; name: string }, taken: string): string =>
+  `subscriber ${id} is named ${quoted(name, longestText)}, which is the name of ${taken}`
 
 const hashesOf = ({ hash, formers }: { hash: string; formers: readonly { hash: string }[] }): string[] => [
   hash,
