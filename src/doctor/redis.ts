@@ -4,11 +4,10 @@
 
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import type { Clock } from '../clock.ts'
+import { type Clock, clockToleranceMs } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { safeText } from '../outside-text.ts'
-import { clockToleranceMs } from '../stores/records.ts'
 import { connect, listenerOn, ping, type RedisClient } from '../stores/redis/connection.ts'
 import { infoOf, type RedisInfo, serverName } from '../stores/redis/info.ts'
 import type { RedisOptions } from '../stores/redis/place.ts'

@@ -35,8 +35,6 @@ export const longestClosureMs = utcDayMs + hourMs
 export const keepReopeningForMs = 2 * longestClosureMs
 /** The maximum characters of the reason of a closure. */
 export const longestReason = 300
-/** The tolerated clock skew between gateways that share a store. */
-export const clockToleranceMs = 300_000
 
 /** The kind of a record. */
 export type RecordKind =

@@ -57,7 +57,7 @@ const maxCells = 20_000
 type Counts = { causes: Map<string, number>; failures: number; before: Noticed }
 type Running = {
   readonly cause: Cause
-  readonly since: number
+  since: number
   failedAt: number
   toldAt: number
   readonly whole: Counts
@@ -78,7 +78,7 @@ export const createOutage = ({ clock, noticed, write, changed }: OutageOptions):
     return { stale: stale - before.stale, errors: errors - before.errors }
   }
   const fieldsOf = ({ since, cells }: Running, { causes, failures, before }: Counts): Fields => ({
-    seconds: Math.round((clock.now() - since) / 1000),
+    seconds: Math.max(0, Math.round((clock.now() - since) / 1000)),
     failures,
     causes: Object.fromEntries(causes),
     ...(cells.size > 0 ? { cells: cells.size, worst: worstOf(cells) } : {}),
@@ -86,7 +86,11 @@ export const createOutage = ({ clock, noticed, write, changed }: OutageOptions):
   })
   const tick = (): void => {
     const now = clock.now()
-    if (!running || now - running.toldAt < minuteMs) return
+    if (!running) return
+    // The clock may have been set back.
+    running.since = Math.min(running.since, now)
+    running.toldAt = Math.min(running.toldAt, now)
+    if (now - running.toldAt < minuteMs) return
     write('goes on', fieldsOf(running, running.minute))
     running.minute = noCounts()
     // A process that stood still, or a clock that was moved, gets one line for all of it.

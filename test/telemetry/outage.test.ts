@@ -149,3 +149,16 @@ t.test(
     )
   },
 )
+
+t.test('a clock that is set back silences no line, and no outage lasts less than no time', async t => {
+  const { clock, lines, outage } = setUp()
+  outage.begin(cause)
+  clock.advance(-6 * 3_600_000)
+  outage.tick()
+  clock.advance(60_000)
+  outage.tick()
+  t.match(lines.at(-1), ['goes on', { seconds: 60 }])
+  clock.advance(-6 * 3_600_000)
+  outage.end()
+  t.match(lines.at(-1), ['is over', { seconds: 0 }])
+})

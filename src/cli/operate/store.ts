@@ -7,15 +7,8 @@ import { type Calendar, createCalendar } from '../../calendar.ts'
 import type { Config } from '../../config/schema.ts'
 import { isRedisUrl, redisPrefix } from '../../config/texts.ts'
 import { InputError, messageOf } from '../../errors.ts'
-import {
-  exportRecords,
-  type Imported,
-  importRecords,
-  readRecord,
-  type Totals,
-  type TransferRecord,
-  writeRecord,
-} from '../../metering/transfer.ts'
+import { exportRecords, type Imported, importRecords, type Totals } from '../../metering/transfer.ts'
+import { readRecord, type TransferRecord, writeRecord } from '../../metering/transfer-records.ts'
 import { redactedUrl } from '../../redacted-url.ts'
 import { FileError, maxFileBytes, readLines } from '../../regular-file.ts'
 import { openStore, openUsedStore, type StoreOptions, storeName } from '../../stores/open-store.ts'
