@@ -55,6 +55,7 @@ export const createAdmission = ({
     if ('refusal' in authentication) {
       state.isDecided = true
       state.reason = authentication.refusal
+      state.refusedKeyId = authentication.keyId
       observer.admission(authentication.refusal)
       throw new Problem(401, sentences.key[authentication.refusal], challenge)
     }

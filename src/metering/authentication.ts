@@ -33,7 +33,8 @@ export type Refusal =
   | 'subscriber-revoked'
   | 'key-expired'
 
-export type Authentication = { client: Client } | { refusal: Refusal }
+/** `keyId` is that of a refused key that is known. */
+export type Authentication = { client: Client } | { refusal: Refusal; keyId?: string }
 
 /** Memo per connection: the last presented key, its hash and its copy. */
 export type KeyMemo = { presented: string; hash: KeyHash | undefined; copy: KeyCopy | undefined }
@@ -90,11 +91,12 @@ export const createAuthenticate = (
   const recent = createRecent()
   const decide = (found: FoundKey | 'unknown'): Authentication => {
     if (found === 'unknown') return { refusal: 'unknown' }
-    if (found.key.revokedAt !== null) return { refusal: 'key-revoked' }
-    if (found.subscriber.revokedAt !== null) return { refusal: 'subscriber-revoked' }
-    if (found.key.expiresAt !== null && found.key.expiresAt <= clock.now()) return { refusal: 'key-expired' }
-    if (found.validUntil !== null && found.validUntil <= clock.now()) return { refusal: 'replaced' }
     const { id: keyId, subscriberId, tier } = found.key
+    if (found.key.revokedAt !== null) return { refusal: 'key-revoked', keyId }
+    if (found.subscriber.revokedAt !== null) return { refusal: 'subscriber-revoked', keyId }
+    if (found.key.expiresAt !== null && found.key.expiresAt <= clock.now())
+      return { refusal: 'key-expired', keyId }
+    if (found.validUntil !== null && found.validUntil <= clock.now()) return { refusal: 'replaced', keyId }
     const limit = found.key.limit ?? limitOfTier(tiers, tier)
     if (limit === undefined)
       throw new AbohawaError(
