@@ -266,6 +266,9 @@ t.test('an operator’s reopening reaches every gateway with its next reply of t
   }
   t.ok(budget.isLifted(clock.now() + 5_000), 'and a late answer to what was under way')
   t.notOk(budget.isLifted(clock.now() + 60_000), 'but nothing of later')
+  clock.advance(-3_600_000)
+  t.notOk(budget.isLifted(clock.now()), 'nor of a time that was set back')
+  clock.advance(3_600_000)
 
   await limit(other.budget, until, 'again')
   await budget.reconcile()

@@ -109,6 +109,26 @@ t.test(
   },
 )
 
+t.test('keys that are created again by their external ids have their subscriber again', async t => {
+  const { store, prefix, command } = await filled(t)
+  const from = join(t.testdir({ 'keys.csv': 'subscriber,tier,external_id\nPadma,free,ours-1\n' }), 'keys.csv')
+  for (const lost of [
+    [`${prefix}subscriber:sub_a`],
+    [`${prefix}subscriber:sub_a`, `${prefix}subscriber-name:Padma`],
+  ]) {
+    await raw.del(...lost)
+    const { code, stdout } = await command('keys', 'create', '--from', from, '--json')
+    t.equal(code, 0)
+    t.match(JSON.parse(stdout), [{ id: 'key_1', subscriber: 'Padma', existed: true }])
+    t.match(await store.findByHash('hash-of-key_1'), { subscriber: { id: 'sub_a', name: 'Padma' } })
+  }
+  await store.ensureSubscriber({ ...sampleSubscriber, id: 'sub_b', name: 'Meghna' })
+  writeFileSync(from, 'subscriber,tier,external_id\nMeghna,free,ours-1\n')
+  t.match(await command('keys', 'create', '--from', from, '--json'), {
+    stderr: /a key of another subscriber/,
+  })
+})
+
 t.test('an import writes what is lost again, and an export says what it leaves out', async t => {
   const { store, prefix, command } = await filled(t)
   const folder = t.testdir()
