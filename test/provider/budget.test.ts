@@ -276,6 +276,23 @@ t.test('an operator’s reopening reaches every gateway with its next reply of t
   for (const each of [budget, other.budget]) t.notOk(each.isLifted(refusedAt))
 })
 
+t.test('a closure ends when the clock that it was made by is set back', async t => {
+  const { budget, clock, store } = setUp(t)
+  await budget.reconcile()
+  await limit(budget, start + 60_000, 'Minutely API request limit exceeded.')
+  clock.advance(-30_000)
+  await budget.reconcile()
+  t.equal(budget.closedUntil(), start + 60_000, 'a correction')
+  clock.advance(-6 * 3_600_000)
+  await budget.reconcile()
+  t.equal(budget.closedUntil(), null)
+  t.equal((await store.closure('acc1')).closedUntil, null)
+  t.match(await budget.reserve(1, 'cold'), { points: 1 })
+  await limit(budget, clock.now() + 60_000, 'again')
+  await budget.reconcile()
+  t.equal(budget.closedUntil(), clock.now() + 60_000, 'the next one closes it again')
+})
+
 t.test('a gateway that starts after a reopening follows none', async t => {
   const { budget, events, clock, store } = setUp(t)
   await store.reopen('acc1', clock.now())
