@@ -165,7 +165,6 @@ const trials = (key: (part: string) => string): [command: string, ...args: (stri
   const [text, hash, set, lua] = ['text', 'hash', 'set', 'lua'].map(key) as [string, string, string, string]
   return [
     ['set', text, '1', 'PX', 60_000],
-    ['setnx', text, '1'],
     ['getrange', text, 0, 1],
     ['incrby', text, 1],
     ['exists', text],
