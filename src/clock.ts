@@ -1,5 +1,8 @@
 // The clock, and timers on it. The only file that reads the machine's clock; everything else gets a Clock.
 
+/** The tolerated clock skew between gateways that share a store. */
+export const clockToleranceMs = 300_000
+
 /** A source of the current instant, in milliseconds since 1970-01-01T00:00Z. */
 export type Clock = {
   now(): number
@@ -19,6 +22,15 @@ export type Timers = {
 }
 
 export const systemClock: Clock = { now: () => Date.now() }
+
+/**
+ * Whether an instant is still to come that was set at most so long before. A clock that was set back since would otherwise
+ * lengthen the wait for it.
+ */
+export const isAhead = (clock: Clock, instant: number, longestMs: number): boolean => {
+  const left = instant - clock.now()
+  return left > 0 && left <= longestMs
+}
 
 /** A clock that is ahead of another one by an offset, which may change. */
 export const clockAhead = (clock: Clock, offset: { readonly ms: number }): Clock => ({

@@ -32,7 +32,10 @@ export const createSelfReport = ({
   const recentOutage = () =>
     outages
       .open()
-      .find(({ outage, failedAt }) => outage === 'provider' && clock.now() - failedAt < outageCountsForMs)
+      .find(
+        ({ outage, failedAt }) =>
+          outage === 'provider' && Math.abs(clock.now() - failedAt) < outageCountsForMs,
+      )
   return () => ({
     host,
     pid: process.pid,

@@ -54,6 +54,12 @@ export const createDemand = <Subject>(): Demand<Subject> => {
     { name: '', at: Number.NEGATIVE_INFINITY },
     { name: '', at: Number.NEGATIVE_INFINITY },
   ]
+  // The clock was set back: nothing was requested later than now.
+  const setBack = (now: number): void => {
+    for (let record = newest; record; record = record.older)
+      record.lastRequestedAt = Math.min(record.lastRequestedAt, now)
+    for (const consumer of [lastConsumer, otherConsumer]) consumer.at = Math.min(consumer.at, now)
+  }
   // Costs one comparison where the same consumer requests again.
   const recordConsumer = (name: string, at: number): void => {
     if (name !== lastConsumer.name) {
@@ -64,6 +70,7 @@ export const createDemand = <Subject>(): Demand<Subject> => {
   }
   return {
     record: (key, subject, now, consumer) => {
+      if (newest !== undefined && newest.lastRequestedAt > now) setBack(now)
       if (consumer !== undefined) recordConsumer(consumer, now)
       const record = records.get(key)
       if (!record) {

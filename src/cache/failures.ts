@@ -56,6 +56,11 @@ export const createFailures = (given: BackoffOptions, clock: Clock, random = Mat
     sizeCalculation: () => 1,
   })
   let options = given
+  const isOver = ({ backoffUntil, failedAt }: Failure): boolean => {
+    const now = clock.now()
+    // A clock that was set back since would lengthen the backoff.
+    return now >= backoffUntil || now < failedAt - toleratedMs
+  }
 
   // Up to 50 % jitter on top, so that keys which failed together are not retried together. Near the longest backoff the
   // jitter shortens it instead, but never below the first.
@@ -84,17 +89,15 @@ export const createFailures = (given: BackoffOptions, clock: Clock, random = Mat
     },
     backoff: key => {
       const failure = failures.get(key)
-      // A clock that was set back since would lengthen the backoff.
-      const now = clock.now()
-      const isOver = !failure || now >= failure.backoffUntil || now < failure.failedAt - toleratedMs
-      return isOver || options.isLifted?.(failure) ? undefined : failure
+      return !failure || isOver(failure) || options.isLifted?.(failure) ? undefined : failure
     },
     last: key => failures.peek(key),
     backoffs: () => {
-      const now = clock.now()
       const counts = new Map<string, number>()
-      for (const { error, backoffUntil } of failures.values())
-        if (now < backoffUntil) counts.set(codeOf(error), (counts.get(codeOf(error)) ?? 0) + 1)
+      for (const failure of failures.values()) {
+        const code = codeOf(failure.error)
+        if (!isOver(failure)) counts.set(code, (counts.get(code) ?? 0) + 1)
+      }
       return counts
     },
     clear: key => {

@@ -1,7 +1,7 @@
 // The freshness policies: by age, or until a newer model run. Both multiply freshness by the stretch when the provider's budget
 // runs short, and neither serves an entry beyond its end. All instants are ms since the epoch.
 
-import type { Clock } from '../clock.ts'
+import { type Clock, clockToleranceMs } from '../clock.ts'
 import type { EntryMetadata } from './entry.ts'
 
 /** `fresh`: serve it. `stale`: serve it and refresh it in the background. `expired`: load before serving. */
@@ -47,6 +47,10 @@ export type RunOptions = {
 
 /** A run of the source: when it became available, and how long runs are apart. */
 export type Run = { readonly availableAt: number; readonly intervalMs: number }
+
+/** Whether an entry was fetched later than the clock says. */
+export const isFromFuture = ({ fetchedAt }: EntryMetadata, now: number): boolean =>
+  fetchedAt > now + clockToleranceMs
 
 export const freshnessOf = (entry: EntryMetadata, policy: FreshnessPolicy, now: number): Freshness => {
   if (now < policy.freshUntil(entry, now)) return 'fresh'
@@ -142,7 +146,9 @@ const policyOf = (options: FreshnessOptions, due: Due): FreshnessPolicy => {
   let lead = leadOf(options)
   let longest = longestUseMs(options)
   const endOf = (entry: EntryMetadata): number => entry.reachesUntil ?? Number.POSITIVE_INFINITY
-  const dueAt = (entry: EntryMetadata, now: number) => Math.min(due.dueAt(entry, now), endOf(entry) - lead)
+  // An entry from the future was loaded before the clock was set back: nobody knows its age.
+  const dueAt = (entry: EntryMetadata, now: number) =>
+    isFromFuture(entry, now) ? now - lead : Math.min(due.dueAt(entry, now), endOf(entry) - lead)
   const freshUntil = (entry: EntryMetadata, now: number) => Math.floor(dueAt(entry, now) + lead)
   return {
     ...due,

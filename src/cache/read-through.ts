@@ -8,7 +8,7 @@ import type { Demand } from './demand.ts'
 import type { Entry, EntryMetadata } from './entry.ts'
 import { BackoffError, type Failure, type Failures, retryAtOf } from './failures.ts'
 import { FailedElsewhere, type FleetSingleFlight } from './fleet-single-flight.ts'
-import { type Freshness, type FreshnessPolicy, freshnessOf } from './freshness.ts'
+import { type Freshness, type FreshnessPolicy, freshnessOf, isFromFuture } from './freshness.ts'
 import { keepEntry, type MemoryEntry, type MemoryTier } from './memory-tier.ts'
 import type { Purge, PurgeKind, Purges } from './purges.ts'
 import type { SharedTier } from './shared-tier.ts'
@@ -182,8 +182,9 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
   /** Keeps what was read from the shared tier, unless a load that ended meanwhile has brought a newer entry. */
   const keepRead = (id: string, read: Entry<Value>): Pick<Found<Value>, 'entry' | 'source'> => {
     const held = memory.peek(id)
-    const isNewer = held !== undefined && held.fetchedAt > read.fetchedAt
-    return isNewer && stateOf(held, held.purged, clock.now()) !== 'expired'
+    const now = clock.now()
+    const isNewer = held !== undefined && held.fetchedAt > read.fetchedAt && !isFromFuture(held, now)
+    return isNewer && stateOf(held, held.purged, now) !== 'expired'
       ? { entry: held, source: 'memory' }
       : { entry: keep(id, read), source: shared.name }
   }

@@ -64,7 +64,7 @@ export const createRefreshAhead = <Of extends Subject>(parts: RefreshAheadParts<
       } else if (
         !underWay.has(key) &&
         !isHeldBack(key, undefined) &&
-        now - (lastLoaded.get(key) ?? 0) >= policy.periodMs()
+        Math.abs(now - (lastLoaded.get(key) ?? 0)) >= policy.periodMs()
       ) {
         due.set(key, { key, subject, score, consumer: undefined })
         urgent = true

@@ -11,6 +11,7 @@ import {
   host,
   hostAndPort,
   isoDate,
+  redisPrefix,
   redisUrl,
   secretText,
   socketPath,
@@ -86,7 +87,7 @@ const redis = section({
   sentinelMaster: text('the name of a master group, such as mymaster, or null', /^[\w.-]+$/).nullable(),
   sentinelPassword: secretText('text without blanks (in quotes if it is all digits), or null').nullable(),
   ca: filePath('a file path, or null').nullable(),
-  prefix: text('1 to 64 letters, digits and the signs : . _ -', /^[A-Za-z0-9:._-]{1,64}$/),
+  prefix: text(redisPrefix.allowed, redisPrefix.pattern),
   connectTimeout: duration('10ms', '1m'),
   commandTimeout: duration('10ms', '1m'),
 })

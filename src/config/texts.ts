@@ -80,6 +80,12 @@ export const redisUrl = () =>
     isRedisUrl,
   ).register(secrets, { redact: redactedUrl })
 
+/** The prefix of every name in Redis. */
+export const redisPrefix = {
+  allowed: '1 to 64 letters, digits and the signs : . _ -',
+  pattern: /^[A-Za-z0-9:._-]{1,64}$/,
+}
+
 /** A key that is shown to nobody. */
 export const secretText = (allowed: string) =>
   text(allowed, /^\S+$/).register(secrets, { redact: () => '***' })

@@ -4,11 +4,10 @@
 
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import type { Clock } from '../clock.ts'
+import { type Clock, clockToleranceMs } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { safeText } from '../outside-text.ts'
-import { clockToleranceMs } from '../stores/records.ts'
 import { connect, listenerOn, ping, type RedisClient } from '../stores/redis/connection.ts'
 import { infoOf, type RedisInfo, serverName } from '../stores/redis/info.ts'
 import type { RedisOptions } from '../stores/redis/place.ts'
@@ -166,7 +165,6 @@ const trials = (key: (part: string) => string): [command: string, ...args: (stri
   const [text, hash, set, lua] = ['text', 'hash', 'set', 'lua'].map(key) as [string, string, string, string]
   return [
     ['set', text, '1', 'PX', 60_000],
-    ['setnx', text, '1'],
     ['getrange', text, 0, 1],
     ['incrby', text, 1],
     ['exists', text],

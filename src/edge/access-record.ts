@@ -39,7 +39,7 @@ export const accessOf = (
     status,
     arrivedAt,
     ms,
-    keyId,
+    keyId: keyId ?? state.refusedKeyId,
     cache: state.cache,
     tier: state.client?.tier,
     cell: state.cell,

@@ -61,6 +61,7 @@ export const createAdmission = ({
       const { refusal } = authentication
       state.isDecided = true
       state.reason = refusal
+      state.refusedKeyId = authentication.keyId
       observer.admission(refusal)
       const sentence =
         refusal === 'missing' ? sentences.key.missing(elsewhereIn(request)) : sentences.key[refusal]

@@ -187,6 +187,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
       bytes: 0,
       encoding: undefined,
       reason: undefined,
+      refusedKeyId: undefined,
       traceId: traceparent === undefined ? undefined : traceContextOf(String(traceparent))?.traceId,
       trace: undefined,
     }

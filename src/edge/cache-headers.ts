@@ -4,12 +4,13 @@
 import type { CellResult } from '../answer.ts'
 
 /**
+ * `last-modified` is never later than `date`, as RFC 9110 has it, also where the clock was set back after the load.
  * Without `age`: every response is rendered for its instant, and caches would subtract it from `max-age`.
  * @param rightUntil when the slice ends or the timeline turns stale, ms since the epoch
  */
 export const freshnessHeaders = (result: CellResult, rightUntil: number): string =>
   `cache-control: private, max-age=${secondsBetween(result.readAt, rightUntil)}\r\n` +
-  `last-modified: ${new Date(result.fetchedAt).toUTCString()}\r\n` +
+  `last-modified: ${new Date(Math.min(result.fetchedAt, result.readAt)).toUTCString()}\r\n` +
   `cache-status: abohawa; ${cacheStatus(result)}; key="${result.subject.id}"\r\n`
 
 /** The parameters of `cache-status` (RFC 9211); the access log has the same text. */

@@ -27,6 +27,8 @@ export type RequestState = {
   encoding: 'br' | 'gzip' | undefined
   /** Why the key was refused, or the code of the failure behind a 500. */
   reason: string | undefined
+  /** The id of a key that was refused and is known. */
+  refusedKeyId: string | undefined
   /** The id of the trace that the client or this process has begun. */
   traceId: string | undefined
   /** Undefined where requests are not traced. */

@@ -31,8 +31,9 @@ export const createFleetSettings = (clock: Clock, observer: FleetSettingsObserve
         reported = 1
         return
       }
-      differSince ??= clock.now()
-      if (clock.now() - differSince < toleratedMs) return
+      const now = clock.now()
+      differSince = Math.min(differSince ?? now, now)
+      if (now - differSince < toleratedMs) return
       if (reported === 1) observer.onDiffer(variants)
       reported = variants
     },

@@ -205,6 +205,10 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
       const { subscriber, status, tier } = listed(record, await store.findSubscriber(record.subscriberId))
       if (status === 'revoked')
         throw new InputError(`key ${id} is revoked; \`abohawa keys reinstate ${id}\` first`)
+      if (status === 'subscriber missing')
+        throw new InputError(
+          `the record of subscriber ${record.subscriberId} is missing, so that no key of it is valid; \`abohawa store import\` of an earlier export writes it again`,
+        )
       if (status === 'subscriber revoked')
         throw new InputError(
           `subscriber ${quoted(subscriber, longestName)} is revoked; \`abohawa subscribers reinstate ${record.subscriberId}\` first`,

@@ -1,7 +1,7 @@
 // Authenticates a request: value of the key header → client, or the reason of the refusal. Looks a key up by its hash, and
 // refuses a wrong form or checksum without a look-up. Knows no other part of HTTP.
 
-import type { Clock } from '../clock.ts'
+import { type Clock, isAhead } from '../clock.ts'
 import { AbohawaError } from '../errors.ts'
 import { quoted } from '../outside-text.ts'
 import type { FoundKey } from '../stores/store.ts'
@@ -33,7 +33,8 @@ export type Refusal =
   | 'subscriber-revoked'
   | 'key-expired'
 
-export type Authentication = { client: Client } | { refusal: Refusal }
+/** `keyId` is that of a refused key that is known. */
+export type Authentication = { client: Client } | { refusal: Refusal; keyId?: string }
 
 /** Memo per connection: the last presented key, its hash and its copy. */
 export type KeyMemo = { presented: string; hash: KeyHash | undefined; copy: KeyCopy | undefined }
@@ -90,11 +91,12 @@ export const createAuthenticate = (
   const recent = createRecent()
   const decide = (found: FoundKey | 'unknown'): Authentication => {
     if (found === 'unknown') return { refusal: 'unknown' }
-    if (found.key.revokedAt !== null) return { refusal: 'key-revoked' }
-    if (found.subscriber.revokedAt !== null) return { refusal: 'subscriber-revoked' }
-    if (found.key.expiresAt !== null && found.key.expiresAt <= clock.now()) return { refusal: 'key-expired' }
-    if (found.validUntil !== null && found.validUntil <= clock.now()) return { refusal: 'replaced' }
     const { id: keyId, subscriberId, tier } = found.key
+    if (found.key.revokedAt !== null) return { refusal: 'key-revoked', keyId }
+    if (found.subscriber.revokedAt !== null) return { refusal: 'subscriber-revoked', keyId }
+    if (found.key.expiresAt !== null && found.key.expiresAt <= clock.now())
+      return { refusal: 'key-expired', keyId }
+    if (found.validUntil !== null && found.validUntil <= clock.now()) return { refusal: 'replaced', keyId }
     const limit = found.key.limit ?? limitOfTier(tiers, tier)
     if (limit === undefined)
       throw new AbohawaError(
@@ -104,11 +106,7 @@ export const createAuthenticate = (
     return { client: { keyId, subscriberId, tier, limit } }
   }
 
-  // A clock that goes back must keep no copy fresh for longer.
-  const isFresh = ({ freshUntil }: KeyCopy): boolean => {
-    const left = freshUntil - clock.now()
-    return left > 0 && left <= copyFreshForMs
-  }
+  const isFresh = ({ freshUntil }: KeyCopy): boolean => isAhead(clock, freshUntil, copyFreshForMs)
 
   const authenticate: Authenticate = (presented, memo = emptyKeyMemo()) => {
     if (presented === undefined || presented === '') return { refusal: 'missing' }

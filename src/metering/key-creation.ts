@@ -52,7 +52,7 @@ export type RequestFault = { readonly index: number; readonly message: string }
 
 /** The most characters of a subscriber's name and of an external id. */
 export const longestName = 100
-const maxLimit = 999_999_999_999
+export const maxLimit = 999_999_999_999
 /** The number of keys that are checked at a time, and that are created at a time. */
 const keysChecked = 500
 const keysCreated = 50
@@ -77,15 +77,12 @@ export const createKeyCreation = ({ store, tiers, calendar, clock }: Administrat
         `subscriber ${quoted(subscriber.name, longestName)} is revoked; \`abohawa subscribers reinstate ${subscriber.id}\` first`,
       )
   }
+  const ensureSubscriber = (id: string, name: string): Promise<Subscriber> =>
+    store.ensureSubscriber({ id, name, createdAt: clock.now(), revokedAt: null })
   const issue = async (order: ReturnType<typeof orderOf>): Promise<CreatedKey> => {
     const { name, tier, limit, externalId, expiresAt } = order
     const createdAt = clock.now()
-    const subscriber = await store.ensureSubscriber({
-      id: `sub_${randomBase62(12)}`,
-      name,
-      createdAt,
-      revokedAt: null,
-    })
+    const subscriber = await ensureSubscriber(`sub_${randomBase62(12)}`, name)
     refuseRevoked(subscriber)
     const key = createKey()
     const record: KeyRecord = {
@@ -101,7 +98,7 @@ export const createKeyCreation = ({ store, tiers, calendar, clock }: Administrat
       formers: [],
     }
     const there = await store.addKey(record)
-    if (there) return existing(there)
+    if (there) return existing(there, name)
     return {
       id: record.id,
       key,
@@ -113,8 +110,10 @@ export const createKeyCreation = ({ store, tiers, calendar, clock }: Administrat
       existed: false,
     }
   }
-  const existing = async (record: KeyRecord): Promise<CreatedKey> => {
-    const subscriberRecord = await store.findSubscriber(record.subscriberId)
+  const existing = async (record: KeyRecord, name: string): Promise<CreatedKey> => {
+    // A failover may have lost the record of the subscriber.
+    const subscriberRecord =
+      (await store.findSubscriber(record.subscriberId)) ?? (await ensureSubscriber(record.subscriberId, name))
     const { id, subscriber, tier, limit, externalId, expiresAt } = listedKey(
       record,
       subscriberRecord,
@@ -130,7 +129,7 @@ export const createKeyCreation = ({ store, tiers, calendar, clock }: Administrat
         ? undefined
         : await store.findByExternalId(externalIdOf(request.externalId))
     // Stored once more, which changes nothing but lists a key that an earlier run left unlisted.
-    if (there) return existing((await store.addKey(there)) ?? there)
+    if (there) return existing((await store.addKey(there)) ?? there, subscriberNameOf(request.subscriber))
     return issue(orderOf(request))
   }
 
@@ -163,9 +162,14 @@ export const createKeyCreation = ({ store, tiers, calendar, clock }: Administrat
         const there = externalId === null ? undefined : await store.findByExternalId(externalId)
         const name = subscriberNameOf(request.subscriber)
         const subscriber = await subscriberNamed(name)
-        if (there && there.subscriberId !== subscriber?.id)
+        const isOfAnother =
+          there !== undefined &&
+          there.subscriberId !== subscriber?.id &&
+          // Neither is known where a failover lost the subscriber.
+          (subscriber ?? (await store.findSubscriber(there.subscriberId))) !== undefined
+        if (isOfAnother)
           throw new InputError(
-            `external id ${quoted(externalId ?? '', longestName)} is that of ${there.id}, a key of another subscriber; allowed: one external id for each key`,
+            `external id ${quoted(externalId ?? '', longestName)} is that of ${there?.id}, a key of another subscriber; allowed: one external id for each key`,
           )
         if (there) return
         orderOf(request)

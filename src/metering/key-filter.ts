@@ -21,7 +21,7 @@ type UsageTerm = { readonly onUsage: true; readonly matches: Matches<KeyUsage> }
 const longestFilter = 500
 const operators = ['=~', '!=', '<=', '>=', '=', '<', '>'] as const
 type Operator = (typeof operators)[number]
-const statuses = ['active', 'expired', 'revoked', 'subscriber-revoked']
+const statuses = ['active', 'expired', 'revoked', 'subscriber-revoked', 'subscriber-missing']
 const example = 'such as tier=starter status=active subscriber=~Dhaka used=0 expires<30d'
 
 /** @throws InputError that names the term */

@@ -16,7 +16,7 @@ export type ListedKey = {
   limit: number | null
   /** Whether the limit is the key's own and not its tier's. */
   ownLimit: boolean
-  status: 'active' | 'expired' | 'revoked' | 'subscriber revoked'
+  status: 'active' | 'expired' | 'revoked' | 'subscriber revoked' | 'subscriber missing'
   createdAt: string
   expiresAt: string | null
   revokedAt: string | null
@@ -51,7 +51,8 @@ export const listedKey = (
 // In the order in which a request is refused.
 const statusOf = (key: KeyRecord, subscriber: Subscriber | undefined, now: number): ListedKey['status'] => {
   if (key.revokedAt !== null) return 'revoked'
-  if (subscriber?.revokedAt != null) return 'subscriber revoked'
+  if (!subscriber) return 'subscriber missing'
+  if (subscriber.revokedAt !== null) return 'subscriber revoked'
   return key.expiresAt !== null && key.expiresAt <= now ? 'expired' : 'active'
 }
 export const isoOrNull = (instant: number | null): string | null => (instant === null ? null : isoOf(instant))

@@ -6,7 +6,7 @@
 
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import type { LocalDay } from '../calendar.ts'
-import type { Clock } from '../clock.ts'
+import { type Clock, isAhead } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 import {
   OvertakenError,
@@ -389,7 +389,7 @@ export const createPartition = (
         await inTurn(checkComplete)
         if (state === 'counting') return await catchUp()
       }
-      if (state === 'reconciling' && clock.now() < reconciledAt) return
+      if (state === 'reconciling' && isAhead(clock, reconciledAt, reconcileForMs)) return
       const former = state
       const before = changes
       await inTurn(checkComplete)

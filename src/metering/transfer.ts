@@ -2,64 +2,15 @@
 // Weather and provider spending are not exported, because they are loaded or counted again. The command handles files and the
 // terminal.
 
-import { z } from 'zod'
 import { type Calendar, dayNumber, daysUpTo, hourMs, utcDayMs } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import { InputError } from '../errors.ts'
-import { isPrintable, jsonText, quoted, shortened } from '../outside-text.ts'
-import type { FleetStore, KeyStore, UsageStore } from '../stores/store.ts'
+import { jsonText, quoted, shortened } from '../outside-text.ts'
+import type { FleetStore, KeyRecord, KeyStore, UsageStore } from '../stores/store.ts'
 import { announceChange } from './key-directory.ts'
+import { longestText, type RecordOf, type TransferRecord } from './transfer-records.ts'
 
 type TransferStore = KeyStore & UsageStore & Pick<FleetStore, 'appendChangeRecord'>
-
-// Lists show these texts, and log lines have ids.
-const longestText = 200
-const text = z
-  .string()
-  .min(1)
-  .max(longestText, `it is longer than ${longestText} characters`)
-  .refine(isPrintable, 'it holds a control character or an invisible mark of direction')
-const id = text.regex(/^[\w.-]+$/, 'allowed are letters, digits and the signs _ . -')
-const instant = z.int().min(0)
-const count = z.int().min(0)
-const subscriberRecord = z.strictObject({
-  record: z.literal('subscriber'),
-  id,
-  name: text,
-  createdAt: instant,
-  revokedAt: instant.nullable(),
-})
-const keyRecord = z.strictObject({
-  record: z.literal('key'),
-  id,
-  hash: text,
-  subscriberId: id,
-  tier: text,
-  limit: z.int().min(1).nullable(),
-  createdAt: instant,
-  revokedAt: instant.nullable(),
-  expiresAt: instant.nullable().default(null),
-  externalId: text.nullable().default(null),
-  formers: z.array(z.strictObject({ hash: text, validUntil: instant })),
-})
-const usageRecord = z.strictObject({
-  record: z.literal('usage'),
-  keyId: id,
-  day: z.iso.date(),
-  used: count,
-})
-/** The last record: its absence shows that a file was cut off. */
-const endRecord = z.strictObject({
-  record: z.literal('end'),
-  subscribers: count,
-  keys: count,
-  usage: count,
-})
-const transferRecord = z.discriminatedUnion('record', [subscriberRecord, keyRecord, usageRecord, endRecord])
-
-/** One line of an export. Instants are ms since the epoch, days local. */
-export type TransferRecord = z.infer<typeof transferRecord>
-type RecordOf<Kind> = Extract<TransferRecord, { record: Kind }>
 
 export type Totals = { subscribers: number; keys: number; usage: number }
 
@@ -68,18 +19,34 @@ export type Imported = Totals & { newSubscribers: number; newKeys: number }
 
 const usageDays = 400
 
-/** Yields all records of a store, each after those it refers to. */
+/**
+ * Yields all records of a store, each after those it refers to.
+ * @param leaveOut gets a sentence for each record that is left out, because a failover lost it or what it refers to
+ */
 export async function* exportRecords(
-  store: Pick<TransferStore, 'listSubscribers' | 'listKeys' | 'usedOn'>,
+  store: Pick<TransferStore, 'listSubscribers' | 'findSubscriber' | 'countKeys' | 'listKeys' | 'usedOn'>,
   calendar: Calendar,
   clock: Clock,
+  leaveOut: (sentence: string) => void,
 ): AsyncGenerator<TransferRecord> {
   const totals: Totals = { subscribers: 0, keys: 0, usage: 0 }
-  for (const subscriber of await store.listSubscribers()) {
+  const listed = await store.countKeys()
+  const found = await store.listKeys()
+  if (found.length < listed) leaveOut(`the store lists ${listed} keys and has the records of ${found.length}`)
+  const subscribers = new Map((await store.listSubscribers()).map(each => [each.id, each]))
+  const keys: KeyRecord[] = []
+  for (const key of found) {
+    // The list may have lost a subscriber whose record is there.
+    const subscriber = subscribers.get(key.subscriberId) ?? (await store.findSubscriber(key.subscriberId))
+    if (subscriber?.id === key.subscriberId) {
+      subscribers.set(subscriber.id, subscriber)
+      keys.push(key)
+    } else leaveOut(`key ${key.id} is of subscriber ${key.subscriberId}, whose record is lost`)
+  }
+  for (const subscriber of subscribers.values()) {
     totals.subscribers += 1
     yield { record: 'subscriber', ...subscriber }
   }
-  const keys = await store.listKeys()
   for (const key of keys) {
     totals.keys += 1
     yield { record: 'key', ...key, formers: [...key.formers] }
@@ -95,35 +62,6 @@ export async function* exportRecords(
     }
   }
   yield { record: 'end', ...totals }
-}
-
-/** A record as a line of an export: in the form of former versions, unless it has fields that they do not know. */
-export const writeRecord = (record: TransferRecord): string => {
-  if (record.record !== 'key') return jsonText(record)
-  const { expiresAt, externalId, ...key } = record
-  return jsonText({
-    ...key,
-    ...(expiresAt === null ? {} : { expiresAt }),
-    ...(externalId === null ? {} : { externalId }),
-  })
-}
-
-/** @throws InputError that names the fault of the line */
-export const readRecord = (line: string): TransferRecord => {
-  let value: unknown
-  try {
-    value = JSON.parse(line)
-  } catch {
-    throw new InputError('it is no JSON')
-  }
-  const { data, error } = transferRecord.safeParse(value)
-  if (data) return data
-  const issue = error.issues[0]
-  throw new InputError(
-    issue?.path[0] === 'record' || !issue?.path.length
-      ? 'it is no record of a subscriber, a key, usage or the end'
-      : `its ${issue.path.join('.')} is wrong: ${issue.message}`,
-  )
 }
 
 export type ImportOptions = {
@@ -165,14 +103,16 @@ export const importRecords = async (
   let written = 0
   for await (const record of records()) {
     written += 1
-    if (record.record === 'subscriber' && !check.hadSubscriber(record.id)) {
+    // Those that are there too: what a failover lost of them is written again.
+    if (record.record === 'subscriber') {
       const { record: _, ...subscriber } = record
-      await store.ensureSubscriber(subscriber)
-      imported.newSubscribers += 1
-    } else if (record.record === 'key' && !check.hadKey(record.id)) {
+      const { id } = await store.ensureSubscriber(subscriber)
+      if (id !== subscriber.id) throw new InputError(`${lineOf(written)}: ${nameOfAnother(subscriber, id)}`)
+      if (!check.hadSubscriber(id)) imported.newSubscribers += 1
+    } else if (record.record === 'key') {
       const { record: _, ...key } = record
       await store.addKey(key)
-      imported.newKeys += 1
+      if (!check.hadKey(key.id)) imported.newKeys += 1
     } else if (record.record === 'usage') {
       const { keyId, day, used } = record
       // In some time zones this instant is in the next day; the count is kept a day longer there.
@@ -202,8 +142,7 @@ const createCheck = async (store: TransferStore) => {
     const difference = differenceOf(`subscriber ${given.id}`, subscribers.get(given.id), given)
     if (difference !== undefined) return difference
     const taken = subscriberIdOf.get(given.name)
-    if (taken !== undefined && taken !== given.id)
-      return `subscriber ${given.id} is named ${quoted(given.name, longestText)}, which is the name of ${taken}`
+    if (taken !== undefined && taken !== given.id) return nameOfAnother(given, taken)
     subscribers.set(given.id, given)
     subscriberIdOf.set(given.name, given.id)
     totals.subscribers += 1
@@ -261,6 +200,9 @@ const createCheck = async (store: TransferStore) => {
     hadKey: (id: string) => keysBefore.has(id),
   }
 }
+
+const nameOfAnother = ({ id, name }: { id: string; name: string }, taken: string): string =>
+  `subscriber ${id} is named ${quoted(name, longestText)}, which is the name of ${taken}`
 
 const hashesOf = ({ hash, formers }: { hash: string; formers: readonly { hash: string }[] }): string[] => [
   hash,

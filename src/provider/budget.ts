@@ -258,9 +258,12 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
     closedUntil: () => ledger.closedUntil(),
     isLifted: at => {
       if (ledger.closedUntil() !== null) return false
+      const now = clock.now()
       const lifted = Math.max(ledger.reopenedHereAt() ?? 0, raisedAt)
-      // A request that was under way then may report the former limit after it.
-      return at <= lifted + chargedAheadMs || at <= ledger.backAt()
+      // A request that was under way then may report the former limit after it. A clock that was set back since lifts nothing.
+      return (
+        (lifted <= now && at <= lifted + chargedAheadMs) || (ledger.backAt() <= now && at <= ledger.backAt())
+      )
     },
     stretch: demandPerDay => {
       const now = clock.now()

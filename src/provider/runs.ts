@@ -81,7 +81,7 @@ export const createRunWatch = (
   const recent = (): readonly ModelRun[] => {
     const last = known[0]
     const now = clock.now()
-    if (!last || now - readAt <= pollEveryMs * pollsMissed + minuteMs) return known
+    if (!last || Math.abs(now - readAt) <= pollEveryMs * pollsMissed + minuteMs) return known
     const missed = Math.floor((now - last.availableAt) / last.intervalMs)
     if (missed <= 0) return known
     // Memoised until one more is missed: every read of the cache calls this.

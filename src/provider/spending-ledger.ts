@@ -3,7 +3,7 @@
 // part is, and what is pending, is computed in local-allowance.ts.
 
 import { minuteMs, utcDayMs } from '../calendar.ts'
-import type { Clock } from '../clock.ts'
+import { type Clock, clockToleranceMs } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 import { longestClosureMs } from '../stores/records.ts'
 import type { SpendingClaim, SpendingStore } from '../stores/store.ts'
@@ -93,6 +93,7 @@ export const createLedger = (
   // The last reopening as the store returned it; undefined before its first reply.
   let reopenedAt: number | undefined
   let reopenedHereAt: number | null = null
+  let closedHereAt = 0
   // Those that went out of sight, one by one or with the store, may still spend their parts: the most of a day count.
   let sharers = { most: 1, at: 0 }
   let isAway = false
@@ -164,6 +165,13 @@ export const createLedger = (
     const closing = { now: clock.now(), reopenedAt: reopenedAt ?? null, reason }
     noteReopening(await store.closeUntil(provider, closed, closing))
   }
+  // The end of a closure is by the clock of the gateway that closed: one that was set back since would prolong it.
+  const reopenIfSetBack = async (): Promise<void> => {
+    const now = clock.now()
+    if (closedHereAt <= now + clockToleranceMs) return
+    noteReopening((await store.reopen(provider, now)).reopenedAt)
+    closedHereAt = 0
+  }
   const apply = async (changes: readonly (SettledChange | PendingChange)[]): Promise<void> => {
     await store.settle({
       provider,
@@ -175,6 +183,7 @@ export const createLedger = (
     sharersNow()
     const changes = local.hasPending() || isAway ? local.beginFlush(clock.now()) : []
     try {
+      await reopenIfSetBack()
       if (pendingReason !== undefined) await storeClosure(pendingReason)
       pendingReason = undefined
       if (changes.length > 0) await apply(changes)
@@ -252,6 +261,7 @@ export const createLedger = (
       }
     }),
     close: tracked(async (until: number, reason: string) => {
+      closedHereAt = clock.now()
       if (until > closed) {
         closed = until
         closedBecause = reason

@@ -11,6 +11,8 @@ export const maxBytesRead = 1_048_576
 /** The maximum number of cells in demand over the fleet, and how many of the latest are read. */
 export const maxWanted = 500_000
 export const maxWantedRead = 50_000
+/** The maximum characters of the id of a key or a subscriber; those that `keys create` makes have 16. */
+export const longestId = 200
 /** The maximum bytes of a name in demand, of a change record, and of a message between instances. */
 export const longestName = 64
 export const longestChangeRecord = 4_096
@@ -33,8 +35,6 @@ export const longestClosureMs = utcDayMs + hourMs
 export const keepReopeningForMs = 2 * longestClosureMs
 /** The maximum characters of the reason of a closure. */
 export const longestReason = 300
-/** The tolerated clock skew between gateways that share a store. */
-export const clockToleranceMs = 300_000
 
 /** The kind of a record. */
 export type RecordKind =
@@ -104,8 +104,8 @@ export const wholeIn = (text: string | undefined): number | undefined => {
   return Number.isSafeInteger(value) ? value : undefined
 }
 
-// The latest instant that a Date can have.
-const lastInstant = 8.64e15
+/** The latest valid instant, which is the latest that a Date can have. */
+export const lastInstant = 8.64e15
 
 /** A valid instant, in ms since the epoch; undefined for anything else. */
 export const instantIn = (text: string | undefined): number | undefined => {

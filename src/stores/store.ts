@@ -47,8 +47,8 @@ export type FoundKey = {
 
 export interface KeyStore {
   /**
-   * Stores a new key. The subscriber must exist. Where a key has the same external id already it stores nothing and returns
-   * that one, also under concurrent calls; else undefined.
+   * Stores a new key. The subscriber must exist. Where a key has the same external id or id already it keeps and returns that
+   * one, also under concurrent calls, and writes again what a failover lost of it; else undefined.
    */
   addKey(record: KeyRecord): Promise<KeyRecord | undefined>
   findKey(id: string): Promise<KeyRecord | undefined>
@@ -72,7 +72,10 @@ export interface KeyStore {
    * False when there is no such key.
    */
   replaceHash(id: string, hash: string, formerValidUntil: number): Promise<boolean>
-  /** The subscriber of this name; stores the given one when the name is new. One per name, also under concurrent calls. */
+  /**
+   * The subscriber of this name; stores the given one when the name is new, or under the id of the name when a failover lost the
+   * record. One per name, also under concurrent calls.
+   */
   ensureSubscriber(subscriber: Subscriber): Promise<Subscriber>
   /** By id, or by name. */
   findSubscriber(idOrName: string): Promise<Subscriber | undefined>

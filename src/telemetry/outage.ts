@@ -32,7 +32,7 @@ type Fields = Readonly<Record<string, unknown>>
 export type OutageOptions = {
   readonly clock: Clock
   readonly noticed: () => Noticed
-  /** Causes of one kind are told once in an outage. */
+  /** Causes of one kind are reported once in an outage. */
   readonly kindOf: (cause: Cause) => string
   readonly write: (phase: 'begins' | 'has another cause' | 'goes on' | 'is over', fields: Fields) => void
   /** It has begun or ended. */
@@ -63,10 +63,10 @@ const maxCauses = 20
 type Counts = { causes: Map<string, number>; failures: number; before: Noticed }
 type Running = {
   cause: Cause
-  readonly told: Set<string>
-  readonly since: number
+  readonly reported: Set<string>
+  since: number
   failedAt: number
-  toldAt: number
+  reportedAt: number
   readonly whole: Counts
   minute: Counts
   readonly cells: Map<string, { readonly failingSince: number; usableUntil: number | null }>
@@ -85,7 +85,7 @@ export const createOutage = ({ clock, noticed, kindOf, write, changed }: OutageO
     return { stale: stale - before.stale, errors: errors - before.errors }
   }
   const fieldsOf = ({ since, cells }: Running, { causes, failures, before }: Counts): Fields => ({
-    seconds: Math.round((clock.now() - since) / 1000),
+    seconds: Math.max(0, Math.round((clock.now() - since) / 1000)),
     failures,
     causes: Object.fromEntries(causes),
     ...(cells.size > 0 ? { cells: cells.size, worst: worstOf(cells) } : {}),
@@ -93,11 +93,15 @@ export const createOutage = ({ clock, noticed, kindOf, write, changed }: OutageO
   })
   const tick = (): void => {
     const now = clock.now()
-    if (!running || now - running.toldAt < minuteMs) return
+    if (!running) return
+    // The clock may have been set back.
+    running.since = Math.min(running.since, now)
+    running.reportedAt = Math.min(running.reportedAt, now)
+    if (now - running.reportedAt < minuteMs) return
     write('goes on', fieldsOf(running, running.minute))
     running.minute = noCounts()
     // A process that stood still, or a clock that was moved, gets one line for all of it.
-    running.toldAt = now - ((now - running.since) % minuteMs)
+    running.reportedAt = now - ((now - running.since) % minuteMs)
   }
 
   return {
@@ -113,10 +117,10 @@ export const createOutage = ({ clock, noticed, kindOf, write, changed }: OutageO
       const cause = { code, reason }
       running = {
         cause,
-        told: new Set([kindOf(cause)]),
+        reported: new Set([kindOf(cause)]),
         since: now,
         failedAt: now,
-        toldAt: now,
+        reportedAt: now,
         whole: noCounts(),
         minute: noCounts(),
         cells: new Map(),
@@ -125,8 +129,8 @@ export const createOutage = ({ clock, noticed, kindOf, write, changed }: OutageO
       changed?.()
     },
     further: cause => {
-      if (!running || running.told.size >= maxCauses || running.told.has(kindOf(cause))) return
-      running.told.add(kindOf(cause))
+      if (!running || running.reported.size >= maxCauses || running.reported.has(kindOf(cause))) return
+      running.reported.add(kindOf(cause))
       running.cause = cause
       write('has another cause', cause)
     },

@@ -58,7 +58,9 @@ export const createHeartbeat = ({
 
   const send = async (reported: string, runsWith: string | null): Promise<void> => {
     const now = clock.now()
-    const requested = demand.since(sentAt).map(({ subject }) => subject.id)
+    // After the clock was set back nothing is known to be sent.
+    const unsent = now < sentAt ? now - demandFor() : sentAt
+    const requested = demand.since(unsent).map(({ subject }) => subject.id)
     const before = sentAt
     sentAt = now
     try {

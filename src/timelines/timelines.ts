@@ -290,12 +290,12 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
   // The fleet's demand before this instance took part in it.
   let atStart: { readonly at: number; readonly ids: ReadonlySet<string> } = { at: 0, ids: new Set() }
   const demandedSince = (): number => clock.now() - demandForMs
+  const isRecentStart = (): boolean => Math.abs(clock.now() - atStart.at) <= demandForMs
   const isInDemand = (id: string): boolean =>
-    (demand.of(id)?.lastRequestedAt ?? 0) >= demandedSince() ||
-    (atStart.at >= demandedSince() && atStart.ids.has(id))
+    (demand.of(id)?.lastRequestedAt ?? 0) >= demandedSince() || (isRecentStart() && atStart.ids.has(id))
   const inDemand = (): Iterable<string> => {
     const here = demand.since(demandedSince()).map(({ key }) => key)
-    return atStart.at >= demandedSince() ? new Set([...here, ...atStart.ids]) : here
+    return isRecentStart() ? new Set([...here, ...atStart.ids]) : here
   }
   const lookUp = async (id: string): Promise<void> => {
     const cell = grid.cellNamed(id)

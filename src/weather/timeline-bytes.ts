@@ -4,7 +4,8 @@
 // Bytes that `encodeTimeline` would not write for this key are refused with a reason; decoding never throws.
 
 import { brotliCompressSync, brotliDecompressSync, constants, crc32 } from 'node:zlib'
-import { type Calendar, minuteMs, quarterHourMs, utcDayMs } from '../calendar.ts'
+import { type Calendar, quarterHourMs, utcDayMs } from '../calendar.ts'
+import { clockToleranceMs } from '../clock.ts'
 import { type Lengths, longestLengths, usualLengths } from './horizon.ts'
 import { maxBytes, packColumn, unpackColumn } from './packed-column.ts'
 import { layOut, type Series, type Span, type Timeline } from './timeline.ts'
@@ -45,9 +46,6 @@ const startsAt = metadataAt + 16
 const usualHeadBytes = startsAt + 3 * 8
 const lengthsAt = usualHeadBytes
 const headBytes = lengthsAt + 2 * 2
-
-/** The tolerated clock skew between machines that share a store. */
-const clockToleranceMs = 5 * minuteMs
 
 // Quality 4 saves 1.5 % of the bytes, and its tables of half a megabyte cost a quarter of a millisecond to get from the system and
 // give back. The window needs to cover one timeline, not megabytes.

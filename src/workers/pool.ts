@@ -295,7 +295,7 @@ export const createPool = ({
   }
 
   const replace = async (former: Running, how: string): Promise<void> => {
-    const isSettled = former.hasServed && clock.now() - former.startedAt >= settledAfterMs
+    const isSettled = former.hasServed && Math.abs(clock.now() - former.startedAt) >= settledAfterMs
     const fails = isSettled ? 0 : former.fails + 1
     const waitMs = isSettled ? 0 : Math.min(longestPauseMs, shortestPauseMs * 2 ** former.fails)
     ended += 1

@@ -193,3 +193,23 @@ t.test('the jitter of an entry is the same in every instance, and another for th
   t.not(jitterOf('a', 1), jitterOf('b', 1))
   t.end()
 })
+
+t.test('an entry from the future is stale and due, by age and by run, and not served beyond its end', t => {
+  const now = 50_000_000
+  const run: Run = { availableAt: now - hour, intervalMs: 6 * hour }
+  const runs = { settleForMs: 0, spreadOverMs: 0 }
+  for (const policy of [
+    freshByAge(options, unstretched),
+    freshByRun({ ...options, ...runs }, () => [run], unstretched),
+  ]) {
+    const tolerated = entry(0, now + 300_000)
+    t.equal(freshnessOf(tolerated, policy, now), 'fresh', 'the clock of another gateway')
+    const ahead = entry(0, now + 300_001)
+    t.equal(freshnessOf(ahead, policy, now), 'stale')
+    t.ok(policy.dueAt(ahead, now) <= now)
+    t.equal(policy.freshUntil(ahead, now), now)
+    t.equal(freshnessOf({ ...ahead, reachesUntil: now }, policy, now), 'expired')
+    t.equal(freshnessOf(ahead, policy, now + 1), 'fresh', 'once the clock has come so far')
+  }
+  t.end()
+})

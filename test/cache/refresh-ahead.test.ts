@@ -151,3 +151,30 @@ t.test('pinned entries are loaded without demand, after those in demand', async 
   t.equal(refreshAhead(), 2, 'and they stay fresh without demand')
   t.strictSame(refreshed.slice(4), ['big', 'small'])
 })
+
+t.test('a clock that is set back makes no cell due that nobody requested since', t => {
+  const demand = createDemand<Subject>()
+  const record = (key: string, at: number, consumer: string) => demand.record(key, { id: key }, at, consumer)
+  record('a', 400 * minute, 'one')
+  record('b', 401 * minute, 'two')
+  record('c', 40 * minute, 'one')
+  const since = (at: number) =>
+    demand.since(at * minute).map(({ key, lastRequestedAt }) => [key, lastRequestedAt])
+  t.strictSame(
+    since(40),
+    ['c', 'b', 'a'].map(key => [key, 40 * minute]),
+  )
+  t.strictSame(since(41), [])
+  t.strictSame(demand.recentConsumers(40 * minute).sort(), ['one', 'two'])
+  t.strictSame(demand.recentConsumers(41 * minute), [])
+  t.end()
+})
+
+t.test('a pinned cell that memory does not hold is loaded again after the clock was set back', async t => {
+  const { clock, refreshAhead, finishAll } = setUp({ pinned: ['a'] })
+  t.equal(refreshAhead(), 1)
+  await finishAll()
+  t.equal(refreshAhead(), 0)
+  clock.advance(-6 * 60 * minute)
+  t.equal(refreshAhead(), 1)
+})

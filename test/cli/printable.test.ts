@@ -119,7 +119,7 @@ t.test('an import with such a name is refused by its line', async t => {
     ],
     [
       [subscriber, { ...key, id: 'k","status":1,"x":"' }, end],
-      /line 2 of .*: its id is wrong: allowed are letters, digits/,
+      /line 2 of .*: its id is wrong: allowed are 1 to 200 letters, digits/,
     ],
     [[{ ...subscriber, [`x${hostileText}`]: 1 }, key, end], /line 1 of .* is damaged/],
     [[{ record: '\u001b[2J\u202e' }], /line 1 of .* is damaged: it is no record/],

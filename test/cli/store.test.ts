@@ -201,6 +201,18 @@ t.test(
         [key.replace(/"createdAt":\d+/, '"createdAt":"x"')],
         /line 1 of .* its createdAt is wrong/,
       ],
+      ...(
+        [
+          ['id', 'a'.repeat(201), 'allowed are 1 to 200 letters, digits and the signs _ . -'],
+          ['id', 'a b', 'allowed are 1 to 200 letters, digits and the signs _ . -'],
+          ['createdAt', 8.64e15 + 1, 'Too big: expected number to be <=8640000000000000'],
+          ['limit', 1e12, 'Too big: expected number to be <=999999999999'],
+        ] as const
+      ).map(([field, value, fault]): [string, string[], RegExp] => [
+        `${field} ${value}`,
+        [JSON.stringify({ ...JSON.parse(key), [field]: value })],
+        new RegExp(`line 1 of .* is damaged: its ${field} is wrong: ${fault}`),
+      ]),
       ['no end', lines.slice(0, -1), /the end of the export is missing after 6 records/],
       [
         'a line less',

@@ -44,3 +44,11 @@ t.test('a difference that lasts is told once, and its end', async t => {
   after(5_000, 2)
   t.equal(settings.variants(), 1, 'and the next one has its two minutes')
 })
+
+t.test('a clock that is set back delays the warning by no more than its two minutes', async t => {
+  const { told, after } = setUp()
+  after(0, 2)
+  after(-6 * 3_600_000, 2)
+  after(120_000, 2)
+  t.strictSame(told, [2])
+})

@@ -3,6 +3,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
+import { createKey } from '../../src/metering/key-form.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { startGateway, type TestGateway } from '../support/start-gateway.ts'
@@ -78,7 +79,39 @@ t.test('the reason of a 401, and of a 500', async t => {
   t.equal(await reasonOf('c', `${gateway.keys.free}x`), '401 malformed')
   await gateway.administration.revokeKey(gateway.keyIds.starter ?? '')
   t.equal(await reasonOf('d', gateway.keys.starter ?? ''), '401 key-revoked')
+  t.match(
+    gateway.logged.filter(({ requestId }) => /^[a-d]$/.test(String(requestId))).map(({ keyId }) => keyId),
+    [...[undefined, undefined, undefined], gateway.keyIds.starter],
+  )
   t.match(await reasonOf('e', gateway.keys.business ?? ''), /^500 provider_(unreachable|circuit_open)$/)
+})
+
+t.test('a key that is refused and known has its id in the line, whatever the reason', async t => {
+  const clock = manualClock()
+  const gateway = await startGateway(t, { providerUrl: provider.url, clock })
+  const { administration, keyIds, keys } = gateway
+  const [rotated = '', expired = ''] = [keyIds.free, keyIds.business]
+  const expires = new Date(clock.now() + 60_000).toISOString()
+  await administration.rotateKey(rotated, 0)
+  await administration.setExpiry(expired, expires)
+  clock.advance(120_000)
+  const lineFor = async (id: string, key: string | undefined) => {
+    await gateway.get(path, { headers: { 'x-request-id': id }, key: key ?? '' })
+    return lineOf(gateway, id)
+  }
+  const lineOnce = (id: string, key: string | undefined) =>
+    until(`${id} is refused`, async () => {
+      const line = await lineFor(`${id}-${performance.now()}`, key)
+      return line.status === 401 && line
+    })
+  t.match(await lineOnce('replaced', keys.free), { reason: 'replaced', keyId: rotated })
+  t.match(await lineOnce('expired', keys.business), { reason: 'key-expired', keyId: expired })
+  await administration.revokeSubscriber((await administration.showKey(rotated)).subscriberId)
+  const line = await lineOnce('subscriber', keys.enterprise)
+  t.match(line, { reason: 'subscriber-revoked', keyId: keyIds.enterprise })
+  t.notOk('tier' in line)
+  t.strictSame((await administration.usage(rotated, 1)).today, [], 'a refusal is no usage')
+  t.match(await lineFor('unknown', createKey()), { status: 401, reason: 'unknown', keyId: undefined })
 })
 
 t.test('connection, request on it and version of HTTP', async t => {

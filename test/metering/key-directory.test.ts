@@ -274,7 +274,7 @@ t.test(
     clock.advance(999)
     t.ok('client' in (await authenticate(first)))
     clock.advance(1)
-    t.strictSame(await authenticate(first), { refusal: 'replaced' })
+    t.strictSame(await authenticate(first), { refusal: 'replaced', keyId: 'key_2' })
     t.ok('client' in (await authenticate(second)))
 
     for (const [change, limit] of [

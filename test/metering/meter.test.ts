@@ -386,6 +386,22 @@ t.test(
   },
 )
 
+t.test('a clock that is set back while counts are reconciled does not prolong it', async t => {
+  const scene = setUp(1, limits)
+  scene.request(0, 'large')
+  await turn()
+  await scene.finish()
+  await scene.store.down('lost')
+  scene.request(0, 'large')
+  await turn()
+  scene.store.up()
+  await scene.pass(500)
+  t.equal(scene.meters[0]?.state(), 'reconciling')
+  scene.clock.advance(-3_600_000)
+  await scene.pass(reconcileForMs)
+  t.equal(scene.meters[0]?.state(), 'counting')
+})
+
 t.test('a day that begins during an outage has its local allowance too', async t => {
   const scene = setUp(2, limits)
   scene.request(0, 'large')

@@ -266,11 +266,31 @@ t.test('an operator’s reopening reaches every gateway with its next reply of t
   }
   t.ok(budget.isLifted(clock.now() + 5_000), 'and a late answer to what was under way')
   t.notOk(budget.isLifted(clock.now() + 60_000), 'but nothing of later')
+  clock.advance(-3_600_000)
+  t.notOk(budget.isLifted(clock.now()), 'nor of a time that was set back')
+  clock.advance(3_600_000)
 
   await limit(other.budget, until, 'again')
   await budget.reconcile()
   t.equal(budget.closedUntil(), until, 'the next 429 closes it again')
   for (const each of [budget, other.budget]) t.notOk(each.isLifted(refusedAt))
+})
+
+t.test('a closure ends when the clock that it was made by is set back', async t => {
+  const { budget, clock, store } = setUp(t)
+  await budget.reconcile()
+  await limit(budget, start + 60_000, 'Minutely API request limit exceeded.')
+  clock.advance(-30_000)
+  await budget.reconcile()
+  t.equal(budget.closedUntil(), start + 60_000, 'a correction')
+  clock.advance(-6 * 3_600_000)
+  await budget.reconcile()
+  t.equal(budget.closedUntil(), null)
+  t.equal((await store.closure('acc1')).closedUntil, null)
+  t.match(await budget.reserve(1, 'cold'), { points: 1 })
+  await limit(budget, clock.now() + 60_000, 'again')
+  await budget.reconcile()
+  t.equal(budget.closedUntil(), clock.now() + 60_000, 'the next one closes it again')
 })
 
 t.test('a gateway that starts after a reopening follows none', async t => {

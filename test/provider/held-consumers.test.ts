@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import { createBreaker } from '../../src/provider/breaker.ts'
 import type { Claim } from '../../src/provider/budget.ts'
 import { createProvider, type ProviderOptions, type ProviderParts } from '../../src/provider/client.ts'
+import { createHeldConsumers } from '../../src/provider/held-consumers.ts'
 import { createProviderCall } from '../../src/provider/provider-call.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded/embedded-store.ts'
 import { createGrid } from '../../src/weather/cell.ts'
@@ -226,4 +227,14 @@ t.test('new settings apply to a consumer that is held back', async t => {
   })
   t.equal(provider.heldBack('greedy', 'cold'), undefined)
   t.strictSame(await codesOf([provider.load(cell, 'cold', 'greedy')]), ['ok'])
+})
+
+t.test('a clock that is set back holds nobody for longer', async t => {
+  const clock = manualClock()
+  const held = createHeldConsumers(clock)
+  held.hold('greedy', true, now + 60_000)
+  t.equal(held.until('greedy', true), now + 60_000)
+  clock.advance(-6 * 3_600_000)
+  t.equal(held.until('greedy', true), 0)
+  t.equal(held.all().size, 0)
 })

@@ -92,6 +92,18 @@ t.test('while runs can’t be read they are assumed at the same interval', async
   t.equal(watch.newest()?.availableAt, Date.parse('2026-11-22T00:30:00Z'))
 })
 
+t.test('runs are assumed in time where the clock was set back after the last one was read', async t => {
+  const { watch, clock, at } = setUp(t)
+  await at('2026-11-21T08:00:00Z')
+  clock.advance(6 * hour)
+  await watch.poll()
+  const availableAt = watch.newest()?.availableAt ?? 0
+  clock.set(availableAt + 6 * hour - 1)
+  t.equal(watch.newest()?.availableAt, availableAt)
+  clock.advance(1)
+  t.equal(watch.newest()?.availableAt, availableAt + 6 * hour)
+})
+
 t.test('the runs before the newest are known, with those assumed while none could be read', async t => {
   const { watch, clock, at } = setUp(t)
   const recent = () =>

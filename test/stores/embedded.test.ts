@@ -59,6 +59,29 @@ t.test('processes on one file count each other', async t => {
   t.match(await heartbeat(1, 11_800), { instances: 1 }, 'nor one that has ended')
 })
 
+t.test('a clock that is set back takes no demand and no process away, and lets them end in time', async t => {
+  const path = join(t.testdir(), 'store.db')
+  const clock = manualClock()
+  const refused: unknown[] = []
+  const store = openEmbeddedStore(path, clock, { recordRefused: record => refused.push(record) })
+  t.teardown(() => store.close())
+  const beat = (instance: string, ...requested: string[]) =>
+    store.heartbeat({
+      ...{ instance, requested, settings: 'a', topic: 'q', report: '{}', now: clock.now() },
+      ...{ aliveForMs: 20_000, wantedForMs: 60_000 },
+    })
+  await beat('one', 'a', 'b')
+  await beat('two')
+  clock.advance(-6 * 3_600_000)
+  t.strictSame(await beat('one'), { instances: 2, variants: 1, wanted: 2 })
+  t.strictSame((await store.wanted('q', 0)).sort(), ['a', 'b'])
+  clock.advance(30_000)
+  t.strictSame(await beat('one'), { instances: 1, variants: 1, wanted: 2 })
+  clock.advance(30_000)
+  t.strictSame(await beat('one'), { instances: 1, variants: 1, wanted: 0 })
+  t.strictSame(refused, [])
+})
+
 t.test('expired records are swept from the file', async t => {
   const path = join(t.testdir(), 'store.db')
   const clock = manualClock('2126-11-21T00:00Z')

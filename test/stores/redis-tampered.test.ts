@@ -52,7 +52,10 @@ const listening = async (t: Test) => {
 
 t.test('messages that no gateway sends are reported and ignored', async t => {
   const { prefix, refused, messages, ends, publish, received } = await listening(t)
+  const longest = `${'k'.repeat(200)} 2126-11-21 ${'9'.repeat(15)}`
+  await publish('used', longest)
   await received(2)
+  t.ok(messages.some(each => Object(each).keyId === 'k'.repeat(200)))
   messages.length = 0
   ends.length = 0
   const texts = [

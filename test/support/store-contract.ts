@@ -3,6 +3,7 @@
 import type { Test } from 'tap'
 import { createRandom } from '../../src/load/traffic/generate/random.ts'
 import { roomOf, unshared } from '../../src/stores/fair-share.ts'
+import { longestId } from '../../src/stores/records.ts'
 import {
   type KeyChange,
   type KeyRecord,
@@ -135,6 +136,31 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
       t.equal((await store.findByHash(key.hash))?.key.id, key === first ? key.id : undefined, key.id)
     t.strictSame(await store.addKey({ ...keyRecord('key_99', 'sub_a'), externalId: 'ours-1' }), first)
     t.strictSame(await store.listKeys(), [first])
+  })
+
+  test('a key and a subscriber that are stored again stay as they are', async (t, store) => {
+    const padma = subscriber('sub_a', 'Padma')
+    const key = keyRecord('key_1', 'sub_a')
+    await store.ensureSubscriber(padma)
+    t.equal(await store.addKey(key), undefined)
+    await store.changeKey('key_1', { revokedAt: 5_000 })
+    t.strictSame(await store.ensureSubscriber({ ...padma, revokedAt: 6_000 }), padma)
+    t.strictSame(await store.addKey(key), { ...key, revokedAt: 5_000 })
+    t.strictSame(await store.findKey('key_1'), { ...key, revokedAt: 5_000 })
+    t.strictSame(await store.listSubscribers(), [padma])
+  })
+
+  test('an id has up to 200 characters', async (t, store) => {
+    const [keyId, subscriberId] = ['k'.repeat(longestId), 's'.repeat(longestId)]
+    await store.ensureSubscriber(subscriber(subscriberId, 'Padma'))
+    const key = { ...keyRecord(keyId, subscriberId), externalId: 'ours-1' }
+    await store.addKey(key)
+    t.equal(longestId, 200)
+    t.match(await store.findByHash(key.hash), { key, subscriber: { id: subscriberId } })
+    t.strictSame(await store.findByExternalId('ours-1'), key)
+    t.strictSame(await store.listKeys(), [key])
+    t.match(await store.findSubscriber('Padma'), { id: subscriberId })
+    t.match(await store.listSubscribers(), [{ id: subscriberId }])
   })
 
   test('keys are listed in parts', async (t, store) => {

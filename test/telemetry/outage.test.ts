@@ -165,3 +165,16 @@ t.test('a further cause is a line, each kind once and twenty in all', async t =>
   for (let i = 0; i < 100; i++) outage.further({ code: `${i}`, reason: 'x' })
   t.equal(lines.length, 20)
 })
+
+t.test('a clock that is set back silences no line, and no outage lasts less than no time', async t => {
+  const { clock, lines, outage } = setUp()
+  outage.begin(cause)
+  clock.advance(-6 * 3_600_000)
+  outage.tick()
+  clock.advance(60_000)
+  outage.tick()
+  t.match(lines.at(-1), ['goes on', { seconds: 60 }])
+  clock.advance(-6 * 3_600_000)
+  outage.end()
+  t.match(lines.at(-1), ['is over', { seconds: 0 }])
+})

@@ -1,6 +1,7 @@
 // `abohawa keys …`: parses the arguments of the key commands and prints their results. Keys are named by id; a new key is
 // shown once. metering/administration.ts does the work.
 
+import { Option } from 'commander'
 import { parseDuration } from '../../config/units.ts'
 import { messageOf } from '../../errors.ts'
 import {
@@ -153,7 +154,7 @@ export const addKeyCommands: AddTopCommand = (program, add, summary) => {
       }),
   })
 
-  add<{ days: string; csv?: boolean; all?: boolean }>(keys, 'usage', {
+  add<{ days: string; csv?: boolean; all?: boolean; sort?: 'used' }>(keys, 'usage', {
     summary: 'show the usage of a key, or of all, by local day, and the responses of today by status',
     example:
       'keys usage key_9hK2mPq4XyZa --days 30\n  npm run -s abohawa -- keys usage --all --csv --days 31 > usage.csv',
@@ -161,16 +162,20 @@ export const addKeyCommands: AddTopCommand = (program, add, summary) => {
       command
         .argument('[id]', 'id of the key')
         .option('--all', 'the usage of all keys')
+        .addOption(
+          new Option('--sort <field>', 'the usage of all keys, the most used first').choices(['used']),
+        )
         .option('--days <number>', 'how many days, today included', '30')
         .option('--csv', 'print CSV: day, used, limit; with --all also the key, and no days without a count'),
-    run: async (terminal, { days, csv = false, all = false }, id = '') => {
+    run: async (terminal, { days, csv = false, all: isOfAll = false, sort }, id = '') => {
+      const all = isOfAll || sort !== undefined
       if (all === (id !== '')) throw new UsageError('usage is of the id of a key or of --all, one of the two')
       if (csv && terminal.json) throw new UsageError('--csv and --json are two forms; allowed: one of them')
       const count = /^\d{1,3}$/.test(days) ? Number(days) : 0
       if (count < 1 || count > 400)
         throw new UsageError(`--days is ${safeText(days, 60)}; allowed: a whole number from 1 to 400`)
       return administer(terminal, async (administration, store) => {
-        if (all) return usageOfAll(terminal, administration, count, csv)
+        if (all) return usageOfAll(terminal, administration, count, csv, sort)
         const usage = await administration.usage(id, count)
         if (csv) terminal.write(usageCsv(usage))
         else terminal.show({ ...usage, store }, usageText(usage, terminal.columns))
@@ -179,12 +184,13 @@ export const addKeyCommands: AddTopCommand = (program, add, summary) => {
   })
 }
 
-/** Printed as it is read, so that many keys need little memory; the table for people needs all of it. */
+/** Printed as it is read, so that many keys need little memory; the table for people and an order need all of it. */
 const usageOfAll = async (
   terminal: Terminal,
   administration: Administration,
   days: number,
   csv: boolean,
+  sort: 'used' | undefined,
 ): Promise<void> => {
   const total = await administration.countKeys()
   const rows: UsageOfKey[] = []
@@ -193,11 +199,13 @@ const usageOfAll = async (
   for await (const part of administration.usageOfAll(days)) {
     read += part.length
     terminal.progress(`${counted(read)} of ${counted(total)} keys`)
-    if (csv) await terminal.writeAll(part.map(allUsageCsv.lines).join(''))
+    if (csv && !sort) await terminal.writeAll(part.map(allUsageCsv.lines).join(''))
     else rows.push(...part)
   }
   terminal.progress('')
-  if (!csv) terminal.show(rows, allUsageText(rows))
+  if (sort) rows.sort((one, other) => other.used - one.used)
+  if (csv) await terminal.writeAll(rows.map(allUsageCsv.lines).join(''))
+  else terminal.show(rows, allUsageText(rows))
 }
 
 const limitOf = (given: string): number => {

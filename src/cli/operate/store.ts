@@ -7,17 +7,10 @@ import { pipeline } from 'node:stream/promises'
 import { Option } from 'commander'
 import { type Calendar, createCalendar } from '../../calendar.ts'
 import type { Config } from '../../config/schema.ts'
-import { isRedisUrl } from '../../config/texts.ts'
+import { isRedisUrl, redisPrefix } from '../../config/texts.ts'
 import { InputError, messageOf } from '../../errors.ts'
-import {
-  exportRecords,
-  type Imported,
-  importRecords,
-  readRecord,
-  type Totals,
-  type TransferRecord,
-  writeRecord,
-} from '../../metering/transfer.ts'
+import { exportRecords, type Imported, importRecords, type Totals } from '../../metering/transfer.ts'
+import { readRecord, type TransferRecord, writeRecord } from '../../metering/transfer-records.ts'
 import { redactedUrl } from '../../redacted-url.ts'
 import { FileError, maxFileBytes, readLines } from '../../regular-file.ts'
 import { backUp } from '../../stores/embedded/backup.ts'
@@ -87,18 +80,20 @@ export const addStoreCommands: AddTopCommand = (program, add, summary) => {
       const config = terminal.config()
       await using opened = await openParts(terminal, config, openUsedStore)
       const totals: Totals = { subscribers: 0, keys: 0, usage: 0 }
-      const lines = linesOf(exportRecords(opened.store, opened.calendar, terminal.clock), totals, terminal)
+      const leftOut: string[] = []
+      const records = exportRecords(opened.store, opened.calendar, terminal.clock, leftOut.push.bind(leftOut))
+      const lines = linesOf(records, totals, terminal)
       if (file === undefined) {
         await pipeline(Readable.from(lines), process.stdout, { end: false })
         terminal.remark(`${totalsText(totals)}, of ${storeName(config)}.`)
       } else {
         await writeWhole(file, lines)
         terminal.show(
-          { file, ...totals, store: storeName(config) },
+          { file, ...totals, leftOut, store: storeName(config) },
           `${file}: ${totalsText(totals)}, of ${storeName(config)}.`,
         )
       }
-      return 0
+      return codeFor(leftOut, terminal)
     },
   })
 
@@ -147,19 +142,30 @@ export const addStoreCommands: AddTopCommand = (program, add, summary) => {
       // Named on the command line, so it may be new.
       await using into = await openParts(terminal, target, openStore)
       // Read into memory first, so that both passes see the same records while a gateway still counts.
-      const records = await Array.fromAsync(exportRecords(from.store, from.calendar, terminal.clock))
+      const leftOut: string[] = []
+      const records = await Array.fromAsync(
+        exportRecords(from.store, from.calendar, terminal.clock, leftOut.push.bind(leftOut)),
+      )
       const replay = async function* () {
         yield* records
       }
       const lineOf = (number: number) => `record ${number} of ${storeName(config)}`
       const imported = await importInto(terminal, config, into.store, replay, lineOf)
       terminal.show(
-        { from: storeName(config), to: storeName(target), ...imported },
+        { from: storeName(config), to: storeName(target), ...imported, leftOut },
         `${storeName(config)} into ${storeName(target)}: ${importedText(imported)}.`,
       )
-      return 0
+      return codeFor(leftOut, terminal)
     },
   })
+}
+
+/** Says what is not in an export, and returns the code to end with. */
+const codeFor = (leftOut: readonly string[], terminal: Terminal): number => {
+  for (const sentence of leftOut) terminal.remark(`Left out: ${sentence}.`)
+  if (leftOut.length === 0) return 0
+  terminal.remark('Import an earlier export into this store, which writes lost records again.')
+  return 1
 }
 
 const openParts = async (
@@ -206,8 +212,8 @@ const targetOf = (
     throw new UsageError(
       `--to is ${redactedUrl(to)}; allowed: a redis:// or rediss:// URL (a password with its @ / ? # as %40 %2F %3F %23), or the path of an SQLite file`,
     )
-  if (!/^[A-Za-z0-9:._-]{1,64}$/.test(prefix))
-    throw new UsageError(`--to-prefix is "${prefix}"; allowed: 1 to 64 letters, digits and the signs : . _ -`)
+  if (!redisPrefix.pattern.test(prefix))
+    throw new UsageError(`--to-prefix is "${prefix}"; allowed: ${redisPrefix.allowed}`)
   const { redis } = config
   // The configured nodes belong to the configured Redis, if there is one.
   const nodes = redis.url === null ? redis.nodes : []

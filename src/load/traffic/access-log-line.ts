@@ -44,7 +44,8 @@ export const requestOfAccessLog = (
     at: arrival,
     method: methodOf(method),
     path: pathOf(url),
-    ...(typeof keyId === 'string' ? { key: ownText(keyId.slice(0, 200)) } : {}),
+    // A replay sends no key that was refused, as none is sent for one that nobody knows.
+    ...(typeof keyId === 'string' && status !== 401 ? { key: ownText(keyId.slice(0, 200)) } : {}),
     // Of what the consumer took, the log has what the gateway chose.
     ...(encoding === 'br' || encoding === 'gzip' ? { accepts: encoding } : {}),
     ...(typeof notModified === 'boolean' ? { conditional: true } : {}),

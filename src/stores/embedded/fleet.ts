@@ -1,8 +1,8 @@
 // The fleet state of the embedded store: names in demand, for the next start, change records, for commands that run beside
 // the gateway, and the processes of this machine that share the file, with what each reports of itself.
 
+import { clockToleranceMs } from '../../clock.ts'
 import {
-  clockToleranceMs,
   longestChangeRecord,
   longestName,
   longestReport,
@@ -37,8 +37,10 @@ export const embeddedFleet = ({ db, clock, attempt, observer }: EmbeddedParts): 
     ),
     forget: db.prepare(`DELETE FROM wanted WHERE topic = ? AND asked_at <= ?`),
     forgetName: db.prepare(`DELETE FROM wanted WHERE topic = ? AND name = ?`),
-    forgetOdd: db.prepare(
-      `DELETE FROM wanted WHERE topic = ? AND (asked_at > ? OR octet_length(name) > ${longestName})`,
+    forgetLong: db.prepare(`DELETE FROM wanted WHERE topic = ? AND octet_length(name) > ${longestName}`),
+    // Most of them are this gateway's own, from before the clock of the machine was set back.
+    setBack: db.prepare(
+      `UPDATE wanted SET asked_at = ?2 WHERE topic = ?1 AND asked_at > ?2 + ${clockToleranceMs}`,
     ),
     forgetSurplus: db.prepare(
       `DELETE FROM wanted WHERE topic = ?1 AND name IN (
@@ -94,15 +96,17 @@ export const embeddedFleet = ({ db, clock, attempt, observer }: EmbeddedParts): 
         const odd = inTransaction(db, () => {
           statements.forget.run(instancesTopic, now - aliveForMs)
           statements.upsert.run(instancesTopic, instance, now)
-          const { changes: ahead } = statements.forgetOdd.run(instancesTopic, now + clockToleranceMs)
+          statements.setBack.run(instancesTopic, now)
+          const { changes: long } = statements.forgetLong.run(instancesTopic)
           statements.report.run(instance, report)
           statements.forgetReports.run()
           for (const name of requested) statements.upsert.run(topic, name, now)
           statements.forget.run(topic, now - wantedForMs)
-          const { changes } = statements.forgetOdd.run(topic, now + clockToleranceMs)
+          statements.setBack.run(topic, now)
+          const { changes } = statements.forgetLong.run(topic)
           const surplus = countOf(topic) > maxWanted ? statements.forgetSurplus.run(topic).changes : 0
           statements.sweep.run(now)
-          return Number(changes) + Number(surplus) + Number(ahead)
+          return Number(changes) + Number(surplus) + Number(long)
         })
         refuseSome('wanted', odd)
         return { instances: Math.max(1, countOf(instancesTopic)), variants: 1, wanted: countOf(topic) }

@@ -166,7 +166,7 @@ export const embeddedKeys = ({ db, attempt, observer }: EmbeddedParts): KeyStore
     addKey: ({ id, hash, subscriberId, tier, limit, createdAt, revokedAt, expiresAt, externalId, formers }) =>
       attempt(() =>
         inTransaction(db, () => {
-          const there = externalId === null ? undefined : readByExternalId(externalId)
+          const there = (externalId === null ? undefined : readByExternalId(externalId)) ?? readKey(id)
           if (there) return there
           statements.addKey.run(
             ...([id, hash, subscriberId, tier, limit] as const),

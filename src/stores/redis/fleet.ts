@@ -4,8 +4,8 @@
 
 import type { Result } from 'ioredis'
 import { utcDayMs } from '../../calendar.ts'
+import { clockToleranceMs } from '../../clock.ts'
 import {
-  clockToleranceMs,
   longestChangeRecord,
   longestName,
   longestReport,

@@ -1,13 +1,14 @@
 // Stores API keys and subscribers in Redis. `key:<id>` is the record of a key with its present and former hashes;
 // `key-of:<hash>` and `external-id:<id>` point to the id. The record alone decides whether a hash is valid, so each change of a key is one step
-// on one slot, and a pointer whose record is missing or lacks the hash is ignored. Damaged records are never repaired.
+// on one slot, and a pointer whose record is missing or lacks the hash is ignored. Damaged records are never repaired; what a
+// failover lost is written again where it is stored again.
 
 import type { Result } from 'ioredis'
 import {
   DamagedRecordError,
   instantIn,
   keyRecordOf,
-  longestName,
+  longestId,
   type RefusedRecord,
   shown,
   subscriberOf,
@@ -34,16 +35,21 @@ if #record == 0 then return 0 end
 redis.call('HSET', KEYS[1], unpack(change))
 return 1`
 
-// Points an external id at a key unless it points at another one. ARGV: the key, and the one whose place it may take.
-// Returns the key that it points at then.
+// Points an external id or a name at an id unless it points at another one. ARGV: the id, and the one whose place it may take.
+// Returns the id that it points at then.
 const claimScript = `
-local held = redis.call('GETRANGE', KEYS[1], 0, ${longestName})
+local held = redis.call('GETRANGE', KEYS[1], 0, ${longestId})
 if held ~= '' and held ~= ARGV[2] then return held end
 redis.call('SET', KEYS[1], ARGV[1])
 return ARGV[1]`
 
+// Writes a record unless there is one. ARGV: its fields and values in turn.
+const addScript = `
+if redis.call('EXISTS', KEYS[1]) == 0 then redis.call('HSET', KEYS[1], unpack(ARGV)) end`
+
 declare module 'ioredis' {
   interface RedisCommander<Context> {
+    abohawaAdd(key: string, ...fields: (string | number)[]): Result<null, Context>
     abohawaReplaceHash(key: string, hash: string, formerValidUntil: number): Result<number, Context>
     abohawaClaim(pointer: string, id: string, inPlaceOf: string): Result<string, Context>
   }
@@ -56,6 +62,7 @@ const idsPerCommand = 1_000
 export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyStore => {
   redis.defineCommand('abohawaReplaceHash', { numberOfKeys: 1, lua: replaceScript })
   redis.defineCommand('abohawaClaim', { numberOfKeys: 1, lua: claimScript })
+  redis.defineCommand('abohawaAdd', { numberOfKeys: 1, lua: addScript })
   const readHash = hashReader(redis)
   const refuse = (record: 'key' | 'subscriber', name: string, fault: string): RefusedRecord => {
     const refused = { record, name: shown(name), fault }
@@ -84,8 +91,8 @@ export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyS
   /** The id that a pointer holds. @throws DamagedRecordError when it can't be an id */
   const pointedAt = async (record: 'key' | 'subscriber', name: string): Promise<string | undefined> => {
     try {
-      const id = await redis.getrange(name, 0, longestName)
-      if (id.length <= longestName) return id === '' ? undefined : id
+      const id = await redis.getrange(name, 0, longestId)
+      if (id.length <= longestId) return id === '' ? undefined : id
     } catch (error) {
       if (!isWrongType(error)) throw error
     }
@@ -93,7 +100,7 @@ export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyS
   }
   /** The key that an external id points at, if the record agrees. */
   const keyAt = async (id: string | undefined, externalId: string): Promise<KeyRecord | undefined> => {
-    const key = id === undefined || id.length > longestName ? undefined : await readKey(id)
+    const key = id === undefined || id.length > longestId ? undefined : await readKey(id)
     return key?.externalId === externalId ? key : undefined
   }
   const readByExternalId = async (externalId: string): Promise<KeyRecord | undefined> =>
@@ -126,7 +133,7 @@ export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyS
       const found = await Promise.all(
         ids.map(async id => {
           try {
-            return id.length <= longestName ? await read(id) : undefined
+            return id.length <= longestId ? await read(id) : undefined
           } catch (error) {
             if (error instanceof DamagedRecordError) return undefined
             throw error
@@ -146,19 +153,22 @@ export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyS
 
   return {
     // The record, then the pointers, then the list: a crash in between leaves an unlisted key that was never shown, not a
-    // listed key that fails.
+    // listed key that fails. Each is written where it is missing, also of a key that is there.
     addKey: record =>
       attempt(async () => {
-        const { externalId } = record
-        let there = externalId === null ? undefined : await readByExternalId(externalId)
-        if (!there) {
-          await writeKey(redis, names, record)
-          there = externalId === null ? undefined : await claim(record, externalId)
-          if (there) await removeKey(redis, names, record)
+        const { id, externalId } = record
+        const there =
+          (externalId === null ? undefined : await readByExternalId(externalId)) ?? (await readKey(id))
+        let holder = there
+        if (there === undefined || there.id === id) {
+          if (!there) await redis.hset(names.key(id), fieldsOf(record))
+          for (const hash of hashesOf(there ?? record)) await redis.set(names.keyOfHash(hash), id)
+          holder = (externalId === null ? undefined : await claim(record, externalId)) ?? there
+          if (!there && holder) await removeKey(redis, names, record)
         }
         // The process that stored it may have ended before it was listed.
-        await enlist(there ?? record)
-        return there
+        await enlist(holder ?? record)
+        return holder
       }),
     findKey: id => attempt(() => readKey(id)),
     findByExternalId: externalId => attempt(() => readByExternalId(externalId)),
@@ -166,10 +176,12 @@ export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyS
       attempt(async () => {
         const id = await pointedAt('key', names.keyOfHash(hash))
         const found = id === undefined ? undefined : await readKey(id)
+        if (id !== undefined && !found) refuse('key', id, 'it is missing')
         const validUntil =
           found?.hash === hash ? null : found?.formers.find(former => former.hash === hash)?.validUntil
         if (!found || validUntil === undefined) return undefined
         const subscriber = await readSubscriber(found.subscriberId)
+        if (!subscriber) refuse('subscriber', found.subscriberId, 'it is missing')
         return subscriber && { key: found, subscriber, validUntil }
       }),
     listKeys: (from, count) => attempt(() => readAll(names.keys, readKey, from, count)),
@@ -190,20 +202,18 @@ export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyS
         await redis.set(names.keyOfHash(hash), id)
         return (await redis.abohawaReplaceHash(names.key(id), hash, formerValidUntil)) === 1
       }),
+    // A name keeps its id, so that the keys of a subscriber whose record was lost are valid again.
     ensureSubscriber: subscriber =>
       attempt(async () => {
-        const { id, name, createdAt, revokedAt } = subscriber
+        const { name, createdAt, revokedAt } = subscriber
         const nameKey = names.subscriberOfName(name)
-        const taken = await pointedAt('subscriber', nameKey)
-        if (taken !== undefined) return (await readSubscriber(taken)) ?? subscriber
-        // The record first, then the name; the loser of a race for the name deletes its own record.
-        await redis.hset(names.subscriber(id), { name, createdAt, revokedAt: revokedAt ?? '' })
-        if ((await redis.setnx(nameKey, id)) === 1) {
-          await redis.zadd(names.subscribers, String(createdAt), id)
-          return subscriber
-        }
-        await redis.del(names.subscriber(id))
-        return (await readSubscriber((await pointedAt('subscriber', nameKey)) ?? '')) ?? subscriber
+        const id =
+          (await pointedAt('subscriber', nameKey)) ?? (await redis.abohawaClaim(nameKey, subscriber.id, ''))
+        const fields = { name, createdAt, revokedAt: fieldOf(revokedAt) }
+        await redis.abohawaAdd(names.subscriber(id), ...Object.entries(fields).flat())
+        const there = (await readSubscriber(id)) ?? subscriber
+        await redis.zadd(names.subscribers, String(there.createdAt), id)
+        return there
       }),
     findSubscriber: idOrName =>
       attempt(async () => {
@@ -217,9 +227,9 @@ export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyS
   }
 }
 
-const writeKey = async (redis: RedisClient, names: RedisKeyNames, record: KeyRecord): Promise<void> => {
-  const { id, subscriberId, tier, hash, limit, createdAt, revokedAt, expiresAt, externalId, formers } = record
-  await redis.hset(names.key(id), {
+const fieldsOf = (record: KeyRecord): Record<string, string | number> => {
+  const { subscriberId, tier, hash, limit, createdAt, revokedAt, expiresAt, externalId, formers } = record
+  return {
     hash,
     subscriberId,
     tier,
@@ -230,8 +240,7 @@ const writeKey = async (redis: RedisClient, names: RedisKeyNames, record: KeyRec
     ...(expiresAt === null ? {} : { expiresAt }),
     ...(externalId === null ? {} : { externalId }),
     ...Object.fromEntries(formers.map(({ hash, validUntil }) => [`former:${hash}`, validUntil])),
-  })
-  for (const known of hashesOf(record)) await redis.set(names.keyOfHash(known), id)
+  }
 }
 
 const removeKey = async (redis: RedisClient, names: RedisKeyNames, record: KeyRecord): Promise<void> => {

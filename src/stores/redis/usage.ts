@@ -5,7 +5,7 @@
 
 import type { Result } from 'ioredis'
 import { dayNumber, dayOfNumber, daysUpTo, hourMs, utcDayMs } from '../../calendar.ts'
-import { longestName, shown, wholeFrom, wholeIn, wholeNumbersIn } from '../records.ts'
+import { longestId, shown, wholeFrom, wholeIn, wholeNumbersIn } from '../records.ts'
 import {
   OvertakenError,
   StoreError,
@@ -326,7 +326,7 @@ const overtakingIn = (error: unknown): OvertakenError | undefined => {
 }
 
 const messageIn = (text: string): UsageMessage | undefined => {
-  const [keyId = '', day = '', used, ...more] = text.length > 3 * longestName ? [] : text.split(' ')
+  const [keyId = '', day = '', used, ...more] = text.length > 2 * longestId ? [] : text.split(' ')
   const count = wholeIn(used)
   return count !== undefined && more.length === 0 && /^\d{4}-\d\d-\d\d$/.test(day)
     ? { keyId, day, used: count }
