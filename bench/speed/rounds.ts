@@ -51,7 +51,7 @@ export const rangeOf = ({ samples }: Measured, name: keyof Sample, digits: numbe
 export const maxOthers = 0.05
 export const isDisturbed = ({ others }: Sample): boolean => others > maxOthers
 /** Of load on a process before it is measured. */
-export const warmUpSeconds = 2
+const warmUpSeconds = 2
 // Of all runs of a row, so that it ends in time on a machine that is never quiet.
 const maxRepeatedShare = 0.25
 
