@@ -44,11 +44,13 @@ export const openRedisStore = async (
   observer: RedisObserver & Partial<RecordObserver>,
 ): Promise<Store> => {
   const records = { ...unobserved, ...observer }
+  const lostListeners = new Set<(reason: string) => void>()
   // On a cluster the subscribed connection may stay up while a master is lost.
   const redis = await connect(options, {
     redisAway: reason => {
       // First, because it knows why; the subscribers only notice it.
       observer.redisAway(reason)
+      for (const listener of lostListeners) listener(reason)
       subscriptions.markLost()
     },
     redisBack: () => {
@@ -141,6 +143,10 @@ export const openRedisStore = async (
     ...fleet,
     heartbeat: async beat => (await Promise.all([fleet.heartbeat(beat), format.mark()]))[0],
     ...redisSpending(parts),
+    onLost: listener => {
+      lostListeners.add(listener)
+      return () => lostListeners.delete(listener)
+    },
     ping: () => attempt(() => ping(redis)),
     isUsed,
     size: () => attempt(() => memoryOf(redis)),
