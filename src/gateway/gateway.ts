@@ -256,7 +256,8 @@ export const startGateway = async (
         () => true,
         () => false,
       )
-      return quotaDetail(metering.meter.state(), isUp, metering.storeClock.offsetMs())
+      const reason = outages.open().find(({ outage }) => outage === 'store')?.reason
+      return quotaDetail(metering.meter.state(), isUp, metering.storeClock.offsetMs(), reason)
     },
     catalogue: async () => {
       const fault = catalogue.fault()

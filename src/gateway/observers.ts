@@ -193,9 +193,13 @@ const unforeseen = (error: unknown): object => {
   return Object.assign(bare, { message, stack: redactedUrls(error.stack ?? '') })
 }
 
-/** The quota line of /readyz. @param isUp whether the store answers now: counting notices it with its next batch */
-export const quotaDetail = (state: MeterState, isUp: boolean, offsetMs: number): string => {
-  const away = 'counted locally, the store is away'
+/**
+ * The quota line of /readyz.
+ * @param isUp whether the store answers now: counting notices it with its next batch
+ * @param reason why it can't count although it answers
+ */
+export const quotaDetail = (state: MeterState, isUp: boolean, offsetMs: number, reason?: string): string => {
+  const away = `counted locally${isUp && reason !== undefined ? `: ${reason}` : ', the store is away'}`
   const words = isUp
     ? { counting: 'counted in the store', away, reconciling: 'reconciling with the store' }
     : { counting: 'counted locally from the next request on, the store is away', away, reconciling: away }

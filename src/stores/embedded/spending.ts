@@ -24,7 +24,13 @@ const schema = `
 `
 
 /** The spending of a store on this database. */
-export const embeddedSpending = ({ db, clock, attempt, observer }: EmbeddedParts): SpendingStore => {
+export const embeddedSpending = ({
+  db,
+  clock,
+  attempt,
+  patiently,
+  observer,
+}: EmbeddedParts): SpendingStore => {
   db.exec(schema)
   const statements = {
     used: db.prepare(`SELECT ${wholeSql('used')} AS used FROM spending WHERE provider = ? AND name = ?`),
@@ -117,7 +123,8 @@ export const embeddedSpending = ({ db, clock, attempt, observer }: EmbeddedParts
       return { granted, heldIn: rooms.flatMap((room, i) => (room - granted < unit ? [i] : [])) }
     })
   }
-  const inOne = <Value>(step: () => Value): Promise<Value> => attempt(() => inTransaction(db, step))
+  const inOne = <Value>(step: () => Value, run = attempt): Promise<Value> =>
+    run(() => inTransaction(db, step))
 
   return {
     reserve: ({ provider, windows, wanted, claims = [], unit, now }) =>
@@ -199,7 +206,7 @@ export const embeddedSpending = ({ db, clock, attempt, observer }: EmbeddedParts
         statements.dropReason.run(provider)
         statements.putReopening.run(provider, at)
         return { ...found, reopenedAt: at }
-      }),
+      }, patiently),
     closure: provider =>
       attempt(() => ({
         closedUntil: closedUntil(provider) ?? null,

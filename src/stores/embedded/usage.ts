@@ -40,6 +40,7 @@ export const embeddedUsage = ({
   path,
   clock,
   attempt,
+  patiently,
   observer,
 }: EmbeddedParts & { readonly path: string }): UsageStore & { closeUsage(): void } => {
   db.exec(schema)
@@ -182,7 +183,7 @@ export const embeddedUsage = ({
       }
     },
     raiseUsed: (keyId, day, used, keepUntil) =>
-      attempt(() => {
+      patiently(() => {
         if (used > 0) statements.raise.run(keyId, day, used, keepUntil)
       }),
   }
