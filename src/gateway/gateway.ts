@@ -49,6 +49,7 @@ import {
   observeApi,
   observeCatalogue,
   observeFleetSettings,
+  observeMessages,
   observeMeter,
   observeOps,
   observeRecords,
@@ -140,9 +141,14 @@ export const startGateway = async (
   })
   opening.defer(outages.close)
   let storeWriteFault: string | null = null
+  let messageFault: string | null = null
   const plainStore = await open(config, clock, {
     redisAway: reason => outages.storeAway('redis', reason),
     redisBack: () => outages.storeBack('redis'),
+    redisMessages: fault => {
+      messageFault = fault
+      observeMessages(log, fault)
+    },
     redisRequest: metrics.redisRequest,
     ...observeRecords(metrics, log, { seldom, often }, reason => {
       storeWriteFault = reason
@@ -249,7 +255,7 @@ export const startGateway = async (
   const readiness = createReadiness({
     store: async () => {
       await store.ping()
-      return storeDetail(store.kind, storeWriteFault)
+      return storeDetail(store.kind, storeWriteFault, messageFault)
     },
     quota: async () => {
       const isUp = await store.ping().then(

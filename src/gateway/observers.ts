@@ -134,9 +134,25 @@ export const observeFleetSettings = (log: Log): FleetSettingsObserver => ({
   onAgree: () => log.info('the instances of the fleet run the same settings again'),
 })
 
-/** The store line of /readyz, of a store that answers. @param writeFault why it can not be written */
-export const storeDetail = (kind: string, writeFault: string | null): string =>
-  writeFault === null ? kind : `${kind}, can not be written, counts are kept in its reserve: ${writeFault}`
+/** The connection for messages of other gateways fails, or holds again. */
+export const observeMessages = (log: Log, fault: string | null): void => {
+  if (fault === null) log.info('messages of other gateways arrive again')
+  else
+    log.warn(
+      { reason: fault, next: 'abohawa doctor; docs/operating/redis.md#without-messages' },
+      'messages of other gateways do not arrive, their counts are read every second',
+    )
+}
+
+/**
+ * The store line of /readyz, of a store that answers.
+ * @param writeFault why it can not be written
+ * @param messageFault why messages of other gateways do not arrive
+ */
+export const storeDetail = (kind: string, writeFault: string | null, messageFault: string | null): string => {
+  if (writeFault !== null) return `${kind}, can not be written, counts are kept in its reserve: ${writeFault}`
+  return messageFault === null ? kind : `${kind}, without messages of other gateways: ${messageFault}`
+}
 
 /** The configuration line of /readyz. */
 export const configDetail = (

@@ -138,6 +138,8 @@ export interface UsageStore {
   lastUsedOn(keyId: string, since: string, upTo: string): Promise<string | undefined>
   /** Subscribes to counts of all instances that passed a step; `lost`: messages may have been lost. Returns an unsubscribe. */
   onUsage(listener: (message: UsageMessage | 'lost') => void): () => void
+  /** Whether such messages arrive; while they do not, counts of others have to be read. */
+  usageMessagesArrive(): boolean
   /** The store's own clock, ms since the epoch. */
   time(): Promise<number>
   /** Raises the day's count to at least this: for imports from another store. */

@@ -166,6 +166,7 @@ export const embeddedUsage = ({
       }),
     // One process: there is nobody to notify.
     onUsage: () => () => {},
+    usageMessagesArrive: () => true,
     time: () => attempt(() => clock.now()),
     // By the end of each row, not by its day: an import may have brought rows with another end.
     dropDays: async () => {
