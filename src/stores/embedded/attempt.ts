@@ -10,7 +10,7 @@ import { maxCounted, type RecordObserver } from '../records.ts'
 import { StoreError } from '../store.ts'
 
 /** Runs a step and wraps its errors in StoreError. */
-export type Attempt = <Value>(step: () => Value) => Promise<Value>
+type Attempt = <Value>(step: () => Value) => Promise<Value>
 
 /** The shared parts of all modules of the store. */
 export type EmbeddedParts = {
