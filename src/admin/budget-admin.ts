@@ -73,7 +73,7 @@ export const createBudgetAdmin = (
         ...inForce(closure.closedUntil, closure.reason),
         reopenedAt: closure.reopenedAt === 0 ? null : isoOf(closure.reopenedAt),
         windows: windows.map(({ span, limit, aside = 0, endsAt }, i) => {
-          const count = used[i] ?? null
+          const { [i]: count = 0 } = used
           return {
             name: span,
             limit: limit / 1000,

@@ -203,14 +203,15 @@ const rightsCheck = async (redis: RedisClient, prefix: string, url: string): Pro
   const key = (part: string): string => `${prefix}doctor:{${tag}}:${part}`
   const missing: string[] = []
   let otherFault: string | undefined
-  for (const [command, ...args] of trials(key)) {
-    const fault = await faultOf(() => redis.call(command, ...args))
-    if (fault === undefined || fault.startsWith('NOSCRIPT')) continue
+  const judge = (command: string, fault: string | undefined): void => {
+    if (fault === undefined || fault.startsWith('NOSCRIPT')) return
     if (fault.startsWith('NOPERM') && /key|channel/.test(fault) && !/to run/.test(fault))
-      otherFault ??= `the user ${user} may not use ${command === 'publish' ? `the channels ${prefix}*` : `the keys ${prefix}*`}`
+      otherFault ??= `the user ${user} may not use ${/channel/.test(fault) ? `the channels ${prefix}*` : `the keys ${prefix}*`}`
     else if (fault.startsWith('NOPERM')) missing.push(`+${command}`)
     else otherFault ??= `${command} failed: ${safeText(fault, 200)}`
   }
+  for (const [command, ...args] of trials(key))
+    judge(command, await faultOf(() => redis.call(command, ...args)))
   const listener = listenerOn(redis)
   listener?.on('error', () => {})
   const fault = await faultOf(async () => {
@@ -218,7 +219,7 @@ const rightsCheck = async (redis: RedisClient, prefix: string, url: string): Pro
     await once(listener, 'ready')
     await listener.subscribe(key('channel'))
   })
-  if (fault?.startsWith('NOPERM')) missing.push('+subscribe')
+  judge('subscribe', fault)
   listener?.disconnect()
   if (missing.length > 0)
     return fail(
@@ -226,9 +227,12 @@ const rightsCheck = async (redis: RedisClient, prefix: string, url: string): Pro
       `the user ${safeText(user, 60)} may not ${missing.map(each => each.slice(1)).join(', ')}`,
       `ACL SETUSER ${safeText(user, 60)} ${missing.join(' ')}`,
     )
-  return otherFault === undefined
-    ? ok(name, `the user ${safeText(user, 60)} may run every command that is needed`)
-    : fail(name, otherFault, `ACL SETUSER ${safeText(user, 60)} ~${prefix}* &${prefix}*`)
+  if (otherFault === undefined)
+    return ok(name, `the user ${safeText(user, 60)} may run every command that is needed`)
+  const fix = otherFault.startsWith('the user')
+    ? `ACL SETUSER ${safeText(user, 60)} ~${prefix}* &${prefix}*`
+    : 'Check the log of Redis and its limits: CLIENT LIST, CONFIG GET maxclients.'
+  return fail(name, otherFault, fix)
 }
 
 const faultOf = async (step: () => Promise<unknown>): Promise<string | undefined> => {

@@ -52,6 +52,7 @@ import {
   observeApi,
   observeCatalogue,
   observeFleetSettings,
+  observeMessages,
   observeMeter,
   observeOps,
   observeRecords,
@@ -143,9 +144,14 @@ export const startGateway = async (
   })
   opening.defer(outages.close)
   let storeWriteFault: string | null = null
+  let messageFault: string | null = null
   const plainStore = await open(config, clock, {
     redisAway: reason => outages.storeAway('redis', reason),
     redisBack: () => outages.storeBack('redis'),
+    redisMessages: fault => {
+      messageFault = fault
+      observeMessages(log, fault)
+    },
     redisRequest: metrics.redisRequest,
     ...observeRecords(metrics, log, { seldom, often }, reason => {
       storeWriteFault = reason
@@ -257,14 +263,19 @@ export const startGateway = async (
   const readiness = createReadiness({
     store: async () => {
       await store.ping()
-      return storeDetail(store.kind, storeWriteFault, storeFile?.fault())
+      return storeDetail(store.kind, {
+        writeFault: storeWriteFault,
+        fileFault: storeFile?.fault(),
+        messageFault,
+      })
     },
     quota: async () => {
       const isUp = await store.ping().then(
         () => true,
         () => false,
       )
-      return quotaDetail(metering.meter.state(), isUp, metering.storeClock.offsetMs())
+      const reason = outages.open().find(({ outage }) => outage === 'store')?.reason
+      return quotaDetail(metering.meter.state(), isUp, metering.storeClock.offsetMs(), reason)
     },
     catalogue: async () => {
       const fault = catalogue.fault()

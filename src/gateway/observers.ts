@@ -134,16 +134,33 @@ export const observeFleetSettings = (log: Log): FleetSettingsObserver => ({
   onAgree: () => log.info('the instances of the fleet run the same settings again'),
 })
 
+/** The connection for messages of other gateways fails, or holds again. */
+export const observeMessages = (log: Log, fault: string | null): void => {
+  if (fault === null) log.info('messages of other gateways arrive again')
+  else
+    log.warn(
+      { reason: fault, next: 'abohawa doctor; docs/operating/redis.md#without-messages' },
+      'messages of other gateways do not arrive, their counts are read every second',
+    )
+}
+
 /**
  * The store line of /readyz, of a store that answers. @param writeFault why it can not be written
  * @param fileFault why its file is not the one that is open
+ * @param messageFault why messages of other gateways do not arrive
  */
-export const storeDetail = (kind: string, writeFault: string | null, fileFault: string | undefined): string =>
-  [
+export const storeDetail = (
+  kind: string,
+  faults: { writeFault: string | null; fileFault: string | undefined; messageFault: string | null },
+): string => {
+  const { writeFault, fileFault, messageFault } = faults
+  return [
     kind,
     ...(writeFault === null ? [] : [`can not be written, counts are kept in its reserve: ${writeFault}`]),
     ...(fileFault === undefined ? [] : [fileFault]),
+    ...(messageFault === null ? [] : [`without messages of other gateways: ${messageFault}`]),
   ].join(', ')
+}
 
 /** The configuration line of /readyz. */
 export const configDetail = (
@@ -200,9 +217,13 @@ const unforeseen = (error: unknown): object => {
   return Object.assign(bare, { message, stack: redactedUrls(error.stack ?? '') })
 }
 
-/** The quota line of /readyz. @param isUp whether the store answers now: counting notices it with its next batch */
-export const quotaDetail = (state: MeterState, isUp: boolean, offsetMs: number): string => {
-  const away = 'counted locally, the store is away'
+/**
+ * The quota line of /readyz.
+ * @param isUp whether the store answers now: counting notices it with its next batch
+ * @param reason why it can't count although it answers
+ */
+export const quotaDetail = (state: MeterState, isUp: boolean, offsetMs: number, reason?: string): string => {
+  const away = `counted locally${isUp && reason !== undefined ? `: ${reason}` : ', the store is away'}`
   const words = isUp
     ? { counting: 'counted in the store', away, reconciling: 'reconciling with the store' }
     : { counting: 'counted locally from the next request on, the store is away', away, reconciling: away }

@@ -32,7 +32,7 @@ export type MeterObserver = {
 }
 
 export type MeterParts = Omit<PartitionParts, 'instance' | 'store' | 'newestDay' | 'dayOf' | 'observer'> & {
-  readonly store: Pick<UsageStore, 'partitionOf' | 'commit' | 'countsOf' | 'onUsage' | 'time' | 'dropDays'>
+  readonly store: PartitionParts['store'] & Pick<UsageStore, 'partitionOf' | 'onUsage' | 'dropDays'>
   readonly calendar: Pick<Calendar, 'dayOf' | 'nextMidnight'>
   /** How long a day's count is kept after the end of the day. */
   readonly keepUsageForMs: number

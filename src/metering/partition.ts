@@ -44,7 +44,7 @@ export type MeterState = 'counting' | 'away' | 'reconciling'
 export type PartitionParts = {
   /** Unique id of this run of the process. */
   readonly instance: string
-  readonly store: Pick<UsageStore, 'commit' | 'countsOf' | 'time'>
+  readonly store: Pick<UsageStore, 'commit' | 'countsOf' | 'time' | 'usageMessagesArrive'>
   /** `share`: admit from the local allowance, an equal share of what was left; `refuse`: admit nothing. */
   readonly whenStoreIsDown: 'share' | 'refuse'
   /** How many instances may admit requests; undefined while that is unknown. */
@@ -90,6 +90,8 @@ const maxPerBatch = 500
 const maxPerStep = 100
 const pauseBetweenReadsMs = 5
 const maxVisited = 5_000
+// Without messages: how stale a count may be that an allowance is computed from.
+const readEveryMs = 1_000
 const probeTimeoutMs = 50
 const maxTries = 3
 const maxTurnsPerBatch = 16
@@ -130,6 +132,7 @@ export const createPartition = (
   let changes = 0
   let round = 0
   let unread: Iterator<Count> | undefined
+  let readAt = Number.NEGATIVE_INFINITY
 
   // One batch at a time, in order.
   let last: Promise<unknown> = Promise.resolve()
@@ -351,6 +354,15 @@ export const createPartition = (
     reconciled = 0
   }
 
+  /** In place of messages of other instances: what they counted is read again, and unknown until then. */
+  const readOthers = (): void => {
+    if (store.usageMessagesArrive() || whenStoreIsDown === 'refuse' || instances() === 1) return
+    if (unread || now() - readAt < readEveryMs) return
+    readAt = now()
+    round += 1
+    unread = counts.values()
+  }
+
   /** Reads some counts that are unknown since counting began again, and marks those that differ as unreported. */
   const readAgain = async (): Promise<void> => {
     const part: Count[] = []
@@ -387,7 +399,10 @@ export const createPartition = (
     try {
       if (state === 'counting') {
         await inTurn(checkComplete)
-        if (state === 'counting') return await catchUp()
+        if (state === 'counting') {
+          readOthers()
+          return await catchUp()
+        }
       }
       if (state === 'reconciling' && isAhead(clock, reconciledAt, reconcileForMs)) return
       const former = state

@@ -135,7 +135,11 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
       ledgers.get(account) ?? createLedger({ instances: options.instances, provider: account }, parts)
     ledgers.delete(account)
     ledgers.set(account, found)
-    for (const [oldest] of ledgers) if (ledgers.size > maxLedgers) ledgers.delete(oldest)
+    for (const [oldest, former] of ledgers) {
+      if (ledgers.size <= maxLedgers) break
+      void former.end()
+      ledgers.delete(oldest)
+    }
     return found
   }
   let ledger = ledgerOf(provider)

@@ -22,8 +22,12 @@ export type Granted = {
 export type PendingChange = WindowAmount & { readonly atLeast: number }
 
 export type LocalAllowance = {
-  /** Records what the store holds. Null is a count that could not be read: the last known one stays. */
-  recordStored(windows: readonly LimitedWindow[], used: readonly (number | null)[], now: number): void
+  /** Records what the store holds. A count that is missing or could not be read: the last known one stays. */
+  recordStored(
+    windows: readonly LimitedWindow[],
+    used: readonly (number | null | undefined)[],
+    now: number,
+  ): void
   /** Records changes that the store has applied. */
   commit(changes: readonly WindowAmount[]): void
   /** Records changes that the store does not have. */

@@ -179,6 +179,18 @@ export const createLedger = (
     })
   }
 
+  /** Writes again what the store has lost of what is known here. */
+  const reportLost = async (
+    windows: readonly LimitedWindow[],
+    { used, closedUntil }: Awaited<ReturnType<SpendingStore['spending']>>,
+  ): Promise<void> => {
+    const lost = windows
+      .filter((window, i) => used[i] == null && local.used(window) > 0)
+      .map(window => ({ window, by: 0, atLeast: local.used(window) }))
+    if (lost.length > 0) await apply(lost)
+    if (isClosed() && (closedUntil ?? 0) < closed) await storeClosure(closedBecause ?? '')
+  }
+
   const flushAndRead = async (windows: readonly LimitedWindow[]): Promise<void> => {
     sharersNow()
     const changes = local.hasPending() || isAway ? local.beginFlush(clock.now()) : []
@@ -195,8 +207,10 @@ export const createLedger = (
     try {
       const names = windows.map(({ name }) => name)
       const readAt = clock.now()
-      recordStored(windows, await store.spending(provider, names), readAt)
+      const reply = await store.spending(provider, names)
+      recordStored(windows, reply, readAt)
       await readReason()
+      await reportLost(windows, reply)
     } catch (cause) {
       return storeLost(cause)
     }
@@ -224,6 +238,9 @@ export const createLedger = (
       return { granted: 0, full: [], claims: claims.map(() => ({ granted: 0, heldIn: [] })) }
     return local.admitLocally(windows, wanted, claims, unit, count)
   }
+
+  // It may come back with an earlier state before anything here has failed.
+  const unsubscribe = store.onLost(reason => storeLost(new Error(reason)))
 
   return {
     reserve: tracked(async (windows, wanted, claims, unit) => {
@@ -283,6 +300,7 @@ export const createLedger = (
     hasPending,
     isSettled: () => !hasPending() && !local.hasGranted(clock.now()),
     end: async () => {
+      unsubscribe()
       await Promise.all(underWay)
       hasEnded = true
     },

@@ -141,6 +141,8 @@ export interface UsageStore {
   lastUsedOn(keyId: string, since: string, upTo: string): Promise<string | undefined>
   /** Subscribes to counts of all instances that passed a step; `lost`: messages may have been lost. Returns an unsubscribe. */
   onUsage(listener: (message: UsageMessage | 'lost') => void): () => void
+  /** Whether such messages arrive; while they do not, counts of others have to be read. */
+  usageMessagesArrive(): boolean
   /** The store's own clock, ms since the epoch. */
   time(): Promise<number>
   /** Raises the day's count to at least this: for imports from another store. */
@@ -256,7 +258,7 @@ export type SpendingWindow = {
   /** Such as `minute:29384012`. */
   readonly name: string
   readonly limit: number
-  /** The caller's own count, at which an unreadable count restarts. 0 when not given. */
+  /** The caller's own count, at which a count that is missing or unreadable restarts. 0 when not given. */
   readonly known?: number
   /** When the window's count may be deleted, ms since the epoch. */
   readonly keepUntil: number
@@ -314,7 +316,7 @@ export interface SpendingStore {
   reserve(
     reservation: Reservation,
   ): Promise<Closure & { granted: number; used: number[]; claims: readonly GrantedClaim[] }>
-  /** Corrects counts afterwards; none falls below 0. */
+  /** Corrects counts afterwards; none falls below 0. Leaves a missing count alone where weight is given back. */
   settle(correction: { provider: string; changes: readonly SpendingChange[] }): Promise<void>
   /**
    * No reservation is granted before this instant; the later of two closures counts. Has no effect when the provider was
@@ -329,10 +331,15 @@ export interface SpendingStore {
   /** The last closure, which may be past, and the reason that was given for it. */
   closure(provider: string): Promise<Closure & { reason: string | null }>
   /**
-   * The count of each window in their order, null where it can't be read; and the end of the last closure, which may be
-   * past.
+   * The count of each window in their order, undefined where there is none and null where it can't be read; and the end of
+   * the last closure, which may be past.
    */
-  spending(provider: string, names: readonly string[]): Promise<Closure & { used: (number | null)[] }>
+  spending(
+    provider: string,
+    names: readonly string[],
+  ): Promise<Closure & { used: (number | null | undefined)[] }>
+  /** Subscribes to losses of the connection: the store may come back with less than it had. Returns an unsubscribe. */
+  onLost(listener: (reason: string) => void): () => void
 }
 
 /** In bytes; `maxBytes` is 0 where there is no limit. */

@@ -69,6 +69,18 @@ t.test(
     const checks = await checksOf({ url: as(account.password), connectTimeoutMs })
     t.match(checks.get('redis rights'), { status: 'fail', fix: 'ACL SETUSER abohawa +hset +zrem +time' })
     t.match(checks.get('redis clock'), { status: 'skip' })
+    await raw.acl('SETUSER', account.user, '+hset', '+time', '+zrem', 'resetchannels')
+    t.match((await checksOf({ url: as(account.password), connectTimeoutMs })).get('redis rights'), {
+      detail: 'the user abohawa may not use the channels abohawa:*',
+      fix: 'ACL SETUSER abohawa ~abohawa:* &abohawa:*',
+    })
+    await makeAccount(raw)
+    await raw.config('SET', 'maxclients', '2')
+    t.match((await checksOf({ url: as(account.password), connectTimeoutMs })).get('redis rights'), {
+      detail: /^subscribe failed: (ERR max number of clients reached|read ECONNRESET)$/,
+      fix: /maxclients/,
+    })
+    await raw.config('SET', 'maxclients', '100')
     t.match(checks.get('redis memory'), { status: 'ok' })
     process.kill(pid, 'SIGSTOP')
     t.teardown(() => process.kill(pid, 'SIGCONT'))

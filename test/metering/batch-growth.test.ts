@@ -15,6 +15,7 @@ const unitsOfFirst = async (turnMs: number): Promise<number | undefined> => {
         return entries.map(({ units }) => ({ granted: units, before: 0, used: units }))
       },
       countsOf: async () => [],
+      usageMessagesArrive: () => true,
       time: async () => 0,
     },
     () => now,

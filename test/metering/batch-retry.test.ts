@@ -15,6 +15,7 @@ const losing = (batches: number, countsOf: () => Promise<[]>) => {
     },
     countsOf,
     // Another server, in a cluster.
+    usageMessagesArrive: () => true,
     time: async () => 0,
   })
   return { admit, state: partition.state, sent: () => sent }

@@ -11,7 +11,7 @@ type Pending = { batch: UsageBatch; resolve(grants: UsageGrant[]): void; reject(
 
 export type UnreliableStore = Pick<
   UsageStore,
-  'partitionOf' | 'commit' | 'countsOf' | 'onUsage' | 'time' | 'dropDays'
+  'partitionOf' | 'commit' | 'countsOf' | 'onUsage' | 'usageMessagesArrive' | 'time' | 'dropDays'
 > & {
   /** Decides the fate of a batch in flight, if there is one. */
   decide(which: number, fate: Fate): Promise<void>
@@ -68,6 +68,7 @@ export const unreliable = (store: Store): UnreliableStore => {
       if (isDown) throw new StoreError('down')
       return store.countsOf(instance, counts)
     },
+    usageMessagesArrive: () => true,
     time: async () => {
       if (isDown) throw new StoreError('down')
       return store.time()

@@ -63,6 +63,7 @@ export const faultyStore = (store: SpendingStore) => {
     reopen: (provider, now) => step('reopen', () => store.reopen(provider, now)),
     closure: provider => step('closure', () => store.closure(provider)),
     spending: (provider, names) => step('spending', () => store.spending(provider, names)),
+    onLost: store.onLost,
   }
   return { store: wrapped, state }
 }

@@ -1,10 +1,12 @@
-// Budgets of two gateways on one real Redis, which fails and comes back empty.
+// Budgets of two gateways on one real Redis, which fails, and loses counts and closures.
 
 import { EventEmitter, once } from 'node:events'
+import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { hourMs } from '../../src/calendar.ts'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { manualClock } from '../support/manual-clock.ts'
+import { startRedisProcess } from '../support/redis-process.ts'
 import { startRedis, type TestRedis, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { budgetOn, limit } from './budget-set-up.ts'
 
@@ -91,5 +93,62 @@ t.test(
     }
     const used = one.budget.state().windows.map(({ used }) => used)
     t.strictSame(used, [390, 390, 390], 'the last known count, what was spent meanwhile, and both since')
+  },
+)
+
+t.test(
+  'a Redis that is killed and back at once, as of an earlier snapshot, gets back what the gateways knew',
+  { skip: withoutOwnRedis },
+  async t => {
+    const redis = await startRedisProcess()
+    t.teardown(redis.stop)
+    const { gateways, clock } = await openTwo(t, { url: `redis://${redis.address}`, prefix: 'x:' })
+    const [one, two] = gateways
+    await (await one.budget.reserve(50, 'cold')).settle('answered')
+    // Of 540, which is what remains of 600 without a tenth for outages.
+    await redis.admin.save()
+    await (await one.budget.reserve(100, 'cold')).settle('answered')
+    await two.budget.reconcile()
+    const until = clock.now() + 5_000
+    const back = gateways.map(({ connection }) => once(connection, 'back'))
+    await redis.kill()
+    await redis.start()
+    await Promise.all(back)
+    t.equal((await two.budget.reserve(999, 'cold')).points, 30)
+    t.equal((await one.budget.reserve(999, 'cold')).points, 0)
+    await limit(one.budget, until, 'daily')
+    await redis.admin.flushall()
+    await one.budget.reconcile()
+    t.match(await two.store.closure('acc1'), { closedUntil: until, reason: 'daily' })
+  },
+)
+
+t.test(
+  'a counter that is lost while the connection stands is reported again, and one that was given back is not',
+  async t => {
+    const { url, prefix } = await testRedis(t)
+    const { gateways } = await openTwo(t, { url, prefix })
+    const [one, two] = gateways
+    const lose = async () => {
+      const raw = new Redis(url)
+      await raw.del(...(await raw.keys(`${prefix}spending:*`)))
+      await raw.quit()
+    }
+    await (await one.budget.reserve(150, 'cold')).settle('answered')
+    await lose()
+    t.equal((await one.budget.reserve(999, 'cold')).points, 30, 'with the next reservation')
+    await lose()
+    await one.budget.reconcile()
+    await two.budget.reconcile()
+    const usedOf = ({ budget }: typeof one) => budget.state().windows.map(({ used }) => used)
+    t.strictSame(usedOf(two), [540, 540, 540], 'and with the next heartbeat')
+
+    const { gateways: others } = await openTwo(t, await testRedis(t))
+    const given = await others[0].budget.reserve(10, 'cold')
+    await others[1].budget.reconcile()
+    t.strictSame(usedOf(others[1]), [30, 30, 30])
+    await given.settle('unsent')
+    await others[1].budget.reconcile()
+    t.strictSame(usedOf(others[1]), [0, 0, 0])
   },
 )

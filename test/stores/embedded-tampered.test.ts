@@ -82,12 +82,13 @@ t.test(
       { name: 'day:1', limit: 40_000, keepUntil: now + 60_000, known: 5_000 },
     ]
     const spend = { provider: 'acc1', windows, wanted: 3_000, unit: 3_000, now }
+    const first = { ...spend, windows: windows.map(window => ({ ...window, known: 0 })) }
     for (const text of noCounts) {
       await store.settle({
         provider: 'acc1',
         changes: [{ name: 'minute:1', by: -99_999, keepUntil: now + 60_000 }],
       })
-      await store.reserve({ ...spend, wanted: 3_000 })
+      await store.reserve(first)
       beside.exec(`UPDATE spending SET used = ${text} WHERE name = 'day:1'`)
       t.strictSame((await store.spending('acc1', ['minute:1', 'day:1'])).used, [3_000, null], text)
       await store.settle({ provider: 'acc1', changes: [{ name: 'day:1', by: 1, keepUntil: now + 60_000 }] })
@@ -100,7 +101,7 @@ t.test(
     }
     for (const text of [...noCounts, '253402300799000', String(now + 25 * 3_600_000 + 1)]) {
       beside.exec(`INSERT OR REPLACE INTO closures VALUES ('acc2', ${text})`)
-      t.match(await store.reserve({ ...spend, provider: 'acc2', wanted: 0 }), { closedUntil: null }, text)
+      t.match(await store.reserve({ ...first, provider: 'acc2', wanted: 0 }), { closedUntil: null }, text)
       t.match(refused.splice(0), [{ record: 'spending', name: 'acc2 closed' }])
     }
     for (const text of [...noCounts, '253402300799000']) {

@@ -439,11 +439,15 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
       claims: [],
     })
     t.strictSame(await store.spending('acc1', ['day:1', 'minute:7', 'minute:8']), {
-      used: [9_000, 9_000, 0],
+      used: [9_000, 9_000, undefined],
       closedUntil: null,
       reopenedAt: 0,
     })
-    t.strictSame(await store.spending('acc2', ['minute:7']), { used: [0], closedUntil: null, reopenedAt: 0 })
+    t.strictSame(await store.spending('acc2', ['minute:7']), {
+      used: [undefined],
+      closedUntil: null,
+      reopenedAt: 0,
+    })
   })
 
   test('the tightest window decides, and a limit lowered below the count grants nothing', async (t, store) => {
@@ -479,9 +483,23 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     ]
     await store.settle({ provider: 'acc1', changes })
     const { used } = await store.spending('acc1', ['minute:7', 'day:1', 'minute:8', 'minute:9'])
-    t.strictSame(used, [0, 4_000, 1_500, 0])
+    t.strictSame(used, [0, 4_000, 1_500, undefined])
     await store.settle({ provider: 'acc1', changes: [] })
     t.equal((await store.reserve({ ...spend, wanted: 9_000 })).granted, 9_000)
+  })
+
+  test('a count that is missing restarts at what the caller knows of it, and one that fell to 0 does not', async (t, store) => {
+    const known = (amount: number) => spend.windows.map(window => ({ ...window, known: amount }))
+    t.match(await store.reserve({ ...spend, windows: known(6_000) }), {
+      granted: 3_000,
+      used: [9_000, 9_000],
+    })
+    const back = spend.windows.map(({ name }) => ({ name, by: -9_000, keepUntil }))
+    await store.settle({ provider: 'acc1', changes: back })
+    t.match(await store.reserve({ ...spend, windows: known(6_000) }), {
+      granted: 6_000,
+      used: [6_000, 6_000],
+    })
   })
 
   test('a count that was lost is made up for, and one that is larger stands', async (t, store) => {

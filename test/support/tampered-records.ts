@@ -460,6 +460,7 @@ export const tamperedRecords = (
     unit: 3_000,
     now: Date.now(),
   }
+  const unknown = spend.windows.map(window => ({ ...window, known: 0 }))
   const spendingKey = (prefix: string, part: string) => `${prefix}spending:{acc1}:${part}`
 
   test('an illegible count of the budget restarts at the reserving gateway’s own count', async (t, scene) => {
@@ -473,7 +474,7 @@ export const tamperedRecords = (
     ]
     for (const [what, put] of puts) {
       await clear(scene)
-      await store.reserve({ ...spend, wanted: 6_000 })
+      await store.reserve({ ...spend, windows: unknown, wanted: 6_000 })
       await raw.del(key)
       await put(raw, key)
       refused.length = 0

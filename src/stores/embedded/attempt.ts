@@ -1,20 +1,24 @@
 // How the parts of the embedded store run their steps. SQLite is synchronous; the promises are the contract's and carry its
-// errors. Steps that belong together run in one transaction, which also writes to the disk only once.
+// errors. While another program holds the write lock, a step that writes is tried again between turns of the event loop, so
+// that everything else goes on. Steps that belong together run in one transaction, which also writes to the disk only once.
 
 import type { DatabaseSync } from 'node:sqlite'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../../clock.ts'
 import { AbohawaError, messageOf } from '../../errors.ts'
 import { maxCounted, type RecordObserver } from '../records.ts'
 import { StoreError } from '../store.ts'
 
 /** Runs a step and wraps its errors in StoreError. */
-export type Attempt = <Value>(step: () => Value) => Promise<Value>
+type Attempt = <Value>(step: () => Value) => Promise<Value>
 
 /** The shared parts of all modules of the store. */
 export type EmbeddedParts = {
   readonly db: DatabaseSync
   readonly clock: Clock
   readonly attempt: Attempt
+  /** For what an operator waits for, and nothing repeats. */
+  readonly patiently: Attempt
   readonly observer: RecordObserver
 }
 
@@ -22,17 +26,48 @@ export type EmbeddedParts = {
 export const wholeSql = (column: string): string =>
   `CASE WHEN ${column} BETWEEN 0 AND ${maxCounted} THEN ${column} END`
 
+// Requests wait for a count or a reservation, and go on from local allowances then.
+const waitMs = 50
+const waitPatientlyMs = 5_000
+const longestPauseMs = 16
+
 /** @param path of the file, for error messages */
-export const attemptsOn =
-  (path: string): Attempt =>
-  async step => {
-    try {
-      return step()
-    } catch (cause) {
-      if (cause instanceof AbohawaError) throw cause
-      throw new StoreError(`the embedded store ${path} failed: ${messageOf(cause)}`, { cause })
+export const attemptsOn = (path: string): Pick<EmbeddedParts, 'attempt' | 'patiently'> => {
+  const faultOf = (cause: unknown): unknown =>
+    cause instanceof AbohawaError
+      ? cause
+      : new StoreError(`the embedded store ${path} failed: ${sqliteReason(cause)}`, { cause })
+  // A step that meets the lock has done nothing.
+  const again = async <Value>(step: () => Value, ms: number): Promise<Value> => {
+    const until = performance.now() + ms
+    for (let pauseMs = 1; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
+      await pause(pauseMs)
+      try {
+        return step()
+      } catch (cause) {
+        if (!isLocked(cause) || performance.now() >= until) throw faultOf(cause)
+      }
     }
   }
+  const attemptFor =
+    (ms: number): Attempt =>
+    async step => {
+      try {
+        return step()
+      } catch (cause) {
+        if (!isLocked(cause)) throw faultOf(cause)
+      }
+      return again(step, ms)
+    }
+  return { attempt: attemptFor(waitMs), patiently: attemptFor(waitPatientlyMs) }
+}
+
+/** Whether another program holds the lock of the file. */
+export const isLocked = (error: unknown): boolean => sqliteCodeOf(error) === sqliteBusy
+
+/** The reason in the words of an operator. */
+export const sqliteReason = (error: unknown): string =>
+  isLocked(error) ? 'another program holds its lock' : messageOf(error)
 
 /** The primary result code of SQLite, 0 for another error. */
 export const sqliteCodeOf = (error: unknown): number =>
@@ -44,6 +79,7 @@ export const isUnwritten = (error: unknown): boolean => {
   return code === sqliteFull || code === sqliteIoError
 }
 // Primary result codes; the upper bits have details.
+const sqliteBusy = 5
 const sqliteIoError = 10
 const sqliteFull = 13
 

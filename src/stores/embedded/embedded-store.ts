@@ -5,11 +5,11 @@
 import { DatabaseSync } from 'node:sqlite'
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../clock.ts'
-import { InputError, messageOf } from '../../errors.ts'
+import { InputError } from '../../errors.ts'
 import { maxBytesRead, type RecordObserver, unobserved } from '../records.ts'
 import type { Store } from '../store.ts'
 import { newerFormat } from '../store-format.ts'
-import { attemptsOn, inTransaction } from './attempt.ts'
+import { attemptsOn, inTransaction, sqliteReason } from './attempt.ts'
 import { embeddedFleet } from './fleet.ts'
 import { embeddedKeys, fileFormat, formatOf } from './keys.ts'
 import { createLocalLeases } from './local-leases.ts'
@@ -28,6 +28,7 @@ const schema = `
   CREATE INDEX IF NOT EXISTS bytes_by_expiry ON bytes (expires_at);
 `
 const sweepEveryWrites = 500
+// For opening alone: afterwards attempt.ts waits, without holding up the event loop.
 const busyTimeoutMs = 5_000
 
 /** @param path of the file, created when absent; `:memory:` stores nothing on disk. @throws InputError when it can't be opened */
@@ -48,7 +49,7 @@ export const openEmbeddedStore = (
     if (db?.isOpen) db.close()
     if (cause instanceof InputError) throw cause
     throw new InputError(
-      `store.path is ${path}, which can't be opened and written as an SQLite file: ${messageOf(cause)}`,
+      `store.path is ${path}, which can't be opened and written as an SQLite file: ${sqliteReason(cause)}`,
       { cause },
     )
   }
@@ -56,8 +57,8 @@ export const openEmbeddedStore = (
 
 const storeOn = (db: DatabaseSync, path: string, clock: Clock, observer: RecordObserver): Store => {
   db.exec(schema)
-  const parts = { db, clock, attempt: attemptsOn(path), observer }
-  const { attempt } = parts
+  const parts = { db, clock, ...attemptsOn(path), observer }
+  const { attempt, patiently } = parts
   const { closeUsage, ...usage } = embeddedUsage({ ...parts, path })
   const statements = {
     // SQLite knows the length of a value without reading it.
@@ -79,12 +80,19 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock, observer: RecordO
   let writes = 0
   const sweep = () => void statements.sweepBytes.run(clock.now())
   sweep()
-
-  return {
-    kind: 'embedded',
+  const opened = {
     ...embeddedKeys(parts),
     ...usage,
     ...embeddedUsageDetail(parts),
+    ...createLocalLeases(),
+    ...embeddedFleet(parts),
+    ...embeddedSpending(parts),
+  }
+  db.exec('PRAGMA busy_timeout = 0')
+
+  return {
+    kind: 'embedded',
+    ...opened,
     readBytes: (key, most = maxBytesRead) =>
       attempt(() => {
         const row = statements.readBytes.get(most, key, clock.now())
@@ -104,14 +112,11 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock, observer: RecordO
         return true
       }),
     deleteBytes: keys =>
-      attempt(() =>
+      patiently(() =>
         inTransaction(db, () =>
           keys.reduce((sum, key) => sum + Number(statements.deleteBytes.run(key).changes), 0),
         ),
       ),
-    ...createLocalLeases(),
-    ...embeddedFleet(parts),
-    ...embeddedSpending(parts),
     // The change records of keys begin with the first start of a gateway.
     isUsed: () =>
       attempt(

@@ -29,7 +29,7 @@ const schema = `
 // Instances are kept as names are; no topic of demand has this name.
 const instancesTopic = 'instances'
 
-export const embeddedFleet = ({ db, clock, attempt, observer }: EmbeddedParts): FleetStore => {
+export const embeddedFleet = ({ db, clock, attempt, patiently, observer }: EmbeddedParts): FleetStore => {
   db.exec(schema)
   const statements = {
     upsert: db.prepare(
@@ -123,7 +123,7 @@ export const embeddedFleet = ({ db, clock, attempt, observer }: EmbeddedParts): 
       }),
     wanted: (topic, since) => attempt(() => statements.wanted.all(topic, since).map(row => String(row.name))),
     appendChangeRecord: (topic, text, keepUntil) =>
-      attempt(() => {
+      patiently(() => {
         const length = Buffer.byteLength(text)
         if (length > longestChangeRecord)
           throw new StoreError(`a change record has ${length} bytes; allowed: ${longestChangeRecord}`)

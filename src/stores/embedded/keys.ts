@@ -63,7 +63,7 @@ const keyColumns = textOf(
 )
 const subscriberColumns = textOf('id', 'name', 'created_at', 'revoked_at')
 
-export const embeddedKeys = ({ db, attempt, observer }: EmbeddedParts): KeyStore => {
+export const embeddedKeys = ({ db, patiently, observer }: EmbeddedParts): KeyStore => {
   migrate(db)
   const statements = {
     addKey: db.prepare(
@@ -164,7 +164,7 @@ export const embeddedKeys = ({ db, attempt, observer }: EmbeddedParts): KeyStore
 
   return {
     addKey: ({ id, hash, subscriberId, tier, limit, createdAt, revokedAt, expiresAt, externalId, formers }) =>
-      attempt(() =>
+      patiently(() =>
         inTransaction(db, () => {
           const there = (externalId === null ? undefined : readByExternalId(externalId)) ?? readKey(id)
           if (there) return there
@@ -176,10 +176,10 @@ export const embeddedKeys = ({ db, attempt, observer }: EmbeddedParts): KeyStore
           return undefined
         }),
       ),
-    findKey: id => attempt(() => readKey(id)),
-    findByExternalId: externalId => attempt(() => readByExternalId(externalId)),
+    findKey: id => patiently(() => readKey(id)),
+    findByExternalId: externalId => patiently(() => readByExternalId(externalId)),
     findByHash: hash =>
-      attempt(() => {
+      patiently(() => {
         const row = statements.findByHash.get(hash)
         const key = row && readKey(textIn(row.id))
         const validUntil =
@@ -188,10 +188,10 @@ export const embeddedKeys = ({ db, attempt, observer }: EmbeddedParts): KeyStore
         const subscriber = readSubscriber(key.subscriberId)
         return subscriber && { key, subscriber, validUntil }
       }),
-    listKeys: (from = 0, count = -1) => attempt(() => readAll(statements.listKeys.all(count, from), keyIn)),
-    countKeys: () => attempt(() => Number(statements.countKeys.get()?.keys)),
+    listKeys: (from = 0, count = -1) => patiently(() => readAll(statements.listKeys.all(count, from), keyIn)),
+    countKeys: () => patiently(() => Number(statements.countKeys.get()?.keys)),
     changeKey: (id, { tier, limit, revokedAt, expiresAt }) =>
-      attempt(() =>
+      patiently(() =>
         inTransaction(db, () => {
           if (!statements.isKey.get(id)) return false
           if (tier !== undefined) statements.setTier.run(tier, id)
@@ -202,7 +202,7 @@ export const embeddedKeys = ({ db, attempt, observer }: EmbeddedParts): KeyStore
         }),
       ),
     replaceHash: (id, hash, formerValidUntil) =>
-      attempt(() =>
+      patiently(() =>
         inTransaction(db, () => {
           const former = statements.formerHash.get(id)
           if (!former) return false
@@ -213,7 +213,7 @@ export const embeddedKeys = ({ db, attempt, observer }: EmbeddedParts): KeyStore
         }),
       ),
     ensureSubscriber: subscriber =>
-      attempt(() => {
+      patiently(() => {
         statements.addSubscriber.run(
           subscriber.id,
           subscriber.name,
@@ -222,10 +222,10 @@ export const embeddedKeys = ({ db, attempt, observer }: EmbeddedParts): KeyStore
         )
         return readSubscriber(subscriber.name) ?? subscriber
       }),
-    findSubscriber: idOrName => attempt(() => readSubscriber(idOrName)),
-    listSubscribers: () => attempt(() => readAll(statements.listSubscribers.all(), subscriberIn)),
+    findSubscriber: idOrName => patiently(() => readSubscriber(idOrName)),
+    listSubscribers: () => patiently(() => readAll(statements.listSubscribers.all(), subscriberIn)),
     setSubscriberRevoked: (id, at) =>
-      attempt(() => statements.setSubscriberRevoked.run(at, id).changes === 1),
+      patiently(() => statements.setSubscriberRevoked.run(at, id).changes === 1),
   }
 }
 

@@ -5,7 +5,7 @@
 
 import { messageOf } from '../../errors.ts'
 import { type RecordObserver, shown } from '../records.ts'
-import { isUnwritten } from './attempt.ts'
+import { isLocked, isUnwritten } from './attempt.ts'
 import { openReserve, type Reserve, type ReservedCount } from './reserve.ts'
 
 export type ReservedCounts = {
@@ -112,7 +112,8 @@ export const createReservedCounts = (parts: Parts): ReservedCounts => {
     try {
       afterWritingBack(from, () => {})
     } catch (error) {
-      if (!isUnwritten(error)) throw error
+      // The next count writes it back, or the next start.
+      if (!isUnwritten(error) && !isLocked(error)) throw error
       pauseRetries()
     }
   }

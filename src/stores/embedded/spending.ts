@@ -1,6 +1,6 @@
 // The spending at the provider, in the embedded store: one counter per window, the instant until which the provider is closed,
-// and its last reopening. Every step is one write transaction, so that a command in another process can't interleave. An unreadable counter
-// restarts at what the caller knows; an impossible closure is removed. The caller decides what to spend and why.
+// and its last reopening. Every step is one write transaction, so that a command in another process can't interleave. A counter that is
+// missing or unreadable restarts at what the caller knows; an impossible closure is removed. The caller decides what to spend and why.
 
 import { safeText } from '../../outside-text.ts'
 import { roomOf, unshared } from '../fair-share.ts'
@@ -24,7 +24,13 @@ const schema = `
 `
 
 /** The spending of a store on this database. */
-export const embeddedSpending = ({ db, clock, attempt, observer }: EmbeddedParts): SpendingStore => {
+export const embeddedSpending = ({
+  db,
+  clock,
+  attempt,
+  patiently,
+  observer,
+}: EmbeddedParts): SpendingStore => {
   db.exec(schema)
   const statements = {
     used: db.prepare(`SELECT ${wholeSql('used')} AS used FROM spending WHERE provider = ? AND name = ?`),
@@ -65,11 +71,9 @@ export const embeddedSpending = ({ db, clock, attempt, observer }: EmbeddedParts
   }
   const refuse = (name: string, fault: string) =>
     observer.recordRefused({ record: 'spending', name: shown(name), fault })
-  /** Null if the counter is unreadable. */
-  const usedIn = (provider: string, name: string): number | null => {
-    const row = statements.used.get(provider, name)
-    return row ? (row.used as number | null) : 0
-  }
+  /** Undefined without a counter, null if it is unreadable. */
+  const usedIn = (provider: string, name: string) =>
+    statements.used.get(provider, name)?.used as number | null | undefined
   /** Undefined without a closure, null if it is unreadable. */
   const closedUntil = (provider: string) =>
     statements.closedUntil.get(provider)?.until as number | null | undefined
@@ -119,7 +123,8 @@ export const embeddedSpending = ({ db, clock, attempt, observer }: EmbeddedParts
       return { granted, heldIn: rooms.flatMap((room, i) => (room - granted < unit ? [i] : [])) }
     })
   }
-  const inOne = <Value>(step: () => Value): Promise<Value> => attempt(() => inTransaction(db, step))
+  const inOne = <Value>(step: () => Value, run = attempt): Promise<Value> =>
+    run(() => inTransaction(db, step))
 
   return {
     reserve: ({ provider, windows, wanted, claims = [], unit, now }) =>
@@ -128,8 +133,8 @@ export const embeddedSpending = ({ db, clock, attempt, observer }: EmbeddedParts
         statements.sweepBy.run(now)
         const used = windows.map(({ name, keepUntil, known = 0 }) => {
           const count = usedIn(provider, name)
-          if (count !== null) return count
-          refuse(`${provider} ${name}`, 'it was not readable, and was restarted')
+          if (typeof count === 'number' || (count === undefined && known === 0)) return count ?? 0
+          refuse(`${provider} ${name}`, 'it was missing or not readable, and was restarted')
           statements.put.run({ provider, name, used: known, keep: keepUntil })
           return known
         })
@@ -175,8 +180,9 @@ export const embeddedSpending = ({ db, clock, attempt, observer }: EmbeddedParts
                 keep: keepUntil,
               })
           }
-          const before = usedIn(provider, name) ?? atLeast
-          // The next reservation repairs a counter that is unreadable and unknown to the caller.
+          const found = usedIn(provider, name)
+          const before = found ?? atLeast ?? (found === undefined && by > 0 ? 0 : undefined)
+          // The next reservation repairs a counter that is missing or unreadable, and unknown to the caller.
           if (before === undefined) continue
           const used = Math.max(0, Math.max(before, atLeast ?? 0) + by)
           statements.put.run({ provider, name, used, keep: keepUntil })
@@ -200,7 +206,7 @@ export const embeddedSpending = ({ db, clock, attempt, observer }: EmbeddedParts
         statements.dropReason.run(provider)
         statements.putReopening.run(provider, at)
         return { ...found, reopenedAt: at }
-      }),
+      }, patiently),
     closure: provider =>
       attempt(() => ({
         closedUntil: closedUntil(provider) ?? null,
@@ -217,5 +223,7 @@ export const embeddedSpending = ({ db, clock, attempt, observer }: EmbeddedParts
         closedUntil: closedUntil(provider) ?? null,
         reopenedAt: reopenedAt(provider, clock.now()),
       })),
+    // The file is there for as long as this process is.
+    onLost: () => () => {},
   }
 }

@@ -40,6 +40,7 @@ export const embeddedUsage = ({
   path,
   clock,
   attempt,
+  patiently,
   observer,
 }: EmbeddedParts & { readonly path: string }): UsageStore & { closeUsage(): void } => {
   db.exec(schema)
@@ -165,6 +166,7 @@ export const embeddedUsage = ({
       }),
     // One process: there is nobody to notify.
     onUsage: () => () => {},
+    usageMessagesArrive: () => true,
     time: () => attempt(() => clock.now()),
     // By the end of each row, not by its day: an import may have brought rows with another end.
     dropDays: async () => {
@@ -182,7 +184,7 @@ export const embeddedUsage = ({
       }
     },
     raiseUsed: (keyId, day, used, keepUntil) =>
-      attempt(() => {
+      patiently(() => {
         if (used > 0) statements.raise.run(keyId, day, used, keepUntil)
       }),
   }

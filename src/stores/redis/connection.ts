@@ -24,6 +24,8 @@ import { leaveReplicas } from './replica.ts'
 export type RedisObserver = {
   redisAway(reason: string): void
   redisBack(): void
+  /** The connection for messages of others fails while that for commands works: each new reason, and null once it holds. */
+  redisMessages?(fault: string | null): void
   /** Called for every request, which may be several commands at once. */
   redisRequest?(outcome: RedisOutcome, ms: number): void
 }

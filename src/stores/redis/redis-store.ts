@@ -2,6 +2,7 @@
 // cluster. All keys begin with the configured prefix; counts and bytes expire. Fails fast: commands time out, and nothing
 // queues while Redis is unavailable. Key names are in key-names.ts.
 
+import { ReplyError } from 'ioredis'
 import { AbohawaError } from '../../errors.ts'
 import { maxBytesRead, type RecordObserver, unobserved } from '../records.ts'
 import { type Store, StoreError } from '../store.ts'
@@ -44,14 +45,28 @@ export const openRedisStore = async (
   observer: RedisObserver & Partial<RecordObserver>,
 ): Promise<Store> => {
   const records = { ...unobserved, ...observer }
+  let isAway = false
+  let messageFault: string | null = null
+  const messagesFail = (reason: Error | null): void => {
+    // A server that is away is reported as such. Where it answers, a connection that it refuses may also break before it says why.
+    if (reason && (isAway || (messageFault !== null && !(reason instanceof ReplyError)))) return
+    const fault = reason && redisReason(reason, options.commandTimeoutMs)
+    if (fault === messageFault) return
+    messageFault = fault
+    observer.redisMessages?.(fault)
+  }
+  const lostListeners = new Set<(reason: string) => void>()
   // On a cluster the subscribed connection may stay up while a master is lost.
   const redis = await connect(options, {
     redisAway: reason => {
       // First, because it knows why; the subscribers only notice it.
+      isAway = true
       observer.redisAway(reason)
+      for (const listener of lostListeners) listener(reason)
       subscriptions.markLost()
     },
     redisBack: () => {
+      isAway = false
       subscriptions.markLost()
       observer.redisBack()
     },
@@ -74,7 +89,7 @@ export const openRedisStore = async (
   const subscriptions = createRedisSubscriptions(
     () => listenerOn(redis),
     listener => isOfStore(redis, listener),
-    records,
+    { ...records, failed: messagesFail },
   )
 
   const { writeFenced, ...leases } = redisLeases(parts, subscriptions.subscribe)
@@ -110,7 +125,7 @@ export const openRedisStore = async (
       return keys.ensureSubscriber(subscriber)
     },
     takeOver: keepUsageForMs => attempt(() => takeOver(keepUsageForMs)),
-    ...redisUsage(parts, subscriptions.subscribe),
+    ...redisUsage(parts, subscriptions),
     ...redisUsageDetail(parts),
     readBytes: (name, most = maxBytesRead) =>
       attempt(async () => {
@@ -141,6 +156,10 @@ export const openRedisStore = async (
     ...fleet,
     heartbeat: async beat => (await Promise.all([fleet.heartbeat(beat), format.mark()]))[0],
     ...redisSpending(parts),
+    onLost: listener => {
+      lostListeners.add(listener)
+      return () => lostListeners.delete(listener)
+    },
     ping: () => attempt(() => ping(redis)),
     isUsed,
     size: () => attempt(() => memoryOf(redis)),

@@ -47,9 +47,10 @@ for i = 1, n do
   local at = 4 + (i - 1) * ${valuesPerWindow}
   value, failure = textAt(KEYS[i + 1])
   if failure then return failure end
-  local used = whole(value)
-  if not used then
-    used = tonumber(ARGV[at + 3])
+  local used, known = whole(value), tonumber(ARGV[at + 3])
+  -- A counter in use never goes away by itself: settling leaves a 0.
+  if not used or used == 0 and known > 0 and call('EXISTS', KEYS[i + 1]) == 0 then
+    used = known
     call('SET', KEYS[i + 1], text('%d', used), 'PXAT', ARGV[at + 2])
     repaired[#repaired + 1] = i + 1
   end
@@ -121,21 +122,17 @@ reply[n + 3] = reopened
 return { reply, repaired, claimed }`
 
 // KEYS: windows, then the consumers of each. ARGV: how many windows; change, least former count or nothing, and keepUntil of
-// each; then each consumer with its part of each window's change. An unreadable counter is left to the next reservation, unless
-// the caller gives the former count; a consumer's that is gone stays gone.
+// each; then each consumer with its part of each window's change. A counter that is missing or unreadable is left to the next
+// reservation, unless the caller gives the former count, or a missing one gets its first weight; a consumer's that is gone stays gone.
 export const settleScript = `${readLua}
 local n = tonumber(ARGV[1])
 for i = 1, n do
   local value, failure = textAt(KEYS[i])
   if failure then return failure end
-  local before, least = whole(value), tonumber(ARGV[i * 3])
-  if before or least then
-    local used = math.max(before or 0, least or 0) + tonumber(ARGV[i * 3 - 1])
-    if used > 0 then
-      call('SET', KEYS[i], text('%d', used), 'PXAT', ARGV[i * 3 + 1])
-    else
-      call('DEL', KEYS[i])
-    end
+  local before, least, by = whole(value), tonumber(ARGV[i * 3]), tonumber(ARGV[i * 3 - 1])
+  if least or before and (by > 0 or call('EXISTS', KEYS[i]) == 1) then
+    local used = math.max(0, math.max(before or 0, least or 0) + by)
+    call('SET', KEYS[i], text('%d', used), 'PXAT', ARGV[i * 3 + 1])
   end
 end
 for at = 2 + n * 3, #ARGV, n + 1 do

@@ -1,6 +1,6 @@
 // The spending at the provider, in Redis: one counter per window, the instant until which the provider is closed, and its last
 // reopening. All keys of one provider share a hash tag, so that a step over several windows stays in one slot of a cluster;
-// every key has an expiry. A hash per window has the count of each consumer. An unreadable counter restarts at what the calling gateway knows; an impossible closure is removed.
+// every key has an expiry. A hash per window has the count of each consumer. A counter that is missing or unreadable restarts at what the calling gateway knows; an impossible closure is removed.
 
 import type { Result } from 'ioredis'
 import { safeText } from '../../outside-text.ts'
@@ -56,13 +56,15 @@ value, failure = textAt(KEYS[2])
 if failure then return failure end
 return { closed, reason, whole(value) or 0 }`
 
-// KEYS: closed, windows, reopened. Returns the text of each that is a whole number, and \`-\` for another.
+// KEYS: closed, windows, reopened. Returns the text of each that is a whole number, nothing for one that is missing, and \`-\`
+// for another.
 const spendingScript = `${readLua}
 local reply = {}
 for i = 1, #KEYS do
   local value, failure = textAt(KEYS[i])
   if failure then return failure end
   reply[i] = whole(value) and value or '-'
+  if value == '0' and call('EXISTS', KEYS[i]) == 0 then reply[i] = '' end
 end
 return reply`
 
@@ -100,7 +102,12 @@ declare module 'ioredis' {
 const keepClosedForMs = 3_600_000
 
 /** The spending of a store on this connection. */
-export const redisSpending = ({ redis, names, attempt, observer }: RedisParts): SpendingStore => {
+export const redisSpending = ({
+  redis,
+  names,
+  attempt,
+  observer,
+}: RedisParts): Omit<SpendingStore, 'onLost'> => {
   redis.defineCommand('abohawaReserve', { lua: reserveScript })
   redis.defineCommand('abohawaSettle', { lua: settleScript })
   redis.defineCommand('abohawaClose', { numberOfKeys: 3, lua: closeScript })
@@ -139,7 +146,7 @@ export const redisSpending = ({ redis, names, attempt, observer }: RedisParts): 
           ...claims.flatMap(({ consumer, wanted: units }) => [consumer, units]),
         )
         for (const number of repaired)
-          refuse(keys[number - 1] ?? '', 'it was not readable, and was restarted')
+          refuse(keys[number - 1] ?? '', 'it was missing or not readable, and was restarted')
         const [granted = 0, closed = 0, ...rest] = counts.map(wholeFrom)
         return {
           granted,
@@ -207,7 +214,9 @@ export const redisSpending = ({ redis, names, attempt, observer }: RedisParts): 
         texts.forEach((text, i) => {
           if (text === '-') refuse(keys[i] ?? '', 'it is not a whole number')
         })
-        const [closed, ...rest] = texts.map(text => (text === '-' ? null : wholeFrom(text)))
+        const [closed, ...rest] = texts.map(text =>
+          text === '-' ? null : text ? wholeFrom(text) : undefined,
+        )
         return {
           used: rest.slice(0, windows.length),
           closedUntil: closed || null,

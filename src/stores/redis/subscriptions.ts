@@ -1,7 +1,8 @@
 // Subscriptions to Redis channels over a connection of their own, since a subscribed connection takes no other commands. On a
-// cluster any node delivers all messages. Connects with the first subscription and reconnects when the connection ends.
+// cluster any node delivers all messages. Connects with the first subscription and reconnects when the connection ends. A
+// fault that lasts is no loss each time: subscribers hear of the first, and do without messages until the connection holds.
 
-import type { Redis } from 'ioredis'
+import { type Redis, ReplyError } from 'ioredis'
 import type { RecordObserver } from '../records.ts'
 
 type Subscription = {
@@ -17,11 +18,14 @@ export type RedisSubscriptions = {
   subscribe(channel: string, subscription: Subscription): () => void
   /** Notifies all subscribers that messages may have been missed. */
   markLost(): void
+  /** Whether messages arrive: not before the connection has held for a while after a loss. */
+  arrive(): boolean
   close(): void
 }
 
 const reconnectAfterMs = 500
 const pingEveryMs = 2_000
+const holdsAfterMs = 5_000
 // A message has some hundred bytes; this bounds what may arrive before one is complete.
 const maxPendingBytes = 1_048_576
 const tooLarge = `it is larger than ${maxPendingBytes} bytes, and the connection was reset`
@@ -33,18 +37,28 @@ const tooLarge = `it is larger than ${maxPendingBytes} bytes, and the connection
 export const createRedisSubscriptions = (
   open: () => Redis | undefined,
   isOfStore: (connection: Redis) => boolean,
-  observer: Pick<RecordObserver, 'recordRefused'>,
+  observer: Pick<RecordObserver, 'recordRefused'> & {
+    /** Called with each failure to get a connection that holds, and with null once there is one after a failure. */
+    failed(reason: Error | null): void
+  },
 ): RedisSubscriptions => {
   const subscriptions = new Map<string, Set<Subscription>>()
   let connection: Redis | undefined
   let timer: NodeJS.Timeout | undefined
   let isClosed = false
+  let isSubscribed = false
+  let lostAt = Number.NEGATIVE_INFINITY
+  let failures = 0
+  let last: Error | undefined
 
+  const arrive = (): boolean => isSubscribed && performance.now() - lostAt >= holdsAfterMs
   const subscribeOn = async (on: Redis, channels: readonly string[]): Promise<void> => {
     try {
       await on.subscribe(...channels)
+      isSubscribed = true
       for (const channel of channels) for (const one of subscriptions.get(channel) ?? []) one.onSubscribed()
-    } catch {
+    } catch (error) {
+      last = error instanceof Error ? error : undefined
       on.disconnect()
     }
   }
@@ -62,7 +76,13 @@ export const createRedisSubscriptions = (
     }
     // A silent channel does not show whether the server is there; an unanswered ping times the connection out.
     // A node that left its cluster answers as before, and hears nothing of it.
-    const check = () => (isOfStore(opened) ? opened.ping().then(whole, () => {}) : opened.disconnect())
+    const check = () => {
+      if (failures > 0 && arrive()) {
+        failures = 0
+        observer.failed(null)
+      }
+      return isOfStore(opened) ? opened.ping().then(whole, () => {}) : opened.disconnect()
+    }
     const pings = setInterval(check, pingEveryMs).unref()
     opened.on('message', (channel: string, text: string) => {
       whole()
@@ -78,19 +98,30 @@ export const createRedisSubscriptions = (
       })
     })
     opened.on('ready', () => void subscribeOn(opened, [...subscriptions.keys()]))
-    opened.on('close', markLost)
     opened.on('end', () => {
       clearInterval(pings)
+      if (isClosed) return
+      const reason = last ?? new Error('the connection was closed')
+      if (arrive()) markLost()
+      else {
+        failures += 1
+        // One alone may be the end of the server, of which the connection for commands is about to hear.
+        if (failures > 1 || reason instanceof ReplyError) observer.failed(reason)
+      }
+      last = undefined
+      isSubscribed = false
+      lostAt = performance.now()
       reconnectLater()
     })
-    // The connection for commands reports errors.
-    opened.on('error', () => {})
+    opened.on('error', error => {
+      last = error
+    })
   }
   const markLost = (): void => {
     for (const set of subscriptions.values()) for (const one of set) one.onLost()
   }
   const reconnectLater = (): void => {
-    if (!isClosed) timer = setTimeout(connect, reconnectAfterMs).unref()
+    timer = setTimeout(connect, reconnectAfterMs).unref()
   }
 
   return {
@@ -102,6 +133,7 @@ export const createRedisSubscriptions = (
       return () => set.delete(subscription)
     },
     markLost,
+    arrive,
     close: () => {
       isClosed = true
       clearTimeout(timer)

@@ -61,7 +61,7 @@ declare module 'ioredis' {
 
 export const redisUsage = (
   { redis, names, attempt, observer }: RedisParts,
-  subscribe: RedisSubscriptions['subscribe'],
+  { subscribe, arrive }: Pick<RedisSubscriptions, 'subscribe' | 'arrive'>,
 ): UsageStore => {
   redis.defineCommand('abohawaCommit', { lua: commitScript })
   redis.defineCommand('abohawaRaise', { numberOfKeys: 2, lua: raiseScript })
@@ -215,12 +215,15 @@ export const redisUsage = (
           lost = true
           listener('lost')
         },
-        // Messages until now were missed; before the first connection there was nothing to miss.
+        // Messages until now were missed; before the first connection there was nothing to miss. Those that a connection misses
+        // that does not hold are made up for by reading.
         onSubscribed: () => {
           if (lost) listener('lost')
+          lost = false
         },
       })
     },
+    usageMessagesArrive: arrive,
     time: () =>
       attempt(async () => {
         const [seconds, micros] = await redis.time()

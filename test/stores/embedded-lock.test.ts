@@ -1,0 +1,98 @@
+// Another program holds the write lock of the embedded store's file, as a shell, VACUUM or a backup does: no step holds up the
+// event loop, what a request waits for fails soon and without effect, and what an operator waits for is done once the lock is free.
+
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import t, { type Test } from 'tap'
+import { systemClock } from '../../src/clock.ts'
+import { openEmbeddedStore } from '../../src/stores/embedded/embedded-store.ts'
+import { StoreError } from '../../src/stores/store.ts'
+import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
+
+const now = Date.now()
+const keepUntil = now + 86_400_000
+const day = '2026-11-26'
+
+const setUp = async (t: Test) => {
+  const path = join(t.testdir(), 'store.db')
+  const store = openEmbeddedStore(path, systemClock)
+  const other = new DatabaseSync(path)
+  t.teardown(async () => {
+    other.close()
+    await store.close()
+  })
+  await store.ensureSubscriber(sampleSubscriber)
+  await store.addKey(sampleKey('key_1'))
+  await store.writeBytes('cell', Buffer.from('before'), keepUntil)
+  await store.raiseUsed('key_1', day, 7, keepUntil)
+  other.exec('BEGIN IMMEDIATE')
+  return { store, other }
+}
+
+const entry = {
+  keyId: 'key_1',
+  day,
+  units: 1,
+  limit: 100,
+  admitted: 0,
+  confirmed: 0,
+  step: 2,
+  endsAt: keepUntil,
+  keepUntil,
+}
+const window = { name: 'day:1', limit: 9_000, keepUntil }
+
+t.test('no step waits within a turn, and all are right once the lock is free', async t => {
+  const { store, other } = await setUp(t)
+  const startedAt = performance.now()
+  const soon = [
+    store.commit({ instance: 'a', sequence: 1, entries: [entry] }),
+    store.reserve({ provider: 'acc1', windows: [window], wanted: 3_000, unit: 3_000, now }),
+    store.settle({ provider: 'acc1', changes: [{ name: 'day:1', by: 1_000, keepUntil }] }),
+    store.closeUntil('acc1', now + 1_000, { now, reopenedAt: null, reason: 'x' }),
+    store.writeBytes('cell', Buffer.from('after'), keepUntil),
+    store.addDetail([{ keyId: 'key_1', day, endpoint: 'weather', statusClass: '2xx', count: 1, keepUntil }]),
+    store.dropDays({ countsBefore: day, sumsBefore: day }),
+    store.leave('a'),
+    store.heartbeat({
+      ...{ instance: 'a', aliveForMs: 1_000, settings: null, topic: 'x', requested: ['cell'] },
+      ...{ wantedForMs: 1_000, now, report: '' },
+    }),
+  ]
+  const patient = [
+    store.addKey(sampleKey('key_2')),
+    store.changeKey('key_1', { tier: 'free' }),
+    store.replaceHash('key_1', 'f'.repeat(64), keepUntil),
+    store.ensureSubscriber({ ...sampleSubscriber, id: 'sub_b', name: 'Meghna' }),
+    store.setSubscriberRevoked('sub_a', now),
+    store.appendChangeRecord('keys', 'x', keepUntil),
+    store.raiseUsed('key_1', day, 9, keepUntil),
+    store.reopen('acc1', now),
+    store.deleteBytes(['cell']),
+  ]
+  // Each would have waited for five seconds.
+  t.ok(performance.now() - startedAt < 4_000, 'nothing has waited yet')
+  const ends = await Promise.allSettled(soon)
+  for (const end of ends)
+    t.match(end, {
+      status: 'rejected',
+      reason: { message: /store\.db failed: another program holds its lock$/ },
+    })
+  t.ok(ends.every(end => end.status === 'rejected' && end.reason instanceof StoreError))
+  t.equal(String(await store.readBytes('cell')), 'before', 'reads go on')
+  t.strictSame(await store.usedOn('key_1', [day]), [7])
+  other.exec('ROLLBACK')
+  await Promise.all(patient)
+  t.match(await store.findKey('key_1'), { tier: 'free', hash: 'f'.repeat(64) })
+  t.equal(await store.readBytes('cell'), undefined)
+  t.match((await store.changeRecordsAfter('keys', 0)).records, [{ text: 'x' }])
+  t.strictSame(
+    await store.commit({ instance: 'a', sequence: 1, entries: [{ ...entry, admitted: 3 }] }),
+    [{ granted: 1, used: 13, before: 9 }],
+    'a batch that met the lock has counted nothing',
+  )
+  t.match(await store.reserve({ provider: 'acc1', windows: [window], wanted: 3_000, unit: 3_000, now }), {
+    granted: 3_000,
+    used: [3_000],
+  })
+})
