@@ -75,6 +75,11 @@ t.test(
       fix: 'ACL SETUSER abohawa ~abohawa:* &abohawa:*',
     })
     await makeAccount(raw)
+    const clients = async () =>
+      String(await raw.call('CLIENT', 'LIST'))
+        .trim()
+        .split('\n').length
+    await until('the connections of before are closed', async () => (await clients()) === 1)
     await raw.config('SET', 'maxclients', '2')
     t.match((await checksOf({ url: as(account.password), connectTimeoutMs })).get('redis rights'), {
       detail: /^subscribe failed: (ERR max number of clients reached|read ECONNRESET)$/,

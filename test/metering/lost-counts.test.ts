@@ -151,6 +151,9 @@ t.test(
       return meter.state() === 'counting' && other.meter.state() === 'counting'
     }
     const loseSubscriptions = async () => {
+      // A connection that has not held since the last loss has nothing more to lose.
+      const arrive = () => [store, other.store].every(({ usageMessagesArrive }) => usageMessagesArrive())
+      await until('messages arrive again', arrive, 60_000)
       await endSubscriptions(raw, 2)
       await until('the loss is noticed', async () => meter.state() === 'reconciling', 60_000)
       await until('both count again', probe, 60_000, 20)

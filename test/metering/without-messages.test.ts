@@ -64,7 +64,7 @@ const faults: [
       const timer = setInterval(() => void killSubscriptions(raw).catch(() => {}), 100)
       t.teardown(() => clearInterval(timer))
     },
-    /^the connection was closed$/,
+    /^the connection was closed$|^there is no connection|ECONNRESET/,
   ],
 ]
 
