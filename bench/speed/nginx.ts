@@ -222,14 +222,7 @@ export const openNginx = async (
   const ofMetered = tls ? 'https' : 'http'
   const begin = async () => {
     const { child } = spawnPinned(scope, folder, serverCores[0], command)
-    await until(
-      'nginx answers',
-      async () => {
-        await get(urlOf(ports.open) + path)
-        return true
-      },
-      10_000,
-    )
+    await until('nginx answers', () => get(urlOf(ports.open) + path).then(() => true), 10_000)
     return child
   }
   let child = await begin()

@@ -31,7 +31,7 @@ export const sabotages: readonly Sabotage[] = [
   {
     name: 'a revoked key is accepted',
     file: 'src/metering/authentication.ts',
-    text: "if (found.key.revokedAt !== null) return { refusal: 'key-revoked' }",
+    text: "if (found.key.revokedAt !== null) return { refusal: 'key-revoked', keyId }",
     replacement: '',
     promise: [10],
   },
@@ -122,8 +122,8 @@ export const sabotages: readonly Sabotage[] = [
   {
     name: 'weather says that it was fetched at the request',
     file: 'src/edge/cache-headers.ts',
-    text: 'new Date(result.fetchedAt)',
-    replacement: 'new Date(result.readAt)',
+    text: 'Math.min(result.fetchedAt, result.readAt)',
+    replacement: 'result.readAt',
     promise: [3],
   },
   {

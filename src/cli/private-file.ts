@@ -6,6 +6,7 @@ import { constants, createWriteStream } from 'node:fs'
 import { type FileHandle, lstat, open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import { InputError, messageOf } from '../errors.ts'
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
 
@@ -43,4 +44,15 @@ export const fillPrivateFile = async <Filled>(
   const directory = await open(dirname(path), 'r')
   await directory.sync().finally(() => directory.close())
   return filled
+}
+
+/** Writes a file. @param said which, as the beginning of a sentence @throws InputError when the system refuses it */
+export const writing = async <Written>(said: string, write: () => Promise<Written>): Promise<Written> => {
+  try {
+    return await write()
+  } catch (cause) {
+    if (cause instanceof Error && 'syscall' in cause)
+      throw new InputError(`${said}, which can't be written: ${messageOf(cause)}`, { cause })
+    throw cause
+  }
 }

@@ -1,6 +1,7 @@
 // Reserves and settles weight of one account in the store that all gateways of the account share. While the store is away a gateway spends
 // its part of what is set aside; once the store is back it flushes what it spent before it reads the store again. How large that
-// part is, and what is pending, is computed in local-allowance.ts.
+// part is, and what is pending, is computed in local-allowance.ts. Longer than 300 lines, because leaving the store, coming back to it
+// and reporting what it lost share one state.
 
 import { minuteMs, utcDayMs } from '../calendar.ts'
 import { type Clock, clockToleranceMs } from '../clock.ts'

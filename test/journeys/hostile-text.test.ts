@@ -35,7 +35,8 @@ const refusing =
     response.end(JSON.stringify({ error: true, reason: longWords }))
   }
 const hostilities: Record<string, readonly [Hostility, code: string]> = {
-  'a refusal, 400': [refusing(400), 'provider_refused'],
+  // Cut off, its reason can't be read.
+  'a refusal, 400': [refusing(400), 'provider_denied'],
   'a unit of 20 MB': [
     async (response, body) => {
       const genuine = await body()

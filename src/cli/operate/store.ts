@@ -25,7 +25,7 @@ import type { RefusedRecord } from '../../stores/records.ts'
 import type { RedisMode } from '../../stores/redis/place.ts'
 import type { Store } from '../../stores/store.ts'
 import { addCreateStoreOption, neededForKeys } from '../administer.ts'
-import { fillPrivateFile, isFileOrFree, writePrivateFile } from '../private-file.ts'
+import { fillPrivateFile, isFileOrFree, writePrivateFile, writing } from '../private-file.ts'
 import { type AddTopCommand, counted, type Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 
@@ -247,17 +247,6 @@ const writeWhole = (file: string, lines: AsyncIterable<string>): Promise<void> =
     if (!(await isFileOrFree(file))) throw new InputError(`--file is ${file}, which is not a regular file`)
     await writePrivateFile(file, lines)
   })
-
-/** @param said which file, as the beginning of a sentence */
-const writing = async <Written>(said: string, write: () => Promise<Written>): Promise<Written> => {
-  try {
-    return await write()
-  } catch (cause) {
-    if (cause instanceof Error && 'syscall' in cause)
-      throw new InputError(`${said}, which can't be written: ${messageOf(cause)}`, { cause })
-    throw cause
-  }
-}
 
 /** @throws InputError unless a copy of the store may be written there */
 const requireTarget = async (file: string, store: string, force: boolean): Promise<void> => {
