@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, statSync } from 'node:fs'
 import { mkdtemp, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { basename, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { issueKeys } from '../test/scenarios/keys.ts'
 import type { Env, Scope } from '../test/scenarios/set-up.ts'
@@ -97,7 +97,7 @@ const rows: readonly Row[] = [
   },
 ]
 
-type Side = { readonly name: 'base' | 'now'; readonly folder: string }
+type Side = { readonly name: string; readonly folder: string }
 
 /** A folder with an installed checkout, or a revision, which is checked out and installed beside. */
 const openBase = async (scope: Scope, base: string): Promise<string> => {
@@ -122,7 +122,7 @@ type Sample = {
 const parsed = () =>
   parseArgs({
     options: {
-      base: { type: 'string' },
+      base: { type: 'string', multiple: true },
       only: { type: 'string' },
       pairs: { type: 'string', default: '5' },
       warm: { type: 'string', default: '2' },
@@ -136,7 +136,7 @@ const usage = `Usage: npm run -s bench:builds -- --base REV [options]
 
 Compares this checkout with another over fresh processes of both in turn, by processor time.
 
-  --base <rev>       a revision, or the folder of an installed checkout
+  --base <rev>       a revision, or the folder of an installed checkout; may be given again
   --only <row,row>   these rows alone
   --pairs <number>   processes of each for a row; default 5
   --warm <seconds>   of load on a process before it is measured; default 2
@@ -166,8 +166,8 @@ const measure = async (
   const { folder, providerUrl, redisUrl } = background
   const own: Env =
     row.store === 'redis'
-      ? { ABOHAWA_REDIS__URL: redisUrl ?? '', ABOHAWA_REDIS__PREFIX: `${side.name}-${row.id}:` }
-      : { ABOHAWA_STORE__PATH: join(folder, `${side.name}-${row.id}.db`) }
+      ? { ABOHAWA_REDIS__URL: redisUrl ?? '', ABOHAWA_REDIS__PREFIX: `${basename(side.name)}-${row.id}:` }
+      : { ABOHAWA_STORE__PATH: join(folder, `${basename(side.name)}-${row.id}.db`) }
   const env = gatewayEnv(providerUrl, { ...row.env, ...own })
   const keys = await issuedOf(side, row, env)
   const teardowns: (() => unknown)[] = []
@@ -214,11 +214,9 @@ try {
     if (unknown !== undefined)
       throw new Error(`--only names "${unknown}"; allowed: ${rows.map(({ id }) => id).join(', ')}`)
     if (given.base === undefined) throw new Error('--base is missing; it is a revision or a folder')
-    const base = await openBase(scope, given.base)
-    const sides: readonly Side[] = [
-      { name: 'base', folder: base },
-      { name: 'now', folder: home },
-    ]
+    const sides: Side[] = []
+    for (const name of given.base) sides.push({ name, folder: await openBase(scope, name) })
+    sides.push({ name: 'now', folder: home })
     const background = await openBackground(scope)
     const mix = await generateMix(background.folder)
     const issued = new Map<string, Promise<readonly string[]>>()
@@ -236,25 +234,27 @@ try {
     }
     const results: object[] = []
     for (const row of rows.filter(({ id }) => wanted.includes(id))) {
-      const samples = { base: [] as Sample[], now: [] as Sample[] }
+      const samples = new Map(sides.map(({ name }) => [name, [] as Sample[]]))
       for (let at = 0; at < pairs; at++)
         // Who goes first changes with each pair.
         for (const side of at % 2 === 0 ? sides : sides.toReversed()) {
           process.stderr.write(`${row.id}: pair ${at + 1} of ${pairs}, ${side.name}\n`)
-          samples[side.name].push(await measure(background, mix, { row, side }, times, issuedOf))
+          samples.get(side.name)?.push(await measure(background, mix, { row, side }, times, issuedOf))
         }
-      const of = (name: Side['name'], value: (one: Sample) => number): number[] => samples[name].map(value)
+      const of = (name: string, value: (one: Sample) => number): number[] =>
+        samples.get(name)?.map(value) ?? []
       const cost = ({ cpuMicros }: Sample): number => cpuMicros
-      const ratios = of('now', cost).map((value, i) => value / (of('base', cost)[i] ?? Number.NaN))
-      results.push({ row: row.id, ratio: median(ratios), ratios, ...samples })
+      const ratiosTo = (name: string): number[] =>
+        of('now', cost).map((value, i) => value / (of(name, cost)[i] ?? Number.NaN))
+      results.push({ row: row.id, sides: Object.fromEntries(samples) })
       if (!given.json) {
         process.stdout.write(`${row.what}\n`)
         for (const { name } of sides)
           process.stdout.write(
-            `  ${name.padEnd(5)} µs an answer ${spread(of(name, cost), 1)}, Redis ${median(of(name, one => one.redisMicros)).toFixed(1)}; ` +
-              `p99 ${median(of(name, one => one.p99)).toFixed(1)} ms; ${median(of(name, one => one.mebibytes)).toFixed(0)} MiB\n`,
+            `  ${name}: µs an answer ${spread(of(name, cost), 1)}, Redis ${median(of(name, one => one.redisMicros)).toFixed(1)}; ` +
+              `p99 ${median(of(name, one => one.p99)).toFixed(1)} ms; ${median(of(name, one => one.mebibytes)).toFixed(0)} MiB` +
+              `${name === 'now' ? '' : `; now of it, pair by pair: ${spread(ratiosTo(name), 2)}`}\n`,
           )
-        process.stdout.write(`  now of base, pair by pair: ${spread(ratios, 2)}\n`)
       }
     }
     if (given.json) process.stdout.write(`${JSON.stringify(results)}\n`)

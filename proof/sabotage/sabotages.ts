@@ -122,8 +122,8 @@ export const sabotages: readonly Sabotage[] = [
   {
     name: 'weather says that it was fetched at the request',
     file: 'src/edge/cache-headers.ts',
-    text: 'Math.min(result.fetchedAt, result.readAt)',
-    replacement: 'result.readAt',
+    text: 'Math.min(fetchedAt, readAt)',
+    replacement: 'readAt',
     promise: [3],
   },
   {

@@ -4,14 +4,23 @@
 import type { CellResult } from '../answer.ts'
 
 /**
- * `last-modified` is never later than `date`, as RFC 9110 has it, also where the clock was set back after the load.
  * Without `age`: every response is rendered for its instant, and caches would subtract it from `max-age`.
  * @param rightUntil when the slice ends or the timeline turns stale, ms since the epoch
+ * @param lastModified of the slice
+ * @param status its `cacheStatus`
  */
-export const freshnessHeaders = (result: CellResult, rightUntil: number): string =>
-  `cache-control: private, max-age=${secondsBetween(result.readAt, rightUntil)}\r\n` +
-  `last-modified: ${new Date(Math.min(result.fetchedAt, result.readAt)).toUTCString()}\r\n` +
-  `cache-status: abohawa; ${cacheStatus(result)}; key="${result.subject.id}"\r\n`
+export const freshnessHeaders = (
+  result: CellResult,
+  rightUntil: number,
+  lastModified: string,
+  status: string,
+): string =>
+  `cache-control: private, max-age=${secondsBetween(result.readAt, rightUntil)}\r\n${lastModified}` +
+  `cache-status: abohawa; ${status}; key="${result.subject.id}"\r\n`
+
+/** Never later than `date`, as RFC 9110 has it, also where the clock was set back after the load. */
+export const lastModifiedOf = ({ fetchedAt, readAt }: Pick<CellResult, 'fetchedAt' | 'readAt'>): string =>
+  `last-modified: ${new Date(Math.min(fetchedAt, readAt)).toUTCString()}\r\n`
 
 /** The parameters of `cache-status` (RFC 9211); the access log has the same text. */
 export const cacheStatus = (

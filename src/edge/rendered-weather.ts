@@ -7,7 +7,7 @@ import { deflateRawSync } from 'node:zlib'
 import type { Answers, CellResult, Slice } from '../answer.ts'
 import type { Cell } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
-import { cacheStatus, freshnessHeaders } from './cache-headers.ts'
+import { cacheStatus, freshnessHeaders, lastModifiedOf } from './cache-headers.ts'
 import { lengthOf } from './connection/ready-response.ts'
 import { type Accepted, compressed, type Encoded, partOptions } from './content-coding.ts'
 import { type GzipEnd, gzipEnd, joinedGzip } from './joined-gzip.ts'
@@ -20,6 +20,8 @@ import { unpooledCopy } from './unpooled.ts'
 type Rendered = Slice<{
   readonly bytes: Buffer
   readonly tag: string
+  /** A header line. */
+  readonly lastModified: string
   /** The gzip that continues the start of any place of the cell; made for the first client that accepts gzip. */
   gzip: GzipEnd | undefined
   /** Whole bodies by the identity of their place, once somebody preferred br. */
@@ -100,6 +102,7 @@ export const createRenderedWeather = (
       endsAt,
       bytes,
       tag: tagOf(bytes),
+      lastModified: lastModifiedOf(result),
       gzip: undefined,
       brotli: undefined,
       compressedBytes: 0,
@@ -195,11 +198,14 @@ export const createRenderedWeather = (
     headers: string,
   ): Representation => {
     const rightUntil = Math.max(result.readAt, Math.min(rendered.endsAt, result.freshUntil))
+    const status = cacheStatus(result)
+    // The clock may have been set back since the slice was rendered.
+    const lastModified = result.fetchedAt > result.readAt ? lastModifiedOf(result) : rendered.lastModified
     return {
       tag: place.tag + rendered.tag,
-      headers: freshnessHeaders(result, rightUntil) + headers,
+      headers: freshnessHeaders(result, rightUntil, lastModified, status) + headers,
       chunks: [place.bytes, rendered.bytes],
-      cache: cacheStatus(result),
+      cache: status,
       cell: result.subject.id,
       encode: accepted => encode(result, rendered, place, accepted),
     }

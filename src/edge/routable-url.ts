@@ -17,7 +17,7 @@ export const routableUrl = (url: string): string => {
   if (!path.startsWith('/') || path.endsWith('/') || path.includes('//'))
     return referenceRedirects.has(path) ? relative : nowhere
   // The router takes a # for the end of the path.
-  if (path.includes('#') || !isDecodable(path)) return nowhere
+  if (path.includes('#') || (path.includes('%') && !isDecodable(path))) return nowhere
   return relative
 }
 
@@ -43,7 +43,8 @@ export const isDecodable = (path: string): boolean => {
   }
 }
 
-const withoutOrigin = (url: string): string => url.replace(/^https?:\/\/[^/?#]*/i, '')
+const withoutOrigin = (url: string): string =>
+  url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?#]*/i, '')
 
 const withoutQuery = (url: string): string => {
   const end = url.indexOf('?')
