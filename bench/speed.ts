@@ -16,13 +16,13 @@ import { two } from './speed/two.ts'
 
 await runBench({
   name: 'bench',
-  summary: 'Measures the speed of the gateway against its bars in some 30 minutes',
+  summary: 'Measures the speed of the gateway against its bars in some 40 minutes',
   page: 'docs/performance.md',
   needs:
     'Needs Linux; what is compared over redis-server, nginx with Lua, wrk and h2load needs these on the path.',
   rows: [mix, tails, hits, newConnections, tls, http2, idleConnections, two, resident, refresh, start],
   settings: {
-    rounds: { help: 'rounds of every row in turn', usual: 5 },
+    rounds: { help: 'rounds of every row in turn, each a fresh process', usual: 5 },
     seconds: { help: 'of load on a row in each round', usual: 3 },
     pairs: { help: 'runs of each side in an open loop', usual: 15 },
     open: { help: 'seconds of the open loop under the profiler', usual: 20 },

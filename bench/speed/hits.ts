@@ -19,7 +19,7 @@ export const hits: Row = {
   id: 'hits',
   parts,
   method:
-    `A process for each server, all started at the beginning and kept; then rounds of all rows in turn with ${connections} kept ` +
+    `Rounds of all rows in turn, each on a process that was just started and is warm, with ${connections} kept ` +
     'connections that send the next request on the response to the last. Servers run on one core; load, Redis, origin and provider on the ' +
     'others. Before and after each round, answers are checked (status, every byte of the body, ETag, headers, a refused key), ' +
     'and the counts of the key in the store, of the answers by status in the metrics and of lines in the log must agree and ' +

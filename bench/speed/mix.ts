@@ -84,7 +84,7 @@ export const mix: Row = {
       : undefined
     const { minutes = 5, seconds = 4 } = settings
     const processes = wanted.includes(spread)
-      ? await measureSpread(scope, world, traffic, seconds, progress)
+      ? [await measureSpread(scope, world, traffic, seconds, progress)]
       : []
     const overTime = wanted.includes(memory)
       ? await measureMemory(scope, world, traffic, minutes, progress)
