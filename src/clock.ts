@@ -27,7 +27,7 @@ export const systemClock: Clock = { now: () => Date.now() }
  * Whether an instant is still to come that was set at most so long before. A clock that was set back since would otherwise
  * lengthen the wait for it.
  */
-export const isAhead = (clock: Clock, instant: number, longestMs: number): boolean => {
+export const isStillToCome = (clock: Clock, instant: number, longestMs: number): boolean => {
   const left = instant - clock.now()
   return left > 0 && left <= longestMs
 }

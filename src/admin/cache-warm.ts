@@ -7,7 +7,7 @@ import * as z from 'zod'
 import { retryAtOf } from '../cache/failures.ts'
 import { isoOf } from '../calendar.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
-import { type Clock, isAhead } from '../clock.ts'
+import { type Clock, isStillToCome } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import { AbohawaError, InputError, messageOf } from '../errors.ts'
 import type { Timelines } from '../timelines/timelines.ts'
@@ -161,7 +161,7 @@ export const createCacheWarm = (
       if (refused.left.length === 0) continue
       if (refused.retryAt - clock.now() > longestWaitMs)
         return stop('budget', `${refused.reason}; it has room at ${isoOf(refused.retryAt)}`)
-      while (!isStopping && isAhead(clock, refused.retryAt, longestWaitMs)) await pause(lookEveryMs)
+      while (!isStopping && isStillToCome(clock, refused.retryAt, longestWaitMs)) await pause(lookEveryMs)
     }
   }
 

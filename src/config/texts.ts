@@ -58,7 +58,7 @@ const withoutQuery = (value: string): string => redactedUrl(value).replace(/\?.*
 
 /** A base URL, without a slash at its end; a query would not survive the paths put after it. */
 export const baseUrl = (allowed = 'an http or https URL without user, query or fragment') =>
-  text(allowed, /^https?:\/\/[^\s/?#@"<>\\^`{|}][^\s?#@"<>\\^`{|}]*$/, value => URL.canParse(value))
+  text(allowed, /^https?:\/\/[^\s/?#@"'$<>\\^`{|}][^\s?#@"'$<>\\^`{|}]*$/, value => URL.canParse(value))
     .overwrite(value => value.replace(/\/+$/, ''))
     .register(secrets, { redact: withoutQuery })
 
@@ -108,21 +108,24 @@ export const webUrl = () =>
     redact: redactedUrl,
   })
 
+const pageless = ['file:', 'data:', 'javascript:', 'blob:', 'about:']
+
 const isOrigin = (value: string): boolean => {
   if (value === '*') return true
-  // The star stands for a label.
+  // The star stands for a label, and not for all that is registered below a top-level domain.
+  if (/:\/\/\*\.[^.]+$/.test(value) && !/\.localhost(?::\d+)?$/.test(value)) return false
   const one = value.replace('://*.', '://a.')
   const { protocol = '', host, origin } = parsedUrl(one) ?? {}
   if (/^https?:$/.test(protocol)) return origin === one
   // Of an app or an extension. Other schemes of the web are no page's, and pages of files have the origin null.
-  return origin === 'null' && protocol !== 'file:' && `${protocol}//${host}` === one
+  return origin === 'null' && !pageless.includes(protocol) && `${protocol}//${host}` === one
 }
 
 /** The origin of web pages and apps as browsers send it, or any. */
 export const webOrigin = () =>
   text(
     'an origin as browsers send it (https://, http:// or the scheme of an app such as capacitor://, a host in small letters whose first label may be *, a port that is not the default, no path and no slash at the end), or *',
-    /^(?:\*|[a-z][a-z0-9+.-]*:\/\/(?:\*\.)?[^/*A-Z]+)$/,
+    /^(?:\*|[a-z][a-z0-9+.-]*:\/\/(?:\*\.)?[^/*A-Z"'\\\s]+)$/,
     isOrigin,
   )
 

@@ -103,13 +103,8 @@ const writableCheck = async (file: string): Promise<Check> => {
       db.close()
     }
   } catch (error) {
-    if (error instanceof InputError)
-      return fail(
-        name,
-        error.message,
-        'Let the user of the gateway write the file and its folder, or name another in store.path.',
-      )
-    return fail(name, `${file} can't be used: ${messageOf(error)}`, fixOf(error))
+    const fault = error instanceof InputError ? error.message : `${file} can't be used: ${messageOf(error)}`
+    return fail(name, fault, fixOf(error))
   }
 }
 

@@ -203,7 +203,7 @@ const rightsCheck = async (redis: RedisClient, prefix: string, url: string): Pro
   const key = (part: string): string => `${prefix}doctor:{${tag}}:${part}`
   const missing: string[] = []
   let otherFault: string | undefined
-  const judge = (command: string, fault: string | undefined): void => {
+  const note = (command: string, fault: string | undefined): void => {
     if (fault === undefined || fault.startsWith('NOSCRIPT')) return
     if (fault.startsWith('NOPERM') && /key|channel/.test(fault) && !/to run/.test(fault))
       otherFault ??= `the user ${user} may not use ${/channel/.test(fault) ? `the channels ${prefix}*` : `the keys ${prefix}*`}`
@@ -211,7 +211,7 @@ const rightsCheck = async (redis: RedisClient, prefix: string, url: string): Pro
     else otherFault ??= `${command} failed: ${safeText(fault, 200)}`
   }
   for (const [command, ...args] of trials(key))
-    judge(command, await faultOf(() => redis.call(command, ...args)))
+    note(command, await faultOf(() => redis.call(command, ...args)))
   const listener = listenerOn(redis)
   listener?.on('error', () => {})
   const fault = await faultOf(async () => {
@@ -219,7 +219,7 @@ const rightsCheck = async (redis: RedisClient, prefix: string, url: string): Pro
     await once(listener, 'ready')
     await listener.subscribe(key('channel'))
   })
-  judge('subscribe', fault)
+  note('subscribe', fault)
   listener?.disconnect()
   if (missing.length > 0)
     return fail(

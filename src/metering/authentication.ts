@@ -1,7 +1,7 @@
 // Authenticates a request: value of the key header → client, or the reason of the refusal. Looks a key up by its hash, and
 // refuses a wrong form or checksum without a look-up. Knows no other part of HTTP.
 
-import { type Clock, isAhead } from '../clock.ts'
+import { type Clock, isStillToCome } from '../clock.ts'
 import { AbohawaError } from '../errors.ts'
 import { quoted } from '../outside-text.ts'
 import type { FoundKey } from '../stores/store.ts'
@@ -106,7 +106,7 @@ export const createAuthenticate = (
     return { client: { keyId, subscriberId, tier, limit } }
   }
 
-  const isFresh = ({ freshUntil }: KeyCopy): boolean => isAhead(clock, freshUntil, copyFreshForMs)
+  const isFresh = ({ freshUntil }: KeyCopy): boolean => isStillToCome(clock, freshUntil, copyFreshForMs)
 
   const authenticate: Authenticate = (presented, memo = emptyKeyMemo()) => {
     if (presented === undefined || presented === '') return { refusal: 'missing' }

@@ -4,7 +4,7 @@
 
 import { LRUCache } from 'lru-cache'
 import { utcDayMs } from '../calendar.ts'
-import { type Clock, isAhead } from '../clock.ts'
+import { type Clock, isStillToCome } from '../clock.ts'
 import { type FleetStore, type FoundKey, type KeyStore, StoreError } from '../stores/store.ts'
 
 /** A copy of a key. Its owner must look it up again once it is not fresh. */
@@ -64,7 +64,7 @@ export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDire
   const unknown = new LRUCache<string, number>({ maxSize: maxUnknown, sizeCalculation: () => 1 })
   const lookUps = new Map<string, Promise<FoundKey | 'unknown'>>()
 
-  const isFresh = (until: number): boolean => isAhead(clock, until, copyFreshForMs)
+  const isFresh = (until: number): boolean => isStillToCome(clock, until, copyFreshForMs)
 
   const lookUp = (hash: string): Promise<FoundKey | 'unknown'> => {
     const answer = store.findByHash(hash).then(

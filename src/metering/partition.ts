@@ -6,7 +6,7 @@
 
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import type { LocalDay } from '../calendar.ts'
-import { type Clock, isAhead } from '../clock.ts'
+import { type Clock, isStillToCome } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 import {
   OvertakenError,
@@ -132,6 +132,8 @@ export const createPartition = (
   let changes = 0
   let round = 0
   let unread: Iterator<Count> | undefined
+  /** Whether those are all, known or not. */
+  let isRereading = false
   let readAt = Number.NEGATIVE_INFINITY
 
   // One batch at a time, in order.
@@ -350,29 +352,31 @@ export const createPartition = (
     // The units that others counted meanwhile are unknown until each count is read again.
     round += 1
     unread = counts.values()
+    isRereading = false
     observer.resumed(reconciled)
     reconciled = 0
   }
 
-  /** In place of messages of other instances: what they counted is read again, and unknown until then. */
+  /** In place of messages of other instances: what they counted is read again, and as it was known until then. */
   const readOthers = (): void => {
     if (store.usageMessagesArrive() || whenStoreIsDown === 'refuse' || instances() === 1) return
     if (unread || now() - readAt < readEveryMs) return
     readAt = now()
-    round += 1
+    isRereading = true
     unread = counts.values()
   }
 
-  /** Reads some counts that are unknown since counting began again, and marks those that differ as unreported. */
+  /** Reads some counts that are unknown since counting began again, or may be stale, and marks those that differ as unreported. */
   const readAgain = async (): Promise<void> => {
     const part: Count[] = []
     for (let visited = 0; visited < maxVisited && part.length < maxPerStep; visited++) {
       const { value, done } = unread?.next() ?? { done: true }
       if (done) {
         unread = undefined
+        isRereading = false
         break
       }
-      if (value.lastKnown?.round !== round) part.push(value)
+      if (isRereading || value.lastKnown?.round !== round) part.push(value)
     }
     if (part.length === 0) return
     const found = await store.countsOf(instance, part.map(countName))
@@ -404,7 +408,7 @@ export const createPartition = (
           return await catchUp()
         }
       }
-      if (state === 'reconciling' && isAhead(clock, reconciledAt, reconcileForMs)) return
+      if (state === 'reconciling' && isStillToCome(clock, reconciledAt, reconcileForMs)) return
       const former = state
       const before = changes
       await inTurn(checkComplete)

@@ -94,7 +94,8 @@ export const createLedger = (
   // The last reopening as the store returned it; undefined before its first reply.
   let reopenedAt: number | undefined
   let reopenedHereAt: number | null = null
-  let closedHereAt = 0
+  // The last closure of this gateway: when, and until when.
+  let closedHere = { at: 0, until: 0 }
   // Those that went out of sight, one by one or with the store, may still spend their parts: the most of a day count.
   let sharers = { most: 1, at: 0 }
   let isAway = false
@@ -169,9 +170,9 @@ export const createLedger = (
   // The end of a closure is by the clock of the gateway that closed: one that was set back since would prolong it.
   const reopenIfSetBack = async (): Promise<void> => {
     const now = clock.now()
-    if (closedHereAt <= now + clockToleranceMs) return
+    if (closedHere.at <= now + clockToleranceMs || closedHere.until !== closed) return
     noteReopening((await store.reopen(provider, now)).reopenedAt)
-    closedHereAt = 0
+    closedHere = { at: 0, until: 0 }
   }
   const apply = async (changes: readonly (SettledChange | PendingChange)[]): Promise<void> => {
     await store.settle({
@@ -279,8 +280,8 @@ export const createLedger = (
       }
     }),
     close: tracked(async (until: number, reason: string) => {
-      closedHereAt = clock.now()
       if (until > closed) {
+        closedHere = { at: clock.now(), until }
         closed = until
         closedBecause = reason
       }

@@ -14,8 +14,14 @@ export type StoreFileWatch = {
 
 const checkEveryMs = 1_000
 
-const statOf = (file: string): BigIntStats | undefined =>
-  statSync(file, { bigint: true, throwIfNoEntry: false })
+/** Undefined for a file that is not there, or can't be looked at. */
+const statOf = (file: string): BigIntStats | undefined => {
+  try {
+    return statSync(file, { bigint: true, throwIfNoEntry: false })
+  } catch {
+    return undefined
+  }
+}
 
 /** @param path of a store that has just been opened */
 export const watchStoreFile = (path: string, log: Log): StoreFileWatch => {

@@ -80,12 +80,8 @@ export const beginLog = async (
   known: number,
   now: number,
 ): Promise<PurgesRead | undefined> => {
-  if (known === 0) {
-    await store.appendChangeRecord(topic, begin, now + keepForMs)
-    // Others may have begun it at the same time.
-    return purgesAfter(store, 0)
-  }
-  const order: PurgeOrder = { kind: 'soft', scope: { all: true } }
-  const generation = await store.appendChangeRecord(topic, writeOrder(order), now + keepForMs)
-  return { purges: [{ generation, ...order }], newest: generation, missedBefore: generation }
+  const text = known === 0 ? begin : writeOrder({ kind: 'soft', scope: { all: true } })
+  await store.appendChangeRecord(topic, text, now + keepForMs)
+  // Others may have begun it at the same time, and purged since.
+  return purgesAfter(store, 0)
 }

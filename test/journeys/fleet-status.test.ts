@@ -215,7 +215,8 @@ for (const [name, variable, isColoured] of [
     async t => {
       const { env } = await single()
       const file = join(t.testdir(), 'typescript')
-      const line = `stty cols 70 rows 12; ${product} status --watch & pid=$!; until grep -aq Provider ${file}; do sleep 0.2; done; kill -INT $pid; wait $pid; echo code $?`
+      // The file begins with this line, which the pattern does not match.
+      const line = `stty cols 70 rows 12; ${product} status --watch & pid=$!; until grep -aqs '[P]rovider' ${file}; do sleep 0.2; done; kill -INT $pid; wait $pid; echo code $?`
       const { stdout } = spawnSync('script', ['-qfec', line, file], {
         env: cleanEnv({ ...env, TERM: 'xterm', ...variable }),
         encoding: 'utf8',

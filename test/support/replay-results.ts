@@ -92,7 +92,6 @@ export const drawnRehearsal = (drawn: Drawn = {}, changes: Partial<ReplayResult>
       cores: 2,
       memoryBytes: 8_589_934_592,
       version: '0.1.0',
-      commit: 'a1b2c3d4e5f6',
     },
     traffic: {
       files: ['day.ndjson.gz'],

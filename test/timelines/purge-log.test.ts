@@ -100,9 +100,18 @@ t.test(
       'two at once',
     )
     t.equal(await purgesAfter(store, 7), undefined, 'the seventh is not there')
-    const everything = { purges: [{ generation: 3, kind: 'soft', scope: { all: true } }], newest: 3 }
-    t.strictSame(await beginLog(store, 7, clock.now()), { ...everything, missedBefore: 3 })
-    t.strictSame(await purgesAfter(store, 1), { ...everything, missedBefore: undefined })
+    // Ordered into the new log before this instance notices it.
+    await orderPurge(
+      store,
+      { namespace, cells: [], now: clock.now() },
+      { kind: 'hard', scope: { cell: dhaka.id } },
+    )
+    const purges = [
+      { generation: 3, kind: 'hard', scope: { cell: dhaka.id } },
+      { generation: 4, kind: 'soft', scope: { all: true } },
+    ]
+    t.strictSame(await beginLog(store, 7, clock.now()), { purges, newest: 4, missedBefore: 1 })
+    t.strictSame(await purgesAfter(store, 1), { purges, newest: 4, missedBefore: undefined })
   },
 )
 

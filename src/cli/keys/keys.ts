@@ -169,7 +169,8 @@ export const addKeyCommands: AddTopCommand = (program, add, summary) => {
         .option('--csv', 'print CSV: day, used, limit; with --all also the key, and no days without a count'),
     run: async (terminal, { days, csv = false, all: isOfAll = false, sort }, id = '') => {
       const all = isOfAll || sort !== undefined
-      if (all === (id !== '')) throw new UsageError('usage is of the id of a key or of --all, one of the two')
+      if (all === (id !== ''))
+        throw new UsageError('usage is of the id of a key or of all keys (--all or --sort), one of the two')
       if (csv && terminal.json) throw new UsageError('--csv and --json are two forms; allowed: one of them')
       const count = /^\d{1,3}$/.test(days) ? Number(days) : 0
       if (count < 1 || count > 400)

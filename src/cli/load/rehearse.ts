@@ -21,7 +21,8 @@ import { UsageError } from '../usage-error.ts'
 import { checkWritable } from '../writable.ts'
 import { rehearsalText } from './rehearse-text.ts'
 import { casesIn } from './setting-cases.ts'
-import { formatIn } from './traffic-options.ts'
+import { formatIn, hostOption } from './traffic-options.ts'
+import { remarkLeftOut } from './traffic-rewrite-text.ts'
 
 type Options = {
   set?: string[]
@@ -29,6 +30,7 @@ type Options = {
   tier?: string
   out?: string
   format?: string
+  host?: string
   parallel?: number
   step?: number
   providerLimits: string
@@ -63,6 +65,7 @@ export const addRehearseCommand: AddTopCommand = (program, add, summary) =>
         )
         .option('--step <duration>', 'requests within it are sent together, up to 5s; default: 500ms', step)
         .option('--format <name>', 'format of the files; detected from their content if not given', formatIn)
+        .addOption(hostOption())
         .option(
           '--provider-limits <kind>',
           'limits of the provider: free, those of the free host; none',
@@ -112,11 +115,12 @@ const step = (given: string): number => {
 const maxFaultsShown = 5
 
 const partsOf = async (
-  { sources, env, clock, remark }: Terminal,
+  terminal: Terminal,
   { tier, step: stepMs = usualStepMs, ...options }: Options,
   paths: readonly string[],
   signal: AbortSignal,
 ): Promise<RehearsalParts> => {
+  const { sources, env, clock, remark } = terminal
   const { providerLimits: limits, providerRuns: runs, providerSeed: seed } = options
   if (limits !== 'free' && limits !== 'none')
     throw new UsageError(`--provider-limits is ${quoted(limits)}; allowed: free, none`)
@@ -128,6 +132,7 @@ const partsOf = async (
   let faults = 0
   const traffic = readTraffic(paths, {
     ...(options.format === undefined ? {} : { format: options.format }),
+    host: options.host,
     onFault: ({ file, line, reason }) => {
       faults += 1
       if (faults <= maxFaultsShown) remark(`${printable(file)}, line ${line}: ${reason}`)
@@ -144,7 +149,9 @@ const partsOf = async (
   if (!first || !last)
     throw new InputError(`${paths.map(path => quotedPath(path)).join(', ')}: no requests to rehearse`)
   checkSpan(first.at, last.at)
-  const { sha256 } = traffic.summary()
+  const summary = traffic.summary()
+  const { sha256 } = summary
+  remarkLeftOut(terminal, summary)
   const sentWith = countSentWith(requests)
   if (sentWith.nothing === requests.length)
     throw new InputError(
@@ -162,7 +169,7 @@ const partsOf = async (
       spanSeconds: (last.at - first.at) / 1000,
       faultyLines: faults,
     },
-    machine: await machineOf(),
+    machine: machineOf(),
     command: withoutKeys(['abohawa', ...process.argv.slice(2)].join(' ')),
     files: sources.files,
     env,

@@ -10,6 +10,7 @@ import { type Threshold, thresholdOf } from '../../load/replay/thresholds.ts'
 import { nameOfFile } from '../../load/traffic/file-bytes.ts'
 import { quotedPath } from '../../outside-text.ts'
 import { asUsage, UsageError } from '../usage-error.ts'
+import { hostOption } from './traffic-options.ts'
 
 /** The options that `saturate` has too. */
 export type SendOptions = {
@@ -25,6 +26,7 @@ export type SendOptions = {
   timeout: number
   threshold?: Threshold[]
   anyMethod?: boolean
+  host?: string
   allowRemote?: boolean
   ca?: string
   insecure?: boolean
@@ -101,6 +103,7 @@ export const addSendOptions = (command: Command, thresholds: string): Command =>
       `such as p99<20ms, weather.p99<20ms, errors<0.1%, ${thresholds}; may be given again`,
       thresholdsIn,
     )
+    .addOption(hostOption())
     .option('--any-method', 'send methods other than GET and HEAD too, without bodies')
     .option('--allow-remote', 'send to a target that is neither this machine nor in a private network')
     .option('--ca <file>', 'certificates to trust, in PEM')

@@ -16,6 +16,7 @@ import {
   type ReplayOptions,
   type SendOptions,
 } from './replay-options.ts'
+import { remarkLeftOut } from './traffic-rewrite-text.ts'
 
 const maxFaultsShown = 5
 
@@ -69,13 +70,14 @@ export const prepareSending = async (
 const readSchedule = async (
   terminal: Terminal,
   files: readonly string[],
-  { anyMethod = false }: SendOptions,
+  { anyMethod = false, host }: SendOptions,
   isStopped: () => boolean,
 ): Promise<{ schedule: Schedule; summary: TrafficSummary }> => {
   const { readTraffic } = await import('../../load/traffic/read-traffic.ts')
   const { scheduleOf } = await import('../../load/replay/schedule.ts')
   let faults = 0
   const traffic = readTraffic(files, {
+    host,
     onFault: ({ file, line, reason }) => {
       faults += 1
       if (faults <= maxFaultsShown) terminal.remark(`${file}, line ${line}: ${reason}`)
@@ -94,6 +96,7 @@ const readSchedule = async (
     terminal.remark(
       `${counted(faults)} lines are faulty, of which ${maxFaultsShown} are shown; the others are sent.`,
     )
+  remarkLeftOut(terminal, summary)
   for (const [method, count] of Object.entries(schedule.skipped))
     terminal.remark(`${counted(count)} requests of ${method} are left out; --any-method sends them.`)
   return { schedule, summary }

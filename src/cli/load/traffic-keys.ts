@@ -9,9 +9,10 @@ import { limitIn } from '../../metering/administration.ts'
 import { checkTier } from '../keys/key-create.ts'
 import { type AddCommand, counted } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
-import { formatIn } from './traffic-options.ts'
+import { formatIn, hostOption } from './traffic-options.ts'
+import { remarkLeftOut } from './traffic-rewrite-text.ts'
 
-type Options = { subscriber: string; tier: string; limit: string; format?: string }
+type Options = { subscriber: string; tier: string; limit: string; format?: string; host?: string }
 
 // As many as `keys create --from` takes.
 const maxKeys = 100_000
@@ -35,8 +36,9 @@ export const addKeysCommand = (traffic: Command, add: AddCommand): Command =>
           '--format <name>',
           `of all files: ${formatNames.join(', ')}; detected from their content if not given`,
           formatIn,
-        ),
-    run: async (terminal, { subscriber, tier, limit, format }, ...files) => {
+        )
+        .addOption(hostOption()),
+    run: async (terminal, { subscriber, tier, limit, format, host }, ...files) => {
       checkTier(terminal, tier)
       const ownLimit = limit === 'tier' ? null : limitOption(limit)
       const { readTraffic } = await import('../../load/traffic/read-traffic.ts')
@@ -44,6 +46,7 @@ export const addKeysCommand = (traffic: Command, add: AddCommand): Command =>
       const faults = createFaults(terminal, false)
       const requestsOf = new Map<string, number>()
       const traffic = readTraffic(files, {
+        host,
         onFault: faults.add,
         ...(format === undefined ? {} : { format }),
       })
@@ -56,6 +59,7 @@ export const addKeysCommand = (traffic: Command, add: AddCommand): Command =>
           )
       }
       faults.end()
+      remarkLeftOut(terminal, traffic.summary())
       const ids = [...requestsOf.keys()].sort()
       if (terminal.json)
         terminal.show(

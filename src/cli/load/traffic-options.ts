@@ -1,10 +1,9 @@
 // The options that commands on traffic files share, and what is read of them.
 
-import type { Command } from 'commander'
-import { InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { parseInstant } from '../../calendar.ts'
 import { parseDuration } from '../../config/units.ts'
-import { formatNames } from '../../load/traffic/format.ts'
+import { formatNames, withoutUsualPort } from '../../load/traffic/format.ts'
 import type { Moment } from '../../load/traffic/selection.ts'
 import { durationIn, shareOf } from '../quantities.ts'
 
@@ -28,17 +27,20 @@ export const addReadOptions = (command: Command): Command =>
       `of all files: ${formatNames.join(', ')}; detected from their content if not given`,
       formatIn,
     )
-    .option(
-      '--host <host>',
-      'of a HAR: whose requests to take; if not given, the host of the first request to this API, or else of the first',
-      hostIn,
-    )
+    .addOption(hostOption())
     .option(
       '--window <requests>',
       'how many requests are held back and sorted; docs/traffic-format.md says what happens beyond',
       wholeIn(1, 10_000_000),
       50_000,
     )
+
+/** Of every command that reads traffic. */
+export const hostOption = (): Option =>
+  new Option(
+    '--host <host>',
+    'of a HAR: whose requests to take; if not given, the host of the first request to this API, or else of the first',
+  ).argParser(hostIn)
 
 export const formatIn = (given: string): string => {
   if (formatNames.some(name => name === given)) return given
@@ -48,7 +50,7 @@ export const formatIn = (given: string): string => {
 /** As a URL has it: in lower case, with its port unless that is usual. */
 const hostIn = (given: string): string => {
   const url = /[/?#@\s]/.test(given) ? null : URL.parse(`https://${given}`)
-  if (url) return url.host
+  if (url) return withoutUsualPort(url.host)
   throw new InvalidArgumentError('Allowed: a host such as api.example.org or localhost:8080.')
 }
 

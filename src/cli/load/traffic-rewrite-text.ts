@@ -97,6 +97,11 @@ export const leftOutFacts = ({ leftOut, files }: TrafficSummary): [string, strin
   return parts.length === 0 ? [] : [['left out', parts.join(', ')]]
 }
 
+/** For commands whose result does not say it. */
+export const remarkLeftOut = (terminal: Pick<Terminal, 'remark'>, summary: TrafficSummary): void => {
+  for (const [, text] of leftOutFacts(summary)) terminal.remark(`Left out: ${text}.`)
+}
+
 const readText = ({ requests, files }: TrafficSummary): string => {
   const formats = [...new Set(files.map(({ format }) => format ?? 'empty'))].join(', ')
   return `${counted(requests)} requests of ${counted(files.length)} file${files.length === 1 ? '' : 's'} (${formats})`

@@ -26,6 +26,8 @@ import { type AddTopCommand, counted, leftText, type Terminal, zoneOf } from '..
 import { asUsage, UsageError } from '../usage-error.ts'
 import { checkWritable } from '../writable.ts'
 import { casesIn } from './setting-cases.ts'
+import { hostOption } from './traffic-options.ts'
+import { remarkLeftOut } from './traffic-rewrite-text.ts'
 import { whatIfText } from './whatif-text.ts'
 
 type Options = {
@@ -37,6 +39,7 @@ type Options = {
   latency: number
   threads?: number
   format?: string
+  host?: string
   out?: string
 }
 
@@ -87,6 +90,7 @@ export const addWhatIfCommand: AddTopCommand = (program, add, summary) =>
           whole(1, 256),
         )
         .option('--format <name>', 'format of the files; detected from their content if not given')
+        .addOption(hostOption())
         .option('--out <page.html>', 'write a page with plots'),
     run: async (terminal, given, ...files) => {
       const { out } = given
@@ -100,7 +104,7 @@ export const addWhatIfCommand: AddTopCommand = (program, add, summary) =>
         warm: given.warm === true,
         latencyMs: given.latency,
       }
-      const { trace, traffic } = await readAll(terminal, files, given.format)
+      const { trace, traffic } = await readAll(terminal, files, given)
       if (options.warmUpMs >= traffic.spanSeconds * 1000 && options.warmUpMs > 0)
         throw new UsageError(
           `--warm-up is ${printDuration(given.warmUp)}, but the traffic lasts ${printDuration(Math.round(traffic.spanSeconds) * 1000)}; allowed: less than that`,
@@ -120,11 +124,16 @@ export const addWhatIfCommand: AddTopCommand = (program, add, summary) =>
 
 const maxFaultsTold = 10
 
-const readAll = async (terminal: Terminal, files: readonly string[], format: string | undefined) => {
+const readAll = async (
+  terminal: Terminal,
+  files: readonly string[],
+  { format, host }: Pick<Options, 'format' | 'host'>,
+) => {
   let faults = 0
   const traffic = asUsage(() =>
     readTraffic(files, {
       ...(format === undefined ? {} : { format }),
+      host,
       onFault: ({ file, line, reason }) => {
         faults += 1
         if (faults <= maxFaultsTold) terminal.remark(`${file}:${line}: ${reason}`)
@@ -139,7 +148,9 @@ const readAll = async (terminal: Terminal, files: readonly string[], format: str
     terminal.remark(`${counted(faults - maxFaultsTold)} more lines are faulty; they are left out.`)
   if (trace.at.length === 0)
     throw new InputError(`there are no requests in ${files.map(nameOfFile).join(', ')}`)
-  const { sha256, requests, faultyLines } = traffic.summary()
+  const summary = traffic.summary()
+  const { sha256, requests, faultyLines } = summary
+  remarkLeftOut(terminal, summary)
   const [from = 0, to = 0] = [trace.at[0], trace.at.at(-1)]
   checkSpan(from, to)
   return {

@@ -36,11 +36,12 @@ export const addServeCommand: AddTopCommand = (program, add, summary) =>
         workerNumber === undefined ? undefined : Number(workerNumber),
       )
       try {
-        reopenAtSignal(opened, config)
+        const byWorkers = worker === undefined && movedClock === undefined && config.server.workers > 1
+        if (!byWorkers) onSignal('SIGUSR2', () => reopenLog(opened, config))
         if (worker !== undefined) await serveAsWorker(terminal, loaded, opened, worker)
         else if (movedClock !== undefined)
           await serveOnMovedClock(terminal, loaded, opened, Number(movedClock))
-        else if (config.server.workers > 1) await serveByWorkers(terminal, loaded, opened.log)
+        else if (byWorkers) await serveByWorkers(terminal, loaded, opened)
         else await serveAlone(terminal, loaded, opened)
         return 0
       } finally {
@@ -51,15 +52,13 @@ export const addServeCommand: AddTopCommand = (program, add, summary) =>
     },
   })
 
-const reopenAtSignal = ({ log, reopen }: OpenLog, { log: { file } }: Config): void => {
-  onSignal('SIGUSR2', () => {
-    try {
-      reopen()
-      log.info(file === null ? 'the log has no file to reopen' : 'log file reopened')
-    } catch (error) {
-      log.error({ reason: messageOf(error) }, 'log file not reopened, the former one stays in use')
-    }
-  })
+const reopenLog = ({ log, reopen }: OpenLog, { log: { file } }: Config): void => {
+  try {
+    reopen()
+    log.info(file === null ? 'the log has no file to reopen' : 'log file reopened')
+  } catch (error) {
+    log.error({ reason: messageOf(error) }, 'log file not reopened, the former one stays in use')
+  }
 }
 
 const serveAlone = async (terminal: Terminal, loaded: InEffect, opened: OpenLog): Promise<void> => {
@@ -143,8 +142,9 @@ const serveUntil = async (
 const serveByWorkers = async (
   { sources, clock, env }: Terminal,
   { config, files }: InEffect,
-  log: Log,
+  opened: OpenLog,
 ): Promise<void> => {
+  const { log } = opened
   const stopped = interruption()
   const { inheritedSockets } = await import('../../gateway/inherited-sockets.ts')
   if (Object.keys(inheritedSockets(env, process.pid)).length > 0)
@@ -160,7 +160,12 @@ const serveByWorkers = async (
     files: filesOf(sources),
     running: files,
   })
-  for (const signal of ['SIGHUP', 'SIGUSR2'] as const) onSignal(signal, workers.signal)
+  onSignal('SIGHUP', workers.signal)
+  // One that came while the workers started is kept until here, for all of them.
+  onSignal('SIGUSR2', signal => {
+    reopenLog(opened, config)
+    workers.signal(signal)
+  })
   logListening(log, { ops: workers.opsUrl, status: workers.statusUrl, api: workers.apiUrl })
   const signal = await stopped
   log.info({ signal }, 'stopping')

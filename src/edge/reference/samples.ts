@@ -15,7 +15,7 @@ type Request = Pick<Operation, 'path' | 'example'>
 
 /**
  * Where tools and programs find the gateway, unless the variable ABOHAWA_URL says otherwise. What is served has
- * server.publicUrl there, or where it was asked at.
+ * server.publicUrl there; without it the server of the description and the programs of the page have the address of the request.
  */
 export const sampleOrigin = 'http://127.0.0.1:8080'
 

@@ -33,12 +33,12 @@ export type Capacity = {
 
 /** How many connections there may be. At a limit of this machine it goes on with those that it has. */
 export const createCapacity = (wanted: number): Capacity => {
-  let most = wanted
+  let maxOpen = wanted
   let pausedUntil = 0
   return {
-    allows: open => open < most && performance.now() >= pausedUntil,
+    allows: open => open < maxOpen && performance.now() >= pausedUntil,
     limited: open => {
-      most = Math.max(1, Math.min(most, open))
+      maxOpen = Math.max(1, Math.min(maxOpen, open))
       pausedUntil = performance.now() + pauseMs
     },
   }

@@ -48,7 +48,7 @@ export const startReplay = async (
   const { pace, target, http, connections } = send
   const { endsAt } = arrivalsOf(send.schedule, pace)
   const stepSeconds = Math.max(1, Math.ceil((endsAt ?? 0) / 1000 / maxSteps))
-  const machine = await machineOf()
+  const machine = machineOf()
   let began = performance.now()
   const seconds = (): number => (performance.now() - began) / 1000
   const figures = metrics && createGatewayFigures(metrics, seconds)

@@ -76,7 +76,7 @@ const sideText = (
 ): string => {
   if (!first) return '–'
   const { settings, machine } = first
-  if (settings === null) return `${machine.version}${machine.commit === null ? '' : ` (${machine.commit})`}`
+  if (settings === null) return machine.version
   if (settings.length === 0) return say('defaults')
   const textsOf = (run: ReplayResult | undefined): string[] =>
     run?.settings?.map(({ path, value }) => `${path}=${value}`) ?? []
@@ -221,7 +221,7 @@ const sidesHtml = ({ a, b }: Comparison, writing: Writing): Html => {
     [say('hash'), run => code(run.traffic.sha256.slice(0, 12))],
     [say('pace'), run => escaped(pace(run))],
     [say('settings'), settingsOf],
-    [say('version'), ({ machine }) => code(`${machine.version} ${machine.commit ?? ''}`.trim())],
+    [say('version'), ({ machine }) => code(machine.version)],
     [say('machine'), ({ machine }) => escaped(`${figures.count(machine.cores)} × ${machine.cpu}`)],
     [say('started'), run => escaped(figures.instant(run.startedAt, '1970-01-01T00:00:00Z', true))],
   ]

@@ -260,10 +260,7 @@ const machine = ({ machine: own, command }: ReplayResult, { say, figures }: Writ
     [say('processor'), escaped(say('processorOf', figures.count(own.cores), own.cpu))],
     [say('memory'), escaped(figures.bytes(own.memoryBytes))],
     [say('node'), code(own.node)],
-    [
-      say('version'),
-      own.commit === null ? code(own.version) : say('versionOf', code(own.version), code(own.commit)),
-    ],
+    [say('version'), code(own.version)],
     [say('command'), code(command)],
   ])
 

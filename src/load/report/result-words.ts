@@ -141,7 +141,6 @@ const en = {
   processor: 'Processor',
   processorOf: '{0} × {1}',
   node: 'Node',
-  versionOf: '{0}, commit {1}',
   command: 'Command',
 
   overview: 'Hits and their cost',
@@ -302,7 +301,6 @@ const bn: Words<ResultWord> = {
   processor: 'প্রসেসর',
   processorOf: '{0} × {1}',
   node: 'Node',
-  versionOf: '{0}, কমিট {1}',
   command: 'কমান্ড',
 
   overview: 'ক্যাশ থেকে কত, আর তার খরচ',

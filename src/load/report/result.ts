@@ -83,7 +83,6 @@ export const replayResult = z.object({
     cores: count,
     memoryBytes: count,
     version: z.string(),
-    commit: z.string().nullable(),
   }),
   traffic: z.object({
     files: listOf(z.string(), maxNames),

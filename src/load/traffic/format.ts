@@ -21,6 +21,9 @@ export type Observer = {
   readonly onHost: (host: string) => void
 }
 
+/** A host without a port that is usual for http or https: people name it or leave it away. */
+export const withoutUsualPort = (host: string): string => host.replace(/:(?:80|443)$/, '')
+
 /** `cached`: a browser served them itself. `blocked`: they have no response, so that most were never sent. */
 export const leftOut = ['cached', 'blocked', 'otherHosts'] as const
 export type LeftOut = (typeof leftOut)[number]

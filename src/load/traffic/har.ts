@@ -5,7 +5,7 @@
 import { InputError } from '../../errors.ts'
 import { endpointOf } from './endpoint-of-path.ts'
 import { UnpackingError } from './file-bytes.ts'
-import type { LeftOut, Observer } from './format.ts'
+import { type LeftOut, type Observer, withoutUsualPort } from './format.ts'
 import { outcomeOf } from './recorded-outcome.ts'
 import {
   acceptsOf,
@@ -126,7 +126,7 @@ const requestOfEntry = (entry: Fields, nameOf: Observer['nameOf']): Found | Left
     ...(bytes === undefined ? {} : { bytes }),
     ...(ms === undefined ? {} : { ms }),
   }
-  return { request: read, host: URL.parse(String(url))?.host ?? '' }
+  return { request: read, host: withoutUsualPort(URL.parse(String(url))?.host ?? '') }
 }
 
 /** Whether the browser had the response itself, as Chrome and Edge, Safari, or Firefox write it. */

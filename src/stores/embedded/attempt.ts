@@ -37,7 +37,7 @@ export const attemptsOn = (path: string): Pick<EmbeddedParts, 'attempt' | 'patie
     cause instanceof AbohawaError
       ? cause
       : new StoreError(`the embedded store ${path} failed: ${sqliteReason(cause)}`, { cause })
-  // A step that meets the lock has done nothing.
+  // A step that meets the lock is run again as a whole, which changes nothing twice.
   const again = async <Value>(step: () => Value, ms: number): Promise<Value> => {
     const until = performance.now() + ms
     for (let pauseMs = 1; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {

@@ -64,7 +64,11 @@ export const embeddedFleet = ({ db, clock, attempt, patiently, observer }: Embed
        ORDER BY asked_at DESC LIMIT ${maxInstances}`,
     ),
     append: db.prepare(`INSERT INTO notices (topic, text, keep_until) VALUES (?, ?, ?)`),
-    // The latest records, as many as Redis keeps.
+    // As many are kept as in Redis.
+    shorten: db.prepare(
+      `DELETE FROM notices WHERE topic = ?1 AND number <=
+         (SELECT number FROM notices WHERE topic = ?1 ORDER BY number DESC LIMIT 1 OFFSET ${maxChangeRecords})`,
+    ),
     after: db.prepare(
       `SELECT number, text FROM notices WHERE topic = ? AND number > ? AND number <= ${maxCounted}
          AND octet_length(text) <= ${longestChangeRecord} ORDER BY number DESC LIMIT ${maxChangeRecords}`,
@@ -111,7 +115,7 @@ export const embeddedFleet = ({ db, clock, attempt, patiently, observer }: Embed
         refuseSome('wanted', odd)
         return { instances: Math.max(1, countOf(instancesTopic)), variants: 1, wanted: countOf(topic) }
       }),
-    leave: instance => attempt(() => void statements.forgetName.run(instancesTopic, instance)),
+    leave: instance => patiently(() => void statements.forgetName.run(instancesTopic, instance)),
     aliveInstances: aliveForMs =>
       attempt(() => {
         const now = clock.now()
@@ -127,7 +131,11 @@ export const embeddedFleet = ({ db, clock, attempt, patiently, observer }: Embed
         const length = Buffer.byteLength(text)
         if (length > longestChangeRecord)
           throw new StoreError(`a change record has ${length} bytes; allowed: ${longestChangeRecord}`)
-        return Number(statements.append.run(topic, text, keepUntil).lastInsertRowid)
+        return inTransaction(db, () => {
+          const { lastInsertRowid } = statements.append.run(topic, text, keepUntil)
+          statements.shorten.run(topic)
+          return Number(lastInsertRowid)
+        })
       }),
     changeRecordsAfter: (topic, number) =>
       attempt(() => {

@@ -63,7 +63,7 @@ const keyColumns = textOf(
 )
 const subscriberColumns = textOf('id', 'name', 'created_at', 'revoked_at')
 
-export const embeddedKeys = ({ db, patiently, observer }: EmbeddedParts): KeyStore => {
+export const embeddedKeys = ({ db, attempt, patiently, observer }: EmbeddedParts): KeyStore => {
   migrate(db)
   const statements = {
     addKey: db.prepare(
@@ -178,8 +178,9 @@ export const embeddedKeys = ({ db, patiently, observer }: EmbeddedParts): KeySto
       ),
     findKey: id => patiently(() => readKey(id)),
     findByExternalId: externalId => patiently(() => readByExternalId(externalId)),
+    // Requests wait for it.
     findByHash: hash =>
-      patiently(() => {
+      attempt(() => {
         const row = statements.findByHash.get(hash)
         const key = row && readKey(textIn(row.id))
         const validUntil =

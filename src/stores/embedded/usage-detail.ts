@@ -16,7 +16,13 @@ const schema = `
 // More than a write adds, so that none stay. They take some 2 ms; all rows of a day expire at one instant.
 const sweptPerWrite = 1_000
 
-export const embeddedUsageDetail = ({ db, clock, attempt, observer }: EmbeddedParts): UsageDetailStore => {
+export const embeddedUsageDetail = ({
+  db,
+  clock,
+  attempt,
+  patiently,
+  observer,
+}: EmbeddedParts): UsageDetailStore => {
   db.exec(schema)
   const statements = {
     add: db.prepare(
@@ -35,7 +41,7 @@ export const embeddedUsageDetail = ({ db, clock, attempt, observer }: EmbeddedPa
   }
   return {
     addDetail: entries =>
-      attempt(() =>
+      patiently(() =>
         inTransaction(db, () => {
           statements.sweep.run(clock.now())
           for (const entry of entries) statements.add.run(entry)

@@ -110,14 +110,19 @@ export const watchCluster = (
   observer: { redisAway(reason: string): void; redisBack(): void },
 ): void => {
   let away = false
-  const refusals = new Set<string>()
+  const reported = new Set<string>()
+  const report = (reason: string): void => {
+    if (reported.has(reason)) return
+    reported.add(reason)
+    observer.redisAway(reason)
+  }
   const lost = (reason: string): void => {
     if (away) return
     away = true
-    observer.redisAway(reason)
+    report(reason)
     void recovered().then(back => {
       away = false
-      refusals.clear()
+      reported.clear()
       if (back) observer.redisBack()
     })
   }
@@ -135,9 +140,7 @@ export const watchCluster = (
     const reason = redisReason(error, timeoutOf(cluster))
     reasons.set(address, reason)
     // An error reply has another cause than the loss of the node that was reported.
-    if (!away || !(error instanceof ReplyError) || refusals.has(error.message)) return
-    refusals.add(error.message)
-    observer.redisAway(`${address}: ${reason}`)
+    if (away && error instanceof ReplyError) report(`${address}: ${reason}`)
   })
   cluster.on('-node', (node: Redis) => {
     const address = addressOf(node)

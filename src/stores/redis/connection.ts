@@ -168,7 +168,12 @@ const watchServer = (redis: Redis, commandTimeoutMs: number, observer: RedisObse
   const reasonOf = (thrown: unknown): string => redisReason(thrown, commandTimeoutMs)
   let last: Error | undefined
   let away = false
-  const refusals = new Set<string>()
+  const reported = new Set<string>()
+  const report = (reason: string): void => {
+    if (reported.has(reason)) return
+    reported.add(reason)
+    observer.redisAway(reason)
+  }
   const note = (error: Error): void => {
     last = error
     if (away) reasonsAway.set(redis, reasonOf(error))
@@ -177,22 +182,20 @@ const watchServer = (redis: Redis, commandTimeoutMs: number, observer: RedisObse
   redis.on('error', error => {
     note(error)
     // An error reply has another cause than the loss of the connection that was reported.
-    if (!away || !(error instanceof ReplyError) || refusals.has(error.message)) return
-    refusals.add(error.message)
-    observer.redisAway(reasonOf(error))
+    if (away && error instanceof ReplyError) report(reasonOf(error))
   })
   redis.on('close', () => {
     if (away || redis.status === 'end') return
     away = true
     const reason = reasonOf(last ?? 'the connection was closed')
     reasonsAway.set(redis, reason)
-    observer.redisAway(reason)
+    report(reason)
   })
   redis.on('ready', () => {
     if (away) observer.redisBack()
     away = false
     last = undefined
-    refusals.clear()
+    reported.clear()
     reasonsAway.delete(redis)
   })
 }

@@ -221,7 +221,8 @@ export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): Fle
       added.push(redis.zadd(name, ...requested.slice(i, i + namesPerCommand).flatMap(each => [now, each])))
     const [, ahead, surplus, wanted] = await Promise.all([
       redis.zremrangebyscore(name, '-inf', now - forMs),
-      redis.zremrangebyscore(name, `(${now + clockToleranceMs}`, '+inf'),
+      // The clock of another gateway may be hours ahead of this one: what is a day ahead is damaged.
+      redis.zremrangebyscore(name, `(${now + utcDayMs}`, '+inf'),
       redis.zremrangebyrank(name, 0, -1 - maxWanted),
       redis.zcard(name),
       redis.pexpire(name, forMs * 2),

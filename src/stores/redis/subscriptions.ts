@@ -1,6 +1,6 @@
 // Subscriptions to Redis channels over a connection of their own, since a subscribed connection takes no other commands. On a
 // cluster any node delivers all messages. Connects with the first subscription and reconnects when the connection ends. A
-// fault that lasts is no loss each time: subscribers hear of the first, and do without messages until the connection holds.
+// fault that lasts is no loss each time: subscribers are notified of the first, and do without messages until the connection holds.
 
 import { type Redis, ReplyError } from 'ioredis'
 import type { RecordObserver } from '../records.ts'
@@ -105,7 +105,7 @@ export const createRedisSubscriptions = (
       if (arrive()) markLost()
       else {
         failures += 1
-        // One alone may be the end of the server, of which the connection for commands is about to hear.
+        // One alone may be the end of the server, which the connection for commands is about to lose too.
         if (failures > 1 || reason instanceof ReplyError) observer.failed(reason)
       }
       last = undefined

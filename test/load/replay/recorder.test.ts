@@ -13,7 +13,7 @@ const run: Run = {
   endedAt: '2026-11-21T06:00:10.000Z',
   interrupted: false,
   command: 'replay day.ndjson',
-  machine: { node: 'v26', cpu: 'one', cores: 1, memoryBytes: 1, version: '0', commit: null },
+  machine: { node: 'v26', cpu: 'one', cores: 1, memoryBytes: 1, version: '0' },
   traffic: {
     files: ['day.ndjson'],
     sha256: '00',
