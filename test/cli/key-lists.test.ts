@@ -44,7 +44,7 @@ t.test('the usage of all keys is a line of CSV for each day with a count', async
     { used: 0, days: [] },
   )
   t.match(text?.stdout, new RegExp(`${used.id} .* 42  ${newest}\\n`))
-  t.match(neither, { code: 2, stderr: /the id of a key or of --all, one of the two/ })
+  t.match(neither, { code: 2, stderr: /the id of a key or of all keys \(--all or --sort\), one of the two/ })
 })
 
 t.test('a list is filtered, says when a key was last used, and is CSV', async t => {
@@ -104,6 +104,6 @@ t.test(
     t.match(csv?.stdout, new RegExp(`used\r\n${most.id},,Padma,.*\r\n${used.id},,Dhaka`))
     t.equal(JSON.parse(plain?.stdout ?? '')[0].id, used.id, 'else the oldest first')
     t.match(wrong, { code: 2, stderr: /Allowed choices are used/i })
-    t.match(one, { code: 2, stderr: /the id of a key or of --all, one of the two/ })
+    t.match(one, { code: 2, stderr: /the id of a key or of all keys \(--all or --sort\), one of the two/ })
   },
 )

@@ -685,7 +685,19 @@ export const tamperedRecords = (
     const now = Date.now()
     const sendHeartbeat = (requested: string[]) => store.heartbeat({ ...heartbeat, requested, now })
     t.match(await sendHeartbeat(['a', 'b']), { wanted: 2 })
-    await raw.zadd(key, now, 'x'.repeat(1_000_000), now, 'y'.repeat(65), now + 10_000_000, 'later')
+    // The clock of another gateway may be hours ahead, and no day.
+    const times = { ahead: now + 6 * 3_600_000, damaged: now + 25 * 3_600_000 }
+    await raw.zadd(
+      key,
+      now,
+      'x'.repeat(1_000_000),
+      now,
+      'y'.repeat(65),
+      times.damaged,
+      'later',
+      times.ahead,
+      'b',
+    )
     t.strictSame((await store.wanted('q', now - 1)).sort(), ['a', 'b', 'later'])
     t.match(refused, [{ record: 'wanted', fault: /^2 of its members are longer than 64/ }])
     t.match(await sendHeartbeat([]), { wanted: 2 })
