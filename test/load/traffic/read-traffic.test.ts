@@ -101,13 +101,13 @@ t.test('of gzip that is cut off or damaged, what was readable is kept and the fa
       /the gzip data end too early or are damaged .*the rest of the file could not be read/,
     )
     t.ok((last?.line ?? 0) >= requests.length, 'with the line')
-    t.notOk(isOpen(join(folder, name)), `${name} is closed`)
+    await until(`${name} is closed`, () => !isOpen(join(folder, name)))
   }
   writeFileSync(join(folder, 'nothing'), Buffer.concat([gzipSync(''), Buffer.from('x')]))
   await t.rejects(readAll([join(folder, 'nothing')]), /nothing: the gzip data end too early or are damaged/)
   writeFileSync(join(folder, 'nothing'), Buffer.concat([gzipSync(''), Buffer.from('\0x')]))
   await t.rejects(readAll([join(folder, 'nothing')]), /nothing: the gzip data end too early or are damaged/)
-  t.notOk(isOpen(join(folder, 'nothing')), 'and closed too')
+  await until('it is closed too', () => !isOpen(join(folder, 'nothing')))
 })
 
 const isOpen = (path: string): boolean =>
