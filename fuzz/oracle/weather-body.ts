@@ -74,7 +74,7 @@ export const brokenForecast = (body: WeatherBody, when: Interval, days: number):
   ...brokenSeries('daily', body.daily, dailyVariables, when, days, (now, i) => localDay(now + i * dayMs)),
   ...(body.utc_offset_seconds === offsetMs / 1_000
     ? []
-    : [finding('another offset than that of Dhaka', JSON.stringify(body.utc_offset_seconds))]),
+    : [finding('another offset than that of Dhaka', String(body.utc_offset_seconds))]),
 ]
 
 const floor = (instant: number, step: number): number => Math.floor(instant / step) * step

@@ -157,8 +157,13 @@ function* smaller(given: EntryCase): Generator<EntryCase> {
 }
 
 const weatherOf = (answer: Answer | undefined): WeatherBody => {
-  const { current, hourly, daily } = ((answer && jsonOf(answer)) ?? {}) as WeatherBody
-  return { ...(current && { current }), ...(hourly && { hourly }), ...(daily && { daily }) }
+  const { current, hourly, daily, utc_offset_seconds } = ((answer && jsonOf(answer)) ?? {}) as WeatherBody
+  return {
+    ...(current && { current }),
+    ...(hourly && { hourly }),
+    ...(daily && { daily }),
+    utc_offset_seconds,
+  }
 }
 
 const check = (
