@@ -109,11 +109,6 @@ const commands: readonly TopCommand[] = [
     summary: 'send traffic at rising rates until a threshold breaks: how far that is from its own rate',
     load: async () => (await import('./load/saturate.ts')).addSaturateCommand,
   },
-  {
-    name: 'completion',
-    summary: 'print a script that completes commands and options in bash, zsh or fish',
-    load: async () => (await import('./completion.ts')).addCompletionCommand,
-  },
 ]
 
 // Most of what a command imports is not needed to name it.
@@ -134,7 +129,7 @@ export const run = async (argv: readonly string[], surroundings: Surroundings): 
   program.enablePositionalOptions()
   // With an option in front no command runs: it is one of the program, or an unknown one.
   const called = argv.find(word => word !== '--')
-  const isCalled = ({ name }: TopCommand): boolean => name === called || called === 'completion'
+  const isCalled = ({ name }: TopCommand): boolean => name === called
   try {
     const add = commands.some(isCalled) ? await adder(surroundings, code => (exitCode = code)) : undefined
     for (const command of commands)

@@ -73,7 +73,7 @@ export const explainPath = (loaded: LoadedConfig, path: string): ExplainedSettin
   explainConfig(loaded).filter(each => each.path === path || each.path.startsWith(`${path}.`))
 
 /** The paths of all settings and sections. */
-export const knownPaths = (): string[] => [
+const knownPaths = (): string[] => [
   ...new Set(settings.flatMap(({ path }) => path.map((_, i) => printPath(path.slice(0, i + 1))))),
 ]
 

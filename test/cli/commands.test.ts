@@ -15,7 +15,6 @@ const leaves = [
   ['serve'],
   ['demo'],
   ['doctor'],
-  ['completion'],
   ['replay'],
   ['saturate'],
   ...['compare', 'report'].map(name => ['replay', name]),

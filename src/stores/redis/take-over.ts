@@ -100,7 +100,7 @@ export const redisTakeOver = (
     if (alive === 0) return true
     throw new InputError(
       `${place}, where ${alive === 1 ? 'a gateway' : `${alive} gateways`} of an earlier version still count${alive === 1 ? 's' : ''} in ` +
-        'format 1: stop every gateway of that version, then start this one (docs/upgrading.md)',
+        'format 1: stop every gateway of that version, then start this one (docs/operating/install.md)',
     )
   }
 
