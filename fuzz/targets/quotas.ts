@@ -149,7 +149,7 @@ const open = async (system: System): Promise<Session<QuotaCase>> => {
   /** @param mayBeSpent a count of all its requests was put in place, which is as good as any other */
   const recovers = async (victim: Victim, mayBeSpent: boolean): Promise<Finding[]> => {
     // Repairs the record as an operator does, which also evicts the cached copies.
-    await administration.act(({ setTier }) => setTier(victim.id, 'enterprise'))
+    await administration.act(({ setKey }) => setKey(victim.id, { tier: 'enterprise' }))
     let last = 'no answer'
     const isServed = async (): Promise<boolean> => {
       const [answer] = await send(victim.key, 1)

@@ -123,7 +123,9 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
     const known = keys.get(name)
     if (!known) return
     try {
-      await (tier === undefined ? administration.revokeKey(known.id) : administration.setTier(known.id, tier))
+      await (tier === undefined
+        ? administration.revokeKey(known.id)
+        : administration.setKey(known.id, { tier }))
       recorder.add({ kind: 'key', key: name, what, ...(tier !== undefined && { tier }) })
     } catch {
       recorder.add({ kind: 'key', key: name, what: 'unsure' })

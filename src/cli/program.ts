@@ -41,12 +41,12 @@ const commands: readonly TopCommand[] = [
   },
   {
     name: 'subscribers',
-    summary: 'list, revoke and reinstate subscribers',
+    summary: 'list and revoke subscribers',
     load: async () => (await import('./keys/subscribers.ts')).addSubscriberCommands,
   },
   {
     name: 'store',
-    summary: 'move keys, subscribers and usage from one store to another',
+    summary: 'back up, export, import and copy keys, subscribers and usage',
     load: async () => (await import('./operate/store.ts')).addStoreCommands,
   },
   {
@@ -61,7 +61,7 @@ const commands: readonly TopCommand[] = [
   },
   {
     name: 'budget',
-    summary: 'see what is spent at the provider, and reopen it after a wrong limit',
+    summary: 'reopen the budget for the provider after a limit that it reported wrongly',
     load: async () => (await import('./operate/budget.ts')).addBudgetCommands,
   },
   {

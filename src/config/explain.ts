@@ -8,7 +8,7 @@ import { variableOf } from './environment.ts'
 import { printPlace } from './faults.ts'
 import { secrets } from './kinds.ts'
 import { type LoadedConfig, loadConfig } from './load.ts'
-import { coreOf, nearestPath, printPath, type Setting, settings } from './tree.ts'
+import { coreOf, nearestPath, printPath, type Setting } from './tree.ts'
 import { type Effect, effectOf, exceptionOf, valuesOf } from './values.ts'
 import { withoutEffect } from './without-effect.ts'
 
@@ -71,11 +71,6 @@ export const explainConfig = ({ config, origins }: LoadedConfig): ExplainedSetti
 /** The settings at or below a path. */
 export const explainPath = (loaded: LoadedConfig, path: string): ExplainedSetting[] =>
   explainConfig(loaded).filter(each => each.path === path || each.path.startsWith(`${path}.`))
-
-/** The paths of all settings and sections. */
-const knownPaths = (): string[] => [
-  ...new Set(settings.flatMap(({ path }) => path.map((_, i) => printPath(path.slice(0, i + 1))))),
-]
 
 /** The known path nearest to an unknown one: of a setting or a section; undefined where none is near. */
 export const nearestKnown = (path: string): string | undefined => {

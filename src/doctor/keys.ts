@@ -32,6 +32,6 @@ export const tiersCheck = async (
   return fail(
     name,
     `${count === 1 ? '1 key is' : `${count.toLocaleString('en-US')} keys are`} on ${shown}, which quota.tiers does not have: a gateway that starts now answers ${count === 1 ? 'it' : 'them'} 500`,
-    'Put the tier back into quota.tiers, or move the keys: npm run -s abohawa -- keys tier ID NAME',
+    'Put the tier back into quota.tiers, or move the keys: npm run -s abohawa -- keys set ID --tier NAME',
   )
 }

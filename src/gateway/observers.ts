@@ -115,7 +115,7 @@ export const observeReload = (metrics: Metrics, log: Log): ReloadObserver => ({
     const tiers = paths.filter(path => path.startsWith(tierPath)).map(path => path.slice(tierPath.length))
     if (tiers.length > 0)
       log.warn(
-        { tiers, next: 'put them back, or move their keys first: abohawa keys tier ID NAME' },
+        { tiers, next: 'put them back, or move their keys first: abohawa keys set ID --tier NAME' },
         `tiers are gone from the configuration: ${tiers.join(', ')}; each keeps its limit until the next start, and keys of it then get 500`,
       )
   },

@@ -204,14 +204,14 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
       const { id } = record
       const { subscriber, status, tier } = listed(record, await store.findSubscriber(record.subscriberId))
       if (status === 'revoked')
-        throw new InputError(`key ${id} is revoked; \`abohawa keys reinstate ${id}\` first`)
+        throw new InputError(`key ${id} is revoked; \`abohawa keys revoke --undo ${id}\` first`)
       if (status === 'subscriber missing')
         throw new InputError(
           `the record of subscriber ${record.subscriberId} is missing, so that no key of it is valid; \`abohawa store import\` of an earlier export writes it again`,
         )
       if (status === 'subscriber revoked')
         throw new InputError(
-          `subscriber ${quoted(subscriber, longestName)} is revoked; \`abohawa subscribers reinstate ${record.subscriberId}\` first`,
+          `subscriber ${quoted(subscriber, longestName)} is revoked; \`abohawa subscribers revoke --undo ${record.subscriberId}\` first`,
         )
       const limit = record.limit ?? tierLimitOf(tiers, tier)
       const key = createKey()
@@ -220,22 +220,22 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
       await announceChange(store, id, clock.now())
       return { id, key, subscriber, tier, limit, formerKeyUntil: isoOf(until) }
     },
-    /** Moves a key to another tier; a limit of its own stays. */
-    setTier: async (given: string, tier: string): Promise<ListedKey & KeyUsage> => {
-      tierLimitOf(tiers, tier)
+    /**
+     * Sets what is given of a key, all in one step: its tier, a limit of its own (null: that of its tier), and until when it is
+     * valid, as in key-expiry.ts (`never` lifts it). A limit of its own stays when the tier changes.
+     */
+    setKey: async (
+      given: string,
+      { tier, limit, expires }: { tier?: string; limit?: number | null; expires?: string },
+    ): Promise<ListedKey & KeyUsage> => {
+      if (tier !== undefined) tierLimitOf(tiers, tier)
+      const change: KeyChange = {
+        ...(tier === undefined ? {} : { tier }),
+        ...(limit === undefined ? {} : { limit }),
+        ...(expires === undefined ? {} : { expiresAt: expiryIn(expires, calendar, clock.now()) }),
+      }
       const { id } = await changeable(given)
-      return changeKey(id, { tier })
-    },
-    /** Sets a key's own limit; null removes it, so that the tier's applies. */
-    setLimit: async (given: string, limit: number | null): Promise<ListedKey & KeyUsage> => {
-      const { id } = await changeable(given)
-      return changeKey(id, { limit })
-    },
-    /** Sets until when a key is valid, as in key-expiry.ts; `never` lifts it. */
-    setExpiry: async (given: string, expires: string): Promise<ListedKey & KeyUsage> => {
-      const expiresAt = expiryIn(expires, calendar, clock.now())
-      const { id } = await changeable(given)
-      return changeKey(id, { expiresAt })
+      return changeKey(id, change)
     },
     /** All keys, oldest first, or those that match a filter. @throws InputError for a wrong filter */
     listKeys: async (filter?: string): Promise<(ListedKey & KeyUsage)[]> => {

@@ -74,7 +74,7 @@ export const createKeyCreation = ({ store, tiers, calendar, clock }: Administrat
   const refuseRevoked = (subscriber: Subscriber | undefined): void => {
     if (subscriber && subscriber.revokedAt !== null)
       throw new InputError(
-        `subscriber ${quoted(subscriber.name, longestName)} is revoked; \`abohawa subscribers reinstate ${subscriber.id}\` first`,
+        `subscriber ${quoted(subscriber.name, longestName)} is revoked; \`abohawa subscribers revoke --undo ${subscriber.id}\` first`,
       )
   }
   const ensureSubscriber = (id: string, name: string): Promise<Subscriber> =>

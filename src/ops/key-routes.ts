@@ -112,9 +112,9 @@ export const registerKeys = (app: FastifyInstance, { parts, changed }: OpsKeys):
       throw new InputError(`overlap is ${quoted(overlap)}; allowed: a duration such as 24h, 7d or 0s`)
     return keys.rotateKey(id, overlapMs)
   })
-  change('tier', bodies.tier, (keys, id, { tier }) => keys.setTier(id, tier))
-  change('limit', bodies.limit, (keys, id, { limit }) => keys.setLimit(id, limit))
-  change('expire', bodies.expire, (keys, id, { expires }) => keys.setExpiry(id, expires))
+  change('tier', bodies.tier, (keys, id, { tier }) => keys.setKey(id, { tier }))
+  change('limit', bodies.limit, (keys, id, { limit }) => keys.setKey(id, { limit }))
+  change('expire', bodies.expire, (keys, id, { expires }) => keys.setKey(id, { expires }))
   const bare = { schema: z.strictObject({}).default({}), allowed: 'none' }
   change('revoke', bare, (keys, id) => keys.revokeKey(id))
   change('reinstate', bare, (keys, id) => keys.reinstateKey(id))

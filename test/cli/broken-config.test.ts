@@ -40,10 +40,9 @@ config: { pollEvery: 20ms }
     for (const [i, [text, reason]] of broken.entries()) {
       writeFileSync(file, text)
       const commands = [
-        ['keys', i % 2 === 0 ? 'reinstate' : 'revoke', id],
+        ['keys', 'revoke', id, ...(i % 2 === 0 ? ['--undo'] : [])],
         ['status', '--gateway', urls.ops ?? ''],
         ['cache', 'show', 'district/3026'],
-        ['budget', 'show'],
       ]
       for (const command of i === 0 ? commands : commands.slice(0, 1)) {
         const { code, stderr } = await run(...command)

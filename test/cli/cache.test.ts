@@ -11,7 +11,7 @@ import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 import { useStore } from '../support/use-store.ts'
 
-const names = ['show', 'purge', 'refresh']
+const names = ['show', 'purge']
 const helps = await runCommands(names.map(name => ['cache', name, '--help']))
 for (const [i, name] of names.entries())
   t.test(`cache ${name} --help shows an example and the common options`, async t => {
@@ -42,13 +42,26 @@ const refusals: [number, string[], RegExp][] = [
   [2, ['purge', '24,90,23,91'], /the box 24,90,23,91 has south 24 beyond north 23; allowed: /],
   [2, ['purge', '-24,90,23,91'], /-24,90,23,91 looks like an option; put `--` before an argument/],
   [2, ['purge', 'all', '--soft'], /unknown option '--soft'/],
-  [2, ['refresh'], /missing required argument 'target'/],
-  [2, ['refresh', 'all'], /the target is "all"; allowed: a point such as 23\.81,90\.41 or a place such as/],
-  [2, ['refresh', 'district/3026', '--gateway', 'here'], /--gateway is here; allowed: an address such as/],
+  [2, ['warm', '--force'], /the target is ""; allowed: a point such as 23\.81,90\.41 or a place such as/],
+  [
+    2,
+    ['warm', '--force', 'all'],
+    /the target is "all"; allowed: a point such as 23\.81,90\.41 or a place such as/,
+  ],
+  [
+    2,
+    ['warm', '--force', '23,90', '--dry-run'],
+    /--force is of one cell; allowed: a point or a place, without/,
+  ],
+  [
+    2,
+    ['warm', '--force', 'district/3026', '--gateway', 'here'],
+    /--gateway is here; allowed: an address such as/,
+  ],
   [
     1,
-    ['refresh', 'district/3026'],
-    /nothing was refreshed, because no gateway answered at http:\/\/127\.0\.0\.1:1 \(.*\); without one, cache warm loads/,
+    ['warm', '--force', 'district/3026'],
+    /nothing was loaded, because no gateway answered at http:\/\/127\.0\.0\.1:1 \(.*\); without --force this/,
   ],
   [1, ['purge', '23.51,90.01,23.52,90.02'], /has no centre of a grid cell in it; allowed: /],
   [1, ['purge', 'union/1'], /the union "1" was not found or is not published/],
@@ -123,7 +136,7 @@ t.test(
 )
 
 t.test(
-  'refresh loads one cell in the gateway whatever is cached, and ends with 1 if that failed',
+  'warm --force loads one cell in the gateway whatever is cached, and ends with 1 if that failed',
   async t => {
     const provider = await startProvider(t, undefined, null)
     const token = '0123456789abcdef0123456789abcdef'
@@ -132,7 +145,7 @@ t.test(
       ABOHAWA_PROVIDER__RETRIES: '0',
     })
     const gateway = await startCommand(t, ['serve'], ['ops'], env)
-    const refresh = (...args: string[]) => runCommand(['cache', 'refresh', ...args], env)
+    const refresh = (...args: string[]) => runCommand(['cache', 'warm', '--force', ...args], env)
     const { calls } = await provider.state()
     const first = await refresh('district/3026')
     t.match(first, { code: 0, stderr: '' })
@@ -163,7 +176,7 @@ t.test(
       stdout: '',
       stderr: 'abohawa: the district "9" was not found or is not published\n',
     })
-    const without = await runCommand(['cache', 'refresh', 'district/3026'], {
+    const without = await runCommand(['cache', 'warm', '--force', 'district/3026'], {
       ...env,
       ABOHAWA_OPS__TOKEN: '',
     })

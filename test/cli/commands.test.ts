@@ -18,14 +18,14 @@ const leaves = [
   ['replay'],
   ['saturate'],
   ...['compare', 'report'].map(name => ['replay', name]),
-  ...['show', 'reopen'].map(name => ['budget', name]),
+  ['budget', 'reopen'],
   ['cache', 'warm'],
   ['provider'],
   ['rehearse'],
   ['whatif'],
-  ...['create', 'list', 'show', 'revoke', 'reinstate', 'usage'].map(name => ['keys', name]),
-  ...['list', 'revoke', 'reinstate'].map(name => ['subscribers', name]),
-  ...['build', 'check', 'publish', 'unpublish'].map(name => ['catalogue', name]),
+  ...['create', 'list', 'show', 'revoke', 'set', 'usage'].map(name => ['keys', name]),
+  ...['list', 'revoke'].map(name => ['subscribers', name]),
+  ...['build', 'check', 'publish'].map(name => ['catalogue', name]),
   ...['check', 'print', 'diff', 'explain', 'schema'].map(name => ['config', name]),
 ]
 
@@ -148,14 +148,14 @@ t.test('the life of a key', async t => {
   })
   t.match(await json('keys', 'revoke', issued.id), { status: 'revoked', revokedAt: /Z$/ })
   t.match(await json('keys', 'revoke', issued.id), { status: 'revoked' })
-  t.match(await json('keys', 'reinstate', issued.id), { status: 'active', revokedAt: null })
+  t.match(await json('keys', 'revoke', '--undo', issued.id), { status: 'active', revokedAt: null })
   t.match(await json('subscribers', 'revoke', 'Dhaka Tribune'), { status: 'revoked', keys: undefined })
   t.match(await json('keys', 'list'), [{ id: issued.id, status: 'subscriber revoked' }])
   const refused = await runCommand(['keys', 'create', '--subscriber', 'Dhaka Tribune', '--tier', 'free'], env)
   t.equal(refused.code, 1)
   t.match(refused.stderr, /^abohawa: subscriber "Dhaka Tribune" is revoked; .*\n$/)
   const [subscriber] = await json('subscribers', 'list')
-  t.match(await json('subscribers', 'reinstate', subscriber.id), { status: 'active' })
+  t.match(await json('subscribers', 'revoke', '--undo', subscriber.id), { status: 'active' })
   t.match(await json('keys', 'usage', issued.id, '--days', '2'), {
     limit: 10_000,
     days: [{ used: 0 }, { used: 0 }],
@@ -436,7 +436,7 @@ t.test('a catalogue is built, checked, hidden and shown', async t => {
   t.match(refused.stdout, /row 3, parent_bbs_code: /)
   t.strictSame(readFileSync(out), before, 'nothing was written')
   t.match(await runCommand(['catalogue', 'check'], env), { code: 0, stdout: /no fault/ })
-  t.match(await runCommand(['catalogue', 'unpublish', '3026'], env), {
+  t.match(await runCommand(['catalogue', 'publish', '--undo', '3026'], env), {
     code: 0,
     stdout: 'Dhaka (district 3026) is now unpublished.\n',
   })

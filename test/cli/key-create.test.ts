@@ -136,10 +136,13 @@ t.test('one key has an external id, by which commands name it', async t => {
     lastUsedOn: null,
     usedToday: 0,
   })
-  t.match(JSON.parse((await command('keys', 'expire', 'external:crm/7', '2099-12-31', '--json')).stdout), {
-    id: first.id,
-    expiresAt: '2099-12-31T18:00:00.000Z',
-  })
+  t.match(
+    JSON.parse((await command('keys', 'set', 'external:crm/7', '--expires', '2099-12-31', '--json')).stdout),
+    {
+      id: first.id,
+      expiresAt: '2099-12-31T18:00:00.000Z',
+    },
+  )
   t.match(
     (await command('keys', 'list')).stdout,
     /^id +external id +subscriber .* expires \(UTC\) +last used\n/,

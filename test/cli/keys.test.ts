@@ -26,8 +26,8 @@ const setUp = (folder: string) => {
 }
 
 const leaves = [
-  ...['rotate', 'tier', 'limit', 'expire'].map(name => ['keys', name]),
-  ...['export', 'import', 'migrate'].map(name => ['store', name]),
+  ...['rotate', 'set'].map(name => ['keys', name]),
+  ...['export', 'import', 'copy'].map(name => ['store', name]),
 ]
 t.test('every --help shows an example and the common options', async t => {
   await Promise.all(
@@ -42,12 +42,17 @@ t.test('every --help shows an example and the common options', async t => {
 
 const usageErrors: [string[], RegExp][] = [
   [['keys', 'rotate', 'key_1', '--overlap', '24'], /--overlap: "24" has no unit: add ms, s, m, h or d/],
-  [['keys', 'tier', 'key_1', 'gold'], /the tier is "gold"; allowed: free, starter, business, enterprise/],
-  [['keys', 'limit', 'key_1'], /a number of requests a day or --tier, one of the two/],
-  [['keys', 'limit', 'key_1', '5', '--tier'], /a number of requests a day or --tier, one of the two/],
-  [['keys', 'limit', 'key_1', '0'], /the limit is "0"; allowed: a whole number from 1 to 999999999999/],
+  [
+    ['keys', 'set', 'key_1', '--tier', 'gold'],
+    /--tier is "gold"; allowed: free, starter, business, enterprise/,
+  ],
+  [['keys', 'set', 'key_1'], /nothing is to be set; allowed: --tier, --limit or --expires, or several/],
+  [
+    ['keys', 'set', 'key_1', '--limit', '0'],
+    /the limit is "0"; allowed: a whole number from 1 to 999999999999/,
+  ],
   [['keys', 'usage', 'key_1', '--csv', '--json'], /--csv and --json are two forms/],
-  [['store', 'migrate', '--to', 'http://x'], /--to is http:\/\/x; allowed: a redis:\/\/ or rediss:\/\/ URL/],
+  [['store', 'copy', '--to', 'http://x'], /--to is http:\/\/x; allowed: a redis:\/\/ or rediss:\/\/ URL/],
 ]
 t.test('what can not be meant is one sentence and exit code 2', async t => {
   await Promise.all(
@@ -86,24 +91,45 @@ t.test('a key is rotated under its id, and lists say until when the former one w
   await command('keys', 'revoke', id)
   t.match(await command('keys', 'rotate', id), {
     code: 1,
-    stderr: /is revoked; `abohawa keys reinstate key_/,
+    stderr: /is revoked; `abohawa keys revoke --undo key_/,
   })
 })
 
 t.test('a key changes its tier and gets a limit of its own, which is marked', async t => {
   const { command, json, create } = setUp(t.testdir())
   const { id } = await create()
-  t.match(await json('keys', 'tier', id, 'business'), { tier: 'business', limit: 10_000, ownLimit: false })
-  t.match(await json('keys', 'limit', id, '2500'), { tier: 'business', limit: 2_500, ownLimit: true })
+  t.match(await json('keys', 'set', id, '--tier', 'business'), {
+    tier: 'business',
+    limit: 10_000,
+    ownLimit: false,
+  })
+  t.match(await json('keys', 'set', id, '--limit', '2500'), {
+    tier: 'business',
+    limit: 2_500,
+    ownLimit: true,
+  })
   t.match((await command('keys', 'show', id)).stdout, / 2500 \(own\) /)
-  const kept = await command('keys', 'tier', id, 'free')
+  const kept = await command('keys', 'set', id, '--tier', 'free')
   t.match(kept, {
     code: 0,
-    stderr: /Its own limit of 2,500 stays; `abohawa keys limit key_\w+ --tier` lifts/,
+    stderr: /Its own limit of 2,500 stays; `abohawa keys set key_\w+ --limit tier` lifts/,
   })
-  t.match(await json('keys', 'limit', id, '--tier'), { tier: 'free', limit: 100, ownLimit: false })
+  t.match(await json('keys', 'set', id, '--limit', 'tier'), { tier: 'free', limit: 100, ownLimit: false })
+  t.match(await json('keys', 'set', id, '--tier', 'starter', '--limit', '7', '--expires', '2099-12-31'), {
+    tier: 'starter',
+    limit: 7,
+    ownLimit: true,
+    expiresAt: /^2099-12-31T/,
+  })
+  t.match(await json('keys', 'set', id, '--tier', 'free', '--limit', 'tier', '--expires', 'never'), {
+    limit: 100,
+    expiresAt: null,
+  })
   t.match((await command('keys', 'show', id)).stdout, / 100 +active/)
-  t.match(await command('keys', 'limit', 'key_9', '5'), { code: 1, stderr: /there is no key "key_9"/ })
+  t.match(await command('keys', 'set', 'key_9', '--limit', '5'), {
+    code: 1,
+    stderr: /there is no key "key_9"/,
+  })
 })
 
 t.test('a name that is nearly a known one is taken, and remarked upon', async t => {

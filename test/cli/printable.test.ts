@@ -57,7 +57,7 @@ t.test('names that a store holds from before are shown escaped, each in its row'
     ['keys', 'list'],
     ['keys', 'show', 'key_evil'],
     ['subscribers', 'revoke', 'sub_evil'],
-    ['subscribers', 'reinstate', 'sub_evil'],
+    ['subscribers', 'revoke', '--undo', 'sub_evil'],
   ]
   for (const { stdout } of await checkOutput(t, lists, { code: 0 }, env)) {
     t.equal(stdout.split('\n').length, 3, 'a heading, one row, and the end')
@@ -68,7 +68,7 @@ t.test('names that a store holds from before are shown escaped, each in its row'
     [
       ['keys', 'usage', 'key_evil', '--days', '2'],
       ['keys', 'rotate', 'key_evil'],
-      ['store', 'migrate', '--to', join(folder, 'other.db')],
+      ['store', 'copy', '--to', join(folder, 'other.db')],
     ],
     { code: 0 },
     env,
@@ -393,10 +393,10 @@ t.test('what a command line says is repeated escaped and short, without keys', a
     ['cache', 'show', `${hostileArgument}/3026`],
     ['cache', 'show', 'district/3026', '--gateway', hostileArgument],
     ['cache', 'purge', hostileArgument],
-    ['cache', 'refresh', hostileArgument],
+    ['cache', 'warm', '--force', hostileArgument],
     ['provider', '--limits', hostileArgument],
     ['demo', '--upstream', hostileArgument],
-    ['store', 'migrate', '--to', 'redis://127.0.0.1:1', '--to-prefix', hostileArgument],
+    ['store', 'copy', '--to', 'redis://127.0.0.1:1', '--to-prefix', hostileArgument],
   ]
   const env = { ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') }
   await checkOutput(t, usageErrors, { code: 2, json: false }, env)

@@ -171,7 +171,7 @@ t.test('nothing that a command prints repeats a part of a password on its comman
     return held.join('')
   }
   const commands = (url: string) => [
-    ['store', 'migrate', '--to', url.replace('redis.example', '127.0.0.1:1').replace(':1:6380', ':1')],
+    ['store', 'copy', '--to', url.replace('redis.example', '127.0.0.1:1').replace(':1:6380', ':1')],
     ['cache', 'show', '23,90', '--gateway', url],
     ['demo', '--upstream', url],
     ['keys', 'list', url],
@@ -185,8 +185,8 @@ t.test('nothing that a command prints repeats a part of a password on its comman
       const url = urlsWith(secret)[form] ?? ''
       if (isUndecidable(url, secret)) return
       for (const args of commands(url)) {
-        // The path of a file is a valid target of a migration too, and is printed.
-        if (args[1] === 'migrate' && !args[3]?.includes('://')) continue
+        // The path of a file is a valid target of a copy too, and is printed.
+        if (args[1] === 'copy' && !args[3]?.includes('://')) continue
         const printed = await printedBy(args)
         const found = leaked(secret, printed, `${known} ${usual}`)
         if (found !== undefined)
@@ -238,8 +238,8 @@ t.test('the process itself prints no part of it either', async t => {
     [['keys', 'list'], { ABOHAWA_REDIS__URL: url }],
     [['config', 'check', '--json'], { ABOHAWA_REDIS__URL: url }],
     [['serve'], { ABOHAWA_REDIS__URL: url }],
-    [['store', 'migrate', '--to', url], {}],
-    [['store', 'migrate', '--to', 'redis://u:QXZ%20WKJ@127.0.0.1:1'], { ABOHAWA_STORE__PATH: ':memory:' }],
+    [['store', 'copy', '--to', url], {}],
+    [['store', 'copy', '--to', 'redis://u:QXZ%20WKJ@127.0.0.1:1'], { ABOHAWA_STORE__PATH: ':memory:' }],
   ] as [string[], Record<string, string>][]) {
     const { code, stdout, stderr } = await runCommand(args, env)
     t.ok(code > 0)

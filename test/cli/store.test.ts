@@ -68,7 +68,7 @@ const filled = async (t: Test) => {
     const [two] = (await Array.fromAsync(administration.createKeys([request]))).flat()
     if (!two) throw new Error('no key')
     await administration.rotateKey(one.id, 3_600_000)
-    await administration.setLimit(one.id, 77)
+    await administration.setKey(one.id, { limit: 77 })
     await administration.revokeKey(two.id)
     await store.raiseUsed(one.id, today, 12, Date.now() + 1e9)
     await store.raiseUsed(one.id, before, 70, Date.now() + 1e9)
@@ -114,18 +114,18 @@ t.test('an export is taken in whole and once, into either store, and back', asyn
   t.strictSame(await lookOf(inRedis, from.ids[0]), expected, 'twice is once')
 
   const path = join(from.folder, 'back.db')
-  t.match(await inRedis.json('store', 'migrate', '--to', path), { to: path, newSubscribers: 2, newKeys: 2 })
+  t.match(await inRedis.json('store', 'copy', '--to', path), { to: path, newSubscribers: 2, newKeys: 2 })
   const there = inFile(path)
   t.strictSame(await lookOf(there, from.ids[0]), expected)
-  const onItself = await from.command('store', 'migrate', '--to', from.path)
+  const onItself = await from.command('store', 'copy', '--to', from.path)
   t.match(onItself, { code: 2, stderr: /allowed: another store than that of the configuration/ })
   const nowhere = `127.0.0.1:${await freePort()}`
-  t.match(await inRedis.command('store', 'migrate', '--to', `redis://${nowhere}`), {
+  t.match(await inRedis.command('store', 'copy', '--to', `redis://${nowhere}`), {
     code: 1,
     stderr: `abohawa: --to names ${nowhere}, which can't be used: connect ECONNREFUSED ${nowhere}\n`,
   })
   const { host } = new URL(redis.url)
-  t.match(await from.command('store', 'migrate', '--to', redis.url, '--to-mode', 'cluster'), {
+  t.match(await from.command('store', 'copy', '--to', redis.url, '--to-mode', 'cluster'), {
     code: 1,
     stderr: `abohawa: --to names ${host}, which is a single Redis server, but --to-mode is cluster: set --to-mode to single\n`,
   })
@@ -248,7 +248,7 @@ t.test(
     })
 
     await target.json('store', 'import', '--create-store', from.file)
-    await target.open(administration => administration.setTier(from.ids[0], 'business'))
+    await target.open(administration => administration.setKey(from.ids[0], { tier: 'business' }))
     const refused = await target.command('store', 'import', '--create-store', from.file)
     t.match(refused, {
       code: 1,

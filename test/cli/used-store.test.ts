@@ -16,8 +16,8 @@ const commands = [
   ['store', 'backup', 'copy.db'],
   ['store', 'export'],
   ['store', 'import', 'keys.ndjson'],
-  ['store', 'migrate', '--to', 'other.db'],
-  ['budget', 'show'],
+  ['store', 'copy', '--to', 'other.db'],
+  ['budget', 'reopen'],
   ['cache', 'purge', 'all'],
 ]
 

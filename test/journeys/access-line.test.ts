@@ -93,7 +93,7 @@ t.test('a key that is refused and known has its id in the line, whatever the rea
   const [rotated = '', expired = ''] = [keyIds.free, keyIds.business]
   const expires = new Date(clock.now() + 60_000).toISOString()
   await administration.rotateKey(rotated, 0)
-  await administration.setExpiry(expired, expires)
+  await administration.setKey(expired, { expires })
   clock.advance(120_000)
   const lineFor = async (id: string, key: string | undefined) => {
     await gateway.get(path, { headers: { 'x-request-id': id }, key: key ?? '' })

@@ -42,8 +42,8 @@ t.test('without a gateway and with one', async t => {
     report: { state: 'done', loaded: 54, by: 'this command, because no gateway answered' },
   })
   t.match(await warm(box), { code: 0, report: { loaded: 0, fresh: 54 } })
-  const shown = JSON.parse((await runCommand(['budget', 'show', '--json'], env)).stdout)
-  t.equal(shown.windows[2].used, 162, 'charged to the budget that gateways share')
+  const { budget } = JSON.parse((await runCommand(['status', '--json'], env)).stdout)
+  t.equal(budget.windows[2].used, 162, 'charged to the budget that gateways share')
   const { urls } = await startCommand(t, ['serve'], ['api', 'ops'], env)
   const consumer = await key()
   const read = async (path: string) =>

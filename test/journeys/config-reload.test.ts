@@ -551,7 +551,7 @@ t.test('a tier that is taken out or misspelt keeps its limit until the next star
     {
       status: 'fail',
       detail: '1 key is on gold, which quota.tiers does not have: a gateway that starts now answers it 500',
-      fix: /^Put the tier back into quota\.tiers, or move the keys: .*keys tier/,
+      fix: /^Put the tier back into quota\.tiers, or move the keys: .*keys set/,
     },
   )
   // A gateway that starts with this file shows what the warning says.

@@ -148,7 +148,10 @@ t.test('several workers on one store whose disk is full', { skip: withoutMounts 
   const { disk, path: storePath, keys, start } = await setUp(t, 3)
   const [limited, other, ofWeather] = keys
   const limit = 50
-  const changed = await runCommand(['keys', 'limit', limited?.id ?? '', String(limit)], envOf(storePath))
+  const changed = await runCommand(
+    ['keys', 'set', limited?.id ?? '', '--limit', String(limit)],
+    envOf(storePath),
+  )
   t.equal(changed.code, 0, changed.stderr)
   const provider = await startProvider(t, ['--runs', 'none'], null)
   const [cellWeight, budget, aside, workers] = [3, 150, 30, 2]

@@ -73,16 +73,16 @@ t.test(
 
     await command('keys', 'revoke', id)
     await onBoth('revoked', first, isRefused('it was revoked'))
-    await command('keys', 'reinstate', id)
+    await command('keys', 'revoke', '--undo', id)
     await onBoth('reinstated', first, isOk)
     await command('subscribers', 'revoke', 'Fleet')
     await onBoth('subscriber revoked', first, isRefused('its subscriber was revoked'))
-    await command('subscribers', 'reinstate', 'Fleet')
+    await command('subscribers', 'revoke', '--undo', 'Fleet')
     await onBoth('subscriber reinstated', first, isOk)
 
-    await command('keys', 'tier', id, 'business')
+    await command('keys', 'set', id, '--tier', 'business')
     await onBoth('tier', first, hasLimit(10_000))
-    await command('keys', 'limit', id, '7777')
+    await command('keys', 'set', id, '--limit', '7777')
     await onBoth('limit', first, hasLimit(7_777))
 
     const { key: second } = await command('keys', 'rotate', id, '--overlap', '1h')

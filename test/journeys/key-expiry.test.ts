@@ -33,8 +33,8 @@ t.test('an expired key is 401 from its instant on, and costs no unit', async t =
   const day = (await administration.showKey(id)).lastUsedOn
   t.match(day, /^\d{4}-\d\d-\d\d$/)
 
-  await administration.setExpiry(id, '90d')
+  await administration.setKey(id, { expires: '90d' })
   await until('the key is valid again', async () => (await get()).status === 200)
-  t.match(await administration.setExpiry(id, 'never'), { status: 'active', expiresAt: null })
+  t.match(await administration.setKey(id, { expires: 'never' }), { status: 'active', expiresAt: null })
   t.equal((await get()).status, 200)
 })

@@ -302,7 +302,10 @@ t.test(
       code: 1,
       stderr: /key key_\w+ is damaged: .* repair or remove it/,
     })
-    t.match(await runCommand(['keys', 'limit', bad.id, '50'], env), { code: 0, stdout: /50 \(own\)/ })
+    t.match(await runCommand(['keys', 'set', bad.id, '--limit', '50'], env), {
+      code: 0,
+      stdout: /50 \(own\)/,
+    })
     await until('the mended key works', async () => {
       const { status, headers } = await gateway.send(list, bad.key)
       return status === 200 && headers['x-ratelimit-limit'] === '50'

@@ -40,7 +40,7 @@ const notRun: readonly (readonly [pattern: RegExp, reason: string])[] = [
   [/^timeout 20 /, 'takes 20 s'],
   [/ --bigkeys /, 'reads every key, slowly on purpose'],
   [/ config set /, 'changes Redis'],
-  [/^bin\/abohawa (keys (revoke|limit)|budget reopen) /, 'changes the store'],
+  [/^bin\/abohawa (keys (revoke|set)|budget reopen) /, 'changes the store'],
   [/^(kill|ulimit) /, 'changes the process'],
   [/^bin\/abohawa keys usage ID /, 'needs the id of a key'],
   [/^bin\/abohawa config diff A\.yaml B\.yaml$/, 'needs two files of the reader'],

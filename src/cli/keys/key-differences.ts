@@ -14,7 +14,7 @@ export type KeyDifferences = {
 const maxListed = 10
 
 export const createKeyDifferences = (
-  administration: Pick<Administration, 'setTier' | 'setLimit'>,
+  administration: Pick<Administration, 'setKey'>,
   requests: readonly KeyRequest[],
   isApplied: boolean,
 ): KeyDifferences => {
@@ -36,10 +36,10 @@ export const createKeyDifferences = (
     ]
     if (listed.length < maxListed) listed.push(`${id} (${parts.join('; ')})`)
     if (!isApplied) return created
-    const moved = isOtherTier ? await administration.setTier(id, tier) : created
+    const moved = isOtherTier ? await administration.setKey(id, { tier }) : created
     // The limit of the former tier may be what the file says, and that of the new one another.
     const isLimitLeft = limit !== undefined && limit !== moved.limit
-    const { limit: now } = isLimitLeft ? await administration.setLimit(id, limit) : moved
+    const { limit: now } = isLimitLeft ? await administration.setKey(id, { limit }) : moved
     return { ...created, tier, limit: now }
   }
   return {

@@ -4,13 +4,7 @@
 import { Option } from 'commander'
 import { parseDuration } from '../../config/units.ts'
 import { messageOf } from '../../errors.ts'
-import {
-  type Administration,
-  type KeyUsage,
-  type ListedKey,
-  limitIn,
-  type UsageOfKey,
-} from '../../metering/administration.ts'
+import { type Administration, limitIn, type UsageOfKey } from '../../metering/administration.ts'
 import { printable, safeText } from '../../outside-text.ts'
 import { administer, neededForKeys } from '../administer.ts'
 import { type AddTopCommand, counted, type Terminal } from '../terminal.ts'
@@ -45,39 +39,31 @@ export const addKeyCommands: AddTopCommand = (program, add, summary) => {
     },
   })
 
-  const oneKey = (
-    name: string,
-    summary: string,
-    act: (administration: Administration, id: string) => Promise<ListedKey & KeyUsage>,
-    needed?: readonly string[],
-  ) =>
-    add(keys, name, {
-      summary,
-      example: `keys ${name} key_9hK2mPq4XyZa`,
-      setUp: command => command.argument('<id>', 'id of the key, or external: and its external id'),
-      run: (terminal, _options, id = '') =>
-        administer(
-          terminal,
-          async (administration, store) => {
-            const key = await act(administration, id)
-            terminal.show({ ...key, store }, keyTable([key]))
-          },
-          needed,
-        ),
-    })
-  oneKey('show', 'show one key', (administration, id) => administration.showKey(id))
-  oneKey(
-    'revoke',
-    'refuse a key from now on',
-    (administration, id) => administration.revokeKey(id),
-    neededForKeys,
-  )
-  oneKey(
-    'reinstate',
-    'accept a revoked key again',
-    (administration, id) => administration.reinstateKey(id),
-    neededForKeys,
-  )
+  add(keys, 'show', {
+    summary: 'show one key',
+    example: 'keys show key_9hK2mPq4XyZa',
+    setUp: command => command.argument('<id>', idHelp),
+    run: (terminal, _options, id = '') =>
+      administer(terminal, async (administration, store) => {
+        const key = await administration.showKey(id)
+        terminal.show({ ...key, store }, keyTable([key]))
+      }),
+  })
+
+  add<{ undo?: boolean }>(keys, 'revoke', {
+    summary: 'refuse a key from now on, or with --undo accept a revoked one again',
+    example: 'keys revoke key_9hK2mPq4XyZa',
+    setUp: command => command.argument('<id>', idHelp).option('--undo', 'accept a revoked key again'),
+    run: (terminal, { undo = false }, id = '') =>
+      administer(
+        terminal,
+        async (administration, store) => {
+          const key = await (undo ? administration.reinstateKey(id) : administration.revokeKey(id))
+          terminal.show({ ...key, store }, keyTable([key]))
+        },
+        neededForKeys,
+      ),
+  })
 
   add<{ overlap: string }>(keys, 'rotate', {
     summary: 'replace a key by a new one under the same id; the former works on for the overlap',
@@ -103,55 +89,34 @@ export const addKeyCommands: AddTopCommand = (program, add, summary) => {
     },
   })
 
-  add(keys, 'tier', {
-    summary: 'put a key on another tier, within a second; the count of today stays',
-    example: 'keys tier key_9hK2mPq4XyZa business',
+  add<{ tier?: string; limit?: string; expires?: string }>(keys, 'set', {
+    summary: 'set tier, daily limit or expiry of a key, within a second; the count of today stays',
+    example:
+      'keys set key_9hK2mPq4XyZa --tier business\n  npm run -s abohawa -- keys set key_9hK2mPq4XyZa --limit 2500 --expires 2027-01-31',
     setUp: command =>
-      command.argument('<id>', 'id of the key').argument('<tier>', 'name of a tier of the configuration'),
-    run: async (terminal, _options, id = '', tier = '') => {
-      checkTier(terminal, tier, 'the tier')
+      command
+        .argument('<id>', idHelp)
+        .option('--tier <name>', 'a tier of the configuration; a limit of its own stays')
+        .option('--limit <requests>', 'requests a day of its own, or `tier` for those of its tier again')
+        .option('--expires <when>', 'never, a day (until its end), an instant, or a duration such as 90d'),
+    run: async (terminal, { tier, limit, expires }, id = '') => {
+      if (tier === undefined && limit === undefined && expires === undefined)
+        throw new UsageError('nothing is to be set; allowed: --tier, --limit or --expires, or several')
+      if (tier !== undefined) checkTier(terminal, tier, '--tier')
+      const change = {
+        ...(tier === undefined ? {} : { tier }),
+        ...(limit === undefined ? {} : { limit: limit === 'tier' ? null : limitOf(limit) }),
+        ...(expires === undefined ? {} : { expires }),
+      }
       return administer(terminal, async (administration, store) => {
-        const key = await administration.setTier(id, tier)
-        if (key.ownLimit)
+        const key = await administration.setKey(id, change)
+        if (tier !== undefined && limit === undefined && key.ownLimit)
           terminal.remark(
-            `Its own limit of ${counted(key.limit ?? 0)} stays; \`abohawa keys limit ${id} --tier\` lifts it.`,
+            `Its own limit of ${counted(key.limit ?? 0)} stays; \`abohawa keys set ${id} --limit tier\` lifts it.`,
           )
         terminal.show({ ...key, store }, keyTable([key]))
       })
     },
-  })
-
-  add<{ tier?: boolean }>(keys, 'limit', {
-    summary: 'give a key a daily limit of its own, or with --tier that of its tier again',
-    example: 'keys limit key_9hK2mPq4XyZa 2500',
-    setUp: command =>
-      command
-        .argument('<id>', 'id of the key')
-        .argument('[requests]', 'requests a day')
-        .option('--tier', "back to the tier's limit"),
-    run: async (terminal, { tier = false }, id = '', requests) => {
-      if (tier === (requests !== undefined))
-        throw new UsageError('the limit is a number of requests a day or --tier, one of the two')
-      const limit = requests === undefined ? null : limitOf(requests)
-      return administer(terminal, async (administration, store) => {
-        const key = await administration.setLimit(id, limit)
-        terminal.show({ ...key, store }, keyTable([key]))
-      })
-    },
-  })
-
-  add(keys, 'expire', {
-    summary: 'set when a key expires, within a second; never removes the date',
-    example: 'keys expire key_9hK2mPq4XyZa 2027-01-31',
-    setUp: command =>
-      command
-        .argument('<id>', 'id of the key')
-        .argument('<when>', 'never, a day (until its end), an instant, or a duration such as 90d'),
-    run: (terminal, _options, id = '', when = '') =>
-      administer(terminal, async (administration, store) => {
-        const key = await administration.setExpiry(id, when)
-        terminal.show({ ...key, store }, keyTable([key]))
-      }),
   })
 
   add<{ days: string; csv?: boolean; all?: boolean; sort?: 'used' }>(keys, 'usage', {
@@ -208,6 +173,8 @@ const usageOfAll = async (
   if (csv) await terminal.writeAll(rows.map(allUsageCsv.lines).join(''))
   else terminal.show(rows, allUsageText(rows))
 }
+
+const idHelp = 'id of the key, or external: and its external id'
 
 const limitOf = (given: string): number => {
   try {

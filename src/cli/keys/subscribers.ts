@@ -1,7 +1,7 @@
-// `abohawa subscribers …`: lists, revokes and reinstates subscribers, the holders of keys, by id or name.
+// `abohawa subscribers …`: lists and revokes subscribers, the holders of keys, by id or name.
 // metering/administration.ts does the work.
 
-import type { Administration, ListedSubscriber } from '../../metering/administration.ts'
+import type { ListedSubscriber } from '../../metering/administration.ts'
 import { administer, neededForKeys } from '../administer.ts'
 import { type AddTopCommand, tableOf } from '../terminal.ts'
 
@@ -24,31 +24,24 @@ export const addSubscriberCommands: AddTopCommand = (program, add, summary) => {
       }),
   })
 
-  const oneSubscriber = (
-    name: string,
-    summary: string,
-    act: (administration: Administration, idOrName: string) => Promise<ListedSubscriber>,
-  ) =>
-    add(subscribers, name, {
-      summary,
-      example: `subscribers ${name} "Dhaka Tribune"`,
-      setUp: command => command.argument('<id or name>', 'id or name of the subscriber'),
-      run: (terminal, _options, idOrName = '') =>
-        administer(
-          terminal,
-          async (administration, store) => {
-            const subscriber = await act(administration, idOrName)
-            terminal.show({ ...subscriber, store }, subscriberTable([subscriber]))
-          },
-          neededForKeys,
-        ),
-    })
-  oneSubscriber('revoke', 'refuse all keys of a subscriber from now on', (administration, idOrName) =>
-    administration.revokeSubscriber(idOrName),
-  )
-  oneSubscriber('reinstate', 'accept the keys of a revoked subscriber again', (administration, idOrName) =>
-    administration.reinstateSubscriber(idOrName),
-  )
+  add<{ undo?: boolean }>(subscribers, 'revoke', {
+    summary: 'refuse all keys of a subscriber from now on, or with --undo accept them again',
+    example: 'subscribers revoke "Dhaka Tribune"',
+    setUp: command =>
+      command
+        .argument('<id or name>', 'id or name of the subscriber')
+        .option('--undo', 'accept the keys of a revoked subscriber again'),
+    run: (terminal, { undo = false }, idOrName = '') =>
+      administer(
+        terminal,
+        async (administration, store) => {
+          const act = undo ? administration.reinstateSubscriber : administration.revokeSubscriber
+          const subscriber = await act(idOrName)
+          terminal.show({ ...subscriber, store }, subscriberTable([subscriber]))
+        },
+        neededForKeys,
+      ),
+  })
 }
 
 /** The number of keys in the list alone: it takes a walk over the keys of all. */

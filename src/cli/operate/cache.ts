@@ -1,6 +1,6 @@
 // `abohawa cache …`: shows what is cached for a place, purges it and loads it anew. `show` queries a running gateway, which alone
-// knows its memory tier, else the shared tier; `purge` writes to the store, which every gateway polls; `refresh` needs a
-// gateway, whose memory is to have the new entry; `warm` is in warm.ts.
+// knows its memory tier, else the shared tier; `purge` writes to the store, which every gateway polls; `warm` is in
+// warm.ts, but for `--force`, which needs a gateway.
 
 import { InvalidArgumentError } from 'commander'
 import type { CacheAdmin } from '../../admin/cache-admin.ts'
@@ -15,7 +15,7 @@ import { openUsedStore, storeName } from '../../stores/open-store.ts'
 import { type AddTopCommand, factsText, type Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 import { cellText } from './cell-text.ts'
-import { addGatewayOption, gatewayFor, opsAddress, queryGateway } from './gateway-query.ts'
+import { addGatewayOption, checkGateway, gatewayFor, opsAddress, queryGateway } from './gateway-query.ts'
 
 export const addCacheCommands: AddTopCommand = (program, add, summary) => {
   const cache = program.command('cache').summary(summary).description('The cache of weather.')
@@ -65,44 +65,11 @@ export const addCacheCommands: AddTopCommand = (program, add, summary) => {
     },
   })
 
-  add<{ gateway?: string }>(cache, 'refresh', {
-    summary: 'load the cell of a place or a point in the running gateway now, whatever is cached',
-    example: 'cache refresh district/3026',
-    setUp: command =>
-      void addGatewayOption(command.argument('<target>', 'a point lat,lng or a place type/id')),
-    run: async (terminal, { gateway }, of = '') => {
-      checkArgument(() => pointOrPlaceIn(of))
-      const { config, asked } = gatewayFor(terminal, gateway, ['provider.totalTimeout'])
-      const found = await queryGateway(
-        {
-          ...asked,
-          path: `/cache/refresh?of=${encodeURIComponent(of)}`,
-          method: 'POST',
-          timeoutMs: config.provider.totalTimeoutMs + refreshExtraMs,
-        },
-        async () => (await import('../../ops/cell-report.ts')).cellReport,
-      )
-      const opsUrl = redactedUrl(asked.address)
-      if ('unavailable' in found)
-        throw new InputError(
-          `nothing was refreshed, because no gateway answered at ${opsUrl} (${found.unavailable}); without one, cache warm loads what is absent or stale`,
-        )
-      const { report } = found
-      const failure = report.gateway?.lastFailure
-      terminal.show({ opsUrl, ...report }, cellText(report, opsUrl, createCalendar(config.quota.timeZone)))
-      if (!failure) return 0
-      terminal.remark(
-        `The cell ${report.cell.id} was not loaded: ${printable(`${failure.code}: ${failure.message}`)}.`,
-      )
-      return 1
-    },
-  })
-
-  add<{ top?: number; dryRun?: boolean }>(cache, 'warm', {
+  add<{ top?: number; dryRun?: boolean; force?: boolean; gateway?: string }>(cache, 'warm', {
     summary: 'load the cells of a target that are absent or stale, within the budget; Ctrl-C stops',
     example: 'cache warm --top 100 --dry-run',
     setUp: command =>
-      command
+      addGatewayOption(command)
         .argument(
           '[target]',
           'all, a point lat,lng, a place type/id, or a box south,west,north,east; the cells in demand if not given',
@@ -112,17 +79,60 @@ export const addCacheCommands: AddTopCommand = (program, add, summary) => {
           'the cells of this number of most populous places, instead of a target',
           places,
         )
-        .option('--dry-run', 'report how much there is to load and its weight, and load nothing'),
-    run: async (terminal, { top, dryRun = false }, of) => {
+        .option('--dry-run', 'report how much there is to load and its weight, and load nothing')
+        .option('--force', 'load the cell of a point or a place in the running gateway, fresh or not'),
+    run: async (terminal, { top, dryRun = false, force = false, gateway }, of) => {
+      if (force) {
+        if (dryRun || top !== undefined)
+          throw new UsageError(
+            '--force is of one cell; allowed: a point or a place, without --top, --dry-run',
+          )
+        return refresh(terminal, gateway, of ?? '')
+      }
       if (of !== undefined && top !== undefined)
         throw new UsageError('a target and --top are both given; allowed: one of them')
       if (of !== undefined) checkArgument(() => targetIn(of))
+      checkGateway(gateway)
       const config = terminal.config()
       // Imported here, so that the other commands start without the parts of a gateway.
       const { warmFromHere } = await import('./warm.ts')
-      return warmFromHere(terminal, config, opsAddress(undefined, config), { of, top }, dryRun)
+      return warmFromHere(
+        terminal,
+        config,
+        { address: opsAddress(gateway, config), isNamed: gateway !== undefined },
+        { of, top },
+        dryRun,
+      )
     },
   })
+}
+
+/** Loads one cell in the running gateway, whose memory is to have the new entry. Resolves to the exit code. */
+const refresh = async (terminal: Terminal, gateway: string | undefined, of: string): Promise<number> => {
+  checkArgument(() => pointOrPlaceIn(of))
+  const { config, asked } = gatewayFor(terminal, gateway, ['provider.totalTimeout'])
+  const found = await queryGateway(
+    {
+      ...asked,
+      path: `/cache/refresh?of=${encodeURIComponent(of)}`,
+      method: 'POST',
+      timeoutMs: config.provider.totalTimeoutMs + refreshExtraMs,
+    },
+    async () => (await import('../../ops/cell-report.ts')).cellReport,
+  )
+  const opsUrl = redactedUrl(asked.address)
+  if ('unavailable' in found)
+    throw new InputError(
+      `nothing was loaded, because no gateway answered at ${opsUrl} (${found.unavailable}); without --force this command loads what is absent or stale`,
+    )
+  const { report } = found
+  const failure = report.gateway?.lastFailure
+  terminal.show({ opsUrl, ...report }, cellText(report, opsUrl, createCalendar(config.quota.timeZone)))
+  if (!failure) return 0
+  terminal.remark(
+    `The cell ${report.cell.id} was not loaded: ${printable(`${failure.code}: ${failure.message}`)}.`,
+  )
+  return 1
 }
 
 // As long as the ops listener takes for a response beyond the time of a request to the provider.

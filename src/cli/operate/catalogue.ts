@@ -62,26 +62,22 @@ export const addCatalogueCommands: AddTopCommand = (program, add, summary) => {
     },
   })
 
-  const publication = (name: string, summary: string, published: boolean) =>
-    add(catalogue, name, {
-      summary,
-      example: `catalogue ${name} 302602`,
-      setUp: command => command.argument('<id>', 'id of the place'),
-      run: async (terminal, _options, id = '') => {
-        const { path, bounds } = terminal.configFor(['catalogue']).catalogue
-        const { catalogueFile } = await import('../../catalogue/catalogue-file.ts')
-        const { setPublished } = await import('../../catalogue/publication.ts')
-        const { changed, location } = await setPublished(catalogueFile(path), id, published, { bounds })
-        const state = published ? 'published' : 'unpublished'
-        terminal.show(
-          { id, type: location.type, published, changed },
-          `${printable(location.name_en)} (${location.type} ${id}) ${changed ? 'is now' : 'was already'} ${state}.`,
-        )
-        return 0
-      },
-    })
-  publication('publish', 'make a place visible', true)
-  publication('unpublish', 'hide a place, as if it did not exist', false)
+  add<{ undo?: boolean }>(catalogue, 'publish', {
+    summary: 'make a place visible, or with --undo hide it, as if it did not exist',
+    example: 'catalogue publish 302602 --undo',
+    setUp: command => command.argument('<id>', 'id of the place').option('--undo', 'hide it'),
+    run: async (terminal, { undo = false }, id = '') => {
+      const { path, bounds } = terminal.configFor(['catalogue']).catalogue
+      const { catalogueFile } = await import('../../catalogue/catalogue-file.ts')
+      const { setPublished } = await import('../../catalogue/publication.ts')
+      const { changed, location } = await setPublished(catalogueFile(path), id, !undo, { bounds })
+      terminal.show(
+        { id, type: location.type, published: !undo, changed },
+        `${printable(location.name_en)} (${location.type} ${id}) ${changed ? 'is now' : 'was already'} ${undo ? 'unpublished' : 'published'}.`,
+      )
+      return 0
+    },
+  })
 }
 
 const showFaults = (terminal: Terminal, file: string, counts: Counts, faults: readonly Fault[]): number => {

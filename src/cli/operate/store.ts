@@ -118,9 +118,9 @@ export const addStoreCommands: AddTopCommand = (program, add, summary) => {
     },
   })
 
-  add<{ to: string; toPrefix?: string; toMode?: RedisMode }>(store, 'migrate', {
+  add<{ to: string; toPrefix?: string; toMode?: RedisMode }>(store, 'copy', {
     summary: 'copy keys, subscribers and usage into another store; the gateways should be stopped',
-    example: 'store migrate --to redis://127.0.0.1:6379',
+    example: 'store copy --to redis://127.0.0.1:6379',
     setUp: command =>
       command
         .requiredOption('--to <url or path>', 'a redis:// or rediss:// URL, or the path of an SQLite file')

@@ -21,7 +21,7 @@ import { openUsedStore } from '../../stores/open-store.ts'
 import { openUpstream } from '../../upstream/upstream.ts'
 import { interruption } from '../interruption.ts'
 import { counted, factsText, type Terminal } from '../terminal.ts'
-import { askGateway, jsonIn, refusalIn, refusalText } from './gateway-query.ts'
+import { type AskedGateway, askGateway, jsonIn, refusalIn, refusalText } from './gateway-query.ts'
 
 /** The process that warms: a gateway over HTTP, or this one. */
 type Warmer = Pick<CacheWarm, 'planWarm' | 'startWarm' | 'stopWarm'> & {
@@ -33,11 +33,14 @@ type Warmer = Pick<CacheWarm, 'planWarm' | 'startWarm' | 'stopWarm'> & {
 export const warmFromHere = async (
   terminal: Terminal,
   config: Config,
-  address: string,
+  { address, isNamed }: Pick<AskedGateway, 'address' | 'isNamed'>,
   order: WarmOrder,
   dryRun: boolean,
 ): Promise<number> => {
-  await using opened = (await gatewayAt(address, config.ops.token)) ?? (await ownSupply(terminal, config))
+  const gateway = await gatewayAt(address, config.ops.token)
+  if (gateway === undefined && isNamed)
+    throw new InputError(`--gateway is ${redactedUrl(address)}, where no gateway answers`)
+  await using opened = gateway ?? (await ownSupply(terminal, config))
   const { warmer } = opened
   if (dryRun) {
     const plan = await warmer.planWarm(order)
