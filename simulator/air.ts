@@ -2,24 +2,17 @@
 // of the site enters here: like the provider, it corrects the temperature only far above or below the model cell.
 
 import type { Season } from './climate.ts'
-import { saturation } from './moisture.ts'
-import type { Place } from './place.ts'
+import type { Place } from './points.ts'
 import { solarHour } from './sun.ts'
 import { seaInfluence } from './terrain.ts'
 import type { Texture } from './texture.ts'
 
-/** °C, %, hPa; cloud in whole per cent. `wetness` is 0 in the driest weeks and 1 in the wettest. */
+/** °C, %, hPa; cloud in whole per cent. */
 export type AirState = {
   temperature: number
   humidity: number
   apparent: number
   cloud: number
-  cloudLow: number
-  cloudMid: number
-  cloudHigh: number
-  /** The mean temperature of the season at this site; deep ground has it. */
-  ground: number
-  wetness: number
   seaPressure: number
   surfacePressure: number
 }
@@ -60,19 +53,6 @@ export const createAir = (texture: Texture, { cell, cellHeight, height }: Site):
     return Math.round(100 * Math.min(1, Math.max(surplus > 0 ? 0.6 : 0, share)))
   }
 
-  // Each layer covers a part of what all of them cover. Rain falls from low cloud.
-  const layerOf = (cloud: number, share: number): number =>
-    Math.round(cloud * Math.min(1, Math.max(0, share)))
-  const layersAt = (instant: number, cloud: number, surplus: number) => {
-    const low = lowCloud(instant)
-    const high = highCloud(instant)
-    return {
-      cloudLow: layerOf(cloud, surplus > 0 ? 0.9 : 0.45 + 0.5 * low),
-      cloudMid: layerOf(cloud, 0.4 + 0.25 * (low + high) + Math.max(0, surplus)),
-      cloudHigh: layerOf(cloud, 0.65 + 0.5 * high),
-    }
-  }
-
   const temperatureAt = (instant: number, season: Season, cloud: number, surplus: number): number => {
     const course = 2 * warmthOfDay(solarHour(instant, cell.longitude)) - 1
     const swing = season.swing * (1 - 0.4 * sea) * (1.1 - 0.0025 * cloud)
@@ -103,15 +83,15 @@ export const createAir = (texture: Texture, { cell, cellHeight, height }: Site):
         humidity: Math.min(100, (100 * vapour) / saturation(temperature)),
         apparent: temperature + 0.33 * vapour - (0.7 * wind) / 3.6 - 4,
         cloud,
-        ...layersAt(instant, cloud, surplus),
-        ground: season.temperature + shiftOf(season) - 0.0065 * airHeight,
-        wetness: 1 - season.dryness,
         seaPressure,
         surfacePressure: seaPressure * (1 - lapse / (temperature + 273.15 + lapse)) ** 5.257,
       }
     },
   }
 }
+
+// Pressure of the water vapour in saturated air, hPa. Magnus formula.
+const saturation = (celsius: number): number => 6.112 * Math.exp((17.62 * celsius) / (243.12 + celsius))
 
 const warmestHour = 14.5
 const coolingHours = 15.3

@@ -6,10 +6,11 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { constants, gzip } from 'node:zlib'
 import type { Delivery, Fault } from './faults.ts'
-import { contentTypes } from './formats.ts'
 
 /** The response to send: status, type and body. */
 export type Answer = NonNullable<Fault['answer']>
+
+const contentTypes = { json: 'application/json; charset=utf-8', html: 'text/html' } as const
 
 const compress = promisify(gzip)
 const trickleChunks = 12

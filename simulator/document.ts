@@ -9,7 +9,6 @@ export type Section = {
   readonly name: string
   /** `values` holds one printed value for each time. */
   readonly columns: readonly { name: string; unit: string; values: readonly string[] }[]
-  readonly timeUnit: string
   readonly times: readonly string[]
   /** The section holds one instant, with the seconds it stands for, instead of arrays. */
   readonly interval?: number
@@ -21,10 +20,6 @@ export type Element = { readonly fields: Printed; readonly sections: readonly Se
 /** A whole response; `list` makes an array of it. */
 export type ForecastDocument = { readonly elements: readonly Element[]; readonly list: boolean }
 
-/** A header field of an element as JSON, or undefined when it is not there. */
-export const fieldOf = ({ fields }: Element, name: string): string | undefined =>
-  fields.find(([field]) => field === name)?.[1]
-
 /** The text of a response. */
 export const writeDocument = ({ elements, list }: ForecastDocument): string => {
   const texts = elements.map(writeElement)
@@ -34,10 +29,10 @@ export const writeDocument = ({ elements, list }: ForecastDocument): string => {
 const writeElement = ({ fields, sections }: Element): string =>
   writeObject([...fields, ...sections.flatMap(writeSection)])
 
-const writeSection = ({ name, columns, timeUnit, times, interval }: Section): Printed => {
+const writeSection = ({ name, columns, times, interval }: Section): Printed => {
   const single = interval !== undefined
   const units: Printed = [
-    ['time', JSON.stringify(timeUnit)],
+    ['time', '"iso8601"'],
     ...(single ? [['interval', '"seconds"'] as const] : []),
     ...columns.map(column => [column.name, JSON.stringify(column.unit)] as const),
   ]

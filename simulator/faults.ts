@@ -3,8 +3,7 @@
 
 import type { ForecastDocument, Section } from './document.ts'
 import type { ForecastRequest } from './forecast-request.ts'
-import type { contentTypes } from './formats.ts'
-import { errorBody, Refusal } from './refusal.ts'
+import { errorBody, refused } from './parameters.ts'
 
 /** How a response is delivered: `reset` and `hang` send nothing, `stall` stops half way, `trickle` is slow but whole. */
 export type Delivery = 'whole' | 'reset' | 'hang' | 'stall' | 'trickle'
@@ -14,13 +13,13 @@ export type Fault = {
   /** Sent instead of the weather. */
   readonly answer?: {
     readonly status: number
-    readonly type: keyof typeof contentTypes
-    readonly body: string | Uint8Array
+    readonly type: 'json' | 'html'
+    readonly body: string
   }
   /** @throws Refusal */
   readonly request?: (request: ForecastRequest) => ForecastRequest
   readonly document?: (document: ForecastDocument) => ForecastDocument
-  /** Changes the body; a binary body is passed as text, one character per byte. */
+  /** Changes the body. */
   readonly text?: (text: string) => string
   readonly delivery?: Delivery
 }
@@ -170,7 +169,7 @@ const faults = {
           Math.abs(point.latitude - poisoned.latitude) < 1e-5 &&
           Math.abs(point.longitude - poisoned.longitude) < 1e-5,
       )
-      if (hit) throw new Refusal(400, 'No data is available for this location.')
+      if (hit) throw refused('No data is available for this location.')
       return request
     },
   },

@@ -3,14 +3,12 @@
 
 import type { IncomingMessage } from 'node:http'
 import { type Answer, deliver, disconnectOf, type HttpCall, waitFor } from './delivery.ts'
+import { writeDocument } from './document.ts'
 import { type Delivery, type Fault, faultOf, limitFaults } from './faults.ts'
 import { forecast } from './forecast.ts'
 import { type ForecastRequest, readForecastRequest } from './forecast-request.ts'
-import { formats } from './formats.ts'
 import type { Limits } from './limits.ts'
-import { Parameters } from './parameters.ts'
-import { errorBody, Refusal } from './refusal.ts'
-import { readBody } from './request-body.ts'
+import { errorBody, listIn, type Parameters, parametersIn, Refusal } from './parameters.ts'
 import type { Moment } from './sections.ts'
 import type { CallRecord, Steering } from './steering.ts'
 
@@ -39,8 +37,8 @@ export const answerForecast = async (parts: ForecastParts, httpCall: HttpCall): 
     await deliver(httpCall, answer, 'whole')
   }
   try {
-    const given = await readParameters(request)
-    steering.describe(call, given.list('latitude')?.length ?? 0, withoutKey(given))
+    const given = parametersIn(request.url?.split('?', 2)[1] ?? '')
+    steering.describe(call, listIn(given, 'latitude')?.length ?? 0, withoutKey(given))
     const refusal = checkKey(apiKey, request, given) ?? limits.check(address)
     if (refusal) return await refuse(refusal, 0)
     const full = await limits.enqueue(address, () => serve(parts, httpCall, given, call, address))
@@ -83,7 +81,7 @@ const outcomeOf = async (
 ): Promise<Outcome> => {
   const delivery = fault.delivery ?? 'whole'
   try {
-    const request = fault.answer ? undefined : readForecastRequest(given, moment.now)
+    const request = fault.answer ? undefined : readForecastRequest(given)
     const answer = fault.answer ?? (request ? limits.checkWeight(request.weight) : emptyAnswer)
     if (answer || !request) return { answer: answer ?? emptyAnswer, weight: failureWeight(answer), delivery }
     return { answer: await weatherAnswer(request, fault, moment), weight: request.weight, delivery }
@@ -95,14 +93,9 @@ const outcomeOf = async (
 const weatherAnswer = async (requested: ForecastRequest, fault: Fault, moment: Moment): Promise<Answer> => {
   const request = fault.request?.(requested) ?? requested
   const document = await forecast(request, moment)
-  const body = await formats[request.format](fault.document?.(document) ?? document)
-  return { status: 200, type: request.format, body: fault.text ? damage(body, fault.text) : body }
+  const body = writeDocument(fault.document?.(document) ?? document)
+  return { status: 200, type: 'json', body: fault.text?.(body) ?? body }
 }
-
-const damage = (body: string | Uint8Array, change: (text: string) => string): string | Uint8Array =>
-  typeof body === 'string'
-    ? change(body)
-    : Buffer.from(change(Buffer.from(body).toString('latin1')), 'latin1')
 
 // Without coordinates the real host sends its 200 before it notices.
 const emptyAnswer: Answer = { status: 200, type: 'json', body: '' }
@@ -115,28 +108,19 @@ const failureOf = (error: unknown): Answer => {
   return { status, type: 'json', body: errorBody(reason) }
 }
 
-const readParameters = async (request: IncomingMessage): Promise<Parameters> => {
-  if (request.method !== 'POST') return Parameters.fromForm(request.url?.split('?', 2)[1] ?? '')
-  const text = await readBody(request)
-  const type = request.headers['content-type'] ?? ''
-  if (/^application\/json\b/i.test(type)) return Parameters.fromJson(text)
-  if (/^application\/x-www-form-urlencoded\b/i.test(type)) return Parameters.fromForm(text)
-  throw new Refusal(415, 'Unsupported Media Type')
-}
-
 const checkKey = (
   apiKey: string | undefined,
   request: IncomingMessage,
   given: Parameters,
 ): Answer | undefined => {
   if (apiKey === undefined) return undefined
-  const key = request.headers['x-api-key'] ?? given.text('apikey')
+  const key = request.headers['x-api-key'] ?? given.get('apikey')
   if (key === undefined) return limitFaults.keyMissing.answer
   return key === apiKey ? undefined : limitFaults.keyUnknown.answer
 }
 
 // /control lists the calls to every client, so keys are left out.
 const withoutKey = (given: Parameters): Record<string, string> => {
-  const query = given.toObject()
+  const query = Object.fromEntries(given)
   return query.apikey === undefined ? query : { ...query, apikey: '***' }
 }

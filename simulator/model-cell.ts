@@ -2,7 +2,7 @@
 // have fewer cells towards the poles (0.095 degrees wide at 24° N). Cell centres carry 32-bit noise.
 
 import { printFloat } from './fixed-decimals.ts'
-import type { Place } from './place.ts'
+import type { Place } from './points.ts'
 
 const rowsPerHemisphere = 1280
 const rowDegrees = 180 / (2 * rowsPerHemisphere + 0.5)

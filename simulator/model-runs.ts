@@ -3,7 +3,9 @@
 
 import { hourMs } from '../src/calendar.ts'
 import { runDelayMs as delayMs, runEveryMs as everyMs } from '../src/provider/open-meteo/run-schedule.ts'
-import type { ModelRun } from './texture.ts'
+
+/** A model run: when its forecast starts, in ms since the epoch. */
+export type ModelRun = { readonly initialisedAt: number }
 
 // The longest reach of the models behind an answer.
 const reachMs = 16 * 24 * hourMs

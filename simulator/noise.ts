@@ -2,7 +2,7 @@
 // salt, place and instant give the same number in every process. Knows no weather.
 
 import { hourMs } from '../src/calendar.ts'
-import type { Place } from './place.ts'
+import type { Place } from './points.ts'
 
 /** A number in -1..1 that changes smoothly with time, at one place; instants are ms since the epoch. */
 export type Ripple = (instant: number) => number

@@ -1,63 +1,113 @@
-// The parameters of a call from the query string, a form body or a JSON body. A value is a list of texts; repeated
-// parameters and commas mean the same. Knows no parameter by name.
+// Reads the parameters of a call from its query string: numbers, counts and known names. Refuses a wrong value in the
+// provider's wording, which is sometimes odd.
 
-import { Refusal } from './refusal.ts'
+import { shortened } from '../src/outside-text.ts'
 
-/** Names and texts, as the caller sent them. */
-export class Parameters {
-  readonly #values: ReadonlyMap<string, string>
+/** The provider's error response. The readers of a request throw it, and the handler of the call sends it. */
+export class Refusal extends Error {
+  override name = 'Refusal'
+  readonly status: number
 
-  private constructor(values: ReadonlyMap<string, string>) {
-    this.#values = values
-  }
-
-  /** A query string or a form body. */
-  static fromForm(text: string): Parameters {
-    const values = new Map<string, string>()
-    for (const [name, value] of new URLSearchParams(text)) add(values, name, value)
-    return new Parameters(values)
-  }
-
-  /** @throws Refusal when the body is no JSON object of texts, numbers and lists of them */
-  static fromJson(text: string): Parameters {
-    const values = new Map<string, string>()
-    for (const [name, value] of Object.entries(parseObject(text))) {
-      for (const item of Array.isArray(value) ? value : [value]) {
-        if (item === null) continue
-        if (typeof item === 'object') throw new Refusal(400, `Invalid value: '${name}' holds an object.`)
-        add(values, name, String(item))
-      }
-    }
-    return new Parameters(values)
-  }
-
-  /** The parts of a parameter, or undefined when it is absent or empty. */
-  list(name: string): string[] | undefined {
-    const value = this.#values.get(name)
-    return value === undefined || value === '' ? undefined : value.split(',').map(part => part.trim())
-  }
-
-  /** A parameter that is no list. */
-  text(name: string): string | undefined {
-    return this.#values.get(name) || undefined
-  }
-
-  toObject(): Record<string, string> {
-    return Object.fromEntries(this.#values)
+  /** @param reason the sentence in the body; clients distinguish the kinds of 429 by its first words */
+  constructor(status: number, reason: string) {
+    super(reason)
+    this.status = status
   }
 }
 
-const add = (values: Map<string, string>, name: string, value: string): void => {
-  const before = values.get(name)
-  values.set(name, before === undefined ? value : `${before},${value}`)
+/** The provider's error body. */
+export const errorBody = (reason: string): string => JSON.stringify({ error: true, reason })
+
+/** Names and texts, as the caller sent them; repeated parameters and commas mean the same. */
+export type Parameters = ReadonlyMap<string, string>
+
+/** The parameters of a query string. */
+export const parametersIn = (query: string): Parameters => {
+  const values = new Map<string, string>()
+  for (const [name, value] of new URLSearchParams(query)) {
+    const before = values.get(name)
+    values.set(name, before === undefined ? value : `${before},${value}`)
+  }
+  return values
 }
 
-const parseObject = (text: string): object => {
-  try {
-    const json: unknown = JSON.parse(text)
-    if (typeof json === 'object' && json !== null && !Array.isArray(json)) return json
-  } catch {
-    // The check below refuses it, like any other body that is no object.
-  }
-  throw new Refusal(400, 'Invalid value: the body is no JSON object.')
+/** The parts of a parameter, or undefined when it is absent or empty. */
+export const listIn = (given: Parameters, name: string): string[] | undefined => {
+  const value = given.get(name)
+  return value ? value.split(',').map(part => part.trim()) : undefined
 }
+
+/** Decimal numbers from -limit to limit. @throws Refusal */
+export const numbersIn = (given: Parameters, name: string, limit: number): number[] | undefined =>
+  listIn(given, name)?.map(text => {
+    if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text)) throw corrupted(name, 'a number', text)
+    if (Math.abs(Number(text)) > limit)
+      throw refused(`Parameter '${name}' must be in range of -${limit} to ${limit}. Given: ${cut(text)}.`)
+    return Number(text)
+  })
+
+/** A whole number from 0 to limit. @throws Refusal */
+export const countIn = (given: Parameters, name: string, limit: number): number | undefined => {
+  const text = given.get(name)
+  if (!text) return undefined
+  if (!/^-?\d{1,9}$/.test(text)) throw corrupted(name, 'a whole number', text)
+  // The provider's sentence, except that its own gives the limit as the number that was given.
+  if (Number(text) < 0 || Number(text) > limit)
+    throw refused(`${sentenceName(name)} is invalid. Allowed range 0 to ${limit}. Given ${text}.`)
+  return Number(text)
+}
+
+/** Names of variables, in the order that they were given. @throws Refusal */
+export const namesIn = (given: Parameters, name: string, known: object): string[] =>
+  (listIn(given, name) ?? []).map(text => {
+    if (!Object.hasOwn(known, text)) throw corrupted(name, 'a simulated variable', text)
+    return text
+  })
+
+/** Refuses parameters of the real provider that this one does not have, instead of ignoring them. @throws Refusal */
+export const refuseUnsimulated = (given: Parameters): void => {
+  for (const [name, allowed] of Object.entries(simulated)) {
+    const text = given.get(name)
+    if (!text || allowed.includes(text)) continue
+    const rest = allowed.length === 0 ? '' : ` Allowed: ${allowed.join(', ')}.`
+    throw refused(`Parameter '${name}' with value '${cut(text)}' is not simulated.${rest}`)
+  }
+}
+
+// By parameter, the values that are simulated; they change nothing in the answer.
+const simulated: Readonly<Record<string, readonly string[]>> = {
+  format: ['json'],
+  timeformat: ['iso8601'],
+  temperature_unit: ['celsius'],
+  wind_speed_unit: ['kmh'],
+  windspeed_unit: ['kmh'],
+  precipitation_unit: ['mm'],
+  length_unit: ['metric'],
+  models: ['best_match'],
+  cell_selection: ['land', 'nearest'],
+  temporal_resolution: ['native'],
+  current_weather: ['false', '0'],
+  elevation: [],
+  location_id: [],
+  tilt: [],
+  azimuth: [],
+  start_date: [],
+  end_date: [],
+  start_hour: [],
+  end_hour: [],
+  start_minutely_15: [],
+  end_minutely_15: [],
+}
+
+/** A call that the provider refuses with 400. */
+export const refused = (reason: string): Refusal => new Refusal(400, reason)
+
+/** The start of a text that a sentence repeats. */
+export const cut = (text: string): string => shortened(text, 60)
+
+const corrupted = (name: string, wanted: string, text: string): Refusal =>
+  refused(`Data corrupted at path '${name}'. Cannot read ${wanted} from '${cut(text)}'.`)
+
+// "forecast_days" → "Forecast days"
+const sentenceName = (name: string): string =>
+  name.charAt(0).toUpperCase() + name.slice(1).replaceAll('_', ' ')

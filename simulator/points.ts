@@ -1,64 +1,80 @@
-// Parses the points of a call: coordinates, and the parameters that may be given for each point. Lists must be as long as
-// the list of coordinates, or have one time zone for all.
+// Reads the points of a call, and the time zone of all of them. Knows no variables.
 
-import { shortened } from '../src/outside-text.ts'
 import { maxPointsPerRequest } from '../src/provider/open-meteo/limits.ts'
-import { perPoint, readNumbers, readNumbersOrNan } from './parameter-values.ts'
-import type { Parameters } from './parameters.ts'
-import type { Place } from './place.ts'
-import { Refusal } from './refusal.ts'
-import { autoZone, zoneName } from './zones.ts'
+import { cut, numbersIn, type Parameters, refused } from './parameters.ts'
 
-/** A requested point, 32-bit exact. */
-export type Point = Place & {
-  /** Metres; NaN selects the height of the model cell. */
-  readonly elevation: number | undefined
-  readonly locationId: number | undefined
-  /** The name of its time zone. */
-  readonly zone: string
-}
+/** A point in decimal degrees, north and east positive. */
+export type Place = { readonly latitude: number; readonly longitude: number }
 
-/** @throws Refusal */
-export const readPoints = (given: Parameters): Point[] => {
-  const latitudes = readNumbers(given, 'latitude', 90) ?? []
-  const longitudes = readNumbers(given, 'longitude', 180) ?? []
+/** The points in their order, 32-bit exact as the provider stores them. @throws Refusal */
+export const readPoints = (given: Parameters): Place[] => {
+  const latitudes = numbersIn(given, 'latitude', 90) ?? []
+  const longitudes = numbersIn(given, 'longitude', 180) ?? []
   const count = latitudes.length
   if (longitudes.length !== count)
-    throw new Refusal(
-      400,
+    throw refused(
       `Parameter 'latitude' and 'longitude' must have the same number of elements. Given ${count} and ${longitudes.length}.`,
     )
   if (count > maxPointsPerRequest)
-    throw new Refusal(
-      400,
-      `Only up to ${maxPointsPerRequest} locations can be requested at once. Given ${count}.`,
-    )
-  const elevations = perPoint('elevation', readNumbersOrNan(given, 'elevation', 20_000), count)
-  const ids = perPoint('location_id', readIds(given), count)
-  const zones = (given.list('timezone') ?? ['GMT']).map(readZone)
-  if (zones.length !== 1) perPoint('timezone', zones, count)
-  return latitudes.map((latitude, i) => {
-    // The provider stores coordinates as 32-bit numbers.
-    const place = { latitude: Math.fround(latitude), longitude: Math.fround(longitudes[i] ?? 0) }
-    const zone = zones[zones.length === 1 ? 0 : i] ?? 'GMT'
-    return {
-      ...place,
-      elevation: elevations?.[i],
-      locationId: ids?.[i],
-      zone: zone === 'auto' ? autoZone(place) : zone,
-    }
-  })
+    throw refused(`Only up to ${maxPointsPerRequest} locations can be requested at once. Given ${count}.`)
+  return latitudes.map((latitude, i) => ({
+    latitude: Math.fround(latitude),
+    longitude: Math.fround(longitudes[i] ?? 0),
+  }))
 }
 
-const readIds = (given: Parameters): number[] | undefined =>
-  readNumbers(given, 'location_id', 2 ** 53)?.map(id => {
-    if (!Number.isInteger(id))
-      throw new Refusal(400, `Data corrupted at path 'location_id'. Cannot read a whole number from '${id}'.`)
-    return id
-  })
+/** A time zone: how a request names it, and its offset and abbreviation at an instant. */
+export type Zone = {
+  readonly name: string
+  at(instant: number): { readonly abbreviation: string; readonly offsetSeconds: number }
+}
 
-const readZone = (requested: string): string => {
-  const name = requested === 'auto' ? requested : zoneName(requested)
-  if (name === undefined) throw new Refusal(400, `Invalid timezone. Given: ${shortened(requested, 60)}.`)
-  return name
+const gmt: Zone = { name: 'GMT', at: () => ({ abbreviation: 'GMT', offsetSeconds: 0 }) }
+
+// The runtime takes a tenth of a millisecond to find one. Every spelling is a zone of its own, so their number needs a bound.
+const zones = new Map<string, Zone>()
+const maxZones = 100
+
+/** The zone of a call; offsets come from the runtime's database. @throws Refusal */
+export const readZone = (given: Parameters): Zone => {
+  const requested = given.get('timezone') || 'GMT'
+  const known = zones.get(requested)
+  if (known) return known
+  if (zones.size >= maxZones) zones.clear()
+  const zone = zoneOf(requested)
+  zones.set(requested, zone)
+  return zone
+}
+
+const zoneOf = (requested: string): Zone => {
+  if (/^(gmt|utc)$/i.test(requested)) return gmt
+  try {
+    // The runtime takes "+06:00" too, which the provider does not.
+    if (!/^[a-z]/i.test(requested) || requested === 'auto') throw new RangeError()
+    const format = (timeZoneName: 'longOffset' | 'short') =>
+      new Intl.DateTimeFormat('en-US', { timeZone: requested, timeZoneName })
+    const [offset, short] = [format('longOffset'), format('short')]
+    const resolved = offset.resolvedOptions().timeZone
+    // The runtime resolves some zones to a former name: Asia/Calcutta for Asia/Kolkata.
+    const name = resolved.toLowerCase() === requested.toLowerCase() ? resolved : requested
+    return {
+      name,
+      at: instant => ({
+        abbreviation: zonePart(short, instant),
+        offsetSeconds: secondsIn(zonePart(offset, instant)),
+      }),
+    }
+  } catch {
+    throw refused(`Invalid timezone. Given: ${cut(requested)}.`)
+  }
+}
+
+const zonePart = (format: Intl.DateTimeFormat, instant: number): string =>
+  format.formatToParts(instant).find(({ type }) => type === 'timeZoneName')?.value ?? 'GMT'
+
+// "GMT", "GMT+06:00", "GMT-03:30"
+const secondsIn = (offset: string): number => {
+  const [, sign, hours, minutes] = /^GMT([+-])(\d{2}):(\d{2})/.exec(offset) ?? []
+  if (!sign) return 0
+  return (sign === '-' ? -1 : 1) * (Number(hours) * 3600 + Number(minutes) * 60)
 }

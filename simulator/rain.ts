@@ -3,7 +3,7 @@
 // that parts and sums agree to the last printed digit.
 
 import type { Season } from './climate.ts'
-import type { Place } from './place.ts'
+import type { Place } from './points.ts'
 import { solarHour } from './sun.ts'
 import { orographicLift } from './terrain.ts'
 import type { Texture } from './texture.ts'

@@ -1,4 +1,4 @@
-// The sections of one point, with every value formatted in the requested units. All sections read the same weather, so that
+// The sections of one point, with every value as text. All sections read the same weather, so that
 // they agree about the same instant.
 
 import { hourMs, quarterHourMs } from '../src/calendar.ts'
@@ -6,12 +6,10 @@ import type { Site } from './air.ts'
 import type { Section } from './document.ts'
 import { printFixed } from './fixed-decimals.ts'
 import type { ForecastRequest, SectionName } from './forecast-request.ts'
-import { reachOf } from './model-runs.ts'
+import { type ModelRun, reachOf } from './model-runs.ts'
 import { sunTimes } from './sun.ts'
-import type { ModelRun } from './texture.ts'
-import { dayAxis, instantsOf, printInstant, stepAxis, type TimePrinter } from './time-axis.ts'
-import { type Unit, unitsFor } from './units.ts'
-import { type Day, dailyVariables, instantVariables, unavailable, variableOf } from './variables.ts'
+import { daysOf, printInstant, stepsOf, type TimePrinter } from './time-axis.ts'
+import { type Day, dailyVariables, instant, instantVariables, type Variables } from './variables.ts'
 import { createSiteWeather, type Weather } from './weather-field.ts'
 
 /** The inputs of the weather besides the request. */
@@ -27,8 +25,7 @@ export const sectionsFor = (
   offsetMs: number,
   printer: TimePrinter,
 ): Section[] => {
-  const { timeformat, variables } = request
-  const units = unitsFor(request.units, timeformat)
+  const { variables } = request
   const weather = createSiteWeather(seed, run, site)
   const reach = reachOf(run)
   const quarterAt: At = instant => upTo(reach, instant, weather.quarterHour(instant))
@@ -44,13 +41,10 @@ export const sectionsFor = (
     const samples = times.map(at)
     return {
       name,
-      timeUnit: timeformat,
       times: printer.instants(times, offsetMs),
       columns: variables[name].map(variable => {
-        const { quantity, of } = variableOf<Weather>(instantVariables, variable) ?? unavailable
-        const unit: Unit = units[quantity]
-        const values = samples.map(sample => printFixed(unit.from(of(sample)), unit.decimals))
-        return { name: variable, unit: unit.name, values }
+        const { unit, decimals, of } = known(instantVariables, variable)
+        return { name: variable, unit, values: samples.map(sample => printFixed(of(sample), decimals)) }
       }),
     }
   }
@@ -62,33 +56,33 @@ export const sectionsFor = (
     }))
     return {
       name: 'daily',
-      timeUnit: timeformat,
       times: printer.days(midnights, offsetMs),
       columns: variables.daily.map(variable => {
-        const { quantity, of } = variableOf(dailyVariables, variable) ?? unavailable
-        const unit: Unit = units[quantity]
+        const { unit, decimals, of } = known(dailyVariables, variable)
         const print = (day: Day): string =>
-          quantity === 'instant'
-            ? printInstant(of(day), timeformat, offsetMs)
-            : printFixed(unit.from(of(day)), unit.decimals)
-        return { name: variable, unit: unit.name, values: days.map(print) }
+          unit === instant.unit ? printInstant(of(day), offsetMs) : printFixed(of(day), decimals)
+        return { name: variable, unit, values: days.map(print) }
       }),
     }
   }
 
   const steps = (step: number, counts: ForecastRequest['hours']): number[] =>
-    instantsOf(stepAxis(step, request, counts, now, offsetMs))
+    stepsOf(step, request, counts, now, offsetMs)
   const running = Math.floor(now / quarterHourMs) * quarterHourMs
   const sections: Readonly<Record<SectionName, () => Section>> = {
     current: () => ({ ...instantSection('current', [running], quarterAt), interval: quarterHourMs / 1000 }),
     minutely_15: () => instantSection('minutely_15', steps(quarterHourMs, request.quarterHours), quarterAt),
     hourly: () => instantSection('hourly', steps(hourMs, request.hours), hourAt),
-    daily: () => dailySection(instantsOf(dayAxis(request, now, offsetMs))),
+    daily: () => dailySection(daysOf(request, now, offsetMs)),
   }
   return (Object.keys(sections) as SectionName[])
     .filter(name => variables[name].length > 0)
     .map(name => sections[name]())
 }
+
+// The request holds names that are known.
+const known = <Source>(variables: Variables<Source>, name: string) =>
+  variables[name] as Variables<Source>[string]
 
 // Beyond the horizon of the models only the variables of the sun have values.
 const upTo = (reach: number, instant: number, weather: Weather): Weather => {

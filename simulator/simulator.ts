@@ -11,8 +11,7 @@ import { type Answer, deliver, type HttpCall } from './delivery.ts'
 import { answerForecast, type ForecastParts } from './forecast-call.ts'
 import { createFreeLimits, unlimited } from './limits.ts'
 import { metaOf, modelNames, runAt } from './model-runs.ts'
-import { errorBody, Refusal } from './refusal.ts'
-import { readBody } from './request-body.ts'
+import { errorBody, Refusal } from './parameters.ts'
 import { type Counts, Steering } from './steering.ts'
 
 /** The options of a simulated provider; all are optional. */
@@ -82,8 +81,7 @@ export const startSimulator = async (options: SimulatorOptions = {}): Promise<Si
     const path = request.url?.split('?', 1)[0] ?? ''
     const method = request.method === 'HEAD' ? 'GET' : request.method
     const model = /^\/data\/([^/]+)\/static\/meta\.json$/.exec(path)?.[1]
-    if (path === '/v1/forecast' && (method === 'GET' || method === 'POST'))
-      return answerForecast(parts, httpCall)
+    if (path === '/v1/forecast' && method === 'GET') return answerForecast(parts, httpCall)
     if (path === '/control' && (method === 'GET' || method === 'POST'))
       return deliver(httpCall, await control(request), 'whole')
     if (model !== undefined && modelNames.has(model) && method === 'GET') {
@@ -115,6 +113,21 @@ export const startSimulator = async (options: SimulatorOptions = {}): Promise<Si
         server.closeAllConnections()
       }),
   }
+}
+
+const maxBodyBytes = 128 * 1024
+
+/** The body of a POST to /control. @throws Refusal when it is too long */
+const readBody = async (request: IncomingMessage): Promise<string> => {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    // The rest is read and dropped, because a client that is still sending would miss the refusal.
+    if (bytes <= maxBodyBytes) chunks.push(chunk)
+  }
+  if (bytes > maxBodyBytes) throw new Refusal(413, 'Payload Too Large')
+  return Buffer.concat(chunks).toString()
 }
 
 const httpCallOf = (request: IncomingMessage, response: ServerResponse): HttpCall => {

@@ -2,7 +2,7 @@
 // responses, and counters. Knows no HTTP; change.ts parses what is posted.
 
 import type { Clock } from '../src/clock.ts'
-import { allowedChanges, type Change } from './change.ts'
+import type { Change } from './change.ts'
 import type { FaultMode } from './faults.ts'
 
 /** A forecast call, as /control lists it. `status` is null until a response is sent, and if none is sent. */
@@ -122,7 +122,6 @@ export class Steering {
       fault: this.#fault,
       latencyMs: this.#latencyMs,
       now: new Date(this.clock.now()).toISOString(),
-      allowed: allowedChanges(),
       requests: this.#calls,
     }
   }

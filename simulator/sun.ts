@@ -2,7 +2,7 @@
 // Low-precision almanac formulas, good to well under a minute for this century.
 
 import { hourMs, utcDayMs } from '../src/calendar.ts'
-import type { Place } from './place.ts'
+import type { Place } from './points.ts'
 
 const radians = Math.PI / 180
 // Sunrise is the moment when the upper rim of the sun appears, refraction included.
@@ -15,18 +15,15 @@ export const solarHour = (instant: number, longitude: number): number => {
   return hours < 0 ? hours + 24 : hours
 }
 
-/** The sine of the height of the sun above the level plane. */
-export const sunHeight = (instant: number, { latitude, longitude }: Place): number => {
+/** Whether any of the sun is above the horizon. */
+export const isDay = (instant: number, { latitude, longitude }: Place): boolean => {
   const { declination, advance } = sunAt(instant)
   const angle = (solarHour(instant, longitude) * 15 - 180 + advance) * radians
-  return (
+  const height =
     Math.sin(latitude * radians) * Math.sin(declination) +
     Math.cos(latitude * radians) * Math.cos(declination) * Math.cos(angle)
-  )
+  return height > horizon
 }
-
-/** Whether any of the sun is above the horizon. @param height the sine of its height */
-export const isDay = (height: number): boolean => height > horizon
 
 /** Sunrise and sunset in ms since the epoch, of the day that begins at `midnight`. In polar day the sun is up all day. */
 export const sunTimes = (midnight: number, place: Place): { rise: number; set: number } => {

@@ -2,7 +2,7 @@
 // surroundings; the same for every seed.
 
 import { bumpsAt, saltOf } from './noise.ts'
-import type { Place } from './place.ts'
+import type { Place } from './points.ts'
 
 // Longitude and latitude of the shore from the Sundarbans to Teknaf; north of it is land.
 const shore: readonly (readonly [number, number])[] = [

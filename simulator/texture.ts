@@ -3,11 +3,9 @@
 // more; without a run there is no error.
 
 import { hourMs } from '../src/calendar.ts'
+import type { ModelRun } from './model-runs.ts'
 import { createRipple, type Ripple, saltOf } from './noise.ts'
-import type { Place } from './place.ts'
-
-/** A model run: when its forecast starts, in ms since the epoch. */
-export type ModelRun = { readonly initialisedAt: number }
+import type { Place } from './points.ts'
 
 /** The randomness at one place. */
 export type Texture = {

@@ -1,81 +1,63 @@
-// Which instants a section covers, and their format: local time without a zone, or Unix seconds. The current UTC offset
-// applies to all days. Pure; instants are ms since the epoch.
+// Which instants a section covers, and their format: local time without a zone. The current UTC offset applies to all days.
+// Pure; instants are ms since the epoch.
 
 import { utcDayMs } from '../src/calendar.ts'
 
-/** Equal steps from `start` on. */
-export type Axis = { readonly start: number; readonly step: number; readonly count: number }
-
-/** Local days by their dates; the first is counted from the epoch. */
-export type DateRange = { readonly firstDay: number; readonly days: number }
-
-/** The parameters of a request that select its times. Dates replace counted days. */
-export type Stretch = {
-  readonly pastDays: number
-  readonly forecastDays: number
-  readonly dates: DateRange | undefined
-}
+/** The days of a request. */
+export type Stretch = { readonly pastDays: number; readonly forecastDays: number }
 
 /** Steps before and after the current one, where a request counts in steps instead of days. */
 export type StepCounts = { readonly past: number | undefined; readonly forecast: number | undefined }
 
-/** Local days, beginning with the first past day. */
-export const dayAxis = ({ pastDays, forecastDays, dates }: Stretch, now: number, offsetMs: number): Axis =>
-  dates
-    ? { start: dates.firstDay * utcDayMs - offsetMs, step: utcDayMs, count: dates.days }
-    : {
-        start: floorTo(now, utcDayMs, offsetMs) - pastDays * utcDayMs,
-        step: utcDayMs,
-        count: pastDays + forecastDays,
-      }
+/** The midnights of the local days, beginning with the first past day. */
+export const daysOf = ({ pastDays, forecastDays }: Stretch, now: number, offsetMs: number): number[] =>
+  steps(floorTo(now, utcDayMs, offsetMs) - pastDays * utcDayMs, utcDayMs, pastDays + forecastDays)
 
-/** Begins with the current step when steps are counted; otherwise all steps of the local days. */
-export const stepAxis = (
+/** The steps, which begin with the current one when steps are counted; otherwise all steps of the local days. */
+export const stepsOf = (
   step: number,
   stretch: Stretch,
   counts: StepCounts,
   now: number,
   offsetMs: number,
-): Axis => {
+): number[] => {
+  const { pastDays, forecastDays } = stretch
+  const perDay = utcDayMs / step
   if (counts.past === undefined && counts.forecast === undefined) {
-    const days = dayAxis(stretch, now, offsetMs)
-    return { start: days.start, step, count: (days.count * utcDayMs) / step }
+    const start = floorTo(now, utcDayMs, offsetMs) - pastDays * utcDayMs
+    return steps(start, step, (pastDays + forecastDays) * perDay)
   }
   const past = counts.past ?? 0
-  const forecast = counts.forecast ?? (stretch.forecastDays * utcDayMs) / step
-  return { start: floorTo(now, step, offsetMs) - past * step, step, count: past + forecast }
+  const forecast = counts.forecast ?? forecastDays * perDay
+  return steps(floorTo(now, step, offsetMs) - past * step, step, past + forecast)
 }
 
-/** The instants of the steps. */
-export const instantsOf = ({ start, step, count }: Axis): number[] =>
+const steps = (start: number, step: number, count: number): number[] =>
   Array.from({ length: count }, (_, i) => start + i * step)
-
-/** The format of times. */
-export type TimeFormat = 'iso8601' | 'unixtime'
-
-/** An instant as JSON: `"2026-11-20T19:15"` or seconds. */
-export const printInstant = (instant: number, format: TimeFormat, offsetMs: number): string =>
-  format === 'unixtime' ? String(Math.round(instant / 1000)) : `"${localIso(instant, offsetMs).slice(0, 16)}"`
-
-/** A local day by its midnight, as JSON: `"2026-11-20"` or seconds. */
-const printDay = (midnight: number, format: TimeFormat, offsetMs: number): string =>
-  format === 'unixtime' ? String(midnight / 1000) : `"${localIso(midnight, offsetMs).slice(0, 10)}"`
-
-const localIso = (instant: number, offsetMs: number): string => new Date(instant + offsetMs).toISOString()
 
 const floorTo = (instant: number, step: number, offsetMs: number): number =>
   Math.floor((instant + offsetMs) / step) * step - offsetMs
 
-/** Prints the times of sections; points of one zone share the work. */
+/** An instant as JSON: `"2026-11-20T19:15"`. */
+export const printInstant = (instant: number, offsetMs: number): string =>
+  `"${localIso(instant, offsetMs).slice(0, 16)}"`
+
+const printDay = (midnight: number, offsetMs: number): string =>
+  `"${localIso(midnight, offsetMs).slice(0, 10)}"`
+
+const localIso = (instant: number, offsetMs: number): string => new Date(instant + offsetMs).toISOString()
+
+/** Prints the times of sections as JSON; the points of a response share the work. */
 export type TimePrinter = {
   instants(times: readonly number[], offsetMs: number): readonly string[]
+  /** Local days by their midnights: `"2026-11-20"`. */
   days(midnights: readonly number[], offsetMs: number): readonly string[]
 }
 
 /** A printer for one response. */
-export const createTimePrinter = (format: TimeFormat): TimePrinter => ({
-  instants: shared((time, offsetMs) => printInstant(time, format, offsetMs)),
-  days: shared((midnight, offsetMs) => printDay(midnight, format, offsetMs)),
+export const createTimePrinter = (): TimePrinter => ({
+  instants: shared(printInstant),
+  days: shared(printDay),
 })
 
 const shared = (print: (time: number, offsetMs: number) => string) => {

@@ -5,9 +5,10 @@
 import { quarterHourMs } from '../src/calendar.ts'
 import { type AirState, createAir, type Site } from './air.ts'
 import { type Season, seasonAt } from './climate.ts'
+import type { ModelRun } from './model-runs.ts'
 import { createRain } from './rain.ts'
-import { isDay, sunHeight } from './sun.ts'
-import { createTexture, type ModelRun } from './texture.ts'
+import { isDay } from './sun.ts'
+import { createTexture } from './texture.ts'
 import { weatherCode } from './weather-code.ts'
 import { createWind } from './wind.ts'
 
@@ -15,11 +16,6 @@ import { createWind } from './wind.ts'
 export type Weather = AirState & {
   /** 1 by day, 0 by night. */
   readonly day: number
-  /** Sine of the height of the sun, at the instant and in the middle of the step before it. */
-  readonly sun: number
-  readonly sunBefore: number
-  /** Length of the step, in hours. */
-  readonly stepHours: number
   readonly precipitation: number
   readonly rain: number
   readonly showers: number
@@ -59,14 +55,10 @@ export const createSiteWeather = (seed: number, run: ModelRun | undefined, site:
 
   const weatherAt = (instant: number, season: Season, step: Step): Weather => {
     const { speed, direction } = wind.at(instant, season)
-    const sun = sunHeight(instant, place)
     const state = air.at(instant, season, rain.surplus(instant, season), speed)
     return {
       ...state,
-      day: isDay(sun) ? 1 : 0,
-      sun,
-      sunBefore: sunHeight(instant - (2 * quarterHourMs) / step.perHour, place),
-      stepHours: 1 / step.perHour,
+      day: isDay(instant, place) ? 1 : 0,
       precipitation: step.rain / 100,
       rain: (step.rain - step.showers) / 100,
       showers: step.showers / 100,

@@ -2,7 +2,7 @@
 // outflow of storms. Gusts are never below the wind. Speeds are km/h; directions are degrees that the wind comes from.
 
 import type { Season } from './climate.ts'
-import type { Place } from './place.ts'
+import type { Place } from './points.ts'
 import { solarHour } from './sun.ts'
 import { seaInfluence } from './terrain.ts'
 import type { Texture } from './texture.ts'

@@ -7,10 +7,7 @@ import { escapedJson } from './outside-text.ts'
 type Value = string | number | boolean | null | undefined
 
 /** A line; numbers stay numbers, negative ones too, and null is empty. */
-export const csvLine = (values: readonly Value[]): string => `${csvCells(values)}\r\n`
-
-/** The same without its line break. */
-export const csvCells = (values: readonly Value[]): string => values.map(cellOf).join(',')
+export const csvLine = (values: readonly Value[]): string => `${values.map(cellOf).join(',')}\r\n`
 
 // A text with apostrophes of its own gets one more, which distinguishes them from ours.
 const formula = /^'*[=+\-@\t\r]/

@@ -1,9 +1,9 @@
-// Opens the files that settings, the command line and a reload name: regular files only, checked on the open descriptor and
-// opened with O_NONBLOCK, so that a pipe or a device in their place is one sentence and never a wait. Reads at most a given size,
-// whatever the file says of its own. The one other source is a pipe that the shell hands over, such as `<(command)`.
+// Opens the files that settings, the command line and a reload name: regular files of at most a given size, both checked on the
+// open descriptor. O_NONBLOCK keeps a pipe in their place from being waited for. The one other source is a pipe that the shell
+// hands over, such as `<(command)`, which is read once.
 
-import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, type Stats, statSync } from 'node:fs'
-import { type FileHandle, open, stat, writeFile } from 'node:fs/promises'
+import { closeSync, constants, fstatSync, openSync, readSync, type Stats, statSync } from 'node:fs'
+import { type FileHandle, open, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 
 const { O_APPEND, O_CREAT, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = constants
@@ -36,21 +36,15 @@ export const maxFileBytes = {
   line: 1_048_576,
 } as const
 
-const allowed = 'allowed: a regular file'
-
-const kindOf = (stats: Stats): string | undefined => {
-  if (stats.isFile()) return undefined
-  if (stats.isFIFO()) return 'a named pipe'
-  if (stats.isSocket()) return 'a socket'
-  if (stats.isSymbolicLink()) return 'a symbolic link'
-  return stats.isCharacterDevice() || stats.isBlockDevice() ? 'a device' : 'no file'
-}
+const noFile = (isDirectory: boolean): FileError =>
+  new FileError(
+    isDirectory ? 'EISDIR' : 'ENOTREG',
+    `it is ${isDirectory ? 'a directory' : 'no regular file'}; allowed: a regular file`,
+  )
 
 /** @throws FileError for all but a regular file */
 const requireRegular = (stats: Stats): void => {
-  if (stats.isDirectory()) throw new FileError('EISDIR', `it is a directory; ${allowed}`)
-  const kind = kindOf(stats)
-  if (kind !== undefined) throw new FileError('ENOTREG', `it is ${kind}; ${allowed}`)
+  if (!stats.isFile()) throw noFile(stats.isDirectory())
 }
 
 const requireSize = (bytes: number, most: number): void => {
@@ -58,22 +52,19 @@ const requireSize = (bytes: number, most: number): void => {
     throw new FileError('EFBIG', `it is too large; allowed: at most ${most.toLocaleString('en-US')} bytes`)
 }
 
-// Reads the type of the file before it is opened: opening a device can have effects, and a socket can't be opened.
-const looked = (path: string, look: (path: string) => Stats): Stats | undefined => {
+const opened = (path: string, flags: number, mode?: number): number => {
   try {
-    return look(path)
-  } catch {
-    // Opening it has the same error.
-    return undefined
+    return openSync(path, flags, mode)
+  } catch (error) {
+    // What can't be written to: a directory, or a pipe that nobody reads.
+    const { code } = error as NodeJS.ErrnoException
+    throw code === 'EISDIR' || code === 'ENXIO' ? noFile(code === 'EISDIR') : error
   }
 }
 
 const openRegular = (path: string, flags: number, mode?: number): number => {
-  const found = looked(path, flags & O_NOFOLLOW ? lstatSync : statSync)
-  if (found) requireRegular(found)
-  const file = openSync(path, flags, mode)
+  const file = opened(path, flags, mode)
   try {
-    // Another may stand there by now.
     requireRegular(fstatSync(file))
     return file
   } catch (error) {
@@ -103,10 +94,21 @@ const readChecked = (path: string | URL, most: number, check = (_stats: Stats): 
     const stats = fstatSync(file)
     requireSize(stats.size, most)
     check(stats)
-    // The size is only a hint: a file may grow, and some of the system say 0.
-    return readToEnd(most, bytes => readSync(file, bytes))
+    return readToEnd(file, most)
   } finally {
     closeSync(file)
+  }
+}
+
+// The size is only a hint: a file may grow, and some of the system say 0.
+const readToEnd = (file: number, most: number): Buffer => {
+  const chunks: Buffer[] = []
+  for (let size = 0; ; requireSize(size, most)) {
+    const bytes = Buffer.allocUnsafe(chunkBytes)
+    const count = readSync(file, bytes)
+    if (count === 0) return Buffer.concat(chunks)
+    chunks.push(bytes.subarray(0, count))
+    size += count
   }
 }
 
@@ -114,23 +116,17 @@ const readChecked = (path: string | URL, most: number, check = (_stats: Stats): 
 export const readRegularFile = async (path: string | URL, most: number): Promise<Buffer> => {
   const name = pathOf(path)
   if (isHandedOver(name)) return readHandedOver(name, most)
-  await using file = await openRegularFile(name)
+  await using file = await openStream(name)
   requireSize((await file.stat()).size, most)
-  const chunks: Buffer[] = []
-  let size = 0
-  for (;;) {
-    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(chunkBytes))
-    if (bytesRead === 0) return Buffer.concat(chunks)
-    chunks.push(buffer.subarray(0, bytesRead))
-    size += bytesRead
-    requireSize(size, most)
-  }
+  const bytes = Buffer.concat(await file.createReadStream({ end: most, autoClose: false }).toArray())
+  requireSize(bytes.length, most)
+  return bytes
 }
 
-/** A file of any size, to be read in chunks. @throws FileError, or the system's error */
-const openRegularFile = async (path: string): Promise<FileHandle> => {
-  const found = await stat(path).catch(() => undefined)
-  if (found) requireRegular(found)
+/** A file of any size, to be read in chunks, or a pipe that the shell hands over. @throws FileError, or the system's error */
+export const openStream = async (path: string): Promise<FileHandle> => {
+  // The pipe's writer is there, and a reader waits for it as any command does.
+  if (isHandedOver(path)) return open(path, O_RDONLY | O_NOCTTY)
   const file = await open(path, readOnly)
   try {
     requireRegular(await file.stat())
@@ -140,11 +136,6 @@ const openRegularFile = async (path: string): Promise<FileHandle> => {
     throw error
   }
 }
-
-/** The same for what is read once from its beginning: a pipe that the shell hands over too. */
-export const openStream = async (path: string): Promise<FileHandle> =>
-  // Opened as it is: its writer is there, and a reader waits for it as any command does.
-  isHandedOver(path) ? open(path, O_RDONLY | O_NOCTTY) : openRegularFile(path)
 
 /**
  * The lines of a file of any size, each up to a length, without their breaks.
@@ -212,76 +203,35 @@ export const createRegularFile = (path: string, mode: number): void =>
 
 /** @throws FileError where something else than a file stands at the path; nothing where it is free */
 export const requireFileOrFree = (path: string): void => {
-  const found = looked(path, statSync)
+  const found = statSync(path, { throwIfNoEntry: false })
   if (found) requireRegular(found)
 }
 
-/** Whether a report can go there: a file or none yet, a device such as /dev/null, or a pipe that the shell hands over. */
-export const requireSink = (path: string): void => {
-  const found = looked(path, statSync)
-  if (found && !found.isCharacterDevice() && !isHandedOver(path)) requireRegular(found)
-}
-
-/** Writes a report in place of what is there. @throws FileError, or the system's error */
-export const writeReport = async (path: string, text: string): Promise<void> => {
-  requireSink(path)
-  await writeFile(path, text)
-}
+/** Writes a report in place of what is there. @throws the system's error */
+export const writeReport = (path: string, text: string): Promise<void> => writeFile(path, text)
 
 const pathOf = (path: string | URL): string => (path instanceof URL ? fileURLToPath(path) : path)
 
 const chunkBytes = 65_536
 
-const readToEnd = (most: number, read: (bytes: Buffer) => number): Buffer => {
-  const chunks: Buffer[] = []
-  let size = 0
-  for (;;) {
-    const bytes = Buffer.allocUnsafe(chunkBytes)
-    const count = read(bytes)
-    if (count === 0) return Buffer.concat(chunks)
-    chunks.push(bytes.subarray(0, count))
-    size += count
-    requireSize(size, most)
-  }
-}
-
-const handedOver = /^\/(dev\/(stdin|stdout|stderr|fd\/\d+)|proc\/(self|\d+)\/fd\/\d+)$/
+const handedOver = /^\/(dev\/(stdin|fd\/\d+)|proc\/self\/fd\/\d+)$/
 
 /** Whether it is a pipe by a descriptor that the process was started with. */
 const isHandedOver = (path: string): boolean =>
-  handedOver.test(path) && (read.has(path) || looked(path, statSync)?.isFIFO() === true)
+  handedOver.test(path) && (read.has(path) || statSync(path, { throwIfNoEntry: false })?.isFIFO() === true)
 
-// A pipe can be read once: its text is kept here for the next read of the same path, as in a reload.
+// A pipe can be read once: its bytes are kept here for the next read of the same path, as in a reload.
 const read = new Map<string, Buffer>()
-const silentForMs = 10_000
-const retryAfterMs = 5
 
 const readHandedOver = (path: string, most: number): Buffer => {
   const known = read.get(path)
-  if (known) {
-    requireSize(known.length, most)
-    return known
-  }
-  const file = openSync(path, readOnly)
+  if (known) return known
+  const file = openSync(path, O_RDONLY | O_NOCTTY)
   try {
-    const bytes = readToEnd(most, chunk => readWaiting(file, chunk))
+    const bytes = readToEnd(file, most)
     read.set(path, bytes)
     return bytes
   } finally {
     closeSync(file)
   }
 }
-
-// Its writer may take a while; nothing else runs yet in the process that it was handed to.
-const readWaiting = (file: number, bytes: Buffer): number => {
-  for (let waitedMs = 0; ; waitedMs += retryAfterMs)
-    try {
-      return readSync(file, bytes)
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error
-      if (waitedMs >= silentForMs)
-        throw new FileError('ETIMEDOUT', `nothing came through it within ${silentForMs / 1_000} seconds`)
-      Atomics.wait(still, 0, 0, retryAfterMs)
-    }
-}
-const still = new Int32Array(new SharedArrayBuffer(4))

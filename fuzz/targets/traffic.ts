@@ -75,7 +75,7 @@ const countedLines = (random: Random, format: LineFormat): string => {
   return `${[right, ...lines].join('\n')}\n`
 }
 
-const trafficCommands = ['import', 'stats', 'keys', 'convert', 'whatif', 'replay'] as const
+const trafficCommands = ['import', 'stats', 'keys', 'whatif', 'replay'] as const
 const reportCommands = ['compare', 'report'] as const
 type Command = (typeof trafficCommands)[number] | (typeof reportCommands)[number] | 'check-bodies'
 
@@ -192,8 +192,7 @@ const argsOf = (
   return {
     import: ['traffic', 'import', file, ...named],
     stats: ['traffic', 'stats', file, ...named],
-    keys: ['traffic', 'keys', file, ...named],
-    convert: ['traffic', 'convert', file, '--to', 'csv', ...named],
+    keys: ['traffic', 'import', file, '--as', 'keys', ...named],
     whatif: ['whatif', file, '--threads', '1', ...named],
     replay: ['replay', file, ...replay, '--timeout', '1s'],
     compare: ['replay', 'compare', file, file, '--json'],

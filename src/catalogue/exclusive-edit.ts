@@ -5,39 +5,6 @@ import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promi
 import { dirname } from 'node:path'
 import { InputError, messageOf } from '../errors.ts'
 
-const codeOf = (thrown: unknown): unknown => (thrown as { code?: unknown } | null)?.code
-
-const ifPresent = <T>(answer: Promise<T>): Promise<T | undefined> =>
-  answer.catch((thrown: unknown) => {
-    if (codeOf(thrown) === 'ENOENT') return undefined
-    throw thrown
-  })
-
-const lock = async (path: string, beside: string): Promise<FileHandle> =>
-  open(beside, 'wx').catch((thrown: unknown) => {
-    if (codeOf(thrown) !== 'EEXIST') throw thrown
-    throw new InputError(
-      `${path} is being edited by another process: ${beside} exists; try again when that is done, ` +
-        'or delete that file if no such process runs',
-      { cause: thrown },
-    )
-  })
-
-// Syncs the directory, so that the rename survives a power cut.
-const syncDirectory = async (path: string): Promise<void> => {
-  const directory = await open(dirname(path), 'r')
-  await directory.sync().finally(() => directory.close())
-}
-
-// After the rename the lock file is no longer ours: the next process may already have created another.
-const replace = async (target: string, beside: string, handle: FileHandle, text: string): Promise<void> => {
-  const former = await ifPresent(stat(target))
-  if (former) await handle.chmod(former.mode & 0o7777)
-  await handle.writeFile(text)
-  await handle.sync()
-  await rename(beside, target)
-}
-
 /**
  * Replaces the file with the text that `next` returns, under the lock; undefined leaves it unchanged. InputError when
  * another edit is under way or the file cannot be written; errors of `next` pass through.
@@ -46,25 +13,40 @@ export const editExclusively = async (
   path: string,
   next: () => Promise<string | undefined>,
 ): Promise<boolean> => {
-  try {
-    // A link is followed, so that its target is replaced and not the link.
-    const target = (await ifPresent(realpath(path))) ?? path
-    const beside = `${target}.new`
-    const handle = await lock(path, beside)
-    let replaced = false
-    try {
-      const text = await next()
-      if (text === undefined) return false
-      await replace(target, beside, handle, text)
-      replaced = true
-    } finally {
-      await handle.close()
-      if (!replaced) await rm(beside, { force: true })
-    }
-    await syncDirectory(target)
-    return true
-  } catch (thrown) {
-    if (codeOf(thrown) === undefined || thrown instanceof InputError) throw thrown
-    throw new InputError(`${path} cannot be written: ${messageOf(thrown)}`, { cause: thrown })
+  const failed = (cause: unknown): never => {
+    const isLocked = (cause as NodeJS.ErrnoException).code === 'EEXIST'
+    throw new InputError(
+      isLocked
+        ? `${path} is being edited by another process: ${beside} exists; try again when that is done, or delete that file if no such process runs`
+        : `${path} cannot be written: ${messageOf(cause)}`,
+      { cause },
+    )
   }
+  // A link is followed, so that its target is replaced and not the link.
+  const target = await realpath(path).catch(() => path)
+  const beside = `${target}.new`
+  const handle = await open(beside, 'wx').catch(failed)
+  let isReplaced = false
+  try {
+    const text = await next()
+    if (text === undefined) return false
+    await write(handle, text, target).catch(failed)
+    await rename(beside, target).catch(failed)
+    isReplaced = true
+  } finally {
+    await handle.close()
+    // Once renamed it is no longer ours: the next process may already have created another.
+    if (!isReplaced) await rm(beside, { force: true })
+  }
+  // So that the rename survives a power cut.
+  await using directory = await open(dirname(target), 'r')
+  await directory.sync()
+  return true
+}
+
+const write = async (handle: FileHandle, text: string, target: string): Promise<void> => {
+  const former = await stat(target).catch(() => undefined)
+  if (former) await handle.chmod(former.mode & 0o7777)
+  await handle.writeFile(text)
+  await handle.sync()
 }

@@ -5,18 +5,12 @@ import { access, constants, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { InputError, messageOf } from '../errors.ts'
 import { quotedPath } from '../outside-text.ts'
-import { requireSink } from '../regular-file.ts'
 
 /** @throws InputError */
 export const checkWritable = async (paths: readonly string[]): Promise<void> => {
   for (const path of paths) {
     const found = await stat(path).catch(() => undefined)
     if (found?.isDirectory()) throw new InputError(`${quotedPath(path)} is a folder; allowed: a file`)
-    try {
-      requireSink(path)
-    } catch (cause) {
-      throw new InputError(`${quotedPath(path)} can't be written: ${messageOf(cause)}`, { cause })
-    }
     const where = found ? path : dirname(path)
     const folder = found ? undefined : await stat(where).catch(() => undefined)
     if (!found && !folder?.isDirectory())

@@ -42,7 +42,7 @@ t.test('a span that no clock passes is refused in one sentence before the work b
       stderr,
       `the traffic lasts from ${first} to ${last}, which is 36,524 days; allowed: at most 400 days`,
     )
-    t.match(stderr, /traffic cut --from … --to ….*traffic import --longest-gap 10m/)
+    t.match(stderr, /traffic import --from … --to ….*--longest-gap 10m/)
   }
   const replayed = await runShared(['replay', path, '--target', 'http://127.0.0.1:9', '--without-keys'])
   t.equal(replayed.code, 1)
@@ -54,9 +54,8 @@ t.test('other commands on such a file have their figures', async t => {
   const out = join(t.testdirName, 'out.ndjson')
   for (const args of [
     ['traffic', 'stats', path],
-    ['traffic', 'keys', path],
-    ['traffic', 'cut', path, '--head', '1', '--out', out],
-    ['traffic', 'convert', path, '--to', 'libcachesim', '--out', join(t.testdirName, 'out.csv')],
+    ['traffic', 'import', path, '--as', 'keys'],
+    ['traffic', 'import', path, '--head', '1', '--out', out],
     ['traffic', 'import', path, '--longest-gap', '10m', '--out', join(t.testdirName, 'short.ndjson')],
   ]) {
     const { code, stderr } = await runShared(args)

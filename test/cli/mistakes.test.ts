@@ -1,4 +1,4 @@
-// What a newcomer gets wrong with `replay`, `rehearse`, `whatif` and `traffic cut`: the same mistake has the same exit code in
+// What a newcomer gets wrong with `replay`, `rehearse`, `whatif` and `traffic import`: the same mistake has the same exit code in
 // each, one sentence, and comes before the work. A target that is no gateway is named as such.
 
 import { spawnSync } from 'node:child_process'
@@ -62,7 +62,7 @@ t.test('an option with one value is given once', async t => {
     ],
     [['replay', 'report', traffic, ...pair('--out', at('a.html'), at('a.html'))], 2, twice('--out')],
     [['replay', traffic, ...to, ...pair('--rate', '5', '50')], 2, twice('--rate')],
-    [['traffic', 'cut', traffic, ...pair('--out', at('a.ndjson'), at('b.ndjson'))], 2, twice('--out')],
+    [['traffic', 'import', traffic, ...pair('--out', at('a.ndjson'), at('b.ndjson'))], 2, twice('--out')],
     [['traffic', 'generate', ...pair('--seed', '1', '2')], 2, twice('--seed')],
     [['keys', 'create', 'A', ...pair('--tier', 'free', 'standard')], 2, twice('--tier')],
     [['status', ...pair('--gateway', 'http://127.0.0.1:1', 'http://127.0.0.1:2')], 2, twice('--gateway')],
@@ -112,11 +112,11 @@ t.test('a mistake has one exit code, whatever the command', async t => {
       /has ids and no keys; allowed: what `abohawa keys create/,
     ],
     [
-      ['traffic', 'cut', traffic, '--cell', 'Dhaka'],
+      ['traffic', 'import', traffic, '--cell', 'Dhaka'],
       2,
       /--cell is "Dhaka"; allowed: a cell such as 23\.7,90\.4/,
     ],
-    [['traffic', 'cut', traffic, '--from', '2h', '--to', '1h'], 2, /--from is not before --to/],
+    [['traffic', 'import', traffic, '--from', '2h', '--to', '1h'], 2, /--from is not before --to/],
   ])
   t.notOk(existsSync(at('x.txt')))
 })

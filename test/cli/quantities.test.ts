@@ -14,7 +14,7 @@ t.test('2h20m and 90/m are written alike in all commands', async t => {
     ['whatif', none, '--warm-up', '2h20m', '--latency', '1s500ms'],
     ['whatif', none, '--case', 'cache.freshness=age cache.freshFor=2h20m'],
     ['rehearse', none, '--step', '1s500ms'],
-    ['traffic', 'cut', none, '--from', '2h20m', '--duration', '1h30m', ...out],
+    ['traffic', 'import', none, '--from', '2h20m', '--duration', '1h30m', ...out],
     ['traffic', 'import', none, '--longest-gap', '1h30m', ...out],
   ]
   const ended = await runCommands(lines)

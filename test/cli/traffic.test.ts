@@ -1,4 +1,4 @@
-// `abohawa traffic import|stats|cut|merge|scrub|convert`: the commands of docs/load-testing.md, the log of a running gateway,
+// `abohawa traffic import|stats`: the commands of docs/load-testing.md, the log of a running gateway,
 // standard input and output, what is refused, and that no file is replaced or left in parts. Formats and figures are tested
 // in test/load/traffic/.
 
@@ -100,7 +100,7 @@ t.test('the commands of docs/load-testing.md do what it says', async t => {
         /^[\w-]+\.[\w.]+$/.test(word) ? join(folder, word) : word.replace(/^samples/, join(root, 'samples')),
       ),
   )
-  t.ok(commands.length >= 10)
+  t.ok(commands.length >= 9)
   const ended = await runCommands(commands)
   for (const [i, { code, stderr }] of ended.entries())
     t.match({ code, stderr }, { code: 0, stderr: '' }, commands[i]?.join(' ') ?? '')
@@ -167,7 +167,7 @@ t.test('a cut has what belongs into it, wherever in the file it stands', async t
   ]
   const at = (i: number): string => join(folder, `cut-${i}`)
   const ended = await runCommands(
-    cuts.map((by, i) => traffic('cut', join(folder, 'mixed'), '--window', '500', ...by, '--out', at(i))),
+    cuts.map((by, i) => traffic('import', join(folder, 'mixed'), '--window', '500', ...by, '--out', at(i))),
   )
   for (const [i, { code, stdout }] of ended.entries()) {
     t.equal(code, 0)
@@ -274,19 +274,15 @@ t.test('what can not be done is one sentence', async t => {
       /folder can't be written: it is no file/,
     ],
     [1, ['import', file, '--out', join(folder, 'nowhere', 'b')], /b can't be written: ENOENT/],
-    [1, ['merge', '-', '-'], /standard input \(-\) is given twice/],
+    [1, ['import', '-', '-'], /standard input \(-\) is given twice/],
     [2, ['import', file, '--format', 'pcap'], /'pcap' is invalid.*Allowed: access-log, ndjson, har/],
     [2, ['import', file, '--sample', '0'], /'0' is invalid.*Allowed: a share above 0 and up to 1/],
     [2, ['import', file, '--longest-gap', '5'], /'5' is invalid.*has no unit/],
     [2, ['import', file, '--window', '0'], /'0' is invalid.*Allowed: a whole number from 1/],
-    [2, ['cut', file], /there is nothing to cut by; allowed: --from, --to/],
-    [2, ['cut', file, '--from', 'noon'], /'noon' is invalid.*Allowed: an instant such as/],
-    [2, ['cut', file, '--endpoint', 'rain'], /'rain' is invalid.*Allowed: weather, forecast/],
-    [2, ['cut', file, '--head', '1', '--tail', '1'], /'--head <number>' cannot be used with option '--tail/],
-    [2, ['convert', file], /required option '--to <format>' not specified/],
-    [2, ['convert', file, '--to', 'pcap'], /'pcap' is invalid.*gor, vegeta, csv, libcachesim/],
-    [2, ['convert', file, '--to', 'gor', '--target', 'x'], /'x' is invalid.*Allowed: a URL such as/],
-    [2, ['scrub', file, '--start', '1h'], /'1h' is invalid.*Allowed: an instant/],
+    [2, ['import', file, '--from', 'noon'], /'noon' is invalid.*Allowed: an instant such as/],
+    [2, ['import', file, '--endpoint', 'rain'], /'rain' is invalid.*Allowed: weather, forecast/],
+    [2, ['import', file, '--as', 'gor'], /'gor' is invalid.*Allowed choices are requests, keys/],
+    [2, ['import', file, '--start', '1h'], /'1h' is invalid.*Allowed: an instant/],
     [2, ['stats', file, '--by', 'user'], /'user' is invalid.*cell, place, path, key/],
   ]
   const ended = await runCommands(refusals.map(([, args]) => traffic(...args)))
@@ -300,7 +296,7 @@ t.test('what can not be done is one sentence', async t => {
 })
 
 t.test('every command shows an example and the common options', async t => {
-  const names = ['import', 'stats', 'cut', 'merge', 'scrub', 'convert']
+  const names = ['import', 'generate', 'stats']
   const ended = await runCommands(names.map(name => traffic(name, '--help')))
   for (const [i, name] of names.entries()) {
     t.match(ended[i], { code: 0, stderr: '' })

@@ -62,7 +62,6 @@ const stated: readonly [
   ['Lease of another gateway', '| 1 min |', 'stores/records', { longestLeaseMs: 60_000 }],
   ['Gateways on one store', '| 1,000 |', 'stores/records', { maxInstances: 1_000 }],
   ['Change record', '1,000 of a kind', 'stores/records', { maxChangeRecords: 1_000 }],
-  ['A path that names no regular file', 'up to 10 s of silence', 'regular-file', { silentForMs: 10_000 }],
   [
     'A text in a line of the log',
     '50 entries of a list or object, 5 levels',

@@ -8,7 +8,7 @@ import { brokenForecast, brokenWeather, isPhysical } from '../../fuzz/oracle/wea
 import { writeDocument } from '../../simulator/document.ts'
 import { forecast } from '../../simulator/forecast.ts'
 import { readForecastRequest } from '../../simulator/forecast-request.ts'
-import { Parameters } from '../../simulator/parameters.ts'
+import { parametersIn } from '../../simulator/parameters.ts'
 import { currentVariables, dailyVariables, hourlyVariables } from '../support/weather-contract.ts'
 
 // The path below /api/v1, and the expected status.
@@ -115,7 +115,7 @@ t.test('weather is for now, whole and possible', async t => {
 t.test('what a body of the provider says is read by its times', async t => {
   const query =
     'latitude=23.8&longitude=90.4&timezone=Asia/Dhaka&past_days=1&minutely_15=temperature_2m&hourly=temperature_2m&daily=temperature_2m_max'
-  const request = readForecastRequest(Parameters.fromForm(query), now)
+  const request = readForecastRequest(parametersIn(query))
   if (!request) throw new Error('no coordinates')
   const document = await forecast(request, { seed: 1, now, run: undefined })
   const right = JSON.parse(writeDocument(document)) as Record<string, Record<string, unknown[]>>

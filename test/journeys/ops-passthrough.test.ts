@@ -5,8 +5,7 @@ import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import t from 'tap'
 import { readForecastRequest } from '../../simulator/forecast-request.ts'
-import { Parameters } from '../../simulator/parameters.ts'
-import { systemClock } from '../../src/clock.ts'
+import { parametersIn } from '../../simulator/parameters.ts'
 import { pathFor } from '../../src/provider/open-meteo/query.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { horizonFor } from '../../src/weather/horizon.ts'
@@ -167,7 +166,7 @@ t.test(
     // Reads and weighs a request as the simulated provider does, without the weather, which takes it seconds.
     let counted = 0
     const weighing = await startScriptedProvider(t, ({ url = '' }, response) => {
-      const request = readForecastRequest(Parameters.fromForm(url.split('?')[1] ?? ''), systemClock.now())
+      const request = readForecastRequest(parametersIn(url.split('?')[1] ?? ''))
       counted += request?.weight ?? 0
       response.end('{}')
     })

@@ -206,7 +206,10 @@ const textOfSettings = (
       'storm',
       `${place.name_en} (${place.type}/${place.id}) from ${localText(from, calendar)} to ${localText(to, calendar)}, ${factor} times the requests`,
     ]),
-    ['keys', `${counted(keys)}; \`abohawa traffic keys\` lists them for \`abohawa keys create --from\``],
+    [
+      'keys',
+      `${counted(keys)}; \`abohawa traffic import --as keys\` lists them for \`abohawa keys create --from\``,
+    ],
     ['took', `${seconds.toFixed(1)} s, ${counted(Math.round(requests / seconds))} requests a second`],
   ])
 }

@@ -1,89 +1,46 @@
-// `abohawa traffic keys`: the ids of the keys in traffic files, as the CSV that `abohawa keys create --from` reads. What it
-// creates has each id as its external id, by which a replay finds the key of a request.
+// `abohawa traffic import --as keys`: the ids of the keys in traffic files, as the CSV that `abohawa keys create --from` reads.
+// What it creates has each id as its external id, by which a replay finds the key of a request.
 
-import type { Command } from 'commander'
 import { csvLine } from '../../csv-text.ts'
-import { InputError, messageOf } from '../../errors.ts'
-import { formatNames } from '../../load/traffic/format.ts'
-import { limitIn } from '../../metering/administration.ts'
+import { InputError } from '../../errors.ts'
+import { readTraffic } from '../../load/traffic/read-traffic.ts'
+import type { TrafficRequest } from '../../load/traffic/traffic-request.ts'
+import { writeText } from '../../load/traffic/write-traffic.ts'
 import { checkTier } from '../keys/key-create.ts'
-import { type AddCommand, counted } from '../terminal.ts'
-import { UsageError } from '../usage-error.ts'
-import { formatIn, hostOption } from './traffic-options.ts'
+import { counted, type Terminal } from '../terminal.ts'
+import type { ImportOptions } from './traffic-options.ts'
+import { createFaults } from './traffic-rewrite.ts'
 import { remarkLeftOut } from './traffic-rewrite-text.ts'
-
-type Options = { subscriber: string; tier: string; limit: string; format?: string; host?: string }
 
 // As many as `keys create --from` takes.
 const maxKeys = 100_000
+// So much that many replays on one day do not use it up.
+const limit = 1_000_000_000
 
-export const addKeysCommand = (traffic: Command, add: AddCommand): Command =>
-  add<Options>(traffic, 'keys', {
-    summary: 'list the ids of keys in traffic files, as CSV for keys create --from',
-    example:
-      'traffic keys samples/weekday.ndjson.gz > keys.csv\n  npm run -s abohawa -- keys create --from keys.csv --csv --out issued.csv',
-    setUp: command =>
-      void command
-        .argument('<files...>', 'files in any of the formats, plain or gzip; - is standard input')
-        .option('--subscriber <name>', 'the subscriber that gets the keys', 'Load test')
-        .option('--tier <name>', 'the tier of each key', 'enterprise')
-        .option(
-          '--limit <requests>',
-          'requests a day of each key, so that many replays on one day do not use it up; tier: that of the tier',
-          '1000000000',
-        )
-        .option(
-          '--format <name>',
-          `of all files: ${formatNames.join(', ')}; detected from their content if not given`,
-          formatIn,
-        )
-        .addOption(hostOption()),
-    run: async (terminal, { subscriber, tier, limit, format, host }, ...files) => {
-      checkTier(terminal, tier)
-      const ownLimit = limit === 'tier' ? null : limitOption(limit)
-      const { readTraffic } = await import('../../load/traffic/read-traffic.ts')
-      const { createFaults } = await import('./traffic-rewrite.ts')
-      const faults = createFaults(terminal, false)
-      const requestsOf = new Map<string, number>()
-      const traffic = readTraffic(files, {
-        host,
-        onFault: faults.add,
-        ...(format === undefined ? {} : { format }),
-      })
-      for await (const requests of traffic.batches()) {
-        for (const { key } of requests)
-          if (key !== undefined) requestsOf.set(key, (requestsOf.get(key) ?? 0) + 1)
-        if (requestsOf.size > maxKeys)
-          throw new InputError(
-            `the files have more than ${counted(maxKeys)} keys, which is all that keys create --from takes`,
-          )
-      }
-      faults.end()
-      remarkLeftOut(terminal, traffic.summary())
-      const ids = [...requestsOf.keys()].sort()
-      if (terminal.json)
-        terminal.show(
-          ids.map(externalId => ({
-            externalId,
-            subscriber,
-            tier,
-            limit: ownLimit,
-            requests: requestsOf.get(externalId),
-          })),
-          '',
-        )
-      else {
-        const rows = ids.map(id => csvLine([subscriber, tier, id, ownLimit]))
-        await terminal.writeAll([csvLine(['subscriber', 'tier', 'external_id', 'limit']), ...rows].join(''))
-      }
-      return 0
-    },
-  })
-
-const limitOption = (given: string): number => {
-  try {
-    return limitIn(given)
-  } catch (error) {
-    throw new UsageError(`${messageOf(error).replace('the limit', '--limit')}, or tier`, { cause: error })
+/** Resolves to the exit code. @throws UsageError for a tier that is not configured; InputError for too many keys */
+export const writeKeys = async (
+  terminal: Terminal,
+  files: readonly string[],
+  { out, force, format, host, window, strict, tier }: ImportOptions,
+  pass: (batches: AsyncIterable<TrafficRequest[]>) => AsyncGenerator<readonly TrafficRequest[]>,
+): Promise<number> => {
+  checkTier(terminal, tier)
+  const faults = createFaults(terminal, strict === true)
+  const ids = new Set<string>()
+  const traffic = readTraffic(files, { host, format, window, onFault: faults.add })
+  for await (const requests of pass(traffic.batches())) {
+    for (const { key } of requests) if (key !== undefined) ids.add(key)
+    if (ids.size > maxKeys)
+      throw new InputError(
+        `the files have more than ${counted(maxKeys)} keys, which is all that keys create --from takes`,
+      )
   }
+  faults.end()
+  remarkLeftOut(terminal, traffic.summary())
+  const rows = [...ids].sort().map(id => csvLine(['Load test', tier, id, limit]))
+  const text = async function* () {
+    yield [csvLine(['subscriber', 'tier', 'external_id', 'limit']), ...rows].join('')
+  }
+  await writeText(out, text(), { force: force === true })
+  return 0
 }

@@ -1,23 +1,26 @@
-// The options that commands on traffic files share, and what is read of them.
+// The options that commands on traffic files share, what is read of them, and the cells of the configured catalogue.
 
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { parseInstant } from '../../calendar.ts'
 import { parseDuration } from '../../config/units.ts'
+import { InputError } from '../../errors.ts'
+import type { CellOf } from '../../load/traffic/cell-of-place.ts'
 import { formatNames, withoutUsualPort } from '../../load/traffic/format.ts'
 import type { Moment } from '../../load/traffic/selection.ts'
-import { durationIn, shareOf } from '../quantities.ts'
+import { shareOf } from '../quantities.ts'
+import type { Terminal } from '../terminal.ts'
 
-/** The files to read, the file to write, and how strict to be. */
-export const addRewriteOptions = (command: Command): Command =>
-  addReadOptions(command)
-    .option('--out <path>', 'the file to write, with gzip where it ends in .gz; - is standard output', '-')
-    .option('--force', 'replace the file if it exists')
-    .option('--strict', 'end with 1 at the first faulty line, and write no file')
-    .option(
-      '--longest-gap <duration>',
-      'shorten longer gaps without a request to this, such as 10m',
-      durationIn,
-    )
+export type ReadOptions = { readonly format?: string; readonly host?: string; readonly window: number }
+
+/** Of what is written, beside which requests. */
+export type ImportOptions = ReadOptions & {
+  readonly out: string
+  readonly force?: boolean
+  readonly strict?: boolean
+  readonly longestGap?: number
+  readonly as: 'requests' | 'keys'
+  readonly tier: string
+}
 
 export const addReadOptions = (command: Command): Command =>
   command
@@ -34,6 +37,28 @@ export const addReadOptions = (command: Command): Command =>
       wholeIn(1, 10_000_000),
       50_000,
     )
+
+/**
+ * The cells of requests that were recorded without one, by the configured catalogue and grid; where these can't be read, only
+ * what was recorded is known, and that is said.
+ */
+export const configuredCellOf = async (terminal: Terminal): Promise<CellOf> => {
+  // Imported here, so that the other commands start without the catalogue.
+  const { createCellOf, recordedCell } = await import('../../load/traffic/cell-of-place.ts')
+  const { createCatalogue } = await import('../../catalogue/catalogue.ts')
+  const { catalogueFile } = await import('../../catalogue/catalogue-file.ts')
+  const { readSnapshot } = await import('../../catalogue/snapshot-reader.ts')
+  const { createGrid } = await import('../../weather/cell.ts')
+  try {
+    const { catalogue, cache } = terminal.config()
+    const places = createCatalogue(await readSnapshot(catalogueFile(catalogue.path), catalogue.bounds))
+    return createCellOf(places, catalogue.bounds, createGrid(cache.cellDegrees))
+  } catch (thrown) {
+    if (!(thrown instanceof InputError)) throw thrown
+    terminal.remark(`Cells that were not recorded are unknown: ${thrown.message}`)
+    return recordedCell
+  }
+}
 
 /** Of every command that reads traffic. */
 export const hostOption = (): Option =>

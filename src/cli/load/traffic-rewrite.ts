@@ -1,4 +1,4 @@
-// The common part of commands that write traffic files: reads files, passes their requests on, writes the result, and reports
+// Reads traffic files, passes their requests on, writes one file of them, and reports
 // faults, gaps and order. Requests that are further out of order than the sorting window are sorted by reading the files a second
 // time; where that is impossible, they are written unsorted, with a remark.
 
@@ -14,35 +14,24 @@ import type { TrafficRequest } from '../../load/traffic/traffic-request.ts'
 import { textOf, writeText } from '../../load/traffic/write-traffic.ts'
 import { interruption } from '../interruption.ts'
 import { counted, leftText, type Terminal } from '../terminal.ts'
+import type { ImportOptions } from './traffic-options.ts'
 import { reportRewrite } from './traffic-rewrite-text.ts'
 
-export type RewriteOptions = {
-  readonly out: string
-  readonly force?: boolean
-  readonly format?: string
-  readonly host?: string
-  readonly window?: number
-  readonly strict?: boolean
-  readonly longestGap?: number
-}
-
 type Batches = AsyncIterable<readonly TrafficRequest[]>
-
-type Change = {
-  /** Makes the requests to write of those that were read; called anew for a second pass. */
-  readonly pass?: (batches: Batches) => AsyncGenerator<readonly TrafficRequest[]>
-  readonly text?: (batches: Batches) => AsyncGenerator<string>
-}
 
 // A gap that is said, where none is given.
 const reportedGapMs = 5 * 60_000
 
-/** Resolves to the exit code. @throws InputError, with `strict` for the first fault too */
+/**
+ * Resolves to the exit code.
+ * @param pass makes the requests to write of those that were read; called anew for a second pass
+ * @throws InputError, with `strict` for the first fault too
+ */
 export const rewrite = async (
   terminal: Terminal,
   files: readonly string[],
-  { out, force, format, host, window, strict, longestGap }: RewriteOptions,
-  { pass = untouched, text = textOf }: Change = {},
+  { out, force, format, host, window, strict, longestGap }: ImportOptions,
+  pass: (batches: Batches) => AsyncGenerator<readonly TrafficRequest[]>,
 ): Promise<number> => {
   const faults = createFaults(terminal, strict === true)
   const late = out !== standardOutput && (await areRegular(files)) ? createLateRequests() : undefined
@@ -52,8 +41,8 @@ export const rewrite = async (
     readTraffic(files, {
       pseudonyms,
       host,
-      ...(format === undefined ? {} : { format }),
-      ...(window === undefined ? {} : { window }),
+      format,
+      window,
       ...(onFault ? { onFault } : {}),
       ...(onLate ? { onLate } : {}),
     })
@@ -80,7 +69,7 @@ export const rewrite = async (
         yield batch
       }
     }
-    return text(observed(gaps.pass(pass(batches))))
+    return textOf(observed(gaps.pass(pass(batches))))
   }
 
   const firstText = async function* () {
@@ -138,10 +127,6 @@ class Interrupted extends Error {}
 /** The same batches; who takes no more of them leaves the rest to be read. */
 async function* keptOpen(batches: AsyncGenerator<TrafficRequest[]>): AsyncGenerator<TrafficRequest[]> {
   for (let next = await batches.next(); !next.done; next = await batches.next()) yield next.value
-}
-
-async function* untouched(batches: Batches): AsyncGenerator<readonly TrafficRequest[]> {
-  yield* batches
 }
 
 /** Whether each can be read a second time. */

@@ -5,10 +5,9 @@ import { type Command, Option } from 'commander'
 import type { Subject } from '../../load/traffic/stats/traffic-stats.ts'
 import { interruption } from '../interruption.ts'
 import { type AddCommand, counted } from '../terminal.ts'
-import { configuredCellOf } from './traffic-cells.ts'
-import { addReadOptions, wholeIn } from './traffic-options.ts'
+import { addReadOptions, configuredCellOf, type ReadOptions, wholeIn } from './traffic-options.ts'
 
-type Options = { format?: string; host?: string; window: number; by: Subject; top: number; strict?: boolean }
+type Options = ReadOptions & { by: Subject; top: number; strict?: boolean }
 
 export const addStatsCommand = (traffic: Command, add: AddCommand): Command =>
   add<Options>(traffic, 'stats', {
@@ -34,8 +33,8 @@ export const addStatsCommand = (traffic: Command, add: AddCommand): Command =>
       const traffic = readTraffic(files, {
         window,
         host,
+        format,
         onFault: faults.add,
-        ...(format === undefined ? {} : { format }),
       })
       const counters = createTrafficStats(by, top, await configuredCellOf(terminal))
       const watched = watch(terminal, traffic, await sizeOfFiles(files))

@@ -1,9 +1,8 @@
 // `abohawa traffic …`: files of traffic, one request a line.
 
 import type { AddTopCommand } from '../terminal.ts'
-import { addFileCommands } from './traffic-files.ts'
 import { addGenerateCommand } from './traffic-generate.ts'
-import { addKeysCommand } from './traffic-keys.ts'
+import { addImportCommand } from './traffic-import.ts'
 import { addStatsCommand } from './traffic-stats.ts'
 
 export const addTrafficCommands: AddTopCommand = (program, add, summary) => {
@@ -11,8 +10,7 @@ export const addTrafficCommands: AddTopCommand = (program, add, summary) => {
     .command('traffic')
     .summary(summary)
     .description('Files of traffic: one request a line.')
-  addFileCommands(traffic, add)
+  addImportCommand(traffic, add)
   addGenerateCommand(traffic, add)
-  addKeysCommand(traffic, add)
   addStatsCommand(traffic, add)
 }

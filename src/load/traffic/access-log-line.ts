@@ -4,8 +4,16 @@
 import { InputError } from '../../errors.ts'
 import { quoted } from '../../outside-text.ts'
 import type { Observer } from './format.ts'
-import { outcomeOf } from './recorded-outcome.ts'
-import { amountOf, durationOf, instantOf, isStatus, methodOf, ownText, pathOf } from './request-line.ts'
+import {
+  amountOf,
+  durationOf,
+  instantOf,
+  isStatus,
+  methodOf,
+  ownText,
+  pathOf,
+  recordedOutcome,
+} from './request-line.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -50,7 +58,7 @@ export const requestOfAccessLog = (
     ...(encoding === 'br' || encoding === 'gzip' ? { accepts: encoding } : {}),
     ...(typeof notModified === 'boolean' ? { conditional: true } : {}),
     ...(isStatus(status) ? { status } : {}),
-    ...outcomeOf(typeof cache === 'string' ? cache : undefined),
+    ...recordedOutcome(typeof cache === 'string' ? cache : undefined),
     ...(typeof cell === 'string' ? { cell: ownText(cell.slice(0, 60)) } : {}),
     ...(size === undefined ? {} : { bytes: size }),
     ...(duration === undefined ? {} : { ms: duration }),

@@ -24,7 +24,7 @@ export const requestOfCommonLog = (line: string): CommonLine | undefined => {
   const [, method, target] = /^([A-Z]{1,20}) (.*?)(?: HTTP\/[\d.]+)?$/.exec(sent) ?? []
   if (method === undefined || target === undefined) return undefined
   const at = instantOfTime(time)
-  const { ms, isEnd } = durationIn(rest, at)
+  const { ms, isEnd } = durationBehind(rest, at)
   return { request: requestWith(at, method, unescapedPath(target), status, bytes, ms), isEnd }
 }
 
@@ -71,7 +71,7 @@ const requestWith = (
  * nginx logs `$request_time` in seconds with three decimals, Traefik ends with milliseconds, Apache logs `%D` in whole
  * microseconds. Of several whole numbers none is known to be that: `%I %O` are bytes.
  */
-const durationIn = (rest: string, at: number): { ms?: number; isEnd: boolean } => {
+const durationBehind = (rest: string, at: number): { ms?: number; isEnd: boolean } => {
   // One that nothing closes ends with the line: a pattern that can't fail reads each character once.
   const behind = rest.replaceAll(/"(?:[^"\\]|\\.?)*(?:"|$)/gs, '')
   // `$msec` is the instant of the line itself.

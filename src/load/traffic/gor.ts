@@ -5,8 +5,16 @@ import { InputError } from '../../errors.ts'
 import { quoted } from '../../outside-text.ts'
 import { UnpackingError } from './file-bytes.ts'
 import type { Observer } from './format.ts'
-import { outcomeOf } from './recorded-outcome.ts'
-import { acceptsOf, durationOf, isInstant, keyIn, methodOf, ownText, pathOf } from './request-line.ts'
+import {
+  acceptsOf,
+  durationOf,
+  isInstant,
+  keyIn,
+  methodOf,
+  ownText,
+  pathOf,
+  recordedOutcome,
+} from './request-line.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 
 /** Behind each payload. */
@@ -175,7 +183,7 @@ const answerOf = ([statusLine = '', ...lines]: readonly string[], ms: number): P
   const length = headers['content-length']
   return {
     status,
-    ...outcomeOf(headers['cache-status']),
+    ...recordedOutcome(headers['cache-status']),
     ...(length !== undefined && /^\d{1,12}$/.test(length) ? { bytes: Number(length) } : {}),
     ...(durationOf(ms) === undefined ? {} : { ms }),
   }

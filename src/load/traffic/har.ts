@@ -1,12 +1,10 @@
-// Reads HAR: the JSON that browsers and proxies export. Entry by entry, so that a large file takes no more memory than its
-// largest entry, and one that is cut off keeps the entries before. A page has requests to many hosts, and some that never left
-// the browser: of these, only those that one host received are traffic.
+// Reads HAR: the JSON that browsers and proxies export, as one document of bounded length. A page has requests to many hosts,
+// and some that never left the browser: of these, only those that one host received are traffic.
 
 import { InputError } from '../../errors.ts'
 import { endpointOf } from './endpoint-of-path.ts'
 import { UnpackingError } from './file-bytes.ts'
 import { type LeftOut, type Observer, withoutUsualPort } from './format.ts'
-import { outcomeOf } from './recorded-outcome.ts'
 import {
   acceptsOf,
   amountOf,
@@ -17,75 +15,93 @@ import {
   keyIn,
   methodOf,
   pathOf,
+  recordedOutcome,
 } from './request-line.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 
-// Bodies stand in it.
-const longestEntry = 16 * 1024 * 1024
+// Bodies stand in it, and parsed it takes several times as much.
+const longestMiB = 64
+// Of faults: an entry has a number, and no line that is known.
+const line = 1
 
 export async function* readHar(
   chunks: AsyncIterable<Buffer>,
   { onFault, onSkipped, nameOf, ...observer }: Observer,
 ): AsyncGenerator<TrafficRequest[], void, undefined> {
-  const scanner = createScanner()
-  const ofHost = createHostFilter(observer)
+  let entries: readonly unknown[] = []
+  try {
+    entries = entriesIn(await documentOf(chunks))
+  } catch (thrown) {
+    if (!(thrown instanceof InputError)) throw thrown
+    onFault(line, thrown.message)
+  }
+  const found: Found[] = []
+  for (const [i, entry] of entries.entries()) {
+    try {
+      const request = requestOfEntry(partOf(entry, 'it'), nameOf)
+      if (request === undefined) onSkipped(1)
+      else if (typeof request === 'string') observer.onLeftOut(request, 1)
+      else found.push(request)
+    } catch (thrown) {
+      if (!(thrown instanceof InputError)) throw thrown
+      onFault(line, `entry ${i + 1}: ${thrown.message}`)
+    }
+  }
+  const ofHost = requestsOfHost(found, observer)
+  for (let at = 0; at < ofHost.length; at += batchSize) yield ofHost.slice(at, at + batchSize)
+}
+
+const batchSize = 1_000
+
+/** @throws InputError */
+const documentOf = async (chunks: AsyncIterable<Buffer>): Promise<unknown> => {
+  const parts: Buffer[] = []
+  let length = 0
   try {
     for await (const chunk of chunks) {
-      const found: Found[] = []
-      for (const { text, number, line } of scanner.entriesIn(chunk)) {
-        try {
-          if (text === undefined) throw new InputError(`it is longer than ${longestEntry} bytes`)
-          const request = requestOfEntry(partOf(JSON.parse(text), 'it'), nameOf)
-          if (request === undefined) onSkipped(1)
-          else if (typeof request === 'string') observer.onLeftOut(request, 1)
-          else found.push(request)
-        } catch (thrown) {
-          if (!(thrown instanceof InputError || thrown instanceof SyntaxError)) throw thrown
-          onFault(line, `entry ${number}: ${thrown instanceof InputError ? thrown.message : 'it is no JSON'}`)
-        }
-      }
-      yield ofHost(found)
+      length += chunk.length
+      if (length > longestMiB * 1024 * 1024)
+        throw new InputError(
+          `the HAR is longer than ${longestMiB} MiB; export fewer requests, or without response bodies`,
+        )
+      parts.push(chunk)
     }
+    return JSON.parse(
+      Buffer.concat(parts)
+        .toString()
+        .replace(/^\ufeff/, ''),
+    )
   } catch (thrown) {
-    if (!(thrown instanceof UnpackingError)) throw thrown
-    onFault(scanner.line(), `${thrown.message}; the rest of the file could not be read`)
-    yield ofHost([], true)
-    return
+    if (thrown instanceof UnpackingError)
+      throw new InputError(`${thrown.message}; the file could not be read`, { cause: thrown })
+    if (thrown instanceof SyntaxError)
+      // Its own message shows a part of the text, which may hold a key.
+      throw new InputError('the HAR is no whole JSON, expected the file as a browser exports it')
+    throw thrown
   }
-  yield ofHost([], true)
-  if (!scanner.isWhole())
-    onFault(scanner.line(), 'the file ends within its JSON; the entries before are kept')
-  else if (!scanner.hasEntries())
-    onFault(scanner.line(), 'log has no list of entries, expected entries such as a browser exports')
+}
+
+/** @throws InputError */
+const entriesIn = (document: unknown): readonly unknown[] => {
+  const { entries } = fieldsIn(fieldsIn(document).log)
+  if (Array.isArray(entries)) return entries
+  throw new InputError('log has no list of entries, expected entries such as a browser exports')
 }
 
 /** `host` is empty where the URL has none. */
 type Found = { readonly request: TrafficRequest; readonly host: string }
 
-// So many wait for a request to this API.
-const maxHeld = 10_000
-
-/** Takes requests, and gives those of one host: the given one, else that of the first request to this API, else the first. */
-const createHostFilter = ({
-  host: given,
-  onHost,
-  onLeftOut,
-}: Pick<Observer, 'host' | 'onHost' | 'onLeftOut'>) => {
-  let host = given
-  let held: Found[] = []
-  return (found: readonly Found[], isEnd = false): TrafficRequest[] => {
-    held.push(...found)
-    if (host === undefined) {
-      const first = found.find(({ request }) => endpointOf(request.path) !== 'other')
-      host = first?.host ?? (isEnd || held.length >= maxHeld ? held[0]?.host : undefined)
-    }
-    if (host === undefined) return []
-    const own = held.filter(each => each.host === host)
-    if (own.length < held.length) onLeftOut('otherHosts', held.length - own.length)
-    if (own.length > 0 && host !== '') onHost(host)
-    held = []
-    return own.map(({ request }) => request)
-  }
+/** Those of one host: the wanted one, else that of the first request to this API, else that of the first. */
+const requestsOfHost = (
+  found: readonly Found[],
+  { host: wanted, onHost, onLeftOut }: Pick<Observer, 'host' | 'onHost' | 'onLeftOut'>,
+): TrafficRequest[] => {
+  const first = found.find(({ request }) => endpointOf(request.path) !== 'other') ?? found[0]
+  const host = wanted ?? first?.host
+  const own = found.filter(each => each.host === host)
+  if (own.length < found.length) onLeftOut('otherHosts', found.length - own.length)
+  if (own.length > 0 && host) onHost(host)
+  return own.map(({ request }) => request)
 }
 
 type Fields = Readonly<Record<string, unknown>>
@@ -122,7 +138,7 @@ const requestOfEntry = (entry: Fields, nameOf: Observer['nameOf']): Found | Left
     ...(headers['if-none-match'] === undefined && headers['if-modified-since'] === undefined
       ? {}
       : { conditional: true }),
-    ...(isStatus(status) ? { status, ...outcomeOf(answered['cache-status']) } : {}),
+    ...(isStatus(status) ? { status, ...recordedOutcome(answered['cache-status']) } : {}),
     ...(bytes === undefined ? {} : { bytes }),
     ...(ms === undefined ? {} : { ms }),
   }
@@ -154,91 +170,4 @@ const headersOf = (headers: unknown, name: string): Record<string, string> => {
     if (typeof title === 'string' && typeof value === 'string') found[title.toLowerCase()] = value
   }
   return found
-}
-
-type FoundEntry = { text: string | undefined; number: number; line: number }
-
-const [quote, backslash, open, close, openList, closeList, newLine, comma, blank] = [
-  ...Buffer.from('"\\{}[]\n, '),
-] as [number, number, number, number, number, number, number, number, number]
-// Of the document, of `log`, and of the list of entries.
-const [inLog, inEntries] = [2, 3]
-
-/** Finds what stands in the list `log.entries`, across chunks. */
-const createScanner = () => {
-  let depth = 0
-  let line = 1
-  let isInString = false
-  let isEscaped = false
-  let word = ''
-  let isEntries = false
-  let hasEntries = false
-  let number = 0
-  // Of the entry that is read: what of it came in former chunks, and the line where it begins.
-  let parts: Buffer[] | undefined
-  let length = 0
-  let begunAt = 0
-  let hasBegun = false
-
-  const entriesIn = (chunk: Buffer): FoundEntry[] => {
-    const found: FoundEntry[] = []
-    let from = 0
-    const begin = (at: number): void => {
-      parts = []
-      length = 0
-      from = at
-      number += 1
-      begunAt = line
-    }
-    const end = (at: number): void => {
-      if (parts === undefined) return
-      const isLong = length + at - from > longestEntry
-      const text = isLong ? undefined : Buffer.concat([...parts, chunk.subarray(from, at)]).toString()
-      found.push({ text, number, line: begunAt })
-      parts = undefined
-    }
-    for (let at = 0; at < chunk.length; at++) {
-      const sign = chunk[at] as number
-      if (isInString) {
-        if (isEscaped) isEscaped = false
-        else if (sign === backslash) isEscaped = true
-        else if (sign === quote) isInString = false
-        else if (depth === inLog && word.length < 10) word += String.fromCharCode(sign)
-        continue
-      }
-      if (sign <= blank) {
-        if (sign === newLine) line += 1
-        continue
-      }
-      const isBetween = isEntries && depth === inEntries
-      if (isBetween && parts === undefined && sign !== comma && sign !== closeList) begin(at)
-      if (sign === quote) {
-        isInString = true
-        if (depth === inLog) word = ''
-      } else if (sign === open || sign === openList) {
-        if (depth === inLog) {
-          isEntries = sign === openList && word === 'entries'
-          hasEntries ||= isEntries
-        }
-        depth += 1
-        hasBegun = true
-      } else if (sign === close || sign === closeList) {
-        if (isBetween) end(at)
-        depth -= 1
-        if (isEntries && depth === inEntries) end(at + 1)
-      } else if (isBetween && sign === comma) end(at)
-    }
-    if (parts !== undefined) {
-      length += chunk.length - from
-      if (length > longestEntry) parts = []
-      else parts.push(chunk.subarray(from))
-    }
-    return found
-  }
-  return {
-    entriesIn,
-    line: () => line,
-    isWhole: () => hasBegun && depth === 0,
-    hasEntries: () => hasEntries,
-  }
 }

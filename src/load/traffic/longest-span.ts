@@ -12,7 +12,7 @@ export const checkSpan = (from: number, to: number): void => {
   if (to - from <= maxDays * utcDayMs) return
   const days = Math.ceil((to - from) / utcDayMs).toLocaleString('en-US')
   throw new InputError(
-    `the traffic lasts from ${isoOf(from)} to ${isoOf(to)}, which is ${days} days; allowed: at most ${maxDays} days, such as a part by \`abohawa traffic cut --from … --to …\`, or with its gaps shortened by \`abohawa traffic import --longest-gap 10m\``,
+    `the traffic lasts from ${isoOf(from)} to ${isoOf(to)}, which is ${days} days; allowed: at most ${maxDays} days, such as a part by \`abohawa traffic import --from … --to …\`, or with its gaps shortened by its --longest-gap 10m`,
   )
 }
 

@@ -22,9 +22,9 @@ export type ReadOptions = {
   /** For each faulty line; the others go on. */
   readonly onFault?: (fault: TrafficFault) => void
   /** Of all files; detected from their content if not given. */
-  readonly format?: string
+  readonly format?: string | undefined
   /** How many requests are held back to be sorted, of all files. */
-  readonly window?: number
+  readonly window?: number | undefined
   /** Takes requests further out of place than the window, and is awaited; without it they come where they stand. */
   readonly onLate?: (requests: readonly TrafficRequest[]) => unknown
   readonly pseudonyms?: Pseudonyms

@@ -1,5 +1,5 @@
-// Method and path of a request out of the text of a log, in the form that a traffic file holds: no host, nothing that is not
-// ASCII, no key.
+// The parts of a request out of the text of a log, in the form that a traffic file holds: a path without a host and in ASCII,
+// instants, durations, the cache result.
 
 import { parseInstant, utcDayMs } from '../../calendar.ts'
 import { InputError } from '../../errors.ts'
@@ -88,3 +88,19 @@ export const keyIn = (headers: Readonly<Record<string, string>>): string | undef
 /** A value of accept-encoding that a traffic file can hold; undefined for another. */
 export const acceptsOf = (value: string | undefined): string | undefined =>
   value !== undefined && /^[\x20-\x7e]{0,200}$/.test(value) ? ownText(value) : undefined
+
+/**
+ * The cache result in the text of `cache-status` (edge/cache-headers.ts). A negative ttl is that of a stale answer without a
+ * load behind it. No text: an answer without weather.
+ */
+export const recordedOutcome = (
+  status: string | undefined,
+): { outcome: 'hit' | 'stale' | 'miss' | 'none'; tier?: string; cell?: string } => {
+  if (status === undefined) return { outcome: 'none' }
+  const cell = /key="([\d.,-]{1,60})"/.exec(status)?.[1]
+  const where = cell === undefined ? {} : { cell }
+  if (status.includes('fwd=miss')) return { outcome: 'miss', tier: 'provider', ...where }
+  const outcome = status.includes('fwd=stale') || status.includes('ttl=-') ? 'stale' : 'hit'
+  const tier = /detail=(\w{1,40})/.exec(status)?.[1]
+  return tier === undefined ? { outcome, ...where } : { outcome, tier, ...where }
+}

@@ -1,11 +1,12 @@
 // Takes out of requests what others should not see: ids of keys get new pseudonyms, and query parameters, keys, cells or what
 // was answered are left out as wanted.
 
-import { holdsKey } from '../../key-redaction.ts'
 import { type Pseudonyms, withoutSecrets, withPseudonyms } from './pseudonyms.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 
 export type Scrubbing = {
+  /** Keys and their ids get new names, and so does what looks secret, also in our own files. */
+  readonly renamesKeys: boolean
   /** Names of query parameters that are left out; `all` leaves out the query. */
   readonly parameters: ReadonlySet<string> | 'all'
   readonly withoutKeys: boolean
@@ -17,22 +18,20 @@ export type Scrubbing = {
 
 /** Scrubs one request after the other; `nameOf` gives the new names of keys. */
 export const createScrub = (
-  { parameters, withoutKeys, withoutAnswers, start }: Scrubbing,
+  { renamesKeys, parameters, withoutKeys, withoutAnswers, start }: Scrubbing,
   nameOf: Pseudonyms,
 ): ((request: TrafficRequest) => TrafficRequest) => {
   let moved: number | undefined
   return request => {
-    const { at, method, path, key, accepts, conditional, ...answer } = withPseudonyms(
-      withoutSecrets(request, nameOf),
-      nameOf,
-    )
+    const cleaned = renamesKeys ? withPseudonyms(withoutSecrets(request, nameOf), nameOf) : request
+    const { at, method, path, key, accepts, conditional, ...answer } = cleaned
     moved ??= start === undefined ? 0 : start - at
     return {
       at: Math.max(0, at + moved),
       method,
       path: withoutParameters(path, parameters),
-      ...(key === undefined || withoutKeys ? {} : { key: nameOf(key) }),
-      ...(accepts === undefined || holdsKey(accepts) ? {} : { accepts }),
+      ...(key === undefined || withoutKeys ? {} : { key: renamesKeys ? nameOf(key) : key }),
+      ...(accepts === undefined ? {} : { accepts }),
       ...(conditional === undefined ? {} : { conditional }),
       ...(withoutAnswers ? {} : answer),
     }

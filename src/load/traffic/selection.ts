@@ -1,4 +1,4 @@
-// Chooses requests of a stream: by time, endpoint, key, cell or place, by a sample of cells, or every so many. A sample is of
+// Chooses requests of a stream: by time, endpoint, key, cell or place, or by a sample of cells. A sample is of
 // cells and not of requests, so that what is requested again and again stays so, as a cache needs it to be measured.
 
 import type { Destination } from '../../endpoints.ts'
@@ -22,12 +22,8 @@ export type Selection = {
   readonly keys?: ReadonlySet<string> | undefined
   /** Names of cells, or places such as `district/3026`. */
   readonly cells?: ReadonlySet<string> | undefined
-  /** Of those that are left, one of so many. */
-  readonly every?: number | undefined
   /** Of those that are left, the first. */
   readonly head?: number | undefined
-  /** Of those that are left, the last. */
-  readonly tail?: number | undefined
 }
 export type Moment = { readonly at: number } | { readonly after: number }
 
@@ -35,11 +31,9 @@ type Batches = AsyncIterable<readonly TrafficRequest[]>
 
 /** The same order; ends early where nothing more can follow. */
 export async function* selected(batches: Batches, selection: Selection): AsyncGenerator<TrafficRequest[]> {
-  const { every = 1, head = Number.POSITIVE_INFINITY, tail } = selection
+  const { head = Number.POSITIVE_INFINITY } = selection
   let span: Span | undefined
-  let seen = 0
   let count = 0
-  let last: TrafficRequest[] = []
   for await (const batch of batches) {
     const taken: TrafficRequest[] = []
     let isOver = count >= head
@@ -48,20 +42,13 @@ export async function* selected(batches: Batches, selection: Selection): AsyncGe
       if (request.at >= span.to) isOver = true
       if (isOver) break
       if (request.at < span.from || !holdsFor(selection, request)) continue
-      seen += 1
-      if ((seen - 1) % every !== 0) continue
       taken.push(request)
       count += 1
       isOver = count >= head
     }
-    if (tail === undefined) yield taken
-    else {
-      last.push(...taken)
-      if (last.length > 2 * tail) last = last.slice(-tail)
-    }
+    yield taken
     if (isOver) break
   }
-  if (tail !== undefined) yield last.slice(-tail)
 }
 
 type Span = { readonly from: number; readonly to: number }

@@ -11,7 +11,7 @@ export const outcomes = ['hit', 'stale', 'miss', 'none'] as const
 export type Outcome = (typeof outcomes)[number]
 
 /** How a request was answered when it was recorded; each part only where it is known. */
-export type RecordedAnswer = {
+type RecordedAnswer = {
   readonly status?: number
   readonly outcome?: Outcome
   /** Where the weather came from: `memory`, `redis`, `embedded` or `provider`. */

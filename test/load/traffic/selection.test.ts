@@ -1,13 +1,11 @@
-// What is done to requests on their way from file to file: choosing, shortening gaps, scrubbing, converting.
+// What is done to requests on their way from file to file: choosing, shortening gaps, scrubbing.
 
 import t from 'tap'
 import { createCatalogue } from '../../../src/catalogue/catalogue.ts'
 import { catalogueFile } from '../../../src/catalogue/catalogue-file.ts'
 import { readSnapshot } from '../../../src/catalogue/snapshot-reader.ts'
-import { conversionNamed, convertedText } from '../../../src/load/traffic/convert.ts'
 import { endpointOf, placeOf } from '../../../src/load/traffic/endpoint-of-path.ts'
 import { createGaps } from '../../../src/load/traffic/gaps.ts'
-import { readTraffic } from '../../../src/load/traffic/read-traffic.ts'
 import { createScrub } from '../../../src/load/traffic/scrub.ts'
 import { isSampled, type Selection, selected } from '../../../src/load/traffic/selection.ts'
 import type { TrafficRequest } from '../../../src/load/traffic/traffic-request.ts'
@@ -60,11 +58,10 @@ t.test('requests are chosen by time, endpoint, key, cell and number', async t =>
   t.strictSame(await chosen({ from: { after: 5_000 }, to: { at: start + 6_001 } }), [5, 6])
   t.strictSame(await chosen({ duration: 2_000 }), [0, 1])
   t.strictSame(await chosen({ keys: new Set(['key_1']), head: 3 }), [1, 3, 5])
-  t.strictSame(await chosen({ cells: new Set(['23.8,90.4']), tail: 2 }), [12, 16])
+  t.strictSame(await chosen({ cells: new Set(['23.8,90.4']) }), [0, 4, 8, 12, 16])
   t.strictSame(await chosen({ cells: new Set(['district/1']) }), [0, 5, 10, 15])
-  t.strictSame(await chosen({ endpoints: new Set(['forecast']), every: 3 }), [0, 15])
-  t.strictSame(await chosen({ every: 7, head: 2 }), [0, 7])
-  t.strictSame(await chosen({ tail: 100 }), [...requests.keys()])
+  t.strictSame(await chosen({ endpoints: new Set(['forecast']), head: 3 }), [0, 5, 10])
+  t.strictSame(await chosen({}), [...requests.keys()])
 })
 
 t.test('a sample takes cells whole, in the share that was given', async t => {
@@ -143,15 +140,21 @@ t.test('scrubbing renames keys and leaves out what is to be left out', async t =
     status: 200,
     cell: '23.8,90.4',
   })
-  const none = { parameters: new Set<string>(), withoutKeys: false, withoutAnswers: false }
+  const none = {
+    renamesKeys: true,
+    parameters: new Set<string>(),
+    withoutKeys: false,
+    withoutAnswers: false,
+  }
   const nameOf = (secret: string) => `name of ${secret}`
   t.strictSame(createScrub({ ...none, parameters: new Set(['q']) }, nameOf)(given), {
     ...given,
     path: '/api/v1/weather/district/3026?lang=en&token=name of abc',
     key: 'name of key_1',
   })
+  t.strictSame(createScrub({ ...none, renamesKeys: false }, nameOf)(given), given, 'only what is wanted')
   const scrub = createScrub(
-    { parameters: 'all', withoutKeys: true, withoutAnswers: true, start: 1_000 },
+    { renamesKeys: false, parameters: 'all', withoutKeys: true, withoutAnswers: true, start: 1_000 },
     nameOf,
   )
   t.strictSame(scrub(given), {
@@ -161,50 +164,4 @@ t.test('scrubbing renames keys and leaves out what is to be left out', async t =
     accepts: 'gzip',
   })
   t.equal(scrub(request(6_000)).at, 2_000, 'the distance stays')
-})
-
-const textIn = async (name: string, requests: readonly TrafficRequest[]) => {
-  let text = ''
-  const target = new URL('http://127.0.0.1:8080')
-  for await (const part of convertedText(conversionNamed(name), batchesOf(requests), target)) text += part
-  return text
-}
-
-t.test('what is converted for other tools has their form', async t => {
-  const requests = [
-    request(0, { key: 'key_1', accepts: 'gzip, br', conditional: true, cell: '23.8,90.4', bytes: 700 }),
-    request(1_500, { path: '/x?a="b",c' }),
-  ]
-  const [first, second] = (await textIn('vegeta', requests)).trim().split('\n')
-  t.strictSame(JSON.parse(first ?? ''), {
-    method: 'GET',
-    url: 'http://127.0.0.1:8080/api/v1/weather/district/3026',
-    header: {
-      'X-Api-Key': ['key_1'],
-      'Accept-Encoding': ['gzip, br'],
-      'If-None-Match': ['"recorded"'],
-    },
-  })
-  t.strictSame(JSON.parse(second ?? '').header, {})
-  t.equal(await textIn('libcachesim', requests), 'time,obj_id,size\n0,cell_23.8_90.4,700\n1,/x,1\n')
-  t.strictSame((await textIn('csv', requests)).split('\r\n').slice(1, 3), [
-    '0,2026-11-21T06:00:00.000Z,GET,/api/v1/weather/district/3026,key_1,"gzip, br",true,,,,"23.8,90.4",700,',
-    '1.5,2026-11-21T06:00:01.500Z,GET,"/x?a=""b"",c",,,,,,,,,',
-  ])
-  t.throws(() => conversionNamed('pcap'), /the format is "pcap"; allowed: gor, vegeta, csv, libcachesim/)
-})
-
-t.test('what was converted for goreplay is read back, with other names of keys', async t => {
-  const requests = [request(0, { key: 'key_1', accepts: 'gzip', conditional: true }), request(1_500)]
-  const { writeFileSync } = await import('node:fs')
-  const path = `${t.testdir()}/a.gor`
-  writeFileSync(path, await textIn('gor', requests))
-  const traffic = readTraffic([path])
-  const back = await all(traffic.batches())
-  t.equal(traffic.summary().files[0]?.format, 'gor')
-  t.match(back[0]?.key, /^anon_/)
-  t.strictSame(
-    back.map(each => ({ ...each, key: each.key && 'key_1' })),
-    requests.map(each => ({ ...each, key: each.key })),
-  )
 })

@@ -9,10 +9,9 @@ import { arrivalsOf, type Span } from './arrivals.ts'
 import { createBadRequests } from './bad-requests.ts'
 import { createChoice, zipfWeights } from './choice.ts'
 import { createPaths } from './paths.ts'
-import { createPlaces } from './places.ts'
+import { createPopularPlaces, type Storm } from './places.ts'
 import { createRandom } from './random.ts'
 import { type Shape, weightOf } from './shape.ts'
-import type { Storm } from './storm.ts'
 
 /** Shares are from 0 to 1. */
 export type GeneratedTraffic = Span & {
@@ -56,7 +55,7 @@ export function* generate(settings: GeneratedTraffic, world: World): Generator<T
   const { seed, start, durationMs, rate, arrivals, shape, mix } = settings
   const { catalogue, bounds, offsetSecondsAt } = world
   const randomOf = (name: string) => createRandom(seed, name)
-  const places = createPlaces(catalogue, settings)
+  const places = createPopularPlaces(catalogue, settings)
   const instants = arrivalsOf({
     start,
     durationMs,

@@ -5,9 +5,24 @@ import type { Catalogue } from '../../../catalogue/catalogue.ts'
 import type { Location } from '../../../catalogue/location-schema.ts'
 import { createChoice, zipfWeights } from './choice.ts'
 import { createRandom } from './random.ts'
-import { type Storm, strengthAt } from './storm.ts'
 
-export type Places = {
+export type Storm = {
+  /** Where it is: this place and all below it. */
+  readonly place: Location
+  /** Ms since the epoch. */
+  readonly from: number
+  readonly to: number
+  /** How many times the usual requests come for these places at its height. */
+  readonly factor: number
+}
+
+/** How strong it is at an instant, 0 to 1: it rises over the first quarter of its time, and falls over the second half. */
+const strengthAt = ({ from, to }: Storm, instant: number): number => {
+  const progress = (instant - from) / (to - from)
+  return Math.max(0, Math.min(1, progress * 4, (1 - progress) * 2))
+}
+
+export type PopularPlaces = {
   /** The requests that storms add at an instant, in proportion to the usual ones. */
   addedAt(instant: number): number
   /** Draws the place of a request. */
@@ -15,10 +30,10 @@ export type Places = {
 }
 
 /** @param alpha Zipf's exponent of the published places, the most populous first */
-export const createPlaces = (
+export const createPopularPlaces = (
   catalogue: Catalogue,
   { seed, alpha, storms }: { seed: number; alpha: number; storms: readonly Storm[] },
-): Places => {
+): PopularPlaces => {
   // Sorting is stable, and the catalogue is by id.
   const places = catalogue.all().toSorted((a, b) => b.population - a.population)
   const popularity = zipfWeights(places.length, alpha)
