@@ -1,7 +1,6 @@
 // Draws a bar chart of named groups of two or three bars as an SVG that reads on light and on dark pages.
 
-import { niceStep } from '../src/load/report/scale.ts'
-import { drawing, escaped } from './chart.ts'
+import { drawing, escaped, niceStep } from './chart.ts'
 
 export type Bars = {
   readonly title: string

@@ -1,6 +1,10 @@
 // Draws lines over a common axis, in panels one below the other, as an SVG that reads on light and on dark pages.
 
-import { niceStep } from '../src/load/report/scale.ts'
+/** About four to six steps of 1, 2 or 5 times a power of ten. */
+export const niceStep = (most: number): number => {
+  const power = 10 ** Math.floor(Math.log10(most / 4))
+  return power * ([1, 2, 5, 10].find(factor => most / (power * factor) <= 6) ?? 10)
+}
 
 type Line = { readonly name: string; readonly points: readonly (readonly [x: number, y: number])[] }
 

@@ -14,8 +14,8 @@ export const markup = (text: string): Html => text.replaceAll(/[&<>"]/g, sign =>
 /** Text from outside may stand in it: what turns the direction of a line is shown as an escape. */
 export const escaped = (text: string): Html => markup(printable(text))
 
-/** A name, path or command, which is the same in every language. */
-export const code = (text: string): Html => `<code lang="en">${escaped(text)}</code>`
+/** A name, path or command. */
+export const code = (text: string): Html => `<code>${escaped(text)}</code>`
 
 export type Column = { readonly head: string; readonly isNumber?: boolean }
 
@@ -38,10 +38,6 @@ export const table = (
   )
   return `<div class="scroll" tabindex="0" role="group" aria-label="${escaped(label)}"><table><thead><tr>${heads}</tr></thead><tbody>${lines.join('\n')}</tbody></table></div>`
 }
-
-/** @param content HTML that opens below the summary */
-export const details = (summary: string, content: Html, isOpen = false): Html =>
-  `<details${isOpen ? ' open' : ''}><summary>${escaped(summary)}</summary>${content}</details>`
 
 /** Names and values, the values in HTML. */
 export const facts = (pairs: readonly (readonly [name: string, value: Html])[]): Html =>

@@ -5,8 +5,6 @@ import type { Language } from './figures.js'
 
 export type { Language }
 
-export const languages: readonly Language[] = ['en', 'bn']
-
 export type Words<Name extends string> = Readonly<Record<Name, string>>
 
 /** A text with its values put in. */

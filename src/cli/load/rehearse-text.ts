@@ -3,9 +3,9 @@
 
 import type { SentWith } from '../../load/rehearsal/admission.ts'
 import type { RehearsedCase } from '../../load/rehearsal/rehearsed-case.ts'
+import { planRemarks, planText } from '../../load/report/plans.ts'
 import { shareOf } from '../../load/report/run-figures.ts'
 import { counted, indented, tableOf } from '../terminal.ts'
-import { planRemarks, planText } from './plan-text.ts'
 
 export const rehearsalText = (
   rehearsed: readonly RehearsedCase[],

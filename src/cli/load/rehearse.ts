@@ -248,7 +248,7 @@ const writerTo = (
     if (path === undefined || rehearsed.length === 0) return
     const results = rehearsed.map(({ result }) => result)
     if (kind === 'html') {
-      const { reportPage } = await import('../../load/report/page.ts')
+      const { reportPage } = await import('../../load/report/run-page.ts')
       await writeTo(path, reportPage(results, zoneOf(terminal)))
     } else
       for (const [i, result] of results.entries())

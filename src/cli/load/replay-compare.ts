@@ -89,7 +89,7 @@ export const addCompareCommand = (replay: Command, add: AddCommand): void => {
     run: async (terminal, { out }, ...files) => {
       await checkPage(out)
       const { readResults } = await import('../../load/report/read-results.ts')
-      const { reportPage } = await import('../../load/report/page.ts')
+      const { reportPage } = await import('../../load/report/run-page.ts')
       const results = (await Array.fromAsync(files, file => readResults(file))).flat()
       const page = reportPage(results, zoneOf(terminal))
       if (out !== undefined) await writePage(out, page)

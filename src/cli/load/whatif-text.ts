@@ -1,18 +1,22 @@
 // The table of `abohawa whatif`: a row for each setting, and remarks on them.
 
 import { printDuration } from '../../config/units.ts'
+import { planText } from '../../load/report/plans.ts'
 import { leftOutText } from '../../load/traffic/recorded-admission.ts'
-import { type CaseResult, servedShare, type WhatIfResult } from '../../load/what-if/what-if-result.ts'
+import {
+  caseNameText,
+  paretoNote,
+  remarksOn,
+  servedShare,
+  type WhatIfResult,
+} from '../../load/what-if/what-if-result.ts'
 import { createFigures } from '../../page/figures.js'
 import { counted, factsText, percentText, tableOf } from '../terminal.ts'
-import { planRemarks, planText, say } from './plan-text.ts'
 
 /** As on the page. */
 const { duration: ageText } = createFigures('en', 'UTC')
 
 const mebibytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(bytes < 10 * 2 ** 20 ? 1 : 0)} MiB`
-
-const nameOf = ({ name }: Pick<CaseResult, 'name'>): string => (name === '' ? say('asConfigured') : name)
 
 /** The parts of the traffic that do not depend on the settings. */
 const leftOutFacts = ({ traffic, cases: [first] }: WhatIfResult): [string, string][] => {
@@ -31,7 +35,7 @@ const leftOutFacts = ({ traffic, cases: [first] }: WhatIfResult): [string, strin
 }
 
 export const whatIfText = (result: WhatIfResult): string => {
-  const { traffic, cases, unfinished, instances, warmUpSeconds, warm, base } = result
+  const { traffic, cases, instances, warmUpSeconds, warm, base } = result
   const isFailing = cases.some(({ failed }) => failed > 0)
   const headings = [
     'setting',
@@ -55,7 +59,7 @@ export const whatIfText = (result: WhatIfResult): string => {
     const { weather, hits, provider, stretch, age, memory } = each
     const share = (of: number): string => percentText(servedShare(of, each))
     return [
-      nameOf(each),
+      caseNameText(each),
       each.paretoOptimal && cases.length > 1 ? '*' : '',
       percentText(each.hitShare),
       ...(instances > 1 ? [share(hits.memory), share(hits.shared)] : []),
@@ -75,14 +79,7 @@ export const whatIfText = (result: WhatIfResult): string => {
   })
   const words = new Set([0, 1, headings.indexOf('plan'), headings.indexOf('stretch')])
   const numbers = headings.flatMap((_, i) => (words.has(i) ? [] : [i]))
-  const remarks = [
-    ...(cases.length > 1 ? [`* ${say('paretoOptimal')}`] : []),
-    ...(cases.some(({ budgetBit }) => budgetBit) ? [say('budgetBit')] : []),
-    ...planRemarks(cases.map(({ plans }) => plans)),
-    ...(unfinished.length > 0
-      ? [say('unfinished', unfinished.map(name => nameOf({ name })).join('; '))]
-      : []),
-  ]
+  const remarks = [...(cases.length > 1 ? [`* ${paretoNote}`] : []), ...remarksOn(result)]
   return [
     factsText([
       [

@@ -3,7 +3,7 @@
 
 import type { ReplayResult } from './result.ts'
 
-export type Obstacle =
+type Obstacle =
   | 'traffic'
   | 'kind'
   | 'pace'
@@ -17,6 +17,24 @@ export type Obstacle =
 
 /** An obstacle, and what each side has there. */
 export type Warning = { readonly obstacle: Obstacle; readonly a: string; readonly b: string }
+
+/** The warnings as sentences. */
+export const warningSentences = (warnings: readonly Warning[]): string[] =>
+  warnings.map(({ obstacle, a, b }) => sentences[obstacle](a, b))
+
+const sentences: Readonly<Record<Obstacle, (a: string, b: string) => string>> = {
+  traffic: (a, b) => `The traffic differs: A has hash ${a}, B has ${b}.`,
+  kind: (a, b) => `The kinds of run differ: A is ${a}, B is ${b}.`,
+  pace: (a, b) => `The pace differs: A is ${a}, B is ${b}.`,
+  length: (a, b) => `The lengths differ: A lasted ${a}, B lasted ${b}.`,
+  connections: (a, b) => `Connections, workers or HTTP differ: A has ${a}, B has ${b}.`,
+  machine: (a, b) => `The machines differ: A has ${a}, B has ${b}.`,
+  saturated: (a, b) => `The load generator was saturated, so figures are its own: runs of A ${a}, of B ${b}.`,
+  interrupted: (a, b) => `Runs were stopped before their end: of A ${a}, of B ${b}.`,
+  disturbed: (a, b) =>
+    `The load generator stood still for 10 ms and more, because of other work on its machine: runs of A ${a}, of B ${b}.`,
+  late: (a, b) => `More than 1 % of the requests were late or dropped: runs of A ${a}, of B ${b}.`,
+}
 
 const facts: Readonly<Record<Exclude<Obstacle, State | 'length'>, (run: ReplayResult) => string>> = {
   traffic: ({ traffic }) => traffic.sha256.slice(0, 12),

@@ -21,6 +21,20 @@ export type BodiesComparison = {
   }[]
 }
 
+const count = (value: number): string => value.toLocaleString('en-US')
+
+/** What was found, in a sentence. */
+export const bodiesSentence = ({
+  paths,
+  same,
+  different,
+  missingInA,
+  missingInB,
+}: BodiesComparison): string =>
+  same === paths
+    ? `All ${count(paths)} paths were answered alike.`
+    : `Of ${count(paths)} paths ${count(same)} were answered alike; ${count(different)} differ, ${count(missingInB)} are missing in B, ${count(missingInA)} in A.`
+
 type Bodies = ReadonlyMap<string, ReadonlySet<string>>
 
 const maxExamples = 10

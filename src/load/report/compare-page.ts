@@ -1,20 +1,17 @@
 // The page of a comparison: what makes it doubtful first, then limits of change, every figure of both sides with its verdict,
 // the sides themselves, charts over each other, bodies.
 
+import type { Figures } from '../../page/figures.js'
 import { badge, code, escaped, type Html, notice, section, table } from '../../page/html.ts'
-import { sayIn } from '../../page/words.ts'
 import type { LimitVerdict } from './change-limits.ts'
-import type { Obstacle, Warning } from './comparability.ts'
-import type { BodiesComparison } from './compare-bodies.ts'
-import { type CompareWord, compareWords, type SayCompare } from './compare-words.ts'
+import { type Warning, warningSentences } from './comparability.ts'
+import { type BodiesComparison, bodiesSentence } from './compare-bodies.ts'
 import type { Difference } from './comparison.ts'
 import type { Estimate } from './intervals.ts'
-import type { Unit } from './metrics.ts'
-import { type Figures, figuresIn, reportFrame } from './page-frame.ts'
+import { metrics, valueText } from './metrics.ts'
+import { charts, drawnRun, figuresIn, reportFile } from './page.ts'
 import type { ReplayResult } from './result.ts'
-import { chartsOf } from './result-charts.ts'
-import { outcomeWords } from './result-sections.ts'
-import { resultWords } from './result-words.ts'
+import { dateTime, endpointCell, number, outcomeCell, paceText } from './run-sections.ts'
 
 export type Comparison = {
   readonly a: readonly ReplayResult[]
@@ -25,59 +22,38 @@ export type Comparison = {
   readonly bodies: BodiesComparison | null
 }
 
-type Writing = { readonly say: SayCompare; readonly figures: Figures }
-
 /** The text of the file. @param timeZone of its times of day */
-export const comparePage = (comparison: Comparison, timeZone: string): string =>
-  reportFrame(language => {
-    const writing = { say: sayIn(compareWords, language), figures: figuresIn(language, timeZone) }
-    const { say } = writing
-    const { a, b, bodies } = comparison
-    const [one, other] = [a[0], b[0]]
-    const charts =
-      one && other
-        ? chartsOf(
-            [
-              { run: one, name: 'A' },
-              { run: other, name: 'B' },
-            ],
-            { say: sayIn(resultWords, language), figures: writing.figures },
-            144,
-          )
-        : undefined
-    const drawn = charts
-      ? `<div class="pair">${charts.percentiles()}${charts.latency()}${charts.hits()}${charts.weight()}${charts.rate()}${charts.age()}</div>`
-      : ''
-    return {
-      title: say('title'),
-      subtitle: say('subtitle', sideText(a, b, writing), sideText(b, a, writing)),
-      content: [
-        warningsHtml(comparison, writing),
-        section('verdict', say('verdict'), verdictHtml(comparison, writing)),
-        section('sides', say('sides'), sidesHtml(comparison, writing)),
-        section(
-          'charts',
-          say('charts'),
-          (a.length + b.length > 2 ? `<p class="note">${escaped(say('ofFirst'))}</p>` : '') + drawn,
-        ),
-        ...(one && other ? [section('outcomes', say('byOutcome'), outcomesHtml(one, other, writing))] : []),
-        ...(bodies ? [section('bodies', say('bodies'), bodiesHtml(bodies, writing))] : []),
-      ].join('\n'),
-    }
-  })
+export const comparePage = (comparison: Comparison, timeZone: string): string => {
+  const figures = figuresIn(timeZone)
+  const { a, b, bodies, warnings } = comparison
+  const [one, other] = [a[0], b[0]]
+  const ofFirst = a.length + b.length > 2 ? '<p class="note">The first run of each side.</p>' : ''
+  const drawn = charts('all', 'percentiles', 'latency', 'hits', 'weight', 'rate', 'age')
+  const content = [
+    warningsHtml(warnings),
+    section('verdict', 'Differences', verdictHtml(comparison, figures)),
+    section('sides', 'The sides', sidesHtml(comparison, figures)),
+    section('charts', 'Side by side', ofFirst + drawn),
+    ...(one && other
+      ? [section('outcomes', 'Latency by endpoint and outcome', outcomesHtml(one, other, figures))]
+      : []),
+    ...(bodies ? [section('bodies', 'Bodies', bodiesHtml(bodies))] : []),
+  ].join('\n')
+  return reportFile(
+    { title: 'Comparison', subtitle: `A: ${sideText(a, b)}. B: ${sideText(b, a)}.`, content },
+    { runs: one && other ? [drawnRun(one, 'A'), drawnRun(other, 'B')] : [] },
+    timeZone,
+  )
+}
 
 const maxNamed = 3
 
 /** The settings of a side that the other lacks, or its version where they are not known. */
-const sideText = (
-  [first]: readonly ReplayResult[],
-  [other]: readonly ReplayResult[],
-  { say }: Writing,
-): string => {
+const sideText = ([first]: readonly ReplayResult[], [other]: readonly ReplayResult[]): string => {
   if (!first) return '–'
   const { settings, machine } = first
   if (settings === null) return machine.version
-  if (settings.length === 0) return say('defaults')
+  if (settings.length === 0) return 'defaults'
   const textsOf = (run: ReplayResult | undefined): string[] =>
     run?.settings?.map(({ path, value }) => `${path}=${value}`) ?? []
   const others = new Set(textsOf(other))
@@ -87,155 +63,115 @@ const sideText = (
   return `${shown.join(', ')}${settings.length > shown.length ? ' …' : ''}`
 }
 
-const warningWords: Readonly<Record<Obstacle, CompareWord>> = {
-  traffic: 'traffic',
-  kind: 'kind',
-  pace: 'paceDiffers',
-  length: 'lengthDiffers',
-  connections: 'connections',
-  machine: 'machineDiffers',
-  saturated: 'saturated',
-  interrupted: 'interrupted',
-  disturbed: 'disturbed',
-  late: 'late',
-}
-
-/** The warnings of a comparison, as sentences. */
-export const warningSentences = (warnings: readonly Warning[], say: SayCompare): string[] =>
-  warnings.map(({ obstacle, a, b }) => say(warningWords[obstacle], a, b))
-
-const warningsHtml = ({ warnings }: Comparison, { say }: Writing): Html =>
+const warningsHtml = (warnings: readonly Warning[]): Html =>
   warnings.length === 0
     ? ''
     : notice(
         warnings.some(({ obstacle }) => obstacle === 'traffic' || obstacle === 'saturated') ? 'bad' : 'warn',
-        `<b>${escaped(say('hard'))}</b>${warningSentences(warnings, say)
+        `<b>Compare with care</b>${warningSentences(warnings)
           .map(sentence => `<p>${escaped(sentence)}</p>`)
           .join('')}`,
       )
 
-const valueText = (value: number, unit: Unit, { say, figures }: Writing): string =>
-  ({
-    ms: () => figures.latency(value / 1000),
-    share: () => figures.share(value),
-    perSecond: () => say('perSecond', figures.measured(value)),
-    count: () => figures.count(value),
-    seconds: () => figures.duration(value),
-    bytes: () => figures.bytes(value),
-  })[unit]()
-
 /** A value, and below it its interval. */
-const estimateHtml = (
-  { value, low, high }: Estimate,
-  write: (value: number) => string,
-  { say }: Writing,
-): Html =>
-  `${escaped(write(value))}${low === null || high === null ? '' : `<br><small>${escaped(say('interval', write(low), write(high)))}</small>`}`
-
-/** The word of a figure; percentiles have none but their names. */
-export const metricText = (metric: string, say: SayCompare): string => {
-  const word = `metric-${metric}`
-  return word in compareWords.en ? say(word as CompareWord) : metric
-}
+const estimateHtml = ({ value, low, high }: Estimate, write: (value: number) => string): Html =>
+  `${write(value)}${low === null || high === null ? '' : `<br><small>${write(low)} to ${write(high)}</small>`}`
 
 const limitStates = { passed: 'good', failed: 'bad', undecided: 'warn' } as const
 
-const verdictHtml = ({ differences, limits }: Comparison, writing: Writing): Html => {
-  const { say, figures } = writing
+const limitsHtml = (limits: readonly LimitVerdict[], change: (value: number) => string): Html => {
+  if (limits.length === 0) return ''
+  const that = (verdict: LimitVerdict['verdict']): number =>
+    limits.filter(limit => limit.verdict === verdict).length
+  const [broken, undecided] = [that('failed'), that('undecided')]
+  const sentences = [
+    ...(broken > 0 ? [`Limits of change broken: ${broken} of ${limits.length}.`] : []),
+    ...(undecided > 0 ? [undecidedSentence(undecided, limits.length)] : []),
+    ...(broken + undecided === 0 ? [`All limits of change hold: ${limits.length} of ${limits.length}.`] : []),
+  ]
+  return `${notice(
+    broken > 0 ? 'bad' : undecided > 0 ? 'warn' : 'good',
+    sentences.map(sentence => `<b>${escaped(sentence)}</b>`).join(' '),
+  )}${table(
+    'Limit',
+    [{ head: 'Limit' }, number('Change of B'), { head: 'Verdict' }],
+    limits.map(limit => [
+      code(limit.limit),
+      limit.change === null ? '–' : change(limit.change),
+      badge(limitStates[limit.verdict], limit.verdict === 'undecided' ? 'not decided' : limit.verdict),
+    ]),
+  )}`
+}
+
+/** That so many of all limits are not decided. */
+export const undecidedSentence = (undecided: number, limits: number): string =>
+  `Limits of change that these runs can’t decide: ${undecided} of ${limits}. Longer runs, or several a side, decide more.`
+
+const method =
+  'Intervals are of 99 %. Those of percentiles, shares and sums come from 1,000 draws of blocks of neighbouring steps with a fixed seed, so that a burst of slow answers counts as one event. Of several runs a side, the medians are compared, and the interval spans at least the smallest to the largest run. A change is noise where its interval includes zero, or where it is under a tenth (of provider weight: a hundredth). It is unclear where there is no interval, as in runs of less than ten steps, or where a side was disturbed. Rehearsals of the same traffic are reproducible: differences are real from 1 % on for weight and age, from 3 % for hits and stale answers.'
+
+const verdictHtml = ({ differences, limits }: Comparison, figures: Figures): Html => {
   const count = (verdict: Difference['verdict']): number =>
     differences.filter(difference => difference.verdict === verdict).length
   const [better, worse] = [count('better'), count('worse')]
-  const limitsThat = (verdict: LimitVerdict['verdict']): number =>
-    limits.filter(limit => limit.verdict === verdict).length
-  const [broken, undecided] = [limitsThat('failed'), limitsThat('undecided')]
   const change = (value: number): string =>
     `${value > 0 ? '+' : value < 0 ? '−' : ''}${figures.share(Math.abs(value))}`
   const summary = [
     better + worse === 0
-      ? say('noReal', figures.count(count('noise')))
-      : say('real', figures.count(better), figures.count(worse), figures.count(count('noise'))),
-    ...(count('unclear') > 0 ? [say('unclearCount', figures.count(count('unclear')))] : []),
+      ? 'No difference is real.'
+      : `Real differences: ${better} better and ${worse} worse in B.`,
+    `Noise: ${count('noise')}.`,
+    ...(count('unclear') > 0 ? [`Unclear: ${count('unclear')}.`] : []),
   ].join(' ')
-  const limitTable =
-    limits.length === 0
-      ? ''
-      : `${notice(
-          broken > 0 ? 'bad' : undecided > 0 ? 'warn' : 'good',
-          [
-            ...(broken > 0 ? [say('limitsFailed', figures.count(broken), figures.count(limits.length))] : []),
-            ...(undecided > 0
-              ? [say('limitsUndecided', figures.count(undecided), figures.count(limits.length))]
-              : []),
-            ...(broken + undecided === 0 ? [say('limitsPassed', figures.count(limits.length))] : []),
-          ]
-            .map(sentence => `<b>${escaped(sentence)}</b>`)
-            .join(' '),
-        )}${table(
-          say('limit'),
-          [{ head: say('limit') }, { head: say('change'), isNumber: true }, { head: say('result') }],
-          limits.map(limit => [
-            code(limit.limit),
-            limit.change === null ? '–' : escaped(change(limit.change)),
-            badge(limitStates[limit.verdict], say(limit.verdict)),
-          ]),
-        )}`
-  const rows = differences.map(difference => {
-    const write = (value: number): string => valueText(value, difference.unit, writing)
-    const { verdict } = difference
+  const rows = differences.map(({ metric, unit, a, b, change: changed, verdict }) => {
+    const write = (value: number): string => valueText(value, unit, figures)
     return [
-      escaped(metricText(difference.metric, say)),
+      escaped(metrics[metric].name),
       verdict === 'better' || verdict === 'worse'
-        ? badge(verdict === 'better' ? 'good' : 'bad', say(verdict))
-        : `<span class="word note">${escaped(say(verdict))}</span>`,
-      estimateHtml(difference.a, write, writing),
-      estimateHtml(difference.b, write, writing),
-      difference.change === null ? '–' : estimateHtml(difference.change, change, writing),
+        ? badge(verdict === 'better' ? 'good' : 'bad', verdict)
+        : `<span class="word note">${verdict}</span>`,
+      estimateHtml(a, write),
+      estimateHtml(b, write),
+      changed === null ? '–' : estimateHtml(changed, change),
     ]
   })
-  const number = (head: string) => ({ head, isNumber: true })
-  return `${limitTable}<p><b>${escaped(summary)}</b></p>${table(
-    say('verdict'),
-    [{ head: say('figure') }, { head: say('result') }, number('A'), number('B'), number(say('change'))],
+  return `${limitsHtml(limits, change)}<p><b>${summary}</b></p>${table(
+    'Differences',
+    [{ head: 'Figure' }, { head: 'Verdict' }, number('A'), number('B'), number('Change of B')],
     rows,
-  )}<p class="note">${escaped(say('method'))}</p>`
+  )}<p class="note">${method}</p>`
 }
 
-const sidesHtml = ({ a, b }: Comparison, writing: Writing): Html => {
-  const { say, figures } = writing
+const settingsOf = ({ settings }: ReplayResult): Html => {
+  if (settings === null) return 'not known'
+  return settings.length === 0
+    ? 'defaults'
+    : settings.map(({ path, value }) => code(`${path}=${value}`)).join('<br>')
+}
+
+const sidesHtml = ({ a, b }: Comparison, figures: Figures): Html => {
   const each = (runs: readonly ReplayResult[], of: (run: ReplayResult) => Html): Html =>
     [...new Set(runs.map(of))].join('<br>')
-  const pace = ({ pace: { mode, speed, rate } }: ReplayResult): string =>
-    mode === 'recorded'
-      ? `× ${figures.measured(speed ?? 1)}`
-      : mode === 'rate'
-        ? say('perSecond', figures.measured(rate ?? 0))
-        : mode
-  const settingsOf = ({ settings }: ReplayResult): Html =>
-    settings === null
-      ? escaped(say('unknown'))
-      : settings.length === 0
-        ? escaped(say('defaults'))
-        : settings.map(({ path, value }) => code(`${path}=${value}`)).join('<br>')
   const lines: readonly (readonly [string, (run: ReplayResult) => Html])[] = [
-    [say('files'), run => run.traffic.files.map(code).join(', ')],
-    [say('hash'), run => code(run.traffic.sha256.slice(0, 12))],
-    [say('pace'), run => escaped(pace(run))],
-    [say('settings'), settingsOf],
-    [say('version'), ({ machine }) => code(machine.version)],
-    [say('machine'), ({ machine }) => escaped(`${figures.count(machine.cores)} × ${machine.cpu}`)],
-    [say('started'), run => escaped(figures.instant(run.startedAt, '1970-01-01T00:00:00Z', true))],
+    ['Traffic', run => run.traffic.files.map(code).join(', ')],
+    ['SHA-256', run => code(run.traffic.sha256.slice(0, 12))],
+    ['Pace', run => paceText(run, figures)],
+    ['Settings', settingsOf],
+    ['Version', ({ machine }) => code(machine.version)],
+    ['Machine', ({ machine }) => `${figures.count(machine.cores)} × ${escaped(machine.cpu)}`],
+    ['Started', run => dateTime(run.startedAt, figures)],
   ]
   return table(
-    say('sides'),
-    [{ head: say('side') }, { head: 'A' }, { head: 'B' }],
+    'The sides',
+    [{ head: 'Side' }, { head: 'A' }, { head: 'B' }],
     [
-      [escaped(say('runs')), escaped(figures.count(a.length)), escaped(figures.count(b.length))],
-      ...lines.map(([name, of]) => [escaped(name), each(a, of), each(b, of)]),
+      ['Runs', figures.count(a.length), figures.count(b.length)],
+      ...lines.map(([name, of]) => [name, each(a, of), each(b, of)]),
     ],
   )
 }
 
-const outcomesHtml = (a: ReplayResult, b: ReplayResult, { say, figures }: Writing): Html => {
+const outcomesHtml = (a: ReplayResult, b: ReplayResult, figures: Figures): Html => {
   const nameOf = ({ endpoint, outcome }: ReplayResult['latencies'][number]): string =>
     `${endpoint} ${outcome}`
   const names = [...new Set([...a.latencies, ...b.latencies].map(nameOf))].sort()
@@ -243,27 +179,22 @@ const outcomesHtml = (a: ReplayResult, b: ReplayResult, { say, figures }: Writin
     const [endpoint = '', outcome = ''] = name.split(' ')
     const sides = [a, b].map(run => run.latencies.find(latency => nameOf(latency) === name))
     const cells = (['p50', 'p99'] as const).flatMap(figure =>
-      sides.map(side => escaped(figures.latency(side === undefined ? null : side[figure] / 1000))),
+      sides.map(side => figures.latency(side === undefined ? null : side[figure] / 1000)),
     )
-    const word = outcomeWords[outcome]
-    return [
-      `<span class="word">${code(endpoint)}</span>`,
-      `<span class="word">${escaped(word === undefined ? outcome : say(word))}</span>`,
-      ...cells,
-    ]
+    return [endpointCell(endpoint), outcomeCell(outcome), ...cells]
   })
-  const heads = ['p50 A', 'p50 B', 'p99 A', 'p99 B'].map(head => ({ head, isNumber: true }))
-  return table(say('byOutcome'), [{ head: say('endpoint') }, { head: say('outcome') }, ...heads], rows)
+  const heads = ['p50 A', 'p50 B', 'p99 A', 'p99 B'].map(number)
+  return table('Latency by endpoint and outcome', [{ head: 'Endpoint' }, { head: 'Outcome' }, ...heads], rows)
 }
 
-const bodiesHtml = (bodies: BodiesComparison, { say, figures }: Writing): Html => {
-  const { paths, same, different, missingInA, missingInB, examples } = bodies
-  if (same === paths) return notice('good', escaped(say('bodiesSame', figures.count(paths))))
+const bodiesHtml = (bodies: BodiesComparison): Html => {
+  const sentence = escaped(bodiesSentence(bodies))
+  if (bodies.same === bodies.paths) return notice('good', sentence)
   const cells = (answers: readonly string[]): Html =>
     answers.length === 0 ? '–' : answers.map(code).join('<br>')
-  return `${notice('bad', escaped(say('bodiesDiffer', ...[paths, same, different, missingInB, missingInA].map(figures.count))))}${table(
-    say('bodies'),
-    [{ head: say('path') }, { head: 'A' }, { head: 'B' }],
-    examples.map(({ path, a, b }) => [code(path), cells(a), cells(b)]),
+  return `${notice('bad', sentence)}${table(
+    'Bodies',
+    [{ head: 'Path' }, { head: 'A' }, { head: 'B' }],
+    bodies.examples.map(({ path, a, b }) => [code(path), cells(a), cells(b)]),
   )}`
 }

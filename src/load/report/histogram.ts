@@ -70,7 +70,7 @@ const sumOfCounts = (words: Buffer): number => {
 const microsPerMs = 1000
 
 /** In ms. @param percent from 0 to 100 */
-export const percentileOf = (histogram: Histogram, percent: number): number =>
+const percentileOf = (histogram: Histogram, percent: number): number =>
   histogram.getValueAtPercentile(percent) / microsPerMs
 
 /**

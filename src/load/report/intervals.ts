@@ -45,45 +45,65 @@ export type Drawn = {
   readonly change: Interval | null
 }
 
-export const draws = 1000
+const draws = 1000
 /** With fewer steps nobody can tell a burst of slow answers from a slow side. */
 export const leastSteps = 10
 
 /**
- * Draws blocks of neighbouring steps again and again, because neighbours are alike. Paired, both sides have the same steps in
- * each draw, so that the shape of the day that they share does not count as noise. Undefined with too few steps.
+ * Draws blocks of neighbouring steps again and again, because neighbours are alike, and what comes in bursts counts as one event
+ * so. Paired, both sides have the same steps in each draw, so that the shape of the day that they share does not count as noise.
+ * Undefined with too few steps; so is each figure that too few draws have.
+ * @param figuresOf the figures of steps, null where these steps have none
+ * @param seed of the random numbers
  */
+export const bootstrap = <Step>(
+  a: readonly Step[],
+  b: readonly Step[],
+  isPaired: boolean,
+  figuresOf: (steps: readonly Step[]) => readonly number[] | null,
+  seed: string,
+): { readonly own: Pair; readonly drawn: Drawn | undefined }[] | undefined => {
+  if (a.length < leastSteps || b.length < leastSteps || (isPaired && a.length !== b.length)) return undefined
+  const random = createRandom(1, seed)
+  const [ownA, ownB] = [figuresOf(a), figuresOf(b)]
+  if (ownA === null || ownB === null) return undefined
+  const pairs: (readonly (readonly number[])[])[] = []
+  for (let i = 0; i < draws; i += 1) {
+    const places = drawnPlaces(a.length, random)
+    const others = isPaired ? places : drawnPlaces(b.length, random)
+    const [one, other] = [figuresOf(chosen(a, places)), figuresOf(chosen(b, others))]
+    if (one !== null && other !== null) pairs.push([one, other])
+  }
+  return ownA.map((value, figure) => {
+    const own = [value, ownB[figure] as number] as const
+    const drawn = pairs.map(([one, other]) => [one?.[figure] as number, other?.[figure] as number] as const)
+    return { own, drawn: intervalsOf(drawn, own, Math.min(a.length, b.length)) }
+  })
+}
+
+const chosen = <Step>(steps: readonly Step[], places: readonly number[]): Step[] =>
+  places.map(place => steps[place] as Step)
+
+/** Figures of both sides. */
+type Pair = readonly [a: number, b: number]
+
+/** As `bootstrap`, of one figure that is a ratio of sums over steps. */
 export const changeByBootstrap = (
   a: readonly Ratio[],
   b: readonly Ratio[],
   isPaired: boolean,
-): Drawn | undefined => {
-  if (a.length < leastSteps || b.length < leastSteps || (isPaired && a.length !== b.length)) return undefined
-  const random = createRandom(1, 'comparison')
-  const drawn: (readonly [number, number])[] = []
-  for (let i = 0; i < draws; i += 1) {
-    const steps = drawnSteps(a.length, random)
-    const [one, other] = [ratioOf(a, steps), ratioOf(b, isPaired ? steps : drawnSteps(b.length, random))]
-    if (one !== null && other !== null) drawn.push([one, other])
-  }
-  const all = Array.from({ length: Math.max(a.length, b.length) }, (_, i) => i)
-  return intervalsOf(drawn, [ratioOf(a, all) ?? 0, ratioOf(b, all) ?? 0], Math.min(a.length, b.length))
-}
+): Drawn | undefined => bootstrap(a, b, isPaired, ratioOf, 'comparison')?.[0]?.drawn
 
 /**
  * Of pairs of figures that were drawn.
  * @param own of all steps as they are. An interval holds its own figure: what is drawn from bursts may miss it
  * @param steps of a side; of few blocks the draws differ by less than runs do, by about as much as Student has it
  */
-export const intervalsOf = (
-  drawn: readonly (readonly [a: number, b: number])[],
-  own: readonly [a: number, b: number],
-  steps: number,
-): Drawn | undefined => {
+const intervalsOf = (drawn: readonly Pair[], own: Pair, steps: number): Drawn | undefined => {
   if (drawn.length < draws / 2) return undefined
   const blocks = steps / blockOf(steps)
   const wider = Math.sqrt(blocks / (blocks - 1)) * (1 + (z ** 2 + 1) / (4 * (blocks - 1)))
-  const interval = (of: (pair: readonly [number, number]) => number): Interval => {
+  const interval = (of: (pair: Pair) => number): Interval => {
     const sorted = drawn.map(of).toSorted((left, right) => left - right)
     const at = (part: number): number => sorted[Math.round((sorted.length - 1) * part)] ?? Number.NaN
     const value = of(own)
@@ -107,8 +127,8 @@ const beyond = (value: number, end: number, times: number): number =>
 
 const blockOf = (steps: number): number => Math.ceil(Math.cbrt(steps))
 
-/** Steps in blocks of neighbours, which are alike. */
-export const drawnSteps = (count: number, random: () => number): readonly number[] => {
+/** Places of steps in blocks of neighbours. */
+const drawnPlaces = (count: number, random: () => number): readonly number[] => {
   const block = blockOf(count)
   const steps: number[] = []
   while (steps.length < count) {
@@ -118,11 +138,11 @@ export const drawnSteps = (count: number, random: () => number): readonly number
   return steps
 }
 
-const ratioOf = (ratios: readonly Ratio[], steps: readonly number[]): number | null => {
+const ratioOf = (steps: readonly Ratio[]): readonly number[] | null => {
   let [over, under] = [0, 0]
   for (const step of steps) {
-    over += ratios[step]?.[0] ?? 0
-    under += ratios[step]?.[1] ?? 0
+    over += step[0]
+    under += step[1]
   }
-  return under === 0 ? null : over / under
+  return under === 0 ? null : [over / under]
 }

@@ -1,6 +1,7 @@
 // The figures by which runs are compared: what each is in a run and in a step, its unit, and which way is better. comparison.ts
 // decides whether two of them differ.
 
+import type { Figures } from '../../page/figures.js'
 import { histogramOf, percentileEstimate } from './histogram.ts'
 import { type Estimate, type Ratio, shareEstimate } from './intervals.ts'
 import type { ReplayResult, Step } from './result.ts'
@@ -9,7 +10,20 @@ import { errorsOf, hitShareOf, shareOf } from './run-figures.ts'
 /** How the values of a metric are written. */
 export type Unit = 'ms' | 'share' | 'perSecond' | 'count' | 'seconds' | 'bytes'
 
+/** A value for people. */
+export const valueText = (value: number, unit: Unit, figures: Figures): string =>
+  ({
+    ms: () => figures.latency(value / 1000),
+    share: () => figures.share(value),
+    perSecond: () => `${figures.measured(value)}/s`,
+    count: () => figures.count(value),
+    seconds: () => figures.duration(value),
+    bytes: () => figures.bytes(value),
+  })[unit]()
+
 export type Metric = {
+  /** As it is shown. */
+  readonly name: string
   readonly unit: Unit
   /** Null where a run does not have it. */
   readonly of: (run: ReplayResult) => Estimate | null
@@ -28,6 +42,7 @@ const weatherOf = ({ hits, stale, misses }: Step): number => hits + stale + miss
 const exact = (value: number | null | undefined): Estimate | null =>
   value === null || value === undefined ? null : { value, low: null, high: null }
 const percentile = (percent: number): Metric => ({
+  name: `p${percent}`,
   unit: 'ms',
   percent,
   of: run => (run.latency.count === 0 ? null : percentileEstimate(histogramOf(run.histogram), percent)),
@@ -42,19 +57,22 @@ export const metrics = {
   p90: percentile(90),
   p99: percentile(99),
   'p99.9': percentile(99.9),
-  max: { unit: 'ms', of: run => (run.latency.count === 0 ? null : exact(run.latency.max)) },
+  max: { name: 'max', unit: 'ms', of: run => (run.latency.count === 0 ? null : exact(run.latency.max)) },
   errors: {
+    name: 'errors',
     unit: 'share',
     of: run => shareEstimate(errorsOf(run), run.totals.due),
     ofStep: ({ errors, due }) => (errors === undefined ? null : [errors, due]),
   },
   rate: {
+    name: 'answered',
     unit: 'perSecond',
     of: run => exact(run.totals.answered / Math.max(run.totals.seconds, 1e-9)),
     ofStep: (step, seconds) => [step.answered, seconds],
     isBetterLarger: true,
   },
   hits: {
+    name: 'hits',
     unit: 'share',
     of: run => exact(hitShareOf(run)),
     ofStep: step => [step.hits, weatherOf(step)],
@@ -62,6 +80,7 @@ export const metrics = {
     isBetterLarger: true,
   },
   stale: {
+    name: 'stale',
     unit: 'share',
     of: run => {
       const share = shareOf(run, 'stale')
@@ -71,6 +90,7 @@ export const metrics = {
     isReproducible: true,
   },
   weight: {
+    name: 'provider weight',
     unit: 'count',
     of: run => exact(run.provider?.weight),
     ofStep: step => (step.weight === null ? null : [step.weight, 1]),
@@ -78,6 +98,7 @@ export const metrics = {
     isReproducible: true,
   },
   age: {
+    name: 'age of the weather, median',
     unit: 'seconds',
     of: run => exact(run.age?.p50),
     // The medians of the steps, by their answers with weather.
@@ -85,13 +106,14 @@ export const metrics = {
     isReproducible: true,
   },
   cpu: {
+    name: 'CPU for each request',
     unit: 'ms',
     of: run =>
       run.gateway === null || run.totals.answered === 0
         ? null
         : exact((run.gateway.cpuSeconds * 1000) / run.totals.answered),
   },
-  memory: { unit: 'bytes', of: run => exact(run.gateway?.memoryBytes) },
+  memory: { name: 'memory of the gateway', unit: 'bytes', of: run => exact(run.gateway?.memoryBytes) },
 } satisfies Record<string, Metric>
 
 export type MetricName = keyof typeof metrics

@@ -1,75 +1,145 @@
-// The report on one or several runs as one HTML file. One run: verdict first, then everything that was measured. Several: a row
-// for each setting, hits over what they cost, then each run whole, folded.
+// The frame of every report: one HTML file that needs nothing else. Text and tables stand in it as HTML; the results stand in
+// it as JSON, from which the script (page/report.js) draws the charts with uPlot. To make a page, write its content with
+// page/html.ts, put `charts` where they belong, and give both to `reportFile`.
 
-import { escaped, type Html, part, section } from '../../page/html.ts'
-import { type Language, sayIn } from '../../page/words.ts'
-import { figuresIn, type PageContent, reportFrame } from './page-frame.ts'
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { printable } from '../../outside-text.ts'
+import { createFigures, type Figures } from '../../page/figures.js'
+import { escaped, type Html } from '../../page/html.ts'
+import { histogramOf, plottedPercentiles } from './histogram.ts'
 import type { ReplayResult } from './result.ts'
-import type { Writing } from './result-charts.ts'
-import { sectionsOf } from './result-sections.ts'
-import { resultWords } from './result-words.ts'
-import { namedRuns, overlaysOf, overviewOf } from './settings-overview.ts'
-import { thresholdsOf, tilesOf, warningsOf } from './verdict.ts'
 
-// Steps of a chart: those of one run are each as wide as a pixel or more; those of several need not be.
-const stepsOfOne = 288
-const stepsOfSeveral = 72
+/** Numbers, durations and instants as text. @param timeZone of the times of day: the gateway's, `quota.timeZone` */
+export const figuresIn = (timeZone: string): Figures => createFigures('en', timeZone)
+
+/** A step of a case of `whatif`, as far as it is drawn. */
+type CaseStep = Readonly<Record<'at' | 'hits' | 'stale' | 'misses' | 'weight' | 'stretch', number>>
+
+/** What the script draws. */
+export type PageData = {
+  /** Results as in their files, each with the name of its lines, and its latencies in ms by percentile. */
+  readonly runs?: readonly {
+    readonly name: string
+    readonly result: ReplayResult
+    readonly percentiles: readonly (readonly [percent: number, ms: number])[]
+  }[]
+  /** The result of `whatif` as its JSON, and the names of those cases that are drawn over time, by their places. */
+  readonly whatIf?: {
+    readonly drawn: readonly (readonly [place: number, name: string])[]
+    readonly result: {
+      readonly cases: readonly { readonly stepSeconds: number; readonly steps: readonly CaseStep[] }[]
+    }
+  }
+  /** Settings by what they cost, named by their numbers. */
+  readonly points?: readonly {
+    readonly name: string
+    readonly weight: number
+    readonly hits: number
+    /** In seconds. */
+    readonly age: number | null
+    readonly isBest: boolean
+  }[]
+}
+
+/** A run as the script takes it. */
+export const drawnRun = (result: ReplayResult, name: string) => {
+  const histogram = histogramOf(result.histogram)
+  const { totalCount } = histogram
+  const percents = totalCount === 0 ? [] : plottedPercentiles(totalCount)
+  return {
+    name: printable(name),
+    result,
+    percentiles: percents.map(percent => [percent, histogram.getValueAtPercentile(percent) / 1000] as const),
+  }
+}
+
+export type ChartName =
+  | 'rate'
+  | 'latency'
+  | 'percentiles'
+  | 'hits'
+  | 'age'
+  | 'weight'
+  | 'lateness'
+  | 'hitsOverWeight'
+  | 'ageOverWeight'
+  | 'caseHits'
+  | 'caseWeight'
+  | 'caseStretch'
+
+/** Where the script puts charts; those without a value are left out. @param of the place of the run, or all over each other */
+export const charts = (of: number | 'all', ...names: readonly ChartName[]): Html =>
+  `<div class="charts" data-of="${of}" data-charts="${names.join(' ')}"></div>`
+
+const pathOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
+const fileText = (path: string): string => readFileSync(pathOf(path), 'utf8')
+const packageText = (path: string): string =>
+  readFileSync(fileURLToPath(import.meta.resolve(`uplot/dist/${path}`)), 'utf8')
+const hash = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
+
+/** The modules of the page as one script: what one exports stands before what imports it. */
+const script = (): string =>
+  ['../../page/figures.js', '../../page/preferences.js', 'page/chart.js', 'page/report.js']
+    .map(file =>
+      fileText(file)
+        .replaceAll(/^import .*?from '.*?'\n/gms, '')
+        .replaceAll(/^export /gm, ''),
+    )
+    .join('\n')
+
+/** In ASCII: nothing in it ends the element, and no sign of another text's direction stands in the file. */
+const jsonText = (value: unknown): string =>
+  JSON.stringify(value).replaceAll(
+    /[<>&\u007f-\uffff]/g,
+    sign => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
 
 /**
  * The text of the file.
- * @param results one or more, in the order of the page
+ * @param page its sections as HTML, whose ids differ; `subtitle` stands beside the title
  * @param timeZone of its times of day
  */
-export const reportPage = (results: readonly ReplayResult[], timeZone: string): string =>
-  reportFrame(language => {
-    const writing = { say: sayIn(resultWords, language), figures: figuresIn(language, timeZone) }
-    const [first] = results
-    return results.length === 1 && first
-      ? pageOfOne(first, writing)
-      : pageOfSeveral(results, writing, language)
-  })
-
-const pageOfOne = (run: ReplayResult, writing: Writing): PageContent => {
-  const { say, figures } = writing
-  return {
-    title: say(run.kind === 'rehearsal' ? 'titleOfRehearsal' : 'titleOfReplay'),
-    subtitle: say('subtitle', figures.count(run.totals.due), run.traffic.files.join(', ')),
-    content: wholeOf(run, writing, stepsOfOne, section),
-  }
-}
-
-const pageOfSeveral = (
-  results: readonly ReplayResult[],
-  writing: Writing,
-  language: Language,
-): PageContent => {
-  const { say, figures } = writing
-  const runs = namedRuns(results, writing)
-  const files = [...new Set(results.flatMap(({ traffic }) => traffic.files))]
-  const whole = runs.map(
-    ({ run, name }) =>
-      `<details class="whole"><summary>${escaped(say('wholeRun', name))}</summary>${wholeOf(run, writing, stepsOfSeveral, (_id, title, content) => part(title, content))}</details>`,
+export const reportFile = (
+  page: { readonly title: string; readonly subtitle: string; readonly content: Html },
+  data: PageData,
+  timeZone: string,
+): string => {
+  const icon = fileText('../../page/icon.svg').trim()
+  const style =
+    ['../../page/theme.css', 'page/report.css'].map(fileText).join('\n') + packageText('uPlot.min.css')
+  const [library, behaviour] = [packageText('uPlot.iife.min.js'), script()]
+  const themes = ['System', 'Light', 'Dark'].map(
+    theme => `<option value="${theme.toLowerCase()}">${theme}</option>`,
   )
-  return {
-    title: say('titleOfSeveral'),
-    subtitle: say(
-      'subtitleOfSeveral',
-      figures.count(results.length),
-      files.join(language === 'bn' ? ' ও ' : ', '),
-    ),
-    content: [
-      results.map(run => warningsOf(run, writing)).find(warning => warning !== '') ?? '',
-      section('overview', say('overview'), overviewOf(runs, writing)),
-      section('over-time', say('overTime'), overlaysOf(runs, writing)),
-      ...whole,
-    ].join('\n'),
-  }
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="content-security-policy" content="default-src 'none'; style-src ${hash(style)}; script-src ${hash(library)} ${hash(behaviour)}; img-src data:; base-uri 'none'; form-action 'none'">
+<title>${escaped(page.title)}</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="robots" content="noindex">
+<link rel="icon" href="data:image/svg+xml,${encodeURIComponent(icon)}">
+<style>${style}</style>
+</head>
+<body>
+<a class="skip" href="#content">Skip to the content</a>
+<header class="bar">${icon.replace('<svg ', '<svg class="icon" width="34" height="34" aria-hidden="true" ')}
+<h1>${escaped(page.title)}<small>${escaped(page.subtitle)}</small></h1>
+<select class="theme" aria-label="Theme" hidden>${themes.join('')}</select>
+</header>
+<main id="content" tabindex="-1">
+${page.content}
+<p class="note hint" hidden>On a chart, arrow keys move from value to value.</p>
+<p class="note" id="unscripted">Charts are drawn by a script of this page, which does not run here.</p>
+</main>
+<script type="application/json" id="data">${jsonText({ timeZone, ...data })}</script>
+<script>${library}</script>
+<script type="module">${behaviour}</script>
+</body>
+</html>
+`
 }
-
-/** @param partOf makes one of its parts */
-const wholeOf = (run: ReplayResult, writing: Writing, most: number, partOf: typeof section): Html =>
-  [
-    warningsOf(run, writing),
-    partOf('verdict', writing.say('verdict'), thresholdsOf(run, writing) + tilesOf(run, writing)),
-    ...sectionsOf(run, writing, most).map(({ id, title, content }) => partOf(id, title, content)),
-  ].join('\n')

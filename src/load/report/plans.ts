@@ -98,6 +98,18 @@ export const smallestPlan = (
   return first && { plan: first.plan, isLeast: first.carries === null }
 }
 
-/** The smallest plan of all says nothing where it is only the least. */
-export const isUnknownPlan = ({ plan, isLeast }: { plan: string; isLeast: boolean }): boolean =>
-  isLeast && plan === plans[0]?.name
+/** The smallest sufficient plan, or what is known of it; the smallest of all says nothing where it is only the least. */
+export const planText = (verdicts: readonly PlanVerdict[]): string => {
+  const smallest = smallestPlan(verdicts)
+  if (!smallest) return 'none'
+  if (smallest.isLeast && smallest.plan === plans[0]?.name) return 'unknown'
+  return smallest.isLeast ? `${smallest.plan} or more` : smallest.plan
+}
+
+/** Why a plan is not known, for cases of the same traffic; empty where each plan is known. */
+export const planRemarks = (cases: readonly (readonly PlanVerdict[])[]): string[] =>
+  cases.some(verdicts => smallestPlan(verdicts)?.isLeast)
+    ? [
+        'The traffic is too short to say which plan is enough: a plan is chosen by whole days without long gaps, because an hour does not show the peaks of a day, and a cache fills once. Less than 23 hours, or gaps of more than an hour, only show which plans are too small.',
+      ]
+    : []

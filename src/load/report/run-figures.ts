@@ -1,4 +1,4 @@
-// Figures of a run that several pages show, by one definition each.
+// Figures of a run that several pages show, by one definition each, and which of several settings no other beats.
 
 import type { ReplayResult } from './result.ts'
 
@@ -14,8 +14,29 @@ export const shareOf = (run: ReplayResult, outcome: 'hit' | 'stale' | 'miss'): n
 /** As `shareOf`: what came from the cache and was fresh. */
 export const hitShareOf = (run: ReplayResult): number | null => shareOf(run, 'hit')
 
+/** Requests that were sent and have no answer. */
+export const failedIn = ({ failed }: ReplayResult['totals']): number => sum(Object.values(failed))
+
 /** Requests that were never sent or have no answer, and answers with a status of 500 or more. */
 export const errorsOf = ({ totals, statuses }: ReplayResult): number =>
   totals.dropped +
-  sum(Object.values(totals.failed)) +
+  failedIn(totals) +
   sum(Object.entries(statuses).map(([status, count]) => (Number(status) >= 500 ? count : 0)))
+
+/**
+ * The places of the Pareto-optimal ones: no other is at least as good in every figure and better in one.
+ * @param each figures that are better the larger they are; those that are better the smaller they are come negated
+ */
+export const paretoOptimal = (each: readonly (readonly number[])[]): ReadonlySet<number> =>
+  new Set(
+    each.flatMap((own, at) =>
+      each.some(
+        (other, i) =>
+          i !== at &&
+          other.every((figure, n) => figure >= (own[n] ?? 0)) &&
+          other.some((figure, n) => figure > (own[n] ?? 0)),
+      )
+        ? []
+        : [at],
+    ),
+  )

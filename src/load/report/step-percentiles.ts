@@ -1,14 +1,13 @@
 // Percentiles with intervals by a bootstrap over the steps of runs. Latencies come in bursts: a pause of a second makes hundreds
-// of slow answers, which are one event and not hundreds. Whole blocks of steps are drawn, so that one event counts as one.
+// of slow answers, which are one event and not hundreds.
 
-import { createRandom } from '../traffic/generate/random.ts'
-import { type Block, percentilesOver } from './drawn-percentiles.ts'
 import { histogramOf } from './histogram.ts'
-import { type Drawn, drawnSteps, draws, intervalsOf, leastSteps } from './intervals.ts'
+import { bootstrap, type Drawn } from './intervals.ts'
 import type { Step } from './result.ts'
 
 /**
  * By percentile; undefined where a step has no histogram, null with too few steps.
+ * @param percents ascending
  * @param isPaired both sides have the same steps in each draw
  */
 export const percentilesByBootstrap = (
@@ -18,77 +17,69 @@ export const percentilesByBootstrap = (
   isPaired: boolean,
 ): ReadonlyMap<number, Drawn> | null | undefined => {
   if ([...a, ...b].some(({ due, histogram }) => due > 0 && histogram === undefined)) return undefined
-  if (a.length < leastSteps || b.length < leastSteps) return null
   const [one, other] = [a.map(measuredIn), b.map(measuredIn)]
-  const values = [...new Set([...one, ...other].flatMap(step => step.map(([value]) => value)))].sort(
-    (left, right) => left - right,
-  )
+  const values = [...new Set([...one, ...other].flatMap(({ values }) => values))].sort((x, y) => x - y)
   const places = new Map(values.map((value, place) => [value, place]))
-  const percentilesOf = (steps: readonly Measured[]) => {
-    const placed = steps.map(step =>
-      step.map(([value, count]) => [places.get(value) as number, count] as const),
-    )
-    const placesAt = percentilesOver(placed, values.length)
-    return (chosen: readonly number[]): number[] | undefined =>
-      placesAt(blocksOf(chosen), percents)?.map(place => values[place] as number)
+  const placed = (steps: readonly Measured[]): Placed[] =>
+    steps.map(step => ({
+      places: step.values.map(value => places.get(value) as number),
+      counts: step.counts,
+    }))
+  const sums = new Float64Array(values.length)
+  const percentilesOf = (steps: readonly Placed[]): number[] | null => {
+    sums.fill(0)
+    let total = 0
+    for (const { places: at, counts } of steps)
+      for (let i = 0; i < at.length; i += 1) {
+        const [place, count] = [at[i] as number, counts[i] as number]
+        sums[place] = (sums[place] as number) + count
+        total += count
+      }
+    if (total === 0) return null
+    let [place, below] = [0, sums[0] as number]
+    return percents.map(percent => {
+      const rank = Math.max(1, Math.floor((percent / 100) * total + 0.5))
+      while (below < rank && place + 1 < sums.length) below += sums[++place] as number
+      return values[place] as number
+    })
   }
-  const [left, right] = [percentilesOf(one), percentilesOf(other)]
-  const random = createRandom(1, 'percentiles')
-  const drawn: (readonly [readonly number[], readonly number[]])[] = []
-  for (let i = 0; i < draws; i += 1) {
-    const steps = drawnSteps(one.length, random)
-    const [ofA, ofB] = [left(steps), right(isPaired ? steps : drawnSteps(other.length, random))]
-    if (ofA && ofB) drawn.push([ofA, ofB])
-  }
-  const [ownA, ownB] = [left([...one.keys()]), right([...other.keys()])]
-  if (!ownA || !ownB) return null
-  const found = percents.flatMap((percent, i) => {
-    const of = (side: readonly number[]): number => side[i] as number
-    const intervals = intervalsOf(
-      drawn.map(([ofA, ofB]) => [of(ofA), of(ofB)]),
-      [of(ownA), of(ownB)],
-      Math.min(one.length, other.length),
-    )
-    // A tail that few steps have hangs on when they came: by draws from them it can't be known how many there might have been.
-    if (stepsAbove(one, of(ownA)) < leastTail || stepsAbove(other, of(ownB)) < leastTail) return []
-    return intervals ? [[percent, intervals] as const] : []
-  })
-  return new Map(found)
+  const found = bootstrap(placed(one), placed(other), isPaired, percentilesOf, 'percentiles')
+  if (found === undefined) return null
+  return new Map(
+    percents.flatMap((percent, i) => {
+      const { own, drawn } = found[i] ?? {}
+      // A tail that few steps have hangs on when they came: by draws from them it can't be known how many there might have been.
+      const isKnown = own && Math.min(stepsAbove(one, own[0]), stepsAbove(other, own[1])) >= leastTail
+      return isKnown && drawn ? [[percent, drawn] as const] : []
+    }),
+  )
 }
 
 const leastTail = 5
 
 const stepsAbove = (steps: readonly Measured[], percentile: number): number =>
-  steps.filter(step => step.some(([value]) => value >= percentile)).length
+  steps.filter(({ values }) => (values.at(-1) ?? Number.NEGATIVE_INFINITY) >= percentile).length
 
-type Measured = readonly (readonly [value: number, count: number])[]
+/** What was measured in a step: ascending values in ms, and how often each was. */
+type Measured = { readonly values: readonly number[]; readonly counts: readonly number[] }
+type Placed = { readonly places: readonly number[]; readonly counts: readonly number[] }
 
 const measuredIn = ({ histogram: text }: Step): Measured => {
-  if (text === undefined) return []
+  const [values, counts]: [number[], number[]] = [[], []]
+  if (text === undefined) return { values, counts }
   const histogram = histogramOf(text) as unknown as {
     readonly totalCount: number
     getCountAtIndex(index: number): number
     valueFromIndex(index: number): number
     highestEquivalentValue(value: number): number
   }
-  const found: (readonly [number, number])[] = []
   for (let index = 0, left = histogram.totalCount; left > 0; index += 1) {
     const count = histogram.getCountAtIndex(index)
     if (count === 0) continue
     left -= count
-    const value = histogram.highestEquivalentValue(histogram.valueFromIndex(index))
-    // In ms. One of 0 µs would make a change of it infinite.
-    found.push([Math.max(1, value) / 1000, count])
+    // One of 0 µs would make a change of it infinite.
+    values.push(Math.max(1, histogram.highestEquivalentValue(histogram.valueFromIndex(index))) / 1000)
+    counts.push(count)
   }
-  return found
-}
-
-const blocksOf = (steps: readonly number[]): Block[] => {
-  const blocks: Block[] = []
-  for (let first = 0, next = 1; first < steps.length; first = next++) {
-    const from = steps[first] as number
-    while (steps[next] === from + next - first) next += 1
-    blocks.push([from, from + next - first])
-  }
-  return blocks
+  return { values, counts }
 }

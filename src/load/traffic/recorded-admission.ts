@@ -7,7 +7,7 @@ import type { TrafficRequest } from './traffic-request.ts'
  * Why a request does not reach the cache: its method is neither GET nor HEAD; it was recorded as refused (401, 403, 429) or
  * redirected, which no setting of the cache changes; or it has neither a key nor a recorded answer.
  */
-export const leftOutReasons = ['method', 'refused', 'keyless'] as const
+const leftOutReasons = ['method', 'refused', 'keyless'] as const
 export type LeftOutReason = (typeof leftOutReasons)[number]
 
 /** Undefined for a request that reaches the cache, should its path have weather. */

@@ -2,7 +2,7 @@
 // shares from 0 to 1, weights in the provider's unit.
 
 import { z } from 'zod'
-import { planVerdict } from '../report/plans.ts'
+import { planRemarks, planVerdict } from '../report/plans.ts'
 
 const count = z.int().min(0)
 const amount = z.number().min(0)
@@ -120,3 +120,23 @@ export const whatIfResult = z.object({
   unfinished: z.array(z.string()),
 })
 export type WhatIfResult = z.infer<typeof whatIfResult>
+
+/** The words of a case that was not named: the configuration as it is. */
+export const caseNameText = ({ name }: Pick<CaseResult, 'name'>): string => name || 'as configured'
+
+export const paretoNote = 'No other setting beats it in hits, weight, age (p95) and memory together.'
+
+/** What else is to be known of the figures, for the page and the table. */
+export const remarksOn = ({ cases, unfinished }: WhatIfResult): string[] => [
+  ...(cases.some(({ budgetBit }) => budgetBit)
+    ? [
+        'Where freshness was stretched or requests failed, the configured budget was the limit: without it, the weight would be higher.',
+      ]
+    : []),
+  ...planRemarks(cases.map(({ plans }) => plans)),
+  ...(unfinished.length > 0
+    ? [
+        `The run was stopped before these settings were done: ${unfinished.map(name => caseNameText({ name })).join('; ')}.`,
+      ]
+    : []),
+]

@@ -4,8 +4,8 @@
 import { explainConfig } from '../../config/explain.ts'
 import { type ConfigSources, readConfig } from '../../config/load.ts'
 import type { SettingCase } from '../../config/setting-grid.ts'
-import { paretoOptimal } from '../report/pareto.ts'
 import { monthOf, verdictsOf } from '../report/plans.ts'
+import { paretoOptimal } from '../report/run-figures.ts'
 import type { SimulateOptions } from './simulate.ts'
 import type { CaseFigures, WhatIfResult } from './what-if-result.ts'
 

@@ -6,7 +6,6 @@ import { createRecorder } from '../../../src/load/replay/recorder.ts'
 import { changeLimitOf, limitVerdicts } from '../../../src/load/report/change-limits.ts'
 import { warningsOf } from '../../../src/load/report/comparability.ts'
 import { type Difference, differences as differencesOf } from '../../../src/load/report/comparison.ts'
-import { type Block, percentilesOver } from '../../../src/load/report/drawn-percentiles.ts'
 import { histogramOf, percentileEstimate } from '../../../src/load/report/histogram.ts'
 import {
   changeByBootstrap,
@@ -337,31 +336,6 @@ t.test('limits of change: broken only by what is real, and by figures that are m
       { message: /^--fail-if is ".*"; allowed: .*p99>\+10%.* provider-?|weight/ },
       text,
     )
-})
-
-t.test('percentiles of blocks of steps are those of all their values', async t => {
-  const random = createRandom(1, 'blocks')
-  const below = (limit: number): number => Math.floor(random() * limit)
-  // Fewer places than groups of them, as many, and more.
-  for (const places of [1, 5, 64, 65, 700]) {
-    const steps = Array.from({ length: 20 }, () =>
-      Array.from({ length: places }, (_, place) => [place, below(3)] as const).filter(() => random() < 0.2),
-    )
-    const percentilesOf = percentilesOver(steps, places)
-    for (let i = 0; i < 20; i += 1) {
-      const blocks = Array.from({ length: 1 + below(4) }, (): Block => {
-        const from = below(20)
-        return [from, from + below(21 - from)]
-      })
-      const all = blocks
-        .flatMap(([from, to]) => steps.slice(from, to).flat())
-        .flatMap(([place, count]) => Array<number>(count).fill(place))
-        .sort((one, other) => one - other)
-      const percents = [0, 25, 50, 99, 100]
-      const atRank = (percent: number) => all[Math.max(0, Math.round((percent / 100) * all.length) - 1)]
-      t.strictSame(percentilesOf(blocks, percents), all.length === 0 ? null : percents.map(atRank))
-    }
-  }
 })
 
 t.test('intervals hold what they promise', async t => {

@@ -1,0 +1,308 @@
+// A run as HTML: what makes its figures void, the verdict of its thresholds, the figures that readers want first, and then
+// everything that was measured. Longer than 300 lines, because a run has many sections.
+
+import type { Figures } from '../../page/figures.js'
+import { badge, code, escaped, facts, type Html, notice, table, tiles } from '../../page/html.ts'
+import { charts } from './page.ts'
+import type { ReplayResult } from './result.ts'
+import { errorsOf, hitShareOf, weathersOf } from './run-figures.ts'
+
+export type Section = { readonly id: string; readonly title: string; readonly content: Html }
+
+/** Paragraphs on what must not be missed: a saturated generator, a run that was stopped. */
+export const warningsOf = ({ generator, interrupted, totals }: ReplayResult, figures: Figures): Html => {
+  const reason = escaped(generator.reason?.replace(/\.$/, '') ?? '–')
+  const saturated = notice(
+    'bad',
+    `<b>These are the figures of the load generator, not of the gateway</b>The generator was saturated: ${reason}. Lower the rate, give it more workers or another machine, and run it again.`,
+  ).replace('class="notice', 'class="notice loud')
+  const stopped = notice(
+    'warn',
+    `<b>The run was stopped before its end</b>All figures count the requests that ran: ${figures.count(totals.due)}.`,
+  )
+  return (generator.saturated ? saturated : '') + (interrupted ? stopped : '')
+}
+
+export const thresholdsFailed = ({ thresholds }: ReplayResult): number =>
+  thresholds.filter(({ passed }) => !passed).length
+
+const thresholdsOf = (run: ReplayResult, figures: Figures): Html => {
+  const { thresholds } = run
+  if (thresholds.length === 0)
+    return '<p>No threshold was given or could be decided, so this run neither passed nor failed.</p>'
+  const failed = thresholdsFailed(run)
+  const all = figures.count(thresholds.length)
+  const verdict =
+    failed === 0
+      ? notice('good', `<b>All thresholds passed: ${all} of ${all}.</b>`)
+      : notice('bad', `<b>Thresholds failed: ${figures.count(failed)} of ${all}.</b>`)
+  return `${verdict}${table(
+    'Verdict',
+    [{ head: 'Threshold' }, { head: 'Measured', isNumber: true }, { head: 'Result' }],
+    thresholds.map(({ threshold, measured, passed }) => [
+      code(threshold),
+      escaped(measured),
+      badge(passed ? 'good' : 'bad', passed ? 'passed' : 'failed'),
+    ]),
+  )}`
+}
+
+const tilesOf = (run: ReplayResult, figures: Figures): Html => {
+  const { totals, latency, provider } = run
+  const seconds = Math.max(totals.seconds, 1e-9)
+  const errors = errorsOf(run)
+  const perSecond = (count: number): string => `${figures.measured(count / seconds)}/s`
+  return tiles([
+    { name: 'Rate', value: perSecond(totals.answered), note: `of ${perSecond(totals.due)} requested` },
+    { name: 'Answered', value: figures.count(totals.answered) },
+    {
+      name: 'Errors',
+      value: figures.share(errors / Math.max(1, totals.due)),
+      note: `${figures.count(errors)} never sent, without an answer or 5xx`,
+    },
+    { name: 'p50', value: figures.latency(latency.p50 / 1000) },
+    {
+      name: 'p99',
+      value: figures.latency(latency.p99 / 1000),
+      note: `worst ${figures.latency(latency.max / 1000)}`,
+    },
+    { name: 'Hits', value: figures.share(hitShareOf(run)), note: 'of answers with weather' },
+    ...(provider === null
+      ? []
+      : [
+          {
+            name: 'Provider weight',
+            value: figures.count(provider.weight),
+            note: `${figures.count(provider.requests)} requests`,
+          },
+        ]),
+  ])
+}
+
+/** How a run was paced, in a few words. */
+export const paceText = ({ pace }: ReplayResult, figures: Figures): string => {
+  if (pace.mode === 'closed')
+    return `closed loop: ${figures.count(pace.connections)} connections, one request each`
+  if (pace.mode === 'rate') return `${figures.measured(pace.rate ?? 0)} requests/s, evenly`
+  const times =
+    pace.speed === null || pace.speed === 1 ? '' : `, ${figures.measured(pace.speed)} times as fast`
+  return `as recorded${times}`
+}
+
+/** The day and the time of an instant. */
+export const dateTime = (iso: string, figures: Figures): string =>
+  figures.instant(iso, '1970-01-01T00:00:00Z', true)
+
+const replayed = (run: ReplayResult, figures: Figures): Html => {
+  const { traffic, pace, totals } = run
+  const { count, duration } = figures
+  return facts([
+    ['Files', traffic.files.map(code).join(', ')],
+    ['SHA-256', code(traffic.sha256)],
+    [
+      'Requests',
+      totals.due === traffic.requests
+        ? count(totals.due)
+        : `${count(totals.due)}; the files have ${count(traffic.requests)}`,
+    ],
+    ['Keys', count(traffic.keys)],
+    ...(traffic.from === null ? [] : [['Recorded from', dateTime(traffic.from, figures)] as const]),
+    ['Span of the files', duration(traffic.spanSeconds)],
+    ['Lasted', duration((Date.parse(run.endedAt) - Date.parse(run.startedAt)) / 1000)],
+    ...(traffic.faultyLines === 0 ? [] : [['Lines left out', count(traffic.faultyLines)] as const]),
+    ['Pace', paceText(run, figures)],
+    [
+      'Clock',
+      run.kind === 'rehearsal' ? 'moved: gateway, provider and replay on one clock' : 'the machine’s',
+    ],
+    ['Connections', `${count(pace.connections)} over HTTP/${pace.http}, ${count(pace.workers)} workers`],
+    ['Target', code(pace.target)],
+    ['Started', dateTime(run.startedAt, figures)],
+  ])
+}
+
+const settings = ({ settings: changed }: ReplayResult): Html => {
+  if (changed === null) return '<p>The settings of the target are not known.</p>'
+  if (changed.length === 0) return '<p>Every setting is at its default.</p>'
+  return table(
+    'Settings',
+    [{ head: 'Setting' }, { head: 'Value' }, { head: 'Default' }],
+    changed.map(({ path, value, default: usual }) => [code(path), `<b>${code(value)}</b>`, code(usual)]),
+  )
+}
+
+/** The outcomes of a run that have other words on a page; others stand as they are. */
+const outcomeWords = new Map([
+  ['none', 'no weather'],
+  ['failed', 'not answered'],
+  ['dropped', 'never sent'],
+])
+/** An outcome on one line. */
+export const outcomeCell = (outcome: string): Html =>
+  `<span class="word">${escaped(outcomeWords.get(outcome) ?? outcome)}</span>`
+export const endpointCell = (endpoint: string): Html => `<span class="word">${code(endpoint)}</span>`
+
+export const number = (head: string) => ({ head, isNumber: true })
+
+const latencyTable = (run: ReplayResult, figures: Figures): Html => {
+  const percentiles = ({ count, p50, p90, p99, p999, max }: ReplayResult['latency']): Html[] => [
+    figures.count(count),
+    ...[p50, p90, p99, p999, max].map(ms => figures.latency(ms / 1000)),
+  ]
+  return table(
+    'Latency',
+    [
+      { head: 'Endpoint' },
+      { head: 'Outcome' },
+      ...['Count', 'p50', 'p90', 'p99', 'p99.9', 'Max'].map(number),
+    ],
+    [
+      ...run.latencies.map(latency => [
+        endpointCell(latency.endpoint),
+        outcomeCell(latency.outcome),
+        ...percentiles(latency),
+      ]),
+      ['all', '', ...percentiles(run.latency)],
+    ],
+    new Set([run.latencies.length]),
+  )
+}
+
+/** Counts by name, each with its share of all of them, but `isCounted` alone where it is given. */
+const countTable = (
+  head: string,
+  counts: Readonly<Record<string, number>>,
+  figures: Figures,
+  cellOf: (name: string) => Html = code,
+  isCounted: (name: string) => boolean = () => true,
+): Html => {
+  const all = Object.entries(counts).reduce((sum, [name, count]) => (isCounted(name) ? sum + count : sum), 0)
+  return table(
+    head,
+    [{ head }, number('Count'), number('Share')],
+    Object.entries(counts)
+      .toSorted(([, a], [, b]) => b - a)
+      .map(([name, count]) => [
+        cellOf(name),
+        figures.count(count),
+        isCounted(name) ? figures.share(count / Math.max(1, all)) : '–',
+      ]),
+  )
+}
+
+const answers = (run: ReplayResult, figures: Figures): Html => {
+  const { failed } = run.totals
+  const failures =
+    Object.keys(failed).length === 0
+      ? '<p>Every request that was sent was answered.</p>'
+      : `<h3>Requests without an answer</h3>${countTable('Reason', failed, figures)}`
+  // As everywhere: shares of the answers with weather.
+  const outcomes = countTable('Outcome', run.outcomes, figures, outcomeCell, name => name !== 'none')
+  return `<div class="pair"><div>${countTable('Status', run.statuses, figures)}</div><div>${outcomes}</div></div>${failures}${bodiesOf(run, figures)}`
+}
+
+const bodiesOf = ({ bodies }: ReplayResult, figures: Figures): Html => {
+  if (bodies === null) return ''
+  const heading = '<h3>Check of bodies</h3>'
+  const checked = figures.count(bodies.checked)
+  const faults = bodies.faults.reduce((sum, { count }) => sum + count, 0)
+  if (faults === 0) return `${heading}<p>All ${checked} bodies that were checked keep the contract.</p>`
+  return `${heading}<p>Of ${checked} bodies that were checked, ${figures.count(faults)} do not keep the contract.</p>${table(
+    'Check of bodies',
+    [{ head: 'Path' }, { head: 'Fault' }, number('Count')],
+    bodies.faults.map(({ path, fault, count }) => [code(path), escaped(fault), figures.count(count)]),
+  )}`
+}
+
+const cache = (run: ReplayResult, place: number, figures: Figures): Html => {
+  if (weathersOf(run) === 0) return '<p>No answer carried weather.</p>'
+  const { age } = run
+  const ages =
+    age === null
+      ? ''
+      : facts([
+          ['Age, median', figures.duration(age.p50)],
+          ['Age, p95', figures.duration(age.p95)],
+          ['Age, oldest', figures.duration(age.max)],
+        ])
+  return ages + charts(place, 'hits', 'age')
+}
+
+const provider = (run: ReplayResult, place: number, figures: Figures): Html => {
+  if (run.provider === null) return '<p>What the provider was sent is not known.</p>'
+  const { requests, weight, windows } = run.provider
+  const rows = windows.map(({ span, limit, most }) => {
+    const share = limit === null ? null : most / limit
+    const state = share === null || share <= 0.9 ? 'good' : share <= 1 ? 'warn' : 'bad'
+    return [
+      escaped(span),
+      limit === null ? 'none' : figures.count(limit),
+      figures.count(most),
+      share === null ? '–' : badge(state, figures.share(share)),
+    ]
+  })
+  return `<p>${figures.count(requests)} requests, weight ${figures.count(weight)}.</p>${table(
+    'Provider',
+    [{ head: 'Window' }, number('Limit'), number('Maximum in a window'), number('Of the limit')],
+    rows,
+  )}${charts(place, 'weight')}`
+}
+
+const gateway = ({ gateway: used, totals }: ReplayResult, figures: Figures): Html => {
+  if (used === null) return '<p>The CPU time and memory of the gateway are not known.</p>'
+  const delay = (ms: number | null): string => figures.latency(ms === null ? null : ms / 1000)
+  const each = figures.latency(totals.answered === 0 ? null : used.cpuSeconds / totals.answered)
+  return facts([
+    ['CPU time', `${figures.measured(used.cpuSeconds)} s (${each} for each request)`],
+    ['Memory', figures.bytes(used.memoryBytes)],
+    ['Event-loop delay', `p50 ${delay(used.loopDelayP50)}, p99 ${delay(used.loopDelayP99)}`],
+  ])
+}
+
+const generator = (run: ReplayResult, place: number, figures: Figures): Html => {
+  const { saturated, reason, cpuShare, loopDelayP99, lateP99 } = run.generator
+  const { late, dropped, sent, due } = run.totals
+  const counted = (count: number, of: number): string =>
+    `${figures.count(count)} (${figures.share(of === 0 ? 0 : count / of)})`
+  const state = badge(saturated ? 'bad' : 'good', saturated ? 'saturated' : 'not saturated')
+  return `${facts([
+    ['State', `${state}${reason === null ? '' : ` ${escaped(reason)}`}`],
+    ['CPU of its busiest core', figures.share(cpuShare)],
+    ['Event-loop delay, p99', figures.latency(loopDelayP99 / 1000)],
+    ['Sent after the due instant, p99', figures.latency(lateP99 / 1000)],
+    ['Late (more than 10 ms)', counted(late, sent)],
+    ['Dropped', `${counted(dropped, due)} <small>due and never sent: no connection was free</small>`],
+  ])}${charts(place, 'lateness')}`
+}
+
+const machine = ({ machine: own, command }: ReplayResult, figures: Figures): Html =>
+  facts([
+    ['Processor', `${figures.count(own.cores)} × ${escaped(own.cpu)}`],
+    ['Memory', figures.bytes(own.memoryBytes)],
+    ['Node', code(own.node)],
+    ['Version', code(own.version)],
+    ['Command', code(command)],
+  ])
+
+const latencyNote =
+  '<p class="note">From the due instant of a request to the end of its body, or to the instant when a request without an answer was given up.</p>'
+
+/** All of them, in the order of the page. @param place of the run among those that the script draws */
+export const sectionsOf = (run: ReplayResult, place: number, figures: Figures): readonly Section[] =>
+  [
+    ['verdict', 'Verdict', thresholdsOf(run, figures) + tilesOf(run, figures)] as const,
+    ['replayed', 'What was replayed', replayed(run, figures)] as const,
+    ['settings', 'Settings', settings(run)] as const,
+    ['rate', 'Rate', charts(place, 'rate')] as const,
+    [
+      'latency',
+      'Latency',
+      latencyNote + latencyTable(run, figures) + charts(place, 'percentiles', 'latency'),
+    ] as const,
+    ['answers', 'Answers', answers(run, figures)] as const,
+    ['cache', 'Cache', cache(run, place, figures)] as const,
+    ['provider', 'Provider', provider(run, place, figures)] as const,
+    ['gateway', 'Gateway', gateway(run, figures)] as const,
+    ['generator', 'Load generator', generator(run, place, figures)] as const,
+    ['machine', 'Machine and version', machine(run, figures)] as const,
+  ].map(([id, title, content]) => ({ id, title, content }))
