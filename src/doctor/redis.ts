@@ -109,7 +109,7 @@ const formatCheck = async (redis: RedisClient, options: RedisOptions): Promise<C
     return fail(
       'redis format',
       messageOf(error),
-      'Start the version that wrote it, or restore the copy from before it (docs/upgrading.md).',
+      'Start the version that wrote it, or restore the copy from before it (docs/operating/backup.md).',
     )
   }
 }

@@ -1,5 +1,5 @@
-// Stores API keys and subscribers in the embedded store: one row each, former hashes in a table of their own. Migrates files
-// of earlier versions; records.ts checks what a row means.
+// Stores API keys and subscribers in the embedded store: one row each, former hashes in a table of their own. records.ts
+// checks what a row means.
 
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import {
@@ -11,6 +11,7 @@ import {
   subscriberOf,
 } from '../records.ts'
 import type { FormerHash, KeyRecord, KeyStore, Subscriber } from '../store.ts'
+import { storeFormat } from '../store-format.ts'
 import { type EmbeddedParts, inTransaction } from './attempt.ts'
 
 const schema = `
@@ -19,40 +20,21 @@ const schema = `
   ) STRICT;
   CREATE TABLE IF NOT EXISTS keys (
     id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, subscriber_id TEXT NOT NULL REFERENCES subscribers (id),
-    tier TEXT NOT NULL, created_at INTEGER NOT NULL, revoked_at INTEGER
+    tier TEXT NOT NULL, own_limit INTEGER, created_at INTEGER NOT NULL, revoked_at INTEGER, expires_at INTEGER,
+    external_id TEXT
   ) STRICT;
+  CREATE UNIQUE INDEX IF NOT EXISTS keys_by_external_id ON keys (external_id) WHERE external_id IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS keys_by_creation ON keys (created_at, id);
+  CREATE TABLE IF NOT EXISTS former_hashes (
+    hash TEXT PRIMARY KEY, key_id TEXT NOT NULL REFERENCES keys (id), valid_until INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX IF NOT EXISTS former_hashes_by_key ON former_hashes (key_id);
+  PRAGMA user_version = ${storeFormat};
 `
-// Migrations in order; a file's user_version says how many it has.
-const migrations = [
-  `ALTER TABLE keys ADD COLUMN own_limit INTEGER;
-   CREATE TABLE former_hashes (
-     hash TEXT PRIMARY KEY, key_id TEXT NOT NULL REFERENCES keys (id), valid_until INTEGER NOT NULL
-   ) STRICT, WITHOUT ROWID;
-   CREATE INDEX former_hashes_by_key ON former_hashes (key_id);`,
-  `ALTER TABLE keys ADD COLUMN expires_at INTEGER;
-   ALTER TABLE keys ADD COLUMN external_id TEXT;
-   CREATE UNIQUE INDEX keys_by_external_id ON keys (external_id) WHERE external_id IS NOT NULL;
-   CREATE INDEX keys_by_creation ON keys (created_at, id);`,
-]
 
-/** The format of a file that this version writes. */
-export const fileFormat = migrations.length
-
-/** The format of a file; 0 also for a new one. */
+/** The format of a file; 0 for a new one. */
 export const formatOf = (db: DatabaseSync): number =>
   Number(db.prepare('PRAGMA user_version').get()?.user_version)
-
-const migrate = (db: DatabaseSync): void => {
-  const version = () => formatOf(db)
-  if (version() === migrations.length) return
-  // Checks again inside the transaction, because another process may be opening the file too.
-  inTransaction(db, () => {
-    if (version() > migrations.length) throw new Error('it was written by a newer version of this program')
-    db.exec(schema)
-    for (const migration of migrations.slice(version())) db.exec(migration)
-    db.exec(`PRAGMA user_version = ${migrations.length}`)
-  })
-}
 
 // Columns as text of bounded length: records.ts checks them as it does for Redis.
 const textOf = (...columns: string[]): string =>
@@ -64,7 +46,11 @@ const keyColumns = textOf(
 const subscriberColumns = textOf('id', 'name', 'created_at', 'revoked_at')
 
 export const embeddedKeys = ({ db, attempt, patiently, observer }: EmbeddedParts): KeyStore => {
-  migrate(db)
+  // Checks again inside the transaction, because another process may be opening the file too.
+  if (formatOf(db) === 0)
+    inTransaction(db, () => {
+      if (formatOf(db) === 0) db.exec(schema)
+    })
   const statements = {
     addKey: db.prepare(
       `INSERT INTO keys

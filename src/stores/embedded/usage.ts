@@ -2,7 +2,6 @@
 // the connection ends the only process that could report them again. An unreadable count restarts at the units that this
 // process knows to be admitted. While the file can't be written, counts go to the reserve.
 
-import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
 import { maxCounted, type RepairedQuota, shown } from '../records.ts'
 import { OvertakenError, type UsageGrant, type UsageStore } from '../store.ts'
@@ -23,17 +22,6 @@ const daysRemembered = 3
 const rowsPerTurn = 2_000
 const pauseBetweenPartsMs = 10
 
-// A column of the first version that nothing reads any more.
-const dropFormerColumn = (db: DatabaseSync): void => {
-  const isThere = () =>
-    db.prepare(`SELECT 1 FROM pragma_table_info('usage') WHERE name = 'last_taken'`).get() !== undefined
-  if (!isThere()) return
-  // Checks again inside the transaction, because another process may be opening the file too.
-  inTransaction(db, () => {
-    if (isThere()) db.exec('ALTER TABLE usage DROP COLUMN last_taken')
-  })
-}
-
 /** Call `closeUsage` before the connection closes. */
 export const embeddedUsage = ({
   db,
@@ -44,7 +32,6 @@ export const embeddedUsage = ({
   observer,
 }: EmbeddedParts & { readonly path: string }): UsageStore & { closeUsage(): void } => {
   db.exec(schema)
-  dropFormerColumn(db)
   const statements = {
     find: db.prepare(`SELECT ${wholeSql('used')} FROM usage WHERE key_id = ? AND day = ?`),
     put: db.prepare(

@@ -236,9 +236,8 @@ const fieldsOf = (record: KeyRecord): Record<string, string | number> => {
     limit: fieldOf(limit),
     createdAt,
     revokedAt: fieldOf(revokedAt),
-    // In the form of a former version, where there is nothing to add.
-    ...(expiresAt === null ? {} : { expiresAt }),
-    ...(externalId === null ? {} : { externalId }),
+    expiresAt: fieldOf(expiresAt),
+    externalId: externalId ?? '',
     ...Object.fromEntries(formers.map(({ hash, validUntil }) => [`former:${hash}`, validUntil])),
   }
 }

@@ -7,7 +7,7 @@ import { answerCountOf, maxCounted, shown } from '../records.ts'
 import type { AnswerCount, UsageDetailStore } from '../store.ts'
 import type { RedisParts } from './connection.ts'
 import { usagePartitionsOn } from './key-names.ts'
-import { hashReader, pairsOf, recordsLua } from './records.ts'
+import { recordsLua } from './records.ts'
 import { keepUntilLua } from './usage-scripts.ts'
 
 // A command of so many keys takes Redis half a millisecond.
@@ -80,7 +80,6 @@ declare module 'ioredis' {
 export const redisUsageDetail = ({ redis, names, attempt, observer }: RedisParts): UsageDetailStore => {
   redis.defineCommand('abohawaAddDetail', { numberOfKeys: 1, lua: addScript })
   redis.defineCommand('abohawaReadDetail', { numberOfKeys: 1, lua: readScript })
-  const readHash = hashReader(redis)
   const partitions = usagePartitionsOn(redis)
   const refuse = (name: string, fault: string) =>
     observer.recordRefused({ record: 'usage_detail', name: shown(name), fault })
@@ -109,16 +108,6 @@ export const redisUsageDetail = ({ redis, names, attempt, observer }: RedisParts
       refuse(name, `its counts of ${shown(keyId)} have "${shown(each)}"`)
       return []
     })
-  }
-  /** Those of format 1: a hash per key and day. */
-  const readFormerCounts = async (keyId: string, day: string): Promise<AnswerCount[]> => {
-    const found = await readHash(names.formerUsageDetail(keyId, day))
-    return typeof found === 'string'
-      ? []
-      : pairsOf(found).flatMap(([field, text]) => {
-          const [statusClass = '', ...endpoint] = field.split(' ')
-          return answerCountOf(statusClass, endpoint.join(' '), text) ?? []
-        })
   }
 
   return {
@@ -152,15 +141,6 @@ export const redisUsageDetail = ({ redis, names, attempt, observer }: RedisParts
           () => {},
         )
       }),
-    detailOn: (keyId, day) =>
-      attempt(async () => {
-        const sums = new Map<string, AnswerCount>()
-        const found = await Promise.all([readCounts(keyId, day), readFormerCounts(keyId, day)])
-        for (const each of found.flat()) {
-          const name = `${each.statusClass} ${each.endpoint}`
-          sums.set(name, { ...each, count: each.count + (sums.get(name)?.count ?? 0) })
-        }
-        return [...sums.values()]
-      }),
+    detailOn: (keyId, day) => attempt(() => readCounts(keyId, day)),
   }
 }

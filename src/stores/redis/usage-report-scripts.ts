@@ -9,11 +9,10 @@ import { keepUntilLua, longestSums, sumsLua } from './usage-scripts.ts'
 const longestRead = 16_384
 
 /**
- * KEYS: the sums of a month, and the hash of this key and month in format 1. ARGV: the id of the key, and days of the month.
- * Returns each sum, or `-` when it can't be read. A day that is not among the sums is read from format 1.
+ * KEYS: the sums of a month. ARGV: the id of the key, and days of the month. Returns each sum, or `-` when it can't be read.
  */
 export const usedScript = `${recordsLua}
-local found, former = pcall('HGET', KEYS[1], ARGV[1]), nil
+local found = pcall('HGET', KEYS[1], ARGV[1])
 if type(found) == 'table' and not isOtherType(found) then return found end
 local sums, isWhole = {}, type(found) ~= 'table' and (not found or #found <= ${longestSums})
 if isWhole and found then
@@ -25,15 +24,7 @@ if isWhole and found then
 end
 local reply = {}
 for i = 2, #ARGV do
-  local sum = sums[ARGV[i]]
-  if not sum and not isWhole then sum = '-' end
-  if not sum then
-    if not former then
-      former = pcall('HMGET', KEYS[2], unpack(ARGV, 2))
-      if former.err and not isOtherType(former) then return former end
-    end
-    sum = not former.err and whole(former[i - 1] or '0') or '-'
-  end
+  local sum = sums[ARGV[i]] or (isWhole and 0 or '-')
   reply[i - 1] = sum == '-' and sum or text('%d', sum)
 end
 return table.concat(reply, ' ')`

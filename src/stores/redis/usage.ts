@@ -23,8 +23,8 @@ import { commitScript } from './usage-scripts.ts'
 // Gateways drop the counts of a day an hour after its end, and the sums of a month with the last of its days, without
 // blocking Redis. These expiries are for hashes that no gateway dropped.
 const keepLiveForMs = 6 * hourMs
-/** From the end of the first day that was written: a month of 31 days, and a week. */
-export const keepMonthForMs = 38 * utcDayMs
+// From the end of the first day that was written: a month of 31 days, and a week.
+const keepMonthForMs = 38 * utcDayMs
 
 // How many days and months back are dropped: what gateways that were stopped have left.
 const daysDropped = 3
@@ -48,12 +48,7 @@ declare module 'ioredis' {
       recordUntil: number,
       dayOfMonth: string,
     ): Result<string, Context>
-    abohawaUsed(
-      record: string,
-      former: string,
-      keyId: string,
-      ...daysOfMonth: string[]
-    ): Result<string, Context>
+    abohawaUsed(record: string, keyId: string, ...daysOfMonth: string[]): Result<string, Context>
     abohawaCounts(live: string, instance: string, ...keyIds: string[]): Result<string, Context>
     abohawaLegible(live: string, keyId: string): Result<number, Context>
   }
@@ -65,7 +60,7 @@ export const redisUsage = (
 ): UsageStore => {
   redis.defineCommand('abohawaCommit', { lua: commitScript })
   redis.defineCommand('abohawaRaise', { numberOfKeys: 2, lua: raiseScript })
-  redis.defineCommand('abohawaUsed', { numberOfKeys: 2, lua: usedScript })
+  redis.defineCommand('abohawaUsed', { numberOfKeys: 1, lua: usedScript })
   redis.defineCommand('abohawaCounts', { numberOfKeys: 1, lua: countsScript })
   redis.defineCommand('abohawaLegible', { numberOfKeys: 1, lua: legibleScript })
   const channel = names.usageChannel
@@ -106,8 +101,7 @@ export const redisUsage = (
     month: string,
     daysOfMonth: readonly string[],
   ): Promise<string[]> => {
-    const former = names.formerMonthUsage(keyId, month)
-    return (await redis.abohawaUsed(recordOf(keyId, month), former, keyId, ...daysOfMonth)).split(' ')
+    return (await redis.abohawaUsed(recordOf(keyId, month), keyId, ...daysOfMonth)).split(' ')
   }
 
   return {
