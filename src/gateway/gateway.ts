@@ -153,7 +153,7 @@ export const startGateway = async (
       observeMessages(log, fault)
     },
     redisRequest: metrics.redisRequest,
-    ...observeRecords(metrics, log, { seldom, often }, reason => {
+    ...observeRecords(metrics, log, seldom, reason => {
       storeWriteFault = reason
     }),
     storeExposed: path =>
