@@ -136,7 +136,7 @@ export const factsOf = (history: History): Facts => {
 /** 401, 429, and a key or quota that could not be checked, take nothing. */
 export const isAdmitted = ({ status, body }: Answer): boolean =>
   status !== 0 && status !== 401 && status !== 429 && !(status === 500 && unchecked.test(body))
-const unchecked = /"code":"(?:store_unavailable|tier_not_configured|record_damaged)"/
+const unchecked = /"code":"(?:store_unavailable|tier_not_configured)"/
 
 /** May have been counted, although nobody saw it: no answer, or none from the store. */
 export const isUnsure = ({ status, body }: Answer): boolean =>

@@ -142,7 +142,6 @@ export const failureSentences = {
   timeline_exhausted: `${noWeather}: what is cached ended and could not be renewed`,
   tier_not_configured:
     'the plan of this key is not configured on this gateway; only its operator can mend that',
-  record_damaged: 'the record of this key is damaged on this gateway; only its operator can mend that',
   store_unavailable: 'the key or its quota could not be checked: the store of the gateway is not available',
 } as const
 

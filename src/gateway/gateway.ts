@@ -153,7 +153,7 @@ export const startGateway = async (
       observeMessages(log, fault)
     },
     redisRequest: metrics.redisRequest,
-    ...observeRecords(metrics, log, { seldom, often }, reason => {
+    ...observeRecords(metrics, log, seldom, reason => {
       storeWriteFault = reason
     }),
     storeExposed: path =>
@@ -168,7 +168,6 @@ export const startGateway = async (
       ? watchStoreFile(resolve(config.store.path), log)
       : undefined
   opening.defer(() => storeFile?.close())
-  await plainStore.takeOver(config.quota.keepUsageForMs)
   const store = tracing?.store(plainStore) ?? plainStore
   const keys = createKeyDirectory(store, clock)
   opening.defer(keys.close)

@@ -23,25 +23,18 @@ import type { FleetSettingsObserver } from './fleet-settings.ts'
 import type { ReloadObserver } from './reload.ts'
 
 /**
- * @param often for lines that name a key, @param seldom for the others
  * @param onWriteFault receives why the store can not be written, and null once it can
  */
 export const observeRecords = (
   metrics: Metrics,
   log: Log,
-  { seldom, often }: { seldom: Throttle; often: Throttle },
+  seldom: Throttle,
   onWriteFault: (reason: string | null) => void,
 ): RecordObserver => ({
   recordRefused: refused => {
     metrics.recordRefused(refused.record)
     seldom(`record ${refused.record}`, left =>
       log.warn({ ...refused, ...left }, 'record of the store refused'),
-    )
-  },
-  quotaRepaired: repaired => {
-    metrics.quotaRepaired(repaired.record)
-    often('quota', left =>
-      log.warn({ ...repaired, ...left }, 'quota record could not be read and was repaired'),
     )
   },
   reserveUsed: reason => {

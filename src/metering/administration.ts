@@ -6,7 +6,6 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { dayNumber, dayOfNumber, daysUpTo, isoOf, type LocalDay } from '../calendar.ts'
 import { InputError, NotFoundError } from '../errors.ts'
 import { quoted } from '../outside-text.ts'
-import { DamagedRecordError } from '../stores/records.ts'
 import type { AnswerCount, KeyChange, KeyRecord, Subscriber } from '../stores/store.ts'
 import {
   type AdministrationParts,
@@ -81,19 +80,6 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
     if (!key) throw new NotFoundError(`there is no key ${quoted(id)}; \`abohawa keys list\` shows them all`)
     return key
   }
-  /**
-   * The id of a key to change, and when it was revoked. Null also for a damaged record: the change may repair it.
-   * @throws InputError if there is no key
-   */
-  const changeable = async (id: string): Promise<{ id: string; revokedAt: number | null }> => {
-    try {
-      return await keyById(id)
-    } catch (error) {
-      if (error instanceof DamagedRecordError && !id.startsWith(externalPrefix))
-        return { id, revokedAt: null }
-      throw error
-    }
-  }
   const subscriberBy = async (idOrName: string): Promise<Subscriber> => {
     const subscriber = await store.findSubscriber(idOrName)
     if (!subscriber)
@@ -131,7 +117,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
     return showKey(id)
   }
   const setKeyRevoked = async (given: string, at: number | null): Promise<ListedKey & KeyUsage> => {
-    const { id, revokedAt } = await changeable(given)
+    const { id, revokedAt } = await keyById(given)
     // A second revocation keeps the instant of the first.
     return changeKey(id, { revokedAt: at === null ? null : (revokedAt ?? at) })
   }
@@ -154,12 +140,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
   const subscribersOf = () => {
     const known = new Map<string, Promise<Subscriber | undefined>>()
     return (id: string): Promise<Subscriber | undefined> => {
-      const subscriber =
-        known.get(id) ??
-        store.findSubscriber(id).catch((error: unknown) => {
-          if (error instanceof DamagedRecordError) return undefined
-          throw error
-        })
+      const subscriber = known.get(id) ?? store.findSubscriber(id)
       known.set(id, subscriber)
       return subscriber
     }
@@ -234,7 +215,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
         ...(limit === undefined ? {} : { limit }),
         ...(expires === undefined ? {} : { expiresAt: expiryIn(expires, calendar, clock.now()) }),
       }
-      const { id } = await changeable(given)
+      const { id } = await keyById(given)
       return changeKey(id, change)
     },
     /** All keys, oldest first, or those that match a filter. @throws InputError for a wrong filter */

@@ -38,8 +38,8 @@ const keyRecord = z.strictObject({
   limit: z.int().min(1).max(maxLimit).nullable(),
   createdAt: instant,
   revokedAt: instant.nullable(),
-  expiresAt: instant.nullable().default(null),
-  externalId: text.nullable().default(null),
+  expiresAt: instant.nullable(),
+  externalId: text.nullable(),
   formers: z.array(z.strictObject({ hash: text, validUntil: instant })),
 })
 const usageRecord = z.strictObject({
@@ -61,16 +61,8 @@ const transferRecord = z.discriminatedUnion('record', [subscriberRecord, keyReco
 export type TransferRecord = z.infer<typeof transferRecord>
 export type RecordOf<Kind> = Extract<TransferRecord, { record: Kind }>
 
-/** A record as a line of an export: in the form of former versions, unless it has fields that they do not know. */
-export const writeRecord = (record: TransferRecord): string => {
-  if (record.record !== 'key') return jsonText(record)
-  const { expiresAt, externalId, ...key } = record
-  return jsonText({
-    ...key,
-    ...(expiresAt === null ? {} : { expiresAt }),
-    ...(externalId === null ? {} : { externalId }),
-  })
-}
+/** A record as a line of an export. */
+export const writeRecord = (record: TransferRecord): string => jsonText(record)
 
 /** @throws InputError that names the fault of the line */
 export const readRecord = (line: string): TransferRecord => {

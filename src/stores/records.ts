@@ -1,7 +1,8 @@
-// Validates records read from a store. Anyone with write access to Redis or to the file may have changed them, and disks
-// and backups can damage them: so every record has a format and a maximum size, and an invalid one is refused by rule and
-// reported, without effect on others. The modules that write a record repair it.
+// The form of the records of a store, checked where they are read. Anyone with write access to Redis or to the file may have
+// changed them, and disks and backups can damage them. One that is not of its form counts as not there: one line of the log,
+// one metric, and no effect on others.
 
+import { z } from 'zod'
 import { hourMs, utcDayMs } from '../calendar.ts'
 import { safeText } from '../outside-text.ts'
 import { type AnswerCount, type FormerHash, type KeyRecord, StoreError, type Subscriber } from './store.ts'
@@ -53,19 +54,10 @@ export type RecordKind =
 /** A record in an invalid format; `fault` describes what is wrong. */
 export type RefusedRecord = { readonly record: RecordKind; readonly name: string; readonly fault: string }
 
-/** An unreadable count of a key and day, in the counts of the day or in the sums of the month, and its value after the repair. */
-export type RepairedQuota = {
-  readonly keyId: string
-  readonly day: string
-  readonly record: 'day' | 'month'
-  readonly used: number
-}
-
 /** Observes damaged records and the reserve. */
 export type RecordObserver = {
-  /** The record counts as absent, or restarts. */
+  /** The record counts as not there. */
   recordRefused(refused: RefusedRecord): void
-  quotaRepaired(repaired: RepairedQuota): void
   /** The embedded store's file can't be written: counts go to its reserve from now on. */
   reserveUsed(reason: string): void
   /** The counts of the reserve are in the file. */
@@ -77,22 +69,9 @@ export type RecordObserver = {
 /** An observer that does nothing. */
 export const unobserved: RecordObserver = {
   recordRefused: () => {},
-  quotaRepaired: () => {},
   reserveUsed: () => {},
   reserveWrittenBack: () => {},
   reserveMissing: () => {},
-}
-
-/** The record of a key can't be read, so that it is unknown whether the key may be used. */
-export class DamagedRecordError extends StoreError {
-  override name = 'DamagedRecordError'
-  readonly refused: RefusedRecord
-
-  constructor(refused: RefusedRecord) {
-    const { record, name, fault } = refused
-    super(`the record of ${record} ${name} is damaged: ${fault}`, {}, 'record_damaged')
-    this.refused = refused
-  }
 }
 
 /** A value of a record for a message: printable and cut. */
@@ -141,78 +120,71 @@ export const wholeNumbersIn = (text: string): number[] => {
   return numbers
 }
 
-/** The fields of a record as text; absent ones are undefined or empty. */
-export type Fields = Readonly<Record<string, string | undefined>>
-
 /** The maximum characters of a name, a hash or an id in a record. */
 export const longestText = 400
 
-/**
- * Every field that decides whether a key is valid must be readable; a damaged instant that is only shown becomes 1970-01-01.
- * @throws DamagedRecordError
- */
-export const keyRecordOf = (id: string, fields: Fields, formers: readonly FormerHash[]): KeyRecord => {
-  const read = readerOf('key', id, fields)
-  return {
-    id,
-    hash: read.text('hash'),
-    subscriberId: read.text('subscriberId'),
-    tier: read.text('tier'),
-    limit: read.limitOrNull('limit'),
-    createdAt: instantIn(fields.createdAt) ?? 0,
-    revokedAt: read.instantOrNull('revokedAt'),
-    expiresAt: read.instantOrNull('expiresAt'),
-    externalId: read.textOrNull('externalId'),
-    formers: formers.toSorted(byEnd),
-  }
-}
+// Fields are texts, and an absent one is empty.
+const text = z
+  .string(`1 to ${longestText} characters`)
+  .min(1, `1 to ${longestText} characters`)
+  .max(longestText, `1 to ${longestText} characters`)
+const textOrNull = z
+  .string()
+  .max(longestText, `at most ${longestText} characters`)
+  .transform(value => value || null)
+  .prefault('')
+const limitOrNull = z
+  .string()
+  .regex(/^(?:[1-9]\d{0,14})?$/, 'nothing, or a whole number from 1 on')
+  .transform(value => (value ? Number(value) : null))
+  .prefault('')
+const instantOrNull = z
+  .string()
+  .refine(value => value === '' || instantIn(value) !== undefined, 'nothing, or an instant in ms since 1970')
+  .transform(value => instantIn(value) ?? null)
+  .prefault('')
+// Only shown: a damaged one is 1970-01-01.
+const createdAt = z.unknown().transform(value => instantIn(String(value)) ?? 0)
 
-/** @throws DamagedRecordError */
-export const subscriberOf = (id: string, fields: Fields): Subscriber => {
-  const read = readerOf('subscriber', id, fields)
-  return {
-    id,
-    name: read.text('name'),
-    createdAt: instantIn(fields.createdAt) ?? 0,
-    revokedAt: read.instantOrNull('revokedAt'),
-  }
-}
-
-const readerOf = (record: RecordKind, id: string, fields: Fields) => {
-  const damaged = (field: string, allowed: string) =>
-    new DamagedRecordError({
-      record,
-      name: shown(id),
-      fault: `its ${field} is "${shown(fields[field] ?? '')}"; allowed: ${allowed}`,
-    })
-  return {
-    text: (field: string): string => {
-      const value = fields[field]
-      if (!value || value.length > longestText) throw damaged(field, `1 to ${longestText} characters`)
-      return value
-    },
-    textOrNull: (field: string): string | null => {
-      const value = fields[field] ?? ''
-      if (value.length > longestText) throw damaged(field, `at most ${longestText} characters`)
-      return value || null
-    },
-    limitOrNull: (field: string): number | null => {
-      if (!fields[field]) return null
-      const value = wholeIn(fields[field])
-      if (!value) throw damaged(field, 'nothing, or a whole number from 1 on')
-      return value
-    },
-    instantOrNull: (field: string): number | null => {
-      if (!fields[field]) return null
-      const value = instantIn(fields[field])
-      if (value === undefined) throw damaged(field, 'nothing, or an instant in ms since 1970')
-      return value
-    },
-  }
-}
+const keyRecord = z.object({
+  id: text,
+  hash: text,
+  subscriberId: text,
+  tier: text,
+  limit: limitOrNull,
+  createdAt,
+  revokedAt: instantOrNull,
+  expiresAt: instantOrNull,
+  externalId: textOrNull,
+  // One without a legible end has ended.
+  formers: z
+    .array(z.object({ hash: z.string(), validUntil: z.string().transform(instantIn) }))
+    .transform(all =>
+      all.flatMap(({ hash, validUntil }) => (validUntil === undefined ? [] : [{ hash, validUntil }])),
+    )
+    .transform(all => all.toSorted(byEnd)),
+})
+const subscriberRecord = z.object({ id: text, name: text, createdAt, revokedAt: instantOrNull })
 
 const byEnd = (one: FormerHash, other: FormerHash): number =>
   one.validUntil - other.validUntil || (one.hash < other.hash ? -1 : 1)
+
+/** Reads the fields of a record, which are texts; undefined for a damaged one, after the observer got it. */
+const readerOf =
+  <Value>(record: RecordKind, schema: z.ZodType<Value>) =>
+  (fields: Fields, { recordRefused }: Pick<RecordObserver, 'recordRefused'>): Value | undefined => {
+    const { data, error } = schema.safeParse(fields)
+    if (data !== undefined) return data
+    const [issue] = error?.issues ?? []
+    const field = String(issue?.path[0])
+    const fault = `its ${field} is "${shown(String(fields[field] ?? ''))}"; allowed: ${issue?.message}`
+    recordRefused({ record, name: shown(String(fields.id)), fault })
+    return undefined
+  }
+type Fields = Readonly<Record<string, unknown>>
+
+export const keyRecordIn = readerOf<KeyRecord>('key', keyRecord)
+export const subscriberIn = readerOf<Subscriber>('subscriber', subscriberRecord)
 
 /** A count of responses for operators; undefined if it is invalid. */
 export const answerCountOf = (
@@ -221,7 +193,10 @@ export const answerCountOf = (
   countText: string,
 ): AnswerCount | undefined => {
   const count = wholeIn(countText)
-  return count !== undefined && /^(?:\dxx|other)$/.test(statusClass) && /^[\w/ -]{1,64}$/.test(endpoint)
+  return count !== undefined &&
+    count <= maxCounted &&
+    /^(?:\dxx|other)$/.test(statusClass) &&
+    /^[\w/ -]{1,64}$/.test(endpoint)
     ? { endpoint, statusClass, count }
     : undefined
 }

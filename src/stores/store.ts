@@ -358,11 +358,6 @@ export interface Store
   ping(): Promise<void>
   /** Whether a gateway has started on it, or a key was made. @throws StoreError */
   isUsed(): Promise<boolean>
-  /**
-   * Takes over the counts of an earlier format; a gateway calls it before it counts.
-   * @throws InputError while a gateway of an earlier version counts in that format
-   */
-  takeOver(keepUsageForMs: number): Promise<void>
   /** The size of the data: memory of Redis, on a cluster of the master with least room; else the file. @throws StoreError */
   size(): Promise<StoreSize>
   close(): Promise<void>

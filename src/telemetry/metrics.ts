@@ -242,12 +242,6 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
       'record',
       known.records,
     ),
-    quotaRepaired: count(
-      'abohawa_quota_records_repaired_total',
-      'Quota records that could not be read and were repaired: of the running day, or of the month.',
-      'record',
-      ['day', 'month'],
-    ),
     reserveUsed: (inUse: boolean) => reserveInUse.set(Number(inUse)),
     redisRequest: (outcome: string, ms: number) => timeRedis(outcome, '', ms / 1000),
     providerRequest: (outcome: string, points: number, ms: number) => {

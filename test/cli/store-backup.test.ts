@@ -111,19 +111,6 @@ t.test('what the reserve has and the file lacks is in the copy, and the store is
   t.strictSame(readdirSync(folder).sort(), ['copy.db', 'store.db', 'store.db-reserve'])
 })
 
-t.test('the format of an earlier version stays as it is, in the store and in the copy', async t => {
-  const folder = t.testdir()
-  const [path, file] = [join(folder, 'store.db'), join(folder, 'copy.db')]
-  using former = new DatabaseSync(path)
-  former.exec(`CREATE TABLE subscribers (id TEXT); CREATE TABLE keys (id TEXT); CREATE TABLE usage (used INTEGER);
-    PRAGMA user_version = 1`)
-  t.match(await copy(path, file), { code: 0, stdout: /^.*copy\.db: 0 subscribers, 0 keys, 0 counts / })
-  t.strictSame(
-    [path, file].map(each => read(each, 'PRAGMA user_version')),
-    [1, 1],
-  )
-})
-
 t.test('it replaces nothing unless told, and never the store; a refusal is one sentence', async t => {
   const folder = t.testdir({ 'text.db': 'no database', pile: {} })
   const path = await filled(folder, 5)

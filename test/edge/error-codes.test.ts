@@ -52,7 +52,6 @@ const published = [
   'provider_too_much',
   'provider_unreachable',
   'quota_exhausted',
-  'record_damaged',
   'reference_busy',
   'request_timeout',
   'search_too_long',

@@ -1,4 +1,4 @@
-// The embedded store beyond the contract: several processes on one file, sweeping, migration, and faults of the path.
+// The embedded store beyond the contract: several processes on one file, sweeping, and faults of the path.
 
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -228,45 +228,4 @@ t.test('a file that is no SQLite file stops the start with a sentence', t => {
     message: /^store\.path is .*store\.db, which can't be opened and written as an SQLite file: /,
   })
   t.end()
-})
-
-// The schema of the first version, which had no number.
-const firstSchema = `
-  CREATE TABLE subscribers (
-    id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, created_at INTEGER NOT NULL, revoked_at INTEGER
-  ) STRICT;
-  CREATE TABLE keys (
-    id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, subscriber_id TEXT NOT NULL REFERENCES subscribers (id),
-    tier TEXT NOT NULL, created_at INTEGER NOT NULL, revoked_at INTEGER
-  ) STRICT;
-  CREATE TABLE usage (
-    key_id TEXT NOT NULL, day TEXT NOT NULL, used INTEGER NOT NULL, last_taken INTEGER NOT NULL,
-    keep_until INTEGER NOT NULL, PRIMARY KEY (key_id, day)
-  ) STRICT, WITHOUT ROWID;
-  INSERT INTO subscribers VALUES ('sub_1', 'Padma', 1000, NULL);
-  INSERT INTO keys VALUES ('key_1', 'hash-1', 'sub_1', 'free', 1000, NULL), ('key_2', 'hash-2', 'sub_1', 'gone', 2000, 7);
-  INSERT INTO usage VALUES ('key_1', '2126-11-21', 42, 1, 9000000000000);
-`
-
-t.test('a file of the first version is migrated with all of its records', async t => {
-  const path = join(t.testdir(), 'store.db')
-  const old = new DatabaseSync(path)
-  old.exec(firstSchema)
-  old.close()
-  // Two at once, as a gateway and a command would, and then once more.
-  const stores = [openEmbeddedStore(path, systemClock), openEmbeddedStore(path, systemClock)]
-  for (const store of stores) await store.close()
-  const store = openEmbeddedStore(path, systemClock)
-  t.teardown(() => store.close())
-  const key = { subscriberId: 'sub_1', limit: null, expiresAt: null, externalId: null, formers: [] }
-  t.strictSame(await store.listKeys(), [
-    { id: 'key_1', hash: 'hash-1', tier: 'free', createdAt: 1_000, revokedAt: null, ...key },
-    { id: 'key_2', hash: 'hash-2', tier: 'gone', createdAt: 2_000, revokedAt: 7, ...key },
-  ])
-  t.match(await store.findByHash('hash-1'), { key: { id: 'key_1' }, validUntil: null })
-  t.strictSame(await store.usedOn('key_1', ['2126-11-21']), [42])
-  await store.raiseUsed('key_1', '2126-11-21', 43, 9e12)
-  t.strictSame(await store.usedOn('key_1', ['2126-11-21']), [43])
-  t.equal(await store.replaceHash('key_1', 'new', 9_000), true)
-  t.match(await store.findByHash('hash-1'), { key: { hash: 'new' }, validUntil: 9_000 })
 })

@@ -3,12 +3,12 @@
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
+import { sampleSubscriber } from '../support/key-records.ts'
 import { account, grantedCommands, makeAccount, refusals } from '../support/redis-account.ts'
 import { startRedisProcess } from '../support/redis-process.ts'
 import { freePort, withoutOwnRedis } from '../support/redis-server.ts'
 import { storeContract } from '../support/store-contract.ts'
-import { tamperedRecords } from '../support/tampered-records.ts'
-import { instanceOn } from '../support/usage-instance.ts'
+import { anEntry, instanceOn } from '../support/usage-instance.ts'
 
 if (withoutOwnRedis) t.bailout(withoutOwnRedis)
 
@@ -45,15 +45,23 @@ t.test('the user that the documents name needs every command it may run', async 
   for (const command of grantedCommands(false)) t.ok(used.includes(command), `${command} is needed`)
 })
 
-const beside = new Redis({ port: server.port, db: 3 })
-t.teardown(() => beside.quit())
-tamperedRecords(t, 'TLS, a user and a database', async observer => {
+t.test('records of another type are written again', async t => {
+  const beside = new Redis({ port: server.port, db: 3 })
+  t.teardown(() => beside.quit())
   const prefix = `abohawa:${opened++}:`
-  const store = await openRedisStore(
-    { ...place, commandTimeoutMs: 20_000, prefix },
-    { ...quiet, ...observer },
-  )
-  return { store, raw: beside, prefix }
+  const store = await openRedisStore({ ...place, prefix }, quiet)
+  t.teardown(() => store.close())
+  for (const name of [
+    `quota:{q0}:${anEntry.day}`,
+    'subscriber:sub_a',
+    'notices:keys',
+    'spending:{acc1}:closed',
+  ])
+    await beside.rpush(prefix + name, 'x')
+  t.match(await instanceOn(store, 'one')({}), [{ granted: 1 }])
+  t.match(await store.ensureSubscriber(sampleSubscriber), sampleSubscriber)
+  await store.appendChangeRecord('keys', 'one', Date.now() + 60_000)
+  await store.reopen('acc1', Date.now())
 })
 
 t.test('the user can do all of that, mending included', async t => {

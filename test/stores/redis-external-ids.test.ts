@@ -38,16 +38,3 @@ t.test('an external id whose key was lost is free again', async t => {
   t.equal(await store.addKey(next), undefined)
   t.strictSame(await store.findByExternalId('ours-3'), next)
 })
-
-t.test('a key without an external id is written as former versions write it', async t => {
-  await store.addKey(sampleKey('key_5'))
-  t.strictSame((await raw.hkeys(`${prefix}key:key_5`)).sort(), [
-    'createdAt',
-    'former:former-of-key_5',
-    'hash',
-    'limit',
-    'revokedAt',
-    'subscriberId',
-    'tier',
-  ])
-})

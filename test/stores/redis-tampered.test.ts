@@ -1,14 +1,16 @@
-// A Redis that somebody else has written to: every record of the store in every invalid form, on a single server and on a
-// cluster.
+// A Redis that somebody else has written to. Each record that is not of its form is as if it were not there: reported once, at
+// the cost of itself alone, and written again where it is stored again.
 
-import { Cluster, Redis } from 'ioredis'
+import fc from 'fast-check'
+import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import type { RefusedRecord } from '../../src/stores/records.ts'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
-import { startCluster } from '../support/redis-cluster.ts'
-import { testRedis, withoutOwnRedis } from '../support/redis-server.ts'
-import { tamperedRecords } from '../support/tampered-records.ts'
+import { OvertakenError, type Store } from '../../src/stores/store.ts'
+import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
+import { testRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
+import { anEntry, instanceOn } from '../support/usage-instance.ts'
 
 const timeouts = { connectTimeoutMs: 5_000, commandTimeoutMs: 20_000 }
 const quiet = { redisAway: () => {}, redisBack: () => {} }
@@ -17,11 +19,439 @@ let opened = 0
 const server = await testRedis(t)
 const raw = new Redis(server.url)
 t.teardown(() => raw.quit())
-tamperedRecords(t, 'single', async observer => {
+
+const open = async (t: Test) => {
   const prefix = `${server.prefix}${opened++}:`
-  const store = await openRedisStore({ ...timeouts, url: server.url, prefix }, { ...quiet, ...observer })
-  return { store, raw, prefix }
+  const refused: RefusedRecord[] = []
+  const store = await openRedisStore(
+    { ...timeouts, url: server.url, prefix },
+    { ...quiet, recordRefused: record => refused.push(record) },
+  )
+  t.teardown(() => store.close())
+  return { prefix, refused, store }
+}
+
+/** Texts that are no valid count: without digits, too long, or accepted by Lua or JavaScript only. */
+const noCounts = [
+  ...['x', 'nan', 'NaN', 'inf', '-inf', 'Infinity', '-5', '-0', '1e400', '1e3', '0x10', '1.5', ' 5', ''],
+  ...['5\u0000', '9'.repeat(16), '9'.repeat(400)],
+]
+
+type Put = (key: string) => Promise<unknown>
+/** Puts a record of another type in the place of one. */
+const otherTypes: Record<string, Put> = {
+  'a list': key => raw.rpush(key, 'x', 'y'),
+  'a set': key => raw.sadd(key, 'x'),
+  'a sorted set': key => raw.zadd(key, 1, 'x'),
+  'a stream': key => raw.xadd(key, '*', 'used', '5'),
+  'a text': key => raw.set(key, 'x'),
+  'a hash': key => raw.hset(key, 'used', '5'),
+}
+const replaced = async (key: string, put: Put): Promise<void> => {
+  await raw.del(key)
+  await put(key)
+}
+
+const { day } = anEntry
+const keyIds = ['first', 'bad', 'last']
+const hashesUnder = (prefix: string) => ({
+  live: `${prefix}quota:{q0}:${day}`,
+  sums: `${prefix}used:{q0}:${day.slice(0, 7)}`,
 })
+
+/** Two instances that were granted 30 and 20 units of three keys. */
+const counted = async (t: Test) => {
+  const scene = await open(t)
+  const [one, two] = [instanceOn(scene.store, 'one'), instanceOn(scene.store, 'two')]
+  const batch = (units: number) => keyIds.map(keyId => ({ keyId, units, limit: 100, step: 2 }))
+  await one(...batch(30))
+  await two(...batch(20))
+  return { ...scene, one, two, batch, ...hashesUnder(scene.prefix) }
+}
+
+type Hashes = ReturnType<typeof hashesUnder>
+type Damage = {
+  readonly what: string
+  readonly put: (hashes: Hashes) => Promise<unknown>
+  /** The count as the next batch finds it. */
+  readonly before?: number
+  /** Units that the instance reports beside those that it is granted. */
+  readonly reported?: number
+  /** Whether the other keys of the hash are damaged too. */
+  readonly isOfAll?: boolean
+  readonly refusals?: number
+}
+const count = (text: string) => (hashes: Hashes) => raw.hset(hashes.live, 'bad', text)
+const damages: Damage[] = [
+  ...noCounts.flatMap((text): Damage[] => [
+    { what: `sum ${text}`, put: count(`${text} one:1:30 two:1:20`) },
+    { what: `units ${text}`, put: count(`50 one:1:${text} two:1:20`) },
+    { what: `batch ${text}`, put: count(`50 one:${text}:30 two:1:20`) },
+  ]),
+  ...[
+    '',
+    ' ',
+    'x',
+    '50,',
+    '\u0000',
+    'one:1:30 two:1:20',
+    '50 one:1:30:1',
+    '50 one',
+    '7 one:1:30 two:1:20',
+  ].map((text): Damage => ({ what: `count ${text}`, put: count(text) })),
+  { what: 'a batch that no instance reaches', put: count('50 one:999999999999999:30 two:1:20') },
+  { what: 'megabytes', put: count('9'.repeat(4_000_000)) },
+  { what: 'no count', put: ({ live }) => raw.hdel(live, 'bad'), refusals: 0 },
+  {
+    what: 'thousands of instances, which are folded',
+    put: count(`50 one:1:30 two:1:20${Array.from({ length: 2_500 }, (_, i) => ` f${i}:1:0`).join('')}`),
+    refusals: 0,
+  },
+  { what: 'no sums', put: ({ sums }) => raw.hdel(sums, 'bad'), refusals: 0 },
+  { what: 'sums that are none', put: ({ sums }) => raw.hset(sums, 'bad', '21:x'), refusals: 0 },
+  {
+    what: 'sums of megabytes',
+    put: ({ sums }) => raw.hset(sums, 'bad', '21:50 '.repeat(400_000)),
+    refusals: 0,
+  },
+  {
+    what: 'neither count nor sums: what the instance admitted is known',
+    put: async ({ live, sums }) => {
+      await raw.hset(live, 'bad', 'x')
+      await raw.hset(sums, 'bad', '21:x')
+    },
+    before: 0,
+    reported: 30,
+  },
+  ...Object.entries(otherTypes).flatMap(([what, put]): Damage[] =>
+    what === 'a hash'
+      ? []
+      : [
+          { what: `counts as ${what}`, put: ({ live }) => replaced(live, put), isOfAll: true },
+          { what: `sums as ${what}`, put: ({ sums }) => replaced(sums, put), isOfAll: true },
+        ],
+  ),
+]
+
+for (const { what, put, before = 50, reported = 0, isOfAll = false, refusals = 1 } of damages)
+  t.test(`a count: ${what.slice(0, 40)}`, async t => {
+    const { store, one, two, batch, live, sums, refused } = await counted(t)
+    await put({ live, sums })
+    const used = before + reported + 1
+    const good = { granted: 1, used: 51, before: 50 }
+    t.strictSame(await one(...batch(1)), [good, { granted: 1, used, before }, good])
+    t.equal(refused.length, refusals)
+    t.match(refused, refusals === 0 ? [] : [{ record: 'usage', name: isOfAll ? /:\{q0\}:/ : 'bad' }])
+    // The other one, whose units are in the count or come with its report.
+    const [, of] = await two(...batch(1))
+    t.equal(of?.used, 52)
+    const rest = [...(await one(...batch(40))), ...(await two(...batch(40)))]
+    t.equal((rest[1]?.granted ?? 0) + (rest[4]?.granted ?? 0), 48, 'together at most the limit')
+    t.strictSame(await store.usedOn('bad', [day]), [100])
+    t.match(await raw.hget(live, 'bad'), /^100 .{0,80}$/, 'it is whole again')
+    t.ok((await raw.pttl(live)) > 0 && (await raw.pttl(sums)) > 0, 'and expires')
+    t.equal(refused.length, refusals, 'reported once')
+  })
+
+t.test('sums that can’t be read are none in reports, and an import raises whatever is there', async t => {
+  const { store, refused, live, sums } = await counted(t)
+  for (const text of [
+    ...noCounts.filter(text => text !== '').map(text => `20:3 21:${text}`),
+    'x'.repeat(1_000),
+  ]) {
+    await raw.hset(sums, 'bad', text)
+    refused.length = 0
+    t.strictSame(await store.usedOn('bad', [day, '2126-11-20']), [0, 0], text.slice(0, 20))
+    t.equal(await store.lastUsedOn('bad', '2126-11-01', day), undefined)
+    t.match(refused, [{ record: 'usage' }, { record: 'usage' }])
+  }
+  for (const { what, put } of damages) {
+    await raw.del(live, sums)
+    await put({ live, sums })
+    await store.raiseUsed('bad', day, 60, anEntry.keepUntil)
+    const [taken] = await instanceOn(store, 'new')({ keyId: 'bad', limit: 100 })
+    t.strictSame([taken?.granted, taken?.used, await store.usedOn('bad', [day])], [1, 61, [61]], what)
+  }
+})
+
+t.test(
+  'a batch behind a foreign sequence is refused with that sequence, and the next one is counted',
+  async t => {
+    const { store, live } = await counted(t)
+    await raw.hset(live, 'bad', '50 one:123456:30 two:1:20')
+    const take = (sequence: number) =>
+      store.commit({
+        instance: 'one',
+        sequence,
+        entries: [{ ...anEntry, keyId: 'bad', limit: 100, admitted: 30, confirmed: 30 }],
+      })
+    await t.rejects(take(7), { name: 'OvertakenError', by: 123_456 })
+    t.strictSame(await take(123_457), [{ granted: 1, used: 51, before: 50 }])
+  },
+)
+
+t.test('whatever a count holds, others are counted exactly and it stays within its limit', async t => {
+  const { store, prefix } = await open(t)
+  const { live, sums } = hashesUnder(prefix)
+  const numeric = fc.oneof(fc.nat(120).map(String), fc.constantFrom(...noCounts), fc.double().map(String))
+  const part = fc.oneof(
+    fc.tuple(fc.constantFrom('one', 'two', '-', 'three', ''), numeric, numeric).map(parts => parts.join(':')),
+    numeric,
+    fc.string(),
+  )
+  const value = fc
+    .tuple(numeric, fc.array(part, { maxLength: 4 }))
+    .map(([used, parts]) => [used, ...parts].join(' '))
+  const damage = fc.record({ count: fc.option(value), sum: fc.option(numeric), isDropped: fc.boolean() })
+  const isWhole = (number: number) => Number.isSafeInteger(number) && number >= 0
+  await fc.assert(
+    fc.asyncProperty(fc.array(damage, { minLength: 1, maxLength: 4 }), async rounds => {
+      await raw.del(live, sums)
+      const commits = [instanceOn(store, 'one'), instanceOn(store, 'two')]
+      for (const [i, { count, sum, isDropped }] of rounds.entries()) {
+        if (count !== null) await raw.hset(live, 'bad', count)
+        if (isDropped) await raw.hdel(live, 'bad')
+        if (sum !== null) await raw.hset(sums, 'bad', `21:${sum}`)
+        const batch = keyIds.map(keyId => ({ keyId, units: 7, limit: 60 }))
+        const results = await commits[i % 2]?.(...batch).catch((error: unknown) => {
+          // A foreign sequence, after which the instance continues.
+          if (!(error instanceof OvertakenError)) throw error
+        })
+        if (!results) return
+        const [first, bad, last] = results
+        if (first?.used !== 7 * (i + 1) || last?.used !== first.used)
+          throw new Error(`others have ${first?.used}`)
+        if (!bad || !Object.values(bad).every(isWhole)) throw new Error(JSON.stringify(bad))
+        if (bad.granted > 7 || (bad.granted > 0 && bad.used > 60)) throw new Error(JSON.stringify(bad))
+      }
+      if (!(await store.usedOn('bad', [day])).every(isWhole)) throw new Error('what was used is no count')
+    }),
+    { seed: 20_261_121, numRuns: 150 },
+  )
+})
+
+/** The record of a key or its subscriber, damaged. */
+const ofKeys: [
+  what: string,
+  put: (prefix: string) => Promise<unknown>,
+  record: 'key' | 'subscriber',
+  fault: RegExp,
+][] = [
+  ...['abc', '-5', '0', '1.5', '1e3', '9'.repeat(400)].map((text): (typeof ofKeys)[number] => [
+    `limit ${text}`,
+    prefix => raw.hset(`${prefix}key:bad`, 'limit', text),
+    'key',
+    /its limit is ".+"; allowed: nothing, or a whole/,
+  ]),
+  ...['x', '-1', '8640000000000001'].map((text): (typeof ofKeys)[number] => [
+    `revokedAt ${text}`,
+    prefix => raw.hset(`${prefix}key:bad`, 'revokedAt', text),
+    'key',
+    /its revokedAt is ".+"; allowed: nothing, or an instant/,
+  ]),
+  [
+    'no tier',
+    prefix => raw.hdel(`${prefix}key:bad`, 'tier'),
+    'key',
+    /its tier is ""; allowed: 1 to 400 char/,
+  ],
+  [
+    'a long tier',
+    prefix => raw.hset(`${prefix}key:bad`, 'tier', 'x'.repeat(401)),
+    'key',
+    /its tier is "x{60}…"/,
+  ],
+  [
+    'megabytes',
+    prefix => raw.hset(`${prefix}key:bad`, 'tier', 'x'.repeat(2_000_000)),
+    'key',
+    /it has 2\d+ char/,
+  ],
+  [
+    'too many fields',
+    prefix =>
+      raw.hset(`${prefix}key:bad`, Object.fromEntries(Array.from({ length: 10_001 }, (_, i) => [i, 'x']))),
+    'key',
+    /it has 10\d+ fields/,
+  ],
+  ['a missing record', prefix => raw.del(`${prefix}key:bad`), 'key', /it is missing/],
+  [
+    'a pointer of megabytes',
+    prefix => raw.set(`${prefix}key-of:hash-of-bad`, 'x'.repeat(1_000_000)),
+    'key',
+    /no id/,
+  ],
+  ['a missing subscriber', prefix => raw.del(`${prefix}subscriber:sub_a`), 'subscriber', /it is missing/],
+  [
+    'a revocation of the subscriber',
+    prefix => raw.hset(`${prefix}subscriber:sub_a`, 'revokedAt', 'soon'),
+    'subscriber',
+    /its revokedAt is "soon"/,
+  ],
+  ...Object.entries(otherTypes).flatMap(([what, put]): typeof ofKeys => [
+    ...(what === 'a hash'
+      ? []
+      : ([
+          [`a key as ${what}`, prefix => replaced(`${prefix}key:bad`, put), 'key', /it is of another type/],
+          [
+            `a subscriber as ${what}`,
+            prefix => replaced(`${prefix}subscriber:sub_a`, put),
+            'subscriber',
+            /it is of another type/,
+          ],
+        ] as typeof ofKeys)),
+    ...(what === 'a text'
+      ? []
+      : ([
+          [
+            `a pointer as ${what}`,
+            prefix => replaced(`${prefix}key-of:hash-of-bad`, put),
+            'key',
+            /it is no id/,
+          ],
+        ] as typeof ofKeys)),
+  ]),
+]
+
+for (const [what, put, record, fault] of ofKeys)
+  t.test(`a key: ${what.slice(0, 40)}`, async t => {
+    const { store, prefix, refused } = await open(t)
+    const good = { ...sampleKey('good'), subscriberId: 'sub_b' }
+    const bad = { ...sampleKey('bad'), externalId: 'ours' }
+    const meghna = { ...sampleSubscriber, id: 'sub_b', name: 'Meghna' }
+    for (const subscriber of [sampleSubscriber, meghna]) await store.ensureSubscriber(subscriber)
+    for (const key of [good, bad]) await store.addKey(key)
+    await put(prefix)
+    t.equal(await store.findByHash('hash-of-bad'), undefined)
+    t.match(refused, [{ record, fault }], 'one report')
+    t.match(await store.findByHash('hash-of-good'), { key: good, subscriber: meghna })
+    t.ok((await store.listKeys()).some(({ id }) => id === 'good'))
+    t.match((await store.listSubscribers()).at(-1), meghna)
+    t.match(
+      await store.ensureSubscriber({ ...sampleSubscriber, id: 'sub_c' }),
+      { id: 'sub_a' },
+      'a name keeps its id',
+    )
+    await store.addKey(bad)
+    t.match(await store.findByHash('hash-of-bad'), { key: bad, subscriber: sampleSubscriber }, 'stored again')
+    t.match(await store.findByExternalId('ours'), bad)
+  })
+
+t.test('damaged dates of a key are 1970, and a former hash without an end has ended', async t => {
+  const { store, prefix } = await open(t)
+  await store.ensureSubscriber(sampleSubscriber)
+  await store.addKey(sampleKey('key_1'))
+  await raw.hset(`${prefix}key:key_1`, 'createdAt', 'x', 'former:a', 'x', 'former:b', '-1', 'former:', '')
+  t.strictSame(await store.findKey('key_1'), { ...sampleKey('key_1'), createdAt: 0 })
+  await raw.set(`${prefix}key-of:a`, 'key_1')
+  t.equal(await store.findByHash('a'), undefined)
+  await raw.hset(`${prefix}subscriber:sub_a`, 'createdAt', '99999999999999999')
+  t.strictSame(await store.findSubscriber('Padma'), { ...sampleSubscriber, createdAt: 0 })
+})
+
+t.test('responses are still counted beside a count that is none', async t => {
+  const { store, prefix, refused } = await open(t)
+  const key = `${prefix}usage-detail:{q0}:${day}`
+  const entry = {
+    keyId: 'key_1',
+    day,
+    endpoint: 'weather',
+    statusClass: '2xx',
+    count: 2,
+    keepUntil: Date.now() + 86_400_000,
+  }
+  const whole = [{ endpoint: 'weather', statusClass: '2xx', count: 2 }]
+  const puts: Put[] = [
+    ...[...noCounts, '9223372036854775807'].map(
+      text => (key: string) => raw.hset(key, 'key_1', `${text} 2xx weather`),
+    ),
+    key => raw.hset(key, 'key_1', '2 2xx weather,'.repeat(100_000)),
+    ...Object.values(otherTypes).map(put => (key: string) => replaced(key, put)),
+  ]
+  for (const put of puts) {
+    await raw.del(key)
+    await put(key)
+    await store.addDetail([entry, { ...entry, keyId: 'key_2' }])
+    t.strictSame([await store.detailOn('key_1', day), await store.detailOn('key_2', day)], [whole, whole])
+    t.ok((await raw.pttl(key)) > 0)
+  }
+  t.ok(refused.every(({ record }) => record === 'usage_detail'))
+  await raw.hset(key, 'key_1', '2 2xx weather,1 2xx <b>,x 9xx weather,1 weather,,1')
+  t.strictSame(await store.detailOn('key_1', day), whole)
+})
+
+// What each of these does with what it finds is tested with it; here nothing throws, and what is read is of its type.
+const now = Date.now()
+const windows = [{ name: 'day:1', limit: 40_000, keepUntil: now + 60_000, known: 5_000 }]
+const spend = { provider: 'acc1', windows, wanted: 3_000, unit: 3_000, now }
+const heartbeat = {
+  instance: 'one',
+  aliveForMs: 60_000,
+  settings: 'a',
+  topic: 'q',
+  wantedForMs: 60_000,
+  report: '{}',
+  now,
+}
+const others: [
+  name: string,
+  texts: readonly string[],
+  act: (store: Store) => Promise<unknown>,
+  expected: object,
+][] = [
+  ['spending:{acc1}:day:1', noCounts, store => store.reserve(spend), { granted: 3_000, used: [8_000] }],
+  [
+    'spending:{acc1}:closed',
+    ['x', '253402300799000'],
+    store => store.reserve(spend),
+    { granted: 3_000, closedUntil: null },
+  ],
+  [
+    'spending:{acc1}:reopened',
+    ['x', '253402300799000'],
+    store => store.reopen('acc1', now),
+    { reopenedAt: now },
+  ],
+  ['flight:{cell}', ['x'], store => store.acquireLease('cell', 1_000), { token: Number, remainingMs: 0 }],
+  [
+    'instances',
+    ['x'],
+    store => store.heartbeat({ ...heartbeat, requested: [] }),
+    { instances: 1, variants: 1 },
+  ],
+  [
+    'settings',
+    ['x'],
+    store => store.heartbeat({ ...heartbeat, requested: [] }),
+    { instances: 1, variants: 1 },
+  ],
+  ['wanted:q', ['x'], store => store.heartbeat({ ...heartbeat, requested: ['a'] }), { wanted: 1 }],
+  [
+    'notices:keys',
+    ['x'],
+    async store => {
+      await store.appendChangeRecord('keys', 'three', now + 60_000)
+      return (await store.changeRecordsAfter('keys', 0)).records
+    },
+    [{ text: 'three' }],
+  ],
+]
+for (const [name, texts, act, expected] of others)
+  t.test(`${name} in every other form`, async t => {
+    const { store, prefix } = await open(t)
+    const ownType =
+      { 'flight:{cell}': 'a text' }[name] ??
+      (/^(?:instances|settings|wanted|notices)/.test(name) ? 'a sorted set' : '')
+    const puts = [
+      ...texts.filter(text => text !== '').map(text => (key: string) => raw.set(key, text)),
+      ...Object.entries(otherTypes).flatMap(([what, put]) => (what === ownType ? [] : [put])),
+    ]
+    for (const put of puts) {
+      for (const key of await raw.keys(`${prefix}*`)) await raw.del(key)
+      await put(prefix + name)
+      t.match(await act(store), expected)
+    }
+  })
 
 /** A store that subscribes to both channels, with the messages it received and the refusals it reported. */
 const listening = async (t: Test) => {
@@ -106,16 +536,3 @@ t.test(
     t.ok(grown < 100, `${Math.round(grown)} MB more, what the test itself sent included`)
   },
 )
-
-if (!withoutOwnRedis) {
-  const cluster = await startCluster(0)
-  t.teardown(cluster.stop)
-  const everywhere = new Cluster([cluster.url], { lazyConnect: true })
-  await everywhere.connect()
-  t.teardown(() => everywhere.disconnect())
-  tamperedRecords(t, 'cluster', async observer => {
-    const prefix = `tampered:${opened++}:`
-    const options = { ...timeouts, mode: 'cluster' as const, url: cluster.url, prefix }
-    return { store: await openRedisStore(options, { ...quiet, ...observer }), raw: everywhere, prefix }
-  })
-}

@@ -1,5 +1,5 @@
-// The number of a store's format, in both directions: a store of a newer version is refused before anything is changed, one
-// of an earlier version is taken over. On a file, on Redis and on a cluster; the migrations of a file are in embedded.test.ts.
+// The number of a store's format: a store of a newer version is refused before anything is changed, and one without a number
+// gets it. On a file, on Redis and on a cluster.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -26,7 +26,7 @@ t.test('a file of a newer version is refused by name, and not a byte of it chang
   t.throws(() => openEmbeddedStore(path, systemClock), {
     name: 'InputError',
     message: new RegExp(
-      `^store\\.path is ${path}, a store of format 99 of a newer version of abohawa; this version knows formats up to \\d+: start `,
+      `^store\\.path is ${path}, a store of format 99 of a newer version of abohawa; this version knows format 1: start `,
     ),
   })
   for (const args of [['serve'], ['keys', 'list']]) {
@@ -38,6 +38,14 @@ t.test('a file of a newer version is refused by name, and not a byte of it chang
   t.ok(readFileSync(path).equals(before))
 })
 
+t.test('a new file has the number, and two at once may open it', async t => {
+  const path = join(t.testdir(), 'store.db')
+  const stores = [openEmbeddedStore(path, systemClock), openEmbeddedStore(path, systemClock)]
+  for (const store of stores) await store.close()
+  using db = new DatabaseSync(path)
+  t.equal(db.prepare('PRAGMA user_version').get()?.user_version, 1)
+})
+
 t.test('Redis: one that a newer version wrote is refused, and nothing in it changes', async t => {
   const { url, prefix } = await testRedis(t)
   const raw = new Redis(url)
@@ -46,14 +54,14 @@ t.test('Redis: one that a newer version wrote is refused, and nothing in it chan
     const keys = (await raw.keys(`${prefix}*`)).sort()
     return Promise.all(keys.map(async key => [key, await raw.dump(key), await raw.pttl(key)]))
   }
-  await raw.set(`${prefix}format`, '3')
+  await raw.set(`${prefix}format`, '2')
   await raw.hset(`${prefix}key:key_1`, 'of', 'tomorrow')
   const before = await everything()
   const env = { ABOHAWA_REDIS__URL: url, ABOHAWA_REDIS__PREFIX: prefix }
   await t.rejects(openRedisStore({ ...timeouts, url, prefix }, quiet), {
     name: 'InputError',
     message:
-      /^redis\.url names 127\.0\.0\.1:\d+, a store of format 3 of a newer version of abohawa; this version knows /,
+      /^redis\.url names 127\.0\.0\.1:\d+, a store of format 2 of a newer version of abohawa; this version knows /,
   })
   for (const args of [
     ['serve'],
@@ -68,7 +76,7 @@ t.test('Redis: one that a newer version wrote is refused, and nothing in it chan
       ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:9',
     })
     t.equal(code, 1, args.join(' '))
-    t.match(stderr, /redis\.url names [^\n]*format 3 of a newer version of abohawa/)
+    t.match(stderr, /redis\.url names [^\n]*format 2 of a newer version of abohawa/)
   }
   const { code, stdout } = await runCommand(['doctor', '--no-spend', '--json'], env)
   t.equal(code, 1)
@@ -83,7 +91,7 @@ t.test('Redis: one that a newer version wrote is refused, and nothing in it chan
     await raw.set(`${prefix}format`, number)
     await t.rejects(openRedisStore({ ...timeouts, url, prefix }, quiet), {
       name: 'InputError',
-      message: `format is ${number.slice(0, 7)}, but must be the number of a format; this version writes 2`,
+      message: `format is ${number.slice(0, 7)}, but must be the number of a format; this version writes 1`,
     })
   }
   await raw.del(`${prefix}format`)
@@ -93,7 +101,7 @@ t.test('Redis: one that a newer version wrote is refused, and nothing in it chan
   })
 })
 
-t.test('Redis: one without a number is of an earlier version, and gets it with the first record', async t => {
+t.test('Redis: one without a number gets it with the first record', async t => {
   const { url, prefix } = await testRedis(t)
   const raw = new Redis(url)
   t.teardown(() => raw.quit())
@@ -101,7 +109,7 @@ t.test('Redis: one without a number is of an earlier version, and gets it with t
   t.teardown(() => store.close())
   t.strictSame(await raw.keys(`${prefix}*`), [], 'a look leaves nothing behind')
   await store.ensureSubscriber(padma)
-  t.equal(await raw.get(`${prefix}format`), '2')
+  t.equal(await raw.get(`${prefix}format`), '1')
   t.equal(await raw.ttl(`${prefix}format`), -1, 'for ever')
 
   await raw.del(`${prefix}format`)
@@ -111,14 +119,14 @@ t.test('Redis: one without a number is of an earlier version, and gets it with t
   const alive = { instance: 'one', aliveForMs: 60_000, settings: 'a', wantedForMs: 60_000, report: '{}' }
   const beat = { ...alive, now: Date.now(), topic: 'q', requested: [] }
   await again.heartbeat(beat)
-  t.equal(await raw.get(`${prefix}format`), '2', 'as each heartbeat sees to')
+  t.equal(await raw.get(`${prefix}format`), '1', 'as each heartbeat sees to')
 
   await raw.set(`${prefix}format`, '7')
   await again.heartbeat(beat)
   t.equal(await raw.get(`${prefix}format`), '7', 'a gateway that still runs leaves a later number alone')
 })
 
-t.test('a cluster: both directions', { skip: withoutOwnRedis }, async t => {
+t.test('a cluster: the same', { skip: withoutOwnRedis }, async t => {
   const cluster = await startCluster(0)
   t.teardown(cluster.stop)
   const raw = new Cluster(cluster.nodes.map(({ port }) => ({ host: '127.0.0.1', port })))
@@ -127,13 +135,13 @@ t.test('a cluster: both directions', { skip: withoutOwnRedis }, async t => {
   const store = await openRedisStore(options, quiet)
   await store.ensureSubscriber(padma)
   await store.close()
-  t.equal(await raw.get('x:format'), '2')
+  t.equal(await raw.get('x:format'), '1')
   const again = await openRedisStore(options, quiet)
   t.match(await again.listSubscribers(), [{ name: 'Padma' }])
   await again.close()
-  await raw.set('x:format', '3')
+  await raw.set('x:format', '2')
   await t.rejects(openRedisStore(options, quiet), {
     name: 'InputError',
-    message: /a store of format 3 of a newer version/,
+    message: /a store of format 2 of a newer version/,
   })
 })

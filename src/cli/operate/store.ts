@@ -78,9 +78,9 @@ export const addStoreCommands: AddTopCommand = (program, add, summary) => {
       command.option('--file <path>', 'the file to write, in one step; standard output if not given'),
     run: async (terminal, { file }) => {
       const config = terminal.config()
-      await using opened = await openParts(terminal, config, openUsedStore)
-      const totals: Totals = { subscribers: 0, keys: 0, usage: 0 }
       const leftOut: string[] = []
+      await using opened = await openParts(terminal, config, openUsedStore, leftOut)
+      const totals: Totals = { subscribers: 0, keys: 0, usage: 0 }
       const records = exportRecords(opened.store, opened.calendar, terminal.clock, leftOut.push.bind(leftOut))
       const lines = linesOf(records, totals, terminal)
       if (file === undefined) {
@@ -138,11 +138,11 @@ export const addStoreCommands: AddTopCommand = (program, add, summary) => {
         throw new UsageError(
           `--to is ${redactedUrl(to)}; allowed: another store than that of the configuration`,
         )
-      await using from = await openParts(terminal, config, openUsedStore)
+      const leftOut: string[] = []
+      await using from = await openParts(terminal, config, openUsedStore, leftOut)
       // Named on the command line, so it may be new.
       await using into = await openParts(terminal, target, openStore)
       // Read into memory first, so that both passes see the same records while a gateway still counts.
-      const leftOut: string[] = []
       const records = await Array.fromAsync(
         exportRecords(from.store, from.calendar, terminal.clock, leftOut.push.bind(leftOut)),
       )
@@ -172,11 +172,10 @@ const openParts = async (
   { clock }: Terminal,
   options: StoreOptions & Pick<Config, 'quota'>,
   open: typeof openStore,
+  leftOut: string[] = [],
 ): Promise<{ store: Store; calendar: Calendar } & AsyncDisposable> => {
-  // An unreadable record would be missing in the other store.
-  const recordRefused = ({ record, name, fault }: RefusedRecord): void => {
-    throw new InputError(`the record of ${record} ${name} is damaged: ${fault}; repair or remove it first`)
-  }
+  const recordRefused = ({ record, name, fault }: RefusedRecord): void =>
+    void leftOut.push(`the record of ${record} ${name} is damaged: ${fault}`)
   const store = await open(options, clock, { redisAway: () => {}, redisBack: () => {}, recordRefused })
   return {
     store,

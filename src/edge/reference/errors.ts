@@ -181,10 +181,6 @@ export const errors: Readonly<Record<ErrorCode, ErrorMeaning>> = {
     "The key's plan is missing on this gateway: tell the operator.",
     'কী-টির প্ল্যান এই গেটওয়েতে নেই: পরিচালককে জানান।',
   ),
-  record_damaged: uncounted(
-    "The key's record is damaged on this gateway: tell the operator.",
-    'কী-টির রেকর্ড এই গেটওয়েতে ক্ষতিগ্রস্ত: পরিচালককে জানান।',
-  ),
   store_unavailable: uncounted(
     "The key can't be checked right now: try again after retry-after.",
     'এখন কী যাচাই করা যাচ্ছে না: retry-after-এর পরে আবার চেষ্টা করুন।',

@@ -8,10 +8,10 @@ import type { Clock } from '../../clock.ts'
 import { InputError } from '../../errors.ts'
 import { maxBytesRead, type RecordObserver, unobserved } from '../records.ts'
 import type { Store } from '../store.ts'
-import { newerFormat } from '../store-format.ts'
+import { newerFormat, storeFormat } from '../store-format.ts'
 import { attemptsOn, inTransaction, sqliteReason } from './attempt.ts'
 import { embeddedFleet } from './fleet.ts'
-import { embeddedKeys, fileFormat, formatOf } from './keys.ts'
+import { embeddedKeys, formatOf } from './keys.ts'
 import { createLocalLeases } from './local-leases.ts'
 import { embeddedSpending } from './spending.ts'
 import { prepareStoreFile } from './store-file.ts'
@@ -43,7 +43,7 @@ export const openEmbeddedStore = (
     db = new DatabaseSync(path, { timeout: busyTimeoutMs })
     const before = formatOf(db)
     // Before anything is changed, the journal's mode too.
-    if (before > fileFormat) throw newerFormat(`store.path is ${path}`, before, fileFormat)
+    if (before > storeFormat) throw newerFormat(`store.path is ${path}`, before)
     return storeOn(db, path, clock, { ...unobserved, ...observer })
   } catch (cause) {
     if (db?.isOpen) db.close()
@@ -122,8 +122,6 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock, observer: RecordO
       attempt(
         () => db.prepare('SELECT 1 FROM keys UNION ALL SELECT 1 FROM notices LIMIT 1').get() !== undefined,
       ),
-    // The file is migrated when it is opened.
-    takeOver: async () => {},
     ping: () => attempt(() => void db.prepare('SELECT 1').get()),
     size: () => attempt(() => ({ usedBytes: Number(statements.usedBytes.get()?.bytes ?? 0), maxBytes: 0 })),
     close: () =>

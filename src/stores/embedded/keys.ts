@@ -1,16 +1,10 @@
-// Stores API keys and subscribers in the embedded store: one row each, former hashes in a table of their own. Migrates files
-// of earlier versions; records.ts checks what a row means.
+// Stores API keys and subscribers in the embedded store: one row each, former hashes in a table of their own. records.ts
+// checks what a row means.
 
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
-import {
-  DamagedRecordError,
-  instantIn,
-  keyRecordOf,
-  longestText,
-  maxFields,
-  subscriberOf,
-} from '../records.ts'
-import type { FormerHash, KeyRecord, KeyStore, Subscriber } from '../store.ts'
+import { keyRecordIn, longestText, maxFields, subscriberIn } from '../records.ts'
+import type { KeyRecord, KeyStore, Subscriber } from '../store.ts'
+import { storeFormat } from '../store-format.ts'
 import { type EmbeddedParts, inTransaction } from './attempt.ts'
 
 const schema = `
@@ -19,40 +13,21 @@ const schema = `
   ) STRICT;
   CREATE TABLE IF NOT EXISTS keys (
     id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, subscriber_id TEXT NOT NULL REFERENCES subscribers (id),
-    tier TEXT NOT NULL, created_at INTEGER NOT NULL, revoked_at INTEGER
+    tier TEXT NOT NULL, own_limit INTEGER, created_at INTEGER NOT NULL, revoked_at INTEGER, expires_at INTEGER,
+    external_id TEXT
   ) STRICT;
+  CREATE UNIQUE INDEX IF NOT EXISTS keys_by_external_id ON keys (external_id) WHERE external_id IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS keys_by_creation ON keys (created_at, id);
+  CREATE TABLE IF NOT EXISTS former_hashes (
+    hash TEXT PRIMARY KEY, key_id TEXT NOT NULL REFERENCES keys (id), valid_until INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX IF NOT EXISTS former_hashes_by_key ON former_hashes (key_id);
+  PRAGMA user_version = ${storeFormat};
 `
-// Migrations in order; a file's user_version says how many it has.
-const migrations = [
-  `ALTER TABLE keys ADD COLUMN own_limit INTEGER;
-   CREATE TABLE former_hashes (
-     hash TEXT PRIMARY KEY, key_id TEXT NOT NULL REFERENCES keys (id), valid_until INTEGER NOT NULL
-   ) STRICT, WITHOUT ROWID;
-   CREATE INDEX former_hashes_by_key ON former_hashes (key_id);`,
-  `ALTER TABLE keys ADD COLUMN expires_at INTEGER;
-   ALTER TABLE keys ADD COLUMN external_id TEXT;
-   CREATE UNIQUE INDEX keys_by_external_id ON keys (external_id) WHERE external_id IS NOT NULL;
-   CREATE INDEX keys_by_creation ON keys (created_at, id);`,
-]
 
-/** The format of a file that this version writes. */
-export const fileFormat = migrations.length
-
-/** The format of a file; 0 also for a new one. */
+/** The format of a file; 0 for a new one. */
 export const formatOf = (db: DatabaseSync): number =>
   Number(db.prepare('PRAGMA user_version').get()?.user_version)
-
-const migrate = (db: DatabaseSync): void => {
-  const version = () => formatOf(db)
-  if (version() === migrations.length) return
-  // Checks again inside the transaction, because another process may be opening the file too.
-  inTransaction(db, () => {
-    if (version() > migrations.length) throw new Error('it was written by a newer version of this program')
-    db.exec(schema)
-    for (const migration of migrations.slice(version())) db.exec(migration)
-    db.exec(`PRAGMA user_version = ${migrations.length}`)
-  })
-}
 
 // Columns as text of bounded length: records.ts checks them as it does for Redis.
 const textOf = (...columns: string[]): string =>
@@ -64,13 +39,21 @@ const keyColumns = textOf(
 const subscriberColumns = textOf('id', 'name', 'created_at', 'revoked_at')
 
 export const embeddedKeys = ({ db, attempt, patiently, observer }: EmbeddedParts): KeyStore => {
-  migrate(db)
+  // Checks again inside the transaction, because another process may be opening the file too.
+  if (formatOf(db) === 0)
+    inTransaction(db, () => {
+      if (formatOf(db) === 0) db.exec(schema)
+    })
   const statements = {
     addKey: db.prepare(
       `INSERT INTO keys
          (id, hash, subscriber_id, tier, own_limit, created_at, revoked_at, expires_at, external_id)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
+    removeFormers: db.prepare(
+      `DELETE FROM former_hashes WHERE key_id = ?1 OR key_id = (SELECT id FROM keys WHERE external_id = ?2)`,
+    ),
+    removeKey: db.prepare(`DELETE FROM keys WHERE id = ?1 OR external_id = ?2`),
     addFormer: db.prepare(`INSERT INTO former_hashes VALUES (?, ?, ?)`),
     findKey: db.prepare(`SELECT ${keyColumns} FROM keys WHERE id = ?`),
     findByExternalId: db.prepare(`SELECT ${keyColumns} FROM keys WHERE external_id = ?`),
@@ -82,7 +65,6 @@ export const embeddedKeys = ({ db, attempt, patiently, observer }: EmbeddedParts
       `SELECT id FROM keys WHERE hash = ?1 UNION ALL SELECT key_id FROM former_hashes WHERE hash = ?1`,
     ),
     listKeys: db.prepare(`SELECT ${keyColumns} FROM keys ORDER BY keys.created_at, keys.id LIMIT ? OFFSET ?`),
-    // A change only needs the record to exist; it may be damaged otherwise.
     isKey: db.prepare(`SELECT 1 FROM keys WHERE id = ?`),
     setTier: db.prepare(`UPDATE keys SET tier = ? WHERE id = ?`),
     setLimit: db.prepare(`UPDATE keys SET own_limit = ? WHERE id = ?`),
@@ -94,6 +76,7 @@ export const embeddedKeys = ({ db, attempt, patiently, observer }: EmbeddedParts
     formerHash: db.prepare(`SELECT hash FROM keys WHERE id = ?`),
     replaceHash: db.prepare(`UPDATE keys SET hash = ? WHERE id = ?`),
     addSubscriber: db.prepare(`INSERT INTO subscribers VALUES (?, ?, ?, ?) ON CONFLICT (name) DO NOTHING`),
+    mendSubscriber: db.prepare(`UPDATE subscribers SET created_at = ?, revoked_at = ? WHERE name = ?`),
     findSubscriber: db.prepare(
       `SELECT ${subscriberColumns} FROM subscribers WHERE id = ?1 OR name = ?1 ORDER BY subscribers.id = ?1 DESC`,
     ),
@@ -102,42 +85,31 @@ export const embeddedKeys = ({ db, attempt, patiently, observer }: EmbeddedParts
     ),
     setSubscriberRevoked: db.prepare(`UPDATE subscribers SET revoked_at = ? WHERE id = ?`),
   }
-  /** @throws DamagedRecordError, after the observer got it */
-  const observed = <Value>(read: () => Value): Value => {
-    try {
-      return read()
-    } catch (error) {
-      if (error instanceof DamagedRecordError) observer.recordRefused(error.refused)
-      throw error
+  const keyIn = (row: Row): KeyRecord | undefined => {
+    const formers = statements.formersOf.all(textIn(row.id))
+    const fields = {
+      id: textIn(row.id),
+      hash: textIn(row.hash),
+      subscriberId: textIn(row.subscriber_id),
+      tier: textIn(row.tier),
+      limit: textIn(row.own_limit),
+      createdAt: textIn(row.created_at),
+      revokedAt: textIn(row.revoked_at),
+      expiresAt: textIn(row.expires_at),
+      externalId: textIn(row.external_id),
+      formers: formers.map(former => ({ hash: textIn(former.hash), validUntil: textIn(former.valid_until) })),
     }
+    return keyRecordIn(fields, observer)
   }
-  const formersOf = (id: string): FormerHash[] =>
-    statements.formersOf.all(id).flatMap(row => {
-      const validUntil = instantIn(textIn(row.valid_until))
-      return validUntil === undefined ? [] : [{ hash: textIn(row.hash), validUntil }]
-    })
-  const keyIn = (row: Row): KeyRecord =>
-    observed(() => {
-      const id = textIn(row.id)
-      const fields = {
-        hash: textIn(row.hash),
-        subscriberId: textIn(row.subscriber_id),
-        tier: textIn(row.tier),
-        limit: textIn(row.own_limit),
-        createdAt: textIn(row.created_at),
-        revokedAt: textIn(row.revoked_at),
-        expiresAt: textIn(row.expires_at),
-        externalId: textIn(row.external_id),
-      }
-      return keyRecordOf(id, fields, formersOf(id))
-    })
-  const subscriberIn = (row: Row): Subscriber =>
-    observed(() =>
-      subscriberOf(textIn(row.id), {
+  const subscriberOf = (row: Row): Subscriber | undefined =>
+    subscriberIn(
+      {
+        id: textIn(row.id),
         name: textIn(row.name),
         createdAt: textIn(row.created_at),
         revokedAt: textIn(row.revoked_at),
-      }),
+      },
+      observer,
     )
   const readKey = (id: string): KeyRecord | undefined => {
     const row = statements.findKey.get(id)
@@ -149,18 +121,8 @@ export const embeddedKeys = ({ db, attempt, patiently, observer }: EmbeddedParts
   }
   const readSubscriber = (idOrName: string): Subscriber | undefined => {
     const row = statements.findSubscriber.get(idOrName)
-    return row && subscriberIn(row)
+    return row && subscriberOf(row)
   }
-  /** Leaves damaged rows out and reports them to the observer. */
-  const readAll = <Value>(rows: readonly Row[], read: (row: Row) => Value): Value[] =>
-    rows.flatMap(row => {
-      try {
-        return [read(row)]
-      } catch (error) {
-        if (error instanceof DamagedRecordError) return []
-        throw error
-      }
-    })
 
   return {
     addKey: ({ id, hash, subscriberId, tier, limit, createdAt, revokedAt, expiresAt, externalId, formers }) =>
@@ -168,6 +130,9 @@ export const embeddedKeys = ({ db, attempt, patiently, observer }: EmbeddedParts
         inTransaction(db, () => {
           const there = (externalId === null ? undefined : readByExternalId(externalId)) ?? readKey(id)
           if (there) return there
+          // In place of a damaged row.
+          statements.removeFormers.run(id, externalId)
+          statements.removeKey.run(id, externalId)
           statements.addKey.run(
             ...([id, hash, subscriberId, tier, limit] as const),
             ...([createdAt, revokedAt, expiresAt, externalId] as const),
@@ -189,7 +154,8 @@ export const embeddedKeys = ({ db, attempt, patiently, observer }: EmbeddedParts
         const subscriber = readSubscriber(key.subscriberId)
         return subscriber && { key, subscriber, validUntil }
       }),
-    listKeys: (from = 0, count = -1) => patiently(() => readAll(statements.listKeys.all(count, from), keyIn)),
+    listKeys: (from = 0, count = -1) =>
+      patiently(() => statements.listKeys.all(count, from).flatMap(row => keyIn(row) ?? [])),
     countKeys: () => patiently(() => Number(statements.countKeys.get()?.keys)),
     changeKey: (id, { tier, limit, revokedAt, expiresAt }) =>
       patiently(() =>
@@ -215,16 +181,17 @@ export const embeddedKeys = ({ db, attempt, patiently, observer }: EmbeddedParts
       ),
     ensureSubscriber: subscriber =>
       patiently(() => {
-        statements.addSubscriber.run(
-          subscriber.id,
-          subscriber.name,
-          subscriber.createdAt,
-          subscriber.revokedAt,
-        )
-        return readSubscriber(subscriber.name) ?? subscriber
+        const { id, name, createdAt, revokedAt } = subscriber
+        statements.addSubscriber.run(id, name, createdAt, revokedAt)
+        const there = readSubscriber(name)
+        if (there) return there
+        // In place of a damaged row, whose id the keys have.
+        statements.mendSubscriber.run(createdAt, revokedAt, name)
+        return readSubscriber(name) ?? subscriber
       }),
     findSubscriber: idOrName => patiently(() => readSubscriber(idOrName)),
-    listSubscribers: () => patiently(() => readAll(statements.listSubscribers.all(), subscriberIn)),
+    listSubscribers: () =>
+      patiently(() => statements.listSubscribers.all().flatMap(row => subscriberOf(row) ?? [])),
     setSubscriberRevoked: (id, at) =>
       patiently(() => statements.setSubscriberRevoked.run(at, id).changes === 1),
   }

@@ -97,9 +97,6 @@ export const openReserve = (storePath: string): Reserve => {
         else damaged += 1
         learn(count)
       }
-      // An earlier version had a count in the last one too.
-      const last = countIn(bytes.toString('utf8', slotsBytes))
-      if (slots.size === maxReserved && last) counts.push(last)
       return { counts, damaged }
     },
     find: (keyId, day) => {

@@ -2,10 +2,9 @@
 // the connection ends the only process that could report them again. An unreadable count restarts at the units that this
 // process knows to be admitted. While the file can't be written, counts go to the reserve.
 
-import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
-import { maxCounted, type RepairedQuota, shown } from '../records.ts'
-import { OvertakenError, type UsageGrant, type UsageStore } from '../store.ts'
+import { maxCounted, shown } from '../records.ts'
+import { OvertakenError, type UsageEntry, type UsageGrant, type UsageStore } from '../store.ts'
 import { type EmbeddedParts, inTransaction, underLock, wholeSql } from './attempt.ts'
 import type { ReservedCount } from './reserve.ts'
 import { createReservedCounts } from './reserved-counts.ts'
@@ -23,17 +22,6 @@ const daysRemembered = 3
 const rowsPerTurn = 2_000
 const pauseBetweenPartsMs = 10
 
-// A column of the first version that nothing reads any more.
-const dropFormerColumn = (db: DatabaseSync): void => {
-  const isThere = () =>
-    db.prepare(`SELECT 1 FROM pragma_table_info('usage') WHERE name = 'last_taken'`).get() !== undefined
-  if (!isThere()) return
-  // Checks again inside the transaction, because another process may be opening the file too.
-  inTransaction(db, () => {
-    if (isThere()) db.exec('ALTER TABLE usage DROP COLUMN last_taken')
-  })
-}
-
 /** Call `closeUsage` before the connection closes. */
 export const embeddedUsage = ({
   db,
@@ -44,7 +32,6 @@ export const embeddedUsage = ({
   observer,
 }: EmbeddedParts & { readonly path: string }): UsageStore & { closeUsage(): void } => {
   db.exec(schema)
-  dropFormerColumn(db)
   const statements = {
     find: db.prepare(`SELECT ${wholeSql('used')} FROM usage WHERE key_id = ? AND day = ?`),
     put: db.prepare(
@@ -110,6 +97,13 @@ export const embeddedUsage = ({
   const admittedByAll = (keyId: string, day: string): number =>
     [...admittedBy.values()].reduce((sum, days) => sum + (days.get(day)?.get(keyId) ?? 0), 0)
 
+  const refuse = ({ keyId, day }: Pick<UsageEntry, 'keyId' | 'day'>): void =>
+    observer.recordRefused({
+      record: 'usage',
+      name: shown(keyId),
+      fault: `its count of ${day} can't be read`,
+    })
+
   return {
     closeUsage: reserved.close,
     partitionOf: () => 0,
@@ -117,13 +111,14 @@ export const embeddedUsage = ({
       attempt(() => {
         const last = sequences.get(instance) ?? 0
         if (last >= sequence) throw new OvertakenError(last)
-        let repaired: RepairedQuota[] = []
+        let damaged: UsageEntry[] = []
         const count = (put: (count: ReservedCount) => void, isInFile: boolean): UsageGrant[] => {
-          repaired = []
-          return entries.map(({ keyId, day, units, limit, admitted, confirmed, keepUntil }) => {
+          damaged = []
+          return entries.map(entry => {
+            const { keyId, day, units, limit, admitted, confirmed, keepUntil } = entry
             const found = isInFile ? countInFile(keyId, day) : countOf(keyId, day)
             const before = found ?? admittedByAll(keyId, day)
-            if (found === undefined) repaired.push({ keyId, day, record: 'day', used: before })
+            if (found === undefined) damaged.push(entry)
             // Units that the count has lost are counted again.
             const mine = Math.min(before, admittedOf(instance, day).get(keyId) ?? confirmed)
             const corrected = Math.max(0, before + admitted - mine)
@@ -135,7 +130,7 @@ export const embeddedUsage = ({
         }
         const results = reserved.count(count)
         sequences.set(instance, sequence)
-        repaired.forEach(observer.quotaRepaired)
+        damaged.forEach(refuse)
         entries.forEach(({ keyId, day, admitted }, i) => {
           admittedOf(instance, day).set(keyId, admitted + (results[i]?.granted ?? 0))
         })
@@ -154,8 +149,7 @@ export const embeddedUsage = ({
         days.map(day => {
           const count = countOf(keyId, day)
           if (count !== undefined) return count
-          const fault = `its count of ${day} is no whole number`
-          observer.recordRefused({ record: 'usage', name: shown(keyId), fault })
+          refuse({ keyId, day })
           return admittedByAll(keyId, day)
         }),
       ),

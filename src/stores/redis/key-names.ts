@@ -52,10 +52,6 @@ export const redisKeyNames = (prefix: string) => {
     /** The responses to the keys of a partition on a day, by endpoint and status class. */
     usageDetail: (partition: number, day: string) => named('usage-detail', tagOf(partition), day),
 
-    /** In format 1, of one key: its daily sums of a month, and the responses to it on a day. */
-    formerMonthUsage: (keyId: string, month: string) => named('used', usageTag(keyId), keyId, month),
-    formerUsageDetail: (keyId: string, day: string) => named('usage-detail', `{${keyId}}`, day),
-
     /** A cache entry, and the lease of the load that writes it. */
     bytes: (name: string) => named('bytes', `{${name}}`),
     lease: (name: string) => named('flight', `{${name}}`),

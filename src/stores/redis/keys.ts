@@ -1,19 +1,11 @@
 // Stores API keys and subscribers in Redis. `key:<id>` is the record of a key with its present and former hashes;
 // `key-of:<hash>` and `external-id:<id>` point to the id. The record alone decides whether a hash is valid, so each change of a key is one step
-// on one slot, and a pointer whose record is missing or lacks the hash is ignored. Damaged records are never repaired; what a
-// failover lost is written again where it is stored again.
+// on one slot, and a pointer whose record is missing or lacks the hash is ignored. What a failover lost, or
+// can't be read, is written again where it is stored again.
 
 import type { Result } from 'ioredis'
-import {
-  DamagedRecordError,
-  instantIn,
-  keyRecordOf,
-  longestId,
-  type RefusedRecord,
-  shown,
-  subscriberOf,
-} from '../records.ts'
-import type { FormerHash, KeyRecord, KeyStore, Subscriber } from '../store.ts'
+import { keyRecordIn, longestId, shown, subscriberIn } from '../records.ts'
+import type { KeyRecord, KeyStore, Subscriber } from '../store.ts'
 import type { RedisClient, RedisParts } from './connection.ts'
 import type { RedisKeyNames } from './key-names.ts'
 import { hashReader, isWrongType, pairsOf } from './records.ts'
@@ -38,18 +30,23 @@ return 1`
 // Points an external id or a name at an id unless it points at another one. ARGV: the id, and the one whose place it may take.
 // Returns the id that it points at then.
 const claimScript = `
-local held = redis.call('GETRANGE', KEYS[1], 0, ${longestId})
-if held ~= '' and held ~= ARGV[2] then return held end
+local held = redis.pcall('GETRANGE', KEYS[1], 0, ${longestId})
+if type(held) == 'string' and #held <= ${longestId} and held ~= '' and held ~= ARGV[2] then return held end
 redis.call('SET', KEYS[1], ARGV[1])
 return ARGV[1]`
 
-// Writes a record unless there is one. ARGV: its fields and values in turn.
-const addScript = `
-if redis.call('EXISTS', KEYS[1]) == 0 then redis.call('HSET', KEYS[1], unpack(ARGV)) end`
+// Writes a record. ARGV: 1 in place of whatever is there, 0 unless there is one; its fields and values in turn.
+const writeScript = `
+if table.remove(ARGV, 1) == '1' then
+  redis.call('UNLINK', KEYS[1])
+elseif redis.call('EXISTS', KEYS[1]) == 1 then
+  return
+end
+redis.call('HSET', KEYS[1], unpack(ARGV))`
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
-    abohawaAdd(key: string, ...fields: (string | number)[]): Result<null, Context>
+    abohawaWrite(key: string, isInPlace: 0 | 1, ...fields: (string | number)[]): Result<null, Context>
     abohawaReplaceHash(key: string, hash: string, formerValidUntil: number): Result<number, Context>
     abohawaClaim(pointer: string, id: string, inPlaceOf: string): Result<string, Context>
   }
@@ -57,38 +54,46 @@ declare module 'ioredis' {
 
 type Pair = readonly [field: string, value: string]
 
+const formerMark = 'former:'
+const isFormer = ([field]: Pair): boolean => field.startsWith(formerMark)
+
 const idsPerCommand = 1_000
 
 export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyStore => {
   redis.defineCommand('abohawaReplaceHash', { numberOfKeys: 1, lua: replaceScript })
   redis.defineCommand('abohawaClaim', { numberOfKeys: 1, lua: claimScript })
-  redis.defineCommand('abohawaAdd', { numberOfKeys: 1, lua: addScript })
+  redis.defineCommand('abohawaWrite', { numberOfKeys: 1, lua: writeScript })
   const readHash = hashReader(redis)
-  const refuse = (record: 'key' | 'subscriber', name: string, fault: string): RefusedRecord => {
-    const refused = { record, name: shown(name), fault }
-    observer.recordRefused(refused)
-    return refused
-  }
-  /** @throws DamagedRecordError, after the observer got it */
-  const readRecord = async <Value>(
+  const refuse = (record: 'key' | 'subscriber', name: string, fault: string): undefined =>
+    void observer.recordRefused({ record, name: shown(name), fault })
+  /** The fields of a record; undefined where there are none, or too many. */
+  const fieldsAt = async (
     record: 'key' | 'subscriber',
     id: string,
-    recordOf: (pairs: readonly Pair[]) => Value,
-  ): Promise<Value | undefined> => {
+    isNamed: boolean,
+  ): Promise<Pair[] | undefined> => {
     const found = await readHash(names[record](id))
-    if (typeof found === 'string') throw new DamagedRecordError(refuse(record, id, found))
-    try {
-      return found.length === 0 ? undefined : recordOf(pairsOf(found))
-    } catch (error) {
-      if (error instanceof DamagedRecordError) observer.recordRefused(error.refused)
-      throw error
-    }
+    if (typeof found === 'string') return refuse(record, id, found)
+    if (found.length > 0) return pairsOf(found)
+    return isNamed ? refuse(record, id, 'it is missing') : undefined
   }
-  const readKey = (id: string): Promise<KeyRecord | undefined> =>
-    readRecord('key', id, pairs => keyOf(id, pairs, fault => void refuse('key', id, fault)))
-  const readSubscriber = (id: string): Promise<Subscriber | undefined> =>
-    readRecord('subscriber', id, pairs => subscriberOf(id, Object.fromEntries(pairs)))
-  /** The id that a pointer holds. @throws DamagedRecordError when it can't be an id */
+  /** @param isNamed by another record, so that it must be there */
+  const readKey = async (id: string, isNamed = false): Promise<KeyRecord | undefined> => {
+    const pairs = await fieldsAt('key', id, isNamed)
+    if (!pairs) return undefined
+    const [formers, others] = [pairs.filter(isFormer), pairs.filter(pair => !isFormer(pair))]
+    const fields = {
+      ...Object.fromEntries(others),
+      id,
+      formers: formers.map(([field, validUntil]) => ({ hash: field.slice(formerMark.length), validUntil })),
+    }
+    return keyRecordIn(fields, observer)
+  }
+  const readSubscriber = async (id: string, isNamed = false): Promise<Subscriber | undefined> => {
+    const pairs = await fieldsAt('subscriber', id, isNamed)
+    return pairs && subscriberIn({ ...Object.fromEntries(pairs), id }, observer)
+  }
+  /** The id that a pointer holds; undefined also where it can't be one. */
   const pointedAt = async (record: 'key' | 'subscriber', name: string): Promise<string | undefined> => {
     try {
       const id = await redis.getrange(name, 0, longestId)
@@ -96,11 +101,11 @@ export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyS
     } catch (error) {
       if (!isWrongType(error)) throw error
     }
-    throw new DamagedRecordError(refuse(record, name, 'it is no id'))
+    return refuse(record, name, 'it is no id')
   }
   /** The key that an external id points at, if the record agrees. */
   const keyAt = async (id: string | undefined, externalId: string): Promise<KeyRecord | undefined> => {
-    const key = id === undefined || id.length > longestId ? undefined : await readKey(id)
+    const key = id === undefined ? undefined : await readKey(id)
     return key?.externalId === externalId ? key : undefined
   }
   const readByExternalId = async (externalId: string): Promise<KeyRecord | undefined> =>
@@ -130,16 +135,7 @@ export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyS
       const most = Math.min(idsPerCommand, first + count - from)
       if (most <= 0) return all
       const ids = await redis.zrange(list, String(from), String(from + most - 1))
-      const found = await Promise.all(
-        ids.map(async id => {
-          try {
-            return id.length <= longestId ? await read(id) : undefined
-          } catch (error) {
-            if (error instanceof DamagedRecordError) return undefined
-            throw error
-          }
-        }),
-      )
+      const found = await Promise.all(ids.map(async id => (id.length <= longestId ? read(id) : undefined)))
       all.push(...found.flatMap(value => value ?? []))
       if (ids.length < idsPerCommand) return all
     }
@@ -161,7 +157,7 @@ export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyS
           (externalId === null ? undefined : await readByExternalId(externalId)) ?? (await readKey(id))
         let holder = there
         if (there === undefined || there.id === id) {
-          if (!there) await redis.hset(names.key(id), fieldsOf(record))
+          if (!there) await redis.abohawaWrite(names.key(id), 1, ...Object.entries(fieldsOf(record)).flat())
           for (const hash of hashesOf(there ?? record)) await redis.set(names.keyOfHash(hash), id)
           holder = (externalId === null ? undefined : await claim(record, externalId)) ?? there
           if (!there && holder) await removeKey(redis, names, record)
@@ -175,16 +171,14 @@ export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyS
     findByHash: hash =>
       attempt(async () => {
         const id = await pointedAt('key', names.keyOfHash(hash))
-        const found = id === undefined ? undefined : await readKey(id)
-        if (id !== undefined && !found) refuse('key', id, 'it is missing')
+        const found = id === undefined ? undefined : await readKey(id, true)
         const validUntil =
           found?.hash === hash ? null : found?.formers.find(former => former.hash === hash)?.validUntil
         if (!found || validUntil === undefined) return undefined
-        const subscriber = await readSubscriber(found.subscriberId)
-        if (!subscriber) refuse('subscriber', found.subscriberId, 'it is missing')
+        const subscriber = await readSubscriber(found.subscriberId, true)
         return subscriber && { key: found, subscriber, validUntil }
       }),
-    listKeys: (from, count) => attempt(() => readAll(names.keys, readKey, from, count)),
+    listKeys: (from, count) => attempt(() => readAll(names.keys, id => readKey(id), from, count)),
     countKeys: () => attempt(() => redis.zcard(names.keys)),
     changeKey: (id, { tier, limit, revokedAt, expiresAt }) =>
       attempt(() =>
@@ -209,9 +203,13 @@ export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyS
         const nameKey = names.subscriberOfName(name)
         const id =
           (await pointedAt('subscriber', nameKey)) ?? (await redis.abohawaClaim(nameKey, subscriber.id, ''))
-        const fields = { name, createdAt, revokedAt: fieldOf(revokedAt) }
-        await redis.abohawaAdd(names.subscriber(id), ...Object.entries(fields).flat())
-        const there = (await readSubscriber(id)) ?? subscriber
+        const fields = Object.entries({ name, createdAt, revokedAt: fieldOf(revokedAt) }).flat()
+        await redis.abohawaWrite(names.subscriber(id), 0, ...fields)
+        let there = await readSubscriber(id)
+        if (!there) {
+          await redis.abohawaWrite(names.subscriber(id), 1, ...fields)
+          there = { ...subscriber, id }
+        }
         await redis.zadd(names.subscribers, String(there.createdAt), id)
         return there
       }),
@@ -222,7 +220,7 @@ export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyS
         const id = await pointedAt('subscriber', names.subscriberOfName(idOrName))
         return id === undefined ? undefined : readSubscriber(id)
       }),
-    listSubscribers: () => attempt(() => readAll(names.subscribers, readSubscriber)),
+    listSubscribers: () => attempt(() => readAll(names.subscribers, id => readSubscriber(id))),
     setSubscriberRevoked: (id, at) => attempt(() => change(names.subscriber(id), { revokedAt: fieldOf(at) })),
   }
 }
@@ -236,10 +234,9 @@ const fieldsOf = (record: KeyRecord): Record<string, string | number> => {
     limit: fieldOf(limit),
     createdAt,
     revokedAt: fieldOf(revokedAt),
-    // In the form of a former version, where there is nothing to add.
-    ...(expiresAt === null ? {} : { expiresAt }),
-    ...(externalId === null ? {} : { externalId }),
-    ...Object.fromEntries(formers.map(({ hash, validUntil }) => [`former:${hash}`, validUntil])),
+    expiresAt: fieldOf(expiresAt),
+    externalId: externalId ?? '',
+    ...Object.fromEntries(formers.map(({ hash, validUntil }) => [formerMark + hash, validUntil])),
   }
 }
 
@@ -254,16 +251,3 @@ type Fields = Record<string, string>
 
 // Null is an empty field: a Redis hash holds strings only.
 const fieldOf = (value: number | null): string => String(value ?? '')
-
-/** @param refused gets each fault of a field that is left out. @throws DamagedRecordError */
-const keyOf = (id: string, pairs: readonly Pair[], refused: (fault: string) => void): KeyRecord => {
-  const fields: Record<string, string> = {}
-  const formers: FormerHash[] = []
-  for (const [field, value] of pairs) {
-    const validUntil = instantIn(value)
-    if (!field.startsWith('former:')) fields[field] = value
-    else if (validUntil !== undefined) formers.push({ hash: field.slice('former:'.length), validUntil })
-    else refused(`its field "${shown(field)}" is "${shown(value)}"`)
-  }
-  return keyRecordOf(id, fields, formers)
-}

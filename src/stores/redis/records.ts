@@ -37,8 +37,19 @@ for i = 1, #fields do length = length + #fields[i] end
 if length > tonumber(ARGV[2]) then return text('it has %d characters', length) end
 return fields`
 
+// KEYS: the hash. ARGV: the field, and the most characters of its value. Returns the value in a list, or what is wrong.
+const readFieldScript = `${recordsLua}
+local found = pcall('HGET', KEYS[1], ARGV[1])
+if type(found) == 'table' then
+  if isOtherType(found) then return 'it is of another type' end
+  return found
+end
+if found and #found > tonumber(ARGV[2]) then return text('it has %d characters', #found) end
+return { found or '' }`
+
 declare module 'ioredis' {
   interface RedisCommander<Context> {
+    abohawaReadField(key: string, field: string, longest: number): Result<[string] | string, Context>
     abohawaReadHash(key: string, most: number, longest: number): Result<string[] | string, Context>
   }
 }
@@ -51,6 +62,17 @@ export const isWrongType = (error: unknown): boolean =>
 export const hashReader = (redis: RedisClient): ((name: string) => Promise<string[] | string>) => {
   redis.defineCommand('abohawaReadHash', { numberOfKeys: 1, lua: readHashScript })
   return name => redis.abohawaReadHash(name, maxFields, longestHash)
+}
+
+/** Reads a field of a hash, empty where there is none; or a sentence in a list, with the reason why it is refused. */
+export const fieldReader = (
+  redis: RedisClient,
+): ((name: string, field: string, longest: number) => Promise<string | [fault: string]>) => {
+  redis.defineCommand('abohawaReadField', { numberOfKeys: 1, lua: readFieldScript })
+  return async (name, field, longest) => {
+    const found = await redis.abohawaReadField(name, field, longest)
+    return typeof found === 'string' ? [found] : found[0]
+  }
 }
 
 /** Field and value by turns as pairs. */

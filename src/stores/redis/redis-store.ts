@@ -17,7 +17,7 @@ import {
   type RedisObserver,
 } from './connection.ts'
 import { redisFleet } from './fleet.ts'
-import { redisFormat } from './format.ts'
+import { checkFormat, markFormat } from './format.ts'
 import { redisKeyNames } from './key-names.ts'
 import { redisKeys } from './keys.ts'
 import { redisLeases } from './leases.ts'
@@ -26,7 +26,6 @@ import { redisReason } from './reason.ts'
 import { isWrongType } from './records.ts'
 import { redisSpending } from './spending.ts'
 import { createRedisSubscriptions } from './subscriptions.ts'
-import { redisTakeOver } from './take-over.ts'
 import { redisUsage } from './usage.ts'
 import { redisUsageDetail } from './usage-detail.ts'
 
@@ -37,7 +36,7 @@ const placeOf = ({ url, urlName = 'redis.url' }: RedisOptions): string =>
 
 /** Reads the number of the store's format. @throws InputError when a newer version wrote what is there */
 export const checkRedisFormat = (redis: RedisClient, options: RedisOptions): Promise<void> =>
-  redisFormat(redis, namesOf(options)).check(placeOf(options))
+  checkFormat(redis, namesOf(options), placeOf(options))
 
 /** Connects. @throws InputError when Redis can't be reached at the start, or a newer version wrote what is there */
 export const openRedisStore = async (
@@ -95,14 +94,13 @@ export const openRedisStore = async (
   const { writeFenced, ...leases } = redisLeases(parts, subscriptions.subscribe)
   const keys = redisKeys(parts)
   const fleet = redisFleet(parts)
-  const format = redisFormat(redis, names)
   const close = async () => {
     subscriptions.close()
     // Waits for outstanding replies; a broken connection is dropped.
     await redis.quit().catch(() => redis.disconnect())
   }
   try {
-    await attempt(() => format.check(placeOf(options)))
+    await attempt(() => checkFormat(redis, names, placeOf(options)))
   } catch (error) {
     await close()
     throw error
@@ -114,17 +112,15 @@ export const openRedisStore = async (
       const marks = [names.keys, names.instances, names.changeRecords('keys')]
       return (await Promise.all(marks.map(mark => redis.exists(mark)))).includes(1)
     })
-  const takeOver = redisTakeOver(redis, names, format, placeOf(options))
 
   return {
     kind: 'redis',
     ...keys,
-    // The first write of a command that makes keys. A store that is used already waits for a gateway, which takes it over.
+    // The first write of a command that makes keys.
     ensureSubscriber: async subscriber => {
-      if (!(await isUsed())) await format.mark()
+      await markFormat(redis, names)
       return keys.ensureSubscriber(subscriber)
     },
-    takeOver: keepUsageForMs => attempt(() => takeOver(keepUsageForMs)),
     ...redisUsage(parts, subscriptions),
     ...redisUsageDetail(parts),
     readBytes: (name, most = maxBytesRead) =>
@@ -154,7 +150,7 @@ export const openRedisStore = async (
       }),
     ...leases,
     ...fleet,
-    heartbeat: async beat => (await Promise.all([fleet.heartbeat(beat), format.mark()]))[0],
+    heartbeat: async beat => (await Promise.all([fleet.heartbeat(beat), markFormat(redis, names)]))[0],
     ...redisSpending(parts),
     onLost: listener => {
       lostListeners.add(listener)

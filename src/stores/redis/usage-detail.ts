@@ -7,7 +7,7 @@ import { answerCountOf, maxCounted, shown } from '../records.ts'
 import type { AnswerCount, UsageDetailStore } from '../store.ts'
 import type { RedisParts } from './connection.ts'
 import { usagePartitionsOn } from './key-names.ts'
-import { hashReader, pairsOf, recordsLua } from './records.ts'
+import { fieldReader, recordsLua } from './records.ts'
 import { keepUntilLua } from './usage-scripts.ts'
 
 // A command of so many keys takes Redis half a millisecond.
@@ -60,27 +60,15 @@ if call('HSET', KEYS[1], unpack(toSet)) > 0 then
 end
 return reset`
 
-/** KEYS: the detail of a day. ARGV: the id of a key. Returns its counts in a list, or what is wrong. */
-const readScript = `${recordsLua}
-local found = pcall('HGET', KEYS[1], ARGV[1])
-if type(found) == 'table' then
-  if isOtherType(found) then return 'it is of another type' end
-  return found
-end
-if found and #found > ${longestCounts} then return text('its counts have %d characters', #found) end
-return { found or '' }`
-
 declare module 'ioredis' {
   interface RedisCommander<Context> {
     abohawaAddDetail(key: string, keepUntil: number, ...idsAndCounts: string[]): Result<number, Context>
-    abohawaReadDetail(key: string, keyId: string): Result<string | [string], Context>
   }
 }
 
 export const redisUsageDetail = ({ redis, names, attempt, observer }: RedisParts): UsageDetailStore => {
   redis.defineCommand('abohawaAddDetail', { numberOfKeys: 1, lua: addScript })
-  redis.defineCommand('abohawaReadDetail', { numberOfKeys: 1, lua: readScript })
-  const readHash = hashReader(redis)
+  const readField = fieldReader(redis)
   const partitions = usagePartitionsOn(redis)
   const refuse = (name: string, fault: string) =>
     observer.recordRefused({ record: 'usage_detail', name: shown(name), fault })
@@ -96,12 +84,12 @@ export const redisUsageDetail = ({ redis, names, attempt, observer }: RedisParts
   /** The counts of a key and day by that day's hash of its partition. */
   const readCounts = async (keyId: string, day: string): Promise<AnswerCount[]> => {
     const name = names.usageDetail(partitions.of(keyId), day)
-    const found = await redis.abohawaReadDetail(name, keyId)
-    if (typeof found === 'string') {
-      refuse(name, found)
+    const found = await readField(name, keyId, longestCounts)
+    if (typeof found !== 'string') {
+      refuse(name, found[0])
       return []
     }
-    return found[0].split(',').flatMap(each => {
+    return found.split(',').flatMap(each => {
       if (each === '') return []
       const [count = '', statusClass = '', ...endpoint] = each.split(' ')
       const counted = answerCountOf(statusClass, endpoint.join(' '), count)
@@ -109,16 +97,6 @@ export const redisUsageDetail = ({ redis, names, attempt, observer }: RedisParts
       refuse(name, `its counts of ${shown(keyId)} have "${shown(each)}"`)
       return []
     })
-  }
-  /** Those of format 1: a hash per key and day. */
-  const readFormerCounts = async (keyId: string, day: string): Promise<AnswerCount[]> => {
-    const found = await readHash(names.formerUsageDetail(keyId, day))
-    return typeof found === 'string'
-      ? []
-      : pairsOf(found).flatMap(([field, text]) => {
-          const [statusClass = '', ...endpoint] = field.split(' ')
-          return answerCountOf(statusClass, endpoint.join(' '), text) ?? []
-        })
   }
 
   return {
@@ -152,15 +130,6 @@ export const redisUsageDetail = ({ redis, names, attempt, observer }: RedisParts
           () => {},
         )
       }),
-    detailOn: (keyId, day) =>
-      attempt(async () => {
-        const sums = new Map<string, AnswerCount>()
-        const found = await Promise.all([readCounts(keyId, day), readFormerCounts(keyId, day)])
-        for (const each of found.flat()) {
-          const name = `${each.statusClass} ${each.endpoint}`
-          sums.set(name, { ...each, count: each.count + (sums.get(name)?.count ?? 0) })
-        }
-        return [...sums.values()]
-      }),
+    detailOn: (keyId, day) => attempt(() => readCounts(keyId, day)),
   }
 }

@@ -1,42 +1,11 @@
 // The Lua scripts that read the counts of one key for reports, and raise them for imports. usage-scripts.ts has the form of
 // what they read. Only whole numbers are returned.
 
-import { maxCounted } from '../records.ts'
 import { recordsLua } from './records.ts'
-import { keepUntilLua, longestSums, sumsLua } from './usage-scripts.ts'
+import { keepUntilLua, sumsLua } from './usage-scripts.ts'
 
 // A larger count of a day is not read further.
 const longestRead = 16_384
-
-/**
- * KEYS: the sums of a month, and the hash of this key and month in format 1. ARGV: the id of the key, and days of the month.
- * Returns each sum, or `-` when it can't be read. A day that is not among the sums is read from format 1.
- */
-export const usedScript = `${recordsLua}
-local found, former = pcall('HGET', KEYS[1], ARGV[1]), nil
-if type(found) == 'table' and not isOtherType(found) then return found end
-local sums, isWhole = {}, type(found) ~= 'table' and (not found or #found <= ${longestSums})
-if isWhole and found then
-  isWhole = found ~= ''
-  for each in string.gmatch(found, '[^ ]+') do
-    local day, sum = string.match(each, '^(%d%d):(.*)$')
-    if day then sums[day] = whole(sum) or '-' else isWhole = false end
-  end
-end
-local reply = {}
-for i = 2, #ARGV do
-  local sum = sums[ARGV[i]]
-  if not sum and not isWhole then sum = '-' end
-  if not sum then
-    if not former then
-      former = pcall('HMGET', KEYS[2], unpack(ARGV, 2))
-      if former.err and not isOtherType(former) then return former end
-    end
-    sum = not former.err and whole(former[i - 1] or '0') or '-'
-  end
-  reply[i - 1] = sum == '-' and sum or text('%d', sum)
-end
-return table.concat(reply, ' ')`
 
 /**
  * KEYS: the counts of a day. ARGV: an instance, then the ids of keys. Returns for each its sum and the units of the instance,
@@ -57,49 +26,29 @@ for i = 1, #ARGV - 1 do
 end
 return table.concat(reply, ' ')`
 
-/** KEYS: the counts of a day. ARGV: the id of the key. Returns the largest sum that is legible; changes nothing. */
-export const legibleScript = `${recordsLua}
-local value = pcall('HGET', KEYS[1], ARGV[1])
-if type(value) == 'table' then
-  if isOtherType(value) then return 0 end
-  return value
-end
-value = string.sub(value or '', 1, ${longestRead})
-local used, units = whole(string.match(value, '^[^ ]*')) or 0, 0
-for name, own in string.gmatch(value, ' ([^ :]+):%d+:(%d+)') do
-  if name ~= '-' then units = units + (whole(own) or 0) end
-end
-return math.min(${maxCounted}, math.max(used, units))`
-
 /**
  * KEYS: the counts of a day and the sums of its month. ARGV: the id of the key, the sum, the expiries of both hashes, and the
- * day of the month. Raises both to the sum; returns which of them could not be read.
+ * day of the month. Raises both to the sum.
  */
 export const raiseScript = `${recordsLua}${sumsLua}
-local id, used, mark, repaired = ARGV[1], tonumber(ARGV[2]), ARGV[5] .. ':', ''
-local value, sums = pcall('HGET', KEYS[1], id), pcall('HGET', KEYS[2], id)
-for _, found in ipairs({ value, sums }) do
-  if type(found) == 'table' and not isOtherType(found) then return found end
+local id, used, mark = ARGV[1], tonumber(ARGV[2]), ARGV[5] .. ':'
+local found = {}
+for i = 1, 2 do
+  found[i] = pcall('HGET', KEYS[i], id)
+  if type(found[i]) == 'table' then
+    if not isOtherType(found[i]) then return found[i] end
+    call('UNLINK', KEYS[i])
+    found[i] = false
+  end
 end
-local sum = type(sums) ~= 'table' and sumIn(sums, mark)
-if sum and sum >= used then return repaired end
-if type(value) == 'table' then
-  call('UNLINK', KEYS[1])
-  value, repaired = false, 'day'
-end
-if type(sums) == 'table' then
-  call('UNLINK', KEYS[2])
-  sums, repaired = false, repaired .. ' month'
-elseif sums and not sum and find(' ' .. sums, ' ' .. mark, 1, true) then
-  repaired = repaired .. ' month'
-end
-value = value and #value <= ${longestRead} and value or ''
+local sum = sumIn(found[2], mark)
+if sum and sum >= used then return 0 end
+local value = found[1] and #found[1] <= ${longestRead} and found[1] or ''
 local head = string.match(value, '^[^ ]*')
-if value ~= '' and not whole(head) then repaired = 'day' .. repaired end
 used = math.max(used, whole(head) or 0)
 -- The units of the instances stay.
 call('HSET', KEYS[1], id, text('%d', used) .. string.sub(value, #head + 1))
 ${keepUntilLua('KEYS[1]', 'ARGV[3]')}
-call('HSET', KEYS[2], id, otherSums(sums, mark) .. mark .. text('%d', used))
+call('HSET', KEYS[2], id, otherSums(found[2], mark) .. mark .. text('%d', used))
 ${keepUntilLua('KEYS[2]', 'ARGV[4]')}
-return repaired`
+return 0`

@@ -1,20 +1,18 @@
 // The Lua script that counts a batch in Redis, and the form of what it counts. Two hashes of a partition hold its counts, with
 // a field per key: the counts of one day, and the daily sums of one month. A field that can't be read costs its own key
-// alone: the script repairs it in the same step. usage.ts calls the script; the scripts for reports are in
-// usage-report-scripts.ts.
+// alone: it is as if it were not there. usage.ts calls the script; the scripts for reports are in usage-report-scripts.ts.
 //
 //   counts of a day      `50 -:0:3 one:7:30 two:4:17`   the sum, then for each instance its last batch and its units;
 //                                                       under `-` the units that no instance has
 //   sums of a month      `20:7 21:50`                   for each day its sum
 
-import { maxCounted } from '../records.ts'
 import { namesLua } from './records.ts'
 
 // Formats of Lua's struct: it reads a batch in a quarter of the time that JSON takes.
 const packedGroup = '<dddc10'
 const packedEntry = '<dddddI2c0'
 
-// Some 600 instances of a key and day. Of a longer value only the sum and the calling instance are read.
+// Some 600 instances of a key and day. Of a longer value only the sum is read.
 const longestCount = 16_384
 
 /** The sums of a month take 31 times a day, a count of 15 digits and two separators. */
@@ -51,68 +49,48 @@ end
 `
 
 /**
- * Stands where it is first needed, because defining functions costs as much as a count. `readCount` reads the count of a key
- * that the calling instance has no units in, or that is damaged. Returns the sum, the units of the instance and its last batch, what the others have as text, and whether it repaired anything. A count that is
- * missing begins at the month's sum of that day. An instance that lost its units claims from `-` those that the store had
- * confirmed to it, so that nothing is counted twice. A damaged count begins again at the largest whole number that is legible.
+ * Stands where it is first needed, because defining functions costs as much as a count. `readCount` reads the count of a key that
+ * the calling instance has no units in. Returns the sum, the units of the instance and its last batch, what the others have as
+ * text, and whether the count is damaged: then it is as if it were not there. A count that is not there begins at the month's sum of that day, and an instance
+ * claims from `-` those units that the store had confirmed to it, so that nothing is counted twice.
  */
 const readCountLua = `${sumsLua}
 keepSums = otherSums
-local function unclaimedText(units) return units > 0 and text(' -:0:%d', units) or '' end
 function readCount(value, sums, mark, confirmed)
-  local sum, units, unclaimed, kept = sumIn(sums, mark), 0, 0, ''
-  if not value then
-    sum = sum or 0
-    local mine = math.min(sum, confirmed)
-    return sum, mine, 0, unclaimedText(sum - mine), false
-  end
-  local isLong = #value > ${longestCount}
-  if isLong then value = sub(value, 1, ${longestCount}) end
-  local head, at = match(value, '^(%d+)()')
-  local after = at and byte(value, at)
-  local used = head and #head <= 15 and (not after or after == 32) and tonumber(head) or nil
-  if not used then at = find(value, ' ', 1, true) or #value + 1 end
-  local isWhole, mine, last = used ~= nil, nil, 0
-  while at <= #value do
-    local _, to, name, lastText, unitsText = find(value, '^ ([^ :]+):(%d+):(%d+)', at)
-    after = to and byte(value, to + 1)
-    -- The last one of a value that is cut may be cut itself.
-    if to and (after == 32 or not after and not isLong) and #lastText <= 15 and #unitsText <= 15 then
-      local own = tonumber(unitsText)
+  local head = value and match(value, '^%d+')
+  local used = head and #head <= 15 and tonumber(head)
+  local mine, last, unclaimed, others = nil, 0, 0, ''
+  if used and #value > ${longestCount} then
+    unclaimed = used
+  elseif used then
+    local at = #head + 1
+    while at <= #value do
+      local _, to, name, lastText, unitsText = find(value, '^ ([^ :]+):(%d+):(%d+)', at)
+      if not to or #lastText > 15 or #unitsText > 15 then
+        used = nil
+        break
+      end
       if name == '-' then
-        unclaimed = own
+        unclaimed = tonumber(unitsText)
+      elseif name == instance then
+        mine, last = tonumber(unitsText), tonumber(lastText)
       else
-        units = units + own
-        if name == instance then
-          mine, last = own, tonumber(lastText)
-        else
-          kept = kept .. sub(value, at, to)
-        end
+        others = others .. sub(value, at, to)
       end
       at = to + 1
-    else
-      isWhole = false
-      at = find(value, ' ', at + 1, true) or #value + 1
     end
   end
-  if isLong and used and (not mine or mine <= used) then
-    isWhole, unclaimed, kept = true, used - (mine or 0), ''
+  local isDamaged = value and (not used or (mine or 0) > used)
+  if isDamaged or not value then
+    used = sumIn(sums, mark) or 0
+    mine, last, unclaimed, others = nil, 0, used, ''
   end
-  if isWhole and (not mine or mine <= used) then
-    if not mine then
-      mine = math.min(unclaimed, confirmed)
-      unclaimed = unclaimed - mine
-    end
-    return used, mine, last, unclaimedText(unclaimed) .. kept, false
-  end
-  if isLong then units, kept = mine or 0, '' end
-  used = math.min(${maxCounted}, math.max(used or 0, sum or 0, units))
-  unclaimed = math.max(0, used - units)
   if not mine then
     mine = math.min(unclaimed, confirmed)
     unclaimed = unclaimed - mine
   end
-  return used, mine, 0, unclaimedText(unclaimed) .. kept, true
+  if unclaimed > 0 then others = text(' -:0:%d', unclaimed) .. others end
+  return used, mine, last, others, isDamaged
 end
 `
 
@@ -120,20 +98,20 @@ end
  * Commits one batch. KEYS: for each group of entries the counts of its day and the sums of its month. ARGV: instance, sequence,
  * channel, and the groups packed one after the other: `packedGroup` with the number of entries, the expiries of both hashes
  * and the day, then `packedEntry` for each of them with units, limit, admitted, confirmed, step and the id of the key. A refused entry creates no count. Returns `granted used before` of all entries in
- * one string, which is cheaper than a list of numbers. After repairs it returns a second string too:
- * `entry:record:count`, separated by spaces. An overtaken batch counts nothing.
+ * one string, which is cheaper than a list of numbers. Where something was damaged it returns a second string too:
+ * `entry:what` separated by spaces, with `count` for the one of that entry, `day` or `month` for the whole hash. An overtaken batch counts nothing.
  */
 export const commitScript = `${namesLua}
 local match, sub, byte = string.match, string.sub, string.byte
 local instance, sequence, packed, at = ARGV[1], tonumber(ARGV[2]), ARGV[4]
 local ownPattern = ' ' .. string.gsub(instance, '%W', '%%%0') .. ':(%d+):(%d+)'
 local ownMark = ' ' .. instance .. ':' .. ARGV[2] .. ':'
-local reply, entry, repaired, overtakenBy = {}, 0, {}, 0
+local reply, entry, damaged, overtakenBy = {}, 0, {}, 0
 local readCount, keepSums
 -- A batch of several days is read twice: whether a later one came first may show in the last of them.
 local passes = #KEYS > 2 and 2 or 1
 for pass = 1, passes do
-  at, entry, repaired = 1, 0, {}
+  at, entry, damaged = 1, 0, {}
   for group = 1, #KEYS, 2 do
     local live, record, ids, numbers = KEYS[group], KEYS[group + 1], {}, {}
     local size, liveUntil, recordUntil, day
@@ -147,17 +125,17 @@ for pass = 1, passes do
     local isLiveLost, isRecordLost = counts.err, sums.err
     if isLiveLost then
       if not find(isLiveLost, 'WRONGTYPE', 1, true) then return counts end
-      counts = {}
+      counts, damaged[#damaged + 1] = {}, text('%d:day', entry + 1)
     end
     if isRecordLost then
       if not find(isRecordLost, 'WRONGTYPE', 1, true) then return sums end
-      sums = {}
+      sums, damaged[#damaged + 1] = {}, text('%d:month', entry + 1)
     end
     local toLive, toRecord, messages, liveSize, recordSize = {}, {}, {}, 0, 0
     for i = 1, size do
       local n, value, sum = 5 * i, counts[i], sums[i]
       local units, limit, admitted = numbers[n - 4], numbers[n - 3], numbers[n - 2]
-      local before, beforeText, mine, last, others, isRepaired
+      local before, beforeText, mine, last, others, isDamaged
       entry = entry + 1
       if value and #value <= ${longestCount} then
         local from, to, lastText, mineText = find(value, ownPattern)
@@ -174,13 +152,12 @@ for pass = 1, passes do
         if not readCount then
           ${readCountLua}
         end
-        before, mine, last, others, isRepaired = readCount(value, sum, mark, numbers[n - 1])
+        before, mine, last, others, isDamaged = readCount(value, sum, mark, numbers[n - 1])
         beforeText = text('%d', before)
-        isRepaired = isRepaired or isLiveLost
       end
       if last >= sequence then
         if last >= ${maxSequence} then
-          isRepaired = true
+          isDamaged = true
         elseif last > overtakenBy then
           overtakenBy = last
         end
@@ -199,7 +176,7 @@ for pass = 1, passes do
           messages[#messages + 1] = ids[i] .. ' ' .. day .. ' ' .. usedText
         end
       end
-      if used ~= before or isRepaired or isRecordLost then
+      if used ~= before or isDamaged or isLiveLost or isRecordLost then
         local item = mark .. beforeText
         local from = sum and #sum - #item or -1
         local rest
@@ -221,18 +198,17 @@ for pass = 1, passes do
         toLive[liveSize + 1], toLive[liveSize + 2] = ids[i], usedText .. others .. ownMark .. text('%d', admitted + granted)
         liveSize = liveSize + 2
       end
-      if isRepaired then repaired[#repaired + 1] = text('%d:day:%s', entry, beforeText) end
-      if isRecordLost then repaired[#repaired + 1] = text('%d:month:%s', entry, usedText) end
+      if isDamaged then damaged[#damaged + 1] = text('%d:count', entry) end
       local triple = 3 * entry
       reply[triple - 2], reply[triple - 1], reply[triple] = granted == 1 and '1' or text('%d', granted), usedText, beforeText
     end
     if pass == passes and overtakenBy == 0 then
       if isLiveLost then call('UNLINK', live) end
       if isRecordLost then call('UNLINK', record) end
-      if liveSize > 0 and (call('HSET', live, unpack(toLive)) > 0 or #repaired > 0) then
+      if liveSize > 0 and (call('HSET', live, unpack(toLive)) > 0 or #damaged > 0) then
         ${keepUntilLua('live', 'liveUntil')}
       end
-      if recordSize > 0 and (call('HSET', record, unpack(toRecord)) > 0 or #repaired > 0) then
+      if recordSize > 0 and (call('HSET', record, unpack(toRecord)) > 0 or #damaged > 0) then
         ${keepUntilLua('record', 'recordUntil')}
       end
       for i = 1, #messages do call('PUBLISH', ARGV[3], messages[i]) end
@@ -240,5 +216,5 @@ for pass = 1, passes do
   end
 end
 if overtakenBy > 0 then return redis.error_reply(text('OVERTAKEN by batch %d', overtakenBy)) end
-if #repaired == 0 then return table.concat(reply, ' ') end
-return { table.concat(reply, ' '), table.concat(repaired, ' ') }`
+if #damaged == 0 then return table.concat(reply, ' ') end
+return { table.concat(reply, ' '), table.concat(damaged, ' ') }`

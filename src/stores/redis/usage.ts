@@ -16,15 +16,16 @@ import {
 } from '../store.ts'
 import type { RedisParts } from './connection.ts'
 import { usagePartitionsOn } from './key-names.ts'
+import { fieldReader } from './records.ts'
 import type { RedisSubscriptions } from './subscriptions.ts'
-import { countsScript, legibleScript, raiseScript, usedScript } from './usage-report-scripts.ts'
-import { commitScript } from './usage-scripts.ts'
+import { countsScript, raiseScript } from './usage-report-scripts.ts'
+import { commitScript, longestSums } from './usage-scripts.ts'
 
 // Gateways drop the counts of a day an hour after its end, and the sums of a month with the last of its days, without
 // blocking Redis. These expiries are for hashes that no gateway dropped.
 const keepLiveForMs = 6 * hourMs
-/** From the end of the first day that was written: a month of 31 days, and a week. */
-export const keepMonthForMs = 38 * utcDayMs
+// From the end of the first day that was written: a month of 31 days, and a week.
+const keepMonthForMs = 38 * utcDayMs
 
 // How many days and months back are dropped: what gateways that were stopped have left.
 const daysDropped = 3
@@ -38,7 +39,7 @@ declare module 'ioredis' {
     abohawaCommit(
       keys: number,
       ...keysAndValues: (string | number | Buffer)[]
-    ): Result<string | [granted: string, repaired: string], Context>
+    ): Result<string | [granted: string, damaged: string], Context>
     abohawaRaise(
       live: string,
       record: string,
@@ -47,15 +48,8 @@ declare module 'ioredis' {
       liveUntil: number,
       recordUntil: number,
       dayOfMonth: string,
-    ): Result<string, Context>
-    abohawaUsed(
-      record: string,
-      former: string,
-      keyId: string,
-      ...daysOfMonth: string[]
-    ): Result<string, Context>
+    ): Result<number, Context>
     abohawaCounts(live: string, instance: string, ...keyIds: string[]): Result<string, Context>
-    abohawaLegible(live: string, keyId: string): Result<number, Context>
   }
 }
 
@@ -65,9 +59,8 @@ export const redisUsage = (
 ): UsageStore => {
   redis.defineCommand('abohawaCommit', { lua: commitScript })
   redis.defineCommand('abohawaRaise', { numberOfKeys: 2, lua: raiseScript })
-  redis.defineCommand('abohawaUsed', { numberOfKeys: 2, lua: usedScript })
   redis.defineCommand('abohawaCounts', { numberOfKeys: 1, lua: countsScript })
-  redis.defineCommand('abohawaLegible', { numberOfKeys: 1, lua: legibleScript })
+  const readField = fieldReader(redis)
   const channel = names.usageChannel
   const partitions = usagePartitionsOn(redis)
   const liveOf = (keyId: string, day: string) => names.dayUsage(partitions.of(keyId), day)
@@ -101,13 +94,15 @@ export const redisUsage = (
     return keys
   }
 
-  const countsOf = async (
-    keyId: string,
-    month: string,
-    daysOfMonth: readonly string[],
-  ): Promise<string[]> => {
-    const former = names.formerMonthUsage(keyId, month)
-    return (await redis.abohawaUsed(recordOf(keyId, month), former, keyId, ...daysOfMonth)).split(' ')
+  const refuse = (name: string, fault: string): void =>
+    observer.recordRefused({ record: 'usage', name: shown(name), fault })
+  /** The sums of a key by day; none where they can't be read. */
+  const sumsOf = async (keyId: string, month: string): Promise<ReadonlyMap<string, number>> => {
+    const name = recordOf(keyId, month)
+    const found = await readField(name, keyId, longestSums)
+    const sums = typeof found === 'string' ? sumsIn(found, month) : undefined
+    if (!sums) refuse(name, `its counts of ${shown(keyId)} can't be read`)
+    return sums ?? new Map()
   }
 
   return {
@@ -134,12 +129,16 @@ export const redisUsage = (
           return entries.flatMap(entry => byEntry.get(entry) ?? [])
         }
         if (typeof reply === 'string') return inOrder(grantsIn(reply, counted.length))
-        const [grants, repaired] = reply
-        for (const item of repaired.split(' ')) {
-          const [number, record, used] = item.split(':')
-          const entry = counted[Number(number) - 1]
-          if (!entry || (record !== 'day' && record !== 'month')) continue
-          observer.quotaRepaired({ keyId: entry.keyId, day: entry.day, record, used: wholeFrom(used) })
+        const [grants, damaged] = reply
+        for (const item of damaged.split(' ')) {
+          const [number, what] = item.split(':')
+          const { keyId, day } = counted[Number(number) - 1] ?? { keyId: '', day: '' }
+          if (what === 'count') refuse(keyId, `its count of ${day} can't be read`)
+          else
+            refuse(
+              what === 'day' ? liveOf(keyId, day) : recordOf(keyId, day.slice(0, 7)),
+              'it was of another type of Redis, and was reset',
+            )
         }
         return inOrder(grantsIn(grants, counted.length))
       }),
@@ -161,40 +160,26 @@ export const redisUsage = (
       }),
     usedOn: (keyId, days) =>
       attempt(async () => {
-        const months = Map.groupBy(days, day => day.slice(0, 7))
-        const found = new Map<string, number>()
-        await Promise.all(
-          [...months].map(async ([month, ofMonth]) => {
-            const name = recordOf(keyId, month)
-            const counts = await countsOf(
-              keyId,
-              month,
-              ofMonth.map(day => day.slice(8)),
-            )
-            for (const [i, day] of ofMonth.entries()) {
-              if (counts[i] !== '-') found.set(day, wholeFrom(counts[i]))
-              else {
-                observer.recordRefused({
-                  record: 'usage',
-                  name: shown(name),
-                  fault: `its count of ${shown(keyId)} on ${day} is no whole number`,
-                })
-                found.set(day, wholeFrom(await redis.abohawaLegible(liveOf(keyId, day), keyId)))
-              }
-            }
-          }),
+        const months = new Map(
+          await Promise.all(
+            [...new Set(days.map(day => day.slice(0, 7)))].map(
+              async month => [month, await sumsOf(keyId, month)] as const,
+            ),
+          ),
         )
-        return days.map(day => found.get(day) ?? 0)
+        return days.map(day => months.get(day.slice(0, 7))?.get(day) ?? 0)
       }),
     lastUsedOn: (keyId, since, upTo) =>
       attempt(async () => {
         for (let month = upTo.slice(0, 7); month >= since.slice(0, 7); month = monthBefore(month)) {
-          const counts = await countsOf(keyId, month, daysOfMonth)
-          const day = daysOfMonth
-            .map(number => `${month}-${number}`)
-            // The unreadable value was a count.
-            .findLast((day, i) => counts[i] !== '0' && day >= since && day <= upTo)
-          if (day !== undefined) return day
+          const used = [...(await sumsOf(keyId, month))].filter(
+            ([day, sum]) => sum > 0 && day >= since && day <= upTo,
+          )
+          if (used.length > 0)
+            return used
+              .map(([day]) => day)
+              .sort()
+              .at(-1)
         }
         return undefined
       }),
@@ -204,12 +189,10 @@ export const redisUsage = (
         onMessage: text => {
           const message = messageIn(text)
           if (message) listener(message)
-          else
-            observer.recordRefused({
-              record: 'message',
-              name: shown(channel),
-              fault: `it says "${shown(text)}"`,
-            })
+          else {
+            const fault = `it says "${shown(text)}"`
+            observer.recordRefused({ record: 'message', name: shown(channel), fault })
+          }
         },
         onLost: () => {
           lost = true
@@ -231,7 +214,7 @@ export const redisUsage = (
       }),
     raiseUsed: (keyId, day, used, keepUntil) =>
       attempt(async () => {
-        const repaired = await redis.abohawaRaise(
+        await redis.abohawaRaise(
           liveOf(keyId, day),
           recordOf(keyId, day.slice(0, 7)),
           keyId,
@@ -241,8 +224,6 @@ export const redisUsage = (
           keepUntil + keepMonthForMs,
           day.slice(8),
         )
-        for (const record of ['day', 'month'] as const)
-          if (repaired.includes(record)) observer.quotaRepaired({ keyId, day, record, used })
       }),
     dropDays: ({ countsBefore, sumsBefore }) =>
       attempt(async () => {
@@ -298,7 +279,12 @@ const packed = (groups: readonly Group[]): Buffer => {
   return bytes.subarray(0, at)
 }
 
-const daysOfMonth = Array.from({ length: 31 }, (_, i) => String(i + 1).padStart(2, '0'))
+/** `20:7 21:50` by day; undefined for anything else. */
+const sumsIn = (text: string, month: string): ReadonlyMap<string, number> | undefined => {
+  const items = text === '' ? [] : text.split(' ')
+  if (!items.every(item => /^\d\d:\d{1,15}$/.test(item))) return undefined
+  return new Map(items.map(item => [`${month}-${item.slice(0, 2)}`, Number(item.slice(3))]))
+}
 const monthBefore = (month: string): string => dayOfNumber(dayNumber(`${month}-01`) - 1).slice(0, 7)
 
 const monthsBefore = (month: string, count: number): string[] => {
