@@ -32,7 +32,7 @@ export const buildOps = ({ probes, ...parts }: OpsParts, options: OpsOptions): O
   let admit = admitUnder(options)
   let { maxConnections, token } = options
   const streams = new Set<ServerResponse>()
-  const paths = `/ (the dashboard), /livez, /readyz, /metrics, /status, /cells, /search?q=…, /events, /cache/cell?of=…, POST /cache/refresh?of=…, POST /cache/purge, /cache/warm, /keys, /keys/ID, /subscribers, /usage or /provider${parts.passthrough.protocol.paths[0]}?…`
+  const paths = `/ (the dashboard), /livez, /readyz, /metrics, /status, /cells, /search?q=…, /events, /cache/cell?of=…, POST /cache/refresh?of=…, POST /cache/purge, /cache/warm, /keys, /keys/ID, /subscribers, /usage or /provider${parts.passthrough.protocol.examplePath}?…`
   let rest: Promise<FastifyInstance> | undefined
   const openRest = async () =>
     (await import('./operator-routes.ts')).buildOperatorRoutes(parts, () => maxStreamsAmong(maxConnections))

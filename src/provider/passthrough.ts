@@ -2,6 +2,8 @@
 // the circuit breaker, and paid from the budget at its full weight before it leaves. Which requests there are and what each
 // weighs is the protocol's; who may send one is for the ops listener.
 
+import { Readable } from 'node:stream'
+import { finished } from 'node:stream/promises'
 import pLimit from 'p-limit'
 import type { Clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
@@ -10,13 +12,11 @@ import type { Budget, Reservation } from './budget.ts'
 import type { Provider, ProviderObserver } from './client.ts'
 import { OutOfBudgetError, ProviderError, type ProviderErrorCode } from './errors.ts'
 import type { PassthroughProtocol, ProviderProtocol } from './protocol.ts'
-import type { ProviderCall, WholeResponse } from './provider-call.ts'
+import type { ProviderCall, StreamedRequest, StreamedResponse } from './provider-call.ts'
 import { outcomeOf } from './request-cost.ts'
+import { errorTextOf, unzipped } from './response-body.ts'
 
-type PassthroughRequest = {
-  readonly method: 'GET' | 'HEAD'
-  /** Path and query, appended to the provider's base URL. */
-  readonly path: string
+type PassthroughRequest = Omit<StreamedRequest, 'isValid'> & {
   /** Its weight at the provider, over all points; 0 where it counts nothing. */
   readonly weight: number
 }
@@ -26,15 +26,18 @@ export type Passthrough = {
   /** Within which a request is to be answered, however long it waits for its turn. */
   totalTimeoutMs(): number
   /**
-   * The provider's response, whatever its status, with a body of up to 16 MiB.
+   * The provider's response, whatever its status. Its body streams, and the turn lasts until that has ended.
    * @param signal aborted when nobody waits for the response any more
    * @throws ProviderError: `provider_circuit_open` and OutOfBudgetError before anything is sent
    */
-  send(request: PassthroughRequest, signal: AbortSignal): Promise<WholeResponse>
+  send(
+    request: PassthroughRequest,
+    signal: AbortSignal,
+  ): Promise<Omit<StreamedResponse, 'body'> & { readonly body: Readable }>
 }
 
 export type PassthroughParts = {
-  readonly call: Pick<ProviderCall, 'response'>
+  readonly call: Pick<ProviderCall, 'stream'>
   readonly inTurn: Provider['inTurn']
   readonly protocol: Pick<ProviderProtocol, 'passthrough' | 'refusalOf' | 'weightPerCell'>
   readonly breaker: Breaker
@@ -43,10 +46,10 @@ export type PassthroughParts = {
   readonly observer: Pick<ProviderObserver, 'request'>
 }
 
-// Held in memory, so that a slow reader does not hold one of the provider's few connections.
-const maxBytes = 16 * 1024 * 1024
-// The most bytes of an error body; its reason is one sentence.
+// The most bytes that are read of an error; its reason is one sentence.
 const maxErrorBytes = 16 * 1024
+// 304: what the caller has is what the provider would send.
+const good: ReadonlySet<number> = new Set([200, 304])
 
 // Failures that may be those of the question and say nothing of the provider's health.
 const ofTheQuestion: ReadonlySet<ProviderErrorCode> = new Set(['provider_denied', 'provider_garbled'])
@@ -90,27 +93,30 @@ export const createPassthrough = (
     }
   }
 
-  const send = async (
-    { method, path, weight }: PassthroughRequest,
+  /** Hands the response over when its head is there; resolves when its body has ended. */
+  const exchange = async (
+    { weight, ...request }: PassthroughRequest,
     signal: AbortSignal,
-  ): Promise<WholeResponse> => {
+    handOver: (response: Awaited<ReturnType<Passthrough['send']>>) => void,
+  ): Promise<void> => {
     signal.throwIfAborted()
     // Half-open too: the probe is one point of a cell.
     if (breaker.state().state !== 'closed') throw breaker.openError() ?? notClosed()
     const reservation = await reserve(weight)
     const started = performance.now()
     let outcome = 'ok'
-    let response: WholeResponse | undefined
     let message: string | undefined
     try {
       await counted(weight, async () => {
-        response = await call.response(
-          { path, maxBytes },
-          { method, accept: '*/*', isValid: reservation.isValid, signal },
-        )
-        const { status, body } = response
-        if (status !== 200)
-          throw protocol.refusalOf(status, body.toString('utf8', 0, maxErrorBytes), clock.now())
+        const response = await call.stream({ ...request, isValid: reservation.isValid }, signal)
+        const { status, headers } = response
+        const begin: Uint8Array[] = []
+        const body = Readable.from(keepingBegin(response.body, begin), { objectMode: false })
+        handOver({ status, headers, body })
+        await finished(body)
+        if (good.has(status)) return
+        const text = unzipped(Readable.from(begin), headers['content-encoding'], maxErrorBytes)
+        throw protocol.refusalOf(status, await errorTextOf(text), clock.now())
       })
       await reservation.settle('answered')
     } catch (error) {
@@ -119,17 +125,32 @@ export const createPassthrough = (
       await reservation.settle(outcomeOf(error))
       if (error instanceof ProviderError && error.code === 'provider_limited')
         await reservation.limited(error.retryAt ?? clock.now(), error.message)
-      if (!response) throw error
+      throw error
     } finally {
       observer.request(outcome, 0, performance.now() - started, message)
     }
-    return response as WholeResponse
   }
 
   return {
     protocol: protocol.passthrough,
     totalTimeoutMs,
-    send: (request, signal) => oneAtATime(() => inTurn(() => send(request, signal))),
+    send: (request, signal) =>
+      new Promise((resolve, reject) => {
+        oneAtATime(() => inTurn(() => exchange(request, signal, resolve))).catch(reject)
+      }),
+  }
+}
+
+/** The chunks as they come; `begin` gets enough of the first ones to read an error in. */
+async function* keepingBegin(
+  body: AsyncIterable<Uint8Array>,
+  begin: Uint8Array[],
+): AsyncGenerator<Uint8Array> {
+  let bytes = 0
+  for await (const chunk of body) {
+    if (bytes < maxErrorBytes) begin.push(chunk)
+    bytes += chunk.length
+    yield chunk
   }
 }
 

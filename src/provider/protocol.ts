@@ -60,17 +60,21 @@ export type PathParameters = {
   readonly lists: readonly string[]
   /** Whole numbers. */
   readonly counts: readonly string[]
+  /** Days and hours such as `2026-01-31` and `2026-01-31T06:00`, also as lists. */
+  readonly dates: readonly string[]
   /** Single values. */
   readonly choices: readonly string[]
 }
 
 /** The requests that an operator may pass through the gateway to the provider. */
 export type PassthroughProtocol = {
-  /** The allowed paths, for error messages; the most used first. */
-  readonly paths: readonly [string, ...string[]]
+  /** The allowed paths, for error messages. */
+  readonly paths: readonly string[]
+  /** One of them. */
+  readonly examplePath: string
   /** The parameter in which a caller may have given a key; it is removed. */
   readonly keyParameter: string
-  /** The query parameters of a path; undefined if the path is not allowed. */
+  /** The query parameters of a path, as it stands in a URL; undefined if the path is not allowed. */
   parametersOf(path: string): PathParameters | undefined
   /** The weight of a request over all its points; 0 if the provider does not count it. */
   weightOf(path: string, parameters: ReadonlyMap<string, string>): number

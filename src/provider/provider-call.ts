@@ -1,10 +1,10 @@
 // One HTTP call to the provider: sends a request, streams the body of a 200 or throws the ProviderError of the response; for
-// operators, returns the whole response. Owns the connection pool and its timeouts; response-body.ts bounds bodies. The protocol
-// interprets responses; the client decides on retries.
+// operators, streams any response as it comes. Owns the connection pool and its timeouts; response-body.ts bounds bodies. The
+// protocol interprets responses; the client decides on retries.
 
 import type { Readable } from 'node:stream'
-import { buffer as bufferOf, text as textOf } from 'node:stream/consumers'
-import type { Pool } from 'undici'
+import { text as textOf } from 'node:stream/consumers'
+import type { Dispatcher, Pool } from 'undici'
 import type { Clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 import { garbled, notSent, ProviderError } from './errors.ts'
@@ -42,36 +42,28 @@ export type ProviderCall = {
   /** Sets new options for later calls; the base URL stays. */
   apply(options: ProviderCallOptions): void
   /**
-   * The whole response, whatever its status.
-   * @throws ProviderError if none came, or none that is complete and within bounds; the reason of `signal` once it is aborted
+   * The response as it comes, whatever its status from 200 to 599.
+   * @throws ProviderError if none came, and in the middle of the body; the reason of `signal` once it is aborted
    */
-  response(request: ProviderRequest, options: ResponseOptions): Promise<WholeResponse>
+  stream(request: StreamedRequest, signal: AbortSignal): Promise<StreamedResponse>
   close(): Promise<void>
 }
 
-type ResponseOptions = {
+export type StreamedRequest = {
   readonly method: 'GET' | 'HEAD'
-  readonly accept: string
+  /** Path and query, appended to the provider's base URL. */
+  readonly path: string
+  /** Beside those that carry the key. */
+  readonly headers: Readonly<Record<string, string>>
   /** As for `bytes`. */
   readonly isValid: () => boolean
-  /** Aborted when nobody needs the response any more. */
-  readonly signal: AbortSignal
 }
 
-export type WholeResponse = {
+export type StreamedResponse = {
   readonly status: number
-  /** The `content-type` as it came, empty if there is none. */
-  readonly type: string
-  /** Unzipped; empty for HEAD. */
-  readonly body: Buffer
-}
-
-/** The head of a response, and for errors its text, cut to some kilobytes. */
-type Head = { readonly status: number; readonly type: string; errorText(): Promise<string> }
-
-type CallOptions = Partial<ResponseOptions> & {
-  /** Called before the body is read. What it throws ends the call. */
-  onHead(head: Head): Promise<void> | void
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  /** Encoded as the headers say. */
+  readonly body: AsyncIterable<Uint8Array>
 }
 
 // The bytes that are decoded between two checks of the deadline: less than the part of one cell.
@@ -108,55 +100,57 @@ export const createProviderCall = (
       allowH2: false,
     })
   }
-  const headersFor = ({ apiKey }: ProviderCallOptions) => ({
-    accept: protocol.accept,
-    'accept-encoding': 'gzip',
-    ...(apiKey ? protocol.keyHeaders(apiKey) : {}),
-  })
-  let headers = headersFor(current)
+  const keyHeadersFor = ({ apiKey }: ProviderCallOptions) => (apiKey ? protocol.keyHeaders(apiKey) : {})
+  let keyHeaders = keyHeadersFor(current)
 
-  const receive = async function* (
-    { path, maxBytes }: ProviderRequest,
-    { method = 'GET', accept, isValid = () => true, signal, onHead }: CallOptions,
-  ): AsyncGenerator<Uint8Array> {
-    const options = current
-    const endsAt = performance.now() + options.totalTimeoutMs
+  const send = async ({
+    method,
+    path,
+    headers,
+    isValid,
+    signal,
+  }: StreamedRequest & { readonly signal: AbortSignal }): Promise<Dispatcher.ResponseData> => {
     const ending = new AbortController()
-    const timer = setTimeout(() => ending.abort(tooSlow(options)), options.totalTimeoutMs).unref()
     let interimResponses = 0
     const onInfo = (): void => {
       interimResponses += 1
       if (interimResponses > maxInterimResponses) ending.abort(tooManyInterimResponses())
     }
+    pool ??= openPool()
+    return (await pool).compose(validateBeforeSend(isValid, expired)).request({
+      method,
+      path: prefix + path,
+      headers: { ...headers, ...keyHeaders },
+      signal: AbortSignal.any([ending.signal, signal]),
+      onInfo,
+    })
+  }
+
+  const bytes = async function* (
+    { path, maxBytes }: ProviderRequest,
+    isValid: () => boolean = () => true,
+  ): AsyncGenerator<Uint8Array> {
+    const options = current
+    const endsAt = performance.now() + options.totalTimeoutMs
+    const ending = new AbortController()
+    const timer = setTimeout(() => ending.abort(tooSlow(options)), options.totalTimeoutMs).unref()
+    const headers = { accept: protocol.accept, 'accept-encoding': 'gzip' }
     let body: Readable | undefined
     try {
-      pool ??= openPool()
-      const either = signal ? AbortSignal.any([ending.signal, signal]) : ending.signal
-      const response = await (await pool).compose(validateBeforeSend(isValid, expired)).request({
-        method,
-        path: prefix + path,
-        headers: accept === undefined ? headers : { ...headers, accept },
-        signal: either,
-        onInfo,
-      })
-      const received = response.body.on('error', () => {})
-      body = received
+      const response = await send({ method: 'GET', path, headers, isValid, signal: ending.signal })
+      body = response.body.on('error', () => {})
       const encoding = response.headers['content-encoding']
-      await onHead({
-        status: response.statusCode,
-        type: String(response.headers['content-type'] ?? ''),
-        errorText: () => errorTextOf(unzipped(received, encoding, maxErrorBytes)),
-      })
-      // The content-encoding of a HEAD response has no body.
-      const chunks = method === 'HEAD' ? received : unzipped(received, encoding, maxBytes)
-      for await (const chunk of chunks)
+      if (response.statusCode !== 200) {
+        const text = await errorTextOf(unzipped(body, encoding, maxErrorBytes))
+        throw protocol.refusalOf(response.statusCode, text, clock.now())
+      }
+      for await (const chunk of unzipped(body, encoding, maxBytes))
         for (let from = 0; from < chunk.length; from += sliceBytes) {
           // The timer does not run while buffered chunks are decoded.
           if (performance.now() > endsAt) throw tooSlow(options)
           yield chunk.subarray(from, from + sliceBytes)
         }
     } catch (cause) {
-      signal?.throwIfAborted()
       throw cause instanceof ProviderError ? cause : brokenOff(cause, options)
     } finally {
       clearTimeout(timer)
@@ -165,20 +159,36 @@ export const createProviderCall = (
     }
   }
 
-  const bytes = (request: ProviderRequest, isValid?: () => boolean): AsyncGenerator<Uint8Array> =>
-    receive(request, {
-      ...(isValid && { isValid }),
-      onHead: async ({ status, errorText }) => {
-        if (status !== 200) throw protocol.refusalOf(status, await errorText(), clock.now())
-      },
-    })
+  const stream: ProviderCall['stream'] = async (request, signal) => {
+    const options = current
+    const broken = (cause: unknown): unknown => {
+      if (signal.aborted) return signal.reason
+      return cause instanceof ProviderError ? cause : brokenOff(cause, options)
+    }
+    const streamed = async function* (body: Readable): AsyncGenerator<Uint8Array> {
+      try {
+        yield* body
+      } catch (cause) {
+        throw broken(cause)
+      }
+    }
+    try {
+      const { statusCode, headers, body } = await send({ ...request, signal })
+      body.on('error', () => {})
+      if (statusCode <= 599) return { status: statusCode, headers, body: streamed(body) }
+      body.destroy()
+      throw garbled('wrong_shape', `the provider answered with the status ${statusCode}`)
+    } catch (cause) {
+      throw broken(cause)
+    }
+  }
 
   return {
     bytes,
     text: request => textOf(bytes(request)),
     apply: next => {
       current = next
-      headers = headersFor(next)
+      keyHeaders = keyHeadersFor(next)
       const former = pool
       pool = undefined
       if (!former) return
@@ -192,17 +202,7 @@ export const createProviderCall = (
       await (await pool)?.close()
       await Promise.all(retired)
     },
-    response: async (request, given) => {
-      let head: Head | undefined
-      const chunks = receive(request, {
-        ...given,
-        onHead: came => {
-          head = came
-        },
-      })
-      const body = await bufferOf(chunks)
-      return { status: head?.status ?? 0, type: head?.type ?? '', body }
-    },
+    stream,
   }
 }
 

@@ -72,9 +72,10 @@ const plainText: ProviderProtocol = {
   },
   passthrough: {
     paths: ['/at/<cell>'],
+    examplePath: '/at/22,90',
     keyParameter: 'password',
     parametersOf: path =>
-      path.startsWith('/at/') ? { lists: [], counts: ['hours'], choices: [] } : undefined,
+      path.startsWith('/at/') ? { lists: [], counts: ['hours'], dates: [], choices: [] } : undefined,
     weightOf: (_path, parameters) => weightPerCell * Number(parameters.get('hours') ?? 1),
   },
 }

@@ -44,7 +44,7 @@ export const createStandIns = ({
       },
       text: async () => '',
       apply: () => {},
-      response: unused,
+      stream: unused,
       close: async () => {},
     },
     protocol: {

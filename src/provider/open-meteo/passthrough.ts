@@ -1,63 +1,81 @@
 // The requests that an operator may pass through the ops listener to the provider: paths, their query parameters, and their
-// weight. The listener validates the form of the URL. Pure.
+// weight. All its APIs share one way to ask, so that one table and one formula serve them. Pure; ops/passthrough.ts validates.
 
+import { utcDayMs } from '../../calendar.ts'
 import type { PassthroughProtocol, PathParameters } from '../protocol.ts'
 import { usualForecastDays } from './limits.ts'
 import { isModelRunPath } from './model-run.ts'
 import { forecastPath } from './query.ts'
 import { weightOf } from './weight.ts'
 
-const variableLists = ['current', 'hourly', 'daily', 'minutely_15']
+const variableLists = ['current', 'hourly', 'daily', 'minutely_15', 'six_hourly', 'weekly', 'monthly']
 const pointLists = ['latitude', 'longitude', 'elevation', 'location_id']
+const dateRanges = ['date', 'hour', 'minutely_15']
+// How many of each make a day.
+const countUnits = { days: 1, hours: 24, minutely_15: 96 } as const
 
-const forecastParameters: PathParameters = {
-  lists: [...pointLists, ...variableLists, 'models', 'timezone'],
-  counts: [
-    'forecast_days',
-    'past_days',
-    'forecast_hours',
-    'past_hours',
-    'forecast_minutely_15',
-    'past_minutely_15',
-  ],
+const parameters: PathParameters = {
+  lists: [...pointLists, ...variableLists, 'models', 'domains', 'timezone'],
+  counts: Object.keys(countUnits).flatMap(unit => [`forecast_${unit}`, `past_${unit}`]),
+  dates: dateRanges.flatMap(unit => [`start_${unit}`, `end_${unit}`]),
   choices: [
     'temperature_unit',
     'wind_speed_unit',
     'precipitation_unit',
+    'length_unit',
     'timeformat',
     'cell_selection',
+    'temporal_resolution',
+    'disable_bias_correction',
+    'ensemble',
+    'tilt',
+    'azimuth',
     'format',
   ],
 }
-const noParameters: PathParameters = { lists: [], counts: [], choices: [] }
+const none: PathParameters = { lists: [], counts: [], dates: [], choices: [] }
+
+// APIs whose models have members, each of which counts as a model.
+const withMembers = /^\/v1\/(?:ensemble|seasonal)$/
+const maxMembers = 51
 
 export const passthrough: PassthroughProtocol = {
-  paths: [forecastPath, '/data/<model>/static/meta.json'],
+  paths: ['/v1/<API>', '/data/<file>'],
+  examplePath: forecastPath,
   keyParameter: 'apikey',
+  // No escapes and no dot segments: what is compared here is what the provider reads.
   parametersOf: path =>
-    path === forecastPath ? forecastParameters : isModelRunPath(path) ? noParameters : undefined,
-  // A path that is added here is weighed, unless it is known to cost nothing.
-  weightOf: (path, parameters) => (isModelRunPath(path) ? 0 : forecastWeight(parameters)),
+    /^\/v1\/[a-z0-9_-]{1,40}$/.test(path)
+      ? parameters
+      : /^\/data(?:\/[A-Za-z0-9_-][A-Za-z0-9_.-]{0,79}){1,8}$/.test(path)
+        ? none
+        : undefined,
+  // What is not known to cost nothing is weighed.
+  weightOf: (path, given) =>
+    isModelRunPath(path)
+      ? 0
+      : requestWeight(given, withMembers.test(path) || given.has('ensemble') ? maxMembers : 1),
 }
 
 // The weight that the provider counts; the larger figure where it may count less, such as for a list with an empty item.
-const forecastWeight = (parameters: ReadonlyMap<string, string>): number => {
-  const itemsOf = (name: string): number => parameters.get(name)?.split(',').length ?? 0
-  const count = (name: string): number => Number(parameters.get(name) ?? 0)
-  const future = Math.max(
-    parameters.has('forecast_days') ? count('forecast_days') : usualForecastDays,
-    Math.ceil(count('forecast_hours') / 24),
-    Math.ceil(count('forecast_minutely_15') / 96),
-  )
-  const past = Math.max(
-    count('past_days'),
-    Math.ceil(count('past_hours') / 24),
-    Math.ceil(count('past_minutely_15') / 96),
-  )
+const requestWeight = (given: ReadonlyMap<string, string>, members: number): number => {
+  const itemsOf = (name: string): string[] => given.get(name)?.split(',') ?? []
+  const daysOf = (direction: 'forecast' | 'past', usual: number): number =>
+    Math.max(
+      given.has(`${direction}_days`) ? 0 : usual,
+      ...Object.entries(countUnits).map(([unit, perDay]) =>
+        Math.ceil(Number(given.get(`${direction}_${unit}`) ?? 0) / perDay),
+      ),
+    )
+  const daysBetween = (unit: string): number => {
+    const daysIn = (name: string): number[] => itemsOf(name).map(text => Date.parse(text.slice(0, 10)))
+    const [first, last] = [Math.min(...daysIn(`start_${unit}`)), Math.max(...daysIn(`end_${unit}`))]
+    return Number.isFinite(last - first) ? Math.floor((last - first) / utcDayMs) + 1 : 0
+  }
   const point = weightOf({
-    variables: variableLists.reduce((sum, name) => sum + itemsOf(name), 0),
-    days: past + future,
-    models: Math.max(1, itemsOf('models')),
+    variables: variableLists.reduce((sum, name) => sum + itemsOf(name).length, 0),
+    days: Math.max(daysOf('forecast', usualForecastDays) + daysOf('past', 0), ...dateRanges.map(daysBetween)),
+    models: Math.max(1, itemsOf('models').length, itemsOf('domains').length) * members,
   })
-  return point * Math.max(1, ...pointLists.map(itemsOf))
+  return point * Math.max(1, ...pointLists.map(name => itemsOf(name).length))
 }
