@@ -12,7 +12,7 @@ import {
   type UsageOfKey,
 } from '../../metering/administration.ts'
 import { printable, safeText } from '../../outside-text.ts'
-import { administer, neededForKeys } from '../administer.ts'
+import { administer } from '../administer.ts'
 import { type AddTopCommand, counted, type Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 import { addCreateCommand, checkTier } from './key-create.ts'
@@ -49,35 +49,20 @@ export const addKeyCommands: AddTopCommand = (program, add, summary) => {
     name: string,
     summary: string,
     act: (administration: Administration, id: string) => Promise<ListedKey & KeyUsage>,
-    needed?: readonly string[],
   ) =>
     add(keys, name, {
       summary,
       example: `keys ${name} key_9hK2mPq4XyZa`,
       setUp: command => command.argument('<id>', 'id of the key, or external: and its external id'),
       run: (terminal, _options, id = '') =>
-        administer(
-          terminal,
-          async (administration, store) => {
-            const key = await act(administration, id)
-            terminal.show({ ...key, store }, keyTable([key]))
-          },
-          needed,
-        ),
+        administer(terminal, async (administration, store) => {
+          const key = await act(administration, id)
+          terminal.show({ ...key, store }, keyTable([key]))
+        }),
     })
   oneKey('show', 'show one key', (administration, id) => administration.showKey(id))
-  oneKey(
-    'revoke',
-    'refuse a key from now on',
-    (administration, id) => administration.revokeKey(id),
-    neededForKeys,
-  )
-  oneKey(
-    'reinstate',
-    'accept a revoked key again',
-    (administration, id) => administration.reinstateKey(id),
-    neededForKeys,
-  )
+  oneKey('revoke', 'refuse a key from now on', (administration, id) => administration.revokeKey(id))
+  oneKey('reinstate', 'accept a revoked key again', (administration, id) => administration.reinstateKey(id))
 
   add<{ overlap: string }>(keys, 'rotate', {
     summary: 'replace a key by a new one under the same id; the former works on for the overlap',

@@ -2,7 +2,7 @@
 // metering/administration.ts does the work.
 
 import type { Administration, ListedSubscriber } from '../../metering/administration.ts'
-import { administer, neededForKeys } from '../administer.ts'
+import { administer } from '../administer.ts'
 import { type AddTopCommand, tableOf } from '../terminal.ts'
 
 export const addSubscriberCommands: AddTopCommand = (program, add, summary) => {
@@ -34,14 +34,10 @@ export const addSubscriberCommands: AddTopCommand = (program, add, summary) => {
       example: `subscribers ${name} "Dhaka Tribune"`,
       setUp: command => command.argument('<id or name>', 'id or name of the subscriber'),
       run: (terminal, _options, idOrName = '') =>
-        administer(
-          terminal,
-          async (administration, store) => {
-            const subscriber = await act(administration, idOrName)
-            terminal.show({ ...subscriber, store }, subscriberTable([subscriber]))
-          },
-          neededForKeys,
-        ),
+        administer(terminal, async (administration, store) => {
+          const subscriber = await act(administration, idOrName)
+          terminal.show({ ...subscriber, store }, subscriberTable([subscriber]))
+        }),
     })
   oneSubscriber('revoke', 'refuse all keys of a subscriber from now on', (administration, idOrName) =>
     administration.revokeSubscriber(idOrName),

@@ -18,8 +18,6 @@ import {
 import { distance } from './cell-text.ts'
 
 // Where the store is, the account, and its limits.
-const needed = ['redis', 'store', 'provider.baseUrl', 'provider.apiKey', 'provider.budget']
-
 export const addBudgetCommands: AddTopCommand = (program, add, summary) => {
   const budget = program
     .command('budget')
@@ -30,7 +28,7 @@ export const addBudgetCommands: AddTopCommand = (program, add, summary) => {
     summary: 'show what is used and left of each limit, and until when the budget is closed',
     example: 'budget show',
     run: async terminal => {
-      const config = terminal.configFor(needed)
+      const config = terminal.config()
       const report = await withBudgetAdmin(terminal, config, admin => admin.show())
       const shared = config.redis.url !== null
       terminal.show({ ...report, shared, where: storeName(config) }, reportText(report, config))
@@ -42,7 +40,7 @@ export const addBudgetCommands: AddTopCommand = (program, add, summary) => {
     summary: 'end the closure after a 429 of the provider, in every running gateway within seconds',
     example: 'budget reopen',
     run: async terminal => {
-      const config = terminal.configFor(needed)
+      const config = terminal.config()
       const report = await withBudgetAdmin(terminal, config, admin => admin.reopen())
       terminal.show({ ...report, where: storeName(config) }, reopenText(report, storeName(config)))
       return 0
