@@ -27,9 +27,9 @@ export const badBodies: Row = {
       env: {
         ...noBudget,
         ABOHAWA_PROVIDER__TIMEOUT: '2s',
-        ABOHAWA_PROVIDER__RETRIES: '0',
+        ABOHAWA_TEST_PROVIDER__RETRIES: '0',
         // High enough to keep the breaker closed, so that real requests meet every fault.
-        ABOHAWA_PROVIDER__BREAKER__AFTER: '100',
+        ABOHAWA_TEST_PROVIDER__BREAKER__AFTER: '100',
       },
       connections: 8,
     })

@@ -30,7 +30,7 @@ const measureDay = async (freshness: 'age' | 'run', scope: Scope, progress: (tex
     env: {
       ...noBudget,
       ABOHAWA_CACHE__FRESHNESS: freshness,
-      ABOHAWA_PROVIDER__RUNS__POLL_EVERY: '1s',
+      ABOHAWA_TEST_PROVIDER__RUNS__POLL_EVERY: '1s',
     },
   })
   const newestRun = async (): Promise<number> => {

@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
-import { product } from '../../test/support/process.ts'
+import { cleanEnv, product } from '../../test/support/process.ts'
 import { type Finding, finding } from '../finding.ts'
 import { createLogWatch } from './log-watch.ts'
 import { underMemoryLimit } from './memory-limit.ts'
@@ -36,7 +36,7 @@ export const startGatewayProcess = async (
   secrets: () => readonly string[],
 ): Promise<GatewayProcess> => {
   const [command = product, ...args] = [...underMemoryLimit, product, 'serve']
-  const child = spawn(command, args, { env: { ...cleanEnv(), ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(command, args, { env: cleanEnv(env), stdio: ['ignore', 'pipe', 'pipe'] })
   const ended = once(child, 'exit').then(([code, signal]) => String(signal ?? `exit code ${code}`))
   const urls = new Map<unknown, string>()
   const { promise: listening, resolve } = Promise.withResolvers<void>()
@@ -95,12 +95,6 @@ export const startGatewayProcess = async (
     kill,
   }
 }
-
-// Settings in the environment of this machine would change the gateway.
-export const cleanEnv = (): NodeJS.ProcessEnv =>
-  Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !name.startsWith('ABOHAWA_') && name !== 'NODE_OPTIONS'),
-  )
 
 const residentBytesOf = (pid: number): number => {
   try {

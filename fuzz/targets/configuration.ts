@@ -6,10 +6,9 @@ import { once } from 'node:events'
 import { rename, writeFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { request } from 'undici'
-import { product } from '../../test/support/process.ts'
+import { cleanEnv, product } from '../../test/support/process.ts'
 import { type Finding, finding, slowness } from '../finding.ts'
 import type { Random } from '../random.ts'
-import { cleanEnv } from '../system/gateway-process.ts'
 import { underMemoryLimit } from '../system/memory-limit.ts'
 import type { System } from '../system/system.ts'
 import type { Session, Target } from '../target.ts'
@@ -80,7 +79,7 @@ const open = async (system: System): Promise<Session<ConfigCase>> => {
   const command = async (args: readonly string[]) => {
     const [name = product, ...rest] = [...underMemoryLimit, product, ...args]
     const child = spawn(name, rest, {
-      env: { ...cleanEnv(), ...system.env },
+      env: cleanEnv(system.env),
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: checkedWithinMs,
       killSignal: 'SIGKILL',
@@ -143,7 +142,7 @@ export const configuration: Target<ConfigCase> = {
     'a config file is applied, or refused in at most 101 sentences without a stack, soon and in bounded memory; the check agrees; the gateway serves on and takes the good file again',
   batch: 20,
   atOnce: 1,
-  setting: { configText: goodText, env: { ABOHAWA_CONFIG__POLL_EVERY: '20ms' } },
+  setting: { configText: goodText, env: { ABOHAWA_TEST_CONFIG__POLL_EVERY: '20ms' } },
   generate,
   shapeOf: ({ kind, change }) => (change === 'as it is' ? kind : `${kind}, ${change}`),
   isAlone: () => false,

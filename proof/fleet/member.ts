@@ -10,7 +10,7 @@ import { startGatewayProcess } from './gateway-process.ts'
 import { type Link, openLink } from './link.ts'
 import type { LaneRedis } from './redis.ts'
 import { runGateway } from './running.ts'
-import { fleetSettings } from './settings.ts'
+import { fleetConstants, fleetSettings } from './settings.ts'
 
 export type Place = {
   readonly clock: FleetClock
@@ -53,14 +53,16 @@ const environmentOf = (settings: Settings): Record<string, string> =>
   Object.fromEntries(Object.entries(settings).map(([path, value]) => [variableOf(path.split('.')), value]))
 
 /** Settings of where it is, and those of the schedule. @param redisPort that of a link to a Redis that is one server */
-export const settingsAt = (place: Place, redisPort: number | undefined): Record<string, string> =>
-  environmentOf({
+export const settingsAt = (place: Place, redisPort: number | undefined): Record<string, string> => ({
+  ...fleetConstants,
+  ...environmentOf({
     ...fleetSettings,
     'provider.baseUrl': place.providerUrl,
     ...('path' in place.store ? { 'store.path': place.store.path } : place.store.settings),
     ...(redisPort !== undefined && { 'redis.url': `redis://127.0.0.1:${redisPort}` }),
     ...place.settings(),
-  })
+  }),
+})
 
 /** @throws Error when it can't start, as with a store that does not answer */
 export const startMember = async (

@@ -5,6 +5,7 @@ import { readConfig } from '../../src/config/load.ts'
 import { type Gateway, startGateway } from '../../src/gateway/gateway.ts'
 import { openStore } from '../../src/stores/open-store.ts'
 import { createLog } from '../../src/telemetry/log.ts'
+import { withConstants } from '../../test/support/constants.ts'
 import { followIntervals, type GatewayClock } from './clock.ts'
 
 export type RunningParts = {
@@ -20,7 +21,10 @@ const lines = { write: (): void => {} }
 
 /** @throws Error when it can't start, as with a store that does not answer */
 export const runGateway = ({ clock, trueNow, env }: RunningParts): Promise<Gateway> => {
-  const read = () => readConfig({ files: [], env: env() })
+  const read = () => {
+    const given = env()
+    return withConstants(given, () => readConfig({ files: [], env: given }))
+  }
   return followIntervals(clock, () =>
     startGateway(read().config, {
       clock,

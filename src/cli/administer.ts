@@ -18,33 +18,12 @@ export const addCreateStoreOption = (command: Command): Command =>
 
 export type Action = (administration: Administration, store: string) => Promise<void>
 
-/** The part of the configuration for commands that show quotas and days; those that revoke a key need only the store. */
-const neededForQuotas = ['redis', 'store', 'quota']
-export const neededForKeys = ['redis', 'store']
-
 /**
  * Runs one action on the store of the terminal's configuration, and says on standard error which one it was.
- * @param needed of the configuration
- */
-export const administer = async (
-  terminal: Terminal,
-  act: Action,
-  needed: readonly string[] = neededForQuotas,
-): Promise<number> => administerIn(terminal, terminal.configFor(needed), act)
-
-/**
- * The same for a command that makes keys, which needs a configuration without faults.
  * @param createStore makes the store where there is none
  */
-export const administerNew = (terminal: Terminal, act: Action, createStore: boolean): Promise<number> =>
-  administerIn(terminal, terminal.config(), act, createStore)
-
-const administerIn = async (
-  terminal: Terminal,
-  config: Config,
-  act: Action,
-  createStore = false,
-): Promise<number> => {
+export const administer = async (terminal: Terminal, act: Action, createStore = false): Promise<number> => {
+  const config = terminal.config()
   const name = storeName(config)
   await administerWith(config, terminal.clock, administration => namingStore(name, act, administration), {
     open: createStore ? openStore : openUsedStore,

@@ -5,7 +5,6 @@ import type { Command } from 'commander'
 import type { Clock } from '../clock.ts'
 import { configFilesOf } from '../config/environment.ts'
 import { type ConfigSources, loadConfig } from '../config/load.ts'
-import { rightPartOf } from '../config/right-part.ts'
 import type { Config } from '../config/schema.ts'
 import { jsonText, printable, printableLines } from '../outside-text.ts'
 import { collect } from './quantities.ts'
@@ -28,11 +27,6 @@ export type Terminal = {
   readonly given: readonly string[]
   /** The configuration files of `--config`, or else of ABOHAWA_CONFIG_FILE, then the environment, then `overrides` in the environment's own form. */
   config(overrides?: NodeJS.ProcessEnv): Config
-  /**
-   * The same for a command that needs a part of it, settings or sections such as `redis`: faults elsewhere are a remark, so
-   * that a broken file locks nobody out. @throws ConfigError when a fault leaves a needed setting unknown
-   */
-  configFor(needed: readonly string[]): Config
   /** The same files and variables, not read yet. */
   readonly sources: ConfigSources
   /** Prints the result: `text`, escaped line by line, or with --json the value. */
@@ -91,7 +85,6 @@ export const createAddCommand =
         const options = command.opts()
         const given = (options.config as string[] | undefined) ?? []
         const sources = { files: configFilesOf(given, env), env }
-        let isToldBroken = false
         const terminal: Terminal = {
           json: options.json === true,
           clock,
@@ -106,15 +99,6 @@ export const createAddCommand =
           given,
           sources,
           config: overrides => loadConfig({ ...sources, env: { ...env, ...overrides } }),
-          configFor: needed => {
-            const { config, faults, require } = rightPartOf(sources)
-            require(needed)
-            if (faults.length > 0 && !isToldBroken)
-              for (const line of [brokenElsewhere, ...faults.map(({ sentence }) => `  ${sentence}`)])
-                terminal.remark(line)
-            isToldBroken = true
-            return config
-          },
           show: (value, text) => {
             process.stdout.write(`${options.json ? jsonText(value) : printableLines(text)}\n`)
           },
@@ -138,8 +122,6 @@ export const createAddCommand =
       })
     return command
   }
-
-const brokenElsewhere = 'The configuration is broken, in what this command does not need:'
 
 /** An option with one value that is given twice is a mistake: the first value would be lost without a word. */
 const refuseSecondValues = (command: Command): Command => {
@@ -169,8 +151,7 @@ const holdsAll = (value: unknown, before: unknown): boolean =>
   before.every((each, i) => each === value[i])
 
 /** The zone of the times of day on a page: that of the gateway's configuration. @throws InputError for one that is wrong */
-export const zoneOf = (terminal: Pick<Terminal, 'configFor'>): string =>
-  terminal.configFor(['quota.timeZone']).quota.timeZone
+export const zoneOf = (terminal: Pick<Terminal, 'config'>): string => terminal.config().quota.timeZone
 
 /** A number with thousands separators: 10,000. */
 export const counted = (number: number): string => number.toLocaleString('en-US')

@@ -15,17 +15,7 @@ import {
   unusableName,
 } from './faults.ts'
 import { secrets } from './kinds.ts'
-import { renamedSettings } from './renamed.ts'
-import {
-  allowsNull,
-  coreOf,
-  nearestOf,
-  nearestSection,
-  printPath,
-  type Setting,
-  schemaAt,
-  settings,
-} from './tree.ts'
+import { allowsNull, coreOf, nearestOf, printPath, type Setting, schemaAt, settings } from './tree.ts'
 import { yamlLibrary } from './yaml.ts'
 
 const PREFIX = 'ABOHAWA_'
@@ -61,12 +51,6 @@ export const variableOf = (path: readonly string[]): string =>
         .toUpperCase(),
     )
     .join('__')
-
-const renamedVariables = new Map(
-  Object.entries(renamedSettings).map(
-    paths => paths.map(path => variableOf(path.split('.'))) as [string, string],
-  ),
-)
 
 const shownVariable = ({ path, named }: Setting): string => variableOf(path) + (named ? '__<NAME>' : '')
 
@@ -163,16 +147,10 @@ const read = (variable: string, text: string): Assignment | Fault => {
       ? { path, value: meaningOf(text, schema), at: () => at }
       : { at, reason, path }
   }
-  const renamed = renamedVariables.get(variable)
-  if (renamed !== undefined) return { at, reason: `this variable is now called ${renamed}; use that name` }
   const nearest = nearestOf(variable.slice(PREFIX.length), suggestions, ({ near }) => near)
   const suggestion = nearest ? `; did you mean ${nearest.shown}?` : ''
   return { at, reason: `this variable is not known${suggestion}` }
 }
-
-/** The section that a variable of an unknown name most likely is of; undefined where none is near. */
-export const sectionOfVariable = (variable: string): string | undefined =>
-  nearestSection((variable.slice(PREFIX.length).split('__')[0] ?? '').toLowerCase())
 
 /** The config files of a command: those given, else those that ABOHAWA_CONFIG_FILE names, with colons between. */
 export const configFilesOf = (given: readonly string[], env: NodeJS.ProcessEnv): readonly string[] =>

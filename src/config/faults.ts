@@ -6,7 +6,6 @@ import { messageOf } from '../errors.ts'
 import { quoted, safeText } from '../outside-text.ts'
 import { redactedUrls } from '../redacted-url.ts'
 import { secrets } from './kinds.ts'
-import { renamedSettings } from './renamed.ts'
 import { coreOf, namedIn, nearestPath, type Path, printPath, schemaAt } from './tree.ts'
 
 /** Where a setting is given: a file, with line and column from 1 where they are known, or a variable. */
@@ -17,17 +16,8 @@ export type Place =
 /** A value that somebody gave to a setting, and the place (or that of a part of it) where they did. */
 export type Assignment = { path: readonly string[]; value: unknown; at(inner: Path): Place }
 
-/**
- * A fault, its place and its path. `setting` has no usable value then, and neither may the settings of `sections`, which an
- * unreadable part names.
- */
-export type Fault = {
-  at: Place
-  reason: string
-  path?: Path
-  setting?: readonly string[]
-  sections?: readonly string[]
-}
+/** A fault, its place and its path. `setting` has no usable value then. */
+export type Fault = { at: Place; reason: string; path?: Path; setting?: readonly string[] }
 
 /** The settings of one source and its faults, in its own order. */
 export type Reading = ReadonlyArray<Assignment | Fault>
@@ -51,10 +41,8 @@ const shown = (value: unknown, schema: z.core.$ZodType | undefined): string => {
 const within = (value: unknown, [key, ...rest]: Path): unknown =>
   key === undefined ? value : within((value as Record<PropertyKey, unknown> | null | undefined)?.[key], rest)
 
-/** The sentence for an unknown name: its present name if it was renamed, else the nearest known one. */
+/** The sentence for an unknown name, with the nearest known one. */
 export const unknownName = (path: Path): string => {
-  const renamed = renamedSettings[printPath(path)]
-  if (renamed !== undefined) return `${printPath(path)} is now called ${renamed}; use that name`
   const nearest = nearestPath(path)
   return `${printPath(path)} is not a known setting${nearest ? `; did you mean ${printPath(nearest)}?` : ''}`
 }

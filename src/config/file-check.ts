@@ -37,6 +37,7 @@ const checks: readonly FileCheck[] = [
   ['server.socket', ({ server: { socket } }) => socket !== null && checkSocket(socket)],
   ['redis.ca', ({ redis: { url, ca } }) => url !== null && tlsOf({ url, ca })],
   ['store.path', ({ redis, store }) => (redis.url === null ? checkStoreFile(store.path) : undefined)],
+  checkCatalogue,
 ]
 
 /** A fault of a setting, at the place where it was given. */
@@ -45,19 +46,21 @@ export const faultAt = (path: string, reason: string, origins: LoadedConfig['ori
   return { ...place, path, sentence: `${place ? printPlace(place) : path}: ${reason}` }
 }
 
-/** Every fault of the files. @param withCatalogue whether to read the catalogue too, which takes longest */
+/** Every fault of the files. @param isMeant which settings to check: a reload reads those again that were changed */
 export const checkFiles = async (
   config: Config,
   origins: LoadedConfig['origins'],
-  withCatalogue = true,
+  isMeant: (path: string) => boolean = () => true,
 ): Promise<ConfigFault[]> => {
   const faults: ConfigFault[] = []
-  for (const [path, check] of withCatalogue ? [...checks, checkCatalogue] : checks)
+  for (const [path, check] of checks) {
+    if (!isMeant(path)) continue
     try {
       await check(config)
     } catch (error) {
       faults.push(faultAt(path, messageOf(error), origins))
     }
+  }
   return faults
 }
 

@@ -1,5 +1,6 @@
-// The kinds of value a setting can have. Each has the text of what it allows, which ends the error "x is 7, but must be …".
-// A kind with a unit converts it and gives the suffix of its name in the program (Ms, Bytes).
+// What schema.ts is written with: settings, sections, and the kinds of value a setting can have. Each kind has the text of what it
+// allows, which ends the error "x is 7, but must be …". A kind with a unit converts it and gives the suffix of its name in the
+// program (Ms, Bytes).
 
 import * as z from 'zod'
 import { isPrintable } from '../outside-text.ts'
@@ -25,11 +26,66 @@ type Liveness = {
 /** The settings that take effect without a restart; a change of any other needs one. */
 export const liveSettings = z.registry<Liveness>()
 
-/** Declares a setting that takes effect without a restart. */
-export const live = <Schema extends z.ZodType>(schema: Schema, liveness: Liveness = {}): Schema => {
-  liveSettings.add(schema, liveness)
-  return schema
+const oneLine = ([text = '']: readonly string[]): string => text.trim().replace(/\s+/g, ' ')
+
+/**
+ * A setting: what it may be, its default in the form of a file, and its description as a template. A change of it needs a
+ * restart.
+ */
+export const setting =
+  <Kind extends z.ZodType>(kind: Kind, usual: z.input<Kind>) =>
+  (description: TemplateStringsArray): z.ZodPrefault<Kind> =>
+    z.prefault(kind, usual).describe(oneLine(description))
+
+/** A setting that takes effect without a restart. */
+export const live =
+  <Kind extends z.ZodType>(kind: Kind, usual: z.input<Kind>, liveness: Liveness = {}) =>
+  (description: TemplateStringsArray): z.ZodPrefault<Kind> => {
+    const schema = setting(kind, usual)(description)
+    liveSettings.add(schema, liveness)
+    return schema
+  }
+
+/** The unit that the name of a setting ends in within the program. */
+type UnitOf<Kind> = Kind extends { unit: infer Unit extends string }
+  ? Unit
+  : Kind extends z.ZodPrefault<infer Inner>
+    ? Inner extends { unit: infer Unit extends string }
+      ? Unit
+      : ''
+    : ''
+
+/** A section as the program sees it: a name that has a unit says so (`freshFor` becomes `freshForMs`). */
+type Named<Shape extends z.ZodRawShape> = {
+  [Key in keyof Shape & string as `${Key}${UnitOf<Shape[Key]>}`]: z.output<Shape[Key]>
 }
+
+const nameIn = (shape: z.ZodRawShape, key: string): string => {
+  const kind = shape[key]
+  const { unit = '' } = (kind instanceof z.ZodPrefault ? kind.unwrap() : kind) as { unit?: string }
+  return `${key}${unit}`
+}
+
+/**
+ * A section, with its description as a template: decodes what a file says, encodes what the program sees. The only place
+ * where settings get another name: those with a unit one that says so.
+ */
+export const section =
+  (description: TemplateStringsArray) =>
+  <Shape extends z.ZodRawShape>(shape: Shape) =>
+    z
+      .codec(z.strictObject(shape, `a map of ${Object.keys(shape).join(', ')}`), z.custom<Named<Shape>>(), {
+        decode: given =>
+          Object.fromEntries(
+            Object.entries(given).map(([key, value]) => [nameIn(shape, key), value]),
+          ) as Named<Shape>,
+        encode: named =>
+          Object.fromEntries(
+            Object.keys(shape).map(key => [key, (named as Record<string, unknown>)[nameIn(shape, key)]]),
+          ) as z.output<z.ZodObject<Shape, z.core.$strict>>,
+      })
+      .prefault({} as never)
+      .describe(oneLine(description))
 
 /** Text that fits a pattern and, where a pattern is not enough, a test. */
 export const text = (allowed: string, pattern = /\S/, accepts: (value: string) => boolean = () => true) =>

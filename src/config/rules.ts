@@ -26,22 +26,6 @@ const overlap = (one: string, other: string): boolean =>
 
 const LONGEST_SERVED = 48 * hourMs
 
-/** A duration that is the most of something, and the one that it is the most of. */
-const atLeast = (
-  most: string,
-  least: string,
-  read: (config: Config) => [most: number, least: number],
-): Rule => ({
-  reads: [most, least],
-  fault: config => {
-    const [maxMs, leastMs] = read(config)
-    return (
-      maxMs < leastMs &&
-      `${most} is ${printDuration(maxMs)}, but must be at least ${least}, which is ${printDuration(leastMs)}`
-    )
-  },
-})
-
 /** Fresh and stale time together have a bound; the longer of the two settings for fresh time counts. */
 const servedAtMost = (
   name: 'freshFor' | 'freshForAtMost',
@@ -58,6 +42,7 @@ const servedAtMost = (
     )
   },
 })
+
 /** Any origin leaves nothing to list. */
 const anyOriginAlone: Rule = {
   reads: ['server.cors.origins'],
@@ -67,7 +52,7 @@ const anyOriginAlone: Rule = {
     'server.cors.origins has * beside other origins, but must have it alone or not at all',
 }
 
-type Listener = 'server' | 'ops' | 'status'
+type Listener = 'server' | 'ops' | 'health'
 
 /** Two listeners need a port each where their hosts overlap. */
 const differentPorts = (later: Exclude<Listener, 'server'>, earlier: Listener): Rule => ({
@@ -144,8 +129,8 @@ export const rules: readonly Rule[] = [
   },
   anyOriginAlone,
   differentPorts('ops', 'server'),
-  differentPorts('status', 'server'),
-  differentPorts('status', 'ops'),
+  differentPorts('health', 'server'),
+  differentPorts('health', 'ops'),
   {
     reads: ['ops.host', 'ops.token'],
     fault: ({ ops: { host, token } }) =>
@@ -155,11 +140,11 @@ export const rules: readonly Rule[] = [
         'or a loopback host such as 127.0.0.1',
   },
   {
-    reads: ['status.host', 'status.port'],
-    fault: ({ status: { host, port } }) =>
+    reads: ['health.host', 'health.port'],
+    fault: ({ health: { host, port } }) =>
       port === null &&
       !isLoopback(host) &&
-      `status.host is "${host}", but status.port is not set: set both of them or neither`,
+      `health.host is "${host}", but health.port is not set: set both of them or neither`,
   },
   redisRule(
     'mode',
@@ -208,30 +193,9 @@ export const rules: readonly Rule[] = [
       url?.startsWith('redis:') &&
       'redis.ca is set, but redis.url does not start with rediss:// (TLS)',
   ),
-  {
-    reads: ['catalogue.bounds.south', 'catalogue.bounds.north'],
-    fault: ({ catalogue: { bounds } }) =>
-      bounds.south >= bounds.north &&
-      `catalogue.bounds.south is ${bounds.south}, but must be less than catalogue.bounds.north, which is ${bounds.north}`,
-  },
-  {
-    reads: ['catalogue.bounds.west', 'catalogue.bounds.east'],
-    fault: ({ catalogue: { bounds } }) =>
-      bounds.west >= bounds.east &&
-      `catalogue.bounds.west is ${bounds.west}, but must be less than catalogue.bounds.east, which is ${bounds.east}`,
-  },
   servedAtMost('freshFor', ({ freshForMs, freshForAtMostMs }) => freshForMs > freshForAtMostMs && freshForMs),
   servedAtMost(
     'freshForAtMost',
     ({ freshForMs, freshForAtMostMs }) => freshForMs <= freshForAtMostMs && freshForAtMostMs,
-  ),
-  atLeast('cache.retryAfterAtMost', 'cache.retryAfter', ({ cache }) => [
-    cache.retryAfterAtMostMs,
-    cache.retryAfterMs,
-  ]),
-  atLeast(
-    'provider.breaker.halfOpenAfterAtMost',
-    'provider.breaker.halfOpenAfter',
-    ({ provider: { breaker } }) => [breaker.halfOpenAfterAtMostMs, breaker.halfOpenAfterMs],
   ),
 ]

@@ -1,4 +1,4 @@
-// The kinds of text that mean something outside this program: hosts, addresses, URLs, zones, dates, files.
+// The kinds of text that mean something outside this program: hosts, addresses, URLs, zones, files.
 // Node's own parsers check them; nothing is looked up, opened or connected to.
 
 import { isIP } from 'node:net'
@@ -102,12 +102,6 @@ export const bearerToken = () =>
     value => new Set(value).size >= leastDifferent,
   ).register(secrets, { redact: () => '***' })
 
-/** A page on the web. */
-export const webUrl = () =>
-  text('an http or https URL', /^https?:\/\/\S+$/, value => URL.canParse(value)).register(secrets, {
-    redact: redactedUrl,
-  })
-
 const pageless = ['file:', 'data:', 'javascript:', 'blob:', 'about:']
 
 const isOrigin = (value: string): boolean => {
@@ -141,11 +135,3 @@ const isZone = (name: string): boolean => {
 /** A zone that this runtime's IANA database knows; a fixed offset such as +06:00 is not one. */
 export const timeZone = () =>
   text('a time zone of the IANA database, such as Asia/Dhaka', /^[A-Za-z]/, isZone)
-
-const isDate = (value: string): boolean => {
-  const date = new Date(`${value}T00:00:00Z`)
-  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(value)
-}
-
-/** A calendar day, YYYY-MM-DD. */
-export const isoDate = () => text('a date as YYYY-MM-DD', /^[0-9]{4}-[0-9]{2}-[0-9]{2}$/, isDate)

@@ -11,21 +11,30 @@ export type Path = readonly PropertyKey[]
 /** One value that a file or a variable can set; a `named` one holds values under names of the operator's choice. */
 export type Setting = { path: readonly string[]; schema: z.core.$ZodType; named?: z.ZodRecord }
 
-/** The kind of a value, without units, sections and null. */
+/** The kind of a value, without units, sections, defaults and null. */
 export const coreOf = (schema: z.core.$ZodType): z.core.$ZodType => {
   if (schema instanceof z.ZodPipe) return coreOf(schema.in)
-  if (schema instanceof z.ZodNullable) return coreOf(schema.unwrap())
+  if (schema instanceof z.ZodNullable || schema instanceof z.ZodPrefault) return coreOf(schema.unwrap())
   return schema
 }
 
 /** Whether null is a value of its own for this setting. */
-export const allowsNull = (schema: z.core.$ZodType): boolean => schema instanceof z.ZodNullable
+export const allowsNull = (schema: z.core.$ZodType): boolean =>
+  schema instanceof z.ZodNullable || (schema instanceof z.ZodPrefault && allowsNull(schema.unwrap()))
 
 /** The parts that a map must have: the settings of a section, the fields of a list's item. */
 export const partsOf = (schema: z.core.$ZodType): Record<string, z.core.$ZodType> | undefined => {
   const core = coreOf(schema)
   return core instanceof z.ZodObject ? core.shape : undefined
 }
+
+/** What a setting or a section is for. */
+export const descriptionOf = (schema: z.core.$ZodType): string =>
+  z.globalRegistry.get(schema)?.description ?? ''
+
+/** The default of a setting, in the form of a file. */
+export const defaultOf = (schema: z.core.$ZodType): unknown =>
+  schema instanceof z.ZodPrefault ? schema.def.defaultValue : undefined
 
 /** The map of names to values that a setting is, if it is one. */
 export const namedIn = (schema: z.core.$ZodType): z.ZodRecord | undefined => {
@@ -105,13 +114,3 @@ export const nearestPath = (written: Path): Path | undefined => {
   const far = (path: Path) => distance(name, String(path.at(-1))) + elsewhere(path)
   return here.filter(path => isNear(name, String(path.at(-1)))).toSorted((a, b) => far(a) - far(b))[0]
 }
-
-/** The section that somebody who wrote this name most likely meant; undefined where none is near. */
-export const nearestSection = (written: string): string | undefined =>
-  nearestOf(written, Object.keys(partsOf(configSchema) ?? {}), name => name)
-
-const settingNames = new Set(settings.flatMap(({ path }) => path.slice(1)))
-
-/** The section that this name most likely means where it is not known to be that of a setting. */
-export const possibleSection = (written: string): string | undefined =>
-  settingNames.has(written) ? undefined : nearestSection(written)

@@ -1,10 +1,10 @@
-// The values of a configuration, one by one and in the form of a file, secrets hidden: commands print them, and a reload compares
-// them. Also which of them take effect without a restart, as schema.ts declares it.
+// The values of a configuration, one by one or together, in the form of a file and with secrets hidden: commands print them, and a
+// reload compares them. Also which of them take effect without a restart, as schema.ts declares it.
 
 import { hash } from 'node:crypto'
+import type { ToStringOptions } from 'yaml'
 import * as z from 'zod'
 import { redactedUrls } from '../redacted-url.ts'
-import { frozen } from './frozen.ts'
 import { liveSettings, secrets } from './kinds.ts'
 import { type Config, configSchema } from './schema.ts'
 import { coreOf, printPath, type Setting, settings } from './tree.ts'
@@ -36,8 +36,29 @@ const uncompiled = { jitless: true }
 
 type Tree = { [key: string]: unknown }
 
+/** The value, and all in it, never to be changed. */
+export const frozen = <Value>(value: Value): Value => {
+  if (typeof value === 'object' && value !== null) Object.values(Object.freeze(value)).forEach(frozen)
+  return value
+}
+
+type Part = { readonly [key: string]: unknown }
+
+const isPart = (value: unknown): value is Part =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Both together, section by section; what stands in both is that of the second. */
+export const together = <One extends Part, Other extends Part>(one: One, other: Other): One & Other => {
+  const both: Record<string, unknown> = { ...one, ...other }
+  for (const [key, part] of Object.entries(other)) {
+    const former = one[key]
+    if (isPart(part) && isPart(former)) both[key] = together(former, part)
+  }
+  return both as One & Other
+}
+
 const encoded = (config: Config): Tree =>
-  z.encode(configSchema, config as z.output<typeof configSchema>, uncompiled)
+  z.encode(configSchema, config as never, uncompiled) as unknown as Tree
 
 const at = (tree: unknown, path: readonly string[]): unknown =>
   path.reduce((part, key) => (part as Tree | undefined)?.[key], tree)
@@ -49,16 +70,21 @@ const put = (tree: Tree, path: readonly string[], value: unknown): void => {
   else section[key] = value
 }
 
-/** A value as a file would have it, on one line. */
-const shownOf = ({ schema }: Setting, value: unknown): string => {
-  const secret = secrets.get(coreOf(schema))
-  const plain = typeof value === 'string' && secret ? secret.redact(value) : value
-  return yamlLibrary()
-    .stringify(plain, (_, part) => (typeof part === 'string' ? redactedUrls(part) : part), {
-      collectionStyle: 'flow',
-      lineWidth: 0,
-    })
-    .trimEnd()
+/** A value as a file would have it, without what is secret in it. */
+const redacted = (schema: z.core.$ZodType, value: unknown): unknown =>
+  typeof value === 'string' ? (secrets.get(coreOf(schema))?.redact(value) ?? value) : value
+
+const yamlOf = (value: unknown, options: ToStringOptions): string =>
+  yamlLibrary().stringify(value, (_, part) => (typeof part === 'string' ? redactedUrls(part) : part), {
+    lineWidth: 0,
+    ...options,
+  })
+
+/** The whole configuration as a config file, with `***` for keys and passwords; the rest can be loaded again as it is. */
+export const describeConfig = (config: Config): string => {
+  const tree = encoded(config)
+  for (const { path, schema } of settings) put(tree, path, redacted(schema, at(tree, path)))
+  return yamlOf(tree, {})
 }
 
 /** Every value of a configuration, in the order of the sections. */
@@ -76,7 +102,7 @@ export const valuesOf = (config: Config): SettingValue[] => {
         setting,
         value: part,
         get shown() {
-          return shownOf(setting, part)
+          return yamlOf(redacted(setting.schema, part), { collectionStyle: 'flow' }).trimEnd()
         },
       }
     })
@@ -115,11 +141,13 @@ export const changesBetween = (before: Config, after: Config): Change[] => {
 export const withValuesOf = (config: Config, other: Config, paths: Iterable<string>): Config => {
   const [tree, from] = [encoded(config), encoded(other)]
   for (const path of paths) put(tree, path.split('.'), at(from, path.split('.')))
-  return frozen(configSchema.parse(tree, uncompiled))
+  const settings = configSchema.parse(tree, uncompiled)
+  // All of the quota is settings, and a tier that was taken back must not stay.
+  return frozen({ ...together(config, settings), quota: settings.quota })
 }
 
 // The settings that may differ between instances: addresses, log and files.
-const ofOneInstance = /^(server|ops|status|store|redis|log|config)\.|^catalogue\.(path|pollEvery)$/
+const ofOneInstance = /^(server|ops|health|store|redis|log)\.|^catalogue\.path$/
 
 /** A short hash of the settings that all instances of a fleet should have in common. */
 export const fleetHashOf = (config: Config): string => {

@@ -19,7 +19,6 @@ import { maxFileBytes, readTextFileSync } from '../regular-file.ts'
 import {
   type Assignment,
   type Fault,
-  isFault,
   maxFaults,
   type Place,
   printPlace,
@@ -29,7 +28,7 @@ import {
   unusableName,
 } from './faults.ts'
 import { configSchema } from './schema.ts'
-import { namedIn, nearestSection, type Path, partsOf, possibleSection, printPath, schemaAt } from './tree.ts'
+import { namedIn, type Path, partsOf, printPath, schemaAt } from './tree.ts'
 import { parseYaml } from './yaml-document.ts'
 
 const MERGE = '<<'
@@ -173,64 +172,11 @@ const readYaml = (name: string, text: string): Reading => {
   return reading
 }
 
-/** Lines that begin a top-level entry: whatever is not indented, but comments and the ends of lists and maps. */
-const beginsEntry = /^[^\s#\]}]/
-const entryName = /^["']?([\w-]+)/
-// Not the host of an address: `url: redis:6379`.
-const keyWithin = /(?<![\w-])([\w-]+)["']?[ \t]*:(?=[\s{["']|$)/g
-
-/** The sections that unreadable lines name: one of them may be another entry, only indented wrongly. */
-const sectionsIn = (lines: readonly string[]): string[] => {
-  const given = lines.filter(line => !/^\s*#/.test(line)).join('\n')
-  const names = new Set([...given.matchAll(keyWithin)].map(([, name = '']) => name))
-  return [...new Set([...names].flatMap(name => possibleSection(name) ?? []))]
-}
-
-/**
- * Reads a file that is not valid YAML entry by entry: the lines indented below an entry belong to it. An unreadable entry is a
- * fault of the section whose name it has and of those that it names, and of the whole file where it has none.
- */
-const readByEntry = (name: string, text: string): Reading => {
-  const entries: { line: number; lines: string[] }[] = []
-  for (const [line, content] of text.split('\n').entries())
-    if (beginsEntry.test(content) || entries.length === 0) entries.push({ line, lines: [content] })
-    else entries.at(-1)?.lines.push(content)
-  const seen = new Set<string>()
-  return entries.flatMap(({ line, lines }): Array<Assignment | Fault> => {
-    // Blank lines before it, so that places are those of the file.
-    const reading = readYaml(name, '\n'.repeat(line) + lines.join('\n'))
-    const key = entryName.exec(lines[0] ?? '')?.[1]
-    const path = key !== undefined && nearestSection(key) !== undefined ? [key] : undefined
-    const isAgain = key !== undefined && seen.has(key)
-    if (key !== undefined) seen.add(key)
-    if (isAgain && path) {
-      const at = { file: name, line: line + 1 }
-      const reason = `${printPath(path)} is given twice in this file; keep one of the two`
-      return [{ at, path, reason, sections: sectionsIn(lines) }]
-    }
-    const isWhole = (part: Assignment | Fault): boolean => isFault(part) && (part.path ?? []).length === 0
-    return reading.map(part =>
-      path && isWhole(part) ? { ...part, path, sections: sectionsIn(lines) } : part,
-    )
-  })
-}
-
-/**
- * Reads a config file, with its text; a missing or unreadable file is a fault like any other.
- * @param byEntry whether to read the valid entries of a file that is not valid YAML
- */
-export const readYamlFile = (
-  file: string | URL,
-  name = String(file),
-  byEntry = false,
-): { reading: Reading; text: string } => {
+/** Reads a config file; a missing or unreadable file is a fault like any other. */
+export const readYamlFile = (file: string): Reading => {
   try {
-    const text = readTextFileSync(file, maxFileBytes.config)
-    const reading = readYaml(name, text)
-    const isBroken = reading.some(part => isFault(part) && part.path === undefined)
-    return { reading: byEntry && isBroken ? readByEntry(name, text) : reading, text }
+    return readYaml(file, readTextFileSync(file, maxFileBytes.config))
   } catch (thrown) {
-    const reason = `the config file cannot be read: ${unreadable(thrown)}`
-    return { reading: [{ at: { file: name }, reason }], text: '' }
+    return [{ at: { file }, reason: `the config file cannot be read: ${unreadable(thrown)}` }]
   }
 }

@@ -2,6 +2,7 @@
 // library has 70 files.
 
 import { createRequire } from 'node:module'
+import type { readYamlFile } from './yaml-file.ts'
 
 const require = createRequire(import.meta.url)
 
@@ -9,4 +10,4 @@ const require = createRequire(import.meta.url)
 export const yamlLibrary = (): typeof import('yaml') => require('yaml')
 
 /** What reads config files. */
-export const yamlFiles = (): typeof import('./yaml-file.ts') => require('./yaml-file.ts')
+export const yamlFiles = (): { readonly readYamlFile: typeof readYamlFile } => require('./yaml-file.ts')

@@ -37,7 +37,7 @@ export const examine = async (config: Config, options: DoctorOptions): Promise<r
     attempted('open files', 'Run it where sh is on the PATH.', async () => [
       openFilesCheck(await openFilesLimit(), config),
     ]),
-    attempted('ports', 'Check server, ops and status in the configuration.', () => portChecks(config)),
+    attempted('ports', 'Check server, ops and health in the configuration.', () => portChecks(config)),
     [certificateCheck(config.server, host, clock.now()), proxyCheck(config)],
     url === undefined
       ? [skip('public URL', 'not tried: give --url https://… as consumers reach it')]

@@ -26,10 +26,10 @@ const ownFiles = 64
 /** @param limit of open files of a process; infinite where there is none */
 export const openFilesCheck = (
   limit: number,
-  { server, ops, status }: Pick<Config, 'server' | 'ops' | 'status'>,
+  { server, ops, health }: Pick<Config, 'server' | 'ops' | 'health'>,
 ): Check => {
   const needed =
-    server.maxConnections + ops.maxConnections + (status.port === null ? 0 : status.maxConnections) + ownFiles
+    server.maxConnections + ops.maxConnections + (health.port === null ? 0 : health.maxConnections) + ownFiles
   const shown = Number.isFinite(limit) ? String(limit) : 'unlimited'
   return limit >= needed
     ? ok('open files', `ulimit -n is ${shown}; up to ${needed} may be open`)
@@ -50,16 +50,16 @@ type Place = { readonly host: string; readonly port: number }
 
 /** Whether each listener could be opened, or is held by a running gateway. */
 export const portChecks = (config: Config): Promise<Check[]> => {
-  const { server, ops, status } = config
+  const { server, ops, health } = config
   const scheme = server.tls.cert === null ? 'http' : 'https'
-  const places: [name: 'server' | 'ops' | 'status', place: Place, url: string][] = [
+  const places: [name: 'server' | 'ops' | 'health', place: Place, url: string][] = [
     ['ops', ops, `http://${reachedAt(ops)}/livez`],
   ]
   if (server.socket === null)
     places.unshift(['server', server, `${scheme}://${reachedAt(server)}${apiPrefix}`])
-  if (status.port !== null) {
-    const place = { host: status.host, port: status.port }
-    places.push(['status', place, `http://${reachedAt(place)}/livez`])
+  if (health.port !== null) {
+    const place = { host: health.host, port: health.port }
+    places.push(['health', place, `http://${reachedAt(place)}/livez`])
   }
   const checks = places.map(([name, place, url]) => portCheck(name, place, url))
   return Promise.all(server.socket === null ? checks : [socketCheck(server.socket), ...checks])

@@ -25,10 +25,10 @@ import { createAuthenticate } from '../metering/authentication.ts'
 import { createKeyDirectory } from '../metering/key-directory.ts'
 import { openMetering } from '../metering/metering.ts'
 import { createUsageDetail } from '../metering/usage-detail.ts'
+import { buildHealth } from '../ops/health.ts'
 import { buildOps } from '../ops/ops.ts'
 import { createProbes } from '../ops/probes.ts'
 import { createReadiness } from '../ops/readiness.ts'
-import { buildStatus, type StatusListener } from '../ops/status.ts'
 import { createForecast } from '../provider/forecast.ts'
 import { openStore } from '../stores/open-store.ts'
 import { createAccessLog } from '../telemetry/access-log.ts'
@@ -42,7 +42,7 @@ import { createStoreWatch } from '../telemetry/store-watch.ts'
 import { createThrottle } from '../telemetry/throttle.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { observeUpstream } from '../upstream/observer.ts'
-import { ofAnotherHost, openUpstream } from '../upstream/upstream.ts'
+import { ofAnotherAccount, openUpstream } from '../upstream/upstream.ts'
 import { watchBudget } from './budget-watch.ts'
 import { createFleetSettings } from './fleet-settings.ts'
 import type { InheritedSockets } from './inherited-sockets.ts'
@@ -62,14 +62,14 @@ import {
   runDetail,
   storeDetail,
 } from './observers.ts'
-import { createReload, type ReloadOutcome, watchEvery } from './reload.ts'
+import { createReload, type ReloadOutcome } from './reload.ts'
 
 export type Gateway = {
   /** Base addresses of the listeners, such as `http://127.0.0.1:8080` or `unix:/run/abohawa/api.sock`. */
   readonly apiUrl: string
   readonly opsUrl: string
-  /** Undefined unless `status.port` is set or a socket for it is inherited. */
-  readonly statusUrl: string | undefined
+  /** Undefined unless `health.port` is set or a socket for it is inherited. */
+  readonly healthUrl: string | undefined
   /** Resolves when no request to the provider is under way; those that wait for the budget's next window do not count. */
   settled(): Promise<void>
   /** Reads the catalogue's file again now. @throws InputError when it is faulty; the old one stays */
@@ -90,8 +90,6 @@ type ConfigSource = {
   /** @throws ConfigError */
   read(): LoadedConfig
   readonly files: readonly string[]
-  /** The config files as the configuration in effect was read from them. */
-  readonly running?: LoadedConfig['files']
 }
 
 export type GatewayParts = Pick<OpenLog, 'log' | 'lines'> &
@@ -103,7 +101,7 @@ export type GatewayParts = Pick<OpenLog, 'log' | 'lines'> &
     readonly source?: ConfigSource
     /** Sockets that are listened on in place of hosts and ports. */
     readonly inherited?: InheritedSockets
-    /** A Unix socket for the ops listener, in place of its address; there is no status listener then. */
+    /** A Unix socket for the ops listener, in place of its address; there is no health listener then. */
     readonly opsPath?: string | undefined
     /** Seals the tickets of TLS sessions where no file of the settings does; of its own where absent. */
     readonly ticketKey?: Buffer | undefined
@@ -376,21 +374,10 @@ export const startGateway = async (
     config.ops,
   )
 
-  const statusOptions = ({
-    ops: { allowedHosts, requestTimeoutMs },
-    status: { host, maxConnections },
-  }: Config) => ({
-    allowedHosts,
-    requestTimeoutMs,
-    host,
-    maxConnections,
-  })
-  let status: StatusListener | undefined
   const reload = createReload({
     running: config,
-    files: source?.running,
-    read: source?.read ?? (() => ({ config, origins: new Map(), files: [] })),
-    needRestart: next => ofAnotherHost(config, next),
+    read: source?.read ?? (() => ({ config, origins: new Map() })),
+    needRestart: next => ofAnotherAccount(config, next),
     prepare: async ({ server: { tls } }) => {
       const change = api.prepareTls(tls)
       if (!change) return []
@@ -403,17 +390,13 @@ export const startGateway = async (
       appliedAt = clock.now()
       authenticate.applyTiers(next.quota.tiers)
       upstream.apply(next)
-      catalogue.pollEvery(next.catalogue.pollEveryMs)
       api.apply(next.server)
-      ops.apply(next.ops)
-      status?.apply(statusOptions(next))
-      if (source) watch.pollEvery(watchEvery(next))
     },
     observer: observeReload(metrics, log),
   })
   const watch = watchFiles({
     files: () => (source ? [...source.files, ...tlsFiles(reload.running())] : []),
-    pollMs: source ? watchEvery(config) : null,
+    pollMs: source ? config.config.pollEveryMs : null,
     onChange: reload.now,
     onQuiet: reload.again,
   })
@@ -424,15 +407,18 @@ export const startGateway = async (
   const opsUrl = await (opsPath === undefined
     ? openListener(ops, 'ops', config.ops, config, inherited.ops)
     : openOnSocket(ops, opsPath))
-  const openStatus = async (): Promise<string> => {
-    const opened = buildStatus({ probes, observer: opsObserver }, statusOptions(config))
-    opening.defer(() => opened.close())
-    status = opened
-    const { host, port } = config.status
-    return openListener(opened, 'status', { host, port: port ?? 0 }, config, inherited.status)
+  const openHealth = async (): Promise<string> => {
+    const { allowedHosts, requestTimeoutMs } = config.ops
+    const health = buildHealth(
+      { probes, observer: opsObserver },
+      { ...config.health, allowedHosts, requestTimeoutMs },
+    )
+    opening.defer(() => health.close())
+    const { host, port } = config.health
+    return openListener(health, 'health', { host, port: port ?? 0 }, config, inherited.health)
   }
-  const hasStatus = opsPath === undefined && (config.status.port !== null || inherited.status !== undefined)
-  const statusUrl = hasStatus ? await openStatus() : undefined
+  const hasHealth = opsPath === undefined && (config.health.port !== null || inherited.health !== undefined)
+  const healthUrl = hasHealth ? await openHealth() : undefined
   const [warm] = await Promise.all([upstream.start(), metering.start(), keys.readChanges()])
   log.info(warm, 'weather taken over from the shared tier')
   opening.defer(() => api.close())
@@ -444,7 +430,7 @@ export const startGateway = async (
   return {
     apiUrl,
     opsUrl,
-    statusUrl,
+    healthUrl,
     settled: provider.settled,
     reloadCatalogue: catalogue.reload,
     reloadConfig: watch.readNow,

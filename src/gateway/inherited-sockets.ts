@@ -3,7 +3,7 @@
 
 import { InputError } from '../errors.ts'
 
-const listeners = ['api', 'ops', 'status'] as const
+const listeners = ['api', 'ops', 'health'] as const
 type ListenerName = (typeof listeners)[number]
 
 /** File descriptors by listener. */
@@ -38,7 +38,7 @@ export const inheritedSockets = (
     if (name === undefined || found[name] !== undefined)
       throw new InputError(
         `socket ${i + 1} of ${count} that this process inherits is named ${JSON.stringify(given)}; allowed: one each named ` +
-          'api, ops and status (FileDescriptorName= of the socket unit), of which the first may have any name and is for the API',
+          'api, ops and health (FileDescriptorName= of the socket unit), of which the first may have any name and is for the API',
       )
     found[name] = firstDescriptor + i
   }

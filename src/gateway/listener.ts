@@ -9,7 +9,7 @@ import type { Config } from '../config/schema.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { listenOnSocket } from '../unix-socket.ts'
 
-type Section = 'server' | 'ops' | 'status'
+type Section = 'server' | 'ops' | 'health'
 
 /** Where to listen, as Node takes it. */
 type At =
@@ -77,7 +77,7 @@ export const openOnSocket = async ({ server }: Pick<Listener, 'server'>, path: s
 const nounOf = {
   server: 'the API',
   ops: 'the ops listener',
-  status: 'the status listener',
+  health: 'the health listener',
 } as const satisfies Record<Section, string>
 
 const attempt = async (where: string, open: () => Promise<unknown>): Promise<void> => {

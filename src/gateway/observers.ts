@@ -112,8 +112,6 @@ export const observeReload = (metrics: Metrics, log: Log): ReloadObserver => ({
         `tiers are gone from the configuration: ${tiers.join(', ')}; each keeps its limit until the next start, and keys of it then get 500`,
       )
   },
-  onWithoutEffect: sentences =>
-    log.warn({ settings: sentences }, 'settings were changed that have no effect'),
   onRefused: reason => log.error({ reason }, 'configuration refused, the former one stays in effect'),
   onOutcome: metrics.configReloaded,
 })

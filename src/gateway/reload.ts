@@ -5,10 +5,8 @@
 import { checkFiles } from '../config/file-check.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { ConfigError } from '../config/load.ts'
-import { createLostSettings } from '../config/lost-settings.ts'
 import type { Config } from '../config/schema.ts'
 import { type Change, changesBetween, withValuesOf } from '../config/values.ts'
-import { givenWithoutEffect } from '../config/without-effect.ts'
 import { messageOf } from '../errors.ts'
 
 /** The step that replaces what was prepared, and can't fail. */
@@ -17,8 +15,6 @@ type Step = () => void
 export type ReloadObserver = {
   /** Live settings are in effect; none where only the fault of a refused configuration is gone. */
   onApplied(changes: readonly Change[]): void
-  /** Settings that were changed and have no effect beside the others, each in a sentence with its place. */
-  onWithoutEffect(sentences: readonly string[]): void
   /** Settings that differ from those in effect until the next start; called when that list changes. */
   onRestartNeeded(paths: readonly string[]): void
   /** The configuration could not be used: the former one stays in effect. */
@@ -30,8 +26,6 @@ export type ReloadOutcome = 'applied' | 'unchanged' | 'refused'
 
 export type ReloadOptions = {
   readonly running: Config
-  /** The config files that it was read from. */
-  readonly files?: LoadedConfig['files'] | undefined
   /** @throws ConfigError */
   readonly read: () => LoadedConfig
   /** All that may fail, for a configuration: a step for each thing that is to be replaced. */
@@ -55,8 +49,6 @@ export type Reload = {
   running(): Config
   /** Why the newest configuration is not in effect, if it could not be used. */
   fault(): string | undefined
-  /** The configuration in effect, and the files that it was last read from. */
-  inEffect(): Pick<LoadedConfig, 'config' | 'files'>
   /** The whole configuration that a restart of the workers applies. @throws ConfigError for one that `now` refuses */
   readAll(): Promise<LoadedConfig>
   /** All of it is in effect, what needed a restart too. */
@@ -65,37 +57,22 @@ export type Reload = {
   restartNeeded(): readonly string[]
 }
 
-/** The time between two polls of the files; null for none. */
-export const watchEvery = ({ config: { watch, pollEveryMs } }: Config): number | null =>
-  watch ? pollEveryMs : null
-
-// Reading the catalogue takes longest, and it is watched by itself.
-const readsCatalogue = /^catalogue\.(path|bounds\.)/
-
 export const createReload = (options: ReloadOptions): Reload => {
   const { read, prepare, apply, needRestart, observer } = options
-  let { running, files: accepted = [] } = options
+  let { running } = options
   let fault: string | undefined
   let restartNeeded: readonly string[] = []
-  const lost = createLostSettings(options.files)
   let reloading: Promise<ReloadOutcome> = Promise.resolve('unchanged')
 
   const readAll = async (): Promise<LoadedConfig> => {
     const loaded = read()
-    const { config, origins, files } = loaded
-    const changes = changesBetween(running, config)
-    const isCatalogueMeant = changes.some(({ path }) => readsCatalogue.test(path))
-    const faults = [...lost.faultsIn(files), ...(await checkFiles(config, origins, isCatalogueMeant))]
+    const changed = new Set(changesBetween(running, loaded.config).map(({ path }) => path))
+    const faults = await checkFiles(loaded.config, loaded.origins, path => changed.has(path))
     if (faults.length > 0) throw new ConfigError(faults)
     return loaded
   }
-  const accept = (files: LoadedConfig['files']): void => {
-    lost.accept(files)
-    accepted = files
-  }
   const reload = async (): Promise<ReloadOutcome> => {
-    const loaded = await readAll()
-    const { config, files } = loaded
+    const { config } = await readAll()
     const changes = changesBetween(running, config)
     const later = new Set(needRestart(config))
     const live = changes.filter(({ path, effect }) => effect === 'live' && !later.has(path))
@@ -109,20 +86,12 @@ export const createReload = (options: ReloadOptions): Reload => {
     for (const step of steps) step()
     if (live.length > 0) apply(next)
     running = next
-    accept(files)
     const wasRefused = fault !== undefined
     fault = undefined
     const left = changes.filter(change => !live.includes(change)).map(({ path }) => path)
     const isNews = left.join() !== restartNeeded.join()
     restartNeeded = left
     if (live.length > 0 || wasRefused) observer.onApplied(live)
-    const changed = new Set(changes.map(({ path }) => path))
-    // The first call reads the shipped defaults, which holds the event loop for tens of milliseconds.
-    const idle =
-      changed.size === 0
-        ? []
-        : givenWithoutEffect({ ...loaded, config: next }).filter(({ path }) => changed.has(path ?? ''))
-    if (idle.length > 0) observer.onWithoutEffect(idle.map(({ sentence }) => sentence))
     if (isNews) observer.onRestartNeeded(left)
     return live.length + steps.length > 0 || wasRefused ? 'applied' : 'unchanged'
   }
@@ -151,12 +120,10 @@ export const createReload = (options: ReloadOptions): Reload => {
       await reloading
     },
     running: () => running,
-    inEffect: () => ({ config: running, files: accepted }),
     readAll,
-    restarted: ({ config, files }) => {
+    restarted: ({ config }) => {
       reloading = reloading.then(outcome => {
         running = config
-        accept(files)
         apply(config)
         fault = undefined
         restartNeeded = []

@@ -1,4 +1,4 @@
-// The one place that decides whether a request to the ops or the status listener is admitted: the name it was sent to, the
+// The one place that decides whether a request to the ops or the health listener is admitted: the name it was sent to, the
 // page it was sent from, and the token. It distinguishes a tool of the operator from a web page that the operator's
 // browser has open. What a request asks for is not checked here.
 
@@ -11,7 +11,7 @@ import type { Route } from './routes.ts'
 
 export type AdmissionOptions = {
   /** Of the settings, for sentences. */
-  readonly section: 'ops' | 'status'
+  readonly section: 'ops' | 'health'
   /** Where the listener listens: an address, or a name that is then allowed. */
   readonly host: string
   /** Further names that the listener answers to. */

@@ -1,4 +1,4 @@
-// Which requests to the ops listener and the status listener may have a body. One with GET, HEAD, DELETE, OPTIONS, TRACE or CONNECT
+// Which requests to the ops listener and the health listener may have a body. One with GET, HEAD, DELETE, OPTIONS, TRACE or CONNECT
 // means nothing, and software in between disagrees about where it ends, so that its bytes may be read as a request.
 
 import type { IncomingMessage } from 'node:http'

@@ -1,4 +1,4 @@
-// The HTTP server under the ops listener and the status listener: bounds connections, heads, bodies that nobody reads, and the
+// The HTTP server under the ops listener and the health listener: bounds connections, heads, bodies that nobody reads, and the
 // time of requests and answers, so that nobody exhausts the process through it; answers what never became a request. Who has
 // to go when there are too many connections is for places.ts.
 

@@ -1,4 +1,4 @@
-// The connections of an ops or status listener, and which have to go when there are too many: first those whose request is
+// The connections of an ops or health listener, and which have to go when there are too many: first those whose request is
 // not whole or that rest, then those whose answer nobody takes, the oldest first. Other requests hold at most the places that
 // there are, so that probes are answered beside them.
 

@@ -1,5 +1,5 @@
 // Answers probes and Prometheus: whether the process is alive, whether it is ready, and its metrics. The ops listener and the
-// status listener serve the same bytes and decide on admission.
+// health listener serve the same bytes and decide on admission.
 
 import type { ServerResponse } from 'node:http'
 import { createSingleFlight } from '../cache/single-flight.ts'

@@ -1,4 +1,4 @@
-// The paths of the ops listener and the status listener, which methods each takes, and whether it needs the token. Checked before any
+// The paths of the ops listener and the health listener, which methods each takes, and whether it needs the token. Checked before any
 // handler is loaded, so a path that is not here has no handler either.
 
 import { assets } from './dashboard/assets.ts'
@@ -47,7 +47,7 @@ const opsRoutes: ReadonlyMap<string, Route> = new Map([
   ['/events', { methods: ['GET'], streams: true }],
 ])
 
-const statusRoutes: ReadonlyMap<string, Route> = new Map(probeRoutes)
+const healthRoutes: ReadonlyMap<string, Route> = new Map(probeRoutes)
 
 /** Which paths there are below it is the protocol's. */
 const providerRoute: Route = { methods: reads, spends: true }
@@ -65,7 +65,7 @@ export const routeOfOps: Routes = path =>
   opsRoutes.get(path) ??
   (path.startsWith('/provider/') ? providerRoute : keyRoutes.find(([pattern]) => pattern.test(path))?.[1])
 
-export const routeOfStatus: Routes = path => statusRoutes.get(path)
+export const routeOfHealth: Routes = path => healthRoutes.get(path)
 
 /** @param paths what there is, as text */
 export const routeFault = (method: string, route: Route | undefined, paths: string): Refusal | undefined => {

@@ -94,19 +94,16 @@ export const cacheNamespaceIn = (config: Config): string =>
   namespaceOf(config.provider.baseUrl, protocolIn(config))
 
 /**
- * The settings of an account at the provider that need a restart, because they came with another host: neither is a key sent
- * to the host of another account, nor is one asked under the limits of another.
+ * The limits of an account at the provider that need a restart, because they came with another host or key, which do: no
+ * account is asked under the limits of another.
  */
-export const ofAnotherHost = (started: Config, next: Config): readonly string[] =>
-  next.provider.baseUrl === started.provider.baseUrl ? [] : settingsOfAccount
-
-const settingsOfAccount = [
-  'apiKey',
-  'maxConcurrent',
-  'budget.perMinute',
-  'budget.perHour',
-  'budget.perDay',
-].map(name => `provider.${name}`)
+export const ofAnotherAccount = (
+  { provider: started }: Config,
+  { provider: next }: Config,
+): readonly string[] =>
+  next.baseUrl === started.baseUrl && next.apiKey === started.apiKey
+    ? []
+    : ['perMinute', 'perHour', 'perDay'].map(name => `provider.budget.${name}`)
 
 /** The budget that gateways of this configuration share, by the account at the provider. */
 export const budgetSettingsIn = ({
@@ -210,8 +207,8 @@ export const openUpstream = (
     cache.freshness === 'run'
       ? createRunWatch(config.provider.runs, { call, protocol, clock, observer })
       : undefined
-  const pinnedIn = ({ cache: { prefetch, prefetchPlaces } }: Config): (() => readonly Cell[]) =>
-    prefetch === 'population' ? mostPopulous(catalogue, grid, prefetchPlaces) : () => []
+  const pinnedIn = ({ cache: { prefetchPlaces } }: Config): (() => readonly Cell[]) =>
+    prefetchPlaces > 0 ? mostPopulous(catalogue, grid, prefetchPlaces) : () => []
   let pinned = pinnedIn(config)
   const timelines = createTimelines(
     {

@@ -1,11 +1,11 @@
 // The messages between a worker and the process that started it. Both ends import this file; the first process keeps time
 // by the heartbeats (pool.ts), the worker only sends them.
 
-import { frozen } from '../config/frozen.ts'
 import type { LoadedConfig } from '../config/load.ts'
+import { frozen } from '../config/values.ts'
 
 /** A configuration, and the files that it was read from. */
-export type InEffect = Pick<LoadedConfig, 'config' | 'files'>
+export type InEffect = Pick<LoadedConfig, 'config'>
 
 /** The messages of a worker: once it serves, at short intervals, and its question for the configuration. */
 export type WorkerMessage =

@@ -1,4 +1,4 @@
-// The ops listener and the status listener of a gateway with several workers. Answers health, metrics and /workers for all
+// The ops listener and the health listener of a gateway with several workers. Answers health, metrics and /workers for all
 // workers; proxies every other request to the first ready worker, whose own listener admits and answers it. Knows workers by
 // their sockets; pool.ts starts and replaces them.
 
@@ -11,7 +11,7 @@ import { mayHaveBody } from '../ops/body-fault.ts'
 import { type BoundedServer, createBoundedServer, type ServerBounds } from '../ops/bounded-server.ts'
 import { isProbePath } from '../ops/probes.ts'
 import { Refusal, type RefusalObserver } from '../ops/refusal.ts'
-import { type Route, routeFault, routeOfOps, routeOfStatus } from '../ops/routes.ts'
+import { type Route, routeFault, routeOfHealth, routeOfOps } from '../ops/routes.ts'
 import { mergedMetrics } from './merged-metrics.ts'
 import type { WorkerReport } from './pool.ts'
 
@@ -80,7 +80,7 @@ const keptForAdmission = new Set(['authorization', 'host', 'origin', 'sec-fetch-
 export const buildOpsProxy = (parts: OpsProxyParts, options: OpsProxyOptions): OpsProxy => {
   const isOps = options.section === 'ops'
   const routeOf = (path: string): Route | undefined =>
-    isOps ? (ownRoutes.get(path) ?? routeOfOps(path)) : routeOfStatus(path)
+    isOps ? (ownRoutes.get(path) ?? routeOfOps(path)) : routeOfHealth(path)
   const paths = isOps
     ? '/livez, /readyz, /metrics, /workers or POST /workers/restart'
     : '/livez, /readyz or /metrics'

@@ -10,12 +10,12 @@ import type { Config } from '../config/schema.ts'
 import { watchFiles } from '../config/watch.ts'
 import { messageOf } from '../errors.ts'
 import { openListener } from '../gateway/listener.ts'
-import { createReload, type Reload, watchEvery } from '../gateway/reload.ts'
+import { createReload, type Reload } from '../gateway/reload.ts'
 import { createCounters } from '../telemetry/counters.ts'
 import type { Log } from '../telemetry/log.ts'
 import { countRefusals } from '../telemetry/refusal-counter.ts'
 import { createThrottle } from '../telemetry/throttle.ts'
-import { ofAnotherHost } from '../upstream/upstream.ts'
+import { ofAnotherAccount } from '../upstream/upstream.ts'
 import { buildOpsProxy, type OpsProxy, type OpsProxyOptions } from './ops-proxy.ts'
 import { createPool } from './pool.ts'
 
@@ -28,14 +28,12 @@ export type ServeWorkersParts = {
   readonly read: () => LoadedConfig
   /** The files of the configuration. */
   readonly files: readonly string[]
-  /** The config files as the configuration in effect was read from them. */
-  readonly running: LoadedConfig['files']
 }
 
 export type Workers = {
   readonly apiUrl: string
   readonly opsUrl: string
-  readonly statusUrl: string | undefined
+  readonly healthUrl: string | undefined
   /** Hands a signal to every worker, and reads the configuration again at SIGHUP. */
   signal(signal: NodeJS.Signals): void
   /** Turns readiness red, and resolves when all workers have finished what they had. */
@@ -45,7 +43,7 @@ export type Workers = {
 /** @throws WorkerError, InputError when a worker or a listener can't be started */
 export const startWorkers = async (
   config: Config,
-  { clock, log, args, read, files, running }: ServeWorkersParts,
+  { clock, log, args, read, files }: ServeWorkersParts,
 ): Promise<Workers> => {
   await using opening = new AsyncDisposableStack()
   // Only this user may enter it.
@@ -58,7 +56,6 @@ export const startWorkers = async (
   // The workers log what they applied; here only these two listeners follow.
   const reload: Reload = createReload({
     running: config,
-    files: running,
     read,
     prepare: async () => [],
     apply: next => {
@@ -66,12 +63,11 @@ export const startWorkers = async (
       pool.apply(next.server)
       ops.apply(opsOptions(next))
       status?.apply(statusOptions(next))
-      watching.pollEvery(watchEvery(next))
+      watching.pollEvery(next.config.pollEveryMs)
     },
-    needRestart: next => ofAnotherHost(reload.running(), next),
+    needRestart: next => ofAnotherAccount(reload.running(), next),
     observer: {
       onApplied: () => {},
-      onWithoutEffect: () => {},
       onRestartNeeded: () => {},
       onRefused: () => {},
       onOutcome: () => {},
@@ -81,7 +77,7 @@ export const startWorkers = async (
     args,
     folder,
     clock,
-    configuration: () => reload.inEffect(),
+    configuration: () => ({ config: reload.running() }),
     workerTimeoutMs: config.server.workerTimeoutMs,
     observer: {
       onReady: ({ number, pid }) => log.info({ worker: number, pid }, 'worker ready'),
@@ -98,7 +94,7 @@ export const startWorkers = async (
     try {
       const next = await reload.readAll()
       count = next.config.server.workers
-      await pool.restart(count, { config: next.config, files: next.files })
+      await pool.restart(count, { config: next.config })
       await reload.restarted(next)
       // Applies what changed meanwhile.
       void watching.readNow()
@@ -139,11 +135,11 @@ export const startWorkers = async (
   opening.defer(() => ops.close())
   const opsUrl = await openListener(ops, 'ops', config.ops, config)
   let status: OpsProxy | undefined
-  let statusUrl: string | undefined
-  if (config.status.port !== null) {
+  let healthUrl: string | undefined
+  if (config.health.port !== null) {
     const opened = buildOpsProxy(partsOf, statusOptions(config))
     opening.defer(() => opened.close())
-    statusUrl = await openListener(opened, 'status', { ...config.status, port: config.status.port }, config)
+    healthUrl = await openListener(opened, 'health', { ...config.health, port: config.health.port }, config)
     status = opened
   }
   opening.defer(() => pool.stop())
@@ -152,7 +148,7 @@ export const startWorkers = async (
 
   const watching = watchFiles({
     files: () => files,
-    pollMs: watchEvery(config),
+    pollMs: config.config.pollEveryMs,
     onChange: reload.now,
     onQuiet: reload.again,
   })
@@ -162,7 +158,7 @@ export const startWorkers = async (
   return {
     apiUrl,
     opsUrl,
-    statusUrl,
+    healthUrl,
     signal: signal => {
       pool.signal(signal)
       if (signal === 'SIGHUP') void watching.readNow()
@@ -184,12 +180,12 @@ export const opsOptions = ({ ops, provider: { totalTimeoutMs } }: Config): OpsPr
   answerWithinMs: answerWithinMs + totalTimeoutMs,
 })
 
-const statusOptions = ({ ops, status }: Config): OpsProxyOptions => ({
-  section: 'status',
-  host: status.host,
+const statusOptions = ({ ops, health }: Config): OpsProxyOptions => ({
+  section: 'health',
+  host: health.host,
   allowedHosts: ops.allowedHosts,
   token: null,
-  maxConnections: status.maxConnections,
+  maxConnections: health.maxConnections,
   requestTimeoutMs: ops.requestTimeoutMs,
   answerWithinMs,
 })

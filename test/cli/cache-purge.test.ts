@@ -9,7 +9,7 @@ import { until } from '../support/until.ts'
 
 t.test('no purge takes the last usable copy unless it is hard by name', async t => {
   const provider = await startProvider(t, undefined, null)
-  const env = await singleGatewayEnv(t, provider.url, { ABOHAWA_PROVIDER__RETRIES: '0' })
+  const env = await singleGatewayEnv(t, provider.url, { ABOHAWA_TEST_PROVIDER__RETRIES: '0' })
   const gateway = await startCommand(t, ['serve'], ['api', 'ops'], env)
   const key = await createFreeKey(env)
   const get = () => sendRequest(`${gateway.urls.api}/api/v1/weather/district/3026`, { key })

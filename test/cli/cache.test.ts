@@ -142,7 +142,7 @@ t.test(
     const token = '0123456789abcdef0123456789abcdef'
     const env = await singleGatewayEnv(t, provider.url, {
       ABOHAWA_OPS__TOKEN: token,
-      ABOHAWA_PROVIDER__RETRIES: '0',
+      ABOHAWA_TEST_PROVIDER__RETRIES: '0',
     })
     const gateway = await startCommand(t, ['serve'], ['ops'], env)
     const refresh = (...args: string[]) => runCommand(['cache', 'warm', '--force', ...args], env)

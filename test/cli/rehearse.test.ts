@@ -60,7 +60,7 @@ t.test('weather turns stale and is refreshed by the clock of the traffic', async
     ['21T07:10:00', khulna],
     ['21T08:25:00', khulna],
   ])
-  const given = ['cache.freshSpread=0', 'cache.freshFor=1h', 'cache.staleFor=10m', ...noBudget]
+  const given = ['cache.freshFor=1h', 'cache.staleFor=10m', ...noBudget]
   const [byAge, byRun] = await rehearse(
     t,
     file,

@@ -319,9 +319,9 @@ t.test('with the ops address, what the run cost the gateway and its settings', a
   const simulator = await startSimulator({})
   t.teardown(simulator.close)
   const env = {
-    ABOHAWA_PROVIDER__RETRY_DELAY: '1ms',
+    ABOHAWA_TEST_PROVIDER__RETRY_DELAY: '1ms',
     ABOHAWA_PROVIDER__TIMEOUT: '5s',
-    ABOHAWA_PROVIDER__BODY_TIMEOUT: '5s',
+    ABOHAWA_TEST_PROVIDER__BODY_TIMEOUT: '5s',
     ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '',
     ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '',
     ABOHAWA_PROVIDER__BUDGET__PER_DAY: '5000',

@@ -5,8 +5,8 @@ import fc from 'fast-check'
 import t from 'tap'
 import { run } from '../../src/cli/program.ts'
 import { systemClock } from '../../src/clock.ts'
-import { describeConfig } from '../../src/config/describe.ts'
 import { loadConfig } from '../../src/config/load.ts'
+import { describeConfig } from '../../src/config/values.ts'
 import { InputError, messageOf } from '../../src/errors.ts'
 import { openStore } from '../../src/stores/open-store.ts'
 import { loadTexts } from '../config/load-text.ts'
@@ -84,17 +84,10 @@ t.test('no fault and no listing of a configuration repeats a part of a password'
         const isKnown = url.includes('://') && !/[ \t]/.test(secret)
         const item = JSON.stringify([url])
         const cluster = { ABOHAWA_REDIS__URL: 'redis://a', ABOHAWA_REDIS__MODE: 'cluster' }
-        const source = { name: url, url, licence: url, date: url }
         for (const env of [
           { ABOHAWA_REDIS__URL: url },
           { ABOHAWA_PROVIDER__BASE_URL: url.replace(/^rediss?/, 'https') },
-          ...(isKnown
-            ? [
-                { ABOHAWA_STORE__PATH: url },
-                { ...cluster, ABOHAWA_REDIS__NODES: item },
-                { ABOHAWA_CATALOGUE__SOURCES: JSON.stringify([source]) },
-              ]
-            : []),
+          ...(isKnown ? [{ ABOHAWA_STORE__PATH: url }, { ...cluster, ABOHAWA_REDIS__NODES: item }] : []),
         ]) {
           const found = leaked(secret, printedOf(env), usual)
           if (found !== undefined) throw new Error(`${JSON.stringify(found)} of ${url} in ${printedOf(env)}`)
@@ -115,7 +108,6 @@ t.test('a URL in a file is hidden as a value, a name and an item', async t => {
     `log: "${url}"`,
     `server: { port: "${url}" }`,
     `quota: { tiers: { "${url}": 1 } }`,
-    `catalogue: { sources: [{ name: a, url: "${url}", licence: b, date: "${url}" }] }`,
     `redis: { url: ${'x'.repeat(70)}://user:QXZWKJ@redis.example }`,
     `store: { path: "${url}" }\nredis: ${url}`,
   ]) {
@@ -161,7 +153,7 @@ t.test('nothing that a command prints repeats a part of a password on its comman
     process.stdout.write = keep as typeof toOutput
     try {
       await run(args, {
-        env: { ABOHAWA_STORE__PATH: ':memory:', ABOHAWA_REDIS__CONNECT_TIMEOUT: '50ms' },
+        env: { ABOHAWA_STORE__PATH: ':memory:', ABOHAWA_TEST_REDIS__CONNECT_TIMEOUT: '50ms' },
         clock: systemClock,
       })
     } finally {

@@ -103,7 +103,7 @@ t.test(
     copyFileSync(usualCatalogue, `${folder}/places.json`)
     const { child, lines, exited } = await serve(
       t,
-      { ABOHAWA_CATALOGUE__PATH: `${folder}/places.json`, ABOHAWA_CATALOGUE__POLL_EVERY: '1h' },
+      { ABOHAWA_CATALOGUE__PATH: `${folder}/places.json`, ABOHAWA_TEST_CATALOGUE__POLL_EVERY: '1h' },
       ['--config', `${folder}/config.yaml`],
       folder,
     )

@@ -1,8 +1,8 @@
 // The configuration in effect, as an operator sees it.
 
 import t from 'tap'
-import { describeConfig } from '../../src/config/describe.ts'
 import { loadConfig } from '../../src/config/load.ts'
+import { describeConfig } from '../../src/config/values.ts'
 import { faultsOfTexts, loadTexts } from './load-text.ts'
 
 t.test('the shown configuration can be loaded again and means the same', async t => {
@@ -12,7 +12,7 @@ t.test('the shown configuration can be loaded again and means the same', async t
     'cache: { cellDegrees: 0.3333333333333333, freshFor: 90m, memory: 10MB, staleFor: 1h }',
     'quota: { tiers: { pro-plus: 7, "no": 8 }, keepUsageFor: 48h }\nlog: { access: false, level: silent }',
     'redis: { url: "rediss://host:6380/2?family=6", prefix: "a:" }\nstore: { path: "007" }',
-    'catalogue: { title: "বাংলাদেশ: # yes", sources: [], bounds: { west: -0.5 } }',
+    'catalogue: { path: "বাংলাদেশ: # yes" }\nprovider: { budget: { reserve: 0.05, perDay: null } }',
   ]
   for (const text of given)
     await t.test(text || 'the defaults', async t => {
@@ -26,7 +26,7 @@ t.test('the words are those of a config file', async t => {
   const shown = describeConfig(loadConfig({ files: [], env: {} }))
   t.match(
     shown,
-    /^cache:\n {2}cellDegrees: 0\.1\n {2}freshness: run\n {2}freshFor: 1h\n {2}freshSpread: 0\.2\n/m,
+    /^cache:\n {2}cellDegrees: 0\.1\n {2}freshness: run\n {2}freshFor: 1h\n {2}freshForAtMost: 12h\n/m,
   )
   t.match(shown, /^ {2}memory: 64MiB$/m)
   t.match(shown, /^ {2}keepUsageFor: 400d$/m)

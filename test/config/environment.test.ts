@@ -5,40 +5,27 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import * as z from 'zod'
-import { type Entry, readDefaults } from '../../src/config/defaults.ts'
 import { configFilesOf, variableOf } from '../../src/config/environment.ts'
 import { filesOf, loadConfig, readConfig } from '../../src/config/load.ts'
-import { coreOf, printPath, settings } from '../../src/config/tree.ts'
+import { coreOf, defaultOf, printPath, settings } from '../../src/config/tree.ts'
 import { faultsOfTexts, loadTexts } from './load-text.ts'
 
 const load = (env: NodeJS.ProcessEnv) => loadConfig({ files: [], env })
-
-const defaultAt = (path: readonly string[]): unknown => {
-  let below: Map<string, Entry> = readDefaults()
-  let value: unknown
-  for (const key of path) {
-    value = below.get(key)?.value
-    below = below.get(key)?.below ?? new Map()
-  }
-  return value
-}
 
 const textOf = (value: unknown): string =>
   value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value)
 
 // A setting with a name in its path is tested with one such name.
 const reachable = settings.map(({ path, schema, named }) =>
-  named ? { path: [...path, 'free'], schema: named.valueType } : { path, schema },
+  named
+    ? { path: [...path, 'free'], schema: named.valueType, usual: 100 }
+    : { path, schema, usual: defaultOf(schema) },
 )
 
-for (const { path, schema } of reachable) {
+for (const { path, schema, usual } of reachable) {
   const variable = variableOf(path)
   t.test(`${variable} sets ${printPath(path)}`, async t => {
-    t.strictSame(
-      load({ [variable]: textOf(defaultAt(path)) }),
-      load({}),
-      'its default as text is its default',
-    )
+    t.strictSame(load({ [variable]: textOf(usual) }), load({}), 'its default as text is its default')
     // A blank is valid only for a list and for an optional number; an unclosed bracket is no valid list, and a word no
     // valid number.
     const core = coreOf(schema)
@@ -67,7 +54,7 @@ t.test('text, numbers, flags, durations and sizes are read from text', async t =
     ABOHAWA_CACHE__CELL_DEGREES: '0.25',
     ABOHAWA_CACHE__MEMORY: '1.5MiB',
     ABOHAWA_CACHE__FRESH_FOR: '90m',
-    ABOHAWA_CATALOGUE__BOUNDS__WEST: '-5.5',
+    ABOHAWA_PROVIDER__BUDGET__RESERVE: '0.5',
     ABOHAWA_QUOTA__TIERS__FREE: '3',
     ABOHAWA_QUOTA__TIERS__EXTRA_LARGE: '4',
   })
@@ -75,7 +62,7 @@ t.test('text, numbers, flags, durations and sizes are read from text', async t =
     server: { port: 0 },
     log: { access: false, level: 'silent' },
     cache: { cellDegrees: 0.25, memoryBytes: 1_572_864, freshForMs: 5_400_000 },
-    catalogue: { bounds: { west: -5.5 } },
+    provider: { budget: { reserve: 0.5 } },
     quota: { tiers: { free: 3, 'extra-large': 4, starter: 1000 } },
   })
 })
@@ -108,10 +95,6 @@ t.test('a list is given with commas or as YAML', async t => {
   t.strictSame(proxies(''), [])
   t.strictSame(proxies('[]'), [])
   t.strictSame(proxies('[::1]'), ['::1'])
-  const sources = '[{ name: a, url: https://a.example, licence: MIT, date: 2024-02-29 }]'
-  t.strictSame(load({ ABOHAWA_CATALOGUE__SOURCES: sources }).catalogue.sources, [
-    { name: 'a', url: 'https://a.example', licence: 'MIT', date: '2024-02-29' },
-  ])
 })
 
 t.test('an address of version 6 in brackets is no list of YAML', async t => {

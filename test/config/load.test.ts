@@ -6,7 +6,7 @@ import { ConfigError, loadConfig, readConfig } from '../../src/config/load.ts'
 import type { Config } from '../../src/config/schema.ts'
 import { faultsOfTexts, loadTexts } from './load-text.ts'
 
-t.test('without files or variables the configuration is that of default.yaml', async t => {
+t.test('without files or variables the configuration is that of the schema, with the constants', async t => {
   const config: Config = loadConfig({ files: [], env: {} })
   t.strictSame(config, {
     server: {
@@ -40,7 +40,7 @@ t.test('without files or variables the configuration is that of default.yaml', a
       maxConnections: 128,
       requestTimeoutMs: 10_000,
     },
-    status: { host: '127.0.0.1', port: null, maxConnections: 32 },
+    health: { host: '127.0.0.1', port: null, maxConnections: 32 },
     redis: {
       url: null,
       mode: 'single',
@@ -81,56 +81,6 @@ t.test('without files or variables the configuration is that of default.yaml', a
       title: 'Bangladesh',
       bounds: { south: 20, north: 27, west: 87.5, east: 93 },
       pollEveryMs: 1_000,
-      sources: [
-        {
-          name: 'nuhil/bangladesh-geocode at 5622f68',
-          url: 'https://github.com/nuhil/bangladesh-geocode/tree/5622f68',
-          licence: 'MIT',
-          date: '2023-03-17',
-        },
-        {
-          name: 'CRAN package bangladesh 1.0.0',
-          url: 'https://cran.r-project.org/package=bangladesh',
-          licence: 'MIT',
-          date: '2022-10-28',
-        },
-        {
-          name: 'md-redwan-hossain/bd-geographical-data-api at aa063f8',
-          url: 'https://github.com/md-redwan-hossain/bd-geographical-data-api/tree/aa063f8',
-          licence: 'MIT',
-          date: '2023-12-20',
-        },
-        {
-          name: 'Y3454R/bd-geodata at 2c33f6f',
-          url: 'https://github.com/Y3454R/bd-geodata/tree/2c33f6f',
-          licence: 'MIT',
-          date: '2026-06-22',
-        },
-        {
-          name: 'GeoNames, in whosonfirst-data-admin-bd at c6c88a1',
-          url: 'https://www.geonames.org',
-          licence: 'CC BY 4.0',
-          date: '2024-07-29',
-        },
-        {
-          name: "Who's On First, whosonfirst-data-admin-bd at c6c88a1",
-          url: 'https://github.com/whosonfirst-data/whosonfirst-data-admin-bd/tree/c6c88a1',
-          licence: 'https://whosonfirst.org/docs/licenses',
-          date: '2024-07-29',
-        },
-        {
-          name: 'OCHA and BBS, COD-AB Bangladesh version 03',
-          url: 'https://data.humdata.org/dataset/cod-ab-bgd',
-          licence: 'CC BY-IGO',
-          date: '2025-06-01',
-        },
-        {
-          name: 'Unicode CLDR, cldr-json at b08a82b',
-          url: 'https://github.com/unicode-org/cldr-json/tree/b08a82b',
-          licence: 'Unicode-3.0',
-          date: '2025-12-01',
-        },
-      ],
     },
     cache: {
       cellDegrees: 0.1,
@@ -143,8 +93,7 @@ t.test('without files or variables the configuration is that of default.yaml', a
       staleForMs: 43_200_000,
       refreshAheadForMs: 60_000,
       demandForMs: 7_200_000,
-      prefetch: 'none',
-      prefetchPlaces: 100,
+      prefetchPlaces: 0,
       warmForMs: 1_500,
       retryAfterMs: 10_000,
       retryAfterAtMostMs: 300_000,
@@ -160,7 +109,7 @@ t.test('without files or variables the configuration is that of default.yaml', a
       keepUsageForMs: 34_560_000_000,
     },
     log: { file: null, level: 'info', access: true, accessShare: 1, clientAddress: 'full' },
-    config: { watch: true, pollEveryMs: 1_000 },
+    config: { pollEveryMs: 1_000 },
   })
 })
 
@@ -201,38 +150,33 @@ t.test('a file may be empty, hold comments alone, or name a section without a se
 })
 
 t.test('anchors and Windows line ends are read as YAML has them', async t => {
-  const { provider } = loadTexts(t, {
-    files: ['provider:\r\n  timeout: &long 20s\r\n  bodyTimeout: *long\r\n'],
+  const { server } = loadTexts(t, {
+    files: ['server:\r\n  requestTimeout: &long 20s\r\n  drainFor: *long\r\n'],
   })
-  t.equal(provider.timeoutMs, 20_000)
-  t.equal(provider.bodyTimeoutMs, 20_000)
+  t.equal(server.requestTimeoutMs, 20_000)
+  t.equal(server.drainForMs, 20_000)
 })
 
 t.test(
   'merge keys take what is not given beside them, and keys that begin with x- are left alone',
   async t => {
-    const { cache, provider, catalogue, quota } = loadTexts(t, {
+    const { cache, provider, quota } = loadTexts(t, {
       files: [
         `x-fresh: &fresh { freshFor: 2h, staleFor: 3h }
-x-demand: &demand { demandFor: 3h, freshFor: 9h }
-x-breaker: &breaker { after: 7, halfOpenAfter: 2s }
+x-places: &places { prefetchPlaces: 7, freshFor: 9h }
+x-budget: &budget { perDay: 7, perHour: 6 }
 cache:
-  <<: [*fresh, *demand]
+  <<: [*fresh, *places]
   staleFor: 4h
   x-note: from the runbook of May
 provider:
-  breaker: { <<: *breaker, halfOpenAfter: 3s }
-catalogue:
-  sources:
-    - &source { name: a, url: https://a.example, licence: MIT, date: 2024-02-29 }
-    - { <<: *source, name: b }
+  budget: { <<: *budget, perHour: 5 }
 quota: { tiers: { x-large: 5 } }
 `,
       ],
     })
-    t.match(cache, { freshForMs: 7_200_000, staleForMs: 14_400_000, demandForMs: 10_800_000 })
-    t.match(provider.breaker, { after: 7, halfOpenAfterMs: 3_000 })
-    t.match(catalogue.sources, [{ name: 'a' }, { name: 'b', url: 'https://a.example', date: '2024-02-29' }])
+    t.match(cache, { freshForMs: 7_200_000, staleForMs: 14_400_000, prefetchPlaces: 7 })
+    t.match(provider.budget, { perDay: 7, perHour: 5 })
     t.equal(quota.tiers['x-large'], 5, 'a tier may be called so')
   },
 )
@@ -278,7 +222,7 @@ t.test('faults are handed on with file, line, column, variable and path', async 
   }
   const file = `${folder}/one.yaml`
   t.match(faultsOf({}, [file]), [{ file, line: 4, column: 9, sentence: /not a YAML config file/ }])
-  writeFileSync(file, 'server:\n  port: x\n  prot: 1\ncatalogue:\n  sources: [{ name: 5 }]\n')
+  writeFileSync(file, 'server:\n  port: x\n  prot: 1\nredis:\n  nodes: [a:1, 5]\n')
   const faults = faultsOf({ ABOHAWA_OPS__PORT: 'high', ABOHAWA_CACHE__STALE_FOR: '48h' }, [file]) ?? []
   t.match(faults[0], {
     file,
@@ -288,7 +232,7 @@ t.test('faults are handed on with file, line, column, variable and path', async 
     sentence: /^.*:2:9: server\.port is "x"/,
   })
   t.match(faults[1], { file, line: 3, column: 3, path: 'server.prot' })
-  t.match(faults[2], { file, line: 5, column: 21, path: 'catalogue.sources[0].name' })
+  t.match(faults[2], { file, line: 5, column: 16, path: 'redis.nodes[1]' })
   t.match(faults.at(-2), { variable: 'ABOHAWA_OPS__PORT', path: 'ops.port' })
   t.match(faults.at(-1), { variable: 'ABOHAWA_CACHE__STALE_FOR', path: 'cache.staleFor' })
 })
@@ -301,7 +245,7 @@ t.test('every value has the place where it was given', async t => {
   const { origins } = readConfig({ files: [file], env: { ABOHAWA_LOG__LEVEL: 'warn' } })
   t.match(origins.get('cache.freshFor'), { file, line: 1, column: 21 })
   t.match(origins.get('quota.tiers.gold'), { file, line: 4 })
-  t.match(origins.get('quota.tiers.free'), { file: 'config/default.yaml' })
+  t.equal(origins.get('quota.tiers.free'), undefined)
   t.strictSame(origins.get('log.level'), { variable: 'ABOHAWA_LOG__LEVEL' })
 })
 
@@ -352,8 +296,8 @@ t.test('a file that is not one map of settings is refused in one sentence', asyn
   const table: Array<[text: string, sentence: string]> = [
     [
       '- 1\n- 2',
-      'one.yaml:1:1: the whole file is a list, but must be a map of server, ops, status, redis, store, provider, ' +
-        'catalogue, cache, weather, quota, log, config',
+      'one.yaml:1:1: the whole file is a list, but must be a map of server, ops, health, redis, store, provider, ' +
+        'catalogue, cache, weather, quota, log',
     ],
     ['# words\nwords', 'one.yaml:2:1: the whole file is "words", but must be a map of server, ops,'],
     ['server:\n\tport: 1', 'one.yaml:2:1: this is not a YAML config file: '],
@@ -374,10 +318,6 @@ t.test('a file that is not one map of settings is refused in one sentence', asyn
     [
       'log: {}\nlog: {}',
       'one.yaml:2:1: log is given twice in this file, first at one.yaml:1:1; keep one of the two',
-    ],
-    [
-      'catalogue:\n  sources:\n    - { name: a, url: http://a, licence: b, date: "2020-01-01", name: c }',
-      'one.yaml:3:65: catalogue.sources[0].name is given twice in this file, first at one.yaml:3:9;',
     ],
     [
       'server: 5',
@@ -448,16 +388,12 @@ t.test('a name that is not known is refused with the nearest one that is, at eve
       'one.yaml:1:18: server.tls.crt is not a known setting; did you mean server.tls.cert?',
     ],
     [
-      'catalogue: { bounds: { nord: 1 } }',
-      'one.yaml:1:24: catalogue.bounds.nord is not a known setting; did you mean catalogue.bounds.north?',
+      'provider: { budget: { perday: 1 } }',
+      'one.yaml:1:23: provider.budget.perday is not a known setting; did you mean provider.budget.perDay?',
     ],
     ['baseUrl: http://a', 'one.yaml:1:1: baseUrl is not a known setting; did you mean provider.baseUrl?'],
     ['server: { toString: 1 }', 'one.yaml:1:11: server.toString is not a known setting'],
     ['server: { __proto__: { port: 1 } }', 'one.yaml:1:11: server.__proto__ is not a known setting'],
-    [
-      'catalogue:\n  sources: [{ name: a, url: http://a, licence: b, date: "2020-01-01", licens: b }]',
-      'one.yaml:2:79: catalogue.sources[0].licens is not a known setting; did you mean catalogue.sources[0].licence?',
-    ],
     ['"one\\ntwo": 1', 'one.yaml:1:1: "one\\ntwo" is not a known setting'],
     ['bogus: 1', 'one.yaml:1:1: bogus is not a known setting'],
     [

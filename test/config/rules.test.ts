@@ -51,10 +51,10 @@ const refused: Array<[yaml: string, sentence: string]> = [
   ['ops: { port: 8080, host: localhost }', `one.yaml:1:26: ops.port is 8080, ${SAME_PORT}`],
   [`ops: { host: 0.0.0.0, token: ${TOKEN}, port: 8080 }`, `one.yaml:1:70: ops.port is 8080, ${SAME_PORT}`],
   [`ops: { host: "::", token: ${TOKEN}, port: 8080 }`, `one.yaml:1:67: ops.port is 8080, ${SAME_PORT}`],
-  ['status: { port: 8080 }', `one.yaml:1:17: status.port is 8080, ${SAME_PORT}`],
+  ['health: { port: 8080 }', `one.yaml:1:17: health.port is 8080, ${SAME_PORT}`],
   [
-    'status: { port: 9090, host: "::" }',
-    'one.yaml:1:29: status.port is 9090, but must differ from ops.port on the same host (0 picks a free port)',
+    'health: { port: 9090, host: "::" }',
+    'one.yaml:1:29: health.port is 9090, but must differ from ops.port on the same host (0 picks a free port)',
   ],
   ['ops: { host: 0.0.0.0 }', `one.yaml:1:14: ops.host is "0.0.0.0", ${NO_TOKEN}`],
   ['ops: { host: "::" }', `one.yaml:1:14: ops.host is "::", ${NO_TOKEN}`],
@@ -62,8 +62,8 @@ const refused: Array<[yaml: string, sentence: string]> = [
   ['ops: { host: ops.example }', `one.yaml:1:14: ops.host is "ops.example", ${NO_TOKEN}`],
   ['ops: { host: ops.example, token: null }', `one.yaml:1:34: ops.host is "ops.example", ${NO_TOKEN}`],
   [
-    'status: { host: 0.0.0.0 }',
-    'one.yaml:1:17: status.host is "0.0.0.0", but status.port is not set: set both of them or neither',
+    'health: { host: 0.0.0.0 }',
+    'one.yaml:1:17: health.host is "0.0.0.0", but health.port is not set: set both of them or neither',
   ],
   [
     'redis: { mode: cluster }',
@@ -95,14 +95,6 @@ const refused: Array<[yaml: string, sentence: string]> = [
     'one.yaml:1:30: redis.ca is set, but redis.url does not start with rediss:// (TLS)',
   ],
   [
-    'catalogue: { bounds: { south: 28 } }',
-    'one.yaml:1:31: catalogue.bounds.south is 28, but must be less than catalogue.bounds.north, which is 27',
-  ],
-  [
-    'catalogue: { bounds: { west: 93 } }',
-    'one.yaml:1:30: catalogue.bounds.west is 93, but must be less than catalogue.bounds.east, which is 93',
-  ],
-  [
     'cache:\n  freshFor: 24h\n  staleFor: 25h',
     'one.yaml:3:13: cache.freshFor and cache.staleFor are 1d and 25h, but together must be at most 48h',
   ],
@@ -117,14 +109,6 @@ const refused: Array<[yaml: string, sentence: string]> = [
   [
     'cache: { freshForAtMost: 40h, staleFor: 20h, freshFor: 1h }',
     'one.yaml:1:41: cache.freshForAtMost and cache.staleFor are 40h and 20h, but together must be at most 48h',
-  ],
-  [
-    'cache: { retryAfter: 6m }',
-    'one.yaml:1:22: cache.retryAfterAtMost is 5m, but must be at least cache.retryAfter, which is 6m',
-  ],
-  [
-    'provider: { breaker: { halfOpenAfterAtMost: 4s } }',
-    'one.yaml:1:45: provider.breaker.halfOpenAfterAtMost is 4s, but must be at least provider.breaker.halfOpenAfter, which is 5s',
   ],
 ]
 
@@ -148,9 +132,9 @@ const allowed = [
   `ops: { host: 0.0.0.0, token: ${TOKEN} }`,
   `ops: { host: ops.example, token: "${TOKEN}==" }`,
   `ops: { token: ${TOKEN} }`,
-  'ops: { host: localhost }\nstatus: { host: 0.0.0.0, port: 9091 }',
-  'status: { port: 0 }\nops: { port: 0 }',
-  'status: { host: 127.0.0.2, port: 9090 }',
+  'ops: { host: localhost }\nhealth: { host: 0.0.0.0, port: 9091 }',
+  'health: { port: 0 }\nops: { port: 0 }',
+  'health: { host: 127.0.0.2, port: 9090 }',
   'redis: { url: "rediss://me:secret@a/2", ca: ca.pem }',
   'redis: { url: redis://a/2, mode: sentinel, nodes: [b:1], sentinelMaster: one, sentinelPassword: two }',
   'redis: { url: redis://a/0, mode: cluster, nodes: [b:1, "[::1]:7"] }',

@@ -87,7 +87,6 @@ const refused: readonly (readonly [given: GivenSettings, sentence: string])[] = 
     '--case is "run", but must be settings with a value each, such as "cache.freshFor=1h cache.freshness=run"',
   ],
   [{ set: ['cache.freshfor=1h'] }, 'cache.freshfor is not a known setting; did you mean cache.freshFor?'],
-  [{ set: ['cache.holdFor=1h'] }, 'cache.holdFor is now called cache.leaseFor; use that name'],
   [
     { set: ['provider.budget=1'] },
     'provider.budget is not one setting, but several; give one of them, such as provider.budget.perMinute',
@@ -126,8 +125,8 @@ t.test('a refusal is one sentence with the argument, the value and what is allow
 
 t.test('settings that do not agree are refused by the combination, once', t => {
   t.equal(
-    refusal({ set: ['cache.retryAfter=10s,1m', 'cache.retryAfterAtMost=30s', 'cache.freshness=age,run'] }),
-    '--set cache.retryAfterAtMost=30s: cache.retryAfterAtMost is 30s, but must be at least cache.retryAfter, which is 1m',
+    refusal({ set: ['cache.staleFor=12h,40h', 'cache.freshForAtMost=10h', 'cache.freshness=age,run'] }),
+    '--set cache.freshForAtMost=10h: cache.freshForAtMost and cache.staleFor are 10h and 40h, but together must be at most 48h',
   )
   t.end()
 })

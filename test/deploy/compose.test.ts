@@ -93,7 +93,7 @@ t.test('the gateways’ variables pass the check, and their ports are the publis
   for (const [name, { environment = {}, ports = [] }] of gateways) {
     const config = loadConfig({ files: [], env: { ...image, ...environment } })
     const targets = ports.map(port => Number(port.split(':')[2]))
-    t.strictSame(targets, [config.server.port, config.status.port], name)
+    t.strictSame(targets, [config.server.port, config.health.port], name)
     t.ok(services.has(new URL(config.redis.url ?? '').hostname))
     const provider = new URL(config.provider.baseUrl)
     t.match(services.get(provider.hostname)?.command?.join(' '), `--port ${provider.port}`)
@@ -106,7 +106,7 @@ t.test('Prometheus scrapes every gateway at its status port, and finds its rules
   t.equal(job.job_name, 'abohawa')
   t.strictSame(
     job.static_configs[0].targets,
-    gateways.map(([name, { environment }]) => `${name}:${environment?.ABOHAWA_STATUS__PORT}`),
+    gateways.map(([name, { environment }]) => `${name}:${environment?.ABOHAWA_HEALTH__PORT}`),
   )
   const mounts = new Map(mountsOf(services.get('prometheus') ?? {}).map(([from, to]) => [to, from]))
   t.equal(
@@ -149,12 +149,12 @@ t.test('Grafana gets Prometheus and the dashboard', async t => {
 
 t.test('a gateway with these variables answers Prometheus by the name of the service', async t => {
   const redis = await testRedis(t)
-  const { urls } = await startCommand(t, ['serve'], ['api', 'status'], {
+  const { urls } = await startCommand(t, ['serve'], ['api', 'health'], {
     ...gateway.environment,
     ABOHAWA_SERVER__PORT: '0',
     ABOHAWA_OPS__PORT: '0',
-    ABOHAWA_STATUS__HOST: '127.0.0.1',
-    ABOHAWA_STATUS__PORT: '0',
+    ABOHAWA_HEALTH__HOST: '127.0.0.1',
+    ABOHAWA_HEALTH__PORT: '0',
     ABOHAWA_SERVER__DRAIN_FOR: '0s',
     ABOHAWA_REDIS__URL: redis.url,
     ABOHAWA_REDIS__PREFIX: redis.prefix,

@@ -105,23 +105,23 @@ t.test('the file passes the check, and its ports and times are those of the obje
   const { code, stdout, stderr } = await runCommand(['config', 'check', '--no-files', path], env)
   t.strictSame([code, stdout, stderr], [0, 'The configuration is right.\n', ''])
 
-  const { server, ops, status, provider } = loadConfig({ files: [path], env })
+  const { server, ops, health, provider } = loadConfig({ files: [path], env })
   const ports = Object.fromEntries(
     gateway.ports.map(({ name, containerPort }: { name: string; containerPort: number }) => [
       name,
       containerPort,
     ]),
   )
-  t.strictSame(ports, { api: server.port, status: status.port })
+  t.strictSame(ports, { api: server.port, health: health.port })
   t.equal(ops.host, '127.0.0.1', 'nothing outside of the pod reaches it')
   for (const { port, targetPort } of named('Service').spec.ports) {
     t.ok(targetPort in ports, targetPort)
-    if (targetPort === 'status') t.equal(port, ports.status)
+    if (targetPort === 'health') t.equal(port, ports.health)
   }
   const allowed = named('NetworkPolicy').spec.ingress.flatMap((rule: Resource) => rule.ports)
   t.strictSame(
     allowed.map(({ port }: { port: string }) => port),
-    ['api', 'status'],
+    ['api', 'health'],
   )
   t.ok(pod.terminationGracePeriodSeconds * 1_000 > server.drainForMs + provider.totalTimeoutMs)
   const { periodSeconds, failureThreshold } = gateway.readinessProbe
@@ -166,11 +166,11 @@ t.test('the secrets of the example are refused', async t => {
 
 t.test('a gateway started as the pod says answers each probe and the scrape at its path', async t => {
   const redis = await testRedis(t)
-  const status = await freePort()
+  const health = await freePort()
   const local = replaced(file, {
     'host: 0.0.0.0\n  port: 8080': 'host: 127.0.0.1\n  port: 0',
     'port: 9090': 'port: 0',
-    'host: 0.0.0.0\n  port: 9091': `host: 127.0.0.1\n  port: ${status}`,
+    'host: 0.0.0.0\n  port: 9091': `host: 127.0.0.1\n  port: ${health}`,
     'drainFor: 10s': 'drainFor: 0s',
   })
   const folder = t.testdir({ 'gateway.yaml': local })
@@ -181,7 +181,7 @@ t.test('a gateway started as the pod says answers each probe and the scrape at i
   const { urls } = await startCommand(
     t,
     [command ?? '', '--config', join(folder, 'gateway.yaml')],
-    ['api', 'status'],
+    ['api', 'health'],
     { ...env, ...more },
   )
   const { endpoints } = named('ServiceMonitor').spec
@@ -189,7 +189,7 @@ t.test('a gateway started as the pod says answers each probe and the scrape at i
     ({ httpGet }: Resource) => httpGet,
   )
   for (const { path, port } of [...probes, ...endpoints]) {
-    t.equal(port, 'status')
-    t.equal((await fetch(`${urls.status}${path}`)).status, 200, path)
+    t.equal(port, 'health')
+    t.equal((await fetch(`${urls.health}${path}`)).status, 200, path)
   }
 })

@@ -12,7 +12,7 @@ t.test('by name, and the first for the API whatever its name is', async t => {
   t.strictSame(inherited('1', ''), { api: 3 })
   t.strictSame(inherited('1', 'abohawa.socket'), { api: 3 })
   t.strictSame(inherited('1', 'ops'), { ops: 3 })
-  t.strictSame(inherited('3', 'status:ops:api'), { status: 3, ops: 4, api: 5 })
+  t.strictSame(inherited('3', 'health:ops:api'), { health: 3, ops: 4, api: 5 })
   t.strictSame(inherited('2', 'abohawa.socket:ops'), { api: 3, ops: 4 })
 })
 

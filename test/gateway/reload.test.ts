@@ -21,7 +21,6 @@ const setUp = (
     needRestart: () => [],
     observer: {
       onApplied: changes => told.push(changes.map(({ path, after }) => `${path}: ${after}`)),
-      onWithoutEffect: sentences => told.push({ withoutEffect: sentences }),
       onRestartNeeded: paths => told.push({ restart: paths }),
       onRefused: reason => told.push({ refused: reason }),
       onOutcome: outcome => told.push(outcome),
@@ -48,11 +47,6 @@ t.test('live changes are applied together, and the others are named and left', a
   t.equal(await reload.now(), 'applied')
   t.strictSame(told, [
     ['cache.freshFor: 2h', 'quota.tiers.gold: 7'],
-    {
-      withoutEffect: [
-        'ABOHAWA_CACHE__FRESH_FOR: cache.freshFor has no effect: cache.freshness is run, where it counts only while no model run could be read; by age it counts always',
-      ],
-    },
     { restart: ['server.port', 'cache.memory'] },
     'applied',
   ])

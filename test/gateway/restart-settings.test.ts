@@ -7,7 +7,7 @@ import { readConfig } from '../../src/config/load.ts'
 import { settings } from '../../src/config/tree.ts'
 import { effectOf } from '../../src/config/values.ts'
 import { createReload } from '../../src/gateway/reload.ts'
-import { ofAnotherHost } from '../../src/upstream/upstream.ts'
+import { ofAnotherAccount } from '../../src/upstream/upstream.ts'
 
 const fixture = (name: string) => join(import.meta.dirname, '..', 'fixtures', name)
 const redis = { 'redis.url': 'rediss://one' }
@@ -25,10 +25,15 @@ const table: Record<string, Row> = {
   'server.workers': [{}, { 'server.workers': '2' }],
   'server.trustedProxies': [{}, { 'server.trustedProxies': '10.0.0.1' }],
   'server.publicUrl': [{}, { 'server.publicUrl': 'https://weather.example' }],
+  'server.requestTimeout': [{}, { 'server.requestTimeout': '20s' }],
+  'server.keepAliveTimeout': [{}, { 'server.keepAliveTimeout': '80s' }],
+  'server.drainFor': [{}, { 'server.drainFor': '1s' }],
   'ops.host': [{}, { 'ops.host': 'localhost' }],
   'ops.port': [{}, { 'ops.port': '1' }],
-  'status.host': [{}, { 'status.host': 'localhost' }],
-  'status.port': [{}, { 'status.port': '1' }],
+  'ops.allowedHosts': [{}, { 'ops.allowedHosts': 'ops.example.org' }],
+  'ops.token': [{}, { 'ops.token': '0123456789-abcdefghijklmnopqrstuv' }],
+  'health.host': [{}, { 'health.host': 'localhost' }],
+  'health.port': [{}, { 'health.port': '1' }],
   'redis.url': [{}, redis],
   'redis.mode': [redis, { ...redis, 'redis.mode': 'cluster' }],
   'redis.nodes': [
@@ -42,21 +47,17 @@ const table: Record<string, Row> = {
   ],
   'redis.ca': [redis, { ...redis, 'redis.ca': fixture('localhost.crt') }],
   'redis.prefix': [redis, { ...redis, 'redis.prefix': 'other:' }],
-  'redis.connectTimeout': [redis, { ...redis, 'redis.connectTimeout': '3s' }],
   'redis.commandTimeout': [redis, { ...redis, 'redis.commandTimeout': '3s' }],
   'store.path': [{}, { 'store.path': '/tmp/abohawa-other.db' }],
   'provider.baseUrl': [{}, { 'provider.baseUrl': 'http://other.example' }],
-  'provider.runs.model': [{}, { 'provider.runs.model': 'gfs' }],
+  'provider.apiKey': [{}, { 'provider.apiKey': 'other' }],
+  'provider.timeout': [{}, { 'provider.timeout': '11s' }],
+  'provider.maxConcurrent': [{}, { 'provider.maxConcurrent': '2' }],
+  'provider.maxPointsPerRequest': [{}, { 'provider.maxPointsPerRequest': '50' }],
   'catalogue.path': [{}, { 'catalogue.path': 'locations.json' }],
-  'catalogue.title': [{}, { 'catalogue.title': 'Elsewhere' }],
-  'catalogue.bounds.south': [{}, { 'catalogue.bounds.south': '19' }],
-  'catalogue.bounds.north': [{}, { 'catalogue.bounds.north': '28' }],
-  'catalogue.bounds.west': [{}, { 'catalogue.bounds.west': '87' }],
-  'catalogue.bounds.east': [{}, { 'catalogue.bounds.east': '94' }],
-  'catalogue.sources': [{}, { 'catalogue.sources': '' }],
   'cache.cellDegrees': [{}, { 'cache.cellDegrees': '0.2' }],
   'cache.freshness': [{}, { 'cache.freshness': 'age' }],
-  'cache.warmFor': [{}, { 'cache.warmFor': '1s' }],
+  'cache.prefetchPlaces': [{}, { 'cache.prefetchPlaces': '7' }],
   'cache.memory': [{}, { 'cache.memory': '1MiB' }],
   'weather.hourlyHours': [{}, { 'weather.hourlyHours': '24' }],
   'quota.timeZone': [{}, { 'quota.timeZone': 'UTC' }],
@@ -69,13 +70,12 @@ const table: Record<string, Row> = {
     {},
     { 'server.tls.cert': fixture('localhost.crt'), 'server.tls.key': fixture('localhost.key') },
   ],
-  'ops.token': [{}, { 'ops.token': '0123456789-abcdefghijklmnopqrstuv' }],
   'quota.tiers.gold': [{ 'quota.tiers.gold': '7' }, {}],
   ...Object.fromEntries(
-    Object.entries({ apiKey: 'other', maxConcurrent: '2', 'budget.perDay': '', 'budget.perHour': '1' }).map(
+    Object.entries({ 'budget.perMinute': '7', 'budget.perDay': '', 'budget.perHour': '1' }).map(
       ([name, value]) => [
         `provider.${name}`,
-        [{}, { 'provider.baseUrl': 'http://other.example', [`provider.${name}`]: value }] as const,
+        [{}, { 'provider.apiKey': 'other', [`provider.${name}`]: value }] as const,
       ],
     ),
   ),
@@ -109,10 +109,9 @@ for (const [path, [before, after]] of Object.entries(table))
       read,
       prepare: async () => [],
       apply: () => t.fail('nothing is applied'),
-      needRestart: next => ofAnotherHost(running, next),
+      needRestart: next => ofAnotherAccount(running, next),
       observer: {
         onApplied: () => t.fail('nothing is applied'),
-        onWithoutEffect: () => {},
         onRestartNeeded: paths => named.push([...paths]),
         onRefused: reason => refused.push(reason),
         onOutcome: () => {},

@@ -17,9 +17,9 @@ const setUp = async (t: { teardown(fn: () => unknown): void }, env: Record<strin
     providerUrl: provider.url,
     clock,
     env: {
-      ABOHAWA_PROVIDER__RETRIES: '0',
-      ABOHAWA_PROVIDER__BREAKER__AFTER: '100',
-      ABOHAWA_CACHE__RETRY_AFTER: '10s',
+      ABOHAWA_TEST_PROVIDER__RETRIES: '0',
+      ABOHAWA_TEST_PROVIDER__BREAKER__AFTER: '100',
+      ABOHAWA_TEST_CACHE__RETRY_AFTER: '10s',
       ...env,
     },
   })
@@ -42,7 +42,7 @@ const purge = async (gateway: TestGateway, hard?: boolean) => {
 }
 
 t.test('a refused point is left alone for retryAfter, then twice as long, up to refusedFor', async t => {
-  const { clock, gateway } = await setUp(t, { ABOHAWA_PROVIDER__REFUSED_FOR: '1m' })
+  const { clock, gateway } = await setUp(t, { ABOHAWA_TEST_PROVIDER__REFUSED_FOR: '1m' })
   await provider.steer({ fault: 'bad-request' })
   const pauses: [number, number][] = [
     [10, 15],
@@ -113,9 +113,9 @@ t.test('purges from before a restart are applied, and neither logged nor counted
 
 t.test('the circuit closes once the provider is healthy, without any request', async t => {
   const { gateway } = await setUp(t, {
-    ABOHAWA_PROVIDER__BREAKER__AFTER: '2',
-    ABOHAWA_PROVIDER__BREAKER__HALF_OPEN_AFTER: '200ms',
-    ABOHAWA_PROVIDER__BREAKER__HALF_OPEN_AFTER_AT_MOST: '400ms',
+    ABOHAWA_TEST_PROVIDER__BREAKER__AFTER: '2',
+    ABOHAWA_TEST_PROVIDER__BREAKER__HALF_OPEN_AFTER: '200ms',
+    ABOHAWA_TEST_PROVIDER__BREAKER__HALF_OPEN_AFTER_AT_MOST: '400ms',
   })
   await provider.steer({ fault: 'internal-error' })
   for (const point of ['23/90', '23.7/90.4'])

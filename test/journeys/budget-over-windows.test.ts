@@ -48,7 +48,7 @@ const setUp = async (
           ABOHAWA_PROVIDER__BUDGET__RESERVE: '0',
           ABOHAWA_PROVIDER__BUDGET__KEY_SHARE: '1',
           ABOHAWA_PROVIDER__MAX_CONCURRENT: '40',
-          ABOHAWA_CACHE__WAIT_FOR: '1s',
+          ABOHAWA_TEST_CACHE__WAIT_FOR: '1s',
           ...env,
         },
       }),

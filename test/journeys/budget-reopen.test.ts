@@ -156,9 +156,9 @@ t.test('on a file', async t => {
     const { gateway, command } = await here(t, join(t.testdir(), 'store.db'), {
       ABOHAWA_PROVIDER__BUDGET__PER_DAY: '10000',
       ABOHAWA_CACHE__FRESH_FOR: '100ms',
-      ABOHAWA_CACHE__FRESH_SPREAD: '0',
+      ABOHAWA_TEST_CACHE__FRESH_SPREAD: '0',
       ABOHAWA_CACHE__FRESH_FOR_AT_MOST: '100ms',
-      ABOHAWA_CACHE__REFRESH_AHEAD_FOR: '0s',
+      ABOHAWA_TEST_CACHE__REFRESH_AHEAD_FOR: '0s',
     })
     t.equal((await gateway.get(dhaka)).status, 200)
     await provider.steer({ fault: 'daily-limit', times: 1 })

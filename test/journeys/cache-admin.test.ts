@@ -37,9 +37,8 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
   const env = {
     ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'),
     ABOHAWA_CACHE__FRESH_FOR: '1h',
-    ABOHAWA_CACHE__FRESH_SPREAD: '0',
-    ABOHAWA_CACHE__WARM_FOR: '0s',
-    ABOHAWA_CACHE__PREFETCH: 'none',
+    ABOHAWA_TEST_CACHE__FRESH_SPREAD: '0',
+    ABOHAWA_TEST_CACHE__WARM_FOR: '0s',
     ABOHAWA_CACHE__FRESHNESS: 'age',
   }
   const gateway = await startGateway(t, { providerUrl: provider.url, clock, env })
@@ -280,7 +279,7 @@ t.test('an invalid target is 400 with one sentence, and purges nothing', async t
 t.test('what was loaded after a purge is kept by a gateway that reads the log of purges late', async t => {
   await provider.steer({ fault: 'none' })
   const clock = manualClock()
-  const env = { ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'), ABOHAWA_CACHE__PREFETCH: 'none' }
+  const env = { ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') }
   const first = await startGateway(t, { providerUrl: provider.url, clock, env })
   t.match(await purge(first, 'all', true), { body: { kind: 'hard' } })
   await until('the purge is in force', () => first.logged.some(({ msg }) => msg === 'cache purged'))

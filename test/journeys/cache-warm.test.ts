@@ -136,7 +136,7 @@ t.test(
 )
 
 t.test('cells that fail are counted with the reason, and a provider that is down stops it', async t => {
-  const { env, provider, warm } = await setUp(t, { ABOHAWA_PROVIDER__RETRIES: '0' })
+  const { env, provider, warm } = await setUp(t, { ABOHAWA_TEST_PROVIDER__RETRIES: '0' })
   await provider.steer({ fault: 'internal-error', times: 1 })
   const { code, report } = await warm(box)
   t.equal(code, 1)

@@ -8,7 +8,7 @@ import { startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 // Long enough that no timeline of this file turns stale.
-const env = { ABOHAWA_CACHE__FRESH_FOR: '20h', ABOHAWA_CACHE__FRESH_SPREAD: '0' }
+const env = { ABOHAWA_CACHE__FRESH_FOR: '20h', ABOHAWA_TEST_CACHE__FRESH_SPREAD: '0' }
 
 // The instant; the local quarter-hour, the last of seven days, the end of the quota day, seconds the body stays current.
 type Step = [at: string, current: string, lastDay: string, reset: string, maxAge: number]
@@ -90,7 +90,7 @@ t.test(
     const gateway = await startGateway(t, {
       providerUrl: provider.url,
       clock,
-      env: { ABOHAWA_CACHE__FRESH_SPREAD: '0', ABOHAWA_CACHE__REFRESH_AHEAD_FOR: '0s' },
+      env: { ABOHAWA_TEST_CACHE__FRESH_SPREAD: '0', ABOHAWA_TEST_CACHE__REFRESH_AHEAD_FOR: '0s' },
     })
     const headersNow = async () => (await gateway.get('/weather/district/3026')).headers
 

@@ -99,7 +99,7 @@ t.test('a lost connection is told with its time, and comes back by itself', { sk
 t.test('where there are too many streams the figures of now are shown, and the reason', { skip }, async t => {
   const gateway = await startGateway(t, {
     providerUrl: provider.url,
-    env: { ...largeCells, ABOHAWA_OPS__MAX_CONNECTIONS: '16' },
+    env: { ...largeCells, ABOHAWA_TEST_OPS__MAX_CONNECTIONS: '16' },
   })
   const streams = new AbortController()
   t.teardown(() => streams.abort())

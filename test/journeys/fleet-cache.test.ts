@@ -19,9 +19,9 @@ const skip = withoutOwnRedis
 // Long timeouts: a busy machine must not look like an outage of Redis or the provider, or a dead process.
 const patient = {
   ABOHAWA_REDIS__COMMAND_TIMEOUT: '10s',
-  ABOHAWA_CACHE__LEASE_FOR: '5s',
+  ABOHAWA_TEST_CACHE__LEASE_FOR: '5s',
   ABOHAWA_PROVIDER__TIMEOUT: '100s',
-  ABOHAWA_PROVIDER__TOTAL_TIMEOUT: '100s',
+  ABOHAWA_TEST_PROVIDER__TOTAL_TIMEOUT: '100s',
 }
 
 // For both, since the first one leaves it as it was.
@@ -67,9 +67,8 @@ t.test('what one gateway has refreshed, the others answer fresh and not stale', 
   const env = {
     ABOHAWA_REDIS__URL: redis.url,
     ABOHAWA_REDIS__PREFIX: redis.prefix,
-    ABOHAWA_CACHE__PREFETCH: 'none',
     ABOHAWA_CACHE__FRESH_FOR: '1h',
-    ABOHAWA_CACHE__FRESH_SPREAD: '0',
+    ABOHAWA_TEST_CACHE__FRESH_SPREAD: '0',
   }
   const start = () => startGateway(t, { providerUrl: provider.url, clock, env })
   const [first, ...others] = [await start(), await start(), await start(), await start()] as const

@@ -39,9 +39,9 @@ t.test('by run: weather is fresh until a newer run has settled, and then is fetc
     clock,
     env: {
       ABOHAWA_CACHE__FRESHNESS: 'run',
-      ABOHAWA_CACHE__SPREAD_OVER: '0s',
-      ABOHAWA_CACHE__REFRESH_AHEAD_FOR: '0s',
-      ABOHAWA_PROVIDER__RUNS__POLL_EVERY: '1s',
+      ABOHAWA_TEST_CACHE__SPREAD_OVER: '0s',
+      ABOHAWA_TEST_CACHE__REFRESH_AHEAD_FOR: '0s',
+      ABOHAWA_TEST_PROVIDER__RUNS__POLL_EVERY: '1s',
     },
   })
   const readiness = (await sendRequest(`${gateway.opsUrl}/readyz`)).body
@@ -70,9 +70,9 @@ t.test('by run: weather that a run made stale stays stale when the next run appe
   const { provider, clock, move } = await together(t, '2026-11-21T07:00:00Z', { runs: 'ecmwf' })
   const env = {
     ABOHAWA_CACHE__FRESHNESS: 'run',
-    ABOHAWA_CACHE__SPREAD_OVER: '0s',
-    ABOHAWA_CACHE__REFRESH_AHEAD_FOR: '0s',
-    ABOHAWA_PROVIDER__RUNS__POLL_EVERY: '1s',
+    ABOHAWA_TEST_CACHE__SPREAD_OVER: '0s',
+    ABOHAWA_TEST_CACHE__REFRESH_AHEAD_FOR: '0s',
+    ABOHAWA_TEST_PROVIDER__RUNS__POLL_EVERY: '1s',
     ABOHAWA_STORE__PATH: `${t.testdir()}/shared.db`,
   }
   const gateway = await startGateway(t, { providerUrl: provider.url, clock, env })
@@ -106,10 +106,10 @@ t.test(
       providerUrl: `http://127.0.0.1:${(silent.address() as AddressInfo).port}`,
       env: {
         ABOHAWA_CACHE__FRESHNESS: 'run',
-        ABOHAWA_CACHE__WARM_FOR: '50ms',
-        ABOHAWA_CACHE__WAIT_FOR: '50ms',
+        ABOHAWA_TEST_CACHE__WARM_FOR: '50ms',
+        ABOHAWA_TEST_CACHE__WAIT_FOR: '50ms',
         ABOHAWA_PROVIDER__TIMEOUT: '2m',
-        ABOHAWA_PROVIDER__TOTAL_TIMEOUT: '2s',
+        ABOHAWA_TEST_PROVIDER__TOTAL_TIMEOUT: '2s',
       },
     })
     const { status, body } = await sendRequest(`${gateway.opsUrl}/readyz`)
@@ -123,7 +123,7 @@ t.test('a cell in demand is fetched before it turns stale, and nobody gets stale
   const gateway = await startGateway(t, {
     providerUrl: provider.url,
     clock,
-    env: { ABOHAWA_CACHE__FRESH_SPREAD: '0', ABOHAWA_CACHE__REFRESH_AHEAD_FOR: '2m' },
+    env: { ABOHAWA_TEST_CACHE__FRESH_SPREAD: '0', ABOHAWA_TEST_CACHE__REFRESH_AHEAD_FOR: '2m' },
   })
   await gateway.get(place)
   await gateway.get('/weather/coords/26/92')
@@ -147,10 +147,9 @@ t.test('the most populous places are loaded without demand, and stay fresh', asy
     providerUrl: provider.url,
     clock,
     env: {
-      ABOHAWA_CACHE__PREFETCH: 'population',
       ABOHAWA_CACHE__PREFETCH_PLACES: '30',
-      ABOHAWA_CACHE__FRESH_SPREAD: '0',
-      ABOHAWA_CACHE__REFRESH_AHEAD_FOR: '2m',
+      ABOHAWA_TEST_CACHE__FRESH_SPREAD: '0',
+      ABOHAWA_TEST_CACHE__REFRESH_AHEAD_FOR: '2m',
     },
   })
   const { points: none } = await provider.state()
@@ -203,8 +202,8 @@ t.test('nothing is sent beyond the budget: cold cells get a retry-after, warm on
       ABOHAWA_PROVIDER__BUDGET__PER_DAY: '10000',
       ABOHAWA_PROVIDER__BUDGET__RESERVE: '0.5',
       ABOHAWA_PROVIDER__BUDGET__KEY_SHARE: '1',
-      ABOHAWA_CACHE__FRESH_SPREAD: '0',
-      ABOHAWA_CACHE__REFRESH_AHEAD_FOR: '0s',
+      ABOHAWA_TEST_CACHE__FRESH_SPREAD: '0',
+      ABOHAWA_TEST_CACHE__REFRESH_AHEAD_FOR: '0s',
     },
   })
   const points = Array.from({ length: 14 }, (_, i) => `/weather/coords/${22 + i / 10}/90`)
@@ -249,8 +248,8 @@ t.test('freshness stretches as the day is spent faster than it passes', async t 
       // 40 cells every hour cost 2,880 a day: four times what refreshes may spend.
       ABOHAWA_PROVIDER__BUDGET__PER_DAY: '800',
       ABOHAWA_PROVIDER__BUDGET__RESERVE: '0.1',
-      ABOHAWA_CACHE__FRESH_SPREAD: '0',
-      ABOHAWA_CACHE__REFRESH_AHEAD_FOR: '0s',
+      ABOHAWA_TEST_CACHE__FRESH_SPREAD: '0',
+      ABOHAWA_TEST_CACHE__REFRESH_AHEAD_FOR: '0s',
     },
   })
   const points = Array.from(

@@ -149,7 +149,7 @@ t.test('a cell that two keys want is loaded for the one whose share is not used 
 })
 
 t.test('stale cells of one key are refreshed within its share, and the others’ too', async t => {
-  const env = { ABOHAWA_CACHE__FRESH_FOR: '30m', ABOHAWA_CACHE__REFRESH_AHEAD_FOR: '0s' }
+  const env = { ABOHAWA_CACHE__FRESH_FOR: '30m', ABOHAWA_TEST_CACHE__REFRESH_AHEAD_FOR: '0s' }
   const { gateway, advance } = await setUp(t, { env })
   const [key = '', otherKey = ''] = [gateway.keys.enterprise, gateway.keys.business]
   const [first = '', second = '', ...paths] = Array.from({ length: 62 }, newCell)

@@ -234,6 +234,7 @@ const running = async (t: Test, text: string) => {
     ABOHAWA_OPS__PORT: '0',
     ABOHAWA_STORE__PATH: ':memory:',
     ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:1',
+    ABOHAWA_TEST_CONFIG__POLL_EVERY: '50ms',
   })
   const metrics = async (): Promise<string> => (await fetch(`${urls.ops}/metrics`)).text()
   const outcomes = async (outcome: string): Promise<number> =>
@@ -252,7 +253,7 @@ const running = async (t: Test, text: string) => {
 const seldom = (what: string, look: () => Promise<boolean>) => until(what, look, 20_000, 100)
 
 t.test('a pipe in place of the configuration of a running gateway is refused, and it serves on', async t => {
-  const { file, child, outcomes, configuration } = await running(t, 'config: {pollEvery: 50ms}\n')
+  const { file, child, outcomes, configuration } = await running(t, 'log: {level: warn}\n')
   // In one step: a look between two would find no file, which is refused as well.
   symlinkSync(pipe, at('link'))
   renameSync(at('link'), file)
@@ -262,7 +263,7 @@ t.test('a pipe in place of the configuration of a running gateway is refused, an
   await seldom('a good one is applied', async () => (await outcomes('applied')) === 1)
 
   await t.test('a configuration that is put back right after a signal runs', async t => {
-    const of = (level: string) => `config: {pollEvery: 500ms}\nlog: {level: ${level}}\n`
+    const of = (level: string) => `log: {level: ${level}}\n`
     renameSync(written('info.yaml', of('info')), file)
     await seldom('it is applied', async () => (await outcomes('applied')) === 2)
     for (let round = 1; round <= 3; round++) {

@@ -24,10 +24,10 @@ const gateway = await startGateway(t, {
   providerUrl: provider.url('lying'),
   clock,
   env: {
-    ABOHAWA_PROVIDER__RETRIES: '0',
-    ABOHAWA_PROVIDER__BREAKER__AFTER: '100',
-    ABOHAWA_CACHE__RETRY_AFTER: '10ms',
-    ABOHAWA_CACHE__RETRY_AFTER_AT_MOST: '10ms',
+    ABOHAWA_TEST_PROVIDER__RETRIES: '0',
+    ABOHAWA_TEST_PROVIDER__BREAKER__AFTER: '100',
+    ABOHAWA_TEST_CACHE__RETRY_AFTER: '10ms',
+    ABOHAWA_TEST_CACHE__RETRY_AFTER_AT_MOST: '10ms',
   },
 })
 const metrics = async () => (await sendRequest(`${gateway.opsUrl}/metrics`)).text

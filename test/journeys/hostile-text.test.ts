@@ -112,8 +112,8 @@ t.test('whatever the provider writes, the log has short lines, and the screen no
     ABOHAWA_SERVER__DRAIN_FOR: '0s',
     ABOHAWA_OPS__PORT: '0',
     ABOHAWA_LOG__LEVEL: 'trace',
-    ABOHAWA_PROVIDER__RETRIES: '0',
-    ABOHAWA_PROVIDER__BREAKER__AFTER: '100',
+    ABOHAWA_TEST_PROVIDER__RETRIES: '0',
+    ABOHAWA_TEST_PROVIDER__BREAKER__AFTER: '100',
     ABOHAWA_PROVIDER__BASE_URL: await hostileProvider(),
   }
   const { key, gateway, api, ops } = await startLimited(t, env)

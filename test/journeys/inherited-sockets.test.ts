@@ -42,10 +42,10 @@ const statusAt = async (place: string, path: string) => {
 }
 
 t.test('each listener takes the socket of its name', async t => {
-  const held = await holdSockets(t, ['status=127.0.0.1', 'api=127.0.0.1', 'ops=127.0.0.1'], envOf(t))
+  const held = await holdSockets(t, ['health=127.0.0.1', 'api=127.0.0.1', 'ops=127.0.0.1'], envOf(t))
   const [status = '', api = '', ops = ''] = held.places
   const { urls } = await held.start()
-  t.strictSame(urls, { api: `http://${api}`, ops: `http://${ops}`, status: `http://${status}` })
+  t.strictSame(urls, { api: `http://${api}`, ops: `http://${ops}`, health: `http://${status}` })
   t.equal(await statusAt(api, path), 401)
   t.equal(await statusAt(ops, '/status'), 200)
   t.equal(await statusAt(status, '/readyz'), 200)

@@ -22,7 +22,6 @@ const others: Readonly<Record<string, string>> = {
   'server.cors.origins': '["https://a.example"]',
   'ops.token': 'present-0123456789-abcdefghijklmnop',
   'provider.apiKey': 'another-account',
-  'cache.prefetch': 'population',
   'log.level': 'warn',
 }
 // The files of TLS are null here: a change of a certificate from null needs a restart, and the ticket key is nothing without one.
@@ -45,7 +44,7 @@ t.test('no request fails while every live setting is changed and changed back', 
     clock: { now: () => Date.now() },
     env: {
       ABOHAWA_OPS__TOKEN: 'former-0123456789-abcdefghijklmnop',
-      ABOHAWA_STATUS__PORT: '0',
+      ABOHAWA_HEALTH__PORT: '0',
       ABOHAWA_QUOTA__TIERS__ENTERPRISE: '1000000',
       ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '600',
       ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '5000',

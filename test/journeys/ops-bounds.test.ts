@@ -28,7 +28,7 @@ t.test(
   async t => {
     const gateway = await startGateway(t, {
       providerUrl,
-      env: { ABOHAWA_OPS__MAX_CONNECTIONS: '8', ABOHAWA_OPS__REQUEST_TIMEOUT: '2s' },
+      env: { ABOHAWA_TEST_OPS__MAX_CONNECTIONS: '8', ABOHAWA_TEST_OPS__REQUEST_TIMEOUT: '2s' },
     })
     const silent = Array.from({ length: 10 }, () => openSocket(gateway.opsUrl))
     const closed = silent.map(socket => once(socket, 'close'))
@@ -63,7 +63,7 @@ t.test(
 )
 
 t.test('a head or a body that comes too slowly, or is too long, is refused with a sentence', async t => {
-  const gateway = await startGateway(t, { providerUrl, env: { ABOHAWA_OPS__REQUEST_TIMEOUT: '300ms' } })
+  const gateway = await startGateway(t, { providerUrl, env: { ABOHAWA_TEST_OPS__REQUEST_TIMEOUT: '300ms' } })
   const slow = async (bytes: string) => {
     const answer = sendRaw(gateway.opsUrl, bytes)
     return await answer

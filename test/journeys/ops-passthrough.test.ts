@@ -441,9 +441,9 @@ t.test('an endless response is cut off in time, and few requests may wait', asyn
   const gateway = await startGateway(t, {
     providerUrl: provider.url,
     env: {
-      ABOHAWA_PROVIDER__TOTAL_TIMEOUT: '5s',
+      ABOHAWA_TEST_PROVIDER__TOTAL_TIMEOUT: '5s',
       ABOHAWA_PROVIDER__TIMEOUT: '2s',
-      ABOHAWA_PROVIDER__BREAKER__AFTER: '100',
+      ABOHAWA_TEST_PROVIDER__BREAKER__AFTER: '100',
     },
   })
   const ask = () => through(gateway, `/v1/forecast?${point}`)
@@ -503,8 +503,8 @@ t.test('operators and consumers share the connections to the provider, and take 
       env: {
         ABOHAWA_PROVIDER__MAX_CONCURRENT: maxConcurrent,
         ABOHAWA_PROVIDER__MAX_POINTS_PER_REQUEST: '1',
-        ABOHAWA_PROVIDER__RETRIES: '0',
-        ABOHAWA_PROVIDER__BREAKER__AFTER: '100',
+        ABOHAWA_TEST_PROVIDER__RETRIES: '0',
+        ABOHAWA_TEST_PROVIDER__BREAKER__AFTER: '100',
       },
     })
     const asked = Promise.all([
@@ -533,8 +533,8 @@ t.test('what fails for an operator opens the circuit, and an open circuit holds 
     response.statusCode = status
     response.end('{}')
   })
-  const env = { ABOHAWA_PROVIDER__RETRIES: '0', ABOHAWA_PROVIDER__BREAKER__HALF_OPEN_AFTER: '1h' }
-  const hour = { ...env, ABOHAWA_PROVIDER__BREAKER__HALF_OPEN_AFTER_AT_MOST: '1h' }
+  const env = { ABOHAWA_TEST_PROVIDER__RETRIES: '0', ABOHAWA_TEST_PROVIDER__BREAKER__HALF_OPEN_AFTER: '1h' }
+  const hour = { ...env, ABOHAWA_TEST_PROVIDER__BREAKER__HALF_OPEN_AFTER_AT_MOST: '1h' }
   const circuit = (gateway: TestGateway) => metric(gateway, /abohawa_provider_circuit\{state="open"\}/)
   const refusal = {
     status: 503,
@@ -584,9 +584,9 @@ t.test('a request that waits for its turn is told in time, and is not sent any m
     env: {
       ABOHAWA_PROVIDER__MAX_CONCURRENT: '1',
       ABOHAWA_PROVIDER__MAX_POINTS_PER_REQUEST: '1',
-      ABOHAWA_PROVIDER__TOTAL_TIMEOUT: '1s',
-      ABOHAWA_PROVIDER__RETRIES: '0',
-      ABOHAWA_PROVIDER__BREAKER__AFTER: '100',
+      ABOHAWA_TEST_PROVIDER__TOTAL_TIMEOUT: '1s',
+      ABOHAWA_TEST_PROVIDER__RETRIES: '0',
+      ABOHAWA_TEST_PROVIDER__BREAKER__AFTER: '100',
     },
   })
   const first = gateway.get('/weather/coords/21.1/89.1')

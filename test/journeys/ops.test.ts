@@ -141,7 +141,7 @@ t.test(
     copyFileSync(usualCatalogue, path)
     const gateway = await startGateway(t, {
       providerUrl: provider.url,
-      env: { ABOHAWA_CATALOGUE__PATH: path, ABOHAWA_CATALOGUE__POLL_EVERY: '10ms' },
+      env: { ABOHAWA_CATALOGUE__PATH: path, ABOHAWA_TEST_CATALOGUE__POLL_EVERY: '10ms' },
     })
     const status = async (endpoint: string) => (await gateway.get(`/${endpoint}/upazila/302672`)).status
     const total = async (query: string) => (await gateway.get(`/locations?${query}`)).body.total
@@ -212,7 +212,7 @@ t.test('SIGHUP reads the catalogue again', async t => {
     ABOHAWA_OPS__PORT: '0',
     ABOHAWA_STORE__PATH: join(folder, 'store.db'),
     ABOHAWA_CATALOGUE__PATH: path,
-    ABOHAWA_CATALOGUE__POLL_EVERY: '1h',
+    ABOHAWA_TEST_CATALOGUE__POLL_EVERY: '1h',
     ABOHAWA_PROVIDER__BASE_URL: provider.url,
   }
   const gateway = await startCommand(t, ['serve'], ['ops'], env)

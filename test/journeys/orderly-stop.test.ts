@@ -31,7 +31,6 @@ for (const [kind, share] of Object.entries(stores))
     const env = {
       ...(await share(t)),
       ABOHAWA_PROVIDER__BUDGET__PER_DAY: '10000',
-      ABOHAWA_CACHE__PREFETCH: 'none',
     }
     let fails = false
     // Spending alone fails: what was granted meanwhile is the gateway's own part.

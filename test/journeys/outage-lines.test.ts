@@ -24,10 +24,10 @@ const start = async (t: Parameters<typeof startGateway>[0], env: Record<string, 
     clock,
     env: {
       ABOHAWA_CACHE__FRESH_FOR: '10m',
-      ABOHAWA_CACHE__FRESH_SPREAD: '0',
-      ABOHAWA_CACHE__REFRESH_AHEAD_FOR: '0s',
-      ABOHAWA_PROVIDER__BREAKER__HALF_OPEN_AFTER: '100ms',
-      ABOHAWA_PROVIDER__BREAKER__HALF_OPEN_AFTER_AT_MOST: '100ms',
+      ABOHAWA_TEST_CACHE__FRESH_SPREAD: '0',
+      ABOHAWA_TEST_CACHE__REFRESH_AHEAD_FOR: '0s',
+      ABOHAWA_TEST_PROVIDER__BREAKER__HALF_OPEN_AFTER: '100ms',
+      ABOHAWA_TEST_PROVIDER__BREAKER__HALF_OPEN_AFTER_AT_MOST: '100ms',
       ...env,
     },
   })
@@ -113,8 +113,8 @@ t.test('an outage that opens the circuit', async t => {
 
 t.test('single failures are lines of their own, once a minute for each cause', async t => {
   const { clock, gateway, own } = await start(t, {
-    ABOHAWA_PROVIDER__RETRIES: '0',
-    ABOHAWA_PROVIDER__BREAKER__AFTER: '100',
+    ABOHAWA_TEST_PROVIDER__RETRIES: '0',
+    ABOHAWA_TEST_PROVIDER__BREAKER__AFTER: '100',
   })
   const [place] = places
   const get = () => gateway.get(`/weather/upazila/${place}`)
@@ -145,7 +145,7 @@ t.test('single failures are lines of their own, once a minute for each cause', a
 })
 
 t.test('failures in a row that open no circuit are an outage, and the next success ends it', async t => {
-  const { clock, gateway, own } = await start(t, { ABOHAWA_CACHE__RETRY_AFTER: '1s' })
+  const { clock, gateway, own } = await start(t, { ABOHAWA_TEST_CACHE__RETRY_AFTER: '1s' })
   await provider.steer({ fault: 'bad-request' })
   for (const point of ['22/89', '22/90', '23/89', '23/90'])
     t.equal((await gateway.get(`/weather/coords/${point}`)).status, 500)

@@ -32,8 +32,8 @@ for (const [fresh, stale, hours, fetched] of table)
         clock,
         env: {
           ABOHAWA_CACHE__FRESH_FOR: `${fresh}h`,
-          ABOHAWA_CACHE__FRESH_SPREAD: '0',
-          ABOHAWA_CACHE__REFRESH_AHEAD_FOR: '0s',
+          ABOHAWA_TEST_CACHE__FRESH_SPREAD: '0',
+          ABOHAWA_TEST_CACHE__REFRESH_AHEAD_FOR: '0s',
           ABOHAWA_CACHE__STALE_FOR: `${stale}h`,
           ABOHAWA_WEATHER__HOURLY_HOURS: hours,
         },
@@ -63,7 +63,7 @@ t.test(
     await provider.steer({ now: '2026-11-21T06:00:00Z', fault: 'none' })
     const store = {
       ABOHAWA_STORE__PATH: `${t.testdir()}/store.db`,
-      ABOHAWA_CACHE__FRESH_SPREAD: '0',
+      ABOHAWA_TEST_CACHE__FRESH_SPREAD: '0',
     }
     const start = (staleFor: string) =>
       startGateway(t, {
@@ -126,7 +126,7 @@ t.test(
     await provider.steer({ now: '2026-11-21T06:00:00Z', fault: 'none', hold: true })
     const gateway = await startGateway(t, {
       providerUrl: provider.url,
-      env: { ABOHAWA_CACHE__WAIT_FOR: '100ms' },
+      env: { ABOHAWA_TEST_CACHE__WAIT_FOR: '100ms' },
     })
     const points = ['22/89', '22/90', '22/91', '23/89', '23/90']
     const answers = await Promise.all(points.map(point => gateway.get(`/weather/coords/${point}`)))

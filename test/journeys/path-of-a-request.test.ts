@@ -21,7 +21,7 @@ const isFoundation = (file: string): boolean =>
 t.test('the page names the files of a warm hit', async t => {
   const provider = await startProvider(t)
   // One reading of the configuration calls some of its functions as often as all hits call theirs.
-  const env = { ABOHAWA_CONFIG__WATCH: 'false' }
+  const env = { ABOHAWA_TEST_CONFIG__POLL_EVERY: '1h' }
   const gateway = await startGateway(t, { providerUrl: provider.url, env })
   const sendRequest = async () => t.equal((await gateway.get('/weather/district/3026?lang=en')).status, 200)
   for (let i = 0; i < 20; i++) await sendRequest()

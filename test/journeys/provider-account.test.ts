@@ -87,8 +87,8 @@ for (const refusal of ['limited', 'denied'] as const) {
       providerUrl: host.url,
       env: {
         ...env,
-        ABOHAWA_PROVIDER__BREAKER__AFTER: '1',
-        ABOHAWA_PROVIDER__RETRIES: '0',
+        ABOHAWA_TEST_PROVIDER__BREAKER__AFTER: '1',
+        ABOHAWA_TEST_PROVIDER__RETRIES: '0',
       },
     })
     const late = gateway.get(dhaka)

@@ -19,11 +19,11 @@ const setUp = async (t: Test): Promise<TestGateway> => {
     providerUrl: provider.url,
     clock,
     env: {
-      ABOHAWA_PROVIDER__RETRIES: '2',
+      ABOHAWA_TEST_PROVIDER__RETRIES: '2',
       ABOHAWA_PROVIDER__TIMEOUT: '300ms',
-      ABOHAWA_PROVIDER__BODY_TIMEOUT: '300ms',
-      ABOHAWA_PROVIDER__BREAKER__AFTER: '100',
-      ABOHAWA_CACHE__RETRY_AFTER: '20s',
+      ABOHAWA_TEST_PROVIDER__BODY_TIMEOUT: '300ms',
+      ABOHAWA_TEST_PROVIDER__BREAKER__AFTER: '100',
+      ABOHAWA_TEST_CACHE__RETRY_AFTER: '20s',
     },
   })
 }

@@ -169,7 +169,7 @@ t.test('a client resumes at every worker', async t => {
       ABOHAWA_REDIS__PREFIX: redis.prefix,
       ABOHAWA_SERVER__WORKERS: '2',
       ABOHAWA_LOG__LEVEL: 'info',
-      ABOHAWA_CONFIG__WATCH: 'false',
+      ABOHAWA_TEST_CONFIG__POLL_EVERY: '1h',
     })
     const key = await createKey(env)
     const running = await startCommand(t, ['serve', '--config', config], ['api', 'ops'], env)

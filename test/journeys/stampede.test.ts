@@ -93,7 +93,7 @@ t.test('a failed load fails all waiters, backs off, and is retried for the next 
   const gateway = await startGateway(t, {
     providerUrl: provider.url,
     clock,
-    env: { ABOHAWA_PROVIDER__RETRIES: '0', ABOHAWA_CACHE__RETRY_AFTER: '10s' },
+    env: { ABOHAWA_TEST_PROVIDER__RETRIES: '0', ABOHAWA_TEST_CACHE__RETRY_AFTER: '10s' },
   })
   const point = '/weather/coords/24.4/88.6'
   const { calls } = await provider.steer({ fault: 'internal-error' })

@@ -113,7 +113,7 @@ t.test('the forecast of the budget follows what is spent', async t => {
 })
 
 t.test('a cell in demand that no tier holds makes the first error now', async t => {
-  const away = { ABOHAWA_PROVIDER__RETRIES: '0', ABOHAWA_CACHE__PREFETCH: 'none' }
+  const away = { ABOHAWA_TEST_PROVIDER__RETRIES: '0' }
   const { gateway, clock, status } = await start(t, away)
   const places = ['district/3026', 'district/2015', 'district/3033'].map(place => `/weather/${place}`)
   const calendar = createCalendar('Asia/Dhaka')
@@ -161,7 +161,7 @@ t.test(
   'after a restart the demand of before counts, and what only the shared tier holds is served',
   async t => {
     const path = join(t.testdir(), 'store.db')
-    const env = { ABOHAWA_STORE__PATH: path, ABOHAWA_CACHE__PREFETCH: 'none', ABOHAWA_CACHE__WARM_FOR: '5s' }
+    const env = { ABOHAWA_STORE__PATH: path, ABOHAWA_TEST_CACHE__WARM_FOR: '5s' }
     const first = await start(t, env)
     for (const place of ['3026', '2015', '3033'])
       t.equal((await first.gateway.get(`/weather/district/${place}`)).status, 200)
@@ -187,9 +187,9 @@ t.test(
 
 t.test('cells are fresh, stale or failed, and the first error is known beforehand', async t => {
   const { gateway, clock, ops, status } = await start(t, {
-    ABOHAWA_CACHE__FRESH_SPREAD: '0',
-    ABOHAWA_PROVIDER__RETRIES: '0',
-    ABOHAWA_PROVIDER__BREAKER__AFTER: '1',
+    ABOHAWA_TEST_CACHE__FRESH_SPREAD: '0',
+    ABOHAWA_TEST_PROVIDER__RETRIES: '0',
+    ABOHAWA_TEST_PROVIDER__BREAKER__AFTER: '1',
   })
   await gateway.get(dhaka)
   const cell = async () => {
@@ -256,7 +256,7 @@ t.test('the certificate that is served has its days left', async t => {
 })
 
 t.test('a refresh loads one cell whatever is cached, and says how that went', async t => {
-  const { gateway, clock, ops } = await start(t, { ABOHAWA_PROVIDER__RETRIES: '0' })
+  const { gateway, clock, ops } = await start(t, { ABOHAWA_TEST_PROVIDER__RETRIES: '0' })
   const refresh = (of: string, headers = {}) =>
     sendRequest(`${gateway.opsUrl}/cache/refresh${of}`, { method: 'POST', headers })
   const { calls } = await provider.state()
@@ -363,7 +363,7 @@ t.test('a stream tells the status every second, the cells that changed, and the 
 })
 
 t.test('streams are few, have no deadline, and leave with their reader', async t => {
-  const { gateway, ops } = await start(t, { ABOHAWA_OPS__MAX_CONNECTIONS: '8' })
+  const { gateway, ops } = await start(t, { ABOHAWA_TEST_OPS__MAX_CONNECTIONS: '8' })
   const four = [1, 2, 3, 4].map(() => listenTo(t, gateway.opsUrl))
   await until('all have begun', () => four.every(({ events }) => events('status').length > 0))
   t.match(await ops('/events'), {

@@ -42,7 +42,6 @@ const setUp = async (t: Test) => {
     ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '',
     ABOHAWA_CATALOGUE__PATH: usualCatalogue,
     ABOHAWA_LOG__ACCESS: 'false',
-    ABOHAWA_CACHE__PREFETCH: 'none',
     ABOHAWA_REDIS__URL: redis.url,
     ABOHAWA_REDIS__PREFIX: redis.prefix,
     ABOHAWA_REDIS__COMMAND_TIMEOUT: '10s',

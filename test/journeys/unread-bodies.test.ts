@@ -16,7 +16,7 @@ const gateways: Record<string, TestGateway> = {}
 t.before(async () => {
   gateways.plain = await startGateway(t, {
     providerUrl: provider.url,
-    env: { ABOHAWA_STATUS__PORT: '0' },
+    env: { ABOHAWA_HEALTH__PORT: '0' },
   })
   gateways.tls = await startTlsGateway(t, provider)
 })
@@ -71,7 +71,7 @@ const listeners = () => [
   { url: gateways.tls?.apiUrl, path: weather },
   { url: gateways.plain?.opsUrl, path: '/livez' },
   { url: gateways.plain?.opsUrl, path: '/cache/purge' },
-  { url: gateways.plain?.statusUrl, path: '/livez' },
+  { url: gateways.plain?.healthUrl, path: '/livez' },
 ]
 const keysOf = (url: string) => {
   const { keys } = Object.values(gateways).find(({ apiUrl }) => apiUrl === url) ?? {}
@@ -112,7 +112,7 @@ for (const [name, headers, body] of [
 
 t.test('what never becomes a request has its whole refusal, however long it goes on', async t => {
   const { plain, tls } = gateways
-  const urls = [plain?.apiUrl, tls?.apiUrl, plain?.opsUrl, plain?.statusUrl].map(url => url ?? '')
+  const urls = [plain?.apiUrl, tls?.apiUrl, plain?.opsUrl, plain?.healthUrl].map(url => url ?? '')
   const cases = urls.flatMap(url =>
     [
       'no HTTP\r\n',

@@ -11,7 +11,7 @@ const offer = (protocol: string) =>
   `connection: upgrade, http2-settings\r\nupgrade: ${protocol}\r\nhttp2-settings: AAMAAABk\r\n`
 
 t.test('requests before and behind an offer are answered in their order', async t => {
-  const plain = await startGateway(t, { providerUrl: provider.url, env: { ABOHAWA_STATUS__PORT: '0' } })
+  const plain = await startGateway(t, { providerUrl: provider.url, env: { ABOHAWA_HEALTH__PORT: '0' } })
   const tls = await startTlsGateway(t, provider)
   for (const { url, key, paths } of [
     ...[plain, tls].flatMap(({ apiUrl, keys }) =>
@@ -21,7 +21,7 @@ t.test('requests before and behind an offer are answered in their order', async 
         paths: ['/api/v1/weather/coords/25.5/89.5', '/api/v1/nothing', '/api/v1/locations/district/3026'],
       })),
     ),
-    ...[plain.opsUrl, plain.statusUrl ?? ''].map(url => ({
+    ...[plain.opsUrl, plain.healthUrl ?? ''].map(url => ({
       url,
       key: 'none',
       paths: ['/readyz', '/nothing', '/livez'],

@@ -55,11 +55,11 @@ export const measureProviderOutage = async (
     provider: ['--runs', 'none'],
     env: {
       ...noBudget,
-      ...(size.retryAfter ? { ABOHAWA_CACHE__RETRY_AFTER: size.retryAfter } : {}),
+      ...(size.retryAfter ? { ABOHAWA_TEST_CACHE__RETRY_AFTER: size.retryAfter } : {}),
       ABOHAWA_PROVIDER__TIMEOUT: '300ms',
-      ABOHAWA_PROVIDER__BREAKER__AFTER: String(breaker.after),
-      ABOHAWA_PROVIDER__BREAKER__HALF_OPEN_AFTER: `${breaker.halfOpenAfterMs}ms`,
-      ABOHAWA_PROVIDER__BREAKER__HALF_OPEN_AFTER_AT_MOST: `${breaker.halfOpenAfterAtMostMs}ms`,
+      ABOHAWA_TEST_PROVIDER__BREAKER__AFTER: String(breaker.after),
+      ABOHAWA_TEST_PROVIDER__BREAKER__HALF_OPEN_AFTER: `${breaker.halfOpenAfterMs}ms`,
+      ABOHAWA_TEST_PROVIDER__BREAKER__HALF_OPEN_AFTER_AT_MOST: `${breaker.halfOpenAfterAtMostMs}ms`,
     },
   })
   const seen = { requests: 0, failed: 0, wrong: 0, slowestMs: 0 }

@@ -4,6 +4,7 @@
 
 import { run } from '../../src/cli/program.ts'
 import { systemClock } from '../../src/clock.ts'
+import { useConstants } from './constants.ts'
 
 type Order = { readonly id: number; readonly args: readonly string[]; readonly env: NodeJS.ProcessEnv }
 type Done = (error?: Error | null) => void
@@ -25,6 +26,7 @@ const answer = async ({ id, args, env }: Order): Promise<void> => {
   process.argv = [...process.argv.slice(0, 2), ...args]
   const stdout = collect(process.stdout)
   const stderr = collect(process.stderr)
+  useConstants(env)
   const code = await run(args, { env, clock: systemClock })
   process.send?.({ id, code, stdout: stdout(), stderr: stderr() })
 }

@@ -13,9 +13,8 @@ export const statusEveryMs = 250
 /** Of cells without anything cached, whose entries turn stale after an hour and by age alone. */
 export const coldCache = {
   ABOHAWA_CACHE__FRESH_FOR: '1h',
-  ABOHAWA_CACHE__FRESH_SPREAD: '0',
-  ABOHAWA_CACHE__WARM_FOR: '0s',
-  ABOHAWA_CACHE__PREFETCH: 'none',
+  ABOHAWA_TEST_CACHE__FRESH_SPREAD: '0',
+  ABOHAWA_TEST_CACHE__WARM_FOR: '0s',
   ABOHAWA_CACHE__FRESHNESS: 'age',
 }
 

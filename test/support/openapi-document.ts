@@ -42,7 +42,7 @@ export const documentText = async (t: Teardown): Promise<string> => {
   const provider = await startProvider(t)
   const gateway = await startGateway(t, {
     providerUrl: provider.url,
-    env: { ABOHAWA_QUOTA__TIERS__TRIAL: '1', ABOHAWA_PROVIDER__RETRIES: '0' },
+    env: { ABOHAWA_QUOTA__TIERS__TRIAL: '1', ABOHAWA_TEST_PROVIDER__RETRIES: '0' },
   })
   const good = gateway.keys.enterprise ?? ''
   // Unlike `gateway.get`, without holding the response against the document that is being renewed.

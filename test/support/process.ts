@@ -14,6 +14,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
+import { constantsPreload } from './constants.ts'
 import { keyForm } from './key-form.ts'
 import { usualCatalogue } from './usual-catalogue.ts'
 
@@ -24,12 +25,16 @@ export const product = new URL('../../bin/abohawa', import.meta.url).pathname
 const serverScript = new URL('command-server.ts', import.meta.url).pathname
 
 /** The environment without settings of this machine, so that only those of the test apply. */
-export const cleanEnv = (more: Record<string, string> = {}): NodeJS.ProcessEnv => ({
-  ...Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !name.startsWith('ABOHAWA_') && name !== 'NODE_OPTIONS'),
-  ),
-  ...more,
-})
+export const cleanEnv = (more: Record<string, string> = {}): NodeJS.ProcessEnv => {
+  const preload = constantsPreload(more)
+  return {
+    ...Object.fromEntries(
+      Object.entries(process.env).filter(([name]) => !name.startsWith('ABOHAWA_') && name !== 'NODE_OPTIONS'),
+    ),
+    ...(preload && { NODE_OPTIONS: preload }),
+    ...more,
+  }
+}
 
 export type Running = {
   child: ChildProcess

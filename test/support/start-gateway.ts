@@ -15,6 +15,7 @@ import { createAdministration } from '../../src/metering/administration.ts'
 import { openStore } from '../../src/stores/open-store.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { assertConforming } from './conforming.ts'
+import { withConstants } from './constants.ts'
 import { keyForm } from './key-form.ts'
 import { manualClock } from './manual-clock.ts'
 import { usualCatalogue } from './usual-catalogue.ts'
@@ -68,9 +69,9 @@ export const startGateway = async (
     ABOHAWA_STORE__PATH: join(folder, 'store.db'),
     ABOHAWA_CATALOGUE__PATH: usualCatalogue,
     ABOHAWA_PROVIDER__BASE_URL: providerUrl,
-    ABOHAWA_PROVIDER__RETRY_DELAY: '1ms',
+    ABOHAWA_TEST_PROVIDER__RETRY_DELAY: '1ms',
     ABOHAWA_PROVIDER__TIMEOUT: '5s',
-    ABOHAWA_PROVIDER__BODY_TIMEOUT: '5s',
+    ABOHAWA_TEST_PROVIDER__BODY_TIMEOUT: '5s',
     // By age, which a test that moves the clock can count on; runs are for the tests of runs.
     ABOHAWA_CACHE__FRESHNESS: 'age',
     // By default the provider has no limits.
@@ -79,7 +80,7 @@ export const startGateway = async (
     ABOHAWA_PROVIDER__BUDGET__PER_DAY: '',
     ...env,
   }
-  const read = () => readConfig({ files: [], env: settings })
+  const read = () => withConstants(settings, () => readConfig({ files: [], env: settings }))
   const { config } = read()
   const logged: Record<string, unknown>[] = []
   let shown: string | undefined

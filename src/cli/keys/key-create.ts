@@ -10,7 +10,7 @@ import {
   limitIn,
 } from '../../metering/administration.ts'
 import { printable, quoted, safeText } from '../../outside-text.ts'
-import { addCreateStoreOption, administerNew } from '../administer.ts'
+import { addCreateStoreOption, administer } from '../administer.ts'
 import { interruption } from '../interruption.ts'
 import { type AddCommand, counted, type Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
@@ -63,7 +63,7 @@ export const addCreateCommand = (keys: Command, add: AddCommand): Command =>
       const isMany = count !== undefined || from !== undefined || csv || out !== undefined
       const requests = await requestsOf(options)
       for (const { tier } of from === undefined ? requests.slice(0, 1) : []) checkTier(terminal, tier)
-      return administerNew(
+      return administer(
         terminal,
         (administration, store) =>
           isMany

@@ -6,7 +6,7 @@ import { parseDuration } from '../../config/units.ts'
 import { messageOf } from '../../errors.ts'
 import { type Administration, limitIn, type UsageOfKey } from '../../metering/administration.ts'
 import { printable, safeText } from '../../outside-text.ts'
-import { administer, neededForKeys } from '../administer.ts'
+import { administer } from '../administer.ts'
 import { type AddTopCommand, counted, type Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 import { addCreateCommand, checkTier } from './key-create.ts'
@@ -55,14 +55,10 @@ export const addKeyCommands: AddTopCommand = (program, add, summary) => {
     example: 'keys revoke key_9hK2mPq4XyZa',
     setUp: command => command.argument('<id>', idHelp).option('--undo', 'accept a revoked key again'),
     run: (terminal, { undo = false }, id = '') =>
-      administer(
-        terminal,
-        async (administration, store) => {
-          const key = await (undo ? administration.reinstateKey(id) : administration.revokeKey(id))
-          terminal.show({ ...key, store }, keyTable([key]))
-        },
-        neededForKeys,
-      ),
+      administer(terminal, async (administration, store) => {
+        const key = await (undo ? administration.reinstateKey(id) : administration.revokeKey(id))
+        terminal.show({ ...key, store }, keyTable([key]))
+      }),
   })
 
   add<{ overlap: string }>(keys, 'rotate', {

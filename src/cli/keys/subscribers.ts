@@ -2,7 +2,7 @@
 // metering/administration.ts does the work.
 
 import type { ListedSubscriber } from '../../metering/administration.ts'
-import { administer, neededForKeys } from '../administer.ts'
+import { administer } from '../administer.ts'
 import { type AddTopCommand, tableOf } from '../terminal.ts'
 
 export const addSubscriberCommands: AddTopCommand = (program, add, summary) => {
@@ -32,15 +32,11 @@ export const addSubscriberCommands: AddTopCommand = (program, add, summary) => {
         .argument('<id or name>', 'id or name of the subscriber')
         .option('--undo', 'accept the keys of a revoked subscriber again'),
     run: (terminal, { undo = false }, idOrName = '') =>
-      administer(
-        terminal,
-        async (administration, store) => {
-          const act = undo ? administration.reinstateSubscriber : administration.revokeSubscriber
-          const subscriber = await act(idOrName)
-          terminal.show({ ...subscriber, store }, subscriberTable([subscriber]))
-        },
-        neededForKeys,
-      ),
+      administer(terminal, async (administration, store) => {
+        const act = undo ? administration.reinstateSubscriber : administration.revokeSubscriber
+        const subscriber = await act(idOrName)
+        terminal.show({ ...subscriber, store }, subscriberTable([subscriber]))
+      }),
   })
 }
 

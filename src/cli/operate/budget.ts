@@ -8,8 +8,6 @@ import { type AddTopCommand, factsText } from '../terminal.ts'
 import { distance } from './cell-text.ts'
 
 // Where the store is, the account, and its limits.
-const needed = ['redis', 'store', 'provider.baseUrl', 'provider.apiKey', 'provider.budget']
-
 export const addBudgetCommands: AddTopCommand = (program, add, summary) => {
   const budget = program
     .command('budget')
@@ -20,7 +18,7 @@ export const addBudgetCommands: AddTopCommand = (program, add, summary) => {
     summary: 'end the closure after a 429 of the provider, in every running gateway within seconds',
     example: 'budget reopen',
     run: async terminal => {
-      const config = terminal.configFor(needed)
+      const config = terminal.config()
       // Imported here, so that the other commands start without the parts of a gateway.
       const { createBudgetAdmin } = await import('../../admin/budget-admin.ts')
       const { clock } = terminal

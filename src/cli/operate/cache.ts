@@ -57,7 +57,7 @@ export const addCacheCommands: AddTopCommand = (program, add, summary) => {
         .option('--hard', 'remove it, so that a failed reload is an error; else it is served until reloaded'),
     run: async (terminal, { hard = false }, of = '') => {
       checkArgument(() => targetIn(of))
-      const config = terminal.configFor(neededForCache)
+      const config = terminal.config()
       const report = await withCacheAdmin(terminal, config, admin => admin.purge(of, hard))
       const where = storeName(config)
       terminal.show({ ...report, where }, purgeText(report, where))
@@ -110,7 +110,7 @@ export const addCacheCommands: AddTopCommand = (program, add, summary) => {
 /** Loads one cell in the running gateway, whose memory is to have the new entry. Resolves to the exit code. */
 const refresh = async (terminal: Terminal, gateway: string | undefined, of: string): Promise<number> => {
   checkArgument(() => pointOrPlaceIn(of))
-  const { config, asked } = gatewayFor(terminal, gateway, ['provider.totalTimeout'])
+  const { config, asked } = gatewayFor(terminal, gateway)
   const found = await queryGateway(
     {
       ...asked,
@@ -145,9 +145,6 @@ const places = (given: string): number => {
   return number
 }
 
-// Where the store is, the names that weather is cached under, and the places.
-const neededForCache = ['redis', 'store', 'cache', 'weather', 'provider', 'quota.timeZone', 'catalogue']
-
 /** Opens the cache admin on the configured store for one action. */
 const withCacheAdmin = async <Result>(
   terminal: Terminal,
@@ -155,7 +152,8 @@ const withCacheAdmin = async <Result>(
   act: (admin: CacheAdmin) => Promise<Result>,
 ): Promise<Result> => {
   const { clock } = terminal
-  terminal.configFor(neededForCache)
+  // Of a broken file it throws: no command takes the default store in place of the configured one.
+  terminal.config()
   // Imported here, so that the other commands start without the parts of a gateway.
   const { createCacheAdmin } = await import('../../admin/cache-admin.ts')
   const { createCatalogue } = await import('../../catalogue/catalogue.ts')

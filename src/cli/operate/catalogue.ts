@@ -20,7 +20,10 @@ export const addCatalogueCommands: AddTopCommand = (program, add, summary) => {
         .option('--changes <csv>', 'administrative changes, for former codes; none without it')
         .requiredOption('--out <json>', 'the snapshot to write; left unchanged when a table has a fault'),
     run: async (terminal, { from, aliases, changes, out }) => {
-      const { bounds, sources, title } = terminal.config().catalogue
+      const { bounds, title } = terminal.config().catalogue
+      const { catalogueFile } = await import('../../catalogue/catalogue-file.ts')
+      const { readSnapshot } = await import('../../catalogue/snapshot-reader.ts')
+      const { sources } = (await readSnapshot(catalogueFile(null), bounds)).provenance
       // Imported here, so that the other commands start without it.
       const { buildSnapshot } = await import('../../catalogue/build.ts')
       const builtOn = isoOf(terminal.clock.now()).slice(0, 10)
@@ -51,7 +54,7 @@ export const addCatalogueCommands: AddTopCommand = (program, add, summary) => {
     example: 'catalogue check locations.json',
     setUp: command => command.argument('[file]', 'the file to check; the configured snapshot if not given'),
     run: async (terminal, _options, file) => {
-      const { path, bounds } = terminal.configFor(['catalogue']).catalogue
+      const { path, bounds } = terminal.config().catalogue
       const { catalogueFile } = await import('../../catalogue/catalogue-file.ts')
       const checked = file ?? catalogueFile(path)
       const { checkFile } = await import('../../catalogue/file-check.ts')
@@ -67,7 +70,7 @@ export const addCatalogueCommands: AddTopCommand = (program, add, summary) => {
     example: 'catalogue publish 302602 --undo',
     setUp: command => command.argument('<id>', 'id of the place').option('--undo', 'hide it'),
     run: async (terminal, { undo = false }, id = '') => {
-      const { path, bounds } = terminal.configFor(['catalogue']).catalogue
+      const { path, bounds } = terminal.config().catalogue
       const { catalogueFile } = await import('../../catalogue/catalogue-file.ts')
       const { setPublished } = await import('../../catalogue/publication.ts')
       const { changed, location } = await setPublished(catalogueFile(path), id, !undo, { bounds })

@@ -1,14 +1,12 @@
 // `abohawa config …`: checks, prints, compares and explains the configuration, and prints its JSON Schema for editors.
 
 import { parse } from 'yaml'
-import { describeConfig } from '../../config/describe.ts'
 import { configFilesOf } from '../../config/environment.ts'
 import { type ExplainedSetting, explainConfig, explainPath, nearestKnown } from '../../config/explain.ts'
 import { checkFiles } from '../../config/file-check.ts'
 import { configJsonSchemaText } from '../../config/json-schema.ts'
 import { ConfigError, type ConfigFault, loadConfig, readConfig } from '../../config/load.ts'
-import { changesBetween } from '../../config/values.ts'
-import { givenWithoutEffect } from '../../config/without-effect.ts'
+import { changesBetween, describeConfig } from '../../config/values.ts'
 import type { Reached } from '../../doctor/connection-check.ts'
 import { InputError, messageOf } from '../../errors.ts'
 import { type AddTopCommand, factsText, indented, type Terminal, tableOf } from '../terminal.ts'
@@ -31,9 +29,8 @@ export const addConfigCommands: AddTopCommand = (program, add, summary) => {
       // Kept beside the faults: where one of two is away, the other is known to answer.
       const reached: Reached[] = []
       const shown = () => (options.connect ? { reached } : {})
-      let remarks: readonly ConfigFault[]
       try {
-        remarks = await check(terminal, options, files, reached)
+        await check(terminal, options, files, reached)
       } catch (error) {
         // With --json the faults are on standard output too; standard error has the same sentences.
         if (terminal.json) terminal.show({ ok: false, faults: faultsIn(error), ...shown() }, '')
@@ -41,12 +38,8 @@ export const addConfigCommands: AddTopCommand = (program, add, summary) => {
         throw error
       }
       terminal.show(
-        { ok: true, faults: [], withoutEffect: remarks, ...shown() },
-        [
-          'The configuration is right.',
-          ...remarks.map(({ sentence }) => sentence),
-          ...(reached.length > 0 ? [reachedText(reached)] : []),
-        ].join('\n'),
+        { ok: true, faults: [], ...shown() },
+        ['The configuration is right.', ...(reached.length > 0 ? [reachedText(reached)] : [])].join('\n'),
       )
       return 0
     },
@@ -136,9 +129,8 @@ const check = async (
   { files: withFiles, connect = false }: { files: boolean; connect?: boolean },
   files: readonly string[],
   reached: Reached[],
-): Promise<readonly ConfigFault[]> => {
-  const loaded = readConfig({ files: configFilesOf([...given, ...files], env), env })
-  const { config, origins } = loaded
+): Promise<void> => {
+  const { config, origins } = readConfig({ files: configFilesOf([...given, ...files], env), env })
   const faults: ConfigFault[] = withFiles ? await checkFiles(config, origins) : []
   if (connect) {
     // Imported here, so that a check without it starts without the clients.
@@ -148,7 +140,6 @@ const check = async (
     reached.push(...found.reached)
   }
   if (faults.length > 0) throw new ConfigError(faults)
-  return givenWithoutEffect(loaded)
 }
 
 const reachedText = (reached: readonly Reached[]): string =>
@@ -160,22 +151,13 @@ const faultsIn = (error: unknown): readonly ConfigFault[] =>
 const effectText = ({ effect, except }: ExplainedSetting): string =>
   effect === 'restart' ? 'needs a restart' : except ? `live, except ${except}` : 'live'
 
-const withOrigin = ({
-  path,
-  value,
-  default: usual,
-  origin,
-  effect,
-  except,
-  withoutEffect,
-}: ExplainedSetting) => ({
+const withOrigin = ({ path, value, default: usual, origin, effect, except }: ExplainedSetting) => ({
   path,
   value: parse(value),
   default: usual === undefined ? null : parse(usual),
   origin,
   effect,
   except: except ?? null,
-  withoutEffect: withoutEffect ?? null,
 })
 
 const originTable = (all: readonly ExplainedSetting[]): string =>
@@ -203,9 +185,6 @@ const explanation = (setting: ExplainedSetting): string => {
       ['default', usual ?? 'none'],
       ['value', value],
       ['from', origin],
-      ...(setting.withoutEffect === undefined
-        ? []
-        : [['has no effect', setting.withoutEffect] as [string, string]]),
       ['variable', variable],
       ['a change', effectText(setting)],
     ]),

@@ -5,6 +5,7 @@ import { isIP } from 'node:net'
 import type { Command } from 'commander'
 import type { Agent } from 'undici'
 import type * as z from 'zod'
+import { ConfigError, loadConfig } from '../../config/load.ts'
 import type { Config } from '../../config/schema.ts'
 import { InputError, messageOf } from '../../errors.ts'
 import { checkAddresses, checkedLookup, hostOf } from '../../outside-address.ts'
@@ -30,17 +31,15 @@ export type AskedGateway = {
 
 /**
  * The gateway that `--gateway` names, or that of the configuration.
- * @param needed of the configuration, besides
- * @throws UsageError, and InputError for a configuration that does not say enough
+ * @throws UsageError, and ConfigError for a configuration that is at fault; with `--gateway` that is a remark, so that a broken
+ * file locks nobody out of a gateway
  */
 export const gatewayFor = (
   terminal: Terminal,
   gateway: string | undefined,
-  needed: readonly string[] = [],
 ): { readonly config: Config; readonly asked: AskedGateway } => {
   checkGateway(gateway)
-  // Without a token that is needed, the gateway says so.
-  const config = terminal.configFor([...(gateway === undefined ? ['ops'] : []), ...needed])
+  const config = gateway === undefined ? terminal.config() : configBeside(terminal)
   return {
     config,
     asked: {
@@ -48,6 +47,18 @@ export const gatewayFor = (
       token: config.ops.token,
       isNamed: gateway !== undefined,
     },
+  }
+}
+
+/** The configuration, or that of the variables alone where a file is broken: without a token that is needed, the gateway says so. */
+const configBeside = (terminal: Terminal): Config => {
+  try {
+    return terminal.config()
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    terminal.remark('The configuration is broken; --gateway is asked all the same:')
+    for (const { sentence } of error.faults) terminal.remark(`  ${sentence}`)
+    return loadConfig({ files: [], env: terminal.env })
   }
 }
 

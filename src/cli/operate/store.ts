@@ -24,7 +24,7 @@ import {
 import type { RefusedRecord } from '../../stores/records.ts'
 import type { RedisMode } from '../../stores/redis/place.ts'
 import type { Store } from '../../stores/store.ts'
-import { addCreateStoreOption, neededForKeys } from '../administer.ts'
+import { addCreateStoreOption } from '../administer.ts'
 import { fillPrivateFile, isFileOrFree, writePrivateFile, writing } from '../private-file.ts'
 import { type AddTopCommand, counted, type Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
@@ -45,7 +45,7 @@ export const addStoreCommands: AddTopCommand = (program, add, summary) => {
         .argument('<file>', 'the copy, readable by its owner alone')
         .option('--force', 'replace the file if it exists'),
     run: async (terminal, { force = false }, file = '') => {
-      const config = terminal.configFor(neededForKeys)
+      const config = terminal.config()
       if (config.redis.url !== null)
         throw new InputError(
           `the store is ${storeName(config)}, whose files Redis itself backs up (docs/operating/backup.md); allowed: the embedded store. Keys, subscribers and usage of either: \`abohawa store export --file FILE\``,

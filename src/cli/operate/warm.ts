@@ -131,7 +131,7 @@ const ownSupply = async (
   const catalogue = { current: createCatalogue(await readSnapshot(catalogueFile(path), bounds)) }
   const store = await openUsedStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
   // Nothing but what was ordered.
-  const quiet: Config = { ...config, cache: { ...config.cache, prefetch: 'none' } }
+  const quiet: Config = { ...config, cache: { ...config.cache, prefetchPlaces: 0 } }
   const nothing = (): void => {}
   let instances: number | undefined
   const upstream = openUpstream(quiet, {

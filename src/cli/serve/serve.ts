@@ -63,8 +63,8 @@ const reopenLog = ({ log, reopen }: OpenLog, { log: { file } }: Config): void =>
 
 const serveAlone = async (terminal: Terminal, loaded: InEffect, opened: OpenLog): Promise<void> => {
   const stopped = interruption()
-  await serveUntil(terminal, loaded, opened, stopped, undefined, ({ apiUrl, opsUrl, statusUrl }) =>
-    logListening(opened.log, { ops: opsUrl, status: statusUrl, api: apiUrl }),
+  await serveUntil(terminal, loaded, opened, stopped, undefined, ({ apiUrl, opsUrl, healthUrl }) =>
+    logListening(opened.log, { ops: opsUrl, health: healthUrl, api: apiUrl }),
   )
 }
 
@@ -98,7 +98,7 @@ const serveOnMovedClock = async (
 /** Runs a gateway in this process. @param opsPath the Unix socket of the ops listener, in place of its address */
 const serveUntil = async (
   { sources, clock, env }: Terminal,
-  { config, files, ticketKey }: InEffect & { readonly ticketKey?: Buffer },
+  { config, ticketKey }: InEffect & { readonly ticketKey?: Buffer },
   { log, lines, dropped }: OpenLog,
   stopped: Promise<string>,
   opsPath: string | undefined,
@@ -109,7 +109,7 @@ const serveUntil = async (
   const { openTracing } = await import('../../telemetry/tracing.ts')
   const inherited = inheritedSockets(env, process.pid)
   const tracing = await openTracing(env, log)
-  const source = { read: () => readConfig(sources), files: filesOf(sources), running: files }
+  const source = { read: () => readConfig(sources), files: filesOf(sources) }
   const gateway = await startGateway(config, {
     clock,
     log,
@@ -141,7 +141,7 @@ const serveUntil = async (
 
 const serveByWorkers = async (
   { sources, clock, env }: Terminal,
-  { config, files }: InEffect,
+  { config }: InEffect,
   opened: OpenLog,
 ): Promise<void> => {
   const { log } = opened
@@ -158,7 +158,6 @@ const serveByWorkers = async (
     args: process.argv.slice(2),
     read: () => readConfig(sources),
     files: filesOf(sources),
-    running: files,
   })
   onSignal('SIGHUP', workers.signal)
   // One that came while the workers started is kept until here, for all of them.
@@ -166,7 +165,7 @@ const serveByWorkers = async (
     reopenLog(opened, config)
     workers.signal(signal)
   })
-  logListening(log, { ops: workers.opsUrl, status: workers.statusUrl, api: workers.apiUrl })
+  logListening(log, { ops: workers.opsUrl, health: workers.healthUrl, api: workers.apiUrl })
   const signal = await stopped
   log.info({ signal }, 'stopping')
   await workers.close()

@@ -1,4 +1,4 @@
-// The status listener: health and metrics for probes and Prometheus, while the ops listener stays inside.
+// The health listener: health and metrics for probes and Prometheus, while the ops listener stays inside.
 
 import { once } from 'node:events'
 import t from 'tap'
@@ -12,22 +12,22 @@ const host = 'host: 10.244.3.17:9091'
 const chromium = 'user-agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/156.0.0.0'
 
 const start = async (t: Parameters<typeof startGateway>[0], env: Record<string, string> = {}) => {
-  const gateway = await startGateway(t, { providerUrl, env: { ABOHAWA_STATUS__PORT: '0', ...env } })
-  const url = gateway.statusUrl ?? ''
+  const gateway = await startGateway(t, { providerUrl, env: { ABOHAWA_HEALTH__PORT: '0', ...env } })
+  const url = gateway.healthUrl ?? ''
   const get = (path: string, headers: readonly string[] = [host]) =>
     sendRaw(url, requestBytes(`GET ${path}`, headers))
   return { gateway, url, get }
 }
 
-t.test('without status.port there is no such listener', async t => {
+t.test('without health.port there is no such listener', async t => {
   const gateway = await startGateway(t, { providerUrl })
-  t.equal(gateway.statusUrl, undefined)
+  t.equal(gateway.healthUrl, undefined)
 })
 
 t.test('health and metrics answer there and on the ops listener, and nothing else does there', async t => {
   const { gateway, url, get } = await start(t, {
     ABOHAWA_OPS__TOKEN: '0123456789abcdef0123456789abcdef',
-    ABOHAWA_STATUS__HOST: '0.0.0.0',
+    ABOHAWA_HEALTH__HOST: '0.0.0.0',
   })
   t.match(url, /^http:\/\/0\.0\.0\.0:/)
   t.not(url, gateway.opsUrl)
@@ -71,7 +71,7 @@ t.test('it is asked by an address or an allowed name, and by no web page', async
     status: 403,
     body: {
       error:
-        'the host header is "evil.example"; allowed: an IP address, localhost, the name in status.host and those in ops.allowedHosts',
+        'the host header is "evil.example"; allowed: an IP address, localhost, the name in health.host and those in ops.allowedHosts',
     },
   })
   for (const header of [
@@ -85,8 +85,8 @@ t.test('it is asked by an address or an allowed name, and by no web page', async
 
 t.test('its connections are few and bounded in time, apart from those of the ops listener', async t => {
   const { gateway, url, get } = await start(t, {
-    ABOHAWA_STATUS__MAX_CONNECTIONS: '8',
-    ABOHAWA_OPS__REQUEST_TIMEOUT: '2s',
+    ABOHAWA_TEST_HEALTH__MAX_CONNECTIONS: '8',
+    ABOHAWA_TEST_OPS__REQUEST_TIMEOUT: '2s',
   })
   const silent = Array.from({ length: 10 }, () => openSocket(url))
   const closed = silent.map(socket => once(socket, 'close'))
@@ -111,16 +111,16 @@ t.test('its connections are few and bounded in time, apart from those of the ops
 
 t.test('a command answers there while it is flooded and while it drains', async t => {
   for (const workers of ['1', '2']) {
-    const gateway = await startCommand(t, ['serve'], ['ops', 'status', 'api'], {
+    const gateway = await startCommand(t, ['serve'], ['ops', 'health', 'api'], {
       ABOHAWA_SERVER__PORT: '0',
       ABOHAWA_SERVER__WORKERS: workers,
       ABOHAWA_SERVER__DRAIN_FOR: workers === '1' ? '2s' : '0s',
       ABOHAWA_OPS__PORT: '0',
-      ABOHAWA_STATUS__PORT: '0',
+      ABOHAWA_HEALTH__PORT: '0',
       ABOHAWA_STORE__PATH: `${t.testdir()}/store.db`,
       ABOHAWA_PROVIDER__BASE_URL: providerUrl,
     })
-    const url = gateway.urls.status ?? ''
+    const url = gateway.urls.health ?? ''
     const ready = () => sendRequest(`${url}/readyz`)
     t.equal((await ready()).status, 200)
     // Half requests and answers that nobody takes fill no place that a probe needs.
@@ -155,7 +155,7 @@ t.test('a command answers there while it is flooded and while it drains', async 
 t.test('an address that is taken fails the start with the names of the settings', async t => {
   const { url } = await start(t)
   const { port } = new URL(url)
-  await t.rejects(start(t, { ABOHAWA_STATUS__PORT: port }), {
+  await t.rejects(start(t, { ABOHAWA_HEALTH__PORT: port }), {
     message: new RegExp(
       `^status\\.host and status\\.port are 127\\.0\\.0\\.1:${port}, which can't be listened on: `,
     ),

@@ -1,36 +1,36 @@
-// The status listener: the probes alone, on a port that the network may reach while the ops listener stays inside. Needs
+// The health listener: the probes alone, on a port that the network may reach while the ops listener stays inside. Needs
 // no token; names, pages and bounds are checked as on the ops listener.
 
 import { type AdmissionOptions, createAdmit } from './admission.ts'
 import { type BoundedServer, createBoundedServer, type ServerBounds } from './bounded-server.ts'
 import { isProbePath, type Probes } from './probes.ts'
 import type { RefusalObserver } from './refusal.ts'
-import { routeFault, routeOfStatus } from './routes.ts'
+import { routeFault, routeOfHealth } from './routes.ts'
 
-export type StatusParts = { readonly probes: Probes; readonly observer: RefusalObserver }
+export type HealthParts = { readonly probes: Probes; readonly observer: RefusalObserver }
 
-export type StatusOptions = Pick<AdmissionOptions, 'host' | 'allowedHosts'> &
+export type HealthOptions = Pick<AdmissionOptions, 'host' | 'allowedHosts'> &
   Pick<ServerBounds, 'maxConnections' | 'requestTimeoutMs'>
 
-export type StatusListener = Omit<BoundedServer, 'apply'> & {
+export type HealthListener = Omit<BoundedServer, 'apply'> & {
   /** From now on; the host stays. */
-  apply(options: StatusOptions): void
+  apply(options: HealthOptions): void
 }
 
 const answerWithinMs = 30_000
 
-export const buildStatus = (
-  { probes, observer }: StatusParts,
-  { host, allowedHosts, maxConnections, requestTimeoutMs }: StatusOptions,
-): StatusListener => {
+export const buildHealth = (
+  { probes, observer }: HealthParts,
+  { host, allowedHosts, maxConnections, requestTimeoutMs }: HealthOptions,
+): HealthListener => {
   const admitUnder = (hosts: readonly string[]) =>
-    createAdmit({ section: 'status', host, allowedHosts: hosts, token: null })
+    createAdmit({ section: 'health', host, allowedHosts: hosts, token: null })
   let admit = admitUnder(allowedHosts)
   const listener = createBoundedServer(
     async (request, response) => {
       const { url = '', method = '' } = request
       const [path = ''] = url.split('?', 1)
-      const route = routeOfStatus(path)
+      const route = routeOfHealth(path)
       const refusal = admit(request, route) ?? routeFault(method, route, '/livez, /readyz or /metrics')
       if (refusal) throw refusal
       if (isProbePath(path)) await probes.answer(path, response)
