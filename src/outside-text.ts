@@ -45,12 +45,12 @@ export const escapedJson = (json: string): string => escaped(json, unprintable)
 
 /** Text without API keys, cut to a length; a key that the cut would part is hidden whole. */
 export const bounded = (text: string, most = longestText): string => {
-  const isLong = text.length > most + longestPrefix
-  const begins = isLong ? text.slice(0, most + longestPrefix) : text
+  const isLong = text.length > most + longestKey
+  const begins = isLong ? text.slice(0, most + longestKey) : text
   return shortened(redactedUrls(withoutKeys(begins)), most)
 }
-// How long the beginning of a key may be in the longest spelling. Whatever follows it is hidden up to where text ends.
-const longestPrefix = 512
+// Of a key whose characters are all percent-encoded.
+const longestKey = 150
 
 /** At most so many UTF-16 units of a text and an ellipsis; never half of what is read as one character. */
 export const shortened = (text: string, most: number): string =>

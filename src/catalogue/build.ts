@@ -1,5 +1,6 @@
-// Builds a snapshot from the tables of places, aliases and changes. A table with a fault changes nothing, and a rebuild
-// keeps unpublished places unpublished. check.ts and the tables find the faults.
+// Builds a snapshot from the tables of places, aliases and changes, and lists every fault of a table or a snapshot for those who
+// repair it. A table with a fault changes nothing, and a rebuild keeps unpublished places unpublished. check.ts and the tables
+// find the faults.
 
 import { InputError } from '../errors.ts'
 import { parseAliases } from './alias-table.ts'
@@ -17,9 +18,8 @@ import {
   type Row,
 } from './location-schema.ts'
 import { composeSnapshot, formatSnapshot, type Source } from './snapshot.ts'
-import { inspectSnapshot } from './snapshot-reader.ts'
+import { inspectSnapshot, readText } from './snapshot-reader.ts'
 import { parseTable } from './table.ts'
-import { readText, readTextIfPresent } from './text-file.ts'
 
 /** The input and output of a build; `builtOn` is the date in the snapshot, YYYY-MM-DD. */
 export type BuildOptions = Readonly<{
@@ -45,8 +45,25 @@ export type BuildReport = Readonly<{
   keptUnpublished: readonly string[]
 }>
 
+/** Every fault of a file and how many places of each level it has; a table if its name ends in .csv, else a snapshot. */
+export const checkFile = async (
+  path: string,
+  bounds: Bounds,
+): Promise<{ counts: Counts; faults: readonly Fault[] }> => {
+  const text = await readText(path)
+  if (!path.toLowerCase().endsWith('.csv')) return inspectSnapshot(text, bounds)
+  const { rows, faults } = parseTable(text)
+  return {
+    counts: countByType(rows.map(row => fieldOf(row, 'type'))),
+    faults: [...faults, ...check(rows, bounds)],
+  }
+}
+
 const unpublishedIn = async (path: string): Promise<ReadonlySet<string>> => {
-  const text = await readTextIfPresent(path)
+  const text = await readText(path).catch((thrown: InputError) => {
+    if ((thrown.cause as NodeJS.ErrnoException | undefined)?.code === 'ENOENT') return undefined
+    throw thrown
+  })
   if (text === undefined) return new Set()
   // Reads a faulty file too: it still lists what is unpublished, and a rebuild repairs its faults.
   try {

@@ -2,6 +2,7 @@
 // every rule of check.ts hold. Repairs nothing.
 
 import { InputError, messageOf } from '../errors.ts'
+import { FileError, maxFileBytes, readTextFile } from '../regular-file.ts'
 import { check, type Fault, faultLine } from './check.ts'
 import { refusal } from './field-rules.ts'
 import {
@@ -13,10 +14,8 @@ import {
   type Row,
   snapshotNaming,
 } from './location-schema.ts'
-import { isShipped } from './shipped.ts'
 import { checksumIn, composeSnapshot, type Provenance, type Snapshot } from './snapshot.ts'
 import { formFaults, isObject } from './snapshot-form.ts'
-import { readText } from './text-file.ts'
 
 /** The result: how many places there are, and the snapshot if it has no fault, else every fault. */
 export type Inspection = Readonly<{ counts: Counts; snapshot?: Snapshot; faults: readonly Fault[] }>
@@ -66,6 +65,27 @@ const parseJson = (text: string): { file: unknown; faults: Fault[] } => {
   }
 }
 
+/**
+ * The places that come with the product. A test checks them by every rule, so that a start does not have to; the same test names
+ * the checksum to state here once locations.json was built anew.
+ */
+export const shipped: { readonly sha256: string; readonly bounds: Bounds } = {
+  sha256: 'f44f67c243182fefb7dcbd4e3d971a3676797d7efd90ebc75581bd54dca6cdb6',
+  bounds: { south: 20, north: 27, west: 87.5, east: 93 },
+}
+
+/** Whether places with this checksum are those that come with the product, which keep every rule within these bounds. */
+export const isShipped = (sha256: string, { south, north, west, east }: Bounds): boolean => {
+  const checked = shipped.bounds
+  return (
+    sha256 === shipped.sha256 &&
+    south <= checked.south &&
+    north >= checked.north &&
+    west <= checked.west &&
+    east >= checked.east
+  )
+}
+
 /** The snapshot that a text holds, or every fault in it. */
 export const inspectSnapshot = (text: string, bounds: Bounds): Inspection => {
   const { file, faults: broken } = parseJson(text)
@@ -100,6 +120,17 @@ const sentence = (path: string, faults: readonly Fault[]): string => {
     '"abohawa catalogue build" writes a new file from a table, and "abohawa catalogue publish" and ' +
     '"unpublish" change it and keep its checksum right'
   )
+}
+
+/** The text of a file, without a byte order mark; InputError when it cannot be read or is not UTF-8. */
+export const readText = async (path: string): Promise<string> => {
+  try {
+    return await readTextFile(path, maxFileBytes.data)
+  } catch (thrown) {
+    if (thrown instanceof FileError && thrown.code === 'EILSEQ')
+      throw new InputError(`${path} is not valid; allowed: text in UTF-8`, { cause: thrown })
+    throw new InputError(`${path} cannot be read: ${messageOf(thrown)}`, { cause: thrown })
+  }
 }
 
 /** The snapshot in a file whose places lie within `bounds`; InputError names the file and the first fault. */

@@ -14,9 +14,8 @@ import {
   snapshotNaming,
 } from '../../src/catalogue/location-schema.ts'
 import { fold, foldLoosely } from '../../src/catalogue/search.ts'
-import { isShipped, shipped } from '../../src/catalogue/shipped.ts'
 import { formatSnapshot } from '../../src/catalogue/snapshot.ts'
-import { inspectSnapshot, readSnapshot } from '../../src/catalogue/snapshot-reader.ts'
+import { inspectSnapshot, isShipped, readSnapshot, shipped } from '../../src/catalogue/snapshot-reader.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { bounds } from './sample-places.ts'
 
@@ -61,7 +60,7 @@ t.test(
     const rows = locations.map((fields, at) => ({ row: `locations[${at}]`, naming: snapshotNaming, fields }))
     const { provenance } = snapshot
     t.strictSame(check(rows, shipped.bounds), [])
-    t.equal(shipped.sha256, provenance.sha256, 'state this checksum in src/catalogue/shipped.ts')
+    t.equal(shipped.sha256, provenance.sha256, 'state this checksum in src/catalogue/snapshot-reader.ts')
     t.ok(isShipped(provenance.sha256, config.catalogue.bounds), 'or every start checks them again')
   },
 )

@@ -57,7 +57,7 @@ export const addCatalogueCommands: AddTopCommand = (program, add, summary) => {
       const { path, bounds } = terminal.config().catalogue
       const { catalogueFile } = await import('../../catalogue/catalogue-file.ts')
       const checked = file ?? catalogueFile(path)
-      const { checkFile } = await import('../../catalogue/file-check.ts')
+      const { checkFile } = await import('../../catalogue/build.ts')
       const { counts, faults } = await checkFile(checked, bounds)
       if (faults.length > 0) return showFaults(terminal, checked, counts, faults)
       terminal.show({ file: checked, counts, faults }, `${checked}: ${countsText(counts)}, no fault.`)

@@ -85,14 +85,14 @@ export async function* merged(
         continue
       }
       const batch: TrafficRequest[] = []
-      let ended: Head | undefined
-      while (ended === undefined) {
-        const head = earliest(heads)
-        takeUpTo(limitOf(heads, head), head, batch)
-        if (head.next === head.batch.length) ended = head
-      }
+      let head: Head
+      do {
+        head = earliest(heads)
+        batch.push(head.batch[head.next] as TrafficRequest)
+        head.next += 1
+      } while (head.next < head.batch.length)
       yield batch
-      if (!(await refill(ended))) heads.splice(heads.indexOf(ended), 1)
+      if (!(await refill(head))) heads.splice(heads.indexOf(head), 1)
     }
   } finally {
     for (const stream of streams) await stream.return()
@@ -117,30 +117,6 @@ const refill = async (head: Head): Promise<boolean> => {
 
 const instantAt = ({ batch, next }: Head): number => batch[next]?.at ?? Number.POSITIVE_INFINITY
 
+/** Of equal instants the first. */
 const earliest = (heads: readonly Head[]): Head =>
   heads.reduce((best, head) => (instantAt(head) < instantAt(best) ? head : best))
-
-type Limit = { at: number; isTaken: boolean }
-
-/** Up to which instant a head's requests go before those of all others, and whether with this instant itself. */
-const limitOf = (heads: readonly Head[], head: Head): Limit => {
-  const limit = { at: Number.POSITIVE_INFINITY, isTaken: true }
-  let isBehind = false
-  for (const other of heads) {
-    if (other === head) isBehind = true
-    else if (instantAt(other) < limit.at) {
-      limit.at = instantAt(other)
-      limit.isTaken = isBehind
-    }
-  }
-  return limit
-}
-
-const takeUpTo = ({ at, isTaken }: Limit, head: Head, into: TrafficRequest[]): void => {
-  const { batch } = head
-  for (; head.next < batch.length; head.next++) {
-    const request = batch[head.next] as TrafficRequest
-    if (request.at > at || (request.at === at && !isTaken)) return
-    into.push(request)
-  }
-}

@@ -1,8 +1,8 @@
 // Names for API keys: the same key has the same name within one reading, and nothing leads back, for the salt is random and
-// stands nowhere. No key passes this file, however it is spelled and wherever in a path it stands.
+// stands nowhere. No key of this API passes this file, and no secret that has a telling name or is long and random.
 
 import { createHmac, randomBytes } from 'node:crypto'
-import { holdsKey, withoutKeys } from '../../key-redaction.ts'
+import { holdsKey } from '../../key-redaction.ts'
 import { endpointOf } from './endpoint-of-path.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 
@@ -38,8 +38,7 @@ export const withPseudonyms = (request: TrafficRequest, nameOf: Pseudonyms): Tra
   const keyName = key === undefined ? found[0] : holdsKey(key) ? nameOf(key) : key
   return {
     ...rest,
-    // A key whose spelling has one of the signs above in it.
-    path: withoutKeys(cleaned).replaceAll('svc_live_…', 'hidden'),
+    path: cleaned,
     ...(keyName === undefined ? {} : { key: keyName }),
     ...(accepts === undefined || holdsKey(accepts) ? {} : { accepts }),
     ...(cell === undefined || holdsKey(cell) ? {} : { cell }),
