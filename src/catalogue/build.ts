@@ -7,7 +7,6 @@ import { parseChanges } from './change-table.ts'
 import { check, type Fault } from './check.ts'
 import { editExclusively } from './exclusive-edit.ts'
 import {
-  type Bounds,
   type Counts,
   countByType,
   type FormerId,
@@ -16,7 +15,7 @@ import {
   locationOf,
   type Row,
 } from './location-schema.ts'
-import { composeSnapshot, formatSnapshot, type Source } from './snapshot.ts'
+import { composeSnapshot, type Facts, formatSnapshot } from './snapshot.ts'
 import { inspectSnapshot } from './snapshot-reader.ts'
 import { parseTable } from './table.ts'
 import { readText, readTextIfPresent } from './text-file.ts'
@@ -29,9 +28,7 @@ export type BuildOptions = Readonly<{
   /** The table of administrative changes, for former ids; without it no place has any. */
   changesPath?: string | undefined
   outPath: string
-  bounds: Bounds
-  sources: readonly Source[]
-  title: string
+  facts: Facts
   builtOn: string
 }>
 
@@ -88,7 +85,7 @@ const sizeOf = (lists: ReadonlyMap<string, readonly unknown[]>): number =>
 
 /** Builds the snapshot at `outPath`; InputError when a file cannot be read or written. */
 export const buildSnapshot = async (options: BuildOptions): Promise<BuildReport> => {
-  const { csvPath, outPath, bounds, sources, title, builtOn } = options
+  const { csvPath, outPath, facts, builtOn } = options
   const { rows, faults: malformed } = parseTable(await readText(csvPath))
   const counts = countByType(rows.map(row => fieldOf(row, 'type')))
   const refused = (faults: readonly Fault[]): BuildReport => ({
@@ -99,7 +96,7 @@ export const buildSnapshot = async (options: BuildOptions): Promise<BuildReport>
     keptUnpublished: [],
   })
 
-  const faults = [...malformed, ...check(rows, bounds)]
+  const faults = [...malformed, ...check(rows, facts.bounds)]
   if (faults.length > 0) return refused(faults)
   const { aliases, formerIds, faults: extraFaults } = await readExtras(options, rows.map(locationOf))
   if (extraFaults.length > 0) return refused(extraFaults)
@@ -122,10 +119,10 @@ export const buildSnapshot = async (options: BuildOptions): Promise<BuildReport>
         published: location.published && !keeps(row),
       })
     }
-    const text = formatSnapshot(composeSnapshot({ title, sources, built: builtOn }, rows.map(place)))
+    const text = formatSnapshot(composeSnapshot({ ...facts, built: builtOn }, rows.map(place)))
 
-    // Validates the whole text as a reader does: title, sources and date come from no table.
-    const inspected = inspectSnapshot(text, bounds)
+    // Validates the whole text as a reader does: the facts and the date come from no table.
+    const inspected = inspectSnapshot(text)
     report = inspected.snapshot
       ? {
           counts,

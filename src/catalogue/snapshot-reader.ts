@@ -4,18 +4,10 @@
 import { InputError, messageOf } from '../errors.ts'
 import { check, type Fault, faultLine } from './check.ts'
 import { refusal } from './field-rules.ts'
-import {
-  type Bounds,
-  type Counts,
-  countByType,
-  fieldOf,
-  locationOf,
-  type Row,
-  snapshotNaming,
-} from './location-schema.ts'
+import { type Counts, countByType, fieldOf, locationOf, type Row, snapshotNaming } from './location-schema.ts'
 import { isShipped } from './shipped.ts'
 import { checksumIn, composeSnapshot, type Provenance, type Snapshot } from './snapshot.ts'
-import { formFaults, isObject } from './snapshot-form.ts'
+import { boundsIn, formFaults, isObject } from './snapshot-form.ts'
 import { readText } from './text-file.ts'
 
 /** The result: how many places there are, and the snapshot if it has no fault, else every fault. */
@@ -66,14 +58,18 @@ const parseJson = (text: string): { file: unknown; faults: Fault[] } => {
   }
 }
 
+// Where a file has no box of its own, which is a fault of its form.
+const world = { south: -90, north: 90, west: -180, east: 180 }
+
 /** The snapshot that a text holds, or every fault in it. */
-export const inspectSnapshot = (text: string, bounds: Bounds): Inspection => {
+export const inspectSnapshot = (text: string): Inspection => {
   const { file, faults: broken } = parseJson(text)
   const rows = isObject(file) ? rowsOf(file) : []
   const counts = countByType(rows.map(row => fieldOf(row, 'type')))
   if (broken.length > 0) return { counts, faults: broken }
 
   const checksum = checksumIn(text)
+  const bounds = boundsIn(file) ?? world
   const wrong = isShipped(checksum, bounds) ? [] : check(rows, bounds)
   const malformed = formFaults(file)
   if (malformed.length > 0) return { counts, faults: [...malformed, ...wrong] }
@@ -102,9 +98,9 @@ const sentence = (path: string, faults: readonly Fault[]): string => {
   )
 }
 
-/** The snapshot in a file whose places lie within `bounds`; InputError names the file and the first fault. */
-export const readSnapshot = async (path: string, bounds: Bounds): Promise<Snapshot> => {
-  const { snapshot, faults } = inspectSnapshot(await readText(path), bounds)
+/** The snapshot in a file; InputError names the file and the first fault. */
+export const readSnapshot = async (path: string): Promise<Snapshot> => {
+  const { snapshot, faults } = inspectSnapshot(await readText(path))
   if (snapshot === undefined) throw new InputError(sentence(path, faults))
   return snapshot
 }
