@@ -3,7 +3,7 @@
 
 import { parseArgs } from 'node:util'
 import { openCatalogue } from '../src/catalogue/live-catalogue.ts'
-import { box, catalogueFile } from '../test/scenarios/set-up.ts'
+import { catalogueFile } from '../test/scenarios/set-up.ts'
 
 const barUs = 50
 const rounds = 500
@@ -58,7 +58,7 @@ const medianOf = (values: readonly number[]): number =>
 const { values: given } = parseArgs({ options: { json: { type: 'boolean' }, help: { type: 'boolean' } } })
 if (given.help) process.stdout.write(usage)
 else {
-  const live = await openCatalogue({ path: catalogueFile, bounds: box, pollMs: 3_600_000 })
+  const live = await openCatalogue({ path: catalogueFile, pollMs: 3_600_000 })
   const catalogue = live.current
   live.close()
   const usOf = (q: string): number => {

@@ -42,8 +42,8 @@ const [only] = settingCases(
 )
 if (!only) throw new Error('no case')
 const { config } = only
-const { path, bounds } = config.catalogue
-const catalogue = createCatalogue(await readSnapshot(catalogueFile(path), bounds))
+const catalogue = createCatalogue(await readSnapshot(catalogueFile(config.catalogue.path)))
+const { bounds } = catalogue
 const { offsetSecondsAt } = createCalendar(config.quota.timeZone)
 const traffic = {
   start: Date.parse('2026-11-15T18:00:00Z'),

@@ -26,7 +26,7 @@ export const setUp = async () => {
   const clock = systemClock
   const store = openEmbeddedStore(':memory:', clock)
   const calendar = createCalendar('Asia/Dhaka')
-  const catalogue = await openCatalogue({ path: catalogueFile, bounds: box, pollMs: utcDayMs })
+  const catalogue = await openCatalogue({ path: catalogueFile, pollMs: utcDayMs })
   const tiers = { bench: 1e12 }
   const administration = createAdministration({ store, tiers, calendar, clock })
   const { key } = await administration.createKey('Bench', 'bench')

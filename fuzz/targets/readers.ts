@@ -50,7 +50,6 @@ const drawn: readonly Reader[] = [
 
 // Of processor time: far more than the slowest of them needs, a configuration of 300,000 lines.
 const endsWithinMs = 3_000
-const bounds = { south: 20, north: 27, west: 87.5, east: 93 }
 // A configuration may have 101 sentences.
 const longestError = 101 * 1_000
 
@@ -87,7 +86,7 @@ const open = async (system: System): Promise<Session<ReaderCase>> => {
   const read: Readonly<Record<Reader, (text: string | Buffer) => Promise<unknown>>> = {
     provider: text =>
       decodeTimelines([Buffer.from(text)], { cells, horizon, calendar, clock: systemClock, requestedAt }),
-    catalogue: async text => inspectSnapshot(String(text), bounds),
+    catalogue: async text => inspectSnapshot(String(text)),
     configuration: async text => {
       writeFileSync(file, text)
       return readConfig({ files: [file], env: {} })

@@ -40,7 +40,6 @@ export type CacheAdmin = {
 
 export type CacheAdminParts = {
   readonly store: Store
-  /** Called only when a place is named. */
   readonly catalogue: () => Catalogue | Promise<Catalogue>
   readonly clock: Clock
   /** The parts of a running gateway; absent in the CLI. */
@@ -55,12 +54,11 @@ const maxPlaces = 500
 
 export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheAdmin => {
   const { store, clock, running } = parts
-  const { bounds, title } = config.catalogue
   const namespace = cacheNamespaceIn(config)
   const { hourlyHours } = config.weather
   const calendar = createCalendar(config.quota.timeZone)
-  const area = { bounds, title, grid: createGrid(config.cache.cellDegrees) }
-  const catalogueFor = async (target: object) => ('place' in target ? parts.catalogue() : undefined)
+  const grid = createGrid(config.cache.cellDegrees)
+  const area = async () => ({ catalogue: await parts.catalogue(), grid })
 
   const readShared = async (
     cell: CellId,
@@ -95,7 +93,7 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
 
   const locate = async (of: string) => {
     const pointOrPlace = pointOrPlaceIn(of)
-    return cellOfTarget(pointOrPlace, area, await catalogueFor(pointOrPlace))
+    return cellOfTarget(pointOrPlace, await area())
   }
   const explain = async (of: string): Promise<CellReport> => {
     const { cell, place } = await locate(of)
@@ -120,7 +118,7 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
   }
   const placesIn = (cell: Cell, catalogue: Catalogue): NonNullable<CellReport['places']> =>
     Array.from(catalogue.all())
-      .filter(({ latitude, longitude }) => area.grid.cellOf(latitude, longitude).id === cell.id)
+      .filter(({ latitude, longitude }) => grid.cellOf(latitude, longitude).id === cell.id)
       .sort((one, other) => locationTypes.indexOf(one.type) - locationTypes.indexOf(other.type))
       .map(({ type, id, name_en, name_bn }) => ({ type, id, name_en, name_bn }))
 
@@ -133,7 +131,7 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
     },
     purge: async (of, isHard) => {
       const target = targetIn(of)
-      const { scope, cells, place } = scopeOf(target, area, await catalogueFor(target))
+      const { scope, cells, place } = scopeOf(target, await area())
       const kind = isHard ? 'hard' : 'soft'
       const base = { namespace, cells, now: clock.now() }
       const { generation, removed } = await orderPurge(store, base, { kind, scope })

@@ -3,7 +3,6 @@
 
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import {
-  type Bounds,
   isLocationType,
   type Location,
   type LocationType,
@@ -21,8 +20,8 @@ export type PointOrPlace =
 
 export type Target = PointOrPlace | { readonly all: true } | { readonly box: Box }
 
-/** Where targets may lie: the box, what it is called, and its cells. */
-export type Area = { readonly bounds: Bounds; readonly title: string; readonly grid: Grid }
+/** Where targets may lie: the places, and the cells of their box. */
+export type Area = { readonly catalogue: Catalogue; readonly grid: Grid }
 
 const pointOrPlace = 'a point such as 23.81,90.41 or a place such as district/3026'
 
@@ -75,20 +74,19 @@ const wrongWayRound = (box: Box, low: 'south' | 'west', high: 'north' | 'east') 
 /** The cell of a point or a place, and the place if it is one. @throws InputError for what is out of bounds or not published */
 export const cellOfTarget = (
   pointOrPlace: PointOrPlace,
-  area: Area,
-  catalogue: Catalogue | undefined,
+  { catalogue, grid }: Area,
 ): { cell: Cell; place?: Location } => {
   if ('point' in pointOrPlace) {
     const { latitude, longitude } = pointOrPlace.point
-    const { south, north, west, east } = area.bounds
-    within('latitude', latitude, south, north, area.title)
-    within('longitude', longitude, west, east, area.title)
-    return { cell: area.grid.cellOf(latitude, longitude) }
+    const { bounds, title } = catalogue
+    within('latitude', latitude, bounds.south, bounds.north, title)
+    within('longitude', longitude, bounds.west, bounds.east, title)
+    return { cell: grid.cellOf(latitude, longitude) }
   }
   const { type, id } = pointOrPlace.place
-  const place = catalogue?.find(type, id)
+  const place = catalogue.find(type, id)
   if (!place) throw new InputError(`the ${type} ${quoted(id)} was not found or is not published`)
-  return { cell: area.grid.cellOf(place.latitude, place.longitude), place }
+  return { cell: grid.cellOf(place.latitude, place.longitude), place }
 }
 
 const within = (name: string, value: number, min: number, max: number, title: string): void => {
@@ -100,10 +98,10 @@ const within = (name: string, value: number, min: number, max: number, title: st
 export const scopeOf = (
   target: Target,
   area: Area,
-  catalogue: Catalogue | undefined,
 ): { scope: PurgeScope; cells: Cell[]; place?: Location } => {
   // The centre of a cell on the edge may lie outside the bounds.
-  const { bounds, grid } = area
+  const { grid } = area
+  const { bounds } = area.catalogue
   const { latitude: south, longitude: west } = grid.cellOf(bounds.south, bounds.west)
   const { latitude: north, longitude: east } = grid.cellOf(bounds.north, bounds.east)
   if ('all' in target) return { scope: { all: true }, cells: grid.cellsIn({ south, west, north, east }) }
@@ -121,7 +119,7 @@ export const scopeOf = (
       )
     return { scope: { box }, cells }
   }
-  const { cell, ...rest } = cellOfTarget(target, area, catalogue)
+  const { cell, ...rest } = cellOfTarget(target, area)
   return { scope: { cell: cell.id }, cells: [cell], ...rest }
 }
 

@@ -84,7 +84,6 @@ export const createCacheWarm = (
   config: Config,
   { timelines, catalogue, clock }: CacheWarmParts,
 ): CacheWarm => {
-  const { bounds, title } = config.catalogue
   const grid = createGrid(config.cache.cellDegrees)
   const { weightPerCell } = protocolIn(config)
   let progress: Progress = { ...idle }
@@ -97,7 +96,7 @@ export const createCacheWarm = (
     if (top !== undefined)
       return { target: `the ${top} most populous places`, cells: mostPopulous(catalogue, grid, top)() }
     if (of === undefined) return { target: 'the cells in demand', cells: await timelines.wanted() }
-    return { target: of, ...scopeOf(targetIn(of), { bounds, title, grid }, catalogue.current) }
+    return { target: of, ...scopeOf(targetIn(of), { catalogue: catalogue.current, grid }) }
   }
 
   const planned = async (order: WarmOrder): Promise<{ report: WarmReport; stale: Cell[] }> => {

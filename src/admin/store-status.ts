@@ -57,11 +57,9 @@ const keysNearLimit = async (
   return usage && fullestFirst(usage)
 }
 
-const catalogueStatus = async ({
-  catalogue: { path, bounds },
-}: Config): Promise<StatusReport['catalogue']> => {
+const catalogueStatus = async ({ catalogue: { path } }: Config): Promise<StatusReport['catalogue']> => {
   try {
-    const { size, checksum } = createCatalogue(await readSnapshot(catalogueFile(path), bounds))
+    const { size, checksum } = createCatalogue(await readSnapshot(catalogueFile(path)))
     return { places: size, checksum, fault: null }
   } catch (error) {
     return { places: 0, checksum: '', fault: messageOf(error) }

@@ -17,7 +17,7 @@ import {
   locationOf,
   type Row,
 } from './location-schema.ts'
-import { composeSnapshot, formatSnapshot, type Source } from './snapshot.ts'
+import { composeSnapshot, type Facts, formatSnapshot } from './snapshot.ts'
 import { inspectSnapshot, readText } from './snapshot-reader.ts'
 import { parseTable } from './table.ts'
 
@@ -29,9 +29,7 @@ export type BuildOptions = Readonly<{
   /** The table of administrative changes, for former ids; without it no place has any. */
   changesPath?: string | undefined
   outPath: string
-  bounds: Bounds
-  sources: readonly Source[]
-  title: string
+  facts: Facts
   builtOn: string
 }>
 
@@ -45,17 +43,20 @@ export type BuildReport = Readonly<{
   keptUnpublished: readonly string[]
 }>
 
-/** Every fault of a file and how many places of each level it has; a table if its name ends in .csv, else a snapshot. */
+/**
+ * Every fault of a file and how many places of each level it has; a table if its name ends in .csv, else a snapshot.
+ * @param boundsOf the box of a table, which states none
+ */
 export const checkFile = async (
   path: string,
-  bounds: Bounds,
+  boundsOf: () => Promise<Bounds>,
 ): Promise<{ counts: Counts; faults: readonly Fault[] }> => {
   const text = await readText(path)
-  if (!path.toLowerCase().endsWith('.csv')) return inspectSnapshot(text, bounds)
+  if (!path.toLowerCase().endsWith('.csv')) return inspectSnapshot(text)
   const { rows, faults } = parseTable(text)
   return {
     counts: countByType(rows.map(row => fieldOf(row, 'type'))),
-    faults: [...faults, ...check(rows, bounds)],
+    faults: [...faults, ...check(rows, await boundsOf())],
   }
 }
 
@@ -105,7 +106,7 @@ const sizeOf = (lists: ReadonlyMap<string, readonly unknown[]>): number =>
 
 /** Builds the snapshot at `outPath`; InputError when a file cannot be read or written. */
 export const buildSnapshot = async (options: BuildOptions): Promise<BuildReport> => {
-  const { csvPath, outPath, bounds, sources, title, builtOn } = options
+  const { csvPath, outPath, facts, builtOn } = options
   const { rows, faults: malformed } = parseTable(await readText(csvPath))
   const counts = countByType(rows.map(row => fieldOf(row, 'type')))
   const refused = (faults: readonly Fault[]): BuildReport => ({
@@ -116,7 +117,7 @@ export const buildSnapshot = async (options: BuildOptions): Promise<BuildReport>
     keptUnpublished: [],
   })
 
-  const faults = [...malformed, ...check(rows, bounds)]
+  const faults = [...malformed, ...check(rows, facts.bounds)]
   if (faults.length > 0) return refused(faults)
   const { aliases, formerIds, faults: extraFaults } = await readExtras(options, rows.map(locationOf))
   if (extraFaults.length > 0) return refused(extraFaults)
@@ -139,10 +140,10 @@ export const buildSnapshot = async (options: BuildOptions): Promise<BuildReport>
         published: location.published && !keeps(row),
       })
     }
-    const text = formatSnapshot(composeSnapshot({ title, sources, built: builtOn }, rows.map(place)))
+    const text = formatSnapshot(composeSnapshot({ ...facts, built: builtOn }, rows.map(place)))
 
-    // Validates the whole text as a reader does: title, sources and date come from no table.
-    const inspected = inspectSnapshot(text, bounds)
+    // Validates the whole text as a reader does: the facts and the date come from no table.
+    const inspected = inspectSnapshot(text)
     report = inspected.snapshot
       ? {
           counts,

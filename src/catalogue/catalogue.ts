@@ -1,7 +1,7 @@
 // The places that the gateway serves: finds one by id, its parent, or a page of matches. An immutable view of one snapshot.
 // Hides unpublished places, except as the parent of a published one.
 
-import { type Location, type LocationType, parentTypeOf } from './location-schema.ts'
+import { type Bounds, type Location, type LocationType, parentTypeOf } from './location-schema.ts'
 import { createNameIndex, type Matches, type NameIndex } from './name-index.ts'
 import { fold, foldLoosely, isBlank, isLooselySearchable, isSearchable } from './search.ts'
 import type { Snapshot } from './snapshot.ts'
@@ -44,6 +44,9 @@ export type Catalogue = Readonly<{
   size: number
   /** The snapshot's checksum: equal checksums mean equal places. */
   checksum: string
+  /** The name of the region, and its box, within which coordinates are answered. */
+  title: string
+  bounds: Bounds
 }>
 
 // Sorting is stable and a snapshot is by id, so equals stay by id and pages never overlap.
@@ -130,5 +133,7 @@ export const createCatalogue = (snapshot: Snapshot): Catalogue => {
     all: () => published,
     size: published.length,
     checksum: snapshot.provenance.sha256,
+    title: snapshot.provenance.title,
+    bounds: snapshot.provenance.bounds,
   })
 }

@@ -5,7 +5,6 @@ import type { BigIntStats } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { InputError, messageOf } from '../errors.ts'
 import { type Catalogue, createCatalogue } from './catalogue.ts'
-import type { Bounds } from './location-schema.ts'
 import { readSnapshot } from './snapshot-reader.ts'
 
 /** A swap: how many places are published now, and the checksums after and before. */
@@ -13,7 +12,6 @@ export type CatalogueChange = Readonly<{ size: number; checksum: string; formerC
 
 export type LiveCatalogueOptions = Readonly<{
   path: string
-  bounds: Bounds
   /** The interval between two polls of the file. */
   pollMs: number
   /** Called after a swap that changed places. */
@@ -31,8 +29,6 @@ export type LiveCatalogue = {
   generation(): number
   /** Reads the file now; rejects with InputError when it is unusable, which leaves `current` unchanged. */
   reload(): Promise<void>
-  /** Polls at another interval from now on. */
-  pollEvery(ms: number): void
   /** Stops polling. */
   close(): void
 }
@@ -47,12 +43,20 @@ const versionOf = (path: string): Promise<string> =>
 const isOfSystem = (thrown: unknown): boolean =>
   thrown instanceof Error && thrown.cause instanceof Error && 'errno' in thrown.cause
 
+// The grid, the limits of parameters and the reference follow from them.
+const requireSameRegion = (next: Catalogue, first: Catalogue, path: string): void => {
+  if (next.title === first.title && JSON.stringify(next.bounds) === JSON.stringify(first.bounds)) return
+  throw new InputError(
+    `${path}: provenance has another title or other bounds than those in effect; a restart of the gateway takes them`,
+  )
+}
+
 /** Opens the catalogue of a file and watches the file; InputError when it has a fault at the start. */
 export const openCatalogue = async (options: LiveCatalogueOptions): Promise<LiveCatalogue> => {
-  const { path, bounds, pollMs, onChange, onFault } = options
+  const { path, pollMs, onChange, onFault } = options
   // Reads the version before the text: a change in between is then seen at the next poll.
   let seen = await versionOf(path)
-  const first = createCatalogue(await readSnapshot(path, bounds))
+  const first = createCatalogue(await readSnapshot(path))
   let fault: InputError | undefined
   /** Whether the version that was seen could not be read, which says nothing of what is in it. */
   let isUnread = false
@@ -75,7 +79,8 @@ export const openCatalogue = async (options: LiveCatalogueOptions): Promise<Live
     const isNewVersion = version !== seen
     seen = version
     try {
-      const next = createCatalogue(await readSnapshot(path, bounds))
+      const next = createCatalogue(await readSnapshot(path))
+      requireSameRegion(next, first, path)
       isUnread = false
       if (!closed) swap(next)
     } catch (thrown) {
@@ -93,17 +98,12 @@ export const openCatalogue = async (options: LiveCatalogueOptions): Promise<Live
     return next
   }
 
-  const startTimer = (ms: number) => setInterval(() => void pollNext(false), ms).unref()
-  let timer = startTimer(pollMs)
+  const timer = setInterval(() => void pollNext(false), pollMs).unref()
   const live: LiveCatalogue & { current: Catalogue } = {
     current: first,
     fault: () => fault,
     generation: () => generation,
     reload: () => pollNext(true),
-    pollEvery: ms => {
-      clearInterval(timer)
-      timer = startTimer(ms)
-    },
     close: () => {
       closed = true
       clearInterval(timer)

@@ -4,7 +4,7 @@
 import { InputError } from '../errors.ts'
 import { editExclusively } from './exclusive-edit.ts'
 import { show } from './field-rules.ts'
-import type { Bounds, Location } from './location-schema.ts'
+import type { Location } from './location-schema.ts'
 import { composeSnapshot, formatSnapshot } from './snapshot.ts'
 import { readSnapshot } from './snapshot-reader.ts'
 
@@ -12,15 +12,10 @@ import { readSnapshot } from './snapshot-reader.ts'
 export type Publication = Readonly<{ changed: boolean; location: Location }>
 
 /** Sets whether a place is published; InputError for an unknown id, a faulty snapshot or an edit under way. */
-export const setPublished = async (
-  path: string,
-  id: string,
-  published: boolean,
-  { bounds }: { bounds: Bounds },
-): Promise<Publication> => {
+export const setPublished = async (path: string, id: string, published: boolean): Promise<Publication> => {
   let location: Location | undefined
   const changed = await editExclusively(path, async () => {
-    const { provenance, locations } = await readSnapshot(path, bounds)
+    const { provenance, locations } = await readSnapshot(path)
     const found = locations.find(candidate => candidate.id === id)
     if (found === undefined)
       throw new InputError(

@@ -1,9 +1,11 @@
-// Checks the form of a snapshot: its keys, their types and its version. check.ts validates the places.
+// Checks the form of a snapshot: its keys, their types and its version; and of the facts that a build is given. check.ts
+// validates the places.
 
 import { z } from 'zod'
 import { isPrintable } from '../outside-text.ts'
 import type { Fault } from './check.ts'
 import { show } from './field-rules.ts'
+import type { Bounds } from './location-schema.ts'
 import { schemaVersion } from './snapshot.ts'
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -17,11 +19,21 @@ const sourceSchema = z.strictObject({
   licence: label,
   date: z.iso.date(),
 })
+const south = z.number().min(-90).max(90)
+const west = z.number().min(-180).max(180)
+const boundsSchema = z
+  .strictObject({ south, north: south, west, east: west })
+  .refine(bounds => bounds.south < bounds.north, { path: ['south'], error: 'must be less than north' })
+  .refine(bounds => bounds.west < bounds.east, { path: ['west'], error: 'must be less than east' })
+const factsSchema = z.strictObject({
+  title: label.max(200),
+  bounds: boundsSchema,
+  sources: z.array(sourceSchema).min(1),
+})
 const fileSchema = z.strictObject({
   provenance: z.strictObject({
     schema: z.literal(schemaVersion),
-    title: label,
-    sources: z.array(sourceSchema).min(1),
+    ...factsSchema.shape,
     built: z.iso.date(),
     counts: z.strictObject({
       division: count,
@@ -47,8 +59,19 @@ const abridged = (file: unknown): unknown =>
     : file
 
 /** Every fault in the form of a parsed snapshot; does not check the places. */
-export const formFaults = (file: unknown): Fault[] => {
-  const { error } = fileSchema.safeParse(abridged(file), { reportInput: true, jitless: true })
+export const formFaults = (file: unknown): Fault[] => faultsIn(fileSchema, abridged(file))
+
+/** Every fault in the form of the facts that a build is given. */
+export const factsFaults = (facts: unknown): Fault[] => faultsIn(factsSchema, facts)
+
+/** The box of a parsed snapshot; undefined where it is none. */
+export const boundsIn = (file: unknown): Bounds | undefined =>
+  isObject(file) && isObject(file.provenance)
+    ? boundsSchema.safeParse(file.provenance.bounds, { jitless: true }).data
+    : undefined
+
+const faultsIn = (schema: z.ZodType, given: unknown): Fault[] => {
+  const { error } = schema.safeParse(given, { reportInput: true, jitless: true })
   return (error?.issues ?? []).map(({ path, message, input }) => {
     const within = path.length > 1 ? 1 : 0
     const row = within === 0 ? 'file' : pathText(path.slice(0, 1))

@@ -15,7 +15,7 @@ import {
   snapshotNaming,
 } from './location-schema.ts'
 import { checksumIn, composeSnapshot, type Provenance, type Snapshot } from './snapshot.ts'
-import { formFaults, isObject } from './snapshot-form.ts'
+import { boundsIn, formFaults, isObject } from './snapshot-form.ts'
 
 /** The result: how many places there are, and the snapshot if it has no fault, else every fault. */
 export type Inspection = Readonly<{ counts: Counts; snapshot?: Snapshot; faults: readonly Fault[] }>
@@ -85,15 +85,18 @@ export const isShipped = (sha256: string, { south, north, west, east }: Bounds):
     east >= checked.east
   )
 }
+// Where a file has no box of its own, which is a fault of its form.
+const world = { south: -90, north: 90, west: -180, east: 180 }
 
 /** The snapshot that a text holds, or every fault in it. */
-export const inspectSnapshot = (text: string, bounds: Bounds): Inspection => {
+export const inspectSnapshot = (text: string): Inspection => {
   const { file, faults: broken } = parseJson(text)
   const rows = isObject(file) ? rowsOf(file) : []
   const counts = countByType(rows.map(row => fieldOf(row, 'type')))
   if (broken.length > 0) return { counts, faults: broken }
 
   const checksum = checksumIn(text)
+  const bounds = boundsIn(file) ?? world
   const wrong = isShipped(checksum, bounds) ? [] : check(rows, bounds)
   const malformed = formFaults(file)
   if (malformed.length > 0) return { counts, faults: [...malformed, ...wrong] }
@@ -133,9 +136,9 @@ export const readText = async (path: string): Promise<string> => {
   }
 }
 
-/** The snapshot in a file whose places lie within `bounds`; InputError names the file and the first fault. */
-export const readSnapshot = async (path: string, bounds: Bounds): Promise<Snapshot> => {
-  const { snapshot, faults } = inspectSnapshot(await readText(path), bounds)
+/** The snapshot in a file; InputError names the file and the first fault. */
+export const readSnapshot = async (path: string): Promise<Snapshot> => {
+  const { snapshot, faults } = inspectSnapshot(await readText(path))
   if (snapshot === undefined) throw new InputError(sentence(path, faults))
   return snapshot
 }

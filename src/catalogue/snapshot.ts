@@ -3,6 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import {
+  type Bounds,
   type Counts,
   countByType,
   type Field,
@@ -14,15 +15,17 @@ import {
 /** The source of a part of the facts; `date` is YYYY-MM-DD, `licence` a name such as MIT. */
 export type Source = Readonly<{ name: string; url: string; licence: string; date: string }>
 
+/** What is known of places as a whole: the name of their region, its box, within which coordinates are answered, and sources. */
+export type Facts = Readonly<{ title: string; bounds: Bounds; sources: readonly Source[] }>
+
 /** The provenance of a snapshot; `built` is YYYY-MM-DD, `sha256` the checksum of its places. */
-export type Provenance = Readonly<{
-  schema: typeof schemaVersion
-  title: string
-  sources: readonly Source[]
-  built: string
-  counts: Counts
-  sha256: string
-}>
+export type Provenance = Facts &
+  Readonly<{
+    schema: typeof schemaVersion
+    built: string
+    counts: Counts
+    sha256: string
+  }>
 
 /** A whole file of places, sorted by id. */
 export type Snapshot = Readonly<{ provenance: Provenance; locations: readonly Location[] }>
@@ -61,7 +64,7 @@ export const checksumIn = (text: string): string =>
  * @param known the checksum, where it is known
  */
 export const composeSnapshot = (
-  { title, sources, built }: Pick<Provenance, 'title' | 'sources' | 'built'>,
+  { title, bounds, sources, built }: Facts & Pick<Provenance, 'built'>,
   places: readonly Location[],
   known?: string,
 ): Snapshot => {
@@ -69,15 +72,15 @@ export const composeSnapshot = (
   const counts = countByType(locations.map(({ type }) => type))
   const sha256 = known ?? checksumOf(linesOf(locations))
   return Object.freeze({
-    provenance: Object.freeze({ schema: schemaVersion, title, sources, built, counts, sha256 }),
+    provenance: Object.freeze({ schema: schemaVersion, title, bounds, sources, built, counts, sha256 }),
     locations,
   })
 }
 
 /** The text of a snapshot; the same snapshot gives the same bytes. */
 export const formatSnapshot = ({ provenance, locations }: Snapshot): string => {
-  const { schema, title, sources, built, counts, sha256 } = provenance
-  const head = JSON.stringify({ schema, title, sources, built, counts, sha256 }, null, 2).replaceAll(
+  const { schema, title, bounds, sources, built, counts, sha256 } = provenance
+  const head = JSON.stringify({ schema, title, bounds, sources, built, counts, sha256 }, null, 2).replaceAll(
     '\n',
     '\n  ',
   )

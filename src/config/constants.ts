@@ -1,8 +1,6 @@
 // What nobody has to tune, gathered in one object that has the form of the configuration and is a part of it. Each stands
 // here with its reason. Tests replace values of the object before a configuration is read; nothing else does.
 
-import type { Bounds } from '../catalogue/location-schema.ts'
-
 export const constants = {
   ops: {
     // Beyond it the oldest without a whole request is closed; probes are answered in any case. Each costs memory and a descriptor.
@@ -49,8 +47,6 @@ export const constants = {
     },
   },
   catalogue: {
-    title: 'Bangladesh',
-    bounds: { south: 20, north: 27, west: 87.5, east: 93 } as Bounds,
     // A poll costs next to nothing.
     pollEveryMs: 1_000,
   },

@@ -22,9 +22,9 @@ const { R_OK, W_OK, X_OK } = constants
 
 const checkCatalogue: FileCheck = [
   'catalogue.path',
-  async ({ catalogue: { path, bounds } }) => {
+  async ({ catalogue: { path } }) => {
     try {
-      await readSnapshot(catalogueFile(path), bounds)
+      await readSnapshot(catalogueFile(path))
     } catch (cause) {
       throw new InputError(`catalogue.path: ${messageOf(cause)}`, { cause })
     }

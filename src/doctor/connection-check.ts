@@ -1,6 +1,7 @@
 // Connects to what a configuration names, for `config check --connect`, and says what answered: pings Redis, and loads the
 // weather of one point from the provider without the budget of the fleet. Caches and counts nothing.
 
+import { shipped } from '../catalogue/snapshot-reader.ts'
 import type { Clock } from '../clock.ts'
 import { faultAt } from '../config/file-check.ts'
 import type { ConfigFault, LoadedConfig } from '../config/load.ts'
@@ -82,7 +83,8 @@ export const loadOnePoint = async (
   clock: Clock,
   budget: Pick<Budget, 'reserve'> = withoutLimits,
 ): Promise<void> => {
-  const { bounds } = config.catalogue
+  // Of the product's own places, whatever places there are: the provider has weather for all of the globe.
+  const { bounds } = shipped
   const protocol = protocolIn(config)
   const call = createProviderCall(config.provider, { protocol, clock })
   const provider = createProvider(

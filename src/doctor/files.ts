@@ -51,10 +51,10 @@ export const certificateCheck = ({ tls }: Config['server'], host: string | undef
   }
 }
 
-export const catalogueCheck = async ({ path, bounds }: Config['catalogue']): Promise<Check> => {
+export const catalogueCheck = async ({ path }: Config['catalogue']): Promise<Check> => {
   const name = 'catalogue'
   try {
-    const { locations } = await readSnapshot(catalogueFile(path), bounds)
+    const { locations } = await readSnapshot(catalogueFile(path))
     const counts = locationTypes.map(type => {
       const count = locations.filter(place => place.type === type).length
       return `${count.toLocaleString('en-US')} ${type}s`

@@ -172,12 +172,10 @@ export const startGateway = async (
   const usageDetail = createUsageDetail(store, calendar, clock)
   opening.defer(usageDetail.close)
 
-  const { bounds, pollEveryMs } = config.catalogue
   const catalogue = await openCatalogue({
     // Whole, so that an error says where a relative path was looked for.
     path: catalogueFile(config.catalogue.path),
-    bounds,
-    pollMs: pollEveryMs,
+    pollMs: config.catalogue.pollEveryMs,
     ...observeCatalogue(metrics, log),
   }).catch((cause: unknown) => {
     throw new InputError(`catalogue.path: ${messageOf(cause)}`, { cause })
@@ -298,8 +296,8 @@ export const startGateway = async (
         hourlyHours: config.weather.hourlyHours,
       }),
       catalogue,
-      bounds,
-      area: config.catalogue.title,
+      bounds: catalogue.current.bounds,
+      area: catalogue.current.title,
       timezone: calendar.zone,
       clock,
       trace: tracing?.request,

@@ -6,6 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { longestUseMs } from '../cache/freshness.ts'
 import { createCalendar } from '../calendar.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
+import type { Bounds } from '../catalogue/location-schema.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import { type Breaker, createBreaker } from '../provider/breaker.ts'
@@ -81,7 +82,7 @@ export const horizonOf = ({ cache, weather }: Config): Horizon =>
   horizonFor(longestUseMs(cache), weather.hourlyHours)
 
 // The centre of a cell on the edge may lie outside the bounds.
-const maxCellsIn = ({ catalogue: { bounds }, cache: { cellDegrees } }: Config): number =>
+const maxCellsIn = (bounds: Bounds, cellDegrees: number): number =>
   (Math.ceil((bounds.north - bounds.south) / cellDegrees) + 2) *
   (Math.ceil((bounds.east - bounds.west) / cellDegrees) + 2)
 
@@ -157,6 +158,7 @@ export const openUpstream = (
     },
   }
   const { cache } = config
+  const { bounds } = catalogue.current
   const calendar = createCalendar(config.quota.timeZone)
   // How far a request reaches is live; its body is checked against what it asked for.
   let fetching = protocolIn(config)
@@ -170,7 +172,7 @@ export const openUpstream = (
     decode: (body, requested) => (sentWith.get(requested.cells) ?? fetching).decode(body, requested),
     ...standIns?.protocol,
   }
-  const grid = createGrid(cache.cellDegrees, config.catalogue.bounds)
+  const grid = createGrid(cache.cellDegrees, bounds)
   const plainCall = standIns?.call ?? createProviderCall(config.provider, { protocol, clock })
   const call = tracing?.call(plainCall, config.provider.baseUrl) ?? plainCall
   const breaker = createBreaker(config.provider.breaker, clock, state => {
@@ -215,7 +217,7 @@ export const openUpstream = (
       ...liveTimelinesOptionsIn(config),
       freshness: cache.freshness,
       memoryBytes: cache.memoryBytes,
-      maxCells: maxCellsIn(config),
+      maxCells: maxCellsIn(bounds, cache.cellDegrees),
       weightPerLoad: protocol.weightPerCell,
       namespace: namespaceOf(config.provider.baseUrl, protocol),
       hourlyHours: config.weather.hourlyHours,

@@ -2,16 +2,20 @@
 
 import t from 'tap'
 import { cellOfTarget, pointOrPlaceIn, scopeOf, targetIn } from '../../src/admin/cache-target.ts'
+import { createCatalogue } from '../../src/catalogue/catalogue.ts'
+import type { Bounds } from '../../src/catalogue/location-schema.ts'
+import { readSnapshot } from '../../src/catalogue/snapshot-reader.ts'
 import { createGrid } from '../../src/weather/cell.ts'
+import { usualCatalogue } from '../support/usual-catalogue.ts'
 
-const bounds = { south: 20, north: 27, west: 87.5, east: 93 }
-const areaOf = (degrees: number, box = bounds) => ({
-  bounds: box,
-  title: 'Bangladesh',
+const catalogue = createCatalogue(await readSnapshot(usualCatalogue))
+const { bounds } = catalogue
+const areaOf = (degrees: number, box: Bounds = bounds) => ({
+  catalogue: { ...catalogue, bounds: box },
   grid: createGrid(degrees),
 })
 const area = areaOf(0.1)
-const scope = (text: string, given = area) => scopeOf(targetIn(text), given, undefined)
+const scope = (text: string, given = area) => scopeOf(targetIn(text), given)
 
 t.test('a point, a place, a box and all are distinguished', t => {
   t.strictSame(targetIn('23.81,90.41'), { point: { latitude: 23.81, longitude: 90.41 } })
@@ -49,14 +53,14 @@ t.test('anything else is refused with one sentence: the given value and the allo
 })
 
 t.test('a point on the bounds has a cell, a point beyond them and a place that is not there have none', t => {
-  t.equal(cellOfTarget(pointOrPlaceIn('20,93'), area, undefined).cell.id, '20,93')
+  t.equal(cellOfTarget(pointOrPlaceIn('20,93'), area).cell.id, '20,93')
   const refused: [string, RegExp][] = [
     ['19.99,90', /^the latitude 19\.99 is outside the bounds of Bangladesh; allowed: 20 to 27$/],
     ['23,93.01', /^the longitude 93\.01 is outside the bounds of Bangladesh; allowed: 87\.5 to 93$/],
     ['district/9', /^the district "9" was not found or is not published$/],
   ]
   for (const [text, message] of refused)
-    t.throws(() => cellOfTarget(pointOrPlaceIn(text), area, undefined), { name: 'InputError', message })
+    t.throws(() => cellOfTarget(pointOrPlaceIn(text), area), { name: 'InputError', message })
   t.end()
 })
 

@@ -8,10 +8,10 @@ import { buildSnapshot } from '../../src/catalogue/build.ts'
 import { faultLine } from '../../src/catalogue/check.ts'
 import { setPublished } from '../../src/catalogue/publication.ts'
 import { readSnapshot } from '../../src/catalogue/snapshot-reader.ts'
-import { bounds, buildSample, sampleRows, sources } from './sample-places.ts'
+import { buildSample, facts, sampleRows } from './sample-places.ts'
 
 const unpublishedIn = async (path: string) =>
-  (await readSnapshot(path, bounds)).locations.filter(({ published }) => !published).map(({ id }) => id)
+  (await readSnapshot(path)).locations.filter(({ published }) => !published).map(({ id }) => id)
 
 t.test('a build reports its counts and leaves nothing but the snapshot behind', async t => {
   const folder = t.testdir()
@@ -24,7 +24,7 @@ t.test('a build reports its counts and leaves nothing but the snapshot behind', 
     keptUnpublished: [],
   })
   t.strictSame(readdirSync(folder).toSorted(), ['locations.json', 'table.csv'])
-  t.equal((await readSnapshot(path, bounds)).locations.length, 7)
+  t.equal((await readSnapshot(path)).locations.length, 7)
 })
 
 t.test('the same rows in any order give the same bytes', async t => {
@@ -65,8 +65,8 @@ t.test('a table with faults writes no first snapshot', async t => {
 t.test('a rebuild keeps unpublished places unpublished', async t => {
   const folder = t.testdir()
   const { path } = await buildSample(folder)
-  await setPublished(path, '10040915', false, { bounds })
-  await setPublished(path, '100409', false, { bounds })
+  await setPublished(path, '10040915', false)
+  await setPublished(path, '100409', false)
   const { keptUnpublished } = await buildSample(folder)
   t.strictSame(keptUnpublished, ['100409', '10040915'])
   t.strictSame(await unpublishedIn(path), ['100409', '10040915'])
@@ -75,16 +75,16 @@ t.test('a rebuild keeps unpublished places unpublished', async t => {
 t.test('a place that is removed from the table is removed from the snapshot', async t => {
   const folder = t.testdir()
   const { path } = await buildSample(folder)
-  await setPublished(path, '20', false, { bounds })
+  await setPublished(path, '20', false)
   const { keptUnpublished } = await buildSample(folder, sampleRows().slice(1))
   t.strictSame(keptUnpublished, [])
-  t.equal((await readSnapshot(path, bounds)).locations.length, 6)
+  t.equal((await readSnapshot(path)).locations.length, 6)
 })
 
 t.test('a published column overrides the former state, except where it is empty', async t => {
   const folder = t.testdir()
   const { path } = await buildSample(folder)
-  for (const id of ['20', '10040913', '10040915']) await setPublished(path, id, false, { bounds })
+  for (const id of ['20', '10040913', '10040915']) await setPublished(path, id, false)
   const published: Record<string, string> = { 20: 'true', 1004: 'false', 10040915: '' }
   const rows = sampleRows().map(row => ({ ...row, published: published[row.bbs_code ?? ''] ?? '' }))
   const { keptUnpublished } = await buildSample(folder, rows)
@@ -95,9 +95,9 @@ t.test('a published column overrides the former state, except where it is empty'
 t.test('a rebuild repairs a faulty snapshot and keeps its unpublished places', async t => {
   const folder = t.testdir()
   const { path } = await buildSample(folder)
-  await setPublished(path, '20', false, { bounds })
+  await setPublished(path, '20', false)
   writeFileSync(path, readFileSync(path, 'utf8').replace('"population":892781', '"population":-1'))
-  await t.rejects(readSnapshot(path, bounds))
+  await t.rejects(readSnapshot(path))
   t.strictSame((await buildSample(folder)).keptUnpublished, ['20'])
   t.strictSame(await unpublishedIn(path), ['20'])
 })
@@ -120,15 +120,13 @@ t.test('an invalid title, source or date is a fault', async t => {
   const options = {
     csvPath: join(folder, 'table.csv'),
     outPath: path,
-    bounds,
-    sources,
-    title: 'Sample',
+    facts,
     builtOn: '2026-11-21',
   }
   for (const [changed, fault] of [
     [{ builtOn: '21.11.2026' }, /^provenance, built: given "21.11.2026"/],
-    [{ title: '' }, /^provenance, title: given ""/],
-    [{ sources: [] }, /^provenance, sources: /],
+    [{ facts: { ...facts, title: '' } }, /^provenance, title: given ""/],
+    [{ facts: { ...facts, sources: [] } }, /^provenance, sources: /],
   ] as const) {
     const { faults } = await buildSnapshot({ ...options, ...changed })
     t.match(faults.map(faultLine), [fault])
@@ -145,15 +143,13 @@ t.test('a link is followed, and the mode of the file is kept', async t => {
   const options = {
     csvPath: join(folder, 'real/table.csv'),
     outPath: link,
-    bounds,
-    sources,
-    title: 'Other',
+    facts: { ...facts, title: 'Other' },
     builtOn: '2026-11-21',
   }
   t.match(await buildSnapshot(options), { faults: [] })
   t.ok((await lstat(link)).isSymbolicLink())
   t.equal((await stat(path)).mode & 0o777, 0o640)
-  t.equal((await readSnapshot(path, bounds)).provenance.title, 'Other')
+  t.equal((await readSnapshot(path)).provenance.title, 'Other')
 })
 
 t.test('a missing table and a missing folder are named', async t => {
@@ -162,9 +158,7 @@ t.test('a missing table and a missing folder are named', async t => {
   const options = {
     csvPath: join(folder, 'table.csv'),
     outPath: join(folder, 'a.json'),
-    bounds,
-    sources,
-    title: 'Sample',
+    facts,
     builtOn: '2026-11-21',
   }
   await t.rejects(buildSnapshot({ ...options, csvPath: join(folder, 'no.csv') }), {

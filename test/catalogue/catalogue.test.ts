@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { type Catalogue, createCatalogue } from '../../src/catalogue/catalogue.ts'
 import type { LocationType } from '../../src/catalogue/location-schema.ts'
 import { readSnapshot } from '../../src/catalogue/snapshot-reader.ts'
-import { bounds, buildSample, sampleRows } from './sample-places.ts'
+import { buildSample, sampleRows } from './sample-places.ts'
 
 /** A catalogue of the sample in which these ids are unpublished. */
 const catalogueWithout = async (test: Test, ...unpublished: string[]): Promise<Catalogue> => {
@@ -13,7 +13,7 @@ const catalogueWithout = async (test: Test, ...unpublished: string[]): Promise<C
     published: String(!unpublished.includes(row.bbs_code ?? '')),
   }))
   const { path } = await buildSample(test.testdir(), rows)
-  return createCatalogue(await readSnapshot(path, bounds))
+  return createCatalogue(await readSnapshot(path))
 }
 
 const page = { limit: 50, offset: 0 }
@@ -104,7 +104,7 @@ t.test('both encodings of a Bengali name find it', async t => {
   const rows = sampleRows()
   Object.assign(rows[4] ?? {}, { name_bn: '\u09ac\u09a1\u09bc\u09cb\u09af\u09bc\u09be' })
   const { path } = await buildSample(t.testdir(), rows)
-  const catalogue = createCatalogue(await readSnapshot(path, bounds))
+  const catalogue = createCatalogue(await readSnapshot(path))
   for (const q of [
     '\u09ac\u09dc\u09cb\u09df\u09be',
     '\u09ac\u09a1\u09bc\u09c7\u09be\u09af\u09bc\u09be',

@@ -19,7 +19,7 @@ import { setPublished } from '../../src/catalogue/publication.ts'
 import type { InputError } from '../../src/errors.ts'
 import { withoutPrlimit } from '../support/process.ts'
 import { until } from '../support/until.ts'
-import { bounds, buildSample } from './sample-places.ts'
+import { buildSample } from './sample-places.ts'
 
 const never = 3_600_000
 
@@ -40,7 +40,6 @@ const startSample = async (test: Test, { pollMs = 5, at = (path: string) => path
   const [changes, faults] = [listening<CatalogueChange>(), listening<InputError>()]
   const live = await openCatalogue({
     path: at(path),
-    bounds,
     pollMs,
     onChange: changes.listener,
     onFault: faults.listener,
@@ -57,9 +56,9 @@ const startSample = async (test: Test, { pollMs = 5, at = (path: string) => path
 t.test('a file with a fault is not opened', async t => {
   const { path } = await buildSample(t.testdir())
   writeFileSync(path, '{')
-  await t.rejects(openCatalogue({ path, bounds, pollMs: never }), { code: 'bad_input', message: /not JSON/ })
+  await t.rejects(openCatalogue({ path, pollMs: never }), { code: 'bad_input', message: /not JSON/ })
   rmSync(path)
-  await t.rejects(openCatalogue({ path, bounds, pollMs: never }), { code: 'bad_input', message: /ENOENT/ })
+  await t.rejects(openCatalogue({ path, pollMs: never }), { code: 'bad_input', message: /ENOENT/ })
 })
 
 t.test('a new file that could not be read is read with a later poll', { skip: withoutPrlimit }, async t => {
@@ -73,7 +72,7 @@ t.test('a new file that could not be read is read with a later poll', { skip: wi
   const ended = new Promise(resolve => limiter.once('exit', resolve))
   const next = `${path}.next`
   writeFileSync(next, readFileSync(path))
-  await setPublished(next, '1004', false, { bounds })
+  await setPublished(next, '1004', false)
   const [fault, change] = [faults.next(), changes.next()]
   limiter.stdin.write('\n')
   await until('no file can be opened', () => {
@@ -99,7 +98,7 @@ t.test('a place unpublished in the file is hidden, and a catalogue in use stays 
   const { path, live, changes } = await startSample(t)
   const former = live.current
   const next = changes.next()
-  await setPublished(path, '1004', false, { bounds })
+  await setPublished(path, '1004', false)
   const change = await next
   t.equal(live.current.find('district', '1004'), undefined)
   t.strictSame(change, { size: 6, checksum: live.current.checksum, formerChecksum: former.checksum })
@@ -110,7 +109,7 @@ t.test('several swaps in a row are noticed', async t => {
   const { path, live, changes } = await startSample(t)
   for (const published of [false, true, false]) {
     const next = changes.next()
-    await setPublished(path, '20', published, { bounds })
+    await setPublished(path, '20', published)
     await next
     t.equal(live.current.find('division', '20') !== undefined, published)
   }
@@ -151,7 +150,7 @@ t.test('a faulty file never replaces a good catalogue, and is reported once', as
 
 t.test('a reload does not wait for the next poll', async t => {
   const { path, live, changes } = await startSample(t, { pollMs: never })
-  await setPublished(path, '20', false, { bounds })
+  await setPublished(path, '20', false)
   t.ok(live.current.find('division', '20'))
   await live.reload()
   t.equal(live.current.find('division', '20'), undefined)
@@ -168,7 +167,7 @@ t.test('a folder swapped behind a link is followed, as mounted configuration doe
   }
   const { path, live, changes } = await startSample(t, { at: linked })
   const folder = dirname(path)
-  await setPublished(join(folder, 'two', 'locations.json'), '20', false, { bounds })
+  await setPublished(join(folder, 'two', 'locations.json'), '20', false)
   t.equal(changes.received.length, 0)
   const next = changes.next()
   symlinkSync('two', join(folder, 'data.next'))
@@ -180,7 +179,7 @@ t.test('a folder swapped behind a link is followed, as mounted configuration doe
 t.test('after close nothing is swapped or reported', async t => {
   const { path, live, changes, faults } = await startSample(t, { pollMs: never })
   live.close()
-  await setPublished(path, '20', false, { bounds })
+  await setPublished(path, '20', false)
   await live.reload()
   writeFileSync(path, '{')
   await live.reload()
@@ -192,11 +191,28 @@ t.test('watching a file does not keep a process alive', async t => {
   const { path } = await buildSample(t.testdir())
   const program = `
     const { openCatalogue } = await import(${JSON.stringify(new URL('../../src/catalogue/live-catalogue.ts', import.meta.url).href)})
-    const live = await openCatalogue({ path: ${JSON.stringify(path)}, bounds: ${JSON.stringify(bounds)}, pollMs: 20 })
+    const live = await openCatalogue({ path: ${JSON.stringify(path)}, pollMs: 20 })
     console.log(live.current.size)
   `
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], {
     timeout: 30_000,
   })
   t.equal(stdout.trim(), '7')
+})
+
+t.test('a file with other bounds or another title is refused until a restart', async t => {
+  const { path, live } = await startSample(t, { pollMs: never })
+  const text = readFileSync(path, 'utf8')
+  for (const changed of [
+    text.replace('"north": 27', '"north": 28'),
+    text.replace('"title": "Sample"', '"title": "Other"'),
+  ]) {
+    t.not(changed, text)
+    writeFileSync(path, changed)
+    await t.rejects(live.reload(), { code: 'bad_input', message: /another title or other bounds .* restart/ })
+    t.match(live.current, { title: 'Sample', bounds: { north: 27 } })
+  }
+  writeFileSync(path, text)
+  await live.reload()
+  t.equal(live.fault(), undefined)
 })

@@ -4,13 +4,15 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type BuildReport, buildSnapshot } from '../../src/catalogue/build.ts'
 import type { Bounds } from '../../src/catalogue/location-schema.ts'
-import type { Source } from '../../src/catalogue/snapshot.ts'
+import type { Facts, Source } from '../../src/catalogue/snapshot.ts'
 
 export const bounds: Bounds = { south: 20, north: 27, west: 87.5, east: 93 }
 
-export const sources: readonly Source[] = [
+const sources: readonly Source[] = [
   { name: 'a list of places', url: 'https://places.example/list', licence: 'MIT', date: '2026-01-31' },
 ]
+
+export const facts: Facts = { title: 'Sample', bounds, sources }
 
 export type TableRow = Record<string, string>
 
@@ -93,9 +95,7 @@ export const buildSample = (
     aliasesPath: written('aliases.csv', aliases),
     changesPath: written('changes.csv', changes),
     outPath: path,
-    bounds,
-    sources,
-    title: 'Sample',
+    facts,
     builtOn: '2026-11-21',
   }
   return buildSnapshot(options).then(report => ({ ...report, path }))

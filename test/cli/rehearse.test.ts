@@ -21,7 +21,7 @@ const khulna = '/api/v1/weather/coords/22.82/89.55'
 
 type Arrival = readonly [at: string, path: string, key?: string]
 
-const fewPlaces = { ABOHAWA_CATALOGUE__PATH: usualCatalogue }
+const fewPlaces = { ABOHAWA_CATALOGUE__PATH: usualCatalogue, ABOHAWA_TEST_CACHE__FRESH_SPREAD: '0' }
 
 /** A traffic file of a day that begins at noon in Dhaka. */
 const fileOf = (t: Test, arrivals: readonly Arrival[]): string => {

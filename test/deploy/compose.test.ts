@@ -160,7 +160,7 @@ t.test('a gateway with these variables answers Prometheus by the name of the ser
     ABOHAWA_REDIS__PREFIX: redis.prefix,
   })
   const scrape = (host: string) =>
-    sendRaw(urls.status ?? '', `GET /metrics HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`)
+    sendRaw(urls.health ?? '', `GET /metrics HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`)
   for (const target of prometheus.scrape_configs[0].static_configs[0].targets)
     t.match(await scrape(target), { status: 200, text: /abohawa_build_info/ })
   t.equal((await scrape('gateway-3:9091')).status, 403)

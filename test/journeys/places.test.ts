@@ -216,9 +216,7 @@ t.test('a former code is 404 with the current code, on every endpoint, under its
 t.test('a former code of a place that is not published says nothing of it', async t => {
   const path = join(t.testdir(), 'locations.json')
   copyFileSync(usualCatalogue, path)
-  await setPublished(path, '10049039', false, {
-    bounds: { south: 20, north: 27, west: 87.5, east: 93 },
-  })
+  await setPublished(path, '10049039', false)
   const other = await startGateway(t, {
     providerUrl: provider.url,
     env: { ABOHAWA_CATALOGUE__PATH: path },

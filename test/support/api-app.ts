@@ -51,7 +51,7 @@ export const startApp = async (
 ): Promise<TestApp> => {
   const clock = manualClock('2026-11-21T06:05:00Z')
   const calendar = createCalendar('Asia/Dhaka')
-  const catalogue = await openCatalogue({ path: usualCatalogue, bounds, pollMs: utcDayMs })
+  const catalogue = await openCatalogue({ path: usualCatalogue, pollMs: utcDayMs })
   t.teardown(catalogue.close)
   const timelines = alwaysFresh(wholeTimeline(clock.now(), calendar), clock.now)
   let reads = 0

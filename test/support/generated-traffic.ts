@@ -8,7 +8,7 @@ import { type GeneratedTraffic, generate, type World } from '../../src/load/traf
 import type { TrafficRequest } from '../../src/load/traffic/traffic-request.ts'
 
 const bounds = { south: 20, north: 27, west: 87.5, east: 93 }
-export const productCatalogue: Catalogue = createCatalogue(await readSnapshot(catalogueFile(null), bounds))
+export const productCatalogue: Catalogue = createCatalogue(await readSnapshot(catalogueFile(null)))
 
 /** Midnight in Dhaka. */
 export const start = Date.parse('2026-11-15T18:00Z')

@@ -3,6 +3,8 @@
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { createCatalogue } from '../../src/catalogue/catalogue.ts'
+import { readSnapshot } from '../../src/catalogue/snapshot-reader.ts'
 import { openApiDocument } from '../../src/edge/reference/document.ts'
 import { errors as errorMeanings } from '../../src/edge/reference/errors.ts'
 import { operationsFor } from '../../src/edge/reference/operations.ts'
@@ -11,6 +13,7 @@ import { failureSentences, type Sentence, sentences } from '../../src/edge/sente
 import { createKey } from '../../src/metering/key-form.ts'
 import { startProvider } from './provider-process.ts'
 import { type RequestOptions, startGateway } from './start-gateway.ts'
+import { usualCatalogue } from './usual-catalogue.ts'
 
 export const documentFile = join(import.meta.dirname, '../../docs/openapi.json')
 
@@ -51,7 +54,7 @@ export const documentText = async (t: Teardown): Promise<string> => {
     const response = await fetch(`${gateway.apiUrl}/api/v1${path}`, { method, headers })
     return { status: response.status, body: JSON.parse(await response.text()) }
   }
-  const { catalogue } = gateway.config
+  const catalogue = createCatalogue(await readSnapshot(usualCatalogue))
   const operations = operationsFor(catalogue.bounds, catalogue.title)
 
   const bodies: Record<string, unknown> = {}

@@ -15,7 +15,7 @@ const write = async (text: string, path: string): Promise<void> => {
   // Once in a while, so that not every test loads them.
   const { inspectSnapshot } = await import('../../src/catalogue/snapshot-reader.ts')
   const { composeSnapshot, formatSnapshot } = await import('../../src/catalogue/snapshot.ts')
-  const { snapshot } = inspectSnapshot(text, { south: 20, north: 27, west: 87.5, east: 93 })
+  const { snapshot } = inspectSnapshot(text)
   if (!snapshot) throw new Error(`${wholeCatalogue} has faults; "abohawa catalogue check" shows them`)
   const places = snapshot.locations.filter(
     ({ id, type }) =>

@@ -120,8 +120,8 @@ const generateTraffic = async (
   const { standardOutput } = await import('../../load/traffic/file-bytes.ts')
   const { generate } = await import('../../load/traffic/generate/generate.ts')
   const { textOf, writeText } = await import('../../load/traffic/write-traffic.ts')
-  const { path, bounds } = config.catalogue
-  const catalogue = createCatalogue(await readSnapshot(catalogueFile(path), bounds))
+  const catalogue = createCatalogue(await readSnapshot(catalogueFile(config.catalogue.path)))
+  const { bounds } = catalogue
   if (catalogue.size === 0) throw new InputError('the catalogue has no published place')
   const settings = settingsOf(options, catalogue, calendar)
   const requests = generate(settings, { catalogue, bounds, offsetSecondsAt: calendar.offsetSecondsAt })

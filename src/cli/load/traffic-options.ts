@@ -51,8 +51,8 @@ export const configuredCellOf = async (terminal: Terminal): Promise<CellOf> => {
   const { createGrid } = await import('../../weather/cell.ts')
   try {
     const { catalogue, cache } = terminal.config()
-    const places = createCatalogue(await readSnapshot(catalogueFile(catalogue.path), catalogue.bounds))
-    return createCellOf(places, catalogue.bounds, createGrid(cache.cellDegrees))
+    const places = createCatalogue(await readSnapshot(catalogueFile(catalogue.path)))
+    return createCellOf(places, places.bounds, createGrid(cache.cellDegrees))
   } catch (thrown) {
     if (!(thrown instanceof InputError)) throw thrown
     terminal.remark(`Cells that were not recorded are unknown: ${thrown.message}`)

@@ -159,10 +159,10 @@ const withCacheAdmin = async <Result>(
   const { createCatalogue } = await import('../../catalogue/catalogue.ts')
   const { catalogueFile } = await import('../../catalogue/catalogue-file.ts')
   const { readSnapshot } = await import('../../catalogue/snapshot-reader.ts')
-  const { path, bounds } = config.catalogue
+  const { path } = config.catalogue
   const store = await openUsedStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
   try {
-    const catalogue = async () => createCatalogue(await readSnapshot(catalogueFile(path), bounds))
+    const catalogue = async () => createCatalogue(await readSnapshot(catalogueFile(path)))
     return await act(createCacheAdmin(config, { store, catalogue, clock }))
   } finally {
     await store.close()

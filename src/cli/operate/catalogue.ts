@@ -9,7 +9,7 @@ import type { AddTopCommand, Terminal } from '../terminal.ts'
 export const addCatalogueCommands: AddTopCommand = (program, add, summary) => {
   const catalogue = program.command('catalogue').summary(summary).description('The catalogue of places.')
 
-  add<{ from: string; aliases?: string; changes?: string; out: string }>(catalogue, 'build', {
+  add<{ from: string; aliases?: string; changes?: string; facts?: string; out: string }>(catalogue, 'build', {
     summary: 'build the snapshot that the gateway loads from tables (CSV)',
     example:
       'catalogue build --from places.csv --aliases aliases.csv --changes changes.csv --out locations.json',
@@ -18,12 +18,14 @@ export const addCatalogueCommands: AddTopCommand = (program, add, summary) => {
         .requiredOption('--from <csv>', 'the table of places')
         .option('--aliases <csv>', 'other names of the places; none without it')
         .option('--changes <csv>', 'administrative changes, for former codes; none without it')
+        .option(
+          '--facts <json>',
+          'title, bounds and sources of the places; those of the configured snapshot without it',
+        )
         .requiredOption('--out <json>', 'the snapshot to write; left unchanged when a table has a fault'),
-    run: async (terminal, { from, aliases, changes, out }) => {
-      const { bounds, title } = terminal.config().catalogue
-      const { catalogueFile } = await import('../../catalogue/catalogue-file.ts')
-      const { readSnapshot } = await import('../../catalogue/snapshot-reader.ts')
-      const { sources } = (await readSnapshot(catalogueFile(null), bounds)).provenance
+    run: async (terminal, { from, aliases, changes, facts, out }) => {
+      const { factsFor } = await import('../../catalogue/facts.ts')
+      const known = await factsFor(facts, terminal.config().catalogue.path)
       // Imported here, so that the other commands start without it.
       const { buildSnapshot } = await import('../../catalogue/build.ts')
       const builtOn = isoOf(terminal.clock.now()).slice(0, 10)
@@ -32,9 +34,7 @@ export const addCatalogueCommands: AddTopCommand = (program, add, summary) => {
         aliasesPath: aliases,
         changesPath: changes,
         outPath: out,
-        bounds,
-        sources,
-        title,
+        facts: known,
         builtOn,
       })
       const { counts, faults, keptUnpublished } = report
@@ -54,11 +54,15 @@ export const addCatalogueCommands: AddTopCommand = (program, add, summary) => {
     example: 'catalogue check locations.json',
     setUp: command => command.argument('[file]', 'the file to check; the configured snapshot if not given'),
     run: async (terminal, _options, file) => {
-      const { path, bounds } = terminal.config().catalogue
+      const { path } = terminal.config().catalogue
       const { catalogueFile } = await import('../../catalogue/catalogue-file.ts')
+      const { factsFor } = await import('../../catalogue/facts.ts')
       const checked = file ?? catalogueFile(path)
       const { checkFile } = await import('../../catalogue/build.ts')
-      const { counts, faults } = await checkFile(checked, bounds)
+      const { counts, faults } = await checkFile(
+        checked,
+        async () => (await factsFor(undefined, path)).bounds,
+      )
       if (faults.length > 0) return showFaults(terminal, checked, counts, faults)
       terminal.show({ file: checked, counts, faults }, `${checked}: ${countsText(counts)}, no fault.`)
       return 0
@@ -70,10 +74,10 @@ export const addCatalogueCommands: AddTopCommand = (program, add, summary) => {
     example: 'catalogue publish 302602 --undo',
     setUp: command => command.argument('<id>', 'id of the place').option('--undo', 'hide it'),
     run: async (terminal, { undo = false }, id = '') => {
-      const { path, bounds } = terminal.config().catalogue
+      const { path } = terminal.config().catalogue
       const { catalogueFile } = await import('../../catalogue/catalogue-file.ts')
       const { setPublished } = await import('../../catalogue/publication.ts')
-      const { changed, location } = await setPublished(catalogueFile(path), id, !undo, { bounds })
+      const { changed, location } = await setPublished(catalogueFile(path), id, !undo)
       terminal.show(
         { id, type: location.type, published: !undo, changed },
         `${printable(location.name_en)} (${location.type} ${id}) ${changed ? 'is now' : 'was already'} ${undo ? 'unpublished' : 'published'}.`,

@@ -127,8 +127,8 @@ const ownSupply = async (
   { clock, remark }: Terminal,
   config: Config,
 ): Promise<{ warmer: Warmer; [Symbol.asyncDispose](): Promise<void> }> => {
-  const { path, bounds } = config.catalogue
-  const catalogue = { current: createCatalogue(await readSnapshot(catalogueFile(path), bounds)) }
+  const { path } = config.catalogue
+  const catalogue = { current: createCatalogue(await readSnapshot(catalogueFile(path))) }
   const store = await openUsedStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
   // Nothing but what was ordered.
   const quiet: Config = { ...config, cache: { ...config.cache, prefetchPlaces: 0 } }

@@ -29,8 +29,8 @@ const { trace, options, configs, progress } = workerData as WorkerTask
 const run = async (at: number): Promise<WorkerAnswer> => {
   try {
     const config = configs[at] as Config
-    const { path, bounds } = config.catalogue
-    const catalogue = createCatalogue(await readSnapshot(catalogueFile(path), bounds))
+    const { path } = config.catalogue
+    const catalogue = createCatalogue(await readSnapshot(catalogueFile(path)))
     const figures = await simulate(config, trace, options, {
       catalogue,
       onProgress: requests => void Atomics.store(progress, at, requests),

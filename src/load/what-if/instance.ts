@@ -68,8 +68,8 @@ export const openInstance = (config: Config, parts: InstanceParts): Instance => 
   const endpoints = weatherEndpointsOf({
     catalogue,
     answers,
-    bounds: config.catalogue.bounds,
-    area: config.catalogue.title,
+    bounds: catalogue.current.bounds,
+    area: catalogue.current.title,
     timezone: calendar.zone,
     compression: createSampleCompression(),
   })

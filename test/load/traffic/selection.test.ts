@@ -91,7 +91,7 @@ t.test('cells that were not recorded are those from which a gateway would answer
   const { createCellOf } = await import('../../../src/load/traffic/cell-of-place.ts')
   const { createGrid } = await import('../../../src/weather/cell.ts')
   const bounds = { south: 20, west: 88, north: 27, east: 93 }
-  const catalogue = createCatalogue(await readSnapshot(catalogueFile('locations.json'), bounds))
+  const catalogue = createCatalogue(await readSnapshot(catalogueFile('locations.json')))
   const cellOf = createCellOf(catalogue, bounds, createGrid(0.1))
   const paths: [string, string | undefined][] = [
     ['/api/v1/weather/district/3026?lang=en', '23.7,90.4'],

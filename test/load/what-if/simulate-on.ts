@@ -4,12 +4,15 @@ import type { Catalogue } from '../../../src/catalogue/catalogue.ts'
 import { createCatalogue } from '../../../src/catalogue/catalogue.ts'
 import { catalogueFile } from '../../../src/catalogue/catalogue-file.ts'
 import { readSnapshot } from '../../../src/catalogue/snapshot-reader.ts'
+import { variableOf } from '../../../src/config/environment.ts'
 import type { Config } from '../../../src/config/schema.ts'
 import { settingCases } from '../../../src/config/setting-grid.ts'
+import { schemaAt } from '../../../src/config/tree.ts'
 import type { TrafficRequest } from '../../../src/load/traffic/traffic-request.ts'
 import { type SimulateOptions, simulate } from '../../../src/load/what-if/simulate.ts'
 import { readTrace, type Trace } from '../../../src/load/what-if/trace.ts'
 import type { CaseFigures } from '../../../src/load/what-if/what-if-result.ts'
+import { withConstants } from '../../support/constants.ts'
 
 const usual: SimulateOptions = { instances: 1, warmUpMs: 0, warm: false, latencyMs: 0 }
 
@@ -20,8 +23,8 @@ export const simulateOn = async (
   trace: Trace,
   options: Partial<SimulateOptions> = {},
 ): Promise<CaseFigures> => {
-  const { path, bounds } = config.catalogue
-  catalogue ??= createCatalogue(await readSnapshot(catalogueFile(path), bounds))
+  const { path } = config.catalogue
+  catalogue ??= createCatalogue(await readSnapshot(catalogueFile(path)))
   const parts = { catalogue, onProgress: () => {} }
   const figures = await simulate(config, trace, { ...usual, ...options }, parts)
   if (!figures) throw new Error('it was ended')
@@ -35,13 +38,28 @@ export const traceOf = (requests: readonly TrafficRequest[]): Promise<Trace> =>
     })(),
   )
 
-/** @param settings as `--case` takes them */
+/** Settings and constants as `--case` takes settings: what is no setting is a constant. */
+const configOf = (given: string): Config => {
+  const words = given.split(' ')
+  const isSetting = (word: string): boolean => schemaAt((word.split('=')[0] ?? '').split('.')) !== undefined
+  const constants = words
+    .filter(word => !isSetting(word))
+    .map(word => {
+      const [path = '', value = ''] = word.split('=')
+      return [variableOf(path.split('.')).replace('ABOHAWA_', 'ABOHAWA_TEST_'), value]
+    })
+  const [only] = withConstants(Object.fromEntries(constants), () =>
+    settingCases({ case: [words.filter(isSetting).join(' ')] }, { files: [], env: {} }),
+  )
+  if (!only) throw new Error('no case')
+  return only.config
+}
+
+/** @param given as `configOf` takes it */
 export const trySetting = async (
-  settings: string,
+  given: string,
   requests: readonly TrafficRequest[],
   options: Partial<SimulateOptions> = {},
 ): Promise<CaseFigures> => {
-  const [first] = settingCases({ case: [settings] }, { files: [], env: {} })
-  if (!first) throw new Error('no case')
-  return simulateOn(first.config, await traceOf(requests), options)
+  return simulateOn(configOf(given), await traceOf(requests), options)
 }
