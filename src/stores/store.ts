@@ -79,6 +79,8 @@ export interface KeyStore {
   ensureSubscriber(subscriber: Subscriber): Promise<Subscriber>
   /** By id, or by name. */
   findSubscriber(idOrName: string): Promise<Subscriber | undefined>
+  /** The id that a name stands for, also where a failover lost the subscriber's record. */
+  findSubscriberId(name: string): Promise<string | undefined>
   /** All subscribers, oldest first. */
   listSubscribers(): Promise<Subscriber[]>
   setSubscriberRevoked(id: string, at: number | null): Promise<boolean>
