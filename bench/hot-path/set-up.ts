@@ -12,6 +12,7 @@ import { createAuthenticate } from '../../src/metering/authentication.ts'
 import { createKeyDirectory } from '../../src/metering/key-directory.ts'
 import { createMeter } from '../../src/metering/meter.ts'
 import { createUsageDetail } from '../../src/metering/usage-detail.ts'
+import { localDays } from '../../src/metering/window.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded/embedded-store.ts'
 import { openLog } from '../../src/telemetry/log.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
@@ -39,7 +40,7 @@ export const setUp = async () => {
     store,
     whenStoreIsDown: 'refuse',
     instances: () => 1,
-    calendar,
+    windows: localDays(calendar, utcDayMs),
     keepUsageForMs: utcDayMs,
     clock,
     observer: { storeAway: () => {}, storeBack: () => {}, unitsLost: () => {}, nearLimit: () => {} },

@@ -3,6 +3,7 @@
 import { Redis } from 'ioredis'
 import { loadConfig } from '../../src/config/load.ts'
 import { createMeter } from '../../src/metering/meter.ts'
+import { localDays } from '../../src/metering/window.ts'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { startRedis } from '../../test/support/redis-server.ts'
 import { count, median, type Row, sorted } from '../row.ts'
@@ -68,7 +69,7 @@ export const throughput: Row = {
       store,
       whenStoreIsDown: 'refuse',
       instances: () => 1,
-      calendar: { dayOf: () => '2026-11-21', nextMidnight: () => endsAt },
+      windows: localDays({ dayOf: () => '2026-11-21', nextMidnight: () => endsAt }, 86_400_000),
       keepUsageForMs: 86_400_000,
       clock: Date,
       observer: { storeAway: () => {}, storeBack: () => {}, unitsLost: () => {}, nearLimit: () => {} },

@@ -59,7 +59,7 @@ export const sabotages: readonly Sabotage[] = [
   {
     name: 'the quota ends at midnight UTC',
     file: 'src/metering/metering.ts',
-    text: 'resetAfter: calendar.nextMidnight',
+    text: 'resetAfter: instant => windows.at(instant).endsAt',
     replacement: 'resetAfter: (instant: number) => (Math.floor(instant / 86_400_000) + 1) * 86_400_000',
     promise: [9],
   },
@@ -94,8 +94,8 @@ export const sabotages: readonly Sabotage[] = [
   {
     name: 'units admitted in an outage are reported as nothing',
     file: 'src/metering/partition.ts',
-    text: 'unreported.of(count.keyId).add(count)\n    waiter.resolve({ allowed: true, remaining: left - 1 })',
-    replacement: 'count.admitted -= 1\n    waiter.resolve({ allowed: true, remaining: left - 1 })',
+    text: 'count.admitted += 1\n',
+    replacement: '\n',
     promise: [6, 8],
   },
   {
@@ -192,8 +192,8 @@ export const sabotages: readonly Sabotage[] = [
   {
     name: 'with `refuse` nobody looks whether Redis lost counts',
     file: 'src/metering/partition.ts',
-    text: "isComplete = undefined\n      if (whenStoreIsDown === 'refuse') return",
-    replacement: "if (whenStoreIsDown === 'refuse') return\n      isComplete = undefined",
+    text: 'isLost ||= grants.some(({ before }, i) => before < (known[i] ?? 0))',
+    replacement: '',
     promise: [6, 7, 8],
   },
 ]

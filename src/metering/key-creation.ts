@@ -110,10 +110,16 @@ export const createKeyCreation = ({ store, tiers, calendar, clock }: Administrat
       existed: false,
     }
   }
+  /** The subscriber of a key whose record a failover lost: it is written again under its own name alone. @throws InputError */
+  const mendedSubscriber = async ({ id, subscriberId }: KeyRecord, name: string): Promise<Subscriber> => {
+    if ((await store.findSubscriberId(name)) === subscriberId) return ensureSubscriber(subscriberId, name)
+    throw new InputError(
+      `the record of subscriber ${subscriberId}, whose key ${id} is, is missing, and ${quoted(name, longestName)} is not known as its name; \`abohawa store import\` of an earlier export writes it again`,
+    )
+  }
   const existing = async (record: KeyRecord, name: string): Promise<CreatedKey> => {
-    // A failover may have lost the record of the subscriber.
     const subscriberRecord =
-      (await store.findSubscriber(record.subscriberId)) ?? (await ensureSubscriber(record.subscriberId, name))
+      (await store.findSubscriber(record.subscriberId)) ?? (await mendedSubscriber(record, name))
     const { id, subscriber, tier, limit, externalId, expiresAt } = listedKey(
       record,
       subscriberRecord,
@@ -162,14 +168,10 @@ export const createKeyCreation = ({ store, tiers, calendar, clock }: Administrat
         const there = externalId === null ? undefined : await store.findByExternalId(externalId)
         const name = subscriberNameOf(request.subscriber)
         const subscriber = await subscriberNamed(name)
-        const isOfAnother =
-          there !== undefined &&
-          there.subscriberId !== subscriber?.id &&
-          // Neither is known where a failover lost the subscriber.
-          (subscriber ?? (await store.findSubscriber(there.subscriberId))) !== undefined
-        if (isOfAnother)
+        // A name is known also where a failover lost the subscriber.
+        if (there && there.subscriberId !== (subscriber?.id ?? (await store.findSubscriberId(name))))
           throw new InputError(
-            `external id ${quoted(externalId ?? '', longestName)} is that of ${there?.id}, a key of another subscriber; allowed: one external id for each key`,
+            `external id ${quoted(externalId ?? '', longestName)} is that of ${there.id}, a key of another subscriber; allowed: one external id for each key`,
           )
         if (there) return
         orderOf(request)

@@ -1,25 +1,25 @@
-// Meters the daily quotas of all keys: takes one unit per request of the local day in which it arrived. Finds the count and
-// the partition of a key, passes on messages of other instances, and drops past days. An exhausted quota is a decision
+// Meters the quotas of all keys: takes one unit per request of the window in which it arrived (window.ts). Finds the count and
+// the partition of a key, passes on messages of other instances, and drops past windows. An exhausted quota is a decision
 // (`allowed: false`), not an error. partition.ts has batches and local allowances.
 
 import { randomBytes } from 'node:crypto'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
-import { type Calendar, hourMs, type LocalDay } from '../calendar.ts'
+import { hourMs } from '../calendar.ts'
 import type { UsageGrant, UsageStore } from '../stores/store.ts'
 import type { Client } from './authentication.ts'
 import { createKeyTable, type KeyTable } from './key-table.ts'
 import {
   type Count,
   createPartition,
-  type MeteredDay,
   type MeterState,
   type Partition,
   type PartitionParts,
   type QuotaDecision,
 } from './partition.ts'
+import type { Window, Windows } from './window.ts'
 
-/** Units that were admitted but not counted by the store. */
-export type LostUnits = { readonly keyId: string; readonly day: LocalDay; readonly units: number }
+/** Units that were admitted but not counted by the store; the name of their window is a day. */
+export type LostUnits = { readonly keyId: string; readonly day: string; readonly units: number }
 
 export type MeterObserver = {
   storeAway(reason: string): void
@@ -28,22 +28,22 @@ export type MeterObserver = {
   /** The meter is closed, and the store did not take the report. */
   unitsLost(lost: readonly LostUnits[]): void
   /** A count reached 80 or 100 per cent of its limit. Called on the one instance whose batch reached it. */
-  nearLimit(event: { keyId: string; day: LocalDay; used: number; limit: number; percent: 80 | 100 }): void
+  nearLimit(event: { keyId: string; day: string; used: number; limit: number; percent: 80 | 100 }): void
 }
 
-export type MeterParts = Omit<PartitionParts, 'instance' | 'store' | 'newestDay' | 'dayOf' | 'observer'> & {
+export type MeterParts = Omit<PartitionParts, 'instance' | 'store' | 'latestStart' | 'observer'> & {
   readonly store: PartitionParts['store'] & Pick<UsageStore, 'partitionOf' | 'onUsage' | 'dropDays'>
-  readonly calendar: Pick<Calendar, 'dayOf' | 'nextMidnight'>
-  /** How long a day's count is kept after the end of the day. */
+  readonly windows: Windows
+  /** How long the store keeps the sum of a window after its end. */
   readonly keepUsageForMs: number
   readonly observer: MeterObserver
 }
 
-/** The daily quota of clients, as a request meets it. */
+/** The quota of clients, as a request meets it. */
 export type Quota = {
-  /** The instant that decides which day a request belongs to, by the store's clock. */
+  /** The instant that decides which window a request belongs to, by the store's clock. */
   now(): number
-  /** The next local midnight after an instant. */
+  /** The end of the window that an instant belongs to. */
   resetAfter(instant: number): number
   /** Takes one unit. @throws StoreError when the store is away and the local allowance is spent */
   consume(client: Pick<Client, 'keyId' | 'limit'>, arrivedAt: number): Promise<QuotaDecision>
@@ -55,8 +55,8 @@ export type Meter = Pick<Quota, 'consume'> & {
   /** The worst state of all partitions. */
   state(): MeterState
   /**
-   * The counts of a day that this instance knows, over the fleet as far as it knows: some at a time, with a turn of the event
-   * loop in between. @param instant in that day
+   * The counts of a window that this instance knows, over the fleet as far as it knows: some at a time, with a turn of the event
+   * loop in between. @param instant in that window
    */
   usageAt(instant: number): AsyncGenerator<readonly KnownUsage[]>
   /** Whether the store has all units that were admitted here. */
@@ -79,30 +79,24 @@ const reportForMs = 3_000
 /** An id that no instance has had. */
 const newInstance = (): string => randomBytes(5).toString('hex')
 
-export const createMeter = ({ observer, calendar, keepUsageForMs, ...parts }: MeterParts): Meter => {
+export const createMeter = ({ observer, windows, keepUsageForMs, ...parts }: MeterParts): Meter => {
   const { store, clock } = parts
   let instance = newInstance()
-  // By day, then key: a look-up builds no compound key.
-  const days = new Map<LocalDay, KeyTable<Entry>>()
+  // By window, then key: a look-up builds no compound key.
+  const tables = new Map<string, { readonly window: Window; readonly entries: KeyTable<Entry> }>()
   // On a cluster one partition may be away and another not. Those of a former instance id stay until their counts are forgotten.
   let current = new Map<number, Partition>()
   const partitions = new Set<Partition>()
-  let newest: LocalDay = ''
-  let newestForgotten: LocalDay = ''
-  let droppedBefore: LocalDay = ''
+  let latestStart = Number.NEGATIVE_INFINITY
+  let latestForgotten = Number.NEGATIVE_INFINITY
+  let droppedBefore = ''
   let away = 0
   let reconciled = 0
 
-  const dayAt = (instant: number): MeteredDay => {
-    const endsAt = calendar.nextMidnight(instant)
-    // At least an hour past midnight: requests of the old day may still be in flight then.
-    return { day: calendar.dayOf(instant), endsAt, keepUntil: endsAt + Math.max(hourMs, keepUsageForMs) }
-  }
-
-  const checkNearLimit = ({ keyId, metered: { day }, limit }: Count, { before, used }: UsageGrant): void => {
+  const checkNearLimit = ({ keyId, window, limit }: Count, { before, used }: UsageGrant): void => {
     for (const percent of [80, 100] as const) {
       const mark = Math.ceil((limit * percent) / 100)
-      if (before < mark && mark <= used) observer.nearLimit({ keyId, day, used, limit, percent })
+      if (before < mark && mark <= used) observer.nearLimit({ keyId, day: window.name, used, limit, percent })
     }
   }
 
@@ -112,9 +106,8 @@ export const createMeter = ({ observer, calendar, keepUsageForMs, ...parts }: Me
     if (known) return known
     const partition = createPartition({
       ...parts,
-      dayOf: calendar.dayOf,
       instance,
-      newestDay: () => newest,
+      latestStart: () => Math.max(latestStart, windows.at(clock.now()).startsAt),
       observer: {
         stopped: reason => {
           away += 1
@@ -136,56 +129,54 @@ export const createMeter = ({ observer, calendar, keepUsageForMs, ...parts }: Me
   }
 
   // The store keeps, per instance id, the admitted units of counts that were forgotten here. When the clock goes back to
-  // one of those days, this instance takes a new id: a report of 0 admitted units would lower the count.
-  const renewInstanceFor = (day: LocalDay): void => {
-    if (day > newestForgotten) return
+  // one of those windows, this instance takes a new id: a report of 0 admitted units would lower the count.
+  const renewInstanceFor = ({ startsAt }: Window): void => {
+    if (startsAt > latestForgotten) return
     instance = newInstance()
     current = new Map()
-    newestForgotten = ''
+    latestForgotten = Number.NEGATIVE_INFINITY
   }
 
-  const entryFor = (keyId: string, metered: MeteredDay): Entry => {
-    let entries = days.get(metered.day)
-    if (!entries) {
-      entries = createKeyTable<Entry>()
-      days.set(metered.day, entries)
+  const entryFor = (keyId: string, window: Window): Entry => {
+    let table = tables.get(window.name)
+    if (!table) {
+      table = { window, entries: createKeyTable<Entry>() }
+      tables.set(window.name, table)
     }
-    const known = entries.find(keyId)
+    const known = table.entries.find(keyId)
     if (known) return known
-    renewInstanceFor(metered.day)
+    renewInstanceFor(window)
     const partition = partitionFor(keyId)
-    const entry = { keyId, metered, limit: 0, admitted: 0, confirmed: 0, lastKnown: undefined, partition }
-    entries.add(entry)
+    const entry = { keyId, window, limit: 0, admitted: 0, confirmed: 0, lastKnown: undefined, partition }
+    table.entries.add(entry)
     partition.counts.of(keyId).add(entry)
-    if (metered.day > newest) newest = metered.day
+    latestStart = Math.max(latestStart, window.startsAt)
     return entry
   }
 
-  // Where the next probe continues, by day: a count that can't be forgotten yet delays no other.
-  const forgetting = new Map<LocalDay, Iterator<Entry>>()
-  const forgetOldDays = (): void => {
+  // Where the next probe continues, by window: a count that can't be forgotten yet delays no other.
+  const forgetting = new Map<string, Iterator<Entry>>()
+  const forgetPast = (): void => {
     const now = clock.now()
     let visited = 0
-    for (const [day, entries] of days) {
-      // All counts of a day end at the same instant.
-      const [first] = entries.values()
-      if (first && now - first.metered.endsAt < keepCountForMs) continue
-      const rest = forgetting.get(day) ?? entries.values()
-      forgetting.set(day, rest)
+    for (const [name, { window, entries }] of tables) {
+      if (now - window.endsAt < keepCountForMs) continue
+      const rest = forgetting.get(name) ?? entries.values()
+      forgetting.set(name, rest)
       for (; visited < maxPerTurn; visited++) {
         const { value, done } = rest.next()
         if (done) {
-          forgetting.delete(day)
+          forgetting.delete(name)
           break
         }
         // Loses nothing, even when the clock jumped ahead: the store has all of it.
         if (!value.partition.forget(value)) continue
         entries.delete(value)
-        if (day > newestForgotten) newestForgotten = day
+        latestForgotten = Math.max(latestForgotten, window.startsAt)
       }
       if (entries.size() > 0) continue
-      days.delete(day)
-      forgetting.delete(day)
+      tables.delete(name)
+      forgetting.delete(name)
     }
     const inUse = new Set(current.values())
     for (const partition of partitions)
@@ -193,14 +184,14 @@ export const createMeter = ({ observer, calendar, keepUsageForMs, ...parts }: Me
         partitions.delete(partition)
   }
 
-  // Every gateway does it: days that another one has dropped cost nothing.
-  const dropOldDays = async (): Promise<void> => {
+  // Every gateway does it: windows that another one has dropped cost nothing.
+  const dropPast = async (): Promise<void> => {
     const now = clock.now()
-    const countsBefore = calendar.dayOf(now - keepCountForMs)
+    const countsBefore = windows.at(now - keepCountForMs).name
     if (countsBefore === droppedBefore || away > 0) return
     const former = droppedBefore
     droppedBefore = countsBefore
-    const sumsBefore = calendar.dayOf(now - Math.max(hourMs, keepUsageForMs))
+    const sumsBefore = windows.at(now - Math.max(hourMs, keepUsageForMs)).name
     await store.dropDays({ countsBefore, sumsBefore }).catch(() => {
       // The next probe tries again.
       droppedBefore = former
@@ -212,7 +203,7 @@ export const createMeter = ({ observer, calendar, keepUsageForMs, ...parts }: Me
       for (const partition of partitions) partition.onMessagesLost()
       return
     }
-    const entry = days.get(message.day)?.find(message.keyId)
+    const entry = tables.get(message.day)?.entries.find(message.keyId)
     entry?.partition.onMessage(entry, message.used)
   })
 
@@ -220,8 +211,8 @@ export const createMeter = ({ observer, calendar, keepUsageForMs, ...parts }: Me
     const found: LostUnits[] = []
     let visited = 0
     for (const partition of partitions)
-      for (const { keyId, metered, admitted, confirmed } of partition.unreported.values()) {
-        if (admitted > confirmed) found.push({ keyId, day: metered.day, units: admitted - confirmed })
+      for (const { keyId, window, admitted, confirmed } of partition.counts.values()) {
+        if (admitted > confirmed) found.push({ keyId, day: window.name, units: admitted - confirmed })
         if (found.length >= most) return found
         visited += 1
         if (visited % maxPerTurn === 0) await nextTurn()
@@ -244,13 +235,13 @@ export const createMeter = ({ observer, calendar, keepUsageForMs, ...parts }: Me
   }
 
   const probe = async (): Promise<void> => {
-    forgetOldDays()
-    await Promise.all([...[...partitions].map(partition => partition.probe()), dropOldDays()])
+    forgetPast()
+    await Promise.all([...[...partitions].map(partition => partition.probe()), dropPast()])
   }
 
   return {
     consume: ({ keyId, limit }, arrivedAt) => {
-      const entry = entryFor(keyId, dayAt(arrivedAt))
+      const entry = entryFor(keyId, windows.at(arrivedAt))
       return entry.partition.admit(entry, limit)
     },
     probe,
@@ -260,7 +251,7 @@ export const createMeter = ({ observer, calendar, keepUsageForMs, ...parts }: Me
     },
     usageAt: async function* (instant) {
       let part: KnownUsage[] = []
-      for (const count of days.get(calendar.dayOf(instant))?.values() ?? []) {
+      for (const count of tables.get(windows.at(instant).name)?.entries.values() ?? []) {
         const { keyId, limit, admitted, lastKnown } = count
         const used = lastKnown ? lastKnown.used + admitted - lastKnown.admitted : admitted
         part.push({ keyId, used, limit })

@@ -7,6 +7,7 @@ import type { Store } from '../stores/store.ts'
 import { createFleetSize } from './fleet-size.ts'
 import { createMeter, type Meter, type MeterObserver, type MeterParts, type Quota } from './meter.ts'
 import { createStoreClock, type StoreClock } from './store-clock.ts'
+import { localDays } from './window.ts'
 
 export type Metering = {
   readonly quota: Quota
@@ -34,7 +35,7 @@ export const openMetering = (
   { timeZone, keepUsageForMs, whenStoreIsDown, workers }: MeteringSettings,
   { store, clock, observer }: { store: Store; clock: Clock; observer: MeterObserver },
 ): Metering => {
-  const calendar = createCalendar(timeZone)
+  const windows = localDays(createCalendar(timeZone), keepUsageForMs)
   const storeClock = createStoreClock(store, clock)
   const size = createFleetSize(clock)
   // One file is shared by the workers, which are known from the start, and by other gateways of this machine, if any.
@@ -43,7 +44,7 @@ export const openMetering = (
     store,
     whenStoreIsDown,
     instances,
-    calendar,
+    windows,
     keepUsageForMs,
     clock: storeClock,
     observer,
@@ -51,7 +52,7 @@ export const openMetering = (
   const timers: NodeJS.Timeout[] = []
 
   return {
-    quota: { now: storeClock.now, resetAfter: calendar.nextMidnight, consume: meter.consume },
+    quota: { now: storeClock.now, resetAfter: instant => windows.at(instant).endsAt, consume: meter.consume },
     meter,
     storeClock,
     onHeartbeat: size.onHeartbeat,

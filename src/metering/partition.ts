@@ -1,11 +1,10 @@
 // Counts the keys of one store partition: those that the store counts in one atomic step. Uses group commit: while one
 // batch is in flight, new requests wait for the next one, and units are granted in order of arrival. While the store is
-// away, admits requests from a local allowance, and reconciles afterwards: reports what the store lacks, then reads again what
-// others may have counted, in short steps between the batches. meter.ts chooses the partition of a key. Longer than 300 lines,
-// because admitting and reconciling share one state.
+// away, admits requests from a local allowance; after every loss all counts are reported to it, in short steps between the
+// batches, before anything is counted as usual again. meter.ts chooses the partition of a key. Longer than 300 lines, because admitting and
+// reporting share one state.
 
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
-import type { LocalDay } from '../calendar.ts'
 import { type Clock, isStillToCome } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 import {
@@ -16,16 +15,15 @@ import {
   type UsageStore,
 } from '../stores/store.ts'
 import { createShards, type Shards } from './shards.ts'
+import type { Window } from './window.ts'
 
-/** Whether the request is admitted, and the units left of the day after it. */
+/** Whether the request is admitted, and the units left of the window after it. */
 export type QuotaDecision = { readonly allowed: boolean; readonly remaining: number }
 
-export type MeteredDay = { readonly day: LocalDay; readonly endsAt: number; readonly keepUntil: number }
-
-/** A day's count of one key, as this instance knows it. */
+/** The count of one key in a window, as this instance knows it. */
 export type Count = {
   readonly keyId: string
-  readonly metered: MeteredDay
+  readonly window: Window
   limit: number
   /** Units that requests were admitted with here. */
   admitted: number
@@ -35,8 +33,7 @@ export type Count = {
   lastKnown: LastKnown | undefined
 }
 
-/** `round` numbers the periods of counting; a new one begins after each outage of the store. */
-type LastKnown = { used: number; admitted: number; round: number }
+type LastKnown = { used: number; admitted: number }
 
 /** `reconciling`: the store is back, and other instances may not have reported yet what they admitted locally. */
 export type MeterState = 'counting' | 'away' | 'reconciling'
@@ -44,14 +41,13 @@ export type MeterState = 'counting' | 'away' | 'reconciling'
 export type PartitionParts = {
   /** Unique id of this run of the process. */
   readonly instance: string
-  readonly store: Pick<UsageStore, 'commit' | 'countsOf' | 'time' | 'usageMessagesArrive'>
+  readonly store: Pick<UsageStore, 'commit' | 'usedOn' | 'time' | 'usageMessagesArrive'>
   /** `share`: admit from the local allowance, an equal share of what was left; `refuse`: admit nothing. */
   readonly whenStoreIsDown: 'share' | 'refuse'
   /** How many instances may admit requests; undefined while that is unknown. */
   readonly instances: () => number | undefined
-  readonly dayOf: (instant: number) => LocalDay
-  /** The latest day of which this instance has counted anything; empty before the first. */
-  readonly newestDay: () => LocalDay
+  /** The start of the latest window that has begun or of which this instance has counted anything. */
+  readonly latestStart: () => number
   /** The store's clock. */
   readonly clock: Clock
   readonly observer: {
@@ -62,12 +58,8 @@ export type PartitionParts = {
   }
 }
 
-type Counts = Shards<Set<Count>>
-
 export type Partition = {
-  readonly counts: Counts
-  /** Counts whose figure for this instance may differ in the store: admitted locally, or in a batch of unknown outcome. */
-  readonly unreported: Pick<Counts, 'values'>
+  readonly counts: Shards<Set<Count>>
   state(): MeterState
   /** Requests one unit. @throws StoreError when the store is away and the local allowance is spent */
   admit(count: Count, limit: number): Promise<QuotaDecision>
@@ -75,11 +67,11 @@ export type Partition = {
   forget(count: Count): boolean
   /** Another instance published the store's count. */
   onMessage(count: Count, used: number): void
-  /** Messages of other instances may have been lost. */
+  /** Messages of other instances may have been lost, and the store may have lost counts. */
   onMessagesLost(): void
-  /** Probes a store that is away, and reconciles once it answers. */
+  /** Reports all counts after a loss, or reads what others counted where no messages arrive. */
   probe(): Promise<void>
-  /** Reports all admitted units to the store, whatever the state; never rejects. */
+  /** Reports what the store has not confirmed, whatever the state; never rejects. */
   report(): Promise<void>
 }
 
@@ -88,8 +80,8 @@ export const reconcileForMs = 2_000
 const maxPerBatch = 500
 // The size of a step between batches; a request waits for at most one step.
 const maxPerStep = 100
+const maxVisitedPerStep = 2_000
 const pauseBetweenReadsMs = 5
-const maxVisited = 5_000
 // Without messages: how stale a count may be that an allowance is computed from.
 const readEveryMs = 1_000
 const probeTimeoutMs = 50
@@ -108,32 +100,27 @@ type Pending = { readonly count: Count; readonly waiters: Waiter[]; units: numbe
 
 /** @param now in ms, from any beginning */
 export const createPartition = (
-  { instance, store, whenStoreIsDown, instances, dayOf, newestDay, clock, observer }: PartitionParts,
+  { instance, store, whenStoreIsDown, instances, latestStart, clock, observer }: PartitionParts,
   now = () => performance.now(),
 ): Partition => {
-  const counts: Counts = createShards(() => new Set<Count>())
-  let waiting = new Map<Count, Pending>()
-  let inFlight = new Map<Count, Pending>()
+  const counts = createShards(() => new Set<Count>())
+  const waiting = new Map<Count, Pending>()
+  let inFlight: readonly Pending[] = []
   let state: MeterState = 'counting'
   let sequence = 0
   let isFlushScheduled = false
   // Since the last batch.
   let arrived = 0
   let probing: Promise<void> | undefined
-  let lastDayBefore: LocalDay = ''
-  let reconciledAt = 0
+  let latestStartBefore = Number.NEGATIVE_INFINITY
   // Units admitted locally and confirmed by the store since it went away.
   let reconciled = 0
-  const unreported: Counts = createShards(() => new Set<Count>())
-  // The newest confirmed count. While the store has it, it has all before: a restart or a replica loses the latest first.
-  let newest: Count | undefined
-  let isComplete: boolean | undefined = true
-  // Grows when the state changes, so that a step can tell whether it may go on.
-  let changes = 0
-  let round = 0
+  /** Whether all counts were reported since the last loss. */
+  let isReported = true
+  let losses = 0
+  let reconciledAt = 0
+  /** Since the last loss others may have counted what these do not know. */
   let unread: Iterator<Count> | undefined
-  /** Whether those are all, known or not. */
-  let isRereading = false
   let readAt = Number.NEGATIVE_INFINITY
 
   // One batch at a time, in order.
@@ -154,7 +141,6 @@ export const createPartition = (
       // Batches go one after the other, so this instance never overtakes itself: something else wrote that sequence.
       // The next batch continues after it.
       if (error instanceof OvertakenError) sequence = Math.max(sequence, error.by)
-      for (const { count } of entries) unreported.of(count.keyId).add(count)
       throw error
     }
     grants.forEach((grant, i) => {
@@ -164,22 +150,16 @@ export const createPartition = (
       // While the state is `counting` nothing is admitted before the store has counted it.
       reconciled += admitted - count.confirmed
       count.admitted += grant.granted
-      const confirmed = admitted + grant.granted
-      if (confirmed > count.confirmed) newest = count
-      count.confirmed = confirmed
-      if (count.admitted === confirmed) unreported.of(count.keyId).delete(count)
+      count.confirmed = admitted + grant.granted
       observer.counted(count, grant)
     })
     return grants
   }
 
-  // A day that begins while the store is away starts with no units used, unless the clock jumped back to it.
-  const lastKnownOf = (count: Count): LastKnown | undefined => {
-    if (count.lastKnown?.round === round) return count.lastKnown
-    return state !== 'counting' && lastDayBefore < count.metered.day
-      ? { used: 0, admitted: 0, round }
-      : undefined
-  }
+  // A window that begins while the store is away starts with no units used, unless the clock jumped back to it.
+  const lastKnownOf = (count: Count): LastKnown | undefined =>
+    count.lastKnown ??
+    (state !== 'counting' && latestStartBefore < count.window.startsAt ? { used: 0, admitted: 0 } : undefined)
 
   /** Units that this instance may still admit by itself. */
   const allowanceLeft = (count: Count): number => {
@@ -203,25 +183,40 @@ export const createPartition = (
     }
     count.lastKnown = lastKnownOf(count)
     count.admitted += 1
-    unreported.of(count.keyId).add(count)
     waiter.resolve({ allowed: true, remaining: left - 1 })
   }
 
-  const stopCounting = (reason: string): void => {
-    if (state !== 'counting') return
-    const [today, newest] = [dayOf(clock.now()), newestDay()]
-    lastDayBefore = today < newest ? newest : today
-    observer.stopped(reason)
+  const stopCounting = (reason: string, next: 'away' | 'reconciling'): void => {
+    if (state === 'counting') {
+      latestStartBefore = latestStart()
+      observer.stopped(reason)
+    }
+    state = next
+  }
+  /** Everything has to be reported again. */
+  const onLoss = (): void => {
+    isReported = false
+    losses += 1
+    // What others admitted since the loss before is not in these.
+    for (let each = unread?.next(); each && !each.done; each = unread?.next())
+      each.value.lastKnown = undefined
+    unread = undefined
   }
   const goAway = (error: unknown): void => {
-    stopCounting(messageOf(error))
-    state = 'away'
-    isComplete = undefined
-    changes += 1
+    stopCounting(messageOf(error), 'away')
+    onLoss()
+    flushSoon()
+  }
+  const resume = (): void => {
+    if (state !== 'counting') observer.resumed(reconciled)
+    state = 'counting'
+    reconciled = 0
+    if (whenStoreIsDown === 'share' && instances() !== 1) unread = counts.values()
+    flushSoon()
   }
 
   const resolveWaiters = ({ count, units, limit, waiters }: Pending, { granted, used }: UsageGrant): void => {
-    if (state === 'counting') count.lastKnown = { used, admitted: count.admitted, round }
+    if (state === 'counting') count.lastKnown = { used, admitted: count.admitted }
     waiters.forEach((waiter, i) => {
       if (i < granted) {
         waiter.resolve({ allowed: true, remaining: Math.max(0, limit - (used - granted) - i - 1) })
@@ -242,19 +237,25 @@ export const createPartition = (
     }
   }
 
-  // Reads the counts that this instance does not know. While it reconciles, it takes no more than its allowance, which is
-  // computed from them. Units that others have not reported yet come out of their allowances, so the sum stays within the
-  // limit.
-  const readUnknown = async (part: readonly Pending[]): Promise<void> => {
-    if (state !== 'reconciling') return
-    const unknown = part.flatMap(({ count }) => (lastKnownOf(count) ? [] : [reportOf(count)]))
-    if (unknown.length === 0) return
-    const grants = await commitWithRetry(unknown)
-    grants.forEach(({ used }, at) => {
-      const count = unknown[at]?.count
-      if (count) count.lastKnown = { used, admitted: count.admitted, round }
+  /** Reports counts, and takes what the store says as their last known count. */
+  const read = async (part: readonly Count[]): Promise<void> => {
+    const grants = await commitWithRetry(part.map(reportOf))
+    part.forEach((count, i) => {
+      const used = grants[i]?.used
+      if (used !== undefined) count.lastKnown = { used, admitted: count.confirmed }
     })
   }
+
+  // While this instance reconciles, it takes no more than its allowances. Units that others have not reported yet come out of theirs, so
+  // the sum stays within the limit.
+  const readUnknown = async (part: readonly Pending[]): Promise<void> => {
+    const unknown = part.flatMap(({ count }) => (lastKnownOf(count) ? [] : [count]))
+    if (state === 'reconciling' && unknown.length > 0) await read(unknown)
+  }
+
+  // With `refuse` no allowance bounds what is taken from a store that may have lost what others counted: requests wait until all
+  // is reported.
+  const isHeld = (): boolean => whenStoreIsDown === 'refuse' && !isReported && state === 'counting'
 
   // Requests of the same turn of the event loop share a batch. Where they are few, those of the next turns join while each
   // brings more: a transaction or a round trip for each of them would cost as much as all else that it needs.
@@ -265,170 +266,139 @@ export const createPartition = (
       else void inTurn(flush)
     })
   }
+  const flushSoon = (): void => {
+    if (isFlushScheduled || waiting.size === 0 || isHeld()) return
+    isFlushScheduled = true
+    flushWhenQuiet()
+  }
 
   const flush = async (): Promise<void> => {
     arrived = 0
-    inFlight = waiting
-    waiting = new Map()
-    const all = [...inFlight.values()]
-    for (let i = 0; i < all.length; i += maxPerBatch) {
-      const part = all.slice(i, i + maxPerBatch)
-      try {
-        if (state === 'away') throw new StoreError('away')
-        if (isComplete === undefined) await checkComplete()
-        await readUnknown(part)
-        for (const each of part) {
-          const { length } = each.waiters
-          each.limit = each.count.limit
-          each.units = state === 'counting' ? length : Math.min(length, allowanceLeft(each.count))
-        }
-        const grants = await commitWithRetry(part)
-        grants.forEach((grant, at) => {
-          const each = part[at]
-          if (each) resolveWaiters(each, grant)
-        })
-      } catch (error) {
-        if (state !== 'away') goAway(error)
-        for (const { count, waiters } of part) for (const waiter of waiters) admitLocally(count, waiter)
-      }
-    }
-    inFlight = new Map()
-    // Flushes one turn of the event loop later: flushing at once would send half as many batches again, and save little time.
-    if (waiting.size > 0) flushWhenQuiet()
-    else isFlushScheduled = false
-  }
-
-  const reportCounts = async (part: readonly Count[]): Promise<void> => {
-    const grants = await commit(part.map(reportOf))
-    if (state !== 'counting') return
-    grants.forEach(({ used }, at) => {
-      const count = part[at]
-      if (count) count.lastKnown = { used, admitted: count.confirmed, round }
-    })
-  }
-
-  // Reports what the store may lack, each step in its turn. Sends an empty batch too: it shows whether the store answers. The
-  // embedded store answers within the same turn of the event loop, so the next step leaves it.
-  const reportDiffering = async (): Promise<void> => {
-    const differing = unreported.values()
-    for (let left = unreported.size(); ; left -= maxPerStep) {
-      await inTurn(() => reportCounts(nextOf(differing, Math.min(left, maxPerStep))))
-      if (left <= maxPerStep) return
-      await nextTurn()
-    }
-  }
-  const reportEverything = async (): Promise<void> => {
-    const all = counts.values()
-    for (;;) {
-      const part = nextOf(all, maxPerStep)
-      if (part.length === 0) return
-      await inTurn(() => reportCounts(part))
-      await nextTurn()
-    }
-  }
-
-  // Runs before anything is counted again, because new counts would hide a loss of the store.
-  const checkComplete = async (): Promise<void> => {
-    if (isComplete !== undefined) return
-    const before = changes
-    const [found] = newest ? await store.countsOf(instance, [countName(newest)]) : []
-    if (changes !== before) return
-    isComplete = counts.size() === 0 || (newest !== undefined && (found?.admitted ?? 0) >= newest.confirmed)
-    if (isComplete || state !== 'counting') return
-    // Each instance has to report first: what others admitted is missing, too.
-    stopCounting('the store lost its counts')
-    reconcile()
-    reconciledAt = clock.now()
-  }
-
-  const reconcile = (): void => {
-    state = 'reconciling'
-    changes += 1
-    reconciledAt = clock.now() + reconcileForMs
-  }
-  const resume = (): void => {
-    state = 'counting'
-    changes += 1
-    // The units that others counted meanwhile are unknown until each count is read again.
-    round += 1
-    unread = counts.values()
-    isRereading = false
-    observer.resumed(reconciled)
-    reconciled = 0
-  }
-
-  /** In place of messages of other instances: what they counted is read again, and as it was known until then. */
-  const readOthers = (): void => {
-    if (store.usageMessagesArrive() || whenStoreIsDown === 'refuse' || instances() === 1) return
-    if (unread || now() - readAt < readEveryMs) return
-    readAt = now()
-    isRereading = true
-    unread = counts.values()
-  }
-
-  /** Reads some counts that are unknown since counting began again, or may be stale, and marks those that differ as unreported. */
-  const readAgain = async (): Promise<void> => {
-    const part: Count[] = []
-    for (let visited = 0; visited < maxVisited && part.length < maxPerStep; visited++) {
-      const { value, done } = unread?.next() ?? { done: true }
-      if (done) {
-        unread = undefined
-        isRereading = false
-        break
-      }
-      if (isRereading || value.lastKnown?.round !== round) part.push(value)
-    }
-    if (part.length === 0) return
-    const found = await store.countsOf(instance, part.map(countName))
-    part.forEach((count, at) => {
-      const { used, admitted } = found[at] ?? {}
-      if (used === undefined || admitted !== count.admitted) unreported.of(count.keyId).add(count)
-      else if (state === 'counting') count.lastKnown = { used, admitted, round }
-    })
-  }
-  const catchUp = async (): Promise<void> => {
+    const part = isHeld() ? [] : nextOf(waiting.values(), maxPerBatch)
+    for (const { count } of part) waiting.delete(count)
+    inFlight = part
     try {
-      while (unread && state === 'counting') {
-        await inTurn(readAgain)
-        await pause(pauseBetweenReadsMs)
+      if (state === 'away') throw new StoreError('away')
+      await readUnknown(part)
+      for (const each of part) {
+        const { length } = each.waiters
+        each.limit = each.count.limit
+        each.units = state === 'counting' ? length : Math.min(length, allowanceLeft(each.count))
       }
-      if (unreported.size() > 0 && state === 'counting') await reportDiffering()
-    } catch {
-      // The next probe begins again, and skips known counts.
-      if (unread) unread = counts.values()
+      const grants = part.length > 0 ? await commitWithRetry(part) : []
+      grants.forEach((grant, at) => {
+        const each = part[at]
+        if (each) resolveWaiters(each, grant)
+      })
+    } catch (error) {
+      if (state !== 'away') goAway(error)
+      for (const { count, waiters } of part) for (const waiter of waiters) admitLocally(count, waiter)
+    }
+    inFlight = []
+    isFlushScheduled = false
+    // One turn of the event loop later: flushing at once would send half as many batches again, and save little time.
+    flushSoon()
+  }
+
+  /** Takes counts in steps, each in its turn, and leaves the turn of the event loop after each. */
+  const inSteps = async (
+    all: Iterator<Count>,
+    step: (part: readonly Count[]) => Promise<void>,
+    {
+      isWanted = () => true,
+      mayGoOn = () => true,
+      pauseMs = 0,
+    }: { isWanted?: (count: Count) => boolean; mayGoOn?: () => boolean; pauseMs?: number } = {},
+  ): Promise<void> => {
+    for (let isLast = false; !isLast && mayGoOn(); ) {
+      const part: Count[] = []
+      for (let visited = 0; visited < maxVisitedPerStep && part.length < maxPerStep; visited++) {
+        const { value, done } = all.next()
+        isLast = done === true
+        if (isLast) break
+        if (isWanted(value)) part.push(value)
+      }
+      if (part.length > 0) await inTurn(async () => (mayGoOn() ? step(part) : undefined))
+      await (pauseMs > 0 && !isLast ? pause(pauseMs) : nextTurn())
+    }
+  }
+  const reportPart = async (part: readonly Count[]): Promise<void> => {
+    await commit(part.map(reportOf))
+  }
+  /** Reports all counts; returns whether the store had lost any. */
+  const reportAll = async (): Promise<boolean> => {
+    // Shows whether the store answers where there is no count.
+    await store.time()
+    let isLost = false
+    const report = async (part: readonly Count[]): Promise<void> => {
+      const known = part.map(({ confirmed }) => confirmed)
+      const grants = await commit(part.map(reportOf))
+      isLost ||= grants.some(({ before }, i) => before < (known[i] ?? 0))
+    }
+    // First what was admitted locally: others wait for that, for two seconds.
+    await inSteps(counts.values(), report, { isWanted: isUnconfirmed })
+    await inSteps(counts.values(), report)
+    return isLost
+  }
+
+  /** Reads the counts that others may have changed: after a loss, and once a second where no messages of them arrive. */
+  const readOthers = async (): Promise<void> => {
+    const rest = unread
+    const before = losses
+    const gently = { mayGoOn: () => losses === before, pauseMs: pauseBetweenReadsMs }
+    if (rest) {
+      const readAnew = (part: readonly Count[]): Promise<void> => {
+        for (const count of part) count.lastKnown = undefined
+        return read(part)
+      }
+      await inSteps(rest, readAnew, gently)
+      if (unread === rest) unread = undefined
+    } else if (!store.usageMessagesArrive() && whenStoreIsDown === 'share' && instances() !== 1) {
+      if (now() - readAt < readEveryMs) return
+      readAt = now()
+      await inSteps(counts.values(), read, gently)
     }
   }
 
   const probeOnce = async (): Promise<void> => {
     try {
-      if (state === 'counting') {
-        await inTurn(checkComplete)
-        if (state === 'counting') {
-          readOthers()
-          return await catchUp()
-        }
+      if (isReported && state === 'counting') return await readOthers()
+      if (isReported) {
+        if (!isStillToCome(clock, reconciledAt, reconcileForMs)) resume()
+        return
       }
-      if (state === 'reconciling' && isStillToCome(clock, reconciledAt, reconcileForMs)) return
-      const former = state
-      const before = changes
-      await inTurn(checkComplete)
-      const isLost = isComplete === false
-      if (isLost) await reportEverything()
-      else await reportDiffering()
-      if (changes !== before) return
-      isComplete = true
-      // With `refuse` nothing is admitted locally, so there is nothing to reconcile unless the store lost counts.
-      if (!isLost && (whenStoreIsDown === 'refuse' || former === 'reconciling')) resume()
-      else reconcile()
+      const before = losses
+      const isLost = await reportAll()
+      if (losses !== before) return
+      // With `refuse` nothing is admitted locally, so there is nothing to wait for unless the store lost counts.
+      if (whenStoreIsDown === 'refuse' && !isLost) {
+        isReported = true
+        resume()
+        return
+      }
+      stopCounting('the store lost its counts', 'reconciling')
+      flushSoon()
+      // What was admitted locally until now.
+      await inSteps(counts.values(), reportPart, { isWanted: isUnconfirmed })
+      if (losses !== before) return
+      isReported = true
+      reconciledAt = clock.now() + reconcileForMs
     } catch (error) {
       goAway(error)
     }
   }
 
+  const probe = (): Promise<void> => {
+    probing ??= probeOnce().finally(() => {
+      probing = undefined
+    })
+    return probing
+  }
+
   const storeAnswers = async ([first]: readonly BatchEntry[]): Promise<boolean> => {
     const timeout = new AbortController()
     // In a cluster another server than that of the counts may answer what concerns no count.
-    const asked = first ? store.countsOf(instance, [countName(first.count)]) : store.time()
+    const asked = first ? store.usedOn(first.count.keyId, [first.count.window.name]) : store.time()
     const answered = asked.then(
       () => true,
       () => false,
@@ -440,7 +410,6 @@ export const createPartition = (
 
   return {
     counts,
-    unreported,
     state: () => state,
     admit: (count, limit) =>
       new Promise((resolve, reject) => {
@@ -454,20 +423,11 @@ export const createPartition = (
         const pending = waiting.get(count)
         if (pending) pending.waiters.push(waiter)
         else waiting.set(count, { count, waiters: [waiter], units: 0, limit })
-        if (isFlushScheduled) return
-        isFlushScheduled = true
-        flushWhenQuiet()
+        flushSoon()
       }),
     forget: count => {
-      if (
-        state !== 'counting' ||
-        count.admitted !== count.confirmed ||
-        unreported.of(count.keyId).has(count) ||
-        waiting.has(count) ||
-        inFlight.has(count)
-      )
-        return false
-      if (count === newest) newest = undefined
+      const isInUse = waiting.has(count) || inFlight.some(each => each.count === count)
+      if (state !== 'counting' || !isReported || isUnconfirmed(count) || isInUse) return false
       return counts.of(count.keyId).delete(count)
     },
     onMessage: (count, used) => {
@@ -477,24 +437,20 @@ export const createPartition = (
     },
     onMessagesLost: () => {
       if (state === 'away') return
-      isComplete = undefined
-      if (whenStoreIsDown === 'refuse') return
       // Other instances may be admitting locally.
-      stopCounting('the subscription to the counts of other gateways was lost')
-      reconcile()
+      if (whenStoreIsDown === 'share')
+        stopCounting('the subscription to the counts of other gateways was lost', 'reconciling')
+      onLoss()
+      // Requests may wait for it.
+      if (isHeld()) void probe()
     },
-    report: () => reportDiffering().catch(() => {}),
-    probe: () => {
-      probing ??= probeOnce().finally(() => {
-        probing = undefined
-      })
-      return probing
-    },
+    report: () => inSteps(counts.values(), reportPart, { isWanted: isUnconfirmed }).catch(() => {}),
+    probe,
   }
 }
 
-const nextOf = (all: Iterator<Count>, most: number): Count[] => {
-  const part: Count[] = []
+const nextOf = <Value>(all: Iterator<Value>, most: number): Value[] => {
+  const part: Value[] = []
   while (part.length < most) {
     const { value, done } = all.next()
     if (done) break
@@ -503,25 +459,25 @@ const nextOf = (all: Iterator<Count>, most: number): Count[] => {
   return part
 }
 
-const countName = ({ keyId, metered: { day } }: Count) => ({ keyId, day })
+const isUnconfirmed = ({ admitted, confirmed }: Count): boolean => admitted !== confirmed
 
 /** An entry that requests no units. */
 const reportOf = (count: Count): BatchEntry => ({ count, units: 0, limit: count.limit })
 
 const usageEntryOf = ({
-  count: { keyId, metered, admitted, confirmed },
+  count: { keyId, window, admitted, confirmed },
   units,
   limit,
 }: BatchEntry): UsageEntry => ({
   keyId,
-  day: metered.day,
+  day: window.name,
   units,
   limit,
   admitted,
   confirmed,
   step: stepOf(limit),
-  endsAt: metered.endsAt,
-  keepUntil: metered.keepUntil,
+  endsAt: window.endsAt,
+  keepUntil: window.keepUntil,
 })
 
 // Each count is published at 64 steps of its limit.

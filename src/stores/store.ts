@@ -79,6 +79,8 @@ export interface KeyStore {
   ensureSubscriber(subscriber: Subscriber): Promise<Subscriber>
   /** By id, or by name. */
   findSubscriber(idOrName: string): Promise<Subscriber | undefined>
+  /** The id that a name stands for, also where a failover lost the subscriber's record. */
+  findSubscriberId(name: string): Promise<string | undefined>
   /** All subscribers, oldest first. */
   listSubscribers(): Promise<Subscriber[]>
   setSubscriberRevoked(id: string, at: number | null): Promise<boolean>
@@ -127,14 +129,6 @@ export interface UsageStore {
    * really admitted. @throws StoreError, and OvertakenError when a later batch of the instance came first
    */
   commit(batch: UsageBatch): Promise<UsageGrant[]>
-  /**
-   * The counts of keys of one partition, and the units of an instance in each, in their order; changes nothing. Undefined for
-   * a count that can't be read.
-   */
-  countsOf(
-    instance: string,
-    counts: readonly { readonly keyId: string; readonly day: string }[],
-  ): Promise<({ readonly used: number; readonly admitted: number } | undefined)[]>
   /** The usage of a key on each of the days, in their order; 0 for a day without a count. */
   usedOn(keyId: string, days: readonly string[]): Promise<number[]>
   /** The latest of the days from `since` to `upTo` with a count of the key; undefined for none. */

@@ -14,7 +14,7 @@ const unitsOfFirst = async (turnMs: number): Promise<number | undefined> => {
         first ??= entries[0]?.units
         return entries.map(({ units }) => ({ granted: units, before: 0, used: units }))
       },
-      countsOf: async () => [],
+      usedOn: async () => [],
       usageMessagesArrive: () => true,
       time: async () => 0,
     },

@@ -5,7 +5,7 @@ import { StoreError } from '../../src/stores/store.ts'
 import { oneCount } from './one-count.ts'
 
 /** A store in which so many batches have no reply. */
-const losing = (batches: number, countsOf: () => Promise<[]>) => {
+const losing = (batches: number, usedOn: () => Promise<[]>) => {
   let sent = 0
   const { admit, partition } = oneCount({
     commit: async ({ entries }) => {
@@ -13,7 +13,7 @@ const losing = (batches: number, countsOf: () => Promise<[]>) => {
       if (sent <= batches) throw new StoreError('it did not answer within 500 ms')
       return entries.map(({ units }) => ({ granted: units, before: 0, used: units }))
     },
-    countsOf,
+    usedOn,
     // Another server, in a cluster.
     usageMessagesArrive: () => true,
     time: async () => 0,
@@ -35,12 +35,12 @@ t.test('it is sent three times at most', async t => {
   t.equal(state(), 'away')
 })
 
-for (const [how, countsOf] of [
+for (const [how, usedOn] of [
   ['hangs', () => new Promise<[]>(() => {})],
   ['fails', () => Promise.reject(new StoreError('away'))],
 ] as const)
   t.test(`it is sent once where that server ${how}, although others answer`, async t => {
-    const { admit, sent, state } = losing(1, countsOf)
+    const { admit, sent, state } = losing(1, usedOn)
     await t.rejects(admit(), { name: 'StoreError' })
     t.equal(sent(), 1)
     t.equal(state(), 'away')

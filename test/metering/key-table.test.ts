@@ -7,6 +7,7 @@ import t from 'tap'
 import { createCalendar } from '../../src/calendar.ts'
 import { createKeyTable } from '../../src/metering/key-table.ts'
 import { createMeter } from '../../src/metering/meter.ts'
+import { localDays } from '../../src/metering/window.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded/embedded-store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
@@ -60,7 +61,7 @@ t.test('the id of a counted key does not get into the table of texts of V8', asy
     },
     whenStoreIsDown: 'share',
     instances: () => 1,
-    calendar: createCalendar('Asia/Dhaka'),
+    windows: localDays(createCalendar('Asia/Dhaka'), 0),
     keepUsageForMs: 0,
     clock,
     observer: { storeAway: () => {}, storeBack: () => {}, unitsLost: () => {}, nearLimit: () => {} },

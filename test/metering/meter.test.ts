@@ -7,6 +7,7 @@ import t, { type Test } from 'tap'
 import { createCalendar } from '../../src/calendar.ts'
 import { createMeter, type KnownUsage, type LostUnits } from '../../src/metering/meter.ts'
 import { allowanceOf, type QuotaDecision, reconcileForMs } from '../../src/metering/partition.ts'
+import { localDays } from '../../src/metering/window.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded/embedded-store.ts'
 import { StoreError } from '../../src/stores/store.ts'
 import { manualClock } from '../support/manual-clock.ts'
@@ -32,8 +33,8 @@ const setUp = (
       store,
       whenStoreIsDown,
       instances: () => instances,
-      calendar,
-      // Longer than the clock jumps.
+      // Kept longer than the clock jumps.
+      windows: localDays(calendar, 86_400_000 * 400),
       keepUsageForMs: 86_400_000 * 400,
       clock,
       observer: {
@@ -485,7 +486,7 @@ t.test(
     const decisions = scene.admitted('large 2026-11-21')
     t.ok(decisions > allowanceOf(900, 0, 3) && decisions <= 3 * allowanceOf(900, 0, 3), `${decisions} of 900`)
     t.equal(scene.meters[0]?.state(), 'reconciling')
-    await scene.pass(reconcileForMs)
+    await scene.pass(reconcileForMs + 1_000)
     for (let i = 0; i < 900; i++) scene.request(i, 'large')
     await turn()
     await scene.finish()
@@ -652,7 +653,7 @@ t.test('a day is dropped from the store once, an hour after its end, and again w
     },
     whenStoreIsDown: 'refuse',
     instances: () => 1,
-    calendar,
+    windows: localDays(calendar, 86_400_000 * 2),
     keepUsageForMs: 86_400_000 * 2,
     clock,
     observer: { storeAway: () => {}, storeBack: () => {}, unitsLost: () => {}, nearLimit: () => {} },
@@ -677,7 +678,7 @@ t.test('very many counts are listed and forgotten some at a time', async t => {
     store,
     whenStoreIsDown: 'share',
     instances: () => 1,
-    calendar,
+    windows: localDays(calendar, 86_400_000),
     keepUsageForMs: 86_400_000,
     clock,
     observer: quiet,
@@ -799,7 +800,7 @@ for (const isBack of [true, false])
         },
         whenStoreIsDown: 'share',
         instances: () => 1,
-        calendar,
+        windows: localDays(calendar, 86_400_000),
         keepUsageForMs: 86_400_000,
         clock,
         observer: {

@@ -11,8 +11,7 @@ export const oneCount = (store: PartitionParts['store'], now?: () => number) => 
       store,
       whenStoreIsDown: 'share',
       instances: () => 1,
-      dayOf: () => '2026-11-21',
-      newestDay: () => '2026-11-21',
+      latestStart: () => 0,
       clock: manualClock('2026-11-21T12:00:00Z'),
       observer: { stopped: () => {}, resumed: () => {}, counted: () => {} },
     },
@@ -20,7 +19,12 @@ export const oneCount = (store: PartitionParts['store'], now?: () => number) => 
   )
   const count: Count = {
     keyId: 'key_1',
-    metered: { day: '2026-11-21', endsAt: Number.POSITIVE_INFINITY, keepUntil: Number.POSITIVE_INFINITY },
+    window: {
+      name: '2026-11-21',
+      startsAt: 0,
+      endsAt: Number.POSITIVE_INFINITY,
+      keepUntil: Number.POSITIVE_INFINITY,
+    },
     limit: 1_000,
     admitted: 0,
     confirmed: 0,

@@ -11,7 +11,7 @@ type Pending = { batch: UsageBatch; resolve(grants: UsageGrant[]): void; reject(
 
 export type UnreliableStore = Pick<
   UsageStore,
-  'partitionOf' | 'commit' | 'countsOf' | 'onUsage' | 'usageMessagesArrive' | 'time' | 'dropDays'
+  'partitionOf' | 'commit' | 'usedOn' | 'onUsage' | 'usageMessagesArrive' | 'time' | 'dropDays'
 > & {
   /** Decides the fate of a batch in flight, if there is one. */
   decide(which: number, fate: Fate): Promise<void>
@@ -64,9 +64,9 @@ export const unreliable = (store: Store): UnreliableStore => {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
-    countsOf: async (instance, counts) => {
+    usedOn: async (keyId, days) => {
       if (isDown) throw new StoreError('down')
-      return store.countsOf(instance, counts)
+      return store.usedOn(keyId, days)
     },
     usageMessagesArrive: () => true,
     time: async () => {

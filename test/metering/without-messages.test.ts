@@ -5,6 +5,7 @@ import type { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../src/clock.ts'
 import { createMeter } from '../../src/metering/meter.ts'
+import { localDays } from '../../src/metering/window.ts'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { startRedisFor, withoutOwnRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
@@ -23,7 +24,7 @@ const openMeters = async (t: Test, url: string, count: number) => {
       store,
       whenStoreIsDown: 'share',
       instances: () => count,
-      calendar: { dayOf: () => metered.day, nextMidnight: () => metered.endsAt },
+      windows: localDays({ dayOf: () => metered.day, nextMidnight: () => metered.endsAt }, 86_400_000),
       keepUsageForMs: 86_400_000,
       clock: systemClock,
       observer: { storeAway: () => {}, storeBack: () => {}, unitsLost: () => {}, nearLimit: () => {} },

@@ -45,7 +45,6 @@ const useAll = async (store: Store): Promise<void> => {
   await store.listKeys()
   await store.listSubscribers()
   await store.commit({ instance: 'one', sequence: 1, entries: [{ ...anEntry, keyId }] })
-  await store.countsOf('one', [{ keyId, day: anEntry.day }])
   await store.raiseUsed(keyId, '2126-11-20', 5, later)
   await store.usedOn(keyId, ['2126-11-20', '2126-11-21'])
   await store.addDetail([

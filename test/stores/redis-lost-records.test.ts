@@ -109,25 +109,33 @@ t.test(
   },
 )
 
-t.test('keys that are created again by their external ids have their subscriber again', async t => {
-  const { store, prefix, command } = await filled(t)
-  const from = join(t.testdir({ 'keys.csv': 'subscriber,tier,external_id\nPadma,free,ours-1\n' }), 'keys.csv')
-  for (const lost of [
-    [`${prefix}subscriber:sub_a`],
-    [`${prefix}subscriber:sub_a`, `${prefix}subscriber-name:Padma`],
-  ]) {
-    await raw.del(...lost)
-    const { code, stdout } = await command('keys', 'create', '--from', from, '--json')
+t.test(
+  'a key that is created again by its external id has its lost subscriber again, and no other',
+  async t => {
+    const { store, prefix, command } = await filled(t)
+    const from = join(t.testdir({ 'keys.csv': '' }), 'keys.csv')
+    const create = (name: string) => {
+      writeFileSync(from, `subscriber,tier,external_id\n${name},free,ours-1\n`)
+      return command('keys', 'create', '--from', from, '--json')
+    }
+    await raw.del(`${prefix}subscriber:sub_a`)
+    // A name that nobody has yet must not get the key of another one.
+    t.match(await create('Meghna'), {
+      code: 1,
+      stderr: /external id "ours-1" is that of key_1, a key of another/,
+    })
+    t.equal(await store.findSubscriber('Meghna'), undefined)
+    const { code, stdout } = await create('Padma')
     t.equal(code, 0)
     t.match(JSON.parse(stdout), [{ id: 'key_1', subscriber: 'Padma', existed: true }])
     t.match(await store.findByHash('hash-of-key_1'), { subscriber: { id: 'sub_a', name: 'Padma' } })
-  }
-  await store.ensureSubscriber({ ...sampleSubscriber, id: 'sub_b', name: 'Meghna' })
-  writeFileSync(from, 'subscriber,tier,external_id\nMeghna,free,ours-1\n')
-  t.match(await command('keys', 'create', '--from', from, '--json'), {
-    stderr: /a key of another subscriber/,
-  })
-})
+    await store.ensureSubscriber({ ...sampleSubscriber, id: 'sub_b', name: 'Meghna' })
+    t.match(await create('Meghna'), { stderr: /a key of another subscriber/ })
+    // Of a name that is lost too nobody knows whose it was.
+    await raw.del(`${prefix}subscriber:sub_a`, `${prefix}subscriber-name:Padma`)
+    t.match(await create('Padma'), { code: 1, stderr: /a key of another subscriber/ })
+  },
+)
 
 t.test('an import writes what is lost again, and an export says what it leaves out', async t => {
   const { store, prefix, command } = await filled(t)

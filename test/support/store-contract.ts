@@ -684,28 +684,6 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     stop()
   })
 
-  test('the counts of many keys are read with the units of an instance', async (t, store) => {
-    const entries = keysOfOnePartition(store, 3).map((keyId, i) => ({
-      ...anEntry,
-      keyId,
-      units: i,
-      limit: 9,
-    }))
-    const counts = entries.map(({ keyId, day }) => ({ keyId, day }))
-    t.strictSame(await store.countsOf('one', counts), Array(3).fill({ used: 0, admitted: 0 }))
-    await store.commit({ instance: 'one', sequence: 1, entries })
-    await store.commit({ instance: 'other', sequence: 1, entries })
-    const found = (admitted: (i: number) => number) =>
-      entries.map((_, i) => ({ used: 2 * i, admitted: admitted(i) }))
-    for (const instance of ['one', 'other'])
-      t.strictSame(
-        await store.countsOf(instance, counts),
-        found(i => i),
-      )
-    t.strictSame(await store.countsOf('third', counts.toReversed()), found(() => 0).toReversed())
-    t.strictSame(await store.countsOf('one', []), [])
-  })
-
   test('a heartbeat records who is alive and what is in demand, until both expire', async (t, store) => {
     const now = Date.now()
     const heartbeat = {

@@ -80,6 +80,7 @@ export const embeddedKeys = ({ db, attempt, patiently, observer }: EmbeddedParts
     findSubscriber: db.prepare(
       `SELECT ${subscriberColumns} FROM subscribers WHERE id = ?1 OR name = ?1 ORDER BY subscribers.id = ?1 DESC`,
     ),
+    subscriberId: db.prepare(`SELECT id FROM subscribers WHERE name = ?`),
     listSubscribers: db.prepare(
       `SELECT ${subscriberColumns} FROM subscribers ORDER BY subscribers.created_at, subscribers.id`,
     ),
@@ -190,6 +191,11 @@ export const embeddedKeys = ({ db, attempt, patiently, observer }: EmbeddedParts
         return readSubscriber(name) ?? subscriber
       }),
     findSubscriber: idOrName => patiently(() => readSubscriber(idOrName)),
+    findSubscriberId: name =>
+      patiently(() => {
+        const row = statements.subscriberId.get(name)
+        return row && textIn(row.id)
+      }),
     listSubscribers: () =>
       patiently(() => statements.listSubscribers.all().flatMap(row => subscriberOf(row) ?? [])),
     setSubscriberRevoked: (id, at) =>

@@ -136,14 +136,6 @@ export const embeddedUsage = ({
         })
         return results
       }),
-    countsOf: (instance, counts) =>
-      attempt(() =>
-        counts.map(({ keyId, day }) => {
-          const used = countOf(keyId, day)
-          const admitted = admittedBy.get(instance)?.get(day)?.get(keyId) ?? 0
-          return used === undefined ? undefined : { used, admitted }
-        }),
-      ),
     usedOn: (keyId, days) =>
       attempt(() =>
         days.map(day => {

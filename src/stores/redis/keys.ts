@@ -220,6 +220,7 @@ export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyS
         const id = await pointedAt('subscriber', names.subscriberOfName(idOrName))
         return id === undefined ? undefined : readSubscriber(id)
       }),
+    findSubscriberId: name => attempt(() => pointedAt('subscriber', names.subscriberOfName(name))),
     listSubscribers: () => attempt(() => readAll(names.subscribers, id => readSubscriber(id))),
     setSubscriberRevoked: (id, at) => attempt(() => change(names.subscriber(id), { revokedAt: fieldOf(at) })),
   }

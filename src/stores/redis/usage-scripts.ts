@@ -1,12 +1,12 @@
 // The Lua script that counts a batch in Redis, and the form of what it counts. Two hashes of a partition hold its counts, with
 // a field per key: the counts of one day, and the daily sums of one month. A field that can't be read costs its own key
-// alone: it is as if it were not there. usage.ts calls the script; the scripts for reports are in usage-report-scripts.ts.
+// alone: it is as if it were not there. A second script raises a count, for imports. usage.ts calls both.
 //
 //   counts of a day      `50 -:0:3 one:7:30 two:4:17`   the sum, then for each instance its last batch and its units;
 //                                                       under `-` the units that no instance has
 //   sums of a month      `20:7 21:50`                   for each day its sum
 
-import { namesLua } from './records.ts'
+import { namesLua, recordsLua } from './records.ts'
 
 // Formats of Lua's struct: it reads a batch in a quarter of the time that JSON takes.
 const packedGroup = '<dddc10'
@@ -30,7 +30,7 @@ export const keepUntilLua = (key: string, until: string): string =>
 const maxSequence = 1e12
 
 /** `sumIn` returns the sum of a day of a month, or nil where it is missing or no whole number; `mark` is `21:`. */
-export const sumsLua = `
+const sumsLua = `
 local function sumIn(sums, mark)
   if not sums or #sums > ${longestSums} then return nil end
   local _, at = find(' ' .. sums, ' ' .. mark, 1, true)
@@ -218,3 +218,30 @@ end
 if overtakenBy > 0 then return redis.error_reply(text('OVERTAKEN by batch %d', overtakenBy)) end
 if #damaged == 0 then return table.concat(reply, ' ') end
 return { table.concat(reply, ' '), table.concat(damaged, ' ') }`
+
+/**
+ * KEYS: the counts of a day and the sums of its month. ARGV: the id of the key, the sum, the expiries of both hashes, and the
+ * day of the month. Raises both to the sum.
+ */
+export const raiseScript = `${recordsLua}${sumsLua}
+local id, used, mark = ARGV[1], tonumber(ARGV[2]), ARGV[5] .. ':'
+local found = {}
+for i = 1, 2 do
+  found[i] = pcall('HGET', KEYS[i], id)
+  if type(found[i]) == 'table' then
+    if not isOtherType(found[i]) then return found[i] end
+    call('UNLINK', KEYS[i])
+    found[i] = false
+  end
+end
+local sum = sumIn(found[2], mark)
+if sum and sum >= used then return 0 end
+local value = found[1] and #found[1] <= ${longestCount} and found[1] or ''
+local head = string.match(value, '^[^ ]*')
+used = math.max(used, whole(head) or 0)
+-- The units of the instances stay.
+call('HSET', KEYS[1], id, text('%d', used) .. string.sub(value, #head + 1))
+${keepUntilLua('KEYS[1]', 'ARGV[3]')}
+call('HSET', KEYS[2], id, otherSums(found[2], mark) .. mark .. text('%d', used))
+${keepUntilLua('KEYS[2]', 'ARGV[4]')}
+return 0`

@@ -1,6 +1,6 @@
 // Counts usage in Redis. Per partition, a hash has the counts of a day: for each key the sum, and the units that each instance
 // admitted, so that an instance can report again after a lost batch and nothing is counted twice. A second hash has the
-// daily sums of a month for reports. The Lua scripts are in usage-scripts.ts and usage-report-scripts.ts. Longer than 300
+// daily sums of a month for reports. The Lua scripts are in usage-scripts.ts. Longer than 300
 // lines, because the form that is packed for a script stands beside its method.
 
 import type { Result } from 'ioredis'
@@ -18,8 +18,7 @@ import type { RedisParts } from './connection.ts'
 import { usagePartitionsOn } from './key-names.ts'
 import { fieldReader } from './records.ts'
 import type { RedisSubscriptions } from './subscriptions.ts'
-import { countsScript, raiseScript } from './usage-report-scripts.ts'
-import { commitScript, longestSums } from './usage-scripts.ts'
+import { commitScript, longestSums, raiseScript } from './usage-scripts.ts'
 
 // Gateways drop the counts of a day an hour after its end, and the sums of a month with the last of its days, without
 // blocking Redis. These expiries are for hashes that no gateway dropped.
@@ -49,7 +48,6 @@ declare module 'ioredis' {
       recordUntil: number,
       dayOfMonth: string,
     ): Result<number, Context>
-    abohawaCounts(live: string, instance: string, ...keyIds: string[]): Result<string, Context>
   }
 }
 
@@ -59,7 +57,6 @@ export const redisUsage = (
 ): UsageStore => {
   redis.defineCommand('abohawaCommit', { lua: commitScript })
   redis.defineCommand('abohawaRaise', { numberOfKeys: 2, lua: raiseScript })
-  redis.defineCommand('abohawaCounts', { numberOfKeys: 1, lua: countsScript })
   const readField = fieldReader(redis)
   const channel = names.usageChannel
   const partitions = usagePartitionsOn(redis)
@@ -141,22 +138,6 @@ export const redisUsage = (
             )
         }
         return inOrder(grantsIn(grants, counted.length))
-      }),
-    countsOf: (instance, counts) =>
-      attempt(async () => {
-        const found = new Map<(typeof counts)[number], { used: number; admitted: number }>()
-        await Promise.all(
-          [...Map.groupBy(counts, ({ keyId, day }) => liveOf(keyId, day))].map(async ([live, ofDay]) => {
-            const texts = (
-              await redis.abohawaCounts(live, instance, ...ofDay.map(({ keyId }) => keyId))
-            ).split(' ')
-            for (const [i, count] of ofDay.entries()) {
-              const [used = '', admitted] = texts.slice(2 * i, 2 * i + 2)
-              if (used !== '-') found.set(count, { used: wholeFrom(used), admitted: wholeFrom(admitted) })
-            }
-          }),
-        )
-        return counts.map(count => found.get(count))
       }),
     usedOn: (keyId, days) =>
       attempt(async () => {
