@@ -12,6 +12,7 @@ import { openEmbeddedStore } from '../../src/stores/embedded/embedded-store.ts'
 import type { RefusedRecord, RepairedQuota } from '../../src/stores/records.ts'
 import type { Store } from '../../src/stores/store.ts'
 import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
+import { closeIn, closureIn, spendingStep, spendingWindow, usedIn } from '../support/spending.ts'
 import { anEntry, instanceOn } from '../support/usage-instance.ts'
 
 const noCounts = ['-1', '-9223372036854775808', '9223372036854775807', '1000000000000000']
@@ -77,37 +78,30 @@ t.test(
   async t => {
     const { store, beside, refused } = setUp(t)
     const now = Date.now()
-    const windows = [
-      { name: 'minute:1', limit: 10_000, keepUntil: now + 60_000, known: 2_000 },
-      { name: 'day:1', limit: 40_000, keepUntil: now + 60_000, known: 5_000 },
+    const knownOf = (charged: number) => ({ charged, refunded: 0 })
+    const keepUntil = now + 60_000
+    const windowsAt = (minute: string, ...known: [number, number]) => [
+      spendingWindow({ name: minute, limit: 10_000, keepUntil, known: knownOf(known[0]) }),
+      spendingWindow({ name: 'day:1', limit: 40_000, keepUntil, known: knownOf(known[1]) }),
     ]
-    const spend = { provider: 'acc1', windows, wanted: 3_000, unit: 3_000, now }
-    const first = { ...spend, windows: windows.map(window => ({ ...window, known: 0 })) }
-    for (const text of noCounts) {
-      await store.settle({
-        provider: 'acc1',
-        changes: [{ name: 'minute:1', by: -99_999, keepUntil: now + 60_000 }],
-      })
-      await store.reserve(first)
-      beside.exec(`UPDATE spending SET used = ${text} WHERE name = 'day:1'`)
-      t.strictSame((await store.spending('acc1', ['minute:1', 'day:1'])).used, [3_000, null], text)
-      await store.settle({ provider: 'acc1', changes: [{ name: 'day:1', by: 1, keepUntil: now + 60_000 }] })
-      t.strictSame(
-        await store.reserve(spend),
-        { granted: 3_000, closedUntil: null, reopenedAt: 0, used: [6_000, 8_000], claims: [] },
+    const spend = spendingStep({ provider: 'acc1', wanted: 3_000, now })
+    for (const [i, text] of noCounts.entries()) {
+      const minute = `minute:${i}`
+      await store.spend({ ...spend, windows: windowsAt(minute, 0, 0) })
+      beside.exec(`UPDATE spent SET charged = ${text} WHERE name = 'day:1'`)
+      t.match(
+        await store.spend({ ...spend, windows: windowsAt(minute, 2_000, 5_000) }),
+        { granted: 3_000, spent: [knownOf(6_000), knownOf(8_000)] },
         text,
       )
-      t.match(refused.splice(0), [{ record: 'spending' }, { record: 'spending', name: 'acc1 day:1' }])
+      t.match(refused.splice(0), [{ record: 'spending', name: 'acc1 day:1' }])
     }
     for (const text of [...noCounts, '253402300799000', String(now + 25 * 3_600_000 + 1)]) {
-      beside.exec(`INSERT OR REPLACE INTO closures VALUES ('acc2', ${text})`)
-      t.match(await store.reserve({ ...first, provider: 'acc2', wanted: 0 }), { closedUntil: null }, text)
-      t.match(refused.splice(0), [{ record: 'spending', name: 'acc2 closed' }])
-    }
-    for (const text of [...noCounts, '253402300799000']) {
-      beside.exec(`INSERT OR REPLACE INTO closures VALUES ('acc2', ${text})`)
-      await store.closeUntil('acc2', now + 9_000, { now, reopenedAt: null, reason: 'x' })
-      t.equal((await store.spending('acc2', [])).closedUntil, now + 9_000, text)
+      beside.exec(`INSERT OR REPLACE INTO closure VALUES ('acc2', ${text}, 0, 'x', 0)`)
+      t.match(await store.spend(spendingStep({ provider: 'acc2', now })), { closure: null }, text)
+      refused.length = 0
+      await closeIn(store, 'acc2', { until: now + 9_000, at: now, reason: 'x' })
+      t.equal((await closureIn(store, 'acc2', now)).closedUntil, now + 9_000, text)
     }
   },
 )
@@ -241,7 +235,7 @@ const everything = (store: Store): (() => Promise<unknown>)[] => [
   () => store.writeBytes('cell-3', Buffer.alloc(500), Date.now() + 60_000),
   () => store.changeRecordsAfter('keys', 0),
   () => store.wanted('q', 0),
-  () => store.spending('acc1', ['minute:1']),
+  () => usedIn(store, 'acc1', ['minute:1'], Date.now()),
   () => store.detailOn('key_3', anEntry.day),
 ]
 

@@ -13,6 +13,7 @@ import {
 } from '../../src/stores/records.ts'
 import { OvertakenError, type Store, type UsageEntry } from '../../src/stores/store.ts'
 import { sampleKey, sampleSubscriber } from './key-records.ts'
+import { closeIn, spendingStep, spendingWindow, usedIn } from './spending.ts'
 import { until } from './until.ts'
 import { anEntry, instanceOn, keysOfOnePartition } from './usage-instance.ts'
 
@@ -450,101 +451,70 @@ export const tamperedRecords = (
   })
 
   const keepUntil = Date.now() + 3_600_000
-  const spend = {
+  const knownOf = (charged: number) => ({ charged, refunded: 0 })
+  const spend = spendingStep({
     provider: 'acc1',
     windows: [
-      { name: 'minute:7', limit: 10_000, keepUntil, known: 2_000 },
-      { name: 'day:1', limit: 40_000, keepUntil, known: 5_000 },
+      spendingWindow({ name: 'minute:7', limit: 10_000, keepUntil, known: knownOf(2_000) }),
+      spendingWindow({ name: 'day:1', limit: 40_000, keepUntil, known: knownOf(5_000) }),
     ],
     wanted: 3_000,
-    unit: 3_000,
     now: Date.now(),
-  }
-  const unknown = spend.windows.map(window => ({ ...window, known: 0 }))
+  })
+  const unknown = spend.windows.map(window => ({ ...window, known: knownOf(0) }))
   const spendingKey = (prefix: string, part: string) => `${prefix}spending:{acc1}:${part}`
+  // Another type of Redis, or a field with that text.
+  const putsOf = (field: string, texts: readonly string[]): [string, Put][] => [
+    ...Object.entries(types).filter(([type]) => type !== 'hash'),
+    ...texts.map((text): [string, Put] => [text.slice(0, 20), (raw, key) => raw.hset(key, field, text)]),
+  ]
 
   test('an illegible count of the budget restarts at the reserving gateway’s own count', async (t, scene) => {
     const { store, raw, prefix, refused } = scene
     const key = spendingKey(prefix, 'day:1')
-    const puts: [string, Put][] = [
-      ...Object.entries(hashTypes),
-      ...noCounts
-        .filter(text => text !== '')
-        .map((text): [string, Put] => [JSON.stringify(text.slice(0, 20)), (raw, key) => raw.set(key, text)]),
-    ]
-    for (const [what, put] of puts) {
+    for (const [what, put] of putsOf('charged', noCounts)) {
       await clear(scene)
-      await store.reserve({ ...spend, windows: unknown, wanted: 6_000 })
+      await store.spend({ ...spend, windows: unknown, wanted: 6_000 })
       await raw.del(key)
       await put(raw, key)
       refused.length = 0
-      t.strictSame((await store.spending('acc1', ['minute:7', 'day:1'])).used, [6_000, null], what)
-      await store.settle({ provider: 'acc1', changes: [{ name: 'day:1', by: -1_000, keepUntil }] })
-      t.strictSame(
-        await store.reserve(spend),
-        { granted: 3_000, closedUntil: null, reopenedAt: 0, used: [9_000, 8_000], claims: [] },
-        what,
-      )
-      t.match(refused, [{ record: 'spending' }, { record: 'spending', name: key }], what)
+      t.match(await store.spend(spend), { granted: 3_000, spent: [knownOf(9_000), knownOf(8_000)] }, what)
+      t.match(refused, [{ record: 'spending', name: key }], what)
       t.ok((await raw.pttl(key)) > 0, 'and it expires')
       await raw.del(key)
       await put(raw, key)
-      await store.settle({
-        provider: 'acc1',
-        changes: [{ name: 'day:1', by: 500, atLeast: 7_000, keepUntil }],
-      })
-      t.strictSame((await store.spending('acc1', ['day:1'])).used, [7_500], what)
+      t.strictSame(await usedIn(store, 'acc1', ['day:1'], spend.now), [0], what)
     }
   })
 
-  test('a closure that nobody can have meant is lifted, and one of a day and an hour stands', async (t, scene) => {
-    const { store, raw, prefix, refused } = scene
-    const key = spendingKey(prefix, 'closed')
+  test('a closure that nobody can have meant closes nothing, and one of a day and an hour stands', async (t, scene) => {
+    const { store, raw, prefix } = scene
+    const key = spendingKey(prefix, 'closure')
     const longest = 25 * 3_600_000
     const texts = ['x', '-1', '253402300799000', String(spend.now + longest + 1), '1e15', '9'.repeat(400)]
-    const puts: [string, Put][] = [
-      ...Object.entries(hashTypes),
-      ...texts.map((text): [string, Put] => [text.slice(0, 20), (raw, key) => raw.set(key, text)]),
-    ]
-    for (const [what, put] of puts) {
+    for (const [what, put] of putsOf('until', texts)) {
       await clear(scene)
       await put(raw, key)
-      refused.length = 0
-      t.match(await store.reserve(spend), { granted: 3_000, closedUntil: null }, what)
-      t.match(refused, [{ record: 'spending', name: key }], what)
-      t.equal(await raw.exists(key), 0)
-    }
-    for (const [what, put] of puts.filter(([what]) => !what.startsWith(String(spend.now).slice(0, 4)))) {
-      await raw.del(key)
+      t.match(await store.spend(spend), { granted: 3_000, closure: null }, what)
       await put(raw, key)
-      await store.closeUntil('acc1', spend.now + 9_000, { now: spend.now, reopenedAt: null, reason: 'x' })
-      t.match(await store.reserve(spend), { granted: 0, closedUntil: spend.now + 9_000 }, what)
+      await closeIn(store, 'acc1', { until: spend.now + 9_000, at: spend.now, reason: 'x' }, null)
+      t.match(await store.spend(spend), { granted: 0, closure: { until: spend.now + 9_000 } }, what)
     }
-    await raw.set(key, String(spend.now + longest))
-    t.match(await store.reserve(spend), { granted: 0, closedUntil: spend.now + longest })
+    await raw.hset(key, 'until', String(spend.now + longest))
+    t.match(await store.spend(spend), { granted: 0, closure: { until: spend.now + longest } })
   })
 
   test('a reopening that nobody can have meant keeps no closure away', async (t, scene) => {
     const { store, raw, prefix } = scene
-    const key = spendingKey(prefix, 'reopened')
+    const key = spendingKey(prefix, 'closure')
     const texts = ['x', '-1', '253402300799000', String(spend.now + 26 * 3_600_000), '9'.repeat(400)]
-    const puts: [string, Put][] = [
-      ...Object.entries(hashTypes),
-      ...texts.map((text): [string, Put] => [text.slice(0, 20), (raw, key) => raw.set(key, text)]),
-    ]
-    const closing = { now: spend.now, reopenedAt: 0, reason: 'x' }
-    for (const [what, put] of puts) {
+    const closure = { until: spend.now + 9_000, at: spend.now, reason: 'x' }
+    for (const [what, put] of putsOf('reopened', texts)) {
       await clear(scene)
       await put(raw, key)
-      t.equal(await store.closeUntil('acc1', spend.now + 9_000, closing), 0, what)
-      t.match(await store.reserve(spend), { granted: 0, closedUntil: spend.now + 9_000, reopenedAt: 0 }, what)
-      t.match(await store.reopen('acc1', spend.now), {
-        closedUntil: spend.now + 9_000,
-        reopenedAt: spend.now,
-      })
-      t.equal(await raw.get(key), String(spend.now), what)
-      await put(raw, spendingKey(prefix, 'closed-because'))
-      t.equal((await store.closure('acc1')).reopenedAt, spend.now, what)
+      t.match(await closeIn(store, 'acc1', closure), { closure, reopenedAt: 0 }, what)
+      t.match(await store.reopen('acc1', spend.now), { closure, reopenedAt: spend.now })
+      t.equal(await raw.hget(key, 'reopened'), String(spend.now), what)
     }
   })
 

@@ -70,7 +70,6 @@ const reportText = (report: BudgetReport, config: Config): string => {
   const { at, account, closedUntil, reason, reopenedAt, windows, reserve } = report
   const now = Date.parse(at)
   const timeOf = (iso: string): string => `${secondOf(iso)}, ${distance(Date.parse(iso) - now)}`
-  const amount = (weight: number | null): string => (weight === null ? 'unreadable' : counted(weight))
   const state =
     closedUntil === null
       ? 'Open.'
@@ -101,8 +100,8 @@ const reportText = (report: BudgetReport, config: Config): string => {
             windows.map(({ name, limit, used, left, resetsAt }) => [
               name,
               counted(limit),
-              amount(used),
-              amount(left),
+              counted(used),
+              counted(left),
               timeOf(resetsAt),
             ]),
             [1, 2, 3],
