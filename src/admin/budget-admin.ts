@@ -7,7 +7,7 @@ import type { Config } from '../config/schema.ts'
 import { withAside } from '../provider/consumer-shares.ts'
 import { milliSpent, windowsAround } from '../provider/spending-windows.ts'
 import type { Closure, SpendingStore } from '../stores/store.ts'
-import { budgetSettingsIn, protocolIn } from '../upstream/upstream.ts'
+import { budgetSettingsIn, protocolIn } from '../upstream/account.ts'
 
 /** Amounts are in the provider's weight, instants ISO 8601 in UTC. */
 export type BudgetReport = {

@@ -15,7 +15,7 @@ import { createCounters } from '../telemetry/counters.ts'
 import type { Log } from '../telemetry/log.ts'
 import { countRefusals } from '../telemetry/refusal-counter.ts'
 import { createThrottle } from '../telemetry/throttle.ts'
-import { ofAnotherHost } from '../upstream/upstream.ts'
+import { settingsThatNeedRestart } from '../upstream/account.ts'
 import { buildOpsProxy, type OpsProxy, type OpsProxyOptions } from './ops-proxy.ts'
 import { createPool } from './pool.ts'
 
@@ -68,7 +68,7 @@ export const startWorkers = async (
       status?.apply(statusOptions(next))
       watching.pollEvery(watchEvery(next))
     },
-    needRestart: next => ofAnotherHost(reload.running(), next),
+    needRestart: next => settingsThatNeedRestart(reload.running(), next),
     observer: {
       onApplied: () => {},
       onWithoutEffect: () => {},
