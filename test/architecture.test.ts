@@ -128,13 +128,13 @@ t.test('the protocol of the provider is known in its folder, and chosen in one p
   const folder = 'src/provider/open-meteo/'
   const allowed = (file: string, imported: string): boolean =>
     file.startsWith(folder) ||
-    (file === 'src/upstream/upstream.ts' && imported === `${folder}protocol.ts`) ||
+    (file === 'src/upstream/account.ts' && imported === `${folder}protocol.ts`) ||
     (file.startsWith(simulator) && sharedProtocol.includes(imported)) ||
     (imported === terms && showsTerms.test(file))
   let chosen = 0
   for (const file of files)
     for (const imported of importsOf(file).filter(path => path.startsWith(folder))) {
-      if (file === 'src/upstream/upstream.ts') chosen += 1
+      if (file === 'src/upstream/account.ts') chosen += 1
       if (!allowed(file, imported)) t.fail(`${file} must not import ${imported}`)
     }
   t.equal(chosen, 1)
@@ -146,7 +146,7 @@ t.test('the protocol of the provider is known in its folder, and chosen in one p
         file,
       ) &&
       !file.startsWith(folder) &&
-      file !== 'src/upstream/upstream.ts',
+      file !== 'src/upstream/account.ts',
   )
   t.ok(free.includes('src/provider/client.ts') && free.length > 50, `${free.length} files were looked at`)
   for (const file of free) {

@@ -51,7 +51,7 @@ export const sabotages: readonly Sabotage[] = [
   },
   {
     name: 'the budget grants whatever is wanted',
-    file: 'src/stores/redis/spending-scripts.ts',
+    file: 'src/stores/redis/spending.ts',
     text: 'grant = math.min(grant, math.max(0, floor(room / unit) * unit))',
     replacement: '',
     promise: [12],

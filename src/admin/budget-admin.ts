@@ -6,8 +6,8 @@ import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import { withAside } from '../provider/consumer-shares.ts'
 import { milliSpent, windowsAround } from '../provider/spending-windows.ts'
-import type { SpendingStore } from '../stores/store.ts'
-import { budgetSettingsIn, protocolIn } from '../upstream/upstream.ts'
+import type { Closure, SpendingStore } from '../stores/store.ts'
+import { budgetSettingsIn, protocolIn } from '../upstream/account.ts'
 
 /** Amounts are in the provider's weight, instants ISO 8601 in UTC. */
 export type BudgetReport = {
@@ -18,15 +18,15 @@ export type BudgetReport = {
   /** Why it is closed, where that is known. */
   readonly reason: string | null
   readonly reopenedAt: string | null
-  /** One for each limit. `used` is null where the count can't be read, and then `left` is. */
+  /** One for each limit. */
   readonly windows: readonly {
     readonly name: 'minute' | 'hour' | 'day'
     /** Less what is set aside. */
     readonly limit: number
     /** The part set aside for gateways without the store. */
     readonly aside: number
-    readonly used: number | null
-    readonly left: number | null
+    readonly used: number
+    readonly left: number
     readonly resetsAt: string
   }[]
   /** The share of every limit that is kept for cells with nothing cached. */
@@ -50,36 +50,47 @@ export const createBudgetAdmin = (
   const settings = budgetSettingsIn(config)
   const { provider: account, limits, reserve } = settings
   const unit = milliSpent(protocolIn(config).weightPerCell)
-  /** The closure if it is in force. */
-  const inForce = (until: number | null, reason: string | null) => {
-    const isClosed = until !== null && until > clock.now()
-    return { closedUntil: isClosed ? isoOf(until) : null, reason: isClosed ? reason : null }
-  }
+  const told = (closure: Closure | null) => ({
+    closedUntil: closure && isoOf(closure.until),
+    reason: closure?.reason || null,
+  })
 
   return {
     show: async () => {
       const now = clock.now()
       const windows = windowsAround(limits, now, 0).map(window => withAside(window, settings, unit))
-      const [{ used }, closure] = await Promise.all([
-        store.spending(
-          account,
-          windows.map(({ name }) => name),
-        ),
-        store.closure(account),
-      ])
+      const nothing = { charged: 0, refunded: 0 }
+      const { spent, closure, reopenedAt } = await store.spend({
+        provider: account,
+        windows: windows.map(({ name, keepUntil }) => ({
+          name,
+          keepUntil,
+          limit: null,
+          known: nothing,
+          added: nothing,
+        })),
+        wanted: 0,
+        claims: [],
+        returns: [],
+        unit,
+        now,
+        closure: null,
+        reopenedAt: null,
+      })
       return {
         at: isoOf(now),
         account,
-        ...inForce(closure.closedUntil, closure.reason),
-        reopenedAt: closure.reopenedAt === 0 ? null : isoOf(closure.reopenedAt),
+        ...told(closure),
+        reopenedAt: reopenedAt === 0 ? null : isoOf(reopenedAt),
         windows: windows.map(({ span, limit, aside = 0, endsAt }, i) => {
-          const { [i]: count = 0 } = used
+          const { charged, refunded } = spent[i] ?? nothing
+          const used = Math.max(0, charged - refunded)
           return {
             name: span,
             limit: limit / 1000,
             aside: aside / 1000,
-            used: count === null ? null : count / 1000,
-            left: count === null ? null : Math.max(0, limit - count) / 1000,
+            used: used / 1000,
+            left: Math.max(0, limit - used) / 1000,
             resetsAt: isoOf(endsAt),
           }
         }),
@@ -87,8 +98,8 @@ export const createBudgetAdmin = (
       }
     },
     reopen: async () => {
-      const { closedUntil, reason, reopenedAt } = await store.reopen(account, clock.now())
-      return { at: isoOf(reopenedAt), account, ...inForce(closedUntil, reason) }
+      const { closure, reopenedAt } = await store.reopen(account, clock.now())
+      return { at: isoOf(reopenedAt), account, ...told(closure) }
     },
   }
 }

@@ -42,7 +42,7 @@ type ConfigStatus = {
 }
 
 export type StatusParts = {
-  readonly upstream: Pick<Upstream, 'timelines' | 'budget' | 'breaker' | 'lastRequests' | 'loads' | 'runs'>
+  readonly upstream: Pick<Upstream, 'timelines' | 'loads' | 'account'>
   readonly store: Pick<Store, 'aliveInstances' | 'findKey' | 'findSubscriber'>
   readonly storeFacts: () => Promise<StoreFacts>
   readonly dayUsage: () => Promise<DayUsage>
@@ -72,7 +72,8 @@ const keepNamesForMs = 60_000
 
 export const createStatus = (parts: StatusParts): Status => {
   const { upstream, store, catalogue, survey, self, history, forecast, clock } = parts
-  const { timelines, budget, breaker, lastRequests, loads, runs } = upstream
+  const { timelines, loads, account } = upstream
+  const { budget, breaker, lastRequests, runs } = account
   const names = new LRUCache<string, { subscriber: string | null; tier: string | null }>({
     max: 10 * maxKeysNear,
     ttl: keepNamesForMs,

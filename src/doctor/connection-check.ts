@@ -16,7 +16,7 @@ import { connect, ping } from '../stores/redis/connection.ts'
 import { infoOf, serverName } from '../stores/redis/info.ts'
 import type { RedisOptions } from '../stores/redis/place.ts'
 import { checkRedisFormat } from '../stores/redis/redis-store.ts'
-import { protocolIn } from '../upstream/upstream.ts'
+import { protocolIn } from '../upstream/account.ts'
 import { createGrid } from '../weather/cell.ts'
 
 const nobody = () => {}

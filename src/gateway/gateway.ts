@@ -41,8 +41,9 @@ import { watchStoreFile } from '../telemetry/store-file-watch.ts'
 import { createStoreWatch } from '../telemetry/store-watch.ts'
 import { createThrottle } from '../telemetry/throttle.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
+import { settingsThatNeedRestart } from '../upstream/account.ts'
 import { observeUpstream } from '../upstream/observer.ts'
-import { ofAnotherAccount, openUpstream } from '../upstream/upstream.ts'
+import { openUpstream } from '../upstream/upstream.ts'
 import { watchBudget } from './budget-watch.ts'
 import { createFleetSettings } from './fleet-settings.ts'
 import type { InheritedSockets } from './inherited-sockets.ts'
@@ -217,7 +218,8 @@ export const startGateway = async (
     }),
   })
   opening.defer(upstream.close)
-  const { grid, timelines, provider, budget, breaker, runs } = upstream
+  const { grid, timelines, account } = upstream
+  const { provider, budget, breaker, runs } = account
   leave = async () => {
     if (!budget.isSettled() || !(await metering.meter.isReported())) return
     // It counts as alive for a while then, as one that was killed.
@@ -359,7 +361,7 @@ export const startGateway = async (
   const ops = buildOps(
     {
       probes,
-      passthrough: upstream.passthrough,
+      passthrough: account.passthrough,
       cache: { ...cache, ...warming },
       keys: {
         parts: () => ({ store, tiers: reload.running().quota.tiers, calendar, clock }),
@@ -375,7 +377,7 @@ export const startGateway = async (
   const reload = createReload({
     running: config,
     read: source?.read ?? (() => ({ config, origins: new Map() })),
-    needRestart: next => ofAnotherAccount(config, next),
+    needRestart: next => settingsThatNeedRestart(config, next),
     prepare: async ({ server: { tls } }) => {
       const change = api.prepareTls(tls)
       if (!change) return []

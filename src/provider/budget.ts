@@ -111,8 +111,6 @@ type Charge = {
 }
 
 const defaultMarginMs = 2_000
-// The most ledgers of former accounts; each holds a few counts.
-const maxLedgers = 8
 // Obstacles other than a full window end soon: requests in flight, a store that is away.
 const retrySoonMs = 1_000
 
@@ -130,18 +128,10 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
   let chargedAheadMs = chargedAhead(options)
   // One for each account that was in use: what comes late of a former one is settled there.
   const ledgers = new Map<string, SpendingLedger>()
-  const ledgerOf = (account: string): SpendingLedger => {
-    const found =
-      ledgers.get(account) ?? createLedger({ instances: options.instances, provider: account }, parts)
-    ledgers.delete(account)
-    ledgers.set(account, found)
-    for (const [oldest, former] of ledgers) {
-      if (ledgers.size <= maxLedgers) break
-      void former.end()
-      ledgers.delete(oldest)
-    }
-    return found
-  }
+  const ledgerOf = (account: string): SpendingLedger =>
+    ledgers.getOrInsertComputed(account, () =>
+      createLedger({ instances: options.instances, provider: account }, parts),
+    )
   let ledger = ledgerOf(provider)
   // When a limit was last raised here.
   let raisedAt = 0
@@ -149,6 +139,7 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
   // for the last.
   let highest = { day: '', price: 0 }
 
+  const closedUntil = (): number | null => ledger.closure()?.until ?? null
   /** The running windows, less what is set aside. */
   const spendable = (of: BudgetLimits, now: number): LimitedWindow[] =>
     windowsAround(of, now, 0).map(window => withAside(window, shares, unit))
@@ -207,7 +198,7 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
 
   const retryAtFor = (full: readonly LimitedWindow[], isLocal: boolean): number => {
     const now = clock.now()
-    const closed = ledger.closedUntil()
+    const closed = closedUntil()
     // Later windows are full of requests in flight, and have room again when those end.
     const ends = full
       .filter(({ beginsAt }) => beginsAt <= now + marginMs)
@@ -223,7 +214,7 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
       const wanted = Math.max(0, Math.floor(points))
       const all = claims.reduce((sum, claim) => sum + claim.points, wanted)
       const account = ledger
-      const closed = account.closedUntil()
+      const closed = closedUntil()
       if (closed !== null && all > 0) return reservationOf(account, 0, claims.map(nothing), closed)
       if (unlimited || all === 0) return reservationOf(account, wanted, claims.map(whole), null)
       const windows = windowsOfRequest()
@@ -259,9 +250,9 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
         granted > 0 ? { weight: granted, isLocal, consumers, windows } : undefined,
       )
     },
-    closedUntil: () => ledger.closedUntil(),
+    closedUntil,
     isLifted: at => {
-      if (ledger.closedUntil() !== null) return false
+      if (closedUntil() !== null) return false
       const now = clock.now()
       const lifted = Math.max(ledger.reopenedHereAt() ?? 0, raisedAt)
       // A request that was under way then may report the former limit after it. A clock that was set back since lifts nothing.
@@ -286,8 +277,7 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
     },
     reconcile: async () => {
       // Without limits there is nothing to share but a closure, and its end.
-      if (!unlimited || ledger.closedUntil() !== null || ledger.hasPending())
-        await ledger.reconcile(windowsNow())
+      if (!unlimited || closedUntil() !== null || ledger.hasPending()) await ledger.reconcile(windowsNow())
       for (const former of ledgers.values())
         if (former !== ledger && former.hasPending()) await former.reconcile(windowsNow())
     },
@@ -298,8 +288,9 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
         used: ledger.used(window) / 1000,
         resetsAt: window.endsAt,
       })),
-      closedUntil: ledger.closedUntil(),
-      closedBecause: ledger.closedBecause(),
+      closedUntil: closedUntil(),
+      // The reason of a closure that nobody gave one for is empty.
+      closedBecause: ledger.closure()?.reason || null,
       shared: ledger.shared(),
     }),
     apply: next => {

@@ -1,5 +1,5 @@
-// A consumer's share of a window of the provider's limits, by settings and the time of the window: the bounds that the stores
-// apply (stores/fair-share.ts), and when a consumer that they hold back may go on. Pure.
+// A consumer's share of a window of the provider's limits, by settings and the time of the window: the bounds that the
+// stores apply (stores/fair-share.ts), and when a consumer that they hold back may go on. Pure.
 
 import { type LimitedWindow, milliAllowed } from './spending-windows.ts'
 
@@ -15,9 +15,8 @@ export type ShareSettings = {
   readonly outageShare: number | null
 }
 
-// Of the reserve, the part that is for consumers that loaded little, and of that part, what is little.
+// Of the reserve, the part that a consumer leaves that is alone, for those that come later.
 const keptBackShare = 0.5
-const littleShare = 0.5
 
 // About a request to the provider.
 const inFlightMs = 250
@@ -46,27 +45,27 @@ export const boundedFor = (
 ): LimitedWindow => {
   const { reserve, consumerShare } = settings
   const window = withAside(whole, settings, unit)
-  const { beginsAt, endsAt } = window
-  const elapsed = Math.min(1, Math.max(0, (now - beginsAt) / (endsAt - beginsAt)))
   const unreserved = portionOf(window, 1 - reserve)
-  const reserved = purpose === 'cold' ? portionOf(window, reserve * keptBackShare) : 0
-  // With a small limit, a reserve of less than one cell is useless.
-  const keptBack = reserved < unit ? 0 : reserved
-  const limit = purpose === 'cold' ? window.limit : unreserved
+  const isCold = purpose === 'cold'
+  const kept = isCold ? portionOf(window, reserve * keptBackShare) : 0
+  const limit = isCold ? window.limit : unreserved
   const bounded = { ...window, limit }
-  if (purpose === 'refresh' && window.aside) bounded.aside = Math.floor(window.aside * (1 - reserve))
+  if (!isCold && window.aside) bounded.aside = Math.floor(window.aside * (1 - reserve))
   if (consumerShare >= 1) return bounded
   return {
     ...bounded,
     shares: {
-      open: limit - keptBack,
+      // With a small limit, a part of less than one cell is useless.
+      open: limit - (kept < unit ? 0 : kept),
       share: portionOf(window, consumerShare),
-      paced: Math.floor(unreserved * elapsed),
-      // One cell is little, however small the limit.
-      little: purpose === 'cold' ? Math.max(unit, Math.floor(keptBack * littleShare)) : 0,
+      paced: Math.floor(unreserved * elapsedOf(window, now)),
     },
   }
 }
+
+/** How much of a window is over, 0 to 1. */
+const elapsedOf = ({ beginsAt, endsAt }: LimitedWindow, now: number): number =>
+  Math.min(1, Math.max(0, (now - beginsAt) / (endsAt - beginsAt)))
 
 /**
  * When a consumer without room in these windows may go on: when each is over, or has gone on for long enough for what is

@@ -1,16 +1,20 @@
-// Reserves and settles weight of one account in the store that all gateways of the account share. While the store is away a gateway spends
-// its part of what is set aside; once the store is back it flushes what it spent before it reads the store again. How large that
-// part is, and what is pending, is computed in local-allowance.ts. Longer than 300 lines, because leaving the store, coming back to it
-// and reporting what it lost share one state.
+// What one account has spent at the provider, as this gateway knows it: what the store had last, and what the store lacks. Reserves and
+// settles in the store that all gateways of the account share; while the store is away, a gateway spends its part of what is set
+// aside. Every step tells the store all that matters, so that nothing stays lost. Longer than 300 lines, because all steps share the counts.
 
 import { minuteMs, utcDayMs } from '../calendar.ts'
 import { type Clock, clockToleranceMs } from '../clock.ts'
 import { messageOf } from '../errors.ts'
-import { longestClosureMs } from '../stores/records.ts'
-import type { SpendingClaim, SpendingStore } from '../stores/store.ts'
-import { createLocalAllowance, type Granted, type PendingChange } from './local-allowance.ts'
+import { roomOf } from '../stores/fair-share.ts'
+import type {
+  Closure,
+  Spending,
+  SpendingClaim,
+  SpendingReply,
+  SpendingStore,
+  Spent,
+} from '../stores/store.ts'
 import type { LimitedWindow } from './spending-windows.ts'
-import type { WindowAmount } from './window-counters.ts'
 
 /** Called once when the store is away, with the reason, and once when it is back. */
 export type BudgetObserver = {
@@ -33,8 +37,22 @@ export type LedgerParts = {
   readonly observer: BudgetObserver
 }
 
-/** A correction, with the parts of it that are the consumers'. */
-type SettledChange = WindowAmount & {
+/**
+ * `full`: the windows that have no room for another unit; `claims`: the part of each claim, and the windows where its share
+ * has none.
+ */
+type Granted = {
+  readonly granted: number
+  readonly full: readonly LimitedWindow[]
+  readonly claims: readonly { readonly granted: number; readonly heldIn: readonly LimitedWindow[] }[]
+  /** Granted without the store. */
+  readonly isLocal: boolean
+}
+
+/** What a window was charged too much (below 0) or too little, with the parts of it that are the consumers'. */
+type Correction = {
+  readonly window: LimitedWindow
+  readonly by: number
   readonly consumers?: readonly { readonly consumer: string; readonly by: number }[]
 }
 
@@ -46,30 +64,28 @@ export type SpendingLedger = {
     wanted: number,
     claims: readonly SpendingClaim[],
     unit: number,
-  ): Promise<Granted & { readonly isLocal: boolean }>
+  ): Promise<Granted>
   /** @param isLocal whether the grant that is corrected was made without the store */
-  settle(changes: readonly SettledChange[], isLocal: boolean): Promise<void>
+  settle(corrections: readonly Correction[], isLocal: boolean): Promise<void>
   /**
    * No request before this instant: takes effect here at once, and for the others when the promise resolves. Has no effect
    * when an operator reopened the budget and this process does not know it yet.
    * @param reason for operators
    */
   close(until: number, reason: string): Promise<void>
-  /** Flushes pending changes to the store, then reads what it holds for the windows. */
+  /** Tells the store what it lacks, and reads what it has for the windows. */
   reconcile(windows: readonly LimitedWindow[]): Promise<void>
   /** The count of a window as last read from the store, plus what was spent here since. */
   used(window: LimitedWindow): number
-  /** Null when open. */
-  closedUntil(): number | null
-  /** The reason of the closure; null when open, and where no reason is known. */
-  closedBecause(): string | null
+  /** The closure in force; null when open. */
+  closure(): Closure | null
   /** When this process noticed the last reopening by an operator; null without one. */
   reopenedHereAt(): number | null
   /** False while the store is away. */
   shared(): boolean
   /** When the store was back last after it had been away, ms since the epoch; 0 if never. */
   backAt(): number
-  /** Whether the store lacks something of what is known here. */
+  /** Whether the store lacks something of what was spent here. */
   hasPending(): boolean
   /** Whether the store lacks nothing, and nothing was granted without it in windows that still matter. */
   isSettled(): boolean
@@ -77,25 +93,38 @@ export type SpendingLedger = {
   end(): Promise<void>
 }
 
-// Longer than a command of the store can take: a reply that is later has not been overtaken.
-const overtakenForMs = minuteMs
+type Count = {
+  window: LimitedWindow
+  stored: Spent
+  /** What the store lacks; and of that, what is being told. It stays spent until the store has it. */
+  pending: Spent
+  underWay: Spent
+  /** Granted without the store, also what the store has learned since: a second outage in a window grants no second part. */
+  granted: number
+  /** Of that, the part of each consumer. */
+  readonly consumers: Map<string, number>
+}
+
+const nothing: Spent = { charged: 0, refunded: 0 }
+const plus = (one: Spent, other: Spent, sign: 1 | -1 = 1): Spent => ({
+  charged: one.charged + sign * other.charged,
+  refunded: one.refunded + sign * other.refunded,
+})
+const latest = (one: Spent, other: Spent = nothing): Spent => ({
+  charged: Math.max(one.charged, other.charged),
+  refunded: Math.max(one.refunded, other.refunded),
+})
+const isNothing = ({ charged, refunded }: Spent): boolean => charged === 0 && refunded === 0
 
 export const createLedger = (
-  options: LedgerOptions,
+  { provider, instances }: LedgerOptions,
   { store, clock, observer }: LedgerParts,
 ): SpendingLedger => {
-  const { provider, instances } = options
-  const local = createLocalAllowance()
-  let closed = 0
-  /** Why it is closed; null where nobody gave a reason, undefined until the store was asked for it. */
-  let closedBecause: string | null | undefined
-  /** The reason of a closure that the store does not have yet. */
-  let pendingReason: string | undefined
+  const counts = new Map<string, Count>()
+  let closure: Closure | null = null
   // The last reopening as the store returned it; undefined before its first reply.
   let reopenedAt: number | undefined
   let reopenedHereAt: number | null = null
-  // The last closure of this gateway: when, and until when.
-  let closedHere = { at: 0, until: 0 }
   // Those that went out of sight, one by one or with the store, may still spend their parts: the most of a day count.
   let sharers = { most: 1, at: 0 }
   let isAway = false
@@ -112,24 +141,46 @@ export const createLedger = (
       underWay.add(ended)
       return ended
     }
-  const hasPending = (): boolean => isAway || pendingReason !== undefined || local.hasPending()
-  const isClosed = (): boolean => closed > clock.now()
-  /** @returns false for a reply from before a reopening that is known here */
-  const noteReopening = (at: number): boolean => {
+  const countOf = (window: LimitedWindow): Count => {
+    const found = counts.getOrInsertComputed(window.name, () => ({
+      window,
+      stored: nothing,
+      pending: nothing,
+      underWay: nothing,
+      granted: 0,
+      consumers: new Map(),
+    }))
+    found.window = window
+    return found
+  }
+  const expire = (): void => {
     const now = clock.now()
-    const until = at > now + longestClosureMs ? 0 : at
-    // A store that lost the reopening returns an earlier one, as a reply does that was overtaken; that one is not so late.
-    if (reopenedAt !== undefined && until < reopenedAt && now < reopenedAt + overtakenForMs) return false
-    if (reopenedAt !== undefined && until > reopenedAt) {
-      const before = isClosed() ? closed : null
-      closed = 0
-      closedBecause = undefined
-      pendingReason = undefined
-      reopenedHereAt = now
-      observer.reopened(before)
+    for (const [name, { window }] of counts) if (window.keepUntil <= now) counts.delete(name)
+  }
+  const used = ({ name }: LimitedWindow): number => {
+    const found = counts.get(name)
+    if (!found) return 0
+    const { charged, refunded } = plus(plus(found.stored, found.pending), found.underWay)
+    return Math.max(0, charged - refunded)
+  }
+  const hasPending = (): boolean =>
+    isAway || counts.values().some(({ pending, underWay: told }) => !isNothing(plus(pending, told)))
+  /** By the clock of who closed: when this one was set back behind that instant, its end means nothing any more. */
+  const closureNow = (): Closure | null => {
+    const now = clock.now()
+    return closure && closure.until > now && closure.at <= now + clockToleranceMs ? closure : null
+  }
+  const noteClosure = (stored: Pick<SpendingReply, 'closure' | 'reopenedAt'>): void => {
+    // A reply that a later reopening has overtaken.
+    if (reopenedAt !== undefined && stored.reopenedAt < reopenedAt) return
+    if (reopenedAt !== undefined && stored.reopenedAt > reopenedAt) {
+      const before = closureNow()
+      closure = null
+      reopenedHereAt = clock.now()
+      observer.reopened(before?.until ?? null)
     }
-    reopenedAt = until
-    return true
+    reopenedAt = stored.reopenedAt
+    if (stored.closure && stored.closure.until > (closureNow()?.until ?? 0)) closure = stored.closure
   }
   /** Undefined while that is not known. */
   const sharersNow = (): number | undefined => {
@@ -144,165 +195,192 @@ export const createLedger = (
     wasSizeKnown = sharersNow() !== undefined
     if (!hasEnded) observer.storeAway(messageOf(cause))
   }
-  const recordStored = (
-    windows: readonly LimitedWindow[],
-    { used, closedUntil, reopenedAt: at }: Awaited<ReturnType<SpendingStore['spending']>>,
-    readAt: number,
-  ): void => {
-    local.recordStored(windows, used, readAt)
-    if (!noteReopening(at) || closedUntil === null) return
-    // The provider has no longer window: ignore a closure that can't be right.
-    if (closedUntil <= closed || closedUntil > clock.now() + longestClosureMs) return
-    closed = closedUntil
-    closedBecause = undefined
-  }
-  // Another gateway closed it. One read for each closure: the replies to reservations do without the reason.
-  const readReason = async (): Promise<void> => {
-    if (!isClosed() || closedBecause !== undefined) return
-    const until = closed
-    const { reason } = await store.closure(provider)
-    if (closed === until) closedBecause = reason
-  }
-  const storeClosure = async (reason: string): Promise<void> => {
-    const closing = { now: clock.now(), reopenedAt: reopenedAt ?? null, reason }
-    noteReopening(await store.closeUntil(provider, closed, closing))
-  }
-  // The end of a closure is by the clock of the gateway that closed: one that was set back since would prolong it.
-  const reopenIfSetBack = async (): Promise<void> => {
-    const now = clock.now()
-    if (closedHere.at <= now + clockToleranceMs || closedHere.until !== closed) return
-    noteReopening((await store.reopen(provider, now)).reopenedAt)
-    closedHere = { at: 0, until: 0 }
-  }
-  const apply = async (changes: readonly (SettledChange | PendingChange)[]): Promise<void> => {
-    await store.settle({
-      provider,
-      changes: changes.map(({ window: { name, keepUntil }, ...change }) => ({ name, keepUntil, ...change })),
-    })
-  }
 
-  /** Writes again what the store has lost of what is known here. */
-  const reportLost = async (
-    windows: readonly LimitedWindow[],
-    { used, closedUntil }: Awaited<ReturnType<SpendingStore['spending']>>,
-  ): Promise<void> => {
-    const lost = windows
-      .filter((window, i) => used[i] == null && local.used(window) > 0)
-      .map(window => ({ window, by: 0, atLeast: local.used(window) }))
-    if (lost.length > 0) await apply(lost)
-    if (isClosed() && (closedUntil ?? 0) < closed) await storeClosure(closedBecause ?? '')
-  }
+  type Wishes = Pick<Spending, 'wanted' | 'claims' | 'unit'> & { readonly corrections: readonly Correction[] }
+  const noWishes: Wishes = { wanted: 0, claims: [], unit: 1, corrections: [] }
 
-  const flushAndRead = async (windows: readonly LimitedWindow[]): Promise<void> => {
+  /** @param tells whether the store is told what it lacks. @throws StoreError, after which it is away */
+  const ask = async (
+    windows: readonly LimitedWindow[],
+    { corrections, ...wishes }: Wishes = noWishes,
+    tells = true,
+  ): Promise<SpendingReply> => {
+    expire()
     sharersNow()
-    const changes = local.hasPending() || isAway ? local.beginFlush(clock.now()) : []
+    const now = clock.now()
+    const asked = windows.map(countOf)
+    const isTold = (count: Count): boolean =>
+      !asked.includes(count) && (count.window.endsAt > now - minuteMs || !isNothing(count.pending))
+    const told = [...asked, ...counts.values().filter(isTold)].map(count => {
+      const added = tells ? count.pending : nothing
+      count.pending = plus(count.pending, added, -1)
+      count.underWay = plus(count.underWay, added)
+      return { count, added }
+    })
+    const positions = new Map(told.map(({ count }, i) => [count.window.name, i]))
     try {
-      await reopenIfSetBack()
-      if (pendingReason !== undefined) await storeClosure(pendingReason)
-      pendingReason = undefined
-      if (changes.length > 0) await apply(changes)
-      local.endFlush(changes, 'applied')
+      const reply = await store.spend({
+        ...wishes,
+        provider,
+        now,
+        windows: told.map(({ count: { window, stored }, added }, i) => ({
+          name: window.name,
+          limit: i < windows.length ? window.limit : null,
+          keepUntil: window.keepUntil,
+          shares: window.shares,
+          known: stored,
+          added,
+        })),
+        returns: corrections.flatMap(({ window, consumers = [] }) => {
+          const position = positions.get(window.name)
+          return position === undefined
+            ? []
+            : consumers.map(({ consumer, by }) => ({ consumer, window: position, by: -by }))
+        }),
+        closure: closureNow(),
+        reopenedAt: reopenedAt ?? null,
+      })
+      for (const [i, { count, added }] of told.entries()) {
+        count.underWay = plus(count.underWay, added, -1)
+        count.stored = latest(count.stored, reply.spent[i])
+      }
+      noteClosure(reply)
+      return reply
     } catch (cause) {
-      local.endFlush(changes, 'uncertain')
-      return storeLost(cause)
+      for (const { count, added } of told) {
+        count.underWay = plus(count.underWay, added, -1)
+        // The store may have it: what was given back is dropped, so that none counts twice.
+        count.pending = plus(count.pending, { charged: added.charged, refunded: 0 })
+      }
+      storeLost(cause)
+      throw cause
     }
+  }
+  const reconcileOnce = async (windows: readonly LimitedWindow[]): Promise<void> => {
     try {
-      const names = windows.map(({ name }) => name)
-      const readAt = clock.now()
-      const reply = await store.spending(provider, names)
-      recordStored(windows, reply, readAt)
-      await readReason()
-      await reportLost(windows, reply)
-    } catch (cause) {
-      return storeLost(cause)
+      // A store that hangs may apply every try later: it is told nothing before it answers.
+      if (isAway) await ask(windows, noWishes, false)
+      await ask(windows)
+    } catch {
+      return
     }
     if (!isAway) return
     isAway = false
     backAt = clock.now()
     observer.storeBack()
   }
-  // One at a time, so that a pending change is flushed once.
-  const reconcileOnce = (windows: readonly LimitedWindow[]): Promise<void> => {
-    reconciling ??= flushAndRead(windows).finally(() => {
+  // One at a time, so that an outage is tried once.
+  const reconcile = (windows: readonly LimitedWindow[]): Promise<void> => {
+    reconciling ??= reconcileOnce(windows).finally(() => {
       reconciling = undefined
     })
     return reconciling
   }
+
+  /** Grants what fits into this gateway's part of what is set aside; all that is left where nobody else shares the account. */
   const reserveLocally = (
     windows: readonly LimitedWindow[],
     wanted: number,
     claims: readonly SpendingClaim[],
     unit: number,
   ): Granted => {
-    const count = sharersNow()
+    const sharing = sharersNow()
     // Without the number of sharers nobody knows its part, and what is learnt of them later may be too few.
-    if (count === undefined || !wasSizeKnown || isClosed())
-      return { granted: 0, full: [], claims: claims.map(() => ({ granted: 0, heldIn: [] })) }
-    return local.admitLocally(windows, wanted, claims, unit, count)
+    if (sharing === undefined || !wasSizeKnown || closureNow())
+      return { granted: 0, full: [], claims: claims.map(() => ({ granted: 0, heldIn: [] })), isLocal: true }
+    const parts = windows.map(window => {
+      const count = countOf(window)
+      return {
+        window,
+        count,
+        spent: (): number => (window.aside === undefined ? used(window) : count.granted),
+        room: (): number => {
+          const left = window.limit + (window.aside ?? 0) - used(window)
+          return window.aside === undefined ? left : Math.min(left, window.aside / sharing - count.granted)
+        },
+      }
+    })
+    const grant = (amount: number, rooms: readonly number[], consumer?: string): number => {
+      const part = Math.max(0, Math.floor(Math.min(amount, ...rooms) / unit)) * unit
+      for (const { count } of parts) {
+        count.pending = plus(count.pending, { charged: part, refunded: 0 })
+        count.granted += part
+        if (consumer !== undefined) count.consumers.set(consumer, (count.consumers.get(consumer) ?? 0) + part)
+      }
+      return part
+    }
+    const forNobody = grant(
+      wanted,
+      parts.map(({ room }) => room()),
+    )
+    for (const { consumer } of claims) for (const { count } of parts) count.consumers.getOrInsert(consumer, 0)
+    const granted = claims.map(({ consumer, wanted: amount }) => {
+      const rooms = parts.map(({ window: { limit: whole, shares }, count, spent, room }) => {
+        const limit = room() + spent()
+        const part = limit / whole
+        const scaled = shares && {
+          open: shares.open * part,
+          share: shares.share * part,
+          paced: shares.paced * part,
+        }
+        const usedBy = count.consumers.get(consumer) ?? 0
+        return roomOf({ limit, used: spent(), usedBy, isAlone: count.consumers.size === 1 }, scaled, unit)
+      })
+      const part = grant(amount, rooms, consumer)
+      const heldIn = parts.filter(({ room }, i) => (rooms[i] ?? 0) - part < unit && room() >= unit)
+      return { granted: part, heldIn: heldIn.map(({ window }) => window) }
+    })
+    return {
+      granted: granted.reduce((sum, claim) => sum + claim.granted, forNobody),
+      full: parts.filter(({ room }) => room() < unit).map(({ window }) => window),
+      claims: granted,
+      isLocal: true,
+    }
   }
-
-  // It may come back with an earlier state before anything here has failed.
-  const unsubscribe = store.onLost(reason => storeLost(new Error(reason)))
 
   return {
     reserve: tracked(async (windows, wanted, claims, unit) => {
-      if (isAway || pendingReason !== undefined || local.hasPending()) await reconcileOnce(windows)
-      if (isAway) return { ...reserveLocally(windows, wanted, claims, unit), isLocal: true }
+      if (isAway) await reconcile(windows)
+      if (isAway) return reserveLocally(windows, wanted, claims, unit)
       try {
-        const bounds = windows.map(window => {
-          const { name, limit, keepUntil, shares } = window
-          return { name, limit, keepUntil, shares, known: local.used(window) }
+        const reply = await ask(windows, { ...noWishes, wanted, claims, unit })
+        const full = windows.filter(({ limit }, i) => {
+          const { charged, refunded } = reply.spent[i] ?? nothing
+          return limit - Math.max(0, charged - refunded) < unit
         })
-        const now = clock.now()
-        const reply = await store.reserve({ provider, windows: bounds, wanted, claims, unit, now })
-        recordStored(windows, reply, now)
-        await readReason()
-        const full = windows.filter((window, i) => window.limit - (reply.used[i] ?? 0) < unit)
         const granted = reply.claims.map(({ granted: part, heldIn }) => ({
           granted: part,
           heldIn: heldIn.flatMap(i => windows[i] ?? []),
         }))
         return { granted: reply.granted, full, claims: granted, isLocal: false }
-      } catch (cause) {
-        storeLost(cause)
-        return { ...reserveLocally(windows, wanted, claims, unit), isLocal: true }
+      } catch {
+        return reserveLocally(windows, wanted, claims, unit)
       }
     }),
-    settle: tracked(async (changes, isLocal) => {
-      if (isLocal) local.correctLocal(changes)
-      if (isAway) return local.addPending(changes)
-      try {
-        await apply(changes)
-        local.commit(changes)
-      } catch (cause) {
-        storeLost(cause)
-        local.addUncertain(changes)
+    settle: tracked(async (corrections, isLocal) => {
+      for (const { window, by } of corrections) {
+        const count = countOf(window)
+        count.pending = plus(count.pending, { charged: Math.max(0, by), refunded: Math.max(0, -by) })
+        if (isLocal) count.granted += by
       }
+      if (!isAway) await ask([], { ...noWishes, corrections }).catch(() => {})
     }),
     close: tracked(async (until: number, reason: string) => {
-      if (until > closed) {
-        closedHere = { at: clock.now(), until }
-        closed = until
-        closedBecause = reason
-      }
-      try {
-        await storeClosure(reason)
-      } catch (cause) {
-        pendingReason = reason
-        storeLost(cause)
-      }
+      if (until > (closureNow()?.until ?? 0)) closure = { until, at: clock.now(), reason }
+      await ask([]).catch(() => {})
     }),
-    reconcile: tracked(reconcileOnce),
-    used: window => local.used(window),
-    closedUntil: () => (isClosed() ? closed : null),
-    closedBecause: () => (isClosed() ? (closedBecause ?? null) : null),
+    reconcile: tracked(reconcile),
+    used,
+    closure: closureNow,
     reopenedHereAt: () => reopenedHereAt,
     shared: () => !isAway,
     backAt: () => backAt,
     hasPending,
-    isSettled: () => !hasPending() && !local.hasGranted(clock.now()),
+    isSettled: () => {
+      expire()
+      return !hasPending() && !counts.values().some(({ granted }) => granted !== 0)
+    },
     end: async () => {
-      unsubscribe()
       await Promise.all(underWay)
       hasEnded = true
     },

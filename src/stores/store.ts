@@ -247,15 +247,21 @@ export interface FleetStore {
 /** An entry of the purge log or the key-change log. */
 export type ChangeRecord = { readonly number: number; readonly text: string }
 
-/** A rate-limit window of the provider. Amounts are whole thousandths of the provider's weight. */
+/** All that was ever charged to a window and given back again, in whole thousandths of the provider's weight. Neither ever falls. */
+export type Spent = { readonly charged: number; readonly refunded: number }
+
+/** A rate-limit window of the provider, and what the caller knows of it. */
 export type SpendingWindow = {
   /** Such as `minute:29384012`. */
   readonly name: string
-  readonly limit: number
-  /** The caller's own count, at which a count that is missing or unreadable restarts. 0 when not given. */
-  readonly known?: number
-  /** When the window's count may be deleted, ms since the epoch. */
+  /** Null for a window that nothing is granted from now. */
+  readonly limit: number | null
+  /** When the window's counts may be deleted, ms since the epoch. */
   readonly keepUntil: number
+  /** What the store had when it last said so: one that has less has lost it, and takes it over. */
+  readonly known: Spent
+  /** What the store does not have yet. */
+  readonly added: Spent
   /** The bounds of one consumer in it; the limit alone where absent. */
   readonly shares?: ShareBounds | undefined
 }
@@ -263,77 +269,52 @@ export type SpendingWindow = {
 /** The units that one consumer requests; with 0 it only counts as present. */
 export type SpendingClaim = { readonly consumer: string; readonly wanted: number }
 
-type Reservation = {
+/** The provider reported a limit: no request before `until`. All instants in ms since the epoch, by the clock of who closed. */
+export type Closure = { readonly until: number; readonly at: number; readonly reason: string }
+
+export type Spending = {
   /** A short name of the account at the provider; each account has its own counts. */
   readonly provider: string
   readonly windows: readonly SpendingWindow[]
   /** For no consumer in particular. */
   readonly wanted: number
   /** Granted after that, in their order; no consumer has two. */
-  readonly claims?: readonly SpendingClaim[] | undefined
+  readonly claims: readonly SpendingClaim[]
+  /** The parts of what is given back that are the consumers', by the window's position. */
+  readonly returns: readonly { readonly consumer: string; readonly window: number; readonly by: number }[]
   readonly unit: number
   /** The instant of the request, ms since the epoch. */
   readonly now: number
-}
-
-type SpendingChange = {
-  readonly name: string
-  /** Negative to give weight back. */
-  readonly by: number
-  /** The minimum of the count before it, for a store that may have lost it. */
-  readonly atLeast?: number
-  readonly keepUntil: number
-  /** The parts of `by` that are the consumers'. */
-  readonly consumers?: readonly { readonly consumer: string; readonly by: number }[] | undefined
-}
-
-export type GrantedClaim = { readonly granted: number; readonly heldIn: readonly number[] }
-
-/** Instants in ms since the epoch. `reopenedAt` is the last reopening, 0 when there was none of late. */
-type Closure = { readonly closedUntil: number | null; readonly reopenedAt: number }
-
-type Closing = {
-  readonly now: number
+  /** The closure that the caller knows of, which the store takes over. */
+  readonly closure: Closure | null
   /** The last reopening that the caller knows; null when it knows nothing of the provider yet. */
   readonly reopenedAt: number | null
-  /** For operators. */
-  readonly reason: string
+}
+
+/** `heldIn`: the positions of the windows that have no room for one more unit of the claim's consumer. */
+type GrantedClaim = { readonly granted: number; readonly heldIn: readonly number[] }
+
+/** What the store has after a step, in the order of the windows. `reopenedAt` is 0 when there was no reopening of late. */
+export type SpendingReply = {
+  readonly granted: number
+  readonly claims: readonly GrantedClaim[]
+  readonly spent: readonly Spent[]
+  /** The closure in force; null when open. */
+  readonly closure: Closure | null
+  readonly reopenedAt: number
 }
 
 export interface SpendingStore {
   /**
-   * Grants the largest multiple of `unit` up to `wanted` that exceeds no window's limit, and counts it in all of them: one
-   * atomic step over everyone who shares the store. `used` is the count of each window after it. Grants 0 while the
-   * provider is closed; `closedUntil` is the end of the closure, else null. A claim gets what `roomOf` of fair-share.ts
-   * leaves it in every window: `heldIn` are the positions of those that have no room for one more unit after it.
+   * The one step of the provider's budget, atomic over everyone who shares the store. Takes over what the caller knows and
+   * adds what it reports. Then grants the largest multiple of `unit` up to `wanted` that exceeds no window's limit, and to each
+   * claim what `roomOf` of fair-share.ts leaves it in every window, and charges it to all of them. Grants nothing while the
+   * provider is closed. A closure from before the last reopening, from a clock that was set back since, or of an impossible length
+   * has no effect.
    */
-  reserve(
-    reservation: Reservation,
-  ): Promise<Closure & { granted: number; used: number[]; claims: readonly GrantedClaim[] }>
-  /** Corrects counts afterwards; none falls below 0. Leaves a missing count alone where weight is given back. */
-  settle(correction: { provider: string; changes: readonly SpendingChange[] }): Promise<void>
-  /**
-   * No reservation is granted before this instant; the later of two closures counts. Has no effect when the provider was
-   * reopened after what the caller knows. Returns when it was last reopened, as in `Closure`.
-   */
-  closeUntil(provider: string, until: number, closing: Closing): Promise<number>
-  /**
-   * Ends the closure for everyone. Returns the closure that it found, which may be past, and when it was reopened: later
-   * than any reopening before.
-   */
-  reopen(provider: string, now: number): Promise<Closure & { reason: string | null }>
-  /** The last closure, which may be past, and the reason that was given for it. */
-  closure(provider: string): Promise<Closure & { reason: string | null }>
-  /**
-   * The count of each window in their order, undefined where there is none and null where it can't be read; and the end of
-   * the last closure, which may be past.
-   */
-  spending(
-    provider: string,
-    names: readonly string[],
-  ): Promise<Closure & { used: (number | null | undefined)[] }>
-  /** Subscribes to losses of the connection: the store may come back with less than it had. Returns an unsubscribe. */
-  onLost(listener: (reason: string) => void): () => void
+  spend(spending: Spending): Promise<SpendingReply>
+  /** Ends the closure for everyone. Returns the closure that it ended, and when it was reopened: later than any time before. */
+  reopen(provider: string, now: number): Promise<Pick<SpendingReply, 'closure' | 'reopenedAt'>>
 }
 
 /** In bytes; `maxBytes` is 0 where there is no limit. */

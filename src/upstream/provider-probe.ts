@@ -3,7 +3,7 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Config } from '../config/schema.ts'
-import { protocolIn } from './upstream.ts'
+import { protocolIn } from './account.ts'
 
 /** @throws Error when no answer came within the time, in ms */
 export const probeProvider = async (

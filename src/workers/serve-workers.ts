@@ -15,7 +15,7 @@ import { createCounters } from '../telemetry/counters.ts'
 import type { Log } from '../telemetry/log.ts'
 import { countRefusals } from '../telemetry/refusal-counter.ts'
 import { createThrottle } from '../telemetry/throttle.ts'
-import { ofAnotherAccount } from '../upstream/upstream.ts'
+import { settingsThatNeedRestart } from '../upstream/account.ts'
 import { buildOpsProxy, type OpsProxy, type OpsProxyOptions } from './ops-proxy.ts'
 import { createPool } from './pool.ts'
 
@@ -65,7 +65,7 @@ export const startWorkers = async (
       status?.apply(statusOptions(next))
       watching.pollEvery(next.config.pollEveryMs)
     },
-    needRestart: next => ofAnotherAccount(reload.running(), next),
+    needRestart: next => settingsThatNeedRestart(reload.running(), next),
     observer: {
       onApplied: () => {},
       onRestartNeeded: () => {},

@@ -7,7 +7,7 @@ import { readConfig } from '../../src/config/load.ts'
 import { settings } from '../../src/config/tree.ts'
 import { effectOf } from '../../src/config/values.ts'
 import { createReload } from '../../src/gateway/reload.ts'
-import { ofAnotherAccount } from '../../src/upstream/upstream.ts'
+import { settingsThatNeedRestart } from '../../src/upstream/account.ts'
 
 const fixture = (name: string) => join(import.meta.dirname, '..', 'fixtures', name)
 const redis = { 'redis.url': 'rediss://one' }
@@ -109,7 +109,7 @@ for (const [path, [before, after]] of Object.entries(table))
       read,
       prepare: async () => [],
       apply: () => t.fail('nothing is applied'),
-      needRestart: next => ofAnotherAccount(running, next),
+      needRestart: next => settingsThatNeedRestart(running, next),
       observer: {
         onApplied: () => t.fail('nothing is applied'),
         onRestartNeeded: paths => named.push([...paths]),

@@ -11,6 +11,7 @@ import { createProviderCall } from '../../src/provider/provider-call.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded/embedded-store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { openMeteo } from '../support/open-meteo.ts'
+import { closureIn, usedIn } from '../support/spending.ts'
 import { until } from '../support/until.ts'
 import { budgetOn } from './budget-set-up.ts'
 
@@ -76,9 +77,16 @@ t.test(
     t.ok(present.isValid() && present.isCurrent())
     await former.settle('failed')
     t.strictSame(used(budget.state()), [150, 150, 150])
-    t.match(await store.closure('acc1'), { closedUntil: until, reason: 'daily' }, 'for the whole fleet')
-    t.match(await store.closure('acc2'), { closedUntil: null })
-    t.match(await store.spending('acc1', [`day:${Math.floor(clock.now() / 86_400_000)}`]), { used: [1_000] })
+    t.match(
+      await closureIn(store, 'acc1', clock.now()),
+      { closedUntil: until, reason: 'daily' },
+      'for the whole fleet',
+    )
+    t.match(await closureIn(store, 'acc2', clock.now()), { closedUntil: null })
+    t.strictSame(
+      await usedIn(store, 'acc1', [`day:${Math.floor(clock.now() / 86_400_000)}`], clock.now()),
+      [1_000],
+    )
     budget.apply(settings)
     t.equal(budget.closedUntil(), until, 'and it is still closed')
     t.strictSame(used(budget.state()), [1, 1, 1])

@@ -57,13 +57,8 @@ export const faultyStore = (store: SpendingStore) => {
     return value
   }
   const wrapped: SpendingStore = {
-    reserve: reservation => step('reserve', () => store.reserve(reservation)),
-    settle: correction => step('settle', () => store.settle(correction)),
-    closeUntil: (...closing) => step('closeUntil', () => store.closeUntil(...closing)),
+    spend: spending => step('spend', () => store.spend(spending)),
     reopen: (provider, now) => step('reopen', () => store.reopen(provider, now)),
-    closure: provider => step('closure', () => store.closure(provider)),
-    spending: (provider, names) => step('spending', () => store.spending(provider, names)),
-    onLost: store.onLost,
   }
   return { store: wrapped, state }
 }

@@ -8,6 +8,7 @@ import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startRedisProcess } from '../support/redis-process.ts'
 import { startRedis, type TestRedis, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
+import { closureIn } from '../support/spending.ts'
 import { budgetOn, limit } from './budget-set-up.ts'
 
 // Redis expires keys by its own clock, so the test's clock stays near it, in the middle of a minute and an hour.
@@ -119,7 +120,7 @@ t.test(
     await limit(one.budget, until, 'daily')
     await redis.admin.flushall()
     await one.budget.reconcile()
-    t.match(await two.store.closure('acc1'), { closedUntil: until, reason: 'daily' })
+    t.match(await closureIn(two.store, 'acc1', clock.now()), { closedUntil: until, reason: 'daily' })
   },
 )
 

@@ -8,6 +8,7 @@ import { freeLimits } from '../../src/provider/open-meteo/limits.ts'
 import { dayEndAfter } from '../../src/provider/spending-windows.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded/embedded-store.ts'
 import { manualClock } from '../support/manual-clock.ts'
+import { closeIn, closureIn } from '../support/spending.ts'
 import { budgetOn, faultyStore, limit } from './budget-set-up.ts'
 
 const start = Date.parse('2026-11-21T06:10:30Z')
@@ -225,12 +226,12 @@ t.test('without limits everything is granted, and the store has nothing but a cl
   t.match(await budget.reserve(1, 'cold'), { points: 0, retryAt: start + 1_000 }, 'but a 429 is a 429')
   clock.advance(1_000)
   t.match(await budget.reserve(1, 'cold'), { points: 1, retryAt: null })
-  t.strictSame(state.steps, ['closeUntil'])
+  t.strictSame(state.steps, ['spend'])
 
   state.fault = null
   await budget.reconcile()
   await limit(budget, start + 90_000, 'daily')
-  t.equal((await store.closure('acc1')).closedUntil, start + 90_000)
+  t.equal((await closureIn(store, 'acc1', clock.now())).closedUntil, start + 90_000)
   await store.reopen('acc1', clock.now())
   await budget.reconcile()
   t.equal(budget.closedUntil(), null)
@@ -251,8 +252,7 @@ t.test('an operator’s reopening reaches every gateway with its next reply of t
   const refusedAt = clock.now()
   clock.advance(1_000)
   t.match(await store.reopen('acc1', clock.now()), {
-    closedUntil: until,
-    reason: 'Daily API request limit exceeded.',
+    closure: { until, reason: 'Daily API request limit exceeded.' },
   })
   t.equal(budget.closedUntil(), until, 'not before it has read the store')
   t.notOk(budget.isLifted(refusedAt))
@@ -286,7 +286,7 @@ t.test('a closure ends when the clock that it was made by is set back', async t 
   clock.advance(-6 * 3_600_000)
   await budget.reconcile()
   t.equal(budget.closedUntil(), null)
-  t.equal((await store.closure('acc1')).closedUntil, null)
+  t.equal((await closureIn(store, 'acc1', clock.now())).closedUntil, null)
   t.match(await budget.reserve(1, 'cold'), { points: 1 })
   await limit(budget, clock.now() + 60_000, 'again')
   await budget.reconcile()
@@ -299,7 +299,7 @@ t.test('a gateway that starts after a reopening follows none', async t => {
   await budget.reconcile()
   t.strictSame(events, [])
   await limit(budget, start + 9_000, 'daily')
-  t.equal((await store.closure('acc1')).closedUntil, start + 9_000)
+  t.equal((await closureIn(store, 'acc1', clock.now())).closedUntil, start + 9_000)
 })
 
 t.test('a 429 from before a reopening that this gateway has not seen closes nothing', async t => {
@@ -310,7 +310,7 @@ t.test('a 429 from before a reopening that this gateway has not seen closes noth
   await limit(budget, start + 100_000, 'daily')
   t.equal(budget.closedUntil(), null)
   t.ok(budget.isLifted(limitedAt))
-  t.equal((await store.closure('acc1')).closedUntil, null)
+  t.equal((await closureIn(store, 'acc1', clock.now())).closedUntil, null)
   t.strictSame(events, [`reopened ${start + 100_000}`])
   await limit(budget, start + 100_000, 'daily')
   t.equal(budget.closedUntil(), start + 100_000, 'the next one does')
@@ -326,7 +326,7 @@ t.test('a 429 that waited for the store to be back does not undo a reopening mea
   clock.advance(1_000)
   await budget.reconcile()
   t.equal(budget.closedUntil(), null)
-  t.equal((await healthy.closure('acc1')).closedUntil, null)
+  t.equal((await closureIn(healthy, 'acc1', clock.now())).closedUntil, null)
   t.strictSame(events, ['away', `reopened ${start + 100_000}`, 'back'])
 })
 
@@ -337,16 +337,16 @@ t.test('a reply from before the reopening that arrives after it closes nothing',
   const { budget } = budgetOn(
     {
       ...store,
-      reserve: async reservation => {
-        const reply = await store.reserve(reservation)
-        if (late) await gate.promise
+      spend: async spending => {
+        const reply = await store.spend(spending)
+        if (late && spending.wanted > 0) await gate.promise
         return reply
       },
     },
     clock,
   )
   await budget.reconcile()
-  await store.closeUntil('acc1', start + 100_000, { now: start, reopenedAt: 0, reason: 'daily' })
+  await closeIn(store, 'acc1', { until: start + 100_000, at: start, reason: 'daily' })
   late = true
   const overtaken = budget.reserve(1, 'cold')
   await store.reopen('acc1', clock.now())
@@ -356,29 +356,40 @@ t.test('a reply from before the reopening that arrives after it closes nothing',
   t.equal(budget.closedUntil(), null)
 })
 
-t.test('a store that has lost the reopening is believed again after a minute', async t => {
-  const { clock, store } = setUp(t)
-  let isLost = false
-  const { budget } = budgetOn(
-    {
-      ...store,
-      spending: async (...of) => {
-        const found = await store.spending(...of)
-        return isLost ? { ...found, reopenedAt: 0 } : found
-      },
-    },
-    clock,
-  )
+t.test('a store that has lost a reopening gets it back from whoever knows it', async t => {
+  const clock = manualClock(start)
+  const [before, after] = [openEmbeddedStore(':memory:', clock), openEmbeddedStore(':memory:', clock)]
+  t.teardown(() => Promise.all([before.close(), after.close()]))
+  let store = before
+  const { budget } = budgetOn({ ...before, spend: spending => store.spend(spending) }, clock)
   await budget.reconcile()
-  await store.reopen('acc1', clock.now())
+  const { reopenedAt } = await before.reopen('acc1', clock.now())
   await budget.reconcile()
-  isLost = true
-  await store.closeUntil('acc1', start + 200_000, { now: clock.now(), reopenedAt: null, reason: 'daily' })
+  store = after
+  await closeIn(after, 'acc1', { until: start + 200_000, at: start, reason: 'daily' })
   await budget.reconcile()
-  t.equal(budget.closedUntil(), null, 'it may be a reply from before')
-  clock.advance(61_000)
-  await budget.reconcile()
-  t.equal(budget.closedUntil(), start + 200_000)
+  t.equal(budget.closedUntil(), null, 'a closure of which nobody knows whether it is from before')
+  t.match(await closureIn(after, 'acc1', clock.now()), { closedUntil: null, reopenedAt })
+})
+
+t.test('a closure by a clock that was ahead holds for nobody whose clock is right', async t => {
+  const { store, clock } = setUp(t)
+  const ahead = manualClock(start + 6 * hourMs)
+  const [wrong, right] = [budgetOn(store, ahead).budget, budgetOn(store, clock).budget]
+  await Promise.all([wrong.reconcile(), right.reconcile()])
+  await limit(wrong, ahead.now() + 60_000, 'Minutely API request limit exceeded.')
+  t.equal(wrong.closedUntil(), ahead.now() + 60_000)
+  await right.reconcile()
+  t.equal(right.closedUntil(), null)
+  await limit(right, clock.now() + 30_000, 'Minutely API request limit exceeded.')
+  // Set right, while the other one waits for an end by its own clock.
+  ahead.set(start)
+  await wrong.reconcile()
+  t.equal(wrong.closedUntil(), start + 30_000, 'the closure of the other one alone is left')
+  await right.reconcile()
+  t.match(await closureIn(store, 'acc1', start), { closedUntil: start + 30_000 })
+  for (const each of [ahead, clock]) each.set(start + 30_000)
+  for (const budget of [wrong, right]) t.match(await budget.reserve(1, 'cold'), { points: 1 })
 })
 
 const fleet = { instances: () => 3, outageShare: 0.05 }

@@ -8,6 +8,7 @@ import { systemClock } from '../../src/clock.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded/embedded-store.ts'
 import { StoreError } from '../../src/stores/store.ts'
 import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
+import { spendingStep, spendingWindow } from '../support/spending.ts'
 
 const now = Date.now()
 const keepUntil = now + 86_400_000
@@ -40,16 +41,15 @@ const entry = {
   endsAt: keepUntil,
   keepUntil,
 }
-const window = { name: 'day:1', limit: 9_000, keepUntil }
+const window = spendingWindow({ name: 'day:1', limit: 9_000, keepUntil })
+const spend = spendingStep({ provider: 'acc1', windows: [window], wanted: 3_000, now })
 
 t.test('no step waits within a turn, and all are right once the lock is free', async t => {
   const { store, other } = await setUp(t)
   const startedAt = performance.now()
   const soon = [
     store.commit({ instance: 'a', sequence: 1, entries: [entry] }),
-    store.reserve({ provider: 'acc1', windows: [window], wanted: 3_000, unit: 3_000, now }),
-    store.settle({ provider: 'acc1', changes: [{ name: 'day:1', by: 1_000, keepUntil }] }),
-    store.closeUntil('acc1', now + 1_000, { now, reopenedAt: null, reason: 'x' }),
+    store.spend(spend),
     store.writeBytes('cell', Buffer.from('after'), keepUntil),
     store.dropDays({ countsBefore: day, sumsBefore: day }),
     store.heartbeat({
@@ -92,8 +92,5 @@ t.test('no step waits within a turn, and all are right once the lock is free', a
     [{ granted: 1, used: 13, before: 9 }],
     'a batch that met the lock has counted nothing',
   )
-  t.match(await store.reserve({ provider: 'acc1', windows: [window], wanted: 3_000, unit: 3_000, now }), {
-    granted: 3_000,
-    used: [3_000],
-  })
+  t.match(await store.spend(spend), { granted: 3_000, spent: [{ charged: 3_000, refunded: 0 }] })
 })

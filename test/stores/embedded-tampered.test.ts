@@ -12,6 +12,7 @@ import { openEmbeddedStore } from '../../src/stores/embedded/embedded-store.ts'
 import type { RefusedRecord } from '../../src/stores/records.ts'
 import type { Store } from '../../src/stores/store.ts'
 import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
+import { closeIn, closureIn, spendingStep, spendingWindow, usedIn } from '../support/spending.ts'
 import { anEntry, instanceOn } from '../support/usage-instance.ts'
 
 const noCounts = ['-1', '-9223372036854775808', '9223372036854775807', '1000000000000000']
@@ -60,9 +61,39 @@ t.test('a count that is none affects its own key alone, and begins again at the 
   await next.close()
 })
 
-/** What each of these does with what it finds is tested with it; here nothing throws, and others are as they were. */
-const windows = [{ name: 'day:1', limit: 40_000, keepUntil: now + 60_000, known: 5_000 }]
-const spend = { provider: 'acc1', windows, wanted: 3_000, unit: 3_000, now }
+t.test(
+  'an impossible count of the budget restarts at the known one, and an impossible closure is lifted',
+  async t => {
+    const { store, beside, refused } = setUp(t)
+    const now = Date.now()
+    const knownOf = (charged: number) => ({ charged, refunded: 0 })
+    const keepUntil = now + 60_000
+    const windowsAt = (minute: string, ...known: [number, number]) => [
+      spendingWindow({ name: minute, limit: 10_000, keepUntil, known: knownOf(known[0]) }),
+      spendingWindow({ name: 'day:1', limit: 40_000, keepUntil, known: knownOf(known[1]) }),
+    ]
+    const spend = spendingStep({ provider: 'acc1', wanted: 3_000, now })
+    for (const [i, text] of noCounts.entries()) {
+      const minute = `minute:${i}`
+      await store.spend({ ...spend, windows: windowsAt(minute, 0, 0) })
+      beside.exec(`UPDATE spent SET charged = ${text} WHERE name = 'day:1'`)
+      t.match(
+        await store.spend({ ...spend, windows: windowsAt(minute, 2_000, 5_000) }),
+        { granted: 3_000, spent: [knownOf(6_000), knownOf(8_000)] },
+        text,
+      )
+      t.match(refused.splice(0), [{ record: 'spending', name: 'acc1 day:1' }])
+    }
+    for (const text of [...noCounts, '253402300799000', String(now + 25 * 3_600_000 + 1)]) {
+      beside.exec(`INSERT OR REPLACE INTO closure VALUES ('acc2', ${text}, 0, 'x', 0)`)
+      t.match(await store.spend(spendingStep({ provider: 'acc2', now })), { closure: null }, text)
+      refused.length = 0
+      await closeIn(store, 'acc2', { until: now + 9_000, at: now, reason: 'x' })
+      t.equal((await closureIn(store, 'acc2', now)).closedUntil, now + 9_000, text)
+    }
+  },
+)
+
 const detail = { keyId: 'key_1', day, endpoint: 'weather', statusClass: '2xx', count: 2, keepUntil }
 const heartbeat = {
   instance: 'one',
@@ -73,46 +104,24 @@ const heartbeat = {
   report: '{}',
   now,
 }
-const others: [
-  what: string,
-  damage: (text: string) => string,
-  act: (store: Store) => Promise<unknown>,
-  expected: object,
-][] = [
-  [
-    'a count of the budget',
-    text =>
-      `INSERT INTO spending (provider, name, used, keep_until) VALUES ('acc1', 'day:1', ${text}, ${now + 60_000})`,
-    store => store.reserve(spend),
-    { granted: 3_000, used: [8_000] },
-  ],
-  [
-    'a closure',
-    text => `INSERT INTO closures (provider, until) VALUES ('acc1', ${text})`,
-    store => store.reserve(spend),
-    { granted: 3_000, closedUntil: null },
-  ],
-  [
-    'a count of responses',
-    text => `INSERT INTO usage_detail VALUES ('key_1', '${day}', 'weather', '2xx', ${text}, ${keepUntil})`,
-    async store => {
-      const found = await store.detailOn('key_1', day)
-      await store.addDetail([detail, { ...detail, keyId: 'key_2' }])
-      return [found, await store.detailOn('key_1', day), await store.detailOn('key_2', day)]
-    },
-    [[], [{ count: 2 }], [{ count: 2 }]],
-  ],
-]
-for (const [what, damage, act, expected] of others)
-  t.test(`${what} that is none`, async t => {
+
+t.test(
+  'a count of responses that is none begins with what is added, and others are as they were',
+  async t => {
     for (const text of noCounts)
       await t.test(text, async t => {
         const { store, beside, refused } = setUp(t)
-        beside.exec(damage(text))
-        t.match(await act(store), expected)
+        beside.exec(
+          `INSERT INTO usage_detail VALUES ('key_1', '${day}', 'weather', '2xx', ${text}, ${keepUntil})`,
+        )
+        t.strictSame(await store.detailOn('key_1', day), [])
+        await store.addDetail([detail, { ...detail, keyId: 'key_2' }])
+        t.match(await store.detailOn('key_1', day), [{ count: 2 }])
+        t.match(await store.detailOn('key_2', day), [{ count: 2 }])
         t.ok(refused.length > 0)
       })
-  })
+  },
+)
 
 t.test('change records and names of any size and number are bounded, and later ones are read', async t => {
   const { store, open, beside } = setUp(t)
@@ -203,7 +212,7 @@ const everything = (store: Store): (() => Promise<unknown>)[] => [
   () => store.writeBytes('cell-3', Buffer.alloc(500), Date.now() + 60_000),
   () => store.changeRecordsAfter('keys', 0),
   () => store.wanted('q', 0),
-  () => store.spending('acc1', ['minute:1']),
+  () => usedIn(store, 'acc1', ['minute:1'], Date.now()),
   () => store.detailOn('key_3', day),
 ]
 

@@ -7,6 +7,7 @@ import t from 'tap'
 import { systemClock } from '../../src/clock.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded/embedded-store.ts'
 import { manualClock } from '../support/manual-clock.ts'
+import { spendingStep, spendingWindow, usedIn } from '../support/spending.ts'
 import { storeContract } from '../support/store-contract.ts'
 import { until } from '../support/until.ts'
 import { anEntry } from '../support/usage-instance.ts'
@@ -28,9 +29,9 @@ t.test('two openings of one file see each other and never count a unit twice', a
       admitted[at] = (admitted[at] ?? 0) + ((await store.commit(batch))[0]?.granted ?? 0)
     }
   t.strictSame(admitted, [15, 15])
-  const windows = [{ name: 'minute:1', limit: 100_000, keepUntil: Date.now() + 1e9 }]
-  const spend = { provider: 'acc1', windows, wanted: 3_000, unit: 3_000, now: Date.now() }
-  const grants = await Promise.all(Array.from({ length: 50 }, (_, i) => stores[i % 2]?.reserve(spend)))
+  const windows = [spendingWindow({ name: 'minute:1', limit: 100_000, keepUntil: Date.now() + 1e9 })]
+  const spend = spendingStep({ provider: 'acc1', windows, wanted: 3_000, now: Date.now() })
+  const grants = await Promise.all(Array.from({ length: 50 }, (_, i) => stores[i % 2]?.spend(spend)))
   t.equal(grants.filter(grant => grant?.granted === 3_000).length, 33)
   for (const store of stores) await store.close()
 })
@@ -182,13 +183,13 @@ t.test('windows that are over are swept from the file', async t => {
   const store = openEmbeddedStore(':memory:', clock)
   t.teardown(() => store.close())
   const reserveIn = (name: string) => {
-    const windows = [{ name, limit: 9_000, keepUntil: clock.now() + 1_000 }]
-    return store.reserve({ provider: 'acc1', windows, wanted: 3_000, unit: 3_000, now: clock.now() })
+    const windows = [spendingWindow({ name, limit: 9_000, keepUntil: clock.now() + 1_000 })]
+    return store.spend(spendingStep({ provider: 'acc1', windows, wanted: 3_000, now: clock.now() }))
   }
   await reserveIn('minute:1')
   clock.advance(1_000)
   await reserveIn('minute:2')
-  t.strictSame((await store.spending('acc1', ['minute:1', 'minute:2'])).used, [undefined, 3_000])
+  t.strictSame(await usedIn(store, 'acc1', ['minute:1', 'minute:2'], clock.now()), [0, 3_000])
 })
 
 t.test('the write-ahead log does not grow with every count', async t => {

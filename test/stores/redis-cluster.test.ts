@@ -8,6 +8,7 @@ import { account, makeAccount, refusals } from '../support/redis-account.ts'
 import { startCluster } from '../support/redis-cluster.ts'
 import type { RedisProcess } from '../support/redis-process.ts'
 import { freePort, withoutOwnRedis } from '../support/redis-server.ts'
+import { spendingStep, spendingWindow, usedIn } from '../support/spending.ts'
 import { storeContract } from '../support/store-contract.ts'
 import { inTurn, recordingObserver, slowestUntilItWorks, wentAndCameBack } from '../support/store-recovery.ts'
 import { until } from '../support/until.ts'
@@ -48,7 +49,10 @@ const later = Date.now() + 3_600_000
 
 t.test('everything at once, over keys of all masters, goes to the right node', async t => {
   const { store } = await open(t)
-  const windows = ['minute:1', 'minute:2', 'hour:1'].map(name => ({ name, limit: 1e9, keepUntil: later }))
+  const windows = ['minute:1', 'minute:2', 'hour:1'].map(name =>
+    spendingWindow({ name, limit: 1e9, keepUntil: later }),
+  )
+  const more = [spendingWindow({ name: 'hour:1', keepUntil: later, added: { charged: 1, refunded: 0 } })]
   const now = Date.now()
   const instances = Array.from({ length: 30 }, (_, i) => instanceOn(store, `instance-${i}`))
   for (let round = 0; round < 20; round++)
@@ -58,9 +62,8 @@ t.test('everything at once, over keys of all masters, goes to the right node', a
         await Promise.all([
           instances[i]?.({ keyId: `key_${i}`, limit: 1e6 }),
           store.usedOn(`key_${i}`, ['2126-11-21', '2126-11-20']),
-          store.reserve({ provider: `acc${i}`, windows, wanted: 3_000, unit: 3_000, now }),
-          store.settle({ provider: `acc${i}`, changes: [{ name: 'hour:1', by: 1, keepUntil: later }] }),
-          store.spending(`acc${i}`, ['minute:1', 'hour:1']),
+          store.spend(spendingStep({ provider: `acc${i}`, windows, wanted: 3_000, now })),
+          store.spend(spendingStep({ provider: `acc${i}`, windows: more, now })),
           store.writeBytes(name, Buffer.from(name), later),
           store.readBytes(name),
           store.acquireLease(name, 1_000),
@@ -69,7 +72,7 @@ t.test('everything at once, over keys of all masters, goes to the right node', a
         ])
       }),
     )
-  t.strictSame((await store.spending('acc7', ['minute:1', 'hour:1'])).used, [60_000, 60_020])
+  t.strictSame(await usedIn(store, 'acc7', ['minute:1', 'hour:1'], now), [60_000, 60_020])
   t.strictSame(await store.usedOn('key_7', ['2126-11-21']), [20])
 })
 
@@ -124,7 +127,7 @@ t.test('slots that move are followed without an error or a lost count', async t 
       await commit({ keyId, limit: 1e9 })
       counted.set(keyId, (counted.get(keyId) ?? 0) + 1)
       await store.readBytes(`cell-${i}`)
-      await store.spending(`acc${i}`, ['a', 'b'])
+      await usedIn(store, `acc${i}`, ['a', 'b'], Date.now())
     }
   }
   const working = Array.from({ length: 40 }, (_, i) => work(i))

@@ -9,6 +9,7 @@ import { redisKeyNames, usagePartitionOf } from '../../src/stores/redis/key-name
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import type { Store } from '../../src/stores/store.ts'
 import { testRedis } from '../support/redis-server.ts'
+import { spendingStep, spendingWindow } from '../support/spending.ts'
 import { until } from '../support/until.ts'
 import { anEntry } from '../support/usage-instance.ts'
 
@@ -77,12 +78,9 @@ const useAll = async (store: Store): Promise<void> => {
   await store.aliveInstances(60_000)
   await store.appendChangeRecord('purges', 'x', later)
   await store.changeRecordsAfter('purges', 0)
-  const windows = [{ name: 'minute:1', limit: 9_000, keepUntil: later }]
-  await store.reserve({ provider: 'acc1', windows, wanted: 3_000, unit: 3_000, now: Date.now() })
-  await store.settle({ provider: 'acc1', changes: [{ name: 'minute:1', by: -1, keepUntil: later }] })
+  const windows = [spendingWindow({ name: 'minute:1', limit: 9_000, keepUntil: later })]
+  await store.spend(spendingStep({ provider: 'acc1', windows, wanted: 3_000, now: Date.now() }))
   await store.reopen('acc1', Date.now())
-  await store.closeUntil('acc1', Date.now() + 1_000, { now: Date.now(), reopenedAt: null, reason: 'x' })
-  await store.spending('acc1', ['minute:1'])
 }
 
 t.test('every key of the store has the name that gateways of every version know', async t => {
@@ -104,10 +102,8 @@ t.test('every key of the store has the name that gateways of every version know'
     'quota:{q0}:2126-11-20',
     'quota:{q0}:2126-11-21',
     'settings',
-    'spending:{acc1}:closed',
-    'spending:{acc1}:closed-because',
+    'spending:{acc1}:closure',
     'spending:{acc1}:minute:1',
-    'spending:{acc1}:reopened',
     'subscriber-name:Padma',
     'subscriber:sub_a',
     'subscribers',
@@ -173,9 +169,7 @@ t.test('names keep their format, whatever they contain', async t => {
       names.wanted('0a1b2c3d4e5f'),
       names.changeRecords('purges'),
       names.spending('acc1', 'minute:29384012'),
-      names.closedUntil('acc1'),
-      names.closedBecause('acc1'),
-      names.reopenedAt('acc1'),
+      names.closure('acc1'),
     ],
     [
       'abohawa:format',
@@ -198,9 +192,7 @@ t.test('names keep their format, whatever they contain', async t => {
       'abohawa:wanted:0a1b2c3d4e5f',
       'abohawa:notices:purges',
       'abohawa:spending:{acc1}:minute:29384012',
-      'abohawa:spending:{acc1}:closed',
-      'abohawa:spending:{acc1}:closed-because',
-      'abohawa:spending:{acc1}:reopened',
+      'abohawa:spending:{acc1}:closure',
     ],
   )
   t.strictSame(['key_9hK2mPq4XyZa', 'key_4', 'key_1', 'key_5'].map(usagePartitionOf), [0, 1, 2, 3])

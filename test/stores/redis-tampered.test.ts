@@ -9,6 +9,7 @@ import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { OvertakenError, type Store } from '../../src/stores/store.ts'
 import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
 import { testRedis } from '../support/redis-server.ts'
+import { closeIn, spendingStep, spendingWindow } from '../support/spending.ts'
 import { until } from '../support/until.ts'
 import { anEntry, instanceOn } from '../support/usage-instance.ts'
 
@@ -382,8 +383,19 @@ t.test('responses are still counted beside a count that is none', async t => {
 
 // What each of these does with what it finds is tested with it; here nothing throws, and what is read is of its type.
 const now = Date.now()
-const windows = [{ name: 'day:1', limit: 40_000, keepUntil: now + 60_000, known: 5_000 }]
-const spend = { provider: 'acc1', windows, wanted: 3_000, unit: 3_000, now }
+const spend = spendingStep({
+  provider: 'acc1',
+  windows: [
+    spendingWindow({
+      name: 'day:1',
+      limit: 40_000,
+      keepUntil: now + 60_000,
+      known: { charged: 5_000, refunded: 0 },
+    }),
+  ],
+  wanted: 3_000,
+  now,
+})
 const heartbeat = {
   instance: 'one',
   aliveForMs: 60_000,
@@ -394,23 +406,29 @@ const heartbeat = {
   now,
 }
 const others: [
+  /** A key, and where its own type is a hash the field that gets the texts. */
   name: string,
   texts: readonly string[],
   act: (store: Store) => Promise<unknown>,
   expected: object,
 ][] = [
-  ['spending:{acc1}:day:1', noCounts, store => store.reserve(spend), { granted: 3_000, used: [8_000] }],
   [
-    'spending:{acc1}:closed',
-    ['x', '253402300799000'],
-    store => store.reserve(spend),
-    { granted: 3_000, closedUntil: null },
+    'spending:{acc1}:day:1 charged',
+    noCounts,
+    store => store.spend(spend),
+    { granted: 3_000, spent: [{ charged: 8_000, refunded: 0 }] },
   ],
   [
-    'spending:{acc1}:reopened',
-    ['x', '253402300799000'],
-    store => store.reopen('acc1', now),
-    { reopenedAt: now },
+    'spending:{acc1}:closure until',
+    ['x', '-1', '253402300799000', String(now + 26 * 3_600_000), '9'.repeat(400)],
+    store => store.spend(spend),
+    { granted: 3_000, closure: null },
+  ],
+  [
+    'spending:{acc1}:closure reopened',
+    ['x', '-1', '253402300799000', '9'.repeat(400)],
+    store => closeIn(store, 'acc1', { until: now + 9_000, at: now, reason: 'x' }),
+    { closure: { until: now + 9_000 }, reopenedAt: 0 },
   ],
   ['flight:{cell}', ['x'], store => store.acquireLease('cell', 1_000), { token: Number, remainingMs: 0 }],
   [
@@ -439,16 +457,22 @@ const others: [
 for (const [name, texts, act, expected] of others)
   t.test(`${name} in every other form`, async t => {
     const { store, prefix } = await open(t)
+    const [record = '', field] = name.split(' ')
     const ownType =
+      (field === undefined ? undefined : 'a hash') ??
       { 'flight:{cell}': 'a text' }[name] ??
       (/^(?:instances|settings|wanted|notices)/.test(name) ? 'a sorted set' : '')
     const puts = [
-      ...texts.filter(text => text !== '').map(text => (key: string) => raw.set(key, text)),
+      ...texts
+        .filter(text => text !== '')
+        .map(
+          text => (key: string) => (field === undefined ? raw.set(key, text) : raw.hset(key, field, text)),
+        ),
       ...Object.entries(otherTypes).flatMap(([what, put]) => (what === ownType ? [] : [put])),
     ]
     for (const put of puts) {
       for (const key of await raw.keys(`${prefix}*`)) await raw.del(key)
-      await put(prefix + name)
+      await put(prefix + record)
       t.match(await act(store), expected)
     }
   })

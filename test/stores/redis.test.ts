@@ -4,6 +4,7 @@ import { Redis } from 'ioredis'
 import t from 'tap'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { freePort, startRedis, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
+import { closeIn, spendingStep, spendingWindow } from '../support/spending.ts'
 import { storeContract } from '../support/store-contract.ts'
 import { anEntry, instanceOn } from '../support/usage-instance.ts'
 
@@ -78,26 +79,23 @@ t.test('all spending records expire, and share the slot of their provider', asyn
   const raw = new Redis(server.url)
   const keepUntil = Date.now() + 3_600_000
   const names = ['minute:1', 'minute:2', 'hour:1', 'day:1']
-  const windows = names.slice(0, 3).map(name => ({ name, limit: 9_000, keepUntil }))
-  await store.reserve({ provider: 'acc1', windows, wanted: 3_000, unit: 3_000, now: Date.now() })
-  const changes = ['minute:2', 'hour:1', 'day:1'].map(name => ({ name, by: 500, keepUntil }))
-  await store.settle({ provider: 'acc1', changes: [...changes, { name: 'day:9', by: -1, keepUntil }] })
-  await store.reopen('acc1', Date.now())
-  await store.closeUntil('acc1', keepUntil - 3_600_000, { now: Date.now(), reopenedAt: null, reason: 'x' })
+  const windows = names.map(name => spendingWindow({ name, limit: 9_000, keepUntil }))
+  const claims = [{ consumer: 'key_1', wanted: 3_000 }]
+  const now = Date.now()
+  await store.spend(spendingStep({ provider: 'acc1', windows, claims, now }))
+  await store.reopen('acc1', now)
+  await closeIn(store, 'acc1', { until: now + 60_000, at: now, reason: 'x' }, null)
   const keys = await raw.keys(`${prefix}*`)
-  t.strictSame(
-    keys.sort(),
-    [...names, 'closed', 'closed-because', 'reopened'].map(name => `${prefix}spending:{acc1}:${name}`).sort(),
-  )
+  t.strictSame(keys.sort(), [...names, 'closure'].map(name => `${prefix}spending:{acc1}:${name}`).sort())
   for (const key of keys) {
     const left = await raw.pttl(key)
     // A reopening is remembered for longer than a closure from before it can last.
-    const most = key.endsWith('reopened') ? 50 * 3_600_000 : 3_600_000
+    const most = key.endsWith('closure') ? 50 * 3_600_000 : 3_600_000
     t.ok(left > most - 100_000 && left <= most, `${key} expires in ${left} ms`)
   }
-  const refused = { provider: 'acc2', windows, wanted: 2_000, unit: 3_000, now: Date.now() }
-  t.equal((await store.reserve(refused)).granted, 0)
-  t.equal((await raw.keys(`${prefix}*`)).length, 7, 'a refusal leaves no counter behind')
+  const refused = spendingStep({ provider: 'acc2', windows, wanted: 2_000, now })
+  t.equal((await store.spend(refused)).granted, 0)
+  t.equal((await raw.keys(`${prefix}*`)).length, 5, 'a refusal leaves no counter behind')
   await raw.quit()
   await store.close()
 })

@@ -58,9 +58,7 @@ export const watchStore = (store: Store): WatchedStore => {
         return store.releaseLease(key, token, message)
       }),
       heartbeat: counted(heartbeat),
-      reserve: counted(store.reserve),
-      settle: counted(store.settle),
-      spending: counted(store.spending),
+      spend: counted(store.spend),
     },
     steps: () => steps,
     isBusy: () => leases > 0,

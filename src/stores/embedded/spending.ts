@@ -1,229 +1,185 @@
-// The spending at the provider, in the embedded store: one counter per window, the instant until which the provider is closed,
-// and its last reopening. Every step is one write transaction, so that a command in another process can't interleave. A counter that is
-// missing or unreadable restarts at what the caller knows; an impossible closure is removed. The caller decides what to spend and why.
+// The spending at the provider, in the embedded store: for each window what was charged and what was given back, the part of each
+// consumer, and the closure with the last reopening. Every step is one write transaction, so that a command in another process
+// can't interleave. A count that is unreadable is as one that is lost. The caller decides what to spend and why.
 
+import { clockToleranceMs } from '../../clock.ts'
 import { safeText } from '../../outside-text.ts'
-import { roomOf, unshared } from '../fair-share.ts'
+import { roomOf } from '../fair-share.ts'
 import { keepReopeningForMs, longestClosureMs, longestReason, shown } from '../records.ts'
-import type { GrantedClaim, SpendingClaim, SpendingStore, SpendingWindow } from '../store.ts'
+import type { Closure, SpendingStore, SpendingWindow } from '../store.ts'
 import { type EmbeddedParts, inTransaction, wholeSql } from './attempt.ts'
 
 const schema = `
-  CREATE TABLE IF NOT EXISTS spending (
-    provider TEXT NOT NULL, name TEXT NOT NULL, used INTEGER NOT NULL, keep_until INTEGER NOT NULL,
+  CREATE TABLE IF NOT EXISTS spent (
+    provider TEXT NOT NULL, name TEXT NOT NULL, charged INTEGER NOT NULL, refunded INTEGER NOT NULL, keep_until INTEGER NOT NULL,
     PRIMARY KEY (provider, name)
   ) STRICT, WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS spending_by_consumer (
+  CREATE TABLE IF NOT EXISTS spent_by_consumer (
     provider TEXT NOT NULL, name TEXT NOT NULL, consumer TEXT NOT NULL, used INTEGER NOT NULL, keep_until INTEGER NOT NULL,
     PRIMARY KEY (provider, name, consumer)
   ) STRICT, WITHOUT ROWID;
-  CREATE INDEX IF NOT EXISTS spending_by_consumer_until ON spending_by_consumer (keep_until);
-  CREATE TABLE IF NOT EXISTS closures (provider TEXT PRIMARY KEY, until INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS closure_reasons (provider TEXT PRIMARY KEY, reason TEXT NOT NULL) STRICT, WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS reopenings (provider TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE INDEX IF NOT EXISTS spent_by_consumer_until ON spent_by_consumer (keep_until);
+  CREATE TABLE IF NOT EXISTS closure (
+    provider TEXT PRIMARY KEY, until INTEGER NOT NULL, at INTEGER NOT NULL, reason TEXT NOT NULL, reopened INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
 `
 
 /** The spending of a store on this database. */
-export const embeddedSpending = ({
-  db,
-  clock,
-  attempt,
-  patiently,
-  observer,
-}: EmbeddedParts): SpendingStore => {
+export const embeddedSpending = ({ db, attempt, patiently, observer }: EmbeddedParts): SpendingStore => {
   db.exec(schema)
   const statements = {
-    used: db.prepare(`SELECT ${wholeSql('used')} AS used FROM spending WHERE provider = ? AND name = ?`),
-    put: db.prepare(
-      `INSERT INTO spending VALUES (:provider, :name, :used, :keep)
-       ON CONFLICT (provider, name) DO UPDATE SET used = :used, keep_until = :keep`,
+    // A few dozen rows at most, so that every step may scan them all.
+    sweep: db.prepare(`DELETE FROM spent WHERE keep_until <= ?`),
+    sweepBy: db.prepare(`DELETE FROM spent_by_consumer WHERE keep_until <= ?`),
+    spent: db.prepare(
+      `SELECT ${wholeSql('charged')} AS charged, ${wholeSql('refunded')} AS refunded FROM spent WHERE provider = ? AND name = ?`,
     ),
-    // A few dozen rows at most, so that every reservation may scan them all.
-    sweep: db.prepare(`DELETE FROM spending WHERE keep_until <= ?`),
+    put: db.prepare(
+      `INSERT INTO spent VALUES (:provider, :name, :charged, :refunded, :keep)
+       ON CONFLICT (provider, name) DO UPDATE SET charged = :charged, refunded = :refunded, keep_until = :keep`,
+    ),
     usedBy: db.prepare(
-      `SELECT ${wholeSql('used')} AS used FROM spending_by_consumer WHERE provider = ? AND name = ? AND consumer = ?`,
+      `SELECT ${wholeSql('used')} AS used FROM spent_by_consumer WHERE provider = ? AND name = ? AND consumer = ?`,
     ),
     putBy: db.prepare(
-      `INSERT INTO spending_by_consumer VALUES (:provider, :name, :consumer, :used, :keep)
+      `INSERT INTO spent_by_consumer VALUES (:provider, :name, :consumer, :used, :keep)
        ON CONFLICT (provider, name, consumer) DO UPDATE SET used = :used, keep_until = :keep`,
     ),
     hasOther: db.prepare(
-      `SELECT 1 FROM spending_by_consumer WHERE provider = ? AND name = ? AND consumer <> ? LIMIT 1`,
+      `SELECT 1 FROM spent_by_consumer WHERE provider = ? AND name = ? AND consumer <> ? LIMIT 1`,
     ),
-    sweepBy: db.prepare(`DELETE FROM spending_by_consumer WHERE keep_until <= ?`),
-    closedUntil: db.prepare(`SELECT ${wholeSql('until')} AS until FROM closures WHERE provider = ?`),
-    close: db.prepare(
-      `INSERT INTO closures VALUES (?, ?) ON CONFLICT (provider) DO UPDATE SET until = CASE
-         WHEN until BETWEEN excluded.until AND excluded.until + ${longestClosureMs} THEN until ELSE excluded.until END`,
+    closure: db.prepare(
+      `SELECT ${wholeSql('until')} AS until, ${wholeSql('at')} AS at, substr(reason, 1, ${longestReason}) AS reason,
+         ${wholeSql('reopened')} AS reopened FROM closure WHERE provider = ?`,
     ),
-    open: db.prepare(`DELETE FROM closures WHERE provider = ?`),
-    reason: db.prepare(
-      `SELECT substr(reason, 1, ${longestReason}) AS reason FROM closure_reasons WHERE provider = ?`,
-    ),
-    putReason: db.prepare(
-      `INSERT INTO closure_reasons VALUES (?, ?) ON CONFLICT (provider) DO UPDATE SET reason = excluded.reason`,
-    ),
-    dropReason: db.prepare(`DELETE FROM closure_reasons WHERE provider = ?`),
-    reopenedAt: db.prepare(`SELECT ${wholeSql('at')} AS at FROM reopenings WHERE provider = ?`),
-    putReopening: db.prepare(
-      `INSERT INTO reopenings VALUES (?, ?) ON CONFLICT (provider) DO UPDATE SET at = excluded.at`,
+    putClosure: db.prepare(
+      `INSERT INTO closure VALUES (:provider, :until, :at, :reason, :reopened) ON CONFLICT (provider)
+       DO UPDATE SET until = :until, at = :at, reason = :reason, reopened = :reopened`,
     ),
   }
-  const refuse = (name: string, fault: string) =>
-    observer.recordRefused({ record: 'spending', name: shown(name), fault })
-  /** Undefined without a counter, null if it is unreadable. */
-  const usedIn = (provider: string, name: string) =>
-    statements.used.get(provider, name)?.used as number | null | undefined
-  /** Undefined without a closure, null if it is unreadable. */
-  const closedUntil = (provider: string) =>
-    statements.closedUntil.get(provider)?.until as number | null | undefined
-  const closureReason = (provider: string): string | null => {
-    const { reason } = statements.reason.get(provider) ?? {}
-    return typeof reason === 'string' ? safeText(reason, longestReason) : null
+  /** A whole number of a row, 0 without one and for an unreadable one. */
+  const number = (name: string, row: Record<string, unknown> | undefined, column: string): number => {
+    const value = row?.[column]
+    if (typeof value === 'number') return value
+    if (row)
+      observer.recordRefused({
+        record: 'spending',
+        name: shown(name),
+        fault: `its ${column} was not readable`,
+      })
+    return 0
   }
-  /** 0 without one of late, or for an instant that nobody can have reopened at. */
-  const reopenedAt = (provider: string, now: number): number => {
-    const at = (statements.reopenedAt.get(provider)?.at as number | null | undefined) ?? 0
-    return at > now + longestClosureMs || at < now - keepReopeningForMs ? 0 : at
+  /** The closure that is in force, and the last reopening, unless nobody can have closed or reopened then. */
+  const closureAt = (provider: string, now: number): { closure: Closure | null; reopenedAt: number } => {
+    const row = statements.closure.get(provider)
+    const read = (column: string): number => number(`${provider} closure`, row, column)
+    const [until, at, reopened] = [read('until'), read('at'), read('reopened')]
+    const isInForce = until > now && until <= now + longestClosureMs && at <= now + clockToleranceMs
+    const isOfLate = reopened <= now + longestClosureMs && reopened >= now - keepReopeningForMs
+    return {
+      closure: isInForce ? { until, at, reason: safeText(String(row?.reason), longestReason) } : null,
+      reopenedAt: isOfLate ? reopened : 0,
+    }
+  }
+  const putClosure = (provider: string, closure: Closure | null, reopened: number): void => {
+    statements.putClosure.run({ provider, until: 0, at: 0, reason: '', ...closure, reopened })
   }
   const usedBy = (provider: string, name: string, consumer: string): number | undefined =>
     (statements.usedBy.get(provider, name, consumer)?.used as number | null | undefined) ?? undefined
-  /** Grants claims one after the other, and counts them for their consumers. */
-  const claimsGranted = (
-    provider: string,
-    windows: readonly (SpendingWindow & { readonly used: number })[],
-    claims: readonly SpendingClaim[],
-    unit: number,
-    grantedBefore: number,
-  ): GrantedClaim[] => {
-    const put = ({ name, keepUntil }: SpendingWindow, consumer: string, used: number) =>
-      statements.putBy.run({ provider, name, consumer, used, keep: keepUntil })
-    // One that wants nothing now is there too: nobody else is alone then.
-    for (const { consumer } of claims)
-      for (const window of windows)
-        if (usedBy(provider, window.name, consumer) === undefined) put(window, consumer, 0)
-    let total = grantedBefore
-    return claims.map(({ consumer, wanted }) => {
-      const rooms = windows.map(({ name, limit, used, shares }) =>
-        roomOf(
-          {
-            limit,
-            used: used + total,
-            usedBy: usedBy(provider, name, consumer) ?? 0,
-            isAlone: statements.hasOther.get(provider, name, consumer) === undefined,
-          },
-          shares ?? unshared(limit),
-        ),
-      )
-      const granted = Math.max(0, Math.floor(Math.min(wanted, ...rooms) / unit)) * unit
-      total += granted
-      if (granted > 0)
-        for (const window of windows)
-          put(window, consumer, (usedBy(provider, window.name, consumer) ?? 0) + granted)
-      return { granted, heldIn: rooms.flatMap((room, i) => (room - granted < unit ? [i] : [])) }
-    })
-  }
-  const inOne = <Value>(step: () => Value, run = attempt): Promise<Value> =>
-    run(() => inTransaction(db, step))
 
   return {
-    reserve: ({ provider, windows, wanted, claims = [], unit, now }) =>
-      inOne(() => {
-        statements.sweep.run(now)
-        statements.sweepBy.run(now)
-        const used = windows.map(({ name, keepUntil, known = 0 }) => {
-          const count = usedIn(provider, name)
-          if (typeof count === 'number' || (count === undefined && known === 0)) return count ?? 0
-          refuse(`${provider} ${name}`, 'it was missing or not readable, and was restarted')
-          statements.put.run({ provider, name, used: known, keep: keepUntil })
-          return known
-        })
-        const closed = closedUntil(provider)
-        if (closed === null || (closed !== undefined && closed > now + longestClosureMs)) {
-          refuse(`${provider} closed`, 'it was not readable, and was removed')
-          statements.open.run(provider)
-        } else if (closed !== undefined && closed > now)
+    spend: ({ provider, windows, wanted, claims, returns, unit, now, closure: told, reopenedAt: known }) =>
+      attempt(() =>
+        inTransaction(db, () => {
+          statements.sweep.run(now)
+          statements.sweepBy.run(now)
+          let { closure, reopenedAt } = closureAt(provider, now)
+          const isOutdated = known !== null && known < reopenedAt
+          const isLost = known !== null && known > reopenedAt
+          if (isLost) {
+            closure = null
+            reopenedAt = known
+          }
+          const isLonger = !isOutdated && told !== null && told.until > (closure?.until ?? 0)
+          if (isLonger) closure = { ...told, reason: safeText(told.reason, longestReason) }
+          if (isLost || isLonger) putClosure(provider, closure, reopenedAt)
+
+          const putBy = ({ name, keepUntil }: SpendingWindow, consumer: string, used: number) =>
+            statements.putBy.run({ provider, name, consumer, used, keep: keepUntil })
+          const spent = windows.map(window => {
+            const { name, known: mine, added } = window
+            const row = statements.spent.get(provider, name)
+            const [charged, refunded] = [
+              number(`${provider} ${name}`, row, 'charged'),
+              number(`${provider} ${name}`, row, 'refunded'),
+            ]
+            return {
+              window,
+              before: charged + refunded,
+              charged: Math.max(charged, mine.charged) + added.charged,
+              refunded: Math.max(refunded, mine.refunded) + added.refunded,
+            }
+          })
+          for (const { consumer, window: i, by } of returns) {
+            const { [i]: window } = windows
+            const before = window && usedBy(provider, window.name, consumer)
+            // A consumer's count that is gone stays gone.
+            if (window && before !== undefined) putBy(window, consumer, Math.max(0, before - by))
+          }
+          const usedIn = ({ charged, refunded }: (typeof spent)[number]): number =>
+            Math.max(0, charged - refunded)
+          const grantOf = (amount: number, rooms: readonly number[]): number => {
+            const granted = closure ? 0 : Math.max(0, Math.floor(Math.min(amount, ...rooms) / unit)) * unit
+            for (const each of spent) if (each.window.limit !== null) each.charged += granted
+            return granted
+          }
+          const roomsFor = (consumer?: string): number[] =>
+            spent.map(each => {
+              const { name, limit, shares } = each.window
+              if (limit === null) return Number.POSITIVE_INFINITY
+              const use = { limit, used: usedIn(each), usedBy: 0, isAlone: false }
+              if (consumer === undefined) return roomOf(use, undefined, unit)
+              const isAlone = statements.hasOther.get(provider, name, consumer) === undefined
+              const used = usedBy(provider, name, consumer) ?? 0
+              return roomOf({ ...use, usedBy: used, isAlone }, shares, unit)
+            })
+          const forNobody = grantOf(wanted, roomsFor())
+          // One that wants nothing now is there too: nobody else is alone then.
+          if (!closure)
+            for (const { consumer } of claims)
+              for (const window of windows)
+                if (window.limit !== null && usedBy(provider, window.name, consumer) === undefined)
+                  putBy(window, consumer, 0)
+          const granted = claims.map(({ consumer, wanted: amount }) => {
+            const rooms = closure ? [] : roomsFor(consumer)
+            const part = grantOf(amount, rooms)
+            if (part > 0)
+              for (const window of windows)
+                if (window.limit !== null)
+                  putBy(window, consumer, (usedBy(provider, window.name, consumer) ?? 0) + part)
+            return { granted: part, heldIn: rooms.flatMap((room, i) => (room - part < unit ? [i] : [])) }
+          })
+          // Neither falls, so that their sum tells whether there is something to write.
+          for (const { window, before, charged, refunded } of spent)
+            if (charged + refunded > before)
+              statements.put.run({ provider, name: window.name, charged, refunded, keep: window.keepUntil })
           return {
-            granted: 0,
-            closedUntil: closed,
-            reopenedAt: reopenedAt(provider, now),
-            used,
-            claims: claims.map(() => ({ granted: 0, heldIn: [] })),
+            granted: granted.reduce((sum, claim) => sum + claim.granted, forNobody),
+            claims: granted,
+            spent: spent.map(({ charged, refunded }) => ({ charged, refunded })),
+            closure,
+            reopenedAt,
           }
-        const room = Math.min(wanted, ...windows.map(({ limit }, i) => limit - (used[i] ?? 0)))
-        const uses = windows.map((window, i) => ({ ...window, used: used[i] ?? 0 }))
-        const before = Math.max(0, Math.floor(room / unit)) * unit
-        const granted = claimsGranted(provider, uses, claims, unit, before)
-        const total = granted.reduce((sum, claim) => sum + claim.granted, before)
-        if (total > 0)
-          for (const { name, keepUntil, used: amount } of uses)
-            statements.put.run({ provider, name, used: amount + total, keep: keepUntil })
-        return {
-          granted: total,
-          closedUntil: null,
-          reopenedAt: reopenedAt(provider, now),
-          used: used.map(amount => amount + total),
-          claims: granted,
-        }
-      }),
-    settle: ({ provider, changes }) =>
-      inOne(() => {
-        for (const { name, by, atLeast, keepUntil, consumers = [] } of changes) {
-          for (const { consumer, by: part } of consumers) {
-            const known = usedBy(provider, name, consumer)
-            if (known !== undefined)
-              statements.putBy.run({
-                provider,
-                name,
-                consumer,
-                used: Math.max(0, known + part),
-                keep: keepUntil,
-              })
-          }
-          const found = usedIn(provider, name)
-          const before = found ?? atLeast ?? (found === undefined && by > 0 ? 0 : undefined)
-          // The next reservation repairs a counter that is missing or unreadable, and unknown to the caller.
-          if (before === undefined) continue
-          const used = Math.max(0, Math.max(before, atLeast ?? 0) + by)
-          statements.put.run({ provider, name, used, keep: keepUntil })
-        }
-      }),
-    closeUntil: (provider, until, { now, reopenedAt: known, reason }) =>
-      inOne(() => {
-        const reopened = reopenedAt(provider, now)
-        if (known !== null && reopened > known) return reopened
-        const before = closedUntil(provider)
-        statements.close.run(provider, until)
-        if (closedUntil(provider) !== before)
-          statements.putReason.run(provider, safeText(reason, longestReason))
-        return reopened
-      }),
-    reopen: (provider, now) =>
-      inOne(() => {
-        const found = { closedUntil: closedUntil(provider) ?? null, reason: closureReason(provider) }
-        const at = Math.max(reopenedAt(provider, now) + 1, now)
-        statements.open.run(provider)
-        statements.dropReason.run(provider)
-        statements.putReopening.run(provider, at)
-        return { ...found, reopenedAt: at }
-      }, patiently),
-    closure: provider =>
-      attempt(() => ({
-        closedUntil: closedUntil(provider) ?? null,
-        reason: closureReason(provider),
-        reopenedAt: reopenedAt(provider, clock.now()),
-      })),
-    spending: (provider, names) =>
-      attempt(() => ({
-        used: names.map(name => {
-          const count = usedIn(provider, name)
-          if (count === null) refuse(`${provider} ${name}`, 'it is not a whole number')
-          return count
         }),
-        closedUntil: closedUntil(provider) ?? null,
-        reopenedAt: reopenedAt(provider, clock.now()),
-      })),
-    // The file is there for as long as this process is.
-    onLost: () => () => {},
+      ),
+    reopen: (provider, now) =>
+      patiently(() =>
+        inTransaction(db, () => {
+          const { closure, reopenedAt } = closureAt(provider, now)
+          const at = Math.max(reopenedAt + 1, now)
+          putClosure(provider, null, at)
+          return { closure, reopenedAt: at }
+        }),
+      ),
   }
 }

@@ -65,13 +65,8 @@ export const redisKeyNames = (prefix: string) => {
     wanted: (topic: string) => named('wanted', topic),
     changeRecords: (topic: string) => named('notices', topic),
 
-    /** The spending at a provider in a window, the end of its closure with its reason, and its last reopening. */
+    /** The spending at a provider in a window; the closure of the provider, and its last reopening. */
     spending: (provider: string, window: string) => named('spending', `{${provider}}`, window),
-    /** The spending by consumer. */
-    spendingByConsumer: (provider: string, window: string) =>
-      named('spending', `{${provider}}`, window, 'consumers'),
-    closedUntil: (provider: string) => named('spending', `{${provider}}`, 'closed'),
-    closedBecause: (provider: string) => named('spending', `{${provider}}`, 'closed-because'),
-    reopenedAt: (provider: string) => named('spending', `{${provider}}`, 'reopened'),
+    closure: (provider: string) => named('spending', `{${provider}}`, 'closure'),
   }
 }

@@ -54,14 +54,12 @@ export const openRedisStore = async (
     messageFault = fault
     observer.redisMessages?.(fault)
   }
-  const lostListeners = new Set<(reason: string) => void>()
   // On a cluster the subscribed connection may stay up while a master is lost.
   const redis = await connect(options, {
     redisAway: reason => {
       // First, because it knows why; the subscribers only notice it.
       isAway = true
       observer.redisAway(reason)
-      for (const listener of lostListeners) listener(reason)
       subscriptions.markLost()
     },
     redisBack: () => {
@@ -152,10 +150,6 @@ export const openRedisStore = async (
     ...fleet,
     heartbeat: async beat => (await Promise.all([fleet.heartbeat(beat), markFormat(redis, names)]))[0],
     ...redisSpending(parts),
-    onLost: listener => {
-      lostListeners.add(listener)
-      return () => lostListeners.delete(listener)
-    },
     ping: () => attempt(() => ping(redis)),
     isUsed,
     size: () => attempt(() => memoryOf(redis)),

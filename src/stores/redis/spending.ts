@@ -1,228 +1,238 @@
-// The spending at the provider, in Redis: one counter per window, the instant until which the provider is closed, and its last
-// reopening. All keys of one provider share a hash tag, so that a step over several windows stays in one slot of a cluster;
-// every key has an expiry. A hash per window has the count of each consumer. A counter that is missing or unreadable restarts at what the calling gateway knows; an impossible closure is removed.
+// The spending at the provider, in Redis: a hash per window with what was charged, what was given back, and the part of each
+// consumer; and a hash with the closure and the last reopening. All keys of one provider share a hash tag, so that a step over several
+// windows stays in one slot of a cluster; every key has an expiry. A count that is unreadable is as one that is lost.
 
 import type { Result } from 'ioredis'
+import { clockToleranceMs } from '../../clock.ts'
 import { safeText } from '../../outside-text.ts'
-import { unshared } from '../fair-share.ts'
 import { keepReopeningForMs, longestClosureMs, longestReason, shown, wholeFrom } from '../records.ts'
-import type { SpendingStore } from '../store.ts'
+import type { Closure, SpendingStore } from '../store.ts'
 import type { RedisParts } from './connection.ts'
-import { readLua, reserveScript, settleScript } from './spending-scripts.ts'
+import { recordsLua } from './records.ts'
 
-// KEYS: closed, reopened, reason. ARGV: until, keepUntil, the longest closure, now, the reopening that the caller knows or
-// nothing, and the reason. Returns the last reopening.
-const closeScript = `${readLua}
-local till, longest, known = tonumber(ARGV[1]), tonumber(ARGV[3]), tonumber(ARGV[5])
-local reopened, failure = reopenedAt(KEYS[2], tonumber(ARGV[4]), longest)
-if failure then return failure end
-if known and reopened > known then return reopened end
-local value
-value, failure = textAt(KEYS[1])
-if failure then return failure end
-local before = whole(value)
-if not before or before < till or before > till + longest then
-  call('SET', KEYS[1], ARGV[1], 'PXAT', ARGV[2])
-  call('SET', KEYS[3], ARGV[6], 'PXAT', ARGV[2])
+// ARGV 1 to 3: now, the longest closure, the tolerated difference of clocks. Reads the closure that is in force and the
+// last reopening from KEYS[1]; `damaged` has the numbers of the keys that could not be read.
+const closureLua = `${recordsLua}
+local now, longest, tolerance, damaged = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), {}
+local function fieldsOf(i, ...)
+  local found = pcall('HMGET', KEYS[i], ...)
+  if not found.err then return found end
+  -- Any other failure is one again, and the script's.
+  if not isOtherType(found) then call('HMGET', KEYS[i], ...) end
+  call('DEL', KEYS[i])
+  damaged[#damaged + 1] = i
+  return {}
 end
-return reopened`
-
-// Lua at the end of a script with KEYS closed, reopened, reason: the closure, the reason and the last reopening.
-const closureLua = `
-local value, failure = textAt(KEYS[1])
-if failure then return failure end
-local closed = whole(value) or 0
-local reason = pcall('GETRANGE', KEYS[3], 0, ${4 * longestReason})
-if type(reason) == 'table' then
-  if not isOtherType(reason) then return reason end
-  reason = ''
+local function number(i, value)
+  local found = whole(value)
+  if value and not found then damaged[#damaged + 1] = i end
+  return found or 0
+end
+local found = fieldsOf(1, 'until', 'at', 'reason', 'reopened')
+local till, at, reason = number(1, found[1]), number(1, found[2]), string.sub(found[3] or '', 1, ${4 * longestReason})
+local reopened = number(1, found[4])
+-- An instant that nobody can have reopened at.
+if reopened > now + longest then reopened = 0 end
+-- Over, or of a clock that was wrong.
+if till <= now or till > now + longest or at > now + tolerance then till, at, reason = 0, 0, '' end
+local function keep()
+  if till > 0 then call('HSET', KEYS[1], 'until', text('%d', till), 'at', text('%d', at), 'reason', reason)
+  else call('HDEL', KEYS[1], 'until', 'at', 'reason') end
+  call('HSET', KEYS[1], 'reopened', text('%d', reopened))
+  call('PEXPIREAT', KEYS[1], text('%d', now + ${keepReopeningForMs}))
 end`
 
-// ARGV: now, the longest closure, and how long the reopening is kept.
-const reopenScript = `${readLua}${closureLua}
-local now = tonumber(ARGV[1])
-local last
-last, failure = reopenedAt(KEYS[2], now, tonumber(ARGV[2]))
-if failure then return failure end
-local at = math.max(last + 1, now)
-call('DEL', KEYS[1])
-call('DEL', KEYS[3])
-call('SET', KEYS[2], text('%d', at), 'PXAT', text('%d', at + tonumber(ARGV[3])))
-return { closed, reason, at }`
+const valuesPerWindow = 9
 
-// ARGV: nothing.
-const closureScript = `${readLua}${closureLua}
-value, failure = textAt(KEYS[2])
-if failure then return failure end
-return { closed, reason, whole(value) or 0 }`
-
-// KEYS: closed, windows, reopened. Returns the text of each that is a whole number, nothing for one that is missing, and \`-\`
-// for another.
-const spendingScript = `${readLua}
-local reply = {}
-for i = 1, #KEYS do
-  local value, failure = textAt(KEYS[i])
-  if failure then return failure end
-  reply[i] = whole(value) and value or '-'
-  if value == '0' and call('EXISTS', KEYS[i]) == 0 then reply[i] = '' end
+// KEYS: closure, windows. ARGV: three as above, the unit, what is wanted, the closure of the caller with its instant and reason,
+// the reopening that it knows or nothing, how many claims; then for each window the limit or nothing, keepUntil, what is known
+// and what is added of charged and refunded, and the bounds open, share and paced or nothing; then each claim with what it wants; then
+// consumer, window and amount of each return. Returns the grants, the closure, the counts of the windows, for each claim its
+// grant and the windows without room for it as bits, and the keys that were damaged.
+// What a consumer may be granted is `roomOf` of fair-share.ts, and must stay the same.
+const spendScript = `${closureLua}
+local unit, wanted, claims = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[10])
+local known, before = tonumber(ARGV[9]), text('%d %d', till, reopened)
+if known and known > reopened then till, at, reason, reopened = 0, 0, '', known end
+if tonumber(ARGV[6]) > till and not (known and known < reopened) then
+  till, at, reason = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8]
 end
-return reply`
+if before ~= text('%d %d', till, reopened) then keep() end
+
+local windows = {}
+for i = 2, #KEYS do
+  local first = 10 + (i - 2) * ${valuesPerWindow}
+  local function value(n) return tonumber(ARGV[first + n]) end
+  local counts = fieldsOf(i, 'charged', 'refunded')
+  local charged, refunded = number(i, counts[1]), number(i, counts[2])
+  local window = {
+    key = KEYS[i], limit = value(1), keep = ARGV[first + 2], charged = math.max(charged, value(3)) + value(5),
+    refunded = math.max(refunded, value(4)) + value(6), open = value(7), share = value(8), paced = value(9), by = {},
+    fields = (counts[1] and 1 or 0) + (counts[2] and 1 or 0)
+  }
+  window.isChanged = window.charged ~= charged or window.refunded ~= refunded
+  window.used = math.max(0, window.charged - window.refunded)
+  windows[i - 1] = window
+end
+local names, wants, afterWindows = {}, {}, 10 + (#KEYS - 1) * ${valuesPerWindow}
+for c = 1, claims do
+  names[c], wants[c] = ':' .. ARGV[afterWindows + 2 * c - 1], tonumber(ARGV[afterWindows + 2 * c])
+end
+for i = afterWindows + 2 * claims + 1, #ARGV, 3 do
+  local window, name = windows[tonumber(ARGV[i + 1]) + 1], ':' .. ARGV[i]
+  local by = whole(call('HGET', window.key, name))
+  -- A consumer's count that is gone stays gone.
+  if by then call('HSET', window.key, name, text('%d', math.max(0, by - tonumber(ARGV[i + 2])))) end
+end
+
+local limited = {}
+for _, window in ipairs(windows) do
+  if window.limit then limited[#limited + 1] = window end
+end
+local function charge(amount)
+  for _, window in ipairs(limited) do
+    window.charged, window.used = window.charged + amount, window.used + amount
+    window.isChanged = window.isChanged or amount > 0
+  end
+end
+local granted = till > 0 and 0 or floor(wanted / unit) * unit
+for _, window in ipairs(limited) do granted = math.min(granted, floor((window.limit - window.used) / unit) * unit) end
+granted = math.max(0, granted)
+charge(granted)
+
+local claimed = {}
+if claims > 0 and till == 0 then
+  for _, window in ipairs(limited) do
+    local counts, missing = call('HMGET', window.key, unpack(names)), {}
+    for c = 1, claims do
+      window.by[c] = whole(counts[c])
+      if not window.by[c] then
+        local last = #missing
+        missing[last + 1], missing[last + 2], window.by[c] = names[c], '0', 0
+      end
+    end
+    -- One that wants nothing now is there too: nobody else is alone then.
+    if #missing > 0 then call('HSET', window.key, unpack(missing)) window.isChanged = true end
+    window.isAlone = call('HLEN', window.key) - window.fields == 1
+  end
+end
+for c = 1, claims do
+  local grant, held = till > 0 and 0 or floor(wants[c] / unit) * unit, 0
+  for _, window in ipairs(limited) do
+    if till > 0 then break end
+    local left, by, room = window.limit - window.used, window.by[c]
+    if not window.open then room = left
+    elseif window.isAlone then room = math.min(left, window.open - window.used)
+    else
+      local own = math.max(unit, math.min(window.share, floor((left + by) / 2))) - by
+      room = math.min(left, math.max(own, window.paced - window.used))
+    end
+    window.room = room
+    grant = math.min(grant, math.max(0, floor(room / unit) * unit))
+  end
+  charge(grant)
+  for i, window in ipairs(windows) do
+    if window.room and window.room - grant < unit then held = held + 2 ^ (i - 1) end
+    if window.room and grant > 0 then call('HSET', window.key, names[c], text('%d', window.by[c] + grant)) end
+  end
+  granted = granted + grant
+  claimed[2 * c - 1], claimed[2 * c] = grant, held
+end
+
+local counts = {}
+for i, window in ipairs(windows) do
+  counts[2 * i - 1], counts[2 * i] = text('%d', window.charged), text('%d', window.refunded)
+  if window.isChanged then
+    call('HSET', window.key, 'charged', counts[2 * i - 1], 'refunded', counts[2 * i])
+    call('PEXPIREAT', window.key, window.keep)
+  end
+end
+return { granted, { till, at, reason, reopened }, counts, claimed, damaged }`
+
+// Returns the closure that it ended, and the reopening.
+const reopenScript = `${closureLua}
+local ended = { till, at, reason }
+till, reopened = 0, math.max(reopened + 1, now)
+keep()
+ended[4] = reopened
+return ended`
+
+type ClosureReply = [until: number, at: number, reason: string, reopened: number]
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
-    abohawaReserve(
+    abohawaSpend(
       keys: number,
       ...keysAndValues: (string | number)[]
-    ): Result<[counts: number[], repaired: number[], claims: number[]], Context>
-    abohawaSettle(keys: number, ...keysAndValues: (string | number)[]): Result<null, Context>
-    abohawaClose(
-      closed: string,
-      reopened: string,
-      reason: string,
-      ...values: (string | number)[]
-    ): Result<number, Context>
-    abohawaReopen(
-      closed: string,
-      reopened: string,
-      reason: string,
-      now: number,
-      longestClosureMs: number,
-      keepForMs: number,
-    ): Result<[closed: number, reason: string, reopened: number], Context>
-    abohawaClosure(
-      closed: string,
-      reopened: string,
-      reason: string,
-    ): Result<[closed: number, reason: string, reopened: number], Context>
-    abohawaSpending(keys: number, ...keyNames: string[]): Result<string[], Context>
+    ): Result<
+      [granted: number, closure: ClosureReply, counts: string[], claims: number[], damaged: number[]],
+      Context
+    >
+    abohawaReopen(closure: string, ...values: number[]): Result<ClosureReply, Context>
   }
 }
 
-// Callers compare the instant with their own clock; the key expires a little later, in case the server's clock is fast.
-const keepClosedForMs = 3_600_000
-
 /** The spending of a store on this connection. */
-export const redisSpending = ({
-  redis,
-  names,
-  attempt,
-  observer,
-}: RedisParts): Omit<SpendingStore, 'onLost'> => {
-  redis.defineCommand('abohawaReserve', { lua: reserveScript })
-  redis.defineCommand('abohawaSettle', { lua: settleScript })
-  redis.defineCommand('abohawaClose', { numberOfKeys: 3, lua: closeScript })
-  redis.defineCommand('abohawaReopen', { numberOfKeys: 3, lua: reopenScript })
-  redis.defineCommand('abohawaClosure', { numberOfKeys: 3, lua: closureScript })
-  redis.defineCommand('abohawaSpending', { lua: spendingScript })
-  const closureKeys = (provider: string): [closed: string, reopened: string, reason: string] => [
-    names.closedUntil(provider),
-    names.reopenedAt(provider),
-    names.closedBecause(provider),
-  ]
-  const refuse = (name: string, fault: string) =>
-    observer.recordRefused({ record: 'spending', name: shown(name), fault })
+export const redisSpending = ({ redis, names, attempt, observer }: RedisParts): SpendingStore => {
+  redis.defineCommand('abohawaSpend', { lua: spendScript })
+  redis.defineCommand('abohawaReopen', { numberOfKeys: 1, lua: reopenScript })
 
   return {
-    reserve: ({ provider, windows, wanted, claims = [], unit, now }) =>
+    spend: ({ provider, windows, wanted, claims, returns, unit, now, closure, reopenedAt }) =>
       attempt(async () => {
-        const keys = [
-          names.closedUntil(provider),
-          ...windows.map(({ name }) => names.spending(provider, name)),
-          ...windows.map(({ name }) => names.spendingByConsumer(provider, name)),
-          names.reopenedAt(provider),
-        ]
-        const bounds = windows.flatMap(({ limit, keepUntil, known = 0, shares }) => {
-          const { open, share, paced, little } = shares ?? unshared(limit)
-          return [limit, keepUntil, known, open, share, paced, little]
-        })
-        const [counts, repaired, claimed] = await redis.abohawaReserve(
+        const keys = [names.closure(provider), ...windows.map(({ name }) => names.spending(provider, name))]
+        const [granted, closed, counts, claimed, damaged] = await redis.abohawaSpend(
           keys.length,
           ...keys,
-          wanted,
-          unit,
           now,
           longestClosureMs,
-          ...bounds,
+          clockToleranceMs,
+          unit,
+          wanted,
+          closure?.until ?? 0,
+          closure?.at ?? 0,
+          safeText(closure?.reason ?? '', longestReason),
+          reopenedAt ?? '',
+          claims.length,
+          ...windows.flatMap(({ limit, keepUntil, known, added, shares }) => [
+            limit ?? '',
+            keepUntil,
+            known.charged,
+            known.refunded,
+            added.charged,
+            added.refunded,
+            shares?.open ?? '',
+            shares?.share ?? '',
+            shares?.paced ?? '',
+          ]),
           ...claims.flatMap(({ consumer, wanted: units }) => [consumer, units]),
+          ...returns.flatMap(({ consumer, window, by }) => [consumer, window, by]),
         )
-        for (const number of repaired)
-          refuse(keys[number - 1] ?? '', 'it was missing or not readable, and was restarted')
-        const [granted = 0, closed = 0, ...rest] = counts.map(wholeFrom)
+        for (const number of new Set(damaged))
+          observer.recordRefused({
+            record: 'spending',
+            name: shown(keys[number - 1] ?? ''),
+            fault: 'it was not readable, and was restarted',
+          })
         return {
-          granted,
-          closedUntil: closed || null,
-          reopenedAt: rest.at(-1) ?? 0,
-          used: rest.slice(0, windows.length),
+          ...closureOf(closed),
+          granted: wholeFrom(granted),
+          spent: windows.map((_, i) => ({
+            charged: wholeFrom(counts[2 * i]),
+            refunded: wholeFrom(counts[2 * i + 1]),
+          })),
           claims: claims.map((_, i) => ({
             granted: wholeFrom(claimed[2 * i]),
             heldIn: positionsIn(wholeFrom(claimed[2 * i + 1]), windows.length),
           })),
         }
       }),
-    settle: ({ provider, changes }) =>
-      attempt(async () => {
-        if (changes.length === 0) return
-        const keys = [
-          ...changes.map(({ name }) => names.spending(provider, name)),
-          ...changes.map(({ name }) => names.spendingByConsumer(provider, name)),
-        ]
-        const consumers = new Set(
-          changes.flatMap(({ consumers: parts = [] }) => parts.map(part => part.consumer)),
-        )
-        const partOf = (consumer: string, { consumers: parts = [] }: (typeof changes)[number]): number =>
-          parts.find(part => part.consumer === consumer)?.by ?? 0
-        await redis.abohawaSettle(
-          keys.length,
-          ...keys,
-          changes.length,
-          ...changes.flatMap(({ by, atLeast = '', keepUntil }) => [by, atLeast, keepUntil]),
-          ...[...consumers].flatMap(consumer => [
-            consumer,
-            ...changes.map(change => partOf(consumer, change)),
-          ]),
-        )
-      }),
-    closeUntil: (provider, until, { now, reopenedAt, reason }) =>
-      attempt(async () =>
-        wholeFrom(
-          await redis.abohawaClose(
-            ...closureKeys(provider),
-            until,
-            until + keepClosedForMs,
-            longestClosureMs,
-            now,
-            reopenedAt ?? '',
-            safeText(reason, longestReason),
-          ),
-        ),
-      ),
     reopen: (provider, now) =>
       attempt(async () =>
         closureOf(
-          await redis.abohawaReopen(...closureKeys(provider), now, longestClosureMs, keepReopeningForMs),
+          await redis.abohawaReopen(names.closure(provider), now, longestClosureMs, clockToleranceMs),
         ),
       ),
-    closure: provider => attempt(async () => closureOf(await redis.abohawaClosure(...closureKeys(provider)))),
-    spending: (provider, windows) =>
-      attempt(async () => {
-        const keys = [
-          names.closedUntil(provider),
-          ...windows.map(name => names.spending(provider, name)),
-          names.reopenedAt(provider),
-        ]
-        const texts = await redis.abohawaSpending(keys.length, ...keys)
-        texts.forEach((text, i) => {
-          if (text === '-') refuse(keys[i] ?? '', 'it is not a whole number')
-        })
-        const [closed, ...rest] = texts.map(text =>
-          text === '-' ? null : text ? wholeFrom(text) : undefined,
-        )
-        return {
-          used: rest.slice(0, windows.length),
-          closedUntil: closed || null,
-          reopenedAt: rest.at(-1) ?? 0,
-        }
-      }),
   }
 }
 
@@ -230,8 +240,13 @@ export const redisSpending = ({
 const positionsIn = (bits: number, length: number): number[] =>
   Array.from({ length }, (_, i) => i).filter(i => bits & (1 << i))
 
-const closureOf = ([closed, reason, reopened]: [closed: number, reason: string, reopened: number]) => ({
-  closedUntil: wholeFrom(closed) || null,
-  reason: safeText(reason, longestReason) || null,
+const closureOf = ([until, at, reason, reopened]: ClosureReply): {
+  closure: Closure | null
+  reopenedAt: number
+} => ({
+  closure:
+    until === 0
+      ? null
+      : { until: wholeFrom(until), at: wholeFrom(at), reason: safeText(reason, longestReason) },
   reopenedAt: wholeFrom(reopened),
 })
