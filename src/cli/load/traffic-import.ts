@@ -79,8 +79,9 @@ export const addImportCommand = (traffic: Command, add: AddCommand): Command =>
       const { selected } = await import('../../load/traffic/selection.ts')
       const nameOf = createPseudonyms()
       const pass = async function* (batches: Batches): AsyncGenerator<readonly TrafficRequest[]> {
-        const scrub = createScrub(scrubbing, nameOf)
-        for await (const batch of selected(batches, { ...selection, cellOf })) yield batch.map(scrub)
+        const scrub = scrubbing && createScrub(scrubbing, nameOf)
+        for await (const batch of selected(batches, { ...selection, cellOf }))
+          yield scrub ? batch.map(scrub) : batch
       }
       if (options.as === 'keys') {
         const { writeKeys } = await import('./traffic-keys.ts')
@@ -112,19 +113,26 @@ type ScrubOptions = {
   start?: number
 }
 
+/** Undefined where nothing is to be scrubbed. */
 const scrubbingOf = ({
   scrub = false,
   withoutParameter = [],
   withoutKeys = false,
   withoutAnswers = false,
   start,
-}: ScrubOptions): Scrubbing => ({
-  renamesKeys: scrub,
-  parameters: withoutParameter.includes('*') ? 'all' : new Set(withoutParameter),
-  withoutKeys,
-  withoutAnswers,
-  start,
-})
+}: ScrubOptions): Scrubbing | undefined => {
+  const isWanted =
+    scrub || withoutParameter.length > 0 || withoutKeys || withoutAnswers || start !== undefined
+  return isWanted
+    ? {
+        renamesKeys: scrub,
+        parameters: withoutParameter.includes('*') ? 'all' : new Set(withoutParameter),
+        withoutKeys,
+        withoutAnswers,
+        start,
+      }
+    : undefined
+}
 
 /** Where one is an instant and the other a duration, that is known with the first request alone. */
 const isAfter = (from: Moment, to: Moment): boolean =>
