@@ -48,24 +48,12 @@ const rules: readonly Rule[] = [
     paths: ['provider.budget.outageShare'],
     because: ({ redis, server }) =>
       redis.url === null &&
-      server.workers === 1 &&
-      'redis.url is not set and server.workers is 1, so that no other process shares the store',
-  },
-  {
-    paths: ['server.workerTimeout'],
-    because: ({ server }) => server.workers === 1 && 'server.workers is 1',
+      !server.reusePort &&
+      'redis.url is not set and server.reusePort is false, so that no other process shares the store',
   },
   {
     paths: ['provider.retryDelay'],
     because: ({ provider }) => provider.retries === 0 && 'provider.retries is 0',
-  },
-  {
-    paths: all('server', ['host', 'port']),
-    because: ({ server }) => server.socket !== null && 'server.socket is set, and listened on instead',
-  },
-  {
-    paths: ['server.socketMode'],
-    because: ({ server }) => server.socket === null && 'server.socket is not set',
   },
   {
     paths: ['server.tls.http2'],

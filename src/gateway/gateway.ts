@@ -45,8 +45,7 @@ import { observeUpstream } from '../upstream/observer.ts'
 import { ofAnotherHost, openUpstream } from '../upstream/upstream.ts'
 import { watchBudget } from './budget-watch.ts'
 import { createFleetSettings } from './fleet-settings.ts'
-import type { InheritedSockets } from './inherited-sockets.ts'
-import { openListener, openOnSocket } from './listener.ts'
+import { openListener } from './listener.ts'
 import {
   configDetail,
   observeApi,
@@ -65,10 +64,10 @@ import {
 import { createReload, type ReloadOutcome, watchEvery } from './reload.ts'
 
 export type Gateway = {
-  /** Base addresses of the listeners, such as `http://127.0.0.1:8080` or `unix:/run/abohawa/api.sock`. */
+  /** Base addresses of the listeners, such as `http://127.0.0.1:8080`. */
   readonly apiUrl: string
   readonly opsUrl: string
-  /** Undefined unless `status.port` is set or a socket for it is inherited. */
+  /** Undefined unless `status.port` is set. */
   readonly statusUrl: string | undefined
   /** Resolves when no request to the provider is under way; those that wait for the budget's next window do not count. */
   settled(): Promise<void>
@@ -101,12 +100,8 @@ export type GatewayParts = Pick<OpenLog, 'log' | 'lines'> &
     readonly tracing?: Tracing | undefined
     /** Without one, the configuration stays as it is. */
     readonly source?: ConfigSource
-    /** Sockets that are listened on in place of hosts and ports. */
-    readonly inherited?: InheritedSockets
-    /** A Unix socket for the ops listener, in place of its address; there is no status listener then. */
-    readonly opsPath?: string | undefined
-    /** Seals the tickets of TLS sessions where no file of the settings does; of its own where absent. */
-    readonly ticketKey?: Buffer | undefined
+    /** How many gateways `serve --processes` runs on this store and port, this one included. */
+    readonly processes?: number
     /** The time between two events of the status for dashboards, in place of a second. */
     readonly statusEveryMs?: number | undefined
   }
@@ -122,10 +117,8 @@ export const startGateway = async (
     open = openStore,
     source,
     tracing,
-    opsPath,
-    ticketKey,
+    processes = 1,
     statusEveryMs,
-    inherited = {},
   }: GatewayParts,
 ): Promise<Gateway> => {
   // The parts that are open so far: a failing start closes them, the last one first.
@@ -191,7 +184,7 @@ export const startGateway = async (
   let leave = async (): Promise<void> => {}
   opening.defer(() => leave())
   const metering = openMetering(
-    { ...config.quota, workers: config.server.workers },
+    { ...config.quota, processes },
     { store, clock, observer: observeMeter(metrics, log, outages) },
   )
   opening.defer(metering.close)
@@ -307,10 +300,10 @@ export const startGateway = async (
       clock,
       trace: tracing?.request,
       observer: apiObserver,
-      ticketKey,
     },
     {
       ...config.server,
+      workers: processes,
       clientAddress: config.log.clientAddress,
       keepBytes: Math.floor(config.cache.memoryBytes * shareOfLists),
     },
@@ -422,22 +415,18 @@ export const startGateway = async (
 
   // Opened first and closed last, so that readiness can be checked while the API starts and drains.
   opening.defer(() => ops.close())
-  const opsUrl = await (opsPath === undefined
-    ? openListener(ops, 'ops', config.ops, config, inherited.ops)
-    : openOnSocket(ops, opsPath))
-  const openStatus = async (): Promise<string> => {
+  const opsUrl = await openListener(ops, 'ops', config.ops)
+  const openStatus = async (port: number): Promise<string> => {
     const opened = buildStatus({ probes, observer: opsObserver }, statusOptions(config))
     opening.defer(() => opened.close())
     status = opened
-    const { host, port } = config.status
-    return openListener(opened, 'status', { host, port: port ?? 0 }, config, inherited.status)
+    return openListener(opened, 'status', { host: config.status.host, port })
   }
-  const hasStatus = opsPath === undefined && (config.status.port !== null || inherited.status !== undefined)
-  const statusUrl = hasStatus ? await openStatus() : undefined
+  const statusUrl = config.status.port === null ? undefined : await openStatus(config.status.port)
   const [warm] = await Promise.all([upstream.start(), metering.start(), keys.readChanges()])
   log.info(warm, 'weather taken over from the shared tier')
   opening.defer(() => api.close())
-  const apiUrl = await openListener(api, 'server', config.server, config, inherited.api)
+  const apiUrl = await openListener(api, 'server', config.server)
   readiness.phase = 'ready'
   void timelines.sendHeartbeat()
 

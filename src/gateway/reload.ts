@@ -55,12 +55,6 @@ export type Reload = {
   running(): Config
   /** Why the newest configuration is not in effect, if it could not be used. */
   fault(): string | undefined
-  /** The configuration in effect, and the files that it was last read from. */
-  inEffect(): Pick<LoadedConfig, 'config' | 'files'>
-  /** The whole configuration that a restart of the workers applies. @throws ConfigError for one that `now` refuses */
-  readAll(): Promise<LoadedConfig>
-  /** All of it is in effect, what needed a restart too. */
-  restarted(loaded: LoadedConfig): Promise<unknown>
   /** The settings that differ until the next start. */
   restartNeeded(): readonly string[]
 }
@@ -74,7 +68,7 @@ const readsCatalogue = /^catalogue\.(path|bounds\.)/
 
 export const createReload = (options: ReloadOptions): Reload => {
   const { read, prepare, apply, needRestart, observer } = options
-  let { running, files: accepted = [] } = options
+  let { running } = options
   let fault: string | undefined
   let restartNeeded: readonly string[] = []
   const lost = createLostSettings(options.files)
@@ -88,10 +82,6 @@ export const createReload = (options: ReloadOptions): Reload => {
     const faults = [...lost.faultsIn(files), ...(await checkFiles(config, origins, isCatalogueMeant))]
     if (faults.length > 0) throw new ConfigError(faults)
     return loaded
-  }
-  const accept = (files: LoadedConfig['files']): void => {
-    lost.accept(files)
-    accepted = files
   }
   const reload = async (): Promise<ReloadOutcome> => {
     const loaded = await readAll()
@@ -109,7 +99,7 @@ export const createReload = (options: ReloadOptions): Reload => {
     for (const step of steps) step()
     if (live.length > 0) apply(next)
     running = next
-    accept(files)
+    lost.accept(files)
     const wasRefused = fault !== undefined
     fault = undefined
     const left = changes.filter(change => !live.includes(change)).map(({ path }) => path)
@@ -151,19 +141,6 @@ export const createReload = (options: ReloadOptions): Reload => {
       await reloading
     },
     running: () => running,
-    inEffect: () => ({ config: running, files: accepted }),
-    readAll,
-    restarted: ({ config, files }) => {
-      reloading = reloading.then(outcome => {
-        running = config
-        accept(files)
-        apply(config)
-        fault = undefined
-        restartNeeded = []
-        return outcome
-      })
-      return reloading
-    },
     fault: () => fault,
     restartNeeded: () => restartNeeded,
   }

@@ -36,20 +36,16 @@ const rows: [idle: Record<string, string>, reason: RegExp, effective: Record<str
   [{ 'cache.prefetchPlaces': '9' }, /prefetch is none/, { 'cache.prefetch': 'population' }],
   [{ 'provider.budget.keyShare': '0.5', ...unlimited }, /no limits/, { 'provider.budget.perDay': '10000' }],
   [
-    { 'provider.budget.outageShare': '0.1', 'server.workers': '2', ...unlimited },
+    { 'provider.budget.outageShare': '0.1', 'server.reusePort': 'true', ...unlimited },
     /no limits/,
     { 'provider.budget.perDay': '10000' },
   ],
-  [{ 'provider.budget.outageShare': '0.1' }, /no other process shares the store/, { 'server.workers': '2' }],
   [
     { 'provider.budget.outageShare': '0.1' },
     /no other process shares the store/,
-    { 'redis.url': 'redis://a' },
+    { 'server.reusePort': 'true' },
   ],
-  [{ 'server.workerTimeout': '20s' }, /server\.workers is 1/, { 'server.workers': '2' }],
   [{ 'provider.retryDelay': '1s', 'provider.retries': '0' }, /retries is 0/, { 'provider.retries': '1' }],
-  [{ 'server.port': '1', 'server.socket': '/tmp/a.sock' }, /listened on instead/, { 'server.socket': '' }],
-  [{ 'server.socketMode': '0660' }, /socket is not set/, { 'server.socket': '/tmp/a.sock' }],
   [
     { 'server.tls.ticketKey': 'a' },
     /tls\.cert is not set/,

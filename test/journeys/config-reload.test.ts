@@ -190,7 +190,6 @@ const startConsumers = (t: Test, api: string, key: string) => {
 
 // Each to a value under which nobody has to be turned away.
 const others: Settings = {
-  'server.workerTimeout': '20s',
   'server.requestTimeout': '20s',
   'server.writeTimeout': '20s',
   'server.keepAliveTimeout': '80s',

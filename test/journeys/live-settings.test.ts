@@ -27,8 +27,6 @@ const elsewhere = [
   ...['server.tls.cert', 'server.tls.key', 'config.watch', 'config.pollEvery'],
   // In session-tickets.test.ts.
   'server.tls.ticketKey',
-  // In workers.test.ts.
-  'server.workerTimeout',
 ]
 const proved = new Set(elsewhere)
 
