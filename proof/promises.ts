@@ -24,7 +24,7 @@ export type PromiseNumber = keyof typeof promises
 
 /** The tests that show each promise beside the histories: files of test/, without `.test.ts`. */
 export const shownBy: Readonly<Record<PromiseNumber, readonly string[]>> = {
-  1: ['journeys/fleet', 'journeys/pipelines', 'journeys/workers'],
+  1: ['journeys/fleet', 'journeys/pipelines', 'journeys/processes'],
   2: ['edge/error-codes', 'journeys/provider-faults', 'journeys/malformed'],
   3: ['provider/open-meteo/decode-lies', 'timelines/entry-codec', 'journeys/tampered-store'],
   4: ['journeys/clock', 'journeys/weather'],

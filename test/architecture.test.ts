@@ -26,7 +26,6 @@ const ranks: Record<string, number> = {
   'outside-text.ts': 0,
   'redacted-url.ts': 0,
   'regular-file.ts': 0,
-  'unix-socket.ts': 0,
   'unread-body.ts': 0,
   'version.ts': 0,
   catalogue: 1,
@@ -46,7 +45,6 @@ const ranks: Record<string, number> = {
   admin: 7,
   doctor: 8,
   gateway: 8,
-  workers: 9,
   'load/traffic': 10,
   'load/report': 11,
   'load/replay': 12,
@@ -276,7 +274,7 @@ const noPolls: Record<string, RegExp> = {
   'test/support/raw-connection.ts': /more\(/,
   'test/journeys/ops.test.ts': /while \(swapping\)/,
   'test/deploy/nginx.test.ts': /while \(!isOver\)/,
-  'test/journeys/workers.test.ts': /while \(!isOver\)/,
+  'test/scenarios/rolling-restart.ts': /while \(!isOver\)/,
   'test/catalogue/publication.test.ts': /while \(editing\)/,
 }
 const hasDeadline = /performance\.now\(\)|Date\.now\(\)/

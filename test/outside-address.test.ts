@@ -154,7 +154,7 @@ t.test(
       [
         ['status', '--gateway', 'http://169.254.169.254'],
         ['cache', 'show', '23.8,90.4', '--gateway', 'http://[fe80::1]:9090'],
-        ['workers', 'restart', '--gateway', 'http://0:9090'],
+        ['status', '--gateway', 'http://0:9090'],
         ['replay', file, '--target', `http://127.0.0.1:${server.port}`, ...gateway],
         ['replay', file, '--target', `http://127.0.0.1:${server.port}`, '--ops', 'http://93.184.215.14'],
       ],

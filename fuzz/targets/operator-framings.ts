@@ -161,7 +161,7 @@ export const payload = (random: Random): string => {
   const line = random.pick([
     `POST /keys/${victimPlaceholder}/revoke HTTP/1.1`,
     `POST /keys/${victimPlaceholder}/revoke HTTP/1.1`,
-    'POST /workers/restart HTTP/1.1',
+    'POST /cache/purge HTTP/1.1',
     'GET /livez HTTP/1.1',
     `GET /keys/${ownPlaceholder} HTTP/1.1`,
   ])

@@ -1,4 +1,4 @@
-// Target: outsiders and operators at the ops listener of a gateway with workers. Whatever outsiders send, and however it is framed, it
+// Target: outsiders and operators at the ops listener of a gateway. Whatever outsiders send, and however it is framed, it
 // changes nothing and reads nothing; and every request of an operator has exactly its own answer. Longer than 300 lines,
 // because what it sends and what it expects belong together.
 
@@ -60,7 +60,6 @@ const outsidersItem = (random: Random, framing: string, method: string): Item =>
     '/keys',
     `/keys/${victimPlaceholder}/revoke`,
     '/cells',
-    '/workers',
     '/nothing',
     '/livez',
   ])
@@ -108,7 +107,6 @@ const operatorsItem = (random: Random, mark: string, unique: number): Item => {
     () => read(`/cache/cell?of=${mark}`, [400], mark),
     () => read(`/keys/${ownPlaceholder}`, [200], `"id":"${ownPlaceholder}"`),
     () => read(`/keys/${ownPlaceholder}`, [200], undefined, 'HEAD'),
-    () => read('/workers', [200], '"workers":['),
     () => read('/livez', [200], '"live"'),
     () =>
       sends(
@@ -285,8 +283,7 @@ const open = async (system: System): Promise<Session<OperatorsCase>> => {
   const state = async () => {
     const { status, limit, tier, expiresAt } = await ask(`/keys/${victim.id}`)
     const { keys } = (await ask('/keys?limit=1000')) as { keys?: readonly unknown[] }
-    const { workers } = (await ask('/workers')) as { workers?: readonly { readonly pid: number }[] }
-    return { status, limit, tier, expiresAt, keys: keys?.length, pids: workers?.map(({ pid }) => pid) }
+    return { status, limit, tier, expiresAt, keys: keys?.length }
   }
   let before = await state()
 
@@ -318,11 +315,11 @@ export const operators: Target<OperatorsCase> = {
   name: 'operators',
   share: 2,
   checks:
-    'an outsider at the ops listener in front of workers changes and reads nothing, however its bodies are framed; each request of an operator has exactly its own answer',
+    'an outsider at the ops listener changes and reads nothing, however its bodies are framed; each request of an operator has exactly its own answer',
   batch: 50,
   // One after the other, so that what a case leaves on a connection is found by itself.
   atOnce: 1,
-  setting: { moreKeys: 2, env: { ABOHAWA_SERVER__WORKERS: '2', ABOHAWA_OPS__TOKEN: token } },
+  setting: { moreKeys: 2, env: { ABOHAWA_OPS__TOKEN: token } },
   generate,
   shapeOf: ({ talks }) => /\((.*)\)/.exec(talks[0]?.items[0]?.kind ?? '')?.[1] ?? 'operators alone',
   isAlone: () => false,

@@ -13,7 +13,7 @@ const hold = (signal: NodeJS.Signals): void => void held.add(signal)
  * without a listener each of them would end the process. A signal that no part takes does nothing.
  */
 export const holdSignals = (): void => {
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGQUIT', 'SIGHUP', 'SIGUSR2'] as const)
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGQUIT', 'SIGHUP', 'SIGALRM', 'SIGUSR2'] as const)
     process.on(signal, hold)
 }
 

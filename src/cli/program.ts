@@ -75,11 +75,6 @@ const commands: readonly TopCommand[] = [
     load: async () => (await import('./operate/status.ts')).addStatusCommand,
   },
   {
-    name: 'workers',
-    summary: 'list and restart the worker processes of a gateway',
-    load: async () => (await import('./serve/workers.ts')).addWorkerCommands,
-  },
-  {
     name: 'config',
     summary: 'check, print, compare and explain the configuration',
     load: async () => (await import('./operate/config.ts')).addConfigCommands,

@@ -10,7 +10,6 @@ import { certificateOf, ticketKeyOf } from '../edge/connection/tls.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { requireFileOrFree } from '../regular-file.ts'
 import { tlsOf } from '../stores/redis/place.ts'
-import { socketFault } from '../unix-socket.ts'
 import { printPlace } from './faults.ts'
 import type { ConfigFault, LoadedConfig } from './load.ts'
 import type { Config } from './schema.ts'
@@ -34,7 +33,6 @@ const checkCatalogue: FileCheck = [
 const checks: readonly FileCheck[] = [
   ['server.tls.cert', ({ server }) => certificateOf(server.tls)],
   ['server.tls.ticketKey', ({ server }) => ticketKeyOf(server.tls)],
-  ['server.socket', ({ server: { socket } }) => socket !== null && checkSocket(socket)],
   ['redis.ca', ({ redis: { url, ca } }) => url !== null && tlsOf({ url, ca })],
   ['store.path', ({ redis, store }) => (redis.url === null ? checkStoreFile(store.path) : undefined)],
   checkCatalogue,
@@ -81,17 +79,5 @@ export const checkStoreFile = async (path: string): Promise<void> => {
     if (existsSync(file)) await access(file, R_OK | W_OK)
   } catch (cause) {
     throw new InputError(`store.path is ${path}, which can't be written: ${messageOf(cause)}`, { cause })
-  }
-}
-
-const checkSocket = async (path: string): Promise<void> => {
-  try {
-    const fault = socketFault(path)
-    if (fault !== undefined) throw new Error(fault)
-    await access(dirname(resolve(path)), W_OK | X_OK)
-  } catch (cause) {
-    throw new InputError(`server.socket is ${path}, which can't be listened on: ${messageOf(cause)}`, {
-      cause,
-    })
   }
 }

@@ -14,7 +14,7 @@ loopback.addSubnet('127.0.0.0', 8, 'ipv4')
 loopback.addAddress('::1', 'ipv6')
 
 /** Whether a host reaches this machine alone. */
-export const isLoopback = (host: string): boolean =>
+const isLoopback = (host: string): boolean =>
   isIP(host) ? loopback.check(host, isIP(host) === 6 ? 'ipv6' : 'ipv4') : host.toLowerCase() === 'localhost'
 
 const addressOf = (host: string): string => (host.toLowerCase() === 'localhost' ? '127.0.0.1' : host)
@@ -59,7 +59,6 @@ const differentPorts = (later: Exclude<Listener, 'server'>, earlier: Listener): 
   reads: [earlier, later].flatMap(listener => [`${listener}.host`, `${listener}.port`]),
   fault: config => {
     const { host, port } = config[later]
-    if (earlier === 'server' && config.server.socket !== null) return false
     return (
       port === config[earlier].port &&
       port !== null &&
@@ -88,44 +87,14 @@ export const rules: readonly Rule[] = [
         'is not: set both of them or neither',
   },
   {
-    reads: ['server.host', 'server.tls.cert', 'server.tls.key', 'server.trustedProxies', 'server.socket'],
-    fault: ({ server: { host, tls, trustedProxies, socket } }) =>
-      socket === null &&
+    reads: ['server.host', 'server.tls.cert', 'server.tls.key', 'server.trustedProxies'],
+    fault: ({ server: { host, tls, trustedProxies } }) =>
       tls.cert === null &&
       tls.key === null &&
       trustedProxies.length === 0 &&
       !isLoopback(host) &&
       `server.host is "${host}", where plain HTTP is not allowed: set server.tls.cert and server.tls.key, ` +
         'or server.trustedProxies, or a loopback host such as 127.0.0.1',
-  },
-  {
-    reads: ['server.socket', 'server.tls.cert', 'server.tls.key'],
-    fault: ({ server: { socket, tls } }) =>
-      socket !== null &&
-      (tls.cert !== null || tls.key !== null) &&
-      'server.socket is set, and so is server.tls: a Unix socket speaks plain HTTP; set one of the two',
-  },
-  {
-    reads: ['server.socket', 'server.reusePort'],
-    fault: ({ server: { socket, reusePort } }) =>
-      socket !== null &&
-      reusePort &&
-      'server.socket and server.reusePort are set: a Unix socket has one process; set one of the two',
-  },
-  {
-    reads: ['server.socket', 'server.workers'],
-    fault: ({ server: { socket, workers } }) =>
-      socket !== null &&
-      workers > 1 &&
-      `server.socket is set, but server.workers is ${workers}: a Unix socket has one process; set one of the two`,
-  },
-  {
-    reads: ['server.socket', 'server.trustedProxies'],
-    fault: ({ server: { socket, trustedProxies } }) =>
-      socket !== null &&
-      trustedProxies.length > 0 &&
-      !trustedProxies.includes('unix') &&
-      'server.socket is set, but server.trustedProxies does not have unix: every request would count as plain HTTP',
   },
   anyOriginAlone,
   differentPorts('ops', 'server'),

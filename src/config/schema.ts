@@ -14,7 +14,6 @@ import {
   redisPrefix,
   redisUrl,
   secretText,
-  socketPath,
   timeZone,
   trustedPeer,
   webOrigin,
@@ -35,22 +34,9 @@ const server = section`The API that consumers call.`({
   port: setting(whole(0, 65535, ' (0 picks a free port)'), 8080)`
     TCP port of the API, 0 to 65535; 0 takes any free port and reports it in the log.`,
   reusePort: setting(flag(), false)`
-    Whether several gateways on this machine listen on the port together, one for each core. The kernel shares
-    connections out among them; each needs an ops.port (and health.port) of its own, and all of them one store. Linux
-    and FreeBSD have it.`,
-  socket: setting(socketPath().nullable(), null)`
-    Path of a Unix socket to listen on in place of host and port, for a proxy on this machine; or null. It speaks
-    plain HTTP. One that a dead process left behind is replaced.`,
-  socketMode: setting(text('an octal file mode in quotes, such as "0660"', /^0[0-7]{3}$/), '0660')`
-    Octal mode of that socket, in quotes: users who may write to it may connect. 0660 is for the user and the group of
-    the gateway, 0666 for every user of the machine.`,
-  workers: setting(whole(1, 256), 1)`
-    Processes that serve, 1 to 256; one for each core is the most that helps. With more than 1 this process starts
-    them, replaces one that ends, and answers operators for all of them. Each takes the memory of a gateway.`,
-  workerTimeout: live(duration('2s', '10m'), '15s')`
-    Duration without a heartbeat after which such a process is ended with SIGKILL and replaced; it sends one each
-    second, and gets no request of operators after three are missing. Shorter frees the connections of one that hangs
-    sooner; too short ends one that is only delayed, by a slow disk or a machine that swaps.`,
+    Whether other gateways on this machine may listen on the port too. The kernel shares connections out among them;
+    each needs an ops.port (and health.port) of its own, and all of them one store. serve --processes sets all of that.
+    Linux and FreeBSD have it.`,
   tls: section`
     Certificate for HTTPS straight from the gateway. Set both files or neither; neither means that a proxy does it.`(
     {
@@ -70,15 +56,11 @@ const server = section`The API that consumers call.`({
     },
   ),
   trustedProxies: setting(
-    z.array(
-      trustedPeer(),
-      'a list of IP addresses and CIDR ranges, such as [10.0.0.0/8], and unix for a Unix socket',
-    ),
+    z.array(trustedPeer(), 'a list of IP addresses and CIDR ranges, such as [10.0.0.0/8]'),
     [],
   )`
     Addresses and CIDR ranges of proxies whose x-forwarded-* headers are trusted. A client that connects from such an
-    address can claim any caller's address and HTTPS, so name your own proxies and nothing wider. The word unix stands
-    for the clients of a Unix socket, which have no address.`,
+    address can claim any caller's address and HTTPS, so name your own proxies and nothing wider.`,
   publicUrl: setting(
     baseUrl('an http or https URL without user, query or fragment, or null').nullable(),
     null,
@@ -116,7 +98,7 @@ const server = section`The API that consumers call.`({
     were refused, then those that were silent for half a second; up to 1000 newer ones wait, unread. Each may cost
     100KiB, each that waits 5KiB.`,
   unauthenticatedRate: live(sized('16KiB', '1GiB'), '1MiB')`
-    Bytes a second that are sent without a key's quota, as a size, over all clients and workers together: the reference
+    Bytes a second that are sent without a key's quota, as a size, over all clients and processes together: the reference
     (/docs, /api/v1/openapi.json), refusals without a good key, OPTIONS. Beyond it the reference is answered 429, and
     all of these a second late. A first visit of the reference takes some 47KiB, a further one 3KiB.`,
   unauthenticatedBurst: live(sized('64KiB', '1GiB'), '8MiB')`
@@ -246,7 +228,8 @@ const provider = section`
       outageShare: live(decimal(0, 0.5), 0.05)`
       Share of each limit, 0 to 0.5, that is set aside for gateways that have lost Redis: each of them loads its part
       of it and nothing else, as long as Redis is away. More loads more then, and leaves less for all at other times.
-      Without Redis, and with one worker, nothing is set aside.`,
+      Without Redis, and with one process
+      (server.reusePort is false), nothing is set aside.`,
     },
   ),
 })

@@ -32,27 +32,12 @@ const isAddressRange = (value: string): boolean => {
   return bits === undefined || (/^[0-9]{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
 }
 
-/** An IP address, a range in CIDR notation, or `unix` for the clients of a Unix socket. */
+/** An IP address or a range in CIDR notation. */
 export const trustedPeer = () =>
-  text(
-    'an IP address, a CIDR range such as 10.0.0.0/8, or unix',
-    /^(unix|[0-9A-Fa-f.:/]+)$/,
-    value => value === 'unix' || isAddressRange(value),
-  )
+  text('an IP address or a CIDR range such as 10.0.0.0/8', /^[0-9A-Fa-f.:/]+$/, isAddressRange)
 
 /** A file, relative to the directory the process starts in or absolute. */
 export const filePath = (allowed = 'a file path') => text(allowed)
-
-// Of the systems that Node runs on, the least that a path of a socket may have.
-const maxSocketPathBytes = 103
-
-/** Where a Unix socket is. */
-export const socketPath = () =>
-  text(
-    `a file path of at most ${maxSocketPathBytes} bytes, or null`,
-    /\S/,
-    value => Buffer.byteLength(value) <= maxSocketPathBytes,
-  )
 
 const withoutQuery = (value: string): string => redactedUrl(value).replace(/\?.*$/s, '?***')
 

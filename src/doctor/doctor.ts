@@ -11,7 +11,16 @@ import { openBudget } from '../upstream/account.ts'
 import { attempted, type Check, ok, skip } from './check.ts'
 import { catalogueCheck, certificateCheck, embeddedChecks } from './files.ts'
 import { tiersCheck } from './keys.ts'
-import { nodeCheck, openFilesCheck, openFilesLimit, portChecks, proxyCheck, urlCheck } from './machine.ts'
+import {
+  migrationCheck,
+  migrationSetting,
+  nodeCheck,
+  openFilesCheck,
+  openFilesLimit,
+  portChecks,
+  proxyCheck,
+  urlCheck,
+} from './machine.ts'
 import { budgetCheck, keyCheck, reachableChecks } from './provider.ts'
 import { redisChecks } from './redis.ts'
 
@@ -21,13 +30,15 @@ export type DoctorOptions = {
   readonly spend: boolean
   /** Where consumers reach the gateway, such as `https://weather.example`. */
   readonly url: string | undefined
+  /** How many gateways share the port. */
+  readonly processes: number
   /** The version of Node, such as `26.1.0`. */
   readonly nodeVersion: string
 }
 
 /** All checks, in the order in which they are read. Never rejects. */
 export const examine = async (config: Config, options: DoctorOptions): Promise<readonly Check[]> => {
-  const { clock, spend, url, nodeVersion } = options
+  const { clock, spend, url, processes, nodeVersion } = options
   const isEmbedded = config.redis.url === null
   const host = url === undefined ? undefined : URL.parse(url)?.hostname
   // Alone: reading it takes the processor, which would show as latency.
@@ -37,6 +48,7 @@ export const examine = async (config: Config, options: DoctorOptions): Promise<r
     attempted('open files', 'Run it where sh is on the PATH.', async () => [
       openFilesCheck(await openFilesLimit(), config),
     ]),
+    processes > 1 || config.server.reusePort ? [migrationCheck(migrationSetting())] : [],
     attempted('ports', 'Check server, ops and health in the configuration.', () => portChecks(config)),
     [certificateCheck(config.server, host, clock.now()), proxyCheck(config)],
     url === undefined

@@ -1,7 +1,8 @@
-// Checks of the machine: the version of Node, open files, and where the listeners are. A port or a socket may be held by a
+// Checks of the machine: the version of Node, open files, and where the listeners are. A port may be held by a
 // running gateway of this product, which is well.
 
 import { execFile } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
 import { createServer, isIP } from 'node:net'
 import { promisify } from 'node:util'
 import { request } from 'undici'
@@ -9,7 +10,6 @@ import type { Config } from '../config/schema.ts'
 import { apiPrefix } from '../endpoints.ts'
 import { messageOf } from '../errors.ts'
 import { checkAddresses, checkedLookup, hostOf } from '../outside-address.ts'
-import { isListenedOn, socketFault } from '../unix-socket.ts'
 import { type Check, fail, ok, warn } from './check.ts'
 
 const leastNode = 26
@@ -46,6 +46,21 @@ export const openFilesLimit = async (): Promise<number> => {
   return stdout.trim() === 'unlimited' ? Number.POSITIVE_INFINITY : Number(stdout)
 }
 
+/** Whether the kernel hands connections on that wait for a process when it closes its socket: `1`; `` where it knows no such setting. */
+export const migrationSetting = (): string => {
+  const file = '/proc/sys/net/ipv4/tcp_migrate_req'
+  return existsSync(file) ? readFileSync(file, 'utf8').trim() : ''
+}
+
+export const migrationCheck = (setting: string): Check =>
+  setting === '1'
+    ? ok('restarts', 'net.ipv4.tcp_migrate_req is 1: connections that wait for a process go to another')
+    : warn(
+        'restarts',
+        'net.ipv4.tcp_migrate_req is not 1: a restart resets connections that wait for a process',
+        'Set it to 1 in a file of /etc/sysctl.d (Linux 5.14), or have the proxy in front try again.',
+      )
+
 type Place = { readonly host: string; readonly port: number }
 
 /** Whether each listener could be opened, or is held by a running gateway. */
@@ -53,31 +68,14 @@ export const portChecks = (config: Config): Promise<Check[]> => {
   const { server, ops, health } = config
   const scheme = server.tls.cert === null ? 'http' : 'https'
   const places: [name: 'server' | 'ops' | 'health', place: Place, url: string][] = [
+    ['server', server, `${scheme}://${reachedAt(server)}${apiPrefix}`],
     ['ops', ops, `http://${reachedAt(ops)}/livez`],
   ]
-  if (server.socket === null)
-    places.unshift(['server', server, `${scheme}://${reachedAt(server)}${apiPrefix}`])
   if (health.port !== null) {
     const place = { host: health.host, port: health.port }
     places.push(['health', place, `http://${reachedAt(place)}/livez`])
   }
-  const checks = places.map(([name, place, url]) => portCheck(name, place, url))
-  return Promise.all(server.socket === null ? checks : [socketCheck(server.socket), ...checks])
-}
-
-const socketCheck = async (path: string): Promise<Check> => {
-  const name = 'socket of server'
-  const fault = socketFault(path)
-  if (fault !== undefined)
-    return fail(name, `${path} can't be listened on: ${fault}`, 'Set server.socket to another path.')
-  if (!(await isListenedOn(path))) return ok(name, `${path} is free`)
-  return (await isOwn(`http://localhost${apiPrefix}`, path))
-    ? ok(name, `${path} is held by a running gateway`)
-    : fail(
-        name,
-        `${path} is held by another program`,
-        'Stop that program (ss -lxp names it), or set server.socket to another path.',
-      )
+  return Promise.all(places.map(([name, place, url]) => portCheck(name, place, url)))
 }
 
 const portCheck = async (listener: string, { host, port }: Place, url: string): Promise<Check> => {
@@ -113,11 +111,11 @@ const listenFault = ({ host, port }: Place): Promise<NodeJS.ErrnoException | und
 const answerWithinMs = 3_000
 
 /** Whether a gateway of this product answers: every answer of the API has the headers of its quota, a probe says live. */
-const isOwn = async (url: string, socketPath: string | null = null): Promise<boolean> => {
+const isOwn = async (url: string): Promise<boolean> => {
   try {
     const { Agent } = await import('undici')
     // Only recognised, at an address that a certificate need not be made out to.
-    const dispatcher = new Agent({ connect: { rejectUnauthorized: false, socketPath } })
+    const dispatcher = new Agent({ connect: { rejectUnauthorized: false } })
     const { headers, body } = await request(url, { dispatcher, signal: AbortSignal.timeout(answerWithinMs) })
     const text = await body.text()
     await dispatcher.close()
@@ -136,7 +134,7 @@ const wideBits = 8
 
 /** Checks HTTPS and proxies in the configuration. */
 export const proxyCheck = ({ server }: Pick<Config, 'server'>): Check => {
-  const { trustedProxies, tls, host, socket } = server
+  const { trustedProxies, tls, host } = server
   const wide = trustedProxies.find(range => Number(range.split('/')[1] ?? 128) < wideBits)
   if (wide !== undefined)
     return fail(
@@ -150,7 +148,7 @@ export const proxyCheck = ({ server }: Pick<Config, 'server'>): Check => {
       `x-forwarded-proto of ${trustedProxies.join(', ')} is believed; other requests ${tls.cert === null ? 'count as plain HTTP and are 400' : 'need HTTPS'}`,
     )
   return tls.cert === null
-    ? ok('proxy headers', `plain HTTP on ${socket ?? host}, no proxy is trusted`)
+    ? ok('proxy headers', `plain HTTP on ${host}, no proxy is trusted`)
     : ok('proxy headers', 'HTTPS straight from the gateway, no proxy is trusted')
 }
 

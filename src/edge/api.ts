@@ -73,8 +73,6 @@ export type ApiParts = Omit<AdmissionParts, 'transportProblem' | 'observer'> &
     readonly clock: Clock
     /** Begins the span of a request, the parent of what `next` starts; undefined where requests are not traced. */
     readonly trace?: ((parent: TraceContext | undefined, next: () => void) => RequestTrace) | undefined
-    /** Seals the tickets of TLS sessions where no file of the settings does; by default a random one. */
-    readonly ticketKey?: Buffer | undefined
     /** By default the writer that is right on this Node. */
     readonly writeReady?: WriteReady
   }
@@ -106,10 +104,7 @@ export type Api = {
   connections(): ConnectionCount
   /** When the served certificate expires, ms since the epoch; undefined without TLS. */
   certificateExpiresAt(): number | undefined
-  /** A host and a port, the path of a Unix socket, or a file descriptor that listens already. */
-  listen(
-    at: Pick<ListenOptions, 'host' | 'port' | 'reusePort' | 'path'> & { readonly fd?: number },
-  ): Promise<void>
+  listen(at: Pick<ListenOptions, 'host' | 'port' | 'reusePort'>): Promise<void>
   /** The process is stopping: from now on responses ask consumers to open their next connection elsewhere. */
   drain(): void
   /** Sets new limits, timeouts and origins. */
@@ -132,16 +127,16 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   const { quota, trace } = parts
   let { requestTimeoutMs, keepAliveTimeoutMs } = options
   let keptConnectionLines = keptLines(keepAliveTimeoutMs)
-  let isUnix = false
   let cors = createCors(options.cors.origins)
   const corsLines: CorsLines = ({ origin }) => cors?.lines(origin) ?? ''
-  const isTrusted = createIsTrusted(options.trustedProxies, () => isUnix)
+  const isTrusted = createIsTrusted(options.trustedProxies)
   const isPlain = createIsPlain(options.trustedProxies.length === 0 ? undefined : isTrusted)
   const clientAddress = createClientAddress(isTrusted, options.clientAddress)
   const transportProblem = createTransportProblem(isPlain)
   const admission = createAdmission({ ...parts, transportProblem })
   const unauthenticated = createUnauthenticatedBytes(options, options.workers, parts.clock, parts.observer)
-  const ownTicketKey = parts.ticketKey ?? randomBytes(ticketKeyBytes)
+  // Seals the tickets of TLS sessions where no file of the settings does.
+  const ownTicketKey = randomBytes(ticketKeyBytes)
   let tls = tlsOptions(options.tls, ownTicketKey)
   const { app, connections, http2 } = openServer(
     { ...parts, admission, isPlain, clientAddress, corsLines, unauthenticated, tls },
@@ -358,10 +353,6 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
       await app.ready()
       app.server.listen({ ...at, backlog: listenBacklog })
       await once(app.server, 'listening')
-      // Node has just given a worker the key with which the first worker of all began.
-      if (tls) (app.server as TlsServer).setTicketKeys(tls.ticketKeys)
-      // An inherited Unix socket has no name here.
-      isUnix = typeof (app.server.address() ?? '') === 'string'
     },
     drain: () => {
       isDraining = true

@@ -46,8 +46,7 @@ import { observeUpstream } from '../upstream/observer.ts'
 import { openUpstream } from '../upstream/upstream.ts'
 import { watchBudget } from './budget-watch.ts'
 import { createFleetSettings } from './fleet-settings.ts'
-import type { InheritedSockets } from './inherited-sockets.ts'
-import { openListener, openOnSocket } from './listener.ts'
+import { openListener } from './listener.ts'
 import {
   configDetail,
   observeApi,
@@ -66,10 +65,10 @@ import {
 import { createReload, type ReloadOutcome } from './reload.ts'
 
 export type Gateway = {
-  /** Base addresses of the listeners, such as `http://127.0.0.1:8080` or `unix:/run/abohawa/api.sock`. */
+  /** Base addresses of the listeners, such as `http://127.0.0.1:8080`. */
   readonly apiUrl: string
   readonly opsUrl: string
-  /** Undefined unless `health.port` is set or a socket for it is inherited. */
+  /** Undefined unless `health.port` is set. */
   readonly healthUrl: string | undefined
   /** Resolves when no request to the provider is under way; those that wait for the budget's next window do not count. */
   settled(): Promise<void>
@@ -100,12 +99,8 @@ export type GatewayParts = Pick<OpenLog, 'log' | 'lines'> &
     readonly tracing?: Tracing | undefined
     /** Without one, the configuration stays as it is. */
     readonly source?: ConfigSource
-    /** Sockets that are listened on in place of hosts and ports. */
-    readonly inherited?: InheritedSockets
-    /** A Unix socket for the ops listener, in place of its address; there is no health listener then. */
-    readonly opsPath?: string | undefined
-    /** Seals the tickets of TLS sessions where no file of the settings does; of its own where absent. */
-    readonly ticketKey?: Buffer | undefined
+    /** How many gateways `serve --processes` runs on this store and port, this one included. */
+    readonly processes?: number
     /** The time between two events of the status for dashboards, in place of a second. */
     readonly statusEveryMs?: number | undefined
   }
@@ -121,10 +116,8 @@ export const startGateway = async (
     open = openStore,
     source,
     tracing,
-    opsPath,
-    ticketKey,
+    processes = 1,
     statusEveryMs,
-    inherited = {},
   }: GatewayParts,
 ): Promise<Gateway> => {
   // The parts that are open so far: a failing start closes them, the last one first.
@@ -187,7 +180,7 @@ export const startGateway = async (
   let leave = async (): Promise<void> => {}
   opening.defer(() => leave())
   const metering = openMetering(
-    { ...config.quota, workers: config.server.workers },
+    { ...config.quota, processes },
     { store, clock, observer: observeMeter(metrics, log, outages) },
   )
   opening.defer(metering.close)
@@ -304,10 +297,10 @@ export const startGateway = async (
       clock,
       trace: tracing?.request,
       observer: apiObserver,
-      ticketKey,
     },
     {
       ...config.server,
+      workers: processes,
       clientAddress: config.log.clientAddress,
       keepBytes: Math.floor(config.cache.memoryBytes * shareOfLists),
     },
@@ -404,25 +397,21 @@ export const startGateway = async (
 
   // Opened first and closed last, so that readiness can be checked while the API starts and drains.
   opening.defer(() => ops.close())
-  const opsUrl = await (opsPath === undefined
-    ? openListener(ops, 'ops', config.ops, config, inherited.ops)
-    : openOnSocket(ops, opsPath))
-  const openHealth = async (): Promise<string> => {
+  const opsUrl = await openListener(ops, 'ops', config.ops)
+  const openHealth = async (port: number): Promise<string> => {
     const { allowedHosts, requestTimeoutMs } = config.ops
     const health = buildHealth(
       { probes, observer: opsObserver },
       { ...config.health, allowedHosts, requestTimeoutMs },
     )
     opening.defer(() => health.close())
-    const { host, port } = config.health
-    return openListener(health, 'health', { host, port: port ?? 0 }, config, inherited.health)
+    return openListener(health, 'health', { host: config.health.host, port })
   }
-  const hasHealth = opsPath === undefined && (config.health.port !== null || inherited.health !== undefined)
-  const healthUrl = hasHealth ? await openHealth() : undefined
+  const healthUrl = config.health.port === null ? undefined : await openHealth(config.health.port)
   const [warm] = await Promise.all([upstream.start(), metering.start(), keys.readChanges()])
   log.info(warm, 'weather taken over from the shared tier')
   opening.defer(() => api.close())
-  const apiUrl = await openListener(api, 'server', config.server, config, inherited.api)
+  const apiUrl = await openListener(api, 'server', config.server)
   readiness.phase = 'ready'
   void timelines.sendHeartbeat()
 

@@ -49,10 +49,6 @@ export type Reload = {
   running(): Config
   /** Why the newest configuration is not in effect, if it could not be used. */
   fault(): string | undefined
-  /** The whole configuration that a restart of the workers applies. @throws ConfigError for one that `now` refuses */
-  readAll(): Promise<LoadedConfig>
-  /** All of it is in effect, what needed a restart too. */
-  restarted(loaded: LoadedConfig): Promise<unknown>
   /** The settings that differ until the next start. */
   restartNeeded(): readonly string[]
 }
@@ -120,17 +116,6 @@ export const createReload = (options: ReloadOptions): Reload => {
       await reloading
     },
     running: () => running,
-    readAll,
-    restarted: ({ config }) => {
-      reloading = reloading.then(outcome => {
-        running = config
-        apply(config)
-        fault = undefined
-        restartNeeded = []
-        return outcome
-      })
-      return reloading
-    },
     fault: () => fault,
     restartNeeded: () => restartNeeded,
   }

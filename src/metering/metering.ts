@@ -27,19 +27,19 @@ const measureEveryMs = 30_000
 
 export type MeteringSettings = Pick<MeterParts, 'whenStoreIsDown' | 'keepUsageForMs'> & {
   readonly timeZone: string
-  /** Processes of this gateway. */
-  readonly workers: number
+  /** Gateways that `serve --processes` runs together. */
+  readonly processes: number
 }
 
 export const openMetering = (
-  { timeZone, keepUsageForMs, whenStoreIsDown, workers }: MeteringSettings,
+  { timeZone, keepUsageForMs, whenStoreIsDown, processes }: MeteringSettings,
   { store, clock, observer }: { store: Store; clock: Clock; observer: MeterObserver },
 ): Metering => {
   const windows = localDays(createCalendar(timeZone), keepUsageForMs)
   const storeClock = createStoreClock(store, clock)
   const size = createFleetSize(clock)
-  // One file is shared by the workers, which are known from the start, and by other gateways of this machine, if any.
-  const instances = store.kind === 'embedded' ? () => Math.max(workers, size.atMost() ?? 1) : size.atMost
+  // One file is shared by these processes, which are known from the start, and by other gateways of this machine, if any.
+  const instances = store.kind === 'embedded' ? () => Math.max(processes, size.atMost() ?? 1) : size.atMost
   const meter = createMeter({
     store,
     whenStoreIsDown,

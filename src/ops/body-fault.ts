@@ -6,7 +6,7 @@ import { Refusal } from './refusal.ts'
 
 const bodiless: ReadonlySet<string> = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT'])
 
-export const mayHaveBody = ({ method = '' }: IncomingMessage): boolean => !bodiless.has(method)
+const mayHaveBody = ({ method = '' }: IncomingMessage): boolean => !bodiless.has(method)
 
 /** Chunks are one even when there are none; a length of 0 is none. */
 const hasBody = ({ headers }: IncomingMessage): boolean =>

@@ -26,7 +26,7 @@ export type ServerBounds = {
 
 export type BoundedServer = {
   readonly server: Server
-  listen(at: Pick<ListenOptions, 'host' | 'port' | 'path'> & { readonly fd?: number }): Promise<unknown>
+  listen(at: Pick<ListenOptions, 'host' | 'port'>): Promise<unknown>
   /** From now on. */
   apply(bounds: ServerBounds): void
   /** Breaks off what is still connected. */

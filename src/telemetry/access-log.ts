@@ -47,7 +47,7 @@ export const createAccessLog = (
   random = Math.random,
 ): ((request: AnsweredRequest) => void) => {
   const share = accessShare < 1 ? `"share":${accessShare},` : ''
-  const fixed = lines.worker === undefined ? share : `${share}"worker":${lines.worker},`
+  const fixed = lines.process === undefined ? share : `${share}"process":${lines.process},`
   const ended = createIsoText()
   const arrived = createIsoText()
   const connectionOf = createConnectionText()

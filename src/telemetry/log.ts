@@ -16,7 +16,7 @@ export type Lines = {
   /** Takes whole lines, each with its line break. */
   write(line: string): void
   /** The number of this process among those that write to the same destination, which each line has. */
-  readonly worker?: number | undefined
+  readonly process?: number | undefined
 }
 
 export type OpenLog = {
@@ -45,14 +45,14 @@ const standardError = 2
 /**
  * @param file a path, or null for standard output
  * @param isShared whether other processes write to the same destination
- * @param worker the number of this process among them, which its lines have
+ * @param number of this process among them, which its lines have
  * @throws InputError when it can't be opened
  */
 export const openLog = (
   level: LevelWithSilent,
   file: string | null = null,
   isShared = false,
-  worker?: number,
+  number?: number,
 ): OpenLog => {
   const writer = createLogWriter(file === null ? standardOutput : openFile(file), {
     maxBytes,
@@ -84,7 +84,7 @@ export const openLog = (
         send(Buffer.from(line))
       },
     },
-    worker === undefined ? null : { worker },
+    number === undefined ? null : { process: number },
   )
   // A limit on the size of files is met like a full disk; without a listener it would end the process.
   process.on('SIGXFSZ', () => {})
@@ -95,7 +95,7 @@ export const openLog = (
   })
   return {
     log,
-    lines: { write: gather, worker },
+    lines: { write: gather, process: number },
     dropped: writer.dropped,
     flush: () => {
       handOver()

@@ -11,7 +11,6 @@ import { version } from '../version.ts'
 import { countAndTime, createCounters } from './counters.ts'
 import { type Gauges, watchGauges } from './gauges.ts'
 import * as known from './label-values.ts'
-import { countRefusals } from './refusal-counter.ts'
 import { totalsOf } from './totals.ts'
 
 // Hits take well under a millisecond, and a cold cell up to cache.waitFor.
@@ -264,7 +263,12 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
       'reason',
       known.refusedAnswers,
     ),
-    opsRefused: countRefusals({ countBy }),
+    opsRefused: count(
+      'abohawa_ops_refused_total',
+      'Requests to the ops listener that were refused, by what was wrong with them.',
+      'reason',
+      known.opsRefusals,
+    ),
     catalogueLoaded: count(
       'abohawa_catalogue_loads_total',
       'Loads of the catalogue: taken, or refused for a fault.',

@@ -93,7 +93,7 @@ export const budgetSettingsIn = ({
   limits: { minute: budget.perMinute, hour: budget.perHour, day: budget.perDay },
   reserve: budget.reserve,
   consumerShare: budget.keyShare,
-  outageShare: redis.url === null && server.workers === 1 ? null : budget.outageShare,
+  outageShare: redis.url === null && !server.reusePort ? null : budget.outageShare,
   longestRequestMs: totalTimeoutMs,
 })
 

@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { runCommand } from '../support/process.ts'
 
-t.test('workers restart during a restart says so', async t => {
-  const refusal = { error: 'the workers are being restarted already', code: 'busy' }
+t.test('what a gateway refuses is said in its words', async t => {
+  const refusal = { error: 'the fleet is being moved', code: 'busy' }
   let status = 409
   const server = createServer((_request, response) =>
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(refusal)),
@@ -14,13 +14,13 @@ t.test('workers restart during a restart says so', async t => {
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   t.teardown(() => server.close())
   const gateway = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const restart = () => runCommand(['workers', 'restart', '--gateway', gateway])
-  t.match(await restart(), {
+  const show = () => runCommand(['status', '--gateway', gateway])
+  t.match(await show(), {
     code: 1,
-    stderr: `abohawa: the gateway at ${gateway} refused: the workers are being restarted already\n`,
+    stderr: `abohawa: the gateway at ${gateway} refused: the fleet is being moved\n`,
   })
   status = 503
-  t.match(await restart(), { code: 1, stderr: 'it answered 503: the workers are being restarted already' })
+  t.match(await show(), { code: 1, stderr: 'it answered 503: the fleet is being moved' })
   status = 404
-  t.match(await restart(), { code: 1, stderr: 'is no gateway of this version' })
+  t.match(await show(), { code: 1, stderr: 'is no gateway of this version' })
 })

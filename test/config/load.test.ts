@@ -13,10 +13,6 @@ t.test('without files or variables the configuration is that of the schema, with
       host: '127.0.0.1',
       port: 8080,
       reusePort: false,
-      socket: null,
-      socketMode: '0660',
-      workers: 1,
-      workerTimeoutMs: 15_000,
       tls: { cert: null, key: null, ticketKey: null, http2: true },
       trustedProxies: [],
       publicUrl: null,
@@ -319,10 +315,7 @@ t.test('a file that is not one map of settings is refused in one sentence', asyn
       'log: {}\nlog: {}',
       'one.yaml:2:1: log is given twice in this file, first at one.yaml:1:1; keep one of the two',
     ],
-    [
-      'server: 5',
-      'one.yaml:1:9: server is 5, but must be a map of host, port, reusePort, socket, socketMode, workers, workerTimeout, tls,',
-    ],
+    ['server: 5', 'one.yaml:1:9: server is 5, but must be a map of host, port, reusePort, tls,'],
     ['quota: { tiers: [1] }', 'one.yaml:1:17: quota.tiers is a list, but must be a map of tier names to '],
   ]
   for (const [text, sentence] of table)

@@ -27,22 +27,6 @@ const refused: Array<[yaml: string, sentence: string]> = [
     'one.yaml:1:23: server.tls.key is set, but server.tls.cert is not: set both of them or neither',
   ],
   [
-    'server: { socket: a.sock, tls: { cert: a.pem, key: a.pem } }',
-    'one.yaml:1:52: server.socket is set, and so is server.tls: a Unix socket speaks plain HTTP; set one of the two',
-  ],
-  [
-    'server: { socket: a.sock, reusePort: true }',
-    'one.yaml:1:38: server.socket and server.reusePort are set: a Unix socket has one process; set one of the two',
-  ],
-  [
-    'server: { socket: a.sock, workers: 2 }',
-    'one.yaml:1:36: server.socket is set, but server.workers is 2: a Unix socket has one process; set one of the two',
-  ],
-  [
-    'server: { socket: a.sock, trustedProxies: [10.0.0.1] }',
-    'one.yaml:1:43: server.socket is set, but server.trustedProxies does not have unix: every request would count as plain HTTP',
-  ],
-  [
     'server: { cors: { origins: ["*", "https://a.example"] } }',
     'one.yaml:1:28: server.cors.origins has * beside other origins, but must have it alone or not at all',
   ],
@@ -122,8 +106,6 @@ const allowed = [
   'server: { host: localhost }',
   'server: { host: 0.0.0.0, tls: { cert: c.pem, key: k.pem } }',
   'server: { host: 0.0.0.0, trustedProxies: [10.0.0.0/8] }',
-  'server: { host: 0.0.0.0, socket: a.sock }',
-  'server: { socket: a.sock, trustedProxies: [unix], port: 9090 }',
   'server: { cors: { origins: ["*"] } }',
   'server: { cors: { origins: [https://a.example, "http://localhost:5173"] } }',
   'server: { port: 0 }\nops: { port: 0 }',

@@ -6,7 +6,7 @@ import { faultsOfEach, faultsOfTexts, loadTexts } from './load-text.ts'
 
 const PORT = 'a whole number from 0 to 65535 (0 picks a free port)'
 const HOST = 'an IP address or a host name, such as 127.0.0.1 or localhost'
-const RANGE = 'an IP address, a CIDR range such as 10.0.0.0/8, or unix'
+const RANGE = 'an IP address or a CIDR range such as 10.0.0.0/8'
 const CELL = '1/n degrees for a whole n from 1 to 100, such as 1, 0.5, 0.25, 0.2, 0.1, 0.05 or 0.01'
 const BASE_URL = 'an http or https URL without user, query or fragment'
 const REDIS_URL =
@@ -91,25 +91,6 @@ const table: Record<string, Row> = {
       ['null', 'null'],
     ],
   },
-  'server.socket': {
-    allowed: 'a file path of at most 103 bytes, or null',
-    wrong: [
-      ['5', '5'],
-      ['""', '""'],
-      [`/${'a'.repeat(103)}`, `"/${'a'.repeat(79)}…"`],
-    ],
-  },
-  'server.socketMode': {
-    allowed: 'an octal file mode in quotes, such as "0660"',
-    wrong: [
-      ['0660', '660'],
-      ['"660"', '"660"'],
-      ['"0888"', '"0888"'],
-      ['null', 'null'],
-    ],
-  },
-  'server.workers': whole(1, 256),
-  'server.workerTimeout': duration('2s', '10m', '1s', '11m'),
   'server.tls.cert': {
     allowed: 'a file path, or null',
     wrong: [
@@ -142,7 +123,7 @@ const table: Record<string, Row> = {
     ],
   },
   'server.trustedProxies': {
-    allowed: 'a list of IP addresses and CIDR ranges, such as [10.0.0.0/8], and unix for a Unix socket',
+    allowed: 'a list of IP addresses and CIDR ranges, such as [10.0.0.0/8]',
     wrong: [
       ['10.0.0.1', '"10.0.0.1"'],
       ['null', 'null'],

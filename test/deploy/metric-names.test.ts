@@ -67,14 +67,6 @@ const metricsIn = (text: string): string[] => [
   ...new Set(text.match(/\b(?:abohawa|http_server|nodejs|process)_[a-z0-9_]+\b/g)),
 ]
 
-// Of the process above several workers, which no scrape of a gateway has; test/journeys/workers.test.ts reads them.
-const ofWorkers = [
-  'abohawa_workers',
-  'abohawa_workers_ended_total',
-  'abohawa_workers_port_closed_total',
-  'abohawa_workers_timed_out_total',
-]
-
 t.test('every metric of the alerts, their tests and the dashboard is in a scrape', async t => {
   for (const [where, text] of Object.entries({
     alerts: alerts.map(({ expr }) => expr).join('\n'),
@@ -84,7 +76,7 @@ t.test('every metric of the alerts, their tests and the dashboard is in a scrape
     const used = metricsIn(text)
     t.ok(used.length > 15, `${where} names ${used.length} metrics`)
     t.strictSame(
-      used.filter(name => !names.has(name) && !ofWorkers.includes(name)),
+      used.filter(name => !names.has(name)),
       [],
       where,
     )
@@ -96,7 +88,7 @@ t.test('every value of a label that an alert or a query asks for is in a scrape'
   for (const expr of [...alerts.map(({ expr }) => expr), ...queries])
     for (const [, metric = '', matchers = ''] of expr.matchAll(/([a-z0-9_]+)\{([^}]*)\}/g))
       for (const [, label, operator, wanted = ''] of matchers.matchAll(/(\w+)(=~?)"([^"]*)"/g)) {
-        if (label === 'job' || label === 'instance' || ofWorkers.includes(metric)) continue
+        if (label === 'job' || label === 'instance') continue
         for (const value of operator === '=~' ? wanted.split('|') : [wanted]) {
           values += 1
           const found = series.some(one => isWith(one, metric, `${label}="${value}"`))
@@ -119,23 +111,21 @@ t.test('the documentation has every metric of a scrape, and no other', async t =
   const rows = [...table.matchAll(/^\| (`[^|]*`) \|([^|]*)\|/gm)]
   const documented = new Set(rows.flatMap(([, cell = '']) => metricsIn(cell)))
   t.strictSame(
-    [...families, ...ofWorkers].filter(name => isOurs(name) && !documented.has(name)),
+    families.filter(name => isOurs(name) && !documented.has(name)),
     [],
   )
   t.strictSame(
-    [...documented].filter(name => !families.includes(name) && !ofWorkers.includes(name)),
+    [...documented].filter(name => !families.includes(name)),
     [],
   )
   // Elsewhere parts of a histogram are named too.
   t.strictSame(
-    metricsIn(manual).filter(
-      name => isOurs(name) && !names.has(name) && !families.includes(name) && !ofWorkers.includes(name),
-    ),
+    metricsIn(manual).filter(name => isOurs(name) && !names.has(name) && !families.includes(name)),
     [],
   )
   for (const [, name = '', labels = ''] of rows) {
     const [metric = ''] = metricsIn(name)
-    if (!isOurs(metric) || ofWorkers.includes(metric)) continue
+    if (!isOurs(metric)) continue
     t.strictSame(
       [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label).sort(),
       labelsOf(metric),

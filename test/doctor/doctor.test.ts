@@ -8,7 +8,7 @@ import { systemClock } from '../../src/clock.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import type { Check } from '../../src/doctor/check.ts'
 import { catalogueCheck, certificateCheck, embeddedChecks } from '../../src/doctor/files.ts'
-import { nodeCheck, openFilesCheck, proxyCheck } from '../../src/doctor/machine.ts'
+import { migrationCheck, nodeCheck, openFilesCheck, proxyCheck } from '../../src/doctor/machine.ts'
 import { budgetCheck } from '../../src/doctor/provider.ts'
 import {
   clockCheck,
@@ -28,6 +28,9 @@ const info = (fields: Record<string, string | number>) =>
 const judged: [name: string, check: Check, status: Check['status'], detail: RegExp][] = [
   ['Node 26', nodeCheck('26.1.0'), 'ok', /26\.1\.0/],
   ['Node 24', nodeCheck('24.9.0'), 'fail', /too old/],
+  ['a kernel that hands connections on', migrationCheck('1'), 'ok', /go to another/],
+  ['one that resets them', migrationCheck('0'), 'warn', /resets connections/],
+  ['one that knows no such setting', migrationCheck(''), 'warn', /resets connections/],
   ['enough files', openFilesCheck(20_000, configOf()), 'ok', /20000; up to 10192/],
   ['unlimited files', openFilesCheck(Number.POSITIVE_INFINITY, configOf()), 'ok', /unlimited/],
   ['too few files', openFilesCheck(1_024, configOf()), 'fail', /1024, but up to 10192/],

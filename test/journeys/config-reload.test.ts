@@ -191,7 +191,6 @@ const startConsumers = (t: Test, api: string, key: string) => {
 
 // Each to a value under which nobody has to be turned away.
 const others: Settings = {
-  'server.workerTimeout': '20s',
   'server.writeTimeout': '20s',
   'server.maxConnections': 50,
   'server.maxUnauthenticated': 40,

@@ -1,5 +1,5 @@
 // The disk of the embedded store is really full, and the gateway goes on: units that it admits then are counted however the
-// process ends, and are in the store once there is room again. So it is where several workers share the store, and together
+// process ends, and are in the store once there is room again. So it is where several processes share the store, and together
 // they load no more than the provider allows.
 
 import { join } from 'node:path'
@@ -10,6 +10,7 @@ import { loadConfig } from '../../src/config/load.ts'
 import { createAdministration } from '../../src/metering/administration.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded/embedded-store.ts'
 import { type Running, runCommand, startCommand } from '../support/process.ts'
+import { startProcesses } from '../support/processes.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { type SmallDisk, smallDisk, withoutMounts } from '../support/small-disk.ts'
 import { sendRequest } from '../support/start-gateway.ts'
@@ -144,8 +145,8 @@ t.test('the disk of one gateway is full', { skip: withoutMounts }, async t => {
   })
 })
 
-t.test('several workers on one store whose disk is full', { skip: withoutMounts }, async t => {
-  const { disk, path: storePath, keys, start } = await setUp(t, 3)
+t.test('several processes on one store whose disk is full', { skip: withoutMounts }, async t => {
+  const { disk, path: storePath, keys } = await setUp(t, 3)
   const [limited, other, ofWeather] = keys
   const limit = 50
   const changed = await runCommand(
@@ -154,12 +155,12 @@ t.test('several workers on one store whose disk is full', { skip: withoutMounts 
   )
   t.equal(changed.code, 0, changed.stderr)
   const provider = await startProvider(t, ['--runs', 'none'], null)
-  const [cellWeight, budget, aside, workers] = [3, 150, 30, 2]
+  const [cellWeight, budget, aside, processes] = [3, 150, 30, 2]
   // Another day would have another budget.
   await until('the day has time left', () => utcDayMs - (Date.now() % utcDayMs) > 30_000, 31_000)
-  const gateway = await start({
+  const gateway = await startProcesses(t, processes, {
+    ...envOf(storePath),
     ABOHAWA_PROVIDER__BASE_URL: provider.url,
-    ABOHAWA_SERVER__WORKERS: String(workers),
     ABOHAWA_CACHE__FRESHNESS: 'age',
     ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '',
     ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '',
@@ -168,7 +169,7 @@ t.test('several workers on one store whose disk is full', { skip: withoutMounts 
     ABOHAWA_PROVIDER__BUDGET__KEY_SHARE: '1',
     ABOHAWA_PROVIDER__BUDGET__OUTAGE_SHARE: String(aside / budget),
   })
-  // Each on a connection of its own: they go to the workers in turn.
+  // Each on a connection of its own: the kernel shares them out.
   const isAnswered = async (at: string, key = '') => {
     const options = { key, headers: { connection: 'close' } }
     return (await sendRequest(`${gateway.urls.api}${at}`, options)).status === 200
@@ -207,17 +208,19 @@ t.test('several workers on one store whose disk is full', { skip: withoutMounts 
 
   await t.test('they load no more than the budget together', async t => {
     // What the files of the store still have room for may be written, so that it is filled again.
-    await load(2 * workers)
+    await load(2 * processes)
     disk.fill()
-    for (let i = 0; i < 3; i++) await load(10 * workers)
+    for (let i = 0; i < 3; i++) await load(10 * processes)
     const { weight } = await provider.state()
     t.ok(weight >= cellWeight * shared + aside, `each loads its part: ${weight}`)
     t.ok(weight <= budget, `${weight} of ${budget}`)
-    t.equal(await load(5 * workers), 0, 'all is spent')
+    t.equal(await load(5 * processes), 0, 'all is spent')
   })
 
   await t.test('what they admitted outlives SIGKILL', async t => {
+    const pids = gateway.pids()
     await stop(gateway, 'SIGKILL')
+    for (const pid of pids) process.kill(pid, 'SIGKILL')
     disk.free()
     for (const [key, used] of [
       [limited, limit],

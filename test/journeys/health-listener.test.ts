@@ -110,46 +110,38 @@ t.test('its connections are few and bounded in time, apart from those of the ops
 })
 
 t.test('a command answers there while it is flooded and while it drains', async t => {
-  for (const workers of ['1', '2']) {
-    const gateway = await startCommand(t, ['serve'], ['ops', 'health', 'api'], {
-      ABOHAWA_SERVER__PORT: '0',
-      ABOHAWA_SERVER__WORKERS: workers,
-      ABOHAWA_SERVER__DRAIN_FOR: workers === '1' ? '2s' : '0s',
-      ABOHAWA_OPS__PORT: '0',
-      ABOHAWA_HEALTH__PORT: '0',
-      ABOHAWA_STORE__PATH: `${t.testdir()}/store.db`,
-      ABOHAWA_PROVIDER__BASE_URL: providerUrl,
-    })
-    const url = gateway.urls.health ?? ''
-    const ready = () => sendRequest(`${url}/readyz`)
-    t.equal((await ready()).status, 200)
-    // Half requests and answers that nobody takes fill no place that a probe needs.
-    for (const bytes of [
-      'GET /livez HTTP/1.1\r\nhost: 127.0.0.1\r\nx-',
-      'GET /metrics HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n'.repeat(200),
-    ]) {
-      const sockets = Array.from({ length: 40 }, () => openSocket(url).pause())
-      for (const socket of sockets) socket.write(bytes)
-      for (let i = 0; i < 10; i++)
-        for (const path of ['/livez', '/readyz'])
-          t.equal(
-            (await sendRaw(url, requestBytes(`GET ${path}`, [host]))).status,
-            200,
-            `${workers}: ${path}`,
-          )
-      for (const socket of sockets) socket.destroy()
-    }
-    gateway.child.kill('SIGTERM')
-    if (workers === '1')
-      t.match(
-        await until('it says that it drains', async () => {
-          const answer = await ready()
-          return answer.status === 503 && answer
-        }),
-        { body: { status: 'draining' } },
-      )
-    t.equal(await gateway.exited, 0)
+  const gateway = await startCommand(t, ['serve'], ['ops', 'health', 'api'], {
+    ABOHAWA_SERVER__PORT: '0',
+    ABOHAWA_SERVER__DRAIN_FOR: '2s',
+    ABOHAWA_OPS__PORT: '0',
+    ABOHAWA_HEALTH__PORT: '0',
+    ABOHAWA_STORE__PATH: `${t.testdir()}/store.db`,
+    ABOHAWA_PROVIDER__BASE_URL: providerUrl,
+  })
+  const url = gateway.urls.health ?? ''
+  const ready = () => sendRequest(`${url}/readyz`)
+  t.equal((await ready()).status, 200)
+  // Half requests and answers that nobody takes fill no place that a probe needs.
+  for (const bytes of [
+    'GET /livez HTTP/1.1\r\nhost: 127.0.0.1\r\nx-',
+    'GET /metrics HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n'.repeat(200),
+  ]) {
+    const sockets = Array.from({ length: 40 }, () => openSocket(url).pause())
+    for (const socket of sockets) socket.write(bytes)
+    for (let i = 0; i < 10; i++)
+      for (const path of ['/livez', '/readyz'])
+        t.equal((await sendRaw(url, requestBytes(`GET ${path}`, [host]))).status, 200, path)
+    for (const socket of sockets) socket.destroy()
   }
+  gateway.child.kill('SIGTERM')
+  t.match(
+    await until('it says that it drains', async () => {
+      const answer = await ready()
+      return answer.status === 503 && answer
+    }),
+    { body: { status: 'draining' } },
+  )
+  t.equal(await gateway.exited, 0)
 })
 
 t.test('an address that is taken fails the start with the names of the settings', async t => {

@@ -19,8 +19,6 @@ const elsewhere = [
   ...['server.tls.cert', 'server.tls.key'],
   // In session-tickets.test.ts.
   'server.tls.ticketKey',
-  // In workers.test.ts.
-  'server.workerTimeout',
 ]
 const proved = new Set(elsewhere)
 

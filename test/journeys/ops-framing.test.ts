@@ -1,5 +1,5 @@
 // Requests to the ops listener whose bodies look like requests: no byte of one client becomes part of the request of another,
-// and each request gets its own answer, with workers behind the listener and without.
+// and each request gets its own answer.
 
 import t from 'tap'
 import { createKey, processEnv } from '../scenarios/set-up.ts'
@@ -13,12 +13,11 @@ const token = '0123456789-abcdefghijklmnopqrstuv'
 const authorization = `Bearer ${token}`
 const bodiless = ['GET', 'HEAD', 'DELETE', 'OPTIONS', 'TRACE'] as const
 
-const startGateway = async (workers: number) => {
+const startGateway = async () => {
   const redis = await testRedis(t)
   const env = processEnv('http://127.0.0.1:9', {
     ABOHAWA_REDIS__URL: redis.url,
     ABOHAWA_REDIS__PREFIX: redis.prefix,
-    ABOHAWA_SERVER__WORKERS: String(workers),
     ABOHAWA_OPS__TOKEN: token,
   })
   await createKey(env)
@@ -31,13 +30,8 @@ const startGateway = async (workers: number) => {
   return { ops, id: id as string, operator }
 }
 
-// One gateway of each kind for the whole file: no test leaves anything on it that another one looks at.
-const started = new Map<number, ReturnType<typeof startGateway>>()
-const start = (workers: number) => {
-  const gateway = started.get(workers) ?? startGateway(workers)
-  started.set(workers, gateway)
-  return gateway
-}
+// One gateway for the whole file: no test leaves anything on it that another one looks at.
+const gateway = await startGateway()
 
 const chunked = (body: string): string => `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
 const head = (line: string, ...headers: string[]): string =>
@@ -47,145 +41,122 @@ const begun = (id: string): string => `POST /keys/${id}/revoke HTTP/1.1\r\nx: `
 const sentenceFor = (method: string): string =>
   `the ${method} request has a body; allowed: none with GET, HEAD, DELETE, OPTIONS, TRACE and CONNECT`
 
-for (const [how, workers] of [
-  ['with workers', 2],
-  ['without workers', 1],
-] as const)
-  t.test(`${how}: a stranger's body never runs as the request of an operator`, async t => {
-    const { ops, id, operator } = await start(workers)
-    for (const method of bodiless)
-      for (const [framing, bytes] of [
-        ['chunked', head(`${method} /status`, 'transfer-encoding: chunked') + chunked(begun(id))],
-        ['content-length', head(`${method} /status`, `content-length: ${begun(id).length}`) + begun(id)],
-      ] as const) {
-        const stranger = await openRaw(t, ops)
-        stranger.send(bytes + head('GET /livez'))
-        t.equal((await stranger.answer(method)).status, 400, `${method}, ${framing}`)
-        t.equal((await stranger.answer()).body, '{"status":"live"}', 'what comes next has its own answer')
-        for (let i = 0; i < 3; i++) {
-          const { status, body } = await operator()
-          t.match({ status, body }, { status: 200, body: { id, status: 'active' } }, `${method}, ${framing}`)
-        }
-        stranger.socket.destroy()
-        // So that each shows by itself what it does.
-        await sendRequest(`${ops}/keys/${id}/reinstate`, { method: 'POST', headers: { authorization } })
-      }
-  })
-
-for (const [how, workers] of [
-  ['with workers', 2],
-  ['without workers', 1],
-] as const)
-  t.test(`${how}: a body is refused where none belongs, and whole where one does`, async t => {
-    const { ops, id, operator } = await start(workers)
-    const before = await refusedFor(ops, 'body')
-    for (const method of bodiless) {
-      const raw = await openRaw(t, ops)
-      raw.send(`${head(`${method} /keys`, `authorization: ${authorization}`, 'content-length: 1')}x`)
-      const { status, body } = await raw.answer(method)
-      t.equal(status, 400)
-      if (method !== 'HEAD') t.equal(JSON.parse(body).error, sentenceFor(method))
-      raw.send(head(`${method} /livez`, 'content-length: 0'))
-      t.equal((await raw.answer(method)).status, method === 'GET' || method === 'HEAD' ? 200 : 405)
-      raw.socket.destroy()
-    }
-    t.equal((await refusedFor(ops, 'body')) - before, bodiless.length)
-
-    const raw = await openRaw(t, ops)
-    const post = (path: string, more: readonly string[], body: string) => {
-      raw.send(head(`POST ${path}`, `authorization: ${authorization}`, ...more) + body)
-      return raw.answer()
-    }
-    const json = 'content-type: application/json'
-    const limit = (value: number) => JSON.stringify({ limit: value })
-    const limitOf = async (answer: Promise<{ status: number; body: string }>) => {
-      const { status, body } = await answer
-      return status === 200 ? JSON.parse(body).limit : `${status} ${body}`
-    }
-    const path = `/keys/${id}/limit`
-    t.equal(await limitOf(post(path, [json, 'content-length: 12'], limit(11))), 11)
-    t.equal(await limitOf(post(path, [json, 'transfer-encoding: chunked'], chunked(limit(12)))), 12)
-    t.equal(
-      await limitOf(
-        post(
-          path,
-          [json, 'transfer-encoding: chunked', 'trailer: x'],
-          chunked(limit(13)).replace(/\r\n$/, 'x: y\r\n\r\n'),
-        ),
-      ),
-      13,
-      'trailers',
-    )
-    t.equal(
-      await limitOf(post(path, [json, 'content-length: 12', 'connection: x, keep-alive', 'x: y'], limit(14))),
-      14,
-    )
-    t.match(await post(`/keys/${id}/revoke`, [], ''), { status: 200 }, 'no body, and no length')
-    t.match(await post(`/keys/${id}/reinstate`, ['content-length: 0'], ''), { status: 200 })
-    t.match((await operator()).body, { id, status: 'active', limit: 14 })
-    t.equal((await operator({ connection: 'keep-alive' })).status, 200)
-  })
-
-for (const [how, workers] of [
-  ['with workers', 2],
-  ['without workers', 1],
-] as const)
-  t.test(
-    `${how}: a body that is not taken is read to its end, or ends the connection where it is long`,
-    async t => {
-      const { ops } = await start(workers)
-      const short = 'x'.repeat(10_000)
-      const long = 'x'.repeat(100_000)
-      for (const [status, type, body] of [
-        [400, 'text/csv', short],
-        [400, 'application/json', '{'],
-        [413, 'application/json', long],
-        [400, 'text/csv', long],
-      ] as const)
-        for (const [framing, bytes] of [
-          [`content-length: ${body.length}`, body],
-          ['transfer-encoding: chunked', chunked(body)],
-        ] as const) {
-          const raw = await openRaw(t, ops)
-          const fields = [`authorization: ${authorization}`, `content-type: ${type}`, framing]
-          raw.send(
-            head('POST /keys', ...fields) +
-              bytes +
-              head('GET /livez', ...(body === long ? ['connection: close'] : [])),
-          )
-          if (body === long) {
-            // How much of it came before the answer decides whether the connection goes on.
-            const [first, next, ...rest] = await raw.answersToTheEnd()
-            t.equal(first?.status, status, `${status}, ${framing}`)
-            t.equal(
-              next?.body ?? '{"status":"live"}',
-              '{"status":"live"}',
-              'nothing of the body is a request',
-            )
-            t.strictSame(rest, [])
-            continue
-          }
-          const answer = await raw.answer()
-          t.equal(answer.status, status, `${status}, ${framing}`)
-          t.not(answer.headers.get('connection'), 'close')
-          t.equal((await raw.answer()).body, '{"status":"live"}', 'what comes next has its own answer')
-        }
-    },
-  )
-
-for (const [how, workers] of [
-  ['with workers', 2],
-  ['without workers', 1],
-] as const)
-  t.test(`${how}: nothing behind a CONNECT runs as a request, because its connection ends`, async t => {
-    const { ops, id, operator } = await start(workers)
-    for (const fields of [['content-length: 1000'], ['transfer-encoding: chunked'], []]) {
+t.test('a stranger’s body never runs as the request of an operator', async t => {
+  const { ops, id, operator } = gateway
+  for (const method of bodiless)
+    for (const [framing, bytes] of [
+      ['chunked', head(`${method} /status`, 'transfer-encoding: chunked') + chunked(begun(id))],
+      ['content-length', head(`${method} /status`, `content-length: ${begun(id).length}`) + begun(id)],
+    ] as const) {
       const stranger = await openRaw(t, ops)
-      const revoke = head(`POST /keys/${id}/revoke`, `authorization: ${authorization}`)
-      stranger.send(head('CONNECT 127.0.0.1:80', ...fields) + revoke)
-      const [refused, ...others] = await stranger.answersToTheEnd()
-      t.match(refused, { status: 405, body: /the method is CONNECT; allowed: GET, HEAD/ })
-      t.strictSame(others, [])
-      t.match((await operator()).body, { id, status: 'active' })
+      stranger.send(bytes + head('GET /livez'))
+      t.equal((await stranger.answer(method)).status, 400, `${method}, ${framing}`)
+      t.equal((await stranger.answer()).body, '{"status":"live"}', 'what comes next has its own answer')
+      for (let i = 0; i < 3; i++) {
+        const { status, body } = await operator()
+        t.match({ status, body }, { status: 200, body: { id, status: 'active' } }, `${method}, ${framing}`)
+      }
+      stranger.socket.destroy()
+      // So that each shows by itself what it does.
+      await sendRequest(`${ops}/keys/${id}/reinstate`, { method: 'POST', headers: { authorization } })
     }
-  })
+})
+
+t.test('a body is refused where none belongs, and whole where one does', async t => {
+  const { ops, id, operator } = gateway
+  const before = await refusedFor(ops, 'body')
+  for (const method of bodiless) {
+    const raw = await openRaw(t, ops)
+    raw.send(`${head(`${method} /keys`, `authorization: ${authorization}`, 'content-length: 1')}x`)
+    const { status, body } = await raw.answer(method)
+    t.equal(status, 400)
+    if (method !== 'HEAD') t.equal(JSON.parse(body).error, sentenceFor(method))
+    raw.send(head(`${method} /livez`, 'content-length: 0'))
+    t.equal((await raw.answer(method)).status, method === 'GET' || method === 'HEAD' ? 200 : 405)
+    raw.socket.destroy()
+  }
+  t.equal((await refusedFor(ops, 'body')) - before, bodiless.length)
+
+  const raw = await openRaw(t, ops)
+  const post = (path: string, more: readonly string[], body: string) => {
+    raw.send(head(`POST ${path}`, `authorization: ${authorization}`, ...more) + body)
+    return raw.answer()
+  }
+  const json = 'content-type: application/json'
+  const limit = (value: number) => JSON.stringify({ limit: value })
+  const limitOf = async (answer: Promise<{ status: number; body: string }>) => {
+    const { status, body } = await answer
+    return status === 200 ? JSON.parse(body).limit : `${status} ${body}`
+  }
+  const path = `/keys/${id}/limit`
+  t.equal(await limitOf(post(path, [json, 'content-length: 12'], limit(11))), 11)
+  t.equal(await limitOf(post(path, [json, 'transfer-encoding: chunked'], chunked(limit(12)))), 12)
+  t.equal(
+    await limitOf(
+      post(
+        path,
+        [json, 'transfer-encoding: chunked', 'trailer: x'],
+        chunked(limit(13)).replace(/\r\n$/, 'x: y\r\n\r\n'),
+      ),
+    ),
+    13,
+    'trailers',
+  )
+  t.equal(
+    await limitOf(post(path, [json, 'content-length: 12', 'connection: x, keep-alive', 'x: y'], limit(14))),
+    14,
+  )
+  t.match(await post(`/keys/${id}/revoke`, [], ''), { status: 200 }, 'no body, and no length')
+  t.match(await post(`/keys/${id}/reinstate`, ['content-length: 0'], ''), { status: 200 })
+  t.match((await operator()).body, { id, status: 'active', limit: 14 })
+  t.equal((await operator({ connection: 'keep-alive' })).status, 200)
+})
+
+t.test('a body that is not taken is read to its end, or ends the connection where it is long', async t => {
+  const { ops } = gateway
+  const short = 'x'.repeat(10_000)
+  const long = 'x'.repeat(100_000)
+  for (const [status, type, body] of [
+    [400, 'text/csv', short],
+    [400, 'application/json', '{'],
+    [413, 'application/json', long],
+    [400, 'text/csv', long],
+  ] as const)
+    for (const [framing, bytes] of [
+      [`content-length: ${body.length}`, body],
+      ['transfer-encoding: chunked', chunked(body)],
+    ] as const) {
+      const raw = await openRaw(t, ops)
+      const fields = [`authorization: ${authorization}`, `content-type: ${type}`, framing]
+      raw.send(
+        head('POST /keys', ...fields) +
+          bytes +
+          head('GET /livez', ...(body === long ? ['connection: close'] : [])),
+      )
+      if (body === long) {
+        // How much of it came before the answer decides whether the connection goes on.
+        const [first, next, ...rest] = await raw.answersToTheEnd()
+        t.equal(first?.status, status, `${status}, ${framing}`)
+        t.equal(next?.body ?? '{"status":"live"}', '{"status":"live"}', 'nothing of the body is a request')
+        t.strictSame(rest, [])
+        continue
+      }
+      const answer = await raw.answer()
+      t.equal(answer.status, status, `${status}, ${framing}`)
+      t.not(answer.headers.get('connection'), 'close')
+      t.equal((await raw.answer()).body, '{"status":"live"}', 'what comes next has its own answer')
+    }
+})
+
+t.test('nothing behind a CONNECT runs as a request, because its connection ends', async t => {
+  const { ops, id, operator } = gateway
+  for (const fields of [['content-length: 1000'], ['transfer-encoding: chunked'], []]) {
+    const stranger = await openRaw(t, ops)
+    const revoke = head(`POST /keys/${id}/revoke`, `authorization: ${authorization}`)
+    stranger.send(head('CONNECT 127.0.0.1:80', ...fields) + revoke)
+    const [refused, ...others] = await stranger.answersToTheEnd()
+    t.match(refused, { status: 405, body: /the method is CONNECT; allowed: GET, HEAD/ })
+    t.strictSame(others, [])
+    t.match((await operator()).body, { id, status: 'active' })
+  }
+})

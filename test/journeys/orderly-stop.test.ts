@@ -22,7 +22,7 @@ const stores = {
   // Two processes at least, as far as the configuration says: so a part is set aside.
   embedded: async (t: Test) => ({
     ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'),
-    ABOHAWA_SERVER__WORKERS: '2',
+    ABOHAWA_SERVER__REUSE_PORT: 'true',
   }),
 }
 

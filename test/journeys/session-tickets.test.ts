@@ -1,4 +1,4 @@
-// A client of TLS 1.3 resumes its session by the ticket that it got: at any worker of a gateway, at any gateway of a fleet that
+// A client of TLS 1.3 resumes its session by the ticket that it got: at any gateway of a fleet that
 // has the same ticket key, and after the certificate or the configuration has changed; and not where the key is another one.
 
 import { randomBytes } from 'node:crypto'
@@ -11,9 +11,8 @@ import t, { type Test } from 'tap'
 import { InputError } from '../../src/errors.ts'
 import { createKey, type Env, processEnv } from '../scenarios/set-up.ts'
 import { startTlsGateway } from '../support/http2-client.ts'
-import { type Running, runCommand, startCommand } from '../support/process.ts'
-import { testRedis } from '../support/redis-server.ts'
-import { sendRequest } from '../support/start-gateway.ts'
+import { runCommand, startCommand } from '../support/process.ts'
+import { startProcesses } from '../support/processes.ts'
 import { until } from '../support/until.ts'
 
 const fixture = (name: string) => join(import.meta.dirname, '..', 'fixtures', name)
@@ -160,66 +159,32 @@ t.test('a new ticket key is used at once, and a new certificate leaves the one t
   t.equal(await resumes(gateway, ticket), true)
 })
 
-t.test('a client resumes at every worker', async t => {
-  const start = async (config: string) => {
-    const redis = await testRedis(t)
-    const env = processEnv(provider.url, {
-      ...tls,
-      ABOHAWA_REDIS__URL: redis.url,
-      ABOHAWA_REDIS__PREFIX: redis.prefix,
-      ABOHAWA_SERVER__WORKERS: '2',
-      ABOHAWA_LOG__LEVEL: 'info',
-      ABOHAWA_TEST_CONFIG__POLL_EVERY: '1h',
-    })
-    const key = await createKey(env)
-    const running = await startCommand(t, ['serve', '--config', config], ['api', 'ops'], env)
-    return { running, url: running.urls.api ?? '', key }
-  }
-  // Connections go to the two workers in turn.
-  const visits = async ({ url, key }: { url: string; key: string }, ticket: Buffer) => {
-    const all = [0, 0, 0, 0].map(async () => (await visit(url, key, ticket)).isResumed)
-    return (await Promise.all(all)).join()
-  }
-  const everyOne = 'true,true,true,true'
-  const lines = ({ lines: all }: Running, msg: RegExp) => all.filter(line => msg.test(line)).length
-  let restarts = 0
-  const restartWorkers = async (running: Running) => {
-    restarts += 1
-    await sendRequest(`${running.urls.ops}/workers/restart`, { method: 'POST' })
-    await until('the workers are new', () => lines(running, /"workers restarted"/) === restarts, 60_000)
-  }
-
+t.test('with one file a client resumes at every process, also at one that was started later', async t => {
   const folder = await openFolder(t)
-  const config = join(folder, 'gateway.yaml')
-  const write = (ticketKey: string | null) =>
-    writeFileSync(config, JSON.stringify({ server: { tls: { ticketKey } } }))
-  write(null)
-  const gateway = await start(config)
-  const reload = async (replaced: number) => {
-    gateway.running.child.kill('SIGHUP')
-    await until('both have it', () => lines(gateway.running, /"ticket key replaced"/) === replaced)
+  const env = processEnv(provider.url, {
+    ...tls,
+    ABOHAWA_STORE__PATH: join(folder, 'store.db'),
+    ABOHAWA_SERVER__TLS__TICKET_KEY: writeKey(folder, 'key'),
+    ABOHAWA_TEST_CONFIG__POLL_EVERY: '1h',
+  })
+  const key = await createKey(env)
+  const running = await startProcesses(t, 2, { ...env, ABOHAWA_LOG__LEVEL: 'info' })
+  // The kernel gives each of them some.
+  const resumed = async (ticket: Buffer) => {
+    const all = await Promise.all(Array.from({ length: 16 }, () => visit(running.api, key, ticket)))
+    return all.filter(({ isResumed }) => isResumed).length
   }
-
-  await t.test('without a file, also at workers that came later', async t => {
-    const ticket = await ticketAt(t, gateway.url, gateway.key)
-    t.equal(await visits(gateway, ticket), everyOne)
-    await restartWorkers(gateway.running)
-    t.equal(await visits(gateway, ticket), everyOne)
-  })
-  await t.test('with a file that has changed, also at workers that came later', async t => {
-    write(writeKey(folder, 'key'))
-    await reload(2)
-    const former = await ticketAt(t, gateway.url, gateway.key)
-    t.equal(await visits(gateway, former), everyOne)
-    writeKey(folder, 'key')
-    await reload(4)
-    t.equal(await visits(gateway, former), 'false,false,false,false')
-    const ticket = await ticketAt(t, gateway.url, gateway.key)
-    t.equal(await visits(gateway, ticket), everyOne)
-    await restartWorkers(gateway.running)
-    t.equal(await visits(gateway, ticket), everyOne)
-    t.equal(await visits(gateway, former), 'false,false,false,false')
-  })
+  const lines = (msg: RegExp) => running.lines.filter(line => msg.test(line)).length
+  const former = await ticketAt(t, running.api, key)
+  t.equal(await resumed(former), 16)
+  running.child.kill('SIGALRM')
+  await until('they are restarted', () => lines(/"processes restarted"/) === 1)
+  t.equal(await resumed(former), 16)
+  writeKey(folder, 'key')
+  running.child.kill('SIGHUP')
+  await until('both have it', () => lines(/"ticket key replaced"/) === 2)
+  t.equal(await resumed(former), 0)
+  t.equal(await resumed(await ticketAt(t, running.api, key)), 16)
 })
 
 t.test('a ticket key that can’t be used stops the start with one sentence', async t => {

@@ -3,25 +3,28 @@
 
 import type { Config } from '../../config/schema.ts'
 import type { Check, CheckStatus } from '../../doctor/check.ts'
+import type { DoctorOptions } from '../../doctor/doctor.ts'
 import { InputError, messageOf } from '../../errors.ts'
 import { printable, safeText } from '../../outside-text.ts'
+import { processesIn } from '../serve/process-config.ts'
 import type { AddTopCommand, Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 
 export const addDoctorCommand: AddTopCommand = (program, add, summary) =>
-  add<{ spend: boolean; url?: string }>(program, 'doctor', {
+  add<{ spend: boolean; url?: string; processes: number }>(program, 'doctor', {
     summary,
     example: 'doctor --url https://weather.example.org',
     setUp: command =>
       command
         .option('--no-spend', 'do not load the weather of one point, which shows that the key is accepted')
-        .option('--url <url>', 'where consumers reach the gateway, to check that the proxy passes HTTPS on'),
-    run: async (terminal, { spend, url }) => {
+        .option('--url <url>', 'where consumers reach the gateway, to check that the proxy passes HTTPS on')
+        .option('--processes <number>', 'how many serve --processes runs', processesIn, 1),
+    run: async (terminal, { spend, url, processes }) => {
       if (url !== undefined && !/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
         throw new UsageError(
           `--url is ${safeText(url, 60)}; allowed: an address such as https://weather.example.org`,
         )
-      const checks = await checksOf(terminal, spend, url)
+      const checks = await checksOf(terminal, { spend, url, processes })
       const failed = checks.some(({ status }) => status === 'fail')
       terminal.show({ ok: !failed, checks }, checksText(checks))
       return failed ? 1 : 0
@@ -30,8 +33,7 @@ export const addDoctorCommand: AddTopCommand = (program, add, summary) =>
 
 const checksOf = async (
   { clock, config: read }: Terminal,
-  spend: boolean,
-  url: string | undefined,
+  given: Pick<DoctorOptions, 'spend' | 'url' | 'processes'>,
 ): Promise<readonly Check[]> => {
   let config: Config
   try {
@@ -43,7 +45,7 @@ const checksOf = async (
       .map(detail => ({ name: 'config', status: 'fail', detail, fix: 'Correct that setting.' }))
   }
   const { examine } = await import('../../doctor/doctor.ts')
-  return examine(config, { clock, spend, url, nodeVersion: process.versions.node })
+  return examine(config, { clock, nodeVersion: process.versions.node, ...given })
 }
 
 const checksText = (checks: readonly Check[]): string => {

@@ -1,56 +1,76 @@
-// `abohawa serve`: runs the gateway until a signal ends it, in this process or in several workers. Logs lines of JSON on
-// standard output, or in `log.file`.
+// `abohawa serve`: runs the gateway until a signal ends it, in this process or in several that share its port. Logs lines of JSON
+// on standard output, or in `log.file`.
 
 import { Option } from 'commander'
-import { filesOf, readConfig } from '../../config/load.ts'
+import { filesOf, type LoadedConfig, readConfig } from '../../config/load.ts'
 import type { Config } from '../../config/schema.ts'
-import { InputError, messageOf } from '../../errors.ts'
+import { messageOf } from '../../errors.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
 import type { Log, OpenLog } from '../../telemetry/log.ts'
 import { version } from '../../version.ts'
-import { configurationInEffect, type InEffect, sendHeartbeats, sendToFirst } from '../../workers/channel.ts'
 import { interruption, onSignal, stopCommand } from '../interruption.ts'
 import type { AddTopCommand, Terminal } from '../terminal.ts'
+import { checkShared, forProcess, processesIn } from './process-config.ts'
+import type { Serving } from './supervisor.ts'
+
+type Given = { processes: number; process?: string; movedClock?: string }
 
 export const addServeCommand: AddTopCommand = (program, add, summary) =>
-  add<{ worker?: string; workerNumber?: string; movedClock?: string }>(program, 'serve', {
+  add<Given>(program, 'serve', {
     summary,
     example: 'serve --config config/production.yaml',
     setUp: command => {
-      // How a process with several workers starts each of them.
-      command.addOption(new Option('--worker <socket>').hideHelp())
-      command.addOption(new Option('--worker-number <number>').hideHelp())
+      command.addOption(
+        new Option(
+          '--processes <number>',
+          'gateways that share server.port, one for each core; ops.port and health.port count up',
+        )
+          .argParser(processesIn)
+          .default(1),
+      )
+      // How several processes are started, each with its number.
+      command.addOption(new Option('--process <number>').hideHelp())
       // How a rehearsal starts its gateway: with the first instant of its clock, ms since the epoch.
       command.addOption(new Option('--moved-clock <instant>').hideHelp())
     },
-    run: async (terminal, { worker, workerNumber, movedClock }) => {
-      if (worker !== undefined) sendHeartbeats()
-      const loaded = worker === undefined ? readConfig(terminal.sources) : await configurationInEffect()
+    run: async (terminal, given) => {
+      const { processes, movedClock } = given
+      const number = given.process === undefined ? undefined : Number(given.process)
+      const read = (): LoadedConfig => {
+        const loaded = readConfig(terminal.sources)
+        return number === undefined ? loaded : forProcess(loaded, number)
+      }
+      const loaded = read()
       const { config } = loaded
+      const isAbove = processes > 1 && number === undefined
+      if (isAbove) checkShared(config, processes)
       // Imported here, so that the other commands start without the whole gateway.
       const { openLog } = await import('../../telemetry/log.ts')
-      const opened = openLog(
-        config.log.level,
-        config.log.file,
-        config.server.workers > 1,
-        workerNumber === undefined ? undefined : Number(workerNumber),
-      )
+      const opened = openLog(config.log.level, config.log.file, processes > 1, number)
       try {
-        const byWorkers = worker === undefined && movedClock === undefined && config.server.workers > 1
-        if (!byWorkers) onSignal('SIGUSR2', () => reopenLog(opened, config))
-        if (worker !== undefined) await serveAsWorker(terminal, loaded, opened, worker)
-        else if (movedClock !== undefined)
-          await serveOnMovedClock(terminal, loaded, opened, Number(movedClock))
-        else if (byWorkers) await serveByWorkers(terminal, loaded, opened)
-        else await serveAlone(terminal, loaded, opened)
+        if (isAbove) return await serveByProcesses(terminal, config, opened, processes)
+        onSignal('SIGUSR2', () => reopenLog(opened, config))
+        const start = { terminal, read, loaded, opened, processes }
+        if (movedClock !== undefined) await serveOnMovedClock(start, Number(movedClock))
+        else await serveOnSystemClock(start, number !== undefined)
         return 0
       } finally {
         await opened.flush()
         // The channel would keep this process. With its end this process ends at once, whatever the log has still to write.
-        if (worker !== undefined || movedClock !== undefined) process.disconnect?.()
+        if (movedClock !== undefined) process.disconnect?.()
       }
     },
   })
+
+/** What a gateway in this process is started with. */
+type Start = {
+  readonly terminal: Terminal
+  readonly read: () => LoadedConfig
+  readonly loaded: LoadedConfig
+  readonly opened: OpenLog
+  /** How many serve together. */
+  readonly processes: number
+}
 
 const reopenLog = ({ log, reopen }: OpenLog, { log: { file } }: Config): void => {
   try {
@@ -61,65 +81,55 @@ const reopenLog = ({ log, reopen }: OpenLog, { log: { file } }: Config): void =>
   }
 }
 
-const serveAlone = async (terminal: Terminal, loaded: InEffect, opened: OpenLog): Promise<void> => {
-  const stopped = interruption()
-  await serveUntil(terminal, loaded, opened, stopped, undefined, ({ apiUrl, opsUrl, healthUrl }) =>
-    logListening(opened.log, { ops: opsUrl, health: healthUrl, api: apiUrl }),
-  )
+/** @param isOneOfSeveral whether another process has started this one, and is told when it serves */
+const serveOnSystemClock = async (start: Start, isOneOfSeveral: boolean): Promise<void> => {
+  const stopped = isOneOfSeveral ? Promise.race([interruption(), abandonment()]) : interruption()
+  await serveUntil(start, stopped, ({ apiUrl, opsUrl, healthUrl }) => {
+    logListening(start.opened.log, { ops: opsUrl, health: healthUrl, api: apiUrl })
+    if (isOneOfSeveral) process.send?.({ opsUrl } satisfies Serving)
+  })
 }
 
-/** In a process that another one has started, and that operators reach through it. */
-const serveAsWorker = async (
-  terminal: Terminal,
-  loaded: InEffect,
-  opened: OpenLog,
-  opsPath: string,
-): Promise<void> => {
-  await serveUntil(terminal, loaded, opened, stopCommand(), opsPath, ({ apiUrl }) =>
-    sendToFirst({ ready: { apiUrl } }),
-  )
-}
+/** Resolves when the process that started this one is gone. */
+const abandonment = (): Promise<string> =>
+  new Promise(resolve => {
+    const leave = () => resolve('the end of the process that started this one')
+    if (!process.connected) leave()
+    process.once('disconnect', leave)
+    // Else it would keep a process that has ended.
+    process.channel?.unref()
+  })
 
 /** In a process whose clock another one moves. */
-const serveOnMovedClock = async (
-  terminal: Terminal,
-  loaded: InEffect,
-  opened: OpenLog,
-  start: number,
-): Promise<void> => {
+const serveOnMovedClock = async (start: Start, from: number): Promise<void> => {
   const { createMovedClock } = await import('../../load/rehearsal/moved-clock.ts')
   const { takeCommands } = await import('../../load/rehearsal/commands.ts')
-  const clock = createMovedClock(start)
-  await serveUntil({ ...terminal, clock }, loaded, opened, stopCommand(), undefined, ({ apiUrl, settled }) =>
-    takeCommands(clock, { url: apiUrl, settled }),
+  const clock = createMovedClock(from)
+  await serveUntil(
+    { ...start, terminal: { ...start.terminal, clock } },
+    stopCommand(),
+    ({ apiUrl, settled }) => takeCommands(clock, { url: apiUrl, settled }),
   )
 }
 
-/** Runs a gateway in this process. @param opsPath the Unix socket of the ops listener, in place of its address */
+/** Runs a gateway in this process. */
 const serveUntil = async (
-  { sources, clock, env }: Terminal,
-  { config, ticketKey }: InEffect & { readonly ticketKey?: Buffer },
-  { log, lines, dropped }: OpenLog,
+  { terminal: { sources, clock, env }, read, loaded, opened: { log, lines, dropped }, processes }: Start,
   stopped: Promise<string>,
-  opsPath: string | undefined,
   onServing: (gateway: Gateway) => void,
 ): Promise<void> => {
   const { startGateway } = await import('../../gateway/gateway.ts')
-  const { inheritedSockets } = await import('../../gateway/inherited-sockets.ts')
   const { openTracing } = await import('../../telemetry/tracing.ts')
-  const inherited = inheritedSockets(env, process.pid)
   const tracing = await openTracing(env, log)
-  const source = { read: () => readConfig(sources), files: filesOf(sources) }
-  const gateway = await startGateway(config, {
+  const source = { read, files: filesOf(sources) }
+  const gateway = await startGateway(loaded.config, {
     clock,
     log,
     lines,
     dropped,
     source,
     tracing,
-    opsPath,
-    inherited,
-    ticketKey,
+    processes,
   })
   onServing(gateway)
   onSignal('SIGHUP', () => {
@@ -139,37 +149,19 @@ const serveUntil = async (
   log.info('stopped')
 }
 
-const serveByWorkers = async (
-  { sources, clock, env }: Terminal,
-  { config }: InEffect,
+const serveByProcesses = async (
+  { sources }: Terminal,
+  config: Config,
   opened: OpenLog,
-): Promise<void> => {
-  const { log } = opened
-  const stopped = interruption()
-  const { inheritedSockets } = await import('../../gateway/inherited-sockets.ts')
-  if (Object.keys(inheritedSockets(env, process.pid)).length > 0)
-    throw new InputError(
-      `server.workers is ${config.server.workers}, but this process inherits sockets (LISTEN_FDS), which one worker alone can listen on: set server.workers to 1, or pass no sockets`,
-    )
-  const { startWorkers } = await import('../../workers/serve-workers.ts')
-  const workers = await startWorkers(config, {
-    clock,
-    log,
+  processes: number,
+): Promise<number> => {
+  const { supervise } = await import('./supervisor.ts')
+  return supervise(processes, {
     args: process.argv.slice(2),
-    read: () => readConfig(sources),
-    files: filesOf(sources),
+    log: opened.log,
+    check: () => checkShared(readConfig(sources).config, processes),
+    reopenLog: () => reopenLog(opened, config),
   })
-  onSignal('SIGHUP', workers.signal)
-  // One that came while the workers started is kept until here, for all of them.
-  onSignal('SIGUSR2', signal => {
-    reopenLog(opened, config)
-    workers.signal(signal)
-  })
-  logListening(log, { ops: workers.opsUrl, health: workers.healthUrl, api: workers.apiUrl })
-  const signal = await stopped
-  log.info({ signal }, 'stopping')
-  await workers.close()
-  log.info('stopped')
 }
 
 /** Logged at every level: who starts it on port 0 has to learn the addresses. */

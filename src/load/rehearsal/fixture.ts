@@ -68,8 +68,6 @@ const placeOf = (folder: string, providerUrl: string): Record<string, string> =>
   'store.path': join(folder, 'rehearsal.db'),
   'server.host': '127.0.0.1',
   'server.port': '0',
-  'server.socket': '',
-  'server.workers': '1',
   'server.tls.cert': '',
   'server.tls.key': '',
   'server.tls.ticketKey': '',

@@ -1,0 +1,47 @@
+// What each of several processes has of one configuration: the port of the API together, and ports of its own for operators and
+// probes. Starting them is for supervisor.ts.
+
+import { InvalidArgumentError } from 'commander'
+import type { LoadedConfig } from '../../config/load.ts'
+import type { Config } from '../../config/schema.ts'
+import { InputError } from '../../errors.ts'
+
+const mostProcesses = 256
+
+/** The value of `--processes`. */
+export const processesIn = (given: string): number => {
+  const number = Number(given)
+  if (!/^\d+$/.test(given) || number < 1 || number > mostProcesses)
+    throw new InvalidArgumentError(`Allowed: a whole number from 1 to ${mostProcesses}.`)
+  return number
+}
+
+/** A configuration as the gateway with this number, from 1, has it: with ports of its own for operators and probes. */
+export const forProcess = (loaded: LoadedConfig, number: number): LoadedConfig => {
+  const { server, ops, health } = loaded.config
+  const own = (port: number) => (port === 0 ? 0 : port + number - 1)
+  const config = {
+    ...loaded.config,
+    server: { ...server, reusePort: true },
+    ops: { ...ops, port: own(ops.port) },
+    health: { ...health, port: health.port === null ? null : own(health.port) },
+  }
+  return { ...loaded, config }
+}
+
+/** @throws InputError where so many gateways of this configuration can't run side by side */
+export const checkShared = ({ server, ops, health, redis, store }: Config, processes: number): void => {
+  if (server.port === 0)
+    throw new InputError(`server.port is 0, but ${processes} processes share one port: set server.port`)
+  if (redis.url === null && store.path === ':memory:')
+    throw new InputError(
+      `store.path is :memory:, which ${processes} processes can't share: set store.path to a file, or set redis.url`,
+    )
+  const first = [ops.port, health.port].filter(port => port !== null).filter(port => port !== 0)
+  const taken = [server.port, ...first.flatMap(port => Array.from({ length: processes }, (_, i) => port + i))]
+  if (new Set(taken).size < taken.length || taken.some(port => port > 65_535))
+    throw new InputError(
+      `${processes} processes take so many ports from ops.port (${ops.port}) and from health.port (${health.port ?? 'none'}) on, ` +
+        `which must be up to 65535 and no other's, nor server.port (${server.port}): set them further apart`,
+    )
+}

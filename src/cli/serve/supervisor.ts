@@ -1,0 +1,150 @@
+// `abohawa serve --processes N`: keeps N gateways running, child processes of this program that share the port of the API. Starts
+// again what ends by itself, hands signals on, and at SIGALRM replaces them one after the other. What a gateway does is for
+// serve.ts; what becomes of connections is in docs/decisions/processes.md.
+
+import { type ChildProcess, fork } from 'node:child_process'
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
+import { request } from 'undici'
+import { InputError, messageOf } from '../../errors.ts'
+import type { Log } from '../../telemetry/log.ts'
+import { onSignal } from '../interruption.ts'
+
+/** What a gateway that serves tells the process that started it. */
+export type Serving = { readonly opsUrl: string }
+
+type Child = {
+  readonly gateway: ChildProcess
+  /** Resolves with true once its /readyz is 200, with false when it ends before. */
+  readonly ready: Promise<boolean>
+  readonly ended: Promise<{ readonly code: number; readonly how: string }>
+  isServing: boolean
+  /** It is to end. */
+  isLeaving: boolean
+}
+
+export type SupervisorParts = {
+  /** Those of this process. */
+  readonly args: readonly string[]
+  readonly log: Log
+  /** Throws where none could start as the files are now. */
+  readonly check: () => void
+  readonly reopenLog: () => void
+}
+
+// One that served for a while is started again at once; one that ends again and again must not fill the log.
+const settledAfterMs = 10_000
+const shortestPauseMs = 500
+const longestPauseMs = 30_000
+const askEveryMs = 100
+
+/** @param args those of the process that starts it */
+const start = (args: readonly string[], number: number): Child => {
+  const gateway = fork(process.argv[1] as string, [...args, '--process', String(number)])
+  const ready = Promise.withResolvers<boolean>()
+  const ended = Promise.withResolvers<{ code: number; how: string }>()
+  const flags = { isServing: false, isLeaving: false }
+  const child: Child = { gateway, ready: ready.promise, ended: ended.promise, ...flags }
+  const end = (code: number, how: string): void => {
+    child.isServing = false
+    ready.resolve(false)
+    ended.resolve({ code, how })
+  }
+  gateway.once('exit', (code, signal) => end(code ?? 1, signal ? `ended by ${signal}` : `exit code ${code}`))
+  // The system may refuse one more process. Of one that runs it is a signal that came too late.
+  gateway.on('error', error => gateway.pid === undefined && end(1, messageOf(error)))
+  gateway.once('message', async message => {
+    while (gateway.connected && !(await answersReady(message as Serving))) await pause(askEveryMs)
+    child.isServing = gateway.connected
+    if (child.isServing) ready.resolve(true)
+  })
+  return child
+}
+
+const answersReady = ({ opsUrl }: Serving): Promise<boolean> =>
+  request(`${opsUrl}/readyz`, { reset: true })
+    .then(({ statusCode, body }) => body.dump().then(() => statusCode === 200))
+    .catch(() => false)
+
+/** Resolves with the exit code when all have ended: that of the first one where it can't start. */
+export const supervise = async (
+  processes: number,
+  { args, log, check, reopenLog }: SupervisorParts,
+): Promise<number> => {
+  const children = new Map<number, Child>()
+  const stopping = new AbortController()
+  const begin = (number: number): Child => {
+    const child = start(args, number)
+    children.set(number, child)
+    log.info({ process: number, pid: child.gateway.pid }, 'process started')
+    return child
+  }
+  /** Starts another one whenever one ends. Resolves after the stop, with the exit code of the last one. */
+  const keep = async (number: number, first: Child): Promise<number> => {
+    let pauseMs = 0
+    for (let child = first; ; child = begin(number)) {
+      const startedAt = performance.now()
+      const { code, how } = await child.ended
+      const hasServed = await child.ready
+      // One that did not serve yet was killed.
+      if (stopping.signal.aborted) return hasServed ? code : 0
+      if (child.isLeaving || (hasServed && performance.now() - startedAt >= settledAfterMs)) pauseMs = 0
+      else pauseMs = Math.min(longestPauseMs, Math.max(shortestPauseMs, 2 * pauseMs))
+      if (child.isLeaving) continue
+      log.error({ process: number, reason: how, startedInMs: pauseMs }, 'a process ended by itself')
+      await pause(pauseMs, undefined, stopping).catch(() => {})
+      if (stopping.signal.aborted) return 0
+    }
+  }
+  let isRestarting = false
+  const restart = async (): Promise<void> => {
+    if (isRestarting) return
+    isRestarting = true
+    log.info('restarting the processes, one after the other')
+    try {
+      check()
+      for (const [number, former] of [...children]) {
+        // One that is only being started is waited for; one that ended and has its pause is not.
+        await Promise.all([...children.values()].map(({ ready }) => ready))
+        if (![...children.values()].every(({ isServing }) => isServing))
+          throw new InputError(`process ${number} stays, because not all of them serve`)
+        former.isLeaving = true
+        former.gateway.kill()
+        await former.ended
+        // So that `keep` has started the next one.
+        await nextTurn()
+        if (!(await children.get(number)?.ready))
+          throw new InputError(`process ${number} ended before it was ready`)
+      }
+      log.info('processes restarted')
+    } catch (error) {
+      log.error({ reason: messageOf(error) }, 'processes not restarted, those that are left serve on')
+    }
+    isRestarting = false
+  }
+  // SIGUSR1 is Node's, and would open a debugger.
+  onSignal('SIGALRM', restart)
+  for (const signal of ['SIGHUP', 'SIGUSR2'] as const)
+    onSignal(signal, () => {
+      if (signal === 'SIGUSR2') reopenLog()
+      // Before it serves it would be ended by one.
+      for (const { gateway, ready } of children.values())
+        void ready.then(isReady => isReady && gateway.kill(signal))
+    })
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGQUIT'] as const)
+    onSignal(signal, () => {
+      if (!stopping.signal.aborted) log.info({ signal }, 'stopping')
+      stopping.abort()
+      // One that does not serve yet may not hear it.
+      for (const { gateway, isServing } of children.values()) gateway.kill(isServing ? signal : 'SIGKILL')
+    })
+
+  // The first one alone: what is wrong is said once, and the others find its compiled code.
+  const first = begin(1)
+  if (!(await first.ready)) return stopping.signal.aborted ? 0 : (await first.ended).code
+  const kept = [keep(1, first)]
+  for (let number = 2; number <= processes && !stopping.signal.aborted; number++)
+    kept.push(keep(number, begin(number)))
+  const codes = await Promise.all(kept)
+  log.info('stopped')
+  return Math.max(...codes)
+}

@@ -1,0 +1,279 @@
+// Several gateways of one command (`serve --processes`): they share the port of the API and a store, each has its own port for
+// operators, one that ends is started again, and neither that, nor a restart one after the other, nor the end loses a
+// request that was begun. Three processes are slow to start: what does not disturb each other shares them, in the order of the file.
+
+import { execFile, spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import t, { type Test } from 'tap'
+import { openCallers } from '../scenarios/callers.ts'
+import { type RestartResult, restartUnderLoad } from '../scenarios/rolling-restart.ts'
+import { createKey, type Env, processEnv } from '../scenarios/set-up.ts'
+import { cleanEnv, runCommand } from '../support/process.ts'
+import { type RunningProcesses, startProcesses } from '../support/processes.ts'
+import { freePort, testRedis } from '../support/redis-server.ts'
+import { sendRequest } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
+
+const path = '/api/v1/locations?type=division'
+
+const start = async (
+  t: Test,
+  more: Env = {},
+): Promise<{ running: RunningProcesses; key: string; env: Env }> => {
+  const redis = await testRedis(t)
+  const env = processEnv('http://127.0.0.1:9', {
+    ABOHAWA_REDIS__URL: redis.url,
+    ABOHAWA_REDIS__PREFIX: redis.prefix,
+    // A busy machine must not look like an outage of Redis.
+    ABOHAWA_REDIS__COMMAND_TIMEOUT: '30s',
+    ABOHAWA_LOG__LEVEL: 'info',
+    ...more,
+  })
+  const key = await createKey(env)
+  return { running: await startProcesses(t, 2, env), key, env }
+}
+
+const isAlive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const isWhole = (line: string): boolean => {
+  try {
+    JSON.parse(line)
+    return true
+  } catch {
+    return false
+  }
+}
+
+t.test('two gateways from their start to their end', async t => {
+  const { running, key, env } = await start(t, {
+    ABOHAWA_LOG__ACCESS: 'true',
+    ABOHAWA_SERVER__DRAIN_FOR: '300ms',
+  })
+  const statuses = async (callers: number): Promise<number[]> => {
+    const all = await openCallers(t, running.api, key, callers)
+    return (await Promise.all(all.map(caller => caller.send(path)))).map(({ status }) => status)
+  }
+
+  await t.test('both take connections, and operators reach each of them', async t => {
+    t.strictSame(await statuses(64), Array(64).fill(200))
+    const answered = await Promise.all(
+      [1, 2].map(async number => {
+        const { text } = await sendRequest(`${running.ops(number)}/metrics`)
+        const [, count] =
+          /_duration_seconds_count\{endpoint="locations",status="200"\} (\d+)/.exec(text) ?? []
+        return Number(count)
+      }),
+    )
+    t.equal((answered[0] ?? 0) + (answered[1] ?? 0), 64)
+    t.ok(
+      answered.every(count => count > 0),
+      `each took connections: ${answered}`,
+    )
+    for (const number of [1, 2])
+      await until('each shows the other', async () => {
+        const { body } = await sendRequest(`${running.ops(number)}/status`)
+        return body.instances.length === 2
+      })
+    const { code, stdout } = await runCommand(['status', '--gateway', running.ops(2)], env)
+    t.equal(code, 0)
+    t.match(stdout, /Instances/)
+  })
+
+  await t.test('one that is killed is started again, and the other one goes on', async t => {
+    const [first = 0, second] = running.pids()
+    process.kill(first, 'SIGKILL')
+    await until('its end is known', () =>
+      running.lines.some(line => line.includes('a process ended by itself')),
+    )
+    t.strictSame(await statuses(16), Array(16).fill(200))
+    await running.opened(3)
+    t.match(
+      running.logged().find(({ msg }) => msg === 'a process ended by itself'),
+      {
+        level: 'error',
+        process: 1,
+        reason: 'ended by SIGKILL',
+      },
+    )
+    t.equal(running.pids()[1], second)
+    t.not(running.pids()[0], first)
+    t.equal((await sendRequest(`${running.ops(1)}/readyz`)).status, 200)
+    t.strictSame(await statuses(16), Array(16).fill(200))
+  })
+
+  await t.test('SIGHUP and SIGUSR2 reach all, also one that is only being started', async () => {
+    process.kill(running.pids()[1] ?? 0, 'SIGKILL')
+    const said = (msg: string, number: number) =>
+      running.logged().some(line => line.msg === msg && line.process === number)
+    await until(
+      'another is started',
+      () => running.logged().filter(({ msg }) => msg === 'process started').length === 4,
+    )
+    running.child.kill('SIGHUP')
+    running.child.kill('SIGUSR2')
+    for (const number of [1, 2])
+      for (const msg of ['catalogue reloaded', 'configuration unchanged', 'the log has no file to reopen'])
+        await until(`${number}: ${msg}`, () => said(msg, number))
+    await running.opened(4)
+  })
+
+  await t.test('a restart replaces each', async t => {
+    const former = running.pids()
+    running.child.kill('SIGALRM')
+    running.child.kill('SIGALRM')
+    await until('they are restarted', () =>
+      running.lines.some(line => line.includes('"processes restarted"')),
+    )
+    t.ok(running.pids().every(pid => !former.includes(pid)))
+    t.notOk(former.some(isAlive))
+    t.equal(
+      running.logged().filter(({ msg }) => msg === 'restarting the processes, one after the other').length,
+      1,
+      'one restart at a time',
+    )
+  })
+
+  await t.test('the end loses no request that was begun, and leaves no process', async t => {
+    const pids = running.pids()
+    const callers = await openCallers(t, running.api, key, 8)
+    t.ok((await Promise.all(callers.map(caller => caller.send(path)))).every(({ status }) => status === 200))
+    const last = callers.map(caller => caller.send(path))
+    // As a terminal does: to every process of the job.
+    for (const pid of [running.child.pid ?? 0, ...pids]) process.kill(pid, 'SIGINT')
+    t.ok((await Promise.all(last)).every(({ status }) => status === 200))
+    t.equal(await running.exited, 0)
+    t.notOk(pids.some(isAlive))
+  })
+
+  await t.test('the log is whole, and says whose its lines are', async t => {
+    t.strictSame(
+      running.lines.filter(line => !isWhole(line)),
+      [],
+    )
+    for (const msg of ['answered', 'stopped'])
+      for (const number of [1, 2])
+        t.ok(
+          running.logged().some(line => line.msg === msg && line.process === number),
+          `${number}: ${msg}`,
+        )
+  })
+})
+
+const fromLoad = (t: Test, { answered, faults, exitCode }: RestartResult): void => {
+  t.strictSame(faults, [], `${answered} requests`)
+  t.ok(answered > 300, `${answered} requests`)
+  t.equal(exitCode, 0)
+}
+
+t.test('a restart one after the other loses no request of clients that try again', async t => {
+  const result = await restartUnderLoad(t, t.testdir(), 5)
+  fromLoad(t, result)
+  t.ok(result.counted >= result.answered, `${result.counted} counted, ${result.answered} answered`)
+})
+
+// A network of its own, whose setting is no other's.
+const inNetwork = [
+  '-n',
+  'sh',
+  '-c',
+  'ip link set lo up && echo 1 > /proc/sys/net/ipv4/tcp_migrate_req && exec "$@"',
+  'sh',
+]
+const withoutNetworks =
+  spawnSync('unshare', [...inNetwork, 'true']).status === 0
+    ? false
+    : 'needs root on Linux 5.14, for a network of its own'
+
+t.test(
+  'where the kernel hands connections on, it loses none of any client',
+  { skip: withoutNetworks },
+  async t => {
+    const script = join(import.meta.dirname, '../scenarios/rolling-restart.ts')
+    const args = [...inNetwork, process.execPath, script, t.testdir()]
+    const { stdout } = await promisify(execFile)('unshare', args, { env: cleanEnv() })
+    const result = JSON.parse(stdout) as RestartResult
+    fromLoad(t, result)
+    t.equal(result.counted, result.answered, 'three processes on one file count every request once')
+  },
+)
+
+t.test('gateways end with the process that started them, whatever ended it', async t => {
+  const { running } = await start(t)
+  const pids = running.pids()
+  running.child.kill('SIGKILL')
+  await until('they are gone', () => !pids.some(isAlive))
+})
+
+t.test('a stop does not wait for gateways that are being started', async t => {
+  const { running } = await start(t)
+  running.child.kill('SIGALRM')
+  await until(
+    'one is started',
+    () => running.logged().filter(({ msg }) => msg === 'process started').length > 2,
+  )
+  running.child.kill('SIGTERM')
+  t.equal(await running.exited, 0)
+  t.notOk(running.pids().some(isAlive))
+})
+
+t.test(
+  'a restart ends none for a file that none could start with, and goes no further than one that can’t',
+  async t => {
+    const file = join(t.testdir(), 'gateway.yaml')
+    writeFileSync(file, 'config: { watch: false }\n')
+    const { running, key } = await start(t, { ABOHAWA_CONFIG_FILE: file })
+    const pids = running.pids()
+    const restart = async (text: string, reason: RegExp) => {
+      writeFileSync(file, text)
+      running.child.kill('SIGALRM')
+      await until(String(reason), () =>
+        running.lines.some(line => line.includes('"processes not restarted') && reason.test(line)),
+      )
+    }
+    await restart('server: [', /gateway\.yaml:1/)
+    t.strictSame(running.pids(), pids)
+    const noFiles = 'server: { tls: { cert: /nowhere/a.crt, key: /nowhere/a.key } }\n'
+    await restart(noFiles, /process 1 ended before it was ready/)
+    t.equal(running.pids()[1], pids[1])
+    await restart(noFiles, /stays, because not all of them serve/)
+    const [caller] = await openCallers(t, running.api, key, 1)
+    t.equal((await caller?.send(path))?.status, 200, 'the other one serves on')
+    writeFileSync(file, '')
+    await running.opened(3)
+    t.equal(running.pids()[1], pids[1], 'once the file is well, the first one is back by itself')
+  },
+)
+
+t.test('what is wrong at the start is said once, and ends all', async t => {
+  const env = processEnv('http://127.0.0.1:9', {
+    ABOHAWA_REDIS__URL: 'redis://127.0.0.1:9',
+    ABOHAWA_SERVER__PORT: String(await freePort()),
+  })
+  const serve = ['serve', '--processes', '2']
+  const { code, stderr } = await runCommand(serve, env)
+  t.equal(code, 1)
+  t.equal(stderr.match(/redis\.url names 127\.0\.0\.1:9, which can't be used/g)?.length, 1, stderr)
+  for (const [more, reason] of [
+    [{ ABOHAWA_SERVER__PORT: '0' }, 'server.port is 0, but 2 processes share one port: set server.port'],
+    [
+      { ABOHAWA_REDIS__URL: '', ABOHAWA_STORE__PATH: ':memory:' },
+      "store.path is :memory:, which 2 processes can't share",
+    ],
+    [{ ABOHAWA_OPS__PORT: '9090', ABOHAWA_HEALTH__PORT: '9091' }, 'set them further apart'],
+    [{ ABOHAWA_OPS__PORT: '65535' }, 'set them further apart'],
+  ] as const) {
+    const { code, stderr } = await runCommand(serve, { ...env, ...more })
+    t.equal(code, 1)
+    t.match(stderr, reason)
+    t.equal(stderr.trim().split('\n').length, 1, stderr)
+  }
+})

@@ -1,0 +1,69 @@
+// Several gateways that share a port, started by one command, for tests of `serve --processes`.
+
+import type { Env, Scope } from '../scenarios/set-up.ts'
+import { type Running, startCommand } from './process.ts'
+import { freePort } from './redis-server.ts'
+import { until } from './until.ts'
+
+type Line = {
+  readonly msg?: string
+  readonly process?: number
+  readonly pid?: number
+  readonly listener?: string
+  readonly url?: string
+}
+
+export type RunningProcesses = Running & {
+  readonly api: string
+  /** Every line of the log so far that is JSON. */
+  logged(): Line[]
+  /** The ops address that a process logged last, by its number from 1. */
+  ops(number: number): string
+  /** The process ids of those that were started last, in the order of their numbers. */
+  pids(): number[]
+  /** Resolves when so many listeners of the API have been opened since the start. */
+  opened(times: number): Promise<unknown>
+}
+
+/** Resolves when all of them serve. @param args further ones of `serve` */
+export const startProcesses = async (
+  scope: Scope,
+  processes: number,
+  env: Env,
+  args: readonly string[] = [],
+): Promise<RunningProcesses> => {
+  const port = await freePort()
+  const running = await startCommand(
+    scope,
+    ['serve', '--processes', String(processes), ...args],
+    ['api', 'ops'],
+    {
+      ABOHAWA_LOG__LEVEL: 'info',
+      ABOHAWA_OPS__PORT: '0',
+      ...env,
+      ABOHAWA_SERVER__PORT: String(port),
+    },
+  )
+  const logged = () =>
+    running.lines.filter(line => line.startsWith('{')).map(line => JSON.parse(line) as Line)
+  const numbers = Array.from({ length: processes }, (_, i) => i + 1)
+  const opened = (times: number) =>
+    until(
+      `${times} have opened the port`,
+      () => logged().filter(({ listener }) => listener === 'api').length >= times,
+    )
+  await opened(processes)
+  return {
+    ...running,
+    api: running.urls.api ?? '',
+    logged,
+    ops: number =>
+      logged().findLast(({ listener, process }) => listener === 'ops' && process === number)?.url ?? '',
+    pids: () =>
+      numbers.map(
+        number =>
+          logged().findLast(({ msg, process }) => msg === 'process started' && process === number)?.pid ?? 0,
+      ),
+    opened,
+  }
+}
