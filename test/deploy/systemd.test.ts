@@ -1,4 +1,4 @@
-// deploy/systemd: systemd itself reads the units and judges how much a break-in could reach; their command lines run by hand, with
+// deploy/systemd: systemd itself reads the unit and judges how much a break-in could reach; its command lines run by hand, with
 // the environment and nothing but the environment that the unit gives. No test runs under systemd as the first process.
 
 import { spawn, spawnSync } from 'node:child_process'
@@ -15,18 +15,13 @@ import { until } from '../support/until.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const service = readFileSync(join(root, 'deploy/systemd/abohawa.service'), 'utf8')
-const socket = readFileSync(join(root, 'deploy/systemd/abohawa.socket'), 'utf8')
 const token = 'f00dfeedfacedeadbeef0123456789abcdef0123456789abcdef'
 
 const has = (...command: string[]): boolean => spawnSync(command[0] ?? '', command.slice(1)).status === 0
 const withoutAnalyze = has('systemd-analyze', '--version') ? false : 'needs systemd-analyze'
 const withoutStrace = has('strace', '--version') ? false : 'needs strace'
-const withoutActivate =
-  (!has('systemd-socket-activate', '--version') && 'needs systemd-socket-activate') ||
-  (!existsSync(join(root, 'src/gateway/inherited-sockets.ts')) &&
-    'needs a gateway that takes inherited sockets')
 
-/** The units as they are installed, with the paths of this machine. */
+/** The unit as it is installed, with the paths of this machine. */
 const installed = async (t: Test) => {
   const folder = t.testdir({ etc: {}, credentials: {}, state: {}, cache: {}, node: {} })
   const redis = await testRedis(t)
@@ -52,7 +47,6 @@ provider: { baseUrl: 'http://127.0.0.1:9' }
   return {
     folder,
     unit,
-    socket: replaced(socket, { '8080': String(api) }),
     api,
     ops: `http://127.0.0.1:${ops}`,
   }
@@ -95,13 +89,12 @@ const startUnit = async (
   return { child, exited, lines, logs }
 }
 
-t.test('systemd takes both units', { skip: withoutAnalyze }, async t => {
-  const { folder, unit, socket: changed } = await installed(t)
+t.test('systemd takes the unit', { skip: withoutAnalyze }, async t => {
+  const { folder, unit } = await installed(t)
   mkdirSync(join(folder, 'units'))
   writeFileSync(join(folder, 'units/abohawa.service'), unit)
-  writeFileSync(join(folder, 'units/abohawa.socket'), changed)
-  const units = ['service', 'socket'].map(kind => join(folder, `units/abohawa.${kind}`))
-  const { status, stdout, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', ...units], {
+  const file = join(folder, 'units/abohawa.service')
+  const { status, stdout, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', file], {
     encoding: 'utf8',
   })
   const own = `${stdout}${stderr}`.split('\n').filter(line => line.includes('abohawa'))
@@ -118,19 +111,17 @@ t.test('systemd judges its exposure as 2.0 or less', { skip: withoutAnalyze }, a
   t.equal(status, 0, stdout.trim().split('\n').at(-1) ?? '')
 })
 
-t.test('files, ports and times of the units belong together', async t => {
+t.test('files and secrets of the unit belong together', async t => {
   const secrets = valuesOf(service, 'LoadCredential').map(line => line.split(':')[0])
   const { length } = valuesOf(service, 'Environment').filter(line => line.includes('__FILE=%d/'))
   t.equal(length, secrets.length)
   for (const name of secrets) t.match(service, `__FILE=%d/${name}\n`)
-  t.equal(oneOf(socket, 'FileDescriptorName'), 'api')
-  t.match(oneOf(service, 'After'), 'abohawa.socket')
   t.equal(oneOf(service, 'MemoryDenyWriteExecute'), 'no', 'V8 compiles at run time')
   t.ok(existsSync(join(root, oneOf(service, 'ExecStart').split(' ')[0]?.replace('/opt/abohawa/', '') ?? '')))
 })
 
 t.test(
-  'the command lines start it, wait for it, have it read again, and stop it',
+  'the command lines start it, wait for it, have it read again, restart it, and stop it',
   { skip: withoutCurl },
   async t => {
     const parts = await installed(t)
@@ -149,6 +140,9 @@ t.test(
     const reload = oneOf(parts.unit, 'ExecReload').replace('$MAINPID', String(child.pid)).split(' ')
     t.equal(spawnSync(reload[0] ?? '', reload.slice(1)).status, 0)
     await logs('configuration unchanged')
+    // As `systemctl kill` with SIGALRM does.
+    child.kill('SIGALRM')
+    await logs('processes restarted')
     child.kill('SIGTERM')
     t.equal((await exited)[0], 0)
   },
@@ -192,23 +186,6 @@ t.test(
 
 const childOf = (pid = 0): number =>
   Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')[0])
-
-t.test('it serves on the socket that systemd holds', { skip: withoutActivate }, async t => {
-  const parts = await installed(t)
-  const listen = oneOf(parts.socket, 'ListenStream')
-  const name = oneOf(parts.socket, 'FileDescriptorName')
-  const environment = Object.keys(environmentOf(parts.unit)).flatMap(variable => ['-E', variable])
-  const { logs } = await startUnit(
-    t,
-    parts,
-    [],
-    ['systemd-socket-activate', ...['--listen', listen, `--fdname=${name}`, ...environment]],
-  )
-  // The first connection starts it, and waits until it is there.
-  const answer = await until('the socket is held', () => fetch(`http://${listen}/api/v1/locations`))
-  t.equal(answer.status, 401)
-  await logs(`"url":"http://${listen}"`)
-})
 
 t.test('the folders of the unit are those of its variables', async t => {
   for (const [setting, prefix] of [
