@@ -484,6 +484,9 @@ export const tamperedRecords = (
       await raw.del(key)
       await put(raw, key)
       t.strictSame(await usedIn(store, 'acc1', ['day:1'], spend.now), [0], what)
+      refused.length = 0
+      await usedIn(store, 'acc1', ['day:1'], spend.now)
+      t.strictSame(refused, [], 'it was repaired')
     }
   })
 
@@ -496,6 +499,7 @@ export const tamperedRecords = (
       await clear(scene)
       await put(raw, key)
       t.match(await store.spend(spend), { granted: 3_000, closure: null }, what)
+      await raw.del(key)
       await put(raw, key)
       await closeIn(store, 'acc1', { until: spend.now + 9_000, at: spend.now, reason: 'x' }, null)
       t.match(await store.spend(spend), { granted: 0, closure: { until: spend.now + 9_000 } }, what)
