@@ -101,7 +101,6 @@ t.test('of the gateway, only the commands that start the simulator import it', t
 // Facts that both ends of the protocol share are written once.
 const sharedProtocol = [
   'src/provider/open-meteo/limits.ts',
-  'src/provider/open-meteo/run-schedule.ts',
   'src/provider/open-meteo/weight.ts',
   'src/weather/weather-variables.ts',
 ]

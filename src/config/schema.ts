@@ -222,9 +222,8 @@ const provider = section`
       in the day, and leaves less for the ones already in use.`,
       keyShare: live(decimal(0, 1), 0.25)`
       Share of each limit, 0 to 1, that one key's new and stale cells may use while other keys ask for weather: near
-      the end of a limit half of what the others left, and never the last half of the reserve, which is for keys that
-      loaded little. What nobody has used so far is free to all. More lets one key fill its cache sooner, at the
-      others' cost; 1 bounds no key.`,
+      the end of a limit half of what the others left. What nobody has used so far is free to all. More lets one key
+      fill its cache sooner, at the others' cost; 1 bounds no key.`,
       outageShare: live(decimal(0, 0.5), 0.05)`
       Share of each limit, 0 to 0.5, that is set aside for gateways that have lost Redis: each of them loads its part
       of it and nothing else, as long as Redis is away. More loads more then, and leaves less for all at other times.

@@ -37,7 +37,7 @@ export type Breaker = {
   apply(options: BreakerOptions): void
 }
 
-const unwell: ReadonlySet<ProviderErrorCode> = new Set([
+const countedFailures: ReadonlySet<ProviderErrorCode> = new Set([
   'provider_unreachable',
   'provider_broke_off',
   'provider_timeout',
@@ -71,7 +71,7 @@ export const createBreaker = (
     },
   }
   const policy: CircuitBreakerPolicy = circuitBreaker(
-    handleWhen(error => error instanceof ProviderError && unwell.has(error.code)),
+    handleWhen(error => error instanceof ProviderError && countedFailures.has(error.code)),
     {
       breaker: failures,
       halfOpenAfter: new DelegateBackoff(({ attempt }) => {

@@ -53,7 +53,7 @@ export type ProviderParts = {
 
 export type Provider = {
   /**
-   * The timeline of a cell, for this consumer, whose share of the budget it is.
+   * The timeline of a cell. Its load is charged to the consumer's share of the budget.
    * @throws ProviderError, of which ShareUsedUpError concerns one consumer alone
    */
   load(cell: Cell, urgency?: Urgency, consumer?: string | undefined): Promise<Timeline>
@@ -89,10 +89,10 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
   const held = createHeldConsumers(clock)
   const reserve = createBatchReservation(budget, recentConsumers)
   const request = createBatchRequest(parts)
-  // Refused to a former account.
+  // Cells whose request was refused for a former account, and which are queued once more.
   const sentAgain = new WeakSet<Waiting>()
-  /** When the results of the last batch are with those that wait for them. */
-  let handedOut: Promise<void> = Promise.resolve()
+  /** Resolves when the results of the last batch are with those that wait for them. */
+  let lastDelivery: Promise<void> = Promise.resolve()
   let endWake: (() => void) | undefined
   let isPending = false
   /** The last attempt found no room, and the next one is due soon. */
@@ -121,9 +121,9 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
     }
     queue.putBack(requeued)
   }
-  // Of consumers that are held back for long all cells are rejected; of others, which want more than their share allows and
-  // whose queues grow, those that have waited for long enough. What is not cold never waits: another consumer's refresh of the
-  // same cell would wait with it.
+  // A consumer that is held back for long gets all its cells rejected. One that is held back for a while keeps its cold cells
+  // until they have waited for long enough. What is not cold never waits: another consumer's refresh of the same cell would
+  // wait with it.
   const rejectHeld = (): void => {
     const now = clock.now()
     const rejectBefore = (instant: number, consumer: string, urgency: Urgency, until: number): void => {
@@ -155,7 +155,7 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
     }
   }
 
-  const handOver = async (batch: readonly Waiting[], results: readonly (Timeline | ProviderError)[]) => {
+  const deliver = async (batch: readonly Waiting[], results: readonly (Timeline | ProviderError)[]) => {
     for (const [i, { resolve, reject: fails, consumer }] of batch.entries()) {
       // Each waiter has work to do with its result, such as compressing it for the shared tier: let other requests run in
       // between.
@@ -170,10 +170,10 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
   }
   // While the next request is under way; but one batch at a time, so that a provider that is quicker than the waiters fills no
   // memory.
-  const handOut: typeof handOver = async (batch, results) => {
-    const former = handedOut
-    handedOut = former.then(() => track(handOver(batch, results)))
-    await former
+  const deliverInOrder: typeof deliver = async (batch, results) => {
+    const before = lastDelivery
+    lastDelivery = before.then(() => track(deliver(batch, results)))
+    await before
   }
 
   // The provider refuses a batch as a whole. Halving it isolates the bad point, so that the other cells load.
@@ -192,7 +192,7 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
           void reservation.settle('unsent')
         }
       }, closing.signal)
-      await handOut(batch, results)
+      await deliverInOrder(batch, results)
     } catch (error) {
       await fail(batch, error)
     }

@@ -7,11 +7,9 @@ import { text as textOf } from 'node:stream/consumers'
 import type { Dispatcher, Pool } from 'undici'
 import type { Clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
-import { garbled, notSent, ProviderError } from './errors.ts'
-import { excerptOf } from './excerpt.ts'
+import { excerptOf, garbled, notSent, ProviderError } from './errors.ts'
 import type { CallProtocol, ProviderRequest } from './protocol.ts'
 import { errorTextOf, unzipped } from './response-body.ts'
-import { validateBeforeSend } from './validate-before-send.ts'
 
 export type ProviderCallOptions = {
   /** Origin and path prefix, without a trailing slash. */
@@ -205,6 +203,27 @@ export const createProviderCall = (
     stream,
   }
 }
+
+// The process may be suspended for hours between the reservation of weight and the write to the connection.
+/**
+ * An interceptor that calls `isValid` once there is a connection, in the same turn of the event loop that writes the
+ * request to it. If that is false, it sends nothing and fails the request with the error of `invalid`.
+ */
+const validateBeforeSend =
+  (isValid: () => boolean, invalid: () => Error): Dispatcher.DispatcherComposeInterceptor =>
+  dispatch =>
+  (options, handler) =>
+    dispatch(options, {
+      onRequestStart: (controller, context) => {
+        if (isValid()) handler.onRequestStart?.(controller, context)
+        else controller.abort(invalid())
+      },
+      onRequestUpgrade: (...given) => handler.onRequestUpgrade?.(...given),
+      onResponseStart: (...given) => handler.onResponseStart?.(...given),
+      onResponseData: (...given) => handler.onResponseData?.(...given),
+      onResponseEnd: (...given) => handler.onResponseEnd?.(...given),
+      onResponseError: (...given) => handler.onResponseError?.(...given),
+    })
 
 const tooSlow = ({ totalTimeoutMs }: ProviderCallOptions): ProviderError =>
   new ProviderError('provider_timeout', `the provider's answer was not whole within ${totalTimeoutMs} ms`, {
