@@ -9,7 +9,6 @@ import { createFleetSingleFlight } from '../cache/fleet-single-flight.ts'
 import {
   createStretch,
   type FreshnessOptions,
-  freshByAge,
   freshByRun,
   type Run,
   type RunOptions,
@@ -200,10 +199,8 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
   // The stretch in effect: freshness has a maximum.
   const demandPerDay = (): number => (fleet.wanted * options.weightPerLoad * utcDayMs) / policy.periodMs()
   const stretch = createStretch(() => Math.min(parts.stretch(demandPerDay()), policy.maxStretch()), clock)
-  const policy =
-    options.freshness === 'run'
-      ? freshByRun(options, recentRuns, stretch.current)
-      : freshByAge(options, stretch.current)
+  const followed = options.freshness === 'run' ? recentRuns : () => []
+  const policy = freshByRun(options, followed, stretch.current)
 
   const purges = createPurges(covers)
   const memory = createMemoryTier<Timeline>(options.memoryBytes)
