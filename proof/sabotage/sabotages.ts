@@ -121,7 +121,7 @@ export const sabotages: readonly Sabotage[] = [
   },
   {
     name: 'weather says that it was fetched at the request',
-    file: 'src/edge/cache-headers.ts',
+    file: 'src/edge/rendered-weather.ts',
     text: 'Math.min(fetchedAt, readAt)',
     replacement: 'readAt',
     promise: [3],

@@ -2,7 +2,7 @@
 // value (such as rendered bodies) report its size through `setExtraBytes`, so that the bound covers it too.
 
 import { LRUCache } from 'lru-cache'
-import type { Entry } from './entry.ts'
+import type { Entry } from './freshness.ts'
 import type { PurgeKind } from './purges.ts'
 
 /** An entry in this tier. */

@@ -5,10 +5,16 @@
 import { after, type Clock } from '../clock.ts'
 import { AbohawaError } from '../errors.ts'
 import type { Demand } from './demand.ts'
-import type { Entry, EntryMetadata } from './entry.ts'
 import { BackoffError, type Failure, type Failures } from './failures.ts'
 import type { FleetSingleFlight } from './fleet-single-flight.ts'
-import { type Freshness, type FreshnessPolicy, freshnessOf, isFromFuture } from './freshness.ts'
+import {
+  type Entry,
+  type EntryMetadata,
+  type Freshness,
+  type FreshnessPolicy,
+  freshnessOf,
+  isFromFuture,
+} from './freshness.ts'
 import { keepEntry, type MemoryEntry, type MemoryTier } from './memory-tier.ts'
 import type { Purge, PurgeKind, Purges } from './purges.ts'
 import type { SharedTier } from './shared-tier.ts'

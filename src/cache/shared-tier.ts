@@ -2,7 +2,7 @@
 // invalid bytes count as a miss and go to the observer. The codec decides which bytes are valid.
 
 import type { ByteStore } from '../stores/store.ts'
-import type { Entry, EntryMetadata } from './entry.ts'
+import type { Entry, EntryMetadata } from './freshness.ts'
 
 /** Invalid bytes, with the reason as a metric label. */
 type Refused = { readonly refused: string }

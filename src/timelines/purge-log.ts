@@ -7,7 +7,7 @@ import type { Purge, Purges } from '../cache/purges.ts'
 import { utcDayMs } from '../calendar.ts'
 import type { ByteStore, FleetStore } from '../stores/store.ts'
 import type { Cell } from '../weather/cell.ts'
-import { keyFor } from './cache-namespace.ts'
+import { keyFor } from './entry-codec.ts'
 import { type PurgeOrder, type PurgeScope, readOrder, writeOrder } from './purge-scope.ts'
 
 type ChangeLogStore = Pick<FleetStore, 'appendChangeRecord' | 'changeRecordsAfter'> &

@@ -3,19 +3,19 @@
 // part of the cache is connected here.
 
 import { createDemand } from '../cache/demand.ts'
+import { type DemandExpiry, expiryOfDemand, firstExpiry } from '../cache/demand-expiry.ts'
 import { type BackoffOptions, createFailures, type Failure } from '../cache/failures.ts'
-import { firstExpiry } from '../cache/first-expiry.ts'
 import { createFleetSingleFlight } from '../cache/fleet-single-flight.ts'
 import {
   createStretch,
   type FreshnessOptions,
+  freshByAge,
   freshByRun,
   type Run,
   type RunOptions,
 } from '../cache/freshness.ts'
 import { createMemoryTier } from '../cache/memory-tier.ts'
 import { createPurges } from '../cache/purges.ts'
-import { type Reach, reachOfDemand } from '../cache/reach.ts'
 import {
   type CacheObserver,
   createReadThrough,
@@ -34,8 +34,7 @@ import { ShareUsedUpError } from '../provider/errors.ts'
 import type { ByteStore, FleetStore, LeaseStore, Store } from '../stores/store.ts'
 import type { Cell, Grid } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
-import { keyFor } from './cache-namespace.ts'
-import { createTimelineCodec, entryOf } from './entry-codec.ts'
+import { createTimelineCodec, entryOf, keyFor } from './entry-codec.ts'
 import { createHeartbeat, type Fleet } from './heartbeat.ts'
 import { createProbe } from './probe.ts'
 import { followPurges } from './purge-log.ts'
@@ -65,7 +64,7 @@ export type TimelinesOptions = LiveTimelinesOptions & {
   readonly maxCells: number
   /** The provider's weight of one load. */
   readonly weightPerLoad: number
-  /** The prefix of all cache keys; see cache-namespace.ts. */
+  /** The prefix of all cache keys; see entry-codec.ts. */
   readonly namespace: string
   /** How many hours a response has. */
   readonly hourlyHours: number
@@ -135,7 +134,7 @@ export type Timelines = ReadThrough<Cell, Timeline> & {
    */
   firstExpiryAt(whose?: 'any' | 'cached'): number | undefined
   /** The age at which the weather of cells in demand expires, by the settings and by the timelines that were fetched. */
-  reach(): Reach
+  reach(): DemandExpiry
   /** How many cells back off, by the code of their last failure. */
   backoffs(): Map<string, number>
   /** Ends the backoff of cells that failed during an outage of the provider. */
@@ -199,8 +198,10 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
   // The stretch in effect: freshness has a maximum.
   const demandPerDay = (): number => (fleet.wanted * options.weightPerLoad * utcDayMs) / policy.periodMs()
   const stretch = createStretch(() => Math.min(parts.stretch(demandPerDay()), policy.maxStretch()), clock)
-  const followed = options.freshness === 'run' ? recentRuns : () => []
-  const policy = freshByRun(options, followed, stretch.current)
+  const policy =
+    options.freshness === 'run'
+      ? freshByRun(options, recentRuns, stretch.current)
+      : freshByAge(options, stretch.current)
 
   const purges = createPurges(covers)
   const memory = createMemoryTier<Timeline>(options.memoryBytes)
@@ -377,7 +378,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
       const now = clock.now()
       // Cells that were in demand before the start have no requests here yet.
       const demanded = Array.from(inDemand(), id => [id, demand.scoreOf(id, now) || 1] as const)
-      return reachOfDemand(memory, policy.longestUseMs, demanded)
+      return expiryOfDemand(memory, policy.longestUseMs, demanded)
     },
     backoffs: failures.backoffs,
     endBackoff: failures.endBackoff,

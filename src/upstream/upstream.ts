@@ -20,7 +20,7 @@ import { createRunWatch, type RunWatch } from '../provider/runs.ts'
 import type { LedgerParts } from '../provider/spending-ledger.ts'
 import type { Store } from '../stores/store.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
-import { namespaceOf } from '../timelines/cache-namespace.ts'
+import { namespaceOf } from '../timelines/entry-codec.ts'
 import {
   createTimelines,
   type LiveTimelinesOptions,

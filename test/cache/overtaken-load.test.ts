@@ -3,10 +3,9 @@
 
 import t, { type Test } from 'tap'
 import { createDemand } from '../../src/cache/demand.ts'
-import type { Entry } from '../../src/cache/entry.ts'
 import { createFailures } from '../../src/cache/failures.ts'
 import { createFleetSingleFlight } from '../../src/cache/fleet-single-flight.ts'
-import { freshByAge } from '../../src/cache/freshness.ts'
+import { type Entry, freshByAge } from '../../src/cache/freshness.ts'
 import { createMemoryTier } from '../../src/cache/memory-tier.ts'
 import { createPurges } from '../../src/cache/purges.ts'
 import { createReadThrough, type Subject } from '../../src/cache/read-through.ts'

@@ -1,7 +1,7 @@
 // Which entries a purge covers, the bound of the list, and what counts where purges may be unknown.
 
 import t from 'tap'
-import type { Entry } from '../../src/cache/entry.ts'
+import type { Entry } from '../../src/cache/freshness.ts'
 import { createPurges } from '../../src/cache/purges.ts'
 
 const entry = (generation: number): Entry<string> => ({

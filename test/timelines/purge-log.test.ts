@@ -3,7 +3,7 @@
 import t from 'tap'
 import { createPurges } from '../../src/cache/purges.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded/embedded-store.ts'
-import { keyFor } from '../../src/timelines/cache-namespace.ts'
+import { keyFor } from '../../src/timelines/entry-codec.ts'
 import { followPurges, orderPurge, readPurges } from '../../src/timelines/purge-log.ts'
 import { covers } from '../../src/timelines/purge-scope.ts'
 import { createGrid } from '../../src/weather/cell.ts'

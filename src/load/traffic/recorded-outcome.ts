@@ -1,4 +1,4 @@
-// Reads the cache result from the text of `cache-status` (edge/cache-headers.ts) in a log or a recorded response.
+// Reads the cache result from the text of `cache-status` (edge/rendered-weather.ts) in a log or a recorded response.
 
 import type { RecordedAnswer } from './traffic-request.ts'
 
