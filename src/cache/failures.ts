@@ -3,7 +3,7 @@
 
 import { LRUCache } from 'lru-cache'
 import { hourMs, minuteMs, utcDayMs } from '../calendar.ts'
-import type { Clock } from '../clock.ts'
+import { type Clock, isStillToCome } from '../clock.ts'
 import { AbohawaError, codeOf, messageOf } from '../errors.ts'
 
 export type Failure = {
@@ -56,11 +56,8 @@ export const createFailures = (given: BackoffOptions, clock: Clock, random = Mat
     sizeCalculation: () => 1,
   })
   let options = given
-  const isOver = ({ backoffUntil, failedAt }: Failure): boolean => {
-    const now = clock.now()
-    // A clock that was set back since would lengthen the backoff.
-    return now >= backoffUntil || now < failedAt - toleratedMs
-  }
+  const isOver = ({ backoffUntil, failedAt }: Failure): boolean =>
+    !isStillToCome(clock, backoffUntil, backoffUntil - failedAt + toleratedMs)
 
   // Up to 50 % jitter on top, so that keys which failed together are not retried together. Near the longest backoff the
   // jitter shortens it instead, but never below the first.

@@ -3,8 +3,8 @@
 // part of the cache is connected here.
 
 import { createDemand } from '../cache/demand.ts'
+import { type DemandExpiry, expiryOfDemand, firstExpiry } from '../cache/demand-expiry.ts'
 import { type BackoffOptions, createFailures, type Failure } from '../cache/failures.ts'
-import { firstExpiry } from '../cache/first-expiry.ts'
 import { createFleetSingleFlight } from '../cache/fleet-single-flight.ts'
 import {
   createStretch,
@@ -16,7 +16,6 @@ import {
 } from '../cache/freshness.ts'
 import { createMemoryTier } from '../cache/memory-tier.ts'
 import { createPurges } from '../cache/purges.ts'
-import { type Reach, reachOfDemand } from '../cache/reach.ts'
 import {
   type CacheObserver,
   createReadThrough,
@@ -25,7 +24,6 @@ import {
 } from '../cache/read-through.ts'
 import { createRefreshAhead } from '../cache/refresh-ahead.ts'
 import { type Codec, createSharedTier, type SharedTierObserver } from '../cache/shared-tier.ts'
-import { createSingleFlight } from '../cache/single-flight.ts'
 import { createUncached } from '../cache/uncached.ts'
 import { type Calendar, hourMs, utcDayMs } from '../calendar.ts'
 import { type Clock, every } from '../clock.ts'
@@ -34,14 +32,12 @@ import type { Breaker } from '../provider/breaker.ts'
 import type { Provider } from '../provider/client.ts'
 import { ShareUsedUpError } from '../provider/errors.ts'
 import type { ByteStore, FleetStore, LeaseStore, Store } from '../stores/store.ts'
-import type { Cell, CellId, Grid } from '../weather/cell.ts'
+import type { Cell, Grid } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
-import { claimedGeneration } from '../weather/timeline-bytes.ts'
-import { keyFor } from './cache-namespace.ts'
-import { createTimelineCodec, entryOf } from './entry-codec.ts'
+import { createTimelineCodec, entryOf, keyFor } from './entry-codec.ts'
 import { createHeartbeat, type Fleet } from './heartbeat.ts'
 import { createProbe } from './probe.ts'
-import { beginLog, purgesAfter } from './purge-log.ts'
+import { followPurges } from './purge-log.ts'
 import { covers, type PurgeScope } from './purge-scope.ts'
 
 /** The live options. */
@@ -68,7 +64,7 @@ export type TimelinesOptions = LiveTimelinesOptions & {
   readonly maxCells: number
   /** The provider's weight of one load. */
   readonly weightPerLoad: number
-  /** The prefix of all cache keys; see cache-namespace.ts. */
+  /** The prefix of all cache keys; see entry-codec.ts. */
   readonly namespace: string
   /** How many hours a response has. */
   readonly hourlyHours: number
@@ -138,15 +134,15 @@ export type Timelines = ReadThrough<Cell, Timeline> & {
    */
   firstExpiryAt(whose?: 'any' | 'cached'): number | undefined
   /** The age at which the weather of cells in demand expires, by the settings and by the timelines that were fetched. */
-  reach(): Reach
+  reach(): DemandExpiry
   /** How many cells back off, by the code of their last failure. */
   backoffs(): Map<string, number>
   /** Ends the backoff of cells that failed during an outage of the provider. */
   endBackoff(): void
   /** Another account of the provider is in use: ends the backoff of cells that the former account was refused. */
   changeAccount(): void
-  /** Reads the purge log now unless it is known up to this number; never rejects. */
-  readPurgesTo(generation: number): Promise<void>
+  /** Reads the purge log now; never rejects. */
+  readPurges(): Promise<void>
   explain(cell: Cell): Promise<CellExplanation>
   /** Loads a cell whatever is cached, within budget and circuit breaker. Never rejects. */
   reload(cell: Cell): Promise<void>
@@ -218,30 +214,10 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
   const isLifted = ({ error, failedAt }: Pick<Failure, 'error' | 'failedAt'>): boolean =>
     error instanceof AbohawaError && error.code === 'provider_limited' && parts.isLimitLifted(failedAt)
   const failures = createFailures({ ...options, longestAfter, isLifted }, clock)
-  const prefix = keyFor(namespace, '' as CellId)
   const fleetLoads = createFleetSingleFlight(
-    {
-      store,
-      leaseForMs: options.leaseForMs,
-      account: parts.account,
-      onLoadedElsewhere: key => {
-        if (key.startsWith(prefix)) cache.supersede(key.slice(prefix.length))
-      },
-    },
+    { store, leaseForMs: options.leaseForMs, account: parts.account },
     error => observer.onSharedTierFailure('lease', error),
   )
-  // An entry may have a newer generation than this instance knows, whose read of the log is late or failed. The log is read first,
-  // because a number from beyond it protects no entry.
-  const readBytes: ByteStore['readBytes'] = async (key, maxBytes) => {
-    const bytes = await store.readBytes(key, maxBytes)
-    if (bytes instanceof Uint8Array) await readPurgesTo(claimedGeneration(bytes))
-    return bytes
-  }
-  const readPurgesTo = async (generation: number): Promise<void> => {
-    // The first one may have begun before the record was there.
-    for (let reads = 0; reads < 2 && generation > purges.generation; reads += 1)
-      await pollPurges().catch(() => {})
-  }
   const cache = createReadThrough<Cell, Timeline, PurgeScope>({
     keyOf,
     load: async (cell, purpose, consumer) => {
@@ -256,7 +232,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     shared: createSharedTier(
       {
         name: store.kind,
-        store: { readBytes, writeBytes: store.writeBytes },
+        store,
         get longestUseMs() {
           return policy.longestUseMs
         },
@@ -302,24 +278,23 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     if (cell) await cache.warm(cell)
   }
 
-  // One read at a time, so that no purge is reported twice. The first read finds purges from before the start: they are in
-  // force, but not reported.
-  const purgeReads = createSingleFlight<'purges', void>()
-  const readPurges = async (): Promise<void> => {
-    const known = purges.generation
-    const found = (await purgesAfter(store, known)) ?? (await beginLog(store, known, clock.now()))
-    if (!found) return
-    for (const purge of found.purges) {
-      cache.purge(purge)
-      if (known > 0) observer.onPurge(purge.kind, purge.scope)
-    }
-    purges.reach(found.newest ?? known)
-    if (found.missedBefore !== undefined) {
-      cache.missPurges(found.missedBefore)
-      if (known > 0) observer.onPurgesMissed()
-    }
+  // The first read finds purges from before the start: they are in force, but not reported.
+  const readPurgesOnce = async (): Promise<void> => {
+    const isFirst = purges.generation === 0
+    const read = await followPurges(store, purges, clock.now())
+    if (!read) return
+    cache.purged(read.added, read.isWhole)
+    if (isFirst) return
+    for (const { kind, scope } of read.added) observer.onPurge(kind, scope)
+    if (!read.isWhole) observer.onPurgesMissed()
   }
-  const pollPurges = (): Promise<void> => purgeReads.run('purges', readPurges).result
+  // One read at a time, so that no purge is reported twice, and a new one for each caller, so that it finds what the caller
+  // ordered. The store reports its outages through its own observer.
+  let purgeReads = Promise.resolve()
+  const readPurges = (): Promise<void> => {
+    purgeReads = purgeReads.then(readPurgesOnce).catch(() => {})
+    return purgeReads
+  }
 
   const probe = createProbe({
     isDue: parts.breaker.isProbeDue,
@@ -356,10 +331,9 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     passed = { at: started > 0 ? Number.NEGATIVE_INFINITY : at, run, pinned }
   }
 
-  // The store reports its outages through its own observer; here a failed read of the purge log is ignored.
   let isTicking = false
   const tick = async (): Promise<void> => {
-    await pollPurges().catch(() => {})
+    await readPurges()
     await heartbeat.sendIfDue()
     refreshAheadIfDue()
     probe()
@@ -383,7 +357,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     ensure: cache.ensure,
     start: async warmForMs => {
       const deadline = performance.now() + warmForMs
-      await pollPurges().catch(() => {})
+      await readPurges()
       await heartbeat.send()
       const cells = await wanted().catch(() => [])
       let warmed = 0
@@ -404,13 +378,13 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
       const now = clock.now()
       // Cells that were in demand before the start have no requests here yet.
       const demanded = Array.from(inDemand(), id => [id, demand.scoreOf(id, now) || 1] as const)
-      return reachOfDemand(memory, policy.longestUseMs, demanded)
+      return expiryOfDemand(memory, policy.longestUseMs, demanded)
     },
     backoffs: failures.backoffs,
     endBackoff: failures.endBackoff,
     changeAccount: () =>
       failures.clearWhere((_, { error }) => error instanceof AbohawaError && ofAccount.has(error.code)),
-    readPurgesTo,
+    readPurges,
     explain: async cell => ({
       ...(await cache.explain(cell)),
       cell,

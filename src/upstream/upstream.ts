@@ -8,7 +8,7 @@ import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import type { Store } from '../stores/store.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
-import { namespaceOf } from '../timelines/cache-namespace.ts'
+import { namespaceOf } from '../timelines/entry-codec.ts'
 import {
   createTimelines,
   type LiveTimelinesOptions,
