@@ -22,8 +22,6 @@ export type FleetSingleFlight = {
       isOfOneConsumer?(error: unknown): boolean
     },
   ): Promise<{ result: Result; joined: boolean }>
-  /** Sets the length of leases that are taken or renewed later. */
-  leaseFor(ms: number): void
   close(): void
 }
 
@@ -59,7 +57,7 @@ export const createFleetSingleFlight = (
   { store, account = () => undefined, onLoadedElsewhere = () => {}, ...options }: FleetSingleFlightOptions,
   failed: (error: unknown) => void,
 ): FleetSingleFlight => {
-  let { leaseForMs } = options
+  const { leaseForMs } = options
   const waiting = new Map<string, Set<(message: string | undefined) => void>>()
   // Instances receive their own messages too.
   const ownReleases = new Set<string>()
@@ -93,7 +91,7 @@ export const createFleetSingleFlight = (
     for (const [key, token] of held) store.renewLease(key, token, leaseForMs).catch(failed)
   }
   const startRenewal = () => setInterval(renewAll, leaseForMs / 3).unref()
-  let renewal = startRenewal()
+  const renewal = startRenewal()
 
   const loadAsHolder = async <Result>(
     key: string,
@@ -153,13 +151,6 @@ export const createFleetSingleFlight = (
           release.stop()
         }
       }
-    },
-    leaseFor: ms => {
-      leaseForMs = ms
-      clearInterval(renewal)
-      // At once: a lease of before may end sooner than the first renewal of now.
-      renewAll()
-      renewal = startRenewal()
     },
     close: () => {
       clearInterval(renewal)

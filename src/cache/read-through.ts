@@ -113,8 +113,6 @@ export type Cache<Of extends Subject, Value, Scope> = ReadThrough<Of, Value> & {
   missPurges(before: number): void
   /** Another instance has loaded an entry: a read that would be stale reads the shared tier first. */
   supersede(id: string): void
-  /** Sets how long later reads wait. */
-  waitFor(ms: number): void
 }
 
 export type CacheParts<Of extends Subject, Value, Scope> = {
@@ -157,7 +155,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
 ): Cache<Of, Value, Scope> => {
   const { keyOf, load, expedite, memory, shared, fleet, policy, purges, failures, uncached, demand } = parts
   const { heldBack, consumerOf, clock, observer } = parts
-  let { waitForMs } = parts
+  const { waitForMs } = parts
   const finding = createSingleFlight<string, Found<Value>>()
   /** The consumer of the read that joined a flight of `finding` last. */
   const joinedBy = new Map<string, string | undefined>()
@@ -495,9 +493,6 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
     supersede: id => {
       const entry = memory.peek(id)
       if (entry) entry.isSuperseded = true
-    },
-    waitFor: ms => {
-      waitForMs = ms
     },
   }
 }

@@ -68,8 +68,8 @@ export type Provider = {
    * budget's next window do not count.
    */
   settled(): Promise<void>
-  /** For the requests that are sent from now on; consumers that are held back try again. */
-  apply(options: ProviderOptions): void
+  /** The budget has changed: consumers that are held back try again. */
+  budgetChanged(): void
   /** Runs other work that sends requests to the provider, as one of `maxConcurrent` requests and in order of arrival. */
   inTurn<Result>(work: () => Promise<Result>): Promise<Result>
   /** Sends and reserves nothing any more; cells that wait stay so. Resolves when what is under way has ended. */
@@ -79,9 +79,8 @@ export type Provider = {
 // The part of a request that one consumer may take while others wait: theirs comes sooner after a short request.
 const batchShare = 1 / 20
 
-export const createProvider = (given: ProviderOptions, parts: ProviderParts): Provider => {
+export const createProvider = (options: ProviderOptions, parts: ProviderParts): Provider => {
   const { protocol, breaker, budget, recentConsumers, clock, observer } = parts
-  let options = given
   let retry: ReturnType<typeof retryPolicy> | undefined
   const limit = pLimit(options.maxConcurrent)
   const underWay = new Set<Promise<unknown>>()
@@ -322,12 +321,7 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
       // Loads that began in this turn of the event loop queue their cells in it; loads that end in a turn may queue more.
       for (await nextTurn(); underWay.size > 0; await nextTurn()) await Promise.allSettled(underWay)
     },
-    apply: next => {
-      options = next
-      retry = undefined
-      limit.concurrency = next.maxConcurrent
-      held.clear()
-    },
+    budgetChanged: held.clear,
     inTurn,
     close: async () => {
       closing.abort()

@@ -45,8 +45,9 @@ import { beginLog, purgesAfter } from './purge-log.ts'
 import { covers, type PurgeScope } from './purge-scope.ts'
 
 /** The live options. */
-export type LiveTimelinesOptions = FreshnessOptions &
-  RunOptions &
+type LiveTimelinesOptions = FreshnessOptions & RunOptions
+
+export type TimelinesOptions = LiveTimelinesOptions &
   Omit<BackoffOptions, 'longestAfter' | 'isLifted'> & {
     /** The longest backoff for a point that the provider refused. */
     readonly refusedForMs: number
@@ -58,21 +59,18 @@ export type LiveTimelinesOptions = FreshnessOptions &
     readonly demandForMs: number
     /** How many cells make a full batch. */
     readonly batch: number
+    readonly freshness: 'age' | 'run'
+    /** The bound of the memory tier. */
+    readonly memoryBytes: number
+    /** The number of cells in the configured box; demand never counts more. */
+    readonly maxCells: number
+    /** The provider's weight of one load. */
+    readonly weightPerLoad: number
+    /** The prefix of all cache keys; see cache-namespace.ts. */
+    readonly namespace: string
+    /** How many hours a response has. */
+    readonly hourlyHours: number
   }
-
-export type TimelinesOptions = LiveTimelinesOptions & {
-  readonly freshness: 'age' | 'run'
-  /** The bound of the memory tier. */
-  readonly memoryBytes: number
-  /** The number of cells in the configured box; demand never counts more. */
-  readonly maxCells: number
-  /** The provider's weight of one load. */
-  readonly weightPerLoad: number
-  /** The prefix of all cache keys; see cache-namespace.ts. */
-  readonly namespace: string
-  /** How many hours a response has. */
-  readonly hourlyHours: number
-}
 
 export type TimelinesObserver = CacheObserver &
   SharedTierObserver & {
@@ -143,8 +141,6 @@ export type Timelines = ReadThrough<Cell, Timeline> & {
   backoffs(): Map<string, number>
   /** Ends the backoff of cells that failed during an outage of the provider. */
   endBackoff(): void
-  /** Another account of the provider is in use: ends the backoff of cells that the former account was refused. */
-  changeAccount(): void
   /** Reads the purge log now unless it is known up to this number; never rejects. */
   readPurgesTo(generation: number): Promise<void>
   explain(cell: Cell): Promise<CellExplanation>
@@ -178,13 +174,6 @@ type CellOverview = {
   readonly demand: number
 }
 
-// The codes of failures that are due to the account at the provider; an open circuit may be.
-const ofAccount: ReadonlySet<string> = new Set([
-  'provider_limited',
-  'provider_denied',
-  'provider_circuit_open',
-])
-
 const tickEveryMs = 500
 // People check the weather again within this time.
 const recentForMs = hourMs
@@ -195,7 +184,7 @@ const warmAtOnce = 256
 export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts): Timelines => {
   const { provider, store, grid, recentRuns, calendar, clock, observer } = parts
   const { namespace, hourlyHours } = options
-  let { refusedForMs, demandForMs, batch } = options
+  const { refusedForMs, demandForMs, batch } = options
   const keyOf = ({ id }: Cell): string => keyFor(namespace, id)
 
   let fleet: Fleet = { instances: 1, variants: 1, wanted: 0 }
@@ -408,8 +397,6 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     },
     backoffs: failures.backoffs,
     endBackoff: failures.endBackoff,
-    changeAccount: () =>
-      failures.clearWhere((_, { error }) => error instanceof AbohawaError && ofAccount.has(error.code)),
     readPurgesTo,
     explain: async cell => ({
       ...(await cache.explain(cell)),
@@ -439,13 +426,9 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     instance: heartbeat.instance,
     sendHeartbeat: heartbeat.send,
     apply: next => {
-      ;({ refusedForMs, demandForMs, batch } = next)
       policy.apply(next)
       passed.at = Number.NEGATIVE_INFINITY
       stretch.renew()
-      failures.apply(next)
-      fleetLoads.leaseFor(next.leaseForMs)
-      cache.waitFor(next.waitForMs)
     },
     close: async () => {
       endTicks()

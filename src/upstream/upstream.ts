@@ -22,12 +22,7 @@ import type { LedgerParts } from '../provider/spending-ledger.ts'
 import type { Store } from '../stores/store.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { namespaceOf } from '../timelines/cache-namespace.ts'
-import {
-  createTimelines,
-  type LiveTimelinesOptions,
-  type Timelines,
-  type TimelinesParts,
-} from '../timelines/timelines.ts'
+import { createTimelines, type Timelines, type TimelinesParts } from '../timelines/timelines.ts'
 import { type Cell, createGrid, type Grid } from '../weather/cell.ts'
 import { type Horizon, horizonFor } from '../weather/horizon.ts'
 import { createLoadsByKey, type LoadsByKey } from './loads-by-key.ts'
@@ -126,12 +121,6 @@ const providerOptionsIn = ({ provider, cache }: Config): ProviderOptions => ({
   queueForMs: cache.waitForMs / 2,
 })
 
-const liveTimelinesOptionsIn = ({ provider, cache }: Config): LiveTimelinesOptions => ({
-  ...cache,
-  refusedForMs: provider.refusedForMs,
-  batch: provider.maxPointsPerRequest,
-})
-
 /** The budget of this configuration's account at the provider. */
 export const openBudget = (
   config: Config,
@@ -194,9 +183,8 @@ export const openUpstream = (
     clock,
     observer,
   })
-  let { totalTimeoutMs } = config.provider
-  let account = budgetSettingsIn(config).provider
-  const passthrough = createPassthrough(() => totalTimeoutMs, {
+  const account = budgetSettingsIn(config).provider
+  const passthrough = createPassthrough(() => config.provider.totalTimeoutMs, {
     call,
     inTurn: provider.inTurn,
     protocol,
@@ -209,12 +197,12 @@ export const openUpstream = (
     cache.freshness === 'run'
       ? createRunWatch(config.provider.runs, { call, protocol, clock, observer })
       : undefined
-  const pinnedIn = ({ cache: { prefetchPlaces } }: Config): (() => readonly Cell[]) =>
-    prefetchPlaces > 0 ? mostPopulous(catalogue, grid, prefetchPlaces) : () => []
-  let pinned = pinnedIn(config)
+  const pinned = cache.prefetchPlaces > 0 ? mostPopulous(catalogue, grid, cache.prefetchPlaces) : () => []
   const timelines = createTimelines(
     {
-      ...liveTimelinesOptionsIn(config),
+      ...cache,
+      refusedForMs: config.provider.refusedForMs,
+      batch: config.provider.maxPointsPerRequest,
       freshness: cache.freshness,
       memoryBytes: cache.memoryBytes,
       maxCells: maxCellsIn(bounds, cache.cellDegrees),
@@ -227,7 +215,7 @@ export const openUpstream = (
       breaker,
       store,
       grid,
-      pinned: () => pinned(),
+      pinned,
       recentRuns: () => runs?.recent() ?? [],
       stretch: budget.stretch,
       isLimitLifted: budget.isLifted,
@@ -270,22 +258,10 @@ export const openUpstream = (
       return timelines.start(cache.warmForMs)
     },
     apply: next => {
-      ;({ totalTimeoutMs } = next.provider)
       fetching = protocolIn(next)
-      call.apply(next.provider)
-      breaker.apply(next.provider.breaker)
       budget.apply(budgetSettingsIn(next))
-      provider.apply(providerOptionsIn(next))
-      runs?.apply(next.provider.runs)
-      pinned = pinnedIn(next)
-      timelines.apply(liveTimelinesOptionsIn(next))
-      const former = account
-      account = budgetSettingsIn(next).provider
-      if (account === former) return
-      // The refusals of the former account say nothing of this one.
-      breaker.expectRecovery()
-      timelines.changeAccount()
-      void budget.reconcile()
+      provider.budgetChanged()
+      timelines.apply(next.cache)
     },
     close: async () => {
       await timelines.close()

@@ -35,11 +35,6 @@ export type OpsProxyParts = {
 
 export type OpsProxyOptions = AdmissionOptions & ServerBounds
 
-export type OpsProxy = Omit<BoundedServer, 'apply'> & {
-  /** Sets new options; the host stays. */
-  apply(options: OpsProxyOptions): void
-}
-
 const workersPath = '/workers'
 const restartPath = '/workers/restart'
 const ownRoutes: ReadonlyMap<string, Route> = new Map([
@@ -77,17 +72,17 @@ const ofTheRequest = ['content-length', 'expect', 'x-forwarded-for']
 const keptForAdmission = new Set(['authorization', 'host', 'origin', 'sec-fetch-site', 'user-agent'])
 
 /** The section of the options decides whether it answers probes alone. */
-export const buildOpsProxy = (parts: OpsProxyParts, options: OpsProxyOptions): OpsProxy => {
+export const buildOpsProxy = (parts: OpsProxyParts, options: OpsProxyOptions): BoundedServer => {
   const isOps = options.section === 'ops'
   const routeOf = (path: string): Route | undefined =>
     isOps ? (ownRoutes.get(path) ?? routeOfOps(path)) : routeOfHealth(path)
   const paths = isOps
     ? '/livez, /readyz, /metrics, /workers or POST /workers/restart'
     : '/livez, /readyz or /metrics'
-  let admit = createAdmit(options)
+  const admit = createAdmit(options)
   // Concurrent requests share a report, because each report queries all workers.
   const reports = createSingleFlight<string, Report>()
-  const listener = createBoundedServer(
+  return createBoundedServer(
     async (request, response, withoutDeadline) => {
       const { url = '', method = '' } = request
       const [path = ''] = url.split('?', 1)
@@ -109,13 +104,6 @@ export const buildOpsProxy = (parts: OpsProxyParts, options: OpsProxyOptions): O
     parts.observer,
     options,
   )
-  return {
-    ...listener,
-    apply: next => {
-      admit = createAdmit(next)
-      listener.apply(next)
-    },
-  }
 }
 
 type Report = { readonly status: number; readonly type: string; readonly body: Buffer }

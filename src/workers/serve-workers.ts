@@ -16,7 +16,7 @@ import type { Log } from '../telemetry/log.ts'
 import { countRefusals } from '../telemetry/refusal-counter.ts'
 import { createThrottle } from '../telemetry/throttle.ts'
 import { ofAnotherAccount } from '../upstream/upstream.ts'
-import { buildOpsProxy, type OpsProxy, type OpsProxyOptions } from './ops-proxy.ts'
+import { buildOpsProxy, type OpsProxyOptions } from './ops-proxy.ts'
 import { createPool } from './pool.ts'
 
 export type ServeWorkersParts = {
@@ -61,9 +61,6 @@ export const startWorkers = async (
     apply: next => {
       log.level = next.log.level
       pool.apply(next.server)
-      ops.apply(opsOptions(next))
-      status?.apply(statusOptions(next))
-      watching.pollEvery(next.config.pollEveryMs)
     },
     needRestart: next => ofAnotherAccount(reload.running(), next),
     observer: {
@@ -134,13 +131,11 @@ export const startWorkers = async (
   const ops = buildOpsProxy(partsOf, opsOptions(config))
   opening.defer(() => ops.close())
   const opsUrl = await openListener(ops, 'ops', config.ops, config)
-  let status: OpsProxy | undefined
   let healthUrl: string | undefined
   if (config.health.port !== null) {
     const opened = buildOpsProxy(partsOf, statusOptions(config))
     opening.defer(() => opened.close())
     healthUrl = await openListener(opened, 'health', { ...config.health, port: config.health.port }, config)
-    status = opened
   }
   opening.defer(() => pool.stop())
   const apiUrl = await pool.start(count)

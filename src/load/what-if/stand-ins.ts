@@ -43,7 +43,6 @@ export const createStandIns = ({
         yield* []
       },
       text: async () => '',
-      apply: () => {},
       response: unused,
       close: async () => {},
     },
