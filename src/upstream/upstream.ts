@@ -43,8 +43,10 @@ export type Upstream = {
   readonly runs: RunWatch | undefined
   /** Reads runs, budget and cached timelines before the first request; bounded in time. */
   start(): Promise<{ warmed: number; wanted: number }>
-  /** The live settings from now on, for what is cached too. */
-  apply(config: Config): void
+  /** The budget from now on. */
+  applyBudget(config: Config): void
+  /** Freshness and staleness from now on, for what is cached too. */
+  applyFreshness(config: Config): void
   close(): Promise<void>
 }
 
@@ -257,10 +259,12 @@ export const openUpstream = (
       timeout.abort()
       return timelines.start(cache.warmForMs)
     },
-    apply: next => {
-      fetching = protocolIn(next)
+    applyBudget: next => {
       budget.apply(budgetSettingsIn(next))
       provider.budgetChanged()
+    },
+    applyFreshness: next => {
+      fetching = protocolIn(next)
       timelines.apply(next.cache)
     },
     close: async () => {

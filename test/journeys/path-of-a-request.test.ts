@@ -1,5 +1,5 @@
-// docs/path-of-a-request.md lists exactly the files that a warm hit executes. The test takes them from the engine's coverage
-// of many hits.
+// docs/path-of-a-request.md lists exactly the files that a warm hit executes, and a reload executes few. The tests take them from
+// the engine's coverage.
 
 import { readFileSync } from 'node:fs'
 import { Session } from 'node:inspector/promises'
@@ -45,3 +45,27 @@ t.test('the page names the files of a warm hit', async t => {
 })
 
 const isOfEveryHit = ({ ranges }: { ranges: { count: number }[] }): boolean => (ranges[0]?.count ?? 0) >= hits
+
+t.test('a reload that changes a time of the cache passes few files', async t => {
+  const env = { ABOHAWA_TEST_CONFIG__POLL_EVERY: '1h', ABOHAWA_TEST_CATALOGUE__POLL_EVERY: '1h' }
+  const gateway = await startGateway(t, { providerUrl: 'http://127.0.0.1:9', env })
+  // The first one compiles and reads what later ones have.
+  await gateway.set({ 'cache.staleFor': '3h' })
+  const session = new Session()
+  session.connect()
+  t.teardown(() => session.disconnect())
+  await session.post('Profiler.enable')
+  await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
+  await session.post('Profiler.takePreciseCoverage')
+  t.equal(await gateway.set({ 'cache.staleFor': '2h' }), 'applied')
+  const { result } = await session.post('Profiler.takePreciseCoverage')
+  const passed = result
+    .filter(
+      ({ url, functions }) =>
+        url.startsWith(source) && functions.some(({ ranges }) => (ranges[0]?.count ?? 0) > 0),
+    )
+    .map(({ url }) => decodeURIComponent(url.slice(source.length)))
+    .filter(file => !isFoundation(file))
+  // Two more read a file of YAML.
+  t.ok(passed.length <= 28, `${passed.length}: ${passed.sort().join(', ')}`)
+})
