@@ -25,8 +25,6 @@ export type FleetSingleFlight = {
       isOfAll(error: unknown): boolean
     },
   ): Promise<{ result: Result; joined: boolean }>
-  /** Sets the length of leases that are taken or renewed later. */
-  leaseFor(ms: number): void
   close(): void
 }
 
@@ -60,21 +58,21 @@ export type FleetSingleFlightOptions = {
   readonly store: LeaseStore
   readonly leaseForMs: number
   /** The account of loads. A load that failed for another account is tried here. */
-  readonly account?: () => string | undefined
+  readonly account?: string | undefined
 }
 
 export const createFleetSingleFlight = (
-  { store, account = () => undefined, ...options }: FleetSingleFlightOptions,
+  { store, account, ...options }: FleetSingleFlightOptions,
   failed: (error: unknown) => void,
 ): FleetSingleFlight => {
-  let { leaseForMs } = options
+  const { leaseForMs } = options
   const instance = randomUUID()
   const held = new Map<string, string>()
   const renewAll = (): void => {
     for (const [holder, key] of held) store.renewLease(key, holder, leaseForMs).catch(failed)
   }
   const startRenewal = () => setInterval(renewAll, leaseForMs / 3).unref()
-  let renewal = startRenewal()
+  const renewal = startRenewal()
 
   const acquire = async (
     key: string,
@@ -99,7 +97,7 @@ export const createFleetSingleFlight = (
     try {
       return await load()
     } catch (error) {
-      if (isOfAll(error)) failure = failureText(error, account(), instance)
+      if (isOfAll(error)) failure = failureText(error, account, instance)
       throw error
     } finally {
       held.delete(holder)
@@ -133,17 +131,10 @@ export const createFleetSingleFlight = (
           continue
         }
         const failure = failureIn(reply.failure)
-        if (failure && failure.by !== instance && (failure.account ?? account()) === account())
+        if (failure && failure.by !== instance && (failure.account ?? account) === account)
           throw new FailedElsewhere(failure)
         overFailure = true
       }
-    },
-    leaseFor: ms => {
-      leaseForMs = ms
-      clearInterval(renewal)
-      // At once: a lease of before may end sooner than the first renewal of now.
-      renewAll()
-      renewal = startRenewal()
     },
     close: () => clearInterval(renewal),
   }

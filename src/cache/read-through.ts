@@ -118,8 +118,6 @@ export type Cache<Of extends Subject, Value, Scope> = ReadThrough<Of, Value> & {
    * @param isWhole false where other purges may be unknown, so that any entry may be covered
    */
   purged(added: readonly Purge<Scope>[], isWhole: boolean): void
-  /** Sets how long later reads wait. */
-  waitFor(ms: number): void
 }
 
 export type CacheParts<Of extends Subject, Value, Scope> = {
@@ -185,7 +183,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
 ): Cache<Of, Value, Scope> => {
   const { keyOf, load, expedite, memory, shared, fleet, policy, purges, failures, uncached, demand } = parts
   const { heldBack, consumerOf, clock, observer } = parts
-  let { waitForMs } = parts
+  const { waitForMs } = parts
   const flights = new Map<string, Flight<Value>>()
 
   const stateOf = (entry: EntryMetadata, purged: PurgeKind | undefined, now: number): Freshness => {
@@ -505,9 +503,6 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
         for (const { key } of demand.since(0))
           if (!memory.has(key) && hard.some(({ scope }) => purges.covers(scope, key))) uncached.add(key)
       failures.clearWhere(isPurged)
-    },
-    waitFor: ms => {
-      waitForMs = ms
     },
   }
 }

@@ -117,7 +117,6 @@ const withoutLimits: Pick<Budget, 'reserve'> = {
     claims: [],
     retryAt: null,
     isValid: () => true,
-    isCurrent: () => true,
     limited: async () => {},
     settle: async () => {},
   }),

@@ -376,14 +376,17 @@ export const startGateway = async (
       if (!change) return []
       return [change.use, ...change.replaced.map(what => () => log.info(tls, `${what} replaced`))]
     },
-    apply: next => {
-      log.level = next.log.level
-      apiObserver.access = accessLogIn(next)
+    apply: (next, isChanged) => {
       settingsHash = fleetHashOf(next)
       appliedAt = clock.now()
-      authenticate.applyTiers(next.quota.tiers)
-      upstream.apply(next)
-      api.apply(next.server)
+      if (isChanged('log.')) {
+        log.level = next.log.level
+        apiObserver.access = accessLogIn(next)
+      }
+      if (isChanged('quota.')) authenticate.applyTiers(next.quota.tiers)
+      if (isChanged('provider.')) upstream.applyBudget(next)
+      if (isChanged('cache.')) upstream.applyFreshness(next)
+      if (isChanged('server.')) api.apply(next.server)
     },
     observer: observeReload(metrics, log),
   })

@@ -27,8 +27,6 @@ export type ServerBounds = {
 export type BoundedServer = {
   readonly server: Server
   listen(at: Pick<ListenOptions, 'host' | 'port'>): Promise<unknown>
-  /** From now on. */
-  apply(bounds: ServerBounds): void
   /** Breaks off what is still connected. */
   close(): Promise<void>
 }
@@ -63,7 +61,7 @@ export const createBoundedServer = (
   observer: RefusalObserver,
   bounds: ServerBounds,
 ): BoundedServer => {
-  let { requestTimeoutMs, answerWithinMs } = bounds
+  const { requestTimeoutMs, answerWithinMs } = bounds
   const fail = (error: unknown, request: IncomingMessage, response: ServerResponse): void => {
     if (response.headersSent) {
       response.destroy()
@@ -142,12 +140,6 @@ export const createBoundedServer = (
   return {
     server,
     listen: at => once(server.listen(at), 'listening'),
-    apply: next => {
-      ;({ requestTimeoutMs, answerWithinMs } = next)
-      server.requestTimeout = requestTimeoutMs
-      server.headersTimeout = requestTimeoutMs
-      places.apply(next.maxConnections)
-    },
     close: async () => {
       const closed = once(server, 'close')
       server.close()

@@ -13,8 +13,6 @@ type Places = {
   /** Calls back once all requests of a connection are answered. */
   whenAnswered(socket: Socket, next: () => void): void
   closeAll(): void
-  /** From now on. */
-  apply(maxConnections: number): void
 }
 
 type Place = {
@@ -33,7 +31,7 @@ const maxBeyond = 256
 
 /** @param onRefused a connection was closed, or a request refused, because there are too many */
 export const createPlaces = (server: Server, maxConnections: number, onRefused: () => void): Places => {
-  let most = maxConnections
+  const most = maxConnections
   let isTrimming = false
   let round = 0
   // The oldest first.
@@ -101,9 +99,6 @@ export const createPlaces = (server: Server, maxConnections: number, onRefused: 
     },
     closeAll: () => {
       for (const socket of places.keys()) socket.destroy()
-    },
-    apply: next => {
-      most = next
     },
   }
 }

@@ -122,20 +122,6 @@ export class OutOfBudgetError extends ProviderError {
   }
 }
 
-/** The provider refused a request for an account that is not in use any more. The next request may be sent at once. */
-export class FormerAccountError extends ProviderError {
-  override name = 'FormerAccountError'
-
-  /** @param now ms since the epoch */
-  constructor(refusal: ProviderError, now: number) {
-    super('provider_limited', `for the former account: ${refusal.message}`, { retryAt: now })
-  }
-}
-
-/** Whether an error says something about the account that the request was sent for, and nothing about the provider. */
-export const concernsAccount = ({ code }: Pick<ProviderError, 'code'>): boolean =>
-  code === 'provider_limited' || code === 'provider_denied'
-
 /** A consumer has used up its share of the budget; others have not. */
 export class ShareUsedUpError extends ProviderError {
   override name = 'ShareUsedUpError'

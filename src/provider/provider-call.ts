@@ -37,8 +37,6 @@ export type ProviderCall = {
   bytes(request: ProviderRequest, isValid?: () => boolean): AsyncGenerator<Uint8Array>
   /** The whole text of a 200. @throws ProviderError */
   text(request: ProviderRequest): Promise<string>
-  /** Sets new options for later calls; the base URL stays. */
-  apply(options: ProviderCallOptions): void
   /**
    * The response as it comes, whatever its status from 200 to 599.
    * @throws ProviderError if none came, and in the middle of the body; the reason of `signal` once it is aborted
@@ -75,31 +73,27 @@ const maxHeaderBytes = 16 * 1024
 const maxInterimResponses = 8
 
 export const createProviderCall = (
-  given: ProviderCallOptions,
+  options: ProviderCallOptions,
   { protocol, clock }: { readonly protocol: CallProtocol; readonly clock: Clock },
 ): ProviderCall => {
-  const { origin, pathname } = new URL(given.baseUrl)
+  const { origin, pathname } = new URL(options.baseUrl)
   const prefix = pathname === '/' ? '' : pathname
-  let current = given
   let pool: Promise<Pool> | undefined
-  /** Pools of former options, until their last calls have ended. */
-  const retired = new Set<Promise<void>>()
   const openPool = async (): Promise<Pool> => {
     // Imported with the first request: a gateway that serves from its cache starts without it.
     const { Pool } = await import('undici')
     return new Pool(origin, {
-      connections: current.maxConcurrent,
+      connections: options.maxConcurrent,
       pipelining: 1,
-      connect: { timeout: current.connectTimeoutMs },
-      headersTimeout: current.timeoutMs,
-      bodyTimeout: current.bodyTimeoutMs,
+      connect: { timeout: options.connectTimeoutMs },
+      headersTimeout: options.timeoutMs,
+      bodyTimeout: options.bodyTimeoutMs,
       maxHeaderSize: maxHeaderBytes,
       // One call per connection needs no HTTP/2, which a server could choose and which has limits of its own.
       allowH2: false,
     })
   }
-  const keyHeadersFor = ({ apiKey }: ProviderCallOptions) => (apiKey ? protocol.keyHeaders(apiKey) : {})
-  let keyHeaders = keyHeadersFor(current)
+  const keyHeaders = options.apiKey ? protocol.keyHeaders(options.apiKey) : {}
 
   const send = async ({
     method,
@@ -128,7 +122,6 @@ export const createProviderCall = (
     { path, maxBytes }: ProviderRequest,
     isValid: () => boolean = () => true,
   ): AsyncGenerator<Uint8Array> {
-    const options = current
     const endsAt = performance.now() + options.totalTimeoutMs
     const ending = new AbortController()
     const timer = setTimeout(() => ending.abort(tooSlow(options)), options.totalTimeoutMs).unref()
@@ -158,7 +151,6 @@ export const createProviderCall = (
   }
 
   const stream: ProviderCall['stream'] = async (request, signal) => {
-    const options = current
     const broken = (cause: unknown): unknown => {
       if (signal.aborted) return signal.reason
       return cause instanceof ProviderError ? cause : brokenOff(cause, options)
@@ -184,21 +176,8 @@ export const createProviderCall = (
   return {
     bytes,
     text: request => textOf(bytes(request)),
-    apply: next => {
-      current = next
-      keyHeaders = keyHeadersFor(next)
-      const former = pool
-      pool = undefined
-      if (!former) return
-      const closed: Promise<void> = former
-        .then(opened => opened.close())
-        .catch(() => {})
-        .finally(() => retired.delete(closed))
-      retired.add(closed)
-    },
     close: async () => {
       await (await pool)?.close()
-      await Promise.all(retired)
     },
     stream,
   }

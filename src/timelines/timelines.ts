@@ -41,8 +41,9 @@ import { followPurges } from './purge-log.ts'
 import { covers, type PurgeScope } from './purge-scope.ts'
 
 /** The live options. */
-export type LiveTimelinesOptions = FreshnessOptions &
-  RunOptions &
+type LiveTimelinesOptions = FreshnessOptions & RunOptions
+
+export type TimelinesOptions = LiveTimelinesOptions &
   Omit<BackoffOptions, 'longestAfter' | 'isLifted'> & {
     /** The longest backoff for a point that the provider refused. */
     readonly refusedForMs: number
@@ -54,21 +55,18 @@ export type LiveTimelinesOptions = FreshnessOptions &
     readonly demandForMs: number
     /** How many cells make a full batch. */
     readonly batch: number
+    readonly freshness: 'age' | 'run'
+    /** The bound of the memory tier. */
+    readonly memoryBytes: number
+    /** The number of cells in the configured box; demand never counts more. */
+    readonly maxCells: number
+    /** The provider's weight of one load. */
+    readonly weightPerLoad: number
+    /** The prefix of all cache keys; see entry-codec.ts. */
+    readonly namespace: string
+    /** How many hours a response has. */
+    readonly hourlyHours: number
   }
-
-export type TimelinesOptions = LiveTimelinesOptions & {
-  readonly freshness: 'age' | 'run'
-  /** The bound of the memory tier. */
-  readonly memoryBytes: number
-  /** The number of cells in the configured box; demand never counts more. */
-  readonly maxCells: number
-  /** The provider's weight of one load. */
-  readonly weightPerLoad: number
-  /** The prefix of all cache keys; see entry-codec.ts. */
-  readonly namespace: string
-  /** How many hours a response has. */
-  readonly hourlyHours: number
-}
 
 export type TimelinesObserver = CacheObserver &
   SharedTierObserver & {
@@ -93,8 +91,8 @@ export type TimelinesParts = {
   readonly stretch: (demandPerDay: number) => number
   /** Whether the provider's limit that refused a load at this instant does not hold any more. */
   readonly isLimitLifted: (at: number) => boolean
-  /** A short name of the account at the provider, now. */
-  readonly account: () => string
+  /** A short name of the account at the provider. */
+  readonly account: string
   /** A short hash of the settings that all instances should have in common, now. */
   readonly settings: () => string
   /** The text of the instance's report of itself. */
@@ -139,8 +137,6 @@ export type Timelines = ReadThrough<Cell, Timeline> & {
   backoffs(): Map<string, number>
   /** Ends the backoff of cells that failed during an outage of the provider. */
   endBackoff(): void
-  /** Another account of the provider is in use: ends the backoff of cells that the former account was refused. */
-  changeAccount(): void
   /** Reads the purge log now; never rejects. */
   readPurges(): Promise<void>
   explain(cell: Cell): Promise<CellExplanation>
@@ -174,13 +170,6 @@ type CellOverview = {
   readonly demand: number
 }
 
-// The codes of failures that are due to the account at the provider; an open circuit may be.
-const ofAccount: ReadonlySet<string> = new Set([
-  'provider_limited',
-  'provider_denied',
-  'provider_circuit_open',
-])
-
 const tickEveryMs = 500
 // People check the weather again within this time.
 const recentForMs = hourMs
@@ -191,7 +180,7 @@ const warmAtOnce = 256
 export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts): Timelines => {
   const { provider, store, grid, recentRuns, calendar, clock, observer } = parts
   const { namespace, hourlyHours } = options
-  let { refusedForMs, demandForMs, batch } = options
+  const { refusedForMs, demandForMs, batch } = options
   const keyOf = ({ id }: Cell): string => keyFor(namespace, id)
 
   let fleet: Fleet = { instances: 1, variants: 1, wanted: 0 }
@@ -382,8 +371,6 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     },
     backoffs: failures.backoffs,
     endBackoff: failures.endBackoff,
-    changeAccount: () =>
-      failures.clearWhere((_, { error }) => error instanceof AbohawaError && ofAccount.has(error.code)),
     readPurges,
     explain: async cell => ({
       ...(await cache.explain(cell)),
@@ -413,13 +400,9 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     instance: heartbeat.instance,
     sendHeartbeat: heartbeat.send,
     apply: next => {
-      ;({ refusedForMs, demandForMs, batch } = next)
       policy.apply(next)
       passed.at = Number.NEGATIVE_INFINITY
       stretch.renew()
-      failures.apply(next)
-      fleetLoads.leaseFor(next.leaseForMs)
-      cache.waitFor(next.waitForMs)
     },
     close: async () => {
       endTicks()

@@ -72,12 +72,7 @@ t.test('without files or variables the configuration is that of the schema, with
       },
       runs: { model: 'ecmwf_ifs', pollEveryMs: 300_000 },
     },
-    catalogue: {
-      path: null,
-      title: 'Bangladesh',
-      bounds: { south: 20, north: 27, west: 87.5, east: 93 },
-      pollEveryMs: 1_000,
-    },
+    catalogue: { path: null, pollEveryMs: 1_000 },
     cache: {
       cellDegrees: 0.1,
       freshness: 'run',

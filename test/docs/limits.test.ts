@@ -47,7 +47,7 @@ const stated: readonly [
     'ops/places',
     { graceMs: 100, maxBeyond: 256 },
   ],
-  ['Time for a response of the ops or', '| 30 s;', 'ops/status', { answerWithinMs: 30_000 }],
+  ['Time for a response of the ops or', '| 30 s;', 'ops/health', { answerWithinMs: 30_000 }],
   ['Idle time of a connection to the ops', '| 5 s |', 'ops/bounded-server', { idleForMs: 5_000 }],
   ['Keys of one `GET /keys`', '| 1,000 |', 'ops/key-routes', { most: 1_000 }],
   ['Keys created by one command', '10,000 with `--count`', 'cli/keys/key-create', { maxKeys: 10_000 }],

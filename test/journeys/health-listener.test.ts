@@ -149,7 +149,7 @@ t.test('an address that is taken fails the start with the names of the settings'
   const { port } = new URL(url)
   await t.rejects(start(t, { ABOHAWA_HEALTH__PORT: port }), {
     message: new RegExp(
-      `^status\\.host and status\\.port are 127\\.0\\.0\\.1:${port}, which can't be listened on: `,
+      `^health\\.host and health\\.port are 127\\.0\\.0\\.1:${port}, which can't be listened on: `,
     ),
   })
 })

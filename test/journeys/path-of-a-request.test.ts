@@ -43,7 +43,7 @@ const linesOf = (files: readonly string[]): number =>
   files.reduce((sum, file) => sum + readFileSync(join(root, 'src', file), 'utf8').split('\n').length - 1, 0)
 
 // One reading of the configuration calls some of its functions as often as all requests call theirs.
-const env = { ABOHAWA_TEST_CONFIG__POLL_EVERY: '1h' }
+const env = { ABOHAWA_TEST_CONFIG__POLL_EVERY: '1h', ABOHAWA_TEST_CATALOGUE__POLL_EVERY: '1h' }
 
 t.test('the page names the files of a warm hit', async t => {
   const provider = await startProvider(t)
