@@ -59,7 +59,7 @@ export const sabotages: readonly Sabotage[] = [
   {
     name: 'the quota ends at midnight UTC',
     file: 'src/metering/metering.ts',
-    text: 'resetAfter: instant => windows.at(instant).endsAt',
+    text: 'resetAfter: windows.endAt',
     replacement: 'resetAfter: (instant: number) => (Math.floor(instant / 86_400_000) + 1) * 86_400_000',
     promise: [9],
   },

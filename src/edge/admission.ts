@@ -4,7 +4,7 @@
 
 import type { IncomingMessage } from 'node:http'
 import { isoOf } from '../calendar.ts'
-import type { Authenticate, Authentication, KeyMemo, Refusal } from '../metering/authentication.ts'
+import type { Authenticate, Authentication, KeyMemo, KeyRefusal } from '../metering/authentication.ts'
 import { keyPrefix } from '../metering/key-form.ts'
 import type { Quota } from '../metering/meter.ts'
 import type { QuotaDecision } from '../metering/partition.ts'
@@ -23,7 +23,7 @@ export type AdmissionParts = {
 
 /** `allowed`, `exhausted`, the reason why a key was refused, or `unavailable` when the store failed. */
 type AdmissionObserver = {
-  admission(decision: 'allowed' | 'exhausted' | 'unavailable' | Refusal): void
+  admission(decision: 'allowed' | 'exhausted' | 'unavailable' | KeyRefusal): void
 }
 
 /** The result of charging a key: the figures of its quota, and the problem that takes precedence over the request's own. */
