@@ -54,14 +54,9 @@ const server = section({
   requestTimeout: live(duration('100ms', '10m'), {
     except: 'for TLS handshakes, whose time stays until the next start',
   }),
-  writeTimeout: live(duration('100ms', '10m')),
   keepAliveTimeout: live(duration('1s', '24h')),
   maxConnections: live(whole(1, 1_000_000)),
-  maxUnauthenticated: live(whole(1, 1_000_000)),
-  unauthenticatedRate: live(sized('16KiB', '1GiB')),
-  unauthenticatedBurst: live(sized('64KiB', '1GiB')),
-  maxPipelined: live(whole(1, 10_000)),
-  maxQueuedRequests: live(whole(1, 1_000_000)),
+  maxConnectionsPerAddress: live(whole(1, 1_000_000)),
   drainFor: live(duration('0s', '10m')),
 })
 

@@ -289,7 +289,7 @@ export const startGateway = async (
   })
 
   const authenticate = createAuthenticate(keys, config.quota.tiers, clock)
-  const apiObserver = observeApi(metrics, log, accessLogIn(config), usageDetail, { often, outages })
+  const apiObserver = observeApi(metrics, log, accessLogIn(config), usageDetail, { seldom, often, outages })
   const api = buildApi(
     {
       authenticate,

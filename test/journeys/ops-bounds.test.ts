@@ -116,7 +116,7 @@ const counting = async (
   const count = { gauges: 0, checks: 0 }
   const zero = () => 0
   metrics.watch({
-    connections: () => ({ open: 0, unauthenticated: 0, queuedRequests: 0 }),
+    connections: () => ({ open: 0, unauthenticated: 0 }),
     memoryEntries: () => {
       count.gauges += 1
       return 0
