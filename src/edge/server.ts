@@ -83,7 +83,7 @@ export const openServer = (
         const connection = connections.of(request)
         if (connections.isEnding(connection)) return
         if (isHttp2(request)) asHttp1(request)
-        else if (isLast(request)) {
+        else if (mayEnd(request) && isLast(request)) {
           connections.endsBehind(connection)
           endBehind(request, response)
         }
@@ -160,3 +160,7 @@ const createSecure = (secure: object, hasHttp2: boolean, listener: (...pair: nev
   const given = { ...http2Options(maxHeaderBytes), ...secure, http1Options: secure }
   return http2.createSecureServer(given, listener as never) as unknown as Server
 }
+
+/** False for nearly all requests. */
+const mayEnd = ({ headers }: IncomingMessage): boolean =>
+  (headers['content-length'] ?? headers['transfer-encoding'] ?? headers.upgrade) !== undefined

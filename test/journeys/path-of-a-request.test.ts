@@ -40,7 +40,7 @@ t.test('the page names the files of a warm hit', async t => {
     .sort()
   const [, diagram = ''] =
     /```text\n(.*?)```/s.exec(readFileSync(join(root, 'docs/path-of-a-request.md'), 'utf8')) ?? []
-  const named = [...diagram.matchAll(/^ *([a-z-]+(?:\/[a-z-]+)*\.ts)(?=[ \n])/gm)].map(([, file]) => file)
+  const named = [...diagram.matchAll(/^ *([a-z\d-]+(?:\/[a-z\d-]+)*\.ts)(?=[ \n])/gm)].map(([, file]) => file)
   t.strictSame(named.toSorted(), passed)
 })
 
