@@ -20,7 +20,6 @@ const ranks: Record<string, number> = {
   'errors.ts': 0,
   'expected-body.ts': 0,
   'flat-text.ts': 0,
-  'ignored-upgrade.ts': 0,
   'key-redaction.ts': 0,
   'outside-address.ts': 0,
   'outside-text.ts': 0,

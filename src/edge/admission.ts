@@ -8,8 +8,8 @@ import type { Authenticate, Authentication, KeyMemo, KeyRefusal } from '../meter
 import { keyPrefix } from '../metering/key-form.ts'
 import type { Quota } from '../metering/meter.ts'
 import type { QuotaDecision } from '../metering/partition.ts'
-import { isHttp2 } from './connection/http2-exchange.ts'
-import type { IsTrusted } from './connection/trusted-proxies.ts'
+import type { IsTrusted } from './connection/client-address.ts'
+import { isHttp2, methodOf } from './connection/http2.ts'
 import { badHttp, badRequest, Problem } from './problem.ts'
 import type { RequestState } from './request-state.ts'
 import { sentences } from './sentences.ts'
@@ -81,7 +81,8 @@ export const createAdmission = ({
         ? known.then(late => consumeFor(request, state, late))
         : consumeFor(request, state, known)
     },
-    enforce: ({ method }, state, { allowed, remaining }) => {
+    enforce: (request, state, { allowed, remaining }) => {
+      const method = methodOf(request)
       state.isDecided = true
       state.remaining = remaining
       observer.admission(allowed ? 'allowed' : 'exhausted')

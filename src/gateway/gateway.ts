@@ -279,7 +279,7 @@ export const startGateway = async (
   })
 
   const authenticate = createAuthenticate(keys, config.quota.tiers, clock)
-  const apiObserver = observeApi(metrics, log, accessLogIn(config), usageDetail, { often, outages })
+  const apiObserver = observeApi(metrics, log, accessLogIn(config), usageDetail, { seldom, often, outages })
   const api = buildApi(
     {
       authenticate,
@@ -300,7 +300,6 @@ export const startGateway = async (
     },
     {
       ...config.server,
-      workers: processes,
       clientAddress: config.log.clientAddress,
       keepBytes: Math.floor(config.cache.memoryBytes * shareOfLists),
     },

@@ -63,7 +63,13 @@ export const decisions = allOf<'allowed' | 'exhausted' | 'unavailable' | KeyRefu
   unavailable: true,
 })
 
-export const closingReasons = ['connections', 'unauthenticated', 'pipelining', 'write_timeout', 'body']
+/**
+ * Why a connection to the API was closed: too many in all, too many of its address without a good key, or too many requests without
+ * one.
+ */
+export type ClosingReason = 'connections' | 'address' | 'refusals'
+
+export const closingReasons = allOf<ClosingReason>({ connections: true, address: true, refusals: true })
 
 export const entryFaults = allOf<BytesRefusal | 'wrong_type' | 'out_of_range'>({
   wrong_type: true,
