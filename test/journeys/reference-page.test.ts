@@ -161,9 +161,9 @@ t.test('no request for the reference counts, with a key or without', async t => 
 
 t.test('a stranger gets no more of a connection than with a wrong key', async t => {
   const raw = await openRaw(t, gateway.apiUrl)
-  raw.send('GET /docs/icon.svg HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(1_200))
+  raw.send('GET /docs/icon.svg HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(200))
   const answers = await raw.answersToTheEnd()
-  t.equal(answers.length, 1_000)
+  t.equal(answers.length, 100)
   t.ok(answers.every(({ status }) => status === 200))
   t.equal(answers.at(-1)?.headers.get('connection'), 'close')
 })

@@ -171,7 +171,7 @@ t.test('an import writes what is lost again, and an export says what it leaves o
     ],
   )
   const path = join(folder, 'copy.db')
-  const copied = await command('store', 'migrate', '--to', path, '--json')
+  const copied = await command('store', 'copy', '--to', path, '--json')
   t.equal(copied.code, 1)
   t.match(JSON.parse(copied.stdout), {
     newKeys: 1,

@@ -10,6 +10,7 @@ import { createSpending } from '../../../src/load/rehearsal/spending.ts'
 import { createRecorder } from '../../../src/load/replay/recorder.ts'
 import { readTraffic } from '../../../src/load/traffic/read-traffic.ts'
 import type { TrafficRequest } from '../../../src/load/traffic/traffic-request.ts'
+import { constantsPreload, useConstants } from '../../support/constants.ts'
 import { cleanEnv } from '../../support/process.ts'
 import { simulateOn, traceOf } from './simulate-on.ts'
 
@@ -21,10 +22,12 @@ const span = 9 * minuteMs
 
 const noBudget = 'provider.budget.perMinute=null provider.budget.perHour=null provider.budget.perDay=null'
 // The jitter follows from the provider's name, and so from its port. With times as short as these five to twenty requests meet stale
-// weather on any port; by run, spread over the half-hour of the default, it would be a handful.
+// weather on any port; by run, spread over the usual half-hour, it would be a handful.
+const shortSpread = { ABOHAWA_TEST_CACHE__SPREAD_OVER: '2m' }
+useConstants({ ...process.env, ...shortSpread })
 const cases = [
   `cache.freshness=age cache.freshFor=2m ${noBudget}`,
-  `cache.freshness=run cache.spreadOver=2m ${noBudget}`,
+  `cache.freshness=run ${noBudget}`,
   'cache.freshness=age cache.freshFor=2m provider.budget.perMinute=18 provider.budget.perDay=120',
 ]
 
@@ -54,7 +57,7 @@ const rehearsed = async (
   await using fixture = await openFixture({
     start: requests[0]?.at ?? 0,
     files: [],
-    env: cleanEnv(env),
+    env: cleanEnv({ ...env, ...shortSpread, NODE_OPTIONS: constantsPreload(shortSpread) ?? '' }),
     keys: [...new Set(requests.flatMap(({ key }) => key ?? []))],
     substitutes: 0,
     tier: undefined,
