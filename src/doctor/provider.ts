@@ -12,7 +12,7 @@ import { redactedUrl } from '../redacted-url.ts'
 import { protocolIn } from '../upstream/account.ts'
 import { probeProvider } from '../upstream/provider-probe.ts'
 import { type Check, fail, ok, skip, warn } from './check.ts'
-import { loadOnePoint } from './connection-check.ts'
+import { loadOnePoint } from './one-point.ts'
 import { clockCheck } from './redis.ts'
 
 const keyFix = 'Set provider.apiKey (ABOHAWA_PROVIDER__API_KEY) and the provider.baseUrl of its plan.'

@@ -74,8 +74,6 @@ t.test('without files or variables the configuration is that of the schema, with
     },
     catalogue: {
       path: null,
-      title: 'Bangladesh',
-      bounds: { south: 20, north: 27, west: 87.5, east: 93 },
       pollEveryMs: 1_000,
     },
     cache: {

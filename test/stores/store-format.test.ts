@@ -67,7 +67,6 @@ t.test('Redis: one that a newer version wrote is refused, and nothing in it chan
     ['serve'],
     ['keys', 'create', '--subscriber', 'Padma', '--tier', 'free'],
     ['keys', 'list'],
-    ['config', 'check', '--connect'],
   ]) {
     const ports = { ABOHAWA_SERVER__PORT: '0', ABOHAWA_OPS__PORT: '0' }
     const { code, stderr } = await runCommand(args, {
