@@ -13,11 +13,11 @@ import { createGrid } from '../weather/cell.ts'
 
 const nobody = () => {}
 
-/** Loads the weather of one point. @param budget by default one without limits. @throws ProviderError */
+/** @throws ProviderError */
 export const loadOnePoint = async (
   config: Config,
   clock: Clock,
-  budget: Pick<Budget, 'reserve'> = withoutLimits,
+  budget: Pick<Budget, 'reserve'>,
 ): Promise<void> => {
   // Of the product's own places, whatever places there are: the provider has weather for all of the globe.
   const { bounds } = shipped
@@ -45,16 +45,4 @@ export const loadOnePoint = async (
     await provider.close()
     await call.close()
   }
-}
-
-const withoutLimits: Pick<Budget, 'reserve'> = {
-  reserve: async points => ({
-    points,
-    claims: [],
-    retryAt: null,
-    isValid: () => true,
-    isCurrent: () => true,
-    limited: async () => {},
-    settle: async () => {},
-  }),
 }

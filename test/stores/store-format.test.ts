@@ -81,7 +81,7 @@ t.test('Redis: one that a newer version wrote is refused, and nothing in it chan
   t.equal(code, 1)
   const { checks } = JSON.parse(stdout) as { checks: { name: string; status: string; fix: string }[] }
   t.match(
-    checks.find(({ name }) => name === 'redis format'),
+    checks.find(({ name }) => name === 'redis'),
     { status: 'fail', fix: /restore the copy/ },
   )
   t.strictSame(await everything(), before)
