@@ -2,7 +2,7 @@
 // and is available six and a half hours later; with runs switched off the weather never changes.
 
 import { hourMs } from '../src/calendar.ts'
-import { runDelayMs as delayMs, runEveryMs as everyMs } from '../src/provider/open-meteo/run-schedule.ts'
+import { runDelayMs as delayMs, runEveryMs as everyMs } from '../src/provider/open-meteo/limits.ts'
 
 /** A model run: when its forecast starts, in ms since the epoch. */
 export type ModelRun = { readonly initialisedAt: number }

@@ -20,7 +20,6 @@ const ranks: Record<string, number> = {
   'errors.ts': 0,
   'expected-body.ts': 0,
   'flat-text.ts': 0,
-  'ignored-upgrade.ts': 0,
   'key-redaction.ts': 0,
   'outside-address.ts': 0,
   'outside-text.ts': 0,
@@ -101,7 +100,6 @@ t.test('of the gateway, only the commands that start the simulator import it', t
 // Facts that both ends of the protocol share are written once.
 const sharedProtocol = [
   'src/provider/open-meteo/limits.ts',
-  'src/provider/open-meteo/run-schedule.ts',
   'src/provider/open-meteo/weight.ts',
   'src/weather/weather-variables.ts',
 ]

@@ -1,10 +1,9 @@
 // The due times of the refreshes of cells that were all filled in one instant. Computed from real keys and the policy itself;
 // nothing is started.
 
-import { jitterOf } from '../../src/cache/entry.ts'
-import { freshByAge } from '../../src/cache/freshness.ts'
+import { freshByAge, jitterOf } from '../../src/cache/freshness.ts'
 import { loadConfig } from '../../src/config/load.ts'
-import { keyFor } from '../../src/timelines/cache-namespace.ts'
+import { keyFor } from '../../src/timelines/entry-codec.ts'
 import { cacheNamespaceIn } from '../../src/upstream/upstream.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { box } from '../../test/scenarios/set-up.ts'

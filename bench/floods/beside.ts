@@ -6,10 +6,8 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createKey } from '../../src/metering/key-form.ts'
-import { createGrid } from '../../src/weather/cell.ts'
 import { issueKeys } from '../../test/scenarios/keys.ts'
-import { box, type Env, pathOf, placesByCell, type Scope } from '../../test/scenarios/set-up.ts'
-import { localCertificate } from '../../test/support/http2-client.ts'
+import type { Env, Scope } from '../../test/scenarios/set-up.ts'
 import { product } from '../../test/support/process.ts'
 import { count, type Finding, median, ms, type Row, sum } from '../row.ts'
 import { outputOf } from '../speed/command-output.ts'
@@ -18,15 +16,7 @@ import { generateMix, mixOptions } from '../speed/mix-traffic.ts'
 import { inFront, loadCores, serverCores, spawnPinned } from '../speed/pinned.ts'
 import { openBackground } from '../speed/world.ts'
 
-const floodNames = [
-  'slow heads',
-  'slow readers',
-  'wrong keys',
-  'one key',
-  'new cells',
-  'few places',
-  'HTTP/2 resets',
-] as const
+const floodNames = ['slow heads', 'slow readers', 'wrong keys', 'one key'] as const
 export type FloodName = (typeof floodNames)[number]
 
 const most = 2
@@ -34,9 +24,6 @@ const consumerRate = 250
 const consumerConnections = 16
 const limit = 1_000
 const wrongKeys = 100_000
-const zipf = 1.2
-// Every cell that no place has is requested once.
-const newCellsShare = 0.05
 const warmUpSeconds = 20
 // Until the consumer has its connections.
 const beforeSeconds = 1
@@ -44,7 +31,6 @@ const beforeSeconds = 1
 type Flood = {
   readonly name: FloodName
   readonly what: string
-  readonly overTls?: true
   readonly keys: readonly string[]
   readonly paths: readonly string[]
   readonly rate: number
@@ -56,26 +42,6 @@ type Consumed = {
   readonly totals: { readonly failed: Record<string, number> }
 }
 
-/** Paths in the order of requests, by Zipf over the places. */
-const fewPlaces = (requests: number): string[] => {
-  const weights = everyPlace.map((_, i) => 1 / (i + 1) ** zipf)
-  const all = sum(weights)
-  return everyPlace.flatMap((path, i) => Array(Math.ceil((requests * (weights[i] ?? 0)) / all)).fill(path))
-}
-
-/** One path for each cell of the box in which there is no place. */
-const emptyCells = (): string[] => {
-  const known = new Set<string>(placesByCell().map(({ cell }) => cell.id))
-  const grid = createGrid(0.1)
-  const paths: string[] = []
-  for (let latitude = box.south * 10; latitude < box.north * 10; latitude++)
-    for (let longitude = box.west * 10; longitude < box.east * 10; longitude++) {
-      const cell = grid.cellOf(latitude / 10, longitude / 10)
-      if (!known.has(cell.id)) paths.push(pathOf(cell))
-    }
-  return paths
-}
-
 const floodsOf = (rate: number, plenty: string, small: string): Flood[] => {
   const [place = ''] = everyPlace
   const one = { keys: [plenty], paths: [place], rate }
@@ -83,45 +49,26 @@ const floodsOf = (rate: number, plenty: string, small: string): Flood[] => {
     {
       ...one,
       name: 'slow heads',
-      what: '1,000 connections that send a byte of their request each second',
+      what: '1,000 connections of one address that send a byte of their request each second',
     },
     {
       ...one,
       name: 'slow readers',
-      what: '200 connections that ask for 50 forecasts at once and read 2 kB of them a second',
+      what: '200 connections of one address that ask for 50 forecasts at once and read 2 kB of them a second',
       paths: [place.replace('/weather/', '/forecast/')],
     },
     {
       ...one,
       name: 'wrong keys',
-      what: `${count(wrongKeys)} well-formed keys that nobody was given, ${count(rate)} requests a second`,
+      what: `${count(wrongKeys)} well-formed keys that nobody was given, ${count(rate)} requests a second from one address`,
       keys: Array.from({ length: wrongKeys }, () => createKey()),
     },
     {
       ...one,
       name: 'one key',
-      what: `a key of ${count(limit)} requests a day that sends ${count(rate)} a second`,
+      what: `a key of ${count(limit)} requests a day that sends ${count(rate)} a second from 16 addresses`,
       keys: [small],
       paths: everyPlace,
-    },
-    {
-      ...one,
-      name: 'new cells',
-      what: `a key that asks for ${count(rate * newCellsShare)} cells a second that nobody has asked for`,
-      paths: emptyCells(),
-      rate: rate * newCellsShare,
-    },
-    {
-      ...one,
-      name: 'few places',
-      what: `a key with ${count(rate)} requests a second, over places by Zipf ${zipf}`,
-      paths: fewPlaces(20_000),
-    },
-    {
-      ...one,
-      name: 'HTTP/2 resets',
-      what: `${count(rate)} streams a second over 4 connections, each reset at once`,
-      overTls: true,
     },
   ]
 }
@@ -167,17 +114,12 @@ export const besideFloods: Row = {
     const env: Env = gatewayEnv(providerUrl, { ...storeEnv, ABOHAWA_QUOTA__TIERS__FREE: String(limit) })
     const [consumer, plenty, small] = await issueKeys(env, ['enterprise', 'enterprise', 'free'])
     const plain = await startGateway(scope, folder, serverCores[0], env)
-    const tls = await startGateway(scope, folder, serverCores[0], {
-      ...env,
-      ABOHAWA_SERVER__TLS__CERT: localCertificate.cert,
-      ABOHAWA_SERVER__TLS__KEY: localCertificate.key,
-    })
     const keyFile = join(folder, 'consumer.key')
     await writeFile(keyFile, consumer?.key ?? '')
     const mix = await generateMix(folder, mixOptions)
     const consume = async (url: string, forSeconds: number): Promise<Consumed> => {
       const command = inFront(product, [
-        ...['replay', mix.file, '--target', url, '--key', keyFile, '--loop', '--json', '--insecure'],
+        ...['replay', mix.file, '--target', url, '--key', keyFile, '--loop', '--json'],
         ...['--rate', String(consumerRate), '--connections', String(consumerConnections)],
         ...['--duration', `${forSeconds}s`],
       ])
@@ -185,7 +127,7 @@ export const besideFloods: Row = {
     }
     const warm = (url: string) =>
       outputOf(product, [
-        ...['replay', mix.file, '--target', url, '--key', keyFile, '--loop', '--json', '--insecure'],
+        ...['replay', mix.file, '--target', url, '--key', keyFile, '--loop', '--json'],
         ...['--as-fast-as', '16', '--duration', `${warmUpSeconds}s`],
       ])
 
@@ -193,10 +135,9 @@ export const besideFloods: Row = {
     const floods = floodsOf(rate, plenty?.key ?? '', small?.key ?? '').filter(({ name }) =>
       parts.includes(name),
     )
-    const urlOf = ({ overTls }: Flood): string => (overTls ? tls : plain).urls.api ?? ''
-    for (const url of new Set(floods.map(urlOf))) await warm(url)
+    const url = plain.urls.api ?? ''
+    await warm(url)
     for (const flood of floods) {
-      const url = urlOf(flood)
       const pairs: { quiet: number; flooded: number }[] = []
       const came: Record<string, number> = {}
       let wrong = 0

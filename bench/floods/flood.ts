@@ -3,7 +3,6 @@
 // of it as one line of JSON.
 
 import { readFile } from 'node:fs/promises'
-import { connect as connectHttp2 } from 'node:http2'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FloodName } from './beside.ts'
@@ -21,10 +20,11 @@ const add = (what: string, many = 1): void => {
 
 let isOver = false
 const sockets = new Set<Socket>()
-/** A connection that is replaced when it is closed. */
-const keepOpen = (begin: (socket: Socket) => void): void => {
+/** A connection that is replaced when it is closed. @param address that it comes from, by its last number */
+const keepOpen = (begin: (socket: Socket) => void, address = 2): void => {
   if (isOver) return
-  const socket = connect({ port: Number(port), host: hostname, noDelay: true })
+  const at = { port: Number(port), host: hostname, localAddress: `127.0.0.${address}` }
+  const socket = connect({ ...at, noDelay: true })
   sockets.add(socket)
   socket.on('error', () => {})
   socket.on('connect', () => {
@@ -35,7 +35,7 @@ const keepOpen = (begin: (socket: Socket) => void): void => {
     sockets.delete(socket)
     if (!isOver) add('closed')
     // A while later, as one who is refused and refused again costs the machine more than the gateway.
-    setTimeout(() => keepOpen(begin), 100)
+    setTimeout(() => keepOpen(begin, address), 100)
   })
 }
 
@@ -56,17 +56,17 @@ const requestOf = (i: number): string =>
 
 const statusLine = /HTTP\/1\.1 (\d{3})/g
 const statusLineChars = 12
-/** Sends requests at the rate over some connections, and counts the answers by status. */
-const sendAtRate = (connections: number): void => {
-  for (let i = 0; i < connections; i++)
-    keepOpen(socket => {
-      let tail = ''
-      socket.on('data', bytes => {
-        const text = tail + bytes.toString('latin1')
-        for (const [, status = ''] of text.matchAll(statusLine)) add(status)
-        tail = text.slice(1 - statusLineChars)
-      })
+/** Sends requests at the rate over two connections from each address, and counts the answers by status. */
+const sendAtRate = (addresses: number): void => {
+  const begin = (socket: Socket): void => {
+    let tail = ''
+    socket.on('data', bytes => {
+      const text = tail + bytes.toString('latin1')
+      for (const [, status = ''] of text.matchAll(statusLine)) add(status)
+      tail = text.slice(1 - statusLineChars)
     })
+  }
+  for (let i = 0; i < 2 * addresses; i++) keepOpen(begin, 2 + (i % addresses))
   let next: Socket[] = []
   often(rate, i => {
     if (next.length === 0) next = [...sockets].filter(socket => socket.readyState === 'open')
@@ -95,34 +95,8 @@ const floods: Readonly<Record<FloodName, () => void>> = {
         socket.on('close', () => clearInterval(timer))
       })
   },
-  'wrong keys': () => sendAtRate(32),
-  'one key': () => sendAtRate(32),
-  'new cells': () => sendAtRate(32),
-  'few places': () => sendAtRate(32),
-  'HTTP/2 resets': () => {
-    const open = () => {
-      const session = connectHttp2(url, { rejectUnauthorized: false })
-      add('connections')
-      session.on('error', () => {})
-      session.on('close', () => {
-        if (!isOver) add('closed')
-      })
-      return session
-    }
-    const sessions = Array.from({ length: 4 }, open)
-    often(rate, i => {
-      const at = i % sessions.length
-      const known = sessions[at]
-      if (!known || known.closed || known.destroyed) {
-        sessions[at] = open()
-        return
-      }
-      const stream = known.request({ ':path': paths[i % paths.length], 'x-api-key': keys[i % keys.length] })
-      stream.on('error', () => {})
-      stream.close(8)
-      add('reset')
-    })
-  },
+  'wrong keys': () => sendAtRate(1),
+  'one key': () => sendAtRate(16),
 }
 
 if (!(name && name in floods)) throw new Error(`there is no flood ${name}`)

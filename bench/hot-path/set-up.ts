@@ -59,6 +59,7 @@ export const setUp = async () => {
   const detail = createUsageDetail(store, calendar, clock)
   const { log } = openLog('silent')
   const observer = observeApi(metrics, log, undefined, detail, {
+    seldom: createThrottle(clock),
     often: createThrottle(clock),
     outages: openOutages(log, clock, metrics.staleReads),
   })

@@ -7,8 +7,7 @@ export const wrongKeys: Row = {
   id: 'wrong-keys',
   method:
     'One process, 64 connections: 500,000 requests with keys whose checksum is wrong, then 500,000 with well-formed keys ' +
-    'that were never issued, all different; `server.unauthenticatedRate` is 1 GiB, so that no refusal is ' +
-    'sent late. Commands by the statistics of Redis, those of the polls of an idle gateway among them.',
+    'that were never issued, all different; each connection ends behind a hundred. Commands by the statistics of Redis, those of the polls of an idle gateway among them.',
   run: async (scope, progress) => {
     const found = await measureFlood(scope, 1_000_000, progress)
     // The sixth tenth is the first with well-formed keys, which the process remembers up to a bound.

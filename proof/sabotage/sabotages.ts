@@ -16,9 +16,9 @@ export type Sabotage = {
 export const sabotages: readonly Sabotage[] = [
   {
     name: 'a hard purge is lost',
-    file: 'src/cache/read-through.ts',
+    file: 'src/timelines/purge-log.ts',
     text: 'purges.add(purge)',
-    replacement: 'if (purge.kind === "hard") return',
+    replacement: "if (purge.kind === 'soft') purges.add(purge)",
     promise: [15],
   },
   {
@@ -59,7 +59,7 @@ export const sabotages: readonly Sabotage[] = [
   {
     name: 'the quota ends at midnight UTC',
     file: 'src/metering/metering.ts',
-    text: 'resetAfter: instant => windows.at(instant).endsAt',
+    text: 'resetAfter: windows.endAt',
     replacement: 'resetAfter: (instant: number) => (Math.floor(instant / 86_400_000) + 1) * 86_400_000',
     promise: [9],
   },
@@ -121,7 +121,7 @@ export const sabotages: readonly Sabotage[] = [
   },
   {
     name: 'weather says that it was fetched at the request',
-    file: 'src/edge/cache-headers.ts',
+    file: 'src/edge/rendered-weather.ts',
     text: 'Math.min(fetchedAt, readAt)',
     replacement: 'readAt',
     promise: [3],

@@ -12,9 +12,8 @@ import { AbohawaError, messageOf } from '../errors.ts'
 import type { CellReport, EntryReport, PurgeReport, SlicesReport } from '../ops/cell-report.ts'
 import type { RunWatch } from '../provider/runs.ts'
 import type { Store } from '../stores/store.ts'
-import { keyFor } from '../timelines/cache-namespace.ts'
-import { createTimelineCodec } from '../timelines/entry-codec.ts'
-import { orderPurge, purgesAfter } from '../timelines/purge-log.ts'
+import { createTimelineCodec, keyFor } from '../timelines/entry-codec.ts'
+import { orderPurge, readPurges } from '../timelines/purge-log.ts'
 import { covers } from '../timelines/purge-scope.ts'
 import type { CellExplanation, Timelines } from '../timelines/timelines.ts'
 import { cacheNamespaceIn } from '../upstream/upstream.ts'
@@ -73,10 +72,7 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
       if (bytes === undefined) return { kind, entry: null, fault: null }
       if (typeof bytes === 'string') return { kind, entry: null, fault: faultOf(bytes) }
       if (facts) return { kind, entry: { ...entryFields(facts), bytes: bytes.length }, fault: null }
-      const known = await purgesAfter(store, 0)
-      for (const purge of known?.purges ?? []) purges.add(purge)
-      purges.reach(known?.newest ?? 0)
-      purges.miss(known?.missedBefore ?? 0)
+      await readPurges(store, purges)
       const found = codec.decode(bytes, key)
       if ('refused' in found) return { kind, entry: null, fault: faultOf(found.refused) }
       const entry: EntryReport = {
@@ -134,9 +130,9 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
       const { scope, cells, place } = scopeOf(target, await area())
       const kind = isHard ? 'hard' : 'soft'
       const base = { namespace, cells, now: clock.now() }
-      const { generation, removed } = await orderPurge(store, base, { kind, scope })
+      const { removed } = await orderPurge(store, base, { kind, scope })
       // In force here with the response; the other instances read it within a second.
-      await running?.timelines.readPurgesTo(generation)
+      await running?.timelines.readPurges()
       return {
         kind,
         of,

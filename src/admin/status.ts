@@ -2,7 +2,7 @@
 // store. Decides nothing; the dashboard and the CLI show it.
 
 import { LRUCache } from 'lru-cache'
-import type { Reach } from '../cache/reach.ts'
+import type { DemandExpiry } from '../cache/demand-expiry.ts'
 import { createSingleFlight } from '../cache/single-flight.ts'
 import { isoOf } from '../calendar.ts'
 import type { LiveCatalogue } from '../catalogue/live-catalogue.ts'
@@ -246,7 +246,7 @@ export const budgetStatus = (
   }
 }
 
-const reachStatus = ({ allowedMs, share, leastMs }: Reach): GatewayStatus['cache']['reach'] => ({
+const reachStatus = ({ allowedMs, share, leastMs }: DemandExpiry): GatewayStatus['cache']['reach'] => ({
   allowedSeconds: Math.round(allowedMs / 1000),
   share,
   leastSeconds: leastMs === null ? null : Math.round(leastMs / 1000),

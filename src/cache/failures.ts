@@ -3,7 +3,7 @@
 
 import { LRUCache } from 'lru-cache'
 import { hourMs, minuteMs, utcDayMs } from '../calendar.ts'
-import type { Clock } from '../clock.ts'
+import { type Clock, isStillToCome } from '../clock.ts'
 import { AbohawaError, codeOf, messageOf } from '../errors.ts'
 
 export type Failure = {
@@ -26,11 +26,9 @@ export type Failures = {
   /** How many keys back off now, by the code of their failure. */
   backoffs(): Map<string, number>
   clear(key: string): void
-  clearWhere(matches: (key: string, failure: Pick<Failure, 'error'>) => boolean): void
+  clearWhere(matches: (key: string) => boolean): void
   /** Ends all backoff except what a `retryAt` announced; for a source that has recovered. */
   endBackoff(): void
-  /** Sets new options for later failures. */
-  apply(options: Omit<BackoffOptions, 'longestAfter' | 'isLifted'>): void
 }
 
 export type BackoffOptions = {
@@ -49,18 +47,15 @@ const toleratedMs = minuteMs
 // A source's longest window is a day; a longer announcement, with an hour of margin, is ignored.
 const longestAnnouncedMs = utcDayMs + hourMs
 
-export const createFailures = (given: BackoffOptions, clock: Clock, random = Math.random): Failures => {
+export const createFailures = (options: BackoffOptions, clock: Clock, random = Math.random): Failures => {
   // By size, because lru-cache allocates `max` entries at once.
   const failures = new LRUCache<string, Failure & { readonly own: number }>({
     maxSize: maxKeys,
     sizeCalculation: () => 1,
   })
-  let options = given
-  const isOver = ({ backoffUntil, failedAt }: Failure): boolean => {
-    const now = clock.now()
-    // A clock that was set back since would lengthen the backoff.
-    return now >= backoffUntil || now < failedAt - toleratedMs
-  }
+  // A clock that was set back since would lengthen the backoff.
+  const isOver = ({ backoffUntil, failedAt }: Failure): boolean =>
+    !isStillToCome(clock, backoffUntil, backoffUntil - failedAt + toleratedMs)
 
   // Up to 50 % jitter on top, so that keys which failed together are not retried together. Near the longest backoff the
   // jitter shortens it instead, but never below the first.
@@ -104,14 +99,11 @@ export const createFailures = (given: BackoffOptions, clock: Clock, random = Mat
       failures.delete(key)
     },
     clearWhere: matches => {
-      for (const [key, failure] of [...failures.entries()]) if (matches(key, failure)) failures.delete(key)
+      for (const key of [...failures.keys()]) if (matches(key)) failures.delete(key)
     },
     endBackoff: () => {
       for (const [key, failure] of [...failures.entries()])
         if (retryAtOf(failure.error) === undefined) failures.delete(key)
-    },
-    apply: next => {
-      options = { ...options, ...next }
     },
   }
 }

@@ -1,8 +1,31 @@
-// The freshness policies: by age, or until a newer model run. Both multiply freshness by the stretch when the provider's budget
-// runs short, and neither serves an entry beyond its end. All instants are ms since the epoch.
+// A cache entry, and its freshness: until a newer model run, or by age where no run is known. The stretch is a factor on it when the provider's budget
+// runs short, and no entry is served beyond its end. All instants are ms since the epoch.
 
+import { crc32 } from 'node:zlib'
 import { type Clock, clockToleranceMs } from '../clock.ts'
-import type { EntryMetadata } from './entry.ts'
+
+/** The metadata of an entry: all that its freshness depends on. */
+export type EntryMetadata = {
+  /** Ms since the epoch. */
+  readonly fetchedAt: number
+  /** From 0 to 1: the entry's part of the spread of freshness. */
+  readonly jitter: number
+  /** The number of the newest purge when its load began. */
+  readonly generation: number
+  /** When the newest run at its load became available, ms since the epoch; null when runs are not followed. */
+  readonly run: number | null
+  /** When the value ends, ms since the epoch: it is not served from then on. Undefined for a value without an end. */
+  readonly reachesUntil?: number | undefined
+}
+
+export type Entry<Value> = EntryMetadata & {
+  readonly value: Value
+  /** The size of the value in memory. */
+  readonly bytes: number
+}
+
+/** The jitter of an entry: the same in every instance, and different for each key and fetch. */
+export const jitterOf = (key: string, fetchedAt: number): number => crc32(`${key}@${fetchedAt}`) / 2 ** 32
 
 /** `fresh`: serve it. `stale`: serve it and refresh it in the background. `expired`: load before serving. */
 export type Freshness = 'fresh' | 'stale' | 'expired'
@@ -61,22 +84,9 @@ export const freshnessOf = (entry: EntryMetadata, policy: FreshnessPolicy, now: 
 export const longestUseMs = (options: FreshnessOptions): number =>
   mostOf(options) * (1 + options.freshSpread) + leadOf(options) + options.staleForMs
 
-/** The part that differs between policies; `policyOf` derives the rest. */
-type Due = Pick<FreshnessPolicy, 'dueAt' | 'periodMs' | 'maxStretch'>
-
-const dueByAge = (options: FreshnessOptions, stretch: () => number): Due => ({
-  periodMs: () => options.freshForMs * (1 + options.freshSpread / 2),
-  maxStretch: () => mostOf(options) / options.freshForMs,
-  dueAt: entry =>
-    entry.fetchedAt +
-    Math.min(options.freshForMs * stretch(), mostOf(options)) * (1 + options.freshSpread * entry.jitter),
-})
-
-/** @param stretch the current factor on freshness, at least 1 */
-export const freshByAge = (given: FreshnessOptions, stretch: () => number): FreshnessPolicy => {
-  const options = { ...given }
-  return policyOf(options, dueByAge(options, stretch))
-}
+/** Freshness by age alone. @param stretch the current factor on freshness, at least 1 */
+export const freshByAge = (given: FreshnessOptions, stretch: () => number): FreshnessPolicy =>
+  freshByRun({ ...given, settleForMs: 0, spreadOverMs: 0 }, () => [], stretch)
 
 /** @param recent the available runs, newest first; while it is empty, freshness goes by age */
 export const freshByRun = (
@@ -85,24 +95,47 @@ export const freshByRun = (
   stretch: () => number,
 ): FreshnessPolicy => {
   const options = { ...given }
-  const byAge = dueByAge(options, stretch)
-  const newest = (): Run | undefined => recent()[0]
-  return policyOf(options, {
-    periodMs: () => newest()?.intervalMs ?? byAge.periodMs(),
-    maxStretch: () => Math.max(1, mostOf(options) / (newest()?.intervalMs ?? options.freshForMs)),
-    dueAt: (entry, now) => {
-      const runs = recent()
-      const run = runs[0]
-      if (!run) return byAge.dueAt(entry, now)
-      // Without a newer run the entry is fresh until the next one, however late that is.
-      const superseded =
-        supersededAt(entry, runs, options.settleForMs) ?? Math.max(run.availableAt + run.intervalMs, now)
-      const due = superseded + options.settleForMs + options.spreadOverMs * entry.jitter
-      const stretched = stretch() > 1 ? entry.fetchedAt + run.intervalMs * stretch() : due
-      const last = entry.fetchedAt + mostOf(options) * (1 + options.freshSpread * entry.jitter)
-      return Math.min(Math.max(due, stretched), last)
+  let lead = leadOf(options)
+  let longest = longestUseMs(options)
+  const endOf = (entry: EntryMetadata): number => entry.reachesUntil ?? Number.POSITIVE_INFINITY
+  const dueByPolicy = (entry: EntryMetadata, now: number): number => {
+    const { fetchedAt, jitter } = entry
+    const runs = recent()
+    const run = runs[0]
+    const spread = 1 + options.freshSpread * jitter
+    // Without a newer run the entry is fresh until the next one, however late that is.
+    const due = run
+      ? (supersededAt(entry, runs, options.settleForMs) ?? Math.max(run.availableAt + run.intervalMs, now)) +
+        options.settleForMs +
+        options.spreadOverMs * jitter
+      : fetchedAt + options.freshForMs * spread
+    const factor = stretch()
+    const stretched = factor > 1 ? (run?.intervalMs ?? options.freshForMs) * factor * spread : 0
+    return Math.min(Math.max(due, fetchedAt + stretched), fetchedAt + mostOf(options) * spread)
+  }
+  // An entry from the future was loaded before the clock was set back: nobody knows its age.
+  const dueAt = (entry: EntryMetadata, now: number) =>
+    isFromFuture(entry, now) ? now - lead : Math.min(dueByPolicy(entry, now), endOf(entry) - lead)
+  const freshUntil = (entry: EntryMetadata, now: number) => Math.floor(dueAt(entry, now) + lead)
+  return {
+    dueAt,
+    freshUntil,
+    usableUntil: (entry, now) =>
+      Math.min(freshUntil(entry, now) + options.staleForMs, entry.fetchedAt + longest, endOf(entry)),
+    periodMs: () => recent()[0]?.intervalMs ?? options.freshForMs * (1 + options.freshSpread / 2),
+    maxStretch: () => Math.max(1, mostOf(options) / (recent()[0]?.intervalMs ?? options.freshForMs)),
+    get longestUseMs() {
+      return longest
     },
-  })
+    get leadMs() {
+      return lead
+    },
+    apply: next => {
+      Object.assign(options, next)
+      lead = leadOf(options)
+      longest = longestUseMs(options)
+    },
+  }
 }
 
 /**
@@ -140,35 +173,6 @@ const mostOf = ({ freshForMs, freshForAtMostMs }: FreshnessOptions): number =>
 // The lead is at most a tenth of the freshness, so that an entry is not due for most of its life.
 const leadOf = ({ refreshAheadForMs, freshForMs }: FreshnessOptions): number =>
   Math.min(refreshAheadForMs, freshForMs / 10)
-
-/** @param options the policy's own, which `apply` changes and `due` reads */
-const policyOf = (options: FreshnessOptions, due: Due): FreshnessPolicy => {
-  let lead = leadOf(options)
-  let longest = longestUseMs(options)
-  const endOf = (entry: EntryMetadata): number => entry.reachesUntil ?? Number.POSITIVE_INFINITY
-  // An entry from the future was loaded before the clock was set back: nobody knows its age.
-  const dueAt = (entry: EntryMetadata, now: number) =>
-    isFromFuture(entry, now) ? now - lead : Math.min(due.dueAt(entry, now), endOf(entry) - lead)
-  const freshUntil = (entry: EntryMetadata, now: number) => Math.floor(dueAt(entry, now) + lead)
-  return {
-    ...due,
-    dueAt,
-    freshUntil,
-    usableUntil: (entry, now) =>
-      Math.min(freshUntil(entry, now) + options.staleForMs, entry.fetchedAt + longest, endOf(entry)),
-    get longestUseMs() {
-      return longest
-    },
-    get leadMs() {
-      return lead
-    },
-    apply: next => {
-      Object.assign(options, next)
-      lead = leadOf(options)
-      longest = longestUseMs(options)
-    },
-  }
-}
 
 /** The factor, computed at most once a second, because every read uses it. */
 export type Stretch = {

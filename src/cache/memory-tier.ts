@@ -2,15 +2,13 @@
 // value (such as rendered bodies) report its size through `setExtraBytes`, so that the bound covers it too.
 
 import { LRUCache } from 'lru-cache'
-import type { Entry } from './entry.ts'
+import type { Entry } from './freshness.ts'
 import type { PurgeKind } from './purges.ts'
 
 /** An entry in this tier. */
 export type MemoryEntry<Value> = Entry<Value> & {
   /** The strongest purge that covers the entry. */
   purged: PurgeKind | undefined
-  /** Whether another instance has loaded since, so that the shared tier has a newer entry. */
-  isSuperseded: boolean
   /**
    * Sets the size of the data kept beside the value, replacing the previous size. It counts as the entry's and may evict
    * others. Does nothing once the entry has left memory.
@@ -33,7 +31,6 @@ export const keepEntry = <Value>(
   const kept: MemoryEntry<Value> = {
     ...entry,
     purged,
-    isSuperseded: false,
     setExtraBytes: bytes => {
       if (memory.peek(key) !== kept) return
       // lru-cache ignores a new size when the same value is set again.

@@ -1,7 +1,7 @@
-// The purges in force. A purge covers entries whose load began before this instance knew it, by generation number and not
-// by time, so that clocks need not agree. Reading new purges from the store is left to timelines/purge-log.ts.
+// The purges in force. A purge covers entries whose load began before this instance knew it, by the number of the newest purge
+// and not by time: clocks of gateways and of a store's servers differ, and go back. timelines/purge-log.ts reads them.
 
-import type { EntryMetadata } from './entry.ts'
+import type { EntryMetadata } from './freshness.ts'
 
 /** `soft`: covered entries turn stale. `hard`: they are removed. */
 export type PurgeKind = 'soft' | 'hard'
@@ -9,17 +9,19 @@ export type PurgeKind = 'soft' | 'hard'
 export type Purge<Scope> = { readonly generation: number; readonly kind: PurgeKind; readonly scope: Scope }
 
 export type Purges<Scope> = {
-  /** The number of the newest change record; 0 while none is known. */
+  /** The number of the newest record of the log; 0 while none is known. */
   readonly generation: number
   add(purge: Purge<Scope>): void
-  /** The newest change record, which may be no purge. */
+  /** The newest record of the log, which may be no purge. */
   reach(generation: number): void
   /** Purges with a lower number may be unknown: entries from before it are stale, whatever their key. */
   miss(before: number): void
+  /** The log was lost: the next number may be any. */
+  restart(): void
   /** Whether a key lies in a scope. */
   readonly covers: (scope: Scope, key: string) => boolean
-  /** The strongest purge that covers an entry. */
-  of(key: string, entry: EntryMetadata): PurgeKind | undefined
+  /** The strongest purge that covers what began with this number. */
+  of(key: string, begun: Pick<EntryMetadata, 'generation'>): PurgeKind | undefined
 }
 
 // As many as the store keeps.
@@ -30,6 +32,9 @@ export const createPurges = <Scope>(covers: (scope: Scope, key: string) => boole
   let known: Purge<Scope>[] = []
   let missedBefore = 0
   let newest = 0
+  const reach = (generation: number): void => {
+    newest = Math.max(newest, generation)
+  }
   const miss = (before: number): void => {
     missedBefore = Math.max(missedBefore, before)
   }
@@ -38,23 +43,20 @@ export const createPurges = <Scope>(covers: (scope: Scope, key: string) => boole
       return newest
     },
     covers,
-    reach: generation => {
-      newest = Math.max(newest, generation)
-    },
+    reach,
     miss,
+    restart: () => {
+      ;[known, missedBefore, newest] = [[], 0, 0]
+    },
     add: purge => {
-      // A log that was lost may begin again at a lower number: what was known has no place in it.
-      if (purge.generation <= newest) [known, missedBefore] = [[], 0]
-      newest = purge.generation
+      reach(purge.generation)
       known.unshift(purge)
       if (known.length > maxKnown) miss(known.pop()?.generation ?? 0)
     },
-    of: (key, entry) => {
-      // A number from beyond the log is forged, or from a log that was lost: such an entry is older than every purge.
-      const loadedAfter = entry.generation <= newest ? entry.generation : 0
-      let found: PurgeKind | undefined = loadedAfter < missedBefore ? 'soft' : undefined
+    of: (key, begun) => {
+      let found: PurgeKind | undefined = begun.generation < missedBefore ? 'soft' : undefined
       for (const { generation, kind, scope } of known) {
-        if (generation <= loadedAfter) break
+        if (generation <= begun.generation) break
         if (kind === found || !covers(scope, key)) continue
         if (kind === 'hard') return 'hard'
         found = kind

@@ -1,18 +1,23 @@
 // The read-through cache: reads memory, then the shared tier, then loads, and fills both tiers. Serves a stale entry at once
-// and refreshes it in the background (stale-while-revalidate). Knows entries and keys; what they hold is the caller's. Longer
-// than 300 lines, because reads, refreshes and purges act on the same loads.
+// and refreshes it in the background (stale-while-revalidate). At most one flight of a key is under way, whatever it is for.
+// Longer than 300 lines, because reads, refreshes and purges act on the same flights.
 
 import { after, type Clock } from '../clock.ts'
 import { AbohawaError } from '../errors.ts'
 import type { Demand } from './demand.ts'
-import type { Entry, EntryMetadata } from './entry.ts'
-import { BackoffError, type Failure, type Failures, retryAtOf } from './failures.ts'
-import { FailedElsewhere, type FleetSingleFlight } from './fleet-single-flight.ts'
-import { type Freshness, type FreshnessPolicy, freshnessOf, isFromFuture } from './freshness.ts'
+import { BackoffError, type Failure, type Failures } from './failures.ts'
+import type { FleetSingleFlight } from './fleet-single-flight.ts'
+import {
+  type Entry,
+  type EntryMetadata,
+  type Freshness,
+  type FreshnessPolicy,
+  freshnessOf,
+  isFromFuture,
+} from './freshness.ts'
 import { keepEntry, type MemoryEntry, type MemoryTier } from './memory-tier.ts'
 import type { Purge, PurgeKind, Purges } from './purges.ts'
 import type { SharedTier } from './shared-tier.ts'
-import { createSingleFlight } from './single-flight.ts'
 import type { Uncached } from './uncached.ts'
 
 /** `hit`: fresh from a tier. `stale`: from a tier, past its freshness. `miss`: loaded for this read. */
@@ -83,7 +88,7 @@ export type Subject = { readonly id: string }
 
 export type ReadThrough<Of extends Subject, Value> = {
   /**
-   * Returns the entry in memory at once, fresh or stale; else a promise. The promise rejects with WaitedTooLong or the loader's
+   * Returns a fresh entry in memory at once, and a stale one that is being refreshed; else a promise. The promise rejects with WaitedTooLong or the loader's
    * error when no tier holds a usable entry.
    * @param consumer whose share of the source a load takes; undefined for none in particular
    */
@@ -107,14 +112,12 @@ export type Cache<Of extends Subject, Value, Scope> = ReadThrough<Of, Value> & {
   explain(subject: Of): Promise<Explanation>
   /** The entry in memory, without counting as a read. */
   peek(subject: Of): EntryFacts | null
-  /** Applies a purge to memory and to later reads, which join no load from before it, and ends the backoff of the keys it covers. */
-  purge(purge: Purge<Scope>): void
-  /** Purges with a lower number may be unknown: every entry from before it is stale, and later reads join no load from before it. */
-  missPurges(before: number): void
-  /** Another instance has loaded an entry: a read that would be stale reads the shared tier first. */
-  supersede(id: string): void
-  /** Sets how long later reads wait. */
-  waitFor(ms: number): void
+  /**
+   * Applies purges that are in force from now on to memory, and ends the backoff of the keys that they cover. Later reads join no
+   * load from before them.
+   * @param isWhole false where other purges may be unknown, so that any entry may be covered
+   */
+  purged(added: readonly Purge<Scope>[], isWhole: boolean): void
 }
 
 export type CacheParts<Of extends Subject, Value, Scope> = {
@@ -152,19 +155,36 @@ class WaitedTooLong extends AbohawaError {
 
 type Found<Value> = { entry: MemoryEntry<Value>; source: Source; joined: boolean }
 
+/** What a caller wants of a key. */
+type Want = {
+  readonly purpose: Purpose
+  readonly consumer: string | undefined
+  /** Whether an entry of the shared tier makes the load unnecessary; undefined to load whatever is cached. */
+  readonly enough: ((found: EntryMetadata) => boolean) | undefined
+}
+
+/** All that runs for a key: the look-up in the shared tier, then the load. */
+type Flight<Value> = {
+  readonly purpose: Purpose
+  /** The number of the newest purge at its start. */
+  readonly generation: number
+  /** Whether the shared tier was looked at, and when it will be. */
+  hasLooked: boolean
+  readonly looked: Promise<void>
+  /** Whether the source is asked, from when on the load can be expedited. */
+  isLoading: boolean
+  /** The last read that waits for what others began. */
+  waiting: { readonly consumer: string | undefined } | undefined
+  readonly result: Promise<Found<Value>>
+}
+
 export const createReadThrough = <Of extends Subject, Value, Scope>(
   parts: CacheParts<Of, Value, Scope>,
 ): Cache<Of, Value, Scope> => {
   const { keyOf, load, expedite, memory, shared, fleet, policy, purges, failures, uncached, demand } = parts
   const { heldBack, consumerOf, clock, observer } = parts
-  let { waitForMs } = parts
-  const finding = createSingleFlight<string, Found<Value>>()
-  /** The consumer of the read that joined a flight of `finding` last. */
-  const joinedBy = new Map<string, string | undefined>()
-  const refreshing = createSingleFlight<string, void>()
-  const renewing = createSingleFlight<string, void>()
-  // A refresh and a cold read of one key may overlap (its entry expired or was evicted meanwhile): they share a load.
-  const loading = createSingleFlight<string, Found<Value>>()
+  const { waitForMs } = parts
+  const flights = new Map<string, Flight<Value>>()
 
   const stateOf = (entry: EntryMetadata, purged: PurgeKind | undefined, now: number): Freshness => {
     const state = freshnessOf(entry, policy, now)
@@ -189,86 +209,6 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
       : { entry: keep(id, read), source: shared.name }
   }
 
-  const loadAndKeep = async (
-    subject: Of,
-    purpose: Purpose,
-    consumer: string | undefined,
-    token: number | undefined,
-  ) => {
-    const { id } = subject
-    const queued = load(subject, purpose, consumer)
-    if (joinedBy.has(id)) expedite(subject, joinedBy.get(id))
-    const loaded = await queued
-    const entry = keep(id, loaded)
-    failures.clear(id)
-    if (await shared.set(keyOf(subject), loaded, token)) return entry
-    // A later lease holder has written: this process was stalled, and its entry is older. No tier keeps it.
-    const newer = await shared.get(keyOf(subject))
-    if (newer) return keep(id, newer)
-    memory.delete(id)
-    return entry
-  }
-
-  // A failure that concerns one consumer does not fail another one that joined: it retries for itself.
-  const forConsumer = async <Result>(
-    consumer: string | undefined,
-    share: () => { result: Promise<Result>; joined: boolean },
-  ): Promise<{ result: Result; joined: boolean }> => {
-    for (;;) {
-      const { result, joined } = share()
-      try {
-        return { result: await result, joined }
-      } catch (error) {
-        const concerned = consumerOf(error)
-        // A load that this consumer started may have been queued for another one too.
-        if (concerned === undefined || concerned === consumer) throw error
-      }
-    }
-  }
-
-  /** @param enough whether an entry of another instance makes the load unnecessary */
-  const loadOnce = async (
-    subject: Of,
-    purpose: Purpose,
-    consumer: string | undefined,
-    enough: (metadata: EntryMetadata) => boolean,
-  ): Promise<Found<Value>> => {
-    let isJoined = false
-    const load = () =>
-      forConsumer(consumer, () => {
-        const shared = loading.run(subject.id, () => loadOverFleet(subject, purpose, consumer, enough))
-        isJoined = shared.joined
-        if (isJoined && purpose === 'cold') expedite(subject, consumer)
-        return shared
-      })
-    try {
-      return (await load()).result
-    } catch (error) {
-      // The budget may grant to a waiting read what it refused to a less urgent load.
-      const isOthers = isJoined || error instanceof FailedElsewhere
-      if (purpose !== 'cold' || !isOthers || retryAtOf(error) === undefined) throw error
-      return (await load()).result
-    }
-  }
-  const loadOverFleet = async (
-    subject: Of,
-    purpose: Purpose,
-    consumer: string | undefined,
-    enough: (metadata: EntryMetadata) => boolean,
-  ): Promise<Found<Value>> => {
-    const { result: entry, joined } = await fleet.run(keyOf(subject), {
-      load: token => loadAndKeep(subject, purpose, consumer, token),
-      arrived: async () => {
-        const found = await shared.get(keyOf(subject), enough)
-        if (!found) return undefined
-        failures.clear(subject.id)
-        return keep(subject.id, found)
-      },
-      isOfOneConsumer: error => consumerOf(error) !== undefined,
-    })
-    return { entry, source: 'provider', joined }
-  }
-
   const recordFailure = (id: string, purpose: Purpose, error: unknown): Failure => {
     const failure = failures.record(id, error, purpose === 'cold')
     if (purpose === 'cold') uncached.add(id)
@@ -278,46 +218,141 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
     return failure
   }
 
-  // After a miss in memory: the shared tier, else a load.
-  const find = async (subject: Of, consumer: string | undefined): Promise<Found<Value>> => {
+  const loadAndKeep = async (
+    subject: Of,
+    flight: Flight<Value>,
+    consumer: string | undefined,
+    holder: string | undefined,
+  ): Promise<MemoryEntry<Value>> => {
     const { id } = subject
-    const entry = await shared.get(keyOf(subject))
-    if (entry && stateOutside(id, entry) !== 'expired') return { ...keepRead(id, entry), joined: false }
-    const failure = failures.backoff(id)
-    if (failure?.cold) throw new BackoffError(failure)
-    const held = heldBack(consumer, 'cold')
-    if (held) throw held
+    const queued = load(subject, flight.purpose, consumer)
+    flight.isLoading = true
+    if (flight.waiting) expedite(subject, flight.waiting.consumer)
+    const loaded = await queued
+    const entry = keep(id, loaded)
+    failures.clear(id)
+    if (await shared.set(keyOf(subject), loaded, holder)) return entry
+    // This process was stalled, and has lost its lease: another instance may have written a newer entry.
+    const newer = await shared.get(keyOf(subject), ({ fetchedAt }) => fetchedAt > loaded.fetchedAt)
+    return newer ? keep(id, newer) : entry
+  }
+
+  const fly = async (
+    subject: Of,
+    flight: Flight<Value>,
+    { consumer, enough }: Want,
+    endLook: () => void,
+  ): Promise<Found<Value>> => {
+    const { id } = subject
+    const { purpose } = flight
+    const entry = enough && (await shared.get(keyOf(subject), enough))
+    const read = entry && keepRead(id, entry)
+    flight.hasLooked = true
+    endLook()
+    if (read) {
+      if (purpose !== 'cold') failures.clear(id)
+      return { ...read, joined: false }
+    }
+    if (purpose === 'cold') {
+      const failure = failures.backoff(id)
+      if (failure?.cold) throw new BackoffError(failure)
+      const held = heldBack(consumer, purpose)
+      if (held) throw held
+    }
     try {
-      return await loadOnce(subject, 'cold', consumer, found => stateOutside(id, found) !== 'expired')
+      const { result: entry, joined } = await fleet.run(keyOf(subject), {
+        load: holder => loadAndKeep(subject, flight, consumer, holder),
+        arrived: async () => {
+          const found = enough && (await shared.get(keyOf(subject), enough))
+          if (!found) return undefined
+          failures.clear(id)
+          return keep(id, found)
+        },
+        // What was refused to a less urgent load may be granted to a read that waits.
+        isOfAll: error => purpose === 'cold' && consumerOf(error) === undefined,
+      })
+      return { entry, source: 'provider', joined }
     } catch (error) {
       // The error says nothing of the subject.
       if (consumerOf(error) !== undefined) throw error
-      throw new BackoffError(recordFailure(id, 'cold', error))
+      throw new BackoffError(recordFailure(id, purpose, error))
     }
   }
 
-  const isFreshAndNotDue = (id: string, found: EntryMetadata): boolean =>
-    stateOutside(id, found) === 'fresh' && clock.now() < policy.dueAt(found, clock.now())
+  // A flight from before a purge may bring weather from before it, so nobody joins it any more.
+  const joinable = (id: string, { enough }: Want): Flight<Value> | undefined => {
+    const flight = flights.get(id)
+    if (!flight || purges.of(id, flight) !== undefined) return undefined
+    return enough || flight.isLoading ? flight : undefined
+  }
+  const join = (subject: Of, want: Want): { flight: Flight<Value>; joined: boolean } => {
+    const { id } = subject
+    const { purpose, consumer } = want
+    const underWay = joinable(id, want)
+    if (underWay) {
+      if (purpose === 'cold') {
+        underWay.waiting = { consumer }
+        // The load may be queued behind those of another consumer.
+        if (underWay.isLoading) expedite(subject, consumer)
+      }
+      return { flight: underWay, joined: true }
+    }
+    const { promise, resolve } = Promise.withResolvers<Found<Value>>()
+    const look = Promise.withResolvers<void>()
+    const flight: Flight<Value> = {
+      purpose,
+      generation: purges.generation,
+      hasLooked: false,
+      looked: look.promise,
+      isLoading: false,
+      waiting: undefined,
+      // Forgotten at once, so that nobody gets an earlier failure.
+      result: promise.finally(() => {
+        if (flights.get(id) === flight) flights.delete(id)
+      }),
+    }
+    flights.set(id, flight)
+    resolve(fly(subject, flight, want, look.resolve))
+    return { flight, joined: false }
+  }
 
-  const refresh = async (
-    subject: Of,
-    purpose: Purpose,
-    consumer: string | undefined,
-    enough = (found: EntryMetadata) => isFreshAndNotDue(subject.id, found),
-  ): Promise<void> => {
-    try {
-      await loadOnce(subject, purpose, consumer, enough)
-    } catch (error) {
-      if (consumerOf(error) === undefined) recordFailure(subject.id, purpose, error)
+  /** What the flight of a key brings: the one under way, or one that begins. */
+  const obtain = async (subject: Of, want: Want): Promise<Found<Value>> => {
+    for (;;) {
+      const { flight, joined } = join(subject, want)
+      try {
+        const found = await flight.result
+        return joined ? { ...found, joined } : found
+      } catch (error) {
+        // A failure that concerns one consumer does not fail another one that waited for the same load, which may have been
+        // queued for several; nor does one of a less urgent load fail a read.
+        const concerned = consumerOf(error)
+        const isOfAnother = concerned !== undefined && (joined || concerned !== want.consumer)
+        const wasLessUrgent = want.purpose === 'cold' && flight.purpose !== 'cold'
+        if (!isOfAnother && !wasLessUrgent) throw error
+      }
     }
   }
+
+  const isFreshOutside = (id: string, found: EntryMetadata): boolean => stateOutside(id, found) === 'fresh'
+  const refreshWant = ({ id }: Of, purpose: Purpose, consumer: string | undefined): Want => ({
+    purpose,
+    consumer,
+    enough: found => isFreshOutside(id, found) && clock.now() < policy.dueAt(found, clock.now()),
+  })
+  /** Never rejects: the flight records its failure. */
+  const inBackground = (subject: Of, want: Want): Promise<void> =>
+    obtain(subject, want).then(
+      () => {},
+      () => {},
+    )
 
   const isFresh = async (subject: Of): Promise<boolean> => {
     const { id } = subject
     const held = memory.peek(id)
     if (held && stateOf(held, held.purged, clock.now()) === 'fresh') return true
     const found = await shared.get(keyOf(subject))
-    if (!found || stateOutside(id, found) !== 'fresh') return false
+    if (!found || !isFreshOutside(id, found)) return false
     keepRead(id, found)
     return true
   }
@@ -344,6 +379,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
     state: Freshness,
     now: number,
     consumer: string | undefined,
+    hasBegun = false,
   ): CacheResult<Of, Value> => {
     const { entry } = found
     // What was purged while it was loaded is no more than a stale entry of memory.
@@ -352,8 +388,10 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
     let forwarded = outcome === 'miss'
     let collapsed = outcome === 'miss' && found.joined
     if (outcome === 'stale' && !failures.backoff(subject.id) && !heldBack(consumer, 'refresh')) {
+      const want = refreshWant(subject, 'refresh', consumer)
       forwarded = true
-      collapsed = refreshing.run(subject.id, () => refresh(subject, 'refresh', consumer)).joined
+      collapsed = !hasBegun && joinable(subject.id, want) !== undefined
+      void inBackground(subject, want)
     }
     const freshUntil = policy.freshUntil(entry, now)
     observer.onRead(outcome, source, now - entry.fetchedAt)
@@ -373,61 +411,35 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
     }
   }
 
-  // Another instance has loaded the entry: its entry replaces the older one, so that no consumer gets a stale answer.
-  const renew = async (subject: Of, entry: MemoryEntry<Value>): Promise<void> => {
-    const { id } = subject
-    const found = await shared.get(keyOf(subject), ({ fetchedAt }) => fetchedAt > entry.fetchedAt)
-    entry.isSuperseded = false
-    if (!found || stateOutside(id, found) === 'expired' || memory.peek(id) !== entry) return
-    failures.clear(id)
-    keep(id, found)
-  }
-  const readRenewed = async (
+  /** Looks once whether another instance has loaded since; while the load runs, the stale entry is served at once. */
+  const readStale = (
     subject: Of,
-    former: MemoryEntry<Value>,
+    entry: MemoryEntry<Value>,
+    now: number,
     consumer: string | undefined,
-  ): Promise<CacheResult<Of, Value>> => {
-    await renewing.run(subject.id, () => renew(subject, former)).result
-    const entry = memory.get(subject.id) ?? former
-    const source = entry === former ? 'memory' : shared.name
-    const now = clock.now()
-    const state = stateOf(entry, entry.purged, now)
-    return state === 'expired'
-      ? findLater(subject, consumer)
-      : resultOf(subject, { entry, source, joined: false }, state, now, consumer)
+  ): CacheResult<Of, Value> | Promise<CacheResult<Of, Value>> => {
+    const { id } = subject
+    const stale = { entry, source: 'memory', joined: false }
+    const want = refreshWant(subject, 'refresh', consumer)
+    const underWay = joinable(id, want)
+    if (underWay?.hasLooked || failures.backoff(id) || heldBack(consumer, 'refresh'))
+      return resultOf(subject, stale, 'stale', now, consumer)
+    if (!underWay) void inBackground(subject, want)
+    const looked = flights.get(id)?.looked ?? Promise.resolve()
+    return looked.then(() => {
+      const newer = memory.get(id) ?? entry
+      const found = newer === entry ? stale : { entry: newer, source: shared.name, joined: false }
+      const state = stateOf(newer, newer.purged, clock.now())
+      return state === 'expired'
+        ? readLater(subject, consumer)
+        : resultOf(subject, found, state, clock.now(), consumer, !underWay)
+    })
   }
-
-  const findLater = async (subject: Of, consumer: string | undefined): Promise<CacheResult<Of, Value>> => {
-    const { result: found, joined } = await within(
-      clock,
-      waitForMs,
-      forConsumer(consumer, () => {
-        const { id } = subject
-        const found = finding.run(id, () => find(subject, consumer).finally(() => joinedBy.delete(id)))
-        // The load may be queued behind those of another consumer.
-        if (found.joined) {
-          expedite(subject, consumer)
-          joinedBy.set(id, consumer)
-        }
-        return found
-      }),
-    )
+  const readLater = async (subject: Of, consumer: string | undefined): Promise<CacheResult<Of, Value>> => {
+    const enough = (found: EntryMetadata): boolean => stateOutside(subject.id, found) !== 'expired'
+    const found = await within(clock, waitForMs, obtain(subject, { purpose: 'cold', consumer, enough }))
     const now = clock.now()
-    const state = stateOf(found.entry, found.entry.purged, now)
-    return resultOf(subject, joined ? { ...found, joined } : found, state, now, consumer)
-  }
-
-  // What began before a purge may end with weather from before it, so nobody joins it any more.
-  const applyPurges = (isCovered: (id: string) => boolean): void => {
-    for (const flights of [finding, refreshing, loading]) flights.forget(isCovered)
-    for (const [id, entry] of [...memory.entries()]) {
-      if (!isCovered(id)) continue
-      const purged = purges.of(id, entry)
-      if (purged === 'hard') {
-        memory.delete(id)
-        uncached.add(id)
-      } else if (entry.purged !== 'hard') entry.purged = purged
-    }
+    return resultOf(subject, found, stateOf(found.entry, found.entry.purged, now), now, consumer)
   }
 
   return {
@@ -436,27 +448,23 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
       demand.record(subject.id, subject, now, consumer)
       const entry = memory.get(subject.id)
       const state = entry ? stateOf(entry, entry.purged, now) : 'expired'
-      if (entry && state === 'stale' && entry.isSuperseded) return readRenewed(subject, entry, consumer)
-      if (entry && state !== 'expired')
+      if (entry && state === 'stale') return readStale(subject, entry, now, consumer)
+      if (entry && state === 'fresh')
         return resultOf(subject, { entry, source: 'memory', joined: false }, state, now, consumer)
-      return findLater(subject, consumer)
+      return readLater(subject, consumer)
     },
-    refresh: (subject, purpose, consumer) =>
-      refreshing.run(subject.id, () => refresh(subject, purpose, consumer)).result,
+    refresh: (subject, purpose, consumer) => inBackground(subject, refreshWant(subject, purpose, consumer)),
     reload: subject =>
-      refreshing.run(subject.id, () => refresh(subject, 'refresh_ahead', undefined, () => false)).result,
+      inBackground(subject, { purpose: 'refresh_ahead', consumer: undefined, enough: undefined }),
     isFresh,
     ensure: async subject => {
       const { id } = subject
       if (await isFresh(subject)) return false
       const failure = failures.backoff(id)
       if (failure) throw new BackoffError(failure)
-      try {
-        await loadOnce(subject, 'refresh_ahead', undefined, found => stateOutside(id, found) === 'fresh')
-        return true
-      } catch (error) {
-        throw new BackoffError(recordFailure(id, 'refresh_ahead', error))
-      }
+      const enough = (found: EntryMetadata): boolean => isFreshOutside(id, found)
+      await obtain(subject, { purpose: 'refresh_ahead', consumer: undefined, enough })
+      return true
     },
     warm: async subject => {
       const entry = await shared.get(keyOf(subject))
@@ -475,29 +483,26 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
         memory: factsOf(id, memory.peek(id)),
         shared: factsOf(id, await shared.get(key)),
         lastFailure: failures.last(id) ?? null,
-        loading: loading.has(id),
+        loading: flights.has(id),
       }
     },
     peek: ({ id }) => factsOf(id, memory.peek(id)),
-    purge: purge => {
-      purges.add(purge)
-      const isCovered = (id: string): boolean => purges.covers(purge.scope, id)
-      applyPurges(isCovered)
+    purged: (added, isWhole) => {
+      const isPurged = (id: string): boolean => added.some(({ scope }) => purges.covers(scope, id))
+      for (const [id, entry] of [...memory.entries()]) {
+        if (isWhole && !isPurged(id)) continue
+        const purged = purges.of(id, entry)
+        if (purged === 'hard') {
+          memory.delete(id)
+          uncached.add(id)
+        } else if (entry.purged !== 'hard') entry.purged = purged
+      }
       // A hard purge also removes entries from the shared tier that memory has evicted.
-      if (purge.kind === 'hard')
-        for (const { key } of demand.since(0)) if (isCovered(key) && !memory.has(key)) uncached.add(key)
-      failures.clearWhere(isCovered)
-    },
-    missPurges: before => {
-      purges.miss(before)
-      applyPurges(() => true)
-    },
-    supersede: id => {
-      const entry = memory.peek(id)
-      if (entry) entry.isSuperseded = true
-    },
-    waitFor: ms => {
-      waitForMs = ms
+      const hard = added.filter(({ kind }) => kind === 'hard')
+      if (hard.length > 0)
+        for (const { key } of demand.since(0))
+          if (!memory.has(key) && hard.some(({ scope }) => purges.covers(scope, key))) uncached.add(key)
+      failures.clearWhere(isPurged)
     },
   }
 }

@@ -3,8 +3,7 @@
 
 import type { Clock } from '../clock.ts'
 import type { Demand, Demanded } from './demand.ts'
-import type { EntryMetadata } from './entry.ts'
-import type { FreshnessPolicy } from './freshness.ts'
+import type { EntryMetadata, FreshnessPolicy } from './freshness.ts'
 import type { Subject } from './read-through.ts'
 
 export type RefreshAheadParts<Of extends Subject> = {

@@ -2,7 +2,7 @@
 // invalid bytes count as a miss and go to the observer. The codec decides which bytes are valid.
 
 import type { ByteStore } from '../stores/store.ts'
-import type { Entry, EntryMetadata } from './entry.ts'
+import type { Entry, EntryMetadata } from './freshness.ts'
 
 /** Invalid bytes, with the reason as a metric label. */
 type Refused = { readonly refused: string }
@@ -29,10 +29,10 @@ export type SharedTier<Value> = {
   /** @param isWanted checks the metadata before decoding; an unwanted entry counts as a miss */
   get(key: string, isWanted?: (metadata: EntryMetadata) => boolean): Promise<Entry<Value> | undefined>
   /**
-   * False when a later lease holder has written already: the tier's entry is newer than this one.
-   * @param token the fencing token of the lease, if there is one
+   * False when the holder has lost its lease: another instance may have written a newer entry.
+   * @param holder of the lease, if there is one
    */
-  set(key: string, entry: Entry<Value>, token?: number): Promise<boolean>
+  set(key: string, entry: Entry<Value>, holder?: string): Promise<boolean>
 }
 
 /** @param tier its `longestUseMs` is how long after its fetch an entry may be served, and is read with each write */
@@ -70,11 +70,11 @@ export const createSharedTier = <Value>(
       }
       return undefined
     },
-    set: async (key, entry, token) => {
+    set: async (key, entry, holder) => {
       try {
         // Kept to the end of its timeline, because a change of the settings may let it be served for longer.
         const expiresAt = Math.ceil(Math.max(entry.fetchedAt + tier.longestUseMs, entry.reachesUntil ?? 0))
-        return await store.writeBytes(key, codec.encode(entry, key), expiresAt, token)
+        return await store.writeBytes(key, codec.encode(entry, key), expiresAt, holder)
       } catch (error) {
         observer.onSharedTierFailure('write', error)
         return true

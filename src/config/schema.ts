@@ -83,33 +83,18 @@ const server = section`The API that consumers call.`({
   requestTimeout: setting(duration('100ms', '10m'), '30s')`
     Duration within which a request must have arrived completely. Shorter frees the connections of stalled callers
     sooner; too short cuts off callers on slow lines.`,
-  writeTimeout: live(duration('100ms', '10m'), '30s')`
-    Duration for which a client may take nothing of a response that is ready for it; then its connection is closed.
-    Shorter frees the memory of stalled clients sooner; too short cuts off clients on slow lines.`,
   keepAliveTimeout: setting(duration('1s', '24h'), '75s')`
     Duration for which a connection may be idle between two requests; it is closed a second later. It must be longer
     than the same time of the balancer in front, which else sends a request on a connection that is just being closed,
     and answers 502.`,
   maxConnections: live(whole(1, 1_000_000), 10_000)`
-    Open connections, 1 to 1000000. Beyond it idle ones are closed, those idle longest first; where all are busy the new
-    one is. A connection that rests costs some 11KiB, and a file descriptor (ulimit -n).`,
-  maxUnauthenticated: live(whole(1, 1_000_000), 200)`
-    Open connections without a good key so far, 1 to 1000000. Beyond it the oldest of them is closed: first those that
-    were refused, then those that were silent for half a second; up to 1000 newer ones wait, unread. Each may cost
-    100KiB, each that waits 5KiB.`,
-  unauthenticatedRate: live(sized('16KiB', '1GiB'), '1MiB')`
-    Bytes a second that are sent without a key's quota, as a size, over all clients and processes together: the reference
-    (/docs, /api/v1/openapi.json), refusals without a good key, OPTIONS. Beyond it the reference is answered 429, and
-    all of these a second late. A first visit of the reference takes some 47KiB, a further one 3KiB.`,
-  unauthenticatedBurst: live(sized('64KiB', '1GiB'), '8MiB')`
-    Bytes of these that may be sent at once, as a size, after a quiet time. More lets more people open the reference
-    together; a flood takes it once.`,
-  maxPipelined: live(whole(1, 10_000), 16)`
-    Requests on one connection that wait for their responses (pipelining), 1 to 10000. Beyond it nothing is read from
-    the connection until one is answered, so that more costs the client time alone.`,
-  maxQueuedRequests: live(whole(1, 1_000_000), 8192)`
-    Requests over all connections that wait behind another one on their connection, 1 to 1000000; beyond it the
-    connection with most of them is closed. Each takes some 6KiB.`,
+    Open connections, 1 to 1000000. Beyond it new ones are closed. A connection that rests costs some 11KiB, and a file
+    descriptor (ulimit -n).`,
+  maxConnectionsPerAddress: live(whole(1, 1_000_000), 64)`
+    Open connections from one address (for IPv6, from one /64) without a good key so far, 1 to 1000000. Beyond it new
+    ones from there are closed at once. A good key takes its connection out of the count; addresses of trustedProxies
+    are not counted. More lets more people behind one address connect in the same instant; each connection may cost
+    100KiB.`,
   drainFor: setting(duration('0s', '10m'), '2s')`
     Duration for which a stopping gateway is not ready but still answers, before it closes its port. It must be longer
     than the interval of the load balancer's checks, and it makes every restart take that long.`,
@@ -222,9 +207,8 @@ const provider = section`
       in the day, and leaves less for the ones already in use.`,
       keyShare: live(decimal(0, 1), 0.25)`
       Share of each limit, 0 to 1, that one key's new and stale cells may use while other keys ask for weather: near
-      the end of a limit half of what the others left, and never the last half of the reserve, which is for keys that
-      loaded little. What nobody has used so far is free to all. More lets one key fill its cache sooner, at the
-      others' cost; 1 bounds no key.`,
+      the end of a limit half of what the others left. What nobody has used so far is free to all. More lets one key
+      fill its cache sooner, at the others' cost; 1 bounds no key.`,
       outageShare: live(decimal(0, 0.5), 0.05)`
       Share of each limit, 0 to 0.5, that is set aside for gateways that have lost Redis: each of them loads its part
       of it and nothing else, as long as Redis is away. More loads more then, and leaves less for all at other times.

@@ -22,8 +22,6 @@ export type FileWatch<Outcome> = {
   poll(): Promise<void>
   /** Calls `onChange` now, whatever the content, as at a signal. */
   readNow(): Promise<Outcome>
-  /** Polls at another interval from now on, or not at all. */
-  pollEvery(ms: number | null): void
   close(): void
 }
 
@@ -65,7 +63,6 @@ export const watchFiles = <Outcome>({
   // Undefined when it is not certain what was read.
   let read: string | undefined
   let polling: Promise<unknown> = Promise.resolve()
-  let timer: NodeJS.Timeout | undefined
   let isClosed = false
   let quietPolls = 0
 
@@ -93,16 +90,11 @@ export const watchFiles = <Outcome>({
     polling = done.catch(() => {})
     return done
   }
-  const pollEvery = (ms: number | null): void => {
-    clearInterval(timer)
-    if (ms !== null && !isClosed) timer = setInterval(() => void next(poll), ms).unref()
-  }
-  pollEvery(pollMs)
+  const timer = pollMs === null ? undefined : setInterval(() => void next(poll), pollMs).unref()
 
   return {
     poll: () => next(poll),
     readNow: () => next(async () => readFrom(await current())),
-    pollEvery,
     close: () => {
       isClosed = true
       clearInterval(timer)

@@ -4,6 +4,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { ResponseName } from '../endpoints.ts'
 import type { ClientAddress } from './connection/client-address.ts'
+import { methodOf } from './connection/http2.ts'
 import type { AnsweredUnparsable } from './connection/unparsable.ts'
 import type { Access, Answered } from './request-state.ts'
 import { traceContextOf } from './trace-context.ts'
@@ -33,7 +34,7 @@ export const accessOf = (
   const { peer, number } = state.connection
   return {
     requestId: id,
-    method: raw.method ?? '',
+    method: methodOf(raw),
     url: originalUrl,
     endpoint,
     status,
@@ -48,9 +49,9 @@ export const accessOf = (
     notModified: headers['if-none-match'] === undefined ? undefined : status === 304,
     reason: state.reason,
     traceId: state.traceId,
-    client: peer?.isProxy
-      ? clientAddress.behind(peer, headers['x-forwarded-for'] as string | undefined)
-      : peer?.address,
+    client:
+      peer &&
+      clientAddress.masked(clientAddress.behind(peer, headers['x-forwarded-for'] as string | undefined)),
     connection: number,
     connectionRequest,
     httpVersion,
@@ -76,7 +77,7 @@ export const accessOfUnparsable = (
     notModified: undefined,
     reason: undefined,
     traceId: traceContextOf(headers.traceparent ?? '')?.traceId,
-    client: peer.isProxy ? clientAddress.behind(peer, headers['x-forwarded-for']) : peer.address,
+    client: clientAddress.masked(clientAddress.behind(peer, headers['x-forwarded-for'])),
     connection: connection.number,
     connectionRequest: connection.requestsCame + 1,
     httpVersion,

@@ -4,12 +4,12 @@
 
 import type { IncomingMessage } from 'node:http'
 import { isoOf } from '../calendar.ts'
-import type { Authenticate, Authentication, KeyMemo, Refusal } from '../metering/authentication.ts'
+import type { Authenticate, Authentication, KeyMemo, KeyRefusal } from '../metering/authentication.ts'
 import { keyPrefix } from '../metering/key-form.ts'
 import type { Quota } from '../metering/meter.ts'
 import type { QuotaDecision } from '../metering/partition.ts'
-import { isHttp2 } from './connection/http2-exchange.ts'
-import type { IsTrusted } from './connection/trusted-proxies.ts'
+import type { IsTrusted } from './connection/client-address.ts'
+import { isHttp2, methodOf } from './connection/http2.ts'
 import { badHttp, badRequest, Problem } from './problem.ts'
 import type { RequestState } from './request-state.ts'
 import { sentences } from './sentences.ts'
@@ -23,7 +23,7 @@ export type AdmissionParts = {
 
 /** `allowed`, `exhausted`, the reason why a key was refused, or `unavailable` when the store failed. */
 type AdmissionObserver = {
-  admission(decision: 'allowed' | 'exhausted' | 'unavailable' | Refusal): void
+  admission(decision: 'allowed' | 'exhausted' | 'unavailable' | KeyRefusal): void
 }
 
 /** The result of charging a key: the figures of its quota, and the problem that takes precedence over the request's own. */
@@ -81,7 +81,8 @@ export const createAdmission = ({
         ? known.then(late => consumeFor(request, state, late))
         : consumeFor(request, state, known)
     },
-    enforce: ({ method }, state, { allowed, remaining }) => {
+    enforce: (request, state, { allowed, remaining }) => {
+      const method = methodOf(request)
       state.isDecided = true
       state.remaining = remaining
       observer.admission(allowed ? 'allowed' : 'exhausted')

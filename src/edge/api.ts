@@ -8,7 +8,9 @@ import { once } from 'node:events'
 import type { IncomingMessage, Server } from 'node:http'
 import type { Server as TlsServer } from 'node:https'
 import type { ListenOptions } from 'node:net'
+import rateLimit from '@fastify/rate-limit'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { minuteMs } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import { apiPrefix, type EndpointName, endpoints } from '../endpoints.ts'
 import { AbohawaError } from '../errors.ts'
@@ -21,9 +23,14 @@ import {
   rateLimitFields,
   rateLimitOf,
 } from './admission.ts'
-import { type AddressForm, createClientAddress } from './connection/client-address.ts'
-import type { ConnectionCount, ConnectionLimits, ConnectionObserver } from './connection/connections.ts'
-import { isHttp2 } from './connection/http2-exchange.ts'
+import {
+  type AddressForm,
+  createClientAddress,
+  createIsTrusted,
+  networkOf,
+} from './connection/client-address.ts'
+import type { ConnectionCount, ConnectionObserver } from './connection/connections.ts'
+import { isHttp2 } from './connection/http2.ts'
 import {
   chooseWriter,
   closedFields,
@@ -31,6 +38,7 @@ import {
   keptFields,
   keptLines,
   type WriteReady,
+  writerOfBoth,
 } from './connection/ready-response.ts'
 import {
   createCertificateExpiry,
@@ -39,7 +47,6 @@ import {
   ticketKeyBytes,
   tlsOptions,
 } from './connection/tls.ts'
-import { createIsTrusted } from './connection/trusted-proxies.ts'
 import { createCors } from './cors.ts'
 import { type Endpoint, pathsOf, referencePaths, referenceRedirects } from './endpoint.ts'
 import { locationEndpoint } from './endpoints/location.ts'
@@ -51,13 +58,8 @@ import { type CorsLines, createSend, jsonType } from './representation.ts'
 import type { Answered, RequestState, RequestTrace } from './request-state.ts'
 import { isAscii, isDecodable, pathOf } from './routable-url.ts'
 import { sentences } from './sentences.ts'
-import { openServer, timeoutsOf } from './server.ts'
+import { openServer, type ServerOptions, timeoutsOf } from './server.ts'
 import { type TraceContext, traceContextOf } from './trace-context.ts'
-import {
-  createUnauthenticatedBytes,
-  type UnauthenticatedObserver,
-  type UnauthenticatedRate,
-} from './unauthenticated-bytes.ts'
 import { type WeatherEndpointParts, weatherEndpointsOf } from './weather-endpoints.ts'
 
 type ApiObserver = AnswerObserver & {
@@ -69,7 +71,7 @@ type ApiObserver = AnswerObserver & {
 
 export type ApiParts = Omit<AdmissionParts, 'transportProblem' | 'observer'> &
   WeatherEndpointParts & {
-    readonly observer: ApiObserver & AdmissionParts['observer'] & ConnectionObserver & UnauthenticatedObserver
+    readonly observer: ApiObserver & AdmissionParts['observer'] & ConnectionObserver
     readonly clock: Clock
     /** Begins the span of a request, the parent of what `next` starts; undefined where requests are not traced. */
     readonly trace?: ((parent: TraceContext | undefined, next: () => void) => RequestTrace) | undefined
@@ -78,11 +80,10 @@ export type ApiParts = Omit<AdmissionParts, 'transportProblem' | 'observer'> &
   }
 
 /** The live settings. */
-type ApiSettings = ConnectionLimits &
-  UnauthenticatedRate & {
-    /** The origins whose web pages may read the responses; `*` is any. */
-    readonly cors: { readonly origins: readonly string[] }
-  }
+type ApiSettings = Omit<ServerOptions, 'tls'> & {
+  /** The origins whose web pages may read the responses; `*` is any. */
+  readonly cors: { readonly origins: readonly string[] }
+}
 
 export type ApiOptions = ApiSettings & {
   readonly tls: TlsSettings
@@ -91,8 +92,6 @@ export type ApiOptions = ApiSettings & {
   readonly publicUrl: string | null
   /** How much of a client's address is logged. */
   readonly clientAddress: AddressForm
-  /** The processes that share the bounds of the gateway. */
-  readonly workers: number
   /** The bytes that rendered lists and places may take in memory. */
   readonly keepBytes: number
 }
@@ -134,12 +133,11 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   const clientAddress = createClientAddress(isTrusted, options.clientAddress)
   const transportProblem = createTransportProblem(isPlain)
   const admission = createAdmission({ ...parts, transportProblem })
-  const unauthenticated = createUnauthenticatedBytes(options, options.workers, parts.clock, parts.observer)
   // Seals the tickets of TLS sessions where no file of the settings does.
   const ownTicketKey = randomBytes(ticketKeyBytes)
   let tls = tlsOptions(options.tls, ownTicketKey)
-  const { app, connections, http2 } = openServer(
-    { ...parts, admission, isPlain, clientAddress, corsLines, unauthenticated, tls },
+  const { app, connections } = openServer(
+    { ...parts, admission, isPlain, isTrusted, clientAddress, corsLines, tls },
     options,
   )
 
@@ -154,21 +152,22 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   app.addHook('onRequest', (request, reply) => {
     const { raw, state } = request
     if (request.routeOptions.config.isOpen) return openToAll(request, reply)
-    if (raw.method === 'OPTIONS' && (cors || isPreflight(raw)))
-      return openToAll(request, reply).then(() => answerPreflight(request, reply))
+    if (raw.method === 'OPTIONS' && (cors || isPreflight(raw))) {
+      openToAll(request, reply)
+      return answerPreflight(request, reply)
+    }
     return admission.decide(raw, state).then(decision => {
       connections.authenticated(state.connection)
-      const turn = connections.turnOf(state.connection)
-      if (!turn) return admission.enforce(raw, state, decision)
-      return turn.then(() => admission.enforce(raw, state, decision))
+      return admission.enforce(raw, state, decision)
     })
   })
 
-  const openState = ({ socket, headers: { traceparent } }: IncomingMessage): RequestState => {
+  const openState = (request: IncomingMessage): RequestState => {
+    const { traceparent } = request.headers
     const arrivedAt = quota.now()
-    const connection = connections.of(socket)
+    const connection = connections.of(request)
     // Before the socket is closed, for it has no address then.
-    if (parts.observer.access || trace) connection.peer ??= clientAddress.ofPeer(socket.remoteAddress)
+    if (parts.observer.access || trace) connection.peer ??= clientAddress.ofPeer(request.socket.remoteAddress)
     return {
       connection,
       startedAt: performance.now(),
@@ -191,15 +190,14 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   const follow = (request: FastifyRequest, { raw: response }: FastifyReply): void => {
     const { raw, state } = request
     const { connection } = state
-    connections.requestCame(connection, raw)
+    connections.requestCame(connection)
     const { 'content-length': length, 'transfer-encoding': coding } = raw.headers
-    if ((length !== undefined || coding !== undefined) && !isHttp2(response))
-      connections.bodyMayCome(connection, raw, response)
+    if (length !== undefined || coding !== undefined) connections.bodyMayCome(connection, raw)
     const connectionRequest = connection.requestsCame
     // 499: the client disconnected before the response started.
     response.statusCode = 499
     response.on('close', () => {
-      connections.requestEnded(connection, raw)
+      connections.requestEnded(connection)
       const { observer } = parts
       const answered: Answered = {
         endpoint: request.routeOptions.config.endpoint ?? 'other',
@@ -232,10 +230,12 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     ...(isHttp2(reply.raw) ? {} : !ends && staysAfter(reply) ? keptFields(keepAliveTimeoutMs) : closedFields),
   })
   // A client that needs no key has the same limits on its connection as one with a wrong key.
-  const openToAll = async ({ raw, state }: FastifyRequest, reply: FastifyReply): Promise<void> => {
+  // It is counted at once, before the next request of a pipeline comes.
+  const openToAll = ({ raw, state }: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const problem = transportProblem(raw)
     if (problem) throw problem
     if (!connections.refused(state.connection)) reply.raw.shouldKeepAlive = false
+    return nothingToWaitFor
   }
   const answerPreflight = async (
     { id, raw, state }: FastifyRequest,
@@ -244,13 +244,12 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     const { origin } = raw.headers
     const allowed = cors?.preflight(origin)
     if (!allowed) throw new Problem(403, sentences.originNotAllowed(origin ?? ''))
-    await unauthenticated.count(0)
     return reply
       .code(204)
       .headers({ ...allowed, ...ownFields(id, state, reply, false) })
       .send()
   }
-  const write = http2 ? writerOfBoth(writerFor(parts)) : writerFor(parts)
+  const write = tls && options.tls.http2 ? writerOfBoth(writerFor(parts)) : writerFor(parts)
   const send = createSend(write, dateOf, connectionLinesOf, corsLines)
   for (const name of names) {
     const answer = answers[name]
@@ -271,42 +270,61 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
       },
     })
   }
+  const addressOf = ({ raw: { socket, headers } }: FastifyRequest): string => {
+    const peer = clientAddress.ofPeer(socket.remoteAddress)
+    return networkOf(clientAddress.behind(peer, headers['x-forwarded-for'] as string | undefined) ?? '')
+  }
   // The first request for the reference loads it.
   let reference: ReturnType<CreateReference> | undefined
-  for (const path of referencePaths)
-    app.route({
-      method: ['GET', 'HEAD'],
-      url: path,
-      config: { endpoint: 'reference', isOpen: true },
-      handler: async (request, reply) => {
-        const { createReference } = await import('./reference/served.ts')
-        reference ??= createReference(options.publicUrl)
-        const { raw, query } = request
-        const { host, 'accept-language': acceptLanguage } = raw.headers
-        const isHttps = options.trustedProxies.length > 0 || 'encrypted' in raw.socket
-        const address = host && `${isHttps ? 'https' : 'http'}://${host}`
-        const representation = await reference({ path, query: query as string, acceptLanguage, address })
-        await send(request, reply, representation, unauthenticated.admit)
-      },
+  app.register(async open => {
+    await open.register(rateLimit, {
+      timeWindow: minuteMs,
+      max: referencePerMinute,
+      keyGenerator: addressOf,
+      // The headers of the contract are those of a key's quota.
+      ...withoutOwnHeaders,
+      errorResponseBuilder: (_request, { ttl }) =>
+        new Problem(429, sentences.referenceBusy(referencePerMinute), {
+          'retry-after': String(Math.ceil(ttl / 1000)),
+        }),
     })
-  for (const [path, location] of referenceRedirects)
-    app.route({
-      method: ['GET', 'HEAD'],
-      url: path,
-      config: { endpoint: 'reference', isOpen: true },
-      handler: async ({ id, raw, state }, reply) => {
-        await unauthenticated.count(0)
-        return reply
-          .code(308)
-          .headers({
-            location,
-            'cache-control': 'no-cache',
-            ...cors?.fields(raw.headers.origin),
-            ...ownFields(id, state, reply, false),
-          })
-          .send()
-      },
-    })
+    routeReference(open)
+  })
+  const routeReference = (open: FastifyInstance): void => {
+    for (const path of referencePaths)
+      open.route({
+        method: ['GET', 'HEAD'],
+        url: path,
+        config: { endpoint: 'reference', isOpen: true },
+        handler: async (request, reply) => {
+          const { createReference } = await import('./reference/served.ts')
+          reference ??= createReference(options.publicUrl)
+          const { raw, query } = request
+          const { host, 'accept-language': acceptLanguage } = raw.headers
+          const isHttps = options.trustedProxies.length > 0 || 'encrypted' in raw.socket
+          const address = host && `${isHttps ? 'https' : 'http'}://${host}`
+          const representation = await reference({ path, query: query as string, acceptLanguage, address })
+          await send(request, reply, representation)
+        },
+      })
+    for (const [path, location] of referenceRedirects)
+      open.route({
+        method: ['GET', 'HEAD'],
+        url: path,
+        config: { endpoint: 'reference', isOpen: true },
+        handler: async ({ id, raw, state }, reply) => {
+          return reply
+            .code(308)
+            .headers({
+              location,
+              'cache-control': 'no-cache',
+              ...cors?.fields(raw.headers.origin),
+              ...ownFields(id, state, reply, false),
+            })
+            .send()
+        },
+      })
+  }
   app.setNotFoundHandler(({ originalUrl }) => {
     if (!isAscii(originalUrl)) throw badRequest(sentences.http.notEncoded)
     const path = pathOf(originalUrl)
@@ -320,7 +338,9 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     admission.failed(state, error)
     const problem = problemOf(error, parts.clock.now())
     const isUnauthenticated = !state.client && problem.status < 500
-    const ends = problem.endsConnection || (isUnauthenticated && !connections.refused(state.connection))
+    if (problem.endsConnection && !isHttp2(request.raw)) connections.endsBehind(state.connection)
+    const stays = !isUnauthenticated || connections.refused(state.connection)
+    const ends = problem.endsConnection || !stays
     const body = problemBody(problem)
     if (request.raw.method !== 'HEAD') state.bytes = body.length
     if (problem.status >= 500) {
@@ -328,20 +348,16 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
       state.cell = failedCellOf(error)
       parts.observer.failed(error, id)
     }
-    const answer = (): void =>
-      void reply
-        .code(problem.status)
-        .headers({
-          'content-type': jsonType,
-          'cache-control': 'no-store',
-          ...cors?.fields(request.raw.headers.origin),
-          ...problem.headers,
-          ...ownFields(id, state, reply, ends),
-        })
-        .send(body)
-    const wait = state.client ? undefined : unauthenticated.count(state.bytes)
-    if (wait) void wait.then(answer)
-    else answer()
+    void reply
+      .code(problem.status)
+      .headers({
+        'content-type': jsonType,
+        'cache-control': 'no-store',
+        ...cors?.fields(request.raw.headers.origin),
+        ...problem.headers,
+        ...ownFields(id, state, reply, ends),
+      })
+      .send(body)
   })
 
   return {
@@ -356,14 +372,13 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     },
     drain: () => {
       isDraining = true
-      http2?.drain()
+      connections.drain()
     },
     apply: settings => {
       ;({ requestTimeoutMs, keepAliveTimeoutMs } = settings)
       keptConnectionLines = keptLines(keepAliveTimeoutMs)
       cors = createCors(settings.cors.origins)
       connections.apply(settings)
-      unauthenticated.apply(settings)
       Object.assign(app.server, timeoutsOf(settings))
     },
     prepareTls: files => {
@@ -410,6 +425,14 @@ const endpointsOf = (parts: ApiParts, keepBytes: number): Readonly<Record<Endpoi
   }
 }
 
+const nothingToWaitFor = Promise.resolve()
+
+// A visit of the reference takes five, so that thirty people behind one address may open it at once.
+const referencePerMinute = 300
+const names = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'retry-after'] as const
+const noHeaders = Object.fromEntries(names.map(name => [name, false]))
+const withoutOwnHeaders = { addHeaders: noHeaders, addHeadersOnExceeding: noHeaders }
+
 // Connections that the kernel queues before clients must wait a second and retry; it may allow fewer (somaxconn).
 const listenBacklog = 4_096
 
@@ -442,10 +465,3 @@ const writerFor = ({ writeReady, observer }: ApiParts): WriteReady => {
   if (fault !== undefined) observer.writerFellBack(fault)
   return write
 }
-
-const writerOfBoth =
-  (write: WriteReady): WriteReady =>
-  (response, status, head, own, connection, body) =>
-    isHttp2(response)
-      ? response.writeReady(status, head, own, body)
-      : write(response, status, head, own, connection, body)

@@ -1,13 +1,12 @@
 // Rendered weather: the JSON bytes of a timeline's slices, rendered and compressed once per slice and shared by all places of
 // the cell. They are kept as long as the timeline is in memory and count towards its size. Nothing is kept of a place or a
-// URL but the br of bodies that are often requested. JSON texts come from response-bodies.ts, headers from cache-headers.ts. Longer than
-// 300 lines, because all encodings of a slice are kept together.
+// URL but the br of bodies that are often requested. JSON texts come from response-bodies.ts. Longer than 300 lines,
+// because all encodings of a slice are kept together, with the header lines that say how long it is right.
 
 import { deflateRawSync } from 'node:zlib'
 import type { Answers, CellResult, Slice } from '../answer.ts'
 import type { Cell } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
-import { cacheStatus, freshnessHeaders, lastModifiedOf } from './cache-headers.ts'
 import { lengthOf } from './connection/ready-response.ts'
 import { type Accepted, compressed, type Encoded, partOptions } from './content-coding.ts'
 import { type GzipEnd, gzipEnd, joinedGzip } from './joined-gzip.ts'
@@ -274,3 +273,41 @@ const failedFor =
     if (error instanceof Error) failedCells.set(error, id)
     throw error
   }
+
+// Each header line ends in CRLF, so that a head is their concatenation. Values are numbers, dates and fixed words, never text of
+// a consumer.
+
+/**
+ * Without `age`: every response is rendered for its instant, and caches would subtract it from `max-age`.
+ * @param rightUntil when the slice ends or the timeline turns stale, ms since the epoch
+ * @param lastModified of the slice
+ * @param status its `cacheStatus`
+ */
+const freshnessHeaders = (
+  result: CellResult,
+  rightUntil: number,
+  lastModified: string,
+  status: string,
+): string =>
+  `cache-control: private, max-age=${secondsBetween(result.readAt, rightUntil)}\r\n${lastModified}` +
+  `cache-status: abohawa; ${status}; key="${result.subject.id}"\r\n`
+
+/** Never later than `date`, as RFC 9110 has it, also where the clock was set back after the load. */
+const lastModifiedOf = ({ fetchedAt, readAt }: Pick<CellResult, 'fetchedAt' | 'readAt'>): string =>
+  `last-modified: ${new Date(Math.min(fetchedAt, readAt)).toUTCString()}\r\n`
+
+/** The parameters of `cache-status` (RFC 9211); the access log has the same text. */
+const cacheStatus = (
+  result: Pick<CellResult, 'outcome' | 'source' | 'forwarded' | 'collapsed' | 'freshUntil' | 'readAt'>,
+): string => {
+  const { outcome, source, forwarded, collapsed, freshUntil, readAt } = result
+  // Negative for a stale response.
+  const ttl = `ttl=${Math.floor((freshUntil - readAt) / 1000)}`
+  const shared = collapsed ? '; collapsed' : ''
+  if (outcome === 'miss') return `fwd=miss${shared}; stored; ${ttl}`
+  // A stale response with a refresh behind it counts as forwarded; during backoff there is no refresh, and it is a hit with
+  // a negative ttl.
+  return `${forwarded ? `fwd=stale${shared}` : 'hit'}; ${ttl}; detail=${source}`
+}
+
+const secondsBetween = (from: number, to: number): number => Math.max(0, Math.floor((to - from) / 1000))

@@ -80,8 +80,6 @@ type Send = (
   request: FastifyRequest,
   reply: FastifyReply,
   representation: Representation,
-  /** Called with the bytes of the body before it is sent, 0 for none; an error that it throws is sent instead. */
-  admit?: (body: number) => void,
 ) => void | Promise<void>
 
 /** The header lines that let a web page read a response to a request with these headers; empty where none may. */
@@ -98,23 +96,20 @@ export const createSend = (
     { id, state, raw }: FastifyRequest,
     reply: FastifyReply,
     { status, head, body, coding }: Selected,
-    admit: ((body: number) => void) | undefined,
   ): void => {
-    const bytes = body && raw.method !== 'HEAD' ? lengthOf(body) : 0
-    admit?.(bytes)
-    state.bytes = bytes
+    state.bytes = body && raw.method !== 'HEAD' ? lengthOf(body) : 0
     state.encoding = coding
     const perResponse = `${rateLimitLines(rateLimitOf(state))}${corsLines(raw.headers)}x-request-id: ${id}\r\ndate: ${dateOf()}\r\n`
     reply.hijack()
     write(reply.raw, status, head, perResponse, connectionLinesOf(reply), body)
   }
 
-  return (request, reply, representation, admit) => {
+  return (request, reply, representation) => {
     request.state.cache = representation.cache
     request.state.cell = representation.cell
     const selected = select(representation, request.raw.headers)
-    if (selected instanceof Promise) return selected.then(late => writeSelected(request, reply, late, admit))
-    writeSelected(request, reply, selected, admit)
+    if (selected instanceof Promise) return selected.then(late => writeSelected(request, reply, late))
+    writeSelected(request, reply, selected)
   }
 }
 

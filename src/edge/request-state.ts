@@ -2,7 +2,7 @@
 
 import type { ResponseName } from '../endpoints.ts'
 import type { Client } from '../metering/authentication.ts'
-import type { Connection } from './connection/connection.ts'
+import type { Connection } from './connection/connections.ts'
 
 export type RequestState = {
   readonly connection: Connection

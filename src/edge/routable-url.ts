@@ -1,7 +1,7 @@
 // The path and query that the router looks up, of a URL in any form that HTTP allows. Queries are read by parameters.ts.
 
 import type { IncomingMessage } from 'node:http'
-import { isHttp2 } from './connection/http2-exchange.ts'
+import { isHttp2 } from './connection/http2.ts'
 import { referenceRedirects } from './endpoint.ts'
 
 // No URL is longer, so that a path parameter of any length reaches its endpoint.

@@ -65,10 +65,10 @@ export const sentences = {
     ),
   quotaExhausted: (limit: number) =>
     say('quota_exhausted', `the daily quota of ${limit} requests of this key is exhausted`),
-  referenceBusy: (perSecond: number) =>
+  referenceBusy: (perMinute: number) =>
     say(
       'reference_busy',
-      `the reference was sent too often; allowed: ${perSecond} bytes a second over all clients without a key`,
+      `the reference was asked for too often; allowed: ${perMinute} requests a minute from one address`,
     ),
   path: {
     missing: (url: string) =>

@@ -1,46 +1,57 @@
-// Opens the server of the API: Fastify over plain HTTP, TLS or HTTP/2, with limits and timeouts. Tracks its connections
+// Opens the server of the API: Fastify over plain HTTP, TLS or HTTP/2, with Node's own limits and timeouts. Counts its connections
 // (connection/connections.ts) and passes requests that Node's parser refuses to connection/unparsable.ts. Routes and hooks are
 // in api.ts.
 
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type FastifyInstance, fastify } from 'fastify'
-import { askInTurn } from '../expected-body.ts'
 import type { Quota } from '../metering/meter.ts'
+import { endBehind, isLast } from '../unread-body.ts'
 import { type AnswerObserver, accessOfUnparsable, countAnswer } from './access-record.ts'
 import type { Admission, IsPlain } from './admission.ts'
-import type { ClientAddress } from './connection/client-address.ts'
+import type { ClientAddress, IsTrusted } from './connection/client-address.ts'
 import {
   type ConnectionLimits,
   type ConnectionObserver,
   type Connections,
   trackConnections,
 } from './connection/connections.ts'
-import { createHttp2, type Http2 } from './connection/http2.ts'
-import type { Http2Request, Http2Response } from './connection/http2-exchange.ts'
+import { asHttp1, http2Options, isHttp2 } from './connection/http2.ts'
 import type { TlsOptions, TlsSettings } from './connection/tls.ts'
 import { createUnparsable, type ParserError } from './connection/unparsable.ts'
 import type { CorsLines } from './representation.ts'
 import { requestIdOf } from './request-id.ts'
-import { maxUrlLength, routableUrl, routableUrlOf } from './routable-url.ts'
-import type { UnauthenticatedBytes } from './unauthenticated-bytes.ts'
+import { maxUrlLength, routableUrlOf } from './routable-url.ts'
+
+// Imports would load Node's client for fetch too, a twentieth of a start.
+const { createServer } = process.getBuiltinModule('node:http')
 
 export type ServerParts = {
   readonly quota: Pick<Quota, 'now' | 'resetAfter'>
   readonly observer: AnswerObserver & ConnectionObserver
   readonly admission: Admission
   readonly isPlain: IsPlain
+  readonly isTrusted: IsTrusted
   readonly clientAddress: ClientAddress
   readonly corsLines: CorsLines
-  readonly unauthenticated: UnauthenticatedBytes
   readonly tls: TlsOptions | undefined
 }
 
-export type ServerOptions = ConnectionLimits & { readonly tls: TlsSettings }
+export type ServerOptions = ConnectionLimits & {
+  /** How long a request may take to arrive. */
+  readonly requestTimeoutMs: number
+  /** How long a connection may be idle between two requests. */
+  readonly keepAliveTimeoutMs: number
+  readonly tls: TlsSettings
+}
 
 // Node's default, for a request that may take longer.
 const longestHeadersMs = 60_000
-
+// Node's default, which HTTP/2 has to be told.
+const maxHeaderBytes = 16 * 1024
+// How long nothing may move on a connection whose request is not answered: for a client that takes nothing of its answer, and longer
+// than the longest load of weather takes. An idle session of HTTP/2 has the same.
+const stalledMs = 120_000
 /**
  * Node applies the shorter of the first two until the head of a request is complete, and the longer one after that. It closes
  * an idle connection a second after its time (`keepAliveTimeoutBuffer`), so that a client that heeds `keep-alive` is never late.
@@ -61,29 +72,27 @@ const noSchemas = { buildValidator: () => noSchema, buildSerializer: () => noSch
 
 /** The Fastify instance and its connections; it does not listen yet. */
 export const openServer = (
-  { quota, observer, admission, isPlain, clientAddress, corsLines, unauthenticated, tls }: ServerParts,
+  { quota, observer, admission, isPlain, isTrusted, clientAddress, corsLines, tls }: ServerParts,
   options: ServerOptions,
-): { app: FastifyInstance; connections: Connections; http2: Http2 | undefined } => {
-  const { requestTimeoutMs } = options
-  const http = {
-    // The API itself refuses a missing host header, in JSON; Node would send an empty body. Two host headers are joined, and
-    // the result is invalid.
-    requireHostHeader: false,
-    joinDuplicateHeaders: true,
-    ...timeoutsOf(options),
-    // How often Node checks for requests that take too long: by default every 30 s.
-    connectionsCheckingInterval: Math.min(1_000, requestTimeoutMs),
-    // How much is read ahead from a connection whose requests wait.
-    highWaterMark: 16 * 1024,
-  }
-  const hasHttp2 = tls !== undefined && options.tls.http2
-  const offered = hasHttp2 ? { ALPNProtocols: ['h2', 'http/1.1'] } : {}
+): { app: FastifyInstance; connections: Connections } => {
+  type Listener = (request: IncomingMessage, response: ServerResponse) => void
+  let listener: Listener = () => {}
   const app = fastify({
-    ...(tls ? { https: { ...http, ...tls, ...offered, handshakeTimeout: requestTimeoutMs } } : { http }),
-    requestTimeout: requestTimeoutMs,
-    keepAliveTimeout: options.keepAliveTimeoutMs,
+    serverFactory: route => {
+      listener = (request, response) => {
+        const connection = connections.of(request)
+        if (connections.isEnding(connection)) return
+        if (isHttp2(request)) asHttp1(request)
+        else if (mayEnd(request) && isLast(request)) {
+          connections.endsBehind(connection)
+          endBehind(request, response)
+        }
+        route(request, response)
+      }
+      return createListening(options, tls, (request, response) => listener(request, response))
+    },
     genReqId: ({ headers }) => requestIdOf(headers['x-request-id'] as string | undefined),
-    rewriteUrl: hasHttp2 ? routableUrlOf : ({ url = '' }) => routableUrl(url),
+    rewriteUrl: routableUrlOf,
     // parameters.ts reads queries strictly.
     routerOptions: { maxParamLength: maxUrlLength, querystringParser: query => query as never },
     exposeHeadRoutes: false,
@@ -93,10 +102,10 @@ export const openServer = (
     // Fastify's types have the packet as JSON, not as bytes.
     clientErrorHandler: (error, socket) => refuseUnparsable(socket, error as unknown as ParserError),
   }) as unknown as FastifyInstance
-  const http2 = hasHttp2
-    ? createHttp2(options.maxPipelined, (request, response) => app.routing(...asHttp1(request, response)))
-    : undefined
-  const connections = trackConnections(app.server, options, observer, http2)
+  const connections = trackConnections(app.server, options, isTrusted, {
+    connectionClosed: (reason, address) =>
+      observer.connectionClosed(reason, clientAddress.masked(clientAddress.ofPeer(address).address)),
+  })
   const { refuseUnparsable, refuseConnect } = createUnparsable({
     connections,
     day: () => {
@@ -105,7 +114,6 @@ export const openServer = (
     },
     isPlain,
     corsLines,
-    unauthenticated: unauthenticated.count,
     charge: (key, connection) => admission.charge(key, connection.keyMemo, quota.now()),
     answered: answered => {
       const access = accessOfUnparsable(answered, quota.now(), clientAddress)
@@ -113,13 +121,46 @@ export const openServer = (
       observer.access?.(access)
     },
   })
-  app.server.on('connect', (_request, socket) => refuseConnect(socket as Socket))
-  // For an unknown expectation Node would send an empty 417.
-  app.server.on('checkExpectation', app.routing)
-  app.server.on('checkContinue', askInTurn(app.routing))
-  return { app, connections, http2 }
+  app.server.on('connect', (request, stream) => refuseConnect(stream as Socket, request))
+  // For an unknown expectation Node would send an empty 417. Nobody is asked for a body that is not read.
+  for (const event of ['checkExpectation', 'checkContinue'])
+    app.server.on(event, (...pair: Parameters<Listener>) => listener(...pair))
+  return { app, connections }
 }
 
-/** Fastify needs of both what these have. */
-const asHttp1 = (...pair: [Http2Request, Http2Response]) =>
-  pair as unknown as [IncomingMessage, ServerResponse]
+const createListening = (
+  options: ServerOptions,
+  tls: TlsOptions | undefined,
+  listener: (request: IncomingMessage, response: ServerResponse) => void,
+): Server => {
+  const { requestTimeoutMs } = options
+  const http = {
+    // The API itself refuses a missing host header, in JSON; Node would send an empty body. Two host headers are joined, and
+    // the result is invalid.
+    requireHostHeader: false,
+    joinDuplicateHeaders: true,
+    // A request without a body is no stream that somebody has to read, or to break off, which costs more than to refuse it.
+    optimizeEmptyRequests: true,
+    ...timeoutsOf(options),
+    // How often Node checks for requests that take too long: by default every 30 s.
+    connectionsCheckingInterval: Math.min(1_000, requestTimeoutMs),
+    // So many bytes of answers may wait before Node reads no further request of a pipeline.
+    highWaterMark: 16 * 1024,
+  }
+  const secure = tls && { ...http, ...tls, handshakeTimeout: requestTimeoutMs }
+  const server = secure ? createSecure(secure, options.tls.http2, listener) : createServer(http, listener)
+  server.setTimeout(stalledMs)
+  // A client that ends its side still gets its answers.
+  return Object.assign(server, { httpAllowHalfOpen: true })
+}
+
+const createSecure = (secure: object, hasHttp2: boolean, listener: (...pair: never[]) => void): Server => {
+  if (!hasHttp2) return process.getBuiltinModule('node:https').createServer(secure, listener as never)
+  const http2 = process.getBuiltinModule('node:http2')
+  const given = { ...http2Options(maxHeaderBytes), ...secure, http1Options: secure }
+  return http2.createSecureServer(given, listener as never) as unknown as Server
+}
+
+/** False for nearly all requests. */
+const mayEnd = ({ headers }: IncomingMessage): boolean =>
+  (headers['content-length'] ?? headers['transfer-encoding'] ?? headers.upgrade) !== undefined

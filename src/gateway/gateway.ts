@@ -279,7 +279,7 @@ export const startGateway = async (
   })
 
   const authenticate = createAuthenticate(keys, config.quota.tiers, clock)
-  const apiObserver = observeApi(metrics, log, accessLogIn(config), usageDetail, { often, outages })
+  const apiObserver = observeApi(metrics, log, accessLogIn(config), usageDetail, { seldom, often, outages })
   const api = buildApi(
     {
       authenticate,
@@ -300,7 +300,6 @@ export const startGateway = async (
     },
     {
       ...config.server,
-      workers: processes,
       clientAddress: config.log.clientAddress,
       keepBytes: Math.floor(config.cache.memoryBytes * shareOfLists),
     },
@@ -376,14 +375,17 @@ export const startGateway = async (
       if (!change) return []
       return [change.use, ...change.replaced.map(what => () => log.info(tls, `${what} replaced`))]
     },
-    apply: next => {
-      log.level = next.log.level
-      apiObserver.access = accessLogIn(next)
+    apply: (next, isChanged) => {
       settingsHash = fleetHashOf(next)
       appliedAt = clock.now()
-      authenticate.applyTiers(next.quota.tiers)
-      upstream.apply(next)
-      api.apply(next.server)
+      if (isChanged('log.')) {
+        log.level = next.log.level
+        apiObserver.access = accessLogIn(next)
+      }
+      if (isChanged('quota.')) authenticate.applyTiers(next.quota.tiers)
+      if (isChanged('provider.')) upstream.applyBudget(next)
+      if (isChanged('cache.')) upstream.applyFreshness(next)
+      if (isChanged('server.')) api.apply(next.server)
     },
     observer: observeReload(metrics, log),
   })

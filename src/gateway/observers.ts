@@ -170,12 +170,19 @@ export const observeApi = (
   log: Log,
   accessLog: ((access: Access) => void) | undefined,
   usageDetail: UsageDetail,
-  { often, outages }: { often: Throttle; outages: Outages },
+  { seldom, often, outages }: { seldom: Throttle; often: Throttle; outages: Outages },
 ): ApiParts['observer'] => ({
   admission: metrics.admission,
-  connectionClosed: metrics.connectionClosed,
-  unauthenticatedSent: metrics.unauthenticatedSent,
-  unauthenticatedRefused: metrics.unauthenticatedRefused,
+  connectionClosed: (reason, client) => {
+    metrics.connectionClosed(reason)
+    if (reason === 'address')
+      seldom('connections of an address', left =>
+        log.warn(
+          { client, ...left },
+          'an address has too many connections without a good key, and gets no more',
+        ),
+      )
+  },
   responded: metrics.requestAnswered,
   used: usageDetail.count,
   access: accessLog,

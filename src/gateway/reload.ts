@@ -30,8 +30,8 @@ export type ReloadOptions = {
   readonly read: () => LoadedConfig
   /** All that may fail, for a configuration: a step for each thing that is to be replaced. */
   readonly prepare: (next: Config) => Promise<readonly Step[]>
-  /** Hands the live settings to the parts. Called when one has changed, and can't fail. */
-  readonly apply: (next: Config) => void
+  /** Hands the live settings to the parts that have changed ones, by the beginnings of their paths. Can't fail. */
+  readonly apply: (next: Config, isChanged: (begin: string) => boolean) => void
   /** Live settings among the changed ones that need a restart this time. */
   readonly needRestart: (next: Config) => readonly string[]
   readonly observer: ReloadObserver
@@ -80,7 +80,7 @@ export const createReload = (options: ReloadOptions): Reload => {
     const steps = await prepare(next)
     // From here on nothing can fail, and nothing else runs in between.
     for (const step of steps) step()
-    if (live.length > 0) apply(next)
+    if (live.length > 0) apply(next, begin => live.some(({ path }) => path.startsWith(begin)))
     running = next
     const wasRefused = fault !== undefined
     fault = undefined

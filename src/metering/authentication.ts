@@ -23,7 +23,7 @@ export type Tiers = Readonly<Record<string, number>>
 export const limitOfTier = (tiers: Tiers, tier: string): number | undefined =>
   Object.hasOwn(tiers, tier) ? tiers[tier] : undefined
 
-export type Refusal =
+export type KeyRefusal =
   | 'missing'
   | 'wrong-prefix'
   | 'malformed'
@@ -34,7 +34,7 @@ export type Refusal =
   | 'key-expired'
 
 /** `keyId` is that of a refused key that is known. */
-export type Authentication = { client: Client } | { refusal: Refusal; keyId?: string }
+export type Authentication = { client: Client } | { refusal: KeyRefusal; keyId?: string }
 
 /** Memo per connection: the last presented key, its hash and its copy. */
 export type KeyMemo = { presented: string; hash: KeyHash | undefined; copy: KeyCopy | undefined }

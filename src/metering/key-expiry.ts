@@ -26,7 +26,7 @@ export const expiryIn = (given: string, calendar: Calendar, now: number): number
 }
 
 const instantOf = (given: string, calendar: Calendar, now: number): number | undefined => {
-  const duration = durationIn(given)
+  const duration = parseDuration(given)
   if (duration !== undefined) return now + duration
   if (isDay(given)) return endOf(given, calendar)
   const instant = isoInstant.test(given) ? parseInstant(given) : Number.NaN
@@ -34,7 +34,7 @@ const instantOf = (given: string, calendar: Calendar, now: number): number | und
 }
 
 /** A duration such as `90d` or `2h20m` in ms; undefined for anything else. */
-export const durationIn = (given: string): number | undefined => {
+export const parseDuration = (given: string): number | undefined => {
   const form = /^(?:(\d{1,5})d)?(?:(\d{1,5})h)?(?:(\d{1,5})m)?(?:(\d{1,5})s)?$/
   const parts = given === '' ? undefined : form.exec(given)?.slice(1)
   const [days = 0, hours = 0, minutes = 0, seconds = 0] = parts?.map(part => Number(part ?? 0)) ?? []

@@ -5,7 +5,7 @@ import { usualSpelling } from '../bengali-spelling.ts'
 import { type Calendar, dayNumber, utcDayMs } from '../calendar.ts'
 import { InputError } from '../errors.ts'
 import { quoted } from '../outside-text.ts'
-import { durationIn, isDay } from './key-expiry.ts'
+import { isDay, parseDuration } from './key-expiry.ts'
 import type { KeyUsage, ListedKey } from './listed-key.ts'
 
 export type KeyFilter = {
@@ -116,7 +116,7 @@ const timeIn = <Key>(
   { operator, value, wrong }: Given,
   { day, away, isNever }: TimeOf<Key>,
 ): Matches<Key> => {
-  const duration = durationIn(value)
+  const duration = parseDuration(value)
   if (value === 'never' && (operator === '=' || operator === '!='))
     return key => isNever(key) === (operator === '=')
   if (operator !== '=~' && duration !== undefined) return key => compares[operator](away(key), duration)

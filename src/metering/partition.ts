@@ -14,7 +14,7 @@ import {
   type UsageGrant,
   type UsageStore,
 } from '../stores/store.ts'
-import { createShards, type Shards } from './shards.ts'
+import { createShards, type Shards } from './key-table.ts'
 import type { Window } from './window.ts'
 
 /** Whether the request is admitted, and the units left of the window after it. */

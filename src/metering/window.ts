@@ -15,8 +15,9 @@ export type Window = {
 }
 
 export type Windows = {
-  /** The window that an instant belongs to. */
+  /** The window that an instant belongs to, and its end. */
   at(instant: number): Window
+  endAt(instant: number): number
 }
 
 /** @param keepForMs how long counts are kept after the end; an hour at least, because requests may still be in flight then */
@@ -35,10 +36,9 @@ export const localDays = (
   }
   // Nearly all requests are of the running one.
   let last: Window | undefined
-  return {
-    at: instant => {
-      if (!last || instant < last.startsAt || instant >= last.endsAt) last = find(instant)
-      return last
-    },
+  const at = (instant: number): Window => {
+    if (!last || instant < last.startsAt || instant >= last.endsAt) last = find(instant)
+    return last
   }
+  return { at, endAt: instant => at(instant).endsAt }
 }

@@ -1,16 +1,13 @@
 // The HTTP server under the ops listener and the health listener: bounds connections, heads, bodies that nobody reads, and the
-// time of requests and answers, so that nobody exhausts the process through it; answers what never became a request. Who has
-// to go when there are too many connections is for places.ts.
+// time of requests and answers, so that nobody exhausts the process through it; answers what never became a request.
 
 import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { isIP, type ListenOptions, type Socket } from 'node:net'
 import { messageOf } from '../errors.ts'
 import { askInTurn, pendingResponse } from '../expected-body.ts'
-import { ignoreUpgrades } from '../ignored-upgrade.ts'
-import { boundBody, closeLingering } from '../unread-body.ts'
+import { boundBody, closeLingering, endBehind as endConnectionBehind } from '../unread-body.ts'
 import { bodyFault } from './body-fault.ts'
-import { createPlaces } from './places.ts'
 import { Refusal, type RefusalObserver } from './refusal.ts'
 
 // Imported by name it would load Node's own client for fetch too, a twentieth of a start.
@@ -27,8 +24,6 @@ export type ServerBounds = {
 export type BoundedServer = {
   readonly server: Server
   listen(at: Pick<ListenOptions, 'host' | 'port'>): Promise<unknown>
-  /** From now on. */
-  apply(bounds: ServerBounds): void
   /** Breaks off what is still connected. */
   close(): Promise<void>
 }
@@ -63,7 +58,7 @@ export const createBoundedServer = (
   observer: RefusalObserver,
   bounds: ServerBounds,
 ): BoundedServer => {
-  let { requestTimeoutMs, answerWithinMs } = bounds
+  const { requestTimeoutMs, answerWithinMs } = bounds
   const fail = (error: unknown, request: IncomingMessage, response: ServerResponse): void => {
     if (response.headersSent) {
       response.destroy()
@@ -92,7 +87,9 @@ export const createBoundedServer = (
     response.once('close', () => clearTimeout(late))
     for (const [name, value] of Object.entries(protection)) response.setHeader(name, value)
     boundBody(request, response, () => observer.refused('unread_body'))
-    const refusal = places.requestCame(request, response) ?? bodyFault(request)
+    // An offer to upgrade is ignored, and Node's parser loses what follows it.
+    if (request.headers.upgrade !== undefined) endConnectionBehind(request, response)
+    const refusal = bodyFault(request)
     if (refusal) fail(refusal, request, response)
     else handle(request, response, () => clearTimeout(late)).catch(error => fail(error, request, response))
   }
@@ -109,13 +106,8 @@ export const createBoundedServer = (
     },
     listen,
   )
-  const giveToHttp = server.listeners('connection')
-  const places = createPlaces(server, bounds.maxConnections, () => observer.refused('connections'))
-  ignoreUpgrades(server, socket =>
-    places.whenAnswered(socket, () => {
-      for (const give of giveToHttp) give.call(server, socket)
-    }),
-  )
+  server.maxConnections = bounds.maxConnections
+  server.on('drop', () => observer.refused('connections'))
   server.on('checkContinue', askInTurn(listen))
   // An expectation we do not know is no reason for the empty 417 that Node would send.
   server.on('checkExpectation', listen)
@@ -142,16 +134,10 @@ export const createBoundedServer = (
   return {
     server,
     listen: at => once(server.listen(at), 'listening'),
-    apply: next => {
-      ;({ requestTimeoutMs, answerWithinMs } = next)
-      server.requestTimeout = requestTimeoutMs
-      server.headersTimeout = requestTimeoutMs
-      places.apply(next.maxConnections)
-    },
     close: async () => {
       const closed = once(server, 'close')
       server.close()
-      places.closeAll()
+      server.closeAllConnections()
       await closed
     },
   }

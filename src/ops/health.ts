@@ -12,21 +12,14 @@ export type HealthParts = { readonly probes: Probes; readonly observer: RefusalO
 export type HealthOptions = Pick<AdmissionOptions, 'host' | 'allowedHosts'> &
   Pick<ServerBounds, 'maxConnections' | 'requestTimeoutMs'>
 
-export type HealthListener = Omit<BoundedServer, 'apply'> & {
-  /** From now on; the host stays. */
-  apply(options: HealthOptions): void
-}
-
 const answerWithinMs = 30_000
 
 export const buildHealth = (
   { probes, observer }: HealthParts,
   { host, allowedHosts, maxConnections, requestTimeoutMs }: HealthOptions,
-): HealthListener => {
-  const admitUnder = (hosts: readonly string[]) =>
-    createAdmit({ section: 'health', host, allowedHosts: hosts, token: null })
-  let admit = admitUnder(allowedHosts)
-  const listener = createBoundedServer(
+): BoundedServer => {
+  const admit = createAdmit({ section: 'health', host, allowedHosts, token: null })
+  return createBoundedServer(
     async (request, response) => {
       const { url = '', method = '' } = request
       const [path = ''] = url.split('?', 1)
@@ -38,11 +31,4 @@ export const buildHealth = (
     observer,
     { maxConnections, requestTimeoutMs, answerWithinMs },
   )
-  return {
-    ...listener,
-    apply: next => {
-      admit = admitUnder(next.allowedHosts)
-      listener.apply({ ...next, answerWithinMs })
-    },
-  }
 }

@@ -9,7 +9,7 @@ import {
   type AdministrationParts,
   createAdministration,
 } from '../metering/administration.ts'
-import { durationIn } from '../metering/key-expiry.ts'
+import { parseDuration } from '../metering/key-expiry.ts'
 import { quoted } from '../outside-text.ts'
 import { bodyAs, unreadBody } from './json-body.ts'
 
@@ -107,7 +107,7 @@ export const registerKeys = (app: FastifyInstance, { parts, changed }: OpsKeys):
     )
   }
   change('rotate', bodies.rotate, (keys, id, { overlap }) => {
-    const overlapMs = durationIn(overlap)
+    const overlapMs = parseDuration(overlap)
     if (overlapMs === undefined)
       throw new InputError(`overlap is ${quoted(overlap)}; allowed: a duration such as 24h, 7d or 0s`)
     return keys.rotateKey(id, overlapMs)

@@ -2,7 +2,6 @@
 // own, loopback by default; consumers never see it. Which requests are admitted stands in admission.ts, which paths there
 // are in routes.ts, the bounds in bounded-server.ts.
 
-import type { ServerResponse } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { type AdmissionOptions, createAdmit } from './admission.ts'
 import { type BoundedServer, createBoundedServer, type ServerBounds } from './bounded-server.ts'
@@ -18,24 +17,14 @@ export type OpsOptions = Omit<AdmissionOptions, 'section'> &
     readonly answerWithinMs?: number
   }
 
-export type OpsListener = Omit<BoundedServer, 'apply'> & {
-  /** From now on; the host stays. */
-  apply(options: OpsOptions): void
-}
-
-export const buildOps = ({ probes, ...parts }: OpsParts, options: OpsOptions): OpsListener => {
-  const admitUnder = (given: OpsOptions) => createAdmit({ ...given, section: 'ops' })
-  const boundsOf = (given: OpsOptions): ServerBounds => ({
-    ...given,
-    answerWithinMs: (given.answerWithinMs ?? 30_000) + parts.passthrough.totalTimeoutMs(),
-  })
-  let admit = admitUnder(options)
-  let { maxConnections, token } = options
-  const streams = new Set<ServerResponse>()
-  const paths = `/ (the dashboard), /livez, /readyz, /metrics, /status, /cells, /search?q=…, /events, /cache/cell?of=…, POST /cache/refresh?of=…, POST /cache/purge, /cache/warm, /keys, /keys/ID, /subscribers, /usage or /provider${parts.passthrough.protocol.examplePath}?…`
+export const buildOps = ({ probes, ...parts }: OpsParts, options: OpsOptions): BoundedServer => {
+  const admit = createAdmit({ ...options, section: 'ops' })
+  const paths = `/ (the dashboard), /livez, /readyz, /metrics, /status, /cells, /search?q=…, /events, /cache/cell?of=…, POST /cache/refresh?of=…, POST /cache/purge, /cache/warm, /keys, /keys/ID, /subscribers, /usage or /provider${parts.passthrough.protocol.paths[0]}?…`
   let rest: Promise<FastifyInstance> | undefined
   const openRest = async () =>
-    (await import('./operator-routes.ts')).buildOperatorRoutes(parts, () => maxStreamsAmong(maxConnections))
+    (await import('./operator-routes.ts')).buildOperatorRoutes(parts, () =>
+      maxStreamsAmong(options.maxConnections),
+    )
 
   const listener = createBoundedServer(
     async (request, response, withoutDeadline) => {
@@ -45,26 +34,18 @@ export const buildOps = ({ probes, ...parts }: OpsParts, options: OpsOptions): O
       const refusal = admit(request, route) ?? routeFault(method, route, paths)
       if (refusal) throw refusal
       if (isProbePath(path)) return probes.answer(path, response)
-      if (route?.streams) {
-        withoutDeadline()
-        streams.add(response)
-        response.once('close', () => streams.delete(response))
-      }
+      if (route?.streams) withoutDeadline()
       rest ??= openRest()
       ;(await rest).routing(request, response)
     },
     parts.observer,
-    boundsOf(options),
+    {
+      ...options,
+      answerWithinMs: (options.answerWithinMs ?? 30_000) + parts.passthrough.totalTimeoutMs(),
+    },
   )
   return {
     ...listener,
-    apply: next => {
-      admit = admitUnder(next)
-      // Whoever may still read them comes again, with the new token.
-      if (next.token !== token) for (const response of streams) response.end()
-      ;({ maxConnections, token } = next)
-      listener.apply(boundsOf(next))
-    },
     close: async () => {
       await listener.close()
       await (await rest)?.close()

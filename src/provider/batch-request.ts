@@ -9,7 +9,7 @@ import type { BatchReservation } from './batch-reservation.ts'
 import { ProviderError, type RefusedAnswer } from './errors.ts'
 import type { ProviderProtocol } from './protocol.ts'
 import type { ProviderCall } from './provider-call.ts'
-import { outcomeOf } from './request-cost.ts'
+import { requestOutcomeOf } from './request-cost.ts'
 
 export type BatchObserver = {
   /**
@@ -53,7 +53,7 @@ export const createBatchRequest =
       outcome = error instanceof ProviderError ? error.code : 'internal'
       reason = messageOf(error)
       if (error instanceof ProviderError && faults.length === 0) faults = [error]
-      void reservation.settle(outcomeOf(error))
+      void reservation.settle(requestOutcomeOf(error))
       throw error
     } finally {
       for (const { refused } of faults) if (refused) observer.refused(refused)

@@ -8,7 +8,7 @@ import type { Waiting } from './queue.ts'
 /** A cell that gets no budget, and why. */
 export type RefusedCell = { readonly waiting: Waiting; readonly error: ProviderError }
 
-export type BatchReservation = Pick<Reservation, 'isValid' | 'isCurrent' | 'limited' | 'settle'>
+export type BatchReservation = Pick<Reservation, 'isValid' | 'limited' | 'settle'>
 
 type Reserved<Of> = {
   readonly admitted: readonly Waiting[]
@@ -62,7 +62,6 @@ export const createBatchReservation = (budget: Pick<Budget, 'reserve'>, recent: 
         refused: [...cold.refused, ...refused],
         reservation: {
           isValid: () => cold.reservation.isValid() && rest.reservation.isValid(),
-          isCurrent: () => cold.reservation.isCurrent() && rest.reservation.isCurrent(),
           // A request belongs to one account.
           limited: cold.reservation.limited,
           settle: async outcome => {

@@ -5,10 +5,10 @@
 import {
   type CircuitBreakerPolicy,
   CircuitState,
+  ConsecutiveBreaker,
   circuitBreaker,
   DelegateBackoff,
   handleWhen,
-  type IBreaker,
 } from 'cockatiel'
 import type { Clock } from '../clock.ts'
 import { ProviderError, type ProviderErrorCode } from './errors.ts'
@@ -31,13 +31,9 @@ export type Breaker = {
   /** Whether the wait of the open circuit is over and no probe has been sent. */
   isProbeDue(): boolean
   state(): { state: BreakerState; openUntil: number | null }
-  /** The cause may be gone: the probe of an open circuit is due now. */
-  expectRecovery(): void
-  /** Sets new options; an open circuit keeps its wait. */
-  apply(options: BreakerOptions): void
 }
 
-const unwell: ReadonlySet<ProviderErrorCode> = new Set([
+const countedFailures: ReadonlySet<ProviderErrorCode> = new Set([
   'provider_unreachable',
   'provider_broke_off',
   'provider_timeout',
@@ -58,22 +54,11 @@ export const createBreaker = (
   let halfOpenAt = 0
   let waitMs = 0
   let probe: Promise<unknown> | undefined
-  let { after, halfOpenAfterMs, halfOpenAfterAtMostMs } = options
-  // The library's own has a threshold that can't be changed.
-  const failures: IBreaker & { state: number } = {
-    state: 0,
-    success: () => {
-      failures.state = 0
-    },
-    failure: () => {
-      failures.state += 1
-      return failures.state >= after
-    },
-  }
+  const { after, halfOpenAfterMs, halfOpenAfterAtMostMs } = options
   const policy: CircuitBreakerPolicy = circuitBreaker(
-    handleWhen(error => error instanceof ProviderError && unwell.has(error.code)),
+    handleWhen(error => error instanceof ProviderError && countedFailures.has(error.code)),
     {
-      breaker: failures,
+      breaker: new ConsecutiveBreaker(after),
       halfOpenAfter: new DelegateBackoff(({ attempt }) => {
         const wait = Math.min(halfOpenAfterMs * 2 ** (attempt - 1), halfOpenAfterAtMostMs)
         // Up to 25 % jitter, so that the instances of a fleet do not probe at the same time.
@@ -116,12 +101,6 @@ export const createBreaker = (
       state: stateOf(policy.state),
       openUntil: openError()?.retryAt ?? null,
     }),
-    expectRecovery: () => {
-      halfOpenAt = 0
-    },
-    apply: next => {
-      ;({ after, halfOpenAfterMs, halfOpenAfterAtMostMs } = next)
-    },
   }
 }
 

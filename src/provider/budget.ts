@@ -7,7 +7,7 @@ import { minuteMs } from '../calendar.ts'
 import { boundedFor, heldUntil, type ShareSettings, withAside } from './consumer-shares.ts'
 import type { SpendingNow } from './forecast.ts'
 import { costOf, type RequestOutcome } from './request-cost.ts'
-import { createLedger, type LedgerParts, type SpendingLedger } from './spending-ledger.ts'
+import { createLedger, type LedgerParts } from './spending-ledger.ts'
 import {
   type BudgetLimits,
   dayEndAfter,
@@ -54,11 +54,9 @@ export type Reservation = {
   readonly retryAt: number | null
   /**
    * Whether the request may be sent now; to be called right before. False when so much time has passed that the provider
-   * may count it in a window that it was not charged to, and when another account is in use.
+   * may count it in a window that it was not charged to.
    */
   isValid(): boolean
-  /** Whether the account that it was reserved at is still in use. */
-  isCurrent(): boolean
   /**
    * The provider answered the request with a limit: no gateway of the account that it was sent for sends one before this
    * instant, unless an operator reopens the budget. @param reason for operators
@@ -120,19 +118,13 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
   const chargedAhead = ({ longestRequestMs }: BudgetSettings): number => longestRequestMs + marginMs
   const hasNoLimit = ({ limits: given }: BudgetSettings): boolean =>
     Object.values(given).every(limit => limit === null)
-  let { provider, limits } = options
+  let { limits } = options
   let shares: ShareSettings = options
   const unit = milliSpent(options.unit)
   const failure = milliSpent(options.weightOfFailure)
   let unlimited = hasNoLimit(options)
   let chargedAheadMs = chargedAhead(options)
-  // One for each account that was in use: what comes late of a former one is settled there.
-  const ledgers = new Map<string, SpendingLedger>()
-  const ledgerOf = (account: string): SpendingLedger =>
-    ledgers.getOrInsertComputed(account, () =>
-      createLedger({ instances: options.instances, provider: account }, parts),
-    )
-  let ledger = ledgerOf(provider)
+  const ledger = createLedger(options, parts)
   // When a limit was last raised here.
   let raisedAt = 0
   // The highest price of the day holds: loads come in waves, and a price that follows each of them would leave too little
@@ -148,7 +140,6 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
   const windowsOfRequest = (): LimitedWindow[] =>
     windowsBetween(limits, clock.now() - marginMs, clock.now() + chargedAheadMs)
   const finish = async (
-    account: SpendingLedger,
     { weight, isLocal, windows, consumers }: Charge,
     outcome: RequestOutcome,
   ): Promise<void> => {
@@ -168,11 +159,10 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
         .filter(({ name }) => !charged.has(name))
         .map(window => ({ window, by: cost })),
     ].filter(({ by }) => by !== 0)
-    if (corrections.length > 0) await account.settle(corrections, isLocal)
+    if (corrections.length > 0) await ledger.settle(corrections, isLocal)
   }
 
   const reservationOf = (
-    account: SpendingLedger,
     points: number,
     claims: Reservation['claims'],
     retryAt: number | null,
@@ -184,14 +174,12 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
       points,
       claims,
       retryAt,
-      isValid: () =>
-        account === ledger && (!charge || windowsOfRequest().every(({ name }) => charged.has(name))),
-      isCurrent: () => account === ledger,
-      limited: account.close,
+      isValid: () => !charge || windowsOfRequest().every(({ name }) => charged.has(name)),
+      limited: ledger.close,
       settle: async outcome => {
         if (!charge || isSettled) return
         isSettled = true
-        await finish(account, charge, outcome)
+        await finish(charge, outcome)
       },
     }
   }
@@ -213,12 +201,11 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
     reserve: async (points, purpose, claims = []) => {
       const wanted = Math.max(0, Math.floor(points))
       const all = claims.reduce((sum, claim) => sum + claim.points, wanted)
-      const account = ledger
       const closed = closedUntil()
-      if (closed !== null && all > 0) return reservationOf(account, 0, claims.map(nothing), closed)
-      if (unlimited || all === 0) return reservationOf(account, wanted, claims.map(whole), null)
+      if (closed !== null && all > 0) return reservationOf(0, claims.map(nothing), closed)
+      if (unlimited || all === 0) return reservationOf(wanted, claims.map(whole), null)
       const windows = windowsOfRequest()
-      const reply = await account.reserve(
+      const reply = await ledger.reserve(
         windows.map(window => boundedFor(purpose, window, shares, unit, clock.now())),
         wanted * unit,
         claims.map(claim => ({ consumer: claim.consumer, wanted: claim.points * unit })),
@@ -229,17 +216,16 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
         weight > 0 ? [{ consumer: claims[i]?.consumer ?? '', weight }] : [],
       )
       // A share of what this gateway may spend while the store is away is no share of the limit.
-      const longestHold = account.shared() ? Number.POSITIVE_INFINITY : clock.now() + retrySoonMs
+      const longestHold = ledger.shared() ? Number.POSITIVE_INFINITY : clock.now() + retrySoonMs
       const heldFor = (heldIn: readonly LimitedWindow[]): number | null => {
         const held = windows
           .filter(({ name }) => heldIn.some(each => each.name === name))
           .map(window => withAside(window, shares, unit))
-        const until = heldUntil(held, shares, account.used, unit, clock.now())
+        const until = heldUntil(held, shares, ledger.used, unit, clock.now())
         return until === null ? null : Math.min(until, longestHold)
       }
       const forNobody = consumers.reduce((sum, { weight }) => sum - weight, granted)
       return reservationOf(
-        account,
         forNobody / unit,
         reply.claims.map(({ granted: weight, heldIn }, i) => ({
           points: weight / unit,
@@ -278,8 +264,6 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
     reconcile: async () => {
       // Without limits there is nothing to share but a closure, and its end.
       if (!unlimited || closedUntil() !== null || ledger.hasPending()) await ledger.reconcile(windowsNow())
-      for (const former of ledgers.values())
-        if (former !== ledger && former.hasPending()) await former.reconcile(windowsNow())
     },
     state: () => ({
       windows: spendable(limits, clock.now()).map(window => ({
@@ -295,17 +279,14 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
     }),
     apply: next => {
       if (spanNames.some(span => isRaised(limits[span], next.limits[span]))) raisedAt = clock.now()
-      ;({ provider, limits } = next)
+      ;({ limits } = next)
       shares = next
       unlimited = hasNoLimit(next)
       chargedAheadMs = chargedAhead(next)
-      ledger = ledgerOf(provider)
       highest = { day: '', price: 0 }
     },
-    isSettled: () => [...ledgers.values()].every(account => account.isSettled()),
-    end: async () => {
-      await Promise.all([...ledgers.values()].map(account => account.end()))
-    },
+    isSettled: ledger.isSettled,
+    end: ledger.end,
   }
 }
 

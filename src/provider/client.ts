@@ -12,14 +12,7 @@ import { type BatchObserver, createBatchRequest } from './batch-request.ts'
 import { type BatchReservation, createBatchReservation, type RefusedCell } from './batch-reservation.ts'
 import type { Breaker } from './breaker.ts'
 import type { Budget } from './budget.ts'
-import {
-  concernsAccount,
-  FormerAccountError,
-  notSent,
-  OutOfBudgetError,
-  ProviderError,
-  ShareUsedUpError,
-} from './errors.ts'
+import { notSent, OutOfBudgetError, ProviderError, ShareUsedUpError } from './errors.ts'
 import { createHeldConsumers } from './held-consumers.ts'
 import type { ProviderProtocol } from './protocol.ts'
 import type { ProviderCall } from './provider-call.ts'
@@ -53,7 +46,7 @@ export type ProviderParts = {
 
 export type Provider = {
   /**
-   * The timeline of a cell, for this consumer, whose share of the budget it is.
+   * The timeline of a cell. Its load is charged to the consumer's share of the budget.
    * @throws ProviderError, of which ShareUsedUpError concerns one consumer alone
    */
   load(cell: Cell, urgency?: Urgency, consumer?: string | undefined): Promise<Timeline>
@@ -68,8 +61,8 @@ export type Provider = {
    * budget's next window do not count.
    */
   settled(): Promise<void>
-  /** For the requests that are sent from now on; consumers that are held back try again. */
-  apply(options: ProviderOptions): void
+  /** The budget has changed: consumers that are held back try again. */
+  budgetChanged(): void
   /** Runs other work that sends requests to the provider, as one of `maxConcurrent` requests and in order of arrival. */
   inTurn<Result>(work: () => Promise<Result>): Promise<Result>
   /** Sends and reserves nothing any more; cells that wait stay so. Resolves when what is under way has ended. */
@@ -79,9 +72,8 @@ export type Provider = {
 // The part of a request that one consumer may take while others wait: theirs comes sooner after a short request.
 const batchShare = 1 / 20
 
-export const createProvider = (given: ProviderOptions, parts: ProviderParts): Provider => {
+export const createProvider = (options: ProviderOptions, parts: ProviderParts): Provider => {
   const { protocol, breaker, budget, recentConsumers, clock, observer } = parts
-  let options = given
   let retry: ReturnType<typeof retryPolicy> | undefined
   const limit = pLimit(options.maxConcurrent)
   const underWay = new Set<Promise<unknown>>()
@@ -89,10 +81,8 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
   const held = createHeldConsumers(clock)
   const reserve = createBatchReservation(budget, recentConsumers)
   const request = createBatchRequest(parts)
-  // Refused to a former account.
-  const sentAgain = new WeakSet<Waiting>()
-  /** When the results of the last batch are with those that wait for them. */
-  let handedOut: Promise<void> = Promise.resolve()
+  /** Resolves when the results of the last batch are with those that wait for them. */
+  let lastDelivery: Promise<void> = Promise.resolve()
   let endWake: (() => void) | undefined
   let isPending = false
   /** The last attempt found no room, and the next one is due soon. */
@@ -121,9 +111,9 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
     }
     queue.putBack(requeued)
   }
-  // Of consumers that are held back for long all cells are rejected; of others, which want more than their share allows and
-  // whose queues grow, those that have waited for long enough. What is not cold never waits: another consumer's refresh of the
-  // same cell would wait with it.
+  // A consumer that is held back for long gets all its cells rejected. One that is held back for a while keeps its cold cells
+  // until they have waited for long enough. What is not cold never waits: another consumer's refresh of the same cell would
+  // wait with it.
   const rejectHeld = (): void => {
     const now = clock.now()
     const rejectBefore = (instant: number, consumer: string, urgency: Urgency, until: number): void => {
@@ -149,13 +139,11 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
       if (!(error instanceof ProviderError)) throw error
       if (error.code === 'provider_limited')
         await reservation.limited(error.retryAt ?? clock.now(), error.message)
-      // Inside of the breaker, which is not to count it.
-      const isFormer = concernsAccount(error) && !reservation.isCurrent()
-      throw isFormer ? new FormerAccountError(error, clock.now()) : error
+      throw error
     }
   }
 
-  const handOver = async (batch: readonly Waiting[], results: readonly (Timeline | ProviderError)[]) => {
+  const deliver = async (batch: readonly Waiting[], results: readonly (Timeline | ProviderError)[]) => {
     for (const [i, { resolve, reject: fails, consumer }] of batch.entries()) {
       // Each waiter has work to do with its result, such as compressing it for the shared tier: let other requests run in
       // between.
@@ -170,10 +158,10 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
   }
   // While the next request is under way; but one batch at a time, so that a provider that is quicker than the waiters fills no
   // memory.
-  const handOut: typeof handOver = async (batch, results) => {
-    const former = handedOut
-    handedOut = former.then(() => track(handOver(batch, results)))
-    await former
+  const deliverInOrder: typeof deliver = async (batch, results) => {
+    const before = lastDelivery
+    lastDelivery = before.then(() => track(deliver(batch, results)))
+    await before
   }
 
   // The provider refuses a batch as a whole. Halving it isolates the bad point, so that the other cells load.
@@ -192,7 +180,7 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
           void reservation.settle('unsent')
         }
       }, closing.signal)
-      await handOut(batch, results)
+      await deliverInOrder(batch, results)
     } catch (error) {
       await fail(batch, error)
     }
@@ -209,14 +197,6 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
       requeueOrReject(batch.filter(isOwn).map(waiting => ({ waiting, error })))
       // The others go on without it.
       queue.putBack(batch.filter(waiting => !isOwn(waiting)))
-    } else if (error instanceof FormerAccountError) {
-      // Consumers wait for cold cells. Once, or keys that change often would hold them up.
-      const { again = [], rest = [] } = Object.groupBy(batch, waiting =>
-        waiting.urgency === 'cold' && !sentAgain.has(waiting) ? 'again' : 'rest',
-      )
-      for (const waiting of again) sentAgain.add(waiting)
-      for (const { reject: fails } of rest) fails(error)
-      queue.putBack(again)
     } else if (error instanceof ProviderError && code === 'provider_limited') {
       requeueOrReject(batch.map(waiting => ({ waiting, error })))
     } else {
@@ -322,12 +302,7 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
       // Loads that began in this turn of the event loop queue their cells in it; loads that end in a turn may queue more.
       for (await nextTurn(); underWay.size > 0; await nextTurn()) await Promise.allSettled(underWay)
     },
-    apply: next => {
-      options = next
-      retry = undefined
-      limit.concurrency = next.maxConcurrent
-      held.clear()
-    },
+    budgetChanged: held.clear,
     inTurn,
     close: async () => {
       closing.abort()

@@ -1,5 +1,5 @@
-// The errors of calls to the provider, one code each, and whether a retry can help. Messages are for operators and logs:
-// edge/sentences.ts has what a consumer reads.
+// The errors of calls to the provider, one code each, whether a retry can help, and how they quote what the provider sent.
+// Messages are for operators and logs: edge/sentences.ts has what a consumer reads.
 
 import { AbohawaError } from '../errors.ts'
 import { safeText } from '../outside-text.ts'
@@ -73,6 +73,11 @@ const helpedByRetry: ReadonlySet<ProviderErrorCode> = new Set([
 
 // The message quotes the provider, and is kept for every cell that failed.
 const longestMessage = 300
+const longestExcerpt = 80
+
+/** A value that the provider sent: a text as it is, any other value as JSON; both made printable and cut. */
+export const excerptOf = (value: unknown, most = longestExcerpt): string =>
+  safeText(typeof value === 'string' ? value : (JSON.stringify(value) ?? 'nothing'), most)
 
 export class ProviderError extends AbohawaError {
   override name = 'ProviderError'
@@ -116,20 +121,6 @@ export class OutOfBudgetError extends ProviderError {
     )
   }
 }
-
-/** The provider refused a request for an account that is not in use any more. The next request may be sent at once. */
-export class FormerAccountError extends ProviderError {
-  override name = 'FormerAccountError'
-
-  /** @param now ms since the epoch */
-  constructor(refusal: ProviderError, now: number) {
-    super('provider_limited', `for the former account: ${refusal.message}`, { retryAt: now })
-  }
-}
-
-/** Whether an error says something about the account that the request was sent for, and nothing about the provider. */
-export const concernsAccount = ({ code }: Pick<ProviderError, 'code'>): boolean =>
-  code === 'provider_limited' || code === 'provider_denied'
 
 /** A consumer has used up its share of the budget; others have not. */
 export class ShareUsedUpError extends ProviderError {

@@ -13,7 +13,7 @@ import type { Provider, ProviderObserver } from './client.ts'
 import { OutOfBudgetError, ProviderError, type ProviderErrorCode } from './errors.ts'
 import type { PassthroughProtocol, ProviderProtocol } from './protocol.ts'
 import type { ProviderCall, StreamedRequest, StreamedResponse } from './provider-call.ts'
-import { outcomeOf } from './request-cost.ts'
+import { requestOutcomeOf } from './request-cost.ts'
 import { errorTextOf, unzipped } from './response-body.ts'
 
 type PassthroughRequest = Omit<StreamedRequest, 'isValid'> & {
@@ -97,7 +97,7 @@ export const createPassthrough = (
   const exchange = async (
     { weight, ...request }: PassthroughRequest,
     signal: AbortSignal,
-    handOver: (response: Awaited<ReturnType<Passthrough['send']>>) => void,
+    respond: (response: Awaited<ReturnType<Passthrough['send']>>) => void,
   ): Promise<void> => {
     signal.throwIfAborted()
     // Half-open too: the probe is one point of a cell.
@@ -112,7 +112,7 @@ export const createPassthrough = (
         const { status, headers } = response
         const begin: Uint8Array[] = []
         const body = Readable.from(keepingBegin(response.body, begin), { objectMode: false })
-        handOver({ status, headers, body })
+        respond({ status, headers, body })
         await finished(body)
         if (good.has(status)) return
         const text = unzipped(Readable.from(begin), headers['content-encoding'], maxErrorBytes)
@@ -122,7 +122,7 @@ export const createPassthrough = (
     } catch (error) {
       outcome = error instanceof ProviderError ? error.code : 'left'
       message = messageOf(error)
-      await reservation.settle(outcomeOf(error))
+      await reservation.settle(requestOutcomeOf(error))
       if (error instanceof ProviderError && error.code === 'provider_limited')
         await reservation.limited(error.retryAt ?? clock.now(), error.message)
       throw error

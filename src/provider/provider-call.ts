@@ -7,11 +7,9 @@ import { text as textOf } from 'node:stream/consumers'
 import type { Dispatcher, Pool } from 'undici'
 import type { Clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
-import { garbled, notSent, ProviderError } from './errors.ts'
-import { excerptOf } from './excerpt.ts'
+import { excerptOf, garbled, notSent, ProviderError } from './errors.ts'
 import type { CallProtocol, ProviderRequest } from './protocol.ts'
 import { errorTextOf, unzipped } from './response-body.ts'
-import { validateBeforeSend } from './validate-before-send.ts'
 
 export type ProviderCallOptions = {
   /** Origin and path prefix, without a trailing slash. */
@@ -39,8 +37,6 @@ export type ProviderCall = {
   bytes(request: ProviderRequest, isValid?: () => boolean): AsyncGenerator<Uint8Array>
   /** The whole text of a 200. @throws ProviderError */
   text(request: ProviderRequest): Promise<string>
-  /** Sets new options for later calls; the base URL stays. */
-  apply(options: ProviderCallOptions): void
   /**
    * The response as it comes, whatever its status from 200 to 599.
    * @throws ProviderError if none came, and in the middle of the body; the reason of `signal` once it is aborted
@@ -77,31 +73,27 @@ const maxHeaderBytes = 16 * 1024
 const maxInterimResponses = 8
 
 export const createProviderCall = (
-  given: ProviderCallOptions,
+  options: ProviderCallOptions,
   { protocol, clock }: { readonly protocol: CallProtocol; readonly clock: Clock },
 ): ProviderCall => {
-  const { origin, pathname } = new URL(given.baseUrl)
+  const { origin, pathname } = new URL(options.baseUrl)
   const prefix = pathname === '/' ? '' : pathname
-  let current = given
   let pool: Promise<Pool> | undefined
-  /** Pools of former options, until their last calls have ended. */
-  const retired = new Set<Promise<void>>()
   const openPool = async (): Promise<Pool> => {
     // Imported with the first request: a gateway that serves from its cache starts without it.
     const { Pool } = await import('undici')
     return new Pool(origin, {
-      connections: current.maxConcurrent,
+      connections: options.maxConcurrent,
       pipelining: 1,
-      connect: { timeout: current.connectTimeoutMs },
-      headersTimeout: current.timeoutMs,
-      bodyTimeout: current.bodyTimeoutMs,
+      connect: { timeout: options.connectTimeoutMs },
+      headersTimeout: options.timeoutMs,
+      bodyTimeout: options.bodyTimeoutMs,
       maxHeaderSize: maxHeaderBytes,
       // One call per connection needs no HTTP/2, which a server could choose and which has limits of its own.
       allowH2: false,
     })
   }
-  const keyHeadersFor = ({ apiKey }: ProviderCallOptions) => (apiKey ? protocol.keyHeaders(apiKey) : {})
-  let keyHeaders = keyHeadersFor(current)
+  const keyHeaders = options.apiKey ? protocol.keyHeaders(options.apiKey) : {}
 
   const send = async ({
     method,
@@ -130,7 +122,6 @@ export const createProviderCall = (
     { path, maxBytes }: ProviderRequest,
     isValid: () => boolean = () => true,
   ): AsyncGenerator<Uint8Array> {
-    const options = current
     const endsAt = performance.now() + options.totalTimeoutMs
     const ending = new AbortController()
     const timer = setTimeout(() => ending.abort(tooSlow(options)), options.totalTimeoutMs).unref()
@@ -160,7 +151,6 @@ export const createProviderCall = (
   }
 
   const stream: ProviderCall['stream'] = async (request, signal) => {
-    const options = current
     const broken = (cause: unknown): unknown => {
       if (signal.aborted) return signal.reason
       return cause instanceof ProviderError ? cause : brokenOff(cause, options)
@@ -186,25 +176,33 @@ export const createProviderCall = (
   return {
     bytes,
     text: request => textOf(bytes(request)),
-    apply: next => {
-      current = next
-      keyHeaders = keyHeadersFor(next)
-      const former = pool
-      pool = undefined
-      if (!former) return
-      const closed: Promise<void> = former
-        .then(opened => opened.close())
-        .catch(() => {})
-        .finally(() => retired.delete(closed))
-      retired.add(closed)
-    },
     close: async () => {
       await (await pool)?.close()
-      await Promise.all(retired)
     },
     stream,
   }
 }
+
+// The process may be suspended for hours between the reservation of weight and the write to the connection.
+/**
+ * An interceptor that calls `isValid` once there is a connection, in the same turn of the event loop that writes the
+ * request to it. If that is false, it sends nothing and fails the request with the error of `invalid`.
+ */
+const validateBeforeSend =
+  (isValid: () => boolean, invalid: () => Error): Dispatcher.DispatcherComposeInterceptor =>
+  dispatch =>
+  (options, handler) =>
+    dispatch(options, {
+      onRequestStart: (controller, context) => {
+        if (isValid()) handler.onRequestStart?.(controller, context)
+        else controller.abort(invalid())
+      },
+      onRequestUpgrade: (...given) => handler.onRequestUpgrade?.(...given),
+      onResponseStart: (...given) => handler.onResponseStart?.(...given),
+      onResponseData: (...given) => handler.onResponseData?.(...given),
+      onResponseEnd: (...given) => handler.onResponseEnd?.(...given),
+      onResponseError: (...given) => handler.onResponseError?.(...given),
+    })
 
 const tooSlow = ({ totalTimeoutMs }: ProviderCallOptions): ProviderError =>
   new ProviderError('provider_timeout', `the provider's answer was not whole within ${totalTimeoutMs} ms`, {

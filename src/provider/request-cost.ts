@@ -49,5 +49,5 @@ const outcomes: Readonly<Record<ProviderErrorCode, RequestOutcome>> = {
 }
 
 /** The outcome of a request that ended in this error; `unknown` for any other error. */
-export const outcomeOf = (error: unknown): RequestOutcome =>
+export const requestOutcomeOf = (error: unknown): RequestOutcome =>
   error instanceof ProviderError ? (outcomes[error.code] ?? 'unknown') : 'unknown'

@@ -2,8 +2,7 @@
 
 import { pipeline, type Readable } from 'node:stream'
 import { createGunzip, type Gunzip } from 'node:zlib'
-import { garbled, type ProviderError } from './errors.ts'
-import { excerptOf } from './excerpt.ts'
+import { excerptOf, garbled, type ProviderError } from './errors.ts'
 
 const unzipAtOnce = 64 * 1024
 // A chunk of a few bytes costs as much time as one of thousands; below this number of chunks that does not matter.

@@ -23,7 +23,6 @@ export type RunWatch = {
   recent(): readonly ModelRun[]
   /** Polls now. Never throws: errors go to the observer. */
   poll(): Promise<void>
-  apply(options: { readonly pollEveryMs: number }): void
   close(): void
 }
 
@@ -41,7 +40,7 @@ export type RunWatchParts = {
 }
 
 export const createRunWatch = (
-  { model, ...options }: { model: string; pollEveryMs: number },
+  { model, pollEveryMs }: { model: string; pollEveryMs: number },
   { call, protocol, clock, observer }: RunWatchParts,
 ): RunWatch => {
   // Newest first: runs that were read, and runs that were assumed while none could be read.
@@ -49,7 +48,6 @@ export const createRunWatch = (
   let assumed: readonly ModelRun[] = known
   let readAt = Number.NEGATIVE_INFINITY
   let failing = false
-  let { pollEveryMs } = options
 
   const poll = async (): Promise<void> => {
     try {
@@ -75,8 +73,7 @@ export const createRunWatch = (
       failing = true
     }
   }
-  const startTimer = () => every(clock, pollEveryMs, poll)
-  let endTimer = startTimer()
+  const endTimer = every(clock, pollEveryMs, poll)
 
   const recent = (): readonly ModelRun[] => {
     const last = known[0]
@@ -94,13 +91,7 @@ export const createRunWatch = (
     newest: () => recent()[0],
     recent,
     poll,
-    apply: next => {
-      if (next.pollEveryMs === pollEveryMs) return
-      ;({ pollEveryMs } = next)
-      endTimer()
-      endTimer = startTimer()
-    },
-    close: () => endTimer(),
+    close: endTimer,
   }
 }
 

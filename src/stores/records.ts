@@ -28,6 +28,8 @@ export const maxFields = 10_000
 export const longestHash = 1_048_576
 /** The longest valid lease: the maximum of cache.leaseFor. */
 export const longestLeaseMs = 60_000
+/** How long a lease holds the failure of a load: several polls of those who wait for it. */
+export const failureKeptMs = 500
 /** The largest valid count of units, responses or weight. */
 export const maxCounted = 999_999_999_999_999
 /** The longest valid closure of the provider: its longest window, and an hour of clock skew. */

@@ -171,32 +171,32 @@ export interface ByteStore {
    */
   readBytes(key: string, most?: number): Promise<Buffer | BytesFault | undefined>
   /**
-   * Stores the bytes until `expiresAt` (ms since the epoch); the store expires them. With a fencing token the write is
-   * refused, and the result is false, when a later lease holder has written.
+   * Stores the bytes until `expiresAt` (ms since the epoch); the store expires them.
+   * @param holder of the lease of this key: the write is refused, and the result is false, once it has lost the lease
    */
-  writeBytes(key: string, bytes: Buffer, expiresAt: number, token?: number): Promise<boolean>
+  writeBytes(key: string, bytes: Buffer, expiresAt: number, holder?: string): Promise<boolean>
   /** Deletes entries; returns how many existed. */
   deleteBytes(keys: readonly string[]): Promise<number>
 }
 
+/** `held`: another holder has it. A failure: the last holder's load has just failed. */
+export type LeaseReply = 'acquired' | 'held' | { readonly failure: string }
+
 export interface LeaseStore {
   /**
-   * Acquires the lease of a key unless another holder has it. Returns a fencing token, greater than any before it, or the
-   * rest of the other lease in ms. A lease expires, so a dead holder blocks the key for one lease at most.
+   * Acquires the lease of a key unless another holder has it. A lease ends by itself, so a dead holder blocks a key for one lease
+   * at most.
+   * @param holder a name that no other load has
+   * @param overFailure acquires it although a load has just failed
    */
-  acquireLease(
-    key: string,
-    leaseMs: number,
-  ): Promise<{ token: number; remainingMs: 0 } | { token: null; remainingMs: number }>
-  /** Renews a lease; false when another holder has acquired it. */
-  renewLease(key: string, token: number, leaseMs: number): Promise<boolean>
-  /** Releases a lease and publishes a message to all subscribers. */
-  releaseLease(key: string, token: number, message: string): Promise<void>
+  acquireLease(key: string, holder: string, leaseMs: number, overFailure?: boolean): Promise<LeaseReply>
+  /** Renews a lease; false when the holder has lost it. */
+  renewLease(key: string, holder: string, leaseMs: number): Promise<boolean>
   /**
-   * Subscribes to the releases of all leases of the fleet. A key of null means that messages may have been missed. Returns
-   * the function that unsubscribes.
+   * Releases the lease unless the holder has lost it.
+   * @param failure left to those who wait, for as long as they need to see it; begins with a brace
    */
-  onLeaseReleased(listener: (key: string | null, message: string) => void): () => void
+  releaseLease(key: string, holder: string, failure?: string): Promise<void>
 }
 
 type Heartbeat = {
@@ -235,8 +235,11 @@ export interface FleetStore {
   aliveInstances(aliveForMs: number): Promise<AliveInstance[]>
   /** The names requested in the fleet since an instant, latest first, bounded in number. */
   wanted(topic: string, since: number): Promise<string[]>
-  /** Appends a change record, kept until `keepUntil` at least; returns its number, greater than any before it. */
-  appendChangeRecord(topic: string, text: string, keepUntil: number): Promise<number>
+  /**
+   * Appends a change record, kept until `keepUntil` at least; returns its number, greater than any before it.
+   * @param above a number of a log that was lost, which the new number exceeds, unless it is more than a day ahead of the store
+   */
+  appendChangeRecord(topic: string, text: string, keepUntil: number, above?: number): Promise<number>
   /**
    * The change records with a greater number, in order; after 0 all that there are. `complete` is false when some may be
    * missing: the record with the given number has expired, was dropped because there were many since, or was lost.

@@ -13,7 +13,6 @@ export type Gauges = {
   readonly connections: () => {
     readonly open: number
     readonly unauthenticated: number
-    readonly queuedRequests: number
   }
   /** When the served certificate expires; undefined without TLS. */
   readonly certificateExpiresAt: () => number | undefined
@@ -104,11 +103,6 @@ export const watchGauges = (registry: Registry, gauges: Gauges, clock: Clock): (
     'abohawa_connections_unauthenticated',
     'Open connections to the API on which no good key came yet.',
     () => gauges.connections().unauthenticated,
-  )
-  gauge(
-    'abohawa_requests_queued',
-    'Requests to the API that wait behind another one on their connection.',
-    () => gauges.connections().queuedRequests,
   )
   gauge(
     'abohawa_tls_certificate_expiry_timestamp_seconds',

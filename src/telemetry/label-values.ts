@@ -2,7 +2,7 @@
 // absent() are right only then. The types of the parts keep the lists complete.
 
 import { endpointNames, type ResponseName } from '../endpoints.ts'
-import type { Refusal } from '../metering/authentication.ts'
+import type { KeyRefusal } from '../metering/authentication.ts'
 import type { ProviderErrorCode, RefusedAnswer } from '../provider/errors.ts'
 import { problemStatuses, type ResponseStatus } from '../statuses.ts'
 import type { RecordKind } from '../stores/records.ts'
@@ -49,7 +49,7 @@ export const requests: readonly (readonly [ResponseName, ResponseStatus])[] = [
   ...pairs(['reference' as const], [200, 304, 308, 400, 429, 499, 500] as const),
 ]
 
-export const decisions = allOf<'allowed' | 'exhausted' | 'unavailable' | Refusal>({
+export const decisions = allOf<'allowed' | 'exhausted' | 'unavailable' | KeyRefusal>({
   allowed: true,
   exhausted: true,
   missing: true,
@@ -63,7 +63,13 @@ export const decisions = allOf<'allowed' | 'exhausted' | 'unavailable' | Refusal
   unavailable: true,
 })
 
-export const closingReasons = ['connections', 'unauthenticated', 'pipelining', 'write_timeout', 'body']
+/**
+ * Why a connection to the API was closed: too many in all, too many of its address without a good key, or too many requests without
+ * one.
+ */
+export type ClosingReason = 'connections' | 'address' | 'refusals'
+
+export const closingReasons = allOf<ClosingReason>({ connections: true, address: true, refusals: true })
 
 export const entryFaults = allOf<BytesRefusal | 'wrong_type' | 'out_of_range'>({
   wrong_type: true,

@@ -88,16 +88,6 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
     help: 'Reopenings of the budget by an operator that this instance has followed.',
     registers,
   })
-  const unauthenticatedBytes = new Counter({
-    name: 'abohawa_unauthenticated_sent_bytes_total',
-    help: 'Bytes sent for no quota: the reference, refusals without a good key, preflight requests.',
-    registers,
-  })
-  const unauthenticatedRefusals = new Counter({
-    name: 'abohawa_unauthenticated_refused_total',
-    help: 'Requests for the reference that were answered 429, because too much was sent for no quota.',
-    registers,
-  })
   const instances = new Gauge({
     name: 'abohawa_instances',
     help: 'Gateways that share the store and were alive at the last heartbeat.',
@@ -184,12 +174,10 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
     ),
     connectionClosed: count(
       'abohawa_connections_closed_total',
-      'Connections to the API that were closed because of a limit: connections, unauthenticated, pipelining, write_timeout or body.',
+      'Connections to the API that were closed because of a limit: connections, address or refusals.',
       'reason',
       known.closingReasons,
     ),
-    unauthenticatedSent: (bytes: number) => unauthenticatedBytes.inc(bytes),
-    unauthenticatedRefused: () => unauthenticatedRefusals.inc(),
     nearLimit: count(
       'abohawa_keys_near_limit_total',
       'Keys whose count of a day reached 80 or 100 per cent of the limit; one instance counts each.',

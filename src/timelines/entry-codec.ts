@@ -1,10 +1,13 @@
-// Timelines as cache entries (size, jitter, end, metadata) and as bytes of the shared tier. Validates decoded bytes against
+// Timelines as cache entries (key, size, jitter, end, metadata) and as bytes of the shared tier. Validates decoded bytes against
 // this gateway's configuration. The byte format is in weather/timeline-bytes.ts.
 
-import { type Entry, type EntryMetadata, jitterOf } from '../cache/entry.ts'
+import { hash } from 'node:crypto'
+import { type Entry, type EntryMetadata, jitterOf } from '../cache/freshness.ts'
 import type { Codec } from '../cache/shared-tier.ts'
 import type { Calendar } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
+import type { ProviderProtocol } from '../provider/protocol.ts'
+import type { CellId } from '../weather/cell.ts'
 import { reachOf, usualLengths } from '../weather/horizon.ts'
 import { isPlausible } from '../weather/plausible.ts'
 import { bytesOf, type Timeline } from '../weather/timeline.ts'
@@ -15,6 +18,17 @@ import {
   maxEncodedBytes,
   readHead,
 } from '../weather/timeline-bytes.ts'
+
+/**
+ * The cache namespace: a hash of provider, variables and time zone that prefixes every cache key, so that an entry knows its
+ * upstream. Entries of another namespace are never read: a change of these settings starts with an empty cache, and two upstreams
+ * share a store without each other's entries, leases and demand.
+ */
+export const namespaceOf = (baseUrl: string, { identity }: Pick<ProviderProtocol, 'identity'>): string =>
+  hash('sha256', baseUrl + identity).slice(0, 12)
+
+/** The cache key of a cell. */
+export const keyFor = (namespace: string, cell: CellId): string => `${namespace}:${cell}`
 
 export type TimelineCodecParts = {
   /** How many hours a response has: an entry ends where it has fewer. */

@@ -3,11 +3,11 @@
 // shared tier.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Purge } from '../cache/purges.ts'
+import type { Purge, Purges } from '../cache/purges.ts'
 import { utcDayMs } from '../calendar.ts'
 import type { ByteStore, FleetStore } from '../stores/store.ts'
 import type { Cell } from '../weather/cell.ts'
-import { keyFor } from './cache-namespace.ts'
+import { keyFor } from './entry-codec.ts'
 import { type PurgeOrder, type PurgeScope, readOrder, writeOrder } from './purge-scope.ts'
 
 type ChangeLogStore = Pick<FleetStore, 'appendChangeRecord' | 'changeRecordsAfter'> &
@@ -18,8 +18,6 @@ export type PurgeOutcome = { readonly generation: number; readonly removed: numb
 const topic = 'purges'
 // While the last change record is kept, an instance notices that the log was lost.
 const keepForMs = 400 * utcDayMs
-// The first record of a log, which purges nothing.
-const begin = '{}'
 // A fine grid has hundreds of thousands of cells: deleted in steps, so that the event loop is free in between.
 const removedAtOnce = 1_000
 
@@ -44,44 +42,41 @@ export const orderPurge = async (
   return { generation, removed }
 }
 
-/** What came after a change record that an instance knows. */
-type PurgesRead = {
-  readonly purges: readonly Purge<PurgeScope>[]
-  /** The number of the newest record, a purge or not; undefined without any. */
-  readonly newest: number | undefined
-  /** Purges from before this number may be unknown; undefined where none is. */
-  readonly missedBefore: number | undefined
+/** @returns the purges that are in force from now on; undefined where there is no log: it never began, or was lost */
+export const readPurges = async (
+  store: Pick<FleetStore, 'changeRecordsAfter'>,
+  purges: Purges<PurgeScope>,
+): Promise<{ readonly added: readonly Purge<PurgeScope>[]; readonly isWhole: boolean } | undefined> => {
+  const known = purges.generation
+  const { records, complete } = await store.changeRecordsAfter(topic, known)
+  // What was ordered before the first record is unknown to who reads the log for the first time.
+  const isWhole = known > 0 && complete
+  const [first] = records
+  if (!first) return isWhole ? { added: [], isWhole } : undefined
+  const added = records.flatMap(({ number, text }) => {
+    const order = readOrder(text)
+    return order ? [{ generation: number, ...order }] : []
+  })
+  for (const purge of added) purges.add(purge)
+  purges.reach(records.at(-1)?.number ?? known)
+  if (!isWhole) purges.miss(first.number)
+  return { added, isWhole }
 }
 
 /**
- * @param known the number of the last record that is known; 0 reads all that there are
- * @returns undefined where there is no log: it never began, or has lost the record that is known
+ * As `readPurges`; where there is no log it begins with a soft purge of everything. That costs nothing where nothing was cached,
+ * and covers what was ordered into a log that was lost.
  */
-export const purgesAfter = async (
-  store: Pick<FleetStore, 'changeRecordsAfter'>,
-  known: number,
-): Promise<PurgesRead | undefined> => {
-  const { records, complete } = await store.changeRecordsAfter(topic, known)
-  const isWhole = known > 0 && complete
-  if (records.length === 0 && !isWhole) return undefined
-  return {
-    purges: records.flatMap(({ number, text }) => {
-      const order = readOrder(text)
-      return order ? [{ generation: number, ...order }] : []
-    }),
-    newest: records.at(-1)?.number,
-    missedBefore: isWhole ? undefined : records[0]?.number,
-  }
-}
-
-/** Goes on where there is no log: one that never began begins, one that was lost begins again with a soft purge of everything. */
-export const beginLog = async (
+export const followPurges = async (
   store: Pick<FleetStore, 'appendChangeRecord' | 'changeRecordsAfter'>,
-  known: number,
+  purges: Purges<PurgeScope>,
   now: number,
-): Promise<PurgesRead | undefined> => {
-  const text = known === 0 ? begin : writeOrder({ kind: 'soft', scope: { all: true } })
-  await store.appendChangeRecord(topic, text, now + keepForMs)
+): ReturnType<typeof readPurges> => {
+  const read = await readPurges(store, purges)
+  if (read) return read
+  const text = writeOrder({ kind: 'soft', scope: { all: true } })
+  await store.appendChangeRecord(topic, text, now + keepForMs, purges.generation)
+  purges.restart()
   // Others may have begun it at the same time, and purged since.
-  return purgesAfter(store, 0)
+  return readPurges(store, purges)
 }

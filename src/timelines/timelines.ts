@@ -3,8 +3,8 @@
 // part of the cache is connected here.
 
 import { createDemand } from '../cache/demand.ts'
+import { type DemandExpiry, expiryOfDemand, firstExpiry } from '../cache/demand-expiry.ts'
 import { type BackoffOptions, createFailures, type Failure } from '../cache/failures.ts'
-import { firstExpiry } from '../cache/first-expiry.ts'
 import { createFleetSingleFlight } from '../cache/fleet-single-flight.ts'
 import {
   createStretch,
@@ -16,7 +16,6 @@ import {
 } from '../cache/freshness.ts'
 import { createMemoryTier } from '../cache/memory-tier.ts'
 import { createPurges } from '../cache/purges.ts'
-import { type Reach, reachOfDemand } from '../cache/reach.ts'
 import {
   type CacheObserver,
   createReadThrough,
@@ -25,7 +24,6 @@ import {
 } from '../cache/read-through.ts'
 import { createRefreshAhead } from '../cache/refresh-ahead.ts'
 import { type Codec, createSharedTier, type SharedTierObserver } from '../cache/shared-tier.ts'
-import { createSingleFlight } from '../cache/single-flight.ts'
 import { createUncached } from '../cache/uncached.ts'
 import { type Calendar, hourMs, utcDayMs } from '../calendar.ts'
 import { type Clock, every } from '../clock.ts'
@@ -34,19 +32,18 @@ import type { Breaker } from '../provider/breaker.ts'
 import type { Provider } from '../provider/client.ts'
 import { ShareUsedUpError } from '../provider/errors.ts'
 import type { ByteStore, FleetStore, LeaseStore, Store } from '../stores/store.ts'
-import type { Cell, CellId, Grid } from '../weather/cell.ts'
+import type { Cell, Grid } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
-import { claimedGeneration } from '../weather/timeline-bytes.ts'
-import { keyFor } from './cache-namespace.ts'
-import { createTimelineCodec, entryOf } from './entry-codec.ts'
+import { createTimelineCodec, entryOf, keyFor } from './entry-codec.ts'
 import { createHeartbeat, type Fleet } from './heartbeat.ts'
 import { createProbe } from './probe.ts'
-import { beginLog, purgesAfter } from './purge-log.ts'
+import { followPurges } from './purge-log.ts'
 import { covers, type PurgeScope } from './purge-scope.ts'
 
 /** The live options. */
-export type LiveTimelinesOptions = FreshnessOptions &
-  RunOptions &
+type LiveTimelinesOptions = FreshnessOptions & RunOptions
+
+export type TimelinesOptions = LiveTimelinesOptions &
   Omit<BackoffOptions, 'longestAfter' | 'isLifted'> & {
     /** The longest backoff for a point that the provider refused. */
     readonly refusedForMs: number
@@ -58,21 +55,18 @@ export type LiveTimelinesOptions = FreshnessOptions &
     readonly demandForMs: number
     /** How many cells make a full batch. */
     readonly batch: number
+    readonly freshness: 'age' | 'run'
+    /** The bound of the memory tier. */
+    readonly memoryBytes: number
+    /** The number of cells in the configured box; demand never counts more. */
+    readonly maxCells: number
+    /** The provider's weight of one load. */
+    readonly weightPerLoad: number
+    /** The prefix of all cache keys; see entry-codec.ts. */
+    readonly namespace: string
+    /** How many hours a response has. */
+    readonly hourlyHours: number
   }
-
-export type TimelinesOptions = LiveTimelinesOptions & {
-  readonly freshness: 'age' | 'run'
-  /** The bound of the memory tier. */
-  readonly memoryBytes: number
-  /** The number of cells in the configured box; demand never counts more. */
-  readonly maxCells: number
-  /** The provider's weight of one load. */
-  readonly weightPerLoad: number
-  /** The prefix of all cache keys; see cache-namespace.ts. */
-  readonly namespace: string
-  /** How many hours a response has. */
-  readonly hourlyHours: number
-}
 
 export type TimelinesObserver = CacheObserver &
   SharedTierObserver & {
@@ -97,8 +91,8 @@ export type TimelinesParts = {
   readonly stretch: (demandPerDay: number) => number
   /** Whether the provider's limit that refused a load at this instant does not hold any more. */
   readonly isLimitLifted: (at: number) => boolean
-  /** A short name of the account at the provider, now. */
-  readonly account: () => string
+  /** A short name of the account at the provider. */
+  readonly account: string
   /** A short hash of the settings that all instances should have in common, now. */
   readonly settings: () => string
   /** The text of the instance's report of itself. */
@@ -138,15 +132,13 @@ export type Timelines = ReadThrough<Cell, Timeline> & {
    */
   firstExpiryAt(whose?: 'any' | 'cached'): number | undefined
   /** The age at which the weather of cells in demand expires, by the settings and by the timelines that were fetched. */
-  reach(): Reach
+  reach(): DemandExpiry
   /** How many cells back off, by the code of their last failure. */
   backoffs(): Map<string, number>
   /** Ends the backoff of cells that failed during an outage of the provider. */
   endBackoff(): void
-  /** Another account of the provider is in use: ends the backoff of cells that the former account was refused. */
-  changeAccount(): void
-  /** Reads the purge log now unless it is known up to this number; never rejects. */
-  readPurgesTo(generation: number): Promise<void>
+  /** Reads the purge log now; never rejects. */
+  readPurges(): Promise<void>
   explain(cell: Cell): Promise<CellExplanation>
   /** Loads a cell whatever is cached, within budget and circuit breaker. Never rejects. */
   reload(cell: Cell): Promise<void>
@@ -178,13 +170,6 @@ type CellOverview = {
   readonly demand: number
 }
 
-// The codes of failures that are due to the account at the provider; an open circuit may be.
-const ofAccount: ReadonlySet<string> = new Set([
-  'provider_limited',
-  'provider_denied',
-  'provider_circuit_open',
-])
-
 const tickEveryMs = 500
 // People check the weather again within this time.
 const recentForMs = hourMs
@@ -195,7 +180,7 @@ const warmAtOnce = 256
 export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts): Timelines => {
   const { provider, store, grid, recentRuns, calendar, clock, observer } = parts
   const { namespace, hourlyHours } = options
-  let { refusedForMs, demandForMs, batch } = options
+  const { refusedForMs, demandForMs, batch } = options
   const keyOf = ({ id }: Cell): string => keyFor(namespace, id)
 
   let fleet: Fleet = { instances: 1, variants: 1, wanted: 0 }
@@ -218,30 +203,10 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
   const isLifted = ({ error, failedAt }: Pick<Failure, 'error' | 'failedAt'>): boolean =>
     error instanceof AbohawaError && error.code === 'provider_limited' && parts.isLimitLifted(failedAt)
   const failures = createFailures({ ...options, longestAfter, isLifted }, clock)
-  const prefix = keyFor(namespace, '' as CellId)
   const fleetLoads = createFleetSingleFlight(
-    {
-      store,
-      leaseForMs: options.leaseForMs,
-      account: parts.account,
-      onLoadedElsewhere: key => {
-        if (key.startsWith(prefix)) cache.supersede(key.slice(prefix.length))
-      },
-    },
+    { store, leaseForMs: options.leaseForMs, account: parts.account },
     error => observer.onSharedTierFailure('lease', error),
   )
-  // An entry may have a newer generation than this instance knows, whose read of the log is late or failed. The log is read first,
-  // because a number from beyond it protects no entry.
-  const readBytes: ByteStore['readBytes'] = async (key, maxBytes) => {
-    const bytes = await store.readBytes(key, maxBytes)
-    if (bytes instanceof Uint8Array) await readPurgesTo(claimedGeneration(bytes))
-    return bytes
-  }
-  const readPurgesTo = async (generation: number): Promise<void> => {
-    // The first one may have begun before the record was there.
-    for (let reads = 0; reads < 2 && generation > purges.generation; reads += 1)
-      await pollPurges().catch(() => {})
-  }
   const cache = createReadThrough<Cell, Timeline, PurgeScope>({
     keyOf,
     load: async (cell, purpose, consumer) => {
@@ -256,7 +221,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     shared: createSharedTier(
       {
         name: store.kind,
-        store: { readBytes, writeBytes: store.writeBytes },
+        store,
         get longestUseMs() {
           return policy.longestUseMs
         },
@@ -302,24 +267,23 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     if (cell) await cache.warm(cell)
   }
 
-  // One read at a time, so that no purge is reported twice. The first read finds purges from before the start: they are in
-  // force, but not reported.
-  const purgeReads = createSingleFlight<'purges', void>()
-  const readPurges = async (): Promise<void> => {
-    const known = purges.generation
-    const found = (await purgesAfter(store, known)) ?? (await beginLog(store, known, clock.now()))
-    if (!found) return
-    for (const purge of found.purges) {
-      cache.purge(purge)
-      if (known > 0) observer.onPurge(purge.kind, purge.scope)
-    }
-    purges.reach(found.newest ?? known)
-    if (found.missedBefore !== undefined) {
-      cache.missPurges(found.missedBefore)
-      if (known > 0) observer.onPurgesMissed()
-    }
+  // The first read finds purges from before the start: they are in force, but not reported.
+  const readPurgesOnce = async (): Promise<void> => {
+    const isFirst = purges.generation === 0
+    const read = await followPurges(store, purges, clock.now())
+    if (!read) return
+    cache.purged(read.added, read.isWhole)
+    if (isFirst) return
+    for (const { kind, scope } of read.added) observer.onPurge(kind, scope)
+    if (!read.isWhole) observer.onPurgesMissed()
   }
-  const pollPurges = (): Promise<void> => purgeReads.run('purges', readPurges).result
+  // One read at a time, so that no purge is reported twice, and a new one for each caller, so that it finds what the caller
+  // ordered. The store reports its outages through its own observer.
+  let purgeReads = Promise.resolve()
+  const readPurges = (): Promise<void> => {
+    purgeReads = purgeReads.then(readPurgesOnce).catch(() => {})
+    return purgeReads
+  }
 
   const probe = createProbe({
     isDue: parts.breaker.isProbeDue,
@@ -356,10 +320,9 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     passed = { at: started > 0 ? Number.NEGATIVE_INFINITY : at, run, pinned }
   }
 
-  // The store reports its outages through its own observer; here a failed read of the purge log is ignored.
   let isTicking = false
   const tick = async (): Promise<void> => {
-    await pollPurges().catch(() => {})
+    await readPurges()
     await heartbeat.sendIfDue()
     refreshAheadIfDue()
     probe()
@@ -383,7 +346,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     ensure: cache.ensure,
     start: async warmForMs => {
       const deadline = performance.now() + warmForMs
-      await pollPurges().catch(() => {})
+      await readPurges()
       await heartbeat.send()
       const cells = await wanted().catch(() => [])
       let warmed = 0
@@ -404,13 +367,11 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
       const now = clock.now()
       // Cells that were in demand before the start have no requests here yet.
       const demanded = Array.from(inDemand(), id => [id, demand.scoreOf(id, now) || 1] as const)
-      return reachOfDemand(memory, policy.longestUseMs, demanded)
+      return expiryOfDemand(memory, policy.longestUseMs, demanded)
     },
     backoffs: failures.backoffs,
     endBackoff: failures.endBackoff,
-    changeAccount: () =>
-      failures.clearWhere((_, { error }) => error instanceof AbohawaError && ofAccount.has(error.code)),
-    readPurgesTo,
+    readPurges,
     explain: async cell => ({
       ...(await cache.explain(cell)),
       cell,
@@ -439,13 +400,9 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     instance: heartbeat.instance,
     sendHeartbeat: heartbeat.send,
     apply: next => {
-      ;({ refusedForMs, demandForMs, batch } = next)
       policy.apply(next)
       passed.at = Number.NEGATIVE_INFINITY
       stretch.renew()
-      failures.apply(next)
-      fleetLoads.leaseFor(next.leaseForMs)
-      cache.waitFor(next.waitForMs)
     },
     close: async () => {
       endTicks()

@@ -29,7 +29,7 @@ import { type Horizon, horizonFor } from '../weather/horizon.ts'
 
 export type Account = {
   /** A short hash of base URL and key: gateways with the same one share the budget. */
-  name(): string
+  readonly name: string
   readonly protocol: ProviderProtocol
   readonly provider: Provider
   readonly budget: Budget
@@ -38,8 +38,10 @@ export type Account = {
   readonly lastRequests: LastRequests
   /** Undefined when `cache.freshness` is `age`. */
   readonly runs: RunWatch | undefined
-  /** The live settings from now on. Returns whether another key is in use, of which former refusals say nothing. */
-  apply(config: Config): boolean
+  /** The budget from now on. */
+  applyBudget(config: Config): void
+  /** How far ahead later requests reach, from now on. */
+  applyHorizon(config: Config): void
   /** Ends what is under way. */
   close(): Promise<void>
 }
@@ -136,8 +138,7 @@ export const openAccount = (
     decode: (body, requested) => (sentWith.get(requested.cells) ?? fetching).decode(body, requested),
     ...standIns?.protocol,
   }
-  let settings = budgetSettingsIn(config)
-  let { totalTimeoutMs } = config.provider
+  const { provider: name } = budgetSettingsIn(config)
   const plainCall = standIns?.call ?? createProviderCall(config.provider, { protocol, clock })
   const call = tracing?.call(plainCall, config.provider.baseUrl) ?? plainCall
   const breaker = createBreaker(config.provider.breaker, clock, observer.breaker)
@@ -151,7 +152,7 @@ export const openAccount = (
     clock,
     observer,
   })
-  const passthrough = createPassthrough(() => totalTimeoutMs, {
+  const passthrough = createPassthrough(() => config.provider.totalTimeoutMs, {
     call,
     inTurn: provider.inTurn,
     protocol,
@@ -166,7 +167,7 @@ export const openAccount = (
       : undefined
 
   return {
-    name: () => settings.provider,
+    name,
     protocol,
     provider,
     budget,
@@ -174,19 +175,12 @@ export const openAccount = (
     passthrough,
     lastRequests,
     runs,
-    apply: next => {
-      const former = settings
-      settings = budgetSettingsIn(next)
-      ;({ totalTimeoutMs } = next.provider)
+    applyBudget: next => {
+      budget.apply(budgetSettingsIn(next))
+      provider.budgetChanged()
+    },
+    applyHorizon: next => {
       fetching = protocolIn(next)
-      call.apply(next.provider)
-      breaker.apply(next.provider.breaker)
-      budget.apply(settings)
-      provider.apply(providerOptionsIn(next))
-      runs?.apply(next.provider.runs)
-      if (settings.provider === former.provider) return false
-      breaker.expectRecovery()
-      return true
     },
     close: async () => {
       runs?.close()

@@ -8,14 +8,9 @@ import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import type { Store } from '../stores/store.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
-import { namespaceOf } from '../timelines/cache-namespace.ts'
-import {
-  createTimelines,
-  type LiveTimelinesOptions,
-  type Timelines,
-  type TimelinesParts,
-} from '../timelines/timelines.ts'
-import { type Cell, createGrid, type Grid } from '../weather/cell.ts'
+import { namespaceOf } from '../timelines/entry-codec.ts'
+import { createTimelines, type Timelines, type TimelinesParts } from '../timelines/timelines.ts'
+import { createGrid, type Grid } from '../weather/cell.ts'
 import { type Account, type AccountStandIns, openAccount, protocolIn } from './account.ts'
 import { createLoadsByKey, type LoadsByKey } from './loads-by-key.ts'
 import { mostPopulous } from './most-populous.ts'
@@ -30,8 +25,10 @@ export type Upstream = {
   readonly loads: Pick<LoadsByKey, 'all' | 'topShare'>
   /** Reads runs, budget and cached timelines before the first request; bounded in time. */
   start(): Promise<{ warmed: number; wanted: number }>
-  /** The live settings from now on, for what is cached too. */
-  apply(config: Config): void
+  /** The budget from now on. */
+  applyBudget(config: Config): void
+  /** Freshness and staleness from now on, for what is cached too. */
+  applyFreshness(config: Config): void
   close(): Promise<void>
 }
 
@@ -65,12 +62,6 @@ const maxCellsIn = (bounds: Bounds, cellDegrees: number): number =>
 /** The cache namespace of this configuration. */
 export const cacheNamespaceIn = (config: Config): string =>
   namespaceOf(config.provider.baseUrl, protocolIn(config))
-
-const liveTimelinesOptionsIn = ({ provider, cache }: Config): LiveTimelinesOptions => ({
-  ...cache,
-  refusedForMs: provider.refusedForMs,
-  batch: provider.maxPointsPerRequest,
-})
 
 export const openUpstream = (
   config: Config,
@@ -106,12 +97,12 @@ export const openUpstream = (
     weightPerCell: protocol.weightPerCell,
     limitOfDay: () => budget.state().windows.find(({ name }) => name === 'day')?.limit,
   })
-  const pinnedIn = ({ cache: { prefetchPlaces } }: Config): (() => readonly Cell[]) =>
-    prefetchPlaces > 0 ? mostPopulous(catalogue, grid, prefetchPlaces) : () => []
-  let pinned = pinnedIn(config)
+  const pinned = cache.prefetchPlaces > 0 ? mostPopulous(catalogue, grid, cache.prefetchPlaces) : () => []
   const timelines = createTimelines(
     {
-      ...liveTimelinesOptionsIn(config),
+      ...cache,
+      refusedForMs: config.provider.refusedForMs,
+      batch: config.provider.maxPointsPerRequest,
       freshness: cache.freshness,
       memoryBytes: cache.memoryBytes,
       maxCells: maxCellsIn(bounds, cache.cellDegrees),
@@ -124,7 +115,7 @@ export const openUpstream = (
       breaker,
       store,
       grid,
-      pinned: () => pinned(),
+      pinned,
       recentRuns: () => runs?.recent() ?? [],
       stretch: budget.stretch,
       isLimitLifted: budget.isLifted,
@@ -161,13 +152,10 @@ export const openUpstream = (
       timeout.abort()
       return timelines.start(cache.warmForMs)
     },
-    apply: next => {
-      const isOther = account.apply(next)
-      pinned = pinnedIn(next)
-      timelines.apply(liveTimelinesOptionsIn(next))
-      if (!isOther) return
-      timelines.changeAccount()
-      void budget.reconcile()
+    applyBudget: account.applyBudget,
+    applyFreshness: next => {
+      account.applyHorizon(next)
+      timelines.apply(next.cache)
     },
     close: async () => {
       await timelines.close()

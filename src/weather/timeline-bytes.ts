@@ -124,10 +124,6 @@ type Head = {
   readonly days: Span
 }
 
-/** The number of the newest purge that bytes claim, unchecked; 0 where they have none. */
-export const claimedGeneration = (bytes: Buffer): number =>
-  bytes.length > usualHeadBytes ? bytes.readDoubleLE(metadataAt) : 0
-
 /** The header before the columns, or why the bytes are refused. */
 export const readHead = (bytes: Buffer, expected: Expectation): Head | BytesRefusal => {
   if (bytes.length > maxEncodedBytes) return 'too_large'

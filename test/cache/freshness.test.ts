@@ -1,12 +1,13 @@
 // The freshness of an entry by age and by model run: fresh, stale or expired, and when a refresh falls due.
 
 import t from 'tap'
-import { type Entry, jitterOf } from '../../src/cache/entry.ts'
 import {
+  type Entry,
   type FreshnessOptions,
   freshByAge,
   freshByRun,
   freshnessOf,
+  jitterOf,
   longestUseMs,
   type Run,
 } from '../../src/cache/freshness.ts'

@@ -1,7 +1,7 @@
 // The bound of the memory tier, including data kept beside an entry, also while entries come and go.
 
 import t from 'tap'
-import type { Entry } from '../../src/cache/entry.ts'
+import type { Entry } from '../../src/cache/freshness.ts'
 import { createMemoryTier, keepEntry } from '../../src/cache/memory-tier.ts'
 
 const entry = (value: string, bytes = 100): Entry<string> => ({

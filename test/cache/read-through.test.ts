@@ -2,12 +2,11 @@
 
 import t from 'tap'
 import { createDemand } from '../../src/cache/demand.ts'
-import type { Entry } from '../../src/cache/entry.ts'
 import { createFailures } from '../../src/cache/failures.ts'
 import { createFleetSingleFlight } from '../../src/cache/fleet-single-flight.ts'
-import { freshByAge } from '../../src/cache/freshness.ts'
+import { type Entry, freshByAge } from '../../src/cache/freshness.ts'
 import { createMemoryTier } from '../../src/cache/memory-tier.ts'
-import { createPurges } from '../../src/cache/purges.ts'
+import { createPurges, type Purge } from '../../src/cache/purges.ts'
 import { type CacheParts, createReadThrough, type Subject } from '../../src/cache/read-through.ts'
 import { createSharedTier } from '../../src/cache/shared-tier.ts'
 import { createUncached } from '../../src/cache/uncached.ts'
@@ -53,15 +52,12 @@ const setUp = (t: Tap, given: Partial<Parts> = {}) => {
     observer,
   )
   const purges = createPurges<string>((scope, key) => scope === key)
-  const newFleet = (onLoadedElsewhere?: (key: string) => void) => {
-    const fleet = createFleetSingleFlight(
-      { store, leaseForMs: 1_000, ...(onLoadedElsewhere ? { onLoadedElsewhere } : {}) },
-      error => failures.push(error),
-    )
+  const newFleet = () => {
+    const fleet = createFleetSingleFlight({ store, leaseForMs: 1_000 }, error => failures.push(error))
     t.teardown(fleet.close)
     return fleet
   }
-  const expedited: string[] = []
+  const expedited: (string | undefined)[] = []
   const parts: Parts = {
     keyOf: ({ id }) => id,
     load: async ({ id }) => {
@@ -72,7 +68,7 @@ const setUp = (t: Tap, given: Partial<Parts> = {}) => {
       if (loader.failure) throw loader.failure
       return { value, fetchedAt: clock.now(), bytes: 100, jitter: 0, generation, run: null }
     },
-    expedite: ({ id }) => expedited.push(id),
+    expedite: ({ id }, consumer) => expedited.push(consumer ?? id),
     heldBack: () => undefined,
     consumerOf: () => undefined,
     memory: createMemoryTier(10_000),
@@ -101,6 +97,12 @@ const setUp = (t: Tap, given: Partial<Parts> = {}) => {
       fleet: newFleet(),
       ...more,
     })
+  /** Puts a purge in force, in the caches that know it. */
+  const purge = (order: Purge<string>, ...caches: Pick<typeof cache, 'purged'>[]) => {
+    parts.purges.add(order)
+    for (const each of caches) each.purged([order], true)
+  }
+  const cache = createReadThrough(parts)
   return {
     clock,
     loads,
@@ -111,9 +113,9 @@ const setUp = (t: Tap, given: Partial<Parts> = {}) => {
     store,
     purges,
     parts,
-    newFleet,
     elsewhere,
-    cache: createReadThrough(parts),
+    cache,
+    purge,
   }
 }
 type Tap = { teardown(fn: () => unknown): void }
@@ -237,9 +239,8 @@ t.test('a refresh uses the entry that another process has already refreshed', as
   await settled()
   t.equal(loads.length, 2)
   t.strictSame(decoded, ['a 1'], 'what was read and is too old is seen to be so without being decoded')
-  t.match(await cache.read(named('a')), { value: 'a 1', outcome: 'stale' })
-  await settled()
-  t.match(await cache.read(named('a')), { value: 'a 2', outcome: 'hit' })
+  await cache.refresh(named('a'), 'refresh_ahead')
+  t.match(cache.read(named('a')), { value: 'a 2', outcome: 'hit', source: 'memory' })
   t.equal(loads.length, 2, 'no load of its own')
 })
 
@@ -309,40 +310,43 @@ t.test('data beside a value counts in memory, from whichever tier the value was 
 })
 
 t.test('a soft purge makes older entries stale, a hard one removes them', async t => {
-  const { cache, loads, elsewhere } = setUp(t)
+  const { cache, loads, elsewhere, purge } = setUp(t)
   await cache.read(named('a'))
   await cache.read(named('b'))
-  cache.purge({ generation: 1, kind: 'soft', scope: 'a' })
+  purge({ generation: 1, kind: 'soft', scope: 'a' }, cache)
   t.match(await cache.read(named('a')), { value: 'a 1', outcome: 'stale', forwarded: true })
   await settled()
   t.match(await cache.read(named('a')), { value: 'a 3', outcome: 'hit' }, 'loaded after the purge')
   t.match(await cache.read(named('b')), { value: 'b 2', outcome: 'hit' }, 'not covered')
-  cache.purge({ generation: 2, kind: 'hard', scope: 'b' })
+  purge({ generation: 2, kind: 'hard', scope: 'b' }, cache)
   t.match(await elsewhere().read(named('b')), { value: 'b 4', outcome: 'miss' }, 'nor from the shared tier')
   t.match(await cache.read(named('b')), { outcome: 'hit', source: 'embedded' })
   t.strictSame(loads, ['a', 'b', 'a', 'b'])
 })
 
 t.test('a hard purge that is read late keeps what was loaded after it', async t => {
-  const { cache, purges, loads, parts } = setUp(t)
+  const { cache, purges, loads, parts, purge } = setUp(t)
   purges.reach(2)
   await cache.read(named('a'))
-  const other = createReadThrough({ ...parts, purges: createPurges<string>((scope, key) => scope === key) })
-  cache.purge({ generation: 3, kind: 'hard', scope: 'b' })
+  const late = createPurges<string>((scope, key) => scope === key)
+  const other = createReadThrough({ ...parts, purges: late })
+  purge({ generation: 3, kind: 'hard', scope: 'b' }, cache)
   t.match(await cache.read(named('a')), { value: 'a 1', outcome: 'hit', source: 'memory' })
-  await other.read(named('a'))
-  other.purge({ generation: 2, kind: 'hard', scope: 'a' })
+  t.match(await other.read(named('a')), { value: 'a 1', outcome: 'hit' })
+  const order = { generation: 2, kind: 'hard', scope: 'a' } as const
+  late.add(order)
+  other.purged([order], true)
   t.match(await other.read(named('a')), { value: 'a 1', outcome: 'hit', source: 'memory' })
   t.equal(loads.length, 1)
 })
 
 t.test('a soft purge during a load makes what it brings stale, for those that wait for it too', async t => {
-  const { cache, loader, loads, clock } = setUp(t)
+  const { cache, loader, loads, clock, purge } = setUp(t)
   const gate = Promise.withResolvers()
   loader.gate = gate.promise
   const reading = cache.read(named('a'))
   await settled()
-  cache.purge({ generation: 1, kind: 'soft', scope: 'a' })
+  purge({ generation: 1, kind: 'soft', scope: 'a' }, cache)
   const later = cache.read(named('a'))
   await settled()
   t.equal(loads.length, 1, 'what the load brings is usable')
@@ -361,7 +365,7 @@ t.test('a soft purge during a load makes what it brings stale, for those that wa
 
 for (const where of ['the same process', 'another instance'])
   t.test(`in ${where} no read after a hard purge gets a load from before it`, async t => {
-    const { cache, loader, loads, elsewhere } = setUp(t)
+    const { cache, loader, loads, elsewhere, purge } = setUp(t)
     const [first, second] = [Promise.withResolvers(), Promise.withResolvers()]
     loader.gate = first.promise
     const before = cache.read(named('a'))
@@ -370,7 +374,7 @@ for (const where of ['the same process', 'another instance'])
     // There it waits for the load of the first instance.
     const waiting = where === 'the same process' ? [] : [other.read(named('a'))]
     await settled()
-    cache.purge({ generation: 1, kind: 'hard', scope: 'a' })
+    purge({ generation: 1, kind: 'hard', scope: 'a' }, cache)
     loader.gate = second.promise
     const after = [...waiting, other.read(named('a')), other.read(named('a'))]
     await settled()
@@ -384,18 +388,46 @@ for (const where of ['the same process', 'another instance'])
   })
 
 t.test('where purges were missed everything is stale, and no load from before counts as newer', async t => {
-  const { cache, loader, loads } = setUp(t)
+  const { cache, loader, loads, purges } = setUp(t)
   await cache.read(named('a'))
   const gate = Promise.withResolvers()
   loader.gate = gate.promise
   const reading = cache.read(named('b'))
   await settled()
-  cache.purge({ generation: 5, kind: 'soft', scope: 'c' })
-  cache.missPurges(5)
+  purges.reach(5)
+  purges.miss(5)
+  cache.purged([], false)
   t.match(await cache.read(named('a')), { value: 'a 1', outcome: 'stale', forwarded: true })
   gate.resolve(undefined)
   t.match(await reading, { value: 'b 2', outcome: 'stale', forwarded: true })
   await until('both are reloaded', () => loads.length === 4)
+})
+
+t.test('who joins a load from after a purge has it expedited for itself', async t => {
+  const { cache, loader, loads, expedited, purge } = setUp(t)
+  const [first, second] = [Promise.withResolvers(), Promise.withResolvers()]
+  loader.gate = first.promise
+  const before = cache.read(named('a'), 'before')
+  await until('the first load', () => loads.length === 1)
+  purge({ generation: 1, kind: 'hard', scope: 'a' }, cache)
+  loader.gate = second.promise
+  const after = [cache.read(named('a'), 'many'), cache.read(named('a'), 'few')]
+  first.resolve(undefined)
+  t.match(await before, { value: 'a 1' })
+  await until('the second load', () => loads.length === 2)
+  t.strictSame(expedited, ['few'])
+  second.resolve(undefined)
+  for (const reading of after) t.match(await reading, { value: 'a 2', outcome: 'miss' })
+})
+
+t.test('a reload does not take for its own what a read is about to find', async t => {
+  const { cache, clock, loads, elsewhere } = setUp(t)
+  await cache.read(named('a'))
+  clock.advance(500)
+  const other = elsewhere()
+  const [reading] = await Promise.all([other.read(named('a')), other.reload(named('a'))])
+  t.match(reading, { outcome: 'hit' })
+  t.strictSame(loads, ['a', 'a'])
 })
 
 t.test('two instances that miss together load once; the other gets the result, or the failure', async t => {
@@ -455,13 +487,15 @@ t.test('an older entry that was being read does not replace one that was loaded 
   const gate = Promise.withResolvers<void>()
   const { cache, parts, elsewhere, clock } = setUp(t)
   await cache.read(named('a'))
+  let reads = 0
   const slow = elsewhere({
     shared: {
       ...parts.shared,
       get: async (key, enough) => {
+        reads += 1
+        const isSlow = reads <= 2
         const found = await parts.shared.get(key, enough)
-        // A load that asks whether another has come waits for nothing.
-        if (enough === undefined) await gate.promise
+        if (isSlow) await gate.promise
         return found
       },
     },
@@ -536,7 +570,7 @@ t.test('a cold read that joins a refresh is loaded for itself when only the refr
     const cold = Promise.resolve(other.read(named('a')))
     await until('the cold read waits', async () => {
       await settled()
-      return (await store.acquireLease('a', 1_000)).token === null
+      return (await store.acquireLease('a', 'test', 1_000)) === 'held'
     })
     gate.resolve()
     t.match(await cold, { outcome: 'miss', value: 'a' }, where)
@@ -545,21 +579,13 @@ t.test('a cold read that joins a refresh is loaded for itself when only the refr
 })
 
 t.test('what another instance has refreshed is not answered stale from memory', async t => {
-  const { clock, cache, elsewhere, newFleet, loads, store } = setUp(t)
-  const superseded: string[] = []
-  const other = elsewhere({
-    fleet: newFleet(key => {
-      superseded.push(key)
-      other.supersede(key)
-    }),
-  })
+  const { clock, cache, elsewhere, loads, store } = setUp(t)
+  const other = elsewhere()
   await cache.read(named('a'))
   t.match(await other.read(named('a')), { outcome: 'hit', source: 'embedded' })
   clock.advance(2_000)
-  superseded.length = 0
-  t.match(await cache.read(named('a')), { outcome: 'stale' })
-  await until('it is refreshed', () => superseded.length > 0, 5_000, 0)
-  t.match(await cache.read(named('a')), { outcome: 'hit', source: 'memory' })
+  t.match(await cache.read(named('a')), { outcome: 'stale', forwarded: true, collapsed: false })
+  await until('it is refreshed', () => Object(cache.read(named('a'))).outcome === 'hit', 5_000, 0)
   const both = [other.read(named('a')), other.read(named('a'))]
   t.match(await Promise.all(both), [
     { outcome: 'hit', source: 'embedded', value: 'a 2', forwarded: false },
@@ -570,7 +596,6 @@ t.test('what another instance has refreshed is not answered stale from memory', 
 
   // Without the shared tier the older entry is served, and refreshed.
   clock.advance(2_000)
-  other.supersede('a')
   await store.deleteBytes(['a'])
   t.match(await other.read(named('a')), { outcome: 'stale', value: 'a 2', forwarded: true })
 })

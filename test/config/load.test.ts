@@ -18,14 +18,9 @@ t.test('without files or variables the configuration is that of the schema, with
       publicUrl: null,
       cors: { origins: [] },
       requestTimeoutMs: 30_000,
-      writeTimeoutMs: 30_000,
       keepAliveTimeoutMs: 75_000,
       maxConnections: 10_000,
-      maxUnauthenticated: 200,
-      unauthenticatedRateBytes: 2 ** 20,
-      unauthenticatedBurstBytes: 8 * 2 ** 20,
-      maxPipelined: 16,
-      maxQueuedRequests: 8_192,
+      maxConnectionsPerAddress: 64,
       drainForMs: 2_000,
     },
     ops: {
@@ -72,10 +67,7 @@ t.test('without files or variables the configuration is that of the schema, with
       },
       runs: { model: 'ecmwf_ifs', pollEveryMs: 300_000 },
     },
-    catalogue: {
-      path: null,
-      pollEveryMs: 1_000,
-    },
+    catalogue: { path: null, pollEveryMs: 1_000 },
     cache: {
       cellDegrees: 0.1,
       freshness: 'run',

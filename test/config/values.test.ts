@@ -46,11 +46,6 @@ const whole = (min: number, max: number): Row => ({
   ],
 })
 
-const sized = (min: string, max: string, ...wrong: string[]): Row => ({
-  allowed: `a size from ${min} to ${max}, such as 512KiB, 64MiB, 1GiB or 10MB`,
-  wrong: wrong.map(value => [value, `"${value}"`] as Wrong),
-})
-
 const oneOf = (words: string): Row => ({
   allowed: `one of ${words}`,
   wrong: [
@@ -148,14 +143,9 @@ const table: Record<string, Row> = {
     ],
   },
   'server.requestTimeout': duration('100ms', '10m', '99ms', '11m'),
-  'server.writeTimeout': duration('100ms', '10m', '99ms', '11m'),
   'server.keepAliveTimeout': duration('1s', '24h', '999ms', '25h'),
   'server.maxConnections': whole(1, 1_000_000),
-  'server.maxUnauthenticated': whole(1, 1_000_000),
-  'server.unauthenticatedRate': sized('16KiB', '1GiB', '15KiB', '2GiB'),
-  'server.unauthenticatedBurst': sized('64KiB', '1GiB', '63KiB', '2GiB'),
-  'server.maxPipelined': whole(1, 10_000),
-  'server.maxQueuedRequests': whole(1, 1_000_000),
+  'server.maxConnectionsPerAddress': whole(1, 1_000_000),
   'server.drainFor': duration('0s', '10m', '601s'),
   'ops.host': {
     allowed: HOST,

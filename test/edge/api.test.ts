@@ -169,3 +169,19 @@ t.test('certificates that can not be used stop the start', async t => {
   const app = await startApp(t, {}, { tls: { cert, key, ticketKey, http2: true } })
   t.ok('setSecureContext' in app.app.server, 'the server speaks TLS')
 })
+
+t.test('the reference is for everybody, 300 times a minute from one address', async t => {
+  const { inject } = await startApp(t)
+  for (let i = 0; i < 300; i++)
+    if ((await inject('/docs/icon.svg', {})).status !== 200) t.fail(`request ${i}`)
+  const refused = await inject('/docs/icon.svg', {})
+  t.equal(refused.status, 429)
+  t.match(refused.body, {
+    error: 'the reference was asked for too often; allowed: 300 requests a minute from one address',
+    code: 'reference_busy',
+  })
+  const { 'retry-after': retryAfter, ...headers } = refused.headers
+  t.ok(Number(retryAfter) > 0 && Number(retryAfter) <= 60)
+  t.equal(headers['x-ratelimit-limit'], '0', 'that of the contract')
+  t.equal((await inject('/api/v1/locations?type=division')).status, 200, 'the API itself is not concerned')
+})

@@ -2,16 +2,19 @@
 
 import fc from 'fast-check'
 import t from 'tap'
-import { type AddressForm, createClientAddress } from '../../src/edge/connection/client-address.ts'
-import { createIsTrusted } from '../../src/edge/connection/trusted-proxies.ts'
+import {
+  type AddressForm,
+  createClientAddress,
+  createIsTrusted,
+  networkOf,
+} from '../../src/edge/connection/client-address.ts'
 
 const trusted = ['10.0.0.0/8', '192.0.2.7', 'fd00::/8']
 
 /** The client of a request from `peer` with this `x-forwarded-for`. */
 const clientOf = (peer: string | undefined, forwardedFor?: string, form: AddressForm = 'full') => {
-  const { ofPeer, behind } = createClientAddress(createIsTrusted(trusted), form)
-  const from = ofPeer(peer)
-  return from.isProxy ? behind(from, forwardedFor) : from.address
+  const { ofPeer, behind, masked } = createClientAddress(createIsTrusted(trusted), form)
+  return masked(behind(ofPeer(peer), forwardedFor))
 }
 
 const table: [string, string | undefined, string | undefined, string | undefined][] = [
@@ -77,4 +80,11 @@ t.test('whatever the header holds, what comes out is an address', async () => {
       text => /^[0-9a-f.:]+$/.test(clientOf('10.1.2.3', text) ?? ''),
     ),
   )
+})
+
+t.test('a client is its IPv4 address, or the /64 of its IPv6 address', async t => {
+  t.equal(networkOf('203.0.113.9'), '203.0.113.9')
+  t.equal(networkOf('::ffff:203.0.113.9'), '203.0.113.9')
+  t.equal(networkOf('2001:db8:1:2::1'), networkOf('2001:db8:1:2:ffff:1:2:3'))
+  t.not(networkOf('2001:db8:1:2::1'), networkOf('2001:db8:1:3::1'))
 })

@@ -13,6 +13,7 @@ const lineOf = (error: unknown): string => {
   const log = pino({ base: null }, { write: text => void lines.push(text) })
   const usageDetail = { count: () => {}, countLoad: () => {}, flush: async () => {}, close: async () => {} }
   observeApi(createMetrics({ clock: systemClock, store: 'embedded' }), log, undefined, usageDetail, {
+    seldom: createThrottle(systemClock),
     often: createThrottle(systemClock, 60),
     outages: openOutages(log, systemClock, () => 0),
   }).failed(error, 'id-1')

@@ -191,15 +191,10 @@ const startConsumers = (t: Test, api: string, key: string) => {
 
 // Each to a value under which nobody has to be turned away.
 const others: Settings = {
-  'server.writeTimeout': '20s',
   'server.maxConnections': 50,
-  'server.maxUnauthenticated': 40,
-  'server.unauthenticatedRate': '2MiB',
+  'server.maxConnectionsPerAddress': 80,
   'provider.budget.keyShare': 0.5,
   'provider.budget.outageShare': 0.2,
-  'server.unauthenticatedBurst': '16MiB',
-  'server.maxPipelined': 4,
-  'server.maxQueuedRequests': 100,
   'server.cors.origins': ['https://app.example.org'],
   'provider.budget.perMinute': 100_000,
   'provider.budget.perHour': 100_000,

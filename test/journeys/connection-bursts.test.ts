@@ -1,8 +1,8 @@
-// Bursts of connections without a good key: what they may cost is bounded from the moment they are accepted, TLS handshakes
-// included, and clients with a key that connect at the same moment are served.
+// Connections of clients without a good key: how many one address may have, from the moment they are accepted and before any TLS
+// handshake, and how many refusals a connection lives through. Whoever shows a good key is not counted.
 
+import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { openHttp2, startTlsGateway } from '../support/http2-client.ts'
 import { startProviderHere } from '../support/provider-here.ts'
@@ -13,6 +13,7 @@ import { until } from '../support/until.ts'
 const provider = await startProviderHere(t)
 const weather = '/api/v1/weather/district/3026'
 const most = 20
+const atMost = (count: number) => ({ ABOHAWA_SERVER__MAX_CONNECTIONS_PER_ADDRESS: String(count) })
 
 /** The beginning of a TLS handshake: a record of 512 bytes, of which the last is missing. */
 const halfHello = Buffer.concat([Buffer.from([22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3]), Buffer.alloc(505)])
@@ -20,7 +21,7 @@ const halfHello = Buffer.concat([Buffer.from([22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3
 const burst = (t: Test, url: string, count: number, bytes?: Buffer | string): Socket[] => {
   const { hostname: host, port } = new URL(url)
   const sockets = Array.from({ length: count }, () => {
-    const socket = connect({ host, port: Number(port) })
+    const socket = connect({ host, port: Number(port), localAddress: '127.0.0.2' })
     socket.on('error', () => {})
     if (bytes) socket.write(bytes)
     return socket.resume()
@@ -30,8 +31,10 @@ const burst = (t: Test, url: string, count: number, bytes?: Buffer | string): So
   })
   return sockets
 }
-const unauthenticated = async (gateway: TestGateway) =>
-  (await gateway.metric('abohawa_connections_unauthenticated')) ?? 0
+const closedBy = async (gateway: TestGateway, reason: string) =>
+  (await gateway.metric(`abohawa_connections_closed_total{reason="${reason}"}`)) ?? 0
+const get = (gateway: TestGateway, key = gateway.keys.enterprise) =>
+  `GET ${weather} HTTP/1.1\r\nhost: x\r\nx-api-key: ${key}\r\n\r\n`
 
 for (const [name, isTls, bytes] of [
   ['half TLS handshakes', true, halfHello],
@@ -39,80 +42,112 @@ for (const [name, isTls, bytes] of [
   ['connections that say nothing', false, undefined],
   ['half requests', false, `GET ${weather} HTTP/1.1\r\nhost: x\r\nx-`],
 ] as const)
-  t.test(`of ${name} in a burst, no more stay than may be, and consumers are served`, async t => {
-    const env = { ABOHAWA_SERVER__MAX_UNAUTHENTICATED: String(most) }
+  t.test(`of ${name} from one address, no more stay than may be, and others are served`, async t => {
     const gateway = await (isTls
-      ? startTlsGateway(t, provider, env)
-      : startGateway(t, { providerUrl: provider.url, env }))
-    const key = { 'x-api-key': gateway.keys.enterprise ?? '' }
-    const get = async () => {
-      if (isTls) {
-        const { send, session } = await openHttp2(t, gateway.apiUrl)
-        const { status } = await send(weather, key)
-        session.close()
-        return status
+      ? startTlsGateway(t, provider, atMost(most))
+      : startGateway(t, { providerUrl: provider.url, env: atMost(most) }))
+    const isServed = async () => {
+      if (!isTls) {
+        const raw = await openRaw(t, gateway.apiUrl)
+        raw.send(get(gateway))
+        return (await raw.answer()).status
       }
-      const raw = await openRaw(t, gateway.apiUrl)
-      raw.send(`GET ${weather} HTTP/1.1\r\nhost: x\r\nx-api-key: ${key['x-api-key']}\r\n\r\n`)
-      const { status } = await raw.answer()
-      raw.socket.destroy()
-      return status
+      const { send } = await openHttp2(t, gateway.apiUrl)
+      return (await send(weather, { 'x-api-key': gateway.keys.enterprise ?? '' })).status
     }
-    t.equal(await get(), 200)
-    // Far below the request timeout, after which they would be closed anyway.
+    t.equal(await isServed(), 200)
     const sockets = burst(t, gateway.apiUrl, 80, bytes)
-    for (let i = 0; i < 5; i++) t.equal(await get(), 200, `consumer ${i}`)
-    // It takes them seconds, and each look costs the gateway a page of metrics.
-    await until('the others are closed', async () => (await unauthenticated(gateway)) <= most, 60_000, 100)
-    await until('they hear of it', () => sockets.filter(({ destroyed }) => destroyed).length >= 80 - most)
-    t.ok(
-      ((await gateway.metric('abohawa_connections_closed_total{reason="unauthenticated"}')) ?? 0) >=
-        80 - most,
+    const gone = () => sockets.filter(({ destroyed }) => destroyed)
+    await until('those beyond are closed', () => gone().length >= 80 - most)
+    t.equal(gone().length, 80 - most)
+    for (let i = 0; i < 5; i++) t.equal(await isServed(), 200, `consumer ${i} of another address`)
+    t.equal(await closedBy(gateway, 'address'), 80 - most)
+    t.equal(await gateway.metric('abohawa_connections_unauthenticated'), most)
+    const said = gateway.logged.filter(({ msg }) => /^an address has too many connections/.test(String(msg)))
+    t.match(said, [{ level: 'warn', client: '127.0.0.2' }], 'one line for all of them')
+    // Those that go make room.
+    for (const socket of sockets) socket.destroy()
+    await until(
+      'none is left',
+      async () => (await gateway.metric('abohawa_connections_unauthenticated')) === 0,
     )
+    t.equal(burst(t, gateway.apiUrl, 1)[0]?.destroyed, false)
   })
 
-const statusesOf = (t: Test, gateway: TestGateway, count: number) =>
-  Promise.all(
-    Array.from({ length: count }, async () => {
-      const raw = await openRaw(t, gateway.apiUrl)
-      raw.send(`GET ${weather} HTTP/1.1\r\nhost: x\r\nx-api-key: ${gateway.keys.enterprise}\r\n\r\n`)
-      return (await raw.answer()).status
-    }),
-  )
-const few = { ABOHAWA_SERVER__MAX_UNAUTHENTICATED: '4' }
-
-t.test('a wave of consumers that connect at once is served whole', async t => {
-  for (const isTls of [false, true]) {
-    const gateway = await (isTls
-      ? startTlsGateway(t, provider, few)
-      : startGateway(t, { providerUrl: provider.url, env: few }))
-    t.strictSame(new Set(await statusesOf(t, gateway, 200)), new Set([200]))
-    t.equal(await gateway.metric('abohawa_connections_closed_total{reason="unauthenticated"}'), 0)
-  }
-})
-
-t.test('so is one whose handshakes take longer because the event loop hardly turns', async t => {
-  const gateway = await startTlsGateway(t, provider, few)
-  const statuses = statusesOf(t, gateway, 12)
-  // Longer than the time after which a connection that says nothing makes room for others.
+t.test('a good key takes its connection out of the count for good', async t => {
+  const gateway = await startGateway(t, { providerUrl: provider.url, env: atMost(2) })
+  const opened = []
   for (let i = 0; i < 10; i++) {
-    await turn()
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 260)
+    const raw = await openRaw(t, gateway.apiUrl)
+    raw.send(get(gateway))
+    t.equal((await raw.answer()).status, 200)
+    raw.send(get(gateway, 'wrong'))
+    t.equal((await raw.answer()).status, 401)
+    opened.push(raw)
   }
-  t.strictSame(new Set(await statuses), new Set([200]))
-  t.equal(await gateway.metric('abohawa_connections_closed_total{reason="unauthenticated"}'), 0)
+  t.equal(await gateway.metric('abohawa_connections'), 10)
+  t.equal(await gateway.metric('abohawa_connections_unauthenticated'), 0)
+  t.equal(await closedBy(gateway, 'address'), 0)
+  const tls = await startTlsGateway(t, provider, atMost(2))
+  for (let i = 0; i < 5; i++) {
+    const { send } = await openHttp2(t, tls.apiUrl)
+    t.equal((await send(weather, { 'x-api-key': tls.keys.enterprise ?? '' })).status, 200)
+  }
+  t.equal(await closedBy(tls, 'address'), 0)
 })
 
-t.test('connections that wait to be read are bounded too', async t => {
+t.test('addresses of trusted proxies are not counted', async t => {
   const gateway = await startGateway(t, {
     providerUrl: provider.url,
-    env: { ABOHAWA_SERVER__MAX_UNAUTHENTICATED: '4' },
+    env: { ...atMost(2), ABOHAWA_SERVER__TRUSTED_PROXIES: '127.0.0.2/32' },
   })
-  burst(t, gateway.apiUrl, 1_500)
-  let most = 0
-  await until('all have come', async () => {
-    most = Math.max(most, await unauthenticated(gateway))
-    return ((await gateway.metric('abohawa_connections_closed_total{reason="unauthenticated"}')) ?? 0) >= 496
+  const sockets = burst(t, gateway.apiUrl, 10, 'GET / HTTP/1.1\r\nhost: x\r\n')
+  await until('all have come', async () => (await gateway.metric('abohawa_connections')) === 10)
+  t.notOk(sockets.some(({ destroyed }) => destroyed))
+})
+
+t.test('more connections than there may be in all are closed, whoever they are', async t => {
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    env: { ABOHAWA_SERVER__MAX_CONNECTIONS: '4' },
   })
-  t.ok(most <= 1_004, `${most} at once`)
+  const kept = []
+  for (let i = 0; i < 4; i++) {
+    const raw = await openRaw(t, gateway.apiUrl)
+    raw.send(get(gateway))
+    t.equal((await raw.answer()).status, 200)
+    kept.push(raw)
+  }
+  const sockets = burst(t, gateway.apiUrl, 3)
+  await until('the new ones are closed', () => sockets.every(({ destroyed }) => destroyed))
+  t.equal(await closedBy(gateway, 'connections'), 3)
+  for (const raw of kept) {
+    raw.send(get(gateway))
+    t.equal((await raw.answer()).status, 200)
+  }
+})
+
+t.test('the hundredth refusal is the last answer of a connection', async t => {
+  const gateway = await startGateway(t, { providerUrl: provider.url })
+  const raw = await openRaw(t, gateway.apiUrl)
+  for (let i = 1; i <= 100; i++) {
+    raw.send(get(gateway, 'wrong'))
+    const { status, headers } = await raw.answer()
+    t.strictSame([status, headers.get('connection')], [401, i < 100 ? 'keep-alive' : 'close'])
+  }
+  await until('it is closed', () => raw.socket.destroyed || raw.socket.readableEnded)
+  // All at once, and far more of them.
+  const greedy = await openRaw(t, gateway.apiUrl)
+  greedy.send(get(gateway, 'wrong').repeat(2_000))
+  t.strictSame(
+    (await greedy.answersToTheEnd()).map(({ status }) => status),
+    Array(100).fill(401),
+  )
+  t.equal(await closedBy(gateway, 'refusals'), 2)
+  const tls = await startTlsGateway(t, provider)
+  const { send, session } = await openHttp2(t, tls.apiUrl)
+  const ended = once(session, 'close')
+  for (let i = 0; i < 100; i++) t.equal((await send(weather)).status, 401)
+  await ended
+  t.equal(await closedBy(tls, 'refusals'), 1)
 })

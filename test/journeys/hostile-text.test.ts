@@ -10,7 +10,7 @@ import t, { type Test } from 'tap'
 import { systemClock } from '../../src/clock.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { openStore } from '../../src/stores/open-store.ts'
-import { keyFor } from '../../src/timelines/cache-namespace.ts'
+import { keyFor } from '../../src/timelines/entry-codec.ts'
 import { cacheNamespaceIn } from '../../src/upstream/upstream.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { runCommand, startCommand } from '../support/process.ts'
@@ -184,13 +184,11 @@ t.test('text that others write to Redis is short and escaped too: the message of
 
   const cell = createGrid(config.cache.cellDegrees).cellOf(23.7, 90.4)
   const leaseKey = keyFor(cacheNamespaceIn(config), cell.id)
-  const begun = await store.acquireLease(leaseKey, 30_000)
-  const token = 'token' in begun ? begun.token : null
-  t.ok(token, 'the load is ours')
+  t.equal(await store.acquireLease(leaseKey, 'test', 30_000), 'acquired', 'the load is ours')
   const response = sendRequest(`${api}/api/v1/weather/coords/23.7/90.4`, { key })
   const cellNow = () => sendRequest(`${ops}/cache/cell?of=23.7,90.4`)
   await until('the gateway waits for our load', async () => (await cellNow()).body.gateway.loading)
-  await store.releaseLease(leaseKey, token ?? 0, JSON.stringify({ code: 'provider_failing', message: words }))
+  await store.releaseLease(leaseKey, 'test', JSON.stringify({ code: 'provider_failing', message: words }))
   const answer = await response
   t.equal(answer.status, 500)
   t.ok(answer.text.length < 500)

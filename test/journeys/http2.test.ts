@@ -215,7 +215,6 @@ t.test('hundreds of requests share a connection, hits and misses, each with its 
   for (const { status } of await Promise.all(slow)) t.equal(status, 200)
   t.equal(new Set(hits.map(({ headers }) => headers['x-request-id'])).size, 400)
   t.equal((await gateway.administration.usage(gateway.keyIds.enterprise ?? '', 1)).days[0]?.used, 404)
-  await until('nothing is queued', async () => (await gateway.metric('abohawa_requests_queued')) === 0)
 })
 
 t.test('a hundred requests at once on a new connection are all answered', async t => {

@@ -222,20 +222,6 @@ proof(['log.access', 'log.accessShare'], 'requests are logged by them', {}, asyn
   t.equal(await linesOf(), 1)
 })
 
-proof(['server.writeTimeout'], 'a client that takes nothing is closed', {}, async (t, gateway) => {
-  await applied(t, gateway, { 'server.writeTimeout': '1s' })
-  await gateway.get('/weather/district/3026')
-  const { socket } = await openRaw(t, gateway.apiUrl)
-  socket.pause()
-  socket.write(oneRequest(gateway, '/weather/district/3026').repeat(2_000))
-  await until(
-    'it is closed',
-    () => gateway.metric('abohawa_connections_closed_total{reason="write_timeout"}'),
-    45_000,
-    100,
-  )
-})
-
 proof(['server.cors.origins'], 'another page may read the answers', {}, async (t, gateway) => {
   const origin = 'https://app.example.org'
   const readableBy = async () =>
@@ -249,81 +235,25 @@ proof(['server.cors.origins'], 'another page may read the answers', {}, async (t
   t.equal(await readableBy(), undefined)
 })
 
-proof(['server.maxConnections'], 'idle connections make room', {}, async (t, gateway) => {
+proof(['server.maxConnections'], 'new ones are closed beyond it', {}, async (t, gateway) => {
   await applied(t, gateway, { 'server.maxConnections': '2' })
   for (let i = 0; i < 4; i++) {
     const raw = await openRaw(t, gateway.apiUrl)
     raw.send(oneRequest(gateway, '/locations?type=division'))
-    t.equal((await raw.answer()).status, 200)
+    await raw.answer().catch(() => {})
   }
   t.ok(((await gateway.metric('abohawa_connections_closed_total{reason="connections"}')) ?? 0) >= 2)
 })
 
-proof(['server.maxUnauthenticated'], 'strangers make room', {}, async (t, gateway) => {
-  await applied(t, gateway, { 'server.maxUnauthenticated': '2' })
+proof(['server.maxConnectionsPerAddress'], 'an address gets no more of them', {}, async (t, gateway) => {
+  await applied(t, gateway, { 'server.maxConnectionsPerAddress': '2' })
   for (let i = 0; i < 4; i++) {
     const raw = await openRaw(t, gateway.apiUrl)
     raw.send('GET /api/v1/locations HTTP/1.1\r\nhost: x\r\n\r\n')
     await raw.answer().catch(() => {})
   }
-  t.ok(((await gateway.metric('abohawa_connections_closed_total{reason="unauthenticated"}')) ?? 0) >= 1)
+  t.equal(await gateway.metric('abohawa_connections_closed_total{reason="address"}'), 2)
 })
-
-proof(
-  ['server.unauthenticatedRate', 'server.unauthenticatedBurst'],
-  'strangers draw so many bytes from now on',
-  {},
-  async (t, gateway) => {
-    const headers = { 'accept-encoding': 'identity' }
-    // Taken whole: a close waits for an answer that nobody takes.
-    const draw = async () => {
-      const response = await fetch(`${gateway.apiUrl}/api/v1/openapi.json`, { headers })
-      await response.arrayBuffer()
-      return response.status
-    }
-    await applied(t, gateway, { 'server.unauthenticatedBurst': '64KiB' })
-    t.equal(await draw(), 200)
-    t.equal(await draw(), 429)
-    await applied(t, gateway, {
-      'server.unauthenticatedRate': '100MiB',
-      'server.unauthenticatedBurst': '1MiB',
-    })
-    gateway.clock.advance(100)
-    for (let i = 0; i < 3; i++) t.equal(await draw(), 200)
-  },
-)
-
-proof(
-  ['server.maxPipelined', 'server.maxQueuedRequests'],
-  'fewer requests wait on a connection, and over all',
-  {},
-  async (t, gateway) => {
-    await provider.steer({ hold: true })
-    const queued = () => gateway.metric('abohawa_requests_queued')
-    const open = async () => {
-      const raw = await openRaw(t, gateway.apiUrl)
-      raw.send(oneRequest(gateway, '/locations?type=division'))
-      await raw.answer()
-      return raw
-    }
-    await applied(t, gateway, { 'server.maxPipelined': '3' })
-    const path = newCell()
-    const first = await open()
-    first.send(oneRequest(gateway, path).repeat(10))
-    await until('some wait', async () => ((await queued()) ?? 0) > 0)
-    // What came in one piece is taken whole; from then on nothing is read until one is answered. With 16 it would be.
-    first.send(oneRequest(gateway, path).repeat(10))
-    await until('all of it is sent', () => first.socket.writableLength === 0)
-    for (let i = 0; i < 20; i++) await gateway.get('/locations?type=division')
-    t.ok(((await queued()) ?? 0) < 12, `${await queued()} wait`)
-    await applied(t, gateway, { 'server.maxQueuedRequests': '2' })
-    const second = await open()
-    second.send(oneRequest(gateway, path).repeat(3))
-    await until('the one with most of them is closed', () =>
-      gateway.metric('abohawa_connections_closed_total{reason="pipelining"}'),
-    )
-  },
-)
 
 t.test('every live setting has its proof', async t => {
   const live = settings.filter(setting => effectOf(setting) === 'live').map(({ path }) => path.join('.'))

@@ -13,7 +13,7 @@ import {
 } from '../scenarios/exact-quota.ts'
 import { measureMidnight } from '../scenarios/midnight.ts'
 import { meterEnv, patient, startGateways } from '../scenarios/quota-load.ts'
-import { floodOn, unheld } from '../scenarios/wrong-keys.ts'
+import { floodOn } from '../scenarios/wrong-keys.ts'
 import { withoutOwnRedis } from '../support/redis-server.ts'
 
 const skip = withoutOwnRedis
@@ -46,7 +46,7 @@ t.test('they do so on a cluster', { skip }, async t => {
 
 t.test('64 connections to one process cost Redis little', { skip }, async t => {
   const place = await oneRedis(t)
-  const env = meterEnv({ ...patient, ...unheld, ...place })
+  const env = meterEnv({ ...patient, ...place })
   const { callers, processes } = await startGateways(t, env, { processes: 1, connections: 64 })
   const redis = new Redis(place.ABOHAWA_REDIS__URL ?? '')
   t.teardown(() => redis.quit())

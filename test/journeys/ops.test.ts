@@ -74,23 +74,25 @@ t.test('a consumer that disconnects before the response is logged as 499, and th
   t.match(text, /^abohawa_provider_points_total 1$/m)
 })
 
-t.test('a consumer that ends its side has a second for its answer, and is logged as 499 beyond', async t => {
+t.test('a consumer that ends its side has its answer, however late', async t => {
   const gateway = await startGateway(t, { providerUrl: provider.url })
   const { hostname, port } = new URL(gateway.apiUrl)
   await provider.steer({ hold: true })
   t.teardown(() => provider.steer({ hold: false }))
-  const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: true }).resume()
+  const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: true })
   t.teardown(() => socket.destroy())
+  let received = ''
+  socket.on('data', (chunk: Buffer) => {
+    received += chunk.toString('latin1')
+  })
   const ended = once(socket, 'close')
   socket.end(
     `GET /api/v1/weather/coords/21.2/89.1 HTTP/1.1\r\nhost: x\r\nx-api-key: ${gateway.keys.free}\r\n\r\n`,
   )
   await until('the provider has a request', async () => (await provider.state()).inFlight > 0)
-  const endedAt = performance.now()
-  await until('the line of who ended', () => gateway.logged.find(({ status }) => status === 499))
-  const waited = performance.now() - endedAt
-  t.ok(waited > 800, `closed ${waited} ms after the end`)
+  await provider.steer({ hold: false })
   await ended
+  t.match(received, /^HTTP\/1\.1 200 OK\r\n/)
 })
 
 t.test('the API listener has none of it, and the ops listener nothing of the API', async t => {

@@ -83,13 +83,14 @@ t.test('a body that turns bad belongs to its request, which is not answered twic
   }
 })
 
-t.test('a request behind a body that came whole is answered', async t => {
+t.test('nothing is answered behind a request with a body', async t => {
   const raw = await openRaw(t, gateway.apiUrl)
   const post = request('/locations', { method: 'POST', more: 'transfer-encoding: chunked\r\n' })
-  raw.send(`${post}5\r\nhello\r\n0\r\n\r\n${request('/locations/district/3026')}garbage\r\n\r\n`)
+  raw.send(`${post}5\r\nhello\r\n0\r\n\r\n${request('/locations/district/3026')}`)
+  const answers = await raw.answersToTheEnd()
   t.strictSame(
-    (await raw.answersToTheEnd()).map(({ status }) => status),
-    [405, 200, 400],
+    answers.map(({ status, headers }) => [status, headers.get('connection')]),
+    [[405, 'close']],
   )
 })
 
@@ -107,19 +108,19 @@ t.test('thousands of requests at once are answered in their order', async t => {
   t.equal((await raw.answer()).status, 200)
 })
 
-t.test('a client without a good key is answered a thousand times on one connection', async t => {
+t.test('a client without a good key is answered a hundred times on one connection', async t => {
   const raw = await openRaw(t, gateway.apiUrl)
   // No more than are answered: what is sent beyond them may turn the end into a reset, and cost answers on their way.
-  raw.send(Array.from({ length: 1_000 }, () => request('/locations/district/3026', { key: '' })).join(''))
+  raw.send(Array.from({ length: 100 }, () => request('/locations/district/3026', { key: '' })).join(''))
   const answers = await raw.answersToTheEnd()
-  t.equal(answers.length, 1_000)
+  t.equal(answers.length, 100)
   t.ok(answers.every(({ status }) => status === 401))
   t.equal(answers.at(-1)?.headers.get('connection'), 'close')
   t.equal(answers.at(-2)?.headers.get('connection'), 'keep-alive')
 
   const patient = await openRaw(t, gateway.apiUrl)
-  patient.send(Array.from({ length: 900 }, () => request('/locations/district/3026', { key: '' })).join(''))
-  for (let i = 0; i < 900; i++) await patient.answer()
+  patient.send(Array.from({ length: 90 }, () => request('/locations/district/3026', { key: '' })).join(''))
+  for (let i = 0; i < 90; i++) await patient.answer()
   patient.send(request('/locations/district/3026'))
   t.equal((await patient.answer()).status, 200, 'a request whose key is found is served')
   patient.send(Array.from({ length: 300 }, () => request('/locations/district/3026', { key: '' })).join(''))
@@ -170,7 +171,7 @@ t.test('over TLS it is the same', async t => {
   )
 })
 
-t.test('who waits to be asked for a body is asked after all earlier answers, and not within one', async t => {
+t.test('who waits to be asked for a body gets the answer at once, behind all earlier ones', async t => {
   const expecting = (key: string) =>
     request('/nowhere', { method: 'POST', more: 'expect: 100-continue\r\ncontent-length: 5\r\n', key })
   for (const key of ['', gateway.keys.enterprise ?? ''])
@@ -186,7 +187,6 @@ t.test('who waits to be asked for a body is asked after all earlier answers, and
       // Answer by answer, as a client reads them.
       let rest = received
       for (let i = 0; i < 3; i++) {
-        rest = rest.replace(/^HTTP\/1\.1 100 Continue\r\n\r\n/, '')
         const end = rest.indexOf('\r\n\r\n') + 4
         const length = Number(/content-length: (\d+)/i.exec(rest.slice(0, end))?.[1])
         const body = rest.slice(end, end + length)

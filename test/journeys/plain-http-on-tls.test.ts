@@ -67,20 +67,6 @@ t.test('a connection whose handshake does not come is closed after the request t
   t.equal(await gateway.metric('abohawa_connections_unauthenticated'), 0)
 })
 
-t.test(
-  'beyond the unauthenticated ones that may be, the oldest handshake that does not come makes room',
-  async t => {
-    const gateway = await start({ ABOHAWA_SERVER__MAX_UNAUTHENTICATED: '4' })
-    const [oldest] = openSilent(gateway.apiUrl, 4)
-    await until('they are open', async () => (await gateway.metric('abohawa_connections')) === 4)
-    await until('it is closed as others come', () => {
-      openSilent(gateway.apiUrl, 1)
-      return oldest?.destroyed
-    })
-    t.ok((await gateway.metric('abohawa_connections_closed_total{reason="unauthenticated"}')) ?? 0)
-  },
-)
-
 t.test('a thousand plain requests that read no answer leave nothing behind', async t => {
   const gateway = await start()
   const { hostname, port } = new URL(gateway.apiUrl)

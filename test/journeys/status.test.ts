@@ -416,17 +416,3 @@ t.test('all of it asks for the token and refuses pages of other origins', async 
   const stream = listenTo(t, gateway.opsUrl, [`authorization: Bearer ${token}`])
   await until('with the token it is told', () => stream.events('status').length > 0)
 })
-
-t.test('a stream ends when its token does, and begins again with the new one', async t => {
-  const [former, next] = ['former-0123456789-abcdefghijkl-token', 'next-0123456789-abcdefghijklmn-token']
-  const { gateway } = await start(t, { ABOHAWA_OPS__TOKEN: former })
-  const listen = (token: string) => listenTo(t, gateway.opsUrl, [`authorization: Bearer ${token}`])
-  const stream = listen(former)
-  await until('it has begun', () => stream.events('status').length > 0)
-  await gateway.set({ 'cache.freshFor': '2h' })
-  t.notOk(stream.isOver(), 'other settings are nothing to it')
-  await gateway.set({ 'ops.token': next })
-  await until('it has ended', stream.isOver)
-  const again = listen(next)
-  await until('it begins again', () => again.events('status').length > 0)
-})

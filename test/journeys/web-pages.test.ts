@@ -83,24 +83,22 @@ t.test('another page is refused by the browser, and costs nothing', { skip }, as
   t.equal((await gateway.get('/locations?type=division', { key })).headers['x-ratelimit-remaining'], '99')
 })
 
-t.test(
-  'requests that are no HTTP of ours are readable too, and 1,000 preflights end a connection',
-  async t => {
-    const gateway = await startGateway(t, {
-      providerUrl: provider.url,
-      env: { ABOHAWA_SERVER__CORS__ORIGINS: origin },
-    })
-    const raw = await openRaw(t, gateway.apiUrl)
-    raw.send(`GET /api/v1/locations?q=ঢাকা HTTP/1.1\r\nhost: x\r\norigin: ${origin}\r\n\r\n`)
-    const [invalid] = await raw.answersToTheEnd()
-    t.equal(invalid?.status, 400)
-    t.equal(invalid?.headers.get('access-control-allow-origin'), origin)
+t.test('requests that are no HTTP of ours are readable too, and 100 preflights end a connection', async t => {
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    env: { ABOHAWA_SERVER__CORS__ORIGINS: origin },
+  })
+  const raw = await openRaw(t, gateway.apiUrl)
+  raw.send(`GET /api/v1/locations?q=ঢাকা HTTP/1.1\r\nhost: x\r\norigin: ${origin}\r\n\r\n`)
+  const [invalid] = await raw.answersToTheEnd()
+  t.equal(invalid?.status, 400)
+  t.equal(invalid?.headers.get('access-control-allow-origin'), origin)
 
-    const many = await openRaw(t, gateway.apiUrl)
-    const preflight = `OPTIONS /api/v1/locations HTTP/1.1\r\nhost: x\r\norigin: ${origin}\r\n\r\n`
-    many.send(preflight.repeat(1_200))
-    const answers = await many.answersToTheEnd()
-    t.equal(answers.length, 1_000, 'as with a wrong key')
-    t.ok(answers.every(({ status }) => status === 204))
-  },
-)
+  const many = await openRaw(t, gateway.apiUrl)
+  const preflight = `OPTIONS /api/v1/locations HTTP/1.1\r\nhost: x\r\norigin: ${origin}\r\n\r\n`
+  many.send(preflight.repeat(100))
+  const answers = await many.answersToTheEnd()
+  t.equal(answers.length, 100, 'as with a wrong key')
+  t.equal(answers.at(-1)?.headers.get('connection'), 'close')
+  t.ok(answers.every(({ status }) => status === 204))
+})

@@ -495,6 +495,35 @@ t.test(
   },
 )
 
+t.test('without messages the counts of others are read, once a second, and bound the allowances', async t => {
+  const scene = setUp(2, limits)
+  scene.store.mute()
+  const request = async (instance: number, times: number) => {
+    for (let i = 0; i < times; i++) scene.request(instance, 'large')
+    await turn()
+    await turn()
+    if (scene.store.inFlight() > 0) await scene.finish()
+  }
+  await request(0, 1)
+  await request(1, 800)
+  const known = async () => {
+    for await (const [each] of scene.meters[0]?.usageAt(scene.clock.now()) ?? []) return each?.used
+    return undefined
+  }
+  t.equal(await known(), 1)
+  await until('the count of the other is read', async () => {
+    await scene.pass(500)
+    return (await known()) === 801
+  })
+  t.equal(scene.meters[0]?.state(), 'counting', 'without a pause')
+  await scene.store.down('lost')
+  await request(0, 200)
+  t.equal(scene.admitted('large 2026-11-21') - 801, allowanceOf(900, 801, 2))
+  scene.store.up()
+  await scene.pass(reconcileForMs + 1_000)
+  t.equal(await scene.usedOn('large 2026-11-21'), scene.admitted('large 2026-11-21'))
+})
+
 t.test('80 and 100 per cent are observed once a day, by the instance that reaches them', async t => {
   const scene = setUp(3, limits)
   for (let i = 0; i < 60; i++) {

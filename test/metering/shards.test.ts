@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { randomBase62 } from '../../src/metering/key-form.ts'
-import { createShards } from '../../src/metering/shards.ts'
+import { createShards } from '../../src/metering/key-table.ts'
 
 const ids = {
   'as keys have them': (): string => `key_${randomBase62(12)}`,

@@ -21,6 +21,8 @@ export type UnreliableStore = Pick<
   /** From now on everything fails at once; batches in flight meet this fate. */
   down(fate: Fate): Promise<void>
   up(): void
+  /** No message arrives from now on. */
+  mute(): void
   /** Messages may have been lost; nothing else is wrong. */
   loseMessages(): void
 }
@@ -33,13 +35,14 @@ export const unreliable = (store: Store): UnreliableStore => {
   let pending: Pending[] = []
   let late: UsageBatch[] = []
   let isDown = false
+  let isMuted = false
   const failures = new Map<string, number>()
 
   const count = async (batch: UsageBatch): Promise<UsageGrant[]> => {
     const results = await store.commit(batch)
     batch.entries.forEach(({ keyId, day, step }, i) => {
       const { used = 0, before = 0 } = results[i] ?? {}
-      if (Math.floor(used / step) > Math.floor(before / step))
+      if (!isMuted && Math.floor(used / step) > Math.floor(before / step))
         for (const listener of listeners) listener({ keyId, day, used })
     })
     return results
@@ -68,7 +71,7 @@ export const unreliable = (store: Store): UnreliableStore => {
       if (isDown) throw new StoreError('down')
       return store.usedOn(keyId, days)
     },
-    usageMessagesArrive: () => true,
+    usageMessagesArrive: () => !isMuted,
     time: async () => {
       if (isDown) throw new StoreError('down')
       return store.time()
@@ -93,6 +96,9 @@ export const unreliable = (store: Store): UnreliableStore => {
       for (const one of all) await meet(one, fate)
       // On every connection the last messages come before its end.
       for (const listener of listeners) listener('lost')
+    },
+    mute: () => {
+      isMuted = true
     },
     loseMessages: () => {
       for (const listener of listeners) listener('lost')

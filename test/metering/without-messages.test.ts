@@ -90,9 +90,19 @@ for (const count of [1, 2])
         return meters.every(({ meter }) => meter.state() === 'counting')
       }
       await until('all count in the store', isCounting)
+      let failed = 0
+      for (const { store } of meters) {
+        const { commit } = store
+        store.commit = batch =>
+          commit(batch).catch((error: unknown) => {
+            failed += 1
+            throw error
+          })
+      }
       let admitted = when === 'after' ? 1 : 0
       for (let i = 0; i < 120; i++) if (await meters[i % count]?.admit()) admitted += 1
       t.equal(admitted, 100)
+      t.equal(failed, 0, 'no batch is sent twice')
       t.ok(await isCounting())
       // A connection that is refused may break before it says why.
       for (const each of meters) t.ok(each.faults.length <= 2, 'a reason is told once')

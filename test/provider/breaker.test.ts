@@ -123,14 +123,3 @@ t.test('after a probe that was refused for its point, it takes as many failures 
   await send('provider_failing')
   t.strictSame(changes, ['open', 'half-open', 'closed'])
 })
-
-t.test('where recovery is expected, the probe is due at once, and its failure opens it again', async t => {
-  const { breaker, send, changes } = setUp()
-  for (let i = 0; i < 3; i++) await send('provider_denied')
-  t.notOk(breaker.isProbeDue())
-  breaker.expectRecovery()
-  t.ok(breaker.isProbeDue())
-  await send('provider_denied')
-  t.equal(await send(), 'provider_circuit_open')
-  t.strictSame(changes, ['open', 'half-open', 'open'])
-})

@@ -25,7 +25,6 @@ const unlimited: ProviderParts['budget'] = {
     claims: [],
     retryAt: null,
     isValid: () => true,
-    isCurrent: () => true,
     limited: async () => {},
     settle: async () => {},
   }),
@@ -295,7 +294,6 @@ const budgetOf = (points: number, retryAt: number) => {
           claims: [],
           retryAt: null,
           isValid: () => true,
-          isCurrent: () => true,
           limited,
           settle: async () => {},
         }
@@ -307,7 +305,6 @@ const budgetOf = (points: number, retryAt: number) => {
         claims: [],
         retryAt: granted < wanted ? retryAt : null,
         isValid: () => true,
-        isCurrent: () => true,
         limited,
         settle: async outcome => {
           steps.push(outcome)
@@ -483,7 +480,6 @@ const sharesOf = (shares: Record<string, number>): ProviderParts['budget'] => ({
     }),
     retryAt: null,
     isValid: () => true,
-    isCurrent: () => true,
     limited: async () => {},
     settle: async () => {},
   }),

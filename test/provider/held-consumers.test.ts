@@ -89,7 +89,6 @@ const budgetFor = (
     }),
     retryAt: null,
     isValid: () => true,
-    isCurrent: () => true,
     limited: async () => {},
     settle: async () => {},
   }),
@@ -206,7 +205,7 @@ t.test('a consumer that may not refresh may load new cells from the reserve', as
   t.strictSame(await codesOf([provider.load(cold, 'cold', 'small')]), ['ok'])
 })
 
-t.test('new settings apply to a consumer that is held back', async t => {
+t.test('a budget that was changed applies to a consumer that is held back', async t => {
   let points = 0
   const { provider } = setUp(
     t,
@@ -218,13 +217,7 @@ t.test('new settings apply to a consumer that is held back', async t => {
   t.strictSame(await codesOf([provider.load(cell, 'cold', 'greedy')]), ['key_share_used_up'])
   t.ok(provider.heldBack('greedy', 'cold'))
   points = 10
-  provider.apply({
-    maxConcurrent: 1,
-    maxPointsPerRequest: 100,
-    retries: 2,
-    retryDelayMs: 1,
-    queueForMs: 2_500,
-  })
+  provider.budgetChanged()
   t.equal(provider.heldBack('greedy', 'cold'), undefined)
   t.strictSame(await codesOf([provider.load(cell, 'cold', 'greedy')]), ['ok'])
 })

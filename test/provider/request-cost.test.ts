@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { ProviderError } from '../../src/provider/errors.ts'
-import { costOf, outcomeOf } from '../../src/provider/request-cost.ts'
+import { costOf, requestOutcomeOf } from '../../src/provider/request-cost.ts'
 
 t.test(
   'an answer costs its weight, a failure what failures weigh, a refusal by the limits nothing, and what is unknown all of it',
@@ -17,12 +17,12 @@ t.test(
 )
 
 t.test('an error decides the outcome that the cost depends on', t => {
-  const outcome = (code: ProviderError['code']) => outcomeOf(new ProviderError(code, 'sample'))
+  const outcome = (code: ProviderError['code']) => requestOutcomeOf(new ProviderError(code, 'sample'))
   t.equal(outcome('provider_timeout'), 'unknown')
   t.equal(outcome('provider_cut_off'), 'unknown')
   t.equal(outcome('provider_failing'), 'failed')
   t.equal(outcome('provider_limited'), 'limited')
   t.equal(outcome('provider_busy'), 'limited')
-  t.equal(outcomeOf(new TypeError('of our own')), 'unknown')
+  t.equal(requestOutcomeOf(new TypeError('of our own')), 'unknown')
   t.end()
 })

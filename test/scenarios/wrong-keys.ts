@@ -19,12 +19,6 @@ export type Flood = {
   readonly residentMiB: readonly number[]
 }
 
-/** Usually refusals are sent a second late when there are many of them, so that a million would take hours. */
-export const unheld = {
-  ABOHAWA_SERVER__UNAUTHENTICATED_RATE: '1GiB',
-  ABOHAWA_SERVER__UNAUTHENTICATED_BURST: '1GiB',
-}
-
 const residentMiB = (pid: number): number =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
 
@@ -37,7 +31,7 @@ export const measureFlood = async (
 ): Promise<Flood> => {
   const redis = await startRedis()
   scope.teardown(redis.stop)
-  const env = meterEnv({ ...patient, ...unheld, ABOHAWA_REDIS__URL: redis.url })
+  const env = meterEnv({ ...patient, ABOHAWA_REDIS__URL: redis.url })
   const { callers, processes } = await startGateways(scope, env, { processes: 1, connections: 64 })
   const raw = new Redis(redis.url)
   scope.teardown(() => raw.quit())

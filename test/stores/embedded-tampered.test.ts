@@ -88,6 +88,8 @@ t.test(
       beside.exec(`INSERT OR REPLACE INTO closure VALUES ('acc2', ${text}, 0, 'x', 0)`)
       t.match(await store.spend(spendingStep({ provider: 'acc2', now })), { closure: null }, text)
       refused.length = 0
+      await closureIn(store, 'acc2', now)
+      t.strictSame(refused, [], 'it was repaired')
       await closeIn(store, 'acc2', { until: now + 9_000, at: now, reason: 'x' })
       t.equal((await closureIn(store, 'acc2', now)).closedUntil, now + 9_000, text)
     }

@@ -230,3 +230,26 @@ t.test('a file that is no SQLite file stops the start with a sentence', t => {
   })
   t.end()
 })
+
+t.test('a log keeps its last thousand change records, and takes none of another’s', async t => {
+  const path = join(t.testdir(), 'store.sqlite')
+  const store = openEmbeddedStore(path, systemClock)
+  t.teardown(store.close)
+  const later = Date.now() + 60_000
+  await store.appendChangeRecord('keys', 'kept', later)
+  for (let i = 0; i < 1_003; i++) await store.appendChangeRecord('purges', `${i}`, later)
+  const db = new DatabaseSync(path, { readOnly: true })
+  t.teardown(() => db.close())
+  const rows = db.prepare(`SELECT topic, count(*) AS count, min(text) AS first FROM notices GROUP BY topic`)
+  t.strictSame(
+    rows.all().map(row => ({ ...row })),
+    [
+      { topic: 'keys', count: 1, first: 'kept' },
+      { topic: 'purges', count: 1_000, first: '10' },
+    ],
+  )
+  t.equal((await store.changeRecordsAfter('purges', 0)).records[0]?.text, '3')
+  const number = await store.appendChangeRecord('purges', 'above', later, 9_000)
+  t.equal(number, 9_001, 'above the numbers of a log that was lost')
+  t.equal(await store.appendChangeRecord('purges', 'after', later), 9_002)
+})

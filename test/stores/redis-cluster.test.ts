@@ -12,7 +12,7 @@ import { spendingStep, spendingWindow, usedIn } from '../support/spending.ts'
 import { storeContract } from '../support/store-contract.ts'
 import { inTurn, recordingObserver, slowestUntilItWorks, wentAndCameBack } from '../support/store-recovery.ts'
 import { until } from '../support/until.ts'
-import { instanceOn } from '../support/usage-instance.ts'
+import { instanceOn, messagesArrive } from '../support/usage-instance.ts'
 import { workedMs } from '../support/work-time.ts'
 
 if (withoutOwnRedis) t.bailout(withoutOwnRedis)
@@ -66,7 +66,7 @@ t.test('everything at once, over keys of all masters, goes to the right node', a
           store.spend(spendingStep({ provider: `acc${i}`, windows: more, now })),
           store.writeBytes(name, Buffer.from(name), later),
           store.readBytes(name),
-          store.acquireLease(name, 1_000),
+          store.acquireLease(name, 'one', 1_000),
           store.appendChangeRecord(`topic${i}`, 'x', later),
           store.deleteBytes([name, `${name}-other`]),
         ])
@@ -167,9 +167,7 @@ t.test('a master that is killed makes commands fail at once until its replica ha
   const events: string[] = []
   const { store, prefix } = await open(t, { events, commandTimeoutMs: timeouts.commandTimeoutMs })
   await store.writeBytes('cell', Buffer.from('x'), later)
-  const missed: (string | null)[] = []
-  store.onLeaseReleased(key => missed.push(key))
-  await until('it listens', async () => missed.length > 0)
+  await messagesArrive(store)
   await (await cluster.masterOf(`${prefix}bytes:{cell}`)).kill()
   const from = workedMs()
   const slowest = await slowestUntilItWorks(store)
@@ -179,10 +177,7 @@ t.test('a master that is killed makes commands fail at once until its replica ha
   t.match(events[0], /^away: 127\.0\.0\.1:/)
   t.match(inTurn(events), wentAndCameBack)
   await store.ping()
-  await until('messages arrive again', async () => {
-    await store.releaseLease('cell', 1, '')
-    return missed.includes('cell')
-  })
+  await messagesArrive(store)
   t.match(inTurn(events), wentAndCameBack, 'and nothing else')
   for (const { admin } of cluster.nodes)
     if (admin.status === 'ready')
@@ -245,13 +240,7 @@ t.test('masters alone', async t => {
 
   await t.test('messages arrive after the node that they came by left the cluster and runs on', async t => {
     const store = await openOn(t, [])
-    const heard: (string | null)[] = []
-    store.onLeaseReleased(key => heard.push(key))
-    const isHeard = async (key: string) => {
-      await store.releaseLease(key, 1, '')
-      return heard.includes(key)
-    }
-    await until('messages arrive', () => isHeard('before'))
+    await messagesArrive(store)
     const listeners = await Promise.all(
       masters.nodes.map(async ({ admin }) => String(await admin.call('CLIENT', 'LIST', 'TYPE', 'pubsub'))),
     )
@@ -260,6 +249,6 @@ t.test('masters alone', async t => {
       await Promise.all(Array.from({ length: 20 }, (_, i) => store.readBytes(`cell-${i}`)))
       return true
     })
-    await until('messages arrive again', () => isHeard('afterwards'))
+    await messagesArrive(store)
   })
 })

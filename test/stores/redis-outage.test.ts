@@ -8,6 +8,7 @@ import { startRedisProcess } from '../support/redis-process.ts'
 import { withoutOwnRedis } from '../support/redis-server.ts'
 import { inTurn, recordingObserver, wentAndCameBack } from '../support/store-recovery.ts'
 import { until } from '../support/until.ts'
+import { messagesArrive } from '../support/usage-instance.ts'
 import { workedMs } from '../support/work-time.ts'
 
 if (withoutOwnRedis) t.bailout(withoutOwnRedis)
@@ -55,9 +56,7 @@ t.test('a Redis that is restarted is reported away and back, and messages arrive
     { redisAway: () => events.push('away'), redisBack: () => events.push('back') },
   )
   t.teardown(() => store.close())
-  const released: (string | null)[] = []
-  store.onLeaseReleased(key => released.push(key))
-  await until('it listens', async () => released.length > 0)
+  await messagesArrive(store)
   await first.stop()
   await until('it is away', async () => events.length > 0)
   await t.rejects(store.ping(), { name: 'StoreError' })
@@ -66,10 +65,7 @@ t.test('a Redis that is restarted is reported away and back, and messages arrive
   })
   const again = await startRedisProcess({ port: first.port })
   t.teardown(again.stop)
-  await until('messages arrive', async () => {
-    await store.releaseLease('cell', 1, '')
-    return released.includes('cell')
-  })
+  await messagesArrive(store)
   t.match(inTurn(events), wentAndCameBack)
 })
 

@@ -8,7 +8,7 @@ import { withoutOwnRedis } from '../support/redis-server.ts'
 import { storeContract } from '../support/store-contract.ts'
 import { inTurn, recordingObserver, slowestUntilItWorks, wentAndCameBack } from '../support/store-recovery.ts'
 import { until } from '../support/until.ts'
-import { instanceOn } from '../support/usage-instance.ts'
+import { instanceOn, messagesArrive } from '../support/usage-instance.ts'
 import { workedMs } from '../support/work-time.ts'
 
 if (withoutOwnRedis) t.bailout(withoutOwnRedis)
@@ -106,9 +106,7 @@ for (const how of ['hangs', 'is killed'] as const)
     const store = await open(t, events)
     const later = Date.now() + 60_000
     await store.writeBytes('cell', Buffer.from('x'), later)
-    const missed: (string | null)[] = []
-    store.onLeaseReleased(key => missed.push(key))
-    await until('it listens', async () => missed.length > 0)
+    await messagesArrive(store)
     const master = await sentinel.master()
     const from = workedMs()
     if (how === 'hangs') master.signal('SIGSTOP')
@@ -121,8 +119,5 @@ for (const how of ['hangs', 'is killed'] as const)
     t.ok(slowest < 1_000, `the slowest command took ${slowest} ms`)
     await until('its return is reported', async () => events.at(-1) === 'back')
     t.match(inTurn(events), wentAndCameBack, events.join('; '))
-    await until('messages arrive again', async () => {
-      await store.releaseLease('cell', 1, '')
-      return missed.includes('cell')
-    })
+    await messagesArrive(store)
   })

@@ -28,8 +28,8 @@ t.test('every count and every cached byte carries an expiry and the prefix', asy
   for (const sequence of [1, 2])
     await store.commit({ instance: 'one', sequence, entries: [{ ...entry, keepUntil: inAnHour }] })
   await store.writeBytes('23.8,90.4', Buffer.from('x'), inAnHour)
-  await store.writeBytes('23.8,90.4', Buffer.from('x'), inAnHour, 1)
-  await store.acquireLease('23.9,90.4', 1_000)
+  await store.acquireLease('23.9,90.4', 'one', 60_000)
+  await store.writeBytes('23.9,90.4', Buffer.from('x'), inAnHour, 'one')
   await store.appendChangeRecord('purges', 'x', inAnHour)
   const heartbeat = {
     instance: 'one',
@@ -59,6 +59,7 @@ t.test('every count and every cached byte carries an expiry and the prefix', asy
     [':quota:', 17 * hour],
     [':used:', 38 * 24 * hour],
     [':usage-detail:', 24 * hour],
+    [':flight:', 60_000 - hour],
   ]
   for (const key of keys) {
     const left = (await raw.pttl(key)) - (later.find(([part]) => key.includes(part))?.[1] ?? 0)

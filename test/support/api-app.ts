@@ -101,8 +101,6 @@ export const startApp = async (
         failed: error => log.failures.push(error),
         writerFellBack: () => {},
         connectionClosed: reason => log.closed.push(reason),
-        unauthenticatedSent: () => {},
-        unauthenticatedRefused: () => {},
       },
       ...parts,
     },

@@ -70,7 +70,6 @@ const loadAll = async (baseUrl: string) => {
           claims: [],
           retryAt: null,
           isValid: () => true,
-          isCurrent: () => true,
           limited: async () => {},
           settle: async () => {},
         }),

@@ -630,46 +630,49 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.strictSame(await usedNow(store, 'minute:7', 'minute:8'), [81_000, 81_000])
   })
 
-  test('a write with an older fencing token is refused, and deleted bytes are gone and counted', async (t, store) => {
+  test('a holder that has lost its lease writes nothing, and deleted bytes are gone and counted', async (t, store) => {
     const later = Date.now() + 60_000
-    t.equal(await store.writeBytes('cell', Buffer.from('second'), later, 2), true)
-    t.equal(await store.writeBytes('cell', Buffer.from('first'), later, 1), false)
+    await store.acquireLease('cell', 'first', 20)
+    await until(
+      'the lease has ended by itself',
+      async () => (await store.acquireLease('cell', 'second', 60_000)) === 'acquired',
+    )
+    t.equal(await store.writeBytes('cell', Buffer.from('second'), later, 'second'), true)
+    t.equal(await store.writeBytes('cell', Buffer.from('first'), later, 'first'), false)
     t.strictSame(await store.readBytes('cell'), Buffer.from('second'))
-    t.equal(await store.writeBytes('cell', Buffer.from('again'), later, 2), true)
+    t.equal(await store.writeBytes('cell', Buffer.from('again'), later, 'second'), true)
+    await store.releaseLease('cell', 'second')
+    t.equal(await store.writeBytes('cell', Buffer.from('late'), later, 'second'), false)
     t.equal(await store.writeBytes('cell', Buffer.from('alone'), later), true)
     t.equal(await store.deleteBytes(['cell', 'none']), 1)
     t.equal(await store.readBytes('cell'), undefined)
   })
 
-  test('a lease has one holder at a time, and each a greater fencing token', async (t, store) => {
-    const first = await store.acquireLease('cell', 60_000)
-    t.ok(first.token)
-    const second = await store.acquireLease('cell', 60_000)
-    t.equal(second.token, null)
-    t.ok(second.remainingMs > 50_000 && second.remainingMs <= 60_000)
-    t.ok((await store.acquireLease('other', 60_000)).token, 'another key is free')
-    t.equal(await store.renewLease('cell', first.token ?? 0, 60_000), true)
-    t.equal(await store.renewLease('cell', (first.token ?? 0) + 1, 60_000), false)
-    await store.releaseLease('cell', first.token ?? 0, '')
-    const third = await store.acquireLease('cell', 60_000)
-    t.ok((third.token ?? 0) > (first.token ?? 0))
-    await store.releaseLease('cell', first.token ?? 0, '')
-    t.equal((await store.acquireLease('cell', 60_000)).token, null, 'a former holder releases nothing')
+  test('a lease has one holder at a time', async (t, store) => {
+    t.equal(await store.acquireLease('cell', 'one', 60_000), 'acquired')
+    t.equal(await store.acquireLease('cell', 'other', 60_000), 'held')
+    t.equal(await store.acquireLease('cell', 'one', 60_000), 'acquired', 'a repeated request')
+    t.equal(await store.acquireLease('elsewhere', 'other', 60_000), 'acquired', 'another key is free')
+    t.equal(await store.renewLease('cell', 'one', 60_000), true)
+    t.equal(await store.renewLease('cell', 'other', 60_000), false)
+    await store.releaseLease('cell', 'other')
+    t.equal(await store.acquireLease('cell', 'third', 60_000), 'held', 'only its holder releases it')
+    await store.releaseLease('cell', 'one')
+    t.equal(await store.renewLease('cell', 'one', 60_000), false)
+    t.equal(await store.acquireLease('cell', 'third', 60_000), 'acquired')
   })
 
-  test('the release of a lease reaches all subscribers, with its message', async (t, store) => {
-    let released: [string | null, string] | undefined
-    const stop = store.onLeaseReleased((key, message) => {
-      if (key === 'cell') released = [key, message]
-    })
-    const { token } = await store.acquireLease('cell', 60_000)
-    // Repeated until the subscription is active.
-    const received = await until('the release is received', async () => {
-      await store.releaseLease('cell', token ?? 0, 'landed')
-      return released
-    })
-    t.strictSame(received, ['cell', 'landed'])
-    stop()
+  test('a failed load is known for a moment to those who ask for its lease', async (t, store) => {
+    await store.acquireLease('cell', 'one', 60_000)
+    await store.releaseLease('cell', 'one', '{"code":"down"}')
+    t.strictSame(await store.acquireLease('cell', 'other', 60_000), { failure: '{"code":"down"}' })
+    t.equal(await store.acquireLease('cell', 'other', 60_000, true), 'acquired', 'over the failure')
+    t.equal(await store.acquireLease('cell', 'third', 60_000, true), 'held')
+    await store.releaseLease('cell', 'other', '{}')
+    await until(
+      'it is forgotten',
+      async () => (await store.acquireLease('cell', 'third', 60_000)) === 'acquired',
+    )
   })
 
   test('a heartbeat records who is alive and what is in demand, until both expire', async (t, store) => {

@@ -1,6 +1,8 @@
 // An instance from the store's point of view: it remembers its admitted units, reports them with every batch, and numbers
 // its batches.
+import { randomUUID } from 'node:crypto'
 import type { Store, UsageEntry, UsageGrant } from '../../src/stores/store.ts'
+import { until } from './until.ts'
 
 const now = Date.now()
 
@@ -44,3 +46,18 @@ export const keysOfOnePartition = (store: Store, count: number): string[] =>
   Array.from({ length: 1_000 }, (_, i) => `key_${i}`)
     .filter(id => store.partitionOf(id) === store.partitionOf('key_0'))
     .slice(0, count)
+
+/** Resolves once a message that this store publishes comes back to it. */
+export const messagesArrive = async (store: Store): Promise<void> => {
+  let arrived = false
+  const stop = store.onUsage(message => {
+    arrived ||= message !== 'lost'
+  })
+  const keyId = randomUUID()
+  const commit = instanceOn(store, keyId)
+  await until('messages arrive', async () => {
+    await commit({ keyId, limit: 1e9 }).catch(() => {})
+    return arrived
+  })
+  stop()
+}

@@ -1,9 +1,11 @@
 // Purges as change records in a real store: what a purge deletes, and how it is read.
 
 import t from 'tap'
+import { createPurges } from '../../src/cache/purges.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded/embedded-store.ts'
-import { keyFor } from '../../src/timelines/cache-namespace.ts'
-import { beginLog, orderPurge, purgesAfter } from '../../src/timelines/purge-log.ts'
+import { keyFor } from '../../src/timelines/entry-codec.ts'
+import { followPurges, orderPurge, readPurges } from '../../src/timelines/purge-log.ts'
+import { covers } from '../../src/timelines/purge-scope.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
@@ -34,24 +36,23 @@ t.test(
     t.strictSame(hard, { generation: 2, removed: 1 })
     t.notOk(await isCached(dhaka))
     t.ok(await isCached(khulna), 'the cell outside is left alone')
+    const purges = createPurges(covers)
+    const [first, second] = [
+      { generation: 1, kind: 'soft', scope: { cell: dhaka.id } },
+      { generation: 2, kind: 'hard', scope: { cell: dhaka.id } },
+    ]
     t.strictSame(
-      await purgesAfter(store, 0),
-      {
-        purges: [
-          { generation: 1, kind: 'soft', scope: { cell: dhaka.id } },
-          { generation: 2, kind: 'hard', scope: { cell: dhaka.id } },
-        ],
-        newest: 2,
-        missedBefore: 1,
-      },
+      await readPurges(store, purges),
+      { added: [first, second], isWhole: false },
       'in their order',
     )
-    t.match(await purgesAfter(store, 1), {
-      purges: [{ generation: 2 }],
-      newest: 2,
-      missedBefore: undefined,
-    })
-    t.strictSame(await purgesAfter(store, 2), { purges: [], newest: undefined, missedBefore: undefined })
+    t.equal(purges.generation, 2)
+    t.equal(purges.of(khulna.id, { generation: 0 }), 'soft', 'from before the first record')
+    t.equal(purges.of(dhaka.id, { generation: 1 }), 'hard')
+    t.strictSame(await readPurges(store, purges), { added: [], isWhole: true })
+    const later = createPurges(covers)
+    later.reach(1)
+    t.strictSame(await readPurges(store, later), { added: [second], isWhole: true })
   },
 )
 
@@ -74,54 +75,57 @@ t.test('invalid change records are skipped, and later ones are still read', asyn
   for (const text of ['', 'hello', '{"kind":"hard"}', '{"kind":"later","scope":{"all":true}}'])
     await store.appendChangeRecord('purges', text, keepUntil)
   await store.appendChangeRecord('elsewhere', '{"kind":"hard","scope":{"all":true}}', keepUntil)
-  t.match(await purgesAfter(store, 0), { purges: [], newest: 4 })
+  const purges = createPurges(covers)
+  t.match(await readPurges(store, purges), { added: [] })
+  t.equal(purges.generation, 4)
   const { generation } = await orderPurge(
     store,
     { namespace, cells: [], now: clock.now() },
     { kind: 'soft', scope: { all: true } },
   )
-  t.match(await purgesAfter(store, 0), {
-    purges: [{ generation, kind: 'soft', scope: { all: true } }],
-    newest: generation,
-  })
+  t.match(await readPurges(store, purges), { added: [{ generation, kind: 'soft', scope: { all: true } }] })
 })
 
-t.test(
-  'a log begins with a record that purges nothing, once more where it was lost with a purge of all',
-  async t => {
-    const { store } = await openFilled()
-    t.equal(await purgesAfter(store, 0), undefined)
-    const begun = { purges: [], newest: 1, missedBefore: 1 }
-    t.strictSame(await beginLog(store, 0, clock.now()), begun)
-    t.strictSame(await purgesAfter(store, 0), begun)
-    t.strictSame(
-      await beginLog(store, 0, clock.now()),
-      { purges: [], newest: 2, missedBefore: 1 },
-      'two at once',
-    )
-    t.equal(await purgesAfter(store, 7), undefined, 'the seventh is not there')
-    // Ordered into the new log before this instance notices it.
-    await orderPurge(
-      store,
-      { namespace, cells: [], now: clock.now() },
-      { kind: 'hard', scope: { cell: dhaka.id } },
-    )
-    const purges = [
-      { generation: 3, kind: 'hard', scope: { cell: dhaka.id } },
-      { generation: 4, kind: 'soft', scope: { all: true } },
-    ]
-    t.strictSame(await beginLog(store, 7, clock.now()), { purges, newest: 4, missedBefore: 1 })
-    t.strictSame(await purgesAfter(store, 1), { purges, newest: 4, missedBefore: undefined })
-  },
-)
+const all = { kind: 'soft', scope: { all: true } }
+
+t.test('a log begins with a soft purge of all, and so it does again where it was lost', async t => {
+  const { store } = await openFilled()
+  const purges = createPurges(covers)
+  t.equal(await readPurges(store, purges), undefined)
+  t.match(await followPurges(store, purges, clock.now()), { added: [{ generation: 1, ...all }] })
+  t.strictSame(await followPurges(store, purges, clock.now()), { added: [], isWhole: true }, 'once')
+
+  // The log of this one had seven records, and was lost with them.
+  const other = createPurges(covers)
+  other.add({ generation: 7, kind: 'hard', scope: { cell: khulna.id } })
+  const lost = await openFilled()
+  t.match(await followPurges(lost.store, other, clock.now()), {
+    added: [{ generation: 8, ...all }],
+    isWhole: false,
+  })
+  t.equal(other.of(dhaka.id, { generation: 7 }), 'soft')
+  t.equal(other.of(dhaka.id, { generation: 8 }), undefined)
+  const third = createPurges(covers)
+  third.reach(7)
+  t.match(await followPurges(lost.store, third, clock.now()), { added: [{ generation: 8 }], isWhole: false })
+})
 
 t.test('a reader behind more purges than the log keeps learns from which number on it knows all', async t => {
   const { store } = await openFilled()
   const base = { namespace, cells: [], now: clock.now() }
   const order = () => orderPurge(store, base, { kind: 'soft', scope: { cell: dhaka.id } })
   for (let i = 0; i < 1_002; i++) await order()
-  const all = await purgesAfter(store, 0)
-  t.match([all?.purges.length, all?.newest, all?.missedBefore], [1_000, 1_002, 3])
-  t.match((await purgesAfter(store, 1))?.missedBefore, 3)
-  t.equal((await purgesAfter(store, 500))?.missedBefore, undefined)
+  const behind = (known: number) => {
+    const purges = createPurges(covers)
+    purges.reach(known)
+    return purges
+  }
+  for (const known of [0, 1]) {
+    const purges = behind(known)
+    const read = await readPurges(store, purges)
+    t.match([read?.added.length, read?.isWhole, purges.generation], [1_000, false, 1_002])
+    t.equal(purges.of(khulna.id, { generation: 2 }), 'soft')
+    t.equal(purges.of(khulna.id, { generation: 3 }), undefined)
+  }
+  t.match(await readPurges(store, behind(500)), { isWhole: true })
 })

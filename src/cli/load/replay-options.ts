@@ -1,14 +1,14 @@
 // The options of `abohawa replay`: what each may be, and the pace, the target and the keys that they make together.
 
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { parseDuration } from '../../config/units.ts'
-import { InputError, messageOf } from '../../errors.ts'
+import { InputError } from '../../errors.ts'
 import { keysFor, readKeyFile, readOneKey } from '../../load/replay/key-file.ts'
 import type { Pace } from '../../load/replay/pace.ts'
 import type { Schedule } from '../../load/replay/schedule.ts'
 import { type Threshold, thresholdOf } from '../../load/replay/thresholds.ts'
 import { nameOfFile } from '../../load/traffic/file-bytes.ts'
 import { quotedPath } from '../../outside-text.ts'
+import { durationIn } from '../quantities.ts'
 import { asUsage, UsageError } from '../usage-error.ts'
 import { hostOption } from './traffic-options.ts'
 
@@ -61,13 +61,10 @@ export const speedIn = numberIn(0.001, 1e6, false, 'a number from 0.001 to 10000
 export const connectionsIn = numberIn(1, 60_000, true, 'a whole number from 1 to 60000')
 const workersIn = numberIn(1, 64, true, 'a whole number from 1 to 64')
 
-export const durationIn = (given: string): number => {
-  try {
-    const ms = parseDuration(given)
-    if (ms > 0) return ms
-  } catch (error) {
-    throw new InvalidArgumentError(messageOf(error))
-  }
+/** A duration above 0, in ms. */
+export const lengthIn = (given: string): number => {
+  const ms = durationIn(given)
+  if (ms > 0) return ms
   throw new InvalidArgumentError('Allowed: a duration above 0, such as 30s.')
 }
 
@@ -90,12 +87,12 @@ export const addSendOptions = (command: Command, thresholds: string): Command =>
     .addOption(new Option('--http <version>', 'the protocol').choices(['1.1', '2']).default('1.1'))
     .addOption(
       new Option('--patience <duration>', 'a request that finds no connection for so long is dropped')
-        .argParser(durationIn)
+        .argParser(lengthIn)
         .default(5_000, '5s'),
     )
     .addOption(
       new Option('--timeout <duration>', 'a request without a response for so long has failed')
-        .argParser(durationIn)
+        .argParser(lengthIn)
         .default(10_000, '10s'),
     )
     .option(

@@ -19,7 +19,7 @@ import {
   addSendOptions,
   checkRequestLog,
   connectionsIn,
-  durationIn,
+  lengthIn,
   type Output,
   outputsOf,
   paceOf,
@@ -52,11 +52,11 @@ export const addReplayCommands: AddTopCommand = (program, add, summary) => {
           connectionsIn,
         )
         .option('--loop', 'begin again after the last request, until --duration or Ctrl-C')
-        .option('--duration <duration>', 'end after this time, such as 10m', durationIn)
+        .option('--duration <duration>', 'end after this time, such as 10m', lengthIn)
         .option(
           '--warm-up <duration>',
           'requests due in this first time are sent and not counted, such as 2s',
-          durationIn,
+          lengthIn,
         )
         .option(
           '--out <file>',

@@ -11,7 +11,7 @@ import { interruption } from '../interruption.ts'
 import { rateIn } from '../quantities.ts'
 import { type AddTopCommand, counted, type Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
-import { addSendOptions, durationIn, type SendOptions } from './replay-options.ts'
+import { addSendOptions, lengthIn, type SendOptions } from './replay-options.ts'
 import { createProgress, goodAnswers, rateText, remarksOn } from './replay-text.ts'
 import { prepareSending } from './replay-traffic.ts'
 import { type RateStep, saturationText, sentenceOf } from './saturate-text.ts'
@@ -47,12 +47,12 @@ export const addSaturateCommand: AddTopCommand = (program, add, summary) =>
         )
         .addOption(
           new Option('--step <duration>', 'how long each rate is sent, up to 1h')
-            .argParser(durationIn)
+            .argParser(lengthIn)
             .default(10_000, '10s'),
         )
         .addOption(
           new Option('--warm-up <duration>', 'requests due in this first time of a step are not counted')
-            .argParser(durationIn)
+            .argParser(lengthIn)
             .default(2_000, '2s'),
         )
         .option(

@@ -1,69 +1,96 @@
-// The address of a client in the form that the log may hold: the connection's other end, or behind trusted proxies the last
-// address of `x-forwarded-for` that is not a proxy's. It is whole, cut to its network, or left out; text that is no address is
-// never logged.
+// Addresses of clients: whether one is a trusted proxy's, whose x-forwarded-* headers hold, who is behind it, and how much of an
+// address is counted or logged. Text that is no address is never logged.
 
-import { isIP, SocketAddress } from 'node:net'
-import type { IsTrusted } from './trusted-proxies.ts'
+import { isIP } from 'node:net'
+import ipaddr from 'ipaddr.js'
 
 /** `prefix`: the /24 of an IPv4 address, the /48 of an IPv6 address. */
 export type AddressForm = 'full' | 'prefix' | 'none'
 
 /** The other end of a connection. */
 export type Peer = {
-  /** In the form that is logged; undefined for none. */
+  /** Undefined for a client of a Unix socket. */
   readonly address: string | undefined
   /** Whether it is a trusted proxy, so that each request may come from another client. */
   readonly isProxy: boolean
 }
 
+/** Whether an address is one of a trusted proxy. */
+export type IsTrusted = (address: string | undefined) => boolean
+
 export type ClientAddress = {
   /** @param address as Node gives it; undefined when the connection is gone */
   ofPeer(address: string | undefined): Peer
-  /** The client of a request that came over a trusted proxy. @param forwardedFor the header, all lines of it joined */
+  /** The client of a request. @param forwardedFor the header, all lines of it joined */
   behind(peer: Peer, forwardedFor: string | undefined): string | undefined
+  /** What is logged of an address; undefined for nothing. */
+  masked(address: string | undefined): string | undefined
 }
+
+/** Stands for the peers of a Unix socket in `server.trustedProxies`. */
+const unix = 'unix'
 
 // A chain of proxies is short; what a client wrote before them is not read.
 const maxHops = 16
 
+/**
+ * @param proxies addresses, CIDR ranges and `unix`
+ * @param isUnix whether connections come over a Unix socket; over TCP a peer has no address once it is gone
+ */
+export const createIsTrusted = (
+  proxies: readonly string[],
+  isUnix: () => boolean = () => false,
+): IsTrusted => {
+  const trustsUnix = proxies.includes(unix)
+  const ranges = proxies
+    .filter(range => range !== unix)
+    .map(range => ipaddr.parseCIDR(range.includes('/') ? range : `${range}/${isIP(range) === 6 ? 128 : 32}`))
+  return address => {
+    if (address === undefined) return trustsUnix && isUnix()
+    // Most lists are empty, and each connection is looked up.
+    if (ranges.length === 0) return false
+    return ipaddr.subnetMatch(ipaddr.process(address), { trusted: ranges }, 'other') === 'trusted'
+  }
+}
+
 export const createClientAddress = (isTrusted: IsTrusted, form: AddressForm): ClientAddress => ({
-  ofPeer: address => {
-    const plain = address === undefined ? undefined : plainAddress(address)
-    return { address: masked(plain, form), isProxy: isTrusted(plain) }
+  ofPeer: given => {
+    const address = given === undefined ? undefined : plainAddress(given)
+    return { address, isProxy: isTrusted(address) }
   },
   behind: (peer, forwardedFor) => {
     let client = peer.address
-    if (forwardedFor === undefined) return client
+    if (!peer.isProxy || forwardedFor === undefined) return client
     // From the right: each proxy has added the address that it saw.
     for (const hop of forwardedFor.split(',').slice(-maxHops).reverse()) {
       const address = plainAddress(hop.trim())
       // Entries before an unreadable hop may be forged.
       if (address === undefined) return client
-      client = masked(address, form)
+      client = address
       if (!isTrusted(address)) return client
     }
     return client
   },
+  masked: address => {
+    if (address === undefined || form === 'none') return undefined
+    if (form === 'full') return address
+    return address.includes(':')
+      ? `${ipaddr.IPv6.networkAddressFromCIDR(`${address}/48`)}/48`
+      : `${ipaddr.IPv4.networkAddressFromCIDR(`${address}/24`)}/24`
+  },
 })
+
+/** What stands for one client: an IPv4 address, or the /64 of an IPv6 address, of which a machine may have all. */
+export const networkOf = (address: string): string => {
+  if (!address.includes(':')) return address
+  const plain = ipaddr.process(address)
+  return plain instanceof ipaddr.IPv6 ? plain.parts.slice(0, 4).join(':') : plain.toString()
+}
 
 /** Without a port, and an IPv4 address in its own spelling; undefined for what is no address. */
 const plainAddress = (given: string): string | undefined => {
   const address = /^\[(.*)\](?::\d{1,5})?$/.exec(given)?.[1] ?? given.replace(/^([\d.]+):\d{1,5}$/, '$1')
-  const mapped = /^::ffff:([\d.]+)$/i.exec(address)?.[1] ?? address
-  const version = isIP(mapped)
   // A zone names an interface of the other machine, and may be any text.
-  if (version === 0 || mapped.includes('%')) return undefined
-  return version === 4 ? mapped : new SocketAddress({ address: mapped, family: 'ipv6' }).address
-}
-
-const masked = (address: string | undefined, form: AddressForm): string | undefined => {
-  if (address === undefined || form === 'none') return undefined
-  if (form === 'full') return address
-  if (!address.includes(':')) return `${address.replace(/\.\d+$/, '')}.0/24`
-  const [head = '', tail] = address.split('::')
-  const before = head === '' ? [] : head.split(':')
-  const after = tail === undefined || tail === '' ? [] : tail.split(':')
-  const groups =
-    tail === undefined ? before : [...before, ...Array(8 - before.length - after.length).fill('0'), ...after]
-  return `${new SocketAddress({ address: `${groups.slice(0, 3).join(':')}::`, family: 'ipv6' }).address}/48`
+  if (isIP(address) === 0 || address.includes('%')) return undefined
+  return ipaddr.process(address).toString()
 }

@@ -1,12 +1,16 @@
 // Writes responses whose bytes are ready: a head joined from cached text, and the chunks of a body. The API hijacks Fastify's
 // reply for them, because sending a hit header by header costs as much as the rest of it. Errors go through Fastify.
 //
+// Over HTTP/2 they go to the stream itself, which takes a list of headers.
+//
 // The head is set in the private fields in which Node keeps one that it wrote itself. At the start of the process the bytes are
 // compared with those of `writeHead`; where they differ, `writeHead` is used instead.
 
 import type { ServerResponse } from 'node:http'
+import type { Http2ServerResponse } from 'node:http2'
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
+import { isHttp2 } from './http2.ts'
 
 // An import would load Node's client for fetch too, a twentieth of a start.
 const http = process.getBuiltinModule('node:http')
@@ -97,6 +101,55 @@ export const writeDirectly: WriteReady = (given, status, head, perResponse, conn
   // One write of one chunk costs a system call less than a list of them.
   response.end(isShared ? block.subarray(0, length) : bytes)
   if (isShared && response.writableLength > 0) block = Buffer.allocUnsafeSlow(blockBytes)
+}
+
+/** The writer for a listener that speaks both versions. @param write for HTTP/1.1 */
+export const writerOfBoth =
+  (write: WriteReady): WriteReady =>
+  (response, status, head, own, connection, body) => {
+    if (isHttp2(response)) writeToStream(response, status, head, own, body)
+    else write(response, status, head, own, connection, body)
+  }
+
+const endOfStream = { endStream: true }
+
+const writeToStream = (
+  response: Http2ServerResponse,
+  status: ReadyStatus,
+  head: string,
+  own: string,
+  body: Chunks | undefined,
+): void => {
+  const { stream } = response
+  if (stream.headersSent) return
+  response.statusCode = status
+  if (stream.destroyed || stream.closed) return
+  const headers: string[] = [':status', String(status)]
+  addLines(headers, head, head.indexOf('\r\n') + 2)
+  addLines(headers, own, 0)
+  if (response.req.method === 'HEAD') {
+    // Without its own `end`, the response to a HEAD does not tell of its close.
+    response.writeHead(status, headers.slice(2)).end()
+    return
+  }
+  stream.respond(headers, body ? undefined : endOfStream)
+  if (body) stream.end(body.length === 1 ? body[0] : Buffer.concat(body, lengthOf(body)))
+}
+
+/** Adds names and values in turn. Values of one name are one list, which `vary` alone may have: of the body, and of CORS. */
+const addLines = (headers: string[], lines: string, from: number): void => {
+  let at = from
+  for (;;) {
+    const colon = lines.indexOf(': ', at)
+    if (colon < 0) return
+    const end = lines.indexOf('\r\n', colon)
+    const name = lines.slice(at, colon)
+    const value = lines.slice(colon + 2, end)
+    const known = name === 'vary' ? headers.indexOf(name) : -1
+    if (known < 0) headers.push(name, value)
+    else headers[known + 1] += `, ${value}`
+    at = end + 2
+  }
 }
 
 /** Through public API alone. */

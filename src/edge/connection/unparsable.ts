@@ -1,15 +1,15 @@
 // Refuses what Node's parser can't make a request of: garbage, heads that are too large, CONNECT, and plain HTTP on a TLS port.
 // Writes JSON straight to the socket, because there is no response object, after the answers to all whole requests before it.
 
+import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { closeLingering } from '../../unread-body.ts'
+import { endWith, isOfParser, wasEnded } from '../../unread-body.ts'
 import { type Charged, type IsPlain, rateLimitLines } from '../admission.ts'
 import { badRequest, Problem, problemBody } from '../problem.ts'
 import { jsonType } from '../representation.ts'
 import { requestIdOf } from '../request-id.ts'
 import { type Sentence, sentences } from '../sentences.ts'
-import type { Connection } from './connection.ts'
-import type { Connections } from './connections.ts'
+import type { Connection, Connections } from './connections.ts'
 import { type InvalidHead, type InvalidHeadReader, readInvalidHead } from './invalid-head.ts'
 
 // An import would load Node's client for fetch too, a twentieth of a start.
@@ -45,8 +45,6 @@ export type UnparsableParts = {
   readonly corsLines: (headers: { readonly origin?: string }) => string
   /** Counts a request for the key that came with it. */
   readonly charge: (key: string | undefined, connection: Connection) => Promise<Charged>
-  /** Counts the bytes of a body that no quota was charged for. */
-  readonly unauthenticated: (body: number) => void
   /** A request with a good key was answered. */
   readonly answered: (response: AnsweredUnparsable) => void
 }
@@ -57,11 +55,10 @@ export const createUnparsable = ({
   isPlain,
   corsLines,
   charge,
-  unauthenticated,
   answered,
 }: UnparsableParts): {
   readonly refuseUnparsable: Refuse<[ParserError]>
-  readonly refuseConnect: Refuse<[]>
+  readonly refuseConnect: Refuse<[IncomingMessage]>
 } => {
   /** Returns the length of the body. */
   const refuse = (
@@ -82,9 +79,7 @@ export const createUnparsable = ({
       `x-request-id: ${id}`,
       `${corsLines(headersGiven)}${rateLimitLines({ limit, remaining, isDecided: limit > 0, ...day() })}connection: close`,
     ]
-    socket.write(`${lines.join('\r\n')}\r\n\r\n`)
-    socket.write(body)
-    if (limit === 0) unauthenticated(body.length)
+    endWith(socket, Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), body]))
     return body.length
   }
 
@@ -98,7 +93,7 @@ export const createUnparsable = ({
       refuse(socket, requestId, badRequest(sentences.http.plain), nothing, headers)
       return
     }
-    const connection = connections.of(socket)
+    const connection = connections.ofSocket(socket)
     const charged = await charge(headers['x-api-key'], connection)
     const final = charged.problem ?? problem
     const bytes = refuse(socket, requestId, final, charged, headers)
@@ -110,20 +105,14 @@ export const createUnparsable = ({
   // Below TLS, whose handshake failed: plain HTTP gets a plain answer.
   const refusePlain = (socket: Socket): void => {
     refuse(socket, requestIdOf(undefined), badRequest(sentences.http.plain))
-    // Node's TLS destroys the socket next, so it cannot linger.
-    socket.destroySoon()
   }
   const refuseUnparsable = (socket: Socket, code: string | undefined, head?: InvalidHead): void => {
-    connections.end(connections.of(socket), lastIsWhole => {
+    connections.end(connections.ofSocket(socket), lastIsWhole => {
       const problem = badRequest(sentenceFor(code))
-      // A fault in the body of a request belongs to that request, which has its answer. Otherwise the socket closes after the
-      // answer, whether or not the other side closes too.
-      if (!lastIsWhole) closeLingering(socket)
-      else if (head) void refuseHead(socket, head, problem).finally(() => closeLingering(socket))
-      else {
-        refuse(socket, requestIdOf(undefined), problem)
-        closeLingering(socket)
-      }
+      // A fault in the body of a request belongs to that request, which has its answer.
+      if (!lastIsWhole) socket.destroySoon()
+      else if (head) void refuseHead(socket, head, problem)
+      else refuse(socket, requestIdOf(undefined), problem)
     })
   }
 
@@ -132,10 +121,11 @@ export const createUnparsable = ({
 
   return {
     refuseUnparsable: (socket, { code, rawPacket, bytesParsed = 0 }) => {
-      const below = connections.below(socket)
-      if (below && plainFaults.has(code ?? '')) return refusePlain(below)
-      // Before the handshake is done an answer would wait for it, and never be sent.
-      if (below || code === 'ECONNRESET' || !socket.writable) {
+      const below = plainFaults.has(code ?? '') ? connections.below(socket) : undefined
+      if (below) return refusePlain(below)
+      // Its end was sent: what the client sends on is read past for a while.
+      if (wasEnded(socket)) return
+      if (!isOfParser(code) || !socket.writable) {
         socket.destroy()
         return
       }
@@ -145,17 +135,17 @@ export const createUnparsable = ({
       else if (reader.take(rawPacket, bytesParsed)) refuseUnparsable(socket, first, reader.head())
       else if (!begun) readers.set(socket, { reader, code: first })
     },
-    refuseConnect: socket => {
+    refuseConnect: (socket, request) => {
       // Node has removed its listeners: without one for errors, a reset would end the process.
       socket.on('error', () => socket.destroy())
-      connections.end(connections.of(socket), () => {
+      connections.end(connections.of(request), () => {
         // CONNECT names no path of the API, so it is refused before any key is read.
         refuse(
           socket,
           requestIdOf(undefined),
           new Problem(405, sentences.http.method('CONNECT'), { allow: 'GET, HEAD' }),
         )
-        closeLingering(socket)
+        socket.resume()
       })
     },
   }

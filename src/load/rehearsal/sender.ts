@@ -3,7 +3,7 @@
 
 import { type Dispatcher, Pool } from 'undici'
 import { messageOf } from '../../errors.ts'
-import { ageOf, outcomeOf } from '../replay/response-head.ts'
+import { ageOf, cacheOutcomeOf } from '../replay/response-head.ts'
 import type { Outcome, TrafficRequest } from '../traffic/traffic-request.ts'
 
 export type Answer = {
@@ -89,7 +89,7 @@ const dispatch = (
 const cacheIn = (head: Head): Pick<Answer, 'outcome' | 'ageSeconds' | 'forwarded'> => {
   const status = textOf(head['cache-status']) ?? ''
   return {
-    outcome: outcomeOf(status),
+    outcome: cacheOutcomeOf(status),
     ageSeconds: ageOf(textOf(head.date), textOf(head['last-modified'])),
     forwarded: status.includes('; fwd='),
   }

@@ -7,7 +7,7 @@ import type { Answer } from './http1.ts'
 import { reasonOf } from './http1.ts'
 import type { Job, Lane, LaneEvents, Lanes } from './lanes.ts'
 import { createCapacity, isOwnLimit } from './own-limits.ts'
-import { ageOf, emptyHead, outcomeOf, type ResponseHead } from './response-head.ts'
+import { ageOf, cacheOutcomeOf, emptyHead, type ResponseHead } from './response-head.ts'
 import { addressOf, type Target, tlsOptions } from './target.ts'
 
 // The least that RFC 9113 recommends a server to allow; a target with a lower bound says so in its settings.
@@ -96,7 +96,7 @@ export const http2Lanes = <Sent extends Job>(
       const status = headers['cache-status']
       found.etag = etagOf
       found.encoding = headers['content-encoding']
-      if (status !== undefined) found.outcome = outcomeOf(String(status))
+      if (status !== undefined) found.outcome = cacheOutcomeOf(String(status))
       found.ageSeconds = ageOf(headers.date, headers['last-modified'])
       head = found
     })

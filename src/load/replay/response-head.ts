@@ -56,7 +56,8 @@ export const headOf = (text: string): ResponseHead | undefined => {
         }
         break
       case 12:
-        if (nameIn(text, from, colon) === 'cache-status') head.outcome = outcomeOf(valueIn(text, colon, end))
+        if (nameIn(text, from, colon) === 'cache-status')
+          head.outcome = cacheOutcomeOf(valueIn(text, colon, end))
         break
       case 13:
         if (nameIn(text, from, colon) === 'last-modified') modified = valueIn(text, colon, end)
@@ -104,7 +105,7 @@ const valueIn = (text: string, colon: number, end: number): string => text.slice
  * The cache result in `cache-status` (RFC 9211). Of several caches the gateway's counts, or else that of the cache next to the
  * client. A hit with a negative ttl is stale: the gateway waits before it loads again.
  */
-export const outcomeOf = (value: string): Outcome => {
+export const cacheOutcomeOf = (value: string): Outcome => {
   const members = value.includes(',') ? value.split(/,(?=(?:[^"]*"[^"]*")*[^"]*$)/) : [value]
   const member = members.find(each => /^\s*abohawa\s*(;|$)/.test(each)) ?? members.at(-1) ?? ''
   if (/;\s*fwd=stale\b/.test(member)) return 'stale'

@@ -17,7 +17,7 @@ export const reportPage = (results: readonly ReplayResult[], timeZone: string): 
   const figures = figuresIn(timeZone)
   const [run] = results
   if (results.length !== 1 || run === undefined) return pageOfSeveral(results, figures)
-  const sections = sectionsOf(run, 0, figures).map(({ id, title, content }) => section(id, title, content))
+  const sections = sectionsOf(run, 0, figures).map(each => section(...each))
   return reportFile(
     {
       title: run.kind === 'rehearsal' ? 'Rehearsal' : 'Replay',
@@ -35,7 +35,7 @@ const pageOfSeveral = (results: readonly ReplayResult[], figures: Figures): stri
   const runs = namedRuns(results)
   const best = bestOf(runs)
   const whole = runs.map(({ run, name }, place) => {
-    const parts = sectionsOf(run, place, figures).map(({ title, content }) => part(title, content))
+    const parts = sectionsOf(run, place, figures).map(([, title, content]) => part(title, content))
     return `<details class="whole"><summary>The whole run: ${escaped(name)}</summary>${warningsOf(run, figures)}${parts.join('\n')}</details>`
   })
   return reportFile(

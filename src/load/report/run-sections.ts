@@ -7,7 +7,7 @@ import { charts } from './page.ts'
 import type { ReplayResult } from './result.ts'
 import { errorsOf, hitShareOf, weathersOf } from './run-figures.ts'
 
-export type Section = { readonly id: string; readonly title: string; readonly content: Html }
+export type Section = readonly [id: string, title: string, content: Html]
 
 /** Paragraphs on what must not be missed: a saturated generator, a run that was stopped. */
 export const warningsOf = ({ generator, interrupted, totals }: ReplayResult, figures: Figures): Html => {
@@ -284,25 +284,20 @@ const machine = ({ machine: own, command }: ReplayResult, figures: Figures): Htm
     ['Command', code(command)],
   ])
 
-const latencyNote =
-  '<p class="note">From the due instant of a request to the end of its body, or to the instant when a request without an answer was given up.</p>'
+const latency = (run: ReplayResult, place: number, figures: Figures): Html =>
+  `<p class="note">From the due instant of a request to the end of its body, or to the instant when a request without an answer was given up.</p>${latencyTable(run, figures)}${charts(place, 'percentiles', 'latency')}`
 
 /** All of them, in the order of the page. @param place of the run among those that the script draws */
-export const sectionsOf = (run: ReplayResult, place: number, figures: Figures): readonly Section[] =>
-  [
-    ['verdict', 'Verdict', thresholdsOf(run, figures) + tilesOf(run, figures)] as const,
-    ['replayed', 'What was replayed', replayed(run, figures)] as const,
-    ['settings', 'Settings', settings(run)] as const,
-    ['rate', 'Rate', charts(place, 'rate')] as const,
-    [
-      'latency',
-      'Latency',
-      latencyNote + latencyTable(run, figures) + charts(place, 'percentiles', 'latency'),
-    ] as const,
-    ['answers', 'Answers', answers(run, figures)] as const,
-    ['cache', 'Cache', cache(run, place, figures)] as const,
-    ['provider', 'Provider', provider(run, place, figures)] as const,
-    ['gateway', 'Gateway', gateway(run, figures)] as const,
-    ['generator', 'Load generator', generator(run, place, figures)] as const,
-    ['machine', 'Machine and version', machine(run, figures)] as const,
-  ].map(([id, title, content]) => ({ id, title, content }))
+export const sectionsOf = (run: ReplayResult, place: number, figures: Figures): readonly Section[] => [
+  ['verdict', 'Verdict', thresholdsOf(run, figures) + tilesOf(run, figures)],
+  ['replayed', 'What was replayed', replayed(run, figures)],
+  ['settings', 'Settings', settings(run)],
+  ['rate', 'Rate', charts(place, 'rate')],
+  ['latency', 'Latency', latency(run, place, figures)],
+  ['answers', 'Answers', answers(run, figures)],
+  ['cache', 'Cache', cache(run, place, figures)],
+  ['provider', 'Provider', provider(run, place, figures)],
+  ['gateway', 'Gateway', gateway(run, figures)],
+  ['generator', 'Load generator', generator(run, place, figures)],
+  ['machine', 'Machine and version', machine(run, figures)],
+]

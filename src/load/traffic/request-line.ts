@@ -90,7 +90,7 @@ export const acceptsOf = (value: string | undefined): string | undefined =>
   value !== undefined && /^[\x20-\x7e]{0,200}$/.test(value) ? ownText(value) : undefined
 
 /**
- * The cache result in the text of `cache-status` (edge/cache-headers.ts). A negative ttl is that of a stale answer without a
+ * The cache result in the text of `cache-status` (edge/rendered-weather.ts). A negative ttl is that of a stale answer without a
  * load behind it. No text: an answer without weather.
  */
 export const recordedOutcome = (

@@ -43,7 +43,6 @@ export const createStandIns = ({
         yield* []
       },
       text: async () => '',
-      apply: () => {},
       stream: unused,
       close: async () => {},
     },

@@ -44,18 +44,18 @@ export const watchStore = (store: Store): WatchedStore => {
     store: {
       ...store,
       readBytes: counted(store.readBytes),
-      writeBytes: counted((key, bytes, expiresAt, token) => {
+      writeBytes: counted((key, bytes, expiresAt, holder) => {
         expiries.set(key, expiresAt)
-        return store.writeBytes(key, bytes, expiresAt, token)
+        return store.writeBytes(key, bytes, expiresAt, holder)
       }),
-      acquireLease: counted(async (key, leaseMs) => {
-        const lease = await store.acquireLease(key, leaseMs)
-        if (lease.token !== null) leases += 1
-        return lease
+      acquireLease: counted(async (...given) => {
+        const reply = await store.acquireLease(...given)
+        if (reply === 'acquired') leases += 1
+        return reply
       }),
-      releaseLease: counted((key, token, message) => {
+      releaseLease: counted((...given) => {
         leases -= 1
-        return store.releaseLease(key, token, message)
+        return store.releaseLease(...given)
       }),
       heartbeat: counted(heartbeat),
       spend: counted(store.spend),

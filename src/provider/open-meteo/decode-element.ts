@@ -8,8 +8,7 @@ import type { Cell } from '../../weather/cell.ts'
 import { type Horizon, stepsWithin } from '../../weather/horizon.ts'
 import { allowedIn, isWithin, type Range, ranges } from '../../weather/ranges.ts'
 import { layOut, type Span, type Timeline } from '../../weather/timeline.ts'
-import { garbled, type RefusedAnswer } from '../errors.ts'
-import { excerptOf } from '../excerpt.ts'
+import { excerptOf, garbled, type RefusedAnswer } from '../errors.ts'
 import { sections } from './sections.ts'
 
 export type Expected = {

@@ -4,8 +4,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Cell } from '../../weather/cell.ts'
 import type { Timeline } from '../../weather/timeline.ts'
-import { ProviderError } from '../errors.ts'
-import { excerptOf } from '../excerpt.ts'
+import { excerptOf, ProviderError } from '../errors.ts'
 import { boundsFor } from './body-bounds.ts'
 import {
   createElementReader,

@@ -1,5 +1,7 @@
-// The provider's limits: the free limits in weight, and the size of one request. The simulator enforces them and the client
-// keeps to them. The effective budget is configuration (provider.budget), because plans differ.
+// Facts of the provider's service: the free limits in weight, the size of one request, and when model runs come. The simulator
+// enforces them and the client keeps to them. The effective budget is configuration (provider.budget), because plans differ.
+
+import { hourMs } from '../../calendar.ts'
 
 /** Weight per window of the free service, for one client address. */
 export const freeLimits = { minute: 600, hour: 5_000, day: 10_000 } as const
@@ -16,3 +18,7 @@ export const maxPointsPerRequest = 1_000
 export const maxPastDays = 92
 export const maxForecastDays = 16
 export const usualForecastDays = 7
+
+/** As the largest models have it: the interval between two runs, and how long after its begin one is available. */
+export const runEveryMs = 6 * hourMs
+export const runDelayMs = 6.5 * hourMs

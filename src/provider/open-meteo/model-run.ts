@@ -2,10 +2,9 @@
 // and derives what follows.
 
 import { minuteMs, utcDayMs } from '../../calendar.ts'
-import { garbled, ProviderError } from '../errors.ts'
-import { excerptOf } from '../excerpt.ts'
+import { excerptOf, garbled, ProviderError } from '../errors.ts'
 import type { ModelRun, RunProtocol } from '../protocol.ts'
-import { runDelayMs, runEveryMs } from './run-schedule.ts'
+import { runDelayMs, runEveryMs } from './limits.ts'
 
 // It has some 300 bytes, and 2 kB where it describes the model's grid.
 const maxMetaBytes = 64 * 1024

@@ -2,8 +2,7 @@
 // reason, because the texts change between releases of the provider. Pure.
 
 import { hourMs, minuteMs, utcDayMs } from '../../calendar.ts'
-import { ProviderError } from '../errors.ts'
-import { excerptOf } from '../excerpt.ts'
+import { excerptOf, ProviderError } from '../errors.ts'
 
 // The provider resets its windows on its own clock; a margin after the boundary is safe.
 const marginMs = 2_000

@@ -3,7 +3,6 @@
 // a running gateway.
 
 import { DatabaseSync } from 'node:sqlite'
-import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../clock.ts'
 import { InputError } from '../../errors.ts'
 import { maxBytesRead, type RecordObserver, unobserved } from '../records.ts'
@@ -75,16 +74,15 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock, observer: RecordO
     ),
     sweepBytes: db.prepare(`DELETE FROM bytes WHERE expires_at <= ?`),
   }
-  // By size, because lru-cache allocates `max` entries at once.
-  const lastWritten = new LRUCache<string, number>({ maxSize: 10_000, sizeCalculation: () => 1 })
   let writes = 0
   const sweep = () => void statements.sweepBytes.run(clock.now())
   sweep()
+  const { isHolder, ...leases } = createLocalLeases()
   const opened = {
     ...embeddedKeys(parts),
     ...usage,
     ...embeddedUsageDetail(parts),
-    ...createLocalLeases(),
+    ...leases,
     ...embeddedFleet(parts),
     ...embeddedSpending(parts),
   }
@@ -102,10 +100,9 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock, observer: RecordO
           ? Buffer.from(value.buffer, value.byteOffset, value.byteLength)
           : undefined
       }),
-    writeBytes: (key, bytes, expiresAt, token) =>
+    writeBytes: (key, bytes, expiresAt, holder) =>
       attempt(() => {
-        if (token !== undefined && (lastWritten.get(key) ?? 0) > token) return false
-        if (token !== undefined) lastWritten.set(key, token)
+        if (holder !== undefined && !isHolder(key, holder)) return false
         statements.writeBytes.run(key, bytes, expiresAt)
         writes += 1
         if (writes % sweepEveryWrites === 0) sweep()

@@ -63,7 +63,11 @@ export const embeddedFleet = ({ db, clock, attempt, patiently, observer }: Embed
        WHERE topic = '${instancesTopic}' AND asked_at >= ? AND octet_length(name) <= ${longestName}
        ORDER BY asked_at DESC LIMIT ${maxInstances}`,
     ),
-    append: db.prepare(`INSERT INTO notices (topic, text, keep_until) VALUES (?, ?, ?)`),
+    append: db.prepare(
+      `INSERT INTO notices (number, topic, text, keep_until) VALUES (
+         (SELECT ?1 + 1 WHERE ?1 > (SELECT COALESCE(MAX(seq), 0) FROM sqlite_sequence WHERE name = 'notices')),
+         ?2, ?3, ?4)`,
+    ),
     // As many are kept as in Redis.
     shorten: db.prepare(
       `DELETE FROM notices WHERE topic = ?1 AND number <=
@@ -126,13 +130,18 @@ export const embeddedFleet = ({ db, clock, attempt, patiently, observer }: Embed
         }))
       }),
     wanted: (topic, since) => attempt(() => statements.wanted.all(topic, since).map(row => String(row.name))),
-    appendChangeRecord: (topic, text, keepUntil) =>
+    appendChangeRecord: (topic, text, keepUntil, above = 0) =>
       patiently(() => {
         const length = Buffer.byteLength(text)
         if (length > longestChangeRecord)
           throw new StoreError(`a change record has ${length} bytes; allowed: ${longestChangeRecord}`)
         return inTransaction(db, () => {
-          const { lastInsertRowid } = statements.append.run(topic, text, keepUntil)
+          const { lastInsertRowid } = statements.append.run(
+            Math.min(above, maxCounted - 1),
+            topic,
+            text,
+            keepUntil,
+          )
           statements.shorten.run(topic)
           return Number(lastInsertRowid)
         })

@@ -1,36 +1,40 @@
 // Leases of loads in memory, for a gateway without Redis: the contract of LeaseStore within one process.
 
+import { failureKeptMs } from '../records.ts'
 import type { LeaseStore } from '../store.ts'
 
-type Lease = { token: number; until: number }
+export type LocalLeases = LeaseStore & { isHolder(key: string, holder: string): boolean }
 
-export const createLocalLeases = (): LeaseStore => {
-  const leases = new Map<string, Lease>()
-  const listeners = new Set<(key: string | null, message: string) => void>()
+export const createLocalLeases = (): LocalLeases => {
+  const leases = new Map<string, { readonly value: string; readonly until: number }>()
   // Monotonic time: a lease keeps its length when the clock jumps.
   const now = () => performance.now()
-  let last = 0
+  const heldValue = (key: string): string | undefined => {
+    const lease = leases.get(key)
+    return lease && lease.until > now() ? lease.value : undefined
+  }
+  const set = (key: string, value: string, ms: number): void =>
+    void leases.set(key, { value, until: now() + ms })
+  const isHolder = (key: string, holder: string): boolean => heldValue(key) === holder
   return {
-    acquireLease: async (name, leaseMs) => {
-      const remainingMs = (leases.get(name)?.until ?? 0) - now()
-      if (remainingMs > 0) return { token: null, remainingMs }
-      last += 1
-      leases.set(name, { token: last, until: now() + leaseMs })
-      return { token: last, remainingMs: 0 }
+    isHolder,
+    acquireLease: async (key, holder, leaseMs, overFailure = false) => {
+      const found = heldValue(key)
+      const failed = found?.startsWith('{') ?? false
+      if (found !== undefined && found !== holder && !(failed && overFailure))
+        return failed ? { failure: found } : 'held'
+      set(key, holder, leaseMs)
+      return 'acquired'
     },
-    renewLease: async (name, token, leaseMs) => {
-      const lease = leases.get(name)
-      if (lease?.token !== token) return false
-      lease.until = now() + leaseMs
+    renewLease: async (key, holder, leaseMs) => {
+      if (!isHolder(key, holder)) return false
+      set(key, holder, leaseMs)
       return true
     },
-    releaseLease: async (name, token, message) => {
-      if (leases.get(name)?.token === token) leases.delete(name)
-      for (const listener of listeners) listener(name, message)
-    },
-    onLeaseReleased: listener => {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
+    releaseLease: async (key, holder, failure) => {
+      if (!isHolder(key, holder)) return
+      if (failure === undefined) leases.delete(key)
+      else set(key, failure, failureKeptMs)
     },
   }
 }

@@ -76,10 +76,12 @@ export const embeddedSpending = ({ db, attempt, patiently, observer }: EmbeddedP
     const [until, at, reopened] = [read('until'), read('at'), read('reopened')]
     const isInForce = until > now && until <= now + longestClosureMs && at <= now + clockToleranceMs
     const isOfLate = reopened <= now + longestClosureMs && reopened >= now - keepReopeningForMs
-    return {
+    const found = {
       closure: isInForce ? { until, at, reason: safeText(String(row?.reason), longestReason) } : null,
       reopenedAt: isOfLate ? reopened : 0,
     }
+    if (Object.values(row ?? {}).includes(null)) putClosure(provider, found.closure, found.reopenedAt)
+    return found
   }
   const putClosure = (provider: string, closure: Closure | null, reopened: number): void => {
     statements.putClosure.run({ provider, until: 0, at: 0, reason: '', ...closure, reopened })
@@ -115,7 +117,8 @@ export const embeddedSpending = ({ db, attempt, patiently, observer }: EmbeddedP
             ]
             return {
               window,
-              before: charged + refunded,
+              // One that could not be read is written anew.
+              before: Object.values(row ?? {}).includes(null) ? -1 : charged + refunded,
               charged: Math.max(charged, mine.charged) + added.charged,
               refunded: Math.max(refunded, mine.refunded) + added.refunded,
             }

@@ -43,7 +43,8 @@ local gone = (type(size) == 'table' and 1 or 0)
 // assigns a number again that an instance has read.
 const appendScript = `${recordsLua}${ownNumbersLua}
 local last = call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')
-local number = math.max(floor(tonumber(last[2] or '0') or 0) + 1, now)
+local above = math.min(tonumber(ARGV[4]), now + ${utcDayMs} - 1)
+local number = math.max(floor(tonumber(last[2] or '0') or 0) + 1, now, above + 1)
 call('ZADD', KEYS[1], text('%d', number), text('%d ', number) .. ARGV[1])
 call('ZREMRANGEBYRANK', KEYS[1], 0, -1 - tonumber(ARGV[3]))
 call('PEXPIREAT', KEYS[1], ARGV[2])
@@ -149,7 +150,13 @@ declare module 'ioredis' {
     ): Result<number[], Context>
     abohawaAlive(key: string, instance: string, aliveForMs: number): Result<number[], Context>
     abohawaInstances(key: string, aliveForMs: number): Result<(number | string)[], Context>
-    abohawaAppend(key: string, text: string, keepUntil: number, most: number): Result<number[], Context>
+    abohawaAppend(
+      key: string,
+      text: string,
+      keepUntil: number,
+      most: number,
+      above: number,
+    ): Result<number[], Context>
     abohawaChangeRecords(
       key: string,
       number: number,
@@ -280,13 +287,13 @@ export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): Fle
         const name = names.wanted(topic)
         return ownType('wanted', name, () => wantedSince(name, since))
       }),
-    appendChangeRecord: (topic, text, keepUntil) =>
+    appendChangeRecord: (topic, text, keepUntil, above = 0) =>
       attempt(async () => {
         const length = Buffer.byteLength(text)
         if (length > longestChangeRecord)
           throw new StoreError(`a change record has ${length} bytes; allowed: ${longestChangeRecord}`)
         const name = names.changeRecords(topic)
-        const [number, gone] = await redis.abohawaAppend(name, text, keepUntil, maxChangeRecords)
+        const [number, gone] = await redis.abohawaAppend(name, text, keepUntil, maxChangeRecords, above)
         refuseSome('change_records', name, Number(gone), notOurs)
         return wholeFrom(number)
       }),

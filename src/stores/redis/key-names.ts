@@ -55,7 +55,6 @@ export const redisKeyNames = (prefix: string) => {
     /** A cache entry, and the lease of the load that writes it. */
     bytes: (name: string) => named('bytes', `{${name}}`),
     lease: (name: string) => named('flight', `{${name}}`),
-    leasesChannel: named('flights'),
 
     /** The live instances, the hashes of their settings, the names in demand, and the change records of a topic. */
     instances: named('instances'),

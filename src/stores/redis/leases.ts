@@ -1,134 +1,89 @@
-// Leases of loads in Redis, for the fleet-wide single-flight. A lease is one hash: the last fencing token, its end by Redis's
-// own clock, and the token of the last write. Invalid fields count as no lease. The release is published on a channel.
+// Leases of loads in Redis, for the fleet-wide single-flight: one key with the name of its holder, which expires. After a load
+// that failed it holds the failure for a moment. What no gateway can have written counts as no lease.
 
 import type { Result } from 'ioredis'
-import { longestLeaseMs, longestMessage, shown, wholeFrom } from '../records.ts'
+import { failureKeptMs, longestLeaseMs, longestMessage, shown } from '../records.ts'
 import type { LeaseStore } from '../store.ts'
 import type { RedisParts } from './connection.ts'
-import { recordsLua } from './records.ts'
-import type { RedisSubscriptions } from './subscriptions.ts'
+import { namesLua } from './records.ts'
 
-// Longer than any holder can stall, so that tokens never restart while an old holder may still write.
-const rememberMs = 3_600_000
-
-// An unreadable token restarts at the time in ms, which is above any token that was counted up. ARGV: the length of the
-// lease, how long the hash is kept, and the longest valid lease, all in ms. Returns the token, the rest of another holder's
-// lease in ms, and 1 if the hash was invalid.
-const acquireScript = `${recordsLua}
-local time = call('TIME')
-local now = time[1] * 1000 + floor(time[2] / 1000)
-local found = pcall('HMGET', KEYS[1], 'until', 'token', 'written')
-if found.err then
-  if not isOtherType(found) then return found end
-  call('DEL', KEYS[1])
-end
-local held, token, written = whole(found[1] or '0'), whole(found[2] or '0'), whole(found[3] or '0')
-local isWhole = not found.err and held and token and written and written <= token
-  and held - now <= tonumber(ARGV[3])
-if isWhole and held > now then return { 0, held - now, 0 } end
-if not isWhole and not found.err then call('HDEL', KEYS[1], 'until', 'written') end
-token = (token and not found.err and token or now) + 1
-call('HSET', KEYS[1], 'token', text('%d', token), 'until', text('%d', now + ARGV[1]))
-call('PEXPIRE', KEYS[1], ARGV[2])
-return { token, 0, isWhole and 0 or 1 }`
+// ARGV: the holder, the length of the lease, and 1 to acquire it over a failure. Returns a failure as it stands, or one word.
+const acquireScript = `${namesLua}
+local found, left = pcall('GETRANGE', KEYS[1], 0, ${longestMessage}), call('PTTL', KEYS[1])
+local isOurs = type(found) == 'string' and #found <= ${longestMessage} and left >= 0 and left <= ${longestLeaseMs}
+local failed = isOurs and string.sub(found, 1, 1) == '{'
+if isOurs and found ~= ARGV[1] and not (failed and ARGV[3] == '1') then return failed and found or 'held' end
+call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return (isOurs or left == -2) and 'acquired' or 'reset'`
 
 const renewScript = `
-if redis.pcall('HGET', KEYS[1], 'token') ~= ARGV[1] then return 0 end
-local time = redis.call('TIME')
-redis.call('HSET', KEYS[1], 'until', time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[2])
-return 1`
+if redis.pcall('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('PEXPIRE', KEYS[1], ARGV[2])`
 
-// A holder that lost its lease releases nothing, but its message still helps waiters.
+// ARGV: the holder, and the failure, empty after a load that succeeded.
 const releaseScript = `
-if redis.pcall('HGET', KEYS[1], 'token') == ARGV[1] then redis.call('HDEL', KEYS[1], 'until') end
-redis.call('PUBLISH', ARGV[2], ARGV[3])
+if redis.pcall('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+if ARGV[2] == '' then return redis.call('DEL', KEYS[1]) end
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ${failureKeptMs})
 return 1`
 
-const writeScript = `${recordsLua}
-local written = pcall('HGET', KEYS[1], 'written')
-if type(written) == 'table' then
-  if not isOtherType(written) then return written end
-  call('DEL', KEYS[1])
-elseif (whole(written) or 0) > tonumber(ARGV[1]) then return 0 end
-call('HSET', KEYS[1], 'written', ARGV[1])
-call('PEXPIRE', KEYS[1], ARGV[4])
-call('SET', KEYS[2], ARGV[2], 'PXAT', ARGV[3])
+const writeScript = `
+if redis.pcall('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[2], ARGV[2], 'PXAT', ARGV[3])
 return 1`
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
     abohawaAcquireLease(
       key: string,
+      holder: string,
       leaseMs: number,
-      rememberMs: number,
-      longestLeaseMs: number,
-    ): Result<number[], Context>
-    abohawaRenewLease(key: string, token: number, leaseMs: number): Result<number, Context>
-    abohawaReleaseLease(key: string, token: number, channel: string, message: string): Result<number, Context>
-    abohawaWriteFenced(
+      overFailure: 0 | 1,
+    ): Result<string, Context>
+    abohawaRenewLease(key: string, holder: string, leaseMs: number): Result<number, Context>
+    abohawaReleaseLease(key: string, holder: string, failure: string): Result<number, Context>
+    abohawaWriteAsHolder(
       lease: string,
       bytesKey: string,
-      token: number,
+      holder: string,
       bytes: Buffer,
       expiresAt: number,
-      rememberMs: number,
     ): Result<number, Context>
   }
 }
 
 export type RedisLeases = LeaseStore & {
-  writeFenced(name: string, bytes: Buffer, expiresAt: number, token: number): Promise<boolean>
+  writeAsHolder(name: string, bytes: Buffer, expiresAt: number, holder: string): Promise<boolean>
 }
 
-export const redisLeases = (
-  { redis, names, attempt, observer }: RedisParts,
-  subscribe: RedisSubscriptions['subscribe'],
-): RedisLeases => {
+export const redisLeases = ({ redis, names, attempt, observer }: RedisParts): RedisLeases => {
   redis.defineCommand('abohawaAcquireLease', { numberOfKeys: 1, lua: acquireScript })
   redis.defineCommand('abohawaRenewLease', { numberOfKeys: 1, lua: renewScript })
   redis.defineCommand('abohawaReleaseLease', { numberOfKeys: 1, lua: releaseScript })
-  redis.defineCommand('abohawaWriteFenced', { numberOfKeys: 2, lua: writeScript })
+  redis.defineCommand('abohawaWriteAsHolder', { numberOfKeys: 2, lua: writeScript })
 
   return {
-    acquireLease: (name, leaseMs) =>
+    acquireLease: (name, holder, leaseMs, overFailure = false) =>
       attempt(async () => {
-        const reply = await redis.abohawaAcquireLease(names.lease(name), leaseMs, rememberMs, longestLeaseMs)
-        const [token, remainingMs, wasInvalid] = [wholeFrom(reply[0]), wholeFrom(reply[1]), reply[2] === 1]
-        if (wasInvalid)
+        const lease = names.lease(name)
+        const reply = await redis.abohawaAcquireLease(lease, holder, leaseMs, overFailure ? 1 : 0)
+        if (reply === 'reset')
           observer.recordRefused({
             record: 'lease',
-            name: shown(names.lease(name)),
-            fault: 'its fields are invalid, and it was reset',
+            name: shown(lease),
+            fault: 'no gateway wrote it, and it was reset',
           })
-        return token === 0 ? { token: null, remainingMs } : { token, remainingMs: 0 }
+        if (reply === 'acquired' || reply === 'reset') return 'acquired'
+        return reply === 'held' ? reply : { failure: reply }
       }),
-    renewLease: (name, token, leaseMs) =>
-      attempt(async () => (await redis.abohawaRenewLease(names.lease(name), token, leaseMs)) === 1),
-    releaseLease: (name, token, message) =>
-      attempt(async () => {
-        await redis.abohawaReleaseLease(names.lease(name), token, names.leasesChannel, `${name} ${message}`)
-      }),
-    onLeaseReleased: listener => {
-      const resync = () => listener(null, '')
-      return subscribe(names.leasesChannel, {
-        onMessage: text => {
-          if (text.length > longestMessage) {
-            const fault = `it has ${text.length} characters`
-            observer.recordRefused({ record: 'message', name: shown(names.leasesChannel), fault })
-            return
-          }
-          // `key message`; keys have no blanks.
-          const [key = '', ...message] = text.split(' ')
-          listener(key, message.join(' '))
-        },
-        onLost: resync,
-        onSubscribed: resync,
-      })
-    },
-    writeFenced: (name, bytes, expiresAt, token) =>
+    renewLease: (name, holder, leaseMs) =>
+      attempt(async () => (await redis.abohawaRenewLease(names.lease(name), holder, leaseMs)) === 1),
+    releaseLease: (name, holder, failure = '') =>
+      attempt(async () => void (await redis.abohawaReleaseLease(names.lease(name), holder, failure))),
+    writeAsHolder: (name, bytes, expiresAt, holder) =>
       attempt(async () => {
         const keys = [names.lease(name), names.bytes(name)] as const
-        return (await redis.abohawaWriteFenced(...keys, token, bytes, expiresAt, rememberMs)) === 1
+        return (await redis.abohawaWriteAsHolder(...keys, holder, bytes, expiresAt)) === 1
       }),
   }
 }

@@ -89,7 +89,7 @@ export const openRedisStore = async (
     { ...records, failed: messagesFail },
   )
 
-  const { writeFenced, ...leases } = redisLeases(parts, subscriptions.subscribe)
+  const { writeAsHolder, ...leases } = redisLeases(parts)
   const keys = redisKeys(parts)
   const fleet = redisFleet(parts)
   const close = async () => {
@@ -133,9 +133,9 @@ export const openRedisStore = async (
           throw error
         }
       }),
-    writeBytes: async (name, bytes, expiresAt, token) =>
-      token !== undefined
-        ? writeFenced(name, bytes, expiresAt, token)
+    writeBytes: async (name, bytes, expiresAt, holder) =>
+      holder !== undefined
+        ? writeAsHolder(name, bytes, expiresAt, holder)
         : attempt(async () => {
             await redis.set(names.bytes(name), bytes, 'PXAT', expiresAt)
             return true

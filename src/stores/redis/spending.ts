@@ -57,7 +57,7 @@ if known and known > reopened then till, at, reason, reopened = 0, 0, '', known 
 if tonumber(ARGV[6]) > till and not (known and known < reopened) then
   till, at, reason = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8]
 end
-if before ~= text('%d %d', till, reopened) then keep() end
+if before ~= text('%d %d', till, reopened) or #damaged > 0 then keep() end
 
 local windows = {}
 for i = 2, #KEYS do
@@ -70,7 +70,8 @@ for i = 2, #KEYS do
     refunded = math.max(refunded, value(4)) + value(6), open = value(7), share = value(8), paced = value(9), by = {},
     fields = (counts[1] and 1 or 0) + (counts[2] and 1 or 0)
   }
-  window.isChanged = window.charged ~= charged or window.refunded ~= refunded
+  -- By their texts, so that one that could not be read is written anew.
+  window.isChanged = text('%d', window.charged) ~= (counts[1] or '0') or text('%d', window.refunded) ~= (counts[2] or '0')
   window.used = math.max(0, window.charged - window.refunded)
   windows[i - 1] = window
 end

@@ -5,7 +5,7 @@ import t from 'tap'
 import { keysFor, readKeyFile, readOneKey } from '../../../src/load/replay/key-file.ts'
 import { arrivalsOf, type Pace } from '../../../src/load/replay/pace.ts'
 import { createRecorder } from '../../../src/load/replay/recorder.ts'
-import { headOf, outcomeOf } from '../../../src/load/replay/response-head.ts'
+import { cacheOutcomeOf, headOf } from '../../../src/load/replay/response-head.ts'
 import { scheduleOf } from '../../../src/load/replay/schedule.ts'
 import { targetOf } from '../../../src/load/replay/target.ts'
 import { checkThresholds, thresholdOf } from '../../../src/load/replay/thresholds.ts'
@@ -249,7 +249,7 @@ t.test('cache-status is read as RFC 9211 has it', t => {
     ['origin; fwd=miss, edge; hit; ttl=5', 'hit'],
     ['edge; detail=none', 'none'],
   ] as const)
-    t.equal(outcomeOf(value), outcome, value)
+    t.equal(cacheOutcomeOf(value), outcome, value)
   t.equal(headOf('220 mail\r\n\r\n'), undefined)
   t.equal(headOf('HTTP/1.1 200 OK\r\ncontent-length: many\r\n\r\n'), undefined)
   t.equal(headOf('HTTP/1.1 200 OK\r\nno colon here\r\n\r\n'), undefined)

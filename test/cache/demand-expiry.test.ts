@@ -1,7 +1,7 @@
 // When the cache runs out of what is in demand: the first of the keys that can't be served any more.
 
 import t from 'tap'
-import { firstExpiry } from '../../src/cache/first-expiry.ts'
+import { firstExpiry } from '../../src/cache/demand-expiry.ts'
 import { freshByAge } from '../../src/cache/freshness.ts'
 import { createMemoryTier, keepEntry } from '../../src/cache/memory-tier.ts'
 import { createUncached } from '../../src/cache/uncached.ts'
