@@ -10,23 +10,43 @@ import { productCounts } from '../support/product-places.ts'
 import { useStore } from '../support/use-store.ts'
 
 const root = join(import.meta.dirname, '..', '..')
+const groups: Readonly<Record<string, readonly string[]>> = {
+  keys: ['create', 'list', 'show', 'revoke', 'rotate', 'set', 'usage'],
+  subscribers: ['list', 'revoke'],
+  store: ['backup', 'export', 'import', 'copy'],
+  catalogue: ['build', 'check', 'publish'],
+  cache: ['show', 'purge', 'warm'],
+  budget: ['reopen'],
+  config: ['check', 'print'],
+  traffic: ['import', 'generate', 'stats'],
+  replay: ['compare', 'report'],
+}
 const leaves = [
-  ['serve'],
-  ['demo'],
-  ['doctor'],
-  ['replay'],
-  ['saturate'],
-  ...['compare', 'report'].map(name => ['replay', name]),
-  ['budget', 'reopen'],
-  ['cache', 'warm'],
-  ['provider'],
-  ['rehearse'],
-  ['whatif'],
-  ...['create', 'list', 'show', 'revoke', 'set', 'usage'].map(name => ['keys', name]),
-  ...['list', 'revoke'].map(name => ['subscribers', name]),
-  ...['build', 'check', 'publish'].map(name => ['catalogue', name]),
-  ...['check', 'print'].map(name => ['config', name]),
+  ...['serve', 'demo', 'provider', 'whatif', 'status', 'doctor', 'rehearse', 'replay', 'saturate'].map(
+    name => [name],
+  ),
+  ...Object.entries(groups).flatMap(([group, names]) => names.map(name => [group, name])),
 ]
+
+/** The commands that a help lists. */
+const listedIn = (help: string): string[] => {
+  const [list = ''] = help.split('\nCommands:\n')[1]?.split('\n\n') ?? []
+  return [...list.matchAll(/^ {2}([a-z]+)/gm)].map(([, name = '']) => name).filter(name => name !== 'help')
+}
+
+t.test('there are no other commands than these few', async t => {
+  const [whole] = await runCommands([['--help']])
+  const top = listedIn(whole?.stdout ?? '')
+  const below = await runCommands(top.map(name => [name, '--help']))
+  const found = top.flatMap((name, i) => {
+    const help = below[i]?.stdout ?? ''
+    // What takes nothing but a command is a group.
+    const isGroup = help.split('\n')[0]?.endsWith('[command]')
+    return [...(isGroup ? [] : [name]), ...listedIn(help).map(each => `${name} ${each}`)]
+  })
+  t.strictSame(found.toSorted(), leaves.map(words => words.join(' ')).toSorted())
+  t.ok(leaves.length <= 36, `${leaves.length} commands`)
+})
 
 // In one process each list: a start takes half a second on a busy machine.
 const helps = await runCommands(leaves.map(command => [...command, '--help']))
