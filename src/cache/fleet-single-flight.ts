@@ -3,8 +3,8 @@
 // which costs more loads but fails no request. read-through.ts has the single-flight within a process.
 
 import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import * as z from 'zod'
+import { after, type Clock, systemClock } from '../clock.ts'
 import { AbohawaError, messageOf } from '../errors.ts'
 import { safeText } from '../outside-text.ts'
 import type { LeaseReply, LeaseStore } from '../stores/store.ts'
@@ -59,10 +59,12 @@ export type FleetSingleFlightOptions = {
   readonly leaseForMs: number
   /** The account of loads. A load that failed for another account is tried here. */
   readonly account?: string | undefined
+  /** Its timers count the time between polls. */
+  readonly clock?: Clock
 }
 
 export const createFleetSingleFlight = (
-  { store, account, ...options }: FleetSingleFlightOptions,
+  { store, account, clock = systemClock, ...options }: FleetSingleFlightOptions,
   failed: (error: unknown) => void,
 ): FleetSingleFlight => {
   const { leaseForMs } = options
@@ -125,7 +127,7 @@ export const createFleetSingleFlight = (
           return { result, joined }
         }
         if (reply === 'held') {
-          await sleep(pollEveryMs)
+          await new Promise<void>(resolve => after(clock, pollEveryMs, resolve))
           const found = await arrived()
           if (found !== undefined) return { result: found, joined: true }
           continue

@@ -204,7 +204,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     error instanceof AbohawaError && error.code === 'provider_limited' && parts.isLimitLifted(failedAt)
   const failures = createFailures({ ...options, longestAfter, isLifted }, clock)
   const fleetLoads = createFleetSingleFlight(
-    { store, leaseForMs: options.leaseForMs, account: parts.account },
+    { store, leaseForMs: options.leaseForMs, account: parts.account, clock },
     error => observer.onSharedTierFailure('lease', error),
   )
   const cache = createReadThrough<Cell, Timeline, PurgeScope>({

@@ -83,7 +83,8 @@ const startUnit = async (
         if (child.exitCode !== null) throw new Error(errors)
         return lines.some(line => line.includes(text))
       },
-      30_000,
+      // Three starts one after the other on a busy machine.
+      90_000,
     )
   for (const listener of listeners) await logs(`"listener":"${listener}"`)
   return { child, exited, lines, logs }

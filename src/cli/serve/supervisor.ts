@@ -23,7 +23,6 @@ type Child = {
 }
 
 export type SupervisorParts = {
-  /** Those of this process. */
   readonly args: readonly string[]
   readonly log: Log
   /** Throws where none could start as the files are now. */
@@ -36,6 +35,7 @@ const settledAfterMs = 10_000
 const shortestPauseMs = 500
 const longestPauseMs = 30_000
 const askEveryMs = 100
+const answerWithinMs = 5_000
 
 /** @param args those of the process that starts it */
 const start = (args: readonly string[], number: number): Child => {
@@ -50,7 +50,7 @@ const start = (args: readonly string[], number: number): Child => {
     ended.resolve({ code, how })
   }
   gateway.once('exit', (code, signal) => end(code ?? 1, signal ? `ended by ${signal}` : `exit code ${code}`))
-  // The system may refuse one more process. Of one that runs it is a signal that came too late.
+  // The system may refuse one more process; of one that runs it is a signal that came too late.
   gateway.on('error', error => gateway.pid === undefined && end(1, messageOf(error)))
   gateway.once('message', async message => {
     while (gateway.connected && !(await answersReady(message as Serving))) await pause(askEveryMs)
@@ -61,7 +61,7 @@ const start = (args: readonly string[], number: number): Child => {
 }
 
 const answersReady = ({ opsUrl }: Serving): Promise<boolean> =>
-  request(`${opsUrl}/readyz`, { reset: true })
+  request(`${opsUrl}/readyz`, { reset: true, signal: AbortSignal.timeout(answerWithinMs) })
     .then(({ statusCode, body }) => body.dump().then(() => statusCode === 200))
     .catch(() => false)
 
