@@ -1,4 +1,4 @@
-// What the machine has for a gateway: Node, open files, ports (one may be held by a running gateway of this product, which is
+// What the machine has for a gateway: open files, ports (one may be held by a running gateway of this product, which is
 // well), and whether the kernel hands waiting connections on.
 
 import { execFile } from 'node:child_process'
@@ -10,14 +10,6 @@ import { clockToleranceMs } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import { apiPrefix } from '../endpoints.ts'
 import { type Finding, fail, ok, warn } from './check.ts'
-
-const leastNode = 26
-
-/** @param version such as `26.1.0` */
-export const nodeFinding = (version: string): Finding =>
-  Number.parseInt(version, 10) >= leastNode
-    ? ok(`version ${version}`)
-    : fail(`version ${version}, which is too old`, `Install Node ${leastNode} or newer.`)
 
 // Beside connections: the store, Redis, the provider, the log, and Node itself.
 const ownFiles = 64

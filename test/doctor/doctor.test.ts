@@ -8,7 +8,7 @@ import { systemClock } from '../../src/clock.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { checkOf, type Finding, fail, ok, skip, warn } from '../../src/doctor/check.ts'
 import { catalogueFinding, certificateFinding, embeddedFindings } from '../../src/doctor/files.ts'
-import { clockFinding, migrationFinding, nodeFinding, openFilesFinding } from '../../src/doctor/machine.ts'
+import { clockFinding, migrationFinding, openFilesFinding } from '../../src/doctor/machine.ts'
 import { budgetFinding } from '../../src/doctor/provider.ts'
 import { proxyFinding } from '../../src/doctor/proxies.ts'
 import { memoryFinding, persistenceFinding, roleFinding, versionFinding } from '../../src/doctor/redis.ts'
@@ -20,8 +20,6 @@ const info = (fields: Record<string, string | number>) =>
   infoOf(['# Part', ...Object.entries(fields).map(([name, value]) => `${name}:${value}`)].join('\r\n'))
 
 const judged: [name: string, found: Finding, status: Finding['status'], detail: RegExp][] = [
-  ['Node 26', nodeFinding('26.1.0'), 'ok', /26\.1\.0/],
-  ['Node 24', nodeFinding('24.9.0'), 'fail', /too old/],
   ['a kernel that hands connections on', migrationFinding('1'), 'ok', /go to another/],
   ['one that resets them', migrationFinding('0'), 'warn', /resets connections/],
   ['one that knows no such setting', migrationFinding(''), 'warn', /resets connections/],

@@ -45,7 +45,7 @@ const checksOf = async (
       .map(detail => ({ name: 'config', status: 'fail', detail, fix: 'Correct that setting.' }))
   }
   const { examine } = await import('../../doctor/doctor.ts')
-  return examine(config, { clock, nodeVersion: process.versions.node, ...given })
+  return examine(config, { clock, ...given })
 }
 
 const checksText = (checks: readonly Check[]): string => {
