@@ -1,6 +1,7 @@
 // The facts of places that no table has, for a build: title, bounds and sources, from a file of their own or from the snapshot
-// that is configured.
+// that is configured; before its first build from that of the product.
 
+import { existsSync } from 'node:fs'
 import { InputError, messageOf } from '../errors.ts'
 import { catalogueFile } from './catalogue-file.ts'
 import { faultLine } from './check.ts'
@@ -15,7 +16,9 @@ import { readSnapshot, readText } from './snapshot-reader.ts'
  */
 export const factsFor = async (file: string | undefined, configured: string | null): Promise<Facts> => {
   if (file === undefined) {
-    const { title, bounds, sources } = (await readSnapshot(catalogueFile(configured))).provenance
+    const path = catalogueFile(configured)
+    const { provenance } = await readSnapshot(existsSync(path) ? path : catalogueFile(null))
+    const { title, bounds, sources } = provenance
     return { title, bounds, sources }
   }
   const facts = parsed(await readText(file), file)

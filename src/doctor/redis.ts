@@ -146,7 +146,7 @@ const trials = (key: (part: string) => string): [command: string, ...args: (stri
   return [
     ['set', text, '1', 'PX', 60_000],
     ['getrange', text, 0, 1],
-    ['incrby', text, 1],
+    ['pttl', text],
     ['exists', text],
     ['pexpire', text, 60_000],
     ['pexpireat', text, 4_102_444_800_000],

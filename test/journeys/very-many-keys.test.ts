@@ -97,9 +97,9 @@ for (const [kind, open, skip] of [
 
     // Nobody answers there.
     const noGateway = { ...env, ABOHAWA_OPS__PORT: '1' }
-    for (const action of ['revoke', 'reinstate']) {
-      const steps = await stepsOf(() => runHere(t, ['subscribers', action, name], noGateway))
-      t.ok(steps <= maxSteps, `subscribers ${action}: ${steps}`)
+    for (const options of [[], ['--undo']]) {
+      const steps = await stepsOf(() => runHere(t, ['subscribers', 'revoke', ...options, name], noGateway))
+      t.ok(steps <= maxSteps, `subscribers revoke ${options.join()}: ${steps}`)
     }
     let status = ''
     const steps = await stepsOf(async () => {

@@ -17,18 +17,18 @@ call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return (isOurs or left == -2) and 'acquired' or 'reset'`
 
 const renewScript = `
-if redis.pcall('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+if redis.pcall('GETRANGE', KEYS[1], 0, ${longestMessage}) ~= ARGV[1] then return 0 end
 return redis.call('PEXPIRE', KEYS[1], ARGV[2])`
 
 // ARGV: the holder, and the failure, empty after a load that succeeded.
 const releaseScript = `
-if redis.pcall('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+if redis.pcall('GETRANGE', KEYS[1], 0, ${longestMessage}) ~= ARGV[1] then return 0 end
 if ARGV[2] == '' then return redis.call('DEL', KEYS[1]) end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ${failureKeptMs})
 return 1`
 
 const writeScript = `
-if redis.pcall('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+if redis.pcall('GETRANGE', KEYS[1], 0, ${longestMessage}) ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[2], ARGV[2], 'PXAT', ARGV[3])
 return 1`
 
