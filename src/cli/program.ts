@@ -76,7 +76,7 @@ const commands: readonly TopCommand[] = [
   },
   {
     name: 'config',
-    summary: 'check, print, compare and explain the configuration',
+    summary: 'check, print and explain the configuration',
     load: async () => (await import('./operate/config.ts')).addConfigCommands,
   },
   {

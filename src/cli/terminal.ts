@@ -156,6 +156,10 @@ export const zoneOf = (terminal: Pick<Terminal, 'config'>): string => terminal.c
 /** A number with thousands separators: 10,000. */
 export const counted = (number: number): string => number.toLocaleString('en-US')
 
+/** A count with its noun: 1 key, 2,000 keys. */
+export const numbered = (count: number, one: string, more: string): string =>
+  `${counted(count)} ${count === 1 ? one : more}`
+
 /** A share of 1 as 12.0 %; with more digits where one would make nothing of it, or all: 0.03 %, 99.97 %. */
 export const percentText = (share: number): string => {
   const percent = share * 100

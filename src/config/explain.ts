@@ -6,7 +6,7 @@ import { variableOf } from './environment.ts'
 import { type Place, printPlace } from './faults.ts'
 import { secrets } from './kinds.ts'
 import { type LoadedConfig, loadConfig } from './load.ts'
-import { coreOf, descriptionOf, nearestPath, printPath, type Setting } from './tree.ts'
+import { coreOf, descriptionOf, type Setting } from './tree.ts'
 import { type Effect, effectOf, exceptionOf, valuesOf } from './values.ts'
 
 /** A setting with its value; `default` is undefined for a name of the operator's own. */
@@ -53,14 +53,4 @@ export const explainConfig = ({ config, origins }: LoadedConfig): ExplainedSetti
       text: descriptionOf(setting.schema),
     }
   })
-}
-
-/** The settings at or below a path. */
-export const explainPath = (loaded: LoadedConfig, path: string): ExplainedSetting[] =>
-  explainConfig(loaded).filter(each => each.path === path || each.path.startsWith(`${path}.`))
-
-/** The known path nearest to an unknown one: of a setting or a section; undefined where none is near. */
-export const nearestKnown = (path: string): string | undefined => {
-  const nearest = nearestPath(path.split('.'))
-  return nearest && printPath(nearest)
 }

@@ -39,7 +39,7 @@ const checks: readonly FileCheck[] = [
 ]
 
 /** A fault of a setting, at the place where it was given. */
-export const faultAt = (path: string, reason: string, origins: LoadedConfig['origins']): ConfigFault => {
+const faultAt = (path: string, reason: string, origins: LoadedConfig['origins']): ConfigFault => {
   const place = origins.get(path)
   return { ...place, path, sentence: `${place ? printPlace(place) : path}: ${reason}` }
 }

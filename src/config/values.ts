@@ -115,13 +115,6 @@ export const effectOf = ({ schema }: Setting): Effect => (liveSettings.has(schem
 /** The changes of a live setting that need a restart, as the end of a sentence. */
 export const exceptionOf = ({ schema }: Setting): string | undefined => liveSettings.get(schema)?.except
 
-/** The same as a sentence. */
-export const effectSentence = (setting: Setting): string => {
-  if (effectOf(setting) === 'restart') return 'A change needs a restart.'
-  const exception = exceptionOf(setting)
-  return `A change takes effect without a restart${exception ? `, except ${exception}` : ''}.`
-}
-
 /** The differences between two configurations, and whether each takes effect without a restart. */
 export const changesBetween = (before: Config, after: Config): Change[] => {
   const values = new Map(valuesOf(before).map(each => [each.path, each]))

@@ -1,42 +1,39 @@
-// The report of `doctor`: a check, its result, and the fix where it fails.
+// The report of `doctor`: a check is one line of all that was found, with a fix where something is not well.
 
 import { messageOf } from '../errors.ts'
 
-export type CheckStatus = 'ok' | 'warn' | 'fail' | 'skip'
+export type Status = 'ok' | 'warn' | 'fail' | 'skip'
 
-/** `detail` is one line. A check that is not well has a fix, an imperative sentence. */
-export type Check = {
-  readonly name: string
-  readonly status: CheckStatus
-  readonly detail: string
-  readonly fix: string | null
+/** `detail` is one line. What is not well has a fix, an imperative sentence. */
+export type Finding = { readonly status: Status; readonly detail: string; readonly fix: string | null }
+
+export type Check = Finding & { readonly name: string }
+
+export const ok = (detail: string): Finding => ({ status: 'ok', detail, fix: null })
+export const warn = (detail: string, fix: string): Finding => ({ status: 'warn', detail, fix })
+export const fail = (detail: string, fix: string): Finding => ({ status: 'fail', detail, fix })
+/** Not looked at, and why. */
+export const skip = (detail: string): Finding => ({ status: 'skip', detail, fix: null })
+
+const fromBest: readonly Status[] = ['skip', 'ok', 'warn', 'fail']
+
+/** The check of some findings: the worst of them count, and what is well is told where nothing is worse. */
+export const checkOf = (name: string, found: readonly Finding[]): Check => {
+  const worst = fromBest.findLast(each => found.some(({ status }) => status === each)) ?? 'skip'
+  const told = worst === 'ok' ? found : found.filter(({ status }) => status === worst)
+  const fixes = new Set(told.flatMap(({ fix }) => fix ?? []))
+  const detail = told.map(each => each.detail).join('; ')
+  return { name, status: worst, detail, fix: fixes.size === 0 ? null : [...fixes].join(' ') }
 }
 
-export const ok = (name: string, detail: string): Check => ({ name, status: 'ok', detail, fix: null })
-export const warn = (name: string, detail: string, fix: string): Check => ({
-  name,
-  status: 'warn',
-  detail,
-  fix,
-})
-export const fail = (name: string, detail: string, fix: string): Check => ({
-  name,
-  status: 'fail',
-  detail,
-  fix,
-})
-/** Not looked at, and why. */
-export const skip = (name: string, detail: string): Check => ({ name, status: 'skip', detail, fix: null })
-
-/** The checks, or one that fails with the reason that they threw. */
+/** What was found, or a fault with the reason that it threw. */
 export const attempted = async (
-  name: string,
   fix: string,
-  look: () => Promise<readonly Check[]>,
-): Promise<readonly Check[]> => {
+  look: () => Promise<readonly Finding[]>,
+): Promise<readonly Finding[]> => {
   try {
     return await look()
   } catch (error) {
-    return [fail(name, messageOf(error), fix)]
+    return [fail(messageOf(error), fix)]
   }
 }

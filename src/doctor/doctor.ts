@@ -6,22 +6,19 @@ import { createBudgetAdmin } from '../admin/budget-admin.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import { openStore } from '../stores/open-store.ts'
-import type { Store } from '../stores/store.ts'
 import { openBudget } from '../upstream/account.ts'
-import { attempted, type Check, ok, skip } from './check.ts'
-import { catalogueCheck, certificateCheck, embeddedChecks } from './files.ts'
-import { tiersCheck } from './keys.ts'
+import { attempted, type Check, checkOf, type Finding, ok, skip } from './check.ts'
+import { catalogueFinding, certificateFinding, embeddedFindings } from './files.ts'
+import { tiersFinding } from './keys.ts'
 import {
-  migrationCheck,
+  migrationFinding,
   migrationSetting,
-  nodeCheck,
-  openFilesCheck,
+  openFilesFinding,
   openFilesLimit,
-  portChecks,
-  proxyCheck,
-  urlCheck,
+  portFindings,
 } from './machine.ts'
-import { budgetCheck, keyCheck, reachableChecks } from './provider.ts'
+import { budgetFinding, keyFinding, reachProvider } from './provider.ts'
+import { proxyFinding, urlFinding } from './proxies.ts'
 import { redisChecks } from './redis.ts'
 
 export type DoctorOptions = {
@@ -32,83 +29,80 @@ export type DoctorOptions = {
   readonly url: string | undefined
   /** How many gateways share the port. */
   readonly processes: number
-  /** The version of Node, such as `26.1.0`. */
-  readonly nodeVersion: string
 }
 
 /** All checks, in the order in which they are read. Never rejects. */
 export const examine = async (config: Config, options: DoctorOptions): Promise<readonly Check[]> => {
-  const { clock, spend, url, processes, nodeVersion } = options
-  const isEmbedded = config.redis.url === null
+  const { clock, spend, url, processes } = options
   const host = url === undefined ? undefined : URL.parse(url)?.hostname
-  // Alone: reading it takes the processor, which would show as latency.
-  const catalogue = await catalogueCheck(config.catalogue)
-  const found = await Promise.all([
-    [ok('config', 'every setting is valid'), nodeCheck(nodeVersion)],
-    attempted('open files', 'Run it where sh is on the PATH.', async () => [
-      openFilesCheck(await openFilesLimit(), config),
+  const [files, ports, outside, catalogue, embedded, redis, provider] = await Promise.all([
+    attempted('Run it where sh is on the PATH.', async () => [
+      openFilesFinding(await openFilesLimit(), config),
     ]),
-    processes > 1 || config.server.reusePort ? [migrationCheck(migrationSetting())] : [],
-    attempted('ports', 'Check server, ops and health in the configuration.', () => portChecks(config)),
-    [certificateCheck(config.server, host, clock.now()), proxyCheck(config)],
+    attempted('Check server, ops and health in the configuration.', () => portFindings(config)),
     url === undefined
-      ? [skip('public URL', 'not tried: give --url https://… as consumers reach it')]
-      : [urlCheck(url)],
-    [catalogue],
-    isEmbedded ? embeddedChecks(config.store.path) : redisChecks(config, clock),
-    attempted('provider', 'Check provider in the configuration.', () => reachableChecks(config, clock)),
+      ? skip('the way of consumers was not tried: give --url https://… as they reach it')
+      : urlFinding(url),
+    catalogueFinding(config.catalogue),
+    config.redis.url === null ? embeddedFindings(config.store.path) : undefined,
+    redisChecks(config, clock),
+    reachProvider(config, clock),
   ])
-  const before = (await Promise.all(found.flat())) as Check[]
-  const store = before.find(({ name }) => name === 'store' || name === 'redis')
-  const provider = before.find(({ name }) => name === 'provider')
+  const stores = embedded ? [checkOf('store', embedded)] : redis.checks
+  const { ofProvider, ofTiers } =
+    stores[0]?.status === 'fail'
+      ? {
+          ofProvider: [skip('nothing was loaded, because its weight can not be counted')],
+          ofTiers: [skip('not known, because the store can not be used')],
+        }
+      : await withStore(config, clock, provider.found.status === 'fail' ? 'away' : spend ? 'load' : 'spare')
   return [
-    ...before,
-    ...(await spendingChecks(config, clock, {
-      notSpent: !spend
-        ? 'not tried, so that nothing is spent'
-        : provider?.status === 'fail'
-          ? 'not tried, because the provider is away'
-          : undefined,
-      storeIsWell: store?.status !== 'fail',
-    })),
+    checkOf('config', [ok('every setting is valid')]),
+    // No older Node than is needed comes as far as here.
+    checkOf('node', [ok(`version ${process.versions.node}`), ...files]),
+    checkOf('ports', ports),
+    ...(processes > 1 || config.server.reusePort
+      ? [checkOf('restarts', [migrationFinding(migrationSetting())])]
+      : []),
+    checkOf('certificate', [certificateFinding(config.server, host, clock.now())]),
+    checkOf('proxies', [proxyFinding(config), outside]),
+    checkOf('catalogue', [catalogue]),
+    ...stores,
+    checkOf('clocks', [...redis.clock, ...provider.clock]),
+    checkOf('provider', [provider.found, ...ofProvider]),
+    checkOf('tiers', ofTiers),
   ]
 }
 
-/** @param notSpent why no point is loaded; undefined where one may be */
-const spendingChecks = async (
+type OfStore = { readonly ofProvider: readonly Finding[]; readonly ofTiers: readonly Finding[] }
+
+/** What needs the store: a point from the provider, charged to the budget of the fleet, the budget, and the tiers of keys. */
+const withStore = async (
   config: Config,
   clock: Clock,
-  { notSpent, storeIsWell }: { notSpent: string | undefined; storeIsWell: boolean },
-): Promise<readonly Check[]> => {
-  const { redis, store: file } = config
-  // Nothing is counted yet, and a check must not create the store.
-  if (redis.url === null && !existsSync(file.path))
-    return [
-      notSpent === undefined ? await keyCheck(config, clock) : skip('provider key', notSpent),
-      ok('budget', 'nothing is counted yet'),
-      ok('tiers', 'there are no keys yet'),
-    ]
-  if (!storeIsWell)
-    return [
-      skip('provider key', 'not tried: its weight can not be counted'),
-      skip('budget', 'not known'),
-      skip('tiers', 'not known'),
-    ]
-  return attempted('budget', 'Check the store.', async () => {
-    const store: Store = await openStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
+  point: 'load' | 'spare' | 'away',
+): Promise<OfStore> => {
+  // A check must not make the store.
+  const isThere = config.redis.url !== null || existsSync(config.store.path)
+  const used = isThere ? config : { ...config, store: { path: ':memory:' } }
+  let ofTiers: readonly Finding[] = [skip('not known, because the store can not be used')]
+  const ofProvider = await attempted('Check the store.', async () => {
+    const store = await openStore(used, clock, { redisAway: () => {}, redisBack: () => {} })
     try {
+      ofTiers = [await tiersFinding(store, config.quota)]
       const observer = { storeAway: () => {}, storeBack: () => {}, reopened: () => {} }
       const budget = openBudget(config, { store, clock, instances: () => undefined, observer })
       await budget.reconcile()
-      const key =
-        notSpent === undefined ? await keyCheck(config, clock, budget) : skip('provider key', notSpent)
-      return [
-        key,
-        budgetCheck(await createBudgetAdmin(config, { store, clock }).show()),
-        await tiersCheck(store, config.quota),
-      ]
+      const loaded: readonly Finding[] =
+        point === 'load'
+          ? [await keyFinding(config, clock, budget)]
+          : point === 'spare'
+            ? [skip('no point was loaded, so that nothing is spent')]
+            : []
+      return [...loaded, budgetFinding(await createBudgetAdmin(config, { store, clock }).show())]
     } finally {
       await store.close()
     }
   })
+  return { ofProvider, ofTiers }
 }

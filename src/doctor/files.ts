@@ -17,14 +17,17 @@ import { safeText } from '../outside-text.ts'
 import { maxFileBytes, readRegularFileSync } from '../regular-file.ts'
 import { sqliteCodeOf } from '../stores/embedded/attempt.ts'
 import { exposedStoreFile } from '../stores/embedded/store-file.ts'
-import { type Check, fail, ok, warn } from './check.ts'
+import { type Finding, fail, ok, warn } from './check.ts'
 
 const renewWithinDays = 14
 
 /** @param host the name by which consumers reach the gateway, where it is known */
-export const certificateCheck = ({ tls }: Config['server'], host: string | undefined, now: number): Check => {
-  const name = 'certificate'
-  if (tls.cert === null || tls.key === null) return ok(name, 'none: HTTPS ends elsewhere, or is not needed')
+export const certificateFinding = (
+  { tls }: Config['server'],
+  host: string | undefined,
+  now: number,
+): Finding => {
+  if (tls.cert === null || tls.key === null) return ok('none: HTTPS ends elsewhere, or is not needed')
   const renew = `Renew ${tls.cert} and its key.`
   let fix = 'Make one of the mode 600: (umask 077; openssl rand 48 > FILE).'
   try {
@@ -36,33 +39,31 @@ export const certificateCheck = ({ tls }: Config['server'], host: string | undef
     const [from, to] = [certificate.validFromDate.getTime(), certificate.validToDate.getTime()]
     const days = Math.floor((to - now) / utcDayMs)
     if (now < from)
-      return fail(name, `it is valid only from ${dayOf(from)} on`, 'Set the clock of this machine, or wait.')
-    if (now >= to) return fail(name, `it expired on ${dayOf(to)}`, renew)
+      return fail(`it is valid only from ${dayOf(from)} on`, 'Set the clock of this machine, or wait.')
+    if (now >= to) return fail(`it expired on ${dayOf(to)}`, renew)
     if (
       host !== undefined &&
       (isIP(host) ? certificate.checkIP(host) : certificate.checkHost(host)) === undefined
     )
-      return fail(name, `it is for ${names}, not for ${host}`, `Get a certificate that names ${host}.`)
-    if (days < 1) return fail(name, `it expires within a day, at ${isoOf(to).slice(0, 16)}Z`, renew)
-    if (days < renewWithinDays) return warn(name, `it expires on ${dayOf(to)}, in ${days} days`, renew)
-    return ok(name, `${names}, valid until ${dayOf(to)} (${days} days)`)
+      return fail(`it is for ${names}, not for ${host}`, `Get a certificate that names ${host}.`)
+    if (days < 1) return fail(`it expires within a day, at ${isoOf(to).slice(0, 16)}Z`, renew)
+    if (days < renewWithinDays) return warn(`it expires on ${dayOf(to)}, in ${days} days`, renew)
+    return ok(`${names}, valid until ${dayOf(to)} (${days} days)`)
   } catch (error) {
-    return fail(name, messageOf(error), fix)
+    return fail(messageOf(error), fix)
   }
 }
 
-export const catalogueCheck = async ({ path }: Config['catalogue']): Promise<Check> => {
-  const name = 'catalogue'
+export const catalogueFinding = async ({ path }: Config['catalogue']): Promise<Finding> => {
   try {
     const { locations } = await readSnapshot(catalogueFile(path))
     const counts = locationTypes.map(type => {
       const count = locations.filter(place => place.type === type).length
       return `${count.toLocaleString('en-US')} ${type}s`
     })
-    return ok(name, counts.join(', '))
+    return ok(counts.join(', '))
   } catch (error) {
     return fail(
-      name,
       messageOf(error),
       'Mend the file (`abohawa catalogue check` names every fault), or name another in catalogue.path; null is the one of the product.',
     )
@@ -72,39 +73,38 @@ export const catalogueCheck = async ({ path }: Config['catalogue']): Promise<Che
 const mib = 1_048_576
 const roomOf = { fail: 16 * mib, warn: 256 * mib }
 
-/** The file of the embedded store. @param freeBytes of the disk under a folder, for tests */
-export const embeddedChecks = async (
+/** The file of the embedded store: usable and whole, its mode, and room on its disk. @param freeBytes of the disk under a folder, for tests */
+export const embeddedFindings = async (
   path: string,
   freeBytes = async (folder: string) => {
     const { bavail, bsize } = await statfs(folder)
     return bavail * bsize
   },
-): Promise<Check[]> => {
+): Promise<Finding[]> => {
   if (path === ':memory:')
-    return [warn('store', 'it is kept in memory, and gone with the process', 'Name a file in store.path.')]
+    return [warn('it is kept in memory, and gone with the process', 'Name a file in store.path.')]
   const file = resolve(path)
-  return [await writableCheck(file), modeCheck(file), await roomCheck(storeFolder(path), freeBytes)]
+  return [await writable(file), mode(file), await room(storeFolder(path), freeBytes)]
 }
 
-const writableCheck = async (file: string): Promise<Check> => {
-  const name = 'store'
+const writable = async (file: string): Promise<Finding> => {
   try {
     await checkStoreFile(file)
-    if (!existsSync(file)) return ok(name, `${file} is not there yet, and can be made`)
+    if (!existsSync(file)) return ok(`${file} is not there yet, and can be made`)
     const { DatabaseSync } = await import('node:sqlite')
     const db = new DatabaseSync(file, { readOnly: true })
     try {
       const [row] = db.prepare('PRAGMA quick_check(1)').all()
       const result = String(Object.values(row ?? {})[0] ?? 'no answer')
       return result === 'ok'
-        ? ok(name, `${file} can be written and is whole`)
-        : fail(name, `${file} is damaged: ${safeText(result, 200)}`, restore)
+        ? ok(`${file} can be written and is whole`)
+        : fail(`${file} is damaged: ${safeText(result, 200)}`, restore)
     } finally {
       db.close()
     }
   } catch (error) {
     const fault = error instanceof InputError ? error.message : `${file} can't be used: ${messageOf(error)}`
-    return fail(name, fault, fixOf(error))
+    return fail(fault, fixOf(error))
   }
 }
 
@@ -119,30 +119,24 @@ const fixOf = (error: unknown): string => {
 // Primary result codes of SQLite.
 const [busy, locked, corrupt, notADatabase] = [5, 6, 11, 26]
 
-const modeCheck = (file: string): Check => {
+const mode = (file: string): Finding => {
   const exposed = exposedStoreFile(file)
   return exposed === undefined
-    ? ok('store mode', 'other users of this machine can not read it')
+    ? ok('other users of this machine can not read it')
     : warn(
-        'store mode',
         `${exposed} is open to other users of this machine, and names subscribers`,
-        `chmod 600 ${exposed}`,
+        `Run chmod 600 ${exposed}.`,
       )
 }
 
-const roomCheck = async (folder: string, freeBytes: (folder: string) => Promise<number>): Promise<Check> => {
-  const name = 'disk space'
+const room = async (folder: string, freeBytes: (folder: string) => Promise<number>): Promise<Finding> => {
   const fix = 'Make room on that disk: counts can not be written when it is full.'
   try {
     const free = await freeBytes(folder)
-    const detail = `${Math.floor(free / mib).toLocaleString('en-US')} MiB free at ${folder}`
-    return free < roomOf.fail
-      ? fail(name, detail, fix)
-      : free < roomOf.warn
-        ? warn(name, detail, fix)
-        : ok(name, detail)
+    const detail = `${Math.floor(free / mib).toLocaleString('en-US')} MiB are free on its disk`
+    return free < roomOf.fail ? fail(detail, fix) : free < roomOf.warn ? warn(detail, fix) : ok(detail)
   } catch (error) {
-    return fail(name, messageOf(error), 'Name a folder that is there in store.path.')
+    return fail(messageOf(error), 'Name a folder that is there in store.path.')
   }
 }
 

@@ -3,10 +3,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { configJsonSchema } from '../../src/config/json-schema.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { descriptionOf, schemaAt, settings } from '../../src/config/tree.ts'
 import { configFiles } from '../support/config-files.ts'
+import { configJsonSchema } from '../support/config-json-schema.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const folder = new URL('../../config/', import.meta.url)

@@ -5,6 +5,7 @@ import { Redis } from 'ioredis'
 import t from 'tap'
 import { systemClock } from '../../src/clock.ts'
 import { loadConfig } from '../../src/config/load.ts'
+import { checkOf } from '../../src/doctor/check.ts'
 import { redisChecks } from '../../src/doctor/redis.ts'
 import { account, makeAccount } from '../support/redis-account.ts'
 import { startCluster } from '../support/redis-cluster.ts'
@@ -16,8 +17,8 @@ if (withoutOwnRedis) t.bailout(withoutOwnRedis)
 
 const checksOf = async (redis: Record<string, unknown>) => {
   const config = loadConfig({ files: [], env: {} })
-  const checks = await redisChecks({ redis: { ...config.redis, ...redis } }, systemClock)
-  return new Map(checks.map(check => [check.name, check]))
+  const { checks, clock } = await redisChecks({ redis: { ...config.redis, ...redis } }, systemClock)
+  return new Map([...checks, checkOf('clocks', clock)].map(check => [check.name, check]))
 }
 
 t.test('a cluster is well with the documented user, and is not once a master is gone', async t => {
@@ -27,9 +28,8 @@ t.test('a cluster is well with the documented user, and is not once a master is 
   const url = cluster.url.replace('//', `//${account.user}:${account.password}@`)
   const look = () => checksOf({ url, mode: 'cluster' })
   const checks = await look()
-  t.match(checks.get('redis cluster'), { status: 'ok', detail: /cluster_state is ok/ })
+  t.match(checks.get('redis'), { status: 'ok', detail: /cluster_state is ok/ })
   t.match(checks.get('redis rights'), { status: 'ok' })
-  t.match(checks.get('redis'), { status: 'ok' })
 
   const last = cluster.nodes.at(-1)
   await last?.stop()
@@ -43,11 +43,11 @@ t.test('a master behind Sentinel is well with replicas, and is to be looked at w
   t.teardown(sentinel.stop)
   const { url, others: nodes } = sentinel
   const look = () => checksOf({ url, mode: 'sentinel', nodes, sentinelMaster: masterName })
-  await until('the replicas are there', async () => (await look()).get('redis role')?.status === 'ok')
-  t.match((await look()).get('redis role'), { detail: /^master with 2 replicas$/ })
+  await until('the replicas are there', async () => (await look()).get('redis')?.status === 'ok')
+  t.match((await look()).get('redis'), { detail: /; master with 2 replicas$/ })
   for (const replica of sentinel.servers.slice(1)) await replica.stop()
-  await until('the replicas are missed', async () => (await look()).get('redis role')?.status === 'warn')
-  t.match((await look()).get('redis role'), { detail: /nothing can take over/, fix: /Start a replica/ })
+  await until('the replicas are missed', async () => (await look()).get('redis')?.status === 'warn')
+  t.match((await look()).get('redis'), { detail: /nothing can take over/, fix: /Start a replica/ })
 })
 
 t.test(
@@ -68,7 +68,7 @@ t.test(
     await raw.acl('SETUSER', account.user, '-hset', '-time', '-zrem')
     const checks = await checksOf({ url: as(account.password), connectTimeoutMs })
     t.match(checks.get('redis rights'), { status: 'fail', fix: 'ACL SETUSER abohawa +hset +zrem +time' })
-    t.match(checks.get('redis clock'), { status: 'skip' })
+    t.match(checks.get('clocks'), { status: 'skip' })
     await raw.acl('SETUSER', account.user, '+hset', '+time', '+zrem', 'resetchannels')
     t.match((await checksOf({ url: as(account.password), connectTimeoutMs })).get('redis rights'), {
       detail: 'the user abohawa may not use the channels abohawa:*',
@@ -86,7 +86,7 @@ t.test(
       fix: /maxclients/,
     })
     await raw.config('SET', 'maxclients', '100')
-    t.match(checks.get('redis memory'), { status: 'ok' })
+    t.match(checks.get('redis settings'), { status: 'warn', detail: /^appendonly no/ })
     process.kill(pid, 'SIGSTOP')
     t.teardown(() => process.kill(pid, 'SIGCONT'))
     const frozen = await checksOf({ url: as(account.password), connectTimeoutMs })

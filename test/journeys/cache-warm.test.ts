@@ -95,7 +95,7 @@ t.test('without a gateway and with one', async t => {
     await provider.steer({ hold: true })
     t.match(await send('POST', { scope: third }), { status: 202, body: { toLoad: 54 } })
     t.match(await send('POST', { scope: third }), { status: 409, body: { error: /being warmed already/ } })
-    t.match(await warm(third), { code: 1, stderr: /answered 409: the cache is being warmed already/ })
+    t.match(await warm(third), { code: 1, stderr: /refused: the cache is being warmed already/ })
     await until('a request is under way', async () => (await provider.state()).inFlight === 1)
     const stopped = send('DELETE')
     await provider.steer({ hold: false })

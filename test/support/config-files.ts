@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import { Document, type Pair, type Scalar, type YAMLMap } from 'yaml'
 import type * as z from 'zod'
 import { allowedIn } from '../../src/config/explain.ts'
-import { configJsonSchemaText } from '../../src/config/json-schema.ts'
 import { configSchema } from '../../src/config/schema.ts'
 import {
   defaultOf,
@@ -18,6 +17,7 @@ import {
   settings,
 } from '../../src/config/tree.ts'
 import { effectOf, exceptionOf } from '../../src/config/values.ts'
+import { configJsonSchemaText } from './config-json-schema.ts'
 
 const yamlHead = `# yaml-language-server: $schema=./schema.json
 #

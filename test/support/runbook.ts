@@ -43,7 +43,6 @@ const notRun: readonly (readonly [pattern: RegExp, reason: string])[] = [
   [/^bin\/abohawa (keys (revoke|set)|budget reopen) /, 'changes the store'],
   [/^(kill|ulimit) /, 'changes the process'],
   [/^bin\/abohawa keys usage ID /, 'needs the id of a key'],
-  [/^bin\/abohawa config diff A\.yaml B\.yaml$/, 'needs two files of the reader'],
   [/^sha256sum locations\.json$/, 'is about the files of two machines'],
   [/^diff$|^mv$/, 'names a program'],
 ]

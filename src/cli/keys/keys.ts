@@ -8,7 +8,7 @@ import { type Administration, limitIn, type UsageOfKey } from '../../metering/ad
 import { printable, safeText } from '../../outside-text.ts'
 import { administer } from '../administer.ts'
 import { type AddTopCommand, counted, type Terminal } from '../terminal.ts'
-import { UsageError } from '../usage-error.ts'
+import { asUsage, UsageError } from '../usage-error.ts'
 import { addCreateCommand, checkTier } from './key-create.ts'
 import { keysCsv, keyTable } from './key-table.ts'
 import { allUsageCsv, allUsageText, usageCsv, usageText } from './usage-text.ts'
@@ -101,7 +101,7 @@ export const addKeyCommands: AddTopCommand = (program, add, summary) => {
       if (tier !== undefined) checkTier(terminal, tier, '--tier')
       const change = {
         ...(tier === undefined ? {} : { tier }),
-        ...(limit === undefined ? {} : { limit: limit === 'tier' ? null : limitOf(limit) }),
+        ...(limit === undefined ? {} : { limit: limit === 'tier' ? null : asUsage(() => limitIn(limit)) }),
         ...(expires === undefined ? {} : { expires }),
       }
       return administer(terminal, async (administration, store) => {
@@ -171,14 +171,6 @@ const usageOfAll = async (
 }
 
 const idHelp = 'id of the key, or external: and its external id'
-
-const limitOf = (given: string): number => {
-  try {
-    return limitIn(given)
-  } catch (error) {
-    throw new UsageError(messageOf(error), { cause: error })
-  }
-}
 
 const overlapOf = (given: string): number => {
   try {

@@ -7,15 +7,15 @@ import type { CacheAdmin } from '../../admin/cache-admin.ts'
 import { pointOrPlaceIn, targetIn } from '../../admin/cache-target.ts'
 import { createCalendar } from '../../calendar.ts'
 import type { Config } from '../../config/schema.ts'
-import { InputError, messageOf } from '../../errors.ts'
+import { InputError } from '../../errors.ts'
 import type { PurgeReport } from '../../ops/cell-report.ts'
 import { printable } from '../../outside-text.ts'
 import { redactedUrl } from '../../redacted-url.ts'
 import { openUsedStore, storeName } from '../../stores/open-store.ts'
-import { type AddTopCommand, factsText, type Terminal } from '../terminal.ts'
-import { UsageError } from '../usage-error.ts'
+import { type AddTopCommand, factsText, numbered, type Terminal } from '../terminal.ts'
+import { asUsage, UsageError } from '../usage-error.ts'
 import { cellText } from './cell-text.ts'
-import { addGatewayOption, checkGateway, gatewayFor, opsAddress, queryGateway } from './gateway-query.ts'
+import { addGatewayOption, gatewayFor, queryGateway } from './gateway-query.ts'
 
 export const addCacheCommands: AddTopCommand = (program, add, summary) => {
   const cache = program.command('cache').summary(summary).description('The cache of weather.')
@@ -26,7 +26,7 @@ export const addCacheCommands: AddTopCommand = (program, add, summary) => {
     setUp: command =>
       void addGatewayOption(command.argument('<target>', 'a point lat,lng or a place type/id')),
     run: async (terminal, { gateway }, of = '') => {
-      checkArgument(() => pointOrPlaceIn(of))
+      asUsage(() => pointOrPlaceIn(of))
       const { config, asked } = gatewayFor(terminal, gateway)
       const { address } = asked
       const found = await queryGateway(
@@ -56,7 +56,7 @@ export const addCacheCommands: AddTopCommand = (program, add, summary) => {
         .argument('<target>', 'all, a point lat,lng, a place type/id, or a box south,west,north,east')
         .option('--hard', 'remove it, so that a failed reload is an error; else it is served until reloaded'),
     run: async (terminal, { hard = false }, of = '') => {
-      checkArgument(() => targetIn(of))
+      asUsage(() => targetIn(of))
       const config = terminal.config()
       const report = await withCacheAdmin(terminal, config, admin => admin.purge(of, hard))
       const where = storeName(config)
@@ -91,25 +91,18 @@ export const addCacheCommands: AddTopCommand = (program, add, summary) => {
       }
       if (of !== undefined && top !== undefined)
         throw new UsageError('a target and --top are both given; allowed: one of them')
-      if (of !== undefined) checkArgument(() => targetIn(of))
-      checkGateway(gateway)
-      const config = terminal.config()
+      if (of !== undefined) asUsage(() => targetIn(of))
+      const { config, asked } = gatewayFor(terminal, gateway)
       // Imported here, so that the other commands start without the parts of a gateway.
       const { warmFromHere } = await import('./warm.ts')
-      return warmFromHere(
-        terminal,
-        config,
-        { address: opsAddress(gateway, config), isNamed: gateway !== undefined },
-        { of, top },
-        dryRun,
-      )
+      return warmFromHere(terminal, config, asked, { of, top }, dryRun)
     },
   })
 }
 
 /** Loads one cell in the running gateway, whose memory is to have the new entry. Resolves to the exit code. */
 const refresh = async (terminal: Terminal, gateway: string | undefined, of: string): Promise<number> => {
-  checkArgument(() => pointOrPlaceIn(of))
+  asUsage(() => pointOrPlaceIn(of))
   const { config, asked } = gatewayFor(terminal, gateway)
   const found = await queryGateway(
     {
@@ -169,14 +162,6 @@ const withCacheAdmin = async <Result>(
   }
 }
 
-const checkArgument = (read: () => unknown): void => {
-  try {
-    read()
-  } catch (error) {
-    throw new UsageError(messageOf(error), { cause: error })
-  }
-}
-
 const purgeText = (report: PurgeReport, where: string): string => {
   const { kind, of, place, scope, cells, removed, store } = report
   const soft = kind === 'soft'
@@ -186,17 +171,15 @@ const purgeText = (report: PurgeReport, where: string): string => {
       : 'cell' in scope
         ? `the cell ${scope.cell}${place ? ` of ${printable(`${place.name} (${place.type} ${place.id})`)}` : ''}`
         : `the box ${of}`
-  const count = (number: number, one: string, more: string) =>
-    `${number.toLocaleString('en-US')} ${number === 1 ? one : more}`
   return [
     `Purged ${soft ? 'softly' : 'hard'}: ${what}.`,
     factsText([
-      ['covers', count(cells, 'cell', 'cells')],
+      ['covers', numbered(cells, 'cell', 'cells')],
       [
         'shared tier',
         soft
           ? 'nothing removed; what is there counts as stale'
-          : `${count(removed, 'entry', 'entries')} removed`,
+          : `${numbered(removed, 'entry', 'entries')} removed`,
       ],
       ['', `${store}, ${where}`],
       ['gateways', 'running gateways apply it within a second'],

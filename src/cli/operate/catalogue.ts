@@ -4,7 +4,7 @@ import { isoOf } from '../../calendar.ts'
 import { type Fault, faultLine } from '../../catalogue/check.ts'
 import type { Counts } from '../../catalogue/location-schema.ts'
 import { printable } from '../../outside-text.ts'
-import type { AddTopCommand, Terminal } from '../terminal.ts'
+import { type AddTopCommand, numbered, type Terminal } from '../terminal.ts'
 
 export const addCatalogueCommands: AddTopCommand = (program, add, summary) => {
   const catalogue = program.command('catalogue').summary(summary).description('The catalogue of places.')
@@ -89,19 +89,16 @@ export const addCatalogueCommands: AddTopCommand = (program, add, summary) => {
 
 const showFaults = (terminal: Terminal, file: string, counts: Counts, faults: readonly Fault[]): number => {
   terminal.show({ file, counts, faults }, faults.map(fault => printable(faultLine(fault))).join('\n'))
-  terminal.remark(`abohawa: ${file} has ${faults.length} fault${faults.length === 1 ? '' : 's'}`)
+  terminal.remark(`abohawa: ${file} has ${numbered(faults.length, 'fault', 'faults')}`)
   return 1
 }
 
 const countsText = ({ total, ...byType }: Counts): string =>
-  `${total} places (${Object.entries(byType)
-    .map(([type, count]) => `${count} ${type}${count === 1 ? '' : 's'}`)
+  `${numbered(total, 'place', 'places')} (${Object.entries(byType)
+    .map(([type, count]) => numbered(count, type, `${type}s`))
     .join(', ')})`
 
 const namesText = (aliases: number, formerIds: number): string =>
   aliases + formerIds === 0
     ? ''
-    : `, ${counted(aliases, 'alias', 'es')}, ${counted(formerIds, 'former code', 's')}`
-
-const counted = (count: number, one: string, many: string): string =>
-  `${count} ${one}${count === 1 ? '' : many}`
+    : `, ${numbered(aliases, 'alias', 'aliases')}, ${numbered(formerIds, 'former code', 'former codes')}`

@@ -2,7 +2,7 @@
 // one line each, with a fix for what is not well. The checks are in src/doctor.
 
 import type { Config } from '../../config/schema.ts'
-import type { Check, CheckStatus } from '../../doctor/check.ts'
+import type { Check, Status } from '../../doctor/check.ts'
 import type { DoctorOptions } from '../../doctor/doctor.ts'
 import { InputError, messageOf } from '../../errors.ts'
 import { printable, safeText } from '../../outside-text.ts'
@@ -45,7 +45,7 @@ const checksOf = async (
       .map(detail => ({ name: 'config', status: 'fail', detail, fix: 'Correct that setting.' }))
   }
   const { examine } = await import('../../doctor/doctor.ts')
-  return examine(config, { clock, nodeVersion: process.versions.node, ...given })
+  return examine(config, { clock, ...given })
 }
 
 const checksText = (checks: readonly Check[]): string => {
@@ -55,7 +55,7 @@ const checksText = (checks: readonly Check[]): string => {
     `${status.padEnd(4)}  ${name.padEnd(width)}  ${printable(detail)}`,
     ...(fix === null ? [] : [`${margin}${printable(fix)}`]),
   ])
-  const count = (of: CheckStatus) => checks.filter(({ status }) => status === of).length
+  const count = (of: Status) => checks.filter(({ status }) => status === of).length
   const skipped = count('skip')
   return [
     ...lines,

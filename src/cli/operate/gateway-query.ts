@@ -82,7 +82,7 @@ const gatewayAgent = async (allowsRemote: boolean): Promise<Agent> => {
 }
 
 /** The address given, or that of a listener of the configured host and port as seen from the same machine. */
-export const opsAddress = (gateway: string | undefined, { ops: { host, port } }: Config): string => {
+const opsAddress = (gateway: string | undefined, { ops: { host, port } }: Config): string => {
   if (gateway !== undefined) return gateway.replace(/\/+$/, '')
   const reached = { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host
   return `http://${reached.includes(':') ? `[${reached}]` : reached}:${port}`
@@ -164,7 +164,7 @@ export const queryGateway = async <Report>(
 }
 
 /** The sentence for a gateway that is there and does not answer this caller. @param refusal what it said */
-export const refusalText = (where: string, status: number, refusal: string): string => {
+const refusalText = (where: string, status: number, refusal: string): string => {
   const fix =
     status === 401 ? '; set ops.token (ABOHAWA_OPS__TOKEN) to the token that this gateway runs with' : ''
   return `the gateway at ${where} refused: ${refusal}${fix}`
@@ -177,11 +177,11 @@ const connectionFault = (error: unknown): string =>
     : messageOf(error)
 
 /** The sentence of a gateway that refused. @param body parsed */
-export const refusalIn = (body: unknown): string | undefined =>
+const refusalIn = (body: unknown): string | undefined =>
   body instanceof Object && 'error' in body && typeof body.error === 'string' ? body.error : undefined
 
 /** Undefined for what is none. */
-export const jsonIn = (text: string): unknown => {
+const jsonIn = (text: string): unknown => {
   try {
     return JSON.parse(text)
   } catch {

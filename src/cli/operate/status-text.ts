@@ -5,7 +5,7 @@ import { styleText } from 'node:util'
 import type { Calendar } from '../../calendar.ts'
 import type { StatusReport } from '../../ops/status-report.ts'
 import { printable } from '../../outside-text.ts'
-import { counted, percentText, tableOf } from '../terminal.ts'
+import { counted, numbered, percentText, tableOf } from '../terminal.ts'
 import { distance, localSecond } from './cell-text.ts'
 
 export type StatusLine = { readonly text: string; readonly tone?: 'title' | 'warn' | 'bad' | 'faint' }
@@ -108,8 +108,6 @@ const orUnknown = <Value>(value: Value | null, say: (value: Value) => string): s
   value === null ? unknown : say(value)
 const size = (bytes: number): string =>
   bytes < 1024 ** 2 ? `${Math.round(bytes / 1024)} KiB` : `${counted(Math.round(bytes / 1024 ** 2))} MiB`
-const numbered = (count: number, one: string, more: string): string =>
-  `${counted(count)} ${count === 1 ? one : more}`
 const ago = (iso: string, now: number): string => distance(Date.parse(iso) - now)
 const duration = (ms: number): string => distance(ms).replace(/^in /, '')
 const weight = (amount: number): string => counted(Math.round(amount))

@@ -26,7 +26,7 @@ import type { RedisMode } from '../../stores/redis/place.ts'
 import type { Store } from '../../stores/store.ts'
 import { addCreateStoreOption } from '../administer.ts'
 import { fillPrivateFile, isFileOrFree, writePrivateFile, writing } from '../private-file.ts'
-import { type AddTopCommand, counted, type Terminal } from '../terminal.ts'
+import { type AddTopCommand, counted, numbered, type Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 
 export const addStoreCommands: AddTopCommand = (program, add, summary) => {
@@ -278,15 +278,12 @@ async function* recordsIn(file: string, lineOf: (number: number) => string): Asy
   }
 }
 
-const plural = (number: number, one: string, more: string) =>
-  `${counted(number)} ${number === 1 ? one : more}`
-
 const totalsText = ({ subscribers, keys, usage }: Totals): string =>
   [
-    plural(subscribers, 'subscriber', 'subscribers'),
-    plural(keys, 'key', 'keys'),
-    `${plural(usage, 'count', 'counts')} of a day`,
+    numbered(subscribers, 'subscriber', 'subscribers'),
+    numbered(keys, 'key', 'keys'),
+    `${numbered(usage, 'count', 'counts')} of a day`,
   ].join(', ')
 
 const importedText = ({ newSubscribers, newKeys, ...totals }: Imported): string =>
-  `${totalsText(totals)}; new are ${plural(newSubscribers, 'subscriber', 'subscribers')} and ${plural(newKeys, 'key', 'keys')}`
+  `${totalsText(totals)}; new are ${numbered(newSubscribers, 'subscriber', 'subscribers')} and ${numbered(newKeys, 'key', 'keys')}`

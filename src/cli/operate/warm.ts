@@ -21,7 +21,7 @@ import { openUsedStore } from '../../stores/open-store.ts'
 import { openUpstream } from '../../upstream/upstream.ts'
 import { interruption } from '../interruption.ts'
 import { counted, factsText, type Terminal } from '../terminal.ts'
-import { type AskedGateway, askGateway, jsonIn, refusalIn, refusalText } from './gateway-query.ts'
+import { type AskedGateway, queryGateway } from './gateway-query.ts'
 
 /** The process that warms: a gateway over HTTP, or this one. */
 type Warmer = Pick<CacheWarm, 'planWarm' | 'startWarm' | 'stopWarm'> & {
@@ -33,14 +33,11 @@ type Warmer = Pick<CacheWarm, 'planWarm' | 'startWarm' | 'stopWarm'> & {
 export const warmFromHere = async (
   terminal: Terminal,
   config: Config,
-  { address, isNamed }: Pick<AskedGateway, 'address' | 'isNamed'>,
+  asked: AskedGateway,
   order: WarmOrder,
   dryRun: boolean,
 ): Promise<number> => {
-  const gateway = await gatewayAt(address, config.ops.token)
-  if (gateway === undefined && isNamed)
-    throw new InputError(`--gateway is ${redactedUrl(address)}, where no gateway answers`)
-  await using opened = gateway ?? (await ownSupply(terminal, config))
+  await using opened = (await gatewayAt(asked)) ?? (await ownSupply(terminal, config))
   const { warmer } = opened
   if (dryRun) {
     const plan = await warmer.planWarm(order)
@@ -73,38 +70,22 @@ const finished = async (warmer: Warmer, { remark }: Terminal): Promise<WarmRepor
 
 const requestTimeoutMs = 60_000
 
-/** Undefined where no gateway answers. */
-const gatewayAt = async (
-  address: string,
-  token: string | null,
-): Promise<{ warmer: Warmer; [Symbol.asyncDispose](): Promise<void> } | undefined> => {
-  const ask = async (method: 'GET' | 'POST' | 'DELETE', order?: object): Promise<WarmReport> => {
-    const { status, text } = await askGateway({
-      address,
-      token,
-      path: '/cache/warm',
-      method,
-      body: order,
-      timeoutMs: requestTimeoutMs,
-    })
-    const answer = jsonIn(text)
-    const report = warmReport.safeParse(answer).data
-    if (report) return report
-    const refusal = refusalIn(answer)
-    const where = redactedUrl(address)
-    throw new InputError(
-      refusal !== undefined && (status === 401 || status === 403)
-        ? refusalText(where, status, refusal)
-        : `the gateway at ${where} answered ${status}: ${refusal ?? 'it is no gateway of this version'}`,
+type Opened = { readonly warmer: Warmer } & AsyncDisposable
+
+/** Undefined where no gateway answers. @throws InputError for one that refuses, and for none where `--gateway` says */
+const gatewayAt = async (asked: AskedGateway): Promise<Opened | undefined> => {
+  const by = redactedUrl(asked.address)
+  const ask = (method: 'GET' | 'POST' | 'DELETE', body?: object) =>
+    queryGateway(
+      { ...asked, path: '/cache/warm', method, body, timeoutMs: requestTimeoutMs },
+      async () => warmReport,
     )
+  const reportOf = async (method: 'GET' | 'POST' | 'DELETE', body?: object): Promise<WarmReport> => {
+    const found = await ask(method, body)
+    if ('report' in found) return found.report
+    throw new InputError(`the gateway at ${by} answers no more: ${found.unavailable}`)
   }
-  try {
-    await ask('GET')
-  } catch (error) {
-    // A gateway that refuses is not passed over; only where none answers is it done here.
-    if (error instanceof InputError) throw error
-    return undefined
-  }
+  if ('unavailable' in (await ask('GET'))) return undefined
   const orderOf = ({ of, top }: WarmOrder, dryRun: boolean) => ({
     ...(of === undefined ? {} : { scope: of }),
     ...(top === undefined ? {} : { top }),
@@ -112,21 +93,18 @@ const gatewayAt = async (
   })
   return {
     warmer: {
-      by: redactedUrl(address),
-      planWarm: order => ask('POST', orderOf(order, true)),
-      startWarm: order => ask('POST', orderOf(order, false)),
-      warmState: () => ask('GET'),
-      stopWarm: () => ask('DELETE'),
+      by,
+      planWarm: order => reportOf('POST', orderOf(order, true)),
+      startWarm: order => reportOf('POST', orderOf(order, false)),
+      warmState: () => reportOf('GET'),
+      stopWarm: () => reportOf('DELETE'),
     },
     [Symbol.asyncDispose]: async () => {},
   }
 }
 
 /** The upstream of a gateway in this process, for as long as the command runs. */
-const ownSupply = async (
-  { clock, remark }: Terminal,
-  config: Config,
-): Promise<{ warmer: Warmer; [Symbol.asyncDispose](): Promise<void> }> => {
+const ownSupply = async ({ clock, remark }: Terminal, config: Config): Promise<Opened> => {
   const { path } = config.catalogue
   const catalogue = { current: createCatalogue(await readSnapshot(catalogueFile(path))) }
   const store = await openUsedStore(config, clock, { redisAway: () => {}, redisBack: () => {} })

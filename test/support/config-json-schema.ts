@@ -2,9 +2,9 @@
 // every default.
 
 import * as z from 'zod'
-import { configSchema } from './schema.ts'
-import { type Setting, settings } from './tree.ts'
-import { effectSentence } from './values.ts'
+import { configSchema } from '../../src/config/schema.ts'
+import { type Setting, settings } from '../../src/config/tree.ts'
+import { effectOf, exceptionOf } from '../../src/config/values.ts'
 
 type JsonSchema = z.core.JSONSchema.JSONSchema
 
@@ -22,6 +22,13 @@ export const configJsonSchema = (): object => {
     },
   })
   return { $schema, title: 'Abohawa configuration', description, ...schema }
+}
+
+/** Whether a change takes effect without a restart, as a sentence. */
+const effectSentence = (setting: Setting): string => {
+  if (effectOf(setting) === 'restart') return 'A change needs a restart.'
+  const exception = exceptionOf(setting)
+  return `A change takes effect without a restart${exception ? `, except ${exception}` : ''}.`
 }
 
 const asSection = (schema: JsonSchema): void => {
