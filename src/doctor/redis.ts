@@ -165,11 +165,12 @@ const trials = (key: (part: string) => string): [command: string, ...args: (stri
   const [text, hash, set, lua] = ['text', 'hash', 'set', 'lua'].map(key) as [string, string, string, string]
   return [
     ['set', text, '1', 'PX', 60_000],
+    ['get', text],
     ['getrange', text, 0, 1],
-    ['incrby', text, 1],
     ['exists', text],
     ['pexpire', text, 60_000],
     ['pexpireat', text, 4_102_444_800_000],
+    ['pttl', text],
     ['hset', hash, 'a', '1'],
     ['hget', hash, 'a'],
     ['hmget', hash, 'a'],
