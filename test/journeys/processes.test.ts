@@ -229,7 +229,7 @@ t.test(
   'a restart ends none for a file that none could start with, and goes no further than one that can’t',
   async t => {
     const file = join(t.testdir(), 'gateway.yaml')
-    writeFileSync(file, 'config: { watch: false }\n')
+    writeFileSync(file, '')
     const { running, key } = await start(t, { ABOHAWA_CONFIG_FILE: file })
     const pids = running.pids()
     const restart = async (text: string, reason: RegExp) => {
