@@ -146,10 +146,10 @@ const trials = (key: (part: string) => string): [command: string, ...args: (stri
   return [
     ['set', text, '1', 'PX', 60_000],
     ['getrange', text, 0, 1],
-    ['pttl', text],
     ['exists', text],
     ['pexpire', text, 60_000],
     ['pexpireat', text, 4_102_444_800_000],
+    ['pttl', text],
     ['hset', hash, 'a', '1'],
     ['hget', hash, 'a'],
     ['hmget', hash, 'a'],

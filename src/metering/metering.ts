@@ -58,7 +58,12 @@ export const openMetering = (
     onHeartbeat: size.onHeartbeat,
     instances,
     start: async () => {
-      timers.push(setInterval(() => void meter.probe(), probeEveryMs).unref())
+      const probe = (): void => {
+        void meter.probe()
+        // A store that was away or slow at the start must not leave the day to this machine's clock for half a minute.
+        if (!storeClock.isMeasured()) void storeClock.measure()
+      }
+      timers.push(setInterval(probe, probeEveryMs).unref())
       timers.push(setInterval(() => void storeClock.measure(), measureEveryMs).unref())
       await storeClock.measure()
     },

@@ -7,6 +7,8 @@ import type { UsageStore } from '../stores/store.ts'
 export type StoreClock = Clock & {
   /** Measures the offset again; keeps the former one when the store does not answer. */
   measure(): Promise<void>
+  /** Whether it was ever measured; until then this machine's clock is all there is. */
+  isMeasured(): boolean
   /** The store's clock minus this machine's, in ms. */
   offsetMs(): number
 }
@@ -16,9 +18,11 @@ const slowestReplyMs = 250
 
 export const createStoreClock = (store: Pick<UsageStore, 'time'>, clock: Clock): StoreClock => {
   const offset = { ms: 0 }
+  let isMeasured = false
   return {
     ...clockAhead(clock, offset),
     offsetMs: () => offset.ms,
+    isMeasured: () => isMeasured,
     measure: async () => {
       const sentAt = clock.now()
       const storeTime = await store.time().catch(() => undefined)
@@ -27,6 +31,7 @@ export const createStoreClock = (store: Pick<UsageStore, 'time'>, clock: Clock):
       // Between the two instants: the clocks may well agree.
       const agrees = storeTime >= sentAt - 1 && storeTime <= receivedAt + 1
       offset.ms = agrees ? 0 : Math.round(storeTime - (sentAt + receivedAt) / 2)
+      isMeasured = true
     },
   }
 }

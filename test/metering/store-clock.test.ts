@@ -44,6 +44,21 @@ t.test('a difference within the time of the reply counts as none', async t => {
   t.equal(storeClock.offsetMs(), 0)
 })
 
+t.test('it is measured with the first reply that is not slow', async t => {
+  const { state, storeClock } = setUp(5_000, 126)
+  await storeClock.measure()
+  t.equal(storeClock.isMeasured(), false, 'a slow reply')
+  Object.assign(state, { away: true, wayMs: 0 })
+  await storeClock.measure()
+  t.equal(storeClock.isMeasured(), false, 'no reply')
+  state.away = false
+  await storeClock.measure()
+  t.equal(storeClock.isMeasured(), true)
+  state.away = true
+  await storeClock.measure()
+  t.equal(storeClock.isMeasured(), true, 'it stays so')
+})
+
 t.test('a slow reply, or none, keeps the former offset', async t => {
   const { state, storeClock } = setUp(5_000, 10)
   await storeClock.measure()

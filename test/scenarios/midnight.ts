@@ -1,14 +1,15 @@
 // Sends load across local midnight to processes whose clocks are off by a minute and a half. Assigns each response to its
 // day, and compares the counts of both days.
 
-import { setTimeout as pause } from 'node:timers/promises'
+import { once } from 'node:events'
 import { createCalendar } from '../../src/calendar.ts'
 import { startScript } from '../support/process.ts'
 import { startRedis } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
 import { openCallers } from './callers.ts'
 import { issueKeys } from './keys.ts'
 import { type Answer, meterEnv, patient, sendOn, usedOn } from './quota-load.ts'
-import type { Scope } from './set-up.ts'
+import { metric, type Scope } from './set-up.ts'
 
 const zone = 'Asia/Dhaka'
 const script = new URL('../support/shifted-gateway.ts', import.meta.url).pathname
@@ -48,21 +49,35 @@ export const measureMidnight = async (
   const [issued] = await issueKeys(env, ['scarce'])
   if (!issued) throw new Error('no key')
   const calendar = createCalendar(zone)
-  // Time for the processes to start, on the store's clock.
-  const startMs = 6_000
-  const midnight = calendar.nextMidnight(Date.now())
-  const shift = midnight - beforeMs - startMs - Date.now()
   const processes = await Promise.all(
-    skews.map(skew => startScript(scope, script, [String(shift), String(skew)], ['api'], env)),
+    skews.map(skew => startScript(scope, script, [String(skew)], ['api', 'ops'], env, true)),
   )
   const callers = (
     await Promise.all(
       processes.map(({ urls }) => openCallers(scope, urls.api ?? '', issued.key, connections / skews.length)),
     )
   ).flat()
+  // A slow reply of the store says nothing of its clock.
+  await Promise.all(
+    processes.map(({ urls }, i) =>
+      until(`gateway ${i} knows the store's clock`, async () => {
+        const aheadMs = 1_000 * (await metric(urls.ops ?? '', 'abohawa_store_clock_offset_seconds'))
+        return Math.abs(aheadMs + (skews[i] ?? 0)) < 1_000
+      }),
+    ),
+  )
+  // Set when all of them serve, however long that took.
+  const midnight = calendar.nextMidnight(Date.now())
+  const shift = midnight - beforeMs - Date.now()
   const now = () => Date.now() + shift
   const isOver = () => now() >= midnight + afterMs
-  await pause(Math.max(0, midnight - beforeMs - now()))
+  await Promise.all(
+    processes.map(async ({ child }) => {
+      const shifted = once(child, 'message')
+      child.send(shift)
+      await shifted
+    }),
+  )
   const answers = await sendOn(callers, () => (isOver() ? undefined : issued.key), pauseMs)
 
   const ends = [midnight, calendar.nextMidnight(midnight)]

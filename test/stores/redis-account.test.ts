@@ -8,7 +8,7 @@ import { account, grantedCommands, makeAccount, refusals } from '../support/redi
 import { startRedisProcess } from '../support/redis-process.ts'
 import { freePort, withoutOwnRedis } from '../support/redis-server.ts'
 import { storeContract } from '../support/store-contract.ts'
-import { anEntry, instanceOn } from '../support/usage-instance.ts'
+import { anEntry, instanceOn, messagesArrive } from '../support/usage-instance.ts'
 
 if (withoutOwnRedis) t.bailout(withoutOwnRedis)
 
@@ -42,6 +42,12 @@ const open = async () => {
 }
 
 storeContract(t, 'TLS, a user and a database', open)
+
+t.test('messages of the store arrive', async () => {
+  const store = await open()
+  await messagesArrive(store)
+  await store.close()
+})
 
 t.test('the user that the documents name needs every command it may run', async t => {
   const used = [...(await server.admin.info('commandstats')).matchAll(/^cmdstat_([^:]+):calls=/gm)].map(

@@ -84,14 +84,18 @@ export const peakOf = ({ pid }: ChildProcess): number => {
 export const withoutPrlimit: string | false =
   spawnSync('prlimit', ['--version']).status === 0 ? false : 'needs prlimit of util-linux'
 
-/** The same with a script of the tests in place of the product's command line. */
+/**
+ * The same with a script of the tests in place of the product's command line.
+ * @param hasChannel whether the process and this one can send each other messages
+ */
 export const startScript = (
   t: Teardown,
   script: string,
   args: readonly string[],
   listeners: readonly string[],
   env: Record<string, string> = {},
-): Promise<Running> => start(t, process.execPath, [script, ...args], listeners, env)
+  hasChannel = false,
+): Promise<Running> => start(t, process.execPath, [script, ...args], listeners, env, hasChannel)
 
 const start = async (
   t: Teardown,
