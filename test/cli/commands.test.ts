@@ -17,7 +17,7 @@ const leaves = [
   ['doctor'],
   ['replay'],
   ['saturate'],
-  ...['compare', 'report'].map(name => ['replay', name]),
+  ['replay', 'report'],
   ['budget', 'reopen'],
   ['cache', 'warm'],
   ['provider'],

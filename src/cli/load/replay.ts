@@ -2,18 +2,14 @@
 // reports latency by what the cache did. Exit code 99 when a threshold fails or a body breaks the contract, after the report.
 
 import { printDuration } from '../../config/units.ts'
-import { InputError, messageOf } from '../../errors.ts'
 import type { KeptBody } from '../../load/replay/sender.ts'
 import type { ReplayResult } from '../../load/report/result.ts'
 import { checkRun } from '../../load/traffic/longest-span.ts'
-import { quotedPath } from '../../outside-text.ts'
-import { writeReport } from '../../regular-file.ts'
 import { interruption } from '../interruption.ts'
 import { collect, rateIn } from '../quantities.ts'
 import { type AddTopCommand, counted, type Terminal, zoneOf } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
-import { checkWritable } from '../writable.ts'
-import { addCompareCommand } from './replay-compare.ts'
+import { checkWritable, writeOutput } from '../writable.ts'
 import { createOpsReader } from './replay-ops.ts'
 import {
   addSendOptions,
@@ -26,6 +22,7 @@ import {
   type ReplayOptions,
   speedIn,
 } from './replay-options.ts'
+import { addReportCommand } from './replay-report.ts'
 import { createProgress, logLacking, remarksOn, resultText } from './replay-text.ts'
 import { prepareSending } from './replay-traffic.ts'
 
@@ -65,7 +62,7 @@ export const addReplayCommands: AddTopCommand = (program, add, summary) => {
         )
         .option('--hdr <file>', 'write the percentile distribution of all latencies, as wrk2 prints it')
         .option('--check-bodies', 'check a response of each path against the contract')
-        .option('--bodies <file>', 'write a digest of a response of each path, for replay compare')
+        .option('--bodies <file>', 'write a digest of a response of each path, for diff')
         .option(
           '--requests <file>',
           'write a line of JSON for each request: due, sent, end, status; with gzip where it ends in .gz',
@@ -77,9 +74,9 @@ export const addReplayCommands: AddTopCommand = (program, add, summary) => {
         .option('--ops-token-file <file>', 'a file with ops.token; that of the configuration if not given'),
     run: (terminal, options, ...files) => replay(terminal, options, files),
   })
-  // So that an option behind `compare` is one of it and not of `replay`.
+  // So that an option behind `report` is one of it and not of `replay`.
   command.enablePositionalOptions()
-  addCompareCommand(command, add)
+  addReportCommand(command, add)
 }
 
 const replay = async (
@@ -154,10 +151,10 @@ const replay = async (
     terminal.remark(
       `The files have no more than ${counted(schedule.count)} requests, which were sent in ${printDuration(ranMs)} of ${printDuration(pace.durationMs)}; --loop begins again after the last.`,
     )
-  for (const { path, form } of outputs) await write(path, await textOf(result, form, timeZone))
+  for (const { path, form } of outputs) await writeOutput(path, await textOf(result, form, timeZone))
   if (bodies !== undefined) {
     const { digestLines } = await import('../../load/replay/body-check.ts')
-    await write(bodies, digestLines(kept))
+    await writeOutput(bodies, digestLines(kept))
   }
   const lacking = logLacking(logged, requests)
   if (lacking !== undefined) terminal.remark(lacking)
@@ -208,12 +205,4 @@ const textOf = async (result: ReplayResult, form: Output['form'], timeZone: stri
   if (form === 'json') return `${JSON.stringify(result)}\n`
   if (form === 'html') return (await import('../../load/report/run-page.ts')).reportPage([result], timeZone)
   return (await import('../../load/replay/histograms.ts')).percentileDistribution(result.histogram)
-}
-
-const write = async (path: string, text: string): Promise<void> => {
-  try {
-    await writeReport(path, text)
-  } catch (cause) {
-    throw new InputError(`${quotedPath(path)} can't be written: ${messageOf(cause)}`, { cause })
-  }
 }

@@ -6,7 +6,8 @@ import type { PopularityReport } from '../../load/traffic/stats/popularity.ts'
 import type { TrafficStats } from '../../load/traffic/stats/traffic-stats.ts'
 import { printable } from '../../outside-text.ts'
 import { counted, factsText, indented, percentText, tableOf } from '../terminal.ts'
-import { leftOutFacts, spanText } from './traffic-rewrite-text.ts'
+import { leftOutFacts } from './traffic-reading.ts'
+import { spanText } from './traffic-rewrite-text.ts'
 
 export const jsonOfStats = (stats: TrafficStats, summary: TrafficSummary) => {
   const { from, to, gaps, rate } = stats
@@ -53,7 +54,12 @@ const readFacts = (summary: TrafficSummary): [string, string][] => {
       : []),
     ...leftOutFacts(summary),
     ...(late > 0
-      ? [['order', `${counted(late)} requests out of order; traffic import sorts them`] as [string, string]]
+      ? [
+          [
+            'order',
+            `${counted(late)} requests out of order; \`traffic import\` and then \`LC_ALL=C sort\` sort them`,
+          ] as [string, string],
+        ]
       : []),
     ...(share === null ? [] : [['share', `the log holds ${share} of the requests`] as [string, string]]),
   ]

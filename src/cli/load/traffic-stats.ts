@@ -27,7 +27,7 @@ export const addStatsCommand = (traffic: Command, add: AddCommand): Command =>
       // Imported here, so that the other commands start without them.
       const { readTraffic } = await import('../../load/traffic/read-traffic.ts')
       const { createTrafficStats } = await import('../../load/traffic/stats/traffic-stats.ts')
-      const { createFaults, sizeOfFiles, watch } = await import('./traffic-rewrite.ts')
+      const { createFaults, sizeOfFiles, watch } = await import('./traffic-reading.ts')
       const { jsonOfStats, textOfStats } = await import('./traffic-stats-text.ts')
       const faults = createFaults(terminal, strict === true)
       const traffic = readTraffic(files, {
