@@ -45,13 +45,11 @@ export const addReadOptions = (command: Command): Command =>
 export const configuredCellOf = async (terminal: Terminal): Promise<CellOf> => {
   // Imported here, so that the other commands start without the catalogue.
   const { createCellOf, recordedCell } = await import('../../load/traffic/cell-of-place.ts')
-  const { createCatalogue } = await import('../../catalogue/catalogue.ts')
-  const { catalogueFile } = await import('../../catalogue/catalogue-file.ts')
-  const { readSnapshot } = await import('../../catalogue/snapshot-reader.ts')
+  const { readCatalogue } = await import('../../catalogue/live-catalogue.ts')
   const { createGrid } = await import('../../weather/cell.ts')
   try {
     const { catalogue, cache } = terminal.config()
-    const places = createCatalogue(await readSnapshot(catalogueFile(catalogue.path)))
+    const places = await readCatalogue(catalogue.path)
     return createCellOf(places, places.bounds, createGrid(cache.cellDegrees))
   } catch (thrown) {
     if (!(thrown instanceof InputError)) throw thrown

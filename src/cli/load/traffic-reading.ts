@@ -60,21 +60,22 @@ export const createFaults = (terminal: Terminal, isStrict = false) => {
   }
 }
 
-/** What of the requests of a browser is no traffic. */
-export const leftOutFacts = ({ leftOut, files }: TrafficSummary): [string, string][] => {
+/** What of the requests of a browser is no traffic; undefined where all are. */
+export const leftOutText = ({ leftOut, files }: TrafficSummary): string | undefined => {
   const { cached, blocked, otherHosts } = leftOut
   const hosts = files.flatMap(({ host }) => host ?? []).join(' and ')
   const parts = [
-    ...(cached > 0 ? [`${counted(cached)} from the browser's cache`] : []),
-    ...(blocked > 0 ? [`${counted(blocked)} without a response`] : []),
-    ...(otherHosts > 0
-      ? [`${counted(otherHosts)} to other hosts${hosts === '' ? '' : ` than ${hosts}`} (--host chooses)`]
-      : []),
+    cached > 0 ? `${counted(cached)} from the browser's cache` : '',
+    blocked > 0 ? `${counted(blocked)} without a response` : '',
+    otherHosts > 0
+      ? `${counted(otherHosts)} to other hosts${hosts === '' ? '' : ` than ${hosts}`} (--host chooses)`
+      : '',
   ]
-  return parts.length === 0 ? [] : [['left out', parts.join(', ')]]
+  return parts.filter(part => part !== '').join(', ') || undefined
 }
 
 /** For commands whose result does not say it. */
 export const remarkLeftOut = (terminal: Pick<Terminal, 'remark'>, summary: TrafficSummary): void => {
-  for (const [, text] of leftOutFacts(summary)) terminal.remark(`Left out: ${text}.`)
+  const text = leftOutText(summary)
+  if (text !== undefined) terminal.remark(`Left out: ${text}.`)
 }

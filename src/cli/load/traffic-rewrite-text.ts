@@ -7,7 +7,7 @@ import type { Gaps } from '../../load/traffic/gaps.ts'
 import type { TrafficSummary } from '../../load/traffic/read-traffic.ts'
 import { jsonText, printable } from '../../outside-text.ts'
 import { counted, factsText, type Terminal } from '../terminal.ts'
-import { leftOutFacts } from './traffic-reading.ts'
+import { leftOutText } from './traffic-reading.ts'
 
 type Report = {
   readonly out: string
@@ -51,32 +51,37 @@ export const reportRewrite = (terminal: Terminal, given: Report): void => {
 }
 
 const reportText = ({ out, summary, gaps, written, first }: Report, span: number): string => {
-  const { count, cutMs, longest, shortestMs, areCut } = gaps
-  const facts: [string, string][] = [['read', readText(summary)]]
-  if (first !== undefined) facts.push(['from', `${isoOf(first)}, for ${spanText(span)}`])
-  if (summary.faultyLines > 0) facts.push(['faulty', `${linesText(summary.faultyLines)}, left out`])
-  if (summary.skippedLines > 0)
-    facts.push(['skipped', `${linesText(summary.skippedLines)} without a request`])
-  facts.push(...leftOutFacts(summary))
-  if (summary.late > 0)
-    facts.push([
+  const { count, cutMs, shortestMs, areCut } = gaps
+  const [longest] = gaps.longest
+  const facts = factsText([
+    ['read', readText(summary)],
+    ['from', first === undefined ? undefined : `${isoOf(first)}, for ${spanText(span)}`],
+    ['faulty', summary.faultyLines > 0 ? `${linesText(summary.faultyLines)}, left out` : undefined],
+    [
+      'skipped',
+      summary.skippedLines > 0 ? `${linesText(summary.skippedLines)} without a request` : undefined,
+    ],
+    ['left out', leftOutText(summary)],
+    [
       'order',
-      `${counted(summary.late)} requests were too far out of place for --window, and stand out of order: \`LC_ALL=C sort\` puts the lines in order`,
-    ])
-  if (count > 0)
-    facts.push([
+      summary.late > 0
+        ? `${counted(summary.late)} requests were too far out of place for --window, and stand out of order: \`LC_ALL=C sort\` puts the lines in order`
+        : undefined,
+    ],
+    [
       'gaps',
-      `${counted(count)} longer than ${printDuration(shortestMs)}, the longest ${spanText(longest[0]?.ms ?? 0)} from ${isoOf(longest[0]?.from ?? 0)}${
-        areCut ? `; ${spanText(cutMs)} cut` : '; --longest-gap shortens them'
-      }`,
-    ])
-  if (summary.share !== null)
-    facts.push([
+      longest &&
+        `${counted(count)} longer than ${printDuration(shortestMs)}, the longest ${spanText(longest.ms)} from ${isoOf(longest.from)}${areCut ? `; ${spanText(cutMs)} cut` : '; --longest-gap shortens them'}`,
+    ],
+    [
       'share',
-      `the log holds ${summary.share} of the requests (log.accessShare), chosen one by one: a cache hits less often than it did`,
-    ])
+      summary.share === null
+        ? undefined
+        : `the log holds ${summary.share} of the requests (log.accessShare), chosen one by one: a cache hits less often than it did`,
+    ],
+  ])
   const where = out === standardOutput ? 'Standard output' : printable(out)
-  return `${where} has ${counted(written)} requests.\n${factsText(facts)}`
+  return `${where} has ${counted(written)} requests.\n${facts}`
 }
 
 const readText = ({ requests, files }: TrafficSummary): string => {

@@ -9,9 +9,7 @@ import {
   type WarmReport,
   warmReport,
 } from '../../admin/cache-warm.ts'
-import { createCatalogue } from '../../catalogue/catalogue.ts'
-import { catalogueFile } from '../../catalogue/catalogue-file.ts'
-import { readSnapshot } from '../../catalogue/snapshot-reader.ts'
+import { readCatalogue } from '../../catalogue/live-catalogue.ts'
 import type { Config } from '../../config/schema.ts'
 import { fleetHashOf } from '../../config/values.ts'
 import { InputError, messageOf } from '../../errors.ts'
@@ -128,7 +126,7 @@ const ownSupply = async (
   config: Config,
 ): Promise<{ warmer: Warmer; [Symbol.asyncDispose](): Promise<void> }> => {
   const { path } = config.catalogue
-  const catalogue = { current: createCatalogue(await readSnapshot(catalogueFile(path))) }
+  const catalogue = { current: await readCatalogue(path) }
   const store = await openUsedStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
   // Nothing but what was ordered.
   const quiet: Config = { ...config, cache: { ...config.cache, prefetchPlaces: 0 } }

@@ -64,9 +64,10 @@ const resultIn = (value: unknown, file: string): ReplayResult => {
   if (values !== data.latency.count)
     throw fault(`histogram: it has ${values} values, but latency.count is ${data.latency.count}`)
   for (const [i, { histogram, due }] of data.steps.entries()) {
-    if (histogram === undefined) continue
+    if (histogram === undefined && due === 0) continue
     try {
-      if (checkedCount(histogram, maxStepHistogramText) !== due) throw new Error(`it has not ${due} values`)
+      if (checkedCount(histogram ?? '', maxStepHistogramText) !== due)
+        throw new Error(`it has not ${due} values`)
     } catch (cause) {
       throw fault(`steps.${i}.histogram: ${messageOf(cause)}`, cause)
     }

@@ -10,10 +10,6 @@ const maxText = 64 * 1024 * 1024
 
 type Batches = AsyncIterable<readonly TrafficRequest[]>
 
-/** The numbers of instants in their order; of one instant, in the order in which they stand. */
-export const arrivalOrderOf = (at: Float64Array): Uint32Array =>
-  Uint32Array.from(at.keys()).sort((a, b) => (at[a] as number) - (at[b] as number) || a - b)
-
 /**
  * Batches in the order of arrival. Requests that come behind the window of their own go out where they stand.
  * @param onLate called with their number

@@ -131,7 +131,6 @@ const readFile = (
     }
     const observer = {
       nameOf: pseudonyms,
-      window,
       onFault: (line: number, reason: string) => {
         counts.faultyLines += 1
         onFault?.({ file, line, reason })

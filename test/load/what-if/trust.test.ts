@@ -24,7 +24,7 @@ const noBudget = 'provider.budget.perMinute=null provider.budget.perHour=null pr
 // weather on any port; by run, spread over the half-hour of the default, it would be a handful.
 const cases = [
   `cache.freshness=age cache.freshFor=2m ${noBudget}`,
-  `cache.freshness=run cache.spreadOver=2m ${noBudget}`,
+  `cache.freshness=run ${noBudget}`,
   'cache.freshness=age cache.freshFor=2m provider.budget.perMinute=18 provider.budget.perDay=120',
 ]
 
