@@ -3,9 +3,7 @@
 
 import { parseArgs } from 'node:util'
 import { createCalendar, utcDayMs } from '../src/calendar.ts'
-import { createCatalogue } from '../src/catalogue/catalogue.ts'
-import { catalogueFile } from '../src/catalogue/catalogue-file.ts'
-import { readSnapshot } from '../src/catalogue/snapshot-reader.ts'
+import { readCatalogue } from '../src/catalogue/live-catalogue.ts'
 import { settingCases } from '../src/config/setting-grid.ts'
 import { generate } from '../src/load/traffic/generate/generate.ts'
 import { simulate } from '../src/load/what-if/simulate.ts'
@@ -42,7 +40,7 @@ const [only] = settingCases(
 )
 if (!only) throw new Error('no case')
 const { config } = only
-const catalogue = createCatalogue(await readSnapshot(catalogueFile(config.catalogue.path)))
+const catalogue = await readCatalogue(config.catalogue.path)
 const { bounds } = catalogue
 const { offsetSecondsAt } = createCalendar(config.quota.timeZone)
 const traffic = {

@@ -30,8 +30,6 @@ export const maxFileBytes = {
   data: 268_435_456,
   /** The result of a run, which has at most some hundred steps. */
   result: 16_777_216,
-  /** The digests of the bodies of a run. */
-  digests: 67_108_864,
   /** A line of a file with a record on each. */
   line: 1_048_576,
 } as const

@@ -1,4 +1,4 @@
-// How often `replay compare` calls a difference real where there is none: pairs of equal replays against one warm gateway, in
+// How often `replay report` calls a difference real where there is none: pairs of equal replays against one warm gateway, in
 // turn. test/load/report/comparison.test.ts checks the comparison with made-up runs.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -32,7 +32,7 @@ type Compared = {
 
 export const pairs: Row = {
   id: 'pairs',
-  method: `${pairsCount} pairs of equal replays of the sample weekday at ${rate} requests a second for ${seconds} s, one after the other against one gateway with a warm cache, \`replay compare\` on each pair.`,
+  method: `${pairsCount} pairs of equal replays of the sample weekday at ${rate} requests a second for ${seconds} s, one after the other against one gateway with a warm cache, \`replay report\` on each pair.`,
   run: async (scope, progress) => {
     const folder = await mkdtemp(join(tmpdir(), 'abohawa-bench-'))
     scope.teardown(() => rm(folder, { recursive: true, force: true }))
@@ -68,7 +68,7 @@ export const pairs: Row = {
     for (let pair = 1; pair <= pairsCount; pair++) {
       progress(`pair ${pair} of ${pairsCount}`)
       const [a, b] = [await replay(`${pair}-a`), await replay(`${pair}-b`)]
-      const compared = await command('replay', 'compare', a, b, '--json')
+      const compared = await command('replay', 'report', a, b, '--json')
       const { differences, warnings } = JSON.parse(compared) as Compared
       for (const { metric, verdict, change } of differences) {
         found.push({ metric, verdict, pair })

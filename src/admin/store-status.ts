@@ -2,9 +2,7 @@
 // the keys near their limit. What only a running gateway knows is null.
 
 import { createCalendar, isoOf } from '../calendar.ts'
-import { createCatalogue } from '../catalogue/catalogue.ts'
-import { catalogueFile } from '../catalogue/catalogue-file.ts'
-import { readSnapshot } from '../catalogue/snapshot-reader.ts'
+import { readCatalogue } from '../catalogue/live-catalogue.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import { messageOf } from '../errors.ts'
@@ -59,7 +57,7 @@ const keysNearLimit = async (
 
 const catalogueStatus = async ({ catalogue: { path } }: Config): Promise<StatusReport['catalogue']> => {
   try {
-    const { size, checksum } = createCatalogue(await readSnapshot(catalogueFile(path)))
+    const { size, checksum } = await readCatalogue(path)
     return { places: size, checksum, fault: null }
   } catch (error) {
     return { places: 0, checksum: '', fault: messageOf(error) }

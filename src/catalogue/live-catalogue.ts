@@ -1,11 +1,16 @@
 // Watches the catalogue's file and swaps in its places when it changes. Polls the path, not an open file, so that renames
-// and links are seen. A faulty file never replaces a good catalogue.
+// and links are seen. A faulty file never replaces a good catalogue. Also reads it once, for those that don't watch it.
 
 import type { BigIntStats } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { InputError, messageOf } from '../errors.ts'
 import { type Catalogue, createCatalogue } from './catalogue.ts'
+import { catalogueFile } from './catalogue-file.ts'
 import { readSnapshot } from './snapshot-reader.ts'
+
+/** @param configured null for the product's own file @throws InputError for a file that is no catalogue */
+export const readCatalogue = async (configured: string | null): Promise<Catalogue> =>
+  createCatalogue(await readSnapshot(catalogueFile(configured)))
 
 /** A swap: how many places are published now, and the checksums after and before. */
 export type CatalogueChange = Readonly<{ size: number; checksum: string; formerChecksum: string }>

@@ -180,9 +180,11 @@ export const leftText = (share: number, seconds: number): string => {
   return left < 60 ? `, ${left} s left` : `, ${Math.floor(left / 60)} min ${left % 60} s left`
 }
 
-/** Names and values, one pair a line, indented; escaped as in `tableOf`. */
-export const factsText = (facts: readonly (readonly [string, string])[]): string =>
-  indented(tableOf(['', ''], facts).replace(/^.*\n/, ''))
+/** Names and values, one pair a line, indented; escaped as in `tableOf`. Those without a value are left out. */
+export const factsText = (facts: readonly (readonly [string, string | undefined])[]): string => {
+  const known = facts.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))
+  return indented(tableOf(['', ''], known).replace(/^.*\n/, ''))
+}
 
 /** Indents every non-empty line by two spaces. */
 export const indented = (text: string): string => text.replaceAll(/^(?=.)/gm, '  ')

@@ -1,10 +1,11 @@
 // Whether a file can be written, looked at before the work that it is for: an hour of it must not be lost to a folder that is
-// missing.
+// missing. And its writing, whose failure is one sentence.
 
 import { access, constants, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { InputError, messageOf } from '../errors.ts'
 import { quotedPath } from '../outside-text.ts'
+import { writeReport } from '../regular-file.ts'
 
 /** @throws InputError */
 export const checkWritable = async (paths: readonly string[]): Promise<void> => {
@@ -21,4 +22,11 @@ export const checkWritable = async (paths: readonly string[]): Promise<void> => 
       throw new InputError(`${quotedPath(path)} can't be written: ${messageOf(cause)}`, { cause })
     })
   }
+}
+
+/** Writes a report in place of what is there. @throws InputError */
+export const writeOutput = async (path: string, text: string): Promise<void> => {
+  await writeReport(path, text).catch((cause: unknown) => {
+    throw new InputError(`${quotedPath(path)} can't be written: ${messageOf(cause)}`, { cause })
+  })
 }

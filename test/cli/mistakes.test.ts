@@ -55,11 +55,6 @@ t.test('an option with one value is given once', async t => {
   await check(t, [
     [['whatif', traffic, ...pair('--out', at('a.html'), at('b.html'))], 2, twice('--out')],
     [['rehearse', traffic, ...pair('--provider-limits', 'none', 'free')], 2, twice('--provider-limits')],
-    [
-      ['replay', 'compare', traffic, traffic, ...pair('--out', at('a.html'), at('b.html'))],
-      2,
-      twice('--out'),
-    ],
     [['replay', 'report', traffic, ...pair('--out', at('a.html'), at('a.html'))], 2, twice('--out')],
     [['replay', traffic, ...to, ...pair('--rate', '5', '50')], 2, twice('--rate')],
     [['traffic', 'import', traffic, ...pair('--out', at('a.ndjson'), at('b.ndjson'))], 2, twice('--out')],
@@ -95,7 +90,7 @@ t.test('a mistake has one exit code, whatever the command', async t => {
     ...both([traffic, '--out', at('empty/x.html')], 1, /can't be written: ".*empty" is no folder/),
     ...both([at('empty')], 1, /no requests/),
     [['replay', at('empty'), ...to], 1, /there are no requests in .*empty/],
-    [['replay', 'compare', traffic, traffic, '--out', at('x.txt')], 2, /--out is ".*x\.txt"; allowed: /],
+    [['replay', 'report', traffic, traffic, '--out', at('x.txt')], 2, /--out is ".*x\.txt"; allowed: /],
     [['replay', 'report', traffic, '--out', at('no/x.html')], 1, /is a folder that is missing/],
     [['replay', traffic, '--target', 'localhost'], 2, /the target is "localhost"; allowed: http/],
     [['replay', traffic, '--target', `${to[1]}/api/v1`], 2, /allowed: without \/api\/v1/],

@@ -158,7 +158,7 @@ t.test('the text, the files of --out, and faulty lines', async t => {
     fewPlaces,
   )
   t.equal(code, 0, stderr)
-  t.match(stderr, /line 2: "no line of traffic" is no JSON/)
+  t.match(stderr, /day\.ndjson:2: "no line of traffic" is no JSON/)
   t.match(stdout, /^2 requests of 1 key from 2026-11-21T06:00:00.000Z on, 1 s\.\n/)
   t.match(stdout, /\n {2}cache\.freshFor=1h .*\n {2}cache\.freshFor=3h /)
   t.match(stdout, / of 10,000 +fits +unknown\n/)

@@ -1,14 +1,13 @@
 // Traffic that is generated in this process from the catalogue of the product, with settings of which a test changes some.
 
 import { createCalendar, hourMs } from '../../src/calendar.ts'
-import { type Catalogue, createCatalogue } from '../../src/catalogue/catalogue.ts'
-import { catalogueFile } from '../../src/catalogue/catalogue-file.ts'
-import { readSnapshot } from '../../src/catalogue/snapshot-reader.ts'
+import type { Catalogue } from '../../src/catalogue/catalogue.ts'
+import { readCatalogue } from '../../src/catalogue/live-catalogue.ts'
 import { type GeneratedTraffic, generate, type World } from '../../src/load/traffic/generate/generate.ts'
 import type { TrafficRequest } from '../../src/load/traffic/traffic-request.ts'
 
 const bounds = { south: 20, north: 27, west: 87.5, east: 93 }
-export const productCatalogue: Catalogue = createCatalogue(await readSnapshot(catalogueFile(null)))
+export const productCatalogue: Catalogue = await readCatalogue(null)
 
 /** Midnight in Dhaka. */
 export const start = Date.parse('2026-11-15T18:00Z')

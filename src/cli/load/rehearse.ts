@@ -6,23 +6,22 @@ import { InvalidArgumentError } from 'commander'
 import pLimit from 'p-limit'
 import { isoOf } from '../../calendar.ts'
 import type { SettingCase } from '../../config/setting-grid.ts'
-import { InputError, messageOf } from '../../errors.ts'
+import { InputError } from '../../errors.ts'
 import { withoutKeys } from '../../key-redaction.ts'
 import type { RehearsalParts, RehearsedCase } from '../../load/rehearsal/rehearsed-case.ts'
 import { checkSpan } from '../../load/traffic/longest-span.ts'
 import type { TrafficRequest } from '../../load/traffic/traffic-request.ts'
-import { jsonText, printable, quoted, quotedPath } from '../../outside-text.ts'
-import { writeReport } from '../../regular-file.ts'
+import { jsonText, quoted, quotedPath } from '../../outside-text.ts'
 import { interruption } from '../interruption.ts'
 import { checkTier } from '../keys/key-create.ts'
-import { collect, durationIn } from '../quantities.ts'
+import { collect, durationIn, numberIn } from '../quantities.ts'
 import { type AddTopCommand, counted, leftText, type Terminal, zoneOf } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
-import { checkWritable } from '../writable.ts'
+import { checkWritable, writeOutput } from '../writable.ts'
 import { rehearsalText } from './rehearse-text.ts'
 import { casesIn } from './setting-cases.ts'
 import { formatIn, hostOption } from './traffic-options.ts'
-import { remarkLeftOut } from './traffic-rewrite-text.ts'
+import { createFaults, remarkLeftOut } from './traffic-reading.ts'
 
 type Options = {
   set?: string[]
@@ -61,7 +60,7 @@ export const addRehearseCommand: AddTopCommand = (program, add, summary) =>
         .option(
           '--parallel <number>',
           'how many settings are rehearsed at a time; default: half of the cores',
-          wholeNumber,
+          numberIn(1, 1_000),
         )
         .option('--step <duration>', 'requests within it are sent together, up to 5s; default: 500ms', step)
         .option('--format <name>', 'format of the files; detected from their content if not given', formatIn)
@@ -72,10 +71,9 @@ export const addRehearseCommand: AddTopCommand = (program, add, summary) =>
           'none',
         )
         .option('--provider-runs <kind>', 'ecmwf: a model run every 6 h; none', 'ecmwf')
-        .option('--provider-seed <number>', 'equal seeds give equal weather', wholeNumber, 1),
+        .option('--provider-seed <number>', 'equal seeds give equal weather', numberIn(0, 999_999_999), 1),
     run: async (terminal, options, ...files) => {
       const parallel = options.parallel ?? Math.max(1, Math.floor(availableParallelism() / 2))
-      if (parallel < 1) throw new UsageError('--parallel is 0; allowed: 1 or more')
       const write = writerTo(options.out, terminal)
       const cases = await casesIn(options, terminal)
       if (options.tier !== undefined) checkTier(terminal, options.tier)
@@ -98,11 +96,6 @@ export const addRehearseCommand: AddTopCommand = (program, add, summary) =>
     },
   })
 
-const wholeNumber = (given: string): number => {
-  if (!/^\d{1,9}$/.test(given)) throw new InvalidArgumentError('Allowed: a whole number.')
-  return Number(given)
-}
-
 const longestStepMs = 5_000
 const usualStepMs = 500
 
@@ -112,15 +105,13 @@ const step = (given: string): number => {
   return ms
 }
 
-const maxFaultsShown = 5
-
 const partsOf = async (
   terminal: Terminal,
   { tier, step: stepMs = usualStepMs, ...options }: Options,
   paths: readonly string[],
   signal: AbortSignal,
 ): Promise<RehearsalParts> => {
-  const { sources, env, clock, remark } = terminal
+  const { sources, env, clock } = terminal
   const { providerLimits: limits, providerRuns: runs, providerSeed: seed } = options
   if (limits !== 'free' && limits !== 'none')
     throw new UsageError(`--provider-limits is ${quoted(limits)}; allowed: free, none`)
@@ -128,29 +119,22 @@ const partsOf = async (
     throw new UsageError(`--provider-runs is ${quoted(runs)}; allowed: ecmwf, none`)
   const { readTraffic } = await import('../../load/traffic/read-traffic.ts')
   const { machineOf } = await import('../../load/replay/machine.ts')
-  const { countSentWith } = await import('../../load/rehearsal/admission.ts')
-  let faults = 0
-  const traffic = readTraffic(paths, {
-    ...(options.format === undefined ? {} : { format: options.format }),
-    host: options.host,
-    onFault: ({ file, line, reason }) => {
-      faults += 1
-      if (faults <= maxFaultsShown) remark(`${printable(file)}, line ${line}: ${reason}`)
-    },
-  })
+  const { countSentWith } = await import('../../load/traffic/recorded-admission.ts')
+  const faults = createFaults(terminal)
+  const traffic = readTraffic(paths, { format: options.format, host: options.host, onFault: faults.add })
   const requests: TrafficRequest[] = []
   for await (const batch of traffic.batches()) {
     for (const request of batch) requests.push(request)
     if (signal.aborted) throw new InputError('interrupted before the first request was sent')
   }
-  if (faults > 0) remark(`${counted(faults)} lines are faulty and left out.`)
+  faults.end()
   requests.sort((one, other) => one.at - other.at)
   const [first, last] = [requests[0], requests.at(-1)]
   if (!first || !last)
     throw new InputError(`${paths.map(path => quotedPath(path)).join(', ')}: no requests to rehearse`)
   checkSpan(first.at, last.at)
   const summary = traffic.summary()
-  const { sha256 } = summary
+  const { sha256, faultyLines } = summary
   remarkLeftOut(terminal, summary)
   const sentWith = countSentWith(requests)
   if (sentWith.nothing === requests.length)
@@ -167,7 +151,7 @@ const partsOf = async (
       keys: new Set(requests.map(({ key }) => key).filter(key => key !== undefined)).size,
       from: isoOf(first.at),
       spanSeconds: (last.at - first.at) / 1000,
-      faultyLines: faults,
+      faultyLines,
     },
     machine: machineOf(),
     command: withoutKeys(['abohawa', ...process.argv.slice(2)].join(' ')),
@@ -249,22 +233,12 @@ const writerTo = (
     const results = rehearsed.map(({ result }) => result)
     if (kind === 'html') {
       const { reportPage } = await import('../../load/report/run-page.ts')
-      await writeTo(path, reportPage(results, zoneOf(terminal)))
+      await writeOutput(path, reportPage(results, zoneOf(terminal)))
     } else
       for (const [i, result] of results.entries())
-        await writeTo(
+        await writeOutput(
           results.length === 1 ? path : path.replace(/\.json$/, `-${i + 1}.json`),
           `${jsonText(result)}\n`,
         )
-  }
-}
-
-const writeTo = async (path: string, text: string): Promise<void> => {
-  try {
-    await writeReport(path, text)
-  } catch (cause) {
-    throw new InputError(`--out is ${quotedPath(path)}, which can't be written: ${messageOf(cause)}`, {
-      cause,
-    })
   }
 }

@@ -62,19 +62,24 @@ export const createProgress = ({ endsAtSeconds, total, dueBefore }: Plan) => {
 
 /** The result in some lines. */
 export const resultText = (result: ReplayResult): string => {
-  const { totals, latency, statuses, outcomes, latencies, thresholds, generator, age, gateway, provider } =
-    result
+  const { totals, latency, statuses, outcomes, latencies, thresholds, generator } = result
+  const { age, gateway, provider, bodies } = result
   const { hit = 0, stale = 0, miss = 0 } = outcomes
   const weathers = hit + stale + miss
-  const failed = Object.entries(totals.failed)
-  const facts: [string, string][] = [
+  const listed = (counts: Readonly<Record<string, number>>): string =>
+    Object.entries(counts)
+      .map(([name, count]) => `${name}: ${counted(count)}`)
+      .join(', ') || 'none'
+  const lasted =
+    totals.seconds < 60 ? `${Number(totals.seconds.toPrecision(2))} s` : clockText(totals.seconds)
+  const facts = factsText([
     [
       'requests',
       `${counted(totals.due)} due, ${counted(totals.sent)} sent, ${counted(totals.answered)} answered`,
     ],
     [
       'rate',
-      `${askedText(result.pace)}${rateText(totals.answered / totals.seconds)} answered, for ${totals.seconds < 60 ? `${Number(totals.seconds.toPrecision(2))} s` : clockText(totals.seconds)}`,
+      `${askedText(result.pace)}${rateText(totals.answered / totals.seconds)} answered, for ${lasted}`,
     ],
     [
       'latency',
@@ -82,35 +87,24 @@ export const resultText = (result: ReplayResult): string => {
         ? 'no answer'
         : `p50 ${msText(latency.p50)}, p90 ${msText(latency.p90)}, p99 ${msText(latency.p99)}, p99.9 ${msText(latency.p999)}, max ${msText(latency.max)}`,
     ],
-    ...(totals.due === totals.answered
-      ? []
-      : [
-          [
-            'of these',
-            `${counted(totals.due - totals.answered)} had no answer, at the time that they waited for it`,
-          ] as [string, string],
-        ]),
+    [
+      'of these',
+      totals.due === totals.answered
+        ? undefined
+        : `${counted(totals.due - totals.answered)} had no answer, at the time that they waited for it`,
+    ],
     [
       'cache',
       weathers === 0
         ? 'no answer with weather'
         : `${percentText(hit / weathers)} hits, ${percentText(stale / weathers)} stale, ${percentText(miss / weathers)} misses`,
     ],
-    ...(age
-      ? [
-          [
-            'age of weather',
-            `p50 ${clockText(age.p50)}, p95 ${clockText(age.p95)}, max ${clockText(age.max)}`,
-          ] as [string, string],
-        ]
-      : []),
     [
-      'statuses',
-      Object.entries(statuses)
-        .map(([status, count]) => `${status}: ${counted(count)}`)
-        .join(', ') || 'none',
+      'age of weather',
+      age ? `p50 ${clockText(age.p50)}, p95 ${clockText(age.p95)}, max ${clockText(age.max)}` : undefined,
     ],
-    ['not answered', failed.map(([reason, count]) => `${reason}: ${counted(count)}`).join(', ') || 'none'],
+    ['statuses', listed(statuses)],
+    ['not answered', listed(totals.failed)],
     [
       'late, dropped',
       `${counted(totals.late)} sent more than 10 ms late, ${counted(totals.dropped)} never sent`,
@@ -119,73 +113,53 @@ export const resultText = (result: ReplayResult): string => {
       'load generator',
       `${Math.round(generator.cpuShare * 100)} % of a core, event loop p99 ${msText(generator.loopDelayP99)}, late p99 ${msText(generator.lateP99)}`,
     ],
-    ...(gateway
-      ? [
-          [
-            'gateway',
-            `${gateway.cpuSeconds.toFixed(1)} s of CPU, ${counted(Math.round(gateway.memoryBytes / 1_048_576))} MiB, event loop p99 ${gateway.loopDelayP99 === null ? 'not known' : msText(gateway.loopDelayP99)}`,
-          ] as [string, string],
-        ]
-      : []),
-    ...(provider
-      ? [
-          [
-            'provider',
-            `${counted(provider.requests)} requests, weight ${counted(Math.round(provider.weight))}`,
-          ] as [string, string],
-        ]
-      : []),
-    ...(result.bodies
-      ? [
-          [
-            'bodies',
-            `${counted(result.bodies.checked)} checked, ${counted(result.bodies.faults.length)} with a fault`,
-          ] as [string, string],
-        ]
-      : []),
+    [
+      'gateway',
+      gateway
+        ? `${gateway.cpuSeconds.toFixed(1)} s of CPU, ${counted(Math.round(gateway.memoryBytes / 1_048_576))} MiB, event loop p99 ${gateway.loopDelayP99 === null ? 'not known' : msText(gateway.loopDelayP99)}`
+        : undefined,
+    ],
+    [
+      'provider',
+      provider
+        ? `${counted(provider.requests)} requests, weight ${counted(Math.round(provider.weight))}`
+        : undefined,
+    ],
+    [
+      'bodies',
+      bodies
+        ? `${counted(bodies.checked)} checked, ${counted(bodies.faults.length)} with a fault`
+        : undefined,
+    ],
+  ])
+  const latencyRows = latencies.map(each => [
+    each.endpoint,
+    each.outcome,
+    counted(each.count),
+    ...[each.p50, each.p90, each.p99, each.p999, each.max].map(msText),
+  ])
+  const thresholdRows = thresholds.map(({ threshold, measured, passed }) => [
+    threshold,
+    measured,
+    passed ? 'passed' : 'FAILED',
+  ])
+  const headings = ['endpoint', 'outcome', 'requests', 'p50', 'p90', 'p99', 'p99.9', 'max']
+  const sent = result.kind === 'replay' ? 'Replayed' : 'Rehearsed'
+  return [
+    `${result.interrupted ? 'Interrupted; this is what ran' : sent}: ${result.traffic.files.join(', ')} to ${result.pace.target}.`,
+    facts,
+    latencies.length === 0 ? '' : tableOf(headings, latencyRows, [2, 3, 4, 5, 6, 7]),
+    thresholds.length === 0 ? '' : tableOf(['threshold', 'measured', ''], thresholdRows),
+    (bodies?.faults ?? [])
+      .slice(0, 10)
+      .map(({ path, fault }) => `${path}: ${fault}`)
+      .join('\n'),
+    generator.reason === null
+      ? ''
+      : `Saturated: ${generator.reason}. These figures are of the load generator.`,
   ]
-  const parts = [
-    `${result.interrupted ? 'Interrupted; this is what ran' : 'Replayed'}: ${result.traffic.files.join(', ')} to ${result.pace.target}.`,
-    factsText(facts),
-    ...(latencies.length === 0
-      ? []
-      : [
-          tableOf(
-            ['endpoint', 'outcome', 'requests', 'p50', 'p90', 'p99', 'p99.9', 'max'],
-            latencies.map(each => [
-              each.endpoint,
-              each.outcome,
-              counted(each.count),
-              ...[each.p50, each.p90, each.p99, each.p999, each.max].map(msText),
-            ]),
-            [2, 3, 4, 5, 6, 7],
-          ),
-        ]),
-    ...(thresholds.length === 0
-      ? []
-      : [
-          tableOf(
-            ['threshold', 'measured', ''],
-            thresholds.map(({ threshold, measured, passed }) => [
-              threshold,
-              measured,
-              passed ? 'passed' : 'FAILED',
-            ]),
-          ),
-        ]),
-    ...(result.bodies?.faults.length
-      ? [
-          result.bodies.faults
-            .slice(0, 10)
-            .map(({ path, fault }) => `${path}: ${fault}`)
-            .join('\n'),
-        ]
-      : []),
-    ...(generator.reason === null
-      ? []
-      : [`Saturated: ${generator.reason}. These figures are of the load generator.`]),
-  ]
-  return parts.join('\n\n')
+    .filter(part => part !== '')
+    .join('\n\n')
 }
 
 const askedText = ({ mode, rate, speed }: ReplayResult['pace']): string =>
@@ -208,31 +182,29 @@ export const remarksOn = ({ statuses, totals, generator }: ReplayResult): string
   const refused = statuses[401] ?? 0
   const limited = statuses[429] ?? 0
   const good = goodAnswers({ statuses })
-  return [
-    ...(totals.answered === 0 && totals.sent > 0
-      ? ['No request had an answer: check whether --target is the API listener of the gateway, and --http.']
-      : []),
-    ...(good === 0 && totals.answered > 0 && refused === 0 && limited === 0
-      ? [
-          `None of ${counted(totals.answered)} answers was 2xx or 304: check whether --target is the API listener of the gateway, and http or https.`,
-        ]
-      : []),
-    ...(refused * 2 > totals.answered
-      ? [
-          `${counted(refused)} of ${counted(totals.answered)} answers were 401: the target has not issued these keys.`,
-        ]
-      : []),
-    ...(limited * 10 > totals.answered
-      ? [
-          `${counted(limited)} answers were 429: the keys have used up their day; \`keys create --limit\` gives more.`,
-        ]
-      : []),
-    ...(totals.dropped > 0
-      ? [
-          `${counted(totals.dropped)} requests were never sent, because no connection was free: the target is too slow for them, or --connections too few.`,
-        ]
-      : []),
+  const remarks: readonly (readonly [isSo: boolean, remark: string])[] = [
+    [
+      totals.answered === 0 && totals.sent > 0,
+      'No request had an answer: check whether --target is the API listener of the gateway, and --http.',
+    ],
+    [
+      good === 0 && totals.answered > 0 && refused === 0 && limited === 0,
+      `None of ${counted(totals.answered)} answers was 2xx or 304: check whether --target is the API listener of the gateway, and http or https.`,
+    ],
+    [
+      refused * 2 > totals.answered,
+      `${counted(refused)} of ${counted(totals.answered)} answers were 401: the target has not issued these keys.`,
+    ],
+    [
+      limited * 10 > totals.answered,
+      `${counted(limited)} answers were 429: the keys have used up their day; \`keys create --limit\` gives more.`,
+    ],
+    [
+      totals.dropped > 0,
+      `${counted(totals.dropped)} requests were never sent, because no connection was free: the target is too slow for them, or --connections too few.`,
+    ],
   ]
+  return remarks.flatMap(([isSo, remark]) => (isSo ? [remark] : []))
 }
 
 /** The fault of the log of each request; undefined where it is whole. */

@@ -16,9 +16,7 @@ import {
   type ReplayOptions,
   type SendOptions,
 } from './replay-options.ts'
-import { remarkLeftOut } from './traffic-rewrite-text.ts'
-
-const maxFaultsShown = 5
+import { createFaults, remarkLeftOut } from './traffic-reading.ts'
 
 type Prepared = Pick<
   ReplayOrder,
@@ -75,14 +73,8 @@ const readSchedule = async (
 ): Promise<{ schedule: Schedule; summary: TrafficSummary }> => {
   const { readTraffic } = await import('../../load/traffic/read-traffic.ts')
   const { scheduleOf } = await import('../../load/replay/schedule.ts')
-  let faults = 0
-  const traffic = readTraffic(files, {
-    host,
-    onFault: ({ file, line, reason }) => {
-      faults += 1
-      if (faults <= maxFaultsShown) terminal.remark(`${file}, line ${line}: ${reason}`)
-    },
-  })
+  const faults = createFaults(terminal)
+  const traffic = readTraffic(files, { host, onFault: faults.add })
   const schedule = await scheduleOf(traffic.batches(), {
     anyMethod,
     onProgress: count => {
@@ -92,10 +84,7 @@ const readSchedule = async (
   })
   terminal.progress('')
   const summary = traffic.summary()
-  if (faults > maxFaultsShown)
-    terminal.remark(
-      `${counted(faults)} lines are faulty, of which ${maxFaultsShown} are shown; the others are sent.`,
-    )
+  faults.end()
   remarkLeftOut(terminal, summary)
   for (const [method, count] of Object.entries(schedule.skipped))
     terminal.remark(`${counted(count)} requests of ${method} are left out; --any-method sends them.`)

@@ -2,18 +2,14 @@
 // reports latency by what the cache did. Exit code 99 when a threshold fails or a body breaks the contract, after the report.
 
 import { printDuration } from '../../config/units.ts'
-import { InputError, messageOf } from '../../errors.ts'
 import type { KeptBody } from '../../load/replay/sender.ts'
 import type { ReplayResult } from '../../load/report/result.ts'
 import { checkRun } from '../../load/traffic/longest-span.ts'
-import { quotedPath } from '../../outside-text.ts'
-import { writeReport } from '../../regular-file.ts'
 import { interruption } from '../interruption.ts'
-import { collect, rateIn } from '../quantities.ts'
+import { collect, numberIn, rateIn } from '../quantities.ts'
 import { type AddTopCommand, counted, type Terminal, zoneOf } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
-import { checkWritable } from '../writable.ts'
-import { addCompareCommand } from './replay-compare.ts'
+import { checkWritable, writeOutput } from '../writable.ts'
 import { createOpsReader } from './replay-ops.ts'
 import {
   addSendOptions,
@@ -24,8 +20,8 @@ import {
   outputsOf,
   paceOf,
   type ReplayOptions,
-  speedIn,
 } from './replay-options.ts'
+import { addReportCommand } from './replay-report.ts'
 import { createProgress, logLacking, remarksOn, resultText } from './replay-text.ts'
 import { prepareSending } from './replay-traffic.ts'
 
@@ -40,7 +36,11 @@ export const addReplayCommands: AddTopCommand = (program, add, summary) => {
       "replay samples/weekday.ndjson.gz --target http://127.0.0.1:8080 --keys issued.csv --speed 600 --threshold 'p99<50ms' --out report.html\n  npm run -s abohawa -- replay samples/weekday.ndjson.gz --target http://127.0.0.1:8080 --keys issued.csv --rate 500 --duration 30s --loop",
     setUp: command =>
       void addSendOptions(command, 'hits>90%, rate>490')
-        .option('--speed <times>', 'how many times as fast as recorded', speedIn)
+        .option(
+          '--speed <times>',
+          'how many times as fast as recorded',
+          numberIn(0.001, 1_000_000, 'decimal'),
+        )
         .option(
           '--rate <requests>',
           'evenly at this rate, a second or such as 90/m, instead of the recorded arrivals',
@@ -63,9 +63,8 @@ export const addReplayCommands: AddTopCommand = (program, add, summary) => {
           'write a page (.html), the result (.json) or percentiles (.hgrm); may be given again',
           collect,
         )
-        .option('--hdr <file>', 'write the percentile distribution of all latencies, as wrk2 prints it')
         .option('--check-bodies', 'check a response of each path against the contract')
-        .option('--bodies <file>', 'write a digest of a response of each path, for replay compare')
+        .option('--bodies <file>', 'write a digest of a response of each path, for diff')
         .option(
           '--requests <file>',
           'write a line of JSON for each request: due, sent, end, status; with gzip where it ends in .gz',
@@ -77,9 +76,9 @@ export const addReplayCommands: AddTopCommand = (program, add, summary) => {
         .option('--ops-token-file <file>', 'a file with ops.token; that of the configuration if not given'),
     run: (terminal, options, ...files) => replay(terminal, options, files),
   })
-  // So that an option behind `compare` is one of it and not of `replay`.
+  // So that an option behind `report` is one of it and not of `replay`.
   command.enablePositionalOptions()
-  addCompareCommand(command, add)
+  addReportCommand(command, add)
 }
 
 const replay = async (
@@ -102,8 +101,10 @@ const replay = async (
   })
   const prepared = await prepareSending(terminal, files, options, () => isStopped)
   const { schedule, target } = prepared
-  const { arrivalsOf } = await import('../../load/replay/pace.ts')
+  const { arrivalsOf, firstArrival } = await import('../../load/replay/pace.ts')
   const arrivals = arrivalsOf(schedule, pace)
+  const dueBefore = (ms: number): number =>
+    firstArrival(arrival => arrivals.due(arrival) >= ms, arrivals.total)
   const lastsMs = arrivals.endsAt ?? pace.durationMs
   checkRun(lastsMs ?? 0)
   if (lastsMs !== undefined && pace.warmUpMs > 0 && pace.warmUpMs >= lastsMs)
@@ -119,8 +120,8 @@ const replay = async (
     total:
       arrivals.total === undefined || pace.mode === 'closed'
         ? arrivals.total
-        : arrivals.total - dueBefore(arrivals, pace.warmUpMs),
-    dueBefore: seconds => (pace.mode === 'closed' ? undefined : dueBefore(arrivals, seconds * 1000)),
+        : arrivals.total - dueBefore(pace.warmUpMs),
+    dueBefore: seconds => (pace.mode === 'closed' ? undefined : dueBefore(seconds * 1000)),
   })
   let remarkedAt = 0
   const { ended, stop } = await startReplay(
@@ -154,30 +155,16 @@ const replay = async (
     terminal.remark(
       `The files have no more than ${counted(schedule.count)} requests, which were sent in ${printDuration(ranMs)} of ${printDuration(pace.durationMs)}; --loop begins again after the last.`,
     )
-  for (const { path, form } of outputs) await write(path, await textOf(result, form, timeZone))
+  for (const { path, form } of outputs) await writeOutput(path, await textOf(result, form, timeZone))
   if (bodies !== undefined) {
     const { digestLines } = await import('../../load/replay/body-check.ts')
-    await write(bodies, digestLines(kept))
+    await writeOutput(bodies, digestLines(kept))
   }
   const lacking = logLacking(logged, requests)
   if (lacking !== undefined) terminal.remark(lacking)
   const isFailed = result.thresholds.some(({ passed }) => !passed) || (result.bodies?.faults.length ?? 0) > 0
   if (isFailed) return thresholdFailed
   return result.interrupted || result.generator.limited || lacking !== undefined ? 1 : 0
-}
-
-/** The number of the first arrival at or after an instant, by bisection: so many are due before it. */
-const dueBefore = (
-  { due, total }: { due(arrival: number): number; total: number | undefined },
-  ms: number,
-): number => {
-  let [low, high] = [0, total ?? 2 ** 40]
-  while (low < high) {
-    const middle = Math.floor((low + high) / 2)
-    if (due(middle) < ms) low = middle + 1
-    else high = middle
-  }
-  return low
 }
 
 /** The command line again, without what is only of this machine: for the report. */
@@ -208,12 +195,4 @@ const textOf = async (result: ReplayResult, form: Output['form'], timeZone: stri
   if (form === 'json') return `${JSON.stringify(result)}\n`
   if (form === 'html') return (await import('../../load/report/run-page.ts')).reportPage([result], timeZone)
   return (await import('../../load/replay/histograms.ts')).percentileDistribution(result.histogram)
-}
-
-const write = async (path: string, text: string): Promise<void> => {
-  try {
-    await writeReport(path, text)
-  } catch (cause) {
-    throw new InputError(`${quotedPath(path)} can't be written: ${messageOf(cause)}`, { cause })
-  }
 }

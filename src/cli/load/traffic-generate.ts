@@ -114,13 +114,11 @@ const generateTraffic = async (
   const config = terminal.config()
   const calendar = createCalendar(config.quota.timeZone)
   // Imported here, so that the other commands start without them.
-  const { createCatalogue } = await import('../../catalogue/catalogue.ts')
-  const { catalogueFile } = await import('../../catalogue/catalogue-file.ts')
-  const { readSnapshot } = await import('../../catalogue/snapshot-reader.ts')
+  const { readCatalogue } = await import('../../catalogue/live-catalogue.ts')
   const { standardOutput } = await import('../../load/traffic/file-bytes.ts')
   const { generate } = await import('../../load/traffic/generate/generate.ts')
   const { textOf, writeText } = await import('../../load/traffic/write-traffic.ts')
-  const catalogue = createCatalogue(await readSnapshot(catalogueFile(config.catalogue.path)))
+  const catalogue = await readCatalogue(config.catalogue.path)
   const { bounds } = catalogue
   if (catalogue.size === 0) throw new InputError('the catalogue has no published place')
   const settings = settingsOf(options, catalogue, calendar)

@@ -9,8 +9,7 @@ import { writeText } from '../../load/traffic/write-traffic.ts'
 import { checkTier } from '../keys/key-create.ts'
 import { counted, type Terminal } from '../terminal.ts'
 import type { ImportOptions } from './traffic-options.ts'
-import { createFaults } from './traffic-rewrite.ts'
-import { remarkLeftOut } from './traffic-rewrite-text.ts'
+import { createFaults, remarkLeftOut } from './traffic-reading.ts'
 
 // As many as `keys create --from` takes.
 const maxKeys = 100_000

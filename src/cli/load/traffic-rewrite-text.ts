@@ -7,14 +7,13 @@ import type { Gaps } from '../../load/traffic/gaps.ts'
 import type { TrafficSummary } from '../../load/traffic/read-traffic.ts'
 import { jsonText, printable } from '../../outside-text.ts'
 import { counted, factsText, type Terminal } from '../terminal.ts'
+import { leftOutText } from './traffic-reading.ts'
 
 type Report = {
   readonly out: string
   readonly summary: TrafficSummary
   /** Those longer than `shortestMs`. */
   readonly gaps: ReturnType<Gaps['found']> & { readonly shortestMs: number; readonly areCut: boolean }
-  /** Whether requests far out of place were put in their place. */
-  readonly isSorted: boolean
   readonly written: number
   readonly first: number | undefined
   readonly last: number
@@ -22,7 +21,7 @@ type Report = {
 
 /** Shows what was read and written; on standard error where standard output has the traffic. */
 export const reportRewrite = (terminal: Terminal, given: Report): void => {
-  const { out, summary, gaps, isSorted, written, first, last } = given
+  const { out, summary, gaps, written, first, last } = given
   const span = first === undefined ? 0 : last - first
   const shown = {
     out,
@@ -34,7 +33,6 @@ export const reportRewrite = (terminal: Terminal, given: Report): void => {
     skippedLines: summary.skippedLines,
     leftOut: summary.leftOut,
     late: summary.late,
-    lateInPlace: summary.late > 0 && isSorted,
     share: summary.share,
     gaps: {
       count: gaps.count,
@@ -52,54 +50,38 @@ export const reportRewrite = (terminal: Terminal, given: Report): void => {
   else for (const line of text.split('\n')) terminal.remark(line)
 }
 
-const reportText = ({ out, summary, gaps, isSorted, written, first }: Report, span: number): string => {
-  const { count, cutMs, longest, shortestMs, areCut } = gaps
-  const facts: [string, string][] = [['read', readText(summary)]]
-  if (first !== undefined) facts.push(['from', `${isoOf(first)}, for ${spanText(span)}`])
-  if (summary.faultyLines > 0) facts.push(['faulty', `${linesText(summary.faultyLines)}, left out`])
-  if (summary.skippedLines > 0)
-    facts.push(['skipped', `${linesText(summary.skippedLines)} without a request`])
-  facts.push(...leftOutFacts(summary))
-  if (summary.late > 0)
-    facts.push([
+const reportText = ({ out, summary, gaps, written, first }: Report, span: number): string => {
+  const { count, cutMs, shortestMs, areCut } = gaps
+  const [longest] = gaps.longest
+  const facts = factsText([
+    ['read', readText(summary)],
+    ['from', first === undefined ? undefined : `${isoOf(first)}, for ${spanText(span)}`],
+    ['faulty', summary.faultyLines > 0 ? `${linesText(summary.faultyLines)}, left out` : undefined],
+    [
+      'skipped',
+      summary.skippedLines > 0 ? `${linesText(summary.skippedLines)} without a request` : undefined,
+    ],
+    ['left out', leftOutText(summary)],
+    [
       'order',
-      isSorted
-        ? `${counted(summary.late)} requests were far out of place, and were put in their place`
-        : `${counted(summary.late)} requests stand out of order: import the file that was written, with --out, to sort them`,
-    ])
-  if (count > 0)
-    facts.push([
+      summary.late > 0
+        ? `${counted(summary.late)} requests were too far out of place for --window, and stand out of order: \`LC_ALL=C sort\` puts the lines in order`
+        : undefined,
+    ],
+    [
       'gaps',
-      `${counted(count)} longer than ${printDuration(shortestMs)}, the longest ${spanText(longest[0]?.ms ?? 0)} from ${isoOf(longest[0]?.from ?? 0)}${
-        areCut ? `; ${spanText(cutMs)} cut` : '; --longest-gap shortens them'
-      }`,
-    ])
-  if (summary.share !== null)
-    facts.push([
+      longest &&
+        `${counted(count)} longer than ${printDuration(shortestMs)}, the longest ${spanText(longest.ms)} from ${isoOf(longest.from)}${areCut ? `; ${spanText(cutMs)} cut` : '; --longest-gap shortens them'}`,
+    ],
+    [
       'share',
-      `the log holds ${summary.share} of the requests (log.accessShare), chosen one by one: a cache hits less often than it did`,
-    ])
+      summary.share === null
+        ? undefined
+        : `the log holds ${summary.share} of the requests (log.accessShare), chosen one by one: a cache hits less often than it did`,
+    ],
+  ])
   const where = out === standardOutput ? 'Standard output' : printable(out)
-  return `${where} has ${counted(written)} requests.\n${factsText(facts)}`
-}
-
-/** What of the requests of a browser is no traffic. */
-export const leftOutFacts = ({ leftOut, files }: TrafficSummary): [string, string][] => {
-  const { cached, blocked, otherHosts } = leftOut
-  const hosts = files.flatMap(({ host }) => host ?? []).join(' and ')
-  const parts = [
-    ...(cached > 0 ? [`${counted(cached)} from the browser's cache`] : []),
-    ...(blocked > 0 ? [`${counted(blocked)} without a response`] : []),
-    ...(otherHosts > 0
-      ? [`${counted(otherHosts)} to other hosts${hosts === '' ? '' : ` than ${hosts}`} (--host chooses)`]
-      : []),
-  ]
-  return parts.length === 0 ? [] : [['left out', parts.join(', ')]]
-}
-
-/** For commands whose result does not say it. */
-export const remarkLeftOut = (terminal: Pick<Terminal, 'remark'>, summary: TrafficSummary): void => {
-  for (const [, text] of leftOutFacts(summary)) terminal.remark(`Left out: ${text}.`)
+  return `${where} has ${counted(written)} requests.\n${facts}`
 }
 
 const readText = ({ requests, files }: TrafficSummary): string => {

@@ -6,7 +6,8 @@ import type { PopularityReport } from '../../load/traffic/stats/popularity.ts'
 import type { TrafficStats } from '../../load/traffic/stats/traffic-stats.ts'
 import { printable } from '../../outside-text.ts'
 import { counted, factsText, indented, percentText, tableOf } from '../terminal.ts'
-import { leftOutFacts, spanText } from './traffic-rewrite-text.ts'
+import { leftOutText } from './traffic-reading.ts'
+import { spanText } from './traffic-rewrite-text.ts'
 
 export const jsonOfStats = (stats: TrafficStats, summary: TrafficSummary) => {
   const { from, to, gaps, rate } = stats
@@ -42,27 +43,27 @@ export const textOfStats = (stats: TrafficStats, summary: TrafficSummary, column
   ].join('\n')
 }
 
-const readFacts = (summary: TrafficSummary): [string, string][] => {
+type Fact = readonly [name: string, value: string | undefined]
+
+const readFacts = (summary: TrafficSummary): Fact[] => {
   const { faultyLines, skippedLines, late, share, files, sha256 } = summary
+  const some = (count: number, words: string) => (count > 0 ? `${counted(count)} ${words}` : undefined)
   return [
     ['format', [...new Set(files.map(({ format }) => format ?? 'empty'))].join(', ')],
     ['sha256', sha256],
-    ...(faultyLines > 0 ? [['faulty', `${counted(faultyLines)} lines, left out`] as [string, string]] : []),
-    ...(skippedLines > 0
-      ? [['skipped', `${counted(skippedLines)} lines without a request`] as [string, string]]
-      : []),
-    ...leftOutFacts(summary),
-    ...(late > 0
-      ? [['order', `${counted(late)} requests out of order; traffic import sorts them`] as [string, string]]
-      : []),
-    ...(share === null ? [] : [['share', `the log holds ${share} of the requests`] as [string, string]]),
+    ['faulty', some(faultyLines, 'lines, left out')],
+    ['skipped', some(skippedLines, 'lines without a request')],
+    ['left out', leftOutText(summary)],
+    ['order', some(late, 'requests out of order; `traffic import` and then `LC_ALL=C sort` sort them')],
+    ['share', share === null ? undefined : `the log holds ${share} of the requests`],
   ]
 }
 
-const answerFacts = (stats: TrafficStats): [string, string][] => {
+const answerFacts = (stats: TrafficStats): Fact[] => {
   const { requests, endpoints, statuses, outcomes, tiers, methods, conditional, compressed, bytes, gaps } =
     stats
-  const facts: [string, string][] = [
+  const [longest] = gaps.longest
+  return [
     ['endpoints', sharesText(endpoints)],
     ['methods', sharesText(methods)],
     ['statuses', sharesText(statuses)],
@@ -72,24 +73,25 @@ const answerFacts = (stats: TrafficStats): [string, string][] => {
     ['compressed', `${percentText(compressed / requests)} take br or gzip`],
     [
       'bytes',
-      bytes.requests === 0 ? '' : `${counted(Math.round(bytes.sum / bytes.requests))} a body on average`,
+      bytes.requests === 0
+        ? undefined
+        : `${counted(Math.round(bytes.sum / bytes.requests))} a body on average`,
     ],
     [
       'gaps',
-      gaps.count === 0
-        ? ''
-        : `${counted(gaps.count)} longer than 5 m, the longest ${spanText(gaps.longest[0]?.ms ?? 0)} from ${isoOf(gaps.longest[0]?.from ?? 0)}`,
+      longest &&
+        `${counted(gaps.count)} longer than 5 m, the longest ${spanText(longest.ms)} from ${isoOf(longest.from)}`,
     ],
   ]
-  return facts.filter(([, text]) => text !== '')
 }
 
-const sharesText = (counts: Readonly<Record<string, number>>): string => {
+const sharesText = (counts: Readonly<Record<string, number>>): string | undefined => {
   const total = Object.values(counts).reduce((sum, count) => sum + count, 0)
-  return Object.entries(counts)
+  const shares = Object.entries(counts)
     .sort(([, one], [, other]) => other - one)
     .map(([name, count]) => `${printable(name)} ${percentText(count / total)}`)
     .join(', ')
+  return shares || undefined
 }
 
 const bars = '▁▂▃▄▅▆▇█'

@@ -18,24 +18,10 @@ const { duration: ageText } = createFigures('en', 'UTC')
 
 const mebibytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(bytes < 10 * 2 ** 20 ? 1 : 0)} MiB`
 
-/** The parts of the traffic that do not depend on the settings. */
-const leftOutFacts = ({ traffic, cases: [first] }: WhatIfResult): [string, string][] => {
-  const reasons = leftOutText(traffic.leftOut, counted)
-  return [
-    ...(reasons === undefined ? [] : [['left out', reasons] satisfies [string, string]]),
-    ...(first === undefined || first.none === 0
-      ? []
-      : [
-          [
-            'no weather',
-            `${counted(first.none)} of ${counted(first.requests)} counted requests: ${reasons === undefined ? '' : 'those left out, '}other endpoints, places and parameters that are refused`,
-          ] satisfies [string, string],
-        ]),
-  ]
-}
-
 export const whatIfText = (result: WhatIfResult): string => {
   const { traffic, cases, instances, warmUpSeconds, warm, base } = result
+  const reasons = leftOutText(traffic.leftOut, counted)
+  const [first] = cases
   const isFailing = cases.some(({ failed }) => failed > 0)
   const headings = [
     'setting',
@@ -90,7 +76,13 @@ export const whatIfText = (result: WhatIfResult): string => {
         '',
         `of ${traffic.files.join(', ')}${traffic.faultyLines > 0 ? `, ${counted(traffic.faultyLines)} faulty lines left out` : ''}`,
       ],
-      ...leftOutFacts(result),
+      ['left out', reasons],
+      [
+        'no weather',
+        first && first.none > 0
+          ? `${counted(first.none)} of ${counted(first.requests)} counted requests: ${reasons === undefined ? '' : 'those left out, '}other endpoints, places and parameters that are refused`
+          : undefined,
+      ],
       ['instances', String(instances)],
       [
         'start',

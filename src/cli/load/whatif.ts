@@ -2,11 +2,10 @@
 // How the settings are tried is in src/load/what-if; the table is in whatif-text.ts.
 
 import { availableParallelism } from 'node:os'
-import { InvalidArgumentError } from 'commander'
 import { isoOf } from '../../calendar.ts'
 import type { SettingCase } from '../../config/setting-grid.ts'
 import { printDuration } from '../../config/units.ts'
-import { InputError, messageOf } from '../../errors.ts'
+import { InputError } from '../../errors.ts'
 import { nameOfFile } from '../../load/traffic/file-bytes.ts'
 import { checkSpan } from '../../load/traffic/longest-span.ts'
 import { readTraffic } from '../../load/traffic/read-traffic.ts'
@@ -18,16 +17,15 @@ import { whatIfResultOf } from '../../load/what-if/what-if.ts'
 import { whatIfPage } from '../../load/what-if/what-if-page.ts'
 import type { CaseFigures } from '../../load/what-if/what-if-result.ts'
 import { quotedPath } from '../../outside-text.ts'
-import { writeReport } from '../../regular-file.ts'
 import { version } from '../../version.ts'
 import { interruption } from '../interruption.ts'
-import { collect, durationIn } from '../quantities.ts'
+import { collect, durationIn, numberIn } from '../quantities.ts'
 import { type AddTopCommand, counted, leftText, type Terminal, zoneOf } from '../terminal.ts'
-import { asUsage, UsageError } from '../usage-error.ts'
-import { checkWritable } from '../writable.ts'
+import { UsageError } from '../usage-error.ts'
+import { checkWritable, writeOutput } from '../writable.ts'
 import { casesIn } from './setting-cases.ts'
-import { hostOption } from './traffic-options.ts'
-import { remarkLeftOut } from './traffic-rewrite-text.ts'
+import { formatIn, hostOption } from './traffic-options.ts'
+import { createFaults, remarkLeftOut } from './traffic-reading.ts'
 import { whatIfText } from './whatif-text.ts'
 
 type Options = {
@@ -41,12 +39,6 @@ type Options = {
   format?: string
   host?: string
   out?: string
-}
-
-const whole = (least: number, most: number) => (text: string) => {
-  const value = Number(text)
-  if (/^\d+$/.test(text) && value >= least && value <= most) return value
-  throw new InvalidArgumentError(`Allowed: a whole number from ${least} to ${most}.`)
 }
 
 // The default, as the help shows it.
@@ -70,7 +62,12 @@ export const addWhatIfCommand: AddTopCommand = (program, add, summary) =>
           "one more combination, such as 'cache.freshness=age cache.freshFor=3h'",
           collect,
         )
-        .option('--instances <number>', 'how many gateways share the store and the traffic', whole(1, 64), 1)
+        .option(
+          '--instances <number>',
+          'how many gateways share the store and the traffic',
+          numberIn(1, 64),
+          1,
+        )
         .option(
           '--warm-up <duration>',
           'count only what comes after it, such as 1h; the cache begins empty',
@@ -87,9 +84,9 @@ export const addWhatIfCommand: AddTopCommand = (program, add, summary) =>
         .option(
           '--threads <number>',
           'how many settings are tried at a time; one for each core if not given',
-          whole(1, 256),
+          numberIn(1, 256),
         )
-        .option('--format <name>', 'format of the files; detected from their content if not given')
+        .option('--format <name>', 'format of the files; detected from their content if not given', formatIn)
         .addOption(hostOption())
         .option('--out <page.html>', 'write a page with plots'),
     run: async (terminal, given, ...files) => {
@@ -115,37 +112,25 @@ export const addWhatIfCommand: AddTopCommand = (program, add, summary) =>
       const result = whatIfResultOf(cases, figures, { version, traffic, sources, options })
       terminal.show(result, whatIfText(result))
       if (out !== undefined && result.cases.length > 0) {
-        await writePage(out, whatIfPage(result, zoneOf(terminal)))
+        await writeOutput(out, whatIfPage(result, zoneOf(terminal)))
         if (!terminal.json) terminal.remark(`The page is in ${out}.`)
       }
       return result.unfinished.length > 0 ? 1 : 0
     },
   })
 
-const maxFaultsTold = 10
-
 const readAll = async (
   terminal: Terminal,
   files: readonly string[],
   { format, host }: Pick<Options, 'format' | 'host'>,
 ) => {
-  let faults = 0
-  const traffic = asUsage(() =>
-    readTraffic(files, {
-      ...(format === undefined ? {} : { format }),
-      host,
-      onFault: ({ file, line, reason }) => {
-        faults += 1
-        if (faults <= maxFaultsTold) terminal.remark(`${file}:${line}: ${reason}`)
-      },
-    }),
-  )
+  const faults = createFaults(terminal)
+  const traffic = readTraffic(files, { format, host, onFault: faults.add })
   const trace = await readTrace(traffic.batches(), requests =>
     terminal.progress(`reading: ${counted(requests)} requests`),
   )
   terminal.progress('')
-  if (faults > maxFaultsTold)
-    terminal.remark(`${counted(faults - maxFaultsTold)} more lines are faulty; they are left out.`)
+  faults.end()
   if (trace.at.length === 0)
     throw new InputError(`there are no requests in ${files.map(nameOfFile).join(', ')}`)
   const summary = traffic.summary()
@@ -211,13 +196,5 @@ const tryAll = async (
   } finally {
     clearInterval(timer)
     terminal.progress('')
-  }
-}
-
-const writePage = async (file: string, page: string): Promise<void> => {
-  try {
-    await writeReport(file, page)
-  } catch (error) {
-    throw new InputError(`${quotedPath(file)} can't be written: ${messageOf(error)}`, { cause: error })
   }
 }

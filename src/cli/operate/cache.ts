@@ -149,13 +149,11 @@ const withCacheAdmin = async <Result>(
   terminal.config()
   // Imported here, so that the other commands start without the parts of a gateway.
   const { createCacheAdmin } = await import('../../admin/cache-admin.ts')
-  const { createCatalogue } = await import('../../catalogue/catalogue.ts')
-  const { catalogueFile } = await import('../../catalogue/catalogue-file.ts')
-  const { readSnapshot } = await import('../../catalogue/snapshot-reader.ts')
+  const { readCatalogue } = await import('../../catalogue/live-catalogue.ts')
   const { path } = config.catalogue
   const store = await openUsedStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
   try {
-    const catalogue = async () => createCatalogue(await readSnapshot(catalogueFile(path)))
+    const catalogue = () => readCatalogue(path)
     return await act(createCacheAdmin(config, { store, catalogue, clock }))
   } finally {
     await store.close()

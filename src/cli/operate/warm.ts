@@ -9,9 +9,7 @@ import {
   type WarmReport,
   warmReport,
 } from '../../admin/cache-warm.ts'
-import { createCatalogue } from '../../catalogue/catalogue.ts'
-import { catalogueFile } from '../../catalogue/catalogue-file.ts'
-import { readSnapshot } from '../../catalogue/snapshot-reader.ts'
+import { readCatalogue } from '../../catalogue/live-catalogue.ts'
 import type { Config } from '../../config/schema.ts'
 import { fleetHashOf } from '../../config/values.ts'
 import { InputError, messageOf } from '../../errors.ts'
@@ -106,7 +104,7 @@ const gatewayAt = async (asked: AskedGateway): Promise<Opened | undefined> => {
 /** The upstream of a gateway in this process, for as long as the command runs. */
 const ownSupply = async ({ clock, remark }: Terminal, config: Config): Promise<Opened> => {
   const { path } = config.catalogue
-  const catalogue = { current: createCatalogue(await readSnapshot(catalogueFile(path))) }
+  const catalogue = { current: await readCatalogue(path) }
   const store = await openUsedStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
   // Nothing but what was ordered.
   const quiet: Config = { ...config, cache: { ...config.cache, prefetchPlaces: 0 } }

@@ -74,7 +74,7 @@ export const addProviderCommand: AddTopCommand = (program, add, summary) =>
 /** In a process whose clock another one moves. */
 const provideOnMovedClock = async (options: SimulatorOptions, start: number): Promise<number> => {
   const { startSimulator } = await import('../../../simulator/simulator.ts')
-  const { createMovedClock } = await import('../../load/rehearsal/moved-clock.ts')
+  const { createMovedClock } = await import('../../load/traffic/moved-clock.ts')
   const { takeCommands } = await import('../../load/rehearsal/commands.ts')
   const clock = createMovedClock(start)
   const stopped = stopCommand()

@@ -102,7 +102,7 @@ const abandonment = (): Promise<string> =>
 
 /** In a process whose clock another one moves. */
 const serveOnMovedClock = async (start: Start, from: number): Promise<void> => {
-  const { createMovedClock } = await import('../../load/rehearsal/moved-clock.ts')
+  const { createMovedClock } = await import('../../load/traffic/moved-clock.ts')
   const { takeCommands } = await import('../../load/rehearsal/commands.ts')
   const clock = createMovedClock(from)
   await serveUntil(

@@ -4,7 +4,7 @@
 import { subscribe } from 'node:diagnostics_channel'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { messageOf } from '../../errors.ts'
-import type { MovedClock } from './moved-clock.ts'
+import type { MovedClock } from '../traffic/moved-clock.ts'
 
 /** `settle`: nothing but a reply once what is under way has ended. */
 export type Order = { readonly moveTo: number } | { readonly settle: true } | { readonly report: true }
@@ -52,9 +52,11 @@ export const takeCommands = (clock: MovedClock, { url, settled, counts }: Contro
 
   const carryOut = async (order: Order): Promise<Message> => {
     await settled?.()
-    if ('moveTo' in order) {
-      await clock.moveTo(order.moveTo, settled)
-    }
+    if ('moveTo' in order)
+      await clock.moveTo(order.moveTo, async work => {
+        await work
+        await settled?.()
+      })
     const reply = { unanswered, counts: counts?.() ?? {} }
     return 'report' in order ? { ...reply, report: reportOf(delay) } : reply
   }

@@ -11,9 +11,9 @@ import { loadConfig } from '../../config/load.ts'
 import type { Config } from '../../config/schema.ts'
 import { createAdministration } from '../../metering/administration.ts'
 import { openEmbeddedStore } from '../../stores/embedded/embedded-store.ts'
+import type { ProviderCounts } from '../report/spending.ts'
 import type { ProcessReport, Reply } from './commands.ts'
 import { startControlled } from './controlled-process.ts'
-import type { ProviderCounts } from './spending.ts'
 
 export type FixtureOptions = {
   /** The first instant, ms since the epoch. */

@@ -6,12 +6,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { InputError, messageOf } from '../../errors.ts'
 import { ownLimitOf } from '../replay/own-limits.ts'
 import type { Recorder } from '../replay/recorder.ts'
+import type { Spending } from '../report/spending.ts'
 import { endpointOf } from '../traffic/endpoint-of-path.ts'
+import { sentWithOf } from '../traffic/recorded-admission.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
-import { sentWithOf } from './admission.ts'
 import type { Fixture } from './fixture.ts'
 import { type Answer, createSender } from './sender.ts'
-import type { Spending } from './spending.ts'
 
 export type RehearsalOptions = {
   /** In order of arrival. */

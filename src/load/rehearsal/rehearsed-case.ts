@@ -11,12 +11,12 @@ import { changesBetween } from '../../config/values.ts'
 import { createRecorder } from '../replay/recorder.ts'
 import { type PlanVerdict, verdictsOf, wholeDaysOf } from '../report/plans.ts'
 import type { ReplayResult } from '../report/result.ts'
+import { createSpending, type ProviderDay, type Spending } from '../report/spending.ts'
+import { type SentWith, substituteKeys } from '../traffic/recorded-admission.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
-import { type SentWith, substituteKeys } from './admission.ts'
 import { openFixture, type ProviderOptions } from './fixture.ts'
 import { rehearse } from './rehearsal.ts'
 import { maxConnections } from './sender.ts'
-import { createSpending, type ProviderDay, type Spending } from './spending.ts'
 
 /** The common part of all cases of a command. */
 export type RehearsalParts = {
@@ -123,22 +123,8 @@ export const rehearseCase = async (
 /** By what was sent, should it be stopped. */
 const plansOf = (sent: readonly TrafficRequest[], spending: Spending): PlanVerdict[] => {
   const [from = 0, to = 0] = [sent[0]?.at, sent.at(-1)?.at]
-  const days = wholeDaysOf(
-    sent.map(({ at }) => at),
-    from,
-    to,
-  )
-  return verdictsOf({
-    most: { minute: spending.most('minute'), hour: spending.most('hour'), day: spending.most('day') },
-    weight: spending.total.weight,
-    wholeDays: days
-      ? {
-          days: days.days,
-          quietSeconds: days.quietMs / 1000,
-          weight: spending.weightBetween(days.from, Number.POSITIVE_INFINITY),
-        }
-      : null,
-  })
+  const instants = sent.map(({ at }) => at)
+  return verdictsOf(spending.spent(wholeDaysOf(instants, from, to)))
 }
 
 // Of the gateway's place on a machine nothing is rehearsed.
@@ -152,15 +138,18 @@ const changed = (config: Config): ReplayResult['settings'] =>
 const providerIn = (
   spending: Spending,
   { provider: { budget } }: Config,
-): NonNullable<ReplayResult['provider']> => ({
-  requests: spending.total.calls,
-  weight: spending.total.weight,
-  windows: [
-    { span: 'minute', limit: budget.perMinute, most: spending.most('minute') },
-    { span: 'hour', limit: budget.perHour, most: spending.most('hour') },
-    { span: 'day', limit: budget.perDay, most: spending.most('day') },
-  ],
-})
+): NonNullable<ReplayResult['provider']> => {
+  const { most, weight } = spending.spent(undefined)
+  return {
+    requests: spending.total.calls,
+    weight,
+    windows: [
+      { span: 'minute', limit: budget.perMinute, most: most.minute },
+      { span: 'hour', limit: budget.perHour, most: most.hour },
+      { span: 'day', limit: budget.perDay, most: most.day },
+    ],
+  }
+}
 
 const weighed = (
   { steps, stepSeconds }: ReplayResult,

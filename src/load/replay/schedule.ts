@@ -2,7 +2,7 @@
 // and in shared memory, so that all workers read one copy. Says nothing about pace; pace.ts does.
 
 import type { Destination } from '../../endpoints.ts'
-import { arrivalOrderOf } from '../traffic/arrival-order.ts'
+import { arrivalOrderOf, createColumn, createTable } from '../traffic/columns.ts'
 import { endpointOf } from '../traffic/endpoint-of-path.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
 
@@ -45,29 +45,22 @@ export const scheduleOf = async (
   batches: AsyncIterable<readonly TrafficRequest[]>,
   { anyMethod = false, onProgress }: ScheduleOptions = {},
 ): Promise<Schedule> => {
-  let at = new Float64Array(1024)
-  let form = new Uint32Array(1024)
-  let key = new Uint32Array(1024)
+  const at = createColumn(Float64Array)
+  const form = createColumn(Uint32Array)
+  const key = createColumn(Uint32Array)
   const forms = createTable<RequestForm>()
   const keys = createTable<string>()
   const representations = createTable<true>()
   const skipped: Record<string, number> = {}
   let count = 0
-  let inOrder = true
   const add = (request: TrafficRequest): void => {
     const { method, path, accepts, conditional = false } = request
     if (!anyMethod && method !== 'GET' && method !== 'HEAD') {
       skipped[method] = (skipped[method] ?? 0) + 1
       return
     }
-    if (count === at.length) {
-      at = grown(at, new Float64Array(count * 2))
-      form = grown(form, new Uint32Array(count * 2))
-      key = grown(key, new Uint32Array(count * 2))
-    }
-    if (count > 0 && request.at < (at[count - 1] as number)) inOrder = false
-    at[count] = request.at
-    form[count] = forms.numberOf(`${method} ${path} ${conditional} ${accepts}`, () => ({
+    at.put(count, request.at)
+    const number = forms.numberOf(`${method} ${path} ${conditional} ${accepts}`, () => ({
       method,
       path,
       accepts,
@@ -75,57 +68,26 @@ export const scheduleOf = async (
       endpoint: endpointOf(path),
       representation: representations.numberOf(`${path} ${accepts}`, () => true),
     }))
-    key[count] = request.key === undefined ? 0 : 1 + keys.numberOf(request.key, () => request.key as string)
+    form.put(count, number)
+    key.put(count, request.key === undefined ? 0 : 1 + keys.numberOf(request.key, id => id))
     count += 1
   }
   for await (const requests of batches) {
     for (const request of requests) add(request)
     onProgress?.(count)
   }
-  const order = inOrder ? undefined : arrivalOrderOf(at.subarray(0, count))
-  const begin = count === 0 ? 0 : (at[order?.[0] ?? 0] as number)
+  const order = arrivalOrderOf(at.end(count))
+  const arrivals = at.end(count, order)
+  const from = arrivals[0]
+  for (let i = 0; i < count; i++) arrivals[i] = (arrivals[i] as number) - (from as number)
   return {
     count,
-    from: count === 0 ? undefined : begin,
-    at: shared(Float64Array, at, count, order, begin),
-    form: shared(Uint32Array, form, count, order),
-    key: shared(Uint32Array, key, count, order),
+    from,
+    at: arrivals,
+    form: form.end(count, order),
+    key: key.end(count, order),
     forms: forms.values,
     keys: keys.values,
     skipped,
   }
-}
-
-const createTable = <Value>() => {
-  const numbers = new Map<string, number>()
-  const values: Value[] = []
-  return {
-    values,
-    numberOf: (name: string, make: () => Value): number => {
-      let number = numbers.get(name)
-      if (number === undefined) {
-        number = values.length
-        numbers.set(name, number)
-        values.push(make())
-      }
-      return number
-    },
-  }
-}
-
-const grown = <Column extends Float64Array | Uint32Array>(from: Column, to: Column): Column => {
-  to.set(from)
-  return to
-}
-
-const shared = <Column extends Float64Array | Uint32Array>(
-  Of: { new (buffer: SharedArrayBuffer): Column; readonly BYTES_PER_ELEMENT: number },
-  from: Column,
-  count: number,
-  order: Uint32Array | undefined,
-  less = 0,
-): Column => {
-  const column = new Of(new SharedArrayBuffer(count * Of.BYTES_PER_ELEMENT))
-  for (let i = 0; i < count; i++) column[i] = (from[order ? (order[i] as number) : i] as number) - less
-  return column
 }

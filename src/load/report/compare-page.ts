@@ -1,11 +1,10 @@
 // The page of a comparison: what makes it doubtful first, then limits of change, every figure of both sides with its verdict,
-// the sides themselves, charts over each other, bodies.
+// the sides themselves, charts over each other.
 
 import type { Figures } from '../../page/figures.js'
 import { badge, code, escaped, type Html, notice, section, table } from '../../page/html.ts'
 import type { LimitVerdict } from './change-limits.ts'
 import { type Warning, warningSentences } from './comparability.ts'
-import { type BodiesComparison, bodiesSentence } from './compare-bodies.ts'
 import type { Difference } from './comparison.ts'
 import type { Estimate } from './intervals.ts'
 import { metrics, valueText } from './metrics.ts'
@@ -19,13 +18,12 @@ export type Comparison = {
   readonly warnings: readonly Warning[]
   readonly differences: readonly Difference[]
   readonly limits: readonly LimitVerdict[]
-  readonly bodies: BodiesComparison | null
 }
 
 /** The text of the file. @param timeZone of its times of day */
 export const comparePage = (comparison: Comparison, timeZone: string): string => {
   const figures = figuresIn(timeZone)
-  const { a, b, bodies, warnings } = comparison
+  const { a, b, warnings } = comparison
   const [one, other] = [a[0], b[0]]
   const ofFirst = a.length + b.length > 2 ? '<p class="note">The first run of each side.</p>' : ''
   const drawn = charts('all', 'percentiles', 'latency', 'hits', 'weight', 'rate', 'age')
@@ -37,7 +35,6 @@ export const comparePage = (comparison: Comparison, timeZone: string): string =>
     ...(one && other
       ? [section('outcomes', 'Latency by endpoint and outcome', outcomesHtml(one, other, figures))]
       : []),
-    ...(bodies ? [section('bodies', 'Bodies', bodiesHtml(bodies))] : []),
   ].join('\n')
   return reportFile(
     { title: 'Comparison', subtitle: `A: ${sideText(a, b)}. B: ${sideText(b, a)}.`, content },
@@ -185,16 +182,4 @@ const outcomesHtml = (a: ReplayResult, b: ReplayResult, figures: Figures): Html 
   })
   const heads = ['p50 A', 'p50 B', 'p99 A', 'p99 B'].map(number)
   return table('Latency by endpoint and outcome', [{ head: 'Endpoint' }, { head: 'Outcome' }, ...heads], rows)
-}
-
-const bodiesHtml = (bodies: BodiesComparison): Html => {
-  const sentence = escaped(bodiesSentence(bodies))
-  if (bodies.same === bodies.paths) return notice('good', sentence)
-  const cells = (answers: readonly string[]): Html =>
-    answers.length === 0 ? '–' : answers.map(code).join('<br>')
-  return `${notice('bad', sentence)}${table(
-    'Bodies',
-    [{ head: 'Path' }, { head: 'A' }, { head: 'B' }],
-    bodies.examples.map(({ path, a, b }) => [code(path), cells(a), cells(b)]),
-  )}`
 }

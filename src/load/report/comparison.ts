@@ -128,20 +128,15 @@ const drawnDifference = (
 ): Difference => {
   const { unit, percent } = metric
   const drawn = percent === undefined ? ratiosDrawn(sides, metric) : percentiles?.get(percent)
-  // Results of former versions have no histograms of steps: what is left are the ranks, as if each latency were for itself.
-  const isUnknown = percent !== undefined && percentiles !== undefined && !drawn
-  const sideWith = (own: Estimate, side: Side, interval: Interval | undefined): Estimate =>
-    isUnknown && side.runs === 1 ? { ...own, low: null, high: null } : widened(own, metric, side, interval)
-  const [left, right] = [sideWith(a, sides.a, drawn?.a), sideWith(b, sides.b, drawn?.b)]
+  const [left, right] = [widened(a, metric, sides.a, drawn?.a), widened(b, metric, sides.b, drawn?.b)]
   const change = betweenMoments(changeOf(left, right, drawn, sides), metric, left, sides)
-  const wasBefore = percentiles === undefined && sides.a.runs + sides.b.runs === 2
   return {
     metric: name,
     unit,
     a: left,
     b: right,
     change,
-    verdict: verdictOf(metric, left, right, change, sides, drawn !== undefined || wasBefore),
+    verdict: verdictOf(metric, left, right, change, sides, drawn !== undefined),
   }
 }
 

@@ -1,9 +1,7 @@
-// The histogram of a result: its values by percentile, and how far a percentile may be off by chance. Recording is left to
-// the replay. One from outside is checked before it is decoded: the library takes its lengths as they stand.
+// The histogram of a result, and the percentiles that are drawn of it. Recording is left to the replay. One from outside is checked before it is decoded: the library takes its lengths as they stand.
 
 import { inflateSync } from 'node:zlib'
 import { decodeFromCompressedBase64, type Histogram } from 'hdr-histogram-js'
-import { type Estimate, z } from './intervals.ts'
 
 /** @throws Error when the text is no compressed histogram in base64 */
 export const histogramOf = (text: string): Histogram =>
@@ -65,30 +63,6 @@ const sumOfCounts = (words: Buffer): number => {
     if (counts > maxCounts || sum > Number.MAX_SAFE_INTEGER) throw new Error('too many counts')
   }
   return sum
-}
-
-const microsPerMs = 1000
-
-/** In ms. @param percent from 0 to 100 */
-const percentileOf = (histogram: Histogram, percent: number): number =>
-  histogram.getValueAtPercentile(percent) / microsPerMs
-
-/**
- * A percentile with its interval by order statistics: of n values the one at rank np is off by at most z √(np(1−p)) ranks,
- * if each is drawn for itself; latencies that come in bursts are off by more (step-percentiles.ts). Null where the interval would reach past the largest value: too few were measured.
- */
-export const percentileEstimate = (histogram: Histogram, percent: number): Estimate => {
-  const value = percentileOf(histogram, percent)
-  const n = histogram.totalCount
-  const p = percent / 100
-  const ranks = z * Math.sqrt(n * p * (1 - p))
-  const [low, high] = [n * p - ranks, n * p + ranks]
-  if (low < 1 || high >= n) return { value, low: null, high: null }
-  return {
-    value,
-    low: percentileOf(histogram, (low / n) * 100),
-    high: percentileOf(histogram, (high / n) * 100),
-  }
 }
 
 /** The percentiles of a plot, with as many points for each nine. */

@@ -8,7 +8,7 @@ import { createRandom } from '../traffic/generate/random.ts'
 export type Estimate = { readonly value: number; readonly low: number | null; readonly high: number | null }
 
 /** Of a normal distribution, 99 % lies within so many standard deviations. */
-export const z = 2.576
+const z = 2.576
 
 /** A share of a count, by Wilson's score; null of nothing. */
 export const shareEstimate = (count: number, of: number): Estimate | null => {

@@ -2,7 +2,7 @@
 // decides whether two of them differ.
 
 import type { Figures } from '../../page/figures.js'
-import { histogramOf, percentileEstimate } from './histogram.ts'
+import { histogramOf } from './histogram.ts'
 import { type Estimate, type Ratio, shareEstimate } from './intervals.ts'
 import type { ReplayResult, Step } from './result.ts'
 import { errorsOf, hitShareOf, shareOf } from './run-figures.ts'
@@ -45,7 +45,8 @@ const percentile = (percent: number): Metric => ({
   name: `p${percent}`,
   unit: 'ms',
   percent,
-  of: run => (run.latency.count === 0 ? null : percentileEstimate(histogramOf(run.histogram), percent)),
+  of: run =>
+    run.latency.count === 0 ? null : exact(histogramOf(run.histogram).getValueAtPercentile(percent) / 1000),
 })
 // For counts, a hundredth is a difference.
 export const counted = 0.01
@@ -62,7 +63,7 @@ export const metrics = {
     name: 'errors',
     unit: 'share',
     of: run => shareEstimate(errorsOf(run), run.totals.due),
-    ofStep: ({ errors, due }) => (errors === undefined ? null : [errors, due]),
+    ofStep: ({ errors, due }) => [errors, due],
   },
   rate: {
     name: 'answered',

@@ -49,7 +49,7 @@ const step = z.object({
   answered: count,
   failed: count,
   /** Never sent, without an answer, or answered with 500 and above. */
-  errors: count.optional(),
+  errors: count,
   hits: count,
   stale: count,
   misses: count,
@@ -62,7 +62,7 @@ const step = z.object({
   ageMax: amount.nullable(),
   /** The provider's weight that was spent in it; null where the provider is not known. */
   weight: amount.nullable(),
-  /** The latencies of the step as `histogram` has those of the run, with two digits; absent without one. */
+  /** The latencies of the step as `histogram` has those of the run, with two digits; absent where none was due. */
   histogram: z.string().max(maxStepHistogramText).optional(),
 })
 
@@ -152,7 +152,7 @@ export const replayResult = z.object({
     /** Whether the figures are of the generator rather than of the target; the reason says why. */
     saturated: z.boolean(),
     reason: z.string().nullable(),
-    /** Whether it met a limit of its own machine, such as open files: then no threshold is decided. Absent in older results. */
+    /** Whether it met a limit of its own machine, such as open files: then no threshold is decided. */
     limited: z.boolean().optional(),
   }),
   thresholds: listOf(

@@ -6,7 +6,7 @@ import { bootstrap, type Drawn } from './intervals.ts'
 import type { Step } from './result.ts'
 
 /**
- * By percentile; undefined where a step has no histogram, null with too few steps.
+ * By percentile; undefined with too few steps.
  * @param percents ascending
  * @param isPaired both sides have the same steps in each draw
  */
@@ -15,8 +15,7 @@ export const percentilesByBootstrap = (
   b: readonly Step[],
   percents: readonly number[],
   isPaired: boolean,
-): ReadonlyMap<number, Drawn> | null | undefined => {
-  if ([...a, ...b].some(({ due, histogram }) => due > 0 && histogram === undefined)) return undefined
+): ReadonlyMap<number, Drawn> | undefined => {
   const [one, other] = [a.map(measuredIn), b.map(measuredIn)]
   const values = [...new Set([...one, ...other].flatMap(({ values }) => values))].sort((x, y) => x - y)
   const places = new Map(values.map((value, place) => [value, place]))
@@ -44,7 +43,7 @@ export const percentilesByBootstrap = (
     })
   }
   const found = bootstrap(placed(one), placed(other), isPaired, percentilesOf, 'percentiles')
-  if (found === undefined) return null
+  if (found === undefined) return undefined
   return new Map(
     percents.flatMap((percent, i) => {
       const { own, drawn } = found[i] ?? {}

@@ -1,5 +1,5 @@
 // Puts requests into the order of their arrival. A log is written when answers end, so neighbours are out of order; a window
-// of requests sorts them. What is further out of place than that is late: it is handed on apart, and nothing is lost.
+// of requests sorts them. What is further out of place than that is late: it is counted, and goes out where it stands.
 
 import type { TrafficRequest } from './traffic-request.ts'
 
@@ -10,17 +10,13 @@ const maxText = 64 * 1024 * 1024
 
 type Batches = AsyncIterable<readonly TrafficRequest[]>
 
-/** The numbers of instants in their order; of one instant, in the order in which they stand. */
-export const arrivalOrderOf = (at: Float64Array): Uint32Array =>
-  Uint32Array.from(at.keys()).sort((a, b) => (at[a] as number) - (at[b] as number) || a - b)
-
 /**
- * Batches in the order of arrival; `onLate` gets the requests of a batch that came behind the window of their own, and gives
- * back those that are to go out where they stand.
+ * Batches in the order of arrival. Requests that come behind the window of their own go out where they stand.
+ * @param onLate called with their number
  */
 export async function* inOrder(
   batches: Batches,
-  onLate: (requests: TrafficRequest[]) => Promise<TrafficRequest[]>,
+  onLate: (requests: number) => void,
   window: number = defaultWindow,
 ): AsyncGenerator<TrafficRequest[], void, undefined> {
   let held: TrafficRequest[] = []
@@ -53,7 +49,10 @@ export async function* inOrder(
       held.push(request)
       text += request.path.length
     }
-    if (late.length > 0) yield await onLate(late)
+    if (late.length > 0) {
+      onLate(late.length)
+      yield late
+    }
     if (held.length >= 2 * window) yield take(held.length - window)
     else if (text > maxText) yield take(Math.ceil(held.length / 2))
   }

@@ -114,3 +114,25 @@ const instantOfTime = (time: string): number => {
   lastRead = instant
   return instant
 }
+
+// Of each, how many of its requests were read: a log that is written when answers end has some seconds under way at a time.
+const maxSeconds = 4_096
+const spreadBits = 10
+
+/**
+ * Gives the requests of a whole second an instant each. Left at its begin they would arrive all at once, which they did not. The
+ * places are halves, quarters, eighths and so on (van der Corput), so that any number of them is even over the second, and no
+ * request has to wait until all lines of its second are read.
+ */
+export const createSpread = (): ((line: CommonLine) => TrafficRequest) => {
+  const seconds = new Map<number, number>()
+  return ({ request, isEnd }) => {
+    const count = seconds.get(request.at) ?? 0
+    if (count === 0 && seconds.size >= maxSeconds) seconds.delete(seconds.keys().next().value as number)
+    seconds.set(request.at, count + 1)
+    let place = 0
+    for (let bit = 0; bit < spreadBits; bit++) if ((count >> bit) & 1) place += 1_000 / 2 ** (bit + 1)
+    const at = request.at + Math.floor(place)
+    return { ...request, at: isEnd ? at - Math.round(request.ms ?? 0) : at }
+  }
+}

@@ -8,8 +8,6 @@ export type Observer = {
   /** Gives the pseudonym of a key, which must not leave a reader. */
   readonly nameOf: (secret: string) => string
   readonly onFault: LineFault
-  /** How many requests may be held back to find their order. */
-  readonly window: number
   /** The log holds a share of the requests only. */
   readonly onShare: (share: number) => void
   /** So many lines are right and hold no request. */

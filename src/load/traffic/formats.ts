@@ -6,6 +6,7 @@ import { quoted } from '../../outside-text.ts'
 import { requestOfAccessLog } from './access-log-line.ts'
 import {
   type CommonLine,
+  createSpread,
   isCommonLogLine,
   isOwnNginxLine,
   requestOfCommonLog,
@@ -14,7 +15,6 @@ import {
 import { type Format, type FormatName, formatNames, type Observer } from './format.ts'
 import { readGor } from './gor.ts'
 import { readHar } from './har.ts'
-import { createSpreader } from './spread-seconds.ts'
 import { linesOf, unwrapped } from './text-lines.ts'
 import { requestOf, type TrafficRequest } from './traffic-request.ts'
 
@@ -64,12 +64,8 @@ const commonFormat = (
   name,
   matches: begin => begin.split('\n', 100).some(isLine),
   async *read(chunks, observer) {
-    const spreader = createSpreader(observer.window)
-    for await (const lines of readLines(chunks, observer, readLine)) {
-      for (const line of lines) spreader.add(line)
-      yield spreader.taken()
-    }
-    yield spreader.rest()
+    const spread = createSpread()
+    for await (const lines of readLines(chunks, observer, readLine)) yield lines.map(spread)
   },
 })
 

@@ -5,7 +5,7 @@
 //   traffic.summary()                               // sha256, counts; of what was read so far
 //
 // Files are in any of the formats, plain or gzip, `-` is standard input; memory is bounded, faulty lines are reported and the
-// rest goes on. No API key comes out. What is late stands out of order unless `onLate` takes it. May be read once.
+// rest goes on. No API key comes out. What is further out of place than the window stays out of order. May be read once.
 
 import { createHash } from 'node:crypto'
 import { InputError } from '../../errors.ts'
@@ -25,9 +25,6 @@ export type ReadOptions = {
   readonly format?: string | undefined
   /** How many requests are held back to be sorted, of all files. */
   readonly window?: number | undefined
-  /** Takes requests further out of place than the window, and is awaited; without it they come where they stand. */
-  readonly onLate?: (requests: readonly TrafficRequest[]) => unknown
-  readonly pseudonyms?: Pseudonyms
   /** The host whose requests are wanted, of files that name hosts. */
   readonly host?: string | undefined
 }
@@ -69,7 +66,7 @@ export const readTraffic = (paths: readonly string[], options: ReadOptions = {})
   if (paths.filter(path => path === standardInput).length > 1)
     throw new InputError('standard input (-) is given twice; allowed: once')
   const given = options.format === undefined ? undefined : formatNamed(options.format)
-  const pseudonyms = options.pseudonyms ?? createPseudonyms()
+  const pseudonyms = createPseudonyms()
   const window = Math.ceil((options.window ?? defaultWindow) / Math.max(1, paths.length))
   const files = paths.map(path => readFile(path, given, { ...options, window, pseudonyms }))
   const batches = () => merged(files.map(file => file.batches))
@@ -115,13 +112,7 @@ type ReadFile = {
 const readFile = (
   path: string,
   given: Format | undefined,
-  {
-    onFault,
-    onLate,
-    window,
-    pseudonyms,
-    host: wanted,
-  }: ReadOptions & { window: number; pseudonyms: Pseudonyms },
+  { onFault, window, pseudonyms, host: wanted }: ReadOptions & { window: number; pseudonyms: Pseudonyms },
 ): ReadFile => {
   const file = nameOfFile(path)
   const bytes = openBytes(path)
@@ -140,7 +131,6 @@ const readFile = (
     }
     const observer = {
       nameOf: pseudonyms,
-      window,
       onFault: (line: number, reason: string) => {
         counts.faultyLines += 1
         onFault?.({ file, line, reason })
@@ -168,13 +158,6 @@ const readFile = (
     }
   }
 
-  const late = async (requests: TrafficRequest[]): Promise<TrafficRequest[]> => {
-    counts.late += requests.length
-    if (!onLate) return requests
-    await onLate(requests)
-    return []
-  }
-
   // However it ends: what does not read to the end would leave the file open.
   const closing = async function* (): AsyncGenerator<TrafficRequest[], void, undefined> {
     try {
@@ -185,7 +168,13 @@ const readFile = (
   }
 
   return {
-    batches: inOrder(closing(), late, window),
+    batches: inOrder(
+      closing(),
+      late => {
+        counts.late += late
+      },
+      window,
+    ),
     summary: () => ({ file, format: format?.name ?? null, sha256: bytes.sha256(), ...counts, host, share }),
     bytesRead: bytes.read,
   }

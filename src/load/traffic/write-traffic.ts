@@ -16,8 +16,6 @@ const { O_CREAT, O_EXCL, O_WRONLY } = constants
 export type WriteOptions = {
   /** Whether a file of that name may be replaced. */
   readonly force?: boolean
-  /** Called when all is written, before the file appears: gives another text to put in its place, or undefined. */
-  readonly again?: () => AsyncIterable<string> | undefined
 }
 
 /** The text of a traffic file of these requests. */
@@ -33,7 +31,7 @@ export async function* textOf(batches: AsyncIterable<readonly TrafficRequest[]>)
 export const writeText = async (
   path: string,
   text: AsyncIterable<string>,
-  { force = false, again }: WriteOptions = {},
+  { force = false }: WriteOptions = {},
 ): Promise<void> => {
   if (path === standardOutput) {
     await pipeline(Readable.from(text, { objectMode: true }), process.stdout, { end: false })
@@ -47,11 +45,6 @@ export const writeText = async (
   const beside = `${path}.${randomBytes(6).toString('hex')}.part`
   try {
     await writeNew(beside, text, path.endsWith('.gz'))
-    const other = again?.()
-    if (other !== undefined) {
-      await rm(beside)
-      await writeNew(beside, other, path.endsWith('.gz'))
-    }
     if (force) await rename(beside, path)
     else await link(beside, path).finally(() => rm(beside))
   } catch (cause) {

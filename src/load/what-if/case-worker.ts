@@ -2,9 +2,7 @@
 // progress stands in shared memory. It is stopped from outside, wherever it is.
 
 import { parentPort, workerData } from 'node:worker_threads'
-import { createCatalogue } from '../../catalogue/catalogue.ts'
-import { catalogueFile } from '../../catalogue/catalogue-file.ts'
-import { readSnapshot } from '../../catalogue/snapshot-reader.ts'
+import { readCatalogue } from '../../catalogue/live-catalogue.ts'
 import type { Config } from '../../config/schema.ts'
 import { messageOf } from '../../errors.ts'
 import { type SimulateOptions, simulate } from './simulate.ts'
@@ -29,8 +27,7 @@ const { trace, options, configs, progress } = workerData as WorkerTask
 const run = async (at: number): Promise<WorkerAnswer> => {
   try {
     const config = configs[at] as Config
-    const { path } = config.catalogue
-    const catalogue = createCatalogue(await readSnapshot(catalogueFile(path)))
+    const catalogue = await readCatalogue(config.catalogue.path)
     const figures = await simulate(config, trace, options, {
       catalogue,
       onProgress: requests => void Atomics.store(progress, at, requests),

@@ -10,7 +10,7 @@ import { openEmbeddedStore } from '../../stores/embedded/embedded-store.ts'
 import { horizonOf, protocolIn } from '../../upstream/account.ts'
 import type { UpstreamObserver } from '../../upstream/observer.ts'
 import { wholeDaysOf } from '../report/plans.ts'
-import { createEventClock } from './event-clock.ts'
+import { createMovedClock } from '../traffic/moved-clock.ts'
 import { openInstance } from './instance.ts'
 import { createSampleWeather } from './sample-weather.ts'
 import { createStandIns } from './stand-ins.ts'
@@ -39,6 +39,8 @@ export type SimulateParts = {
 /** How often a simulation reports, in requests. */
 const progressEvery = 20_000
 const maxSteps = 96
+// After the last request, for those that still wait.
+const lastMoveMs = 500
 // Work that goes on without the clock shows within so many turns of the event loop.
 const turnsWithoutProgress = 3
 
@@ -57,7 +59,7 @@ export const simulate = async (
   const end = trace.at.at(-1) ?? begin
   // Whole days earlier, so that hours, runs and windows of the budget stay in their places.
   const aheadMs = warm ? Math.ceil((end - begin + 1) / utcDayMs) * utcDayMs : 0
-  const clock = createEventClock(begin - aheadMs)
+  const clock = createMovedClock(begin - aheadMs)
   const { store, ...work } = watchStore(openEmbeddedStore(':memory:', clock))
   const protocol = protocolIn(config)
   const weather = createSampleWeather(
@@ -163,8 +165,7 @@ export const simulate = async (
   const pass = async (offsetMs: number): Promise<void> => {
     for (let row = 0; row < trace.at.length; row++) {
       const at = (trace.at[row] ?? 0) + offsetMs
-      if (clock.nextAt() <= at) await clock.advanceTo(at, settle)
-      else clock.moveTo(at)
+      await clock.moveTo(at, settle)
       if (!isCounting && at >= begin + warmUpMs) {
         isCounting = true
         tally.reset()
@@ -185,7 +186,7 @@ export const simulate = async (
   }
   if (warm) await pass(-aheadMs)
   await pass(0)
-  while (reads > 0 && clock.nextAt() < Number.POSITIVE_INFINITY) await clock.advanceTo(clock.nextAt(), settle)
+  while (reads > 0) await clock.moveTo(clock.now() + lastMoveMs, settle)
   endSamples()
   const figures = tally.figures()
   for (const instance of instances) await instance.close()

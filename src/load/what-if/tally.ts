@@ -1,8 +1,8 @@
 // Counts what one setting did: outcomes, ages, spending by window and by step of time, stretch and memory. Only counts; what
 // is counted is simulate.ts's.
 
-import { hourMs, isoOf, minuteMs, utcDayMs } from '../../calendar.ts'
 import type { WholeDays } from '../report/plans.ts'
+import { createSpending } from '../report/spending.ts'
 import { type CaseFigures, servedShare } from './what-if-result.ts'
 
 type Sample = {
@@ -28,10 +28,6 @@ export type Tally = {
   figures(): CaseFigures
 }
 
-const lengths = { minute: minuteMs, hour: hourMs, day: utcDayMs } as const
-type SpanName = keyof typeof lengths
-const spans = Object.keys(lengths) as SpanName[]
-
 // Ages in seconds; nothing is served for longer than two days.
 const maxAge = 3 * 86_400
 
@@ -56,8 +52,7 @@ export const createTally = (
   let from = 0
   let counts = zero()
   let steps: Step[] = []
-  let days = new Map<number, { requests: number; weight: number }>()
-  let windows: Record<SpanName, { window: number; used: number; most: number }>
+  let spending = createSpending()
   let stretch = { most: 1, samples: 0, above: 0 }
   let memory = { mostBytes: 0, mostEntries: 0 }
   let last: Sample | undefined
@@ -73,12 +68,7 @@ export const createTally = (
     counts = zero()
     ages.fill(0)
     steps = []
-    days = new Map()
-    windows = {
-      minute: { window: -1, used: 0, most: 0 },
-      hour: { window: -1, used: 0, most: 0 },
-      day: { window: -1, used: 0, most: 0 },
-    }
+    spending = createSpending()
     stretch = { most: 1, samples: 0, above: 0 }
     memory = { mostBytes: 0, mostEntries: 0 }
     last = undefined
@@ -121,22 +111,11 @@ export const createTally = (
       step().failed += 1
     },
     spent: (cells, weight) => {
-      const at = now()
-      counts.providerRequests += 1
+      counts.calls += 1
       counts.cells += cells
       counts.weight += weight
-      if (wholeDays && at >= wholeDays.from) counts.weightOfWholeDays += weight
       step().weight += weight
-      const day = Math.floor(at / utcDayMs)
-      const before = days.get(day) ?? { requests: 0, weight: 0 }
-      days.set(day, { requests: before.requests + 1, weight: before.weight + weight })
-      for (const span of spans) {
-        const window = Math.floor(at / lengths[span])
-        const running = windows[span]
-        if (running.window !== window) Object.assign(running, { window, used: 0 })
-        running.used += weight
-        running.most = Math.max(running.most, running.used)
-      }
+      spending.record(now(), { calls: counts.calls, weight: counts.weight, refused: 0 })
     },
     sample: sample => {
       last = sample
@@ -161,26 +140,10 @@ export const createTally = (
         failed,
         hitShare: servedShare(inMemory + shared, { weather, failed }),
         provider: {
-          requests: counts.providerRequests,
+          requests: counts.calls,
           cells: counts.cells,
-          weight: rounded(counts.weight),
-          days: [...days].map(([day, spent]) => ({
-            day: isoOf(day * utcDayMs).slice(0, 10),
-            requests: spent.requests,
-            weight: rounded(spent.weight),
-          })),
-          most: {
-            minute: rounded(windows.minute.most),
-            hour: rounded(windows.hour.most),
-            day: rounded(windows.day.most),
-          },
-          wholeDays: wholeDays
-            ? {
-                days: wholeDays.days,
-                quietSeconds: wholeDays.quietMs / 1000,
-                weight: rounded(counts.weightOfWholeDays),
-              }
-            : null,
+          days: spending.days(),
+          ...spending.spent(wholeDays),
         },
         stretch: {
           most: stretch.most,
@@ -207,10 +170,9 @@ const zero = () => ({
   stale: 0,
   misses: 0,
   failed: 0,
-  providerRequests: 0,
   cells: 0,
+  calls: 0,
   weight: 0,
-  weightOfWholeDays: 0,
 })
 
 // Sums of thirds and tenths.

@@ -50,7 +50,6 @@ const pages = {
         warnings: [{ obstacle: 'traffic', a: 'x', b: 'y' }],
         differences: differences(compared, comparedWith),
         limits: [{ limit: 'p99>+10%', change: 0.4, verdict: 'failed' }],
-        bodies: { paths: 3, same: 3, different: 0, missingInA: 0, missingInB: 0, examples: [] },
       },
       timeZone,
     ),

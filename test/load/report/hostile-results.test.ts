@@ -1,7 +1,7 @@
-// Files of results and of digests that are made to harm whoever reads them: beyond measure, nested, with numbers and histograms
+// Files of results that are made to harm whoever reads them: beyond measure, nested, with numbers and histograms
 // that no run has. Each is one sentence in a moment, in memory that is bounded, and never a stack trace.
 
-import { closeSync, ftruncateSync, openSync, writeFileSync, writeSync } from 'node:fs'
+import { closeSync, ftruncateSync, openSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { deflateSync } from 'node:zlib'
 import t from 'tap'
@@ -112,7 +112,7 @@ t.test('a hostile result is one sentence in bounded memory', { skip: withoutPrli
   const file = join(folder, 'result.json')
   for (const [name, text, reason] of texts) {
     writeFileSync(file, text)
-    const { code, stderr } = await run(['compare', file, file])
+    const { code, stderr } = await run(['report', file, file])
     t.equal(code, 1, `${name}: ${stderr.slice(0, 300)}`)
     t.match(stderr, reason, name)
     t.ok(stderr.length < 1_000 && !/^ {4}at |FATAL/m.test(stderr), name)
@@ -120,11 +120,9 @@ t.test('a hostile result is one sentence in bounded memory', { skip: withoutPrli
   const sparse = openSync(file, 'w')
   ftruncateSync(sparse, 20_000_000_000)
   closeSync(sparse)
-  for (const command of ['compare', 'report']) {
-    const { code, stderr } = await run([command, file, ...(command === 'compare' ? [file] : [])])
-    t.equal(code, 1)
-    t.match(stderr, /is too large; allowed: at most 16,777,216 bytes/, command)
-  }
+  const { code, stderr } = await run(['report', file])
+  t.equal(code, 1)
+  t.match(stderr, /is too large; allowed: at most 16,777,216 bytes/)
 })
 
 t.test('what a run may have at most is a page and a comparison', { skip: withoutPrlimit }, async t => {
@@ -145,37 +143,10 @@ t.test('what a run may have at most is a page and a comparison', { skip: without
   const file = join(folder, 'most.json')
   writeFileSync(file, JSON.stringify(most))
   for (const args of [
-    ['compare', file, file, '--out', join(folder, 'page.html')],
+    ['report', file, file, '--out', join(folder, 'page.html')],
     ['report', file, '--out', join(folder, 'page.html')],
   ]) {
     const { code, stderr } = await run(args)
     t.strictSame({ code, stderr }, { code: 0, stderr: '' })
   }
-})
-
-t.test('digests of any size are read in bounded memory', { skip: withoutPrlimit }, async t => {
-  const folder = t.testdir()
-  const file = join(folder, 'result.json')
-  writeFileSync(file, JSON.stringify(result))
-  const digests = join(folder, 'digests')
-  const lines = openSync(digests, 'w')
-  for (let i = 0; i < 80; i++)
-    writeSync(
-      lines,
-      Array.from(
-        { length: 1_000 },
-        (_, j) => `{"path":"/${'x'.repeat(1_000)}${i}/${j}","status":200,"digest":"x"}\n`,
-      ).join(''),
-    )
-  closeSync(lines)
-  const many = await run(['compare', file, file, '--check-bodies', digests, digests])
-  t.equal(many.code, 1, many.stderr)
-  t.match(many.stderr, /digests is too large; allowed: at most 67,108,864 bytes/)
-
-  const sparse = openSync(digests, 'w')
-  ftruncateSync(sparse, 20_000_000_000)
-  closeSync(sparse)
-  const endless = await run(['compare', file, file, '--check-bodies', digests, digests])
-  t.equal(endless.code, 1, endless.stderr)
-  t.match(endless.stderr, /it has a line that is too long; allowed: at most 1,048,576 bytes/)
 })

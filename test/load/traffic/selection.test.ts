@@ -1,9 +1,7 @@
 // What is done to requests on their way from file to file: choosing, shortening gaps, scrubbing.
 
 import t from 'tap'
-import { createCatalogue } from '../../../src/catalogue/catalogue.ts'
-import { catalogueFile } from '../../../src/catalogue/catalogue-file.ts'
-import { readSnapshot } from '../../../src/catalogue/snapshot-reader.ts'
+import { readCatalogue } from '../../../src/catalogue/live-catalogue.ts'
 import { endpointOf, placeOf } from '../../../src/load/traffic/endpoint-of-path.ts'
 import { createGaps } from '../../../src/load/traffic/gaps.ts'
 import { createScrub } from '../../../src/load/traffic/scrub.ts'
@@ -91,7 +89,7 @@ t.test('cells that were not recorded are those from which a gateway would answer
   const { createCellOf } = await import('../../../src/load/traffic/cell-of-place.ts')
   const { createGrid } = await import('../../../src/weather/cell.ts')
   const bounds = { south: 20, west: 88, north: 27, east: 93 }
-  const catalogue = createCatalogue(await readSnapshot(catalogueFile('locations.json')))
+  const catalogue = await readCatalogue('locations.json')
   const cellOf = createCellOf(catalogue, bounds, createGrid(0.1))
   const paths: [string, string | undefined][] = [
     ['/api/v1/weather/district/3026?lang=en', '23.7,90.4'],

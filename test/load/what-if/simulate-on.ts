@@ -1,9 +1,7 @@
 // Passes requests through the parts of one or several gateways, on the product's catalogue; for tests.
 
 import type { Catalogue } from '../../../src/catalogue/catalogue.ts'
-import { createCatalogue } from '../../../src/catalogue/catalogue.ts'
-import { catalogueFile } from '../../../src/catalogue/catalogue-file.ts'
-import { readSnapshot } from '../../../src/catalogue/snapshot-reader.ts'
+import { readCatalogue } from '../../../src/catalogue/live-catalogue.ts'
 import { variableOf } from '../../../src/config/environment.ts'
 import type { Config } from '../../../src/config/schema.ts'
 import { settingCases } from '../../../src/config/setting-grid.ts'
@@ -24,7 +22,7 @@ export const simulateOn = async (
   options: Partial<SimulateOptions> = {},
 ): Promise<CaseFigures> => {
   const { path } = config.catalogue
-  catalogue ??= createCatalogue(await readSnapshot(catalogueFile(path)))
+  catalogue ??= await readCatalogue(path)
   const parts = { catalogue, onProgress: () => {} }
   const figures = await simulate(config, trace, { ...usual, ...options }, parts)
   if (!figures) throw new Error('it was ended')

@@ -1,4 +1,4 @@
-// `replay compare` and `replay report`: texts, JSON and pages, exit codes, and one sentence for every file that is something else.
+// `replay report`: texts, JSON and pages, exit codes, and one sentence for every file that is something else.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,16 +7,15 @@ import { runCommands } from '../support/printed.ts'
 import { drawnRehearsal, drawnReplay } from '../support/replay-results.ts'
 
 const traffic = { ...drawnRehearsal({ requests: 10 }).traffic, sha256: 'f'.repeat(64) }
-const body = (path: string, digest: string) => `${JSON.stringify({ path, status: 200, digest })}\n`
 const withStepHistogram = (histogram: string) => {
   const run = drawnRehearsal({ requests: 100 })
   return { ...run, steps: run.steps.map(step => ({ ...step, histogram })) }
 }
 const folder = t.testdir({
   'a.json': JSON.stringify(drawnReplay({ seed: 1, slow: 10 }, { settings: [] })),
-  'a2.json': JSON.stringify(drawnReplay({ seed: 3, slow: 10 }, { settings: [] })),
   'b.json': JSON.stringify(drawnReplay({ seed: 2, slow: 14 })),
-  'b2.json': JSON.stringify(drawnReplay({ seed: 4, slow: 14 })),
+  'two-a.json': JSON.stringify([1, 3].map(seed => drawnReplay({ seed, slow: 10 }, { settings: [] }))),
+  'two-b.json': JSON.stringify([2, 4].map(seed => drawnReplay({ seed, slow: 14 }))),
   'other.json': JSON.stringify(drawnReplay({ seed: 2 }, { traffic })),
   'both.json': JSON.stringify([drawnRehearsal({ requests: 100 }), drawnRehearsal({ requests: 100 })]),
   'none.json': '[]',
@@ -25,27 +24,21 @@ const folder = t.testdir({
   'histogram.json': JSON.stringify(drawnRehearsal({ requests: 100 }, { histogram: 'AAAA' })),
   'step.json': JSON.stringify(withStepHistogram('AAAA')),
   'swollen.json': JSON.stringify(withStepHistogram(drawnRehearsal({ requests: 5_000 }).histogram)),
-  'a.bodies': body('/x', '1') + body('/y', '2') + body('/x', '1'),
-  'b.bodies': body('/y', '2') + body('/x', '3') + body('/z', '4'),
-  'bad.bodies': `${body('/x', '1')}{"path":3}\n`,
 })
 const at = (name: string): string => join(folder, name)
-const compare = (...rest: string[]): string[] => ['replay', 'compare', ...rest]
+const report = (...rest: string[]): string[] => ['replay', 'report', ...rest]
 const [a, b] = [at('a.json'), at('b.json')]
 
 const done = await runCommands([
-  compare(a, b),
-  compare(a, b, '--json', '--out', at('page.html')),
-  compare(a, b, '--fail-if', 'p50>+5%', '--fail-if', 'hits<-50%'),
-  compare(a, b, '--fail-if', 'p50>+80%'),
-  compare(a, at('other.json')),
-  compare(a, b, '--a', at('a2.json'), '--b', at('b2.json')),
-  compare(a, b, '--check-bodies', at('a.bodies'), at('b.bodies')),
-  compare(a, b, '--check-bodies', at('a.bodies'), at('a.bodies')),
-  ['replay', 'report', a, '--out', at('report.html')],
-  ['replay', 'report', a, b, '--json', '--out', at('several.html')],
-  ['replay', 'report', at('both.json')],
-  compare(a, b, '--fail-if', 'p99.9>+30%', '--fail-if', 'max>+1%', '--out', at('undecided.html')),
+  report(a, b),
+  report(a, b, '--json', '--out', at('page.html')),
+  report(a, b, '--fail-if', 'p50>+5%', '--fail-if', 'hits<-50%'),
+  report(a, b, '--fail-if', 'p50>+80%'),
+  report(a, at('other.json')),
+  report(at('two-a.json'), at('two-b.json')),
+  report(a, b, '--fail-if', 'p99.9>+30%', '--fail-if', 'max>+1%', '--out', at('undecided.html')),
+  report(a, '--out', at('report.html')),
+  report(at('both.json'), '--json', '--out', at('several.html')),
 ])
 const outcome = (i: number) => done[i] ?? { code: -1, stdout: '', stderr: '' }
 
@@ -57,7 +50,7 @@ t.test('a comparison as text, as JSON and as a page', async t => {
   t.match(stdout, /^hits .* noise$/m)
   const { stdout: json } = outcome(1)
   const value = JSON.parse(json)
-  t.match(value, { a: [a], b: [b], warnings: [], limits: [], bodies: null, out: at('page.html') })
+  t.match(value, { a, b, runs: { a: 1, b: 1 }, warnings: [], limits: [], out: at('page.html') })
   t.match(value.differences[0], { metric: 'p50', unit: 'ms', verdict: 'worse', a: { value: Number } })
   t.match(readFileSync(at('page.html'), 'utf8'), '<title>Comparison</title>')
 })
@@ -70,7 +63,7 @@ t.test('limits of change end with 99', async t => {
 })
 
 t.test('a limit that the runs do not decide ends with 1, and says so', async t => {
-  const { code, stdout } = outcome(11)
+  const { code, stdout } = outcome(6)
   t.equal(code, 1)
   t.match(stdout, /^max>\+1% .* not decided$/m)
   t.match(stdout, /^Limits of change that these runs can’t decide: [12] of 2\. Longer runs/m)
@@ -82,48 +75,38 @@ t.test('other traffic is compared with a warning on top; several runs a side by 
     code: 0,
     stdout: /Compare with care:\n {2}The traffic differs: A has hash 5d4.*, B has fff/,
   })
-  t.match(outcome(5), { code: 0, stdout: /^A: .*a\.json, .*a2\.json\nB: .*b\.json, .*b2\.json\n/ })
+  t.match(outcome(5), { code: 0, stdout: /^A: .*two-a\.json, 2 runs\nB: .*two-b\.json, 2 runs\n/ })
   t.match(outcome(5).stdout, /^age of the weather, median .* noise$/m)
 })
 
-t.test('bodies are compared by path', async t => {
-  const { code, stdout } = outcome(6)
-  t.equal(code, 99)
-  t.match(stdout, 'Of 3 paths 1 were answered alike; 1 differ, 0 are missing in B, 1 in A.')
-  t.match(stdout, '  /x\n    A: 200 1\n    B: 200 3\n  /z\n    A: no answer\n    B: 200 4')
-  t.match(outcome(7), { code: 0, stdout: /All 2 paths were answered alike\./ })
-})
-
-t.test('a page of results', async t => {
-  t.match(outcome(8), { code: 0, stdout: /^Wrote .*report\.html: the report of 1 run\.\n$/ })
+t.test('one file is a report of its runs, as text and as a page', async t => {
+  t.match(outcome(7), {
+    code: 0,
+    stdout: /^Replayed: .*\n\n {2}requests +[\d,]+ due[\s\S]*\nendpoint +outcome/,
+  })
   t.match(readFileSync(at('report.html'), 'utf8'), '<title>Replay</title>')
-  t.strictSame(JSON.parse(outcome(9).stdout), { files: [a, b], results: 2, out: at('several.html') })
+  t.strictSame(JSON.parse(outcome(8).stdout), { file: at('both.json'), results: 2, out: at('several.html') })
   t.match(readFileSync(at('several.html'), 'utf8'), '<title>Settings beside each other</title>')
-  t.match(outcome(10), { code: 0, stdout: /^<!doctype html>[\s\S]*<\/html>\n$/ })
 })
 
 const refused: [string[], number, RegExp][] = [
-  [compare(a), 2, /missing required argument 'b-file'/],
-  [compare(a, at('absent.json')), 1, /absent\.json cannot be read: ENOENT/],
-  [compare(a, folder), 1, /cannot be read: it is a directory/],
+  [report(a, b, a), 2, /3 files are given; allowed: one or two|too many arguments/],
+  [report(a, '--fail-if', 'p99>1%'), 2, /--fail-if is about a change; allowed: with two files/],
+  [report(a, at('absent.json')), 1, /absent\.json cannot be read: ENOENT/],
+  [report(a, folder), 1, /cannot be read: it is a directory/],
   [
-    compare(a, at('text.json')),
+    report(a, at('text.json')),
     1,
     /text\.json is no JSON; allowed: a result that a replay or a rehearsal wrote/,
   ],
-  [compare(a, at('old.json')), 1, /old\.json is no result of a replay or a rehearsal: format: /],
-  [compare(a, at('histogram.json')), 1, /histogram\.json is no result .*: histogram: /],
-  [compare(a, at('step.json')), 1, /step\.json is no result .*: steps\.0\.histogram: /],
-  [compare(a, at('swollen.json')), 1, /steps\.0\.histogram: it has not \d+ values/],
-  [compare(a, at('both.json')), 1, /both\.json holds 2 results; allowed: one/],
-  [compare(a, at('none.json')), 1, /none\.json holds no result/],
-  [compare(a, b, '--fail-if', 'speed>1%'), 2, /--fail-if is "speed>1%"; allowed: /],
-  [compare(a, b, '--check-bodies', at('a.bodies')), 2, /--check-bodies has 1 file; allowed: two/],
-  [compare(a, b, '--check-bodies', at('a.bodies'), at('absent')), 1, /absent cannot be read: ENOENT/],
-  [compare(a, b, '--check-bodies', at('a.bodies'), folder), 1, /cannot be read: it is a directory/],
-  [compare(a, b, '--check-bodies', at('a.bodies'), at('bad.bodies')), 1, /line 2 of .*bad\.bodies is "\{/],
+  [report(a, at('old.json')), 1, /old\.json is no result of a replay or a rehearsal: format: /],
+  [report(a, at('histogram.json')), 1, /histogram\.json is no result .*: histogram: /],
+  [report(a, at('step.json')), 1, /step\.json is no result .*: steps\.0\.histogram: /],
+  [report(a, at('swollen.json')), 1, /steps\.0\.histogram: it has not \d+ values/],
+  [report(a, at('none.json')), 1, /none\.json holds no result/],
+  [report(a, b, '--fail-if', 'speed>1%'), 2, /--fail-if is "speed>1%"; allowed: /],
   [
-    compare(a, b, '--out', join(folder, 'absent', 'x.html')),
+    report(a, b, '--out', join(folder, 'absent', 'x.html')),
     1,
     /absent\/x\.html" can't be written: ".*absent" is a folder that is missing/,
   ],

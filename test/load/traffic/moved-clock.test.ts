@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { after, every } from '../../../src/clock.ts'
-import { createMovedClock } from '../../../src/load/rehearsal/moved-clock.ts'
+import { createMovedClock } from '../../../src/load/traffic/moved-clock.ts'
 
 const start = Date.parse('2026-11-21T17:59:00Z')
 

@@ -1,7 +1,8 @@
-// The spending of a rehearsal at its provider: the weight by step, by UTC day and by window of each limit, from the provider's own
-// counts at instants of the traffic. The caller gives the limits.
+// The spending of traffic at its provider: the weight by UTC day, between instants, and in the fullest window of each length, from
+// counts at instants of the traffic.
 
 import { hourMs, isoOf, minuteMs, utcDayMs } from '../../calendar.ts'
+import type { Spent, WholeDays } from './plans.ts'
 
 export type ProviderDay = {
   /** Such as `2026-11-21`, UTC. */
@@ -13,29 +14,32 @@ export type ProviderDay = {
 /** As the provider counts since its start. */
 export type ProviderCounts = { readonly calls: number; readonly weight: number; readonly refused: number }
 
-const spans = { minute: minuteMs, hour: hourMs, day: utcDayMs } as const
-type Span = keyof typeof spans
-
 export type Spending = {
   /** Counts that were reached at an instant, in ms since the epoch; instants come in order. */
   record(instant: number, counts: ProviderCounts): void
   readonly total: ProviderCounts
   days(): ProviderDay[]
-  /** The most weight in one window: minutes, hours and days as the provider has them. */
-  most(span: Span): number
   /** From one instant, inclusive, to another one. */
   weightBetween(from: number, to: number): number
+  /** By which plans are chosen: windows are minutes, hours and days as the provider has them. */
+  spent(wholeDays: WholeDays | undefined): Spent
 }
 
 export const createSpending = (): Spending => {
   let total: ProviderCounts = { calls: 0, weight: 0, refused: 0 }
   const spent: { readonly at: number; readonly weight: number }[] = []
   const days = new Map<number, { requests: number; weight: number }>()
-  const windows = Object.values(spans).map(() => ({ index: -1, weight: 0, most: 0 }))
+  const windows = {
+    minute: { ms: minuteMs, index: -1, weight: 0, most: 0 },
+    hour: { ms: hourMs, index: -1, weight: 0, most: 0 },
+    day: { ms: utcDayMs, index: -1, weight: 0, most: 0 },
+  }
+  const weightBetween = (from: number, to: number): number =>
+    rounded(spent.reduce((sum, { at, weight }) => (at >= from && at < to ? sum + weight : sum), 0))
 
   return {
     get total() {
-      return total
+      return { ...total, weight: rounded(total.weight) }
     },
     record: (instant, counts) => {
       const [requests, weight] = [counts.calls - total.calls, counts.weight - total.weight]
@@ -45,22 +49,37 @@ export const createSpending = (): Spending => {
       const index = Math.floor(instant / utcDayMs)
       const day = days.get(index) ?? { requests: 0, weight: 0 }
       days.set(index, { requests: day.requests + requests, weight: day.weight + weight })
-      for (const [i, ms] of Object.values(spans).entries()) {
-        const window = windows[i]
-        if (!window) continue
-        const current = Math.floor(instant / ms)
+      for (const window of Object.values(windows)) {
+        const current = Math.floor(instant / window.ms)
         if (current !== window.index) Object.assign(window, { index: current, weight: 0 })
         window.weight += weight
         window.most = Math.max(window.most, window.weight)
       }
     },
     days: () =>
-      [...days].map(([index, day]) => ({
+      [...days].map(([index, { requests, weight }]) => ({
         day: isoOf(index * utcDayMs).slice(0, 10),
-        ...day,
+        requests,
+        weight: rounded(weight),
       })),
-    most: span => windows[Object.keys(spans).indexOf(span)]?.most ?? 0,
-    weightBetween: (from, to) =>
-      spent.reduce((sum, { at, weight }) => (at >= from && at < to ? sum + weight : sum), 0),
+    weightBetween,
+    spent: wholeDays => ({
+      most: {
+        minute: rounded(windows.minute.most),
+        hour: rounded(windows.hour.most),
+        day: rounded(windows.day.most),
+      },
+      weight: rounded(total.weight),
+      wholeDays: wholeDays
+        ? {
+            days: wholeDays.days,
+            quietSeconds: wholeDays.quietMs / 1000,
+            weight: weightBetween(wholeDays.from, Number.POSITIVE_INFINITY),
+          }
+        : null,
+    }),
   }
 }
+
+// Sums of thirds and tenths.
+const rounded = (weight: number): number => Math.round(weight * 1000) / 1000

@@ -1,0 +1,127 @@
+// `abohawa replay report`: what the JSON files of runs say, as text and as a page. Of one file its runs, of two files the second
+// compared with the first. The runs themselves are made by `replay` and `rehearse`.
+
+import type { Command } from 'commander'
+import { warningSentences } from '../../load/report/comparability.ts'
+import { type Comparison, undecidedSentence } from '../../load/report/compare-page.ts'
+import type { Difference } from '../../load/report/comparison.ts'
+import { metrics, valueText } from '../../load/report/metrics.ts'
+import { figuresIn } from '../../load/report/page.ts'
+import type { ReplayResult } from '../../load/report/result.ts'
+import { quotedPath } from '../../outside-text.ts'
+import { collect } from '../quantities.ts'
+import { type AddCommand, indented, type Terminal, tableOf, zoneOf } from '../terminal.ts'
+import { asUsage, UsageError } from '../usage-error.ts'
+import { checkWritable, writeOutput } from '../writable.ts'
+import { resultText } from './replay-text.ts'
+
+type Options = { out?: string; failIf?: string[] }
+
+const thresholdFailed = 99
+const notDecided = 1
+
+/** @param replay the command that it belongs to */
+export const addReportCommand = (replay: Command, add: AddCommand): void => {
+  add<Options>(replay, 'report', {
+    summary: 'report results as text and as a page; of two, which differences are real and which are noise',
+    example: "replay report before.json after.json --fail-if 'p99>+10%' --out comparison.html",
+    setUp: command =>
+      command
+        .argument('<file>', 'a result in JSON, as --out of replay and rehearse writes it, or a list of them')
+        .argument('[other]', 'one to compare with it; of a list, its runs are one side')
+        .option(
+          '--fail-if <limit>',
+          'a change that ends the command with exit code 99, such as p99>+10%; may be given again',
+          collect,
+        )
+        .option('--out <file>', 'write a page that loads nothing else'),
+    run: async (terminal, { out, failIf = [] }, ...files) => {
+      const [file = '', other] = files
+      if (out !== undefined && !out.endsWith('.html'))
+        throw new UsageError(`--out is ${quotedPath(out)}; allowed: a file that ends in .html`)
+      if (files.length > 2) throw new UsageError(`${files.length} files are given; allowed: one or two`)
+      if (other === undefined && failIf.length > 0)
+        throw new UsageError('--fail-if is about a change; allowed: with two files')
+      if (out !== undefined) await checkWritable([out])
+      // Imported here, so that the other commands start without it.
+      const { changeLimitOf, limitVerdicts } = await import('../../load/report/change-limits.ts')
+      const limits = failIf.map(text => asUsage(() => changeLimitOf(text)))
+      const { readResults } = await import('../../load/report/read-results.ts')
+      const a = await readResults(file)
+      if (other === undefined) return reportRuns(terminal, file, a, out)
+      const b = await readResults(other)
+      const { differences } = await import('../../load/report/comparison.ts')
+      const { warningsOf } = await import('../../load/report/comparability.ts')
+      const found = differences(a, b)
+      const rest = {
+        warnings: warningsOf(a, b),
+        differences: found,
+        limits: limitVerdicts(limits, found),
+      }
+      const comparison = { a, b, ...rest }
+      if (out !== undefined) {
+        const { comparePage } = await import('../../load/report/compare-page.ts')
+        await writeOutput(out, comparePage(comparison, zoneOf(terminal)))
+      }
+      terminal.show(
+        { a: file, b: other, runs: { a: a.length, b: b.length }, ...rest, out: out ?? null },
+        comparisonText(comparison, [file, other]),
+      )
+      if (rest.limits.some(({ verdict }) => verdict === 'failed')) return thresholdFailed
+      return rest.limits.some(({ verdict }) => verdict === 'undecided') ? notDecided : 0
+    },
+  })
+}
+
+const reportRuns = async (
+  terminal: Terminal,
+  file: string,
+  results: readonly ReplayResult[],
+  out: string | undefined,
+): Promise<number> => {
+  if (out !== undefined) {
+    const { reportPage } = await import('../../load/report/run-page.ts')
+    await writeOutput(out, reportPage(results, zoneOf(terminal)))
+  }
+  terminal.show({ file, results: results.length, out: out ?? null }, results.map(resultText).join('\n\n'))
+  return 0
+}
+
+/** Doubts first, then each figure of both sides with its verdict, then limits. */
+const comparisonText = (
+  { a, b, warnings, differences, limits }: Comparison,
+  [fileA, fileB]: readonly [string, string],
+): string => {
+  const figures = figuresIn('UTC')
+  const percent = (value: number): string => `${value > 0 ? '+' : ''}${(value * 100).toFixed(1)}%`
+  const changeText = ({ change }: Difference): string => {
+    if (change === null) return '-'
+    const { value, low, high } = change
+    return `${percent(value)}${low === null || high === null ? '' : ` (${percent(low)} to ${percent(high)})`}`
+  }
+  const rows = differences.map(difference => [
+    metrics[difference.metric].name,
+    valueText(difference.a.value, difference.unit, figures),
+    valueText(difference.b.value, difference.unit, figures),
+    changeText(difference),
+    difference.verdict,
+  ])
+  const undecided = limits.filter(({ verdict }) => verdict === 'undecided').length
+  const limitRows = limits.map(({ limit, change, verdict }) => [
+    limit,
+    change === null ? 'not known' : percent(change),
+    verdict === 'undecided' ? 'not decided' : verdict,
+  ])
+  const runs = (side: readonly ReplayResult[]): string => (side.length > 1 ? `, ${side.length} runs` : '')
+  return [
+    `A: ${fileA}${runs(a)}\nB: ${fileB}${runs(b)}`,
+    warnings.length === 0
+      ? ''
+      : ['Compare with care:', ...warningSentences(warnings).map(indented)].join('\n'),
+    tableOf(['figure', 'A', 'B', 'change of B', 'verdict'], rows, [1, 2, 3]),
+    limits.length === 0 ? '' : tableOf(['limit', 'change of B', 'verdict'], limitRows, [1]),
+    undecided > 0 ? undecidedSentence(undecided, limits.length) : '',
+  ]
+    .filter(part => part !== '')
+    .join('\n\n')
+}
