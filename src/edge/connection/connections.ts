@@ -155,6 +155,9 @@ export const trackConnections = (
     const { address } = connection
     if (address === undefined) return
     connection.address = undefined
+    release(address)
+  }
+  const release = (address: string): void => {
     const left = (counts.get(address) ?? 1) - 1
     if (left === 0) counts.delete(address)
     else counts.set(address, left)
@@ -183,8 +186,9 @@ export const trackConnections = (
     socket.once('close', () => {
       open.delete(connection)
       if (!connection.isAuthenticated) unauthenticated -= 1
-      if (connection.refusals < maxRefusals) uncount(connection)
-      else setTimeout(uncount, refusedForMs, connection).unref()
+      if (connection.refusals < maxRefusals || connection.address === undefined) uncount(connection)
+      // The address alone: the connection holds all requests of its last read.
+      else setTimeout(release, refusedForMs, connection.address).unref()
       if (byPeer.get(peer) === connection) byPeer.delete(peer)
     })
   })
