@@ -32,7 +32,7 @@ type QuotaCase = {
 const ofKey = ['key', 'key-of', 'subscriber'] as const
 /** Hashes that all keys share, with a field per key: the field of the victim is damaged, or the whole hash. */
 const ofUsage = ['quota', 'used', 'usage-detail'] as const
-const ofAll = ['keys', 'subscribers', 'notices', 'instances', 'wanted', 'spending', 'flight'] as const
+const ofAll = ['keys', 'subscribers', 'notices', 'instances', 'wanted', 'spending'] as const
 const fieldKinds: readonly Damage['kind'][] = ['fields', 'all fields', 'gone', 'many']
 type RecordKind = (typeof ofUsage)[number] | (typeof ofKey)[number] | (typeof ofAll)[number]
 const recordKinds: readonly RecordKind[] = [...ofUsage, ...ofKey, ...ofAll]
@@ -177,7 +177,7 @@ const open = async (system: System): Promise<Session<QuotaCase>> => {
         send(victim.key, requests).then(answers => judgeVictim(answers, requests)),
         ...healthy.map(key => exact(key, requests)),
         // The budget is read only for cells that are not cached.
-        ...(record === 'spending' || record === 'flight'
+        ...(record === 'spending'
           ? [
               loadCells(system.gateway(), system.keys[0].key, cells.of(-1, 1)).then(({ answers }) =>
                 answers.flatMap(answer => brokenRules(answer)),
@@ -189,8 +189,7 @@ const open = async (system: System): Promise<Session<QuotaCase>> => {
       await undo?.()
       found.push(...(await recovers(victim, isUsageOf(record) && how.values.some(isWholeLimit))))
       found.push(...(await Promise.all(healthy.map(key => exact(key, 2)))).flat())
-      if (record === 'spending' || record === 'flight')
-        found.push(...(await coldIsServed(system, cells.of(-1, 1)[0])))
+      if (record === 'spending') found.push(...(await coldIsServed(system, cells.of(-1, 1)[0])))
       // Damage of this case must not affect the following cases.
       if (found.length > 0) {
         await system.restart()

@@ -190,7 +190,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   const follow = (request: FastifyRequest, { raw: response }: FastifyReply): void => {
     const { raw, state } = request
     const { connection } = state
-    connections.requestCame(connection)
+    connections.requestCame(connection, raw)
     const { 'content-length': length, 'transfer-encoding': coding } = raw.headers
     if (length !== undefined || coding !== undefined) connections.bodyMayCome(connection, raw)
     const connectionRequest = connection.requestsCame

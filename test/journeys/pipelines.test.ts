@@ -147,17 +147,29 @@ t.test('a client that ends its side still gets all of its answers', async t => {
     raw.socket.end()
     t.equal((await raw.answersToTheEnd()).length, 50)
   }
+  // Its end comes while the answer is still to come.
+  await provider.steer({ hold: true })
+  const raw = await openRaw(t, gateway.apiUrl)
+  raw.send(request('/weather/coords/22.5/90.5'))
+  raw.socket.end()
+  await until('the provider is asked', async () => (await provider.state()).inFlight > 0)
+  await provider.steer({ hold: false })
+  t.equal((await raw.answersToTheEnd()).length, 1)
 })
 
-t.test('over TLS it is the same', async t => {
+const startSecure = (t: Parameters<typeof startGateway>[0]): Promise<TestGateway> => {
   const fixtures = join(import.meta.dirname, '..', 'fixtures')
-  const secure = await startGateway(t, {
+  return startGateway(t, {
     providerUrl: provider.url,
     env: {
       ABOHAWA_SERVER__TLS__CERT: join(fixtures, 'localhost.crt'),
       ABOHAWA_SERVER__TLS__KEY: join(fixtures, 'localhost.key'),
     },
   })
+}
+
+t.test('over TLS it is the same', async t => {
+  const secure = await startSecure(t)
   const key = secure.keys.enterprise ?? ''
   const raw = await openRaw(t, secure.apiUrl)
   const count = 1_000
@@ -169,6 +181,34 @@ t.test('over TLS it is the same', async t => {
     (await raw.answersToTheEnd()).map(({ status }) => status),
     [200, 200, 200, 400],
   )
+})
+
+t.test('no more is read of a client while a hundred of its requests wait', async t => {
+  for (const { apiUrl, keys } of [gateway, await startSecure(t)]) {
+    const key = keys.enterprise ?? ''
+    const other = await openRaw(t, apiUrl)
+    const remaining = async () => {
+      other.send(request('/locations/district/3026', { key }))
+      return Number((await other.answer()).headers.get('x-ratelimit-remaining'))
+    }
+    const before = await remaining()
+    await provider.steer({ hold: true })
+    const raw = await openRaw(t, apiUrl)
+    const cold = request('/weather/coords/21.5/92.5', { key })
+    const count = 5_000
+    raw.send(cold.repeat(count))
+    let asked = 0
+    const taken = async () => before - (await remaining()) - ++asked
+    await until('a hundred wait', async () => (await taken()) >= 100)
+    for (let i = 0; i < 50; i++) {
+      // What came in one read has come.
+      const now = await taken()
+      if (now > 100 + (64 * 1024) / cold.length) t.fail(`${now} were taken`)
+    }
+    await provider.steer({ hold: false })
+    for (let i = 0; i < count; i++) if ((await raw.answer()).status !== 200) t.fail(`answer ${i}`)
+    t.equal(await taken(), count, 'all are answered, and counted once')
+  }
 })
 
 t.test('who waits to be asked for a body gets the answer at once, behind all earlier ones', async t => {

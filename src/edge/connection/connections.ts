@@ -1,5 +1,6 @@
-// The open connections of the API: how many one address may have without a good key, when a refused client has to go, and which
-// are idle when the gateway stops. Time, size and the number of all connections are bounded by Node itself, in server.ts.
+// The open connections of the API: how many one address may have without a good key, when a refused client has to go, how many
+// requests may wait on one, and which are idle when the gateway stops. Time, size and the number of all connections are bounded
+// by Node itself, in server.ts.
 
 import type { IncomingMessage, Server } from 'node:http'
 import type { ServerHttp2Session } from 'node:http2'
@@ -50,6 +51,8 @@ type Tracked = Connection & {
   isEnding: boolean
   /** Requests that are not answered yet. */
   requests: number
+  /** What is not read from while too many requests wait. */
+  paused: Socket | undefined
   /** Requests that were answered without a good key. */
   refusals: number
   /** The last request that has a body. */
@@ -69,7 +72,8 @@ export type Connections = {
   isEnding(connection: Connection): boolean
   /** The connection ends with the response to a request that came. */
   endsBehind(connection: Connection): void
-  requestCame(connection: Connection): void
+  /** Reads no further while too many requests of a pipeline wait for their answers. */
+  requestCame(connection: Connection, request: IncomingMessage): void
   /** The same request has a body, which the API does not read. */
   bodyMayCome(connection: Connection, request: IncomingMessage): void
   /** A request came with a good key: the connection is not counted any more. */
@@ -101,6 +105,8 @@ const maxRefusals = 100
 // So long its connection counts on for its address: such a client would be back at once, and each read of it may hold thousands of
 // requests.
 const refusedForMs = 60_000
+// As many as HTTP/2 allows at once. Node itself pauses a pipeline only for answers that are written and not taken.
+const maxWaiting = 100
 // The highest id: no request in flight is refused.
 const noStreamYet = 2 ** 31 - 1
 
@@ -139,6 +145,7 @@ export const trackConnections = (
       isAuthenticated: false,
       isEnding: false,
       requests: 0,
+      paused: undefined,
       refusals: 0,
       withBody: undefined,
       whenAnswered: undefined,
@@ -148,6 +155,9 @@ export const trackConnections = (
     const { address } = connection
     if (address === undefined) return
     connection.address = undefined
+    release(address)
+  }
+  const release = (address: string): void => {
     const left = (counts.get(address) ?? 1) - 1
     if (left === 0) counts.delete(address)
     else counts.set(address, left)
@@ -176,8 +186,9 @@ export const trackConnections = (
     socket.once('close', () => {
       open.delete(connection)
       if (!connection.isAuthenticated) unauthenticated -= 1
-      if (connection.refusals < maxRefusals) uncount(connection)
-      else setTimeout(uncount, refusedForMs, connection).unref()
+      if (connection.refusals < maxRefusals || connection.address === undefined) uncount(connection)
+      // The address alone: the connection holds all requests of its last read.
+      else setTimeout(release, refusedForMs, connection.address).unref()
       if (byPeer.get(peer) === connection) byPeer.delete(peer)
     })
   })
@@ -186,6 +197,17 @@ export const trackConnections = (
     // A connection that did not come over the network is not counted.
     carrier[mark] ??= byPeer.get(peerOf(socket)) ?? track(socket, undefined)
     return carrier[mark]
+  }
+  const pause = (connection: Tracked, socket: Socket): void => {
+    connection.paused = socket
+    // Behind each request that it still had, Node resumes.
+    socket.on('resume', socket.pause)
+    socket.pause()
+  }
+  const resume = (connection: Tracked, socket: Socket): void => {
+    connection.paused = undefined
+    socket.off('resume', socket.pause)
+    socket.resume()
   }
   const leave = ({ session, requests }: Tracked): void => {
     if (session && requests === 0 && !session.destroyed && !session.closed) session.goaway(0, noStreamYet)
@@ -215,10 +237,12 @@ export const trackConnections = (
     endsBehind: given => {
       ;(given as Tracked).isEnding = true
     },
-    requestCame: given => {
+    requestCame: (given, request) => {
       const connection = given as Tracked
       connection.requests += 1
       connection.requestsCame += 1
+      const { requests, paused } = connection
+      if (requests >= maxWaiting && !paused && !isHttp2(request)) pause(connection, request.socket)
     },
     bodyMayCome: (given, request) => {
       ;(given as Tracked).withBody = request
@@ -243,7 +267,9 @@ export const trackConnections = (
     requestEnded: given => {
       const connection = given as Tracked
       connection.requests -= 1
-      if (connection.requests > 0) return
+      const { requests, paused } = connection
+      if (paused && requests < maxWaiting) resume(connection, paused)
+      if (requests > 0) return
       connection.whenAnswered?.()
       if (isDraining) leave(connection)
     },

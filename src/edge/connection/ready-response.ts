@@ -79,7 +79,8 @@ export const writeDirectly: WriteReady = (given, status, head, perResponse, conn
   if (response._header) return
   response.statusCode = status
   if (response.destroyed) return
-  response._last = connection === closedLines
+  // Node has set it where the client has ended its side.
+  if (connection === closedLines) response._last = true
   const lines = head + perResponse + connection
   response._header = lines
   if (status === 304) response._hasBody = false
