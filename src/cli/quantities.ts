@@ -1,4 +1,4 @@
-// Durations, rates, shares and values that may be given again on the command line, written alike in every command. What a command
+// Durations, rates, numbers, shares and values that may be given again on the command line, written alike in every command. What a command
 // allows of them is its own to say.
 
 import { InvalidArgumentError } from 'commander'
@@ -26,6 +26,17 @@ export const rateIn = (given: string): number => {
     )
   return rate
 }
+
+/** A number between two bounds, a whole one or with decimals. @param allowed where its bounds need other words */
+export const numberIn =
+  (least: number, most: number, kind: 'whole' | 'decimal' = 'whole', allowed?: string) =>
+  (given: string): number => {
+    const form = kind === 'whole' ? /^\d{1,10}$/ : /^\d{1,12}(\.\d{1,9})?$/
+    const number = form.test(given) ? Number(given) : Number.NaN
+    if (number >= least && number <= most) return number
+    const words = `a ${kind === 'whole' ? 'whole number' : 'number'} from ${least} to ${most}`
+    throw new InvalidArgumentError(`Allowed: ${allowed ?? words}.`)
+  }
 
 /** `0.1` or `10%`; not a number for what is neither. */
 export const shareOf = (given: string): number => {

@@ -57,7 +57,7 @@ t.test('what was replayed is printed and written', async t => {
       page,
       '--out',
       percentiles,
-      '--hdr',
+      '--out',
       other,
       '--bodies',
       bodies,

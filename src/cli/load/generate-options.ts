@@ -11,7 +11,7 @@ import type { Storm } from '../../load/traffic/generate/places.ts'
 import type { Shape } from '../../load/traffic/generate/shape.ts'
 import { isInstant } from '../../load/traffic/request-line.ts'
 import { quoted } from '../../outside-text.ts'
-import { durationIn, shareOf } from '../quantities.ts'
+import { durationIn, numberIn, shareOf } from '../quantities.ts'
 import { UsageError } from '../usage-error.ts'
 
 /** As commander gives them. */
@@ -124,27 +124,16 @@ export const stormIn = (given: string, before: readonly StormOption[] = []): Sto
   return [...before, { given, type, id, minuteOfDay, durationMs: spanIn(duration) }]
 }
 
-const numberIn =
-  (least: number, most: number, form: RegExp, allowed: string) =>
-  (given: string): number => {
-    const number = form.test(given) ? Number(given) : Number.NaN
-    if (!(number >= least && number <= most)) throw new InvalidArgumentError(`Allowed: ${allowed}.`)
-    return number
-  }
-
-const decimal = /^\d{1,12}(\.\d{1,9})?$/
-const whole = /^\d{1,10}$/
-
 export const shareIn = (given: string): number => {
   const share = shareOf(given)
   if (share >= 0 && share <= 1) return share
   throw new InvalidArgumentError('Allowed: a share from 0 to 1, such as 0.1 or 10%.')
 }
 
-export const alphaIn = numberIn(0, 5, decimal, 'a number from 0, all alike, to 5')
-export const factorIn = numberIn(1, 1000, decimal, 'a number from 1 to 1000')
-export const keysIn = numberIn(1, 100_000, whole, 'a whole number from 1 to 100000')
-export const seedIn = numberIn(0, 4_294_967_295, whole, 'a whole number from 0 to 4294967295')
+export const alphaIn = numberIn(0, 5, 'decimal', 'a number from 0, all alike, to 5')
+export const factorIn = numberIn(1, 1000, 'decimal')
+export const keysIn = numberIn(1, 100_000)
+export const seedIn = numberIn(0, 4_294_967_295)
 
 export const spanIn = (given: string): number => {
   const ms = durationIn(given)

@@ -1,10 +1,10 @@
 // The output of `abohawa rehearse`: a line for each setting with cache outcomes, provider requests and the age of the weather,
 // and the spending of each day.
 
-import type { SentWith } from '../../load/rehearsal/admission.ts'
 import type { RehearsedCase } from '../../load/rehearsal/rehearsed-case.ts'
 import { planRemarks, planText } from '../../load/report/plans.ts'
 import { shareOf } from '../../load/report/run-figures.ts'
+import type { SentWith } from '../../load/traffic/recorded-admission.ts'
 import { counted, indented, tableOf } from '../terminal.ts'
 
 export const rehearsalText = (

@@ -14,7 +14,7 @@ import type { TrafficRequest } from '../../load/traffic/traffic-request.ts'
 import { jsonText, quoted, quotedPath } from '../../outside-text.ts'
 import { interruption } from '../interruption.ts'
 import { checkTier } from '../keys/key-create.ts'
-import { collect, durationIn } from '../quantities.ts'
+import { collect, durationIn, numberIn } from '../quantities.ts'
 import { type AddTopCommand, counted, leftText, type Terminal, zoneOf } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 import { checkWritable, writeOutput } from '../writable.ts'
@@ -60,7 +60,7 @@ export const addRehearseCommand: AddTopCommand = (program, add, summary) =>
         .option(
           '--parallel <number>',
           'how many settings are rehearsed at a time; default: half of the cores',
-          wholeNumber,
+          numberIn(1, 1_000),
         )
         .option('--step <duration>', 'requests within it are sent together, up to 5s; default: 500ms', step)
         .option('--format <name>', 'format of the files; detected from their content if not given', formatIn)
@@ -71,10 +71,9 @@ export const addRehearseCommand: AddTopCommand = (program, add, summary) =>
           'none',
         )
         .option('--provider-runs <kind>', 'ecmwf: a model run every 6 h; none', 'ecmwf')
-        .option('--provider-seed <number>', 'equal seeds give equal weather', wholeNumber, 1),
+        .option('--provider-seed <number>', 'equal seeds give equal weather', numberIn(0, 999_999_999), 1),
     run: async (terminal, options, ...files) => {
       const parallel = options.parallel ?? Math.max(1, Math.floor(availableParallelism() / 2))
-      if (parallel < 1) throw new UsageError('--parallel is 0; allowed: 1 or more')
       const write = writerTo(options.out, terminal)
       const cases = await casesIn(options, terminal)
       if (options.tier !== undefined) checkTier(terminal, options.tier)
@@ -96,11 +95,6 @@ export const addRehearseCommand: AddTopCommand = (program, add, summary) =>
       return 1
     },
   })
-
-const wholeNumber = (given: string): number => {
-  if (!/^\d{1,9}$/.test(given)) throw new InvalidArgumentError('Allowed: a whole number.')
-  return Number(given)
-}
 
 const longestStepMs = 5_000
 const usualStepMs = 500
@@ -125,7 +119,7 @@ const partsOf = async (
     throw new UsageError(`--provider-runs is ${quoted(runs)}; allowed: ecmwf, none`)
   const { readTraffic } = await import('../../load/traffic/read-traffic.ts')
   const { machineOf } = await import('../../load/replay/machine.ts')
-  const { countSentWith } = await import('../../load/rehearsal/admission.ts')
+  const { countSentWith } = await import('../../load/traffic/recorded-admission.ts')
   const faults = createFaults(terminal)
   const traffic = readTraffic(paths, { format: options.format, host: options.host, onFault: faults.add })
   const requests: TrafficRequest[] = []

@@ -8,7 +8,7 @@ import type { Schedule } from '../../load/replay/schedule.ts'
 import { type Threshold, thresholdOf } from '../../load/replay/thresholds.ts'
 import { nameOfFile } from '../../load/traffic/file-bytes.ts'
 import { quotedPath } from '../../outside-text.ts'
-import { durationIn } from '../quantities.ts'
+import { durationIn, numberIn } from '../quantities.ts'
 import { asUsage, UsageError } from '../usage-error.ts'
 import { hostOption } from './traffic-options.ts'
 
@@ -40,7 +40,6 @@ export type ReplayOptions = SendOptions & {
   duration?: number
   warmUp?: number
   out?: string[]
-  hdr?: string
   checkBodies?: boolean
   bodies?: string
   requests?: string
@@ -48,18 +47,7 @@ export type ReplayOptions = SendOptions & {
   opsTokenFile?: string
 }
 
-const numberIn =
-  (least: number, most: number, isWhole: boolean, allowed: string) =>
-  (given: string): number => {
-    const number = /^\d+(\.\d+)?$/.test(given) ? Number(given) : Number.NaN
-    if (!(number >= least && number <= most) || (isWhole && !Number.isInteger(number)))
-      throw new InvalidArgumentError(`Allowed: ${allowed}.`)
-    return number
-  }
-
-export const speedIn = numberIn(0.001, 1e6, false, 'a number from 0.001 to 1000000')
-export const connectionsIn = numberIn(1, 60_000, true, 'a whole number from 1 to 60000')
-const workersIn = numberIn(1, 64, true, 'a whole number from 1 to 64')
+export const connectionsIn = numberIn(1, 60_000)
 
 /** A duration above 0, in ms. */
 export const lengthIn = (given: string): number => {
@@ -83,7 +71,7 @@ export const addSendOptions = (command: Command, thresholds: string): Command =>
     .option('--reuse-keys', 'ids that --keys has no key for share its keys in turn')
     .option('--without-keys', 'send no keys')
     .option('--connections <number>', 'the most connections; 256, or 8 over HTTP/2', connectionsIn)
-    .addOption(new Option('--workers <number>', 'threads that send').argParser(workersIn).default(1))
+    .addOption(new Option('--workers <number>', 'threads that send').argParser(numberIn(1, 64)).default(1))
     .addOption(new Option('--http <version>', 'the protocol').choices(['1.1', '2']).default('1.1'))
     .addOption(
       new Option('--patience <duration>', 'a request that finds no connection for so long is dropped')
@@ -164,17 +152,15 @@ export const keysOf = (
 export type Output = { readonly path: string; readonly form: 'html' | 'json' | 'hgrm' }
 
 /** The files that are written at the end, by their extension. @throws UsageError */
-export const outputsOf = ({ out = [], hdr }: ReplayOptions): Output[] => [
-  ...out.map((path): Output => {
+export const outputsOf = ({ out = [] }: ReplayOptions): Output[] =>
+  out.map((path): Output => {
     const [, form] = /\.(html|json|hgrm)$/.exec(path) ?? []
     if (form !== 'html' && form !== 'json' && form !== 'hgrm')
       throw new UsageError(
         `--out is ${quotedPath(path)}; allowed: a name that ends in .html, the page, .json, the result, or .hgrm, the percentiles`,
       )
     return { path, form }
-  }),
-  ...(hdr === undefined ? [] : [{ path: hdr, form: 'hgrm' } as const]),
-]
+  })
 
 /** @throws InputError, UsageError when nothing of the traffic can be sent */
 export const checkSchedule = ({ count, skipped }: Schedule, files: readonly string[]): void => {

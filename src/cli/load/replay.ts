@@ -6,7 +6,7 @@ import type { KeptBody } from '../../load/replay/sender.ts'
 import type { ReplayResult } from '../../load/report/result.ts'
 import { checkRun } from '../../load/traffic/longest-span.ts'
 import { interruption } from '../interruption.ts'
-import { collect, rateIn } from '../quantities.ts'
+import { collect, numberIn, rateIn } from '../quantities.ts'
 import { type AddTopCommand, counted, type Terminal, zoneOf } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 import { checkWritable, writeOutput } from '../writable.ts'
@@ -20,7 +20,6 @@ import {
   outputsOf,
   paceOf,
   type ReplayOptions,
-  speedIn,
 } from './replay-options.ts'
 import { addReportCommand } from './replay-report.ts'
 import { createProgress, logLacking, remarksOn, resultText } from './replay-text.ts'
@@ -37,7 +36,11 @@ export const addReplayCommands: AddTopCommand = (program, add, summary) => {
       "replay samples/weekday.ndjson.gz --target http://127.0.0.1:8080 --keys issued.csv --speed 600 --threshold 'p99<50ms' --out report.html\n  npm run -s abohawa -- replay samples/weekday.ndjson.gz --target http://127.0.0.1:8080 --keys issued.csv --rate 500 --duration 30s --loop",
     setUp: command =>
       void addSendOptions(command, 'hits>90%, rate>490')
-        .option('--speed <times>', 'how many times as fast as recorded', speedIn)
+        .option(
+          '--speed <times>',
+          'how many times as fast as recorded',
+          numberIn(0.001, 1_000_000, 'decimal'),
+        )
         .option(
           '--rate <requests>',
           'evenly at this rate, a second or such as 90/m, instead of the recorded arrivals',
@@ -60,7 +63,6 @@ export const addReplayCommands: AddTopCommand = (program, add, summary) => {
           'write a page (.html), the result (.json) or percentiles (.hgrm); may be given again',
           collect,
         )
-        .option('--hdr <file>', 'write the percentile distribution of all latencies, as wrk2 prints it')
         .option('--check-bodies', 'check a response of each path against the contract')
         .option('--bodies <file>', 'write a digest of a response of each path, for diff')
         .option(

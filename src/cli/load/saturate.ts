@@ -1,14 +1,14 @@
 // `abohawa saturate FILE --target URL`: sends traffic evenly at rising rates until a threshold breaks, and says how far that is
 // from the traffic's own rate. Each rate is one replay. How a rate is chosen is in load/replay/saturation.ts.
 
-import { InvalidArgumentError, Option } from 'commander'
+import { Option } from 'commander'
 import { printDuration } from '../../config/units.ts'
 import { InputError } from '../../errors.ts'
 import type { RateVerdict } from '../../load/replay/saturation.ts'
 import { type Threshold, thresholdOf } from '../../load/replay/thresholds.ts'
 import type { ReplayResult } from '../../load/report/result.ts'
 import { interruption } from '../interruption.ts'
-import { rateIn } from '../quantities.ts'
+import { numberIn, rateIn } from '../quantities.ts'
 import { type AddTopCommand, counted, type Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 import { addSendOptions, lengthIn, type SendOptions } from './replay-options.ts'
@@ -58,16 +58,10 @@ export const addSaturateCommand: AddTopCommand = (program, add, summary) =>
         .option(
           '--at-least <times>',
           "end with 99 where less than this multiple of the traffic's busiest minute was held",
-          timesIn,
+          numberIn(0.001, 999_999, 'decimal', 'a number above 0, such as 2.5'),
         ),
     run: (terminal, options, ...files) => saturate(terminal, options, files),
   })
-
-const timesIn = (given: string): number => {
-  const times = /^\d{1,6}(\.\d{1,3})?$/.test(given) ? Number(given) : 0
-  if (times > 0) return times
-  throw new InvalidArgumentError('Allowed: a number above 0, such as 2.5.')
-}
 
 const saturate = async (
   terminal: Terminal,

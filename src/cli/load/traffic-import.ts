@@ -8,7 +8,7 @@ import type { Scrubbing } from '../../load/traffic/scrub.ts'
 import type { Moment, Selection } from '../../load/traffic/selection.ts'
 import type { TrafficRequest } from '../../load/traffic/traffic-request.ts'
 import { quoted } from '../../outside-text.ts'
-import { collect, durationIn } from '../quantities.ts'
+import { collect, durationIn, numberIn } from '../quantities.ts'
 import type { AddCommand } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 import {
@@ -18,7 +18,6 @@ import {
   listIn,
   momentIn,
   shareIn,
-  wholeIn,
 } from './traffic-options.ts'
 
 export const addImportCommand = (traffic: Command, add: AddCommand): Command =>
@@ -56,7 +55,7 @@ export const addImportCommand = (traffic: Command, add: AddCommand): Command =>
           'this share of the cells, with all of their requests: 0.1 or 10%',
           shareIn,
         )
-        .option('--head <number>', 'this number of the first that remain', wholeIn(1, 1_000_000_000))
+        .option('--head <number>', 'this number of the first that remain', numberIn(1, 1_000_000_000))
         .option('--scrub', 'for others: new pseudonyms of all keys, also of ids, and of what looks secret')
         .option('--without-parameter <names>', 'leave out these query parameters, * for all', listIn)
         .option('--without-keys', 'leave out keys')

@@ -7,7 +7,7 @@ import { InputError } from '../../errors.ts'
 import type { CellOf } from '../../load/traffic/cell-of-place.ts'
 import { formatNames, withoutUsualPort } from '../../load/traffic/format.ts'
 import type { Moment } from '../../load/traffic/selection.ts'
-import { shareOf } from '../quantities.ts'
+import { numberIn, shareOf } from '../quantities.ts'
 import type { Terminal } from '../terminal.ts'
 
 export type ReadOptions = { readonly format?: string; readonly host?: string; readonly window: number }
@@ -34,7 +34,7 @@ export const addReadOptions = (command: Command): Command =>
     .option(
       '--window <requests>',
       'how many requests are held back and sorted; docs/traffic-format.md says what happens beyond',
-      wholeIn(1, 10_000_000),
+      numberIn(1, 10_000_000),
       50_000,
     )
 
@@ -90,14 +90,6 @@ export const momentIn = (given: string): Moment => {
     )
   }
 }
-
-export const wholeIn =
-  (least: number, most: number) =>
-  (given: string): number => {
-    const number = /^\d{1,10}$/.test(given) ? Number(given) : Number.NaN
-    if (number >= least && number <= most) return number
-    throw new InvalidArgumentError(`Allowed: a whole number from ${least} to ${most}.`)
-  }
 
 export const shareIn = (given: string): number => {
   const share = shareOf(given)

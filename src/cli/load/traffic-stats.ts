@@ -4,8 +4,9 @@
 import { type Command, Option } from 'commander'
 import type { Subject } from '../../load/traffic/stats/traffic-stats.ts'
 import { interruption } from '../interruption.ts'
+import { numberIn } from '../quantities.ts'
 import { type AddCommand, counted } from '../terminal.ts'
-import { addReadOptions, configuredCellOf, type ReadOptions, wholeIn } from './traffic-options.ts'
+import { addReadOptions, configuredCellOf, type ReadOptions } from './traffic-options.ts'
 
 type Options = ReadOptions & { by: Subject; top: number; strict?: boolean }
 
@@ -21,7 +22,7 @@ export const addStatsCommand = (traffic: Command, add: AddCommand): Command =>
             .choices(['cell', 'place', 'path', 'key'])
             .default('cell'),
         )
-        .option('--top <number>', 'how many of the most popular are listed', wholeIn(1, 10_000), 10)
+        .option('--top <number>', 'how many of the most popular are listed', numberIn(1, 10_000), 10)
         .option('--strict', 'end with 1 at the first faulty line'),
     run: async (terminal, { format, host, window, by, top, strict }, ...files) => {
       // Imported here, so that the other commands start without them.

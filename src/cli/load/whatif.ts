@@ -2,7 +2,6 @@
 // How the settings are tried is in src/load/what-if; the table is in whatif-text.ts.
 
 import { availableParallelism } from 'node:os'
-import { InvalidArgumentError } from 'commander'
 import { isoOf } from '../../calendar.ts'
 import type { SettingCase } from '../../config/setting-grid.ts'
 import { printDuration } from '../../config/units.ts'
@@ -20,7 +19,7 @@ import type { CaseFigures } from '../../load/what-if/what-if-result.ts'
 import { quotedPath } from '../../outside-text.ts'
 import { version } from '../../version.ts'
 import { interruption } from '../interruption.ts'
-import { collect, durationIn } from '../quantities.ts'
+import { collect, durationIn, numberIn } from '../quantities.ts'
 import { type AddTopCommand, counted, leftText, type Terminal, zoneOf } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 import { checkWritable, writeOutput } from '../writable.ts'
@@ -40,12 +39,6 @@ type Options = {
   format?: string
   host?: string
   out?: string
-}
-
-const whole = (least: number, most: number) => (text: string) => {
-  const value = Number(text)
-  if (/^\d+$/.test(text) && value >= least && value <= most) return value
-  throw new InvalidArgumentError(`Allowed: a whole number from ${least} to ${most}.`)
 }
 
 // The default, as the help shows it.
@@ -69,7 +62,12 @@ export const addWhatIfCommand: AddTopCommand = (program, add, summary) =>
           "one more combination, such as 'cache.freshness=age cache.freshFor=3h'",
           collect,
         )
-        .option('--instances <number>', 'how many gateways share the store and the traffic', whole(1, 64), 1)
+        .option(
+          '--instances <number>',
+          'how many gateways share the store and the traffic',
+          numberIn(1, 64),
+          1,
+        )
         .option(
           '--warm-up <duration>',
           'count only what comes after it, such as 1h; the cache begins empty',
@@ -86,7 +84,7 @@ export const addWhatIfCommand: AddTopCommand = (program, add, summary) =>
         .option(
           '--threads <number>',
           'how many settings are tried at a time; one for each core if not given',
-          whole(1, 256),
+          numberIn(1, 256),
         )
         .option('--format <name>', 'format of the files; detected from their content if not given', formatIn)
         .addOption(hostOption())
