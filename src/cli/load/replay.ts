@@ -101,8 +101,10 @@ const replay = async (
   })
   const prepared = await prepareSending(terminal, files, options, () => isStopped)
   const { schedule, target } = prepared
-  const { arrivalsOf } = await import('../../load/replay/pace.ts')
+  const { arrivalsOf, firstArrival } = await import('../../load/replay/pace.ts')
   const arrivals = arrivalsOf(schedule, pace)
+  const dueBefore = (ms: number): number =>
+    firstArrival(arrival => arrivals.due(arrival) >= ms, arrivals.total)
   const lastsMs = arrivals.endsAt ?? pace.durationMs
   checkRun(lastsMs ?? 0)
   if (lastsMs !== undefined && pace.warmUpMs > 0 && pace.warmUpMs >= lastsMs)
@@ -118,8 +120,8 @@ const replay = async (
     total:
       arrivals.total === undefined || pace.mode === 'closed'
         ? arrivals.total
-        : arrivals.total - dueBefore(arrivals, pace.warmUpMs),
-    dueBefore: seconds => (pace.mode === 'closed' ? undefined : dueBefore(arrivals, seconds * 1000)),
+        : arrivals.total - dueBefore(pace.warmUpMs),
+    dueBefore: seconds => (pace.mode === 'closed' ? undefined : dueBefore(seconds * 1000)),
   })
   let remarkedAt = 0
   const { ended, stop } = await startReplay(
@@ -163,20 +165,6 @@ const replay = async (
   const isFailed = result.thresholds.some(({ passed }) => !passed) || (result.bodies?.faults.length ?? 0) > 0
   if (isFailed) return thresholdFailed
   return result.interrupted || result.generator.limited || lacking !== undefined ? 1 : 0
-}
-
-/** The number of the first arrival at or after an instant, by bisection: so many are due before it. */
-const dueBefore = (
-  { due, total }: { due(arrival: number): number; total: number | undefined },
-  ms: number,
-): number => {
-  let [low, high] = [0, total ?? 2 ** 40]
-  while (low < high) {
-    const middle = Math.floor((low + high) / 2)
-    if (due(middle) < ms) low = middle + 1
-    else high = middle
-  }
-  return low
 }
 
 /** The command line again, without what is only of this machine: for the report. */

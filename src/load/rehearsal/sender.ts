@@ -2,14 +2,13 @@
 // what the cache did and how old the weather was. What that means for the run is recorded by the caller.
 
 import { type Dispatcher, Pool } from 'undici'
-import { messageOf } from '../../errors.ts'
 import { ageOf, cacheOutcomeOf } from '../replay/response-head.ts'
 import type { Outcome, TrafficRequest } from '../traffic/traffic-request.ts'
 
 export type Answer = {
   readonly status: number
   readonly outcome: Outcome
-  /** Of the head and the body as they were received. */
+  /** Of the body as it was received. */
   readonly bytes: number
   readonly ageSeconds: number | undefined
   /** Whether a load goes on behind the answer. */
@@ -39,7 +38,7 @@ export const createSender = (url: string): Sender => {
   const tags = new Map<string, string>()
 
   return {
-    send: (request, key) => {
+    send: async (request, key) => {
       const { method, path, accepts, conditional } = request
       const headers: Record<string, string> = {}
       if (key !== undefined) headers['x-api-key'] = key
@@ -47,44 +46,18 @@ export const createSender = (url: string): Sender => {
       const representation = `${accepts ?? ''} ${path}`
       const tag = conditional ? tags.get(representation) : undefined
       if (tag !== undefined) headers['if-none-match'] = tag
-      return dispatch(pool, { method: method as Dispatcher.HttpMethod, path, headers }, head => {
-        if (typeof head.etag === 'string') tags.set(representation, head.etag)
-      })
+      const answer = await pool.request({ method: method as Dispatcher.HttpMethod, path, headers })
+      const { statusCode: status, headers: head, body } = answer
+      if (typeof head.etag === 'string') tags.set(representation, head.etag)
+      let bytes = 0
+      for await (const chunk of body) bytes += (chunk as Buffer).length
+      return { status, bytes, ...cacheIn(head) }
     },
     close: () => pool.destroy(),
   }
 }
 
 type Head = Readonly<Record<string, string | string[] | undefined>>
-
-const dispatch = (
-  pool: Pool,
-  options: Pick<Dispatcher.DispatchOptions, 'method' | 'path' | 'headers'>,
-  onHead: (head: Head) => void,
-): Promise<Answer> =>
-  new Promise((resolve, reject) => {
-    let status = 0
-    let bytes = 0
-    let head: Head = {}
-    const handler: Dispatcher.DispatchHandler = {
-      onRequestStart: () => {},
-      onResponseStart: (_controller, statusCode, headers) => {
-        status = statusCode
-        head = headers
-        onHead(head)
-      },
-      onResponseData: (_controller, chunk) => {
-        bytes += chunk.length
-      },
-      onResponseEnd: () => resolve({ status, bytes, ...cacheIn(head) }),
-      onResponseError: (_controller, error) => reject(error),
-    }
-    try {
-      pool.dispatch(options, handler)
-    } catch (error) {
-      reject(new Error(messageOf(error), { cause: error }))
-    }
-  })
 
 const cacheIn = (head: Head): Pick<Answer, 'outcome' | 'ageSeconds' | 'forwarded'> => {
   const status = textOf(head['cache-status']) ?? ''

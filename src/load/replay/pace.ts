@@ -61,23 +61,22 @@ export const arrivalsOf = (schedule: Schedule, pace: Pace): Arrivals => {
   }
   const isBounded = Number.isFinite(most) || Number.isFinite(durationMs)
   if (!isBounded) return { due, request, total: undefined, endsAt: undefined }
-  const total = totalOf(
-    due,
-    mode === 'rate' ? Math.min(most, (durationMs * rate) / 1000 + 1) : undefined,
-    most,
-  )
+  const total = firstArrival(arrival => due(arrival) === Number.POSITIVE_INFINITY, most)
   return { due, request, total, endsAt: total === 0 ? 0 : planned(total - 1) }
 }
 
-/** The number of the first arrival that is not due, by bisection: due instants ascend. */
-const totalOf = (due: (arrival: number) => number, guess: number | undefined, most: number): number => {
-  let high = Math.ceil(guess ?? 1)
-  while (high < most && due(high) !== Number.POSITIVE_INFINITY) high *= 2
+/** The number of the first arrival of which something holds that holds of all after it, by bisection: due instants ascend. */
+export const firstArrival = (
+  holds: (arrival: number) => boolean,
+  most = Number.POSITIVE_INFINITY,
+): number => {
+  let high = 1
+  while (high < most && !holds(high)) high *= 2
   high = Math.min(high, most)
   let low = 0
   while (low < high) {
     const middle = Math.floor((low + high) / 2)
-    if (due(middle) === Number.POSITIVE_INFINITY) high = middle
+    if (holds(middle)) high = middle
     else low = middle + 1
   }
   return low
