@@ -21,7 +21,7 @@ const span = 9 * minuteMs
 
 const noBudget = 'provider.budget.perMinute=null provider.budget.perHour=null provider.budget.perDay=null'
 // The jitter follows from the provider's name, and so from its port. With times as short as these five to twenty requests meet stale
-// weather on any port; by run, spread over the half-hour of the default, it would be a handful.
+// weather on any port; by run, spread over half an hour, hardly any does.
 const cases = [
   `cache.freshness=age cache.freshFor=2m ${noBudget}`,
   `cache.freshness=run ${noBudget}`,
@@ -103,6 +103,7 @@ t.test('real processes do what whatif says, to within 1 %', async t => {
     t.comment(`${name}: ${JSON.stringify({ whatif: figures, real: real.figures })}`)
   }
   const [byAge, byRun, onBudget] = found
-  t.ok((byAge?.stale ?? 0) > 10 && (byRun?.stale ?? 0) > 3, 'weather turned stale, by age and by run')
+  t.ok((byAge?.stale ?? 0) > 10, 'weather turned stale by age')
+  t.ok((byRun?.hits ?? 0) > (byAge?.hits ?? 0), 'weather by run stayed fresh for longer')
   t.ok((onBudget?.failed ?? 0) > 80, 'the budget was spent')
 })
