@@ -180,6 +180,21 @@ export const leftText = (share: number, seconds: number): string => {
   return left < 60 ? `, ${left} s left` : `, ${Math.floor(left / 60)} min ${left % 60} s left`
 }
 
+const remarkEveryMs = 10_000
+
+/** Shows how far a command of minutes is: on the line that is replaced, or where no terminal shows it, as a remark now and then. */
+export const createProgressLine = ({ progress, remark }: Pick<Terminal, 'progress' | 'remark'>) => {
+  let remarkedAt = performance.now()
+  return (line: string): void => {
+    const now = performance.now()
+    if (process.stderr.isTTY) progress(line)
+    else if (now - remarkedAt >= remarkEveryMs) {
+      remarkedAt = now
+      remark(line)
+    }
+  }
+}
+
 /** Names and values, one pair a line, indented; escaped as in `tableOf`. Those without a value are left out. */
 export const factsText = (facts: readonly (readonly [string, string | undefined])[]): string => {
   const known = facts.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))

@@ -229,7 +229,7 @@ t.test('usage errors', async t => {
       /server\.port is the same for every setting that is tried; allowed: /,
     ],
     [[one, '--tier', 'gold'], 2, /--tier is "gold"; allowed: free, /],
-    [[one, '--parallel', '0'], 2, /--parallel is 0; allowed: 1 or more/],
+    [[one, '--parallel', '0'], 2, /'0' is invalid. Allowed: a whole number from 1 to 1000/],
     [[one, '--step', '6s'], 2, /'6s' is invalid. Allowed: a duration up to 5s/],
     [[one, '--provider-limits', 'some'], 2, /--provider-limits is "some"; allowed: free, none/],
     [[one, '--provider-runs', 'gfs'], 2, /--provider-runs is "gfs"; allowed: ecmwf, none/],

@@ -15,7 +15,14 @@ import { jsonText, quoted, quotedPath } from '../../outside-text.ts'
 import { interruption } from '../interruption.ts'
 import { checkTier } from '../keys/key-create.ts'
 import { collect, durationIn, numberIn } from '../quantities.ts'
-import { type AddTopCommand, counted, leftText, type Terminal, zoneOf } from '../terminal.ts'
+import {
+  type AddTopCommand,
+  counted,
+  createProgressLine,
+  leftText,
+  type Terminal,
+  zoneOf,
+} from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 import { checkWritable, writeOutput } from '../writable.ts'
 import { rehearsalText } from './rehearse-text.ts'
@@ -167,7 +174,7 @@ const partsOf = async (
 
 /** Those that ran, in the order of the cases; after an interruption some are missing. */
 const rehearseAll = async (
-  { progress, remark }: Terminal,
+  terminal: Terminal,
   cases: readonly SettingCase[],
   parts: RehearsalParts,
   { parallel, stopping }: { parallel: number; stopping: AbortController },
@@ -178,7 +185,7 @@ const rehearseAll = async (
   // With the first requests: before, the gateways of the first settings start.
   let begunAt: number | undefined
   let shownAt = performance.now()
-  let remarkedAt = shownAt
+  const showLine = createProgressLine(terminal)
   const show = (): void => {
     const now = performance.now()
     if (now - shownAt < showEveryMs) return
@@ -187,11 +194,7 @@ const rehearseAll = async (
     const share = sent.reduce((sum, each) => sum + each, 0) / (parts.requests.length * cases.length)
     const done = sent.filter(each => each === parts.requests.length).length
     const line = `${done} of ${cases.length} settings, ${Math.floor(share * 100)} % of all requests${leftText(share, (now - begunAt) / 1000)}`
-    if (process.stderr.isTTY) progress(line)
-    else if (now - remarkedAt >= remarkEveryMs) {
-      remarkedAt = now
-      remark(line)
-    }
+    showLine(line)
   }
   let failure: unknown
   const runs = cases.map((each, i) =>
@@ -211,14 +214,12 @@ const rehearseAll = async (
     }),
   )
   const rehearsed = await Promise.all(runs)
-  progress('')
+  terminal.progress('')
   if (failure !== undefined) throw failure
   return rehearsed.filter(each => each !== undefined)
 }
 
 const showEveryMs = 250
-// Where no terminal shows the line that is replaced.
-const remarkEveryMs = 10_000
 
 /** @throws UsageError for a file of another kind */
 const writerTo = (

@@ -7,7 +7,7 @@ import type { ReplayResult } from '../../load/report/result.ts'
 import { checkRun } from '../../load/traffic/longest-span.ts'
 import { interruption } from '../interruption.ts'
 import { collect, numberIn, rateIn } from '../quantities.ts'
-import { type AddTopCommand, counted, type Terminal, zoneOf } from '../terminal.ts'
+import { type AddTopCommand, counted, createProgressLine, type Terminal, zoneOf } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 import { checkWritable, writeOutput } from '../writable.ts'
 import { createOpsReader } from './replay-ops.ts'
@@ -26,7 +26,6 @@ import { createProgress, logLacking, remarksOn, resultText } from './replay-text
 import { prepareSending } from './replay-traffic.ts'
 
 const thresholdFailed = 99
-const remarkEveryS = 10
 const sampledBodies = 20_000
 
 export const addReplayCommands: AddTopCommand = (program, add, summary) => {
@@ -123,7 +122,7 @@ const replay = async (
         : arrivals.total - dueBefore(pace.warmUpMs),
     dueBefore: seconds => (pace.mode === 'closed' ? undefined : dueBefore(seconds * 1000)),
   })
-  let remarkedAt = 0
+  const show = createProgressLine(terminal)
   const { ended, stop } = await startReplay(
     {
       ...prepared,
@@ -135,14 +134,7 @@ const replay = async (
       requests,
     },
     terminal.clock,
-    (figures, seconds) => {
-      const line = progress(figures, seconds)
-      if (process.stderr.isTTY) terminal.progress(line)
-      else if (seconds - remarkedAt >= remarkEveryS) {
-        remarkedAt = seconds
-        terminal.remark(line)
-      }
-    },
+    (figures, seconds) => show(progress(figures, seconds)),
   )
   void stopped.then(stop)
   const { result: measured, kept, logged } = await ended

@@ -40,3 +40,22 @@ export const paretoOptimal = (each: readonly (readonly number[])[]): ReadonlySet
         : [at],
     ),
   )
+
+/**
+ * Of several sets of settings, the values in which each differs from another one, such as `3h` or `freshFor=3h, cellDegrees=0.2`;
+ * empty for one that has none of them. And the paths that differ.
+ */
+export const differingSettings = (
+  all: readonly Readonly<Record<string, string>>[],
+): { readonly paths: readonly string[]; readonly names: readonly string[] } => {
+  const paths = [...new Set(all.flatMap(Object.keys))].filter(
+    path => new Set(all.map(settings => settings[path])).size > 1,
+  )
+  const names = all.map(settings =>
+    paths
+      .filter(path => settings[path] !== undefined)
+      .map(path => `${paths.length === 1 ? '' : `${path.split('.').at(-1)}=`}${settings[path]}`)
+      .join(', '),
+  )
+  return { paths, names }
+}

@@ -5,7 +5,15 @@ import type { Figures } from '../../page/figures.js'
 import { badge, type Column, escaped, type Html, notice, part, section, table } from '../../page/html.ts'
 import { charts, drawnRun, figuresIn, reportFile } from './page.ts'
 import type { ReplayResult } from './result.ts'
-import { errorsOf, failedIn, hitShareOf, paretoOptimal, shareOf, weathersOf } from './run-figures.ts'
+import {
+  differingSettings,
+  errorsOf,
+  failedIn,
+  hitShareOf,
+  paretoOptimal,
+  shareOf,
+  weathersOf,
+} from './run-figures.ts'
 import { number, sectionsOf, thresholdsFailed, warningsOf } from './run-sections.ts'
 
 /**
@@ -72,29 +80,17 @@ const pageOfSeveral = (results: readonly ReplayResult[], figures: Figures): stri
 
 /** Each run with its number and the settings in which it differs from another one, such as `2. 3h`. */
 const namedRuns = (runs: readonly ReplayResult[]): NamedRun[] => {
-  const settingOf = (run: ReplayResult, path: string): string | undefined =>
-    run.settings?.find(setting => setting.path === path)?.value
-  const paths = [...new Set(runs.flatMap(({ settings }) => settings?.map(({ path }) => path) ?? []))].filter(
-    path => new Set(runs.map(run => settingOf(run, path))).size > 1,
+  const { paths, names } = differingSettings(
+    runs.map(({ settings }) => Object.fromEntries((settings ?? []).map(({ path, value }) => [path, value]))),
   )
-  const nameOf = (run: ReplayResult): string => {
-    const own = paths.flatMap(path => {
-      const value = settingOf(run, path)
-      return value === undefined ? [] : [`${paths.length === 1 ? '' : `${lastPart(path)}=`}${value}`]
-    })
-    if (own.length > 0) return own.join(', ')
-    if (run.settings === null) return 'not known'
-    // The default that the other runs name is the value of this one.
-    const usual = runs
-      .flatMap(({ settings }) => settings ?? [])
-      .find(({ path }) => path === paths[0])?.default
-    return paths.length === 1 && usual !== undefined ? `${usual} (default)` : 'default'
-  }
-  return runs.map((run, i) => ({ run, name: `${i + 1}. ${nameOf(run)}` }))
+  // The default that the other runs name is the value of one without a value.
+  const usual = runs.flatMap(({ settings }) => settings ?? []).find(({ path }) => path === paths[0])?.default
+  const standard = paths.length === 1 && usual !== undefined ? `${usual} (default)` : 'default'
+  return runs.map((run, i) => ({
+    run,
+    name: `${i + 1}. ${names[i] || (run.settings === null ? 'not known' : standard)}`,
+  }))
 }
-
-/** The name of a setting without those of its groups. */
-export const lastPart = (path: string): string => path.split('.').at(-1) ?? path
 
 /** The places of the runs that no other beats in hits and weight; none where one of the two is not known. */
 const bestOf = (runs: readonly NamedRun[]): ReadonlySet<number> => {

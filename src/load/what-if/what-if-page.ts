@@ -6,7 +6,7 @@ import { badge, code, escaped, facts, type Html, notice, section, table, tiles }
 import { pricingPage } from '../../provider/open-meteo/terms.ts'
 import { charts, figuresIn, reportFile } from '../report/page.ts'
 import { planText, smallestPlan } from '../report/plans.ts'
-import { lastPart } from '../report/run-page.ts'
+import { differingSettings } from '../report/run-figures.ts'
 import { number } from '../report/run-sections.ts'
 import { leftOutText } from '../traffic/recorded-admission.ts'
 import {
@@ -66,14 +66,9 @@ export const whatIfPage = (result: WhatIfResult, timeZone: string): string => {
 const maxLines = 8
 
 const namedCases = (cases: readonly CaseResult[]): NamedCase[] => {
-  const paths = new Set(cases.flatMap(({ settings }) => Object.keys(settings)))
-  const varying = [...paths].filter(path => new Set(cases.map(({ settings }) => settings[path])).size > 1)
+  const { names } = differingSettings(cases.map(({ settings }) => settings))
   return cases.map((each, i) => {
-    const own = varying.flatMap(path => {
-      const value = each.settings[path]
-      return value === undefined ? [] : [varying.length === 1 ? value : `${lastPart(path)}=${value}`]
-    })
-    const name = own.join(', ') || caseNameText(each)
+    const name = names[i] || caseNameText(each)
     return { ...each, title: cases.length > 1 ? `${i + 1}. ${name}` : name }
   })
 }
