@@ -192,8 +192,8 @@ export const sabotages: readonly Sabotage[] = [
   {
     name: 'with `refuse` nobody looks whether Redis lost counts',
     file: 'src/metering/partition.ts',
-    text: 'isLost ||= grants.some(({ before }, i) => before < (known[i] ?? 0))',
-    replacement: '',
+    text: 'onLoss()\n      // Requests may wait for it.',
+    replacement: "if (whenStoreIsDown === 'share') onLoss()",
     promise: [6, 7, 8],
   },
 ]

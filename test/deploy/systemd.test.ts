@@ -25,7 +25,9 @@ const withoutStrace = has('strace', '--version') ? false : 'needs strace'
 const installed = async (t: Test) => {
   const folder = t.testdir({ etc: {}, credentials: {}, state: {}, cache: {}, node: {} })
   const redis = await testRedis(t)
-  const [api, ops] = await Promise.all([freePort(), freePort()])
+  // Each of its two processes has a port for operators.
+  const api = await freePort(3)
+  const ops = api + 1
   writeFileSync(
     join(folder, 'etc/gateway.yaml'),
     `server: { port: ${api}, drainFor: 0s }
@@ -145,7 +147,7 @@ t.test(
     child.kill('SIGALRM')
     await logs('processes restarted')
     child.kill('SIGTERM')
-    t.equal((await exited)[0], 0)
+    t.equal((await until('it has ended', () => exited))[0], 0)
   },
 )
 
@@ -177,7 +179,7 @@ t.test(
     t.equal((await fetch(`${parts.ops}/metrics`)).status, 200)
     // strace does not hand a signal on.
     process.kill(childOf(child.pid), 'SIGTERM')
-    t.equal((await exited)[0], 0)
+    t.equal((await until('it has ended', () => exited))[0], 0)
     const calls = [...readFileSync(trace, 'utf8').matchAll(/^\d+ +(?:<\.\.\. )?(\w+)/gm)].map(
       ([, name]) => name,
     )

@@ -75,16 +75,21 @@ export const startRedisFor = async (t: Teardown): Promise<{ url: string; raw: Re
 const firstPort = 10_000
 const portCount = 22_000
 
-/** A port that nothing listens on and that the system gives to nobody by itself. */
-export const freePort = async (): Promise<number> => {
-  const port = firstPort + randomInt(portCount)
-  const server = createServer().listen(port, '127.0.0.1')
-  try {
-    await once(server, 'listening')
-  } catch {
-    return freePort()
+/**
+ * A port that nothing listens on and that the system gives to nobody by itself.
+ * @param count of ports from it on of which that holds
+ */
+export const freePort = async (count = 1): Promise<number> => {
+  const first = firstPort + randomInt(portCount - count + 1)
+  for (let port = first; port < first + count; port++) {
+    const server = createServer().listen(port, '127.0.0.1')
+    try {
+      await once(server, 'listening')
+    } catch {
+      return freePort(count)
+    }
+    server.close()
+    await once(server, 'close')
   }
-  server.close()
-  await once(server, 'close')
-  return port
+  return first
 }

@@ -35,7 +35,8 @@ const settledAfterMs = 10_000
 const shortestPauseMs = 500
 const longestPauseMs = 30_000
 const askEveryMs = 100
-const answerWithinMs = 5_000
+// One that does not answer is asked again; the next process waits for it meanwhile.
+const answersWithinMs = 5_000
 
 /** @param args those of the process that starts it */
 const start = (args: readonly string[], number: number): Child => {
@@ -61,7 +62,7 @@ const start = (args: readonly string[], number: number): Child => {
 }
 
 const answersReady = ({ opsUrl }: Serving): Promise<boolean> =>
-  request(`${opsUrl}/readyz`, { reset: true, signal: AbortSignal.timeout(answerWithinMs) })
+  request(`${opsUrl}/readyz`, { reset: true, headersTimeout: answersWithinMs, bodyTimeout: answersWithinMs })
     .then(({ statusCode, body }) => body.dump().then(() => statusCode === 200))
     .catch(() => false)
 
