@@ -32,8 +32,7 @@ export type SupervisorParts = {
 
 // One that served for a while is started again at once; one that ends again and again must not fill the log.
 const settledAfterMs = 10_000
-const shortestPauseMs = 500
-const longestPauseMs = 30_000
+const [shortestPauseMs, longestPauseMs] = [500, 30_000]
 const askEveryMs = 100
 // One that does not answer is asked again; the next process waits for it meanwhile.
 const answersWithinMs = 5_000
