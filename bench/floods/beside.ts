@@ -24,7 +24,7 @@ const consumerRate = 250
 const consumerConnections = 16
 const limit = 1_000
 const wrongKeys = 100_000
-const warmUpSeconds = 20
+const warmUpSeconds = 10
 // Until the consumer has its connections.
 const beforeSeconds = 1
 
@@ -108,7 +108,7 @@ export const besideFloods: Row = {
     `A consumer with ${consumerRate} requests a second over ${consumerConnections} connections in an open loop, places by Zipf, on a ` +
     'gateway on Redis. Quiet and flooded times alternate; the flood is a process of its own that starts a second after the ' +
     'consumer. The kernel prefers Redis and the consumer to all else on their core, so that what is measured is the gateway.',
-  run: async (scope, progress, { settings: { rounds = 7, seconds = 4, rate = 2_000 }, parts }) => {
+  run: async (scope, progress, { settings: { rounds = 4, seconds = 3, rate = 2_000 }, parts }) => {
     progress('starts everything')
     const { folder, providerUrl, storeEnv } = await openBackground(scope)
     const env: Env = gatewayEnv(providerUrl, { ...storeEnv, ABOHAWA_QUOTA__TIERS__FREE: String(limit) })

@@ -151,11 +151,14 @@ export const runFirst = (pid: number): void => {
   if (pins && coreCount === 2) spawnSync('chrt', ['--all-tasks', '--fifo', '--pid', '1', String(pid)])
 }
 
-const mayRunFirst = pins && coreCount === 2 && spawnSync('chrt', ['--fifo', '1', 'true']).status === 0
-
-/** The command line that runs a command so from its start: a caller whose clock is the measure, beside others. */
-export const inFront = (command: string, args: readonly string[]): [string, string[]] =>
-  mayRunFirst ? ['chrt', ['--fifo', '1', command, ...args]] : [command, [...args]]
+/**
+ * The command line that has the kernel prefer a command from its start: a caller whose clock is the measure, beside others. By its
+ * share of the time, not before all else: it would wait for a thread of its own for good.
+ */
+export const inFront = (command: string, args: readonly string[]): [string, string[]] => [
+  'nice',
+  ['-n', '-15', command, ...args],
+]
 
 const ticksPerSecond = 100
 
