@@ -11,6 +11,8 @@ import { emptyBut, type LaneRedis } from './redis.ts'
 type Replicated = {
   readonly settings: Settings
   readonly servers: readonly RedisProcess[]
+  /** Whether whoever gateways ask for the master names this one. */
+  isNamed(master: RedisProcess): Promise<boolean>
   /** Asks for one in order, with all that was written. It may be refused, or be begun and given up. */
   failOver(master: RedisProcess): Promise<unknown>
   /** The arguments of a former master that is started again. */
@@ -30,6 +32,13 @@ const behindSentinel = async (scope: Scope): Promise<Replicated> => {
       'redis.sentinelMaster': masterName,
     },
     servers,
+    // Each sentinel learns of a failover by itself, and a gateway that begins may ask any of them.
+    isNamed: async ({ port }) => {
+      const named = await Promise.all(
+        sentinels.map(({ admin }) => admin.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', masterName)),
+      )
+      return named.every(found => (found as string[] | null)?.[1] === String(port))
+    },
     failOver: async () => sentinels[0]?.admin.call('SENTINEL', 'FAILOVER', masterName),
     follow: ({ port }) => ['--replicaof', '127.0.0.1', String(port)],
   }
@@ -48,6 +57,7 @@ const asCluster = async (scope: Scope): Promise<Replicated> => {
         .join(','),
     },
     servers: nodes,
+    isNamed: async () => true,
     failOver: async master => {
       const [, , replicas] = (await master.admin.call('ROLE')) as [string, number, [string, string][]]
       const replica = nodes.find(({ port }) => port === Number(replicas[0]?.[1]))
@@ -67,9 +77,9 @@ const takesOverWithinMs = 60_000
 const askAgainMs = 6_000
 
 export const openReplicatedRedis = async (kind: 'sentinel' | 'cluster', scope: Scope): Promise<LaneRedis> => {
-  const { settings, servers, failOver, follow } = await (kind === 'sentinel' ? behindSentinel : asCluster)(
-    scope,
-  )
+  const { settings, servers, isNamed, failOver, follow } = await (kind === 'sentinel'
+    ? behindSentinel
+    : asCluster)(scope)
   let isMoving = false
   let next = 0
   const masters = async (): Promise<RedisProcess[]> => {
@@ -77,9 +87,11 @@ export const openReplicatedRedis = async (kind: 'sentinel' | 'cluster', scope: S
     return servers.filter((_, i) => are[i])
   }
   const wanted = (await masters()).length
-  /** As many masters as there should be, and each other server follows one that is there. */
+  /** As many masters as there should be, named as such, and each other server follows one that is there. */
   const isWhole = async (): Promise<boolean> => {
-    if ((await masters()).length !== wanted) return false
+    const present = await masters()
+    if (present.length !== wanted) return false
+    if (!(await Promise.all(present.map(isNamed))).every(Boolean)) return false
     const roles = await Promise.all(
       servers.map(({ admin }) => admin.call('ROLE').catch(() => []) as Promise<unknown[]>),
     )
