@@ -168,7 +168,9 @@ const measure = async (
     row.store === 'redis'
       ? { ABOHAWA_REDIS__URL: redisUrl ?? '', ABOHAWA_REDIS__PREFIX: `${basename(side.name)}-${row.id}:` }
       : { ABOHAWA_STORE__PATH: join(folder, `${basename(side.name)}-${row.id}.db`) }
-  const env = gatewayEnv(providerUrl, { ...row.env, ...own })
+  // Each its own: a revision may write the file of places in another form.
+  const places = { ABOHAWA_CATALOGUE__PATH: join(side.folder, 'locations.json') }
+  const env = gatewayEnv(providerUrl, { ...row.env, ...own, ...places })
   const keys = await issuedOf(side, row, env)
   const teardowns: (() => unknown)[] = []
   try {
