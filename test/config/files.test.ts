@@ -33,7 +33,7 @@ t.test('the file of defaults is a configuration, and changes nothing', async t =
 })
 
 t.test("there are at most 60 settings beside those of workers and of the API's connections", async t => {
-  t.ok(settings.length <= 70, `${settings.length} settings`)
+  t.ok(settings.length <= 60, `${settings.length} settings`)
 })
 
 t.test('every YAML file names its schema in its first line', async t => {
