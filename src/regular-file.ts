@@ -3,7 +3,7 @@
 // hands over, such as `<(command)`, which is read once.
 
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats, statSync } from 'node:fs'
-import { type FileHandle, open, writeFile } from 'node:fs/promises'
+import { type FileHandle, open } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 
 const { O_APPEND, O_CREAT, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = constants
@@ -204,9 +204,6 @@ export const requireFileOrFree = (path: string): void => {
   const found = statSync(path, { throwIfNoEntry: false })
   if (found) requireRegular(found)
 }
-
-/** Writes a report in place of what is there. @throws the system's error */
-export const writeReport = (path: string, text: string): Promise<void> => writeFile(path, text)
 
 const pathOf = (path: string | URL): string => (path instanceof URL ? fileURLToPath(path) : path)
 

@@ -1,11 +1,10 @@
 // Whether a file can be written, looked at before the work that it is for: an hour of it must not be lost to a folder that is
 // missing. And its writing, whose failure is one sentence.
 
-import { access, constants, stat } from 'node:fs/promises'
+import { access, constants, stat, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { InputError, messageOf } from '../errors.ts'
 import { quotedPath } from '../outside-text.ts'
-import { writeReport } from '../regular-file.ts'
 
 /** @throws InputError */
 export const checkWritable = async (paths: readonly string[]): Promise<void> => {
@@ -26,7 +25,7 @@ export const checkWritable = async (paths: readonly string[]): Promise<void> => 
 
 /** Writes a report in place of what is there. @throws InputError */
 export const writeOutput = async (path: string, text: string): Promise<void> => {
-  await writeReport(path, text).catch((cause: unknown) => {
+  await writeFile(path, text).catch((cause: unknown) => {
     throw new InputError(`${quotedPath(path)} can't be written: ${messageOf(cause)}`, { cause })
   })
 }

@@ -9,7 +9,7 @@ export type AddressForm = 'full' | 'prefix' | 'none'
 
 /** The other end of a connection. */
 export type Peer = {
-  /** Undefined for a client of a Unix socket. */
+  /** Undefined for a client that is gone. */
   readonly address: string | undefined
   /** Whether it is a trusted proxy, so that each request may come from another client. */
   readonly isProxy: boolean
@@ -27,28 +27,17 @@ export type ClientAddress = {
   masked(address: string | undefined): string | undefined
 }
 
-/** Stands for the peers of a Unix socket in `server.trustedProxies`. */
-const unix = 'unix'
-
 // A chain of proxies is short; what a client wrote before them is not read.
 const maxHops = 16
 
-/**
- * @param proxies addresses, CIDR ranges and `unix`
- * @param isUnix whether connections come over a Unix socket; over TCP a peer has no address once it is gone
- */
-export const createIsTrusted = (
-  proxies: readonly string[],
-  isUnix: () => boolean = () => false,
-): IsTrusted => {
-  const trustsUnix = proxies.includes(unix)
-  const ranges = proxies
-    .filter(range => range !== unix)
-    .map(range => ipaddr.parseCIDR(range.includes('/') ? range : `${range}/${isIP(range) === 6 ? 128 : 32}`))
+/** @param proxies addresses and CIDR ranges */
+export const createIsTrusted = (proxies: readonly string[]): IsTrusted => {
+  const ranges = proxies.map(range =>
+    ipaddr.parseCIDR(range.includes('/') ? range : `${range}/${isIP(range) === 6 ? 128 : 32}`),
+  )
   return address => {
-    if (address === undefined) return trustsUnix && isUnix()
-    // Most lists are empty, and each connection is looked up.
-    if (ranges.length === 0) return false
+    // Most lists are empty, and each connection is looked up. A peer has no address once it is gone.
+    if (ranges.length === 0 || address === undefined) return false
     return ipaddr.subnetMatch(ipaddr.process(address), { trusted: ranges }, 'other') === 'trusted'
   }
 }
