@@ -4,7 +4,7 @@
 import { spawnSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { cpus, totalmem } from 'node:os'
-import { systemClock } from '../src/clock.ts'
+import { systemClock } from '../src/common/clock.ts'
 import type { Result, Row } from './row.ts'
 
 export type Ran = {

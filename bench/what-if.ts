@@ -2,8 +2,8 @@
 // its processor time is compared with the bar, because other work on the machine does not change that.
 
 import { parseArgs } from 'node:util'
-import { createCalendar, utcDayMs } from '../src/calendar.ts'
 import { readCatalogue } from '../src/catalogue/live-catalogue.ts'
+import { createCalendar, utcDayMs } from '../src/common/calendar.ts'
 import { settingCases } from '../src/config/setting-grid.ts'
 import { generate } from '../src/load/traffic/generate/generate.ts'
 import { simulate } from '../src/load/what-if/simulate.ts'

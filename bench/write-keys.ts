@@ -3,7 +3,7 @@
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { createKey, hashOf, randomBase62 } from '../src/metering/key-form.ts'
+import { createKey, hashOf, randomBase62 } from '../src/keys/key-form.ts'
 import type { RedisClient } from '../src/stores/redis/connection.ts'
 import { redisKeyNames } from '../src/stores/redis/key-names.ts'
 import { redisKeys } from '../src/stores/redis/keys.ts'

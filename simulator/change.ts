@@ -2,8 +2,8 @@
 // what is allowed. Checks the whole body before any of it takes effect.
 
 import { z } from 'zod'
-import { InputError } from '../src/errors.ts'
-import { shortened } from '../src/outside-text.ts'
+import { InputError } from '../src/common/errors.ts'
+import { shortened } from '../src/common/outside-text.ts'
 import { type FaultMode, faultModes } from './faults.ts'
 
 const wholeNumber = (from: number, to: number) =>

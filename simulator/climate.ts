@@ -1,7 +1,7 @@
 // The climate of Bangladesh over the year: cool and dry winter, hot pre-monsoon with evening storms, monsoon from June to
 // September, drying autumn. Monthly means of the plains around Dhaka, interpolated from month to month.
 
-import { utcDayMs } from '../src/calendar.ts'
+import { utcDayMs } from '../src/common/calendar.ts'
 
 /** Climate means of the plains at one time of the year. */
 export type Season = {

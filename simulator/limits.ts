@@ -3,8 +3,8 @@
 // The figures come from src/provider/open-meteo/limits.ts.
 
 import pLimit, { type LimitFunction } from 'p-limit'
-import { hourMs, minuteMs, utcDayMs } from '../src/calendar.ts'
-import type { Clock } from '../src/clock.ts'
+import { hourMs, minuteMs, utcDayMs } from '../src/common/calendar.ts'
+import type { Clock } from '../src/common/clock.ts'
 import { freeConcurrency, freeLimits, maxWeightPerRequest } from '../src/provider/open-meteo/limits.ts'
 import { type Fault, limitFaults } from './faults.ts'
 

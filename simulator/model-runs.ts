@@ -1,7 +1,7 @@
 // Which model run a response is made of, and the metadata that the provider publishes about it. A run starts every six hours
 // and is available six and a half hours later; with runs switched off the weather never changes.
 
-import { hourMs } from '../src/calendar.ts'
+import { hourMs } from '../src/common/calendar.ts'
 import { runDelayMs as delayMs, runEveryMs as everyMs } from '../src/provider/open-meteo/limits.ts'
 
 /** A model run: when its forecast starts, in ms since the epoch. */

@@ -1,7 +1,7 @@
 // Smooth noise without state: hashed numbers on a lattice in longitude, latitude and time, interpolated in between. The same
 // salt, place and instant give the same number in every process. Knows no weather.
 
-import { hourMs } from '../src/calendar.ts'
+import { hourMs } from '../src/common/calendar.ts'
 import type { Place } from './points.ts'
 
 /** A number in -1..1 that changes smoothly with time, at one place; instants are ms since the epoch. */

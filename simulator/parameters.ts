@@ -1,7 +1,7 @@
 // Reads the parameters of a call from its query string: numbers, counts and known names. Refuses a wrong value in the
 // provider's wording, which is sometimes odd.
 
-import { shortened } from '../src/outside-text.ts'
+import { shortened } from '../src/common/outside-text.ts'
 
 /** The provider's error response. The readers of a request throw it, and the handler of the call sends it. */
 export class Refusal extends Error {

@@ -1,7 +1,7 @@
 // The sections of one point, with every value as text. All sections read the same weather, so that
 // they agree about the same instant.
 
-import { hourMs, quarterHourMs } from '../src/calendar.ts'
+import { hourMs, quarterHourMs } from '../src/common/calendar.ts'
 import type { Site } from './air.ts'
 import type { Section } from './document.ts'
 import { printFixed } from './fixed-decimals.ts'

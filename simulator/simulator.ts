@@ -4,8 +4,8 @@
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type Clock, systemClock } from '../src/clock.ts'
-import { InputError, messageOf } from '../src/errors.ts'
+import { type Clock, systemClock } from '../src/common/clock.ts'
+import { InputError, messageOf } from '../src/common/errors.ts'
 import { readChange } from './change.ts'
 import { type Answer, deliver, type HttpCall } from './delivery.ts'
 import { answerForecast, type ForecastParts } from './forecast-call.ts'

@@ -1,7 +1,7 @@
 // The state behind /control: the fault mode of the next calls, the simulator's clock, its latency, a gate that delays
 // responses, and counters. Knows no HTTP; change.ts parses what is posted.
 
-import type { Clock } from '../src/clock.ts'
+import type { Clock } from '../src/common/clock.ts'
 import type { Change } from './change.ts'
 import type { FaultMode } from './faults.ts'
 

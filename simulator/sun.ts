@@ -1,7 +1,7 @@
 // The position of the sun: whether it is day at a place and instant, and when the sun rises and sets on a local day.
 // Low-precision almanac formulas, good to well under a minute for this century.
 
-import { hourMs, utcDayMs } from '../src/calendar.ts'
+import { hourMs, utcDayMs } from '../src/common/calendar.ts'
 import type { Place } from './points.ts'
 
 const radians = Math.PI / 180

@@ -2,7 +2,7 @@
 // the start of the run and grows with the lead time, so that each new run changes the near hours a little and the far days
 // more; without a run there is no error.
 
-import { hourMs } from '../src/calendar.ts'
+import { hourMs } from '../src/common/calendar.ts'
 import type { ModelRun } from './model-runs.ts'
 import { createRipple, type Ripple, saltOf } from './noise.ts'
 import type { Place } from './points.ts'

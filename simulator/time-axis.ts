@@ -1,7 +1,7 @@
 // Which instants a section covers, and their format: local time without a zone. The current UTC offset applies to all days.
 // Pure; instants are ms since the epoch.
 
-import { utcDayMs } from '../src/calendar.ts'
+import { utcDayMs } from '../src/common/calendar.ts'
 
 /** The days of a request. */
 export type Stretch = { readonly pastDays: number; readonly forecastDays: number }

@@ -2,7 +2,7 @@
 // add up, codes follow rain and cloud, gusts are at least the wind, an hour is the sum of its quarters. Instants are whole
 // quarter-hours in ms since the epoch; variables.ts and sections.ts format it.
 
-import { quarterHourMs } from '../src/calendar.ts'
+import { quarterHourMs } from '../src/common/calendar.ts'
 import { type AirState, createAir, type Site } from './air.ts'
 import { type Season, seasonAt } from './climate.ts'
 import type { ModelRun } from './model-runs.ts'

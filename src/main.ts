@@ -9,7 +9,7 @@ if (['serve', 'demo', 'provider'].includes(args.find(word => word !== '--') ?? '
 
 const { run } = await import('./cli/program.ts')
 const { watchStandardOutput } = await import('./cli/standard-output.ts')
-const { systemClock } = await import('./clock.ts')
+const { systemClock } = await import('./common/clock.ts')
 
 watchStandardOutput()
 

@@ -1,6 +1,6 @@
 // A provider with bad responses of seven kinds: none is cached, and requests meanwhile get the older weather at once.
 
-import { hourMs, minuteMs } from '../../src/calendar.ts'
+import { hourMs, minuteMs } from '../../src/common/calendar.ts'
 import { startOnOneClock } from '../../test/scenarios/one-clock.ts'
 import { forAll, isoOf, metric, noBudget, pathOf, placesByCell, quiet } from '../../test/scenarios/set-up.ts'
 import { until } from '../../test/support/until.ts'

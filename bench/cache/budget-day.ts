@@ -2,7 +2,7 @@
 // stretches, nothing is refused, and cells without earlier demand are fetched all day.
 
 import { setTimeout as pause } from 'node:timers/promises'
-import { hourMs, minuteMs, utcDayMs } from '../../src/calendar.ts'
+import { hourMs, minuteMs, utcDayMs } from '../../src/common/calendar.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { startOnOneClock } from '../../test/scenarios/one-clock.ts'
 import { box, forAll, metric, pathOf, quiet, type Scope } from '../../test/scenarios/set-up.ts'

@@ -1,10 +1,9 @@
 // A day of demand on every place of the catalogue, by age and by run: the provider requests for each cell, beside those
 // that a response cache would have made for the same requests.
 
-import { longestUseMs } from '../../src/cache/freshness.ts'
-import { hourMs, minuteMs } from '../../src/calendar.ts'
+import { hourMs, minuteMs } from '../../src/common/calendar.ts'
 import { weightOf, weightOfPoint } from '../../src/provider/open-meteo/weight.ts'
-import { horizonFor } from '../../src/weather/horizon.ts'
+import { horizonFor, longestUseMs } from '../../src/weather/horizon.ts'
 import { currentUnits, dailyUnits, forecastDays, hourlyUnits } from '../../src/weather/weather-variables.ts'
 import { startOnOneClock } from '../../test/scenarios/one-clock.ts'
 import { forAll, metric, noBudget, placesByCell, quiet, type Scope } from '../../test/scenarios/set-up.ts'

@@ -1,10 +1,10 @@
 // The due times of the refreshes of cells that were all filled in one instant. Computed from real keys and the policy itself;
 // nothing is started.
 
+import { keyFor } from '../../src/cache/entry-codec.ts'
 import { freshByAge, jitterOf } from '../../src/cache/freshness.ts'
+import { cacheNamespaceIn } from '../../src/cache/upstream.ts'
 import { loadConfig } from '../../src/config/load.ts'
-import { keyFor } from '../../src/timelines/entry-codec.ts'
-import { cacheNamespaceIn } from '../../src/upstream/upstream.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { box } from '../../test/scenarios/set-up.ts'
 import { count, type Row } from '../row.ts'

@@ -2,8 +2,8 @@
 // over simulated weather for the whole country; no cache, no store and no gateway take part.
 
 import { startSimulator } from '../../simulator/simulator.ts'
-import { createCalendar } from '../../src/calendar.ts'
-import { systemClock } from '../../src/clock.ts'
+import { createCalendar } from '../../src/common/calendar.ts'
+import { systemClock } from '../../src/common/clock.ts'
 import { decodeTimelines } from '../../src/provider/open-meteo/decode.ts'
 import { pathFor } from '../../src/provider/open-meteo/query.ts'
 import { createGrid } from '../../src/weather/cell.ts'

@@ -3,7 +3,7 @@
 
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
-import { createCalendar, hourMs } from '../../src/calendar.ts'
+import { createCalendar, hourMs } from '../../src/common/calendar.ts'
 import type { Store } from '../../src/stores/store.ts'
 import { type Caller, openCallers } from '../../test/scenarios/callers.ts'
 import { meterEnv } from '../../test/scenarios/quota-load.ts'

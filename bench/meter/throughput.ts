@@ -2,8 +2,8 @@
 
 import { Redis } from 'ioredis'
 import { loadConfig } from '../../src/config/load.ts'
-import { createMeter } from '../../src/metering/meter.ts'
-import { localDays } from '../../src/metering/window.ts'
+import { createMeter } from '../../src/keys/meter.ts'
+import { localDays } from '../../src/keys/window.ts'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { startRedis } from '../../test/support/redis-server.ts'
 import { count, median, type Row, sorted } from '../row.ts'

@@ -2,9 +2,9 @@
 // healthy keys send requests: the healthy ones are counted exactly and never fail, and the damaged one recovers.
 
 import { administerWith } from '../../src/cli/administer.ts'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/common/clock.ts'
 import { loadConfig } from '../../src/config/load.ts'
-import type { createAdministration } from '../../src/metering/administration.ts'
+import type { createAdministration } from '../../src/keys/administration.ts'
 import { usageTag } from '../../src/stores/redis/key-names.ts'
 import { foundWithin } from '../../test/support/until.ts'
 import { type Finding, finding } from '../finding.ts'

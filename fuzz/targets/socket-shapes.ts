@@ -1,7 +1,7 @@
 // The kinds of bytes for a raw socket: valid requests, requests with one fault each, and noise. Each says how many responses
 // it may get and which; sockets.ts sends and checks them. Longer than 300 lines, because it is a list of shapes.
 
-import { keyLength } from '../../src/metering/key-form.ts'
+import { keyLength } from '../../src/keys/key-form.ts'
 import { marker } from '../http/answer-rules.ts'
 import { keyPlaceholder, type RequestText, requestText } from '../http/request-text.ts'
 import type { Random } from '../random.ts'

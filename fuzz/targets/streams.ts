@@ -5,7 +5,7 @@
 import { connect as connectTcp } from 'node:net'
 import { Duplex } from 'node:stream'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
-import { keyLength } from '../../src/metering/key-form.ts'
+import { keyLength } from '../../src/keys/key-form.ts'
 import { frame, frames, getFrame } from '../../test/support/http2-client.ts'
 import { type Finding, finding, slowness } from '../finding.ts'
 import { brokenContent, brokenRules, isLate } from '../http/answer-rules.ts'

@@ -5,7 +5,7 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Clock } from '../../src/clock.ts'
+import type { Clock } from '../../src/common/clock.ts'
 
 export type GatewayClock = Clock & {
   /** Ends all of its timers, as the end of a process does. */

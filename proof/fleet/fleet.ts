@@ -3,9 +3,9 @@
 // taken here.
 
 import { setTimeout as pause } from 'node:timers/promises'
-import { createCalendar } from '../../src/calendar.ts'
+import { createCalendar } from '../../src/common/calendar.ts'
 import { readConfig } from '../../src/config/load.ts'
-import { createAdministration } from '../../src/metering/administration.ts'
+import { createAdministration } from '../../src/keys/administration.ts'
 import { openStore } from '../../src/stores/open-store.ts'
 import type { Recorder } from '../history.ts'
 import type { LinkFault, PlannedRequest, Schedule, Settings, Step } from '../steps.ts'

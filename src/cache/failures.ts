@@ -2,9 +2,9 @@
 // `retryAt` sets the backoff itself; any other backs off exponentially with jitter. Never replaces an entry.
 
 import { LRUCache } from 'lru-cache'
-import { hourMs, minuteMs, utcDayMs } from '../calendar.ts'
-import { type Clock, isStillToCome } from '../clock.ts'
-import { AbohawaError, codeOf, messageOf } from '../errors.ts'
+import { hourMs, minuteMs, utcDayMs } from '../common/calendar.ts'
+import { type Clock, isStillToCome } from '../common/clock.ts'
+import { AbohawaError, codeOf, messageOf } from '../common/errors.ts'
 
 export type Failure = {
   readonly error: unknown

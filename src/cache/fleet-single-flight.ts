@@ -4,9 +4,9 @@
 
 import { randomUUID } from 'node:crypto'
 import * as z from 'zod'
-import { after, type Clock, systemClock } from '../clock.ts'
-import { AbohawaError, messageOf } from '../errors.ts'
-import { safeText } from '../outside-text.ts'
+import { after, type Clock, systemClock } from '../common/clock.ts'
+import { AbohawaError, messageOf } from '../common/errors.ts'
+import { safeText } from '../common/outside-text.ts'
 import type { LeaseReply, LeaseStore } from '../stores/store.ts'
 import { retryAtOf } from './failures.ts'
 

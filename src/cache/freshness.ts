@@ -2,7 +2,8 @@
 // runs short, and no entry is served beyond its end. All instants are ms since the epoch.
 
 import { crc32 } from 'node:zlib'
-import { type Clock, clockToleranceMs } from '../clock.ts'
+import { type Clock, clockToleranceMs } from '../common/clock.ts'
+import { type FreshnessOptions, leadOf, longestUseMs, mostOf } from '../weather/horizon.ts'
 
 /** The metadata of an entry: all that its freshness depends on. */
 export type EntryMetadata = {
@@ -48,19 +49,6 @@ export type FreshnessPolicy = {
   apply(options: FreshnessOptions & RunOptions): void
 }
 
-export type FreshnessOptions = {
-  /** The least time an entry is fresh, by age. */
-  readonly freshForMs: number
-  /** The largest jitter, as a share of `freshForMs`, so that entries loaded together do not turn stale together. */
-  readonly freshSpread: number
-  /** The most that freshness is stretched to, and the longest an entry is fresh without a newer run; at least freshFor. */
-  readonly freshForAtMostMs: number
-  /** How long before it turns stale an entry in demand is refreshed. */
-  readonly refreshAheadForMs: number
-  /** How long after it turned stale an entry may still be served. */
-  readonly staleForMs: number
-}
-
 export type RunOptions = {
   /** How long after a run became available the source may still serve the previous one. */
   readonly settleForMs: number
@@ -80,10 +68,6 @@ export const freshnessOf = (entry: EntryMetadata, policy: FreshnessPolicy, now: 
   return now < policy.usableUntil(entry, now) ? 'stale' : 'expired'
 }
 
-/** The longest time after its fetch that any entry is served under these options. */
-export const longestUseMs = (options: FreshnessOptions): number =>
-  mostOf(options) * (1 + options.freshSpread) + leadOf(options) + options.staleForMs
-
 /** Freshness by age alone. @param stretch the current factor on freshness, at least 1 */
 export const freshByAge = (given: FreshnessOptions, stretch: () => number): FreshnessPolicy =>
   freshByRun({ ...given, settleForMs: 0, spreadOverMs: 0 }, () => [], stretch)
@@ -95,6 +79,7 @@ export const freshByRun = (
   stretch: () => number,
 ): FreshnessPolicy => {
   const options = { ...given }
+  let most = mostOf(options)
   let lead = leadOf(options)
   let longest = longestUseMs(options)
   const endOf = (entry: EntryMetadata): number => entry.reachesUntil ?? Number.POSITIVE_INFINITY
@@ -111,7 +96,7 @@ export const freshByRun = (
       : fetchedAt + options.freshForMs * spread
     const factor = stretch()
     const stretched = factor > 1 ? (run?.intervalMs ?? options.freshForMs) * factor * spread : 0
-    return Math.min(Math.max(due, fetchedAt + stretched), fetchedAt + mostOf(options) * spread)
+    return Math.min(Math.max(due, fetchedAt + stretched), fetchedAt + most * spread)
   }
   // An entry from the future was loaded before the clock was set back: nobody knows its age.
   const dueAt = (entry: EntryMetadata, now: number) =>
@@ -123,7 +108,7 @@ export const freshByRun = (
     usableUntil: (entry, now) =>
       Math.min(freshUntil(entry, now) + options.staleForMs, entry.fetchedAt + longest, endOf(entry)),
     periodMs: () => recent()[0]?.intervalMs ?? options.freshForMs * (1 + options.freshSpread / 2),
-    maxStretch: () => Math.max(1, mostOf(options) / (recent()[0]?.intervalMs ?? options.freshForMs)),
+    maxStretch: () => Math.max(1, most / (recent()[0]?.intervalMs ?? options.freshForMs)),
     get longestUseMs() {
       return longest
     },
@@ -132,6 +117,7 @@ export const freshByRun = (
     },
     apply: next => {
       Object.assign(options, next)
+      most = mostOf(options)
       lead = leadOf(options)
       longest = longestUseMs(options)
     },
@@ -166,13 +152,6 @@ const supersededAt = (
   }
   return found === Number.POSITIVE_INFINITY ? undefined : found
 }
-
-const mostOf = ({ freshForMs, freshForAtMostMs }: FreshnessOptions): number =>
-  Math.max(freshForMs, freshForAtMostMs)
-
-// The lead is at most a tenth of the freshness, so that an entry is not due for most of its life.
-const leadOf = ({ refreshAheadForMs, freshForMs }: FreshnessOptions): number =>
-  Math.min(refreshAheadForMs, freshForMs / 10)
 
 /** The factor, computed at most once a second, because every read uses it. */
 export type Stretch = {

@@ -1,5 +1,5 @@
 // The purges in force. A purge covers entries whose load began before this instance knew it, by the number of the newest purge
-// and not by time: clocks of gateways and of a store's servers differ, and go back. timelines/purge-log.ts reads them.
+// and not by time: clocks of gateways and of a store's servers differ, and go back. cache/purge-log.ts reads them.
 
 import type { EntryMetadata } from './freshness.ts'
 

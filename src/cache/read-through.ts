@@ -2,8 +2,8 @@
 // and refreshes it in the background (stale-while-revalidate). At most one flight of a key is under way, whatever it is for.
 // Longer than 300 lines, because reads, refreshes and purges act on the same flights.
 
-import { after, type Clock } from '../clock.ts'
-import { AbohawaError } from '../errors.ts'
+import { after, type Clock } from '../common/clock.ts'
+import { AbohawaError } from '../common/errors.ts'
 import type { Demand } from './demand.ts'
 import { BackoffError, type Failure, type Failures } from './failures.ts'
 import type { FleetSingleFlight } from './fleet-single-flight.ts'

@@ -1,7 +1,7 @@
 // Refresh-ahead: chooses the entries to load before they turn stale. Takes those in demand since their last load, highest
 // demand first, in full batches where time allows, and pinned ones. Only chooses; read-through.ts loads.
 
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../common/clock.ts'
 import type { Demand, Demanded } from './demand.ts'
 import type { EntryMetadata, FreshnessPolicy } from './freshness.ts'
 import type { Subject } from './read-through.ts'

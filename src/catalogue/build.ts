@@ -2,7 +2,7 @@
 // repair it. A table with a fault changes nothing, and a rebuild keeps unpublished places unpublished. check.ts and the tables
 // find the faults.
 
-import { InputError } from '../errors.ts'
+import { InputError } from '../common/errors.ts'
 import { parseAliases } from './alias-table.ts'
 import { parseChanges } from './change-table.ts'
 import { check, type Fault } from './check.ts'

@@ -3,8 +3,8 @@
 
 import { CsvError, parse } from 'csv-parse/sync'
 import { closestMatch } from 'leven'
-import { textOfCell } from '../csv-text.ts'
 import type { Fault } from './check.ts'
+import { textOfCell } from './csv-text.ts'
 import { refusal } from './field-rules.ts'
 
 /** The allowed columns of a table, and the required ones. */

@@ -3,7 +3,7 @@
 
 import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { InputError, messageOf } from '../errors.ts'
+import { InputError, messageOf } from '../common/errors.ts'
 
 /**
  * Replaces the file with the text that `next` returns, under the lock; undefined leaves it unchanged. InputError when

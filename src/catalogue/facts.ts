@@ -2,7 +2,7 @@
 // that is configured; before its first build from that of the product.
 
 import { existsSync } from 'node:fs'
-import { InputError, messageOf } from '../errors.ts'
+import { InputError, messageOf } from '../common/errors.ts'
 import { catalogueFile } from './catalogue-file.ts'
 import { faultLine } from './check.ts'
 import type { Facts } from './snapshot.ts'

@@ -1,8 +1,8 @@
 // The rules of each field of a place on its own. A rule returns the message of a fault or undefined; every rule of a field
 // runs, so that one fault does not hide another. check.ts has the rules between rows.
 
-import { usualSpelling } from '../bengali-spelling.ts'
-import { isPrintable, quoted, safeText } from '../outside-text.ts'
+import { isPrintable, quoted, safeText } from '../common/outside-text.ts'
+import { usualSpelling } from './bengali-spelling.ts'
 import { type Bounds, type Field, isLocationType, locationTypes } from './location-schema.ts'
 import { fold } from './search.ts'
 

@@ -3,7 +3,7 @@
 
 import type { BigIntStats } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import { InputError, messageOf } from '../errors.ts'
+import { InputError, messageOf } from '../common/errors.ts'
 import { type Catalogue, createCatalogue } from './catalogue.ts'
 import { catalogueFile } from './catalogue-file.ts'
 import { readSnapshot } from './snapshot-reader.ts'

@@ -1,7 +1,7 @@
 // The type of a place: level, names, point, and the basis of each fact. Field names are those of the API. Also maps the
 // columns of a table and the keys of a snapshot to fields; check.ts validates values.
 
-import type { Branded } from '../brand.ts'
+import type { Branded } from '../common/brand.ts'
 
 /** The levels of administration, from the widest to the narrowest; a place's parent is one level up. */
 export const locationTypes = ['division', 'district', 'upazila', 'union'] as const

@@ -1,7 +1,7 @@
 // Publishes or unpublishes one place. Reads and validates the snapshot, changes one line and writes the whole file with its
 // checksum; a running gateway notices by itself.
 
-import { InputError } from '../errors.ts'
+import { InputError } from '../common/errors.ts'
 import { editExclusively } from './exclusive-edit.ts'
 import { show } from './field-rules.ts'
 import type { Location } from './location-schema.ts'

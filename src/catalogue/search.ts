@@ -2,7 +2,7 @@
 // Bengali signs are letters and are never stripped. A second, looser fold also equates letters that are often confused.
 // catalogue.ts decides which places are searched, and when loosely.
 
-import { usualSpelling } from '../bengali-spelling.ts'
+import { usualSpelling } from './bengali-spelling.ts'
 
 // Left out on both sides, since writers differ: blanks, zero-width signs, hyphens and dashes, full stops (the danda is
 // that of Bengali), and every sign that keyboards offer as an apostrophe.

@@ -2,7 +2,7 @@
 // validates the places.
 
 import { z } from 'zod'
-import { isPrintable } from '../outside-text.ts'
+import { isPrintable } from '../common/outside-text.ts'
 import type { Fault } from './check.ts'
 import { show } from './field-rules.ts'
 import type { Bounds } from './location-schema.ts'

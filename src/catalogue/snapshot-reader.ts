@@ -1,8 +1,8 @@
 // Reads a file into a snapshot, or finds every fault in it. A file is served only when its form, counts and checksum and
 // every rule of check.ts hold. Repairs nothing.
 
-import { InputError, messageOf } from '../errors.ts'
-import { FileError, maxFileBytes, readTextFile } from '../regular-file.ts'
+import { InputError, messageOf } from '../common/errors.ts'
+import { FileError, maxFileBytes, readTextFile } from '../common/regular-file.ts'
 import { check, type Fault, faultLine } from './check.ts'
 import { refusal } from './field-rules.ts'
 import {

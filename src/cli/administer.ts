@@ -2,11 +2,11 @@
 // says so. The commands are in keys/ and operate/.
 
 import type { Command } from 'commander'
-import { createCalendar } from '../calendar.ts'
-import type { Clock } from '../clock.ts'
+import { createCalendar } from '../common/calendar.ts'
+import type { Clock } from '../common/clock.ts'
+import { InputError } from '../common/errors.ts'
 import type { Config } from '../config/schema.ts'
-import { InputError } from '../errors.ts'
-import { type Administration, createAdministration } from '../metering/administration.ts'
+import { type Administration, createAdministration } from '../keys/administration.ts'
 import { openStore, openUsedStore, storeName } from '../stores/open-store.ts'
 import type { RefusedRecord } from '../stores/records.ts'
 import type { Terminal } from './terminal.ts'

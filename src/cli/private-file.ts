@@ -6,7 +6,7 @@ import { constants, createWriteStream } from 'node:fs'
 import { type FileHandle, lstat, open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { InputError, messageOf } from '../errors.ts'
+import { InputError, messageOf } from '../common/errors.ts'
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
 

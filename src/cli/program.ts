@@ -2,11 +2,11 @@
 // only an unexpected error shows a stack.
 
 import { Command, CommanderError } from 'commander'
-import { AbohawaError, messageOf } from '../errors.ts'
-import { withoutKeys } from '../key-redaction.ts'
-import { printableLines, safeText } from '../outside-text.ts'
-import { redactedUrls } from '../redacted-url.ts'
-import { version } from '../version.ts'
+import { AbohawaError, messageOf } from '../common/errors.ts'
+import { withoutKeys } from '../common/key-redaction.ts'
+import { printableLines, safeText } from '../common/outside-text.ts'
+import { redactedUrls } from '../common/redacted-url.ts'
+import { version } from '../common/version.ts'
 import { isOfClosedOutput } from './standard-output.ts'
 import type { AddCommand, AddTopCommand, Surroundings } from './terminal.ts'
 import { UsageError } from './usage-error.ts'

@@ -2,8 +2,8 @@
 // allows of them is its own to say.
 
 import { InvalidArgumentError } from 'commander'
+import { messageOf } from '../common/errors.ts'
 import { parseDuration } from '../config/units.ts'
-import { messageOf } from '../errors.ts'
 
 /** `90s`, `1.5h` or `2h20m` in ms. */
 export const durationIn = (given: string): number => {

@@ -2,11 +2,11 @@
 // Escapes control characters of foreign text (names, reasons, file names) here, in one place for all commands.
 
 import type { Command } from 'commander'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../common/clock.ts'
+import { jsonText, printable, printableLines } from '../common/outside-text.ts'
 import { configFilesOf } from '../config/environment.ts'
 import { type ConfigSources, loadConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
-import { jsonText, printable, printableLines } from '../outside-text.ts'
 import { collect } from './quantities.ts'
 import { isOutputClosed } from './standard-output.ts'
 import { UsageError } from './usage-error.ts'

@@ -1,6 +1,6 @@
 // The error of an invalid command line. Apart from terminal.ts, so that the exit code is known before a command is loaded.
 
-import { InputError } from '../errors.ts'
+import { InputError } from '../common/errors.ts'
 
 /** An invalid command line: exit code 2. */
 export class UsageError extends InputError {

@@ -3,8 +3,8 @@
 
 import { access, constants, stat, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { InputError, messageOf } from '../errors.ts'
-import { quotedPath } from '../outside-text.ts'
+import { InputError, messageOf } from '../common/errors.ts'
+import { quotedPath } from '../common/outside-text.ts'
 
 /** @throws InputError */
 export const checkWritable = async (paths: readonly string[]): Promise<void> => {

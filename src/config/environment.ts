@@ -3,8 +3,8 @@
 // Variables of other programs are ignored, those that Kubernetes makes for a service of our name too.
 
 import * as z from 'zod'
-import { safeText } from '../outside-text.ts'
-import { maxFileBytes, readTextFileSync } from '../regular-file.ts'
+import { safeText } from '../common/outside-text.ts'
+import { maxFileBytes, readTextFileSync } from '../common/regular-file.ts'
 import {
   type Assignment,
   type Fault,

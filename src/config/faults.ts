@@ -2,9 +2,9 @@
 // file only writes the sentence.
 
 import * as z from 'zod'
-import { messageOf } from '../errors.ts'
-import { quoted, safeText } from '../outside-text.ts'
-import { redactedUrls } from '../redacted-url.ts'
+import { messageOf } from '../common/errors.ts'
+import { quoted, safeText } from '../common/outside-text.ts'
+import { redactedUrls } from '../common/redacted-url.ts'
 import { secrets } from './kinds.ts'
 import { coreOf, namedIn, nearestPath, type Path, printPath, schemaAt } from './tree.ts'
 

@@ -6,13 +6,13 @@ import { access } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { catalogueFile } from '../catalogue/catalogue-file.ts'
 import { readSnapshot } from '../catalogue/snapshot-reader.ts'
-import { certificateOf, ticketKeyOf } from '../edge/connection/tls.ts'
-import { InputError, messageOf } from '../errors.ts'
-import { requireFileOrFree } from '../regular-file.ts'
+import { InputError, messageOf } from '../common/errors.ts'
+import { requireFileOrFree } from '../common/regular-file.ts'
 import { tlsOf } from '../stores/redis/place.ts'
 import { printPlace } from './faults.ts'
 import type { ConfigFault, LoadedConfig } from './load.ts'
 import type { Config } from './schema.ts'
+import { certificateOf, ticketKeyOf } from './tls.ts'
 
 /** A setting that names a file, and a check that throws when the file can't be used. */
 type FileCheck = readonly [path: string, check: (config: Config) => unknown]

@@ -3,7 +3,7 @@
 // program (Ms, Bytes).
 
 import * as z from 'zod'
-import { isPrintable } from '../outside-text.ts'
+import { isPrintable } from '../common/outside-text.ts'
 import {
   DURATION_PATTERN,
   parseDuration,

@@ -1,7 +1,7 @@
 // Loads the configuration: config files, then variables, later ones winning, over the defaults of the schema. The result is one
 // complete frozen object or a list of errors. Does not read the process; its environment is an argument.
 
-import { InputError } from '../errors.ts'
+import { InputError } from '../common/errors.ts'
 import { constants } from './constants.ts'
 import { readEnvironment, secretFilesIn } from './environment.ts'
 import {

@@ -2,7 +2,7 @@
 // name the place where one of them was given.
 
 import { BlockList, isIP } from 'node:net'
-import { hourMs } from '../calendar.ts'
+import { hourMs } from '../common/calendar.ts'
 import type { Config } from './schema.ts'
 import { printDuration } from './units.ts'
 

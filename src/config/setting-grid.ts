@@ -2,8 +2,8 @@
 // (`--case 'cache.freshFor=1h cache.freshness=run'`). Paths, values and their agreement are checked as everywhere, by
 // load.ts; here is only how they are written on a command line.
 
-import { InputError } from '../errors.ts'
-import { quoted } from '../outside-text.ts'
+import { InputError } from '../common/errors.ts'
+import { quoted } from '../common/outside-text.ts'
 import { variableOf } from './environment.ts'
 import { unknownName } from './faults.ts'
 import { secrets } from './kinds.ts'

@@ -2,7 +2,7 @@
 // Node's own parsers check them; nothing is looked up, opened or connected to.
 
 import { isIP } from 'node:net'
-import { redactedUrl } from '../redacted-url.ts'
+import { redactedUrl } from '../common/redacted-url.ts'
 import { secrets, text } from './kinds.ts'
 
 const parsedUrl = (value: string): URL | undefined => URL.parse(value) ?? undefined

@@ -3,7 +3,7 @@
 
 import leven from 'leven'
 import * as z from 'zod'
-import { quoted } from '../outside-text.ts'
+import { quoted } from '../common/outside-text.ts'
 import { configSchema } from './schema.ts'
 
 export type Path = readonly PropertyKey[]

@@ -1,8 +1,8 @@
 // Durations and sizes as people write them (`10m`, `2h20m`, `64MiB`) and as the program counts them (milliseconds, bytes).
 // A number without its unit is refused, so that nobody has to remember which unit a setting meant.
 
-import { InputError } from '../errors.ts'
-import { quoted } from '../outside-text.ts'
+import { InputError } from '../common/errors.ts'
+import { quoted } from '../common/outside-text.ts'
 
 type Units = {
   noun: string

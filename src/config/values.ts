@@ -4,7 +4,7 @@
 import { hash } from 'node:crypto'
 import type { ToStringOptions } from 'yaml'
 import * as z from 'zod'
-import { redactedUrls } from '../redacted-url.ts'
+import { redactedUrls } from '../common/redacted-url.ts'
 import { liveSettings, secrets } from './kinds.ts'
 import { type Config, configSchema } from './schema.ts'
 import { coreOf, printPath, type Setting, settings } from './tree.ts'

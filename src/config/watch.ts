@@ -4,7 +4,7 @@
 
 import { hash } from 'node:crypto'
 import { stat } from 'node:fs/promises'
-import { maxFileBytes, readRegularFile } from '../regular-file.ts'
+import { maxFileBytes, readRegularFile } from '../common/regular-file.ts'
 
 export type FileWatchOptions<Outcome> = {
   /** The current files; they may change with their contents. */

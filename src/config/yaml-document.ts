@@ -14,7 +14,7 @@ import {
   type Node,
   parseDocument,
 } from 'yaml'
-import { safeText } from '../outside-text.ts'
+import { safeText } from '../common/outside-text.ts'
 
 /** The file of defaults has 1,800 tokens, a depth of 5 and no alias. */
 const maxTokens = 50_000

@@ -14,8 +14,8 @@ import {
   type YAMLMap,
 } from 'yaml'
 import type * as z from 'zod'
-import { messageOf } from '../errors.ts'
-import { maxFileBytes, readTextFileSync } from '../regular-file.ts'
+import { messageOf } from '../common/errors.ts'
+import { maxFileBytes, readTextFileSync } from '../common/regular-file.ts'
 import {
   type Assignment,
   type Fault,

@@ -2,7 +2,7 @@
 // a closure after a limit that the provider reported, one line when this gateway knows of it and one when it is over. The
 // metrics are in telemetry/gauges.ts; what a request gets then is decided by the budget.
 
-import { hourMs, isoOf } from '../calendar.ts'
+import { hourMs, isoOf } from '../common/calendar.ts'
 import type { BudgetState } from '../provider/budget.ts'
 import type { Log } from '../telemetry/log.ts'
 

@@ -1,8 +1,8 @@
 // Notices when the instances of a fleet run different settings for longer than a change takes to reach all of them. The
 // heartbeats count the different settings; this file only measures how long that lasts.
 
-import { minuteMs } from '../calendar.ts'
-import type { Clock } from '../clock.ts'
+import { minuteMs } from '../common/calendar.ts'
+import type { Clock } from '../common/clock.ts'
 
 export type FleetSettingsObserver = {
   /** Called once, until they agree again. */

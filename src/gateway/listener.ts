@@ -1,7 +1,7 @@
 // Opens a listener where it is to listen, and says where it can be reached. The rules for hosts and ports are in the configuration.
 
 import type { Server } from 'node:net'
-import { InputError, messageOf } from '../errors.ts'
+import { InputError, messageOf } from '../common/errors.ts'
 
 type Place = { readonly host: string; readonly port: number; readonly reusePort?: boolean }
 

@@ -2,12 +2,12 @@
 // opening files) comes before anything is replaced. What needs a restart is named and left as it is. How each part takes its
 // settings is for the parts; gateway.ts lists them.
 
+import { messageOf } from '../common/errors.ts'
 import { checkFiles } from '../config/file-check.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { ConfigError } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
 import { type Change, changesBetween, withValuesOf } from '../config/values.ts'
-import { messageOf } from '../errors.ts'
 
 /** The step that replaces what was prepared, and can't fail. */
 type Step = () => void

@@ -1,8 +1,8 @@
 // One request for the weather of a batch of cells: sends it, decodes the answer, settles what it cost, and notifies observers of
 // the outcome. client.ts chooses the cells and the time.
 
-import type { Clock } from '../clock.ts'
-import { messageOf } from '../errors.ts'
+import type { Clock } from '../common/clock.ts'
+import { messageOf } from '../common/errors.ts'
 import type { Cell } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
 import type { BatchReservation } from './batch-reservation.ts'

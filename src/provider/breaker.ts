@@ -10,7 +10,7 @@ import {
   DelegateBackoff,
   handleWhen,
 } from 'cockatiel'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../common/clock.ts'
 import { ProviderError, type ProviderErrorCode } from './errors.ts'
 
 export type BreakerOptions = {

@@ -3,7 +3,7 @@
 // is charged beforehand to every window that the provider may count it in. The ledger counts and shares; the sender
 // settles what a request cost. Longer than 300 lines, because reservation and settlement share the windows.
 
-import { minuteMs } from '../calendar.ts'
+import { minuteMs } from '../common/calendar.ts'
 import { boundedFor, heldUntil, type ShareSettings, withAside } from './consumer-shares.ts'
 import type { SpendingNow } from './forecast.ts'
 import { costOf, type RequestOutcome } from './request-cost.ts'

@@ -5,7 +5,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import pLimit from 'p-limit'
-import { after, type Clock } from '../clock.ts'
+import { after, type Clock } from '../common/clock.ts'
 import type { Cell } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
 import { type BatchObserver, createBatchRequest } from './batch-request.ts'

@@ -1,8 +1,8 @@
 // The errors of calls to the provider, one code each, whether a retry can help, and how they quote what the provider sent.
-// Messages are for operators and logs: edge/sentences.ts has what a consumer reads.
+// Messages are for operators and logs: api/sentences.ts has what a consumer reads.
 
-import { AbohawaError } from '../errors.ts'
-import { safeText } from '../outside-text.ts'
+import { AbohawaError } from '../common/errors.ts'
+import { safeText } from '../common/outside-text.ts'
 
 export type ProviderErrorCode =
   /** No connection was established: nothing was sent. */

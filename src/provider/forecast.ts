@@ -1,7 +1,7 @@
 // When each window of the provider's limits would be used up at the present rate of spending. Records how much was spent over
 // the last while, across the ends of windows; decides nothing about requests.
 
-import { hourMs, minuteMs, utcDayMs } from '../calendar.ts'
+import { hourMs, minuteMs, utcDayMs } from '../common/calendar.ts'
 import type { SpanName } from './spending-windows.ts'
 
 /** A running window. Amounts are in the provider's weight, instants in ms since the epoch. */

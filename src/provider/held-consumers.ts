@@ -1,6 +1,6 @@
 // The consumers whose share of the budget is used up, and until when. Spends nothing.
 
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../common/clock.ts'
 
 /** Since when and until when a consumer may not load, ms since the epoch: cold cells, which have the reserve too, and others. */
 type Held = { readonly cold: number; readonly others: number; readonly since: number }

@@ -1,7 +1,7 @@
 // When the provider last answered, and how its last failed request failed. What became of requests of operators counts only
 // where the provider is at fault.
 
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../common/clock.ts'
 import type { ProviderErrorCode } from './errors.ts'
 
 export type LastRequests = {

@@ -2,7 +2,7 @@
 // refusals, and model runs. The client, the budget, the breaker and the timelines depend on this type alone; the gateway's
 // composition chooses the implementation.
 
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../common/clock.ts'
 import type { Cell } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
 import type { ProviderError } from './errors.ts'

@@ -5,8 +5,8 @@
 import type { Readable } from 'node:stream'
 import { text as textOf } from 'node:stream/consumers'
 import type { Dispatcher, Pool } from 'undici'
-import type { Clock } from '../clock.ts'
-import { messageOf } from '../errors.ts'
+import type { Clock } from '../common/clock.ts'
+import { messageOf } from '../common/errors.ts'
 import { excerptOf, garbled, notSent, ProviderError } from './errors.ts'
 import type { CallProtocol, ProviderRequest } from './protocol.ts'
 import { errorTextOf, unzipped } from './response-body.ts'
@@ -44,6 +44,9 @@ export type ProviderCall = {
   stream(request: StreamedRequest, signal: AbortSignal): Promise<StreamedResponse>
   close(): Promise<void>
 }
+
+/** Gives calls spans of a trace. @param origin of the provider */
+export type TracedCall = { call<Of extends ProviderCall>(call: Of, origin: string): Of }
 
 export type StreamedRequest = {
   readonly method: 'GET' | 'HEAD'

@@ -1,9 +1,9 @@
 // Polls the provider for its newest model run. While the provider does not answer, runs are assumed to come as often as
 // before. The protocol requests and decodes a run; the cache decides what a run means for a timeline.
 
-import { minuteMs } from '../calendar.ts'
-import { type Clock, every } from '../clock.ts'
-import { messageOf } from '../errors.ts'
+import { minuteMs } from '../common/calendar.ts'
+import { type Clock, every } from '../common/clock.ts'
+import { messageOf } from '../common/errors.ts'
 import { ProviderError, type RefusedAnswer } from './errors.ts'
 import type { ModelRun, ProviderProtocol } from './protocol.ts'
 import type { ProviderCall } from './provider-call.ts'

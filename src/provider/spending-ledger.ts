@@ -2,9 +2,9 @@
 // settles in the store that all gateways of the account share; while the store is away, a gateway spends its part of what is set
 // aside. Every step tells the store all that matters, so that nothing stays lost. Longer than 300 lines, because all steps share the counts.
 
-import { minuteMs, utcDayMs } from '../calendar.ts'
-import { type Clock, clockToleranceMs } from '../clock.ts'
-import { messageOf } from '../errors.ts'
+import { minuteMs, utcDayMs } from '../common/calendar.ts'
+import { type Clock, clockToleranceMs } from '../common/clock.ts'
+import { messageOf } from '../common/errors.ts'
 import { roomOf } from '../stores/fair-share.ts'
 import type {
   Closure,

@@ -1,7 +1,7 @@
 // The provider's rate-limit windows: minute, hour and UTC day, fixed on the clock, with limits in weight. The provider's
 // clock differs a little from ours, so a request near a boundary counts in both windows. Pure.
 
-import { hourMs, minuteMs, utcDayMs } from '../calendar.ts'
+import { hourMs, minuteMs, utcDayMs } from '../common/calendar.ts'
 import type { ShareBounds } from '../stores/fair-share.ts'
 
 /** Limits in the provider's weight; null where it has none. */

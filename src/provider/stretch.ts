@@ -1,7 +1,7 @@
 // Computes the stretch: how many times longer than usual weather stays fresh, so that the budget lasts to the end of the
 // UTC day. Rises smoothly as a day's budget is spent faster than the day passes; steady demand keeps it over midnight. Pure.
 
-import { utcDayMs } from '../calendar.ts'
+import { utcDayMs } from '../common/calendar.ts'
 
 /** The spending of a day so far; amounts are in the provider's weight. */
 export type DaySpending = {

@@ -3,13 +3,13 @@
 
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { Clock } from '../clock.ts'
-import { InputError } from '../errors.ts'
-import { openEmbeddedStore } from './embedded/embedded-store.ts'
-import { exposedStoreFile } from './embedded/store-file.ts'
+import type { Clock } from '../common/clock.ts'
+import { InputError } from '../common/errors.ts'
 import type { RecordObserver } from './records.ts'
 import type { RedisObserver } from './redis/connection.ts'
 import type { RedisOptions } from './redis/place.ts'
+import { openEmbeddedStore } from './sqlite/embedded-store.ts'
+import { exposedStoreFile } from './sqlite/store-file.ts'
 import type { Store } from './store.ts'
 
 export type StoreOptions = {

@@ -3,8 +3,8 @@
 // one metric, and no effect on others.
 
 import { z } from 'zod'
-import { hourMs, utcDayMs } from '../calendar.ts'
-import { safeText } from '../outside-text.ts'
+import { hourMs, utcDayMs } from '../common/calendar.ts'
+import { safeText } from '../common/outside-text.ts'
 import { type AnswerCount, type FormerHash, type KeyRecord, StoreError, type Subscriber } from './store.ts'
 
 /** The maximum size of a value whose reader gives no bound, in bytes. */

@@ -2,7 +2,7 @@
 // than its own, before it changes anything. The number grows only where an older version would do harm to what is
 // written; redis/format.ts and embedded/keys.ts know where it is.
 
-import { InputError } from '../errors.ts'
+import { InputError } from '../common/errors.ts'
 
 /** The format that this version writes. */
 export const storeFormat = 1

@@ -3,7 +3,7 @@
 // test suite covers both. A store that can't answer throws StoreError and never guesses. Longer than 300 lines, because it is
 // the whole contract.
 
-import { AbohawaError } from '../errors.ts'
+import { AbohawaError } from '../common/errors.ts'
 import type { ShareBounds } from './fair-share.ts'
 
 /** The holder of keys. Instants are ms since the epoch; `revokedAt` is null while active. */

@@ -1,11 +1,11 @@
 // A line for each answered request, put together by hand: a general logger spends on it as much as the answer costs.
 // log.ts writes it.
 
-import { isoOf } from '../calendar.ts'
-import type { Clock } from '../clock.ts'
-import type { ResponseName } from '../endpoints.ts'
-import { flatText } from '../flat-text.ts'
-import { bounded, jsonText } from '../outside-text.ts'
+import { isoOf } from '../common/calendar.ts'
+import type { Clock } from '../common/clock.ts'
+import type { ResponseName } from '../common/endpoints.ts'
+import { flatText } from '../common/flat-text.ts'
+import { bounded, jsonText } from '../common/outside-text.ts'
 import type { Lines } from './log.ts'
 
 export type AnsweredRequest = {

@@ -1,8 +1,8 @@
 // Warns before the API's certificate expires: a line of the log a day and one when it does, and a detail of /readyz. The metric is in
 // telemetry/gauges.ts; renewed files are taken by the reload.
 
-import { isoOf, utcDayMs } from '../calendar.ts'
-import type { Clock } from '../clock.ts'
+import { isoOf, utcDayMs } from '../common/calendar.ts'
+import type { Clock } from '../common/clock.ts'
 import type { Log } from './log.ts'
 
 export type CertificateWatch = {

@@ -4,7 +4,7 @@
 import type { Registry } from 'prom-client'
 import Counter from 'prom-client/lib/counter.js'
 import Gauge from 'prom-client/lib/gauge.js'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../common/clock.ts'
 import { providerFailures } from './label-values.ts'
 import type { StoreFacts } from './store-watch.ts'
 

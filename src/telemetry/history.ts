@@ -1,7 +1,7 @@
 // The traffic of the last hour, a point every ten seconds: rates, which tier answered, and latencies. Takes the differences
 // of the counters that metrics.ts has anyway, so that a request pays nothing for it.
 
-import { type Clock, every } from '../clock.ts'
+import { type Clock, every } from '../common/clock.ts'
 import type { Buckets, Reads, Totals } from './totals.ts'
 
 export const stepSeconds = 10

@@ -1,10 +1,10 @@
 // The values that the labels of metrics can have, so that every series is there from the first scrape on: rate() and
 // absent() are right only then. The types of the parts keep the lists complete.
 
-import { endpointNames, type ResponseName } from '../endpoints.ts'
-import type { KeyRefusal } from '../metering/authentication.ts'
+import { endpointNames, type ResponseName } from '../common/endpoints.ts'
+import { problemStatuses, type ResponseStatus } from '../common/statuses.ts'
+import type { KeyRefusal } from '../keys/authentication.ts'
 import type { ProviderErrorCode, RefusedAnswer } from '../provider/errors.ts'
-import { problemStatuses, type ResponseStatus } from '../statuses.ts'
 import type { RecordKind } from '../stores/records.ts'
 import type { RedisOutcome } from '../stores/redis/connection.ts'
 import type { BytesRefusal } from '../weather/timeline-bytes.ts'

@@ -4,10 +4,10 @@
 
 import { closeSync, fstatSync, writeSync } from 'node:fs'
 import { type LevelWithSilent, type Logger, pino, stdSerializers } from 'pino'
-import { InputError, messageOf } from '../errors.ts'
-import { withoutKeys, withoutPlainKeys } from '../key-redaction.ts'
-import { bounded, escapedJson } from '../outside-text.ts'
-import { openToAppend } from '../regular-file.ts'
+import { InputError, messageOf } from '../common/errors.ts'
+import { withoutKeys, withoutPlainKeys } from '../common/key-redaction.ts'
+import { bounded, escapedJson } from '../common/outside-text.ts'
+import { openToAppend } from '../common/regular-file.ts'
 import { createLogWriter } from './log-writer.ts'
 
 export type Log = Logger

@@ -2,8 +2,8 @@
 // last one, one at its end with the sums; the sums so far at any time. The caller begins and ends it; minutes follow the clock. Writes
 // nothing.
 
-import { isoOf, minuteMs } from '../calendar.ts'
-import type { Clock } from '../clock.ts'
+import { isoOf, minuteMs } from '../common/calendar.ts'
+import type { Clock } from '../common/clock.ts'
 
 /** A stable code and a sentence for operators. */
 export type Cause = { readonly code: string; readonly reason: string }

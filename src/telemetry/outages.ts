@@ -3,8 +3,8 @@
 // reach it. outage.ts makes the lines.
 
 import type { LoadFailure } from '../cache/read-through.ts'
-import type { Clock } from '../clock.ts'
-import { AbohawaError, messageOf } from '../errors.ts'
+import type { Clock } from '../common/clock.ts'
+import { AbohawaError, messageOf } from '../common/errors.ts'
 import type { BreakerState } from '../provider/breaker.ts'
 import type { Log } from './log.ts'
 import { type Cause, createOutage, type Noticed, type Outage, type OutageState } from './outage.ts'

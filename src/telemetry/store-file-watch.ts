@@ -3,7 +3,7 @@
 // of /readyz; both end when the file is put back.
 
 import { type BigIntStats, statSync } from 'node:fs'
-import { storeFiles } from '../stores/embedded/store-file.ts'
+import { storeFiles } from '../stores/sqlite/store-file.ts'
 import type { Log } from './log.ts'
 
 export type StoreFileWatch = {

@@ -1,7 +1,7 @@
 // How the store is, for metrics and status: whether it answers, how fast, and what its data takes. Bounded in time, so that a
 // store that hangs does not hold up a scrape.
 
-import { messageOf } from '../errors.ts'
+import { messageOf } from '../common/errors.ts'
 import type { Store, StoreSize } from '../stores/store.ts'
 import type { Log } from './log.ts'
 

@@ -1,8 +1,8 @@
 // Lines of the log that a writer to the store could cause without end: so many a minute for each subject, and the
 // first of the next minute says how many were left out. Writes nothing itself.
 
-import { minuteMs } from '../calendar.ts'
-import type { Clock } from '../clock.ts'
+import { minuteMs } from '../common/calendar.ts'
+import type { Clock } from '../common/clock.ts'
 
 /** A field for the line: how many were left out in the minutes before, if any. */
 type LeftOut = { readonly leftOut?: number }

@@ -1,7 +1,7 @@
 // The counters of metrics.ts that show how the traffic is, summed up: requests, errors, latencies, and which tier answered.
 // Read at intervals, and kept by history.ts.
 
-import { hasWeather, type ResponseName } from '../endpoints.ts'
+import { hasWeather, type ResponseName } from '../common/endpoints.ts'
 import type { Counted, Time } from './counters.ts'
 
 /** Sums since the start of the process. */

@@ -5,8 +5,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Attributes, Span, SpanKind } from '@opentelemetry/api'
 import type { Sampler } from '@opentelemetry/sdk-trace'
-import type { ResponseName } from '../endpoints.ts'
-import { AbohawaError, messageOf } from '../errors.ts'
+import type { ResponseName } from '../common/endpoints.ts'
+import { AbohawaError, messageOf } from '../common/errors.ts'
 import type { Log } from './log.ts'
 
 /** The span of a caller, as `traceparent` has it. */

@@ -1,7 +1,7 @@
 // Maps points to grid cells. Weather is fetched, cached and served per cell, for its centre. A point on an edge belongs to the
 // cell north or east of it. Knows no places.
 
-import type { Branded } from '../brand.ts'
+import type { Branded } from '../common/brand.ts'
 
 /** A cell's name: its centre as `<latitude>,<longitude>`, so that equal names mean equal weather on any grid. */
 export type CellId = Branded<'CellId'>

@@ -1,7 +1,7 @@
 // The horizon of timelines: how far they reach into past and future, which decides the length of each series, and until when
-// one answers whole requests. Follows from the configuration, not from the provider. Pure.
+// one answers whole requests, and how long an entry may be served after its fetch, which decides it. Follows from the configuration, not from the provider. Pure.
 
-import { hourMs, quarterHourMs, utcDayMs } from '../calendar.ts'
+import { hourMs, quarterHourMs, utcDayMs } from '../common/calendar.ts'
 import type { Span } from './timeline.ts'
 import { forecastDays } from './weather-variables.ts'
 
@@ -30,6 +30,31 @@ export const stepsWithin = ({ quarterHours, days }: Horizon): Lengths => ({
   hours: (pastDays + days) * 24,
   days: pastDays + days,
 })
+
+export type FreshnessOptions = {
+  /** The least time an entry is fresh, by age. */
+  readonly freshForMs: number
+  /** The largest jitter, as a share of `freshForMs`, so that entries loaded together do not turn stale together. */
+  readonly freshSpread: number
+  /** The most that freshness is stretched to, and the longest an entry is fresh without a newer run; at least freshFor. */
+  readonly freshForAtMostMs: number
+  /** How long before it turns stale an entry in demand is refreshed. */
+  readonly refreshAheadForMs: number
+  /** How long after it turned stale an entry may still be served. */
+  readonly staleForMs: number
+}
+
+/** The longest that an entry is fresh, but for jitter. */
+export const mostOf = ({ freshForMs, freshForAtMostMs }: FreshnessOptions): number =>
+  Math.max(freshForMs, freshForAtMostMs)
+
+/** How long before it turns stale an entry is due: at most a tenth of the freshness, so that it is not due for most of its life. */
+export const leadOf = ({ refreshAheadForMs, freshForMs }: FreshnessOptions): number =>
+  Math.min(refreshAheadForMs, freshForMs / 10)
+
+/** The longest time after its fetch that any entry is served under these options. */
+export const longestUseMs = (options: FreshnessOptions): number =>
+  mostOf(options) * (1 + options.freshSpread) + leadOf(options) + options.staleForMs
 
 /** The horizon that keeps every response complete for `usableForMs` after the load. */
 export const horizonFor = (usableForMs: number, hourlyHours: number): Horizon => {

@@ -4,8 +4,8 @@
 // Bytes that `encodeTimeline` would not write for this key are refused with a reason; decoding never throws.
 
 import { brotliCompressSync, brotliDecompressSync, constants, crc32 } from 'node:zlib'
-import { type Calendar, quarterHourMs, utcDayMs } from '../calendar.ts'
-import { clockToleranceMs } from '../clock.ts'
+import { type Calendar, quarterHourMs, utcDayMs } from '../common/calendar.ts'
+import { clockToleranceMs } from '../common/clock.ts'
 import { type Lengths, longestLengths, usualLengths } from './horizon.ts'
 import { maxBytes, packColumn, unpackColumn } from './packed-column.ts'
 import { layOut, type Series, type Span, type Timeline } from './timeline.ts'

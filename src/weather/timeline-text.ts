@@ -1,7 +1,7 @@
 // Writes slices of a timeline as JSON text straight from its numbers, with the result of JSON.stringify but no intermediate
 // objects. Caches the texts of numbers and times.
 
-import { type Calendar, dayNumber, dayOfNumber, hourMs, quarterHourMs } from '../calendar.ts'
+import { type Calendar, dayNumber, dayOfNumber, hourMs, quarterHourMs } from '../common/calendar.ts'
 import type { Series, Timeline } from './timeline.ts'
 import { currentUnits, dailyUnits, hourlyUnits } from './weather-variables.ts'
 

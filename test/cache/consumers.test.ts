@@ -11,7 +11,7 @@ import { createPurges } from '../../src/cache/purges.ts'
 import { createReadThrough, type Subject } from '../../src/cache/read-through.ts'
 import { createSharedTier } from '../../src/cache/shared-tier.ts'
 import { createUncached } from '../../src/cache/uncached.ts'
-import { openEmbeddedStore } from '../../src/stores/embedded/embedded-store.ts'
+import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { until } from '../support/until.ts'
 

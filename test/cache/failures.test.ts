@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { BackoffError, type BackoffOptions, createFailures } from '../../src/cache/failures.ts'
-import { AbohawaError } from '../../src/errors.ts'
+import { AbohawaError } from '../../src/common/errors.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
 const options: BackoffOptions = { retryAfterMs: 1_000, retryAfterAtMostMs: 8_000 }

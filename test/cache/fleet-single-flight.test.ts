@@ -3,7 +3,7 @@
 
 import t, { type Test } from 'tap'
 import { createFleetSingleFlight } from '../../src/cache/fleet-single-flight.ts'
-import { AbohawaError } from '../../src/errors.ts'
+import { AbohawaError } from '../../src/common/errors.ts'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { startRedis, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
 

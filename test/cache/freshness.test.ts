@@ -3,14 +3,13 @@
 import t from 'tap'
 import {
   type Entry,
-  type FreshnessOptions,
   freshByAge,
   freshByRun,
   freshnessOf,
   jitterOf,
-  longestUseMs,
   type Run,
 } from '../../src/cache/freshness.ts'
+import { type FreshnessOptions, longestUseMs } from '../../src/weather/horizon.ts'
 
 const hour = 3_600_000
 const options: FreshnessOptions = {

@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { setPublished } from '../../src/catalogue/publication.ts'
 import { inspectSnapshot, readSnapshot } from '../../src/catalogue/snapshot-reader.ts'
-import { InputError } from '../../src/errors.ts'
+import { InputError } from '../../src/common/errors.ts'
 import { buildSample } from './sample-places.ts'
 
 t.test(

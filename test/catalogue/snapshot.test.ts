@@ -8,7 +8,7 @@ import { checkFile } from '../../src/catalogue/build.ts'
 import { faultLine } from '../../src/catalogue/check.ts'
 import { formatSnapshot } from '../../src/catalogue/snapshot.ts'
 import { inspectSnapshot, readSnapshot } from '../../src/catalogue/snapshot-reader.ts'
-import { InputError } from '../../src/errors.ts'
+import { InputError } from '../../src/common/errors.ts'
 import { bounds, buildSample, sampleRows } from './sample-places.ts'
 
 const sample = async (test: Test) => {

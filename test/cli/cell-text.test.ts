@@ -1,9 +1,9 @@
 // The text of a cell report, for states that are hard to reach with a whole gateway.
 
 import t from 'tap'
-import { createCalendar } from '../../src/calendar.ts'
 import { cellText, distance } from '../../src/cli/operate/cell-text.ts'
-import type { CellReport } from '../../src/ops/cell-report.ts'
+import { createCalendar } from '../../src/common/calendar.ts'
+import type { CellReport } from '../../src/operate/listener/cell-report.ts'
 
 const entry = {
   fetchedAt: '2026-11-21T05:00:00.000Z',

@@ -3,7 +3,7 @@
 import { copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { version } from '../../src/version.ts'
+import { version } from '../../src/common/version.ts'
 import { runCommands } from '../support/printed.ts'
 import { runCommand } from '../support/process.ts'
 import { productCounts } from '../support/product-places.ts'

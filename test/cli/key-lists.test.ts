@@ -2,10 +2,10 @@
 
 import { join } from 'node:path'
 import t from 'tap'
-import { createCalendar, daysUpTo } from '../../src/calendar.ts'
-import { systemClock } from '../../src/clock.ts'
-import { createAdministration } from '../../src/metering/administration.ts'
-import { openEmbeddedStore } from '../../src/stores/embedded/embedded-store.ts'
+import { createCalendar, daysUpTo } from '../../src/common/calendar.ts'
+import { systemClock } from '../../src/common/clock.ts'
+import { createAdministration } from '../../src/keys/administration.ts'
+import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { runCommands } from '../support/printed.ts'
 
 const path = join(t.testdir(), 'store.db')

@@ -3,10 +3,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { createCalendar, daysUpTo } from '../../src/calendar.ts'
 import { usageText } from '../../src/cli/keys/usage-text.ts'
-import { systemClock } from '../../src/clock.ts'
-import { openEmbeddedStore } from '../../src/stores/embedded/embedded-store.ts'
+import { createCalendar, daysUpTo } from '../../src/common/calendar.ts'
+import { systemClock } from '../../src/common/clock.ts'
+import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { runCommand } from '../support/process.ts'
 
 const setUp = (folder: string) => {

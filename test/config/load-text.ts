@@ -1,9 +1,9 @@
 // Loads config files from text in a test: the configuration, or the sentences of the refusal.
 
 import type { Test } from 'tap'
+import { InputError } from '../../src/common/errors.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import type { Config } from '../../src/config/schema.ts'
-import { InputError } from '../../src/errors.ts'
 
 type Given = { files?: readonly string[]; env?: NodeJS.ProcessEnv }
 

@@ -1,8 +1,8 @@
 // Durations and sizes: parsed and printed.
 
 import t from 'tap'
+import { InputError } from '../../src/common/errors.ts'
 import { parseDuration, parseSize, printDuration, printSize } from '../../src/config/units.ts'
-import { InputError } from '../../src/errors.ts'
 
 t.test('a duration is counted in milliseconds', async t => {
   const table: Array<[string, number]> = [

@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { maxFileBytes } from '../../src/regular-file.ts'
+import { maxFileBytes } from '../../src/common/regular-file.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const rows = readFileSync(join(root, 'docs/operating/limits.md'), 'utf8').split('\n')
@@ -19,15 +19,20 @@ const stated: readonly [
   [
     'Requests without a good key on a connection',
     '| 100 |',
-    'edge/connection/connections',
+    'api/connection/connections',
     { maxRefusals: 100 },
   ],
-  ['Requests for `/docs`', '300 a minute', 'edge/api', { referencePerMinute: 300 }],
-  ['Time for which nothing moves', '| 120 s |', 'edge/server', { stalledMs: 120_000 }],
-  ['Body of a request, which is not read', '2 s', 'unread-body', { sendOnMs: 2_000 }],
-  ['Time for a response of the ops or', '| 30 s;', 'ops/health', { answerWithinMs: 30_000 }],
-  ['Idle time of a connection to the ops', '| 5 s |', 'ops/bounded-server', { idleForMs: 5_000 }],
-  ['Keys of one `GET /keys`', '| 1,000 |', 'ops/key-routes', { most: 1_000 }],
+  ['Requests for `/docs`', '300 a minute', 'api/api', { referencePerMinute: 300 }],
+  ['Time for which nothing moves', '| 120 s |', 'api/server', { stalledMs: 120_000 }],
+  ['Body of a request, which is not read', '2 s', 'common/unread-body', { sendOnMs: 2_000 }],
+  ['Time for a response of the ops or', '| 30 s;', 'operate/listener/health', { answerWithinMs: 30_000 }],
+  [
+    'Idle time of a connection to the ops',
+    '| 5 s |',
+    'operate/listener/bounded-server',
+    { idleForMs: 5_000 },
+  ],
+  ['Keys of one `GET /keys`', '| 1,000 |', 'operate/listener/key-routes', { most: 1_000 }],
   ['Keys created by one command', '10,000 with `--count`', 'cli/keys/key-create', { maxKeys: 10_000 }],
   [
     'Keys created by one command',
@@ -35,8 +40,8 @@ const stated: readonly [
     'cli/keys/key-file',
     { maxRows: 100_000 },
   ],
-  ['Keys whose loaded cells are counted', '10,000 a UTC day', 'upstream/loads-by-key', { maxKeys: 10_000 }],
-  ['Time for which a stopping gateway', '| 3 s |', 'metering/meter', { reportForMs: 3_000 }],
+  ['Keys whose loaded cells are counted', '10,000 a UTC day', 'keys/loads-by-key', { maxKeys: 10_000 }],
+  ['Time for which a stopping gateway', '| 3 s |', 'keys/meter', { reportForMs: 3_000 }],
   ['Lease of another gateway', '| 1 min |', 'stores/records', { longestLeaseMs: 60_000 }],
   ['Gateways on one store', '| 1,000 |', 'stores/records', { maxInstances: 1_000 }],
   ['Change record', '1,000 of a kind', 'stores/records', { maxChangeRecords: 1_000 }],

@@ -81,7 +81,7 @@ const foldersIn = (folder: string): string[] =>
     .filter(entry => entry.isDirectory() && entry.name !== 'node_modules')
     .map(({ name }) => name)
 
-// A page may leave out src/, and test/ with the end of the name: `edge/api.ts`, `journeys/floods`.
+// A page may leave out src/, and test/ with the end of the name: `api/api.ts`, `journeys/floods`.
 const bases = ['.', 'src', 'test']
 const firsts = new Set(bases.flatMap(foldersIn))
 

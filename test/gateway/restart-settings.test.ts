@@ -7,7 +7,7 @@ import { readConfig } from '../../src/config/load.ts'
 import { settings } from '../../src/config/tree.ts'
 import { effectOf } from '../../src/config/values.ts'
 import { createReload } from '../../src/gateway/reload.ts'
-import { settingsThatNeedRestart } from '../../src/upstream/account.ts'
+import { settingsThatNeedRestart } from '../../src/provider/account.ts'
 
 const fixture = (name: string) => join(import.meta.dirname, '..', 'fixtures', name)
 const redis = { 'redis.url': 'rediss://one' }

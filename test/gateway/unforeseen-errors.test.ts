@@ -2,7 +2,7 @@
 
 import { pino } from 'pino'
 import t from 'tap'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/common/clock.ts'
 import { observeApi } from '../../src/gateway/observers.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { openOutages } from '../../src/telemetry/outages.ts'

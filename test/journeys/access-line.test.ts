@@ -3,7 +3,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
-import { createKey } from '../../src/metering/key-form.ts'
+import { createKey } from '../../src/keys/key-form.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { startGateway, type TestGateway } from '../support/start-gateway.ts'

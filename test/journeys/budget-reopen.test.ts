@@ -3,7 +3,7 @@
 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/common/clock.ts'
 import { type Running, runCommand, startCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { testRedis } from '../support/redis-server.ts'

@@ -3,7 +3,7 @@
 
 import t, { type Test } from 'tap'
 import { Agent, type Dispatcher, interceptors, request } from 'undici'
-import { createCalendar, hourMs, minuteMs } from '../../src/calendar.ts'
+import { createCalendar, hourMs, minuteMs } from '../../src/common/calendar.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { startGateway } from '../support/start-gateway.ts'

@@ -3,7 +3,7 @@
 
 import { join } from 'node:path'
 import t from 'tap'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/common/clock.ts'
 import { startBrowser, untilSeen, type WatchedPage, withoutBrowser } from '../support/browser.ts'
 import { coldCache, dhaka, isDrawn, isLive, openCell } from '../support/dashboard-page.ts'
 import { startProvider } from '../support/provider-process.ts'

@@ -76,16 +76,17 @@ t.test('the page needs no token, its files are validated by ETag, and its policy
     t.match(again, { status: 304, text: '' })
     t.match(await sendRequest(`${gateway.opsUrl}${path}`, { method: 'HEAD' }), { status: 200, text: '' })
     if (path.endsWith('.js') && !path.endsWith('uplot.js'))
-      for (const [, name] of text.matchAll(/from '\.\/([^']+)'/g)) await look(`/ops/dashboard/page/${name}`)
+      for (const [, name] of text.matchAll(/from '\.\/([^']+)'/g))
+        await look(`/operate/dashboard/page/${name}`)
   }
   for (const path of names) await look(path)
   t.ok(looked.size > 15, 'modules import files that are served')
   for (const path of ['/status', '/cells', '/events', '/search?q=dhaka', '/cache/cell?of=district/3026'])
     t.equal((await sendRequest(`${gateway.opsUrl}${path}`)).status, 401, path)
-  t.equal((await sendRequest(`${gateway.opsUrl}/ops/dashboard/page/contract.ts`)).status, 401)
+  t.equal((await sendRequest(`${gateway.opsUrl}/operate/dashboard/page/contract.ts`)).status, 401)
   t.equal(
     (
-      await sendRequest(`${gateway.opsUrl}/ops/dashboard/page/contract.ts`, {
+      await sendRequest(`${gateway.opsUrl}/operate/dashboard/page/contract.ts`, {
         headers: { authorization: `Bearer ${token}` },
       })
     ).status,

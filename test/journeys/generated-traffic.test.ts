@@ -2,7 +2,7 @@
 // are refused as the API refuses them, of every kind.
 
 import t from 'tap'
-import { endpointNames } from '../../src/endpoints.ts'
+import { endpointNames } from '../../src/common/endpoints.ts'
 import { generate } from '../../src/load/traffic/generate/generate.ts'
 import type { TrafficRequest } from '../../src/load/traffic/traffic-request.ts'
 import { forAll, plentyOfQuota } from '../scenarios/set-up.ts'

@@ -2,8 +2,8 @@
 // budget, whose cells are sent first, and what it is told. Real Redis, real provider, one clock that the test moves.
 
 import t, { type Test } from 'tap'
-import { createCalendar, minuteMs } from '../../src/calendar.ts'
 import { statusLines } from '../../src/cli/operate/status-text.ts'
+import { createCalendar, minuteMs } from '../../src/common/calendar.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { testRedis } from '../support/redis-server.ts'

@@ -1,7 +1,7 @@
 // Keys and quotas for a consumer: every kind of 401, the count, 429, which responses count and which do not.
 
 import t from 'tap'
-import { createKey } from '../../src/metering/key-form.ts'
+import { createKey } from '../../src/keys/key-form.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { type Answer, startGateway, type TestGateway } from '../support/start-gateway.ts'

@@ -3,7 +3,7 @@
 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/common/clock.ts'
 import { openStore } from '../../src/stores/open-store.ts'
 import { type Store, StoreError } from '../../src/stores/store.ts'
 import { startProvider } from '../support/provider-process.ts'

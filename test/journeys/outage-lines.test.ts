@@ -2,9 +2,9 @@
 // a line at the top of `abohawa status` while it lasts.
 
 import t from 'tap'
-import { createCalendar } from '../../src/calendar.ts'
 import { statusLines } from '../../src/cli/operate/status-text.ts'
-import { statusReport } from '../../src/ops/status-report.ts'
+import { createCalendar } from '../../src/common/calendar.ts'
+import { statusReport } from '../../src/operate/listener/status-report.ts'
 import { manualClock, noon } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { startRedisProcess } from '../support/redis-process.ts'

@@ -2,7 +2,7 @@
 // and the time of the load; after that, 500.
 
 import t from 'tap'
-import { createCalendar, hourMs } from '../../src/calendar.ts'
+import { createCalendar, hourMs } from '../../src/common/calendar.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { runCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'

@@ -16,7 +16,7 @@ const page = readFileSync(join(root, 'docs/path-of-a-request.md'), 'utf8')
 
 // Any file may use these.
 const isFoundation = (file: string): boolean =>
-  /^(calendar|clock|errors|outside-text|key-redaction|redacted-url)\.ts$/.test(file)
+  /^common\/(calendar|clock|errors|outside-text|key-redaction|redacted-url)\.ts$/.test(file)
 
 /** The files with a function that runs each time. `times` are so many that no timer fires as often meanwhile. */
 const filesOf = async (t: Test, times: number, step: (i: number) => Promise<unknown>): Promise<string[]> => {

@@ -3,7 +3,7 @@
 // sentinels lacks what the first one counted.
 
 import t from 'tap'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/common/clock.ts'
 import { quietZone } from '../scenarios/keys.ts'
 import { measureRedisOutage } from '../scenarios/redis-outage.ts'
 import { startProvider } from '../support/provider-process.ts'

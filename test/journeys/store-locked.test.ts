@@ -3,7 +3,7 @@
 
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/common/clock.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'

@@ -4,7 +4,7 @@
 
 import { setImmediate as turn } from 'node:timers/promises'
 import t from 'tap'
-import { hourMs, utcDayMs } from '../../src/calendar.ts'
+import { hourMs, utcDayMs } from '../../src/common/calendar.ts'
 import { isoOf } from '../scenarios/set-up.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'

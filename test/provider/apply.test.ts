@@ -3,7 +3,7 @@
 import t, { type Test } from 'tap'
 import type { BudgetSettings } from '../../src/provider/budget.ts'
 import { freeLimits } from '../../src/provider/open-meteo/limits.ts'
-import { openEmbeddedStore } from '../../src/stores/embedded/embedded-store.ts'
+import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { budgetOn } from './budget-set-up.ts'
 

@@ -2,10 +2,10 @@
 // after, in windows on a clock of its own. Every request, its latency and its end are events on one clock.
 
 import t from 'tap'
-import { hourMs, minuteMs, utcDayMs } from '../../src/calendar.ts'
+import { hourMs, minuteMs, utcDayMs } from '../../src/common/calendar.ts'
 import type { Budget, Purpose } from '../../src/provider/budget.ts'
 import { freeLimits } from '../../src/provider/open-meteo/limits.ts'
-import { openEmbeddedStore } from '../../src/stores/embedded/embedded-store.ts'
+import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { type ManualClock, manualClock } from '../support/manual-clock.ts'
 import { budgetOn } from './budget-set-up.ts'
 

@@ -1,6 +1,6 @@
 // Test helper: a budget with the limits of the free host, on a manual clock, over a store with fault injection.
 
-import type { Clock } from '../../src/clock.ts'
+import type { Clock } from '../../src/common/clock.ts'
 import { type Budget, type BudgetOptions, createBudget } from '../../src/provider/budget.ts'
 import { freeLimits } from '../../src/provider/open-meteo/limits.ts'
 import { type SpendingStore, StoreError } from '../../src/stores/store.ts'

@@ -3,7 +3,7 @@
 import { EventEmitter, once } from 'node:events'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
-import { hourMs } from '../../src/calendar.ts'
+import { hourMs } from '../../src/common/calendar.ts'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startRedisProcess } from '../support/redis-process.ts'

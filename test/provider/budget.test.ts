@@ -2,11 +2,11 @@
 
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { hourMs, minuteMs, utcDayMs } from '../../src/calendar.ts'
+import { hourMs, minuteMs, utcDayMs } from '../../src/common/calendar.ts'
 import type { Budget, BudgetOptions, BudgetState, Purpose, Reservation } from '../../src/provider/budget.ts'
 import { freeLimits } from '../../src/provider/open-meteo/limits.ts'
 import { dayEndAfter } from '../../src/provider/spending-windows.ts'
-import { openEmbeddedStore } from '../../src/stores/embedded/embedded-store.ts'
+import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { closeIn, closureIn } from '../support/spending.ts'
 import { budgetOn, faultyStore, limit } from './budget-set-up.ts'

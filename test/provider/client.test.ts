@@ -2,7 +2,7 @@
 // timeouts.
 
 import t from 'tap'
-import { createCalendar } from '../../src/calendar.ts'
+import { createCalendar } from '../../src/common/calendar.ts'
 import { type BreakerOptions, createBreaker } from '../../src/provider/breaker.ts'
 import { createProvider, type ProviderOptions, type ProviderParts } from '../../src/provider/client.ts'
 import { createProviderCall, type ProviderCallOptions } from '../../src/provider/provider-call.ts'

@@ -1,7 +1,7 @@
 // The forecast of the budget: linear over recent spending, across the ends of windows, and null before a window that resets first.
 
 import t from 'tap'
-import { hourMs, minuteMs, utcDayMs } from '../../src/calendar.ts'
+import { hourMs, minuteMs, utcDayMs } from '../../src/common/calendar.ts'
 import { createForecast, type SpendingNow } from '../../src/provider/forecast.ts'
 
 const midnight = Date.parse('2026-11-21T00:00:00Z')

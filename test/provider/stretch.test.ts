@@ -1,7 +1,7 @@
 // The stretch of freshness over random days of spending and demand.
 
 import t from 'tap'
-import { utcDayMs } from '../../src/calendar.ts'
+import { utcDayMs } from '../../src/common/calendar.ts'
 import { type DaySpending, priceOf, stretchAt } from '../../src/provider/stretch.ts'
 
 type Day = DaySpending & { demandPerDay: number }

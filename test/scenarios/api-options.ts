@@ -1,6 +1,6 @@
 // The options of an API over plain HTTP, with limits that nothing reaches by itself.
 
-import type { ApiOptions } from '../../src/edge/api.ts'
+import type { ApiOptions } from '../../src/api/api.ts'
 
 export const apiOptions: ApiOptions = {
   tls: { cert: null, key: null, ticketKey: null, http2: true },

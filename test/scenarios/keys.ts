@@ -2,7 +2,7 @@
 // zone far from midnight, so that no scenario splits its counts over two days.
 
 import { administerWith } from '../../src/cli/administer.ts'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/common/clock.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import type { Env } from './set-up.ts'
 

@@ -2,7 +2,7 @@
 // day, and compares the counts of both days.
 
 import { once } from 'node:events'
-import { createCalendar } from '../../src/calendar.ts'
+import { createCalendar } from '../../src/common/calendar.ts'
 import { startScript } from '../support/process.ts'
 import { startRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'

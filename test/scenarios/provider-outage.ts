@@ -2,7 +2,7 @@
 // quarter-hour, hour and day, how often the provider is called, and how soon its recovery is noticed.
 
 import { setTimeout as pause } from 'node:timers/promises'
-import { createCalendar, minuteMs } from '../../src/calendar.ts'
+import { createCalendar, minuteMs } from '../../src/common/calendar.ts'
 import { foundWithin } from '../support/until.ts'
 import { startOnOneClock } from './one-clock.ts'
 import { forAll, isoOf, noBudget, pathOf, placesByCell, quiet, type Scope } from './set-up.ts'

@@ -3,7 +3,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/common/clock.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { openStore } from '../../src/stores/open-store.ts'
 import type { Running } from '../support/process.ts'

@@ -1,7 +1,7 @@
 // A timeline with the default horizon around an instant and a value everywhere: for tests and benchmarks that render or
 // serve without a provider, and a cache that always has it. The values are made up.
 
-import { type Calendar, hourMs, quarterHourMs, utcDayMs } from '../../src/calendar.ts'
+import { type Calendar, hourMs, quarterHourMs, utcDayMs } from '../../src/common/calendar.ts'
 import { layOut, type Timeline } from '../../src/weather/timeline.ts'
 
 /** @param now ms since the epoch */

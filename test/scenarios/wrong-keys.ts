@@ -3,7 +3,7 @@
 
 import { readFileSync } from 'node:fs'
 import { Redis } from 'ioredis'
-import { createKey } from '../../src/metering/key-form.ts'
+import { createKey } from '../../src/keys/key-form.ts'
 import { startRedis } from '../support/redis-server.ts'
 import type { Caller } from './callers.ts'
 import { commandsSent, meterEnv, patient, sendOn, startGateways } from './quota-load.ts'

@@ -5,7 +5,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, symlinkSync } 
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/common/clock.ts'
 import { openStore } from '../../src/stores/open-store.ts'
 import { startCommand } from '../support/process.ts'
 import { startGateway } from '../support/start-gateway.ts'

@@ -5,14 +5,9 @@ import { mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
-import {
-  maxReserved,
-  openReserve,
-  type ReservedCount,
-  reservePath,
-} from '../../src/stores/embedded/reserve.ts'
 import { openStore } from '../../src/stores/open-store.ts'
 import { unobserved } from '../../src/stores/records.ts'
+import { maxReserved, openReserve, type ReservedCount, reservePath } from '../../src/stores/sqlite/reserve.ts'
 
 const countOf = (i: number, used = i): ReservedCount => ({
   keyId: `key_${i}`,

@@ -2,7 +2,7 @@
 // is full. The tables of docs/operating/redis.md name this file.
 
 import t, { type Test } from 'tap'
-import { dayOfNumber, utcDayMs } from '../../src/calendar.ts'
+import { dayOfNumber, utcDayMs } from '../../src/common/calendar.ts'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
 import { startRedisProcess } from '../support/redis-process.ts'

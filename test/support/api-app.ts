@@ -1,13 +1,13 @@
 // The API as a Fastify application without a socket, for unit tests: a small catalogue, a timeline with every hour,
 // one good key, and a quota that the test sets.
 
-import { createAnswers } from '../../src/answer.ts'
-import { createCalendar, utcDayMs } from '../../src/calendar.ts'
+import { createAnswers } from '../../src/api/answer.ts'
+import { type Api, type ApiOptions, type ApiParts, buildApi } from '../../src/api/api.ts'
+import { writeByWriteHead } from '../../src/api/connection/ready-response.ts'
+import type { Access } from '../../src/api/request-state.ts'
 import { openCatalogue } from '../../src/catalogue/live-catalogue.ts'
-import { type Api, type ApiOptions, type ApiParts, buildApi } from '../../src/edge/api.ts'
-import { writeByWriteHead } from '../../src/edge/connection/ready-response.ts'
-import type { Access } from '../../src/edge/request-state.ts'
-import type { Authentication } from '../../src/metering/authentication.ts'
+import { createCalendar, utcDayMs } from '../../src/common/calendar.ts'
+import type { Authentication } from '../../src/keys/authentication.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { apiOptions } from '../scenarios/api-options.ts'
 import { alwaysFresh, wholeTimeline } from '../scenarios/whole-timeline.ts'

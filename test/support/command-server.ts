@@ -3,7 +3,7 @@
 // with one: `runProcess` in process.ts.
 
 import { run } from '../../src/cli/program.ts'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/common/clock.ts'
 import { useConstants } from './constants.ts'
 
 type Order = { readonly id: number; readonly args: readonly string[]; readonly env: NodeJS.ProcessEnv }

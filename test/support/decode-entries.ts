@@ -2,7 +2,7 @@
 // peak memory of the process. The test that starts it limits its memory.
 
 import { createInterface } from 'node:readline'
-import { createCalendar } from '../../src/calendar.ts'
+import { createCalendar } from '../../src/common/calendar.ts'
 import { decodeTimeline } from '../../src/weather/timeline-bytes.ts'
 
 const calendar = createCalendar('Asia/Dhaka')

@@ -1,8 +1,8 @@
 // Traffic that is generated in this process from the catalogue of the product, with settings of which a test changes some.
 
-import { createCalendar, hourMs } from '../../src/calendar.ts'
 import type { Catalogue } from '../../src/catalogue/catalogue.ts'
 import { readCatalogue } from '../../src/catalogue/live-catalogue.ts'
+import { createCalendar, hourMs } from '../../src/common/calendar.ts'
 import { type GeneratedTraffic, generate, type World } from '../../src/load/traffic/generate/generate.ts'
 import type { TrafficRequest } from '../../src/load/traffic/traffic-request.ts'
 

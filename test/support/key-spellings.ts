@@ -1,5 +1,5 @@
 // A key in the spellings that a URL may have of it, and in those of headers that nobody writes down; and the reverse: whether a reader who decodes those
-// spellings finds a part of its secret in a text. Shares no code with src/key-redaction.ts, which it tests.
+// spellings finds a part of its secret in a text. Shares no code with src/common/key-redaction.ts, which it tests.
 
 const prefix = 'svc_live_'
 

@@ -1,6 +1,6 @@
 // A clock that stands still until a test moves it.
 
-import type { Clock } from '../../src/clock.ts'
+import type { Clock } from '../../src/common/clock.ts'
 
 export type ManualClock = Clock & {
   /** Jumps to an instant, given as ISO 8601 or in milliseconds. */

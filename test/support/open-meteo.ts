@@ -1,7 +1,7 @@
 // The default protocol of a gateway, and the options of a call with it, for tests of parts that depend on the type in
 // protocol.ts alone.
 
-import { createCalendar, hourMs } from '../../src/calendar.ts'
+import { createCalendar, hourMs } from '../../src/common/calendar.ts'
 import { createOpenMeteo } from '../../src/provider/open-meteo/protocol.ts'
 import { horizonFor } from '../../src/weather/horizon.ts'
 

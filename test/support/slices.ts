@@ -1,7 +1,7 @@
 // Slices of a timeline as objects, computed for each call and found by time, never by position: the reference for the text
 // that the product writes straight from the numbers.
 
-import { type Calendar, dayNumber, dayOfNumber, hourMs, quarterHourMs } from '../../src/calendar.ts'
+import { type Calendar, dayNumber, dayOfNumber, hourMs, quarterHourMs } from '../../src/common/calendar.ts'
 import type { Series, Timeline } from '../../src/weather/timeline.ts'
 import { currentUnits, dailyUnits, hourlyUnits } from '../../src/weather/weather-variables.ts'
 

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import t from 'tap'
-import { createKey } from '../../src/metering/key-form.ts'
+import { createKey } from '../../src/keys/key-form.ts'
 import { type AnsweredRequest, createAccessLog } from '../../src/telemetry/access-log.ts'
 import { anyText } from '../support/any-text.ts'
 import { leakIn, spellings } from '../support/key-spellings.ts'

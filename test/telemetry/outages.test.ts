@@ -1,8 +1,8 @@
 // When an outage begins and ends, and which failures belong to it.
 
 import t from 'tap'
-import { createSelfReport } from '../../src/admin/self-report.ts'
-import { AbohawaError } from '../../src/errors.ts'
+import { AbohawaError } from '../../src/common/errors.ts'
+import { createSelfReport } from '../../src/operate/self-report.ts'
 import { ProviderError } from '../../src/provider/errors.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { openOutages } from '../../src/telemetry/outages.ts'

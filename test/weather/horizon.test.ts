@@ -1,7 +1,7 @@
 // The length of timelines for a configuration.
 
 import t from 'tap'
-import { createCalendar, hourMs, quarterHourMs, utcDayMs } from '../../src/calendar.ts'
+import { createCalendar, hourMs, quarterHourMs, utcDayMs } from '../../src/common/calendar.ts'
 import { horizonFor, pastDays, pastQuarterHours, reachOf, stepsWithin } from '../../src/weather/horizon.ts'
 
 t.test('the horizon grows with the time an entry may be served and with the hours of a response', t => {

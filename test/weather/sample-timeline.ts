@@ -1,6 +1,6 @@
 // A timeline for tests in which every value encodes its own section, column and step.
 
-import { dayNumber } from '../../src/calendar.ts'
+import { dayNumber } from '../../src/common/calendar.ts'
 import { ranges } from '../../src/weather/ranges.ts'
 import { layOut, type Series, type Timeline } from '../../src/weather/timeline.ts'
 import { currentUnits, dailyUnits, hourlyUnits } from '../../src/weather/weather-variables.ts'

@@ -2,7 +2,7 @@
 // Written after the description of the format, independently of the encoder.
 
 import { brotliCompressSync, constants, crc32 } from 'node:zlib'
-import { dayNumber } from '../../src/calendar.ts'
+import { dayNumber } from '../../src/common/calendar.ts'
 import type { Expectation } from '../../src/weather/timeline-bytes.ts'
 import { currentUnits, dailyUnits, hourlyUnits } from '../../src/weather/weather-variables.ts'
 

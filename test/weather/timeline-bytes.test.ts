@@ -4,7 +4,14 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { startSimulator } from '../../simulator/simulator.ts'
-import { createCalendar, dayNumber, hourMs, minuteMs, quarterHourMs, utcDayMs } from '../../src/calendar.ts'
+import {
+  createCalendar,
+  dayNumber,
+  hourMs,
+  minuteMs,
+  quarterHourMs,
+  utcDayMs,
+} from '../../src/common/calendar.ts'
 import { decodeTimelines } from '../../src/provider/open-meteo/decode.ts'
 import { pathFor } from '../../src/provider/open-meteo/query.ts'
 import { createGrid } from '../../src/weather/cell.ts'

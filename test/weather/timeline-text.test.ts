@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import t from 'tap'
-import { createCalendar, hourMs, quarterHourMs, utcDayMs } from '../../src/calendar.ts'
+import { createCalendar, hourMs, quarterHourMs, utcDayMs } from '../../src/common/calendar.ts'
 import { layOut } from '../../src/weather/timeline.ts'
 import { createTimelineText } from '../../src/weather/timeline-text.ts'
 import { currentAt, daysFrom, hoursFrom } from '../support/slices.ts'

@@ -3,7 +3,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
-import { createCalendar } from '../../src/calendar.ts'
+import { createCalendar } from '../../src/common/calendar.ts'
 import { bytesOf } from '../../src/weather/timeline.ts'
 import { currentAt, daysFrom, hoursFrom } from '../support/slices.ts'
 import { sampleTimeline } from './sample-timeline.ts'

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { createSecureServer, type ServerHttp2Stream } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { fastify } from 'fastify'
-import { apiPrefix, endpoints } from '../../../src/endpoints.ts'
+import { apiPrefix, endpoints } from '../../../src/common/endpoints.ts'
 
 const [kind = '', bodyFile = '', headersFile = '', certFile = '', keyFile = ''] = process.argv.slice(2)
 const body = readFileSync(bodyFile)

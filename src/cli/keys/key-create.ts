@@ -1,15 +1,10 @@
 // `abohawa keys create`: one key, many alike, or those of a CSV file. Prints them, or writes them to a file of their owner
-// alone, as they come: what ends midway has shown what it has created. metering/key-creation.ts does the work.
+// alone, as they come: what ends midway has shown what it has created. keys/key-creation.ts does the work.
 
 import type { Command } from 'commander'
-import { InputError, messageOf } from '../../errors.ts'
-import {
-  type Administration,
-  type CreatedKey,
-  type KeyRequest,
-  limitIn,
-} from '../../metering/administration.ts'
-import { printable, quoted, safeText } from '../../outside-text.ts'
+import { InputError, messageOf } from '../../common/errors.ts'
+import { printable, quoted, safeText } from '../../common/outside-text.ts'
+import { type Administration, type CreatedKey, type KeyRequest, limitIn } from '../../keys/administration.ts'
 import { addCreateStoreOption, administer } from '../administer.ts'
 import { interruption } from '../interruption.ts'
 import { type AddCommand, counted, type Terminal } from '../terminal.ts'

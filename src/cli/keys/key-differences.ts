@@ -1,7 +1,7 @@
 // Where a CSV file that is run again has another tier or limit than the key of its line: says so, and with --apply changes the
 // key. An empty limit says nothing, so that a key keeps one of its own. key-create.ts does the rest of such a run.
 
-import type { Administration, CreatedKey, KeyRequest } from '../../metering/administration.ts'
+import type { Administration, CreatedKey, KeyRequest } from '../../keys/administration.ts'
 import { counted } from '../terminal.ts'
 
 export type KeyDifferences = {

@@ -1,9 +1,9 @@
 // Reads the keys of `keys create --from`: a CSV file, one key a line. Names the lines that are wrong; creates nothing.
 
 import { parseCsv } from '../../catalogue/csv.ts'
-import { InputError, messageOf } from '../../errors.ts'
-import { type KeyRequest, limitIn } from '../../metering/administration.ts'
-import { readRegularFile } from '../../regular-file.ts'
+import { InputError, messageOf } from '../../common/errors.ts'
+import { readRegularFile } from '../../common/regular-file.ts'
+import { type KeyRequest, limitIn } from '../../keys/administration.ts'
 import { counted } from '../terminal.ts'
 
 /** Where a request came from, for messages about it. */

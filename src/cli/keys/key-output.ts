@@ -1,7 +1,7 @@
 // Where created keys go: standard output, or a new file that its owner alone can read, written to disk key by key.
 
 import { constants, type FileHandle, open, rm } from 'node:fs/promises'
-import { InputError, messageOf } from '../../errors.ts'
+import { InputError, messageOf } from '../../common/errors.ts'
 import type { Terminal } from '../terminal.ts'
 
 type Output = {

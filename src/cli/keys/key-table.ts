@@ -1,8 +1,8 @@
 // Keys as tables for people and as CSV for other programs.
 
-import { csvLine } from '../../csv-text.ts'
-import type { CreatedKey, KeyUsage, ListedKey } from '../../metering/administration.ts'
-import { jsonText, printable } from '../../outside-text.ts'
+import { csvLine } from '../../catalogue/csv-text.ts'
+import { jsonText, printable } from '../../common/outside-text.ts'
+import type { CreatedKey, KeyUsage, ListedKey } from '../../keys/administration.ts'
 import { tableOf } from '../terminal.ts'
 
 type Row = ListedKey & KeyUsage

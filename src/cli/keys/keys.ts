@@ -1,11 +1,11 @@
 // `abohawa keys …`: parses the arguments of the key commands and prints their results. Keys are named by id; a new key is
-// shown once. metering/administration.ts does the work.
+// shown once. keys/administration.ts does the work.
 
 import { Option } from 'commander'
+import { messageOf } from '../../common/errors.ts'
+import { printable, safeText } from '../../common/outside-text.ts'
 import { parseDuration } from '../../config/units.ts'
-import { messageOf } from '../../errors.ts'
-import { type Administration, limitIn, type UsageOfKey } from '../../metering/administration.ts'
-import { printable, safeText } from '../../outside-text.ts'
+import { type Administration, limitIn, type UsageOfKey } from '../../keys/administration.ts'
 import { administer } from '../administer.ts'
 import { type AddTopCommand, counted, type Terminal } from '../terminal.ts'
 import { asUsage, UsageError } from '../usage-error.ts'

@@ -1,7 +1,7 @@
 // `abohawa subscribers …`: lists and revokes subscribers, the holders of keys, by id or name.
-// metering/administration.ts does the work.
+// keys/administration.ts does the work.
 
-import type { ListedSubscriber } from '../../metering/administration.ts'
+import type { ListedSubscriber } from '../../keys/administration.ts'
 import { administer } from '../administer.ts'
 import { type AddTopCommand, tableOf } from '../terminal.ts'
 

@@ -1,10 +1,10 @@
 // Formats usage of a key as text and CSV: on a terminal a bar per day with the limit marked, elsewhere plain columns; then
 // today by endpoint.
 
-import { dayNumber, type LocalDay } from '../../calendar.ts'
-import { csvLine } from '../../csv-text.ts'
-import type { Usage, UsageOfKey } from '../../metering/administration.ts'
-import { printable } from '../../outside-text.ts'
+import { csvLine } from '../../catalogue/csv-text.ts'
+import { dayNumber, type LocalDay } from '../../common/calendar.ts'
+import { printable } from '../../common/outside-text.ts'
+import type { Usage, UsageOfKey } from '../../keys/administration.ts'
 import { counted, tableOf } from '../terminal.ts'
 
 /** @param columns width of the terminal; undefined for other outputs */

@@ -2,15 +2,15 @@
 // is wrong is one sentence with what is allowed.
 
 import { InvalidArgumentError } from 'commander'
-import { type Calendar, minuteMs, parseInstant, utcDayMs } from '../../calendar.ts'
 import type { Catalogue } from '../../catalogue/catalogue.ts'
 import { isLocationType, type Location, type LocationType } from '../../catalogue/location-schema.ts'
-import { type EndpointName, endpointNames } from '../../endpoints.ts'
+import { type Calendar, minuteMs, parseInstant, utcDayMs } from '../../common/calendar.ts'
+import { type EndpointName, endpointNames } from '../../common/endpoints.ts'
+import { quoted } from '../../common/outside-text.ts'
 import type { GeneratedTraffic } from '../../load/traffic/generate/generate.ts'
 import type { Storm } from '../../load/traffic/generate/places.ts'
 import type { Shape } from '../../load/traffic/generate/shape.ts'
 import { isInstant } from '../../load/traffic/request-line.ts'
-import { quoted } from '../../outside-text.ts'
 import { durationIn, numberIn, shareOf } from '../quantities.ts'
 import { UsageError } from '../usage-error.ts'
 

@@ -1,14 +1,14 @@
 // Reads the ops listener of a replay's gateway: the metrics, and whether the configuration of the command is the gateway's. If it
 // is, the result has its differences from the defaults.
 
+import { InputError, messageOf } from '../../common/errors.ts'
+import { quotedPath } from '../../common/outside-text.ts'
+import { redactedUrl } from '../../common/redacted-url.ts'
+import { maxFileBytes, readTextFileSync } from '../../common/regular-file.ts'
 import { loadConfig } from '../../config/load.ts'
 import { changesBetween, fleetHashOf } from '../../config/values.ts'
-import { InputError, messageOf } from '../../errors.ts'
 import { connectFault } from '../../load/replay/target.ts'
 import type { ReplayResult } from '../../load/report/result.ts'
-import { quotedPath } from '../../outside-text.ts'
-import { redactedUrl } from '../../redacted-url.ts'
-import { maxFileBytes, readTextFileSync } from '../../regular-file.ts'
 import { askGateway, checkGateway, queryGateway } from '../operate/gateway-query.ts'
 import type { Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
@@ -55,7 +55,7 @@ export const createOpsReader = (
     settings: async () => {
       const found = await queryGateway(
         { ...asked, isNamed: false, path: '/status' },
-        async () => (await import('../../ops/status-report.ts')).statusReport,
+        async () => (await import('../../operate/listener/status-report.ts')).statusReport,
       )
       // The metrics are read next, and their error says that no gateway answers.
       if (!('report' in found)) return null

@@ -1,13 +1,13 @@
 // The options of `abohawa replay`: what each may be, and the pace, the target and the keys that they make together.
 
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { InputError } from '../../errors.ts'
+import { InputError } from '../../common/errors.ts'
+import { quotedPath } from '../../common/outside-text.ts'
 import { keysFor, readKeyFile, readOneKey } from '../../load/replay/key-file.ts'
 import type { Pace } from '../../load/replay/pace.ts'
 import type { Schedule } from '../../load/replay/schedule.ts'
 import { type Threshold, thresholdOf } from '../../load/replay/thresholds.ts'
 import { nameOfFile } from '../../load/traffic/file-bytes.ts'
-import { quotedPath } from '../../outside-text.ts'
 import { durationIn, numberIn } from '../quantities.ts'
 import { asUsage, UsageError } from '../usage-error.ts'
 import { hostOption } from './traffic-options.ts'

@@ -2,13 +2,13 @@
 // compared with the first. The runs themselves are made by `replay` and `rehearse`.
 
 import type { Command } from 'commander'
+import { quotedPath } from '../../common/outside-text.ts'
 import { warningSentences } from '../../load/report/comparability.ts'
 import { type Comparison, undecidedSentence } from '../../load/report/compare-page.ts'
 import type { Difference } from '../../load/report/comparison.ts'
 import { metrics, valueText } from '../../load/report/metrics.ts'
 import { figuresIn } from '../../load/report/page.ts'
 import type { ReplayResult } from '../../load/report/result.ts'
-import { quotedPath } from '../../outside-text.ts'
 import { collect } from '../quantities.ts'
 import { type AddCommand, indented, type Terminal, tableOf, zoneOf } from '../terminal.ts'
 import { asUsage, UsageError } from '../usage-error.ts'

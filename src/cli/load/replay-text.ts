@@ -1,10 +1,10 @@
 // The words of `abohawa replay`: the line of progress while it runs, and its report on a terminal.
 
+import { quotedPath } from '../../common/outside-text.ts'
 import type { Logged } from '../../load/replay/request-log.ts'
 import type { LiveFigures } from '../../load/replay/senders.ts'
 import { errorsIn } from '../../load/replay/thresholds.ts'
 import type { ReplayResult } from '../../load/report/result.ts'
-import { quotedPath } from '../../outside-text.ts'
 import { counted, factsText, leftText, percentText, tableOf } from '../terminal.ts'
 
 /** A duration in ms for people, with three digits. */

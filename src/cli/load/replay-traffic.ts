@@ -1,8 +1,8 @@
 // Prepares `abohawa replay` and `abohawa saturate` before the first request: the target, the traffic as a schedule, its keys, and
 // the connections.
 
-import { isoOf } from '../../calendar.ts'
-import { InputError } from '../../errors.ts'
+import { isoOf } from '../../common/calendar.ts'
+import { InputError } from '../../common/errors.ts'
 import type { ReplayOrder } from '../../load/replay/run.ts'
 import type { Schedule } from '../../load/replay/schedule.ts'
 import type { ReplayResult } from '../../load/report/result.ts'

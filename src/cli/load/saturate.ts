@@ -2,8 +2,8 @@
 // from the traffic's own rate. Each rate is one replay. How a rate is chosen is in load/replay/saturation.ts.
 
 import { Option } from 'commander'
+import { InputError } from '../../common/errors.ts'
 import { printDuration } from '../../config/units.ts'
-import { InputError } from '../../errors.ts'
 import type { RateVerdict } from '../../load/replay/saturation.ts'
 import { type Threshold, thresholdOf } from '../../load/replay/thresholds.ts'
 import type { ReplayResult } from '../../load/report/result.ts'

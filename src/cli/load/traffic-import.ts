@@ -2,12 +2,12 @@
 // traffic-rewrite.ts reads and writes them, traffic-keys.ts lists their keys, traffic/ chooses and scrubs requests.
 
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { type Destination, destinations } from '../../endpoints.ts'
+import { type Destination, destinations } from '../../common/endpoints.ts'
+import { quoted } from '../../common/outside-text.ts'
 import { isInstant } from '../../load/traffic/request-line.ts'
 import type { Scrubbing } from '../../load/traffic/scrub.ts'
 import type { Moment, Selection } from '../../load/traffic/selection.ts'
 import type { TrafficRequest } from '../../load/traffic/traffic-request.ts'
-import { quoted } from '../../outside-text.ts'
 import { collect, durationIn, numberIn } from '../quantities.ts'
 import type { AddCommand } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'

@@ -1,8 +1,8 @@
 // `abohawa traffic import --as keys`: the ids of the keys in traffic files, as the CSV that `abohawa keys create --from` reads.
 // What it creates has each id as its external id, by which a replay finds the key of a request.
 
-import { csvLine } from '../../csv-text.ts'
-import { InputError } from '../../errors.ts'
+import { csvLine } from '../../catalogue/csv-text.ts'
+import { InputError } from '../../common/errors.ts'
 import { readTraffic } from '../../load/traffic/read-traffic.ts'
 import type { TrafficRequest } from '../../load/traffic/traffic-request.ts'
 import { writeText } from '../../load/traffic/write-traffic.ts'

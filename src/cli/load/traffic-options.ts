@@ -1,9 +1,9 @@
 // The options that commands on traffic files share, what is read of them, and the cells of the configured catalogue.
 
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { parseInstant } from '../../calendar.ts'
+import { parseInstant } from '../../common/calendar.ts'
+import { InputError } from '../../common/errors.ts'
 import { parseDuration } from '../../config/units.ts'
-import { InputError } from '../../errors.ts'
 import type { CellOf } from '../../load/traffic/cell-of-place.ts'
 import { formatNames, withoutUsualPort } from '../../load/traffic/format.ts'
 import type { Moment } from '../../load/traffic/selection.ts'

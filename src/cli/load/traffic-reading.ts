@@ -1,7 +1,7 @@
 // The words of every command that reads traffic while it does: faulty lines, how far it is, and what was left out.
 
 import { stat } from 'node:fs/promises'
-import { InputError } from '../../errors.ts'
+import { InputError } from '../../common/errors.ts'
 import { standardInput } from '../../load/traffic/file-bytes.ts'
 import type { Traffic, TrafficSummary } from '../../load/traffic/read-traffic.ts'
 import { counted, leftText, type Terminal } from '../terminal.ts'

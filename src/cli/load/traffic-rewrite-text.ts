@@ -1,11 +1,11 @@
 // The summary of a command that wrote a traffic file, as facts and as JSON.
 
-import { isoOf } from '../../calendar.ts'
+import { isoOf } from '../../common/calendar.ts'
+import { jsonText, printable } from '../../common/outside-text.ts'
 import { printDuration } from '../../config/units.ts'
 import { standardOutput } from '../../load/traffic/file-bytes.ts'
 import type { Gaps } from '../../load/traffic/gaps.ts'
 import type { TrafficSummary } from '../../load/traffic/read-traffic.ts'
-import { jsonText, printable } from '../../outside-text.ts'
 import { counted, factsText, type Terminal } from '../terminal.ts'
 import { leftOutText } from './traffic-reading.ts'
 

@@ -1,10 +1,10 @@
 // The figures of traffic as text for a terminal, with plots of the rate and the miss-ratio curve, and as JSON.
 
-import { isoOf } from '../../calendar.ts'
+import { isoOf } from '../../common/calendar.ts'
+import { printable } from '../../common/outside-text.ts'
 import type { TrafficSummary } from '../../load/traffic/read-traffic.ts'
 import type { PopularityReport } from '../../load/traffic/stats/popularity.ts'
 import type { TrafficStats } from '../../load/traffic/stats/traffic-stats.ts'
-import { printable } from '../../outside-text.ts'
 import { counted, factsText, indented, percentText, tableOf } from '../terminal.ts'
 import { leftOutText } from './traffic-reading.ts'
 import { spanText } from './traffic-rewrite-text.ts'

@@ -1,5 +1,6 @@
 // The table of `abohawa whatif`: a row for each setting, and remarks on them.
 
+import { createFigures } from '../../common/page/figures.js'
 import { printDuration } from '../../config/units.ts'
 import { planText } from '../../load/report/plans.ts'
 import { leftOutText } from '../../load/traffic/recorded-admission.ts'
@@ -10,7 +11,6 @@ import {
   servedShare,
   type WhatIfResult,
 } from '../../load/what-if/what-if-result.ts'
-import { createFigures } from '../../page/figures.js'
 import { counted, factsText, percentText, tableOf } from '../terminal.ts'
 
 /** As on the page. */

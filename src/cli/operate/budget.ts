@@ -1,8 +1,8 @@
 // `abohawa budget reopen`: reopens the budget after a limit that the provider reported wrongly. Works on the store alone, without
 // a running gateway; `abohawa status` shows what is spent.
 
-import type { ReopenReport } from '../../admin/budget-admin.ts'
-import { printable } from '../../outside-text.ts'
+import { printable } from '../../common/outside-text.ts'
+import type { ReopenReport } from '../../operate/budget-admin.ts'
 import { openUsedStore, storeName } from '../../stores/open-store.ts'
 import { type AddTopCommand, factsText } from '../terminal.ts'
 import { distance } from './cell-text.ts'
@@ -20,7 +20,7 @@ export const addBudgetCommands: AddTopCommand = (program, add, summary) => {
     run: async terminal => {
       const config = terminal.config()
       // Imported here, so that the other commands start without the parts of a gateway.
-      const { createBudgetAdmin } = await import('../../admin/budget-admin.ts')
+      const { createBudgetAdmin } = await import('../../operate/budget-admin.ts')
       const { clock } = terminal
       const store = await openUsedStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
       try {

@@ -3,14 +3,14 @@
 // warm.ts, but for `--force`, which needs a gateway.
 
 import { InvalidArgumentError } from 'commander'
-import type { CacheAdmin } from '../../admin/cache-admin.ts'
-import { pointOrPlaceIn, targetIn } from '../../admin/cache-target.ts'
-import { createCalendar } from '../../calendar.ts'
+import { createCalendar } from '../../common/calendar.ts'
+import { InputError } from '../../common/errors.ts'
+import { printable } from '../../common/outside-text.ts'
+import { redactedUrl } from '../../common/redacted-url.ts'
 import type { Config } from '../../config/schema.ts'
-import { InputError } from '../../errors.ts'
-import type { PurgeReport } from '../../ops/cell-report.ts'
-import { printable } from '../../outside-text.ts'
-import { redactedUrl } from '../../redacted-url.ts'
+import type { CacheAdmin } from '../../operate/cache-admin.ts'
+import { pointOrPlaceIn, targetIn } from '../../operate/cache-target.ts'
+import type { PurgeReport } from '../../operate/listener/cell-report.ts'
 import { openUsedStore, storeName } from '../../stores/open-store.ts'
 import { type AddTopCommand, factsText, numbered, type Terminal } from '../terminal.ts'
 import { asUsage, UsageError } from '../usage-error.ts'
@@ -31,7 +31,7 @@ export const addCacheCommands: AddTopCommand = (program, add, summary) => {
       const { address } = asked
       const found = await queryGateway(
         { ...asked, path: `/cache/cell?of=${encodeURIComponent(of)}` },
-        async () => (await import('../../ops/cell-report.ts')).cellReport,
+        async () => (await import('../../operate/listener/cell-report.ts')).cellReport,
       )
       const report =
         'report' in found ? found.report : await withCacheAdmin(terminal, config, admin => admin.explain(of))
@@ -111,7 +111,7 @@ const refresh = async (terminal: Terminal, gateway: string | undefined, of: stri
       method: 'POST',
       timeoutMs: config.provider.totalTimeoutMs + refreshExtraMs,
     },
-    async () => (await import('../../ops/cell-report.ts')).cellReport,
+    async () => (await import('../../operate/listener/cell-report.ts')).cellReport,
   )
   const opsUrl = redactedUrl(asked.address)
   if ('unavailable' in found)
@@ -148,7 +148,7 @@ const withCacheAdmin = async <Result>(
   // Of a broken file it throws: no command takes the default store in place of the configured one.
   terminal.config()
   // Imported here, so that the other commands start without the parts of a gateway.
-  const { createCacheAdmin } = await import('../../admin/cache-admin.ts')
+  const { createCacheAdmin } = await import('../../operate/cache-admin.ts')
   const { readCatalogue } = await import('../../catalogue/live-catalogue.ts')
   const { path } = config.catalogue
   const store = await openUsedStore(config, clock, { redisAway: () => {}, redisBack: () => {} })

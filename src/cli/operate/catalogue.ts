@@ -1,9 +1,9 @@
 // `abohawa catalogue …`: builds, checks and publishes the snapshot of places.
 
-import { isoOf } from '../../calendar.ts'
 import { type Fault, faultLine } from '../../catalogue/check.ts'
 import type { Counts } from '../../catalogue/location-schema.ts'
-import { printable } from '../../outside-text.ts'
+import { isoOf } from '../../common/calendar.ts'
+import { printable } from '../../common/outside-text.ts'
 import { type AddTopCommand, numbered, type Terminal } from '../terminal.ts'
 
 export const addCatalogueCommands: AddTopCommand = (program, add, summary) => {

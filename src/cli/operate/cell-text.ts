@@ -1,8 +1,8 @@
 // Formats the cache report of a cell as text: both tiers side by side, times in local time and relative to now.
 
-import { type Calendar, hourMs, isoOf, minuteMs, utcDayMs } from '../../calendar.ts'
-import type { CellReport, EntryReport } from '../../ops/cell-report.ts'
-import { printable } from '../../outside-text.ts'
+import { type Calendar, hourMs, isoOf, minuteMs, utcDayMs } from '../../common/calendar.ts'
+import { printable } from '../../common/outside-text.ts'
+import type { CellReport, EntryReport } from '../../operate/listener/cell-report.ts'
 import { factsText, indented, tableOf } from '../terminal.ts'
 
 /** @param gatewayUrl the gateway that reported it, or undefined when only the store was read */

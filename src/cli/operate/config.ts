@@ -1,13 +1,13 @@
 // `abohawa config …`: checks the configuration, and prints it: whole, what differs from the defaults, or why a setting is as it is.
 
 import { parse } from 'yaml'
+import { InputError, messageOf } from '../../common/errors.ts'
 import { configFilesOf } from '../../config/environment.ts'
 import { type ExplainedSetting, explainConfig } from '../../config/explain.ts'
 import { unknownName } from '../../config/faults.ts'
 import { checkFiles } from '../../config/file-check.ts'
 import { ConfigError, type ConfigFault, readConfig } from '../../config/load.ts'
 import { describeConfig } from '../../config/values.ts'
-import { InputError, messageOf } from '../../errors.ts'
 import { type AddTopCommand, factsText, indented, type Terminal, tableOf } from '../terminal.ts'
 
 export const addConfigCommands: AddTopCommand = (program, add, summary) => {

@@ -1,11 +1,11 @@
 // `abohawa doctor`: checks the configuration, the machine, the store, the provider and the way of consumers to the gateway,
-// one line each, with a fix for what is not well. The checks are in src/doctor.
+// one line each, with a fix for what is not well. The checks are in src/operate/doctor.
 
+import { InputError, messageOf } from '../../common/errors.ts'
+import { printable, safeText } from '../../common/outside-text.ts'
 import type { Config } from '../../config/schema.ts'
-import type { Check, Status } from '../../doctor/check.ts'
-import type { DoctorOptions } from '../../doctor/doctor.ts'
-import { InputError, messageOf } from '../../errors.ts'
-import { printable, safeText } from '../../outside-text.ts'
+import type { Check, Status } from '../../operate/doctor/check.ts'
+import type { DoctorOptions } from '../../operate/doctor/doctor.ts'
 import { processesIn } from '../serve/process-config.ts'
 import type { AddTopCommand, Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
@@ -44,7 +44,7 @@ const checksOf = async (
       .split('\n')
       .map(detail => ({ name: 'config', status: 'fail', detail, fix: 'Correct that setting.' }))
   }
-  const { examine } = await import('../../doctor/doctor.ts')
+  const { examine } = await import('../../operate/doctor/doctor.ts')
   return examine(config, { clock, ...given })
 }
 

@@ -2,9 +2,9 @@
 // report, and the title has the local time. Longer than 300 lines, because the report has many parts.
 
 import { styleText } from 'node:util'
-import type { Calendar } from '../../calendar.ts'
-import type { StatusReport } from '../../ops/status-report.ts'
-import { printable } from '../../outside-text.ts'
+import type { Calendar } from '../../common/calendar.ts'
+import { printable } from '../../common/outside-text.ts'
+import type { StatusReport } from '../../operate/listener/status-report.ts'
 import { counted, numbered, percentText, tableOf } from '../terminal.ts'
 import { distance, localSecond } from './cell-text.ts'
 

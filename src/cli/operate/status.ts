@@ -2,12 +2,12 @@
 // the store which instances are alive, the budget and the keys near their limit. `--watch` draws it anew every two seconds.
 
 import { setTimeout as pause } from 'node:timers/promises'
-import { createCalendar } from '../../calendar.ts'
+import { createCalendar } from '../../common/calendar.ts'
+import { messageOf } from '../../common/errors.ts'
+import { jsonText, printable } from '../../common/outside-text.ts'
+import { redactedUrl, redactedUrls } from '../../common/redacted-url.ts'
 import type { Config } from '../../config/schema.ts'
-import { messageOf } from '../../errors.ts'
-import type { StatusReport } from '../../ops/status-report.ts'
-import { jsonText, printable } from '../../outside-text.ts'
-import { redactedUrl, redactedUrls } from '../../redacted-url.ts'
+import type { StatusReport } from '../../operate/listener/status-report.ts'
 import { openUsedStore } from '../../stores/open-store.ts'
 import { interruption } from '../interruption.ts'
 import type { AddTopCommand, Terminal } from '../terminal.ts'
@@ -51,14 +51,14 @@ const readStatus = async (terminal: Terminal, config: Config, query: AskedGatewa
   const { address } = query
   const found = await queryGateway(
     { ...query, path: '/status' },
-    async () => (await import('../../ops/status-report.ts')).statusReport,
+    async () => (await import('../../operate/listener/status-report.ts')).statusReport,
   )
   if ('report' in found) return { report: found.report, opsUrl: redactedUrl(address), remark: undefined }
   const { clock } = terminal
   // Of a broken file it throws: no command takes the default store in place of the configured one.
   terminal.config()
   // Imported here, so that the other commands start without the parts of a gateway.
-  const { statusOfStore } = await import('../../admin/store-status.ts')
+  const { statusOfStore } = await import('../../operate/store-status.ts')
   const store = await openUsedStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
   try {
     return {

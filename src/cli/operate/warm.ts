@@ -2,21 +2,21 @@
 // same parts. A signal stops it after the request that is under way.
 
 import { setTimeout as pause } from 'node:timers/promises'
+import { openUpstream } from '../../cache/upstream.ts'
+import { readCatalogue } from '../../catalogue/live-catalogue.ts'
+import { InputError, messageOf } from '../../common/errors.ts'
+import { printable } from '../../common/outside-text.ts'
+import { redactedUrl } from '../../common/redacted-url.ts'
+import type { Config } from '../../config/schema.ts'
+import { fleetHashOf } from '../../config/values.ts'
 import {
   type CacheWarm,
   createCacheWarm,
   type WarmOrder,
   type WarmReport,
   warmReport,
-} from '../../admin/cache-warm.ts'
-import { readCatalogue } from '../../catalogue/live-catalogue.ts'
-import type { Config } from '../../config/schema.ts'
-import { fleetHashOf } from '../../config/values.ts'
-import { InputError, messageOf } from '../../errors.ts'
-import { printable } from '../../outside-text.ts'
-import { redactedUrl } from '../../redacted-url.ts'
+} from '../../operate/cache-warm.ts'
 import { openUsedStore } from '../../stores/open-store.ts'
-import { openUpstream } from '../../upstream/upstream.ts'
 import { interruption } from '../interruption.ts'
 import { counted, factsText, type Terminal } from '../terminal.ts'
 import { type AskedGateway, queryGateway } from './gateway-query.ts'

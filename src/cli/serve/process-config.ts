@@ -2,9 +2,9 @@
 // probes. Starting them is for supervisor.ts.
 
 import { InvalidArgumentError } from 'commander'
+import { InputError } from '../../common/errors.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import type { Config } from '../../config/schema.ts'
-import { InputError } from '../../errors.ts'
 
 const mostProcesses = 256
 

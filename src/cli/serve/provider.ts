@@ -2,7 +2,7 @@
 
 import { InvalidArgumentError, Option } from 'commander'
 import type { SimulatorOptions } from '../../../simulator/simulator.ts'
-import { safeText } from '../../outside-text.ts'
+import { safeText } from '../../common/outside-text.ts'
 import { interruption, stopCommand } from '../interruption.ts'
 import { durationIn } from '../quantities.ts'
 import type { AddTopCommand } from '../terminal.ts'

@@ -2,12 +2,12 @@
 // on standard output, or in `log.file`.
 
 import { Option } from 'commander'
+import { messageOf } from '../../common/errors.ts'
+import { version } from '../../common/version.ts'
 import { filesOf, type LoadedConfig, readConfig } from '../../config/load.ts'
 import type { Config } from '../../config/schema.ts'
-import { messageOf } from '../../errors.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
 import type { Log, OpenLog } from '../../telemetry/log.ts'
-import { version } from '../../version.ts'
 import { interruption, onSignal, stopCommand } from '../interruption.ts'
 import type { AddTopCommand, Terminal } from '../terminal.ts'
 import { checkShared, forProcess, processesIn } from './process-config.ts'

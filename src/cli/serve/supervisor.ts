@@ -5,7 +5,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { request } from 'undici'
-import { InputError, messageOf } from '../../errors.ts'
+import { InputError, messageOf } from '../../common/errors.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { onSignal } from '../interruption.ts'
 

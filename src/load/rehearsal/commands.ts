@@ -3,7 +3,7 @@
 
 import { subscribe } from 'node:diagnostics_channel'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { messageOf } from '../../errors.ts'
+import { messageOf } from '../../common/errors.ts'
 import type { MovedClock } from '../traffic/moved-clock.ts'
 
 /** `settle`: nothing but a reply once what is under way has ended. */

@@ -4,8 +4,8 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { InputError } from '../../errors.ts'
-import { safeText } from '../../outside-text.ts'
+import { InputError } from '../../common/errors.ts'
+import { safeText } from '../../common/outside-text.ts'
 import type { Message, Order, Reply } from './commands.ts'
 
 export type OrderedProcess = {

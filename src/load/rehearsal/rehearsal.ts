@@ -3,7 +3,7 @@
 // that waits for an instant, such as the end of a budget's window, gets it. What is measured goes to the recorder.
 
 import { setTimeout as pause } from 'node:timers/promises'
-import { InputError, messageOf } from '../../errors.ts'
+import { InputError, messageOf } from '../../common/errors.ts'
 import { ownLimitOf } from '../replay/own-limits.ts'
 import type { Recorder } from '../replay/recorder.ts'
 import type { Spending } from '../report/spending.ts'

@@ -2,8 +2,8 @@
 // are ended, and what was measured becomes a result. Which combinations there are, and what is printed, is the caller's.
 
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { isoOf } from '../../calendar.ts'
-import type { Clock } from '../../clock.ts'
+import { isoOf } from '../../common/calendar.ts'
+import type { Clock } from '../../common/clock.ts'
 import { loadConfig } from '../../config/load.ts'
 import type { Config } from '../../config/schema.ts'
 import type { SettingCase } from '../../config/setting-grid.ts'

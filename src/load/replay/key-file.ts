@@ -2,10 +2,10 @@
 // or ids of keys; where not one of them is found, keys go to ids in the order of their first appearance.
 
 import { parseCsv } from '../../catalogue/csv.ts'
+import { InputError } from '../../common/errors.ts'
+import { quoted, quotedPath } from '../../common/outside-text.ts'
+import { maxFileBytes, readTextFileSync } from '../../common/regular-file.ts'
 import { unreadable } from '../../config/faults.ts'
-import { InputError } from '../../errors.ts'
-import { quoted, quotedPath } from '../../outside-text.ts'
-import { maxFileBytes, readTextFileSync } from '../../regular-file.ts'
 
 export type KeyRow = {
   readonly id: string | undefined

@@ -1,7 +1,7 @@
 // The machine and the version of the program that a run was made with, for its result.
 
 import { availableParallelism, cpus, totalmem } from 'node:os'
-import { version } from '../../version.ts'
+import { version } from '../../common/version.ts'
 import type { ReplayResult } from '../report/result.ts'
 
 export const machineOf = (): ReplayResult['machine'] => ({

@@ -1,7 +1,7 @@
 // When each request of a run is due: as recorded times a speed, or evenly at a rate. Pure. A closed loop has no due instants:
 // its requests are due when a connection is free.
 
-import { InputError } from '../../errors.ts'
+import { InputError } from '../../common/errors.ts'
 import type { ReplayResult } from '../report/result.ts'
 import type { Schedule } from './schedule.ts'
 

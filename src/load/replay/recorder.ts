@@ -2,7 +2,7 @@
 // Sends nothing. Replays and rehearsals record into it; each worker has a recorder, and their forms are added up.
 
 import type { Histogram } from 'hdr-histogram-js'
-import type { Destination } from '../../endpoints.ts'
+import type { Destination } from '../../common/endpoints.ts'
 import type { ReplayResult } from '../report/result.ts'
 import type { Outcome } from '../traffic/traffic-request.ts'
 import { coarse, decoded, encoded, fine, latencyIn } from './histograms.ts'

@@ -3,7 +3,7 @@
 
 import { EventEmitter, on } from 'node:events'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
-import { messageOf } from '../../errors.ts'
+import { messageOf } from '../../common/errors.ts'
 import { writeText } from '../traffic/write-traffic.ts'
 import { type FromSender, type Logged, type LogTask, type RowBlock, rowFields } from './request-log.ts'
 import type { RequestForm } from './schedule.ts'

@@ -4,7 +4,7 @@
 
 import { once } from 'node:events'
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
-import { messageOf } from '../../errors.ts'
+import { messageOf } from '../../common/errors.ts'
 import type { Instants, Recorder } from './recorder.ts'
 import type { Schedule } from './schedule.ts'
 

@@ -2,7 +2,7 @@
 // lines without objects for other headers, because it runs for each answer. Ambiguous framing is refused, as in Node's parser:
 // misread, the rest of an answer would count as the answer to another request.
 
-import { parseHttpDate } from '../../calendar.ts'
+import { parseHttpDate } from '../../common/calendar.ts'
 import type { Outcome } from '../traffic/traffic-request.ts'
 
 export type ResponseHead = {

@@ -1,8 +1,8 @@
 // One replay from its parts to its result: starts the senders, follows the gateway's figures, and puts together what was
 // recorded. The command line, files and texts are the command's.
 
-import { isoOf } from '../../calendar.ts'
-import type { Clock } from '../../clock.ts'
+import { isoOf } from '../../common/calendar.ts'
+import type { Clock } from '../../common/clock.ts'
 import type { ReplayResult } from '../report/result.ts'
 import { createGatewayFigures, type GatewayFigures } from './gateway-figures.ts'
 import { generatorOf } from './load.ts'

@@ -1,7 +1,7 @@
 // The requests of a replay in columns: parsed, sorted and numbered before the first is sent, so that sending is a look-up,
 // and in shared memory, so that all workers read one copy. Says nothing about pace; pace.ts does.
 
-import type { Destination } from '../../endpoints.ts'
+import type { Destination } from '../../common/endpoints.ts'
 import { arrivalOrderOf, createColumn, createTable } from '../traffic/columns.ts'
 import { endpointOf } from '../traffic/endpoint-of-path.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'

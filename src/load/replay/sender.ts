@@ -2,7 +2,7 @@
 // wait for answers. A request that finds no free connection waits in line, its latency counting all the while, and is
 // dropped when its patience ends. Closed loop: each connection sends the next request after its answer.
 
-import type { Destination } from '../../endpoints.ts'
+import type { Destination } from '../../common/endpoints.ts'
 import type { Outcome } from '../traffic/traffic-request.ts'
 import type { Answer } from './http1.ts'
 import { http2Lanes } from './http2.ts'

@@ -2,7 +2,7 @@
 // they recorded into one recorder, and their figures on the way for the line of progress.
 
 import { type MessagePort, Worker } from 'node:worker_threads'
-import { messageOf } from '../../errors.ts'
+import { messageOf } from '../../common/errors.ts'
 import { sumOf } from './histograms.ts'
 import type { LoadForm } from './load.ts'
 import { type Counts, createRecorder, type Recorder, type RecorderForm } from './recorder.ts'

@@ -1,9 +1,9 @@
 // Thresholds: what a run must hold to be good, as k6 has them in other words. `p99<20ms`, `errors<0.1%`, `weather.p99<20ms`,
 // `hit.p99<5ms`, `rate>4900`. Reads expressions and checks what a recorder holds; the exit code is the command's.
 
-import { destinations } from '../../endpoints.ts'
-import { InputError } from '../../errors.ts'
-import { quoted } from '../../outside-text.ts'
+import { destinations } from '../../common/endpoints.ts'
+import { InputError } from '../../common/errors.ts'
+import { quoted } from '../../common/outside-text.ts'
 import type { ReplayResult } from '../report/result.ts'
 import { outcomes } from '../traffic/traffic-request.ts'
 import type { Counts, Recorder, Scope } from './recorder.ts'

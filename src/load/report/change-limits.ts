@@ -1,8 +1,8 @@
 // Limits of change for a comparison, such as `p99>+10%`: it fails where B is further from A than that with its whole interval, and
 // is not decided where the limit lies within the interval.
 
-import { InputError } from '../../errors.ts'
-import { quoted } from '../../outside-text.ts'
+import { InputError } from '../../common/errors.ts'
+import { quoted } from '../../common/outside-text.ts'
 import type { Difference } from './comparison.ts'
 import { type MetricName, metricNames } from './metrics.ts'
 

@@ -1,8 +1,8 @@
 // The page of a comparison: what makes it doubtful first, then limits of change, every figure of both sides with its verdict,
 // the sides themselves, charts over each other.
 
-import type { Figures } from '../../page/figures.js'
-import { badge, code, escaped, type Html, notice, section, table } from '../../page/html.ts'
+import type { Figures } from '../../common/page/figures.js'
+import { badge, code, escaped, type Html, notice, section, table } from '../../common/page/html.ts'
 import type { LimitVerdict } from './change-limits.ts'
 import { type Warning, warningSentences } from './comparability.ts'
 import type { Difference } from './comparison.ts'

@@ -1,7 +1,7 @@
 // The figures by which runs are compared: what each is in a run and in a step, its unit, and which way is better. comparison.ts
 // decides whether two of them differ.
 
-import type { Figures } from '../../page/figures.js'
+import type { Figures } from '../../common/page/figures.js'
 import { histogramOf } from './histogram.ts'
 import { type Estimate, type Ratio, shareEstimate } from './intervals.ts'
 import type { ReplayResult, Step } from './result.ts'

@@ -1,13 +1,13 @@
 // The frame of every report: one HTML file that needs nothing else. Text and tables stand in it as HTML; the results stand in
 // it as JSON, from which the script (page/report.js) draws the charts with uPlot. To make a page, write its content with
-// page/html.ts, put `charts` where they belong, and give both to `reportFile`.
+// common/page/html.ts, put `charts` where they belong, and give both to `reportFile`.
 
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { printable } from '../../outside-text.ts'
-import { createFigures, type Figures } from '../../page/figures.js'
-import { escaped, type Html } from '../../page/html.ts'
+import { printable } from '../../common/outside-text.ts'
+import { createFigures, type Figures } from '../../common/page/figures.js'
+import { escaped, type Html } from '../../common/page/html.ts'
 import { histogramOf, plottedPercentiles } from './histogram.ts'
 import type { ReplayResult } from './result.ts'
 
@@ -81,7 +81,7 @@ const hash = (text: string): string => `'sha256-${createHash('sha256').update(te
 
 /** The modules of the page as one script: what one exports stands before what imports it. */
 const script = (): string =>
-  ['../../page/figures.js', '../../page/preferences.js', 'page/chart.js', 'page/report.js']
+  ['../../common/page/figures.js', '../../common/page/preferences.js', 'page/chart.js', 'page/report.js']
     .map(file =>
       fileText(file)
         .replaceAll(/^import .*?from '.*?'\n/gms, '')
@@ -106,9 +106,9 @@ export const reportFile = (
   data: PageData,
   timeZone: string,
 ): string => {
-  const icon = fileText('../../page/icon.svg').trim()
+  const icon = fileText('../../common/page/icon.svg').trim()
   const style =
-    ['../../page/theme.css', 'page/report.css'].map(fileText).join('\n') + packageText('uPlot.min.css')
+    ['../../common/page/theme.css', 'page/report.css'].map(fileText).join('\n') + packageText('uPlot.min.css')
   const [library, behaviour] = [packageText('uPlot.iife.min.js'), script()]
   const themes = ['System', 'Light', 'Dark'].map(
     theme => `<option value="${theme.toLowerCase()}">${theme}</option>`,

@@ -2,7 +2,7 @@
 // nights, and a cache fills once, so that no factor makes a day of an hour. Less than a day says only which plans are too small.
 
 import { z } from 'zod'
-import { hourMs, utcDayMs } from '../../calendar.ts'
+import { hourMs, utcDayMs } from '../../common/calendar.ts'
 import { plans } from '../../provider/open-meteo/terms.ts'
 
 export const planVerdict = z.object({

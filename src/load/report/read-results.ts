@@ -1,8 +1,8 @@
 // Reads the results of runs from their JSON files. Whatever else a file holds is one sentence with its name.
 
-import { InputError, messageOf } from '../../errors.ts'
-import { safeText } from '../../outside-text.ts'
-import { maxFileBytes, readTextFile } from '../../regular-file.ts'
+import { InputError, messageOf } from '../../common/errors.ts'
+import { safeText } from '../../common/outside-text.ts'
+import { maxFileBytes, readTextFile } from '../../common/regular-file.ts'
 import { checkedCount, histogramOf, maxStepHistogramText } from './histogram.ts'
 import { type ReplayResult, replayResult } from './result.ts'
 

@@ -1,8 +1,17 @@
 // The report on one or several runs. One run: verdict first, then everything that was measured. Several: a row for each setting,
 // hits over what they cost, the settings that no other beats, and then each run whole, folded.
 
-import type { Figures } from '../../page/figures.js'
-import { badge, type Column, escaped, type Html, notice, part, section, table } from '../../page/html.ts'
+import type { Figures } from '../../common/page/figures.js'
+import {
+  badge,
+  type Column,
+  escaped,
+  type Html,
+  notice,
+  part,
+  section,
+  table,
+} from '../../common/page/html.ts'
 import { charts, drawnRun, figuresIn, reportFile } from './page.ts'
 import type { ReplayResult } from './result.ts'
 import {

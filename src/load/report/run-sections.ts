@@ -1,8 +1,8 @@
 // A run as HTML: what makes its figures void, the verdict of its thresholds, the figures that readers want first, and then
 // everything that was measured. Longer than 300 lines, because a run has many sections.
 
-import type { Figures } from '../../page/figures.js'
-import { badge, code, escaped, facts, type Html, notice, table, tiles } from '../../page/html.ts'
+import type { Figures } from '../../common/page/figures.js'
+import { badge, code, escaped, facts, type Html, notice, table, tiles } from '../../common/page/html.ts'
 import { charts } from './page.ts'
 import type { ReplayResult } from './result.ts'
 import { errorsOf, hitShareOf, weathersOf } from './run-figures.ts'

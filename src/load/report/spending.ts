@@ -1,7 +1,7 @@
 // The spending of traffic at its provider: the weight by UTC day, between instants, and in the fullest window of each length, from
 // counts at instants of the traffic.
 
-import { hourMs, isoOf, minuteMs, utcDayMs } from '../../calendar.ts'
+import { hourMs, isoOf, minuteMs, utcDayMs } from '../../common/calendar.ts'
 import type { Spent, WholeDays } from './plans.ts'
 
 export type ProviderDay = {

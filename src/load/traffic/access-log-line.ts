@@ -1,8 +1,8 @@
 // A line of the gateway's own access log (telemetry/access-log.ts) as a request of traffic. Other lines of the log hold none. Client
 // addresses and what else a line says of the consumer are left behind.
 
-import { InputError } from '../../errors.ts'
-import { quoted } from '../../outside-text.ts'
+import { InputError } from '../../common/errors.ts'
+import { quoted } from '../../common/outside-text.ts'
 import type { Observer } from './format.ts'
 import {
   amountOf,

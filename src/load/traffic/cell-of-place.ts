@@ -3,7 +3,7 @@
 
 import type { Catalogue } from '../../catalogue/catalogue.ts'
 import { type Bounds, isLocationType } from '../../catalogue/location-schema.ts'
-import { hasWeather } from '../../endpoints.ts'
+import { hasWeather } from '../../common/endpoints.ts'
 import type { Grid } from '../../weather/cell.ts'
 import { endpointOf, placeOf } from './endpoint-of-path.ts'
 import type { TrafficRequest } from './traffic-request.ts'

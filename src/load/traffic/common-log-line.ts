@@ -1,8 +1,8 @@
 // A line of nginx or Apache as a request: the common and the combined format, with a host before or figures behind, and the
 // format of deploy/nginx. Client addresses, users, referrers and agents are left behind. Instants have whole seconds here.
 
-import { InputError } from '../../errors.ts'
-import { quoted } from '../../outside-text.ts'
+import { InputError } from '../../common/errors.ts'
+import { quoted } from '../../common/outside-text.ts'
 import { amountOf, durationOf, instantOf, methodOf, pathOf } from './request-line.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 

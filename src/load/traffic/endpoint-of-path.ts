@@ -1,7 +1,7 @@
 // Which endpoint of the API a request is for, by its path, under the names of the log and the metrics; and which place it
 // names. Reads text only: whether there is such a place is for a catalogue.
 
-import { apiPrefix, type Destination, endpointNames, endpoints } from '../../endpoints.ts'
+import { apiPrefix, type Destination, endpointNames, endpoints } from '../../common/endpoints.ts'
 
 export const endpointOf = (path: string): Destination => {
   const matched = endpointPath.exec(pathnameOf(path))

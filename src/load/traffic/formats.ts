@@ -1,8 +1,8 @@
 // The formats of traffic files, and which of them a file is in: found by its first lines, since names of logs say little.
 // Each format reads chunks of bytes into requests; what a line means stands in a file for each format.
 
-import { InputError } from '../../errors.ts'
-import { quoted } from '../../outside-text.ts'
+import { InputError } from '../../common/errors.ts'
+import { quoted } from '../../common/outside-text.ts'
 import { requestOfAccessLog } from './access-log-line.ts'
 import {
   type CommonLine,

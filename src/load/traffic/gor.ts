@@ -1,8 +1,8 @@
 // Reads files of goreplay: payloads, each a line `kind id nanoseconds [duration]` and what was sent, with a line of monkeys
 // behind. Requests (kind 1) are joined with their responses (kind 2) where the file has those. Bodies are left behind.
 
-import { InputError } from '../../errors.ts'
-import { quoted } from '../../outside-text.ts'
+import { InputError } from '../../common/errors.ts'
+import { quoted } from '../../common/outside-text.ts'
 import { UnpackingError } from './file-bytes.ts'
 import type { Observer } from './format.ts'
 import {

@@ -1,7 +1,7 @@
 // Reads HAR: the JSON that browsers and proxies export, as one document of bounded length. A page has requests to many hosts,
 // and some that never left the browser: of these, only those that one host received are traffic.
 
-import { InputError } from '../../errors.ts'
+import { InputError } from '../../common/errors.ts'
 import { endpointOf } from './endpoint-of-path.ts'
 import { UnpackingError } from './file-bytes.ts'
 import { type LeftOut, type Observer, withoutUsualPort } from './format.ts'

@@ -1,8 +1,8 @@
 // How long traffic may last for commands that pass its whole time on a clock of their own: each second between two requests
 // has timers, so that a gap of thousands of years never ends. One bound for all of them, said before the work begins.
 
-import { isoOf, utcDayMs } from '../../calendar.ts'
-import { InputError } from '../../errors.ts'
+import { isoOf, utcDayMs } from '../../common/calendar.ts'
+import { InputError } from '../../common/errors.ts'
 
 /** A year, and a month more. */
 const maxDays = 400

@@ -1,9 +1,9 @@
 // A clock that stands still until it is moved, and the timers that follow it: traffic passes by it in a rehearsal and in what-if. A
 // move goes from one due instant to the next and runs the work that is due there. Who moves it, and when, is left to the caller.
 
-import { isoOf } from '../../calendar.ts'
-import type { Clock, Timers } from '../../clock.ts'
-import { InputError } from '../../errors.ts'
+import { isoOf } from '../../common/calendar.ts'
+import type { Clock, Timers } from '../../common/clock.ts'
+import { InputError } from '../../common/errors.ts'
 
 export type MovedClock = Clock & {
   readonly timers: Timers

@@ -2,7 +2,7 @@
 // stands nowhere. No key of this API passes this file, and no secret that has a telling name or is long and random.
 
 import { createHmac, randomBytes } from 'node:crypto'
-import { holdsKey } from '../../key-redaction.ts'
+import { holdsKey } from '../../common/key-redaction.ts'
 import { endpointOf } from './endpoint-of-path.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 

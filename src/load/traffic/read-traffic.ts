@@ -8,7 +8,7 @@
 // rest goes on. No API key comes out. What is further out of place than the window stays out of order. May be read once.
 
 import { createHash } from 'node:crypto'
-import { InputError } from '../../errors.ts'
+import { InputError } from '../../common/errors.ts'
 import { defaultWindow, inOrder, merged } from './arrival-order.ts'
 import { nameOfFile, openBytes, standardInput, UnpackingError } from './file-bytes.ts'
 import { type Format, type LeftOut, leftOut } from './format.ts'

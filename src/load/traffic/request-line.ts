@@ -1,9 +1,9 @@
 // The parts of a request out of the text of a log, in the form that a traffic file holds: a path without a host and in ASCII,
 // instants, durations, the cache result.
 
-import { parseInstant, utcDayMs } from '../../calendar.ts'
-import { InputError } from '../../errors.ts'
-import { quoted } from '../../outside-text.ts'
+import { parseInstant, utcDayMs } from '../../common/calendar.ts'
+import { InputError } from '../../common/errors.ts'
+import { quoted } from '../../common/outside-text.ts'
 
 const longestPath = 8_000
 
@@ -90,7 +90,7 @@ export const acceptsOf = (value: string | undefined): string | undefined =>
   value !== undefined && /^[\x20-\x7e]{0,200}$/.test(value) ? ownText(value) : undefined
 
 /**
- * The cache result in the text of `cache-status` (edge/rendered-weather.ts). A negative ttl is that of a stale answer without a
+ * The cache result in the text of `cache-status` (api/rendered-weather.ts). A negative ttl is that of a stale answer without a
  * load behind it. No text: an answer without weather.
  */
 export const recordedOutcome = (

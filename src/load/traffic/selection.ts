@@ -1,7 +1,7 @@
 // Chooses requests of a stream: by time, endpoint, key, cell or place, or by a sample of cells. A sample is of
 // cells and not of requests, so that what is requested again and again stays so, as a cache needs it to be measured.
 
-import type { Destination } from '../../endpoints.ts'
+import type { Destination } from '../../common/endpoints.ts'
 import { type CellOf, recordedCell } from './cell-of-place.ts'
 import { endpointOf, placeOf } from './endpoint-of-path.ts'
 import type { TrafficRequest } from './traffic-request.ts'

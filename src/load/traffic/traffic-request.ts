@@ -1,9 +1,9 @@
 // One request of a traffic file, and its line of JSON. A file is such lines, by the instant of arrival; it holds ids of keys
 // and never a key. Reading files and other formats is left to the readers beside this file.
 
-import { isoOf, parseInstant } from '../../calendar.ts'
-import { InputError } from '../../errors.ts'
-import { escapedJson, quoted } from '../../outside-text.ts'
+import { isoOf, parseInstant } from '../../common/calendar.ts'
+import { InputError } from '../../common/errors.ts'
+import { escapedJson, quoted } from '../../common/outside-text.ts'
 import { amountOf, expectedInstant, givenText, isDuration, isInstant } from './request-line.ts'
 
 /** The cache result of a request: `none` for answers without weather. */

@@ -7,7 +7,7 @@ import { link, lstat, open, rename, rm, stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
-import { InputError } from '../../errors.ts'
+import { InputError } from '../../common/errors.ts'
 import { nameOfFile, standardOutput } from './file-bytes.ts'
 import { lineOf, type TrafficRequest } from './traffic-request.ts'
 

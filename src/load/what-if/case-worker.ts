@@ -3,8 +3,8 @@
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { readCatalogue } from '../../catalogue/live-catalogue.ts'
+import { messageOf } from '../../common/errors.ts'
 import type { Config } from '../../config/schema.ts'
-import { messageOf } from '../../errors.ts'
 import { type SimulateOptions, simulate } from './simulate.ts'
 import type { Trace } from './trace.ts'
 import type { CaseFigures } from './what-if-result.ts'

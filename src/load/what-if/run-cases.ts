@@ -1,8 +1,8 @@
 // Tries every case in threads of its own, as many at a time as there are cores, over one copy of the traffic.
 
 import { Worker } from 'node:worker_threads'
+import { InputError } from '../../common/errors.ts'
 import type { Config } from '../../config/schema.ts'
-import { InputError } from '../../errors.ts'
 import type { WorkerAnswer, WorkerTask } from './case-worker.ts'
 import { requestsOf, type SimulateOptions } from './simulate.ts'
 import type { Trace } from './trace.ts'

@@ -1,10 +1,10 @@
 // One plausible timeline, moved to the instant of each load: its numbers differ from hour to hour as weather does, so that
 // it is as large in both tiers, and its bodies are as long, as real ones. What the weather is does not matter here.
 
+import { entryOf } from '../../cache/entry-codec.ts'
 import { jitterOf } from '../../cache/freshness.ts'
 import type { Codec } from '../../cache/shared-tier.ts'
-import { type Calendar, hourMs, quarterHourMs, utcDayMs } from '../../calendar.ts'
-import { entryOf } from '../../timelines/entry-codec.ts'
+import { type Calendar, hourMs, quarterHourMs, utcDayMs } from '../../common/calendar.ts'
 import { type Horizon, pastDays, pastQuarterHours, reachOf, stepsWithin } from '../../weather/horizon.ts'
 import { layOut, type Timeline } from '../../weather/timeline.ts'
 import { encodeTimeline } from '../../weather/timeline-bytes.ts'

@@ -2,13 +2,13 @@
 // client of the provider, without sockets. Requests go to the instances in turn, as a balancer without affinity sends them.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { createCalendar, minuteMs, quarterHourMs, utcDayMs } from '../../calendar.ts'
+import type { UpstreamObserver } from '../../cache/upstream.ts'
 import type { Catalogue } from '../../catalogue/catalogue.ts'
-import { every } from '../../clock.ts'
+import { createCalendar, minuteMs, quarterHourMs, utcDayMs } from '../../common/calendar.ts'
+import { every } from '../../common/clock.ts'
 import type { Config } from '../../config/schema.ts'
-import { openEmbeddedStore } from '../../stores/embedded/embedded-store.ts'
-import { horizonOf, protocolIn } from '../../upstream/account.ts'
-import type { UpstreamObserver } from '../../upstream/observer.ts'
+import { horizonOf, protocolIn } from '../../provider/account.ts'
+import { openEmbeddedStore } from '../../stores/sqlite/embedded-store.ts'
 import { wholeDaysOf } from '../report/plans.ts'
 import { createMovedClock } from '../traffic/moved-clock.ts'
 import { openInstance } from './instance.ts'

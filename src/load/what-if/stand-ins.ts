@@ -1,10 +1,10 @@
 // A provider that sends nothing: requests have the configured protocol's batches and weights, and are answered at once or
 // after a while of the clock, with a timeline made at once. Counts what it was sent.
 
-import { after, type Clock } from '../../clock.ts'
+import type { StandIns } from '../../cache/upstream.ts'
+import { after, type Clock } from '../../common/clock.ts'
 import { ProviderError } from '../../provider/errors.ts'
 import type { ProviderProtocol } from '../../provider/protocol.ts'
-import type { StandIns } from '../../upstream/upstream.ts'
 import type { SampleWeather } from './sample-weather.ts'
 
 export type StandInParts = {

@@ -1,7 +1,13 @@
 // Which requests reach the endpoints with weather, by method, path and key: what the API's router and its admission do with
 // them before the cache is read. All else has no weather, and changes nothing in the cache.
 
-import { apiPrefix, endpointNames, endpoints, hasWeather, type WeatherEndpoint } from '../../endpoints.ts'
+import {
+  apiPrefix,
+  endpointNames,
+  endpoints,
+  hasWeather,
+  type WeatherEndpoint,
+} from '../../common/endpoints.ts'
 
 /** A path of an endpoint with weather, in its parts. */
 export type WeatherPath = {

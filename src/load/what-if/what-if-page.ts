@@ -1,8 +1,18 @@
 // The page of `whatif --out`: a row for each setting, hits over what they cost, the day of the settings that no other beats,
 // and which of the provider's plans would carry each.
 
-import type { Figures } from '../../page/figures.js'
-import { badge, code, escaped, facts, type Html, notice, section, table, tiles } from '../../page/html.ts'
+import type { Figures } from '../../common/page/figures.js'
+import {
+  badge,
+  code,
+  escaped,
+  facts,
+  type Html,
+  notice,
+  section,
+  table,
+  tiles,
+} from '../../common/page/html.ts'
 import { pricingPage } from '../../provider/open-meteo/terms.ts'
 import { charts, figuresIn, reportFile } from '../report/page.ts'
 import { planText, smallestPlan } from '../report/plans.ts'

@@ -2,8 +2,8 @@
 // variable, time and value; nothing that fails a check is stored. Does not compare values with each other: they may come
 // from different models, and any may be missing.
 
-import { type Calendar, dayNumber, hourMs, quarterHourMs } from '../../calendar.ts'
-import type { Clock } from '../../clock.ts'
+import { type Calendar, dayNumber, hourMs, quarterHourMs } from '../../common/calendar.ts'
+import type { Clock } from '../../common/clock.ts'
 import type { Cell } from '../../weather/cell.ts'
 import { type Horizon, stepsWithin } from '../../weather/horizon.ts'
 import { allowedIn, isWithin, type Range, ranges } from '../../weather/ranges.ts'

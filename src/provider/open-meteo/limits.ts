@@ -1,7 +1,7 @@
 // Facts of the provider's service: the free limits in weight, the size of one request, and when model runs come. The simulator
 // enforces them and the client keeps to them. The effective budget is configuration (provider.budget), because plans differ.
 
-import { hourMs } from '../../calendar.ts'
+import { hourMs } from '../../common/calendar.ts'
 
 /** Weight per window of the free service, for one client address. */
 export const freeLimits = { minute: 600, hour: 5_000, day: 10_000 } as const

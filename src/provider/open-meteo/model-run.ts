@@ -1,7 +1,7 @@
 // Decodes meta.json, which describes the newest run of a model, into a ModelRun, or throws a ProviderError. runs.ts polls it
 // and derives what follows.
 
-import { minuteMs, utcDayMs } from '../../calendar.ts'
+import { minuteMs, utcDayMs } from '../../common/calendar.ts'
 import { excerptOf, garbled, ProviderError } from '../errors.ts'
 import type { ModelRun, RunProtocol } from '../protocol.ts'
 import { runDelayMs, runEveryMs } from './limits.ts'

@@ -1,7 +1,7 @@
 // The requests that an operator may pass through the ops listener to the provider: paths, their query parameters, and their
-// weight. All its APIs share one way to ask, so that one table and one formula serve them. Pure; ops/passthrough.ts validates.
+// weight. All its APIs share one way to ask, so that one table and one formula serve them. Pure; operate/listener/passthrough.ts validates.
 
-import { utcDayMs } from '../../calendar.ts'
+import { utcDayMs } from '../../common/calendar.ts'
 import type { PassthroughProtocol, PathParameters } from '../protocol.ts'
 import { usualForecastDays } from './limits.ts'
 import { isModelRunPath } from './model-run.ts'

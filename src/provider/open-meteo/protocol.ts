@@ -1,7 +1,7 @@
 // Open-Meteo's forecast protocol behind the interface of provider/protocol.ts. The only entry to this folder; only the
 // gateway's composition imports it.
 
-import type { Calendar } from '../../calendar.ts'
+import type { Calendar } from '../../common/calendar.ts'
 import { type Horizon, usualHorizon } from '../../weather/horizon.ts'
 import type { ProviderProtocol } from '../protocol.ts'
 import { boundsFor } from './body-bounds.ts'

@@ -1,7 +1,7 @@
 // Maps a response other than 200 to a ProviderError. Classifies by status, and only a 429 or 400 by the leading words of its
 // reason, because the texts change between releases of the provider. Pure.
 
-import { hourMs, minuteMs, utcDayMs } from '../../calendar.ts'
+import { hourMs, minuteMs, utcDayMs } from '../../common/calendar.ts'
 import { excerptOf, ProviderError } from '../errors.ts'
 
 // The provider resets its windows on its own clock; a margin after the boundary is safe.

@@ -2,7 +2,7 @@
 // unavailable, and the observer is called once per outage and once per recovery. Knows no keys. Options are in place.ts, the errors of a start in refusal.ts.
 
 import { type Cluster, Redis, ReplyError } from 'ioredis'
-import { AbohawaError, messageOf } from '../../errors.ts'
+import { AbohawaError, messageOf } from '../../common/errors.ts'
 import type { RecordObserver } from '../records.ts'
 import type { StoreSize } from '../store.ts'
 import {

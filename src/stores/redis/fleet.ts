@@ -3,8 +3,8 @@
 // stands beside its method.
 
 import type { Result } from 'ioredis'
-import { utcDayMs } from '../../calendar.ts'
-import { clockToleranceMs } from '../../clock.ts'
+import { utcDayMs } from '../../common/calendar.ts'
+import { clockToleranceMs } from '../../common/clock.ts'
 import {
   longestChangeRecord,
   longestName,

@@ -1,7 +1,7 @@
 // Where the number of the store's format is in Redis: read when the store is opened, written with the first record and with
 // each heartbeat where there is none.
 
-import { InputError } from '../../errors.ts'
+import { InputError } from '../../common/errors.ts'
 import { shown } from '../records.ts'
 import { newerFormat, storeFormat } from '../store-format.ts'
 import type { RedisClient } from './connection.ts'

@@ -1,6 +1,6 @@
 // The reply of INFO: its fields, and which server it is. What a value means is for those who read it.
 
-import { safeText } from '../../outside-text.ts'
+import { safeText } from '../../common/outside-text.ts'
 
 /** The fields of an INFO reply. */
 export type RedisInfo = ReadonlyMap<string, string>

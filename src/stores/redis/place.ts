@@ -1,8 +1,8 @@
 // Where Redis is: its options, and the addresses, account and TLS options that follow from them. connection.ts connects.
 
 import { X509Certificate } from 'node:crypto'
-import { InputError, messageOf } from '../../errors.ts'
-import { maxFileBytes, readRegularFileSync } from '../../regular-file.ts'
+import { InputError, messageOf } from '../../common/errors.ts'
+import { maxFileBytes, readRegularFileSync } from '../../common/regular-file.ts'
 import type { ServerOptions } from './cluster.ts'
 
 export type RedisMode = 'single' | 'sentinel' | 'cluster'

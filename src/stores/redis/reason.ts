@@ -1,6 +1,6 @@
 // Why Redis could not be used, in the words of an operator: those of the client library name its own options and timers.
 
-import { messageOf } from '../../errors.ts'
+import { messageOf } from '../../common/errors.ts'
 
 /** @param commandTimeoutMs how long a command waits for its reply */
 export const redisReason = (thrown: unknown, commandTimeoutMs: number): string => {

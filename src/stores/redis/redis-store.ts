@@ -3,7 +3,7 @@
 // queues while Redis is unavailable. Key names are in key-names.ts.
 
 import { ReplyError } from 'ioredis'
-import { AbohawaError } from '../../errors.ts'
+import { AbohawaError } from '../../common/errors.ts'
 import { maxBytesRead, type RecordObserver, unobserved } from '../records.ts'
 import { type Store, StoreError } from '../store.ts'
 import {

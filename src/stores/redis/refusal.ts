@@ -2,7 +2,7 @@
 // answer.
 
 import { Redis } from 'ioredis'
-import { InputError } from '../../errors.ts'
+import { InputError } from '../../common/errors.ts'
 import type { ServerOptions } from './cluster.ts'
 import { accountOf, addressesOf, type RedisMode, type RedisOptions } from './place.ts'
 import { redisReason } from './reason.ts'

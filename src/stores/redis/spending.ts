@@ -3,8 +3,8 @@
 // windows stays in one slot of a cluster; every key has an expiry. A count that is unreadable is as one that is lost.
 
 import type { Result } from 'ioredis'
-import { clockToleranceMs } from '../../clock.ts'
-import { safeText } from '../../outside-text.ts'
+import { clockToleranceMs } from '../../common/clock.ts'
+import { safeText } from '../../common/outside-text.ts'
 import { keepReopeningForMs, longestClosureMs, longestReason, shown, wholeFrom } from '../records.ts'
 import type { Closure, SpendingStore } from '../store.ts'
 import type { RedisParts } from './connection.ts'

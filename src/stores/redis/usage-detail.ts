@@ -1,8 +1,8 @@
 // Stores usage detail in Redis: a hash per partition and day, with a field per key: `12 2xx weather,3 4xx weather`. A damaged
-// count begins again with the added count. The gateway counts in metering/usage-detail.ts.
+// count begins again with the added count. The gateway counts in keys/usage-detail.ts.
 
 import type { Result } from 'ioredis'
-import { dayNumber, dayOfNumber, utcDayMs } from '../../calendar.ts'
+import { dayNumber, dayOfNumber, utcDayMs } from '../../common/calendar.ts'
 import { answerCountOf, maxCounted, shown } from '../records.ts'
 import type { AnswerCount, UsageDetailStore } from '../store.ts'
 import type { RedisParts } from './connection.ts'

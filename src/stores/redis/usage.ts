@@ -4,7 +4,7 @@
 // lines, because the form that is packed for a script stands beside its method.
 
 import type { Result } from 'ioredis'
-import { dayNumber, dayOfNumber, daysUpTo, hourMs, utcDayMs } from '../../calendar.ts'
+import { dayNumber, dayOfNumber, daysUpTo, hourMs, utcDayMs } from '../../common/calendar.ts'
 import { longestId, shown, wholeFrom, wholeIn, wholeNumbersIn } from '../records.ts'
 import {
   OvertakenError,

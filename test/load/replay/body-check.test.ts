@@ -4,7 +4,7 @@
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import t from 'tap'
 import { startSimulator } from '../../../simulator/simulator.ts'
-import type { Destination } from '../../../src/endpoints.ts'
+import type { Destination } from '../../../src/common/endpoints.ts'
 import { checkBodies, digestLines } from '../../../src/load/replay/body-check.ts'
 import type { KeptBody } from '../../../src/load/replay/sender.ts'
 import { manualClock } from '../../support/manual-clock.ts'

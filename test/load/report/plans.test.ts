@@ -1,7 +1,7 @@
 // Which plan carries what was spent: by whole days, and what less than that still says.
 
 import t from 'tap'
-import { hourMs, minuteMs } from '../../../src/calendar.ts'
+import { hourMs, minuteMs } from '../../../src/common/calendar.ts'
 import { smallestPlan, verdictsOf, wholeDaysOf } from '../../../src/load/report/plans.ts'
 
 const hour = 3_600

@@ -3,9 +3,9 @@
 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { createKey } from '../../../src/keys/key-form.ts'
 import { readTraffic, type TrafficFault } from '../../../src/load/traffic/read-traffic.ts'
 import type { TrafficRequest } from '../../../src/load/traffic/traffic-request.ts'
-import { createKey } from '../../../src/metering/key-form.ts'
 
 const key = createKey()
 

@@ -2,8 +2,8 @@
 // are fixed, so that each figure is always the same; the tolerances are those of chance.
 
 import t, { type Test } from 'tap'
-import { hourMs, minuteMs } from '../../../src/calendar.ts'
 import type { LocationType } from '../../../src/catalogue/location-schema.ts'
+import { hourMs, minuteMs } from '../../../src/common/calendar.ts'
 import { naturalLog, power } from '../../../src/load/traffic/generate/arithmetic.ts'
 import { generate } from '../../../src/load/traffic/generate/generate.ts'
 import { createRandom } from '../../../src/load/traffic/generate/random.ts'

@@ -1,7 +1,7 @@
 // The clock of a rehearsal alone: it stands still, moves run what is due in its order, and nothing goes back.
 
 import t from 'tap'
-import { after, every } from '../../../src/clock.ts'
+import { after, every } from '../../../src/common/clock.ts'
 import { createMovedClock } from '../../../src/load/traffic/moved-clock.ts'
 
 const start = Date.parse('2026-11-21T17:59:00Z')

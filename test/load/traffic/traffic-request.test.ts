@@ -48,7 +48,7 @@ t.test('every request comes back of its line, and the line is the same each time
 })
 
 t.test('whatever stands in a line, it is a request or an error of one sentence', async () => {
-  const { InputError } = await import('../../../src/errors.ts')
+  const { InputError } = await import('../../../src/common/errors.ts')
   const right = lineOf({ at: Date.UTC(2026), method: 'GET', path: '/' })
   const broken = fc.oneof(
     anyText(),

@@ -2,7 +2,7 @@
 // memory, several instances, warm-up; and that two runs are the same.
 
 import t from 'tap'
-import { hourMs, minuteMs } from '../../../src/calendar.ts'
+import { hourMs, minuteMs } from '../../../src/common/calendar.ts'
 import type { TrafficRequest } from '../../../src/load/traffic/traffic-request.ts'
 import { trySetting } from './simulate-on.ts'
 

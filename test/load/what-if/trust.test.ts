@@ -2,7 +2,7 @@
 // sockets between all) and through the parts without sockets. Both have the same name of the provider, and so the same jitter.
 
 import t from 'tap'
-import { hourMs, minuteMs } from '../../../src/calendar.ts'
+import { hourMs, minuteMs } from '../../../src/common/calendar.ts'
 import { settingCases } from '../../../src/config/setting-grid.ts'
 import { openFixture } from '../../../src/load/rehearsal/fixture.ts'
 import { rehearse } from '../../../src/load/rehearsal/rehearsal.ts'

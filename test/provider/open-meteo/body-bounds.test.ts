@@ -1,7 +1,7 @@
 // The maximum size of a response, compared with real ones.
 
 import t from 'tap'
-import { hourMs } from '../../../src/calendar.ts'
+import { hourMs } from '../../../src/common/calendar.ts'
 import { boundsFor } from '../../../src/provider/open-meteo/body-bounds.ts'
 import { elementsOf } from '../../../src/provider/open-meteo/json-elements.ts'
 import { pathFor } from '../../../src/provider/open-meteo/query.ts'

@@ -2,7 +2,7 @@
 // deceptive JSON. A wrong element does not affect the others.
 
 import t from 'tap'
-import { createCalendar } from '../../../src/calendar.ts'
+import { createCalendar } from '../../../src/common/calendar.ts'
 import { ProviderError } from '../../../src/provider/errors.ts'
 import { decodeTimelines } from '../../../src/provider/open-meteo/decode.ts'
 import { pathFor } from '../../../src/provider/open-meteo/query.ts'

@@ -1,7 +1,7 @@
 // Bodies of the real protocol, each damaged in one place.
 
 import t from 'tap'
-import { createCalendar } from '../../../src/calendar.ts'
+import { createCalendar } from '../../../src/common/calendar.ts'
 import { decodeTimelines } from '../../../src/provider/open-meteo/decode.ts'
 import { pathFor } from '../../../src/provider/open-meteo/query.ts'
 import { createGrid } from '../../../src/weather/cell.ts'

@@ -1,7 +1,7 @@
 // The weight of requests, as the provider counts it.
 
 import t from 'tap'
-import { hourMs } from '../../../src/calendar.ts'
+import { hourMs } from '../../../src/common/calendar.ts'
 import { weightOf, weightOfPoint } from '../../../src/provider/open-meteo/weight.ts'
 import { horizonFor } from '../../../src/weather/horizon.ts'
 

@@ -2,8 +2,8 @@
 // theme. Longer than 300 lines, because it has every chart of every report.
 
 import uPlot from 'uplot'
-import { createFigures } from '../../../page/figures.js'
-import { applyTheme, chosenTheme, keepTheme } from '../../../page/preferences.js'
+import { createFigures } from '../../../common/page/figures.js'
+import { applyTheme, chosenTheme, keepTheme } from '../../../common/page/preferences.js'
 import { figureOf, mostLines } from './chart.js'
 
 /** @typedef {import('../page.ts').PageData & { timeZone: string }} Data */
@@ -344,7 +344,7 @@ for (const select of document.querySelectorAll('select')) {
   select.value = chosenTheme()
   applyTheme(chosenTheme())
   select.addEventListener('change', () => {
-    const theme = /** @type {import('../../../page/preferences.js').Theme} */ (select.value)
+    const theme = /** @type {import('../../../common/page/preferences.js').Theme} */ (select.value)
     keepTheme(theme)
     applyTheme(theme)
     redrawAll()

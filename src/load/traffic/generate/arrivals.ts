@@ -1,7 +1,7 @@
 // The instants at which requests arrive: a Poisson process, as of consumers who know nothing of each other, or even gaps,
 // with a rate that changes over time and has a given mean. Works step by step, so that a year takes no more memory than a minute.
 
-import { minuteMs } from '../../../calendar.ts'
+import { minuteMs } from '../../../common/calendar.ts'
 import { naturalLog } from './arithmetic.ts'
 import type { Random } from './random.ts'
 

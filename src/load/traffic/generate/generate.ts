@@ -3,7 +3,7 @@
 
 import type { Catalogue } from '../../../catalogue/catalogue.ts'
 import type { Bounds } from '../../../catalogue/location-schema.ts'
-import { apiPrefix, type EndpointName, endpointNames } from '../../../endpoints.ts'
+import { apiPrefix, type EndpointName, endpointNames } from '../../../common/endpoints.ts'
 import type { TrafficRequest } from '../traffic-request.ts'
 import { arrivalsOf, type Span } from './arrivals.ts'
 import { createBadRequests } from './bad-requests.ts'

@@ -2,7 +2,7 @@
 
 import type { Catalogue } from '../../../catalogue/catalogue.ts'
 import type { Bounds, Location, LocationType } from '../../../catalogue/location-schema.ts'
-import type { EndpointName } from '../../../endpoints.ts'
+import type { EndpointName } from '../../../common/endpoints.ts'
 import type { Random } from './random.ts'
 
 type PathOf = (place: Location, isEnglish: boolean) => string

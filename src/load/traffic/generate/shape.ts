@@ -1,7 +1,7 @@
 // How the rate goes over the time of a file: the hours of a local day, level, rising, or with a spike. Weights alone; what
 // they come to in requests is for arrivals.ts. Piecewise linear, because sines differ in their last bit between machines.
 
-import { hourMs } from '../../../calendar.ts'
+import { hourMs } from '../../../common/calendar.ts'
 
 export const shapes = ['day', 'flat', 'ramp', 'spike'] as const
 export type Shape = (typeof shapes)[number]

@@ -1,6 +1,6 @@
 // Statistics of traffic: times, endpoints, keys, outcomes, and the best possible hit share. One pass, bounded memory.
 
-import { hasWeather } from '../../../endpoints.ts'
+import { hasWeather } from '../../../common/endpoints.ts'
 import { type CellOf, recordedCell } from '../cell-of-place.ts'
 import { endpointOf, placeOf } from '../endpoint-of-path.ts'
 import { createGaps, type Gaps } from '../gaps.ts'

@@ -1,0 +1,86 @@
+// Answers a weather request: maps a point to its grid cell, reads the cell's timeline from the cache and cuts the slice for
+// the current instant. Knows no HTTP and no keys, so that tools can use it too; src/api renders the result.
+
+import type { CacheResult, ReadThrough } from '../cache/read-through.ts'
+import { type Calendar, isoOf, quarterHourMs } from '../common/calendar.ts'
+import { AbohawaError } from '../common/errors.ts'
+import type { Cell, Grid } from '../weather/cell.ts'
+import type { Timeline } from '../weather/timeline.ts'
+import { createTimelineText, type TimelineText } from '../weather/timeline-text.ts'
+import { forecastDays } from '../weather/weather-variables.ts'
+
+/** The cache result for a cell: its timeline at the instant of the read. */
+export type CellResult = CacheResult<Cell, Timeline>
+
+/** A part of a timeline that holds from `beginsAt` until before `endsAt`; ms since the epoch. */
+export type Slice<Content> = Content & { readonly beginsAt: number; readonly endsAt: number }
+/** Sections of the contract as JSON text, and what local time is ahead of UTC. */
+export type Forecast = Slice<{ daily: string; utcOffsetSeconds: number }>
+export type Weather = Forecast & { current: string; hourly: string }
+
+type Point = { readonly latitude: number; readonly longitude: number }
+
+export type Answers = {
+  cellAt(point: Point): Cell
+  /**
+   * The weather of a cell, at once when memory holds it. Rejects with the loader's error when nothing usable is cached.
+   * @param consumer whose share of the provider's budget a load is
+   */
+  read(cell: Cell, consumer?: string | undefined): CellResult | Promise<CellResult>
+  /** Current conditions, hours and days. @throws AbohawaError when the timeline does not reach so far */
+  weather(result: CellResult): Weather
+  /** The first `days` (1 to 7) of the daily forecast. @throws AbohawaError as `weather` does */
+  forecast(result: CellResult, days: number): Forecast
+}
+
+export type AnswerParts = {
+  readonly grid: Grid
+  readonly timelines: ReadThrough<Cell, Timeline>
+  readonly calendar: Calendar
+  readonly hourlyHours: number
+  /** Of timelines; that of timeline-text.ts where absent. */
+  readonly text?: TimelineText | undefined
+}
+
+export const createAnswers = ({ grid, timelines, calendar, hourlyHours, ...parts }: AnswerParts): Answers => {
+  const text = parts.text ?? createTimelineText(calendar)
+
+  return {
+    cellAt: ({ latitude, longitude }) => grid.cellOf(latitude, longitude),
+    read: timelines.read,
+    weather: result => {
+      const { value: timeline, readAt } = result
+      const beginsAt = Math.floor(readAt / quarterHourMs) * quarterHourMs
+      return {
+        current: within(text.current(timeline, readAt), result),
+        hourly: within(text.hourly(timeline, readAt, hourlyHours), result),
+        daily: within(text.daily(timeline, readAt, forecastDays), result),
+        // Offsets change on quarter-hours at the earliest.
+        utcOffsetSeconds: calendar.offsetSecondsAt(readAt),
+        beginsAt,
+        endsAt: beginsAt + quarterHourMs,
+      }
+    },
+    forecast: (result, days) => {
+      const { value: timeline, readAt } = result
+      const utcOffsetSeconds = calendar.offsetSecondsAt(readAt)
+      const midnight = calendar.nextMidnight(readAt)
+      // On a day that changes its offset, a slice is right for no longer than that is known.
+      const isSteady = calendar.offsetSecondsAt(midnight - 1) === utcOffsetSeconds
+      return {
+        daily: within(text.daily(timeline, readAt, days), result),
+        utcOffsetSeconds,
+        beginsAt: readAt,
+        endsAt: isSteady ? midnight : (Math.floor(readAt / quarterHourMs) + 1) * quarterHourMs,
+      }
+    },
+  }
+}
+
+const within = <Cut>(slice: Cut | undefined, { subject: cell, fetchedAt, readAt }: CellResult): Cut => {
+  if (slice !== undefined) return slice
+  throw new AbohawaError(
+    'timeline_exhausted',
+    `the timeline of ${cell.id}, fetched ${isoOf(fetchedAt)}, does not reach ${isoOf(readAt)}`,
+  )
+}

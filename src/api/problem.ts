@@ -1,0 +1,51 @@
+// The response to a request that is refused or fails: a status, a code with its sentence, and its own headers.
+// sentences.ts has the codes and sentences.
+
+import { AbohawaError } from '../common/errors.ts'
+import type { ProblemStatus } from '../common/statuses.ts'
+import { failureSentence, type Sentence, sentences } from './sentences.ts'
+
+/** A refusal of one request; thrown where the reason is found, sent by the listener. */
+export class Problem extends Error {
+  override name = 'Problem'
+  readonly status: ProblemStatus
+  readonly code: string
+  readonly headers: Readonly<Record<string, string>>
+  /** Nothing that follows on the connection can be trusted to be a request. */
+  readonly endsConnection: boolean
+  /** In the body, beside sentence and code. */
+  readonly fields: Readonly<Record<string, unknown>> = {}
+
+  constructor(
+    status: ProblemStatus,
+    { code, text }: Sentence,
+    headers: Readonly<Record<string, string>> = {},
+    endsConnection = false,
+  ) {
+    super(text)
+    this.status = status
+    this.code = code
+    this.headers = headers
+    this.endsConnection = endsConnection
+  }
+}
+
+export const badRequest = (sentence: Sentence) => new Problem(400, sentence)
+/** A request that breaks the rules of HTTP itself; its connection ends. */
+export const badHttp = (sentence: Sentence) => new Problem(400, sentence, {}, true)
+export const notFound = (sentence: Sentence) => new Problem(404, sentence)
+
+const shortPauseSeconds = 10
+
+/** The problem that a failure is for a consumer: always 500, always with the time to wait. */
+export const problemOf = (error: unknown, now: number): Problem => {
+  if (error instanceof Problem) return error
+  const sentence = error instanceof AbohawaError ? failureSentence(error.code) : sentences.unexpected
+  const retryAt = error instanceof Error && 'retryAt' in error ? Number(error.retryAt) : Number.NaN
+  const seconds = Number.isNaN(retryAt) ? shortPauseSeconds : Math.max(1, Math.ceil((retryAt - now) / 1000))
+  return new Problem(500, sentence, { 'retry-after': String(seconds) })
+}
+
+/** The body of every failure, as JSON. */
+export const problemBody = ({ message, code, fields }: Problem): Buffer =>
+  Buffer.from(JSON.stringify({ error: message, code, ...fields }))

@@ -1,0 +1,242 @@
+// The API as an OpenAPI 3.1 document: parameters and bodies from their zod schemas, headers, every error, and real answers as
+// examples. `npm run openapi` writes it to docs/openapi.json, which the gateway serves; the gateway itself never makes it.
+
+import type { Bounds } from '../../catalogue/location-schema.ts'
+import { apiPrefix } from '../../common/endpoints.ts'
+import { type ProblemStatus, problemStatuses } from '../../common/statuses.ts'
+import { licence, serviceName } from '../../provider/open-meteo/terms.ts'
+import type { Parameters } from '../parameters.ts'
+import { errors } from './errors.ts'
+import {
+  type HeaderName,
+  headerObject,
+  headers,
+  headersOfBodies,
+  headersOfErrors,
+  isAlwaysThere,
+} from './headers.ts'
+import { componentsOf, jsonSchemaOf } from './json-schema.ts'
+import { type Operation, operationsFor, parameterMeanings } from './operations.ts'
+import { sampleOrigin, samplesOf } from './samples.ts'
+import { bodies, named } from './schemas.ts'
+import { described, summed, text } from './texts.ts'
+
+/** Real answers. */
+type Examples = {
+  /** Bodies of 200, by endpoint. */
+  readonly bodies: Readonly<Record<string, unknown>>
+  /** Bodies of errors, by code. */
+  readonly errors: Readonly<Record<string, unknown>>
+}
+
+export type DocumentParts = {
+  /** Of the API, which moves apart from the product's; docs/api-changelog.md. */
+  readonly version: string
+  readonly bounds: Bounds
+  /** The name of the bounds. */
+  readonly area: string
+  readonly examples: Examples
+}
+
+type Json = Record<string, unknown>
+
+const parametersOf = ({ parameters, example }: Operation): Json[] => {
+  const of = (where: 'path' | 'query', given: Parameters, values: Readonly<Record<string, string>>) =>
+    Object.entries(given).map(([name, { schema }]) => {
+      const meaning = parameterMeanings[name]
+      if (!meaning) throw new Error(`the parameter ${name} has no meaning`)
+      const isRequired = where === 'path' || !schema.safeParse(undefined).success
+      const shown = values[name]
+      const shape = jsonSchemaOf(schema)
+      return {
+        name,
+        in: where,
+        ...described(meaning),
+        required: isRequired,
+        schema: shape,
+        ...(shown === undefined
+          ? {}
+          : { example: shape.type === 'string' || shape.enum ? shown : Number(shown) }),
+      }
+    })
+  return [
+    ...of('path', parameters.path, example.path),
+    ...of('query', parameters.query, example.query),
+    ...requestHeaders,
+  ]
+}
+
+// The key is a security scheme, and codings are the client library's.
+const requestHeaders: readonly Json[] = [
+  {
+    name: 'if-none-match',
+    in: 'header',
+    ...described(
+      text(
+        'The `etag` of a body that you have; where it still holds, the answer is 304 without a body.',
+        'আপনার কাছে থাকা বডির `etag`; তা এখনও ঠিক থাকলে উত্তর বডি ছাড়া 304।',
+      ),
+    ),
+    required: false,
+    schema: { type: 'string' },
+  },
+  {
+    name: 'x-request-id',
+    in: 'header',
+    ...described(
+      text(
+        'Your own id of the request, which the answer and the log of the operator repeat.',
+        'অনুরোধের জন্য আপনার নিজের আইডি, যা উত্তর ও পরিচালকের লগে থাকে।',
+      ),
+    ),
+    required: false,
+    schema: { type: 'string', pattern: '^[A-Za-z0-9._:/+=@-]{1,128}$' },
+  },
+]
+
+const headerRefs = (names: readonly HeaderName[]): Json =>
+  Object.fromEntries(
+    names.map(name => [
+      name,
+      { $ref: `#/components/headers/${isAlwaysThere(name) ? name : `${name}-optional`}` },
+    ]),
+  )
+
+const errorMeanings = {
+  400: text(
+    'A parameter, the URL or the request itself is malformed.',
+    'প্যারামিটার, URL বা অনুরোধ নিজেই ত্রুটিপূর্ণ।',
+  ),
+  401: text('There is no valid key. Does not count.', 'বৈধ কী নেই। গণনা হয় না।'),
+  403: text(
+    "The preflight of a web page whose origin the operator does not list: a browser's OPTIONS before the request itself. Does not count.",
+    'যে ওয়েব পাতার উৎস পরিচালকের তালিকায় নেই তার প্রাক-অনুরোধ: মূল অনুরোধের আগে ব্রাউজারের OPTIONS। গণনা হয় না।',
+  ),
+  404: text('There is no such path, or no such published place.', 'এমন পথ বা প্রকাশিত স্থান নেই।'),
+  405: text('Another method than GET and HEAD.', 'GET ও HEAD ছাড়া অন্য পদ্ধতি।'),
+  429: text("The day's quota is used up. Does not count.", 'দিনের কোটা শেষ। গণনা হয় না।'),
+  500: text(
+    'No weather can be given, or the key could not be checked. Wait for retry-after.',
+    'আবহাওয়া দেওয়া যাচ্ছে না, বা কী যাচাই করা যায়নি। retry-after পর্যন্ত অপেক্ষা করুন।',
+  ),
+} as const
+
+const responseNames = {
+  400: 'BadRequest',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'NotFound',
+  405: 'MethodNotAllowed',
+  429: 'QuotaExhausted',
+  500: 'ServerError',
+} as const satisfies Record<ProblemStatus, string>
+
+const errorResponse = (status: ProblemStatus, examples: Examples): Json => ({
+  ...described(errorMeanings[status]),
+  headers: headerRefs(headersOfErrors[status]),
+  content: {
+    'application/json': {
+      schema: { $ref: `#/components/schemas/${status === 429 ? 'QuotaExhausted' : 'Error'}` },
+      examples: Object.fromEntries(
+        Object.entries(errors)
+          // No endpoint answers with what is the reference's own.
+          .filter(([code, error]) => error.status === status && code !== 'reference_busy')
+          .map(([code, { meaning, counts }]) => {
+            const value = examples.errors[code]
+            if (value === undefined) throw new Error(`the error ${code} has no example`)
+            return [code, { ...summed(meaning), 'x-counts': counts, value }]
+          }),
+      ),
+    },
+  },
+})
+
+const operationOf = (operation: Operation, examples: Examples): Json => {
+  const { name, id, tag, summary, description } = operation
+  const given = headersOfBodies[name]
+  return {
+    operationId: id,
+    tags: [tag],
+    ...summed(summary),
+    ...described(description),
+    parameters: parametersOf(operation),
+    responses: {
+      200: {
+        ...described(text('The body that the endpoint has.', 'এন্ডপয়েন্টের বডি।')),
+        headers: headerRefs(given),
+        content: {
+          'application/json': {
+            schema: { $ref: `#/components/schemas/${named.get(bodies[name])?.id}` },
+            example: examples.bodies[name],
+          },
+        },
+      },
+      304: {
+        ...described(
+          text('The body is the one that if-none-match names. Counts.', 'বডি if-none-match-এর বডিই। গণনা হয়।'),
+        ),
+        headers: headerRefs(given.filter(header => header !== 'content-encoding')),
+      },
+      ...Object.fromEntries(
+        problemStatuses.map(status => [status, { $ref: `#/components/responses/${responseNames[status]}` }]),
+      ),
+    },
+    'x-codeSamples': samplesOf(operation),
+  }
+}
+
+/** The document, in the order in which it is read. */
+export const openApiDocument = ({ version, bounds, area, examples }: DocumentParts): Json => {
+  const operations = operationsFor(bounds, area)
+  const used = [...new Set([...Object.values(headersOfErrors), ...Object.values(headersOfBodies)].flat())]
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Abohawa API',
+      version,
+      ...summed(text('Weather for the places of Bangladesh', 'বাংলাদেশের স্থানগুলোর আবহাওয়া')),
+      ...described(
+        text(
+          `Five read-only endpoints. Every request needs a key in the header \`x-api-key\` and counts against the key's daily quota, which resets at local midnight; 401 and 429 do not count. HEAD is GET without a body, and counts. Checks are made in this order: HTTPS, key, quota, method, path and parameters, place, weather. Weather comes from ${serviceName} under ${licence.name}; name it where you show it.`,
+          `পাঁচটি এন্ডপয়েন্ট, শুধু পড়ার জন্য। প্রতিটি অনুরোধে \`x-api-key\` হেডারে কী লাগে এবং তা কী-র দৈনিক কোটায় গণনা হয়, যা স্থানীয় মধ্যরাতে নতুন হয়; 401 ও 429 গণনা হয় না। HEAD হলো বডি ছাড়া GET, এবং গণনা হয়। যাচাইয়ের ক্রম: HTTPS, কী, কোটা, পদ্ধতি, পথ ও প্যারামিটার, স্থান, আবহাওয়া। আবহাওয়া ${serviceName} থেকে, ${licence.name} লাইসেন্সে; দেখালে তার নাম দিন।`,
+        ),
+      ),
+      license: licence,
+    },
+    // Absolute, because generated clients join it with a path as text.
+    servers: [{ url: sampleOrigin, ...described(text('This gateway.', 'এই গেটওয়ে।')) }],
+    security: [{ key: [] }],
+    tags: [
+      { name: 'weather', ...described(text('Weather', 'আবহাওয়া')) },
+      { name: 'places', ...described(text('Places', 'স্থান')) },
+    ],
+    paths: Object.fromEntries(
+      operations.map(operation => [apiPrefix + operation.path, { get: operationOf(operation, examples) }]),
+    ),
+    components: {
+      securitySchemes: {
+        key: {
+          type: 'apiKey',
+          in: 'header',
+          name: 'x-api-key',
+          ...described(
+            text(
+              'Begins with svc_live_; the operator issues it and shows it once.',
+              'svc_live_ দিয়ে শুরু; পরিচালক দেন এবং একবারই দেখান।',
+            ),
+          ),
+        },
+      },
+      headers: Object.fromEntries(
+        used.map(name => {
+          const isThere = isAlwaysThere(name)
+          return [isThere ? name : `${name}-optional`, headerObject(headers[name], isThere)]
+        }),
+      ),
+      responses: Object.fromEntries(
+        problemStatuses.map(status => [responseNames[status], errorResponse(status, examples)]),
+      ),
+      schemas: componentsOf(named),
+    },
+  }
+}

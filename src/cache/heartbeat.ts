@@ -1,0 +1,96 @@
+// The heartbeat of an instance: at intervals it reports to the store that it is alive and which cells are in demand, and
+// learns how many instances there are and how many cells the fleet wants. A failed heartbeat changes nothing here.
+
+import { randomUUID } from 'node:crypto'
+import type { Clock } from '../common/clock.ts'
+import type { FleetStore } from '../stores/store.ts'
+import type { Cell } from '../weather/cell.ts'
+import type { Demand } from './demand.ts'
+import { stoppedReport } from './instance-report.ts'
+
+/** The fleet at the last heartbeat: the numbers of instances alive, of different settings, and of cells in demand. */
+export type Fleet = { readonly instances: number; readonly variants: number; readonly wanted: number }
+
+export type HeartbeatParts = {
+  readonly store: Pick<FleetStore, 'heartbeat'>
+  readonly demand: Demand<Cell>
+  readonly namespace: string
+  /** A short hash of the settings that all instances should have in common, now. */
+  readonly settings: () => string
+  /** How long after its last request a cell counts as in demand, in ms. */
+  readonly demandFor: () => number
+  /** The text of the instance's report of itself. */
+  readonly report: () => string
+  readonly clock: Clock
+  readonly onHeartbeat: (fleet: Fleet) => void
+  /** The store failed to take a heartbeat. */
+  readonly onHeartbeatFailure: () => void
+}
+
+export type Heartbeat = {
+  /** Sends a heartbeat if one is due. */
+  sendIfDue(): Promise<void>
+  /** Sends a heartbeat now. */
+  send(): Promise<void>
+  /** Sends the last one. */
+  sendLast(): Promise<void>
+  /** The name of this instance in the store. */
+  readonly instance: string
+}
+
+const everyMs = 5_000
+/** How long after its last heartbeat an instance counts as alive. */
+export const aliveForMs = 4 * everyMs
+
+export const createHeartbeat = ({
+  store,
+  demand,
+  namespace,
+  settings,
+  demandFor,
+  report,
+  clock,
+  onHeartbeat,
+  onHeartbeatFailure,
+}: HeartbeatParts): Heartbeat => {
+  const instance = randomUUID()
+  let sentAt = Number.NEGATIVE_INFINITY
+
+  const send = async (reported: string, runsWith: string | null): Promise<void> => {
+    const now = clock.now()
+    // After the clock was set back nothing is known to be sent.
+    const unsent = now < sentAt ? now - demandFor() : sentAt
+    const requested = demand.since(unsent).map(({ subject }) => subject.id)
+    const before = sentAt
+    sentAt = now
+    try {
+      onHeartbeat(
+        await store.heartbeat({
+          instance,
+          aliveForMs,
+          settings: runsWith,
+          topic: namespace,
+          requested,
+          wantedForMs: demandFor(),
+          now,
+          report: reported,
+        }),
+      )
+    } catch {
+      // The next heartbeat repeats this demand.
+      sentAt = before
+      onHeartbeatFailure()
+    }
+  }
+
+  const sendNow = (): Promise<void> => send(report(), settings())
+
+  return {
+    instance,
+    send: sendNow,
+    sendLast: () => send(stoppedReport, null),
+    sendIfDue: async () => {
+      if (Math.abs(clock.now() - sentAt) >= everyMs) await sendNow()
+    },
+  }
+}

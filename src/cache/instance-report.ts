@@ -1,0 +1,71 @@
+// The report of an instance on itself with each heartbeat, as a small JSON text in the store. Other programs can write there
+// too, so every field is checked when it is read, and an invalid field is unknown.
+
+import * as z from 'zod'
+import { safeText } from '../common/outside-text.ts'
+import { longestReport } from '../stores/records.ts'
+
+export type Phase = 'starting' | 'ready' | 'draining'
+
+/** Instants are ms since the epoch; null for what is not known. */
+export type InstanceReport = {
+  readonly host: string | null
+  readonly pid: number | null
+  readonly version: string | null
+  readonly startedAt: number | null
+  readonly phase: Phase | null
+  /** A short hash of the settings that the instances of a fleet should have in common. */
+  readonly configHash: string | null
+  readonly requestsPerSecond: number | null
+  /** The share of reads of the cache that a tier answered, 0 to 1. */
+  readonly hitShare: number | null
+  readonly memoryBytes: number | null
+  /** The code of the outage of the provider that the instance sees; null where it sees none. */
+  readonly providerOutage: string | null
+  /** When the report was written. */
+  readonly seenAt: number | null
+}
+
+const lastInstant = 8.64e15
+const text = z
+  .string()
+  .min(1)
+  .max(100)
+  .transform(value => safeText(value))
+const instant = z.int().min(0).max(lastInstant)
+
+const fields = z.object({
+  host: text.nullable().catch(null),
+  pid: z.int().min(1).nullable().catch(null),
+  version: text.nullable().catch(null),
+  startedAt: instant.nullable().catch(null),
+  phase: z.enum(['starting', 'ready', 'draining']).nullable().catch(null),
+  configHash: text.nullable().catch(null),
+  requestsPerSecond: z.number().min(0).max(1e9).nullable().catch(null),
+  hitShare: z.number().min(0).max(1).nullable().catch(null),
+  memoryBytes: z.int().min(0).nullable().catch(null),
+  providerOutage: text.nullable().catch(null),
+  seenAt: instant.nullable().catch(null),
+})
+
+/** The report of an instance whose own is missing or is no object. */
+const unknownInstance: InstanceReport = fields.parse({})
+
+/** The report of an instance that has stopped: it counts as alive for a while, but is not shown. */
+export const stoppedReport = '{"phase":"stopped"}'
+
+/** The text to store, within `longestReport` bytes. */
+export const writeReport = (report: InstanceReport): string => {
+  const written = JSON.stringify({ ...report, host: report.host?.slice(0, 64) ?? null })
+  return Buffer.byteLength(written) <= longestReport ? written : '{}'
+}
+
+/** Never throws; undefined for an instance that has stopped. */
+export const readReport = (written: string | undefined): InstanceReport | undefined => {
+  if (written === stoppedReport) return undefined
+  try {
+    return fields.safeParse(JSON.parse(written ?? '')).data ?? unknownInstance
+  } catch {
+    return unknownInstance
+  }
+}

@@ -1,0 +1,29 @@
+// The cells of CSV (RFC 4180): how every command writes a value, and what the reader of tables makes of a cell. To a
+// spreadsheet, text that begins with = + - or @ is a formula: an apostrophe stands before it. What is not printable is an
+// escape. Both are undone in reading, so that any text comes back as it was.
+
+import { escapedJson } from '../common/outside-text.ts'
+
+type Value = string | number | boolean | null | undefined
+
+/** A line; numbers stay numbers, negative ones too, and null is empty. */
+export const csvLine = (values: readonly Value[]): string => `${values.map(cellOf).join(',')}\r\n`
+
+// A text with apostrophes of its own gets one more, which distinguishes them from ours.
+const formula = /^'*[=+\-@\t\r]/
+const guarded = /^'+[=+\-@\t\r]/
+const escaped = /\\u([\da-f]{4})/g
+const likeEscape = /\\(?=u[\da-f]{4})/g
+
+const cellOf = (value: Value): string => {
+  if (typeof value !== 'string') return String(value ?? '')
+  const text = escapedJson(value.replaceAll(likeEscape, '\\u005c'))
+  const cell = formula.test(text) ? `'${text}` : text
+  return /[",]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell
+}
+
+/** The text of a cell, without the quotation marks of CSV. */
+export const textOfCell = (cell: string): string =>
+  (guarded.test(cell) ? cell.slice(1) : cell).replaceAll(escaped, (_, code: string) =>
+    String.fromCharCode(Number.parseInt(code, 16)),
+  )

@@ -1,0 +1,37 @@
+// The API's endpoints by name, with their paths. Routes, labels of metrics, usage, the
+// reference, traffic, thresholds and body checks derive from this table, so that the compiler finds what a new endpoint
+// lacks. What an endpoint answers is for api/endpoints/.
+
+export const apiPrefix = '/api/v1'
+
+/** Paths are below the prefix, as the router writes them. `hasWeather`: answered from the cache of weather. */
+export const endpoints = {
+  weather: { path: '/weather/:type/:id', hasWeather: true },
+  forecast: { path: '/forecast/:type/:id', hasWeather: true },
+  coords: { path: '/weather/coords/:lat/:lng', hasWeather: true },
+  locations: { path: '/locations', hasWeather: false },
+  location: { path: '/locations/:type/:id', hasWeather: false },
+} as const
+
+export type EndpointName = keyof typeof endpoints
+
+/** The endpoints that answer with weather. */
+export type WeatherEndpoint = {
+  [Name in EndpointName]: (typeof endpoints)[Name]['hasWeather'] extends true ? Name : never
+}[EndpointName]
+
+export const endpointNames = Object.keys(endpoints) as readonly EndpointName[]
+
+/** The endpoint of a path, or `other` for none. */
+export type Destination = EndpointName | 'other'
+
+export const destinations: readonly Destination[] = [...endpointNames, 'other']
+
+/** The name of a response in log, metrics, traces and usage; the pages of the API reference share one. */
+export type ResponseName = Destination | 'reference'
+
+export const hasWeather = (name: ResponseName): name is WeatherEndpoint =>
+  name !== 'other' && name !== 'reference' && endpoints[name].hasWeather
+
+/** The path as people and OpenAPI write it, below the prefix. */
+export const templateOf = (name: EndpointName): string => endpoints[name].path.replaceAll(/:(\w+)/g, '{$1}')

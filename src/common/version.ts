@@ -1,0 +1,46 @@
+// The version of the product, with the commit that it was built from where that is known: versions of a fleet can't be told apart by
+// a number that stays. The commit comes from a file `commit` in the product's folder, as an image has it, else from a checkout. Git
+// itself is not started, which would cost each start some milliseconds.
+
+import { readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import packageFile from '../../package.json' with { type: 'json' }
+
+const shownDigits = 8
+
+/** The commit of the product in a folder, as git abbreviates it; undefined where it is not known. */
+export const commitIn = (folder: string): string | undefined => {
+  const commit = textIn(join(folder, 'commit')) ?? commitOfCheckout(join(folder, '.git'))
+  return commit !== undefined && /^[0-9a-f]{7,64}$/.test(commit) ? commit.slice(0, shownDigits) : undefined
+}
+
+const commitOfCheckout = (dotGit: string): string | undefined => {
+  // A worktree has a file that names its folder, and shares the branches of another one.
+  const [, elsewhere] = /^gitdir: (.+)$/.exec(textIn(dotGit) ?? '') ?? []
+  const own = elsewhere === undefined ? dotGit : resolve(dotGit, '..', elsewhere)
+  const head = textIn(join(own, 'HEAD'))
+  const [, ref] = /^ref: (refs\/[^\0]+)$/.exec(head ?? '') ?? []
+  if (ref === undefined) return head
+  const shared = resolve(own, textIn(join(own, 'commondir')) ?? '.')
+  return (
+    textIn(join(shared, ref)) ??
+    textIn(join(shared, 'packed-refs'))
+      ?.split('\n')
+      .find(line => line.endsWith(` ${ref}`))
+      ?.split(' ')[0]
+  )
+}
+
+/** The text of a file without blanks around it; undefined where there is none. */
+const textIn = (file: string): string | undefined => {
+  try {
+    return readFileSync(file, 'utf8').trim() || undefined
+  } catch {
+    return undefined
+  }
+}
+
+const commit = commitIn(resolve(import.meta.dirname, '../..'))
+
+/** Such as `0.1.0+1a2b3c4d`, or the number alone. */
+export const version = commit === undefined ? packageFile.version : `${packageFile.version}+${commit}`

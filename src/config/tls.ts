@@ -1,0 +1,109 @@
+// What the API's server needs for TLS: reads the files of the certificate, its expiry, and the key that seals the tickets of
+// sessions. Without a certificate the server speaks plain HTTP. The configuration decides whether plain HTTP is allowed, and
+// admission checks each request.
+
+import { X509Certificate } from 'node:crypto'
+import { createSecureContext } from 'node:tls'
+import { InputError, messageOf } from '../common/errors.ts'
+import { maxFileBytes, readPrivateFileSync, readRegularFileSync } from '../common/regular-file.ts'
+
+/** Files in PEM form; null where TLS ends elsewhere. */
+type CertificateFiles = { readonly cert: string | null; readonly key: string | null }
+
+/** The same, and the file of the ticket key; null where the gateway makes its own. */
+export type TlsFiles = CertificateFiles & { readonly ticketKey: string | null }
+
+/** The files, and whether HTTP/2 is offered. */
+export type TlsSettings = TlsFiles & { readonly http2: boolean }
+
+/** A chain and its key in PEM form. */
+export type Certificate = { readonly cert: Buffer; readonly key: Buffer }
+
+/** What the server is given, by the names of Node. */
+export type TlsOptions = Certificate & {
+  readonly ticketKeys: Buffer
+  readonly sessionIdContext: string
+  readonly minVersion: 'TLSv1.2'
+  readonly ciphers: string
+}
+
+/** A name of 16 bytes, then the secrets of HMAC and AES, 16 bytes each. */
+export const ticketKeyBytes = 48
+
+// The same everywhere: Node's own is made of the arguments of the process, and a ticket from a process with others is refused.
+const sessionIdContext = 'abohawa'
+
+// Forward secrecy and authenticated encryption alone: every client that speaks TLS 1.2 or later has one of them. Node's own list
+// has modes that scanners refuse, and HTTP/2 forbids (RFC 9113, appendix A).
+const ciphers = [
+  ...['TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256', 'TLS_AES_128_GCM_SHA256'],
+  ...['ECDHE-ECDSA-AES128-GCM-SHA256', 'ECDHE-RSA-AES128-GCM-SHA256'],
+  ...['ECDHE-ECDSA-AES256-GCM-SHA384', 'ECDHE-RSA-AES256-GCM-SHA384'],
+  ...['ECDHE-ECDSA-CHACHA20-POLY1305', 'ECDHE-RSA-CHACHA20-POLY1305'],
+].join(':')
+
+/** Undefined without a certificate. @param ownTicketKey where no file has one @throws InputError when a file can't be used */
+export const tlsOptions = (files: TlsFiles, ownTicketKey: Buffer): TlsOptions | undefined => {
+  const certificate = certificateOf(files)
+  return (
+    certificate && {
+      ...certificate,
+      ticketKeys: ticketKeyOf(files) ?? ownTicketKey,
+      sessionIdContext,
+      minVersion: 'TLSv1.2',
+      ciphers,
+    }
+  )
+}
+
+/** The ticket key of the file; undefined without one, or without a certificate. @throws InputError when it can't be used */
+export const ticketKeyOf = ({ cert, ticketKey }: TlsFiles): Buffer | undefined => {
+  if (cert === null || ticketKey === null) return undefined
+  const bytes = fileOf('server.tls.ticketKey', ticketKey, readPrivateFileSync)
+  if (bytes.length !== ticketKeyBytes)
+    throw new InputError(
+      `server.tls.ticketKey is ${ticketKey}, which has ${bytes.length.toLocaleString('en-US')} bytes; allowed: a file of exactly ${ticketKeyBytes} random bytes (openssl rand ${ticketKeyBytes})`,
+    )
+  return bytes
+}
+
+/** Certificate and key; undefined where there are none. @throws InputError when a file can't be read or is no PEM */
+export const certificateOf = ({ cert, key }: CertificateFiles): Certificate | undefined => {
+  if (cert === null || key === null) return undefined
+  const pair = {
+    cert: fileOf('server.tls.cert', cert, readRegularFileSync),
+    key: fileOf('server.tls.key', key, readRegularFileSync),
+  }
+  try {
+    createSecureContext(pair)
+  } catch (cause) {
+    throw new InputError(
+      `server.tls.cert and server.tls.key can't be used: ${cert} and ${key} are no certificate and key in PEM form that belong together (${messageOf(cause)})`,
+      { cause },
+    )
+  }
+  return pair
+}
+
+const fileOf = (name: string, path: string, read: typeof readRegularFileSync): Buffer => {
+  try {
+    return read(path, maxFileBytes.pem)
+  } catch (cause) {
+    throw new InputError(`${name} is ${path}, which can't be read: ${messageOf(cause)}`, { cause })
+  }
+}
+
+/** When the served certificate expires, ms since the epoch; undefined without one. */
+export const createCertificateExpiry = (
+  served: () => Certificate | undefined,
+): (() => number | undefined) => {
+  let known: { readonly of: Certificate; readonly expiresAt: number } | undefined
+  return () => {
+    const certificate = served()
+    if (!certificate) return undefined
+    // The first one of the chain is the server's own.
+    if (known?.of !== certificate)
+      known = { of: certificate, expiresAt: new X509Certificate(certificate.cert).validToDate.getTime() }
+    return known.expiresAt
+  }
+}

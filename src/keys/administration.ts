@@ -1,0 +1,309 @@
+// Administers keys and subscribers: create, list, change, rotate, revoke, reinstate, read usage. Notifies the running
+// gateways of each change. Unknown names are InputErrors. The command line and the ops listener use it; it knows no terminal
+// and no HTTP. Longer than 300 lines, because it has one function for each command.
+
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { dayNumber, dayOfNumber, daysUpTo, isoOf, type LocalDay } from '../common/calendar.ts'
+import { InputError, NotFoundError } from '../common/errors.ts'
+import { quoted } from '../common/outside-text.ts'
+import type { AnswerCount, KeyChange, KeyRecord, Subscriber } from '../stores/store.ts'
+import {
+  type AdministrationParts,
+  createKeyCreation,
+  type IssuedKey,
+  longestName,
+  tierLimitOf,
+} from './key-creation.ts'
+import { announceChange } from './key-directory.ts'
+import { expiryIn } from './key-expiry.ts'
+import { type KeyFilter, keyFilterIn } from './key-filter.ts'
+import { createKey, hashOf, keyPrefix } from './key-form.ts'
+import { isoOrNull, type KeyUsage, type ListedKey, listedKey } from './listed-key.ts'
+import { cellsLoaded } from './usage-detail.ts'
+
+export {
+  type AdministrationParts,
+  type CreatedKey,
+  type IssuedKey,
+  type KeyRequest,
+  limitIn,
+} from './key-creation.ts'
+export type { KeyUsage, ListedKey } from './listed-key.ts'
+
+/** The key that replaces another one under the same id; the former key works until `formerKeyUntil`. */
+export type RotatedKey = Pick<IssuedKey, 'id' | 'key' | 'subscriber' | 'tier' | 'limit'> & {
+  formerKeyUntil: string
+}
+
+export type ListedSubscriber = {
+  id: string
+  name: string
+  status: 'active' | 'revoked'
+  createdAt: string
+  revokedAt: string | null
+}
+
+/** With the number of its keys, which takes a pass over all keys. */
+export type CountedSubscriber = ListedSubscriber & { keys: number }
+
+/** The usage of one of many keys: only the days with a count, newest first, and their sum. */
+export type UsageOfKey = Pick<ListedKey, 'id' | 'externalId' | 'subscriber' | 'tier' | 'limit'> & {
+  used: number
+  days: { day: LocalDay; used: number }[]
+}
+
+/**
+ * Newest day first; `today` counts the answers of the running day, refusals included, and `cellsLoadedToday` the grid cells that
+ * were loaded from the provider for the key.
+ */
+export type Usage = {
+  id: string
+  subscriber: string
+  tier: string
+  limit: number | null
+  days: { day: LocalDay; used: number }[]
+  today: AnswerCount[]
+  cellsLoadedToday: number
+}
+
+export type Administration = ReturnType<typeof createAdministration>
+
+export const createAdministration = ({ store, tiers, calendar, clock }: AdministrationParts) => {
+  const keyById = async (id: string): Promise<KeyRecord> => {
+    if (id.startsWith(keyPrefix))
+      throw new InputError(
+        'that is a key and not the id of one, which begins with key_; `abohawa keys list` shows the ids',
+      )
+    const key = id.startsWith(externalPrefix)
+      ? await store.findByExternalId(id.slice(externalPrefix.length).normalize('NFC'))
+      : await store.findKey(id)
+    if (!key) throw new NotFoundError(`there is no key ${quoted(id)}; \`abohawa keys list\` shows them all`)
+    return key
+  }
+  const subscriberBy = async (idOrName: string): Promise<Subscriber> => {
+    const subscriber = await store.findSubscriber(idOrName)
+    if (!subscriber)
+      throw new NotFoundError(
+        `there is no subscriber ${quoted(idOrName, longestName)}; \`abohawa subscribers list\` shows them all`,
+      )
+    return subscriber
+  }
+  const listed = (key: KeyRecord, subscriber: Subscriber | undefined): ListedKey =>
+    listedKey(key, subscriber, tiers, clock.now())
+  const usageOf = async ({ id, createdAt }: KeyRecord): Promise<KeyUsage> => {
+    const today = calendar.dayOf(clock.now())
+    const oldest = dayOfNumber(dayNumber(today) - maxDays + 1)
+    // An import may have brought counts of days before the key was created here, as far as they are kept.
+    const since = createdAt === 0 ? oldest : [oldest, calendar.dayOf(createdAt)].sort()[1]
+    const lastUsedOn = (await store.lastUsedOn(id, since ?? oldest, today)) ?? null
+    return { lastUsedOn, usedToday: lastUsedOn === today ? ((await store.usedOn(id, [today]))[0] ?? 0) : 0 }
+  }
+  const showKey = async (id: string): Promise<ListedKey & KeyUsage> => {
+    const key = await keyById(id)
+    const [subscriber, usage] = await Promise.all([store.findSubscriber(key.subscriberId), usageOf(key)])
+    return { ...listed(key, subscriber), ...usage }
+  }
+  const showSubscriber = async (id: string): Promise<CountedSubscriber> => {
+    const subscriber = await subscriberBy(id)
+    let keys = 0
+    for await (const part of partsOfKeys())
+      keys += part.filter(({ subscriberId }) => subscriberId === subscriber.id).length
+    return { ...listedSubscriber(subscriber), keys }
+  }
+  // Announces even without a change: an earlier try may have failed between the two steps.
+  const changeKey = async (id: string, change: KeyChange): Promise<ListedKey & KeyUsage> => {
+    await store.changeKey(id, change)
+    await announceChange(store, id, clock.now())
+    return showKey(id)
+  }
+  const setKeyRevoked = async (given: string, at: number | null): Promise<ListedKey & KeyUsage> => {
+    const { id, revokedAt } = await keyById(given)
+    // A second revocation keeps the instant of the first.
+    return changeKey(id, { revokedAt: at === null ? null : (revokedAt ?? at) })
+  }
+  const setSubscriberRevoked = async (idOrName: string, at: number | null): Promise<ListedSubscriber> => {
+    const { id, revokedAt } = await subscriberBy(idOrName)
+    if ((revokedAt === null) !== (at === null)) await store.setSubscriberRevoked(id, at)
+    await announceChange(store, id, clock.now())
+    return listedSubscriber(await subscriberBy(id))
+  }
+
+  /** Keys in parts, oldest first; yields to the event loop in between. */
+  async function* partsOfKeys(): AsyncGenerator<KeyRecord[]> {
+    const total = await store.countKeys()
+    for (let from = 0; from < total; from += keysRead) {
+      yield await store.listKeys(from, keysRead)
+      await nextTurn()
+    }
+  }
+  /** Looks subscribers up, each once; undefined for a missing or damaged one. */
+  const subscribersOf = () => {
+    const known = new Map<string, Promise<Subscriber | undefined>>()
+    return (id: string): Promise<Subscriber | undefined> => {
+      const subscriber = known.get(id) ?? store.findSubscriber(id)
+      known.set(id, subscriber)
+      return subscriber
+    }
+  }
+  /** Joins keys with their usage, without those that a filter excludes. */
+  const matchingBy = (filter: string | undefined) => {
+    const { mayMatch, matches } = filter === undefined ? noFilter : keyFilterIn(filter, calendar, clock.now())
+    const named = subscribersOf()
+    return async (keys: readonly KeyRecord[]): Promise<(ListedKey & KeyUsage)[]> => {
+      const found = await Promise.all(
+        keys.map(async key => {
+          const shown = listed(key, await named(key.subscriberId))
+          if (!mayMatch(shown)) return []
+          const whole = { ...shown, ...(await usageOf(key)) }
+          return matches(whole) ? [whole] : []
+        }),
+      )
+      return found.flat()
+    }
+  }
+
+  const usageOfPart = (keys: readonly KeyRecord[], count: number): Promise<UsageOfKey[]> => {
+    const days = daysUpTo(calendar.dayOf(clock.now()), count)
+    const named = subscribersOf()
+    return Promise.all(
+      keys.map(async key => {
+        const { id, externalId, subscriber, tier, limit } = listed(key, await named(key.subscriberId))
+        const counts = (await store.usedOn(id, days)).flatMap((used, i) =>
+          used > 0 ? [{ day: days[i] ?? '', used }] : [],
+        )
+        const used = counts.reduce((sum, { used }) => sum + used, 0)
+        return { id, externalId, subscriber, tier, limit, used, days: counts }
+      }),
+    )
+  }
+
+  return {
+    ...createKeyCreation({ store, tiers, calendar, clock }),
+    /** Creates another key under the same id and count; the former key works for `overlapMs` more. */
+    rotateKey: async (given: string, overlapMs: number): Promise<RotatedKey> => {
+      const record = await keyById(given)
+      const { id } = record
+      const { subscriber, status, tier } = listed(record, await store.findSubscriber(record.subscriberId))
+      if (status === 'revoked')
+        throw new InputError(`key ${id} is revoked; \`abohawa keys revoke --undo ${id}\` first`)
+      if (status === 'subscriber missing')
+        throw new InputError(
+          `the record of subscriber ${record.subscriberId} is missing, so that no key of it is valid; \`abohawa store import\` of an earlier export writes it again`,
+        )
+      if (status === 'subscriber revoked')
+        throw new InputError(
+          `subscriber ${quoted(subscriber, longestName)} is revoked; \`abohawa subscribers revoke --undo ${record.subscriberId}\` first`,
+        )
+      const limit = record.limit ?? tierLimitOf(tiers, tier)
+      const key = createKey()
+      const until = clock.now() + overlapMs
+      await store.replaceHash(id, hashOf(key), until)
+      await announceChange(store, id, clock.now())
+      return { id, key, subscriber, tier, limit, formerKeyUntil: isoOf(until) }
+    },
+    /**
+     * Sets what is given of a key, all in one step: its tier, a limit of its own (null: that of its tier), and until when it is
+     * valid, as in key-expiry.ts (`never` lifts it). A limit of its own stays when the tier changes.
+     */
+    setKey: async (
+      given: string,
+      { tier, limit, expires }: { tier?: string; limit?: number | null; expires?: string },
+    ): Promise<ListedKey & KeyUsage> => {
+      if (tier !== undefined) tierLimitOf(tiers, tier)
+      const change: KeyChange = {
+        ...(tier === undefined ? {} : { tier }),
+        ...(limit === undefined ? {} : { limit }),
+        ...(expires === undefined ? {} : { expiresAt: expiryIn(expires, calendar, clock.now()) }),
+      }
+      const { id } = await keyById(given)
+      return changeKey(id, change)
+    },
+    /** All keys, oldest first, or those that match a filter. @throws InputError for a wrong filter */
+    listKeys: async (filter?: string): Promise<(ListedKey & KeyUsage)[]> => {
+      const matching = matchingBy(filter)
+      const all: (ListedKey & KeyUsage)[] = []
+      for await (const part of partsOfKeys()) all.push(...(await matching(part)))
+      return all
+    },
+    /**
+     * The matching ones of `count` keys after the first `from`, and where the next part begins, null at the end. Keys are
+     * never deleted, so parts fit together unless a clock goes back.
+     */
+    partOfKeys: async (
+      from: number,
+      count: number,
+      filter?: string,
+    ): Promise<{ keys: (ListedKey & KeyUsage)[]; next: number | null }> => {
+      const matching = matchingBy(filter)
+      const [part, total] = [await store.listKeys(from, count), await store.countKeys()]
+      return { keys: await matching(part), next: from + count < total ? from + count : null }
+    },
+    showKey,
+    revokeKey: (id: string) => setKeyRevoked(id, clock.now()),
+    reinstateKey: (id: string) => setKeyRevoked(id, null),
+    usage: async (given: string, count: number): Promise<Usage> => {
+      const key = await keyById(given)
+      const { id } = key
+      const days = daysUpTo(calendar.dayOf(clock.now()), count)
+      const [used, today, subscriber] = await Promise.all([
+        store.usedOn(id, days),
+        store.detailOn(id, days[0] ?? ''),
+        store.findSubscriber(key.subscriberId),
+      ])
+      return {
+        id,
+        subscriber: subscriber?.name ?? '',
+        tier: key.tier,
+        limit: listed(key, undefined).limit,
+        days: days.map((day, i) => ({ day, used: used[i] ?? 0 })),
+        today: today
+          .filter(({ endpoint }) => endpoint !== cellsLoaded)
+          .toSorted((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1)),
+        cellsLoadedToday: today.find(({ endpoint }) => endpoint === cellsLoaded)?.count ?? 0,
+      }
+    },
+    /** The usage of all keys, oldest first, some at a time. */
+    async *usageOfAll(count: number): AsyncGenerator<UsageOfKey[]> {
+      for await (const part of partsOfKeys()) yield usageOfPart(part, count)
+    },
+    /** The usage of `count` keys after the first `from`, and where the next part begins, null at the end. */
+    partOfUsage: async (
+      from: number,
+      count: number,
+      days: number,
+    ): Promise<{ keys: UsageOfKey[]; next: number | null }> => {
+      const [part, total] = [await store.listKeys(from, count), await store.countKeys()]
+      return { keys: await usageOfPart(part, days), next: from + count < total ? from + count : null }
+    },
+    countKeys: () => store.countKeys(),
+    showSubscriber,
+    listSubscribers: async (): Promise<CountedSubscriber[]> => {
+      const keys = new Map<string, number>()
+      for await (const part of partsOfKeys())
+        for (const { subscriberId } of part) keys.set(subscriberId, (keys.get(subscriberId) ?? 0) + 1)
+      return (await store.listSubscribers()).map(each => ({
+        ...listedSubscriber(each),
+        keys: keys.get(each.id) ?? 0,
+      }))
+    },
+    revokeSubscriber: (idOrName: string) => setSubscriberRevoked(idOrName, clock.now()),
+    reinstateSubscriber: (idOrName: string) => setSubscriberRevoked(idOrName, null),
+  }
+}
+
+const listedSubscriber = (subscriber: Subscriber): ListedSubscriber => ({
+  id: subscriber.id,
+  name: subscriber.name,
+  status: subscriber.revokedAt === null ? 'active' : 'revoked',
+  createdAt: isoOf(subscriber.createdAt),
+  revokedAt: isoOrNull(subscriber.revokedAt),
+})
+
+const sortKey = ({ endpoint, statusClass }: AnswerCount): string => `${endpoint} ${statusClass}`
+const noFilter: KeyFilter = { mayMatch: () => true, matches: () => true }
+
+/** In place of an id: `external:` and the external id. */
+const externalPrefix = 'external:'
+/** The number of days whose counts are read, and of keys that are read at a time. */
+const maxDays = 400
+const keysRead = 500

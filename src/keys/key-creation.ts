@@ -1,0 +1,276 @@
+// Creates keys, one or many: checks the requests, stores each key once, and creates new subscribers. An interrupted run is
+// repeated as a whole: an external id that has a key keeps it.
+
+import { closestMatch } from 'leven'
+import { usualSpelling } from '../catalogue/bengali-spelling.ts'
+import type { Calendar } from '../common/calendar.ts'
+import type { Clock } from '../common/clock.ts'
+import { InputError } from '../common/errors.ts'
+import { holdsKey } from '../common/key-redaction.ts'
+import { isPrintable, quoted } from '../common/outside-text.ts'
+import type { KeyRecord, Store, Subscriber } from '../stores/store.ts'
+import { limitOfTier, type Tiers } from './authentication.ts'
+import { announceChange } from './key-directory.ts'
+import { expiryIn } from './key-expiry.ts'
+import { createKey, hashOf, type PresentedKey, randomBase62 } from './key-form.ts'
+import { isoOrNull, listedKey } from './listed-key.ts'
+
+export type AdministrationParts = { store: Store; tiers: Tiers; calendar: Calendar; clock: Clock }
+
+/** A new key. `key` is returned once and can't be recovered. */
+export type IssuedKey = KeyFacts & { key: PresentedKey }
+
+/** A key of a request; `key` is null where the external id had one already, which stays as it is. */
+export type CreatedKey = Omit<KeyFacts, 'limit'> & {
+  key: PresentedKey | null
+  /** Null when the tier of a key that existed is not configured any more. */
+  limit: number | null
+  existed: boolean
+}
+
+type KeyFacts = {
+  id: string
+  subscriber: string
+  tier: string
+  limit: number
+  externalId: string | null
+  expiresAt: string | null
+}
+
+/** A key to create, as it was requested. key-expiry.ts reads `expires`. */
+export type KeyRequest = {
+  readonly subscriber: string
+  readonly tier: string
+  readonly externalId?: string | undefined
+  /** Its own limit; that of the tier if not given. */
+  readonly limit?: number | undefined
+  readonly expires?: string | undefined
+}
+
+/** The fault of the request at this index, from 0. */
+export type RequestFault = { readonly index: number; readonly message: string }
+
+/** The most characters of a subscriber's name and of an external id. */
+export const longestName = 100
+export const maxLimit = 999_999_999_999
+/** The number of keys that are checked at a time, and that are created at a time. */
+const keysChecked = 500
+const keysCreated = 50
+
+export const createKeyCreation = ({ store, tiers, calendar, clock }: AdministrationParts) => {
+  /** A validated request. @throws InputError */
+  const orderOf = ({ subscriber, tier, externalId, limit, expires }: KeyRequest) => {
+    const tierLimit = tierLimitOf(tiers, tier)
+    if (limit !== undefined) limitIn(String(limit))
+    return {
+      name: subscriberNameOf(subscriber),
+      tier,
+      tierLimit,
+      limit: limit ?? null,
+      externalId: externalId === undefined ? null : externalIdOf(externalId),
+      expiresAt: expires === undefined ? null : expiryIn(expires, calendar, clock.now()),
+    }
+  }
+  const refuseRevoked = (subscriber: Subscriber | undefined): void => {
+    if (subscriber && subscriber.revokedAt !== null)
+      throw new InputError(
+        `subscriber ${quoted(subscriber.name, longestName)} is revoked; \`abohawa subscribers revoke --undo ${subscriber.id}\` first`,
+      )
+  }
+  const ensureSubscriber = (id: string, name: string): Promise<Subscriber> =>
+    store.ensureSubscriber({ id, name, createdAt: clock.now(), revokedAt: null })
+  const issue = async (order: ReturnType<typeof orderOf>): Promise<CreatedKey> => {
+    const { name, tier, limit, externalId, expiresAt } = order
+    const createdAt = clock.now()
+    const subscriber = await ensureSubscriber(`sub_${randomBase62(12)}`, name)
+    refuseRevoked(subscriber)
+    const key = createKey()
+    const record: KeyRecord = {
+      id: `key_${randomBase62(12)}`,
+      hash: hashOf(key),
+      subscriberId: subscriber.id,
+      tier,
+      limit,
+      createdAt,
+      revokedAt: null,
+      expiresAt,
+      externalId,
+      formers: [],
+    }
+    const there = await store.addKey(record)
+    if (there) return existing(there, name)
+    return {
+      id: record.id,
+      key,
+      subscriber: name,
+      tier,
+      limit: limit ?? order.tierLimit,
+      externalId,
+      expiresAt: isoOrNull(expiresAt),
+      existed: false,
+    }
+  }
+  /** The subscriber of a key whose record a failover lost: it is written again under its own name alone. @throws InputError */
+  const mendedSubscriber = async ({ id, subscriberId }: KeyRecord, name: string): Promise<Subscriber> => {
+    if ((await store.findSubscriberId(name)) === subscriberId) return ensureSubscriber(subscriberId, name)
+    throw new InputError(
+      `the record of subscriber ${subscriberId}, whose key ${id} is, is missing, and ${quoted(name, longestName)} is not known as its name; \`abohawa store import\` of an earlier export writes it again`,
+    )
+  }
+  const existing = async (record: KeyRecord, name: string): Promise<CreatedKey> => {
+    const subscriberRecord =
+      (await store.findSubscriber(record.subscriberId)) ?? (await mendedSubscriber(record, name))
+    const { id, subscriber, tier, limit, externalId, expiresAt } = listedKey(
+      record,
+      subscriberRecord,
+      tiers,
+      clock.now(),
+    )
+    return { id, key: null, subscriber, tier, limit, externalId, expiresAt, existed: true }
+  }
+  /** A request whose key exists needs no validation: its expiry may be past by now. */
+  const issueOnce = async (request: KeyRequest): Promise<CreatedKey> => {
+    const there =
+      request.externalId === undefined
+        ? undefined
+        : await store.findByExternalId(externalIdOf(request.externalId))
+    // Stored once more, which changes nothing but lists a key that an earlier run left unlisted.
+    if (there) return existing((await store.addKey(there)) ?? there, subscriberNameOf(request.subscriber))
+    return issue(orderOf(request))
+  }
+
+  return {
+    /** Creates a key for the subscriber of that name, and the subscriber if there is none. @throws InputError */
+    createKey: async (
+      subscriber: string,
+      tier: string,
+      more: Pick<KeyRequest, 'limit' | 'expires'> = {},
+    ): Promise<IssuedKey> => {
+      const order = orderOf({ subscriber, tier, ...more })
+      refuseRevoked(await store.findSubscriber(order.name))
+      const { existed: _, key, ...issued } = await issue(order)
+      await announceChange(store, issued.id, clock.now())
+      // Without an external id there is always a new one.
+      return { ...issued, key: key as PresentedKey, limit: order.limit ?? order.tierLimit }
+    },
+    /** The faults of requests; with any fault none of them may be created. Reads the store and changes nothing. */
+    faultsOf: async (requests: readonly KeyRequest[]): Promise<RequestFault[]> => {
+      const faults: RequestFault[] = []
+      const seen = new Set<string>()
+      const subscribers = new Map<string, Promise<Subscriber | undefined>>()
+      const subscriberNamed = (name: string) => {
+        const known = subscribers.get(name) ?? store.findSubscriber(name)
+        subscribers.set(name, known)
+        return known
+      }
+      const check = async (request: KeyRequest): Promise<void> => {
+        const externalId = request.externalId === undefined ? null : externalIdOf(request.externalId)
+        const there = externalId === null ? undefined : await store.findByExternalId(externalId)
+        const name = subscriberNameOf(request.subscriber)
+        const subscriber = await subscriberNamed(name)
+        // A name is known also where a failover lost the subscriber.
+        if (there && there.subscriberId !== (subscriber?.id ?? (await store.findSubscriberId(name))))
+          throw new InputError(
+            `external id ${quoted(externalId ?? '', longestName)} is that of ${there.id}, a key of another subscriber; allowed: one external id for each key`,
+          )
+        if (there) return
+        orderOf(request)
+        refuseRevoked(subscriber)
+      }
+      for (const [index, { externalId }] of requests.entries()) {
+        if (externalId === undefined) continue
+        const bare = externalId.trim().normalize('NFC')
+        if (seen.has(bare))
+          faults.push({
+            index,
+            message: `the external id is ${quoted(externalId, longestName)}, as in a request before; allowed: each once`,
+          })
+        seen.add(bare)
+      }
+      for (let from = 0; from < requests.length; from += keysChecked)
+        await Promise.all(
+          requests.slice(from, from + keysChecked).map(async (request, i) => {
+            await check(request).catch((error: unknown) => {
+              if (!(error instanceof InputError)) throw error
+              faults.push({ index: from + i, message: error.message })
+            })
+          }),
+        )
+      return faults.sort((one, other) => one.index - other.index)
+    },
+    /**
+     * Creates keys without faults by `faultsOf`, a few at a time; yields those that are in the store. An external id that has a
+     * key keeps it, so that an interrupted run can be repeated as a whole. @throws InputError, StoreError
+     */
+    async *createKeys(requests: readonly KeyRequest[]): AsyncGenerator<CreatedKey[]> {
+      for (let from = 0; from < requests.length; from += keysCreated) {
+        const part = requests.slice(from, from + keysCreated)
+        const outcomes = await Promise.allSettled(part.map(async request => issueOnce(request)))
+        const created = outcomes.flatMap(each => (each.status === 'fulfilled' ? [each.value] : []))
+        const [first] = created.filter(({ existed }) => !existed)
+        // With any change, gateways forget which keys were unknown.
+        const announced = first ? await settled(announceChange(store, first.id, clock.now())) : undefined
+        yield created
+        const failed = outcomes.find(each => each.status === 'rejected') ?? announced
+        if (failed?.status === 'rejected') throw failed.reason
+      }
+    },
+    /** The known subscriber whose name is nearly this new one, as after a typing error. */
+    nearlyNamed: async (subscriberName: string): Promise<string | undefined> => {
+      const name = subscriberNameOf(subscriberName)
+      const names = (await store.listSubscribers()).map(subscriber => subscriber.name)
+      if (names.includes(name)) return undefined
+      const folded = names.map(fold)
+      const nearest = closestMatch(fold(name), folded, {
+        maxDistance: Math.min(3, Math.floor(name.length / 4)),
+      })
+      return nearest === undefined ? undefined : names[folded.indexOf(nearest)]
+    },
+  }
+}
+
+/** @throws InputError for a tier that is not configured */
+export const tierLimitOf = (tiers: Tiers, tier: string): number => {
+  const limit = limitOfTier(tiers, tier)
+  if (limit === undefined)
+    throw new InputError(`tier is ${quoted(tier)}; allowed: ${Object.keys(tiers).join(', ')}`)
+  return limit
+}
+
+const settled = async (step: Promise<void>) => (await Promise.allSettled([step]))[0]
+
+const fold = (name: string): string => usualSpelling(name.toLowerCase().replaceAll(/\s+/g, ' '))
+
+const subscriberNameOf = (given: string): string => {
+  const name = given.trim().normalize('NFC')
+  if (name === '' || [...name].length > longestName || !isPrintable(name))
+    throw new InputError(
+      `the subscriber's name is ${quoted(given)}; allowed: 1 to ${longestName} characters on one line, none of them a control or an invisible mark of direction`,
+    )
+  if (/^sub_/.test(name))
+    throw new InputError(`the subscriber's name is ${quoted(given)}; names can't begin with sub_, as ids do`)
+  if (holdsKey(name))
+    throw new InputError(`the subscriber's name is ${quoted(given)}; names can't hold an API key`)
+  return name
+}
+
+const externalIdOf = (given: string): string => {
+  const externalId = given.trim().normalize('NFC')
+  if (
+    externalId === '' ||
+    [...externalId].length > longestName ||
+    !isPrintable(externalId) ||
+    holdsKey(externalId)
+  )
+    throw new InputError(
+      `the external id is ${quoted(given)}; allowed: 1 to ${longestName} characters on one line, none of them a control or an invisible mark of direction, and no API key`,
+    )
+  return externalId
+}
+
+/** A limit of requests a day as text. @throws InputError */
+export const limitIn = (given: string): number => {
+  if (!/^[1-9]\d{0,11}$/.test(given))
+    throw new InputError(`the limit is ${quoted(given)}; allowed: a whole number from 1 to ${maxLimit}`)
+  return Number(given)
+}

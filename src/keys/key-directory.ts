@@ -1,0 +1,139 @@
+// Looks keys up by hash, in a bounded cache or in the store. Reads the log of key changes every half second and drops the
+// cached keys that changed; while the store is away cached keys go on working. authentication.ts decides whether a key may be
+// used.
+
+import { LRUCache } from 'lru-cache'
+import { utcDayMs } from '../common/calendar.ts'
+import { type Clock, isStillToCome } from '../common/clock.ts'
+import { type FleetStore, type FoundKey, type KeyStore, StoreError } from '../stores/store.ts'
+
+/** A copy of a key. Its owner must look it up again once it is not fresh. */
+export type KeyCopy = {
+  readonly found: FoundKey
+  /** Ms since the epoch; 0 once the key has changed or the directory has dropped the copy. */
+  freshUntil: number
+}
+
+export type KeyDirectory = {
+  /** The copy of a key in this process, fresh or not. */
+  copyOf(hash: string): KeyCopy | undefined
+  /**
+   * The key of a hash, or `unknown`: synchronously from a fresh copy, else as a promise that rejects with StoreError when
+   * the store fails. While the store is away the answer is never `unknown` from memory alone.
+   */
+  find(hash: string): FoundKey | 'unknown' | Promise<FoundKey | 'unknown'>
+  /** Reads the log of key changes now and not at the next interval; never rejects. */
+  readChanges(): Promise<void>
+  close(): void
+}
+
+type DirectoryStore = Pick<KeyStore, 'findByHash'> &
+  Pick<FleetStore, 'changeRecordsAfter' | 'appendChangeRecord'>
+
+const topic = 'keys'
+// Longer than any copy lives: while the last change record is kept, a store that has lost it is noticed.
+const keepForMs = 400 * utcDayMs
+const readEveryMs = 500
+// A copy of this age is looked up again in any case.
+export const copyFreshForMs = 60_000
+// After a failed look-up a copy is used for so long before the next look-up, which may fail slowly.
+const retryAfterMs = 1_000
+// Two caches, so that a flood of wrong keys evicts no valid one.
+const maxKnown = 50_000
+const maxUnknown = 20_000
+
+/** Notifies all instances that a key or subscriber was created or changed; call it afterwards. `id` names either. */
+export const announceChange = async (
+  store: Pick<FleetStore, 'appendChangeRecord'>,
+  id: string,
+  now: number,
+): Promise<void> => {
+  await store.appendChangeRecord(topic, id, now + keepForMs)
+}
+
+export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDirectory => {
+  // By size, because lru-cache allocates `max` entries at once.
+  const known = new LRUCache<string, KeyCopy>({
+    maxSize: maxKnown,
+    sizeCalculation: () => 1,
+    dispose: copy => {
+      copy.freshUntil = 0
+    },
+  })
+  /** Hash → instant until which it counts as unknown. */
+  const unknown = new LRUCache<string, number>({ maxSize: maxUnknown, sizeCalculation: () => 1 })
+  const lookUps = new Map<string, Promise<FoundKey | 'unknown'>>()
+
+  const isFresh = (until: number): boolean => isStillToCome(clock, until, copyFreshForMs)
+
+  const lookUp = (hash: string): Promise<FoundKey | 'unknown'> => {
+    const answer = store.findByHash(hash).then(
+      found => {
+        // A look-up that began before a change was read may have the older key: it is not cached.
+        if (lookUps.get(hash) !== answer) return found ?? 'unknown'
+        lookUps.delete(hash)
+        const freshUntil = clock.now() + copyFreshForMs
+        if (found) {
+          known.set(hash, { found, freshUntil })
+          unknown.delete(hash)
+        } else {
+          unknown.set(hash, freshUntil)
+          known.delete(hash)
+        }
+        return found ?? 'unknown'
+      },
+      (error: unknown) => {
+        if (lookUps.get(hash) === answer) lookUps.delete(hash)
+        const copy = known.peek(hash)
+        if (!copy || !(error instanceof StoreError)) throw error
+        copy.freshUntil = clock.now() + retryAfterMs
+        return copy.found
+      },
+    )
+    lookUps.set(hash, answer)
+    return answer
+  }
+
+  let lastRead: number | undefined
+  let reading: Promise<void> | undefined
+  const evict = (concerns: (found: FoundKey) => boolean): void => {
+    for (const [hash, { found }] of [...known.entries()]) if (concerns(found)) known.delete(hash)
+    unknown.clear()
+    lookUps.clear()
+  }
+  const readChangeRecords = async (): Promise<void> => {
+    try {
+      const { records, complete } = await store.changeRecordsAfter(topic, lastRead ?? 0)
+      const changed = new Set(records.map(({ text }) => text))
+      // Changes before the first read, or changes missing from the log, may concern any copy.
+      if (lastRead === undefined || !complete) evict(() => true)
+      else if (changed.size > 0)
+        evict(({ key, subscriber }) => changed.has(key.id) || changed.has(subscriber.id))
+      lastRead = records.at(-1)?.number ?? (complete ? lastRead : undefined)
+      // A store that loses everything must differ from one without changes, so there is always a change record.
+      if (lastRead === undefined) await announceChange(store, 'begin', clock.now())
+    } catch {
+      // The store's observer logs the failure. Keys may be created meanwhile by processes that reach the store.
+      unknown.clear()
+    }
+  }
+  const readChanges = (): Promise<void> => {
+    reading ??= readChangeRecords().finally(() => {
+      reading = undefined
+    })
+    return reading
+  }
+  const timer = setInterval(() => void readChanges(), readEveryMs).unref()
+
+  return {
+    copyOf: hash => known.get(hash),
+    find: hash => {
+      const copy = known.get(hash)
+      if (copy && isFresh(copy.freshUntil)) return copy.found
+      if (!known.has(hash) && isFresh(unknown.get(hash) ?? 0)) return 'unknown'
+      return lookUps.get(hash) ?? lookUp(hash)
+    },
+    readChanges,
+    close: () => clearInterval(timer),
+  }
+}

@@ -1,0 +1,174 @@
+// Filters keys by terms such as `tier=starter status=active expires<30d`. A term is a field, an operator and a value; all
+// terms must hold. administration.ts reads the keys.
+
+import { usualSpelling } from '../catalogue/bengali-spelling.ts'
+import { type Calendar, dayNumber, utcDayMs } from '../common/calendar.ts'
+import { InputError } from '../common/errors.ts'
+import { quoted } from '../common/outside-text.ts'
+import { isDay, parseDuration } from './key-expiry.ts'
+import type { KeyUsage, ListedKey } from './listed-key.ts'
+
+export type KeyFilter = {
+  /** Checks a key without its usage, which need not be read of keys that fail. */
+  mayMatch(key: ListedKey): boolean
+  matches(key: ListedKey & KeyUsage): boolean
+}
+
+type Matches<Key> = (key: Key) => boolean
+type Term = { readonly onUsage: false; readonly matches: Matches<ListedKey> } | UsageTerm
+type UsageTerm = { readonly onUsage: true; readonly matches: Matches<KeyUsage> }
+
+const longestFilter = 500
+const operators = ['=~', '!=', '<=', '>=', '=', '<', '>'] as const
+type Operator = (typeof operators)[number]
+const statuses = ['active', 'expired', 'revoked', 'subscriber-revoked', 'subscriber-missing']
+const example = 'such as tier=starter status=active subscriber=~Dhaka used=0 expires<30d'
+
+/** @throws InputError that names the term */
+export const keyFilterIn = (given: string, calendar: Calendar, now: number): KeyFilter => {
+  if (given.length > longestFilter)
+    throw new InputError(`the filter has ${given.length} characters; allowed: at most ${longestFilter}`)
+  const terms = wordsIn(given).map(word => termIn(word, calendar, now))
+  return {
+    mayMatch: key => terms.every(term => term.onUsage || term.matches(key)),
+    matches: key => terms.every(({ matches }) => matches(key)),
+  }
+}
+
+/** Words between blanks; a quoted value may have blanks. */
+const wordsIn = (given: string): string[] => given.match(/(?:[^\s"]|"[^"]*"?)+/g) ?? []
+
+const termIn = (word: string, calendar: Calendar, now: number): Term => {
+  const [, field = '', operator = '', value = ''] = /^(\w+)(=~|!=|<=|>=|=|<|>)(.+)$/s.exec(word) ?? []
+  const bare = value.replace(/^"([^"]*)"$/, '$1')
+  const read = Object.hasOwn(fields, field) ? fields[field] : undefined
+  if (!read)
+    throw new InputError(
+      `the filter has ${quoted(word)}; allowed: terms of a field (${Object.keys(fields).join(', ')}), an operator (${operators.join(' ')}) and a value, ${example}`,
+    )
+  const wrong = (allowed: string) => new InputError(`the filter has ${quoted(word)}; allowed: ${allowed}`)
+  return read({ operator: operator as Operator, value: bare, wrong, calendar, now })
+}
+
+type Given = {
+  readonly operator: Operator
+  readonly value: string
+  readonly wrong: (allowed: string) => InputError
+  readonly calendar: Calendar
+  readonly now: number
+}
+
+const ofKey = (matches: Matches<ListedKey>): Term => ({ onUsage: false, matches })
+const ofUsage = (matches: Matches<KeyUsage>): Term => ({ onUsage: true, matches })
+
+const fold = (text: string): string => usualSpelling(text.toLowerCase())
+
+/** `none` matches a missing text. */
+const textTerm =
+  (name: string, textOf: (key: ListedKey) => string | null) =>
+  ({ operator, value, wrong }: Given): Term => {
+    const text = value === 'none' ? null : value.normalize('NFC')
+    if (operator === '=') return ofKey(key => textOf(key) === text)
+    if (operator === '!=') return ofKey(key => textOf(key) !== text)
+    if (operator === '=~') return ofKey(key => fold(textOf(key) ?? '').includes(fold(value)))
+    throw wrong(`${name} with = (is), != (is not) or =~ (has this text in it, in small letters or capitals)`)
+  }
+
+const statusTerm = ({ operator, value, wrong }: Given): Term => {
+  if ((operator !== '=' && operator !== '!=') || !statuses.includes(value))
+    throw wrong(`status with = or !=, and one of ${statuses.join(', ')}`)
+  return ofKey(({ status }) => (status.replace(' ', '-') === value) === (operator === '='))
+}
+
+const compares: Readonly<Record<Exclude<Operator, '=~'>, (one: number, other: number) => boolean>> = {
+  '=': (one, other) => one === other,
+  '!=': (one, other) => one !== other,
+  '<': (one, other) => one < other,
+  '<=': (one, other) => one <= other,
+  '>': (one, other) => one > other,
+  '>=': (one, other) => one >= other,
+}
+
+const numberIn = (name: string, { operator, value, wrong }: Given): ((count: number) => boolean) => {
+  if (operator === '=~' || !/^\d{1,15}$/.test(value)) throw wrong(`${name} with a whole number, not with =~`)
+  return count => compares[operator](count, Number(value))
+}
+
+const limitTerm = (given: Given): Term => {
+  const holds = numberIn('limit', given)
+  return ofKey(({ limit }) => limit !== null && holds(limit))
+}
+const usedTerm = (given: Given): Term => {
+  const holds = numberIn('used', given)
+  return ofUsage(({ usedToday }) => holds(usedToday))
+}
+
+type TimeOf<Key> = {
+  /** The local day as a number, and the ms until it; both infinite where there is none. */
+  readonly day: (key: Key) => number
+  readonly away: (key: Key) => number
+  readonly isNever: (key: Key) => boolean
+}
+
+/** Compares days as days, and durations with the time until an instant. */
+const timeIn = <Key>(
+  name: string,
+  { operator, value, wrong }: Given,
+  { day, away, isNever }: TimeOf<Key>,
+): Matches<Key> => {
+  const duration = parseDuration(value)
+  if (value === 'never' && (operator === '=' || operator === '!='))
+    return key => isNever(key) === (operator === '=')
+  if (operator !== '=~' && duration !== undefined) return key => compares[operator](away(key), duration)
+  if (operator !== '=~' && isDay(value)) return key => compares[operator](day(key), dayNumber(value))
+  throw wrong(
+    `${name} with a day such as 2027-01-31 or a duration such as 30d, not with =~; or ${name}=never`,
+  )
+}
+
+const expiresTerm = (given: Given): Term => {
+  const at = ({ expiresAt }: ListedKey) =>
+    expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(expiresAt)
+  return ofKey(
+    timeIn('expires', given, {
+      // The end of a day is the first instant of the next one.
+      day: key => (key.expiresAt === null ? at(key) : dayNumber(given.calendar.dayOf(at(key) - 1))),
+      away: key => at(key) - given.now,
+      isNever: key => key.expiresAt === null,
+    }),
+  )
+}
+
+const createdTerm = (given: Given): Term =>
+  ofKey(
+    timeIn<ListedKey>('created', given, {
+      day: ({ createdAt }) => dayNumber(given.calendar.dayOf(Date.parse(createdAt))),
+      away: ({ createdAt }) => given.now - Date.parse(createdAt),
+      isNever: () => false,
+    }),
+  )
+
+const lastUsedTerm = (given: Given): Term => {
+  const today = dayNumber(given.calendar.dayOf(given.now))
+  return ofUsage(
+    timeIn<KeyUsage>('last_used', given, {
+      day: ({ lastUsedOn }) => (lastUsedOn === null ? Number.NEGATIVE_INFINITY : dayNumber(lastUsedOn)),
+      away: ({ lastUsedOn }) =>
+        lastUsedOn === null ? Number.POSITIVE_INFINITY : (today - dayNumber(lastUsedOn)) * utcDayMs,
+      isNever: ({ lastUsedOn }) => lastUsedOn === null,
+    }),
+  )
+}
+
+const fields: Readonly<Record<string, (given: Given) => Term>> = {
+  id: textTerm('id', key => key.id),
+  external_id: textTerm('external_id', key => key.externalId),
+  subscriber: textTerm('subscriber', key => key.subscriber),
+  tier: textTerm('tier', key => key.tier),
+  status: statusTerm,
+  limit: limitTerm,
+  created: createdTerm,
+  expires: expiresTerm,
+  used: usedTerm,
+  last_used: lastUsedTerm,
+}

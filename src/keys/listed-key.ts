@@ -1,0 +1,58 @@
+// A key as lists show it: its record joined with its subscriber, without a hash.
+
+import type { LocalDay } from '../common/calendar.ts'
+import { isoOf } from '../common/calendar.ts'
+import type { KeyRecord, Subscriber } from '../stores/store.ts'
+import { limitOfTier, type Tiers } from './authentication.ts'
+
+/** Instants in ISO 8601. `status` counts the subscriber's revocation too. */
+export type ListedKey = {
+  id: string
+  externalId: string | null
+  subscriber: string
+  subscriberId: string
+  tier: string
+  /** Null when the tier is not configured any more and the key has no limit of its own; requests with it get 500. */
+  limit: number | null
+  /** Whether the limit is the key's own and not its tier's. */
+  ownLimit: boolean
+  status: 'active' | 'expired' | 'revoked' | 'subscriber revoked' | 'subscriber missing'
+  createdAt: string
+  expiresAt: string | null
+  revokedAt: string | null
+  /** Until when a former key of this id works; null when none does. */
+  formerKeyUntil: string | null
+}
+
+/** `lastUsedOn` is the last local day with a count, null where none is kept; `usedToday` is the count of today. */
+export type KeyUsage = { lastUsedOn: LocalDay | null; usedToday: number }
+
+/** @param subscriber undefined where its record is missing or damaged */
+export const listedKey = (
+  key: KeyRecord,
+  subscriber: Subscriber | undefined,
+  tiers: Tiers,
+  now: number,
+): ListedKey => ({
+  id: key.id,
+  externalId: key.externalId,
+  subscriber: subscriber?.name ?? '',
+  subscriberId: key.subscriberId,
+  tier: key.tier,
+  limit: key.limit ?? limitOfTier(tiers, key.tier) ?? null,
+  ownLimit: key.limit !== null,
+  status: statusOf(key, subscriber, now),
+  createdAt: isoOf(key.createdAt),
+  expiresAt: isoOrNull(key.expiresAt),
+  revokedAt: isoOrNull(key.revokedAt),
+  formerKeyUntil: isoOrNull(key.formers.findLast(({ validUntil }) => validUntil > now)?.validUntil ?? null),
+})
+
+// In the order in which a request is refused.
+const statusOf = (key: KeyRecord, subscriber: Subscriber | undefined, now: number): ListedKey['status'] => {
+  if (key.revokedAt !== null) return 'revoked'
+  if (!subscriber) return 'subscriber missing'
+  if (subscriber.revokedAt !== null) return 'subscriber revoked'
+  return key.expiresAt !== null && key.expiresAt <= now ? 'expired' : 'active'
+}
+export const isoOrNull = (instant: number | null): string | null => (instant === null ? null : isoOf(instant))

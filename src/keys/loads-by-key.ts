@@ -1,0 +1,61 @@
+// Counts the cells loaded for each key in the running UTC day, which is the day of the provider's limit: by this process alone,
+// since its start, for operators. What bounds a key is counted in the store (provider/consumer-shares.ts).
+
+import { LRUCache } from 'lru-cache'
+import { utcDayMs } from '../common/calendar.ts'
+
+/** `share`: 0 to 1, what the cells weigh of the limit of the day; null where it has none. */
+export type Loads = { readonly keyId: string; readonly cells: number; readonly share: number | null }
+
+export type LoadsByKey = {
+  /** Counts one cell. */
+  record(keyId: string): void
+  /** Of today, in no order. */
+  all(): Loads[]
+  /** The share of the key that loaded most today. */
+  topShare(): number | null
+}
+
+export type LoadsByKeyParts = {
+  /** Ms since the epoch. */
+  readonly now: () => number
+  readonly weightPerCell: number
+  /** In weight; undefined without a limit. */
+  readonly limitOfDay: () => number | undefined
+}
+
+// Beyond it the key for which nothing was loaded for longest is forgotten, which is never one that goes on loading.
+const maxKeys = 10_000
+
+export const createLoadsByKey = ({ now, weightPerCell, limitOfDay }: LoadsByKeyParts): LoadsByKey => {
+  // By size, because lru-cache allocates `max` entries at once.
+  const counts = new LRUCache<string, number>({ maxSize: maxKeys, sizeCalculation: () => 1 })
+  let day = Number.NaN
+  const today = () => {
+    const current = Math.floor(now() / utcDayMs)
+    if (current !== day) counts.clear()
+    day = current
+    return counts
+  }
+  const share = (cells: number, limit: number | undefined): number | null =>
+    limit === undefined ? null : Math.min(1, (cells * weightPerCell) / limit)
+  return {
+    record: keyId => {
+      const counted = today()
+      counted.set(keyId, (counted.peek(keyId) ?? 0) + 1)
+    },
+    all: () => {
+      const limit = limitOfDay()
+      return [...today().entries()].map(([keyId, cells]) => ({
+        keyId,
+        cells,
+        share: share(cells, limit),
+      }))
+    },
+    topShare: () => {
+      let most = 0
+      for (const cells of today().values()) most = Math.max(most, cells)
+      return share(most, limitOfDay())
+    },
+  }
+}

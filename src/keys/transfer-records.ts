@@ -1,0 +1,83 @@
+// The records of an export: one line of JSON each, with what a store can read back. transfer.ts exports and imports them.
+
+import { z } from 'zod'
+import { InputError } from '../common/errors.ts'
+import { isPrintable, jsonText } from '../common/outside-text.ts'
+import { lastInstant, longestId, maxCounted } from '../stores/records.ts'
+import { maxLimit } from './key-creation.ts'
+
+// Lists show these texts, and log lines have ids.
+export const longestText = 200
+const text = z
+  .string()
+  .min(1)
+  .max(longestText, `it is longer than ${longestText} characters`)
+  .refine(isPrintable, 'it holds a control character or an invisible mark of direction')
+const id = z
+  .string()
+  .regex(
+    new RegExp(`^[\\w.-]{1,${longestId}}$`),
+    `allowed are 1 to ${longestId} letters, digits and the signs _ . -`,
+  )
+// What a store reads back.
+const instant = z.int().min(0).max(lastInstant)
+const count = z.int().min(0).max(maxCounted)
+const subscriberRecord = z.strictObject({
+  record: z.literal('subscriber'),
+  id,
+  name: text,
+  createdAt: instant,
+  revokedAt: instant.nullable(),
+})
+const keyRecord = z.strictObject({
+  record: z.literal('key'),
+  id,
+  hash: text,
+  subscriberId: id,
+  tier: text,
+  limit: z.int().min(1).max(maxLimit).nullable(),
+  createdAt: instant,
+  revokedAt: instant.nullable(),
+  expiresAt: instant.nullable(),
+  externalId: text.nullable(),
+  formers: z.array(z.strictObject({ hash: text, validUntil: instant })),
+})
+const usageRecord = z.strictObject({
+  record: z.literal('usage'),
+  keyId: id,
+  day: z.iso.date(),
+  used: count,
+})
+/** The last record: its absence shows that a file was cut off. */
+const endRecord = z.strictObject({
+  record: z.literal('end'),
+  subscribers: count,
+  keys: count,
+  usage: count,
+})
+const transferRecord = z.discriminatedUnion('record', [subscriberRecord, keyRecord, usageRecord, endRecord])
+
+/** One line of an export. Instants are ms since the epoch, days local. */
+export type TransferRecord = z.infer<typeof transferRecord>
+export type RecordOf<Kind> = Extract<TransferRecord, { record: Kind }>
+
+/** A record as a line of an export. */
+export const writeRecord = (record: TransferRecord): string => jsonText(record)
+
+/** @throws InputError that names the fault of the line */
+export const readRecord = (line: string): TransferRecord => {
+  let value: unknown
+  try {
+    value = JSON.parse(line)
+  } catch {
+    throw new InputError('it is no JSON')
+  }
+  const { data, error } = transferRecord.safeParse(value)
+  if (data) return data
+  const issue = error.issues[0]
+  throw new InputError(
+    issue?.path[0] === 'record' || !issue?.path.length
+      ? 'it is no record of a subscriber, a key, usage or the end'
+      : `its ${issue.path.join('.')} is wrong: ${issue.message}`,
+  )
+}

@@ -1,0 +1,118 @@
+// Counts answers per key, endpoint and status class in this process, and flushes them to the store every second. The counts
+// are for reports: a crash may lose the last second, and a failed write may count twice. The meter counts quotas exactly.
+
+import { setImmediate } from 'node:timers/promises'
+import { type Calendar, type LocalDay, utcDayMs } from '../common/calendar.ts'
+import type { Clock } from '../common/clock.ts'
+import type { ResponseName } from '../common/endpoints.ts'
+import type { UsageDetailStore } from '../stores/store.ts'
+
+export type UsageDetail = {
+  /**
+   * Counts a response for its key; a response without a key is not counted.
+   * @param arrivedAt instant of the request, ms since the epoch, which decides its local day
+   */
+  count(answer: {
+    keyId: string | undefined
+    endpoint: ResponseName
+    status: number
+    arrivedAt: number
+  }): void
+  /** Counts a cell that was loaded from the provider for a key. */
+  countLoad(keyId: string): void
+  /** Writes the counts to the store; never rejects. */
+  flush(): Promise<void>
+  /** Stops the timer and flushes the rest. */
+  close(): Promise<void>
+}
+
+type Entry = Parameters<UsageDetailStore['addDetail']>[0][number]
+type CountedName = ResponseName | typeof cellsLoaded
+type Counter = Omit<Entry, 'count' | 'endpoint'> & { endpoint: CountedName; count: number }
+
+const flushEveryMs = 1_000
+// A flush of so many counters takes the embedded store, or Redis, some 1.5 ms.
+const entriesPerWrite = 200
+// The most counters between two flushes. Beyond it, while the store is away, new keys and endpoints are not counted.
+const maxEntries = 10_000
+const keepForMs = 2 * utcDayMs
+
+export const createUsageDetail = (
+  store: Pick<UsageDetailStore, 'addDetail'>,
+  calendar: Calendar,
+  clock: Clock,
+): UsageDetail => {
+  let counters = new Map<string, Counter>()
+  let flushing: Promise<void> | undefined
+
+  const nameOf = (keyId: string, day: LocalDay, endpoint: CountedName, statusClass: string): string =>
+    `${keyId} ${day} ${endpoint} ${statusClass}`
+  const find = (keyId: string, day: LocalDay, endpoint: CountedName, statusClass: string) =>
+    counters.get(nameOf(keyId, day, endpoint, statusClass))
+  const keep = (counter: Counter): void => {
+    const { keyId, day, endpoint, statusClass } = counter
+    if (counters.size < maxEntries) counters.set(nameOf(keyId, day, endpoint, statusClass), counter)
+  }
+  const takeAll = (): Counter[] => {
+    const taken = [...counters.values()]
+    counters = new Map()
+    return taken
+  }
+  const writeAll = async (): Promise<void> => {
+    const entries = takeAll()
+    for (let i = 0; i < entries.length; i += entriesPerWrite) {
+      // The embedded store writes synchronously, and no request is answered meanwhile.
+      if (i > 0) await setImmediate()
+      try {
+        await store.addDetail(entries.slice(i, i + entriesPerWrite))
+      } catch {
+        // The store's observer logs the failure.
+        for (const counter of entries.slice(i)) {
+          const before = find(counter.keyId, counter.day, counter.endpoint, counter.statusClass)
+          if (before) before.count += counter.count
+          else keep(counter)
+        }
+        return
+      }
+    }
+  }
+  const flush = (): Promise<void> => {
+    flushing ??= writeAll().finally(() => {
+      flushing = undefined
+    })
+    return flushing
+  }
+  const timer = setInterval(() => void flush(), flushEveryMs).unref()
+
+  const countOne = (keyId: string, endpoint: CountedName, statusClass: string, at: number): void => {
+    const day = calendar.dayOf(at)
+    const before = find(keyId, day, endpoint, statusClass)
+    if (before) {
+      before.count += 1
+      return
+    }
+    const keepUntil = calendar.nextMidnight(at) + keepForMs
+    keep({ keyId, day, endpoint, statusClass, count: 1, keepUntil })
+    if (counters.size >= maxEntries) void flush()
+  }
+
+  return {
+    count: ({ keyId, endpoint, status, arrivedAt }) => {
+      if (keyId !== undefined)
+        countOne(keyId, endpoint, classes[Math.floor(status / 100)] ?? otherClass, arrivedAt)
+    },
+    countLoad: keyId => countOne(keyId, cellsLoaded, otherClass, clock.now()),
+    flush,
+    close: async () => {
+      clearInterval(timer)
+      await flushing
+      await flush()
+    },
+  }
+}
+
+const otherClass = 'other'
+/** Stands in place of an endpoint for the cells that were loaded from the provider for a key. */
+export const cellsLoaded = 'cells loaded'
+
+const classes: readonly (string | undefined)[] = [undefined, '1xx', '2xx', '3xx', '4xx', '5xx']

@@ -1,0 +1,44 @@
+// The windows that a limit is counted in: today each is a local day of the quota's time zone. A window is made here alone and
+// handed through, so that another length needs another function here and no change of what counts in it.
+
+import { type Calendar, hourMs, utcDayMs } from '../common/calendar.ts'
+
+/** Instants in ms since the epoch. */
+export type Window = {
+  /** That of its counts in the store, such as `2026-11-21`. */
+  readonly name: string
+  readonly startsAt: number
+  /** The first instant of the next one. */
+  readonly endsAt: number
+  /** Until when the store keeps its counts. */
+  readonly keepUntil: number
+}
+
+export type Windows = {
+  /** The window that an instant belongs to, and its end. */
+  at(instant: number): Window
+  endAt(instant: number): number
+}
+
+/** @param keepForMs how long counts are kept after the end; an hour at least, because requests may still be in flight then */
+export const localDays = (
+  { dayOf, nextMidnight }: Pick<Calendar, 'dayOf' | 'nextMidnight'>,
+  keepForMs: number,
+): Windows => {
+  const find = (instant: number): Window => {
+    // Days have 23 to 25 hours where summer time begins and ends.
+    let [startsAt, endsAt] = [instant, nextMidnight(instant - 2 * utcDayMs)]
+    while (endsAt <= instant) {
+      startsAt = endsAt
+      endsAt = nextMidnight(startsAt)
+    }
+    return { name: dayOf(instant), startsAt, endsAt, keepUntil: endsAt + Math.max(hourMs, keepForMs) }
+  }
+  // Nearly all requests are of the running one.
+  let last: Window | undefined
+  const at = (instant: number): Window => {
+    if (!last || instant < last.startsAt || instant >= last.endsAt) last = find(instant)
+    return last
+  }
+  return { at, endAt: instant => at(instant).endsAt }
+}

@@ -1,0 +1,202 @@
+// The cache admin: explains the cached state of a cell and purges, in a running gateway (with memory and freshness) or on the
+// store alone. Parsing of targets is in cache-target.ts, text for people in src/cli.
+
+import { createTimelineCodec, keyFor } from '../cache/entry-codec.ts'
+import { orderPurge, readPurges } from '../cache/purge-log.ts'
+import { covers } from '../cache/purge-scope.ts'
+import { createPurges } from '../cache/purges.ts'
+import type { EntryFacts } from '../cache/read-through.ts'
+import type { CellExplanation, Timelines } from '../cache/timelines.ts'
+import { cacheNamespaceIn } from '../cache/upstream.ts'
+import type { Catalogue } from '../catalogue/catalogue.ts'
+import { type Location, locationTypes } from '../catalogue/location-schema.ts'
+import { createCalendar, isoOf } from '../common/calendar.ts'
+import type { Clock } from '../common/clock.ts'
+import { AbohawaError, messageOf } from '../common/errors.ts'
+import type { Config } from '../config/schema.ts'
+import type { RunWatch } from '../provider/runs.ts'
+import type { Store } from '../stores/store.ts'
+import { type Cell, type CellId, createGrid } from '../weather/cell.ts'
+import { cellOfTarget, pointOrPlaceIn, scopeOf, targetIn } from './cache-target.ts'
+import { slicesOf } from './cell-slices.ts'
+import type { CellReport, EntryReport, PurgeReport, SlicesReport } from './listener/cell-report.ts'
+
+export type CacheAdmin = {
+  /** The cached state of the cell of a point or place. @throws InputError */
+  explain(of: string): Promise<CellReport>
+  /**
+   * Purges a point, a place, a box or all, over the fleet.
+   * @param isHard removes the entries; else they are stale, and served until they are reloaded
+   * @throws InputError, StoreError
+   */
+  purge(of: string, isHard: boolean): Promise<PurgeReport>
+  /**
+   * Loads the cell of a point or place in a running gateway, whatever is cached, and explains it then: after a failure with
+   * `lastFailure`. @throws InputError
+   */
+  refresh(of: string): Promise<CellReport>
+}
+
+export type CacheAdminParts = {
+  readonly store: Store
+  readonly catalogue: () => Catalogue | Promise<Catalogue>
+  readonly clock: Clock
+  /** The parts of a running gateway; absent in the CLI. */
+  readonly running?: {
+    readonly timelines: Timelines
+    readonly runs: RunWatch | undefined
+  }
+}
+
+// Of a cell; a crowded one has some hundred.
+const maxPlaces = 500
+
+export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheAdmin => {
+  const { store, clock, running } = parts
+  const namespace = cacheNamespaceIn(config)
+  const { hourlyHours } = config.weather
+  const calendar = createCalendar(config.quota.timeZone)
+  const grid = createGrid(config.cache.cellDegrees)
+  const area = async () => ({ catalogue: await parts.catalogue(), grid })
+
+  const readShared = async (
+    cell: CellId,
+    facts: EntryFacts | null | undefined,
+  ): Promise<CellReport['shared']> => {
+    const { kind } = store
+    const key = keyFor(namespace, cell)
+    const purges = createPurges(covers)
+    const codec = createTimelineCodec({ hourlyHours, calendar, clock })
+    try {
+      const bytes = await store.readBytes(key, codec.maxBytes)
+      if (bytes === undefined) return { kind, entry: null, fault: null }
+      if (typeof bytes === 'string') return { kind, entry: null, fault: faultOf(bytes) }
+      if (facts) return { kind, entry: { ...entryFields(facts), bytes: bytes.length }, fault: null }
+      await readPurges(store, purges)
+      const found = codec.decode(bytes, key)
+      if ('refused' in found) return { kind, entry: null, fault: faultOf(found.refused) }
+      const entry: EntryReport = {
+        fetchedAt: isoOf(found.fetchedAt),
+        run: isoOrNull(found.run),
+        purged: purges.of(cell, found) ?? null,
+        bytes: bytes.length,
+      }
+      return { kind, entry, fault: null }
+    } catch (error) {
+      return { kind, entry: null, fault: messageOf(error) }
+    }
+  }
+
+  const locate = async (of: string) => {
+    const pointOrPlace = pointOrPlaceIn(of)
+    return cellOfTarget(pointOrPlace, await area())
+  }
+  const explain = async (of: string): Promise<CellReport> => {
+    const { cell, place } = await locate(of)
+    const explained = await running?.timelines.explain(cell)
+    const places = running ? placesIn(cell, await parts.catalogue()) : null
+    return {
+      of,
+      place: placeOf(place),
+      cell,
+      cellDegrees: config.cache.cellDegrees,
+      places: places?.slice(0, maxPlaces) ?? null,
+      placeCount: places?.length ?? null,
+      at: isoOf(clock.now()),
+      shared: await readShared(cell.id, explained?.shared),
+      gateway: running && explained ? runningReport(config, running, explained, slicesNow(cell)) : null,
+    }
+  }
+
+  const slicesNow = (cell: Cell): SlicesReport | null => {
+    const timeline = running?.timelines.timelineOf(cell)
+    return timeline ? slicesOf(timeline, clock.now()) : null
+  }
+  const placesIn = (cell: Cell, catalogue: Catalogue): NonNullable<CellReport['places']> =>
+    Array.from(catalogue.all())
+      .filter(({ latitude, longitude }) => grid.cellOf(latitude, longitude).id === cell.id)
+      .sort((one, other) => locationTypes.indexOf(one.type) - locationTypes.indexOf(other.type))
+      .map(({ type, id, name_en, name_bn }) => ({ type, id, name_en, name_bn }))
+
+  return {
+    explain,
+    refresh: async of => {
+      const { cell } = await locate(of)
+      await running?.timelines.reload(cell)
+      return explain(of)
+    },
+    purge: async (of, isHard) => {
+      const target = targetIn(of)
+      const { scope, cells, place } = scopeOf(target, await area())
+      const kind = isHard ? 'hard' : 'soft'
+      const base = { namespace, cells, now: clock.now() }
+      const { removed } = await orderPurge(store, base, { kind, scope })
+      // In force here with the response; the other instances read it within a second.
+      await running?.timelines.readPurges()
+      return {
+        kind,
+        of,
+        place: placeOf(place),
+        scope,
+        cells: cells.length,
+        removed,
+        store: store.kind,
+      }
+    },
+  }
+}
+
+const runningReport = (
+  config: Config,
+  { timelines, runs }: NonNullable<CacheAdminParts['running']>,
+  { memory, loading, lastRequestedAt, lastFailure }: CellExplanation,
+  slices: SlicesReport | null,
+): NonNullable<CellReport['gateway']> => {
+  const run = runs?.newest()
+  const stretch = timelines.stretch()
+  return {
+    memory: memory && entryFields(memory),
+    slices,
+    freshness: config.cache.freshness,
+    newestRun: run ? { initialisedAt: isoOf(run.initialisedAt), availableAt: isoOf(run.availableAt) } : null,
+    stretch: Number.isFinite(stretch) ? stretch : null,
+    loading,
+    lastRequestedAt: isoOrNull(lastRequestedAt),
+    lastFailure: lastFailure && {
+      code: lastFailure.error instanceof AbohawaError ? lastFailure.error.code : 'internal',
+      message: messageOf(lastFailure.error),
+      failedAt: isoOf(lastFailure.failedAt),
+      attempts: lastFailure.attempts,
+      backoffUntil: isoOf(lastFailure.backoffUntil),
+    },
+  }
+}
+
+const entryFields = (facts: EntryFacts) => ({
+  state: facts.state,
+  fetchedAt: isoOf(facts.fetchedAt),
+  run: isoOrNull(facts.run),
+  dueAt: isoOf(facts.dueAt),
+  freshUntil: isoOf(facts.freshUntil),
+  usableUntil: isoOf(facts.usableUntil),
+  purged: facts.purged,
+  bytes: facts.bytes,
+})
+
+const refusals: Readonly<Record<string, string>> = {
+  wrong_type: 'it is of another type of Redis than entries are',
+  too_large: 'it is larger than an entry can be',
+  length: 'it is cut off, or there are bytes behind its end',
+  version: 'it is of another version of the format',
+  checksum: 'its checksum is wrong',
+  key: 'it was written for another cell or another configuration',
+  instant: 'it has an instant that can not be',
+  malformed: 'its columns can not be decoded',
+  out_of_range: 'it has values that no weather has',
+}
+const faultOf = (refused: string): string => `what lies there is refused: ${refusals[refused] ?? refused}`
+
+const placeOf = (place: Location | undefined): CellReport['place'] =>
+  place ? { type: place.type, id: place.id, name: place.name_en } : null
+
+const isoOrNull = (instant: number | null): string | null => (instant === null ? null : isoOf(instant))

@@ -1,0 +1,194 @@
+// Warms the cache on an operator's order: loads the cells of a target that are absent or stale, batch by batch, as little urgent
+// as a refresh-ahead, so that it never takes the reserve for cold cells. One order at a time. Waits for the next minute of the
+// budget; a longer wait, or a provider that fails, stops it.
+
+import { setTimeout as pause } from 'node:timers/promises'
+import * as z from 'zod'
+import { retryAtOf } from '../cache/failures.ts'
+import { mostPopulous } from '../cache/most-populous.ts'
+import type { Timelines } from '../cache/timelines.ts'
+import type { Catalogue } from '../catalogue/catalogue.ts'
+import { isoOf } from '../common/calendar.ts'
+import { type Clock, isStillToCome } from '../common/clock.ts'
+import { AbohawaError, InputError, messageOf } from '../common/errors.ts'
+import type { Config } from '../config/schema.ts'
+import { protocolIn } from '../provider/account.ts'
+import { type Cell, createGrid } from '../weather/cell.ts'
+import { scopeOf, targetIn } from './cache-target.ts'
+
+/** The cells to warm: a target as for a purge, the most populous places, or without both the cells in demand. */
+export type WarmOrder = { readonly of?: string | undefined; readonly top?: number | undefined }
+
+export const warmReport = z.object({
+  state: z.enum(['idle', 'planned', 'running', 'done', 'stopped']),
+  target: z.string(),
+  /** The cells of the target; those of them that were absent or stale at the beginning, and the weight of their loads. */
+  cells: z.number(),
+  toLoad: z.number(),
+  weight: z.number(),
+  loaded: z.number(),
+  fresh: z.number(),
+  failed: z.array(z.object({ code: z.string(), message: z.string(), cells: z.number() })),
+  stoppedBy: z.enum(['budget', 'provider', 'operator']).nullable(),
+  /** Why it stopped. */
+  reason: z.string().nullable(),
+})
+export type WarmReport = z.infer<typeof warmReport>
+
+/** An order while another one runs. */
+class WarmingError extends AbohawaError {
+  override name = 'WarmingError'
+
+  constructor() {
+    super('already_warming', 'the cache is being warmed already; wait for its end, or stop it')
+  }
+}
+
+export type CacheWarm = {
+  /** How much there is to load; loads nothing. @throws InputError, StoreError */
+  planWarm(order: WarmOrder): Promise<WarmReport>
+  /** Starts in the background, and returns the plan. @throws InputError, StoreError, WarmingError */
+  startWarm(order: WarmOrder): Promise<WarmReport>
+  warmState(): WarmReport
+  /** Stops after the requests that are under way. Resolves when it has ended. */
+  stopWarm(): Promise<WarmReport>
+}
+
+export type CacheWarmParts = {
+  readonly timelines: Pick<Timelines, 'wanted' | 'isFresh' | 'ensure'>
+  readonly catalogue: { readonly current: Catalogue }
+  readonly clock: Clock
+}
+
+type Progress = { -readonly [Name in keyof WarmReport]: WarmReport[Name] }
+
+const idle: WarmReport = {
+  state: 'idle',
+  target: '',
+  cells: 0,
+  toLoad: 0,
+  weight: 0,
+  loaded: 0,
+  fresh: 0,
+  failed: [],
+  stoppedBy: null,
+  reason: null,
+}
+// A full minute of the budget ends within it, with a margin for clocks that differ.
+const longestWaitMs = 65_000
+const lookEveryMs = 250
+// Reads of the shared tier at once.
+const readAtOnce = 256
+
+export const createCacheWarm = (
+  config: Config,
+  { timelines, catalogue, clock }: CacheWarmParts,
+): CacheWarm => {
+  const grid = createGrid(config.cache.cellDegrees)
+  const { weightPerCell } = protocolIn(config)
+  let progress: Progress = { ...idle }
+  let running: Promise<void> | undefined
+  let isStopping = false
+
+  const cellsOf = async ({ of, top }: WarmOrder): Promise<{ target: string; cells: readonly Cell[] }> => {
+    if (of !== undefined && top !== undefined)
+      throw new InputError('a target and a number of places are both given; allowed: one of them')
+    if (top !== undefined)
+      return { target: `the ${top} most populous places`, cells: mostPopulous(catalogue, grid, top)() }
+    if (of === undefined) return { target: 'the cells in demand', cells: await timelines.wanted() }
+    return { target: of, ...scopeOf(targetIn(of), { catalogue: catalogue.current, grid }) }
+  }
+
+  const planned = async (order: WarmOrder): Promise<{ report: WarmReport; stale: Cell[] }> => {
+    const { target, cells } = await cellsOf(order)
+    const stale: Cell[] = []
+    for (let i = 0; i < cells.length; i += readAtOnce) {
+      const part = cells.slice(i, i + readAtOnce)
+      const fresh = await Promise.all(part.map(timelines.isFresh))
+      stale.push(...part.filter((_, j) => !fresh[j]))
+    }
+    const weight = stale.length * weightPerCell
+    const fresh = cells.length - stale.length
+    const report = { ...idle, target, cells: cells.length, toLoad: stale.length, weight, fresh }
+    return { report: { ...report, state: 'planned' }, stale }
+  }
+
+  /** Loads a batch. Returns the cells that the budget has no room for now, and when it may have. */
+  const load = async (batch: readonly Cell[]): Promise<{ left: Cell[]; retryAt: number; reason: string }> => {
+    const results = await Promise.allSettled(batch.map(timelines.ensure))
+    const left: Cell[] = []
+    let [retryAt, reason] = [0, '']
+    let lost = ''
+    results.forEach((result, i) => {
+      const cell = batch[i]
+      if (result.status === 'fulfilled') {
+        if (result.value) progress.loaded += 1
+        else progress.fresh += 1
+        return
+      }
+      const error: unknown = result.reason
+      const code = error instanceof AbohawaError ? error.code : 'internal'
+      if (code === 'provider_limited' && cell) {
+        left.push(cell)
+        retryAt = Math.max(retryAt, retryAtOf(error) ?? 0)
+        reason = messageOf(error)
+        return
+      }
+      lost = messageOf(error)
+      const known = progress.failed.find(failure => failure.code === code)
+      if (known) known.cells += 1
+      else progress.failed.push({ code, message: lost, cells: 1 })
+    })
+    // Not one of them: the provider is at fault, and more requests would only fail too.
+    if (lost !== '' && results.every(({ status }) => status === 'rejected') && left.length === 0)
+      stop('provider', lost)
+    return { left, retryAt, reason }
+  }
+  const stop = (by: NonNullable<WarmReport['stoppedBy']>, reason: string): void => {
+    progress.stoppedBy ??= by
+    progress.reason ??= reason
+  }
+
+  const run = async (cells: readonly Cell[]): Promise<void> => {
+    const { maxPointsPerRequest } = config.provider
+    let left = [...cells]
+    while (left.length > 0 && progress.stoppedBy === null) {
+      if (isStopping) return stop('operator', 'it was stopped')
+      const batch = left.slice(0, maxPointsPerRequest)
+      const refused = await load(batch)
+      left = [...refused.left, ...left.slice(batch.length)]
+      if (refused.left.length === 0) continue
+      if (refused.retryAt - clock.now() > longestWaitMs)
+        return stop('budget', `${refused.reason}; it has room at ${isoOf(refused.retryAt)}`)
+      while (!isStopping && isStillToCome(clock, refused.retryAt, longestWaitMs)) await pause(lookEveryMs)
+    }
+  }
+
+  return {
+    planWarm: async order => (await planned(order)).report,
+    startWarm: async order => {
+      if (running) throw new WarmingError()
+      isStopping = false
+      const plan = planned(order)
+      // Taken before the plan is made, so that no second order passes meanwhile.
+      const carriedOut = async (): Promise<void> => {
+        // An order that can't be planned says nothing of the one before.
+        const planned = await plan.catch(() => undefined)
+        if (!planned) return
+        progress = { ...planned.report, failed: [], state: 'running' }
+        await run(planned.stale).catch((error: unknown) => stop('provider', messageOf(error)))
+        progress.state = progress.stoppedBy === null ? 'done' : 'stopped'
+      }
+      running = carriedOut().finally(() => {
+        running = undefined
+      })
+      return (await plan).report
+    },
+    warmState: () => ({ ...progress, failed: progress.failed.map(failure => ({ ...failure })) }),
+    stopWarm: async () => {
+      isStopping = true
+      await running
+      return { ...progress }
+    },
+  }
+}

@@ -1,0 +1,279 @@
+// One cell, opened: what is cached in each tier, from which run, the last error; and the buttons to refresh and to purge it.
+// Reads the cell again while it is open, so that the effect of an order is seen.
+
+import { byId, element, setChildren, setText } from './dom.js'
+import { factRows, failureLabel, ownSentence, placeLabel } from './labels.js'
+import { order, read } from './listener.js'
+
+/** @typedef {import('./contract.ts').CellReport} CellReport */
+/** @typedef {import('./contract.ts').Entry} Entry */
+/** @typedef {{ text: import('./texts.js').Texts, figures: import('../../../common/page/figures.js').Figures }} Words */
+
+const readEveryMs = 2_000
+
+/** How many are shown before somebody wants all of them. */
+const placesAtFirst = 10
+
+/**
+ * @param {object} parts
+ * @param {() => Words} parts.words
+ * @param {(question: import('./purge-question.js').Question) => void} parts.ask
+ * @param {(error: unknown) => void} parts.onFault
+ */
+export const createCellDrawer = ({ words, ask, onFault }) => {
+  const dialog = /** @type {HTMLDialogElement} */ (byId('cell'))
+  const body = byId('cell-body')
+  const result = byId('cell-result')
+  const buttons = ['cell-refresh', 'cell-soft', 'cell-hard'].map(
+    id => /** @type {HTMLButtonElement} */ (byId(id)),
+  )
+  /** @type {string | undefined} */
+  let opened
+  /** @type {CellReport | undefined} */
+  let report
+  let showsAllPlaces = false
+
+  const show = () => {
+    const { text, figures } = words()
+    const [latitude = 0, longitude = 0] = (opened ?? '').split(',').map(Number)
+    setText(byId('cell-title'), text('cellAt', figures.plain(latitude), figures.plain(longitude)))
+    if (!report) {
+      setChildren(body, [element('p', { class: 'empty' }, text('loadingCell'))])
+      return
+    }
+    setChildren(body, sectionsOf(report, showsAllPlaces, words()))
+  }
+
+  const readAgain = async () => {
+    const id = opened
+    if (id === undefined) return
+    try {
+      const answer = /** @type {CellReport} */ (await read(`/cache/cell?of=${encodeURIComponent(id)}`))
+      if (opened !== id) return
+      report = answer
+      show()
+    } catch (error) {
+      if (opened !== id) return
+      onFault(error)
+      if (!report)
+        setChildren(body, [
+          element('p', { class: 'result fault' }, error instanceof Error ? error.message : String(error)),
+        ])
+    }
+  }
+
+  /** @param {() => Promise<{ code: string, message: string } | null | undefined>} act gives its failure @param {import('./texts.js').TextName} done */
+  const run = async (act, done) => {
+    const { text } = words()
+    for (const button of buttons) button.disabled = true
+    result.classList.remove('fault')
+    setText(result, text('working'))
+    try {
+      const failure = await act()
+      result.classList.toggle('fault', Boolean(failure))
+      setChildren(
+        result,
+        failure
+          ? [
+              document.createTextNode(text('failedOrder', '')),
+              failureLabel(failure.code, words()),
+              document.createTextNode(' '),
+              ownSentence(failure.message),
+            ]
+          : [document.createTextNode(text(done))],
+      )
+    } catch (error) {
+      onFault(error)
+      result.classList.add('fault')
+      setText(result, text('failedOrder', error instanceof Error ? error.message : String(error)))
+    }
+    for (const button of buttons) button.disabled = false
+    await readAgain()
+  }
+
+  const [refresh, soft, hard] = buttons
+  const purge = async () => {
+    await order('/cache/purge', { scope: opened })
+    return undefined
+  }
+  const askToRemove = () => {
+    const id = opened
+    if (id !== undefined)
+      ask({
+        scope: id,
+        title: 'purgeCellTitle',
+        sentence: words().text('purgeCellText'),
+        soft: 'purgeSoft',
+        hard: 'purgeHard',
+        onDone: kind => {
+          if (opened !== id) return
+          result.classList.remove('fault')
+          setText(result, words().text(kind === 'soft' ? 'purgedSoft' : 'purgedHard'))
+          void readAgain()
+        },
+      })
+  }
+  refresh?.addEventListener('click', () =>
+    run(async () => {
+      const answer = /** @type {CellReport} */ (
+        await order(`/cache/refresh?of=${encodeURIComponent(opened ?? '')}`)
+      )
+      return answer.gateway?.lastFailure
+    }, 'refreshed'),
+  )
+  soft?.addEventListener('click', () => run(purge, 'purgedSoft'))
+  hard?.addEventListener('click', askToRemove)
+  body.addEventListener('click', event => {
+    if (!(event.target instanceof Element) || !event.target.closest('#more-places')) return
+    showsAllPlaces = true
+    show()
+    body.focus()
+  })
+  byId('cell-close').addEventListener('click', () => dialog.close())
+  // A press beside the drawer closes it, as Escape does.
+  dialog.addEventListener('click', event => {
+    if (event.target === dialog) dialog.close()
+  })
+  dialog.addEventListener('close', () => {
+    opened = undefined
+    report = undefined
+  })
+
+  return {
+    /** @param {string} id of a cell */
+    open: id => {
+      opened = id
+      report = undefined
+      showsAllPlaces = false
+      setText(result, '')
+      result.classList.remove('fault')
+      show()
+      if (!dialog.open) dialog.showModal()
+      void readAgain()
+    },
+    show: () => {
+      if (opened !== undefined) show()
+    },
+    /** To be called often: reads the open cell again. */
+    follow: (() => {
+      let last = 0
+      return () => {
+        if (opened === undefined || performance.now() - last < readEveryMs) return
+        last = performance.now()
+        void readAgain()
+      }
+    })(),
+  }
+}
+
+/** @param {CellReport} report @param {boolean} showsAllPlaces @param {Words} words @returns {HTMLElement[]} */
+const sectionsOf = ({ shared, gateway, at, places, placeCount }, showsAllPlaces, words) => {
+  const { text, figures } = words
+  /** @param {string | null | undefined} iso */
+  const instant = iso => figures.instant(iso, at, true)
+  /** @param {string} title @param {...Node} children */
+  const section = (title, ...children) => element('section', {}, element('h3', {}, title), ...children)
+  /** @param {Entry | null} entry */
+  const entryOf = entry =>
+    entry
+      ? element(
+          'dl',
+          { class: 'facts' },
+          ...factRows([
+            entry.state !== undefined && [
+              text('state'),
+              element('span', { class: `state ${entry.state}` }, text(entry.state)),
+            ],
+            [text('fetched'), instant(entry.fetchedAt)],
+            [text('run'), instant(entry.run)],
+            entry.dueAt !== undefined && [text('dueAt'), instant(entry.dueAt)],
+            entry.freshUntil !== undefined && [text('freshUntil'), instant(entry.freshUntil)],
+            entry.usableUntil !== undefined && [text('usableUntil'), instant(entry.usableUntil)],
+            [text('size'), figures.bytes(entry.bytes)],
+            entry.purged !== null && [text('purged'), text(entry.purged)],
+          ]),
+        )
+      : element('p', { class: 'empty' }, text('nothingCached'))
+  const failure = gateway?.lastFailure
+  return [
+    ...(places && places.length > 0
+      ? [section(text('placesHere'), ...placesOf(places, placeCount ?? places.length, showsAllPlaces, words))]
+      : []),
+    section(text('inMemory'), entryOf(gateway?.memory ?? null)),
+    ...(gateway?.slices ? [section(text('slices'), slicesOf(gateway.slices, at, words))] : []),
+    section(
+      text('inStore', shared.kind === 'redis' ? text('redis') : text('embedded')),
+      shared.fault ? element('p', { class: 'result fault' }, shared.fault) : entryOf(shared.entry),
+    ),
+    section(
+      text('lastError'),
+      failure
+        ? element(
+            'dl',
+            { class: 'facts' },
+            ...factRows([
+              [instant(failure.failedAt), failureLabel(failure.code, words)],
+              [text('attempts'), figures.count(failure.attempts)],
+              [text('backoffUntil'), instant(failure.backoffUntil)],
+            ]),
+          )
+        : element('p', { class: 'empty' }, text('noError')),
+      ...(failure ? [ownSentence(failure.message)] : []),
+    ),
+    section(
+      text('requests'),
+      element(
+        'dl',
+        { class: 'facts' },
+        ...factRows([
+          [text('lastRequested'), instant(gateway?.lastRequestedAt)],
+          [text('loadingNow'), text(gateway?.loading ? 'yes' : 'no')],
+        ]),
+      ),
+    ),
+  ]
+}
+
+/**
+ * @param {readonly import('./contract.ts').Place[]} places @param {number} count of all, which may be more
+ * @param {boolean} showsAll @param {Words} words
+ */
+const placesOf = (places, count, showsAll, words) => {
+  const { text, figures } = words
+  const shown = showsAll ? places : places.slice(0, placesAtFirst)
+  const left = count - shown.length
+  return [
+    element('ul', { class: 'places' }, ...shown.map(place => element('li', {}, placeLabel(place, words)))),
+    ...(left === 0
+      ? []
+      : shown.length < places.length
+        ? [
+            element(
+              'button',
+              { type: 'button', id: 'more-places', class: 'quiet' },
+              text('moreRows', figures.count(left)),
+            ),
+          ]
+        : [element('p', { class: 'note' }, text('placesLeftOut', figures.count(left)))]),
+  ]
+}
+
+/** @param {import('./contract.ts').Slices} slices @param {string} at @param {Words} words */
+const slicesOf = ({ quarterHours, hours, days, now }, at, { text, figures }) => {
+  /** @param {import('./contract.ts').Steps} steps */
+  const span = ({ from, to, count }) =>
+    `${figures.count(count)} · ${figures.instant(from, at)} – ${figures.instant(to, at)}`
+  return element(
+    'dl',
+    { class: 'facts' },
+    ...factRows([
+      now !== null && [
+        text('sliceNow'),
+        `${figures.instant(now.time, at)} · ${figures.degrees(now.temperature_2m)} · ${figures.millimetres(now.precipitation)}`,
+      ],
+      [text('quarterHours'), span(quarterHours)],
+      [text('hours'), span(hours)],
+      [text('days'), `${figures.count(days.count)} · ${figures.day(days.from)} – ${figures.day(days.to)}`],
+    ]),
+  )
+}

@@ -1,0 +1,25 @@
+// The answers of the ops listener, by the names of this page. Types alone, for the type checker: the browser never gets this file.
+
+import type { CellReport, SlicesReport } from '../../listener/cell-report.ts'
+import type { CellStatus, GatewayStatus, LiveStatus, SearchReport } from '../../listener/status-report.ts'
+
+export type {
+  CellReport,
+  EntryReport as Entry,
+  SlicesReport as Slices,
+} from '../../listener/cell-report.ts'
+export type {
+  CellStatus as Cell,
+  CellsReport as Cells,
+  TrafficHistory as History,
+  TrafficPoint as Point,
+} from '../../listener/status-report.ts'
+
+export type CellState = CellStatus['state']
+/** Whole, or as a stream sends it. */
+export type Status = Omit<GatewayStatus, 'history'> &
+  Partial<Pick<GatewayStatus, 'history'> & Pick<LiveStatus, 'point'>>
+export type Place = NonNullable<CellReport['places']>[number]
+export type Found = SearchReport['places'][number]
+/** Instants of the provider's steps that a timeline holds, and how many. */
+export type Steps = SlicesReport['hours']

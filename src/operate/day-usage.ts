@@ -1,0 +1,123 @@
+// The day's usage of keys, for reports: what the store has, also of keys that this gateway has not met since its start, merged with
+// what it has counted since. Where there are very many keys, each would be a read of its own, and the store is not read.
+
+import type { Calendar } from '../common/calendar.ts'
+import { createAdministration } from '../keys/administration.ts'
+import type { Tiers } from '../keys/authentication.ts'
+import type { Loads } from '../keys/loads-by-key.ts'
+import type { KnownUsage } from '../keys/meter.ts'
+import type { Metering } from '../keys/metering.ts'
+import type { Store } from '../stores/store.ts'
+import { topCandidates } from './top-keys.ts'
+
+type StoredUsage = KnownUsage & { readonly subscriber: string | null; readonly tier: string }
+
+export type DayUsage = {
+  /** The fullest keys that are near their limit; null where none is known, and not every key was read. */
+  readonly near: readonly KnownUsage[] | null
+  /** All that `topKeys` may need. */
+  readonly top: readonly KnownUsage[]
+}
+
+const maxKeysRead = 1_000
+const keepForMs = 60_000
+const keepFailureForMs = 5_000
+const nearLimit = 0.8
+/** Keys near their limit in a report. */
+export const maxKeysNear = 20
+
+/** Of all keys; null where there are too many to read each. @throws StoreError */
+export const readUsage = async (
+  store: Store,
+  tiers: Tiers,
+  calendar: Calendar,
+  storeNow: number,
+): Promise<StoredUsage[] | null> => {
+  // Before any of them is read.
+  if ((await store.countKeys()) > maxKeysRead) return null
+  const clock = { now: () => storeNow }
+  const { keys } = await createAdministration({ store, tiers, calendar, clock }).partOfUsage(
+    0,
+    maxKeysRead,
+    1,
+  )
+  return keys.map(({ id, subscriber, tier, used, limit }) => ({
+    keyId: id,
+    subscriber,
+    tier,
+    used,
+    limit: limit ?? 0,
+  }))
+}
+
+/** Those of the counts that are near their limit, the fullest first. */
+export const fullestFirst = <Count extends { readonly used: number; readonly limit: number }>(
+  counts: readonly Count[],
+): Count[] =>
+  counts
+    .filter(({ used, limit }) => limit > 0 && used >= limit * nearLimit)
+    .sort((one, other) => other.used / other.limit - one.used / one.limit)
+    .slice(0, maxKeysNear)
+
+type Parts = Pick<Metering, 'meter' | 'storeClock'> & {
+  readonly loads: { all(): readonly Loads[] }
+  /** Reads the store, as `readUsage` does. */
+  readonly read: (storeNow: number) => Promise<readonly KnownUsage[] | null>
+  readonly calendar: Calendar
+}
+
+/** The store is read again after a minute, and on the next local day. */
+export const createDayUsage = ({
+  meter,
+  storeClock,
+  loads,
+  read,
+  calendar,
+}: Parts): (() => Promise<DayUsage>) => {
+  let kept = { day: '', until: 0, usage: null as readonly KnownUsage[] | null }
+  const stored = async (storeNow: number): Promise<readonly KnownUsage[] | null> => {
+    const day = calendar.dayOf(storeNow)
+    if (kept.day === day && performance.now() < kept.until) return kept.usage
+    const [usage, keepMs] = await read(storeNow).then(
+      found => [found?.filter(({ used }) => used > 0) ?? null, keepForMs] as const,
+      () => [null, keepFailureForMs] as const,
+    )
+    kept = { day, until: performance.now() + keepMs, usage }
+    return usage
+  }
+  let last: (DayUsage & { readonly until: number }) | undefined
+  return async () => {
+    const startedAt = performance.now()
+    if (last && startedAt < last.until) return last
+    let near: readonly KnownUsage[] = []
+    let top: readonly KnownUsage[] = []
+    let steps = 0
+    const loaded = loads.all()
+    const add = (part: readonly KnownUsage[]): void => {
+      near = fullestFirst([...near, ...part])
+      top = topCandidates(top, part, loaded)
+    }
+    const storeNow = storeClock.now()
+    const inStore = await stored(storeNow)
+    const unseen = new Map(inStore?.map(each => [each.keyId, each]))
+    for await (const part of meter.usageAt(storeNow)) {
+      add(
+        part.map(each => {
+          const other = unseen.get(each.keyId)
+          unseen.delete(each.keyId)
+          return other && other.used > each.used ? other : each
+        }),
+      )
+      steps += 1
+    }
+    add([...unseen.values()])
+    const now = performance.now()
+    last = {
+      near: near.length > 0 || inStore ? near : null,
+      top,
+      // With very many keys it is no more than a twentieth of the time.
+      until: steps > 1 ? now + 20 * (now - startedAt) : 0,
+    }
+    return last
+  }
+}

@@ -1,0 +1,108 @@
+// `abohawa doctor`: checks everything that a gateway of this configuration needs, and reports the state of each. Runs
+// beside a serving gateway or without one. The checks are in the files beside this one.
+
+import { existsSync } from 'node:fs'
+import type { Clock } from '../../common/clock.ts'
+import type { Config } from '../../config/schema.ts'
+import { openBudget } from '../../provider/account.ts'
+import { openStore } from '../../stores/open-store.ts'
+import { createBudgetAdmin } from '../budget-admin.ts'
+import { attempted, type Check, checkOf, type Finding, ok, skip } from './check.ts'
+import { catalogueFinding, certificateFinding, embeddedFindings } from './files.ts'
+import { tiersFinding } from './keys.ts'
+import {
+  migrationFinding,
+  migrationSetting,
+  openFilesFinding,
+  openFilesLimit,
+  portFindings,
+} from './machine.ts'
+import { budgetFinding, keyFinding, reachProvider } from './provider.ts'
+import { proxyFinding, urlFinding } from './proxies.ts'
+import { redisChecks } from './redis.ts'
+
+export type DoctorOptions = {
+  readonly clock: Clock
+  /** Whether one point may be loaded from the provider. */
+  readonly spend: boolean
+  /** Where consumers reach the gateway, such as `https://weather.example`. */
+  readonly url: string | undefined
+  /** How many gateways share the port. */
+  readonly processes: number
+}
+
+/** All checks, in the order in which they are read. Never rejects. */
+export const examine = async (config: Config, options: DoctorOptions): Promise<readonly Check[]> => {
+  const { clock, spend, url, processes } = options
+  const host = url === undefined ? undefined : URL.parse(url)?.hostname
+  const [files, ports, outside, catalogue, embedded, redis, provider] = await Promise.all([
+    attempted('Run it where sh is on the PATH.', async () => [
+      openFilesFinding(await openFilesLimit(), config),
+    ]),
+    attempted('Check server, ops and health in the configuration.', () => portFindings(config)),
+    url === undefined
+      ? skip('the way of consumers was not tried: give --url https://… as they reach it')
+      : urlFinding(url),
+    catalogueFinding(config.catalogue),
+    config.redis.url === null ? embeddedFindings(config.store.path) : undefined,
+    redisChecks(config, clock),
+    reachProvider(config, clock),
+  ])
+  const stores = embedded ? [checkOf('store', embedded)] : redis.checks
+  const { ofProvider, ofTiers } =
+    stores[0]?.status === 'fail'
+      ? {
+          ofProvider: [skip('nothing was loaded, because its weight can not be counted')],
+          ofTiers: [skip('not known, because the store can not be used')],
+        }
+      : await withStore(config, clock, provider.found.status === 'fail' ? 'away' : spend ? 'load' : 'spare')
+  return [
+    checkOf('config', [ok('every setting is valid')]),
+    // No older Node than is needed comes as far as here.
+    checkOf('node', [ok(`version ${process.versions.node}`), ...files]),
+    checkOf('ports', ports),
+    ...(processes > 1 || config.server.reusePort
+      ? [checkOf('restarts', [migrationFinding(migrationSetting())])]
+      : []),
+    checkOf('certificate', [certificateFinding(config.server, host, clock.now())]),
+    checkOf('proxies', [proxyFinding(config), outside]),
+    checkOf('catalogue', [catalogue]),
+    ...stores,
+    checkOf('clocks', [...redis.clock, ...provider.clock]),
+    checkOf('provider', [provider.found, ...ofProvider]),
+    checkOf('tiers', ofTiers),
+  ]
+}
+
+type OfStore = { readonly ofProvider: readonly Finding[]; readonly ofTiers: readonly Finding[] }
+
+/** What needs the store: a point from the provider, charged to the budget of the fleet, the budget, and the tiers of keys. */
+const withStore = async (
+  config: Config,
+  clock: Clock,
+  point: 'load' | 'spare' | 'away',
+): Promise<OfStore> => {
+  // A check must not make the store.
+  const isThere = config.redis.url !== null || existsSync(config.store.path)
+  const used = isThere ? config : { ...config, store: { path: ':memory:' } }
+  let ofTiers: readonly Finding[] = [skip('not known, because the store can not be used')]
+  const ofProvider = await attempted('Check the store.', async () => {
+    const store = await openStore(used, clock, { redisAway: () => {}, redisBack: () => {} })
+    try {
+      ofTiers = [await tiersFinding(store, config.quota)]
+      const observer = { storeAway: () => {}, storeBack: () => {}, reopened: () => {} }
+      const budget = openBudget(config, { store, clock, instances: () => undefined, observer })
+      await budget.reconcile()
+      const loaded: readonly Finding[] =
+        point === 'load'
+          ? [await keyFinding(config, clock, budget)]
+          : point === 'spare'
+            ? [skip('no point was loaded, so that nothing is spent')]
+            : []
+      return [...loaded, budgetFinding(await createBudgetAdmin(config, { store, clock }).show())]
+    } finally {
+      await store.close()
+    }
+  })
+  return { ofProvider, ofTiers }
+}

@@ -1,0 +1,143 @@
+// Checks of files: the certificate, the catalogue, and the embedded store with its disk. Changes nothing.
+
+import { X509Certificate } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { statfs } from 'node:fs/promises'
+import { isIP } from 'node:net'
+import { resolve } from 'node:path'
+import { catalogueFile } from '../../catalogue/catalogue-file.ts'
+import { locationTypes } from '../../catalogue/location-schema.ts'
+import { readSnapshot } from '../../catalogue/snapshot-reader.ts'
+import { isoOf, utcDayMs } from '../../common/calendar.ts'
+import { InputError, messageOf } from '../../common/errors.ts'
+import { safeText } from '../../common/outside-text.ts'
+import { maxFileBytes, readRegularFileSync } from '../../common/regular-file.ts'
+import { checkStoreFile, storeFolder } from '../../config/file-check.ts'
+import type { Config } from '../../config/schema.ts'
+import { certificateOf, ticketKeyOf } from '../../config/tls.ts'
+import { sqliteCodeOf } from '../../stores/sqlite/attempt.ts'
+import { exposedStoreFile } from '../../stores/sqlite/store-file.ts'
+import { type Finding, fail, ok, warn } from './check.ts'
+
+const renewWithinDays = 14
+
+/** @param host the name by which consumers reach the gateway, where it is known */
+export const certificateFinding = (
+  { tls }: Config['server'],
+  host: string | undefined,
+  now: number,
+): Finding => {
+  if (tls.cert === null || tls.key === null) return ok('none: HTTPS ends elsewhere, or is not needed')
+  const renew = `Renew ${tls.cert} and its key.`
+  let fix = 'Make one of the mode 600: (umask 077; openssl rand 48 > FILE).'
+  try {
+    ticketKeyOf(tls)
+    fix = 'Give server.tls.cert and server.tls.key files in PEM form that belong together.'
+    certificateOf(tls)
+    const certificate = new X509Certificate(readRegularFileSync(tls.cert, maxFileBytes.pem))
+    const names = safeText(certificate.subjectAltName ?? certificate.subject, 200)
+    const [from, to] = [certificate.validFromDate.getTime(), certificate.validToDate.getTime()]
+    const days = Math.floor((to - now) / utcDayMs)
+    if (now < from)
+      return fail(`it is valid only from ${dayOf(from)} on`, 'Set the clock of this machine, or wait.')
+    if (now >= to) return fail(`it expired on ${dayOf(to)}`, renew)
+    if (
+      host !== undefined &&
+      (isIP(host) ? certificate.checkIP(host) : certificate.checkHost(host)) === undefined
+    )
+      return fail(`it is for ${names}, not for ${host}`, `Get a certificate that names ${host}.`)
+    if (days < 1) return fail(`it expires within a day, at ${isoOf(to).slice(0, 16)}Z`, renew)
+    if (days < renewWithinDays) return warn(`it expires on ${dayOf(to)}, in ${days} days`, renew)
+    return ok(`${names}, valid until ${dayOf(to)} (${days} days)`)
+  } catch (error) {
+    return fail(messageOf(error), fix)
+  }
+}
+
+export const catalogueFinding = async ({ path }: Config['catalogue']): Promise<Finding> => {
+  try {
+    const { locations } = await readSnapshot(catalogueFile(path))
+    const counts = locationTypes.map(type => {
+      const count = locations.filter(place => place.type === type).length
+      return `${count.toLocaleString('en-US')} ${type}s`
+    })
+    return ok(counts.join(', '))
+  } catch (error) {
+    return fail(
+      messageOf(error),
+      'Mend the file (`abohawa catalogue check` names every fault), or name another in catalogue.path; null is the one of the product.',
+    )
+  }
+}
+
+const mib = 1_048_576
+const roomOf = { fail: 16 * mib, warn: 256 * mib }
+
+/** The file of the embedded store: usable and whole, its mode, and room on its disk. @param freeBytes of the disk under a folder, for tests */
+export const embeddedFindings = async (
+  path: string,
+  freeBytes = async (folder: string) => {
+    const { bavail, bsize } = await statfs(folder)
+    return bavail * bsize
+  },
+): Promise<Finding[]> => {
+  if (path === ':memory:')
+    return [warn('it is kept in memory, and gone with the process', 'Name a file in store.path.')]
+  const file = resolve(path)
+  return [await writable(file), mode(file), await room(storeFolder(path), freeBytes)]
+}
+
+const writable = async (file: string): Promise<Finding> => {
+  try {
+    await checkStoreFile(file)
+    if (!existsSync(file)) return ok(`${file} is not there yet, and can be made`)
+    const { DatabaseSync } = await import('node:sqlite')
+    const db = new DatabaseSync(file, { readOnly: true })
+    try {
+      const [row] = db.prepare('PRAGMA quick_check(1)').all()
+      const result = String(Object.values(row ?? {})[0] ?? 'no answer')
+      return result === 'ok'
+        ? ok(`${file} can be written and is whole`)
+        : fail(`${file} is damaged: ${safeText(result, 200)}`, restore)
+    } finally {
+      db.close()
+    }
+  } catch (error) {
+    const fault = error instanceof InputError ? error.message : `${file} can't be used: ${messageOf(error)}`
+    return fail(fault, fixOf(error))
+  }
+}
+
+const restore = 'Stop the gateway and restore a copy.'
+const fixOf = (error: unknown): string => {
+  const code = sqliteCodeOf(error)
+  if (code === notADatabase) return `${restore} If it never was a store, name another file in store.path.`
+  if (code === corrupt) return restore
+  if (code === busy || code === locked) return 'End the other program that has locked the file.'
+  return 'Let the user of the gateway read and write the file and its folder, or name another in store.path.'
+}
+// Primary result codes of SQLite.
+const [busy, locked, corrupt, notADatabase] = [5, 6, 11, 26]
+
+const mode = (file: string): Finding => {
+  const exposed = exposedStoreFile(file)
+  return exposed === undefined
+    ? ok('other users of this machine can not read it')
+    : warn(
+        `${exposed} is open to other users of this machine, and names subscribers`,
+        `Run chmod 600 ${exposed}.`,
+      )
+}
+
+const room = async (folder: string, freeBytes: (folder: string) => Promise<number>): Promise<Finding> => {
+  const fix = 'Make room on that disk: counts can not be written when it is full.'
+  try {
+    const free = await freeBytes(folder)
+    const detail = `${Math.floor(free / mib).toLocaleString('en-US')} MiB are free on its disk`
+    return free < roomOf.fail ? fail(detail, fix) : free < roomOf.warn ? warn(detail, fix) : ok(detail)
+  } catch (error) {
+    return fail(messageOf(error), 'Name a folder that is there in store.path.')
+  }
+}
+
+const dayOf = (instant: number): string => isoOf(instant).slice(0, 10)

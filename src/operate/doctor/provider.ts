@@ -1,0 +1,93 @@
+// Checks of the provider: reachable and its clock, by a request that weighs nothing; the key and one point of weather, charged
+// to the budget of the fleet; and what is left of the budget.
+
+import { parseHttpDate } from '../../common/calendar.ts'
+import type { Clock } from '../../common/clock.ts'
+import { AbohawaError, messageOf } from '../../common/errors.ts'
+import { redactedUrl } from '../../common/redacted-url.ts'
+import type { Config } from '../../config/schema.ts'
+import { protocolIn } from '../../provider/account.ts'
+import type { Budget } from '../../provider/budget.ts'
+import { OutOfBudgetError } from '../../provider/errors.ts'
+import { probeProvider } from '../../provider/provider-probe.ts'
+import type { BudgetReport } from '../budget-admin.ts'
+import { type Finding, fail, ok, skip, warn } from './check.ts'
+import { clockFinding } from './machine.ts'
+import { loadOnePoint } from './one-point.ts'
+
+const keyFix = 'Set provider.apiKey (ABOHAWA_PROVIDER__API_KEY) and the provider.baseUrl of its plan.'
+const answerWithinMs = 10_000
+// The budget charges windows by a clock that may differ by so much.
+const toleratedMs = 2_000
+
+/** Whether it answers at all, and what its clock says; weighs nothing. Never rejects. */
+export const reachProvider = async (
+  config: Config,
+  clock: Clock,
+): Promise<{ readonly found: Finding; readonly clock: readonly Finding[] }> => {
+  const where = redactedUrl(config.provider.baseUrl)
+  try {
+    const before = clock.now()
+    const { status, headers } = await probeProvider(config, answerWithinMs)
+    const middle = (before + clock.now()) / 2
+    const reported = parseHttpDate(String(headers.date ?? ''))
+    return {
+      found:
+        status >= 500
+          ? fail(`${where} answers ${status}`, 'Wait, or check the status page of the provider.')
+          : ok(`${where} answers`),
+      clock: Number.isNaN(reported)
+        ? [skip('the provider does not tell its time')]
+        : // A header has whole seconds.
+          [clockFinding('the provider', reported + 500 - middle, toleratedMs)],
+    }
+  } catch (error) {
+    return {
+      found: fail(
+        `no answer at ${where}: ${messageOf(error)}`,
+        'Check provider.baseUrl, the name server and the firewall.',
+      ),
+      clock: [skip('the provider is away')],
+    }
+  }
+}
+
+/** Loads one point, charged to the budget, which shows that the key is accepted. */
+export const keyFinding = async (
+  config: Config,
+  clock: Clock,
+  budget: Pick<Budget, 'reserve'>,
+): Promise<Finding> => {
+  const weight = protocolIn(config).weightPerCell
+  try {
+    await loadOnePoint(config, clock, budget)
+    return ok(
+      `${config.provider.apiKey === null ? 'no key is needed' : 'the key is accepted'}; one point was loaded, which weighs ${weight}`,
+    )
+  } catch (error) {
+    if (error instanceof OutOfBudgetError) return skip('the budget has no room for one point')
+    if (error instanceof AbohawaError && error.code === 'provider_denied')
+      return fail(messageOf(error), keyFix)
+    if (error instanceof AbohawaError && error.code === 'provider_limited')
+      return warn(messageOf(error), 'Wait for the end of that limit, or take a larger plan.')
+    return fail(messageOf(error), 'Check provider.baseUrl and the status page of the provider.')
+  }
+}
+
+/** Checks the rest of the budget, by the counts of the fleet. */
+export const budgetFinding = ({ closedUntil, reason, windows, reserve }: BudgetReport): Finding => {
+  if (closedUntil !== null)
+    return warn(
+      `the budget is closed until ${closedUntil}${reason === null ? '' : `: ${reason}`}`,
+      'If that limit is wrong or raised: npm run -s abohawa -- budget reopen',
+    )
+  if (windows.length === 0) return ok('the budget has no limits')
+  const left = windows.map(window => `${window.left ?? '?'} of ${window.limit} left this ${window.name}`)
+  const low = windows.find(window => window.left !== null && window.left < window.limit * reserve)
+  return low === undefined
+    ? ok(left.join(', '))
+    : warn(
+        `${left.join(', ')}: only cells with nothing cached are fetched this ${low.name}`,
+        'Stretch freshness (cache.freshFor), use cache.freshness: run, or take a larger plan and raise provider.budget.',
+      )
+}

@@ -1,0 +1,118 @@
+// The one place that decides whether a request to the ops or the health listener is admitted: the name it was sent to, the
+// page it was sent from, and the token. It distinguishes a tool of the operator from a web page that the operator's
+// browser has open. What a request asks for is not checked here.
+
+import type { IncomingMessage } from 'node:http'
+import { isIP, isIPv6 } from 'node:net'
+import { quoted } from '../../common/outside-text.ts'
+import { createTokenFault } from './bearer-token.ts'
+import { Refusal } from './refusal.ts'
+import type { Route } from './routes.ts'
+
+export type AdmissionOptions = {
+  /** Of the settings, for sentences. */
+  readonly section: 'ops' | 'health'
+  /** Where the listener listens: an address, or a name that is then allowed. */
+  readonly host: string
+  /** Further names that the listener answers to. */
+  readonly allowedHosts: readonly string[]
+  /** The token that all but the public routes require; null for none. */
+  readonly token: string | null
+}
+
+/** Why a request is not admitted, or undefined. @param route of its path, undefined if there is none */
+export type Admit = (request: IncomingMessage, route: Route | undefined) => Refusal | undefined
+
+export const createAdmit = ({ section, host, allowedHosts, token }: AdmissionOptions): Admit => {
+  const names = new Set(['localhost', host, ...allowedHosts].map(canonical))
+  const tokenFault = token === null ? undefined : createTokenFault(token)
+  return (request, route) => {
+    const hosts = valuesOf(request, 'host')
+    const fault = hostFault(hosts, names, section) ?? pageFault(request, hosts[0] ?? '')
+    if (fault) return fault
+    if (route?.administers && !tokenFault) return tokenUnset()
+    // An unknown path needs the token too: it may be there one day.
+    if (tokenFault) return route?.public ? undefined : tokenFault(valuesOf(request, 'authorization'))
+    return route?.spends ? browserFault(request) : undefined
+  }
+}
+
+// A page can make a name of its own resolve to this address (DNS rebinding), and then sends requests as if it were ours. It can't
+// do that with an address, so every address is allowed: a pod is scraped and probed by its own.
+const hostFault = (
+  hosts: readonly string[],
+  names: ReadonlySet<string>,
+  section: string,
+): Refusal | undefined => {
+  const [given] = hosts
+  const host = given === undefined ? undefined : hostIn(given)
+  if (hosts.length === 1 && host !== undefined && (isIP(host) !== 0 || names.has(host))) return undefined
+  const shown = given === undefined ? 'missing' : hosts.length > 1 ? 'given more than once' : quoted(given)
+  return new Refusal(
+    403,
+    'host',
+    `the host header is ${shown}; allowed: an IP address, localhost, the name in ${section}.host and those in ops.allowedHosts`,
+  )
+}
+
+const authority = /^(?:\[(?<address>[\d:.A-Fa-f]+)\]|(?<name>[\w.-]+))(?::\d{1,5})?$/
+
+/** The address or the canonical name in a host header, without its port; undefined when it holds neither. */
+const hostIn = (header: string): string | undefined => {
+  const { address, name } = authority.exec(header)?.groups ?? {}
+  if (address !== undefined) return isIPv6(address) ? address : undefined
+  return name === undefined ? undefined : canonical(name)
+}
+
+const canonical = (name: string): string => name.toLowerCase().replace(/\.$/, '')
+
+// Checks the headers by which browsers name the sending page; only browsers send them, and no page can change them.
+const pageFault = (request: IncomingMessage, host: string): Refusal | undefined => {
+  const own = [`http://${host}`.toLowerCase(), `https://${host}`.toLowerCase()]
+  const foreign = valuesOf(request, 'origin').find(origin => !own.includes(origin.toLowerCase()))
+  if (foreign !== undefined)
+    return new Refusal(
+      403,
+      'origin',
+      `the origin header is ${quoted(foreign)}; allowed: none, or that of this listener`,
+    )
+  const sites = valuesOf(request, 'sec-fetch-site')
+  const other = sites.find(site => site !== 'same-origin' && site !== 'none')
+  if (other !== undefined)
+    return new Refusal(
+      403,
+      'fetch_site',
+      `the sec-fetch-site header is ${quoted(other)}; allowed: none and same-origin, so enter the address by hand`,
+    )
+  return undefined
+}
+
+// Keys are what consumers pay for: on loopback too every user of the machine could make one.
+const tokenUnset = (): Refusal =>
+  new Refusal(
+    403,
+    'token_unset',
+    'ops.token is not set; allowed: keys are administered here only with a token, so set ops.token (ABOHAWA_OPS__TOKEN)',
+  )
+
+// Without a token nothing distinguishes the operator's own wish from a link in a mail, which browsers send as if its address had
+// been typed (`none`). Over plain HTTP to anything but loopback they say nothing of it at all, and an image of any page
+// looks like this. So what spends is for tools, and for the pages of this listener.
+const browserFault = (request: IncomingMessage): Refusal | undefined => {
+  const [site] = valuesOf(request, 'sec-fetch-site')
+  const isBrowser = site !== undefined || /^(?:mozilla|opera)\//i.test(request.headers['user-agent'] ?? '')
+  if (!isBrowser || site === 'same-origin') return undefined
+  return new Refusal(
+    403,
+    'browser',
+    "the request comes from a browser and would spend the provider's quota; allowed: a tool such as curl, or a request with the token in ops.token",
+  )
+}
+
+/** Every value of a header, as often as it was sent. */
+const valuesOf = ({ rawHeaders }: IncomingMessage, name: string): string[] => {
+  const values: string[] = []
+  for (let i = 0; i < rawHeaders.length; i += 2)
+    if (rawHeaders[i]?.toLowerCase() === name) values.push(rawHeaders[i + 1] ?? '')
+  return values
+}

@@ -1,0 +1,166 @@
+// /keys, /subscribers and /usage: the administration of keys for other programs, under the same rules as the commands. Reads
+// the requests; keys/administration.ts does the work. A key is in the response that makes it and nowhere else.
+
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import * as z from 'zod'
+import { InputError } from '../../common/errors.ts'
+import { quoted } from '../../common/outside-text.ts'
+import {
+  type Administration,
+  type AdministrationParts,
+  createAdministration,
+} from '../../keys/administration.ts'
+import { parseDuration } from '../../keys/key-expiry.ts'
+import { bodyAs, unreadBody } from './json-body.ts'
+
+export type OpsKeys = {
+  /** As it is now: the tiers may change. */
+  parts(): AdministrationParts
+  /** A change was made; `id` names a key or a subscriber. */
+  changed(action: string, id: string): void
+}
+
+type OfId = { Params: { id: string } }
+type Query = { Querystring: Record<string, string | string[] | undefined> }
+
+const maxLimit = 999_999_999_999
+const bodies = {
+  create: {
+    schema: z.strictObject({
+      subscriber: z.string(),
+      tier: z.string(),
+      externalId: z.string().optional(),
+      limit: z.int().min(1).max(maxLimit).optional(),
+      expires: z.string().optional(),
+    }),
+    allowed:
+      'JSON such as {"subscriber":"Dhaka Tribune","tier":"starter"}, with "externalId", "limit" (a whole number from 1 on) and "expires" if wanted',
+  },
+  rotate: {
+    schema: z.strictObject({ overlap: z.string().default('24h') }).default({ overlap: '24h' }),
+    allowed: 'none, or JSON such as {"overlap":"24h"}',
+  },
+  tier: { schema: z.strictObject({ tier: z.string() }), allowed: 'JSON such as {"tier":"business"}' },
+  limit: {
+    schema: z.strictObject({ limit: z.int().min(1).max(maxLimit).nullable() }),
+    allowed: `JSON such as {"limit":2500}, a whole number from 1 to ${maxLimit}, or {"limit":null} for that of the tier`,
+  },
+  expire: {
+    schema: z.strictObject({ expires: z.string() }),
+    allowed: 'JSON such as {"expires":"2027-01-31"}, {"expires":"90d"} or {"expires":"never"}',
+  },
+} as const
+
+const usually = 100
+const most = 1_000
+const maxDays = 400
+
+export const registerKeys = (app: FastifyInstance, { parts, changed }: OpsKeys): void => {
+  const administration = (): Administration => createAdministration(parts())
+
+  app.get<Query>('/keys', async ({ query }) => {
+    const { from, limit } = partIn(query)
+    return administration().partOfKeys(from, limit, textIn(query, 'filter'))
+  })
+  app.get<OfId>('/keys/:id', async ({ params: { id } }) => administration().showKey(id))
+  app.get<OfId & Query>('/keys/:id/usage', async ({ params: { id }, query }) =>
+    administration().usage(id, wholeIn(query, 'days', 30, 1, maxDays)),
+  )
+  app.get<Query>('/usage', async ({ query }) => {
+    const { from, limit } = partIn(query)
+    return administration().partOfUsage(from, limit, wholeIn(query, 'days', 1, 1, maxDays))
+  })
+  app.get('/subscribers', async () => administration().listSubscribers())
+  app.get<OfId>('/subscribers/:id', async ({ params: { id } }) => administration().showSubscriber(id))
+
+  app.post('/keys', { errorHandler: unreadBody(bodies.create.allowed) }, async ({ body }, reply) => {
+    const request = bodyAs(bodies.create.schema, body, bodies.create.allowed)
+    const keys = administration()
+    const [fault] = await keys.faultsOf([request])
+    if (fault) throw new InputError(fault.message)
+    for await (const [created] of keys.createKeys([request])) {
+      if (!created) continue
+      if (!created.existed) {
+        reply.code(201)
+        changed('create', created.id)
+      }
+      return created
+    }
+    throw new Error('no key was created')
+  })
+
+  const change = <Body>(
+    action: string,
+    { schema, allowed }: { readonly schema: z.ZodType<Body>; readonly allowed: string },
+    act: (keys: Administration, id: string, body: Body) => Promise<{ id: string }>,
+  ): void => {
+    const handle = async (id: string, given: unknown) => {
+      const body = bodyAs(schema, given ?? undefined, allowed)
+      const result = await act(administration(), id, body)
+      changed(action, result.id)
+      return result
+    }
+    app.post<OfId>(
+      `/keys/:id/${action}`,
+      { errorHandler: unreadBody(allowed) },
+      async ({ params: { id }, body }) => handle(id, body),
+    )
+  }
+  change('rotate', bodies.rotate, (keys, id, { overlap }) => {
+    const overlapMs = parseDuration(overlap)
+    if (overlapMs === undefined)
+      throw new InputError(`overlap is ${quoted(overlap)}; allowed: a duration such as 24h, 7d or 0s`)
+    return keys.rotateKey(id, overlapMs)
+  })
+  change('tier', bodies.tier, (keys, id, { tier }) => keys.setKey(id, { tier }))
+  change('limit', bodies.limit, (keys, id, { limit }) => keys.setKey(id, { limit }))
+  change('expire', bodies.expire, (keys, id, { expires }) => keys.setKey(id, { expires }))
+  const bare = { schema: z.strictObject({}).default({}), allowed: 'none' }
+  change('revoke', bare, (keys, id) => keys.revokeKey(id))
+  change('reinstate', bare, (keys, id) => keys.reinstateKey(id))
+
+  const changeSubscriber = (
+    action: string,
+    act: (keys: Administration, id: string) => Promise<{ id: string }>,
+  ): void => {
+    const handle = async (id: string, reply: FastifyReply) => {
+      const result = await act(administration(), id)
+      changed(`${action} subscriber`, result.id)
+      return reply.send(result)
+    }
+    app.post<OfId>(
+      `/subscribers/:id/${action}`,
+      { errorHandler: unreadBody('none') },
+      async ({ params: { id } }, reply) => handle(id, reply),
+    )
+  }
+  changeSubscriber('revoke', (keys, id) => keys.revokeSubscriber(id))
+  changeSubscriber('reinstate', (keys, id) => keys.reinstateSubscriber(id))
+}
+
+const textIn = (query: Query['Querystring'], name: string): string | undefined => {
+  const given = query[name]
+  if (Array.isArray(given)) throw new InputError(`${name} is given more than once; allowed: at most once`)
+  return given
+}
+
+const wholeIn = (
+  query: Query['Querystring'],
+  name: string,
+  usual: number,
+  least: number,
+  greatest: number,
+): number => {
+  const given = textIn(query, name)
+  if (given === undefined) return usual
+  const value = /^\d{1,9}$/.test(given) ? Number(given) : -1
+  if (value < least || value > greatest)
+    throw new InputError(`${name} is ${quoted(given)}; allowed: a whole number from ${least} to ${greatest}`)
+  return value
+}
+
+/** Which part of a list is wanted: `from` is the `next` of the part before. */
+const partIn = (query: Query['Querystring']) => ({
+  from: wholeIn(query, 'from', 0, 0, 999_999_999),
+  limit: wholeIn(query, 'limit', usually, 1, most),
+})

@@ -1,0 +1,75 @@
+// The routes that operators use now and then: how the fleet is, what is cached, purges, keys, what the provider says. Needed long
+// after the start and perhaps never, so the listener loads them with the first such request.
+
+import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
+import { AbohawaError, messageOf } from '../../common/errors.ts'
+import { quoted } from '../../common/outside-text.ts'
+import type { Passthrough } from '../../provider/passthrough.ts'
+import { type DashboardOptions, registerDashboard } from '../dashboard/dashboard-routes.ts'
+import { type OpsCache, registerCache } from './cache-routes.ts'
+import { longestBodyBytes } from './json-body.ts'
+import { type OpsKeys, registerKeys } from './key-routes.ts'
+import { registerPassthrough } from './passthrough.ts'
+import { Refusal, type RefusalObserver } from './refusal.ts'
+import { type OpsStatus, registerStatus } from './status-routes.ts'
+
+export type OperatorParts = {
+  readonly passthrough: Passthrough
+  readonly cache: OpsCache
+  readonly keys: OpsKeys
+  readonly status: OpsStatus
+  readonly dashboard: DashboardOptions
+  readonly observer: RefusalObserver
+}
+
+/** An app that never listens itself: requests are handed to its `routing`. @param maxStreams of events at once */
+export const buildOperatorRoutes = async (
+  { passthrough, cache, keys, status, dashboard, observer }: OperatorParts,
+  maxStreams: () => number,
+): Promise<FastifyInstance> => {
+  const fail = (error: Error & { statusCode?: number }, reply: FastifyReply): void => {
+    if (error instanceof Refusal) {
+      observer.refused(error.reason)
+      reply.headers(error.headers)
+    }
+    reply.code(statusOf(error)).send({ error: messageOf(error) })
+  }
+  const app = Fastify({
+    bodyLimit: longestBodyBytes,
+    // The router's own: a path that it can't decode.
+    frameworkErrors: (_error, { raw: { url = '' } }, reply) =>
+      fail(new Refusal(400, 'path', `the path ${quoted(url)} is not percent-encoded UTF-8`), reply),
+  })
+  // JSON has to say that it is.
+  app.removeContentTypeParser('text/plain')
+  // Most clients name the type of a body of JSON that they leave empty: it is none.
+  const parseJson = app.getDefaultJsonParser('error', 'error')
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) =>
+    body === '' ? done(null, undefined) : parseJson(request, String(body), done),
+  )
+  registerCache(app, cache)
+  registerKeys(app, keys)
+  registerStatus(app, status, maxStreams)
+  registerDashboard(app, dashboard)
+  registerPassthrough(app, passthrough)
+  app.setErrorHandler((error: Error & { statusCode?: number }, { raw }, reply) => {
+    // Fastify would close behind a body that it does not take. Of a short one the rest is read instead.
+    if (reply.raw.shouldKeepAlive) reply.removeHeader('connection')
+    raw.resume()
+    fail(error, reply)
+  })
+  await app.ready()
+  return app
+}
+
+const statuses: ReadonlyMap<string, number> = new Map([
+  ['bad_input', 400],
+  ['not_found', 404],
+  ['store_unavailable', 503],
+  ['already_warming', 409],
+])
+
+const statusOf = (error: Error & { statusCode?: number }): number => {
+  if (error instanceof Refusal) return error.status
+  return (error instanceof AbohawaError ? statuses.get(error.code) : error.statusCode) ?? 500
+}

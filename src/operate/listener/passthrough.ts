@@ -1,0 +1,199 @@
+// /provider/*: what the provider itself says right now, to hold beside what is cached. Checks and weighs a request, and lets
+// @fastify/reply-from carry it, with the headers that matter to a comparison. The way to the provider, in turn and within the
+// budget, is provider/passthrough.ts.
+
+import { AsyncLocalStorage } from 'node:async_hooks'
+import replyFrom, { type FastifyReplyFromHooks, type FastifyReplyFromOptions } from '@fastify/reply-from'
+import type { FastifyInstance } from 'fastify'
+import { isoOf } from '../../common/calendar.ts'
+import { messageOf } from '../../common/errors.ts'
+import { holdsKey } from '../../common/key-redaction.ts'
+import { quoted } from '../../common/outside-text.ts'
+import { OutOfBudgetError, ProviderError } from '../../provider/errors.ts'
+import type { Passthrough } from '../../provider/passthrough.ts'
+import type { PassthroughProtocol } from '../../provider/protocol.ts'
+import { Refusal } from './refusal.ts'
+
+export type ForwardedRequest = {
+  readonly path: string
+  /** In canonical form. */
+  readonly query: string
+  /** Its weight at the provider, over all points; 0 where it counts nothing. */
+  readonly weight: number
+}
+
+/** Requests of operators that wait or are under way. */
+const atOnce = 4
+
+const requestHeaders = ['accept-encoding', 'if-none-match', 'if-modified-since']
+const responseHeaders = ['content-encoding', 'content-length', 'etag', 'last-modified']
+
+export const registerPassthrough = (
+  app: FastifyInstance,
+  { protocol, send, totalTimeoutMs }: Passthrough,
+): void => {
+  let underWay = 0
+  // What the dispatcher has to know of a request beside its path and headers.
+  const passing = new AsyncLocalStorage<{ readonly weight: number; readonly signal: AbortSignal }>()
+
+  const dispatch: Dispatch = ({ method, path, headers }, done) => {
+    const { weight = 0, signal = AbortSignal.abort() } = passing.getStore() ?? {}
+    const request = {
+      method: method === 'HEAD' ? ('HEAD' as const) : ('GET' as const),
+      path,
+      headers: picked(headers, requestHeaders),
+      weight,
+    }
+    // A request that waits for its turn is refused in time as well.
+    Promise.race([send(request, signal), abortionOf(signal)]).then(
+      ({ status, headers, body }) => done(null, { statusCode: status, headers, body }),
+      error => done(error),
+    )
+  }
+  app.register(replyFrom, {
+    // The pool is the gateway's own; what undici offers beside `request` is not used.
+    undici: { request: dispatch } as unknown as NonNullable<FastifyReplyFromOptions['undici']>,
+    disableCache: true,
+    disableRequestLogging: true,
+  })
+  const hooks = (query: string, weight: number): FastifyReplyFromHooks => ({
+    queryString: () => query,
+    rewriteRequestHeaders: (_, headers) => ({ accept: '*/*', ...picked(headers, requestHeaders) }),
+    rewriteHeaders: headers => ({
+      ...picked(headers, responseHeaders),
+      'content-type': typeOf(String(headers['content-type'] ?? '')),
+    }),
+    retryDelay: () => null,
+    onError: (reply, { error: { cause } }) => {
+      if (cause instanceof OutOfBudgetError) reply.send(outOfBudget(weight, cause))
+      else if (cause instanceof ProviderError && cause.code === 'provider_circuit_open')
+        reply.send(circuitOpen(cause))
+      else reply.code(502).send({ error: `the provider did not answer: ${messageOf(cause)}` })
+    },
+  })
+
+  app.get('/provider/*', (request, reply) => {
+    if (underWay >= atOnce)
+      throw new Refusal(
+        503,
+        'busy',
+        `${atOnce} requests to the provider are under way; ask again when one has ended`,
+      )
+    const target = (request.raw.url ?? '').slice('/provider'.length)
+    const { path, query, weight } = forwardedRequest(target, protocol)
+    const timeoutMs = totalTimeoutMs()
+    const ending = new AbortController()
+    const timer = setTimeout(() => ending.abort(new OverdueError(timeoutMs)), timeoutMs).unref()
+    underWay += 1
+    // The answer has ended, or its reader has gone: nothing of it is needed any more.
+    reply.raw.once('close', () => {
+      underWay -= 1
+      clearTimeout(timer)
+      ending.abort()
+    })
+    // The provider's address is the dispatcher's; a URL needs one.
+    const url = `http://provider${path}`
+    return passing.run({ weight, signal: ending.signal }, () => reply.from(url, hooks(query, weight)))
+  })
+}
+
+type Dispatch = (
+  options: { readonly method: string; readonly path: string; readonly headers: Headers },
+  done: (error: unknown, response?: object) => void,
+) => void
+
+type Headers = Readonly<Record<string, string | string[] | number | undefined>>
+
+/** Headers of these names that are one short printable text: others are not worth a fault of their own. */
+const picked = (headers: Headers, names: readonly string[]): Record<string, string> =>
+  Object.fromEntries(
+    names.flatMap(name => {
+      const value = headers[name]
+      return typeof value === 'string' && /^[\t\x20-\x7e]{1,500}$/.test(value) ? [[name, value]] : []
+    }),
+  )
+
+/** @param target of the request, behind `/provider`. @throws Refusal */
+export const forwardedRequest = (target: string, protocol: PassthroughProtocol): ForwardedRequest => {
+  if (holdsKey(target))
+    throw new Refusal(
+      400,
+      'query',
+      'the URL holds an API key of this gateway; allowed: one without, the provider would log it',
+    )
+  const [path = '', ...rest] = target.split('?')
+  const allowed = protocol.parametersOf(path)
+  if (!allowed)
+    throw new Refusal(
+      404,
+      'path',
+      `the path ${quoted(path)} is not let through; allowed: ${protocol.paths.join(' and ')}`,
+    )
+  const given = new URLSearchParams(rest.join('?'))
+  // The key is ours; the caller's own goes nowhere.
+  given.delete(protocol.keyParameter)
+  const forms: [names: readonly string[], form: RegExp, text: string][] = [
+    [allowed.counts, /^\d{1,5}$/, 'a whole number of at most 5 digits'],
+    [allowed.dates, /^(?:(?:^|,)\d{4}-\d\d-\d\d(?:T\d\d:\d\d)?)+$/, 'YYYY-MM-DD or YYYY-MM-DDThh:mm'],
+  ]
+  const single = [...allowed.counts, ...allowed.choices]
+  const names = [...allowed.lists, ...allowed.dates, ...single]
+  const parameters = new Map<string, string>()
+  // Names that are not known are refused and not dropped: some of them multiply the points.
+  for (const name of new Set(given.keys())) {
+    const values = given.getAll(name)
+    const value = values.join(',')
+    const fault = (sentence: string): Refusal => new Refusal(400, 'query', sentence)
+    if (!names.includes(name))
+      throw fault(`the parameter ${quoted(name)} is not let through; allowed: ${names.join(', ') || 'none'}`)
+    if (single.includes(name) && values.length > 1)
+      throw fault(`${name} is given more than once; allowed: at most once`)
+    for (const [of, form, text] of forms)
+      if (of.includes(name) && !form.test(value)) throw fault(`${name} is ${quoted(value)}; allowed: ${text}`)
+    parameters.set(name, value)
+  }
+  return {
+    path,
+    query: new URLSearchParams([...parameters]).toString().replaceAll('%2C', ','),
+    weight: protocol.weightOf(path, parameters),
+  }
+}
+
+class OverdueError extends Error {
+  override name = 'OverdueError'
+
+  constructor(totalTimeoutMs: number) {
+    super(`its answer was not whole within ${totalTimeoutMs} ms of the request`)
+  }
+}
+
+/** Rejects with the reason of a signal. */
+const abortionOf = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
+
+const outOfBudget = (weight: number, error: ProviderError): Refusal =>
+  new Refusal(
+    429,
+    'budget',
+    `the request weighs ${Math.round(weight * 1000) / 1000}, for which the provider's budget has no room${againFrom(error)}`,
+  )
+
+const circuitOpen = (error: ProviderError): Refusal =>
+  new Refusal(
+    503,
+    'circuit',
+    `the circuit to the provider is not closed, because it has been failing${againFrom(error)}`,
+  )
+
+const againFrom = ({ retryAt }: ProviderError): string =>
+  retryAt === undefined ? '' : `; ask again from ${isoOf(retryAt)}`
+
+/** The type under which bytes of the provider are shown: none that a browser would run. */
+const typeOf = (given: string): string => {
+  const type = given.split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  if (type === 'application/json') return 'application/json; charset=utf-8'
+  if (type === 'text/csv') return 'text/csv; charset=utf-8'
+  return type.startsWith('text/') ? 'text/plain; charset=utf-8' : 'application/octet-stream'
+}

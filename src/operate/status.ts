@@ -1,0 +1,273 @@
+// The state of this gateway and its fleet, for /status: collects what the parts know, and what the other instances report in the
+// store. Decides nothing; the dashboard and the CLI show it.
+
+import { LRUCache } from 'lru-cache'
+import type { DemandExpiry } from '../cache/demand-expiry.ts'
+import { aliveForMs } from '../cache/heartbeat.ts'
+import { type InstanceReport, readReport } from '../cache/instance-report.ts'
+import { createSingleFlight } from '../cache/single-flight.ts'
+import type { Upstream } from '../cache/upstream.ts'
+import type { LiveCatalogue } from '../catalogue/live-catalogue.ts'
+import { isoOf } from '../common/calendar.ts'
+import type { Clock } from '../common/clock.ts'
+import { safeText } from '../common/outside-text.ts'
+import { version } from '../common/version.ts'
+import type { KnownUsage } from '../keys/meter.ts'
+import type { BudgetState } from '../provider/budget.ts'
+import type { SpendingForecast } from '../provider/forecast.ts'
+import type { Store } from '../stores/store.ts'
+import { renewalOf } from '../telemetry/certificate-watch.ts'
+import type { History } from '../telemetry/history.ts'
+import { stepSeconds } from '../telemetry/history.ts'
+import type { Outages } from '../telemetry/outages.ts'
+import type { StoreFacts } from '../telemetry/store-watch.ts'
+import type { CellSurvey } from './cell-survey.ts'
+import { type DayUsage, maxKeysNear } from './day-usage.ts'
+import type {
+  GatewayStatus,
+  InstanceStatus,
+  KeyNearLimit,
+  LiveStatus,
+  StatusReport,
+} from './listener/status-report.ts'
+import type { SelfReport } from './self-report.ts'
+import { topKeys } from './top-keys.ts'
+
+/** The state of the configuration and its reload. Instants are ms since the epoch. */
+type ConfigStatus = {
+  readonly hash: string | null
+  readonly appliedAt: number
+  readonly fault: string | null
+  readonly needsRestart: readonly string[]
+}
+
+export type StatusParts = {
+  readonly upstream: Pick<Upstream, 'timelines' | 'loads' | 'account'>
+  readonly store: Pick<Store, 'aliveInstances' | 'findKey' | 'findSubscriber'>
+  readonly storeFacts: () => Promise<StoreFacts>
+  readonly dayUsage: () => Promise<DayUsage>
+  readonly catalogue: LiveCatalogue
+  readonly survey: CellSurvey
+  readonly self: SelfReport
+  readonly history: History
+  readonly forecast: SpendingForecast
+  readonly outages: Pick<Outages, 'open'>
+  readonly config: () => ConfigStatus
+  /** Why the store can not be written though it answers; null while it can. */
+  readonly storeWriteFault: () => string | null
+  /** Of the certificate that the API serves, ms since the epoch; undefined without one. */
+  readonly certificateExpiresAt: () => number | undefined
+  readonly maxMemoryBytes: number
+  readonly clock: Clock
+}
+
+export type Status = {
+  /** Everything, with the history. */
+  report(): Promise<GatewayStatus>
+  /** Without the history, and with its newest point. */
+  live(): Promise<LiveStatus>
+}
+
+const keepNamesForMs = 60_000
+
+export const createStatus = (parts: StatusParts): Status => {
+  const { upstream, store, catalogue, survey, self, history, forecast, clock } = parts
+  const { timelines, loads, account } = upstream
+  const { budget, breaker, lastRequests, runs } = account
+  const names = new LRUCache<string, { subscriber: string | null; tier: string | null }>({
+    max: 10 * maxKeysNear,
+    ttl: keepNamesForMs,
+  })
+
+  const instances = async (): Promise<InstanceStatus[]> => {
+    const own = instanceStatus(timelines.instance, self(), true)
+    try {
+      const others = await instancesIn(store, clock.now())
+      return [own, ...others.filter(({ id }) => id !== own.id)]
+    } catch {
+      // The store's fault is reported beside it.
+      return [own]
+    }
+  }
+  const nameOf = async (keyId: string) => {
+    const known = names.get(keyId)
+    if (known) return known
+    try {
+      const key = await store.findKey(keyId)
+      const subscriber = key && (await store.findSubscriber(key.subscriberId))
+      const name = { subscriber: subscriber?.name ?? null, tier: key?.tier ?? null }
+      names.set(keyId, name)
+      return name
+    } catch {
+      return { subscriber: null, tier: null }
+    }
+  }
+  const named = (near: readonly KnownUsage[]): Promise<KeyNearLimit[]> =>
+    Promise.all(
+      near.map(async ({ keyId, used, limit }) => ({
+        keyId,
+        ...(await nameOf(keyId)),
+        used,
+        limit,
+      })),
+    )
+
+  const common = async (): Promise<Omit<GatewayStatus, 'history'>> => {
+    const { near: fullest, top } = await parts.dayUsage()
+    const [storeNow, fleet, near] = await Promise.all([
+      parts.storeFacts(),
+      instances(),
+      fullest && named(fullest),
+    ])
+    const now = clock.now()
+    const spending = budget.state()
+    const { state, openUntil } = breaker.state()
+    const failure = lastRequests.lastFailure()
+    const firstExpiryAt = timelines.firstExpiryAt()
+    const run = runs?.newest()
+    const held = timelines.held()
+    const stretch = timelines.stretch()
+    const { hash, appliedAt, fault, needsRestart } = parts.config()
+    const certificateExpiresAt = parts.certificateExpiresAt()
+    return {
+      at: isoOf(now),
+      version,
+      outages: parts.outages
+        .open()
+        .map(({ failedAt: _, ...each }) => ({ ...each, since: isoOf(each.since) })),
+      instances: fleet,
+      provider: {
+        circuit: state,
+        retryAt: isoOrNull(openUntil ?? spending.closedUntil),
+        lastSuccessAt: isoOrNull(lastRequests.lastSuccessAt()),
+        lastFailure: failure && { ...failure, at: isoOf(failure.at) },
+        firstErrorAt: isoOrNull(firstExpiryAt === undefined ? null : Math.max(now, firstExpiryAt)),
+      },
+      budget: {
+        ...budgetStatus(spending, forecast, now),
+        demandPerDay: timelines.demandPerDay(),
+        stretch: Number.isFinite(stretch) ? stretch : null,
+      },
+      run: run
+        ? {
+            initialisedAt: isoOf(run.initialisedAt),
+            availableAt: isoOf(run.availableAt),
+            nextExpectedAt: isoOf(run.availableAt + run.intervalMs),
+          }
+        : null,
+      cache: {
+        ...held,
+        maxBytes: parts.maxMemoryBytes,
+        wantedCells: timelines.fleet().wanted,
+        counts: survey.counts(),
+        reach: reachStatus(timelines.reach()),
+      },
+      store: storeStatus(storeNow, parts.storeWriteFault()),
+      catalogue: {
+        places: catalogue.current.size,
+        checksum: catalogue.current.checksum,
+        fault: catalogue.fault()?.message ?? null,
+      },
+      certificate:
+        certificateExpiresAt === undefined
+          ? null
+          : { expiresAt: isoOf(certificateExpiresAt), renewal: renewalOf(certificateExpiresAt, now) },
+      config: {
+        hash,
+        appliedAt: isoOf(appliedAt),
+        fault,
+        needsRestart: [...needsRestart],
+        differs: fleet
+          .filter(({ configHash }) => configHash !== null && hash !== null && configHash !== hash)
+          .map(({ id }) => id),
+      },
+      keysNearLimit: near,
+      top: {
+        places: survey.topPlaces(),
+        keys: topKeys(top, loads.all()),
+      },
+    }
+  }
+  // However many requests and streams need it at once, it is worked out once.
+  const working = createSingleFlight<'status', Omit<GatewayStatus, 'history'>>()
+  const collected = () => working.run('status', common).result
+
+  return {
+    report: async () => ({ ...(await collected()), history: historyOf(history) }),
+    live: async () => ({ ...(await collected()), point: history.newest() }),
+  }
+}
+
+/** @param writeFault why it can not be written though it answers */
+export const storeStatus = (
+  { size, ...facts }: StoreFacts,
+  writeFault: string | null,
+): StatusReport['store'] => ({
+  ...facts,
+  writeFault,
+  isUp: facts.fault === null,
+  usedBytes: size?.usedBytes ?? null,
+})
+
+/** The instances that reported to the store and have not stopped. @throws StoreError */
+export const instancesIn = async (
+  store: Pick<Store, 'aliveInstances'>,
+  now: number,
+): Promise<InstanceStatus[]> =>
+  (await store.aliveInstances(aliveForMs)).flatMap(({ id, silentForMs, report }) => {
+    const read = readReport(report)
+    // By the store's clock: the one of the instance's machine may differ.
+    return read ? [instanceStatus(safeText(id), { ...read, seenAt: now - silentForMs }, false)] : []
+  })
+
+const instanceStatus = (id: string, report: InstanceReport, isSelf: boolean): InstanceStatus => ({
+  id,
+  ...report,
+  startedAt: isoOrNull(report.startedAt),
+  seenAt: isoOrNull(report.seenAt),
+  isSelf,
+})
+
+/** The budget with its forecast; the spending of now is recorded for it. */
+export const budgetStatus = (
+  { shared, windows, closedUntil, closedBecause }: BudgetState,
+  forecast: SpendingForecast,
+  now: number,
+): Pick<StatusReport['budget'], 'shared' | 'closure' | 'windows'> => {
+  forecast.record(windows, now)
+  return {
+    shared,
+    closure: closedUntil === null ? null : { until: isoOf(closedUntil), reason: closedBecause },
+    windows: windows.map(window => ({
+      ...window,
+      resetsAt: isoOf(window.resetsAt),
+      exhaustedAt: isoOrNull(forecast.exhaustedAt(window, now)),
+    })),
+  }
+}
+
+const reachStatus = ({ allowedMs, share, leastMs }: DemandExpiry): GatewayStatus['cache']['reach'] => ({
+  allowedSeconds: Math.round(allowedMs / 1000),
+  share,
+  leastSeconds: leastMs === null ? null : Math.round(leastMs / 1000),
+})
+
+const historyOf = (history: History): GatewayStatus['history'] => {
+  const { endsAt, points } = history.points()
+  const series = (read: (point: (typeof points)[number]) => number | null) => points.map(read)
+  return {
+    stepSeconds,
+    endsAt: isoOf(endsAt),
+    requestsPerSecond: series(point => point.requestsPerSecond),
+    hitShare: {
+      memory: series(({ hitShare }) => hitShare.memory),
+      shared: series(({ hitShare }) => hitShare.shared),
+      provider: series(({ hitShare }) => hitShare.provider),
+    },
+    p50: series(({ p50 }) => p50),
+    p90: series(({ p90 }) => p90),
+    p99: series(({ p99 }) => p99),
+    errorsPerSecond: series(point => point.errorsPerSecond),
+  }
+}
+const isoOrNull = (instant: number | null): string | null => (instant === null ? null : isoOf(instant))

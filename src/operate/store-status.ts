@@ -1,0 +1,65 @@
+// How the fleet is as far as the store knows, for the CLI where no gateway answers: instances that are alive, the budget, and
+// the keys near their limit. What only a running gateway knows is null.
+
+import { readCatalogue } from '../catalogue/live-catalogue.ts'
+import { createCalendar, isoOf } from '../common/calendar.ts'
+import type { Clock } from '../common/clock.ts'
+import { messageOf } from '../common/errors.ts'
+import { version } from '../common/version.ts'
+import type { Config } from '../config/schema.ts'
+import { openBudget } from '../provider/account.ts'
+import { createForecast } from '../provider/forecast.ts'
+import type { Store } from '../stores/store.ts'
+import { createStoreWatch } from '../telemetry/store-watch.ts'
+import { fullestFirst, readUsage } from './day-usage.ts'
+import type { KeyNearLimit, StatusReport } from './listener/status-report.ts'
+import { budgetStatus, instancesIn, storeStatus } from './status.ts'
+
+/** @throws StoreError */
+export const statusOfStore = async (config: Config, store: Store, clock: Clock): Promise<StatusReport> => {
+  await store.ping()
+  const quiet = { storeAway: () => {}, storeBack: () => {}, reopened: () => {} }
+  const budget = openBudget(config, { store, clock, instances: () => undefined, observer: quiet })
+  const now = clock.now()
+  const [facts, instances, near, catalogue] = await Promise.all([
+    createStoreWatch(store, { warn: () => {} })(),
+    instancesIn(store, now),
+    keysNearLimit(config, store),
+    catalogueStatus(config),
+    budget.reconcile(),
+  ])
+  return {
+    at: isoOf(now),
+    version,
+    outages: null,
+    instances,
+    provider: null,
+    budget: { ...budgetStatus(budget.state(), createForecast(), now), demandPerDay: null, stretch: null },
+    run: null,
+    cache: null,
+    store: storeStatus(facts, null),
+    catalogue,
+    certificate: null,
+    config: null,
+    keysNearLimit: near,
+    top: null,
+    history: null,
+  }
+}
+
+const keysNearLimit = async (
+  { quota: { timeZone, tiers } }: Config,
+  store: Store,
+): Promise<KeyNearLimit[] | null> => {
+  const usage = await readUsage(store, tiers, createCalendar(timeZone), await store.time())
+  return usage && fullestFirst(usage)
+}
+
+const catalogueStatus = async ({ catalogue: { path } }: Config): Promise<StatusReport['catalogue']> => {
+  try {
+    const { size, checksum } = await readCatalogue(path)
+    return { places: size, checksum, fault: null }
+  } catch (error) {
+    return { places: 0, checksum: '', fault: messageOf(error) }
+  }
+}

@@ -1,0 +1,190 @@
+// One account at a provider: its base URL and key, and what belongs to them: connections, requests, circuit, budget, model runs
+// and the operators' way to it. A second upstream is a second one of these, and nothing of limits or circuits is shared between
+// them. The one place that chooses the provider's protocol.
+
+import { hash } from 'node:crypto'
+import { createCalendar } from '../common/calendar.ts'
+import type { Clock } from '../common/clock.ts'
+import type { Config } from '../config/schema.ts'
+import type { SpendingStore } from '../stores/store.ts'
+import type { Cell } from '../weather/cell.ts'
+import { type Horizon, horizonFor, longestUseMs } from '../weather/horizon.ts'
+import { type Breaker, type BreakerState, createBreaker } from './breaker.ts'
+import { type Budget, type BudgetSettings, createBudget } from './budget.ts'
+import { createProvider, type Provider, type ProviderObserver, type ProviderOptions } from './client.ts'
+import { createLastRequests, type LastRequests } from './last-requests.ts'
+import { createOpenMeteo } from './open-meteo/protocol.ts'
+import { createPassthrough, type Passthrough } from './passthrough.ts'
+import type { ProviderProtocol } from './protocol.ts'
+import { createProviderCall, type ProviderCall, type TracedCall } from './provider-call.ts'
+import { createRunWatch, type RunObserver, type RunWatch } from './runs.ts'
+import type { BudgetObserver, LedgerParts } from './spending-ledger.ts'
+
+export type Account = {
+  /** A short hash of base URL and key: gateways with the same one share the budget. */
+  readonly name: string
+  readonly protocol: ProviderProtocol
+  readonly provider: Provider
+  readonly budget: Budget
+  readonly breaker: Breaker
+  readonly passthrough: Passthrough
+  readonly lastRequests: LastRequests
+  /** Undefined when `cache.freshness` is `age`. */
+  readonly runs: RunWatch | undefined
+  /** The budget from now on. */
+  applyBudget(config: Config): void
+  /** How far ahead later requests reach, from now on. */
+  applyHorizon(config: Config): void
+  /** Ends what is under way. */
+  close(): Promise<void>
+}
+
+export type AccountObserver = ProviderObserver &
+  RunObserver &
+  BudgetObserver & { breaker(state: BreakerState): void }
+
+export type AccountParts = {
+  readonly store: SpendingStore
+  readonly clock: Clock
+  /** The largest possible number of instances; undefined while it is unknown. */
+  readonly instances: () => number | undefined
+  /** Those that asked for weather of late, at most two. */
+  readonly recentConsumers: () => readonly string[]
+  readonly observer: AccountObserver
+  /** Undefined where requests are not traced. */
+  readonly tracing: TracedCall | undefined
+  /** In place of the provider's HTTP, for tools that send nothing. */
+  readonly standIns: AccountStandIns | undefined
+}
+
+export type AccountStandIns = {
+  readonly call: ProviderCall
+  readonly protocol: Pick<ProviderProtocol, 'decode' | 'runs'>
+}
+
+/** How far ahead a gateway of this configuration requests weather. */
+export const horizonOf = ({ cache, weather }: Config): Horizon =>
+  horizonFor(longestUseMs(cache), weather.hourlyHours)
+
+/** The provider's protocol under this configuration. */
+export const protocolIn = (config: Config): ProviderProtocol =>
+  createOpenMeteo({ horizon: horizonOf(config), calendar: createCalendar(config.quota.timeZone) })
+
+/**
+ * The limits of an account that need a restart, because they came with another host or key, which do: no account is asked under
+ * the limits of another.
+ */
+export const settingsThatNeedRestart = (
+  { provider: started }: Config,
+  { provider: next }: Config,
+): readonly string[] =>
+  next.baseUrl === started.baseUrl && next.apiKey === started.apiKey
+    ? []
+    : ['perMinute', 'perHour', 'perDay'].map(name => `provider.budget.${name}`)
+
+/** The budget that gateways of this configuration share. */
+export const budgetSettingsIn = ({
+  provider: { baseUrl, apiKey, budget, totalTimeoutMs },
+  redis,
+  server,
+}: Config): BudgetSettings => ({
+  provider: hash('sha256', `${baseUrl} ${apiKey}`).slice(0, 12),
+  limits: { minute: budget.perMinute, hour: budget.perHour, day: budget.perDay },
+  reserve: budget.reserve,
+  consumerShare: budget.keyShare,
+  outageShare: redis.url === null && !server.reusePort ? null : budget.outageShare,
+  longestRequestMs: totalTimeoutMs,
+})
+
+// Half of `cache.waitFor` for the budget's next window, half for the provider's response.
+const providerOptionsIn = ({ provider, cache }: Config): ProviderOptions => ({
+  ...provider,
+  queueForMs: cache.waitForMs / 2,
+})
+
+/** The budget of this configuration's account. */
+export const openBudget = (
+  config: Config,
+  { instances, ...parts }: LedgerParts & Pick<AccountParts, 'instances'>,
+): Budget => {
+  const { weightPerCell, weightOfFailure } = protocolIn(config)
+  return createBudget({ ...budgetSettingsIn(config), unit: weightPerCell, weightOfFailure, instances }, parts)
+}
+
+export const openAccount = (
+  config: Config,
+  { store, clock, instances, recentConsumers, observer: given, tracing, standIns }: AccountParts,
+): Account => {
+  const lastRequests = createLastRequests(clock)
+  const observer: AccountObserver = {
+    ...given,
+    request: (outcome, points, ms, message) => {
+      lastRequests.record(outcome, message)
+      given.request(outcome, points, ms, message)
+    },
+  }
+  // How far a request reaches is live; its body is checked against what it asked for.
+  let fetching = protocolIn(config)
+  const sentWith = new WeakMap<readonly Cell[], ProviderProtocol>()
+  const protocol: ProviderProtocol = {
+    ...fetching,
+    requestFor: cells => {
+      sentWith.set(cells, fetching)
+      return fetching.requestFor(cells)
+    },
+    decode: (body, requested) => (sentWith.get(requested.cells) ?? fetching).decode(body, requested),
+    ...standIns?.protocol,
+  }
+  const { provider: name } = budgetSettingsIn(config)
+  const plainCall = standIns?.call ?? createProviderCall(config.provider, { protocol, clock })
+  const call = tracing?.call(plainCall, config.provider.baseUrl) ?? plainCall
+  const breaker = createBreaker(config.provider.breaker, clock, observer.breaker)
+  const budget = openBudget(config, { store, clock, instances, observer })
+  const provider = createProvider(providerOptionsIn(config), {
+    call,
+    protocol,
+    breaker,
+    budget,
+    recentConsumers,
+    clock,
+    observer,
+  })
+  const passthrough = createPassthrough(() => config.provider.totalTimeoutMs, {
+    call,
+    inTurn: provider.inTurn,
+    protocol,
+    breaker,
+    budget,
+    clock,
+    observer,
+  })
+  const runs =
+    config.cache.freshness === 'run'
+      ? createRunWatch(config.provider.runs, { call, protocol, clock, observer })
+      : undefined
+
+  return {
+    name,
+    protocol,
+    provider,
+    budget,
+    breaker,
+    passthrough,
+    lastRequests,
+    runs,
+    applyBudget: next => {
+      budget.apply(budgetSettingsIn(next))
+      provider.budgetChanged()
+    },
+    applyHorizon: next => {
+      fetching = protocolIn(next)
+    },
+    close: async () => {
+      runs?.close()
+      const ended = provider.close()
+      await call.close()
+      await ended
+      await budget.end()
+    },
+  }
+}

@@ -1,0 +1,108 @@
+// How the parts of the embedded store run their steps. SQLite is synchronous; the promises are the contract's and carry its
+// errors. While another program holds the write lock, a step that writes is tried again between turns of the event loop, so
+// that everything else goes on. Steps that belong together run in one transaction, which also writes to the disk only once.
+
+import type { DatabaseSync } from 'node:sqlite'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Clock } from '../../common/clock.ts'
+import { AbohawaError, messageOf } from '../../common/errors.ts'
+import { maxCounted, type RecordObserver } from '../records.ts'
+import { StoreError } from '../store.ts'
+
+/** Runs a step and wraps its errors in StoreError. */
+type Attempt = <Value>(step: () => Value) => Promise<Value>
+
+/** The shared parts of all modules of the store. */
+export type EmbeddedParts = {
+  readonly db: DatabaseSync
+  readonly clock: Clock
+  readonly attempt: Attempt
+  /** For what an operator waits for, and nothing repeats. */
+  readonly patiently: Attempt
+  readonly observer: RecordObserver
+}
+
+/** SQL for a column that holds a valid count or instant, and NULL for any other value, which is then not even read. */
+export const wholeSql = (column: string): string =>
+  `CASE WHEN ${column} BETWEEN 0 AND ${maxCounted} THEN ${column} END`
+
+// Requests wait for a count or a reservation, and go on from local allowances then.
+const waitMs = 50
+const waitPatientlyMs = 5_000
+const longestPauseMs = 16
+
+/** @param path of the file, for error messages */
+export const attemptsOn = (path: string): Pick<EmbeddedParts, 'attempt' | 'patiently'> => {
+  const faultOf = (cause: unknown): unknown =>
+    cause instanceof AbohawaError
+      ? cause
+      : new StoreError(`the embedded store ${path} failed: ${sqliteReason(cause)}`, { cause })
+  // A step that meets the lock is run again as a whole, which changes nothing twice.
+  const again = async <Value>(step: () => Value, ms: number): Promise<Value> => {
+    const until = performance.now() + ms
+    for (let pauseMs = 1; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
+      await pause(pauseMs)
+      try {
+        return step()
+      } catch (cause) {
+        if (!isLocked(cause) || performance.now() >= until) throw faultOf(cause)
+      }
+    }
+  }
+  const attemptFor =
+    (ms: number): Attempt =>
+    async step => {
+      try {
+        return step()
+      } catch (cause) {
+        if (!isLocked(cause)) throw faultOf(cause)
+      }
+      return again(step, ms)
+    }
+  return { attempt: attemptFor(waitMs), patiently: attemptFor(waitPatientlyMs) }
+}
+
+/** Whether another program holds the lock of the file. */
+export const isLocked = (error: unknown): boolean => sqliteCodeOf(error) === sqliteBusy
+
+/** The reason in the words of an operator. */
+export const sqliteReason = (error: unknown): string =>
+  isLocked(error) ? 'another program holds its lock' : messageOf(error)
+
+/** The primary result code of SQLite, 0 for another error. */
+export const sqliteCodeOf = (error: unknown): number =>
+  error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : 0
+
+/** Whether the file could not be written: the disk is full or fails. */
+export const isUnwritten = (error: unknown): boolean => {
+  const code = sqliteCodeOf(error)
+  return code === sqliteFull || code === sqliteIoError
+}
+// Primary result codes; the upper bits have details.
+const sqliteBusy = 5
+const sqliteIoError = 10
+const sqliteFull = 13
+
+/** Runs a step as one write transaction, which is rolled back when it throws. */
+export const inTransaction = <Value>(db: DatabaseSync, step: () => Value): Value => {
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    const value = step()
+    db.exec('COMMIT')
+    return value
+  } catch (error) {
+    // Some failures end the transaction themselves.
+    if (db.isTransaction) db.exec('ROLLBACK')
+    throw error
+  }
+}
+
+/** Runs a step that writes nothing to the file, while no other process may write to it. A full disk is no obstacle. */
+export const underLock = <Value>(db: DatabaseSync, step: () => Value): Value => {
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    return step()
+  } finally {
+    if (db.isTransaction) db.exec('ROLLBACK')
+  }
+}

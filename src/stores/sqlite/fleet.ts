@@ -1,0 +1,159 @@
+// The fleet state of the embedded store: names in demand, for the next start, change records, for commands that run beside
+// the gateway, and the processes of this machine that share the file, with what each reports of itself.
+
+import { clockToleranceMs } from '../../common/clock.ts'
+import {
+  longestChangeRecord,
+  longestName,
+  longestReport,
+  maxChangeRecords,
+  maxCounted,
+  maxInstances,
+  maxWanted,
+  maxWantedRead,
+  type RecordKind,
+} from '../records.ts'
+import { type FleetStore, StoreError } from '../store.ts'
+import { type EmbeddedParts, inTransaction } from './attempt.ts'
+
+const schema = `
+  CREATE TABLE IF NOT EXISTS wanted (
+    topic TEXT NOT NULL, name TEXT NOT NULL, asked_at INTEGER NOT NULL, PRIMARY KEY (topic, name)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS notices (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, topic TEXT NOT NULL, text TEXT NOT NULL, keep_until INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE IF NOT EXISTS reports (instance TEXT PRIMARY KEY, report TEXT NOT NULL) STRICT, WITHOUT ROWID;
+`
+
+// Instances are kept as names are; no topic of demand has this name.
+const instancesTopic = 'instances'
+
+export const embeddedFleet = ({ db, clock, attempt, patiently, observer }: EmbeddedParts): FleetStore => {
+  db.exec(schema)
+  const statements = {
+    upsert: db.prepare(
+      `INSERT INTO wanted VALUES (?, ?, ?) ON CONFLICT (topic, name) DO UPDATE SET asked_at = excluded.asked_at`,
+    ),
+    forget: db.prepare(`DELETE FROM wanted WHERE topic = ? AND asked_at <= ?`),
+    forgetName: db.prepare(`DELETE FROM wanted WHERE topic = ? AND name = ?`),
+    forgetLong: db.prepare(`DELETE FROM wanted WHERE topic = ? AND octet_length(name) > ${longestName}`),
+    // Most of them are this gateway's own, from before the clock of the machine was set back.
+    setBack: db.prepare(
+      `UPDATE wanted SET asked_at = ?2 WHERE topic = ?1 AND asked_at > ?2 + ${clockToleranceMs}`,
+    ),
+    forgetSurplus: db.prepare(
+      `DELETE FROM wanted WHERE topic = ?1 AND name IN (
+         SELECT name FROM wanted WHERE topic = ?1 ORDER BY asked_at DESC LIMIT -1 OFFSET ${maxWanted})`,
+    ),
+    count: db.prepare(`SELECT count(*) AS wanted FROM wanted WHERE topic = ?`),
+    wanted: db.prepare(
+      `SELECT name FROM wanted WHERE topic = ? AND asked_at >= ? AND octet_length(name) <= ${longestName}
+       ORDER BY asked_at DESC LIMIT ${maxWantedRead}`,
+    ),
+    report: db.prepare(
+      `INSERT INTO reports VALUES (?, ?) ON CONFLICT (instance) DO UPDATE SET report = excluded.report`,
+    ),
+    forgetReports: db.prepare(
+      `DELETE FROM reports WHERE instance NOT IN (SELECT name FROM wanted WHERE topic = '${instancesTopic}')`,
+    ),
+    instances: db.prepare(
+      `SELECT name, asked_at, CASE WHEN octet_length(report) <= ${longestReport} THEN report END AS report
+       FROM wanted LEFT JOIN reports ON instance = name
+       WHERE topic = '${instancesTopic}' AND asked_at >= ? AND octet_length(name) <= ${longestName}
+       ORDER BY asked_at DESC LIMIT ${maxInstances}`,
+    ),
+    append: db.prepare(
+      `INSERT INTO notices (number, topic, text, keep_until) VALUES (
+         (SELECT ?1 + 1 WHERE ?1 > (SELECT COALESCE(MAX(seq), 0) FROM sqlite_sequence WHERE name = 'notices')),
+         ?2, ?3, ?4)`,
+    ),
+    // As many are kept as in Redis.
+    shorten: db.prepare(
+      `DELETE FROM notices WHERE topic = ?1 AND number <=
+         (SELECT number FROM notices WHERE topic = ?1 ORDER BY number DESC LIMIT 1 OFFSET ${maxChangeRecords})`,
+    ),
+    after: db.prepare(
+      `SELECT number, text FROM notices WHERE topic = ? AND number > ? AND number <= ${maxCounted}
+         AND octet_length(text) <= ${longestChangeRecord} ORDER BY number DESC LIMIT ${maxChangeRecords}`,
+    ),
+    has: db.prepare(`SELECT 1 FROM notices WHERE topic = ? AND number = ?`),
+    sweep: db.prepare(`DELETE FROM notices WHERE keep_until <= ?`),
+    sweepOdd: db.prepare(
+      `DELETE FROM notices WHERE number > ${maxCounted} OR octet_length(text) > ${longestChangeRecord}`,
+    ),
+    // Otherwise the next number would exceed the largest valid one.
+    countOn: db.prepare(`UPDATE sqlite_sequence SET seq = (SELECT COALESCE(MAX(number), 0) FROM notices)
+       WHERE name = 'notices' AND (seq < 0 OR seq > ${maxCounted})`),
+  }
+  const refuseSome = (record: RecordKind, changes: number | bigint): void => {
+    if (changes > 0)
+      observer.recordRefused({
+        record,
+        name: record,
+        fault: `${changes} of its rows were invalid, and were removed`,
+      })
+  }
+  refuseSome('change_records', statements.sweepOdd.run().changes)
+  statements.countOn.run()
+
+  const countOf = (topic: string): number => Number(statements.count.get(topic)?.wanted)
+  return {
+    heartbeat: ({ instance, aliveForMs, topic, requested, wantedForMs, now, report }) =>
+      attempt(() => {
+        const odd = inTransaction(db, () => {
+          statements.forget.run(instancesTopic, now - aliveForMs)
+          statements.upsert.run(instancesTopic, instance, now)
+          statements.setBack.run(instancesTopic, now)
+          const { changes: long } = statements.forgetLong.run(instancesTopic)
+          statements.report.run(instance, report)
+          statements.forgetReports.run()
+          for (const name of requested) statements.upsert.run(topic, name, now)
+          statements.forget.run(topic, now - wantedForMs)
+          statements.setBack.run(topic, now)
+          const { changes } = statements.forgetLong.run(topic)
+          const surplus = countOf(topic) > maxWanted ? statements.forgetSurplus.run(topic).changes : 0
+          statements.sweep.run(now)
+          return Number(changes) + Number(surplus) + Number(long)
+        })
+        refuseSome('wanted', odd)
+        return { instances: Math.max(1, countOf(instancesTopic)), variants: 1, wanted: countOf(topic) }
+      }),
+    leave: instance => patiently(() => void statements.forgetName.run(instancesTopic, instance)),
+    aliveInstances: aliveForMs =>
+      attempt(() => {
+        const now = clock.now()
+        return statements.instances.all(now - aliveForMs).map(({ name, asked_at: at, report }) => ({
+          id: String(name),
+          silentForMs: Math.max(0, now - Number(at)),
+          report: report === null ? undefined : String(report),
+        }))
+      }),
+    wanted: (topic, since) => attempt(() => statements.wanted.all(topic, since).map(row => String(row.name))),
+    appendChangeRecord: (topic, text, keepUntil, above = 0) =>
+      patiently(() => {
+        const length = Buffer.byteLength(text)
+        if (length > longestChangeRecord)
+          throw new StoreError(`a change record has ${length} bytes; allowed: ${longestChangeRecord}`)
+        return inTransaction(db, () => {
+          const { lastInsertRowid } = statements.append.run(
+            Math.min(above, maxCounted - 1),
+            topic,
+            text,
+            keepUntil,
+          )
+          statements.shorten.run(topic)
+          return Number(lastInsertRowid)
+        })
+      }),
+    changeRecordsAfter: (topic, number) =>
+      attempt(() => {
+        const records = statements.after
+          .all(topic, number)
+          .map(row => ({ number: Number(row.number), text: String(row.text) }))
+          .reverse()
+        const isKnown = number === 0 || statements.has.get(topic, number) !== undefined
+        return { records, complete: isKnown && records.length < maxChangeRecords }
+      }),
+  }
+}

@@ -1,0 +1,187 @@
+// The API without a socket: the order in which a request is checked, the headers of each outcome (quota, weather, caching),
+// and its log and metrics.
+
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import t from 'tap'
+import { AbohawaError } from '../../src/common/errors.ts'
+import { goodKey, startApp } from '../support/api-app.ts'
+
+const weather = '/api/v1/weather/district/3026'
+
+t.test('a hit carries the quota, its freshness and what the cache did', async t => {
+  const app = await startApp(t)
+  const { status, headers, body } = await app.inject(weather)
+  t.equal(status, 200)
+  t.equal(body.location.id, '3026')
+  t.match(headers, {
+    'content-type': 'application/json; charset=utf-8',
+    'x-ratelimit-limit': '10',
+    'x-ratelimit-remaining': '9',
+    'x-ratelimit-reset': String(Date.parse('2026-11-21T18:00:00Z') / 1000),
+    'ratelimit-policy': '"daily";q=10;w=86400',
+    ratelimit: '"daily";r=9;t=42900',
+    'cache-control': 'private, max-age=600',
+    'cache-status': /^abohawa; hit; ttl=86400; detail=memory; key="/,
+    etag: /^W\/"/,
+    'x-request-id': /./,
+    date: 'Sat, 21 Nov 2026 06:05:00 GMT',
+  })
+  t.strictSame(app.decisions, ['allowed'])
+  t.match(app.answered, [
+    { endpoint: 'weather', status: 200, keyId: 'key_1', method: 'GET', url: weather, cache: /^hit/ },
+  ])
+})
+
+t.test('key, quota, method and path are judged in this order', async t => {
+  const app = await startApp(t)
+  const none = await app.inject('/nowhere', {}, 'POST')
+  t.match(none, { status: 401, headers: { 'x-ratelimit-limit': '0', 'www-authenticate': /^ApiKey/ } })
+  const unknown = await app.inject(weather, { 'x-api-key': 'svc_live_other' })
+  t.match(unknown, { status: 401, body: { error: 'the API key is invalid: it is not known' } })
+  const method = await app.inject('/nowhere', { 'x-api-key': goodKey }, 'POST')
+  t.match(method, { status: 405, headers: { allow: 'GET, HEAD', 'x-ratelimit-remaining': '9' } })
+  t.match(await app.inject('/nowhere'), { status: 404, headers: { 'x-ratelimit-remaining': '8' } })
+  for (let i = 0; i < 8; i++) await app.inject(weather)
+  const exhausted = await app.inject('/nowhere', { 'x-api-key': goodKey }, 'POST')
+  t.match(exhausted, {
+    status: 429,
+    headers: {
+      'x-ratelimit-limit': '10',
+      'x-ratelimit-remaining': '0',
+      'ratelimit-policy': '"daily";q=10;w=86400',
+      ratelimit: '"daily";r=0;t=42900',
+      'retry-after': '42900',
+    },
+    body: { limit: 10, reset_at: '2026-11-21T18:00:00.000Z' },
+  })
+  t.equal(app.reads(), 8, 'weather is read for nobody else')
+  t.strictSame(app.decisions.slice(0, 3), ['missing', 'unknown', 'allowed'])
+  t.equal(app.decisions.at(-1), 'exhausted')
+})
+
+t.test('behind a trusted proxy plain HTTP is refused before the key', async t => {
+  const app = await startApp(t, {}, { trustedProxies: ['127.0.0.1'] })
+  t.match(await app.inject(weather), { status: 400, body: { error: /HTTPS is required/ } })
+  t.strictSame(app.decisions, [])
+  const proto = (value: string) => app.inject(weather, { 'x-api-key': goodKey, 'x-forwarded-proto': value })
+  t.equal((await proto('https')).status, 200)
+  t.equal((await proto('https, http')).status, 400)
+})
+
+t.test('a tag that is known gives 304 without a body, in every encoding', async t => {
+  const app = await startApp(t)
+  const { headers } = await app.inject(weather)
+  for (const encoding of ['identity', 'br', 'gzip']) {
+    const again = await app.inject(weather, {
+      'x-api-key': goodKey,
+      'if-none-match': `"other", ${headers.etag}`,
+      'accept-encoding': encoding,
+    })
+    t.match(again, { status: 304, headers: { etag: headers.etag, vary: 'accept-encoding, x-api-key' } })
+    t.equal(again.bytes.length, 0)
+  }
+  t.equal(app.answered.at(-1)?.status, 304)
+})
+
+t.test('br and gzip carry the same body, first made and then kept', async t => {
+  const app = await startApp(t)
+  const plain = await app.inject(weather)
+  for (let i = 0; i < 2; i++)
+    for (const [encoding, decompress] of [
+      ['br', brotliDecompressSync],
+      ['gzip', gunzipSync],
+    ] as const) {
+      const packed = await app.inject(weather, { 'x-api-key': goodKey, 'accept-encoding': encoding })
+      t.equal(packed.headers['content-encoding'], encoding)
+      t.equal(packed.headers['content-length'], String(packed.bytes.length))
+      t.strictSame(decompress(packed.bytes), plain.bytes)
+    }
+})
+
+t.test('HEAD has the headers of GET and no body, right or wrong', async t => {
+  const app = await startApp(t)
+  for (const url of [weather, '/api/v1/nothing']) {
+    const [got, head] = [await app.inject(url), await app.inject(url, { 'x-api-key': goodKey }, 'HEAD')]
+    t.equal(head.status, got.status)
+    t.equal(head.bytes.length, 0)
+    for (const name of ['content-type', 'content-length', 'etag', 'cache-control'])
+      t.equal(head.headers[name], got.headers[name], `${name} of ${url}`)
+  }
+})
+
+t.test('a consumer may name its request, within reason', async t => {
+  const app = await startApp(t)
+  const idFor = async (id: string) =>
+    (await app.inject(weather, { 'x-api-key': goodKey, 'x-request-id': id })).headers['x-request-id']
+  t.equal(await idFor('mine-1'), 'mine-1')
+  t.not(await idFor('a b'), 'a b')
+  t.not(await idFor(goodKey.padEnd(47, 'x')), goodKey.padEnd(47, 'x'))
+})
+
+t.test('a failure after the admission is 500, with its cause in the log alone', async t => {
+  const app = await startApp(t, {
+    authenticate: () => {
+      throw new AbohawaError('store_unavailable', 'Redis failed: secret detail')
+    },
+  })
+  const { status, headers, body } = await app.inject(weather)
+  t.equal(status, 500)
+  t.match(body.error, /^the key or its quota could not be checked/)
+  t.equal(headers['retry-after'], '10')
+  t.match(app.failures, [{ message: /secret detail/ }])
+  t.strictSame(app.decisions, ['unavailable'])
+})
+
+t.test(
+  'a request that could not be counted has no figures of the draft, which would read as a used-up day',
+  async t => {
+    const app = await startApp(t, {
+      quota: {
+        now: () => 0,
+        resetAfter: () => 1,
+        consume: () => Promise.reject(new AbohawaError('store_unavailable', 'Redis failed')),
+      },
+    })
+    const { status, headers } = await app.inject(weather)
+    t.equal(status, 500)
+    t.match(headers, { 'x-ratelimit-limit': '10', 'x-ratelimit-remaining': '0' })
+    t.strictSame([headers.ratelimit, headers['ratelimit-policy']], [undefined, undefined])
+  },
+)
+
+t.test('a draining process closes connections', async t => {
+  const app = await startApp(t)
+  app.drain()
+  for (const url of [weather, '/nowhere']) t.equal((await app.inject(url)).headers.connection, 'close', url)
+})
+
+t.test('certificates that can not be used stop the start', async t => {
+  const ticketKey = null
+  const [cert, key] = ['test/fixtures/localhost.crt', 'test/fixtures/localhost.key']
+  await t.rejects(startApp(t, {}, { tls: { cert: 'none.pem', key, ticketKey, http2: true } }), {
+    name: 'InputError',
+    message: /^server\.tls\.cert is none\.pem, which can't be read: ENOENT/,
+  })
+  await t.rejects(startApp(t, {}, { tls: { cert: key, key: cert, ticketKey, http2: true } }), {
+    name: 'InputError',
+    message: /no certificate and key in PEM form that belong together/,
+  })
+  const app = await startApp(t, {}, { tls: { cert, key, ticketKey, http2: true } })
+  t.ok('setSecureContext' in app.app.server, 'the server speaks TLS')
+})
+
+t.test('the reference is for everybody, 300 times a minute from one address', async t => {
+  const { inject } = await startApp(t)
+  for (let i = 0; i < 300; i++)
+    if ((await inject('/docs/icon.svg', {})).status !== 200) t.fail(`request ${i}`)
+  const refused = await inject('/docs/icon.svg', {})
+  t.equal(refused.status, 429)
+  t.match(refused.body, {
+    error: 'the reference was asked for too often; allowed: 300 requests a minute from one address',
+    code: 'reference_busy',
+  })
+  const { 'retry-after': retryAfter, ...headers } = refused.headers
+  t.ok(Number(retryAfter) > 0 && Number(retryAfter) <= 60)
+  t.equal(headers['x-ratelimit-limit'], '0', 'that of the contract')
+  t.equal((await inject('/api/v1/locations?type=division')).status, 200, 'the API itself is not concerned')
+})

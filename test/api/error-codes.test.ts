@@ -1,0 +1,99 @@
+// The stable codes of errors: which there are, that each sentence has its own, and that consumers find each of them in the
+// table of docs/api.md.
+
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { errors } from '../../src/api/reference/errors.ts'
+import { failureSentence, failureSentences, type Sentence, sentences } from '../../src/api/sentences.ts'
+
+// Codes are only ever added here: consumers branch on them.
+const published = [
+  'degrees_invalid',
+  'head_too_large',
+  'host_invalid',
+  'host_missing',
+  'http_invalid',
+  'http_version_not_supported',
+  'https_required',
+  'internal_error',
+  'key_expired',
+  'key_malformed',
+  'key_missing',
+  'key_replaced',
+  'key_revoked',
+  'key_share_used_up',
+  'key_unknown',
+  'key_wrong_prefix',
+  'lang_invalid',
+  'longitude_missing',
+  'method_not_allowed',
+  'number_invalid',
+  'origin_not_allowed',
+  'parameter_not_encoded',
+  'parameter_repeated',
+  'path_missing',
+  'path_not_encoded',
+  'path_not_found',
+  'place_code_changed',
+  'place_not_found',
+  'point_out_of_bounds',
+  'provider_broke_off',
+  'provider_busy',
+  'provider_circuit_open',
+  'provider_cut_off',
+  'provider_denied',
+  'provider_failing',
+  'provider_garbled',
+  'provider_limited',
+  'provider_not_sent',
+  'provider_overloaded',
+  'provider_refused',
+  'provider_timeout',
+  'provider_too_much',
+  'provider_unreachable',
+  'quota_exhausted',
+  'reference_busy',
+  'request_timeout',
+  'search_too_long',
+  'store_unavailable',
+  'subscriber_revoked',
+  'tier_not_configured',
+  'timeline_exhausted',
+  'transfer_encoding_in_http_1_0',
+  'transfer_encoding_not_supported',
+  'type_invalid',
+  'url_not_encoded',
+  'waited_too_long',
+]
+
+/** The codes of all sentences, whether they are made of values or not. */
+const codesOf = (table: object): string[] =>
+  Object.values(table).flatMap(entry => {
+    if (entry === sentences.parameter.type) return [entry('', []).code]
+    if (typeof entry === 'function') return [entry('', '', '', '').code]
+    return 'code' in entry ? [(entry as Sentence).code] : codesOf(entry)
+  })
+
+t.test('every sentence has a code of its own, and no published code is gone', async t => {
+  const codes = [...codesOf(sentences), ...Object.keys(failureSentences)]
+  t.equal(new Set(codes).size, codes.length)
+  t.strictSame(codes.sort(), published)
+  for (const code of codes) t.match(code, /^[a-z][a-z0-9_]+$/)
+})
+
+t.test('a failure that the table does not have is an internal error', async t => {
+  t.strictSame(failureSentence('provider_busy').code, 'provider_busy')
+  for (const code of ['unheard_of', 'toString', '__proto__'])
+    t.equal(failureSentence(code), sentences.unexpected)
+})
+
+t.test('docs/api.md has a row for each code, with its status', async t => {
+  const page = readFileSync('docs/api.md', 'utf8')
+  const rows = [...page.matchAll(/^\| `(\w+)` \| (\d{3}) \| (yes|no) \| (.+) \|$/gm)].map(
+    ([, code, status, counts, meaning]) => [code, Number(status), counts === 'yes', meaning],
+  )
+  t.strictSame(
+    rows,
+    Object.entries(errors).map(([code, { status, counts, meaning }]) => [code, status, counts, meaning.en]),
+  )
+})

@@ -1,0 +1,81 @@
+// gzip that is joined from two parts: the same bytes for every reader, whatever the lengths of the parts; and its checksum,
+// which is made without reading them again.
+
+import { randomBytes } from 'node:crypto'
+import { pipeline } from 'node:stream/promises'
+import { crc32, createGunzip, deflateRawSync, gunzipSync } from 'node:zlib'
+import t from 'tap'
+import {
+  deflatedStart,
+  type GzipStart,
+  gzipEnd,
+  joinedCrc,
+  joinedGzip,
+  storedStart,
+} from '../../src/api/joined-gzip.ts'
+
+const text = (length: number): Buffer =>
+  Buffer.from(
+    randomBytes(Math.ceil(length / 2))
+      .toString('hex')
+      .slice(0, length),
+  )
+const endOf = (bytes: Buffer) => gzipEnd(bytes, deflateRawSync(bytes))
+const joined = (start: GzipStart, bytes: Buffer): Buffer => Buffer.concat(joinedGzip(start, endOf(bytes)))
+
+// The longest block without compression has 65,535 bytes.
+const lengths = [0, 1, 2, 300, 4_583, 65_535, 65_536, 200_000]
+
+t.test('both parts come out as they went in', async t => {
+  for (const first of lengths)
+    for (const second of lengths) {
+      const [one, other] = [text(first), text(second)]
+      const whole = Buffer.concat([one, other])
+      for (const [name, start] of Object.entries({ storedStart, deflatedStart }))
+        t.ok(gunzipSync(joined(start(one), other)).equals(whole), `${name}: ${first} and ${second} bytes`)
+    }
+})
+
+t.test('a checksum goes on without the bytes before it', async t => {
+  for (const first of lengths)
+    for (const second of lengths) {
+      const [one, other] = [text(first), text(second)]
+      t.equal(joinedCrc(crc32(one), endOf(other)), crc32(Buffer.concat([one, other])), `${first}, ${second}`)
+    }
+})
+
+t.test('a reader of single bytes gets all of it, and nothing is left over', async t => {
+  const [one, other] = [text(300), text(4_583)]
+  const bytes = joined(deflatedStart(one), other)
+  const read: Buffer[] = []
+  await pipeline(
+    async function* () {
+      for (const byte of bytes) yield Buffer.of(byte)
+    },
+    createGunzip(),
+    async pieces => {
+      for await (const piece of pieces) read.push(piece)
+    },
+  )
+  t.ok(Buffer.concat(read).equals(Buffer.concat([one, other])))
+  // A second member behind it is read as well, so the first one ends where it says.
+  t.ok(gunzipSync(Buffer.concat([bytes, bytes])).equals(Buffer.concat([one, other, one, other])))
+})
+
+t.test('damage is noticed', async t => {
+  const bytes = joined(deflatedStart(text(300)), text(4_583))
+  for (const at of [12, 200, bytes.length - 8, bytes.length - 1]) {
+    const damaged = Buffer.from(bytes)
+    damaged[at] = (damaged[at] ?? 0) ^ 0x55
+    t.throws(() => gunzipSync(damaged), `byte ${at}`)
+  }
+  t.throws(() => gunzipSync(bytes.subarray(0, -1)), 'cut off')
+})
+
+t.test('what is sent once is stored, and what is sent often takes less', async t => {
+  const place = Buffer.from(
+    '{"name_en":"Dhaka","name_bn":"ঢাকা","parent_en":"Dhaka","parent_bn":"ঢাকা"}'.repeat(3),
+  )
+  t.equal(storedStart(place).bytes.length, 10 + 5 + place.length)
+  t.ok(deflatedStart(place).bytes.length < place.length / 2)
+})

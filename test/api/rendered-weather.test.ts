@@ -1,0 +1,282 @@
+// Weather as bytes: rendered once per slice, shared by the places of a cell, accounted for, and dropped with its timeline.
+
+import { brotliCompressSync, brotliDecompressSync, deflateRawSync, gunzipSync } from 'node:zlib'
+import t from 'tap'
+import { type Answers, type CellResult, createAnswers } from '../../src/api/answer.ts'
+import type { Encoded } from '../../src/api/content-coding.ts'
+import { type PlacePart, pointPart } from '../../src/api/places.ts'
+import { type Compression, createRenderedWeather } from '../../src/api/rendered-weather.ts'
+import type { Representation } from '../../src/api/representation.ts'
+import { createArena, unpooledCopy, unpooledText } from '../../src/api/unpooled.ts'
+import { createMemoryTier, keepEntry } from '../../src/cache/memory-tier.ts'
+import { createCalendar, quarterHourMs, utcDayMs } from '../../src/common/calendar.ts'
+import { createGrid } from '../../src/weather/cell.ts'
+import { bytesOf, layOut, type Timeline } from '../../src/weather/timeline.ts'
+
+const start = Date.parse('2026-11-21T06:00Z')
+const calendar = createCalendar('Asia/Dhaka')
+const midnight = calendar.nextMidnight(start - utcDayMs)
+const timelineAt = (fetchedAt: number) =>
+  layOut(
+    fetchedAt,
+    { start, length: 20 },
+    { start: midnight, length: 72 },
+    { start: Math.floor(start / utcDayMs), length: 9 },
+  )
+const grid = createGrid(0.1)
+const cell = grid.cellOf(23.7, 90.4)
+
+const setUp = (compression?: Compression) => {
+  let rendered = 0
+  const real = createAnswers({
+    grid,
+    calendar,
+    hourlyHours: 48,
+    timelines: { read: () => Promise.reject(new Error('not read')) },
+  })
+  const counted = <Slice>(slice: Slice): Slice => {
+    rendered += 1
+    return slice
+  }
+  let next: CellResult | undefined
+  const answers: Answers = {
+    ...real,
+    read: () => next ?? Promise.reject(new Error('not read')),
+    weather: result => counted(real.weather(result)),
+    forecast: (result, days) => counted(real.forecast(result, days)),
+  }
+  const weather = createRenderedWeather(answers, calendar.zone, compression)
+  return {
+    current: (result: CellResult, place: PlacePart) => {
+      next = result
+      return weather.current(cell, place, '') as Representation
+    },
+    forecast: (result: CellResult, days: number) => {
+      next = result
+      return weather.forecast(cell, days, somewhere) as Representation
+    },
+    rendered: () => rendered,
+  }
+}
+const somewhere = pointPart(1, 90)
+
+const memory = createMemoryTier<Timeline>(100_000_000)
+const setExtraBytes = new WeakMap<Timeline, (bytes: number) => void>()
+/** Replaces the timeline in memory. */
+const keptTimeline = (fetchedAt: number): Timeline => {
+  const value = timelineAt(fetchedAt)
+  const entry = { value, bytes: bytesOf(value), fetchedAt, jitter: 0, generation: 0, run: null }
+  setExtraBytes.set(value, keepEntry(memory, 'cell', entry).setExtraBytes)
+  return value
+}
+
+const resultAt = (readAt: number, value = keptTimeline(start)): CellResult => ({
+  subject: cell,
+  value,
+  readAt,
+  fetchedAt: value.fetchedAt,
+  freshUntil: start + utcDayMs + 500,
+  outcome: 'hit',
+  source: 'memory',
+  forwarded: false,
+  collapsed: false,
+  setExtraBytes: bytes => setExtraBytes.get(value)?.(bytes),
+})
+/** The bytes that memory accounts for beside the timeline. */
+const beside = (): number => memory.calculatedSize - (memory.peek('cell')?.bytes ?? 0)
+const textOf = ({ chunks }: Representation): string => Buffer.concat([...chunks]).toString()
+
+t.test('a slice is rendered once, for every place and answer until it ends', async t => {
+  const { current, forecast, rendered } = setUp()
+  const timeline = keptTimeline(start)
+  const [one, other] = [pointPart(1, 90), pointPart(2, 90)]
+  for (const after of [0, 1, quarterHourMs - 1])
+    for (const place of [one, other]) {
+      const result = resultAt(start + after, timeline)
+      const body = JSON.parse(textOf(current(result, place)))
+      t.match(body, {
+        location: {},
+        current: { time: '2026-11-21T12:00' },
+        timezone: 'Asia/Dhaka',
+        utc_offset_seconds: 21_600,
+      })
+    }
+  t.equal(rendered(), 1)
+  const next = resultAt(start + quarterHourMs, timeline)
+  t.match(textOf(current(next, one)), '"time":"2026-11-21T12:15"')
+  t.equal(rendered(), 2)
+  // After a jump back of the clock, no weather of the future is served.
+  const back = resultAt(start + 5, timeline)
+  t.match(textOf(current(back, one)), '"time":"2026-11-21T12:00"')
+  t.equal(rendered(), 3)
+  const renewed = resultAt(start + 6, keptTimeline(start + 6))
+  current(renewed, one)
+  t.equal(rendered(), 4)
+  for (const days of [1, 7, 1]) forecast(renewed, days)
+  t.equal(rendered(), 6, 'forecasts of other lengths are others')
+})
+
+t.test('the offset is that of the instant, also on the day that changes it', async t => {
+  const berlin = createCalendar('Europe/Berlin')
+  const answers = createAnswers({
+    grid,
+    calendar: berlin,
+    hourlyHours: 48,
+    timelines: { read: () => Promise.reject(new Error('not read')) },
+  })
+  const hour = 4 * quarterHourMs
+  const day = Date.parse('2026-10-24T22:00Z')
+  const timeline = layOut(
+    day,
+    { start: day, length: 200 },
+    { start: day, length: 200 },
+    { start: Math.floor(day / utcDayMs), length: 10 },
+  )
+  for (const [after, offset, endsAt] of [
+    [0, 7_200, day + quarterHourMs],
+    [3 * hour - 1, 7_200, day + 3 * hour],
+    [3 * hour, 3_600, day + 25 * hour],
+    [25 * hour, 3_600, day + 49 * hour],
+  ] as const) {
+    const result = resultAt(day + after, timeline)
+    t.equal(answers.weather(result).utcOffsetSeconds, offset, `${after}`)
+    t.match(answers.forecast(result, 1), { utcOffsetSeconds: offset, endsAt }, `${after}`)
+  }
+})
+
+t.test('tags differ by place and by weather', async t => {
+  const { current } = setUp()
+  const result = resultAt(start)
+  const tagOf = (latitude: number, at: CellResult) => current(at, pointPart(latitude, 90)).tag
+  t.equal(tagOf(1, result), tagOf(1, resultAt(start + 1)))
+  t.not(tagOf(1, result), tagOf(2, result))
+  t.not(tagOf(1, result), tagOf(1, resultAt(start + quarterHourMs)))
+})
+
+const gzip = { preferred: 'gzip', gzip: true } as const
+const both = { preferred: 'br', gzip: true } as const
+const brOnly = { preferred: 'br', gzip: false } as const
+
+t.test('weather is compressed once for all places of a cell, and counts towards the memory', async t => {
+  let deflated = 0
+  const { current } = setUp({
+    deflate: bytes => {
+      deflated += 1
+      return deflateRawSync(bytes)
+    },
+    brotli: async () => Buffer.alloc(0),
+  })
+  const result = resultAt(start)
+  current(result, somewhere)
+  const alone = beside()
+  let compressed = 0
+  for (let i = 0; i < 100; i++) {
+    const body = current(result, pointPart(i, 90))
+    const { coding, chunks } = (await body.encode(gzip)) as Encoded
+    t.equal(coding, 'gzip')
+    t.ok(gunzipSync(Buffer.concat(chunks)).equals(Buffer.concat(body.chunks)))
+    compressed = beside() - alone
+  }
+  t.equal(deflated, 1)
+  t.ok(compressed > 100 && compressed < 2_000, `${compressed} bytes for a hundred places`)
+  current(resultAt(start + quarterHourMs, result.value), somewhere)
+  t.equal(beside(), alone, 'they go with their slice')
+})
+
+t.test('br is for bodies that are often requested, and for those who take nothing else', async t => {
+  let made = 0
+  const { current } = setUp({
+    deflate: deflateRawSync,
+    brotli: async bytes => {
+      made += 1
+      return brotliCompressSync(bytes)
+    },
+  })
+  const result = resultAt(start)
+  const seldom = current(result, pointPart(1, 90))
+  t.match(await seldom.encode(both), { coding: 'gzip' })
+  t.equal(made, 0)
+  const { coding, chunks } = (await seldom.encode(brOnly)) as Encoded
+  t.equal(coding, 'br')
+  t.ok(brotliDecompressSync(Buffer.concat(chunks)).equals(Buffer.concat(seldom.chunks)))
+  t.match(await seldom.encode(brOnly), { coding: 'br' })
+  t.equal(made, 1, 'it is kept')
+  const often = current(result, pointPart(2, 90))
+  const codings: string[] = []
+  for (let i = 0; i < 1_100; i++) codings.push((await often.encode(both))?.coding ?? 'none')
+  t.strictSame([codings[0], codings[900], codings.at(-1)], ['gzip', 'gzip', 'br'])
+  t.equal(made, 2)
+})
+
+t.test('there is no end of points, and only some of them are counted and kept', async t => {
+  const { current } = setUp({ deflate: deflateRawSync, brotli: async () => Buffer.alloc(2_000) })
+  const result = resultAt(start)
+  current(result, somewhere)
+  const alone = beside()
+  for (let i = 0; i < 1_000; i++) await current(result, pointPart(i, 90)).encode(brOnly)
+  t.ok(beside() >= alone + 60 * 2_000, 'those of the first are kept')
+  t.ok(beside() < alone + 70 * 2_600, `${beside()} bytes`)
+})
+
+t.test('br that fails is tried again, and nobody who takes gzip meets the failure', async t => {
+  let tries = 0
+  const { current } = setUp({
+    deflate: deflateRawSync,
+    brotli: async () => {
+      tries += 1
+      throw new Error('no memory')
+    },
+  })
+  const body = current(resultAt(start), somewhere)
+  for (let i = 0; i < 1_200; i++) t.equal((await body.encode(both))?.coding, 'gzip')
+  t.ok(tries > 1, `${tries} tries`)
+  await t.rejects(Promise.resolve(body.encode(brOnly)), /no memory/)
+})
+
+t.test('a body that is compressed after its timeline was replaced is not accounted for', async t => {
+  const { current } = setUp()
+  const result = resultAt(start)
+  const body = current(result, pointPart(1, 90))
+  t.ok(beside() > 0)
+  const renewed = resultAt(start + 1)
+  t.equal(beside(), 0)
+  await body.encode(gzip)
+  await body.encode(brOnly)
+  t.equal(beside(), 0)
+  current(renewed, somewhere)
+  t.ok(beside() > 0)
+})
+
+t.test('cached bytes are in memory of their own', async t => {
+  const text = unpooledText('{"name_bn":"ঢাকা"}')
+  t.equal(text.toString(), '{"name_bn":"ঢাকা"}')
+  t.equal(text.buffer.byteLength, text.length)
+  const part = Buffer.alloc(100, 7).subarray(10, 20)
+  t.strictSame([...unpooledCopy(part)], [...part])
+  t.equal(unpooledCopy(part).buffer.byteLength, 10)
+})
+
+t.test('texts in a slab share blocks, and none overwrites another', async t => {
+  const arena = createArena()
+  const texts = Array.from({ length: 1_000 }, (_, i) => `${i} ঢাকা`.repeat(1 + (i % 70)))
+  texts.push('x'.repeat(1 << 20), '')
+  const shelved = texts.map((text, i) => (i % 2 === 0 ? arena.text(text) : arena.copy(Buffer.from(text))))
+  t.strictSame(shelved.map(String), texts)
+  const blocks = new Set(shelved.map(({ buffer }) => buffer))
+  t.ok(blocks.size < 20, `${blocks.size} blocks`)
+})
+
+t.test('bodies that are requested once keep no often requested one from br', async t => {
+  const { current } = setUp({ deflate: deflateRawSync, brotli: async () => Buffer.alloc(2_000) })
+  const result = resultAt(start)
+  current(result, somewhere)
+  const alone = beside()
+  for (let i = 0; i < 3_000; i++) await current(result, pointPart(i, 90)).encode(both)
+  const often = current(result, pointPart(5_000, 90))
+  let last: Encoded | undefined
+  for (let i = 0; i < 1_100; i++) last = await often.encode(both)
+  t.match(last, { coding: 'br' })
+  // Bodies in br that are displaced count no more.
+  for (let i = 0; i < 200; i++) await current(result, pointPart(6_000 + i, 90)).encode(brOnly)
+  t.ok(beside() < alone + 70 * 2_600, `${beside()} bytes`)
+})

@@ -1,0 +1,212 @@
+// Purges that an instance can't know any more: more were ordered than the log keeps, or the log was lost. Everything is stale
+// there then, and what is loaded afterwards is served by all.
+
+import { Redis } from 'ioredis'
+import t, { type Test } from 'tap'
+import { orderPurge } from '../../src/cache/purge-log.ts'
+import { createTimelines, type TimelinesOptions, type TimelinesParts } from '../../src/cache/timelines.ts'
+import { createCalendar, hourMs } from '../../src/common/calendar.ts'
+import { createSampleWeather } from '../../src/load/what-if/sample-weather.ts'
+import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
+import { createGrid } from '../../src/weather/cell.ts'
+import { usualHorizon } from '../../src/weather/horizon.ts'
+import { manualClock } from '../support/manual-clock.ts'
+import { testRedis } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
+
+const calendar = createCalendar('Asia/Dhaka')
+const grid = createGrid(0.1)
+const [dhaka, khulna] = [grid.cellOf(23.71, 90.41), grid.cellOf(22.8, 89.5)]
+const namespace = 'n'
+const hourlyHours = 24
+const nothing = () => {}
+
+const options: TimelinesOptions = {
+  freshness: 'age',
+  freshForMs: hourMs,
+  freshSpread: 0,
+  freshForAtMostMs: 4 * hourMs,
+  refreshAheadForMs: 60_000,
+  staleForMs: 12 * hourMs,
+  settleForMs: 600_000,
+  spreadOverMs: 60_000,
+  retryAfterMs: 1_000,
+  retryAfterAtMostMs: 60_000,
+  refusedForMs: hourMs,
+  waitForMs: 5_000,
+  leaseForMs: 2_000,
+  demandForMs: hourMs,
+  batch: 100,
+  memoryBytes: 10_000_000,
+  maxCells: 10_000,
+  weightPerLoad: 4,
+  namespace,
+  hourlyHours,
+}
+
+const server = await testRedis(t)
+let opened = 0
+
+/** A store, a gateway on it, and how to start others. */
+const setUp = async (t: Test) => {
+  // The expiries of Redis follow its own clock.
+  const clock = manualClock(Date.now())
+  const prefix = `${server.prefix}${opened++}:`
+  const timeouts = { connectTimeoutMs: 2_000, commandTimeoutMs: 2_000 }
+  const store = await openRedisStore(
+    { ...timeouts, url: server.url, prefix },
+    { redisAway: nothing, redisBack: nothing },
+  )
+  const raw = new Redis(server.url)
+  t.teardown(async () => {
+    await store.close()
+    await raw.quit()
+  })
+  const weather = createSampleWeather(usualHorizon, hourlyHours, calendar)
+  const start = async () => {
+    const counts = { loads: 0, reads: 0, purges: 0, missed: 0 }
+    const connection = { isCut: false }
+    const timelines = createTimelines(options, {
+      provider: {
+        load: async () => {
+          counts.loads += 1
+          return weather.timelineAt(clock.now())
+        },
+        expedite: nothing,
+        heldBack: () => undefined,
+      },
+      breaker: { isProbeDue: () => false },
+      store: {
+        ...store,
+        changeRecordsAfter: async (topic: string, number: number) => {
+          if (connection.isCut) throw new Error('the gateway stands still')
+          counts.reads += 1
+          return store.changeRecordsAfter(topic, number)
+        },
+      },
+      grid,
+      pinned: () => [],
+      recentRuns: () => [],
+      stretch: () => 1,
+      isLimitLifted: () => false,
+      account: () => 'a',
+      settings: () => '',
+      report: () => '',
+      calendar,
+      clock,
+      observer: new Proxy(
+        {
+          onPurge: () => {
+            counts.purges += 1
+          },
+          onPurgesMissed: () => {
+            counts.missed += 1
+          },
+        },
+        { get: (of, name) => Reflect.get(of, name) ?? nothing },
+      ),
+    } as unknown as TimelinesParts)
+    await timelines.start(0)
+    t.teardown(timelines.close)
+    const read = async (cell = dhaka) => {
+      const { outcome } = await timelines.read(cell)
+      return outcome
+    }
+    /** Ticks until a purge or a gap is known. */
+    const learns = (what: 'purges' | 'missed', count = 1) =>
+      until(`it knows ${count} ${what}`, () => {
+        clock.advance(500)
+        return counts[what] >= count
+      })
+    return { counts, connection, read, learns }
+  }
+  const purge = (kind: 'soft' | 'hard', { id }: typeof dhaka) =>
+    orderPurge(
+      store,
+      { namespace, cells: [grid.cellNamed(id) ?? dhaka], now: clock.now() },
+      { kind, scope: { cell: id } },
+    )
+  /** More than the log keeps; that of Dhaka is the first. */
+  const purgeMany = async (kind: 'soft' | 'hard') => {
+    await purge(kind, dhaka)
+    const others = grid.cellsIn({ south: 24, west: 87.5, north: 27, east: 93 }).slice(0, 1_000)
+    await Promise.all(others.map(cell => purge(kind, cell)))
+  }
+  return { clock, raw, log: `${prefix}notices:purges`, start, purge, purgeMany }
+}
+
+t.test('a log that begins purges nothing, and is begun once', async t => {
+  const { start, raw, log } = await setUp(t)
+  const first = await start()
+  t.equal(await first.read(), 'miss')
+  const second = await start()
+  t.equal(await second.read(), 'hit')
+  t.equal(await raw.zcard(log), 1)
+  t.match([first, second], [{ counts: { purges: 0, missed: 0 } }, { counts: { purges: 0, missed: 0 } }])
+})
+
+for (const kind of ['soft', 'hard'] as const)
+  t.test(`of more ${kind} purges than the log keeps, none is missed by who stood still`, async t => {
+    const { start, purgeMany } = await setUp(t)
+    const gateway = await start()
+    for (const cell of [dhaka, khulna]) await gateway.read(cell)
+    gateway.connection.isCut = true
+    await purgeMany(kind)
+    t.equal(await gateway.read(), 'hit')
+    gateway.connection.isCut = false
+    await gateway.learns('missed')
+    for (const cell of [dhaka, khulna]) t.equal(await gateway.read(cell), 'stale', 'which ones is forgotten')
+    for (const cell of [dhaka, khulna])
+      await until('it is reloaded', async () => (await gateway.read(cell)) === 'hit')
+    t.equal(gateway.counts.missed, 1)
+  })
+
+for (const kind of ['soft', 'hard'] as const)
+  t.test(`of more ${kind} purges than the log keeps, none is missed by who starts`, async t => {
+    const { start, purgeMany } = await setUp(t)
+    const gateway = await start()
+    for (const cell of [dhaka, khulna]) await gateway.read(cell)
+    await purgeMany(kind)
+    const started = await start()
+    t.equal(await started.read(khulna), 'stale')
+    t.equal(await started.read(), kind === 'soft' ? 'stale' : 'miss')
+    await until('it is reloaded', async () => (await started.read(khulna)) === 'hit')
+    const next = await start()
+    t.equal(await next.read(khulna), 'hit', 'what was loaded since is fresh')
+  })
+
+t.test(
+  'a lost log is noticed, also where the clock of Redis has gone back, and later purges count',
+  async t => {
+    for (const aheadMs of [0, hourMs]) {
+      const { start, purge, raw, log, clock } = await setUp(t)
+      const gateway = await start()
+      // From before the clock went back.
+      const number = Date.now() + aheadMs
+      if (aheadMs > 0) await raw.zadd(log, number, `${number} {"kind":"soft","scope":{"cell":"27,93"}}`)
+      else await purge('soft', grid.cellOf(27, 93))
+      await gateway.learns('purges')
+      await gateway.read()
+      await gateway.read(khulna)
+      t.equal(await gateway.read(), 'hit')
+
+      await raw.del(log)
+      await gateway.learns('missed')
+      t.equal(await gateway.read(), 'stale')
+      await until('it is reloaded', async () => (await gateway.read()) === 'hit')
+      const other = await start()
+      t.equal(await other.read(), 'hit', 'loaded since')
+      t.equal(await other.read(khulna), 'stale', 'from before the loss')
+
+      const before = gateway.counts.purges
+      await purge('hard', dhaka)
+      await gateway.learns('purges', before + 1)
+      const { loads } = gateway.counts
+      t.equal(await gateway.read(), 'miss')
+      t.equal(gateway.counts.loads, loads + 1)
+      clock.advance(3_000)
+      t.equal(await gateway.read(), 'hit', 'and stays')
+      t.equal(gateway.counts.missed, 1, 'one loss')
+    }
+  },
+)

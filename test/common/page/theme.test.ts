@@ -1,0 +1,23 @@
+// The pages for consumers, operators and load-testers look alike: what the theme names, no page names anew.
+
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+
+const root = join(import.meta.dirname, '../../..')
+const namedIn = (file: string): string[] =>
+  [...readFileSync(join(root, file), 'utf8').matchAll(/^ +(--[\w-]+):/gm)].map(([, name = '']) => name)
+
+t.test('each colour has one definition, in the theme', async t => {
+  const theme = namedIn('src/common/page/theme.css')
+  t.ok(theme.length > 30, `${theme.length} names`)
+  t.equal(new Set(theme).size, theme.length)
+  const sheets = globSync('src/**/page/*.css', { cwd: root })
+  t.equal(sheets.length, 4)
+  for (const sheet of sheets.filter(file => !file.endsWith('theme.css')))
+    t.strictSame(
+      namedIn(sheet).filter(name => theme.includes(name)),
+      [],
+      sheet,
+    )
+})

@@ -1,0 +1,296 @@
+// The key directory: look-ups in the store, the age of copies, changes and outages.
+
+import t, { type Test } from 'tap'
+import { createAuthenticate } from '../../src/keys/authentication.ts'
+import { announceChange, createKeyDirectory } from '../../src/keys/key-directory.ts'
+import { createKey, hashOf } from '../../src/keys/key-form.ts'
+import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
+import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
+import { type FoundKey, type Store, StoreError } from '../../src/stores/store.ts'
+import { manualClock } from '../support/manual-clock.ts'
+import { startRedis, startRedisFor, withoutOwnRedis } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
+
+const timeouts = { connectTimeoutMs: 2_000, commandTimeoutMs: 500 }
+const observer = { redisAway: () => {}, redisBack: () => {} }
+const tiers = { free: 100, starter: 1_000 }
+
+/** An embedded store with one key, a directory before it that reads changes only on demand, and a count of look-ups. */
+const setUp = async (t: Test) => {
+  const clock = manualClock()
+  const store = openEmbeddedStore(':memory:', clock)
+  const state = { lookUps: 0, away: false, held: undefined as Promise<void> | undefined }
+  const seen = <Value>(value: Promise<Value>): Promise<Value> => {
+    if (state.away) throw new StoreError('away')
+    return value
+  }
+  const directory = createKeyDirectory(
+    {
+      findByHash: async hash => {
+        state.lookUps += 1
+        const found = seen(store.findByHash(hash))
+        await state.held
+        return found
+      },
+      changeRecordsAfter: async (topic, number) => seen(store.changeRecordsAfter(topic, number)),
+      appendChangeRecord: store.appendChangeRecord,
+    },
+    clock,
+  )
+  t.teardown(async () => {
+    directory.close()
+    await store.close()
+  })
+  await addKey(store, 'key_1', 'hash-1')
+  // At first there is no change record, so the first read appends one.
+  await directory.readChanges()
+  await directory.readChanges()
+  return { clock, store, state, directory }
+}
+
+const addKey = async (store: Store, id: string, hash: string) => {
+  const subscriber = { id: 'sub_1', name: 'Padma', createdAt: 1, revokedAt: null }
+  await store.ensureSubscriber(subscriber)
+  const key = { id, hash, subscriberId: 'sub_1', tier: 'free', limit: null, createdAt: 1, revokedAt: null }
+  await store.addKey({ ...key, expiresAt: null, externalId: null, formers: [] })
+}
+const revokedAt = (found: FoundKey | 'unknown') => (found === 'unknown' ? found : found.key.revokedAt)
+
+t.test('256 first requests of a key at once are one look-up, and later ones none', async t => {
+  const { state, directory } = await setUp(t)
+  const found = await Promise.all(Array.from({ length: 256 }, () => directory.find('hash-1')))
+  t.equal(found.filter(answer => answer !== 'unknown').length, 256)
+  await directory.find('hash-1')
+  t.equal(state.lookUps, 1)
+  await Promise.all(Array.from({ length: 256 }, () => directory.find('nobody')))
+  t.equal(await directory.find('nobody'), 'unknown')
+  t.equal(state.lookUps, 2)
+})
+
+t.test('a copy is looked up again after a minute, whatever changes were read', async t => {
+  const { clock, store, state, directory } = await setUp(t)
+  await directory.find('hash-1')
+  await store.changeKey('key_1', { revokedAt: 7 })
+  clock.advance(59_999)
+  t.equal(revokedAt(await directory.find('hash-1')), null)
+  clock.advance(1)
+  t.equal(revokedAt(await directory.find('hash-1')), 7)
+  t.equal(state.lookUps, 2)
+  clock.advance(-3_600_000)
+  await directory.find('hash-1')
+  t.equal(state.lookUps, 3, 'a clock that was put back makes nothing fresh for an hour')
+})
+
+t.test(
+  'a change record drops the copies of that key, or of all keys of that subscriber, and no other',
+  async t => {
+    const { clock, store, state, directory } = await setUp(t)
+    await addKey(store, 'key_2', 'hash-2')
+    const both = async () => [
+      revokedAt(await directory.find('hash-1')),
+      revokedAt(await directory.find('hash-2')),
+    ]
+    await both()
+    await store.changeKey('key_1', { revokedAt: 7 })
+    await announceChange(store, 'key_1', clock.now())
+    t.strictSame(await both(), [null, null], 'not read yet')
+    await directory.readChanges()
+    t.strictSame(await both(), [7, null])
+    t.equal(state.lookUps, 3, 'the other was not looked up again')
+    await announceChange(store, 'sub_1', clock.now())
+    await directory.readChanges()
+    await both()
+    t.equal(state.lookUps, 5)
+  },
+)
+
+t.test('an unknown key that is made is found once its change record is read', async t => {
+  const { clock, store, directory } = await setUp(t)
+  t.equal(await directory.find('hash-2'), 'unknown')
+  await addKey(store, 'key_2', 'hash-2')
+  t.equal(await directory.find('hash-2'), 'unknown')
+  await announceChange(store, 'key_2', clock.now())
+  await directory.readChanges()
+  t.not(await directory.find('hash-2'), 'unknown')
+})
+
+t.test('a look-up that was under way when a change was read leaves no copy', async t => {
+  const { clock, store, state, directory } = await setUp(t)
+  const hold = Promise.withResolvers<void>()
+  state.held = hold.promise
+  const before = directory.find('hash-1')
+  await store.changeKey('key_1', { revokedAt: 7 })
+  await announceChange(store, 'key_1', clock.now())
+  await directory.readChanges()
+  const after = directory.find('hash-1')
+  hold.resolve()
+  t.equal(revokedAt(await before), null, 'it had read the key before')
+  t.equal(revokedAt(await after), 7, 'who comes later does not join it')
+  t.equal(revokedAt(await directory.find('hash-1')), 7)
+  t.equal(state.lookUps, 2)
+})
+
+t.test('change records that may be missing drop all copies, until there is one to go on from', async t => {
+  const { clock, store, state, directory } = await setUp(t)
+  await announceChange(store, 'key_9', clock.now())
+  await directory.readChanges()
+  await directory.find('hash-1')
+  // Heartbeats sweep expired records.
+  clock.advance(401 * 86_400_000)
+  const heartbeat = {
+    instance: 'one',
+    aliveForMs: 1,
+    settings: 'a',
+    topic: 'q',
+    requested: [],
+    wantedForMs: 1,
+    report: '{}',
+    now: clock.now(),
+  }
+  await store.heartbeat(heartbeat)
+  clock.advance(-401 * 86_400_000)
+  const before = state.lookUps
+  for (const dropped of [true, true, false, false]) {
+    const { lookUps } = state
+    await directory.readChanges()
+    await directory.find('hash-1')
+    t.equal(state.lookUps > lookUps, dropped)
+  }
+  t.equal(before, 1)
+})
+
+t.test('a flood of wrong keys throws no good one out', async t => {
+  const { state, directory } = await setUp(t)
+  await directory.find('hash-1')
+  for (let i = 0; i < 25_000; i++) await directory.find(`wrong-${i}`)
+  const before = state.lookUps
+  await directory.find('hash-1')
+  t.equal(state.lookUps, before)
+})
+
+t.test('while the store is away copies are used however old, and unknown keys are no refusals', async t => {
+  const { clock, state, directory } = await setUp(t)
+  await directory.find('hash-1')
+  t.equal(await directory.find('nobody'), 'unknown')
+  state.away = true
+  clock.advance(7 * 86_400_000)
+  t.equal(revokedAt(await directory.find('hash-1')), null)
+  const { lookUps } = state
+  t.equal(revokedAt(await directory.find('hash-1')), null)
+  t.equal(state.lookUps, lookUps, 'a store that has just failed is not read for each request')
+  clock.advance(1_000)
+  await directory.find('hash-1')
+  t.equal(state.lookUps, lookUps + 1)
+  await directory.readChanges()
+  await t.rejects(async () => directory.find('nobody'), StoreError)
+  await t.rejects(async () => directory.find('another'), StoreError)
+  state.away = false
+  t.equal(await directory.find('nobody'), 'unknown')
+})
+
+t.test('only a failure of the store is bridged by a copy', async t => {
+  const { clock, store } = await setUp(t)
+  let broken = false
+  const directory = createKeyDirectory(
+    {
+      ...store,
+      findByHash: async hash => {
+        if (broken) throw new TypeError('a fault of ours')
+        return store.findByHash(hash)
+      },
+    },
+    clock,
+  )
+  t.teardown(directory.close)
+  await directory.find('hash-1')
+  broken = true
+  clock.advance(60_000)
+  await t.rejects(async () => directory.find('hash-1'), TypeError)
+})
+
+t.test('a Redis that is stopped, and comes back empty', { skip: withoutOwnRedis }, async t => {
+  const clock = manualClock()
+  const redis = await startRedis()
+  const store = await openRedisStore({ ...timeouts, url: redis.url, prefix: 'x:' }, observer)
+  const directory = createKeyDirectory(store, clock)
+  t.teardown(async () => {
+    directory.close()
+    await store.close()
+  })
+  // The first read happens before the store loses everything, and there is no change in between.
+  await directory.readChanges()
+  await addKey(store, 'key_1', 'hash-1')
+  t.not(await directory.find('hash-1'), 'unknown')
+  await redis.stop()
+  clock.advance(3_600_000)
+  t.not(await directory.find('hash-1'), 'unknown')
+  await t.rejects(async () => directory.find('hash-2'), StoreError)
+
+  const again = await startRedis(redis.port)
+  t.teardown(again.stop)
+  await until('a store that lost its keys is believed', async () => {
+    await directory.readChanges()
+    return (await directory.find('hash-1')) === 'unknown'
+  })
+})
+
+// A server of its own, because commands of other tests would be counted too.
+const countsCommands = 'what is wrong at sight costs Redis nothing, and 256 first requests one look-up'
+t.test(countsCommands, { skip: withoutOwnRedis }, async t => {
+  const { url, raw } = await startRedisFor(t)
+  const clock = manualClock()
+  const store = await openRedisStore({ ...timeouts, url, prefix: 'x:' }, observer)
+  const directory = createKeyDirectory(store, clock)
+  t.teardown(async () => {
+    directory.close()
+    await store.close()
+  })
+  const good = createKey()
+  await addKey(store, 'key_1', hashOf(good))
+  const authenticate = createAuthenticate(directory, tiers, clock)
+  /** The number of key look-ups by hash; nothing else uses GET here. */
+  const gets = async () =>
+    Number(/cmdstat_getrange:calls=(\d+)/.exec(await raw.info('commandstats'))?.[1] ?? 0)
+  const before = await gets()
+  const mistyped = good.slice(0, -1) + (good.endsWith('a') ? 'b' : 'a')
+  for (const presented of [undefined, '', 'sk_live_x', 'svc_live_', `${good}x`, mistyped])
+    for (let i = 0; i < 50; i++) t.ok('refusal' in (await authenticate(presented)))
+  t.equal(await gets(), before)
+  const answers = await Promise.all(Array.from({ length: 256 }, () => authenticate(good)))
+  t.equal(answers.filter(answer => 'client' in answer && answer.client.limit === 100).length, 256)
+  t.equal(await gets(), before + 1)
+})
+
+t.test(
+  'a former key is refused by the clock, and a limit of its own goes before that of the tier',
+  async t => {
+    const { clock, store, directory } = await setUp(t)
+    const [first, second] = [createKey(), createKey()]
+    await addKey(store, 'key_2', hashOf(first))
+    const authenticate = createAuthenticate(directory, tiers, clock)
+    await store.replaceHash('key_2', hashOf(second), clock.now() + 1_000)
+    t.match(await authenticate(first), { client: { keyId: 'key_2', limit: 100 } })
+    t.match(await authenticate(second), { client: { keyId: 'key_2', limit: 100 } })
+    clock.advance(999)
+    t.ok('client' in (await authenticate(first)))
+    clock.advance(1)
+    t.strictSame(await authenticate(first), { refusal: 'replaced', keyId: 'key_2' })
+    t.ok('client' in (await authenticate(second)))
+
+    for (const [change, limit] of [
+      [{ limit: 7 }, 7],
+      [{ tier: 'starter' }, 7],
+      [{ limit: null }, 1_000],
+      [{ tier: 'gone', limit: 3 }, 3],
+    ] as const) {
+      await store.changeKey('key_2', change)
+      await announceChange(store, 'key_2', clock.now())
+      await directory.readChanges()
+      t.match(await authenticate(second), { client: { limit } }, JSON.stringify(change))
+    }
+    await store.changeKey('key_2', { limit: null })
+    await announceChange(store, 'key_2', clock.now())
+    await directory.readChanges()
+    await t.rejects(async () => authenticate(second), { code: 'tier_not_configured' })
+  },
+)

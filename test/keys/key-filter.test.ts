@@ -1,0 +1,108 @@
+// Filters of keys: fields, operators and values, and what is refused.
+
+import t from 'tap'
+import { createCalendar } from '../../src/common/calendar.ts'
+import { keyFilterIn } from '../../src/keys/key-filter.ts'
+import type { KeyUsage, ListedKey } from '../../src/keys/listed-key.ts'
+
+const now = Date.parse('2026-11-22T06:00:00Z')
+const calendar = createCalendar('Asia/Dhaka')
+const plain: ListedKey & KeyUsage = {
+  id: 'key_1',
+  externalId: null,
+  subscriber: 'Dhaka Tribune',
+  subscriberId: 'sub_1',
+  tier: 'starter',
+  limit: 1_000,
+  ownLimit: false,
+  status: 'active',
+  createdAt: '2026-11-02T00:00:00.000Z',
+  expiresAt: null,
+  revokedAt: null,
+  formerKeyUntil: null,
+  lastUsedOn: '2026-11-20',
+  usedToday: 0,
+}
+const matches = (filter: string, change: Partial<typeof plain> = {}) =>
+  keyFilterIn(filter, calendar, now).matches({ ...plain, ...change })
+
+const soon = { expiresAt: '2026-12-01T18:00:00.000Z' }
+const cases: [filter: string, holds: boolean, change?: Partial<typeof plain>][] = [
+  ['', true],
+  ['tier=starter', true],
+  ['tier=free', false],
+  ['tier!=free', true],
+  ['tier=starter status=active', true],
+  ['tier=starter status=revoked', false],
+  ['status=subscriber-revoked', true, { status: 'subscriber revoked' }],
+  ['status!=expired', false, { status: 'expired' }],
+  ['subscriber=~dhaka', true],
+  ['subscriber=~TRIB', true],
+  ['subscriber=~\u0985\u09beলো', true, { subscriber: 'প্রথম আলো' }],
+  ['subscriber=~Star', false],
+  ['subscriber="Dhaka Tribune"', true],
+  ['subscriber="Dhaka"', false],
+  ['subscriber=~"a t" tier=starter', true],
+  ['external_id=none', true],
+  ['external_id=none', false, { externalId: 'a' }],
+  ['external_id=~A-', true, { externalId: 'a-1' }],
+  ['id=key_1', true],
+  ['limit>=1000', true],
+  ['limit<1000', false],
+  ['limit>0', false, { limit: null }],
+  ['used=0', true],
+  ['used>5', true, { usedToday: 6 }],
+  ['expires<30d', false],
+  ['expires>30d', true],
+  ['expires=never', true],
+  ['expires<30d', true, soon],
+  ['expires<9d', false, soon],
+  ['expires=2026-12-01', true, soon],
+  ['expires<2026-12-01', false, soon],
+  ['expires!=never', true, soon],
+  ['expires<1h', true, { expiresAt: '2026-01-01T00:00:00.000Z' }],
+  ['created<30d', true],
+  ['created>30d', false],
+  ['created=2026-11-02', true],
+  ['last_used<7d', true],
+  ['last_used>7d', false],
+  ['last_used>7d', true, { lastUsedOn: null }],
+  ['last_used=never', true, { lastUsedOn: null }],
+  ['last_used=never', false],
+  ['last_used>=2026-11-20', true],
+  ['last_used<2026-11-20', true, { lastUsedOn: null }],
+]
+for (const [filter, holds, change] of cases)
+  t.test(
+    `${filter || 'no term'} ${holds ? 'holds' : 'does not hold'} ${JSON.stringify(change ?? {})}`,
+    async t => {
+      t.equal(matches(filter, change), holds)
+    },
+  )
+
+t.test('only terms on the usage wait for it', async t => {
+  const filter = keyFilterIn('tier=free used=0', calendar, now)
+  t.equal(filter.mayMatch(plain), false)
+  t.equal(keyFilterIn('tier=starter used>9', calendar, now).mayMatch(plain), true)
+})
+
+t.test('a wrong term is named, with what is allowed', async t => {
+  const all =
+    'allowed: terms of a field \\(id, external_id, subscriber, .*\\), an operator \\(=~ .*\\) and a value'
+  for (const [filter, sentence] of [
+    ['colour=red', `the filter has "colour=red"; ${all}`],
+    ['constructor=x', all],
+    ['tier', all],
+    ['tier=', all],
+    ['tier<free', 'the filter has "tier<free"; allowed: tier with = \\(is\\)'],
+    ['status=on', 'status with = or !=, and one of active, expired, revoked, subscriber-revoked'],
+    ['used=~1', 'used with a whole number'],
+    ['used=-1', 'used with a whole number'],
+    ['expires<soon', 'expires with a day such as 2027-01-31 or a duration such as 30d'],
+    ['expires<never', 'expires with a day'],
+    ['created=2026-02-30', 'created with a day'],
+    ['x'.repeat(501), 'the filter has 501 characters; allowed: at most 500'],
+    [`tier=svc_live_${'x'.repeat(38)} y`, '"y"'],
+  ] as const)
+    t.throws(() => matches(filter), { name: 'InputError', message: new RegExp(sentence) }, filter)
+})

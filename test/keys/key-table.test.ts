@@ -1,0 +1,79 @@
+// The table of entries by the id of a key: it finds each again, also where two ids have the same number, and no id gets into
+// V8's own table of texts.
+
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import t from 'tap'
+import { createCalendar } from '../../src/common/calendar.ts'
+import { createKeyTable } from '../../src/keys/key-table.ts'
+import { createMeter } from '../../src/keys/meter.ts'
+import { localDays } from '../../src/keys/window.ts'
+import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
+import { manualClock } from '../support/manual-clock.ts'
+
+t.test('an entry is found until it is deleted, and all are listed', async t => {
+  const table = createKeyTable<{ keyId: string }>()
+  const all = ['', 'a', 'আ', 'key_1', 'key_2'].map(keyId => ({ keyId }))
+  for (const entry of all) table.add(entry)
+  t.equal(table.size(), 5)
+  t.ok(all.every(entry => table.find(entry.keyId) === entry))
+  t.equal(table.find('key_3'), undefined)
+  t.equal(new Set(table.values()).size, 5)
+  for (const entry of table.values()) table.delete(entry)
+  t.equal(table.size(), 0)
+  t.equal(table.find('key_1'), undefined)
+})
+
+t.test('two ids with one number are two keys', async t => {
+  const table = createKeyTable<{ keyId: string }>()
+  const [one, other, second] = ['key_332789', 'key_529192', 'key_332789x'].map(keyId => ({ keyId }))
+  if (!one || !other || !second) throw new Error('there are three')
+  table.add(one)
+  t.equal(table.find(other.keyId), undefined)
+  for (const entry of [other, second]) table.add(entry)
+  t.strictSame([table.size(), [...table.values()].length], [3, 3])
+  t.ok([one, other, second].every(entry => table.find(entry.keyId) === entry))
+  table.delete(one)
+  table.delete(one)
+  t.equal(table.find(one.keyId), undefined)
+  t.equal(table.find(other.keyId), other)
+  table.delete(other)
+  t.strictSame([...table.values()], [second])
+  t.equal(table.size(), 1)
+})
+
+setFlagsFromString('--allow-natives-syntax')
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
+const isInTableOfTexts = new Function('text', 'return %IsInternalizedString(text)') as (
+  text: string,
+) => boolean
+
+t.test('the id of a counted key does not get into the table of texts of V8', async t => {
+  const clock = manualClock('2026-11-21T12:00:00Z')
+  const store = openEmbeddedStore(':memory:', clock)
+  t.teardown(() => store.close())
+  const meter = createMeter({
+    store: {
+      ...store,
+      // The embedded store's own Maps are not the point.
+      commit: async ({ entries }) => entries.map(({ units }) => ({ granted: units, used: units, before: 0 })),
+    },
+    whenStoreIsDown: 'share',
+    instances: () => 1,
+    windows: localDays(createCalendar('Asia/Dhaka'), 0),
+    keepUsageForMs: 0,
+    clock,
+    observer: { storeAway: () => {}, storeBack: () => {}, unitsLost: () => {}, nearLimit: () => {} },
+  })
+  // As they come from a store: made at run time.
+  const idOf = (kind: string, i: number): string => Buffer.from(`key_${kind}_${i}`).toString('latin1')
+  const ids = Array.from({ length: 50 }, (_, i) => idOf('counted', i))
+  for (const keyId of [...ids, ...ids]) await meter.consume({ keyId, limit: 9 }, clock.now())
+  const ofMap = Array.from({ length: 50 }, (_, i) => idOf('of_map', i))
+  const map = new Map(ofMap.map(id => [id, 1]))
+  // What stands for a text in the table until then is replaced by it.
+  collect()
+  t.equal(ofMap.filter(isInTableOfTexts).length, map.size, 'those of a Map are in it')
+  t.equal(ids.filter(isInTableOfTexts).length, 0)
+})

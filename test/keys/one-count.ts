@@ -1,0 +1,34 @@
+// A partition on a store that a test makes up, and a count of one key in it.
+
+import { type Count, createPartition, type PartitionParts } from '../../src/keys/partition.ts'
+import { manualClock } from '../support/manual-clock.ts'
+
+/** @param now the time by which a batch grows, in ms */
+export const oneCount = (store: PartitionParts['store'], now?: () => number) => {
+  const partition = createPartition(
+    {
+      instance: 'one',
+      store,
+      whenStoreIsDown: 'share',
+      instances: () => 1,
+      latestStart: () => 0,
+      clock: manualClock('2026-11-21T12:00:00Z'),
+      observer: { stopped: () => {}, resumed: () => {}, counted: () => {} },
+    },
+    now,
+  )
+  const count: Count = {
+    keyId: 'key_1',
+    window: {
+      name: '2026-11-21',
+      startsAt: 0,
+      endsAt: Number.POSITIVE_INFINITY,
+      keepUntil: Number.POSITIVE_INFINITY,
+    },
+    limit: 1_000,
+    admitted: 0,
+    confirmed: 0,
+    lastKnown: undefined,
+  }
+  return { partition, admit: () => partition.admit(count, 1_000) }
+}

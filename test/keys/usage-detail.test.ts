@@ -1,0 +1,112 @@
+// Responses counted by endpoint and class of status: what is flushed, for which day, and what an outage keeps.
+
+import t, { type Test } from 'tap'
+import { createCalendar } from '../../src/common/calendar.ts'
+import { createUsageDetail } from '../../src/keys/usage-detail.ts'
+import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
+import { StoreError } from '../../src/stores/store.ts'
+import { manualClock } from '../support/manual-clock.ts'
+import { until } from '../support/until.ts'
+
+const calendar = createCalendar('Asia/Dhaka')
+const beforeMidnight = Date.parse('2026-11-21T17:59:59.999Z')
+const answer = { keyId: 'key_1', endpoint: 'weather' as const, status: 200, arrivedAt: beforeMidnight }
+
+const setUp = (t: Test) => {
+  const clock = manualClock(beforeMidnight)
+  const store = openEmbeddedStore(':memory:', clock)
+  const state = { away: false, written: 0 }
+  const detail = createUsageDetail(
+    {
+      addDetail: async entries => {
+        if (state.away) throw new StoreError('away')
+        state.written += entries.length
+        await store.addDetail(entries)
+      },
+    },
+    calendar,
+    clock,
+  )
+  t.teardown(async () => {
+    await detail.close()
+    await store.close()
+  })
+  const counts = async (day = '2026-11-21', keyId = 'key_1') =>
+    Object.fromEntries(
+      (await store.detailOn(keyId, day)).map(({ endpoint, statusClass, count }) => [
+        `${endpoint} ${statusClass}`,
+        count,
+      ]),
+    )
+  return { clock, store, state, detail, counts }
+}
+
+t.test('answers are counted on the local day they arrived on, and forgotten two days after it', async t => {
+  const { clock, store, detail, counts } = setUp(t)
+  for (const status of [200, 204, 304, 404, 429, 500]) detail.count({ ...answer, status })
+  detail.count({ ...answer, arrivedAt: beforeMidnight + 1 })
+  detail.count({ ...answer, endpoint: 'other', keyId: 'key_2' })
+  await detail.flush()
+  detail.count(answer)
+  await detail.close()
+  const expected = { 'weather 2xx': 3, 'weather 3xx': 1, 'weather 4xx': 2, 'weather 5xx': 1 }
+  t.strictSame(await counts(), expected)
+  t.strictSame(await counts('2026-11-22'), { 'weather 2xx': 1 })
+  t.strictSame(await counts('2026-11-21', 'key_2'), { 'other 2xx': 1 })
+  clock.set('2026-11-23T17:59:59.999Z')
+  await store.addDetail([])
+  t.strictSame(await counts(), expected)
+  clock.advance(1)
+  await store.addDetail([])
+  t.strictSame(await counts(), {})
+  t.strictSame(await counts('2026-11-22'), { 'weather 2xx': 1 })
+})
+
+t.test('counts that could not be handed over go with the next, and no more than the bound', async t => {
+  const { state, detail, counts } = setUp(t)
+  state.away = true
+  detail.count(answer)
+  await detail.flush()
+  detail.count(answer)
+  for (let i = 0; i < 12_000; i++) detail.count({ ...answer, keyId: `key_x${i}` })
+  detail.count(answer)
+  await detail.flush()
+  state.away = false
+  await detail.flush()
+  t.strictSame(await counts(), { 'weather 2xx': 3 })
+  t.equal(state.written, 10_000)
+})
+
+t.test('at the bound it is handed over early, without waiting for the interval', async t => {
+  const { state, detail } = setUp(t)
+  for (let i = 0; i < 10_000; i++) detail.count({ ...answer, keyId: `key_${i}` })
+  await until('it is handed over', () => state.written === 10_000, 900)
+})
+
+t.test('counters stay from flush to flush, and count each answer once', async t => {
+  const { state, detail, counts } = setUp(t)
+  for (let i = 0; i < 3; i++) {
+    detail.count(answer)
+    detail.count({ ...answer, status: 404 })
+    await detail.flush()
+  }
+  await detail.flush()
+  t.equal(state.written, 6, 'without those that counted nothing')
+  detail.count(answer)
+  await detail.flush()
+  t.strictSame(await counts(), { 'weather 2xx': 4, 'weather 4xx': 3 })
+})
+
+t.test('of a flush that fails on its way, what was written is not written again', async t => {
+  const { state, detail, counts } = setUp(t)
+  for (let i = 0; i < 500; i++) detail.count({ ...answer, keyId: `key_${i}` })
+  const flushed = detail.flush()
+  await until('a part of it is written', () => state.written > 0)
+  state.away = true
+  await flushed
+  t.ok(state.written < 500, `${state.written} were written before`)
+  state.away = false
+  await detail.flush()
+  t.equal(state.written, 500)
+  for (const keyId of ['key_0', 'key_499']) t.strictSame(await counts(undefined, keyId), { 'weather 2xx': 1 })
+})

@@ -1,0 +1,130 @@
+// The connection for messages of other gateways fails for good while that for commands works: each key gets its limit exactly,
+// from one gateway and from two, counts of others are read in place of messages, and the reason is known.
+
+import type { Redis } from 'ioredis'
+import t, { type Test } from 'tap'
+import { systemClock } from '../../src/common/clock.ts'
+import { createMeter } from '../../src/keys/meter.ts'
+import { localDays } from '../../src/keys/window.ts'
+import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
+import { startRedisFor, withoutOwnRedis } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
+
+const metered = { day: '2026-11-21', endsAt: Date.now() + 43_200_000 }
+
+const openMeters = async (t: Test, url: string, count: number) => {
+  const account = url.replace('redis://', 'redis://gw:pw@')
+  const open = async () => {
+    const faults: (string | null)[] = []
+    const store = await openRedisStore(
+      { url: account, prefix: 'x:', connectTimeoutMs: 10_000, commandTimeoutMs: 10_000 },
+      { redisAway: () => {}, redisBack: () => {}, redisMessages: fault => faults.push(fault) },
+    )
+    const meter = createMeter({
+      store,
+      whenStoreIsDown: 'share',
+      instances: () => count,
+      windows: localDays({ dayOf: () => metered.day, nextMidnight: () => metered.endsAt }, 86_400_000),
+      keepUsageForMs: 86_400_000,
+      clock: systemClock,
+      observer: { storeAway: () => {}, storeBack: () => {}, unitsLost: () => {}, nearLimit: () => {} },
+    })
+    t.teardown(async () => {
+      await meter.close()
+      await store.close()
+    })
+    const admit = async () => (await meter.consume({ keyId: 'key_1', limit: 100 }, Date.now())).allowed
+    const known = async () => {
+      for await (const [each] of meter.usageAt(Date.now())) return each?.used
+      return undefined
+    }
+    return { store, meter, faults, admit, known }
+  }
+  return Promise.all(Array.from({ length: count }, open))
+}
+
+const setUser = (raw: Redis, ...rules: string[]) => raw.call('ACL', 'SETUSER', 'gw', ...rules)
+const killSubscriptions = (raw: Redis) => raw.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
+
+/** How the connection fails, and the reason. `before` the gateways start, or `after` they have subscribed. */
+const faults: [
+  what: string,
+  when: 'before' | 'after',
+  break_: (raw: Redis, t: Test) => unknown,
+  reason: RegExp,
+][] = [
+  ['a user without channels', 'before', raw => setUser(raw, 'resetchannels'), /^NOPERM .*channels/],
+  ['channels that are taken away', 'after', raw => setUser(raw, 'resetchannels'), /^NOPERM .*channels/],
+  ['a user that may not subscribe', 'before', raw => setUser(raw, '-subscribe'), /^NOPERM .*subscribe/],
+  ['another password', 'after', raw => setUser(raw, 'resetpass', '>other'), /^WRONGPASS/],
+  ['too many clients', 'after', raw => raw.config('SET', 'maxclients', '1'), /max number of clients/],
+  [
+    'connections that are ended again and again',
+    'after',
+    (raw, t) => {
+      const timer = setInterval(() => void killSubscriptions(raw).catch(() => {}), 100)
+      t.teardown(() => clearInterval(timer))
+    },
+    /^the connection was closed$|^there is no connection|ECONNRESET/,
+  ],
+]
+
+for (const count of [1, 2])
+  for (const [what, when, break_, reason] of faults)
+    t.test(`${what}, ${count === 1 ? 'one gateway' : 'two gateways'}`, { skip: withoutOwnRedis }, async t => {
+      const { url, raw } = await startRedisFor(t)
+      await setUser(raw, 'on', '>pw', '~*', '&*', '+@all')
+      if (when === 'before') await break_(raw, t)
+      const meters = await openMeters(t, url, count)
+      const subscribed = () => meters.every(({ store }) => store.usageMessagesArrive())
+      if (when === 'after') {
+        await until('all have subscribed', subscribed)
+        t.ok(await meters[0]?.admit())
+        await break_(raw, t)
+        await killSubscriptions(raw)
+      }
+      await until('the reason is known', () => meters.every(({ faults }) => reason.test(faults.at(-1) ?? '')))
+      t.notOk(subscribed())
+      const isCounting = async () => {
+        await Promise.all(meters.map(({ meter }) => meter.probe()))
+        return meters.every(({ meter }) => meter.state() === 'counting')
+      }
+      await until('all count in the store', isCounting)
+      let failed = 0
+      for (const { store } of meters) {
+        const { commit } = store
+        store.commit = batch =>
+          commit(batch).catch((error: unknown) => {
+            failed += 1
+            throw error
+          })
+      }
+      let admitted = when === 'after' ? 1 : 0
+      for (let i = 0; i < 120; i++) if (await meters[i % count]?.admit()) admitted += 1
+      t.equal(admitted, 100)
+      t.equal(failed, 0, 'no batch is sent twice')
+      t.ok(await isCounting())
+      // A connection that is refused may break before it says why.
+      for (const each of meters) t.ok(each.faults.length <= 2, 'a reason is told once')
+    })
+
+t.test(
+  'counts of others are read, and messages are awaited again once a connection holds',
+  { skip: withoutOwnRedis },
+  async t => {
+    const { url, raw } = await startRedisFor(t)
+    await setUser(raw, 'on', '>pw', '~*', '+@all', 'resetchannels')
+    const [one, two] = await openMeters(t, url, 2)
+    if (!one || !two) return
+    t.ok(await one.admit())
+    for (let i = 0; i < 60; i++) await two.admit()
+    t.equal(await one.known(), 1)
+    await until('it is read', async () => {
+      await one.meter.probe()
+      return (await one.known()) === 61
+    })
+    await setUser(raw, '&*')
+    await until('messages arrive', () => one.faults.at(-1) === null, 30_000)
+    t.ok(one.store.usageMessagesArrive())
+  },
+)

@@ -1,0 +1,90 @@
+// Parsing the cache targets of an operator: a point, a place, a box, or all.
+
+import t from 'tap'
+import { createCatalogue } from '../../src/catalogue/catalogue.ts'
+import type { Bounds } from '../../src/catalogue/location-schema.ts'
+import { readSnapshot } from '../../src/catalogue/snapshot-reader.ts'
+import { cellOfTarget, pointOrPlaceIn, scopeOf, targetIn } from '../../src/operate/cache-target.ts'
+import { createGrid } from '../../src/weather/cell.ts'
+import { usualCatalogue } from '../support/usual-catalogue.ts'
+
+const catalogue = createCatalogue(await readSnapshot(usualCatalogue))
+const { bounds } = catalogue
+const areaOf = (degrees: number, box: Bounds = bounds) => ({
+  catalogue: { ...catalogue, bounds: box },
+  grid: createGrid(degrees),
+})
+const area = areaOf(0.1)
+const scope = (text: string, given = area) => scopeOf(targetIn(text), given)
+
+t.test('a point, a place, a box and all are distinguished', t => {
+  t.strictSame(targetIn('23.81,90.41'), { point: { latitude: 23.81, longitude: 90.41 } })
+  t.strictSame(targetIn(' -23.81 , +90 '), { point: { latitude: -23.81, longitude: 90 } })
+  t.strictSame(targetIn('district/3026'), { place: { type: 'district', id: '3026' } })
+  t.strictSame(targetIn('23.5,90,24,90.8'), { box: { south: 23.5, west: 90, north: 24, east: 90.8 } })
+  t.strictSame(targetIn('all'), { all: true })
+  t.end()
+})
+
+t.test('anything else is refused with one sentence: the given value and the allowed ones', t => {
+  const refused: [string, RegExp][] = [
+    ['', /^the target is ""; allowed: all, a point such as/],
+    ['dhaka', /^the target is "dhaka"; allowed: /],
+    ['23.81', /^the target is "23\.81"; allowed: /],
+    ['23.81,', /^the target is "23\.81,"; allowed: /],
+    ['1,2,3', /^the target is "1,2,3"; allowed: /],
+    ['1,2,3,4,5', /; allowed: /],
+    ['0x10,90', /; allowed: /],
+    ['1e1,90', /; allowed: /],
+    ['Infinity,90', /; allowed: /],
+    [`${'9'.repeat(400)},0,1,1`, /^the target is "9{60}…"; allowed: /],
+    ['district/', /; allowed: /],
+    ['district/30/26', /; allowed: /],
+    ['town/3', /and "town" is no type of place; allowed: division, district, upazila, union$/],
+    ['24,90,23,91', /^the box 24,90,23,91 has south 24 beyond north 23; allowed: south,west,north,east/],
+    ['23,91,24,90', /^the box 23,91,24,90 has west 91 beyond east 90; /],
+  ]
+  for (const [text, message] of refused) t.throws(() => targetIn(text), { name: 'InputError', message }, text)
+  for (const text of ['all', '23,90,24,91', 'x'])
+    t.throws(() => pointOrPlaceIn(text), {
+      message: /allowed: a point such as 23\.81,90\.41 or a place such as district\/3026$/,
+    })
+  t.end()
+})
+
+t.test('a point on the bounds has a cell, a point beyond them and a place that is not there have none', t => {
+  t.equal(cellOfTarget(pointOrPlaceIn('20,93'), area).cell.id, '20,93')
+  const refused: [string, RegExp][] = [
+    ['19.99,90', /^the latitude 19\.99 is outside the bounds of Bangladesh; allowed: 20 to 27$/],
+    ['23,93.01', /^the longitude 93\.01 is outside the bounds of Bangladesh; allowed: 87\.5 to 93$/],
+    ['district/9', /^the district "9" was not found or is not published$/],
+  ]
+  for (const [text, message] of refused)
+    t.throws(() => cellOfTarget(pointOrPlaceIn(text), area), { name: 'InputError', message })
+  t.end()
+})
+
+t.test(
+  'all is every cell that a point within the bounds can have, also those with a centre beyond them',
+  t => {
+    t.equal(scope('all').cells.length, 71 * 56)
+    const narrow = { south: 20.04, north: 20.06, west: 90.04, east: 90.16 }
+    t.strictSame(
+      scope('all', areaOf(0.1, narrow)).cells.map(({ id }) => id),
+      ['20,90', '20,90.1', '20,90.2', '20.1,90', '20.1,90.1', '20.1,90.2'],
+    )
+    t.end()
+  },
+)
+
+t.test('a box counts its cells within the bounds, however large it is, and needs one at least', t => {
+  t.equal(scope('23.5,90,24,90.8').cells.length, 6 * 9)
+  t.equal(scope('-180,-180,180,180').cells.length, 71 * 56)
+  t.strictSame(scope('23.7,90.4,23.7,90.4').cells, [area.grid.cellOf(23.7, 90.4)], 'edges included')
+  for (const text of ['23.51,90.01,23.52,90.02', '50,8,51,9'])
+    t.throws(() => scope(text), {
+      name: 'InputError',
+      message: /has no centre of a grid cell in it; allowed: one that has, within 20,87\.5,27,93$/,
+    })
+  t.end()
+})

@@ -1,0 +1,96 @@
+// The checks of Redis as a fleet runs it: a cluster that loses a master, and a master that Sentinel watches and that has lost
+// its replicas.
+
+import { Redis } from 'ioredis'
+import t from 'tap'
+import { systemClock } from '../../../src/common/clock.ts'
+import { loadConfig } from '../../../src/config/load.ts'
+import { checkOf } from '../../../src/operate/doctor/check.ts'
+import { redisChecks } from '../../../src/operate/doctor/redis.ts'
+import { account, makeAccount } from '../../support/redis-account.ts'
+import { startCluster } from '../../support/redis-cluster.ts'
+import { masterName, startSentinel } from '../../support/redis-sentinel.ts'
+import { startRedis, withoutOwnRedis } from '../../support/redis-server.ts'
+import { until } from '../../support/until.ts'
+
+if (withoutOwnRedis) t.bailout(withoutOwnRedis)
+
+const checksOf = async (redis: Record<string, unknown>) => {
+  const config = loadConfig({ files: [], env: {} })
+  const { checks, clock } = await redisChecks({ redis: { ...config.redis, ...redis } }, systemClock)
+  return new Map([...checks, checkOf('clocks', clock)].map(check => [check.name, check]))
+}
+
+t.test('a cluster is well with the documented user, and is not once a master is gone', async t => {
+  const cluster = await startCluster(0)
+  t.teardown(cluster.stop)
+  for (const { admin } of cluster.nodes) await makeAccount(admin, true)
+  const url = cluster.url.replace('//', `//${account.user}:${account.password}@`)
+  const look = () => checksOf({ url, mode: 'cluster' })
+  const checks = await look()
+  t.match(checks.get('redis'), { status: 'ok', detail: /cluster_state is ok/ })
+  t.match(checks.get('redis rights'), { status: 'ok' })
+
+  const last = cluster.nodes.at(-1)
+  await last?.stop()
+  await until('the cluster is not well', async () =>
+    [...(await look()).values()].some(({ status }) => status === 'fail'),
+  )
+})
+
+t.test('a master behind Sentinel is well with replicas, and is to be looked at without', async t => {
+  const sentinel = await startSentinel()
+  t.teardown(sentinel.stop)
+  const { url, others: nodes } = sentinel
+  const look = () => checksOf({ url, mode: 'sentinel', nodes, sentinelMaster: masterName })
+  await until('the replicas are there', async () => (await look()).get('redis')?.status === 'ok')
+  t.match((await look()).get('redis'), { detail: /; master with 2 replicas$/ })
+  for (const replica of sentinel.servers.slice(1)) await replica.stop()
+  await until('the replicas are missed', async () => (await look()).get('redis')?.status === 'warn')
+  t.match((await look()).get('redis'), { detail: /nothing can take over/, fix: /Start a replica/ })
+})
+
+t.test(
+  'a wrong password, a frozen process and rights that are missing are told as what they are',
+  async t => {
+    const { url, pid, stop } = await startRedis()
+    t.teardown(stop)
+    const raw = new Redis(url)
+    t.teardown(() => raw.disconnect())
+    await makeAccount(raw)
+    const as = (password: string) => url.replace('//', `//${account.user}:${password}@`)
+    const connectTimeoutMs = 500
+    t.match((await checksOf({ url: as('wrong'), connectTimeoutMs })).get('redis'), {
+      status: 'fail',
+      detail: /WRONGPASS/,
+      fix: /^Correct the user and the password/,
+    })
+    await raw.acl('SETUSER', account.user, '-hset', '-time', '-zrem')
+    const checks = await checksOf({ url: as(account.password), connectTimeoutMs })
+    t.match(checks.get('redis rights'), { status: 'fail', fix: 'ACL SETUSER abohawa +hset +zrem +time' })
+    t.match(checks.get('clocks'), { status: 'skip' })
+    await raw.acl('SETUSER', account.user, '+hset', '+time', '+zrem', 'resetchannels')
+    t.match((await checksOf({ url: as(account.password), connectTimeoutMs })).get('redis rights'), {
+      detail: 'the user abohawa may not use the channels abohawa:*',
+      fix: 'ACL SETUSER abohawa ~abohawa:* &abohawa:*',
+    })
+    await makeAccount(raw)
+    const clients = async () =>
+      String(await raw.call('CLIENT', 'LIST'))
+        .trim()
+        .split('\n').length
+    await until('the connections of before are closed', async () => (await clients()) === 1)
+    await raw.config('SET', 'maxclients', '2')
+    t.match((await checksOf({ url: as(account.password), connectTimeoutMs })).get('redis rights'), {
+      detail: /^subscribe failed: (ERR max number of clients reached|read ECONNRESET)$/,
+      fix: /maxclients/,
+    })
+    await raw.config('SET', 'maxclients', '100')
+    t.match(checks.get('redis settings'), { status: 'warn', detail: /^appendonly no/ })
+    process.kill(pid, 'SIGSTOP')
+    t.teardown(() => process.kill(pid, 'SIGCONT'))
+    const frozen = await checksOf({ url: as(account.password), connectTimeoutMs })
+    t.match(frozen.get('redis'), { status: 'fail', fix: /takes no commands/ })
+    t.comment(frozen.get('redis')?.detail)
+  },
+)

@@ -1,0 +1,226 @@
+// The judgements of `doctor` on figures that no test can make real: versions, clocks, limits, memory, certificates, disks.
+
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import t from 'tap'
+import { systemClock } from '../../../src/common/clock.ts'
+import { loadConfig } from '../../../src/config/load.ts'
+import { checkOf, type Finding, fail, ok, skip, warn } from '../../../src/operate/doctor/check.ts'
+import { catalogueFinding, certificateFinding, embeddedFindings } from '../../../src/operate/doctor/files.ts'
+import { clockFinding, migrationFinding, openFilesFinding } from '../../../src/operate/doctor/machine.ts'
+import { budgetFinding } from '../../../src/operate/doctor/provider.ts'
+import { proxyFinding } from '../../../src/operate/doctor/proxies.ts'
+import {
+  memoryFinding,
+  persistenceFinding,
+  roleFinding,
+  versionFinding,
+} from '../../../src/operate/doctor/redis.ts'
+import { infoOf } from '../../../src/stores/redis/info.ts'
+import { openEmbeddedStore } from '../../../src/stores/sqlite/embedded-store.ts'
+
+const configOf = (env: Record<string, string> = {}) => loadConfig({ files: [], env })
+const info = (fields: Record<string, string | number>) =>
+  infoOf(['# Part', ...Object.entries(fields).map(([name, value]) => `${name}:${value}`)].join('\r\n'))
+
+const judged: [name: string, found: Finding, status: Finding['status'], detail: RegExp][] = [
+  ['a kernel that hands connections on', migrationFinding('1'), 'ok', /go to another/],
+  ['one that resets them', migrationFinding('0'), 'warn', /resets connections/],
+  ['one that knows no such setting', migrationFinding(''), 'warn', /resets connections/],
+  ['enough files', openFilesFinding(20_000, configOf()), 'ok', /20000; up to 10192/],
+  ['unlimited files', openFilesFinding(Number.POSITIVE_INFINITY, configOf()), 'ok', /unlimited/],
+  ['too few files', openFilesFinding(1_024, configOf()), 'fail', /1024, but up to 10192/],
+  ['Redis 7', versionFinding(info({ redis_version: '7.0.15' })), 'ok', /Redis 7\.0\.15/],
+  ['Valkey 8', versionFinding(info({ redis_version: '7.2.4', valkey_version: '8.0.1' })), 'ok', /Valkey 8/],
+  ['Redis 6', versionFinding(info({ redis_version: '6.2.14' })), 'fail', /too old/],
+  ['no version', versionFinding(info({})), 'fail', /unknown/],
+  ['noeviction', memoryFinding(info({ maxmemory_policy: 'noeviction', maxmemory: 0 })), 'ok', /noeviction/],
+  [
+    'allkeys',
+    memoryFinding(info({ maxmemory_policy: 'allkeys-lru', maxmemory: 1e9 })),
+    'fail',
+    /thrown away/,
+  ],
+  [
+    'volatile-ttl',
+    memoryFinding(info({ maxmemory_policy: 'volatile-ttl', maxmemory: 1e9 })),
+    'warn',
+    /counts/,
+  ],
+  [
+    'nearly full',
+    memoryFinding(info({ maxmemory_policy: 'noeviction', maxmemory: 1e9, used_memory: 95e7 })),
+    'warn',
+    /nearly full/,
+  ],
+  ['a file', persistenceFinding(info({ aof_enabled: 1, aof_last_write_status: 'ok' })), 'ok', /appendonly/],
+  ['snapshots', persistenceFinding(info({ aof_enabled: 0 })), 'warn', /last snapshot/],
+  [
+    'a bad file',
+    persistenceFinding(info({ aof_enabled: 1, aof_last_write_status: 'err' })),
+    'fail',
+    /append/,
+  ],
+  ['a bad snapshot', persistenceFinding(info({ rdb_last_bgsave_status: 'err' })), 'fail', /snapshot failed/],
+  ['a master', roleFinding(info({ role: 'master', connected_slaves: 1 }), 'sentinel'), 'ok', /1 replica$/],
+  ['a lonely master', roleFinding(info({ role: 'master' }), 'sentinel'), 'warn', /no replica/],
+  ['a replica', roleFinding(info({ role: 'slave' }), 'single'), 'fail', /takes no writes/],
+  ['equal clocks', clockFinding('Redis', 900), 'ok', /within 1 s/],
+  ['a clock ahead', clockFinding('Redis', 1_500), 'warn', /1\.5 s ahead/],
+  ['a clock far behind', clockFinding('Redis', -301_000), 'fail', /301\.0 s behind/],
+  ['no proxy', proxyFinding(configOf()), 'ok', /no proxy is trusted/],
+  [
+    'a proxy',
+    proxyFinding(configOf({ ABOHAWA_SERVER__TRUSTED_PROXIES: '[10.0.0.0/8]' })),
+    'ok',
+    /10\.0\.0\.0/,
+  ],
+  [
+    'everybody as a proxy',
+    proxyFinding(configOf({ ABOHAWA_SERVER__TRUSTED_PROXIES: '[0.0.0.0/0]' })),
+    'fail',
+    /can claim HTTPS/,
+  ],
+]
+const budget = { at: '', account: 'a', reopenedAt: null, closedUntil: null, reason: null, reserve: 0.1 }
+const day = { name: 'day' as const, limit: 100, aside: 0, resetsAt: '' }
+judged.push(
+  [
+    'room',
+    budgetFinding({ ...budget, windows: [{ ...day, used: 10, left: 90 }] }),
+    'ok',
+    /90 of 100 left this day/,
+  ],
+  [
+    'little room',
+    budgetFinding({ ...budget, windows: [{ ...day, used: 95, left: 5 }] }),
+    'warn',
+    /nothing cached/,
+  ],
+  ['no limits', budgetFinding({ ...budget, windows: [] }), 'ok', /no limits/],
+  [
+    'a closure',
+    budgetFinding({ ...budget, closedUntil: '2026-11-22T00:00:02.000Z', reason: 'daily', windows: [] }),
+    'warn',
+    /closed until 2026-11-22.*: daily/,
+  ],
+)
+for (const [name, found, status, detail] of judged)
+  t.test(`${name}: ${status}`, t => {
+    t.match(found, { status, detail })
+    if (status === 'ok') t.equal(found.fix, null)
+    else t.match(found.fix, /^[A-Z].*\S$/, 'and one fix')
+    t.end()
+  })
+
+t.test('a check is what is worst in it, with its fixes; what is well is told where nothing is worse', t => {
+  const well = [ok('a'), skip('b'), ok('c')]
+  t.strictSame(checkOf('x', well), { name: 'x', status: 'ok', detail: 'a; b; c', fix: null })
+  t.strictSame(checkOf('x', [...well, warn('d', 'Do d.')]), {
+    name: 'x',
+    status: 'warn',
+    detail: 'd',
+    fix: 'Do d.',
+  })
+  t.strictSame(checkOf('x', [fail('e', 'Do e.'), ...well, warn('d', 'Do d.'), fail('f', 'Do e.')]), {
+    name: 'x',
+    status: 'fail',
+    detail: 'e; f',
+    fix: 'Do e.',
+  })
+  t.match(checkOf('x', [skip('b')]), { status: 'skip', detail: 'b', fix: null })
+  t.match(checkOf('x', [fail('e', 'Do e.'), fail('f', 'Do f.')]), { fix: 'Do e. Do f.' })
+  t.end()
+})
+
+const fixtures = join(import.meta.dirname, '../../fixtures')
+const tls = {
+  http2: true,
+  cert: join(fixtures, 'localhost.crt'),
+  key: join(fixtures, 'localhost.key'),
+  ticketKey: null,
+}
+const server = { ...configOf().server, tls }
+
+t.test('a certificate expires, is not valid yet, is for another name, or does not belong to the key', t => {
+  const first = certificateFinding(server, 'localhost', Date.parse('2026-11-22'))
+  t.match(first, { status: 'ok', detail: /^DNS:localhost, IP Address:127\.0\.0\.1, valid until \d{4}-/ })
+  const end = Date.parse(/until (\S+)/.exec(first.detail)?.[1] ?? '')
+  t.match(certificateFinding(server, undefined, end - 5 * 86_400_000), {
+    status: 'warn',
+    detail: /in [45] days/,
+  })
+  t.match(certificateFinding(server, undefined, end - 1), {
+    status: 'fail',
+    detail: /expires within a day, at/,
+  })
+  t.match(certificateFinding(server, undefined, end + 2 * 86_400_000), {
+    status: 'fail',
+    detail: /expired on/,
+  })
+  t.match(certificateFinding(server, undefined, 0), { status: 'fail', detail: /valid only from/ })
+  t.match(certificateFinding(server, '127.0.0.1', Date.parse('2026-11-22')), { status: 'ok' })
+  t.match(certificateFinding(server, 'weather.example', Date.parse('2026-11-22')), {
+    status: 'fail',
+    detail: /not for weather\.example/,
+  })
+  const other = { ...server, tls: { ...tls, key: join(fixtures, 'renewed.key') } }
+  t.match(certificateFinding(other, undefined, 0), { status: 'fail', detail: /belong together/ })
+  const absent = { ...server, tls: { ...tls, cert: '/nowhere.pem' } }
+  t.match(certificateFinding(absent, undefined, 0), { status: 'fail', detail: /\/nowhere\.pem/ })
+  const noTicketKey = { ...server, tls: { ...tls, ticketKey: '/nowhere.key' } }
+  t.match(certificateFinding(noTicketKey, undefined, 0), {
+    status: 'fail',
+    detail: /server\.tls\.ticketKey is \/nowhere\.key/,
+    fix: /openssl rand 48/,
+  })
+  t.end()
+})
+
+t.test('a catalogue loads or is named with its fault', async t => {
+  const { catalogue } = configOf()
+  t.match(await catalogueFinding(catalogue), { status: 'ok', detail: /^8 divisions, 64 districts/ })
+  const folder = t.testdir({ 'bad.json': '{' })
+  const bad = { ...catalogue, path: join(folder, 'bad.json') }
+  t.match(await catalogueFinding(bad), { status: 'fail', detail: /bad\.json/ })
+})
+
+t.test('the file of the store: its folder, its content, its mode, its disk', async t => {
+  const folder = t.testdir({ damaged: 'no database at all'.repeat(100) })
+  const statuses = async (path: string, free = 1e12) =>
+    (await embeddedFindings(path, async () => free)).map(({ status }) => status)
+  t.strictSame(await statuses(join(folder, 'new.db')), ['ok', 'ok', 'ok'])
+  t.strictSame(await statuses(join(folder, 'new.db'), 100 * 1_048_576), ['ok', 'ok', 'warn'])
+  t.strictSame(await statuses(join(folder, 'new.db'), 1_048_576), ['ok', 'ok', 'fail'])
+  chmodSync(join(folder, 'damaged'), 0o644)
+  t.strictSame(await statuses(join(folder, 'damaged')), ['fail', 'warn', 'ok'])
+  writeFileSync(join(folder, 'file'), '')
+  t.strictSame((await embeddedFindings(join(folder, 'file', 'store.db')))[0]?.status, 'fail')
+  t.strictSame(await statuses(':memory:'), ['warn'])
+})
+
+t.test('the fix for the file of the store fits its fault', async t => {
+  const folder = t.testdir({ text: 'no database at all'.repeat(100) })
+  const fixOf = async (name: string) => {
+    const [found] = await embeddedFindings(join(folder, name), async () => 1e12)
+    t.equal(found?.status, 'fail', name)
+    return found?.fix
+  }
+  t.match(await fixOf('text'), /restore a copy.*another file in store\.path/)
+
+  const store = openEmbeddedStore(join(folder, 'torn.db'), systemClock)
+  await store.writeBytes('a', Buffer.alloc(100_000), Number.MAX_SAFE_INTEGER)
+  await store.close()
+  const bytes = readFileSync(join(folder, 'torn.db'))
+  writeFileSync(
+    join(folder, 'torn.db'),
+    Buffer.concat([bytes.subarray(0, 4_196), Buffer.alloc(bytes.length - 4_196, 7)]),
+  )
+  t.equal(await fixOf('torn.db'), 'Stop the gateway and restore a copy.')
+
+  const locked = new DatabaseSync(join(folder, 'locked.db'))
+  locked.exec('CREATE TABLE a (b); BEGIN EXCLUSIVE')
+  t.match(await fixOf('locked.db'), /other program that has locked/)
+  locked.close()
+})
