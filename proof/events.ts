@@ -201,10 +201,15 @@ const changeKey: Event = state => {
   if (random.chance(0.25) || state.issued.length === 0) {
     const key = `new${++state.next}`
     state.issued.push(key)
-    return [{ do: 'issue', key, tier }]
+    const expires = random.chance(0.3) && { expiresAfterMs: random.between(5, 3_000) * second }
+    return [{ do: 'issue', key, tier, ...expires }]
   }
   const key = random.pick(state.issued)
-  const change: Step = random.chance(0.6) ? { do: 'revoke', key } : { do: 'tier', key, tier }
+  const change = random.pick<Step>([
+    { do: 'revoke', key },
+    { do: 'tier', key, tier },
+    { do: 'rotate', key, overlapMs: random.between(0, 600) * second },
+  ])
   if (random.chance(0.3)) return [change]
   // Known to all gateways before it changes, and requested when they must know of the change.
   const after: Step = { do: 'move', ms: random.between(4, 12) * second }

@@ -18,6 +18,10 @@ export type Answer = Moment & {
   readonly run: number
   readonly key: string
   readonly path: string
+  /** GET if not given. */
+  readonly method?: 'HEAD' | 'POST'
+  /** Sent with the secret that the key had before its last rotation. */
+  readonly former?: true
   /** The tag that was sent along. */
   readonly ifNoneMatch?: string
   /** 0 for a request without an answer. */
@@ -53,8 +57,10 @@ export type KeyEvent = Moment & {
   readonly kind: 'key'
   readonly key: string
   /** `unsure`: the change failed half way, so nothing is promised. */
-  readonly what: 'issued' | 'revoked' | 'tier' | 'unsure'
+  readonly what: 'issued' | 'revoked' | 'rotated' | 'tier' | 'unsure'
   readonly tier?: string
+  /** Until when the key, or its former secret, is valid: ms since the epoch. */
+  readonly until?: number
 }
 
 type Configured = Moment & {

@@ -27,7 +27,8 @@ const pathOf = (random: Random): string => {
   if (kind < 0.4) return `/weather/${random.pick(places)}${language}`
   if (kind < 0.65) return `/weather/coords/${random.pick(points)}${language}`
   if (kind < 0.83) return `/forecast/${random.pick(places)}${random.pick(['', '?days=1', '?days=3'])}`
-  if (kind < 0.88) return `/locations?type=${random.pick(['division', 'district'])}&limit=3`
+  if (kind < 0.88)
+    return `/locations?type=${random.pick(['division', 'district'])}&limit=3${random.pick(['', '&offset=2'])}`
   if (kind < 0.94) return `/locations/${random.pick(places)}`
   return random.pick(wrong)
 }
@@ -54,6 +55,10 @@ export const requestsOf = (
       ...(coding < 0.4 && { encoding: 'gzip' as const }),
       ...(coding > 0.9 && { encoding: 'br' as const }),
       ...(random.chance(0.2) && { revalidate: true as const }),
+      ...(random.chance(0.04) && { method: random.pick(['HEAD', 'HEAD', 'POST'] as const) }),
+      ...(key !== 'nobody' &&
+        !issuedKeys.includes(key as never) &&
+        random.chance(0.4) && { former: true as const }),
     }
   })
 }

@@ -67,6 +67,33 @@ const moved = changed(({ random }, key) => [
   { do: 'configure', settings: { 'quota.tiers.business': String(random.between(200, 390)) } },
 ])
 
+/** A key is used before and after its expiry. */
+const expired: Event = state => {
+  const key = `new${++state.next}`
+  return [
+    { do: 'issue', key, tier: 'starter', expiresAfterMs: 20 * second },
+    pass(state, 4, 6),
+    loadOf(state, key, 16),
+    pass(state, 30, 40),
+    loadOf(state, key, 16),
+  ]
+}
+/** Both secrets of a key are used while the former one is valid, and afterwards. */
+const rotated: Event = state => {
+  const key = `new${++state.next}`
+  state.issued.push(key)
+  return [
+    { do: 'issue', key, tier: 'business' },
+    pass(state, 4, 6),
+    loadOf(state, key, 12),
+    { do: 'rotate', key, overlapMs: 60 * second },
+    pass(state, 6, 12),
+    loadOf(state, key, 24),
+    pass(state, 70, 90),
+    loadOf(state, key, 24),
+  ]
+}
+
 /** Fails for longer than the circuit stays closed; all cells are asked for meanwhile. */
 const providerFails: Event = state => [
   ...begin(state, 'provider', id => ({
@@ -90,6 +117,8 @@ export const openings: readonly Opening[] = [
     begin: state => [...spendAlone(state), pass(state, 1, 9), load(state), ...heal(state)],
   },
   { begin: revoked },
+  { isPunctual: true, begin: expired },
+  { isPunctual: true, begin: rotated },
   {
     isPunctual: true,
     settings: {

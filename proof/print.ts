@@ -20,10 +20,10 @@ const lineOf = (event: HistoryEvent): string[] => {
     case 'step':
       return [`${when} ${stepText(event.step)}`]
     case 'answer': {
-      const { gateway, run, key, path, status, headers, body, failure, sent } = event
+      const { gateway, run, key, path, status, headers, body, failure, sent, method, former } = event
       const what = failure ?? (status < 400 ? (headers['cache-status'] ?? '') : codeIn(body))
       return [
-        `  ${when} (sent #${sent.seq}) ${gateway}.${run} ${key} ${path}: ${status}, ${headers['x-ratelimit-remaining']} of ${headers['x-ratelimit-limit']} left ${what}`,
+        `  ${when} (sent #${sent.seq}) ${gateway}.${run} ${former ? 'former ' : ''}${key} ${method ? `${method} ` : ''}${path}: ${status}, ${headers['x-ratelimit-remaining']} of ${headers['x-ratelimit-limit']} left ${what}`,
       ]
     }
     case 'provider':
@@ -35,7 +35,9 @@ const lineOf = (event: HistoryEvent): string[] => {
         `  ${when} gateway ${event.gateway}.${event.run} ${event.what}, clock off by ${event.skewMs / 1_000} s`,
       ]
     case 'key':
-      return [`  ${when} key ${event.key} ${event.what} ${event.tier ?? ''}`]
+      return [
+        `  ${when} key ${event.key} ${event.what} ${event.tier ?? ''}${event.until === undefined ? '' : ` until ${new Date(event.until).toISOString()}`}`,
+      ]
     case 'configured':
       return [`  ${when} gateway ${event.gateway} ${event.outcome} ${JSON.stringify(event.settings)}`]
     case 'purged':

@@ -16,6 +16,10 @@ export type PlannedRequest = {
   readonly encoding?: 'gzip' | 'br'
   /** Sends the last tag that this path had with this key. */
   readonly revalidate?: true
+  /** GET if not given. */
+  readonly method?: 'HEAD' | 'POST'
+  /** Sends what was the key before its last rotation, once it was rotated. */
+  readonly former?: true
 }
 
 /** What a proxy does to the connections that pass it. */
@@ -88,7 +92,15 @@ export type Step =
       readonly under: readonly PlannedRequest[]
     }
   | { readonly do: 'start'; readonly gateway: number; readonly skewMs: number }
-  | { readonly do: 'issue'; readonly key: string; readonly tier: string }
+  | {
+      readonly do: 'issue'
+      readonly key: string
+      readonly tier: string
+      /** Whole seconds; without it the key never expires. */
+      readonly expiresAfterMs?: number
+    }
+  /** The key gets another secret, and the former one stays valid for so long. */
+  | { readonly do: 'rotate'; readonly key: string; readonly overlapMs: number }
   | { readonly do: 'revoke'; readonly key: string }
   | { readonly do: 'tier'; readonly key: string; readonly tier: string }
   | { readonly do: 'configure'; readonly settings: Settings }

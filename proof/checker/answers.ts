@@ -1,7 +1,9 @@
-// Promises 1 and 2: every request has an answer, and every answer is one of the contract.
+// Promises 1 and 2: every request has an answer, and every answer is one of the contract: its status and headers here, its body in
+// contract.ts.
 
 import type { Answer } from '../history.ts'
-import { describe, headerOf } from './facts.ts'
+import { shapeFault } from './contract.ts'
+import { describe, type Facts, headerOf, second } from './facts.ts'
 import type { Rule } from './rule.ts'
 
 export const answered: Rule = ({ answers, lives }, report) => {
@@ -20,19 +22,19 @@ export const answered: Rule = ({ answers, lives }, report) => {
 }
 
 const jsonType = 'application/json; charset=utf-8'
-const statuses = new Set([200, 304, 400, 401, 404, 429, 500])
+const statuses = new Set([200, 304, 400, 401, 404, 405, 429, 500])
 
-export const withinContract: Rule = ({ answers }, report) => {
-  for (const answer of answers) {
+export const withinContract: Rule = (facts, report) => {
+  for (const answer of facts.answers) {
     if (answer.status === 0) continue
     report.saw()
-    const fault = faultOf(answer)
+    const fault = faultOf(answer) ?? headerFault(facts, answer)
     if (fault) report.broken(answer.seq, `${describe(answer)}: ${fault}`)
   }
 }
 
 const faultOf = (answer: Answer): string | undefined => {
-  const { status, headers, path } = answer
+  const { status, headers } = answer
   if (!statuses.has(status)) return 'a status that the contract does not have'
   const [limit, remaining, reset] = [
     headerOf(answer, 'limit'),
@@ -44,32 +46,76 @@ const faultOf = (answer: Answer): string | undefined => {
   if (remaining > limit) return `${remaining} remain of ${limit}`
   if (status === 401 && (limit !== 0 || remaining !== 0)) return '401 with a quota'
   if (status === 401 && !headers['www-authenticate']?.startsWith('ApiKey ')) return '401 without a challenge'
-  if ((status === 429 || status === 500) && !/^[1-9]\d*$/.test(headers['retry-after'] ?? ''))
-    return 'no retry-after'
   if (!headers['x-request-id']) return 'no x-request-id'
   if (status === 304) return headers.etag ? undefined : '304 without a tag'
   if (headers['content-type'] !== jsonType) return `content-type is ${headers['content-type']}`
-  return bodyFault(answer, path)
+  return bodyFault(answer)
 }
 
-const bodyFault = (answer: Answer, path: string): string | undefined => {
+const bodyFault = (answer: Answer): string | undefined => {
+  const { status, path, method = 'GET' } = answer
+  const right = method === 'POST' ? 405 : rightFor(path)
+  if (method === 'HEAD') return answer.body === '' ? undefined : 'an answer to HEAD has a body'
   let body: Record<string, unknown>
   try {
     body = JSON.parse(answer.body)
   } catch {
     return 'its body is no JSON'
   }
-  const { status } = answer
-  if (status === 200) return rightFor(path) === 200 ? fieldsMissing(body, path) : 'a wrong request has 200'
+  if (status === 200) return right === 200 ? shapeFault(body, path) : 'a wrong request has 200'
   if (typeof body.error !== 'string' || typeof body.code !== 'string') return 'an error without error or code'
   if (body.code === 'internal_error') return 'an unforeseen failure'
   if (status === 429 && (body.limit !== headerOf(answer, 'limit') || !isInstant(body.reset_at)))
     return '429 without limit or reset_at'
-  if ((status === 400 || status === 404) && rightFor(path) !== status)
-    return `${rightFor(path)} is right here: ${body.code}`
-  if (status === 500 && rightFor(path) !== 200 && !/store_unavailable/.test(body.code))
-    return `500 for ${path}`
+  if ((status === 400 || status === 404 || status === 405) && right !== status)
+    return `${right} is right here: ${body.code}`
+  if (status === 500 && right !== 200 && !/store_unavailable/.test(body.code)) return `500 for ${path}`
   return undefined
+}
+
+/** What is wrong with the headers beside those of the quota. */
+const headerFault = (facts: Facts, answer: Answer): string | undefined => {
+  const { status, headers, path } = answer
+  const wait = headers['retry-after']
+  if ((status === 429 || status === 500) && !/^[1-9]\d*$/.test(wait ?? '')) return 'no retry-after'
+  if (status === 405 && headers.allow !== 'GET, HEAD') return `allow is ${headers.allow}`
+  if (status >= 400) {
+    if (headers['cache-control'] !== 'no-store')
+      return `an error with cache-control ${headers['cache-control']}`
+    return status === 429 ? waitFault(facts, answer) : undefined
+  }
+  if (path.startsWith('/locations') && headers['cache-control'] !== 'private, max-age=60')
+    return `cache-control is ${headers['cache-control']}`
+  return path.startsWith('/locations?') && status === 200 ? linkFault(answer) : undefined
+}
+
+/** A refusal says how long it is until the quota begins again. */
+const waitFault = (facts: Facts, { headers, sent, at, ...answer }: Answer): string | undefined => {
+  const reset = headerOf({ headers, sent, at, ...answer }, 'reset')
+  const wait = Number(headers['retry-after'])
+  const [most, least] = [reset - sent.at / second, reset - at / second]
+  const tolerance = facts.skewSpan / second + 2
+  return wait > most + tolerance || (wait < least - tolerance && wait !== 1)
+    ? `retry-after is ${wait} s, and the day ends in ${least.toFixed(1)} s`
+    : undefined
+}
+
+/** A list leads to the pages beside it, relative to its own URL. */
+const linkFault = ({ headers, path, body, method }: Answer): string | undefined => {
+  if (method === 'HEAD') return undefined
+  const query = new URLSearchParams(path.split('?', 2)[1])
+  const { total } = JSON.parse(body) as { total: number }
+  const [limit, offset] = [Number(query.get('limit') ?? 50), Number(query.get('offset') ?? 0)]
+  const wanted = [
+    ...(offset + limit < total ? [['next', offset + limit, limit] as const] : []),
+    ...(offset > 0 ? [['prev', Math.max(0, offset - limit), Math.min(limit, offset)] as const] : []),
+  ]
+  const found = [...(headers.link ?? '').matchAll(/<\?([^>]*)>; rel="(\w+)"/g)].map(([, text, rel]) => {
+    const to = new URLSearchParams(text)
+    return `${rel} ${to.get('type')} ${to.get('offset')} ${to.get('limit')}`
+  })
+  const right = wanted.map(([rel, to, size]) => `${rel} ${query.get('type')} ${to} ${size}`)
+  return found.join() === right.join() ? undefined : `link leads to ${found.join()}, not ${right.join()}`
 }
 
 const isInstant = (text: unknown): boolean => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(String(text))
@@ -88,17 +134,3 @@ const rightFor = (path: string): 200 | 400 | 404 => {
 }
 const types = new Set(['division', 'district', 'upazila', 'union'])
 const between = (value: number, least: number, most: number): boolean => value >= least && value <= most
-
-const zone = ['timezone', 'utc_offset_seconds']
-
-const fieldsMissing = (body: Record<string, unknown>, path: string): string | undefined => {
-  const wanted = path.startsWith('/weather/')
-    ? ['location', 'current', 'current_units', 'hourly', 'hourly_units', 'daily', 'daily_units', ...zone]
-    : path.startsWith('/forecast/')
-      ? ['location', 'daily', 'daily_units', ...zone]
-      : path.startsWith('/locations/')
-        ? ['location']
-        : ['results', 'total', 'type']
-  const missing = wanted.filter(name => body[name] === undefined || body[name] === null)
-  return missing.length === 0 ? undefined : `it lacks ${missing.join(', ')}`
-}

@@ -134,13 +134,16 @@ export const factsOf = (history: History): Facts => {
 }
 
 /** 401, 429, and a key or quota that could not be checked, take nothing. */
-export const isAdmitted = ({ status, body }: Answer): boolean =>
-  status !== 0 && status !== 401 && status !== 429 && !(status === 500 && unchecked.test(body))
+export const isAdmitted = (answer: Answer): boolean =>
+  answer.status !== 0 && answer.status !== 401 && answer.status !== 429 && !isUnchecked(answer)
+
+/** Whether the key or its quota may not have been checked; an answer to HEAD does not say why it failed. */
+export const isUnchecked = ({ status, body, method }: Answer): boolean =>
+  status === 500 && (method === 'HEAD' || unchecked.test(body))
 const unchecked = /"code":"(?:store_unavailable|tier_not_configured)"/
 
 /** May have been counted, although nobody saw it: no answer, or none from the store. */
-export const isUnsure = ({ status, body }: Answer): boolean =>
-  status === 0 || (status === 500 && unchecked.test(body))
+export const isUnsure = (answer: Answer): boolean => answer.status === 0 || isUnchecked(answer)
 
 export const headerOf = (answer: Answer, name: string): number =>
   Number(answer.headers[`x-ratelimit-${name}`])

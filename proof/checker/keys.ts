@@ -1,8 +1,8 @@
-// Promises 10 and 11: a revoked key is refused, an issued one accepted, and a new tier or limit in force, as soon as a gateway must
-// know of the change.
+// Promises 10 and 11: a key that is revoked, expired or replaced is refused, an issued one accepted, and a new tier or limit in force,
+// as soon as a gateway must know of the change.
 
-import type { KeyEvent, Moment } from '../history.ts'
-import { describe, type Facts, headerOf } from './facts.ts'
+import type { Answer, KeyEvent, Moment } from '../history.ts'
+import { describe, type Facts, headerOf, isoOf, isUnchecked, second } from './facts.ts'
 import type { Rule } from './rule.ts'
 
 const surelyChanged = ({ keyEvents }: Facts): Map<string, KeyEvent[]> => {
@@ -12,14 +12,35 @@ const surelyChanged = ({ keyEvents }: Facts): Map<string, KeyEvent[]> => {
   return keys
 }
 
+/** What ends the secret that a request was sent with: the expiry of its key, or the rotation that replaced it. */
+const endOf = (events: readonly KeyEvent[] | undefined, answer: Answer): KeyEvent | undefined =>
+  events?.findLast(
+    ({ what, until, seq }) =>
+      until !== undefined && seq < answer.sent.seq && (what === 'rotated') === (answer.former === true),
+  )
+
+/** Gateways go by their own clocks, and a request may wait. */
+const isPast = (facts: Facts, until: number, at: number): boolean => at > until + facts.skewSpan + second
+const isBefore = (facts: Facts, until: number, at: number): boolean => at < until - facts.skewSpan - second
+
 export const revokedRefused: Rule = (facts, report) => {
   const keys = surelyChanged(facts)
   for (const answer of facts.answers) {
-    const revoked = keys.get(answer.key)?.find(({ what }) => what === 'revoked')
-    if (!revoked || answer.status === 0 || !facts.isKnown(answer.gateway, revoked, answer.sent)) continue
+    if (answer.status === 0) continue
+    const events = keys.get(answer.key)
+    const revoked = events?.find(({ what }) => what === 'revoked')
+    const end = endOf(events, answer)
+    const isEnded = end?.until !== undefined && isPast(facts, end.until, answer.sent.at)
+    const why = [revoked, isEnded ? end : undefined].find(
+      event => event && facts.isKnown(answer.gateway, event, answer.sent),
+    )
+    if (!why) continue
     report.saw()
-    if (answer.status !== 401 && !/store_unavailable/.test(answer.body))
-      report.broken(answer.seq, `${describe(answer)}: the key was revoked at #${revoked.seq}`)
+    if (answer.status !== 401 && !isUnchecked(answer))
+      report.broken(
+        answer.seq,
+        `${describe(answer)}: the key was ${why.what} at #${why.seq}${why.until === undefined ? '' : `, valid until ${isoOf(why.until)}`}`,
+      )
   }
 }
 
@@ -35,6 +56,11 @@ export const changesInForce: Rule = (facts, report) => {
     if (!events || !issued || !facts.isKnown(answer.gateway, issued, answer.sent)) continue
     const revoked = events.find(({ what }) => what === 'revoked')
     if (revoked && revoked.seq < answer.seq) continue
+    const end = endOf(events, answer)
+    if (end?.until !== undefined && !isBefore(facts, end.until, answer.at)) continue
+    // A secret that is new must be known, and one that is replaced may end at once for whoever knows of no overlap.
+    const rotation = events.findLast(({ what, seq }) => what === 'rotated' && seq < answer.seq)
+    if (rotation && !facts.isKnown(answer.gateway, rotation, answer.sent)) continue
     if (answer.status === 401) {
       report.saw()
       report.broken(answer.seq, `${describe(answer)}: the key was issued at #${issued.seq}`)
@@ -47,7 +73,7 @@ export const changesInForce: Rule = (facts, report) => {
     const isMoving = configured.some(({ seq }) => answer.sent.seq < seq && seq < answer.seq)
     const isLater = (moment: Moment) => moment.seq > answer.sent.seq && moment.seq < answer.seq
     if (tier === undefined || !isSure || isMoving || changes.some(isLater)) continue
-    if (/store_unavailable/.test(answer.body)) continue
+    if (isUnchecked(answer)) continue
     const limit = Number(facts.settingsAt(answer.gateway, answer.sent.seq)[`quota.tiers.${tier}`])
     if (changes.length > 1 || answer.key !== 'plenty') report.saw()
     if (headerOf(answer, 'limit') !== limit)

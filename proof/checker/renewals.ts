@@ -28,8 +28,8 @@ const inForce = ({ history }: Facts, what: 'certificate' | 'name', seq: number):
     )
     .at(-1)
 
-const nameIn = ({ status, path, body }: Facts['answers'][number]): string | undefined => {
-  if (status !== 200 || !path.includes(place)) return undefined
+const nameIn = ({ status, path, body, method }: Facts['answers'][number]): string | undefined => {
+  if (status !== 200 || method === 'HEAD' || !path.includes(place)) return undefined
   const { location } = JSON.parse(body) as { location?: { id?: string; name_en?: string } }
   return location?.id === place ? location.name_en : undefined
 }

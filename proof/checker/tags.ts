@@ -8,14 +8,16 @@ export const tagsNameBodies: Rule = ({ answers }, report) => {
   const bodies = new Map<string, string>()
   const given = new Map<string, Set<string>>()
   for (const answer of answers) {
-    const { status, headers, path, ifNoneMatch, body } = answer
+    const { status, headers, path, ifNoneMatch, body, method } = answer
     const tag = headers.etag
     if (status === 200 && tag) {
       const known = bodies.get(tag)
+      // An answer to HEAD has the tag of a body that it does not show.
+      const isShown = method !== 'HEAD'
       if (known !== undefined) report.saw()
-      if (known !== undefined && known !== body)
+      if (isShown && known !== undefined && known !== body)
         report.broken(answer.seq, `${describe(answer)}: ${tag} named another body`)
-      bodies.set(tag, body)
+      if (isShown) bodies.set(tag, body)
       given.set(path, (given.get(path) ?? new Set()).add(weak(tag)))
     }
     if (status === 304) {

@@ -1,5 +1,5 @@
 // Promises 3, 4, 14 and 15: weather is what the provider said for that cell and time in one body, not older than promised, for now,
-// and never older than what the gateway served before or what was purged. How a body is compared is in provider-body.ts.
+// and says no longer than it is; never older than what the gateway served before or what was purged. How a body is compared is in provider-body.ts.
 
 import type { Answer, SaidByProvider } from '../history.ts'
 import { describe, durationOf, type Facts, hour, isoOf, minute, second, zoneMs } from './facts.ts'
@@ -10,7 +10,8 @@ type Served = { readonly answer: Answer; readonly body: WeatherBody; readonly ce
 
 const servedIn = (facts: Facts): Served[] =>
   facts.answers.flatMap(answer => {
-    if (answer.status !== 200 || !/^\/(?:weather|forecast)\//.test(answer.path)) return []
+    if (answer.status !== 200 || answer.method === 'HEAD' || !/^\/(?:weather|forecast)\//.test(answer.path))
+      return []
     try {
       const body = JSON.parse(answer.body) as WeatherBody & {
         location: { latitude: number; longitude: number }
@@ -109,7 +110,24 @@ export const ofNow: Rule = (facts, report) => {
         answer.seq,
         `${describe(answer)}: it is for ${wrong[0]}, at ${localOf(from).slice(0, 16)}`,
       )
+    const [, seconds] = /^private, max-age=(\d+)$/.exec(answer.headers['cache-control'] ?? '') ?? []
+    const most = rightForMs(body, answer, [from, to])
+    if (seconds === undefined || Number(seconds) * second > most)
+      report.broken(
+        answer.seq,
+        `${describe(answer)}: cache-control is ${answer.headers['cache-control']}, and it is right for ${Math.floor(most / second)} s`,
+      )
   }
+}
+
+/** How long an answer stays right at most: until its shortest section ends, or its timeline turns stale. */
+const rightForMs = (body: WeatherBody, { headers }: Answer, instants: readonly number[]): number => {
+  const step = body.current ? quarter : 24 * hour
+  const ends = instants.map(at => floor(at + zoneMs, step) + step - zoneMs - at)
+  const isOver = new Set(instants.map(at => floor(at + zoneMs, step))).size > 1
+  const [, ttl] = /; ttl=(-?\d+)/.exec(headers['cache-status'] ?? '') ?? []
+  const freshMs = ttl === undefined ? step : Math.max(0, Number(ttl)) * second
+  return Math.min(isOver ? step : Math.max(...ends), freshMs + second)
 }
 
 const sectionsOf = ({ current, hourly, daily }: WeatherBody) =>

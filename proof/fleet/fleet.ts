@@ -109,12 +109,14 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
     calendar: createCalendar(adminConfig.quota.timeZone),
     clock,
   })
-  const keys = new Map<string, { id: string; key: string }>()
-  const issue = async (name: string, tier: string): Promise<void> => {
+  const keys = new Map<string, { id: string; key: string; former?: string }>()
+  const issue = async (name: string, tier: string, expiresAfterMs?: number): Promise<void> => {
     try {
-      const { id, key } = await administration.createKey(subscriber, tier)
+      const until = expiresAfterMs === undefined ? undefined : clock.now() + expiresAfterMs
+      const expires = until === undefined ? {} : { expires: new Date(until).toISOString() }
+      const { id, key } = await administration.createKey(subscriber, tier, expires)
       keys.set(name, { id, key })
-      recorder.add({ kind: 'key', key: name, what: 'issued', tier })
+      recorder.add({ kind: 'key', key: name, what: 'issued', tier, ...(until !== undefined && { until }) })
     } catch {
       recorder.add({ kind: 'key', key: name, what: 'unsure' })
     }
@@ -127,6 +129,18 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
         ? administration.revokeKey(known.id)
         : administration.setKey(known.id, { tier }))
       recorder.add({ kind: 'key', key: name, what, ...(tier !== undefined && { tier }) })
+    } catch {
+      recorder.add({ kind: 'key', key: name, what: 'unsure' })
+    }
+  }
+
+  const rotate = async (name: string, overlapMs: number): Promise<void> => {
+    const known = keys.get(name)
+    if (!known) return
+    try {
+      const { key, formerKeyUntil } = await administration.rotateKey(known.id, overlapMs)
+      keys.set(name, { id: known.id, key, former: known.key })
+      recorder.add({ kind: 'key', key: name, what: 'rotated', until: Date.parse(formerKeyUntil) })
     } catch {
       recorder.add({ kind: 'key', key: name, what: 'unsure' })
     }
@@ -154,6 +168,7 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
     recorder,
     targetOf,
     keyOf: name => keys.get(name)?.key ?? unknownKey,
+    formerKeyOf: name => keys.get(name)?.former,
   })
 
   const beginFault = async (step: Step): Promise<void> => {
@@ -244,7 +259,9 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
       case 'start':
         return start(step.gateway, step.skewMs)
       case 'issue':
-        return issue(step.key, step.tier)
+        return issue(step.key, step.tier, step.expiresAfterMs)
+      case 'rotate':
+        return rotate(step.key, step.overlapMs)
       case 'revoke':
         return change(step.key, 'revoked')
       case 'tier':

@@ -29,6 +29,8 @@ export type SenderParts = {
   /** Where a request for a gateway goes: another one takes it while that is away. */
   readonly targetOf: (gateway: number) => Target | undefined
   readonly keyOf: (name: string) => string
+  /** The secret before the last rotation; undefined where there was none. */
+  readonly formerKeyOf: (name: string) => string | undefined
 }
 
 const patienceMs = 6_000
@@ -37,7 +39,8 @@ const patienceForEachMs = 700
 const creepEveryMs = 60
 const creepMs = 500
 
-export const createSender = ({ protocol, clock, recorder, targetOf, keyOf }: SenderParts): Sender => {
+export const createSender = (parts: SenderParts): Sender => {
+  const { protocol, clock, recorder, targetOf, keyOf, formerKeyOf } = parts
   // The last tag of a path for a key.
   const tags = new Map<string, string>()
 
@@ -49,7 +52,8 @@ export const createSender = ({ protocol, clock, recorder, targetOf, keyOf }: Sen
     const target = targetOf(planned.gateway)
     if (!target) return
     const { gateway, run, apiUrl } = target
-    const { key, path } = planned
+    const { key, path, method } = planned
+    const former = planned.former && formerKeyOf(key)
     const opened = pools.get(apiUrl) ?? openPool(apiUrl, protocol)
     pools.set(apiUrl, opened)
     const ifNoneMatch = planned.revalidate && tags.get(`${key} ${path}`)
@@ -61,14 +65,16 @@ export const createSender = ({ protocol, clock, recorder, targetOf, keyOf }: Sen
       run,
       key,
       path,
+      ...(method && { method }),
+      ...(former !== undefined && { former: true as const }),
       ...(ifNoneMatch && { ifNoneMatch }),
     } as const
     try {
       const response = await opened.pool.request({
         path: `/api/v1${path}`,
-        method: 'GET',
+        method: method ?? 'GET',
         headers: {
-          'x-api-key': keyOf(key),
+          'x-api-key': former ?? keyOf(key),
           ...(planned.encoding && { 'accept-encoding': planned.encoding }),
           ...(ifNoneMatch && { 'if-none-match': ifNoneMatch }),
         },
@@ -85,7 +91,7 @@ export const createSender = ({ protocol, clock, recorder, targetOf, keyOf }: Sen
         ...(certificate !== undefined && { certificate }),
         status: response.statusCode,
         headers,
-        body: decoded(bytes, headers),
+        body: bytes.length > 0 ? decoded(bytes, headers) : '',
       })
     } catch (error) {
       const failure = error instanceof Error ? `${error.name}: ${error.message}` : String(error)

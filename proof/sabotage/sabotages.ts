@@ -1,5 +1,5 @@
 // Faults that are planted in the product, one at a time, to see whether the checker finds them: a text of one file and what
-// replaces it, and which promises it breaks.
+// replaces it, and which promises it breaks. Longer than 300 lines, because there are forty of them.
 
 import type { PromiseNumber } from '../promises.ts'
 
@@ -195,5 +195,103 @@ export const sabotages: readonly Sabotage[] = [
     text: 'onLoss()\n      // Requests may wait for it.',
     replacement: "if (whenStoreIsDown === 'share') onLoss()",
     promise: [6, 7, 8],
+  },
+  {
+    name: 'a forecast has a day less than asked',
+    file: 'src/api/answer.ts',
+    text: 'text.daily(timeline, readAt, days)',
+    replacement: 'text.daily(timeline, readAt, days - 1)',
+    promise: [2],
+  },
+  {
+    name: 'the hours end an hour early',
+    file: 'src/api/answer.ts',
+    text: 'text.hourly(timeline, readAt, hourlyHours)',
+    replacement: 'text.hourly(timeline, readAt, hourlyHours - 1)',
+    promise: [2],
+  },
+  {
+    name: 'an expired key is accepted',
+    file: 'src/keys/authentication.ts',
+    text: 'if (found.key.expiresAt !== null && found.key.expiresAt <= clock.now())',
+    replacement: 'if (found.key.expiresAt !== null && found.key.expiresAt < 0)',
+    promise: [10],
+  },
+  {
+    name: 'a replaced secret stays valid',
+    file: 'src/keys/authentication.ts',
+    text: "if (found.validUntil !== null && found.validUntil <= clock.now()) return { refusal: 'replaced', keyId }",
+    replacement: '',
+    promise: [10],
+  },
+  {
+    name: 'a secret that is being replaced ends at once',
+    file: 'src/keys/authentication.ts',
+    text: 'if (found.validUntil !== null && found.validUntil <= clock.now())',
+    replacement: 'if (found.validUntil !== null)',
+    promise: [11],
+  },
+  {
+    name: 'weather says that it stays right beyond its quarter-hour',
+    file: 'src/api/rendered-weather.ts',
+    text: 'Math.min(rendered.endsAt, result.freshUntil)',
+    replacement: 'result.freshUntil',
+    promise: [4],
+  },
+  {
+    name: 'weather says that it stays right although it is stale',
+    file: 'src/api/rendered-weather.ts',
+    text: 'Math.max(result.readAt, Math.min(rendered.endsAt, result.freshUntil))',
+    replacement: 'rendered.endsAt',
+    promise: [4],
+  },
+  {
+    name: 'a used-up quota says to come back in a second',
+    file: 'src/api/admission.ts',
+    text: 'String(Math.max(1, Math.ceil((resetsAt - now) / 1000)))',
+    replacement: 'String(Math.max(1, Math.min(1, resetsAt - now)))',
+    promise: [2],
+  },
+  {
+    name: 'a list leads to no later page',
+    file: 'src/api/endpoints/locations.ts',
+    text: 'offset + limit < total ?',
+    replacement: 'offset + limit < 0 ?',
+    promise: [2],
+  },
+  {
+    name: 'a list begins with the fewest people',
+    file: 'src/catalogue/catalogue.ts',
+    text: 'b.population - a.population',
+    replacement: 'a.population - b.population',
+    promise: [2],
+  },
+  {
+    name: 'a page of a list has a place too many',
+    file: 'src/api/endpoints/locations.ts',
+    text: 'catalogue.list({ type, parentId, q, limit, offset })',
+    replacement: 'catalogue.list({ type, parentId, q, limit: limit + 1, offset })',
+    promise: [2],
+  },
+  {
+    name: 'a wrong method is not told which are right',
+    file: 'src/api/admission.ts',
+    text: "sentences.http.method(method), { allow: 'GET, HEAD' }",
+    replacement: 'sentences.http.method(method), {}',
+    promise: [2],
+  },
+  {
+    name: 'errors may be kept by caches',
+    file: 'src/api/api.ts',
+    text: "'cache-control': 'no-store'",
+    replacement: "'cache-control': 'private, max-age=60'",
+    promise: [2],
+  },
+  {
+    name: 'names are English whatever is asked for',
+    file: 'src/api/response-bodies.ts',
+    text: "(lang === 'en' ? name_en : name_bn)",
+    replacement: "(lang === 'en' ? name_en : name_en)",
+    promise: [2],
   },
 ]

@@ -11,6 +11,8 @@ import {
   historyOf,
   life,
   midnight,
+  named,
+  noon,
   provider,
   refused,
   weather,
@@ -28,6 +30,11 @@ const phase = (afterMs: number, name: 'end' | 'judged'): At => ({ afterMs, kind:
 const lost = (afterMs: number): At =>
   counted(afterMs, 0, { status: 0, body: '', headers: {}, failure: 'ECONNRESET' })
 const revoked = (afterMs: number): At => ({ afterMs, kind: 'key', key: 'one', what: 'revoked' })
+const rotated = (afterMs: number, untilMs: number): At => ({
+  ...{ afterMs, kind: 'key', key: 'one', what: 'rotated' },
+  until: noon + untilMs,
+})
+const refusedFormer = (afterMs: number): At => ({ ...refused(afterMs), former: true }) as At
 const tier = (afterMs: number): At => ({ afterMs, kind: 'key', key: 'one', what: 'tier', tier: 'more' })
 const ready = (afterMs: number, quota: string): At => ({
   afterMs,
@@ -62,11 +69,6 @@ const renewed = (afterMs: number, what: 'certificate' | 'name', value: string): 
   what,
   value,
 })
-const named = (afterMs: number, name: string): At =>
-  counted(afterMs, 2, {
-    path: '/locations/district/3026',
-    body: JSON.stringify({ location: { id: '3026', name_en: name } }),
-  })
 const purged = (afterMs: number): At => ({ afterMs, kind: 'purged', gateway: 0, hard: true })
 
 const cases: readonly Case[] = [
@@ -80,6 +82,28 @@ const cases: readonly Case[] = [
     promise: 2,
     kept: [away(0), exhausted(1)],
     broken: [counted(1, 2, { status: 500, body: '{"error":"e","code":"internal_error"}' })],
+  },
+  {
+    promise: 2,
+    kept: [provider(0, 7), weather(1, 2, 7)],
+    broken: [provider(0, 7), weather(1, 2, 7, { path: '/weather/district/3026?lang=en' })],
+  },
+  {
+    promise: 2,
+    kept: [named(1, 'Dhaka')],
+    broken: [counted(1, 2, { headers: { link: '<?type=division&limit=1&offset=2>; rel="next"' } })],
+  },
+  {
+    promise: 2,
+    kept: [counted(1, 2), counted(2, 1), counted(3, 0), exhausted(4)],
+    broken: [...spent, exhausted(4, { headers: { 'retry-after': '9' } })],
+  },
+  {
+    promise: 2,
+    kept: [counted(1, 2, { method: 'HEAD', body: '' })],
+    broken: [
+      counted(1, 2, { method: 'POST', status: 405, body: '{"error":"e","code":"method_not_allowed"}' }),
+    ],
   },
   { promise: 3, kept: [provider(0, 7), weather(1, 2, 7)], broken: [provider(0, 7), weather(1, 2, 8)] },
   {
@@ -99,6 +123,11 @@ const cases: readonly Case[] = [
     promise: 4,
     kept: [provider(0, 7), weather(16 * minute, 2, 7)],
     broken: [provider(0, 7), weather(-1, 2, 7)],
+  },
+  {
+    promise: 4,
+    kept: [provider(0, 7), weather(1, 2, 7)],
+    broken: [provider(0, 7), weather(1, 2, 7, { headers: { 'cache-control': 'private, max-age=99' } })],
   },
   {
     promise: 5,
@@ -168,6 +197,16 @@ const cases: readonly Case[] = [
     broken: [away(0), revoked(1), back(6_000), counted(20_000, 2)],
   },
   {
+    promise: 10,
+    kept: [rotated(1, 9_000), counted(5_000, 2, { former: true }), refusedFormer(20_000), counted(20_001, 1)],
+    broken: [rotated(1, 9_000), counted(20_000, 2, { former: true })],
+  },
+  {
+    promise: 11,
+    kept: [rotated(1, 9_000), refusedFormer(20_000), counted(20_001, 2)],
+    broken: [rotated(1, 9_000), refusedFormer(5_000)],
+  },
+  {
     promise: 11,
     kept: [tier(1), counted(5_000, 4, { headers: { 'x-ratelimit-limit': '5' } })],
     broken: [tier(1), counted(5_000, 2)],
@@ -184,7 +223,10 @@ const cases: readonly Case[] = [
       provider(0, 7),
       phase(1, 'judged'),
       weather(2, 2, 7, { key: 'plenty' }),
-      weather(3, 1, 7, { key: 'plenty', headers: { 'cache-status': 'abohawa; fwd=stale; ttl=-9' } }),
+      weather(3, 1, 7, {
+        key: 'plenty',
+        headers: { 'cache-status': 'abohawa; fwd=stale; ttl=-9', 'cache-control': 'private, max-age=0' },
+      }),
       ready(4, 'counted in the store'),
     ],
     broken: [

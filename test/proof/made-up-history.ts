@@ -5,7 +5,7 @@ import type { Answer, GatewayEvent, History, HistoryEvent, Moment } from '../../
 import type { Schedule } from '../../proof/steps.ts'
 
 /** Noon in Dhaka. */
-const noon: number = Date.UTC(2031, 5, 1, 6)
+export const noon: number = Date.UTC(2031, 5, 1, 6)
 export const midnight: number = Date.UTC(2031, 5, 1, 18)
 
 const schedule: Schedule = {
@@ -63,12 +63,57 @@ export const life = (afterMs: number, what: GatewayEvent['what'], gateway = 0): 
   skewMs: 0,
 })
 
+const names = {
+  current: [
+    ...['temperature_2m', 'relative_humidity_2m', 'apparent_temperature', 'is_day', 'precipitation', 'rain'],
+    ...['showers', 'snowfall', 'weather_code', 'cloud_cover', 'pressure_msl', 'surface_pressure'],
+    ...['wind_speed_10m', 'wind_direction_10m', 'wind_gusts_10m'],
+  ],
+  hourly: [
+    ...['temperature_2m', 'relative_humidity_2m', 'apparent_temperature', 'precipitation_probability'],
+    ...[
+      'precipitation',
+      'weather_code',
+      'cloud_cover',
+      'wind_speed_10m',
+      'wind_direction_10m',
+      'wind_gusts_10m',
+    ],
+    'is_day',
+  ],
+  daily: ['weather_code', 'temperature_2m_max', 'temperature_2m_min', 'precipitation_probability_max'],
+}
+const units: Readonly<Record<string, string>> = JSON.parse(`{
+  "time": "iso8601", "interval": "seconds", "temperature_2m": "°C", "relative_humidity_2m": "%", "apparent_temperature": "°C",
+  "is_day": "", "precipitation": "mm", "rain": "mm", "showers": "mm", "snowfall": "cm", "weather_code": "wmo code",
+  "cloud_cover": "%", "pressure_msl": "hPa", "surface_pressure": "hPa", "wind_speed_10m": "km/h", "wind_direction_10m": "°",
+  "wind_gusts_10m": "km/h", "precipitation_probability": "%", "temperature_2m_max": "°C", "temperature_2m_min": "°C",
+  "precipitation_probability_max": "%"
+}`)
+const unitsOf = (of: readonly string[]) => Object.fromEntries(of.map(name => [name, units[name]]))
+const localFrom = (steps: number, stepMs: number, length: number): string[] =>
+  Array.from({ length: steps }, (_, i) =>
+    new Date(noon + 6 * hourMs + i * stepMs).toISOString().slice(0, length),
+  )
+const hourMs = 3_600_000
+
+/** Every variable has the wind of the body. */
+const listsOf = (wind: number, of: readonly string[], time: readonly string[]) => ({
+  time,
+  ...Object.fromEntries(of.map(name => [name, time.map(() => wind)])),
+})
+
 /** The body that the provider says at noon; its wind is that of the body alone. */
 const said = (wind: number) => ({
-  minutely_15: { time: ['2031-06-01T12:00', '2031-06-01T12:15'], wind_speed_10m: [wind, wind] },
-  hourly: { time: ['2031-06-01T12:00', '2031-06-01T13:00'], wind_speed_10m: [wind, wind] },
-  daily: { time: ['2031-06-01', '2031-06-02'], temperature_2m_min: [wind, wind] },
+  minutely_15: listsOf(wind, names.current, localFrom(2, hourMs / 4, 16)),
+  hourly: listsOf(wind, names.hourly, localFrom(48, hourMs, 16)),
+  daily: listsOf(wind, names.daily, localFrom(7, 24 * hourMs, 10)),
 })
+
+const division = {
+  ...{ type: 'division', id: '30', name_en: 'Dhaka', name_bn: 'ঢাকা', slug_en: 'dhaka', latitude: 23.71 },
+  ...{ longitude: 90.41, parent_en: null, parent_bn: null, population: 9, area_sq_km: 9 },
+}
 
 export const provider = (afterMs: number, wind: number, weight = 3): At => ({
   afterMs,
@@ -81,7 +126,19 @@ export const provider = (afterMs: number, wind: number, weight = 3): At => ({
 })
 
 type Given = Partial<
-  Pick<Answer, 'status' | 'path' | 'gateway' | 'ifNoneMatch' | 'failure' | 'body' | 'key' | 'certificate'>
+  Pick<
+    Answer,
+    | 'status'
+    | 'path'
+    | 'gateway'
+    | 'ifNoneMatch'
+    | 'failure'
+    | 'body'
+    | 'key'
+    | 'certificate'
+    | 'former'
+    | 'method'
+  >
 > & {
   readonly headers?: Readonly<Record<string, string>>
 }
@@ -98,11 +155,13 @@ export const counted = (afterMs: number, remaining: number, given: Given = {}): 
     key: 'one',
     path: '/locations?type=division&limit=1',
     status: 200,
-    body: '{"results":[],"total":0,"type":"division"}',
+    body: JSON.stringify({ results: [division], total: 8, type: 'division' }),
     ...rest,
     headers: {
       'content-type': 'application/json; charset=utf-8',
       'x-request-id': 'a',
+      'cache-control': (given.status ?? 200) < 400 ? 'private, max-age=60' : 'no-store',
+      link: '<?type=division&limit=1&offset=1>; rel="next"',
       etag: 'W/"places"',
       'x-ratelimit-limit': '3',
       'x-ratelimit-remaining': String(remaining),
@@ -122,7 +181,7 @@ export const exhausted = (afterMs: number, given: Given = {}): At =>
       reset_at: '2031-06-01T18:00:00.000Z',
     }),
     ...given,
-    headers: { 'retry-after': '9', ...given.headers },
+    headers: { 'retry-after': String(Math.ceil((midnight - noon - afterMs) / 1_000)), ...given.headers },
   })
 
 export const refused = (afterMs: number): At =>
@@ -137,19 +196,25 @@ export const weather = (afterMs: number, remaining: number, wind: number, given:
   const { minutely_15, hourly, daily } = said(wind)
   const at = noon + afterMs
   const quarter = minutely_15.time[afterMs < 900_000 ? 0 : 1]
+  const now = Object.fromEntries(names.current.map(name => [name, wind]))
+  const { population: _, area_sq_km: __, ...summary } = division
   const body = {
-    location: { latitude: 23.71, longitude: 90.41 },
-    current: { time: quarter, interval: 900, wind_speed_10m: wind },
-    current_units: {},
+    location: {
+      ...{ ...summary, type: 'district', id: '3026', parent_en: 'Dhaka', parent_bn: 'ঢাকা' },
+      ...{ name: 'ঢাকা', parent: 'ঢাকা' },
+    },
+    current: { time: quarter, interval: 900, ...now },
+    current_units: unitsOf(['time', 'interval', ...names.current]),
     hourly,
-    hourly_units: {},
+    hourly_units: unitsOf(['time', ...names.hourly]),
     daily,
-    daily_units: {},
+    daily_units: unitsOf(['time', ...names.daily]),
     timezone: 'Asia/Dhaka',
     utc_offset_seconds: 21_600,
   }
   const headers = {
     'last-modified': new Date(noon).toUTCString(),
+    'cache-control': 'private, max-age=9',
     etag: `W/"${wind} ${quarter}"`,
     'cache-status': 'abohawa; hit; ttl=9; detail=memory',
     ...given.headers,
@@ -161,3 +226,15 @@ export const weather = (afterMs: number, remaining: number, wind: number, given:
     headers,
   })
 }
+
+/** The detail of a place by this name. */
+export const named = (afterMs: number, name: string): At =>
+  counted(afterMs, 2, {
+    path: '/locations/district/3026',
+    body: JSON.stringify({
+      location: {
+        ...{ ...division, type: 'district', id: '3026', name_en: name, parent_en: 'Dhaka', parent_bn: 'ঢাকা' },
+        ...{ website: null, bbs_code: 3026 },
+      },
+    }),
+  })
