@@ -95,7 +95,7 @@ const waitFault = (facts: Facts, { headers, sent, at, ...answer }: Answer): stri
   const wait = Number(headers['retry-after'])
   const [most, least] = [reset - sent.at / second, reset - at / second]
   const tolerance = facts.skewSpan / second + 2
-  return wait > most + tolerance || (wait < least - tolerance && wait !== 1)
+  return wait > most + tolerance || wait < least - tolerance
     ? `retry-after is ${wait} s, and the day ends in ${least.toFixed(1)} s`
     : undefined
 }
