@@ -32,7 +32,7 @@ const causes: readonly (readonly [cause: string, frame: RegExp])[] = [
   ['rendering weather', /weather\/timeline-text|edge\/bodies|answer\.ts/],
   ['usage by endpoint', /usage-detail/],
   ['access log', /ops\/(access-log|log|log-writer)/],
-  ['counting units', /metering\/(meter|partition)|redis-usage/],
+  ['counting units', /keys\/(meter|outage)|redis\/usage/],
   ['loading weather', /src\/(provider|timelines|cache\/(refresh-ahead|shared-tier))/],
   ['status and metrics', /heartbeat|status|metrics|counters|gauges|totals|history/],
   ['client of Redis', /ioredis|redis-/],

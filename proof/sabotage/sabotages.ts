@@ -59,7 +59,7 @@ export const sabotages: readonly Sabotage[] = [
   {
     name: 'the quota ends at midnight UTC',
     file: 'src/keys/metering.ts',
-    text: 'resetAfter: windows.endAt',
+    text: 'resetAfter: meter.resetAfter',
     replacement: 'resetAfter: (instant: number) => (Math.floor(instant / 86_400_000) + 1) * 86_400_000',
     promise: [9],
   },
@@ -72,7 +72,7 @@ export const sabotages: readonly Sabotage[] = [
   },
   {
     name: 'each gateway takes all that is left as its allowance',
-    file: 'src/keys/partition.ts',
+    file: 'src/keys/outage.ts',
     text: 'Math.floor((limit - lastKnown - 2 * stepOf(limit)) / instances)',
     replacement: 'limit - lastKnown + instances * 0',
     promise: [6],
@@ -93,14 +93,14 @@ export const sabotages: readonly Sabotage[] = [
   },
   {
     name: 'units admitted in an outage are reported as nothing',
-    file: 'src/keys/partition.ts',
+    file: 'src/keys/outage.ts',
     text: 'count.admitted += 1\n',
     replacement: '\n',
     promise: [6, 8],
   },
   {
     name: 'remaining is that of before the request',
-    file: 'src/keys/partition.ts',
+    file: 'src/keys/meter.ts',
     text: 'limit - (used - granted) - i - 1',
     replacement: 'limit - (used - granted) - i',
     promise: [7, 8],
@@ -191,7 +191,7 @@ export const sabotages: readonly Sabotage[] = [
   },
   {
     name: 'with `refuse` nobody looks whether Redis lost counts',
-    file: 'src/keys/partition.ts',
+    file: 'src/keys/outage.ts',
     text: 'onLoss()\n      // Requests may wait for it.',
     replacement: "if (whenStoreIsDown === 'share') onLoss()",
     promise: [6, 7, 8],

@@ -1,21 +1,31 @@
-// Meters the quotas of all keys: takes one unit per request of the window in which it arrived (window.ts). Finds the count and
-// the partition of a key, passes on messages of other instances, and drops past windows. An exhausted quota is a decision
-// (`allowed: false`), not an error. partition.ts has batches and local allowances.
+// Meters the quotas of all keys: takes one unit per request of the window in which it arrived (window.ts). Finds the count of
+// a key, and counts by group commit: while one batch of a store partition is in flight, new requests wait for the next one, and
+// units are granted in order of arrival. An exhausted quota is a decision (`allowed: false`), not an error. outage.ts admits
+// while the store is away. Longer than 300 lines, because a count is found, counted and forgotten by one table.
 
 import { randomBytes } from 'node:crypto'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { hourMs } from '../common/calendar.ts'
-import type { UsageGrant, UsageStore } from '../stores/store.ts'
-import type { Client } from './authentication.ts'
-import { createKeyTable, type KeyTable } from './key-table.ts'
 import {
+  OvertakenError,
+  StoreError,
+  type UsageEntry,
+  type UsageGrant,
+  type UsageStore,
+} from '../stores/store.ts'
+import type { Client } from './authentication.ts'
+import {
+  type BatchEntry,
   type Count,
-  createPartition,
+  createOutage,
+  isUnconfirmed,
   type MeterState,
-  type Partition,
-  type PartitionParts,
+  type OutageParts,
   type QuotaDecision,
-} from './partition.ts'
+  type Standing,
+  stepOf,
+  type Waiter,
+} from './outage.ts'
 import type { Window, Windows } from './window.ts'
 
 /** Units that were admitted but not counted by the store; the name of their window is a day. */
@@ -31,7 +41,7 @@ export type MeterObserver = {
   nearLimit(event: { keyId: string; day: string; used: number; limit: number; percent: 80 | 100 }): void
 }
 
-export type MeterParts = Omit<PartitionParts, 'instance' | 'store' | 'latestStart' | 'observer'> & {
+export type MeterParts = Pick<OutageParts, 'whenStoreIsDown' | 'instances' | 'clock'> & {
   readonly store: PartitionParts['store'] & Pick<UsageStore, 'partitionOf' | 'onUsage' | 'dropDays'>
   readonly windows: Windows
   /** How long the store keeps the sum of a window after its end. */
@@ -49,7 +59,7 @@ export type Quota = {
   consume(client: Pick<Client, 'keyId' | 'limit'>, arrivedAt: number): Promise<QuotaDecision>
 }
 
-export type Meter = Pick<Quota, 'consume'> & {
+export type Meter = Pick<Quota, 'consume' | 'resetAfter'> & {
   /** Probes a store that is away, and drops old counts, here and in the store. Call it at short intervals. */
   probe(): Promise<void>
   /** The worst state of all partitions. */
@@ -67,7 +77,8 @@ export type Meter = Pick<Quota, 'consume'> & {
 
 export type KnownUsage = { readonly keyId: string; readonly used: number; readonly limit: number }
 
-type Entry = Count & { readonly partition: Partition }
+type Entry = Count & { readonly partition: Partition; next: Entry | undefined }
+type Table = { readonly window: Window; readonly entries: KeyTable<Entry>; forgetting?: Iterator<Entry> }
 
 const keepCountForMs = 3_600_000
 // There may be a million counts; a step of so many takes a few ms.
@@ -83,8 +94,8 @@ export const createMeter = ({ observer, windows, keepUsageForMs, ...parts }: Met
   const { store, clock } = parts
   let instance = newInstance()
   // By window, then key: a look-up builds no compound key.
-  const tables = new Map<string, { readonly window: Window; readonly entries: KeyTable<Entry> }>()
-  // On a cluster one partition may be away and another not. Those of a former instance id stay until their counts are forgotten.
+  const tables = new Map<string, Table>()
+  // On a cluster one partition may be away and another not. Those of a former instance id stay for their counts.
   let current = new Map<number, Partition>()
   const partitions = new Set<Partition>()
   let latestStart = Number.NEGATIVE_INFINITY
@@ -93,6 +104,13 @@ export const createMeter = ({ observer, windows, keepUsageForMs, ...parts }: Met
   let away = 0
   let reconciled = 0
 
+  // Nearly all requests are of the running window.
+  let running: Window | undefined
+  const windowAt = (instant: number): Window => {
+    if (!running || instant < running.startsAt || instant >= running.endsAt) running = windows.at(instant)
+    return running
+  }
+
   const checkNearLimit = ({ keyId, window, limit }: Count, { before, used }: UsageGrant): void => {
     for (const percent of [80, 100] as const) {
       const mark = Math.ceil((limit * percent) / 100)
@@ -100,14 +118,21 @@ export const createMeter = ({ observer, windows, keepUsageForMs, ...parts }: Met
     }
   }
 
+  const allEntries = function* (): Generator<Entry, void> {
+    for (const { entries } of tables.values()) yield* entries.values()
+  }
+
   const partitionFor = (keyId: string): Partition => {
     const number = store.partitionOf(keyId)
     const known = current.get(number)
     if (known) return known
-    const partition = createPartition({
+    const partition: Partition = createPartition({
       ...parts,
       instance,
-      latestStart: () => Math.max(latestStart, windows.at(clock.now()).startsAt),
+      latestStart: () => Math.max(latestStart, windowAt(clock.now()).startsAt),
+      counts: function* () {
+        for (const entry of allEntries()) yield entry.partition === partition ? entry : undefined
+      },
       observer: {
         stopped: reason => {
           away += 1
@@ -147,41 +172,34 @@ export const createMeter = ({ observer, windows, keepUsageForMs, ...parts }: Met
     if (known) return known
     renewInstanceFor(window)
     const partition = partitionFor(keyId)
-    const entry = { keyId, window, limit: 0, admitted: 0, confirmed: 0, lastKnown: undefined, partition }
+    const own = { limit: 0, admitted: 0, confirmed: 0, lastKnown: undefined }
+    const entry: Entry = { keyId, window, ...own, partition, next: undefined }
     table.entries.add(entry)
-    partition.counts.of(keyId).add(entry)
     latestStart = Math.max(latestStart, window.startsAt)
     return entry
   }
 
-  // Where the next probe continues, by window: a count that can't be forgotten yet delays no other.
-  const forgetting = new Map<string, Iterator<Entry>>()
+  // Each probe goes on where the one before stopped: a count that can't be forgotten yet delays no other.
   const forgetPast = (): void => {
     const now = clock.now()
     let visited = 0
-    for (const [name, { window, entries }] of tables) {
+    for (const [name, table] of tables) {
+      const { window, entries } = table
       if (now - window.endsAt < keepCountForMs) continue
-      const rest = forgetting.get(name) ?? entries.values()
-      forgetting.set(name, rest)
+      table.forgetting ??= entries.values()
       for (; visited < maxPerTurn; visited++) {
-        const { value, done } = rest.next()
+        const { value, done } = table.forgetting.next()
         if (done) {
-          forgetting.delete(name)
+          delete table.forgetting
           break
         }
         // Loses nothing, even when the clock jumped ahead: the store has all of it.
-        if (!value.partition.forget(value)) continue
+        if (!value.partition.mayForget(value)) continue
         entries.delete(value)
         latestForgotten = Math.max(latestForgotten, window.startsAt)
       }
-      if (entries.size() > 0) continue
-      tables.delete(name)
-      forgetting.delete(name)
+      if (entries.size() === 0) tables.delete(name)
     }
-    const inUse = new Set(current.values())
-    for (const partition of partitions)
-      if (partition.counts.size() === 0 && partition.state() === 'counting' && !inUse.has(partition))
-        partitions.delete(partition)
   }
 
   // Every gateway does it: windows that another one has dropped cost nothing.
@@ -197,7 +215,6 @@ export const createMeter = ({ observer, windows, keepUsageForMs, ...parts }: Met
       droppedBefore = former
     })
   }
-
   const unsubscribe = store.onUsage(message => {
     if (message === 'lost') {
       for (const partition of partitions) partition.onMessagesLost()
@@ -210,13 +227,12 @@ export const createMeter = ({ observer, windows, keepUsageForMs, ...parts }: Met
   const unconfirmed = async (most = Number.POSITIVE_INFINITY): Promise<LostUnits[]> => {
     const found: LostUnits[] = []
     let visited = 0
-    for (const partition of partitions)
-      for (const { keyId, window, admitted, confirmed } of partition.counts.values()) {
-        if (admitted > confirmed) found.push({ keyId, day: window.name, units: admitted - confirmed })
-        if (found.length >= most) return found
-        visited += 1
-        if (visited % maxPerTurn === 0) await nextTurn()
-      }
+    for (const { keyId, window, admitted, confirmed } of allEntries()) {
+      if (admitted > confirmed) found.push({ keyId, day: window.name, units: admitted - confirmed })
+      if (found.length >= most) return found
+      visited += 1
+      if (visited % maxPerTurn === 0) await nextTurn()
+    }
     return found
   }
   const isAnyUnconfirmed = async (): Promise<boolean> => (await unconfirmed(1)).length > 0
@@ -234,17 +250,16 @@ export const createMeter = ({ observer, windows, keepUsageForMs, ...parts }: Met
     if (lost.length > 0) observer.unitsLost(lost)
   }
 
-  const probe = async (): Promise<void> => {
-    forgetPast()
-    await Promise.all([...[...partitions].map(partition => partition.probe()), dropPast()])
-  }
-
   return {
+    resetAfter: instant => windowAt(instant).endsAt,
     consume: ({ keyId, limit }, arrivedAt) => {
-      const entry = entryFor(keyId, windows.at(arrivedAt))
+      const entry = entryFor(keyId, windowAt(arrivedAt))
       return entry.partition.admit(entry, limit)
     },
-    probe,
+    probe: async () => {
+      forgetPast()
+      await Promise.all([...[...partitions].map(partition => partition.probe()), dropPast()])
+    },
     state: () => {
       const states = [...partitions].map(partition => partition.state())
       return (['away', 'reconciling'] as const).find(state => states.includes(state)) ?? 'counting'
@@ -268,4 +283,260 @@ export const createMeter = ({ observer, windows, keepUsageForMs, ...parts }: Met
       await reportAll()
     },
   }
+}
+
+const maxPerBatch = 500
+const maxTries = 3
+const maxTurnsPerBatch = 16
+// In a flood that is read in small parts, each turn is long and brings few.
+const maxGrowthMs = 1
+const fewPerBatch = 32
+
+export type PartitionParts = Omit<OutageParts, 'store' | 'observer'> & {
+  /** Unique id of this run of the process. */
+  readonly instance: string
+  readonly store: OutageParts['store'] & Pick<UsageStore, 'commit'>
+  readonly observer: OutageParts['observer'] & { counted(count: Count, grant: UsageGrant): void }
+}
+
+type Partition = ReturnType<typeof createPartition>
+
+/** The waiting requests of a count, the units that their batch requests, and its limit: that of the count may change meanwhile. */
+type Pending = { readonly count: Count; readonly waiters: Waiter[]; units: number; limit: number }
+
+/** The batches of one store partition: the keys that the store counts in one atomic step. @param now in ms, from any beginning */
+export const createPartition = (parts: PartitionParts, now = () => performance.now()) => {
+  const { instance, store, whenStoreIsDown, observer } = parts
+  const standing: Standing = { state: 'counting', isReported: true, reconciled: 0 }
+  const waiting = new Map<Count, Pending>()
+  let inFlight: readonly Pending[] = []
+  let sequence = 0
+  let isFlushScheduled = false
+  // Since the last batch.
+  let arrived = 0
+
+  // One batch at a time, in order.
+  let last: Promise<unknown> = Promise.resolve()
+  const inTurn = (step: () => Promise<void>): Promise<void> => {
+    const run = last.then(step)
+    last = run.catch(() => {})
+    return run
+  }
+
+  const commit = async (entries: readonly BatchEntry[]): Promise<UsageGrant[]> => {
+    sequence += 1
+    const reported = entries.map(usageEntryOf)
+    let grants: UsageGrant[]
+    try {
+      grants = await store.commit({ instance, sequence, entries: reported })
+    } catch (error) {
+      // Batches go one after the other, so this instance never overtakes itself: something else wrote that sequence.
+      // The next batch continues after it.
+      if (error instanceof OvertakenError) sequence = Math.max(sequence, error.by)
+      throw error
+    }
+    grants.forEach((grant, i) => {
+      const count = entries[i]?.count
+      const { admitted = 0 } = reported[i] ?? {}
+      if (!count) return
+      // While the state is `counting` nothing is admitted before the store has counted it.
+      standing.reconciled += admitted - count.confirmed
+      count.admitted += grant.granted
+      count.confirmed = admitted + grant.granted
+      observer.counted(count, grant)
+    })
+    return grants
+  }
+  // Retry first: one lost reply, or a pause of this process, does not mean that the store is away for everyone.
+  const commitWithRetry = async (entries: readonly BatchEntry[]): Promise<UsageGrant[]> => {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await commit(entries)
+      } catch (error) {
+        if (tries === maxTries || !(await outage.storeAnswers(entries))) throw error
+      }
+    }
+  }
+
+  const resolveWaiters = ({ count, units, limit, waiters }: Pending, { granted, used }: UsageGrant): void => {
+    if (standing.state === 'counting') count.lastKnown = { used, admitted: count.admitted }
+    waiters.forEach((waiter, i) => {
+      if (i < granted) {
+        waiter.resolve({ allowed: true, remaining: Math.max(0, limit - (used - granted) - i - 1) })
+      } else if (i < units || used >= limit)
+        waiter.resolve({ allowed: false, remaining: Math.max(0, limit - used) })
+      else outage.refuse(count, waiter)
+    })
+  }
+
+  // With `refuse` no allowance bounds what is taken from a store that may have lost what others counted: requests wait until all
+  // is reported.
+  const isHeld = (): boolean =>
+    whenStoreIsDown === 'refuse' && !standing.isReported && standing.state === 'counting'
+
+  // Requests of the same turn of the event loop share a batch. Where they are few, those of the next turns join while each
+  // brings more: a transaction or a round trip for each of them would cost as much as all else that it needs.
+  const flushWhenQuiet = (until = now() + maxGrowthMs, turns = 1, before = 0): void => {
+    setImmediate(() => {
+      const mayGrow = turns < maxTurnsPerBatch && arrived < fewPerBatch && now() < until
+      if (mayGrow && arrived > before) flushWhenQuiet(until, turns + 1, arrived)
+      else void inTurn(flush)
+    })
+  }
+  const flushSoon = (): void => {
+    if (isFlushScheduled || waiting.size === 0 || isHeld()) return
+    isFlushScheduled = true
+    flushWhenQuiet()
+  }
+
+  const flush = async (): Promise<void> => {
+    arrived = 0
+    const part = isHeld() ? [] : nextOf(waiting.values(), maxPerBatch)
+    for (const { count } of part) waiting.delete(count)
+    inFlight = part
+    try {
+      if (standing.state === 'away') throw new StoreError('away')
+      if (standing.state === 'reconciling') await outage.readUnknown(part)
+      for (const each of part) {
+        const { length } = each.waiters
+        each.limit = each.count.limit
+        each.units =
+          standing.state === 'counting' ? length : Math.min(length, outage.allowanceLeft(each.count))
+      }
+      const grants = part.length > 0 ? await commitWithRetry(part) : []
+      grants.forEach((grant, at) => {
+        const each = part[at]
+        if (each) resolveWaiters(each, grant)
+      })
+    } catch (error) {
+      if (standing.state !== 'away') outage.goAway(error)
+      for (const { count, waiters } of part) for (const waiter of waiters) outage.admitLocally(count, waiter)
+    }
+    inFlight = []
+    isFlushScheduled = false
+    // One turn of the event loop later: flushing at once would send half as many batches again, and save little time.
+    flushSoon()
+  }
+
+  const outage = createOutage(standing, { commit, commitWithRetry, inTurn, flushSoon }, parts, now)
+  const { onMessage, onMessagesLost, probe, report } = outage
+  return {
+    state: () => standing.state,
+    /** Requests one unit. @throws StoreError when the store is away and the local allowance is spent */
+    admit: (count: Count, limit: number): Promise<QuotaDecision> =>
+      new Promise((resolve, reject) => {
+        count.limit = limit
+        const waiter = { resolve, reject }
+        if (standing.state === 'away') {
+          outage.admitLocally(count, waiter)
+          return
+        }
+        arrived += 1
+        const pending = waiting.get(count)
+        if (pending) pending.waiters.push(waiter)
+        else waiting.set(count, { count, waiters: [waiter], units: 0, limit })
+        flushSoon()
+      }),
+    /** Whether no request waits for a count, and the store has all units that were admitted. */
+    mayForget: (count: Count): boolean => {
+      const isInUse = waiting.has(count) || inFlight.some(each => each.count === count)
+      return standing.state === 'counting' && standing.isReported && !isUnconfirmed(count) && !isInUse
+    },
+    onMessage,
+    onMessagesLost,
+    probe,
+    report,
+  }
+}
+
+const nextOf = <Value>(all: Iterator<Value>, most: number): Value[] => {
+  const part: Value[] = []
+  while (part.length < most) {
+    const { value, done } = all.next()
+    if (done) break
+    part.push(value)
+  }
+  return part
+}
+
+const usageEntryOf = ({
+  count: { keyId, window, admitted, confirmed },
+  units,
+  limit,
+}: BatchEntry): UsageEntry => ({
+  keyId,
+  day: window.name,
+  units,
+  limit,
+  admitted,
+  confirmed,
+  step: stepOf(limit),
+  endsAt: window.endsAt,
+  keepUntil: window.keepUntil,
+})
+
+// Entries by the id of a key, for very many keys: in its Maps a number stands for an id. V8 keeps every text that is a key of a
+// Map in one table, and walks over that table while all else waits, in each collection of old objects: with a million ids for
+// some 50 ms. Sharded by the id: a single Map of a million members rehashes all of them in one turn when it grows or shrinks.
+
+// With a million keys a shard grows or shrinks in some 2 ms. More shards cost more cache misses than they save.
+export const shardCount = 16
+
+/** By the last two characters: ids end at random, or in a number that counts up. */
+export const shardOf = (keyId: string): number => {
+  const { length } = keyId
+  // NaN for an empty text, which the bitwise operation makes 0.
+  return (10 * keyId.charCodeAt(length - 2) + keyId.charCodeAt(length - 1)) & (shardCount - 1)
+}
+
+/** `next`: of a million ids some two hundred share their number with another. */
+type Listed<Entry> = { readonly keyId: string; next: Entry | undefined }
+
+type KeyTable<Entry extends Listed<Entry>> = ReturnType<typeof createKeyTable<Entry>>
+
+export const createKeyTable = <Entry extends Listed<Entry>>() => {
+  const shards = Array.from({ length: shardCount }, () => new Map<number, Entry>())
+  const shardFor = (keyId: string): Map<number, Entry> => shards[shardOf(keyId)] as Map<number, Entry>
+  let size = 0
+  return {
+    find: (keyId: string): Entry | undefined => {
+      let each = shardFor(keyId).get(numberOf(keyId))
+      while (each && each.keyId !== keyId) each = each.next
+      return each
+    },
+    /** Adds the entry of a key that has none. */
+    add: (entry: Entry): void => {
+      const [shard, number] = [shardFor(entry.keyId), numberOf(entry.keyId)]
+      entry.next = shard.get(number)
+      shard.set(number, entry)
+      size += 1
+    },
+    delete: (entry: Entry): void => {
+      const [shard, number] = [shardFor(entry.keyId), numberOf(entry.keyId)]
+      let each = shard.get(number)
+      if (each === entry) {
+        if (entry.next) shard.set(number, entry.next)
+        else shard.delete(number)
+      } else {
+        while (each && each.next !== entry) each = each.next
+        if (!each) return
+        each.next = entry.next
+      }
+      size -= 1
+    },
+    size: () => size,
+    /** The entries, shard by shard. Those added to a shard that was passed are left out. */
+    values: function* (): Generator<Entry, void> {
+      for (const shard of shards)
+        for (const first of shard.values())
+          for (let each: Entry | undefined = first; each; each = each.next) yield each
+    },
+  }
+}
+
+/** FNV-1a. V8 stores a number of 32 bits without an object of its own. */
+const numberOf = (keyId: string): number => {
+  let number = 0x811c9dc5
+  for (let i = 0; i < keyId.length; i++) number = Math.imul(number ^ keyId.charCodeAt(i), 0x01000193)
+  return number | 0
 }

@@ -52,7 +52,7 @@ export const openMetering = (
   const timers: NodeJS.Timeout[] = []
 
   return {
-    quota: { now: storeClock.now, resetAfter: windows.endAt, consume: meter.consume },
+    quota: { now: storeClock.now, resetAfter: meter.resetAfter, consume: meter.consume },
     meter,
     storeClock,
     onHeartbeat: size.onHeartbeat,

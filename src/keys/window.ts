@@ -14,18 +14,15 @@ export type Window = {
   readonly keepUntil: number
 }
 
-export type Windows = {
-  /** The window that an instant belongs to, and its end. */
-  at(instant: number): Window
-  endAt(instant: number): number
-}
+/** The window that an instant belongs to. */
+export type Windows = { at(instant: number): Window }
 
 /** @param keepForMs how long counts are kept after the end; an hour at least, because requests may still be in flight then */
 export const localDays = (
   { dayOf, nextMidnight }: Pick<Calendar, 'dayOf' | 'nextMidnight'>,
   keepForMs: number,
-): Windows => {
-  const find = (instant: number): Window => {
+): Windows => ({
+  at: instant => {
     // Days have 23 to 25 hours where summer time begins and ends.
     let [startsAt, endsAt] = [instant, nextMidnight(instant - 2 * utcDayMs)]
     while (endsAt <= instant) {
@@ -33,12 +30,5 @@ export const localDays = (
       endsAt = nextMidnight(startsAt)
     }
     return { name: dayOf(instant), startsAt, endsAt, keepUntil: endsAt + Math.max(hourMs, keepForMs) }
-  }
-  // Nearly all requests are of the running one.
-  let last: Window | undefined
-  const at = (instant: number): Window => {
-    if (!last || instant < last.startsAt || instant >= last.endsAt) last = find(instant)
-    return last
-  }
-  return { at, endAt: instant => at(instant).endsAt }
-}
+  },
+})

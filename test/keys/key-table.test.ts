@@ -5,15 +5,18 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { createCalendar } from '../../src/common/calendar.ts'
-import { createKeyTable } from '../../src/keys/key-table.ts'
-import { createMeter } from '../../src/keys/meter.ts'
+import { randomBase62 } from '../../src/keys/key-form.ts'
+import { createKeyTable, createMeter, shardCount, shardOf } from '../../src/keys/meter.ts'
 import { localDays } from '../../src/keys/window.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
+type Entry = { keyId: string; next: Entry | undefined }
+const entryOf = (keyId: string): Entry => ({ keyId, next: undefined })
+
 t.test('an entry is found until it is deleted, and all are listed', async t => {
-  const table = createKeyTable<{ keyId: string }>()
-  const all = ['', 'a', 'আ', 'key_1', 'key_2'].map(keyId => ({ keyId }))
+  const table = createKeyTable<Entry>()
+  const all = ['', 'a', 'আ', 'key_1', 'key_2'].map(entryOf)
   for (const entry of all) table.add(entry)
   t.equal(table.size(), 5)
   t.ok(all.every(entry => table.find(entry.keyId) === entry))
@@ -25,8 +28,8 @@ t.test('an entry is found until it is deleted, and all are listed', async t => {
 })
 
 t.test('two ids with one number are two keys', async t => {
-  const table = createKeyTable<{ keyId: string }>()
-  const [one, other, second] = ['key_332789', 'key_529192', 'key_332789x'].map(keyId => ({ keyId }))
+  const table = createKeyTable<Entry>()
+  const [one, other, second] = ['key_332789', 'key_529192', 'key_332789x'].map(entryOf)
   if (!one || !other || !second) throw new Error('there are three')
   table.add(one)
   t.equal(table.find(other.keyId), undefined)
@@ -41,6 +44,22 @@ t.test('two ids with one number are two keys', async t => {
   t.strictSame([...table.values()], [second])
   t.equal(table.size(), 1)
 })
+
+const ids = {
+  'as keys have them': (): string => `key_${randomBase62(12)}`,
+  'that count up': (i: number): string => `key-${String(i).padStart(6, '0')}`,
+}
+
+for (const [kind, idOf] of Object.entries(ids))
+  t.test(`ids ${kind} spread evenly over the shards`, async t => {
+    const sizes = Array.from({ length: shardCount }, () => 0)
+    for (let i = 0; i < 100_000; i++) {
+      const shard = shardOf(idOf(i))
+      sizes[shard] = (sizes[shard] ?? 0) + 1
+    }
+    const largest = Math.max(...sizes)
+    t.ok(largest < 100_000 / 8, `the largest has ${largest}`)
+  })
 
 setFlagsFromString('--allow-natives-syntax')
 setFlagsFromString('--expose-gc')

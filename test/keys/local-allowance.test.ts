@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import t from 'tap'
-import { allowanceOf, stepOf } from '../../src/keys/partition.ts'
+import { allowanceOf, stepOf } from '../../src/keys/outage.ts'
 
 const limits = fc.integer({ min: 1, max: 1_000_000 })
 

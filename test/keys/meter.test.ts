@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { createCalendar } from '../../src/common/calendar.ts'
 import { createMeter, type KnownUsage, type LostUnits } from '../../src/keys/meter.ts'
-import { allowanceOf, type QuotaDecision, reconcileForMs } from '../../src/keys/partition.ts'
+import { allowanceOf, type QuotaDecision, reconcileForMs } from '../../src/keys/outage.ts'
 import { localDays } from '../../src/keys/window.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { StoreError } from '../../src/stores/store.ts'
@@ -785,9 +785,9 @@ t.test('usage is what the fleet has used of a day, as far as it is known', async
   t.match(await usedBy(0, today), [{ used: 55 }], 'with what was admitted without the store')
 })
 
-// Counts the members that Sets hand out in each turn of the event loop: the collections that the meter walks over are Sets.
+// Counts the members that Maps hand out in each turn of the event loop: the collections that the meter walks over are Maps.
 const watchWalks = (t: Test) => {
-  const iterator = Object.getPrototypeOf(new Set().values()) as { next: () => IteratorResult<unknown> }
+  const iterator = Object.getPrototypeOf(new Map().values()) as { next: () => IteratorResult<unknown> }
   const { next } = iterator
   const walks = { total: 0, maxInOneTurn: 0 }
   let inThisTurn = 0

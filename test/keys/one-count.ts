@@ -1,22 +1,11 @@
 // A partition on a store that a test makes up, and a count of one key in it.
 
-import { type Count, createPartition, type PartitionParts } from '../../src/keys/partition.ts'
+import { createPartition, type PartitionParts } from '../../src/keys/meter.ts'
+import type { Count } from '../../src/keys/outage.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
 /** @param now the time by which a batch grows, in ms */
 export const oneCount = (store: PartitionParts['store'], now?: () => number) => {
-  const partition = createPartition(
-    {
-      instance: 'one',
-      store,
-      whenStoreIsDown: 'share',
-      instances: () => 1,
-      latestStart: () => 0,
-      clock: manualClock('2026-11-21T12:00:00Z'),
-      observer: { stopped: () => {}, resumed: () => {}, counted: () => {} },
-    },
-    now,
-  )
   const count: Count = {
     keyId: 'key_1',
     window: {
@@ -30,5 +19,18 @@ export const oneCount = (store: PartitionParts['store'], now?: () => number) => 
     confirmed: 0,
     lastKnown: undefined,
   }
+  const partition = createPartition(
+    {
+      instance: 'one',
+      store,
+      whenStoreIsDown: 'share',
+      instances: () => 1,
+      latestStart: () => 0,
+      counts: () => [count].values(),
+      clock: manualClock('2026-11-21T12:00:00Z'),
+      observer: { stopped: () => {}, resumed: () => {}, counted: () => {} },
+    },
+    now,
+  )
   return { partition, admit: () => partition.admit(count, 1_000) }
 }

@@ -2,7 +2,6 @@
 // records are deleted without an error, because live instances write them again. Longer than 300 lines, because each Lua script
 // stands beside its method.
 
-import type { Result } from 'ioredis'
 import { utcDayMs } from '../../common/calendar.ts'
 import { clockToleranceMs } from '../../common/clock.ts'
 import {
@@ -20,7 +19,7 @@ import {
 } from '../records.ts'
 import { type ChangeRecord, type FleetStore, StoreError } from '../store.ts'
 import type { RedisParts } from './connection.ts'
-import { isWrongType, namesLua, onOwnType, pairsOf, recordsLua } from './records.ts'
+import { isWrongType, namesLua, onOwnType, pairsOf, recordsLua, scriptOn } from './records.ts'
 
 // The clock of Redis, so that no instance is dead or alive by the clock of another one's machine.
 const nowLua = `
@@ -140,47 +139,16 @@ for i = 1, #members do
 end
 return { surplus, variants }`
 
-declare module 'ioredis' {
-  interface RedisCommander<Context> {
-    abohawaSettings(
-      key: string,
-      member: string,
-      instance: string,
-      aliveForMs: number,
-    ): Result<number[], Context>
-    abohawaAlive(key: string, instance: string, aliveForMs: number): Result<number[], Context>
-    abohawaInstances(key: string, aliveForMs: number): Result<(number | string)[], Context>
-    abohawaAppend(
-      key: string,
-      text: string,
-      keepUntil: number,
-      most: number,
-      above: number,
-    ): Result<number[], Context>
-    abohawaChangeRecords(
-      key: string,
-      number: number,
-      most: number,
-      longest: number,
-    ): Result<(number | string)[], Context>
-    abohawaWanted(
-      key: string,
-      since: number,
-      most: number,
-      longest: number,
-    ): Result<(number | string)[], Context>
-  }
-}
-
 const namesPerCommand = 1_000
 
 export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): FleetStore => {
-  redis.defineCommand('abohawaAppend', { numberOfKeys: 1, lua: appendScript })
-  redis.defineCommand('abohawaChangeRecords', { numberOfKeys: 1, lua: changeRecordsScript })
-  redis.defineCommand('abohawaSettings', { numberOfKeys: 1, lua: settingsScript })
-  redis.defineCommand('abohawaAlive', { numberOfKeys: 1, lua: aliveScript })
-  redis.defineCommand('abohawaInstances', { numberOfKeys: 1, lua: instancesScript })
-  redis.defineCommand('abohawaWanted', { numberOfKeys: 1, lua: wantedScript })
+  type Reply = (number | string)[]
+  const runAppend = scriptOn<number[]>(redis, 'abohawaAppend', 1, appendScript)
+  const readChangeRecords = scriptOn<Reply>(redis, 'abohawaChangeRecords', 1, changeRecordsScript)
+  const runSettings = scriptOn<number[]>(redis, 'abohawaSettings', 1, settingsScript)
+  const runAlive = scriptOn<number[]>(redis, 'abohawaAlive', 1, aliveScript)
+  const readInstances = scriptOn<Reply>(redis, 'abohawaInstances', 1, instancesScript)
+  const readWanted = scriptOn<Reply>(redis, 'abohawaWanted', 1, wantedScript)
   const ownType = onOwnType(redis, observer)
   const refuse = (record: RecordKind, name: string, fault: string): void =>
     observer.recordRefused({ record, name: shown(name), fault })
@@ -189,7 +157,7 @@ export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): Fle
   }
 
   const wantedSince = async (name: string, since: number): Promise<string[]> => {
-    const [tooLong, ...found] = await redis.abohawaWanted(name, since, maxWantedRead, longestName)
+    const [tooLong, ...found] = await readWanted(name, since, maxWantedRead, longestName)
     refuseSome('wanted', name, Number(tooLong), namesTooLong)
     return found.map(String)
   }
@@ -198,7 +166,7 @@ export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): Fle
   let believed = { instances: 1, until: 0 }
   const heartbeat = async (instance: string, aliveForMs: number): Promise<number> => {
     const name = names.instances
-    const [ahead = 0, alive = 0, now = 0] = await redis.abohawaAlive(name, instance, aliveForMs)
+    const [ahead = 0, alive = 0, now = 0] = await runAlive(name, instance, aliveForMs)
     refuseSome('instances', name, ahead, 'are in the future, and were removed')
     if (alive > maxInstances) {
       // Live instances send their next heartbeat within seconds.
@@ -212,7 +180,7 @@ export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): Fle
   const report = async (instance: string, settings: string | null, aliveForMs: number): Promise<number> => {
     const name = names.settings
     const member = settings === null ? '' : `${settings} ${instance}`
-    const [surplus, variants] = await redis.abohawaSettings(name, member, instance, aliveForMs)
+    const [surplus, variants] = await runSettings(name, member, instance, aliveForMs)
     refuseSome('settings', name, Number(surplus), `are beyond ${maxInstances}, and were removed`)
     return Number(variants)
   }
@@ -270,9 +238,7 @@ export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): Fle
     aliveInstances: aliveForMs =>
       attempt(async () => {
         const name = names.instances
-        const [tooLong, ...found] = await ownType('instances', name, () =>
-          redis.abohawaInstances(name, aliveForMs),
-        )
+        const [tooLong, ...found] = await ownType('instances', name, () => readInstances(name, aliveForMs))
         refuseSome('instances', name, Number(tooLong), namesTooLong)
         return Promise.all(
           pairsOf(found.map(String)).map(async ([id, silentForMs]) => ({
@@ -293,7 +259,7 @@ export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): Fle
         if (length > longestChangeRecord)
           throw new StoreError(`a change record has ${length} bytes; allowed: ${longestChangeRecord}`)
         const name = names.changeRecords(topic)
-        const [number, gone] = await redis.abohawaAppend(name, text, keepUntil, maxChangeRecords, above)
+        const [number, gone] = await runAppend(name, text, keepUntil, maxChangeRecords, above)
         refuseSome('change_records', name, Number(gone), notOurs)
         return wholeFrom(number)
       }),
@@ -302,7 +268,7 @@ export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): Fle
         const name = names.changeRecords(topic)
         // The text begins with the number and a blank.
         const longest = longestChangeRecord + 20
-        const [gone, ...found] = await redis.abohawaChangeRecords(name, number, maxChangeRecords, longest)
+        const [gone, ...found] = await readChangeRecords(name, number, maxChangeRecords, longest)
         refuseSome('change_records', name, Number(gone), notOurs)
         const records = Array.from({ length: found.length / 2 }, (_, i) => ({
           number: wholeIn(String(found[2 * i])) ?? 0,

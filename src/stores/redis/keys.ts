@@ -3,12 +3,11 @@
 // on one slot, and a pointer whose record is missing or lacks the hash is ignored. What a failover lost, or
 // can't be read, is written again where it is stored again.
 
-import type { Result } from 'ioredis'
 import { keyRecordIn, longestId, shown, subscriberIn } from '../records.ts'
 import type { KeyRecord, KeyStore, Subscriber } from '../store.ts'
 import type { RedisClient, RedisParts } from './connection.ts'
 import type { RedisKeyNames } from './key-names.ts'
-import { hashReader, isWrongType, pairsOf } from './records.ts'
+import { hashReader, isWrongType, pairsOf, scriptOn } from './records.ts'
 
 // Former hashes are fields `former:<hash>` of the record; none is valid longer than the one replaced last.
 const replaceScript = `
@@ -44,14 +43,6 @@ elseif redis.call('EXISTS', KEYS[1]) == 1 then
 end
 redis.call('HSET', KEYS[1], unpack(ARGV))`
 
-declare module 'ioredis' {
-  interface RedisCommander<Context> {
-    abohawaWrite(key: string, isInPlace: 0 | 1, ...fields: (string | number)[]): Result<null, Context>
-    abohawaReplaceHash(key: string, hash: string, formerValidUntil: number): Result<number, Context>
-    abohawaClaim(pointer: string, id: string, inPlaceOf: string): Result<string, Context>
-  }
-}
-
 type Pair = readonly [field: string, value: string]
 
 const formerMark = 'former:'
@@ -60,9 +51,9 @@ const isFormer = ([field]: Pair): boolean => field.startsWith(formerMark)
 const idsPerCommand = 1_000
 
 export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyStore => {
-  redis.defineCommand('abohawaReplaceHash', { numberOfKeys: 1, lua: replaceScript })
-  redis.defineCommand('abohawaClaim', { numberOfKeys: 1, lua: claimScript })
-  redis.defineCommand('abohawaWrite', { numberOfKeys: 1, lua: writeScript })
+  const runReplace = scriptOn<number>(redis, 'abohawaReplaceHash', 1, replaceScript)
+  const runClaim = scriptOn<string>(redis, 'abohawaClaim', 1, claimScript)
+  const write = scriptOn<null>(redis, 'abohawaWrite', 1, writeScript)
   const readHash = hashReader(redis)
   const refuse = (record: 'key' | 'subscriber', name: string, fault: string): undefined =>
     void observer.recordRefused({ record, name: shown(name), fault })
@@ -114,12 +105,12 @@ export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyS
   /** Claims the external id for a written record; the key that has it already, else undefined. */
   const claim = async (record: KeyRecord, externalId: string): Promise<KeyRecord | undefined> => {
     const pointer = names.keyOfExternalId(externalId)
-    let held = await redis.abohawaClaim(pointer, record.id, '')
+    let held = await runClaim(pointer, record.id, '')
     while (held !== record.id) {
       const there = await keyAt(held, externalId)
       if (there) return there
       // A failover may have lost the record that it points at.
-      held = await redis.abohawaClaim(pointer, record.id, held)
+      held = await runClaim(pointer, record.id, held)
     }
     return undefined
   }
@@ -157,7 +148,7 @@ export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyS
           (externalId === null ? undefined : await readByExternalId(externalId)) ?? (await readKey(id))
         let holder = there
         if (there === undefined || there.id === id) {
-          if (!there) await redis.abohawaWrite(names.key(id), 1, ...Object.entries(fieldsOf(record)).flat())
+          if (!there) await write(names.key(id), 1, ...Object.entries(fieldsOf(record)).flat())
           for (const hash of hashesOf(there ?? record)) await redis.set(names.keyOfHash(hash), id)
           holder = (externalId === null ? undefined : await claim(record, externalId)) ?? there
           if (!there && holder) await removeKey(redis, names, record)
@@ -194,20 +185,19 @@ export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyS
         if ((await redis.exists(names.key(id))) === 0) return false
         // The pointer first: until the record has the hash too, look-ups ignore the pointer.
         await redis.set(names.keyOfHash(hash), id)
-        return (await redis.abohawaReplaceHash(names.key(id), hash, formerValidUntil)) === 1
+        return (await runReplace(names.key(id), hash, formerValidUntil)) === 1
       }),
     // A name keeps its id, so that the keys of a subscriber whose record was lost are valid again.
     ensureSubscriber: subscriber =>
       attempt(async () => {
         const { name, createdAt, revokedAt } = subscriber
         const nameKey = names.subscriberOfName(name)
-        const id =
-          (await pointedAt('subscriber', nameKey)) ?? (await redis.abohawaClaim(nameKey, subscriber.id, ''))
+        const id = (await pointedAt('subscriber', nameKey)) ?? (await runClaim(nameKey, subscriber.id, ''))
         const fields = Object.entries({ name, createdAt, revokedAt: fieldOf(revokedAt) }).flat()
-        await redis.abohawaWrite(names.subscriber(id), 0, ...fields)
+        await write(names.subscriber(id), 0, ...fields)
         let there = await readSubscriber(id)
         if (!there) {
-          await redis.abohawaWrite(names.subscriber(id), 1, ...fields)
+          await write(names.subscriber(id), 1, ...fields)
           there = { ...subscriber, id }
         }
         await redis.zadd(names.subscribers, String(there.createdAt), id)

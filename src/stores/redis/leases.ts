@@ -1,11 +1,10 @@
 // Leases of loads in Redis, for the fleet-wide single-flight: one key with the name of its holder, which expires. After a load
 // that failed it holds the failure for a moment. What no gateway can have written counts as no lease.
 
-import type { Result } from 'ioredis'
 import { failureKeptMs, longestLeaseMs, longestMessage, shown } from '../records.ts'
 import type { LeaseStore } from '../store.ts'
 import type { RedisParts } from './connection.ts'
-import { namesLua } from './records.ts'
+import { namesLua, scriptOn } from './records.ts'
 
 // ARGV: the holder, the length of the lease, and 1 to acquire it over a failure. Returns a failure as it stands, or one word.
 const acquireScript = `${namesLua}
@@ -32,41 +31,21 @@ if redis.pcall('GETRANGE', KEYS[1], 0, ${longestMessage}) ~= ARGV[1] then return
 redis.call('SET', KEYS[2], ARGV[2], 'PXAT', ARGV[3])
 return 1`
 
-declare module 'ioredis' {
-  interface RedisCommander<Context> {
-    abohawaAcquireLease(
-      key: string,
-      holder: string,
-      leaseMs: number,
-      overFailure: 0 | 1,
-    ): Result<string, Context>
-    abohawaRenewLease(key: string, holder: string, leaseMs: number): Result<number, Context>
-    abohawaReleaseLease(key: string, holder: string, failure: string): Result<number, Context>
-    abohawaWriteAsHolder(
-      lease: string,
-      bytesKey: string,
-      holder: string,
-      bytes: Buffer,
-      expiresAt: number,
-    ): Result<number, Context>
-  }
-}
-
 export type RedisLeases = LeaseStore & {
   writeAsHolder(name: string, bytes: Buffer, expiresAt: number, holder: string): Promise<boolean>
 }
 
 export const redisLeases = ({ redis, names, attempt, observer }: RedisParts): RedisLeases => {
-  redis.defineCommand('abohawaAcquireLease', { numberOfKeys: 1, lua: acquireScript })
-  redis.defineCommand('abohawaRenewLease', { numberOfKeys: 1, lua: renewScript })
-  redis.defineCommand('abohawaReleaseLease', { numberOfKeys: 1, lua: releaseScript })
-  redis.defineCommand('abohawaWriteAsHolder', { numberOfKeys: 2, lua: writeScript })
+  const acquire = scriptOn<string>(redis, 'abohawaAcquireLease', 1, acquireScript)
+  const renew = scriptOn<number>(redis, 'abohawaRenewLease', 1, renewScript)
+  const release = scriptOn<number>(redis, 'abohawaReleaseLease', 1, releaseScript)
+  const write = scriptOn<number>(redis, 'abohawaWriteAsHolder', 2, writeScript)
 
   return {
     acquireLease: (name, holder, leaseMs, overFailure = false) =>
       attempt(async () => {
         const lease = names.lease(name)
-        const reply = await redis.abohawaAcquireLease(lease, holder, leaseMs, overFailure ? 1 : 0)
+        const reply = await acquire(lease, holder, leaseMs, overFailure ? 1 : 0)
         if (reply === 'reset')
           observer.recordRefused({
             record: 'lease',
@@ -77,13 +56,13 @@ export const redisLeases = ({ redis, names, attempt, observer }: RedisParts): Re
         return reply === 'held' ? reply : { failure: reply }
       }),
     renewLease: (name, holder, leaseMs) =>
-      attempt(async () => (await redis.abohawaRenewLease(names.lease(name), holder, leaseMs)) === 1),
+      attempt(async () => (await renew(names.lease(name), holder, leaseMs)) === 1),
     releaseLease: (name, holder, failure = '') =>
-      attempt(async () => void (await redis.abohawaReleaseLease(names.lease(name), holder, failure))),
+      attempt(async () => void (await release(names.lease(name), holder, failure))),
     writeAsHolder: (name, bytes, expiresAt, holder) =>
       attempt(async () => {
         const keys = [names.lease(name), names.bytes(name)] as const
-        return (await redis.abohawaWriteAsHolder(...keys, holder, bytes, expiresAt)) === 1
+        return (await write(...keys, holder, bytes, expiresAt)) === 1
       }),
   }
 }

@@ -1,7 +1,6 @@
 // Reads records from a Redis with arbitrary content: one rule for whole numbers in every script, bounded hashes, and a reset
 // of records with another Redis type. The validation of a record's fields is in records.ts.
 
-import type { Result } from 'ioredis'
 import { longestHash, maxFields, type RecordKind, type RecordObserver } from '../records.ts'
 import type { RedisClient } from './connection.ts'
 
@@ -47,11 +46,20 @@ end
 if found and #found > tonumber(ARGV[2]) then return text('it has %d characters', #found) end
 return { found or '' }`
 
-declare module 'ioredis' {
-  interface RedisCommander<Context> {
-    abohawaReadField(key: string, field: string, longest: number): Result<[string] | string, Context>
-    abohawaReadHash(key: string, most: number, longest: number): Result<string[] | string, Context>
-  }
+type Script<Reply> = (...keysAndValues: (string | number | Buffer)[]) => Promise<Reply>
+
+/**
+ * A script as a function of its keys and arguments. Redis keeps the script, and gets its text anew where it has lost it.
+ * @param numberOfKeys that of every call; where it is undefined, the first argument says it
+ */
+export const scriptOn = <Reply>(
+  redis: RedisClient,
+  name: string,
+  numberOfKeys: number | undefined,
+  lua: string,
+): Script<Reply> => {
+  redis.defineCommand(name, { lua, ...(numberOfKeys !== undefined && { numberOfKeys }) })
+  return (redis as unknown as Record<string, Script<Reply>>)[name]?.bind(redis) as Script<Reply>
 }
 
 /** Whether a command failed because the record has another Redis type. */
@@ -60,17 +68,17 @@ export const isWrongType = (error: unknown): boolean =>
 
 /** Reads hashes: fields and values in turn, or a sentence with the reason why the hash is refused. */
 export const hashReader = (redis: RedisClient): ((name: string) => Promise<string[] | string>) => {
-  redis.defineCommand('abohawaReadHash', { numberOfKeys: 1, lua: readHashScript })
-  return name => redis.abohawaReadHash(name, maxFields, longestHash)
+  const read = scriptOn<string[] | string>(redis, 'abohawaReadHash', 1, readHashScript)
+  return name => read(name, maxFields, longestHash)
 }
 
 /** Reads a field of a hash, empty where there is none; or a sentence in a list, with the reason why it is refused. */
 export const fieldReader = (
   redis: RedisClient,
 ): ((name: string, field: string, longest: number) => Promise<string | [fault: string]>) => {
-  redis.defineCommand('abohawaReadField', { numberOfKeys: 1, lua: readFieldScript })
+  const read = scriptOn<[string] | string>(redis, 'abohawaReadField', 1, readFieldScript)
   return async (name, field, longest) => {
-    const found = await redis.abohawaReadField(name, field, longest)
+    const found = await read(name, field, longest)
     return typeof found === 'string' ? [found] : found[0]
   }
 }

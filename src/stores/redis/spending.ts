@@ -2,13 +2,12 @@
 // consumer; and a hash with the closure and the last reopening. All keys of one provider share a hash tag, so that a step over several
 // windows stays in one slot of a cluster; every key has an expiry. A count that is unreadable is as one that is lost.
 
-import type { Result } from 'ioredis'
 import { clockToleranceMs } from '../../common/clock.ts'
 import { safeText } from '../../common/outside-text.ts'
 import { keepReopeningForMs, longestClosureMs, longestReason, shown, wholeFrom } from '../records.ts'
 import type { Closure, SpendingStore } from '../store.ts'
 import type { RedisParts } from './connection.ts'
-import { recordsLua } from './records.ts'
+import { recordsLua, scriptOn } from './records.ts'
 
 // ARGV 1 to 3: now, the longest closure, the tolerated difference of clocks. Reads the closure that is in force and the
 // last reopening from KEYS[1]; `damaged` has the numbers of the keys that could not be read.
@@ -159,30 +158,24 @@ ended[4] = reopened
 return ended`
 
 type ClosureReply = [until: number, at: number, reason: string, reopened: number]
-
-declare module 'ioredis' {
-  interface RedisCommander<Context> {
-    abohawaSpend(
-      keys: number,
-      ...keysAndValues: (string | number)[]
-    ): Result<
-      [granted: number, closure: ClosureReply, counts: string[], claims: number[], damaged: number[]],
-      Context
-    >
-    abohawaReopen(closure: string, ...values: number[]): Result<ClosureReply, Context>
-  }
-}
+type SpendReply = [
+  granted: number,
+  closure: ClosureReply,
+  counts: string[],
+  claims: number[],
+  damaged: number[],
+]
 
 /** The spending of a store on this connection. */
 export const redisSpending = ({ redis, names, attempt, observer }: RedisParts): SpendingStore => {
-  redis.defineCommand('abohawaSpend', { lua: spendScript })
-  redis.defineCommand('abohawaReopen', { numberOfKeys: 1, lua: reopenScript })
+  const runSpend = scriptOn<SpendReply>(redis, 'abohawaSpend', undefined, spendScript)
+  const runReopen = scriptOn<ClosureReply>(redis, 'abohawaReopen', 1, reopenScript)
 
   return {
     spend: ({ provider, windows, wanted, claims, returns, unit, now, closure, reopenedAt }) =>
       attempt(async () => {
         const keys = [names.closure(provider), ...windows.map(({ name }) => names.spending(provider, name))]
-        const [granted, closed, counts, claimed, damaged] = await redis.abohawaSpend(
+        const [granted, closed, counts, claimed, damaged] = await runSpend(
           keys.length,
           ...keys,
           now,
@@ -230,9 +223,7 @@ export const redisSpending = ({ redis, names, attempt, observer }: RedisParts): 
       }),
     reopen: (provider, now) =>
       attempt(async () =>
-        closureOf(
-          await redis.abohawaReopen(names.closure(provider), now, longestClosureMs, clockToleranceMs),
-        ),
+        closureOf(await runReopen(names.closure(provider), now, longestClosureMs, clockToleranceMs)),
       ),
   }
 }

@@ -1,13 +1,12 @@
 // Stores usage detail in Redis: a hash per partition and day, with a field per key: `12 2xx weather,3 4xx weather`. A damaged
 // count begins again with the added count. The gateway counts in keys/usage-detail.ts.
 
-import type { Result } from 'ioredis'
 import { dayNumber, dayOfNumber, utcDayMs } from '../../common/calendar.ts'
 import { answerCountOf, maxCounted, shown } from '../records.ts'
 import type { AnswerCount, UsageDetailStore } from '../store.ts'
 import type { RedisParts } from './connection.ts'
 import { usagePartitionsOn } from './key-names.ts'
-import { fieldReader, recordsLua } from './records.ts'
+import { fieldReader, recordsLua, scriptOn } from './records.ts'
 import { keepUntilLua } from './usage-scripts.ts'
 
 // A command of so many keys takes Redis half a millisecond.
@@ -60,14 +59,8 @@ if call('HSET', KEYS[1], unpack(toSet)) > 0 then
 end
 return reset`
 
-declare module 'ioredis' {
-  interface RedisCommander<Context> {
-    abohawaAddDetail(key: string, keepUntil: number, ...idsAndCounts: string[]): Result<number, Context>
-  }
-}
-
 export const redisUsageDetail = ({ redis, names, attempt, observer }: RedisParts): UsageDetailStore => {
-  redis.defineCommand('abohawaAddDetail', { numberOfKeys: 1, lua: addScript })
+  const add = scriptOn<number>(redis, 'abohawaAddDetail', 1, addScript)
   const readField = fieldReader(redis)
   const partitions = usagePartitionsOn(redis)
   const refuse = (name: string, fault: string) =>
@@ -116,7 +109,7 @@ export const redisUsageDetail = ({ redis, names, attempt, observer }: RedisParts
                   .map(({ count, statusClass, endpoint }) => `${count} ${statusClass} ${endpoint}`)
                   .join(),
               ])
-            const reset = await redis.abohawaAddDetail(name, until, ...idsAndCounts)
+            const reset = await add(name, until, ...idsAndCounts)
             if (reset > 0) refuse(name, `${reset} of its counts were no whole numbers, and began again`)
           }
         }

@@ -3,7 +3,6 @@
 // daily sums of a month for reports. The Lua scripts are in usage-scripts.ts. Longer than 300
 // lines, because the form that is packed for a script stands beside its method.
 
-import type { Result } from 'ioredis'
 import { dayNumber, dayOfNumber, daysUpTo, hourMs, utcDayMs } from '../../common/calendar.ts'
 import { longestId, shown, wholeFrom, wholeIn, wholeNumbersIn } from '../records.ts'
 import {
@@ -16,7 +15,7 @@ import {
 } from '../store.ts'
 import type { RedisParts } from './connection.ts'
 import { usagePartitionsOn } from './key-names.ts'
-import { fieldReader } from './records.ts'
+import { fieldReader, scriptOn } from './records.ts'
 import type { RedisSubscriptions } from './subscriptions.ts'
 import { commitScript, longestSums, raiseScript } from './usage-scripts.ts'
 
@@ -33,30 +32,13 @@ const monthsDropped = 2
 /** Entries of a batch whose counts are in the same two hashes. */
 type Group = { readonly day: string; readonly partition: number; readonly entries: UsageEntry[] }
 
-declare module 'ioredis' {
-  interface RedisCommander<Context> {
-    abohawaCommit(
-      keys: number,
-      ...keysAndValues: (string | number | Buffer)[]
-    ): Result<string | [granted: string, damaged: string], Context>
-    abohawaRaise(
-      live: string,
-      record: string,
-      keyId: string,
-      used: number,
-      liveUntil: number,
-      recordUntil: number,
-      dayOfMonth: string,
-    ): Result<number, Context>
-  }
-}
-
 export const redisUsage = (
   { redis, names, attempt, observer }: RedisParts,
   { subscribe, arrive }: Pick<RedisSubscriptions, 'subscribe' | 'arrive'>,
 ): UsageStore => {
-  redis.defineCommand('abohawaCommit', { lua: commitScript })
-  redis.defineCommand('abohawaRaise', { numberOfKeys: 2, lua: raiseScript })
+  type Reply = string | [granted: string, damaged: string]
+  const commit = scriptOn<Reply>(redis, 'abohawaCommit', undefined, commitScript)
+  const raise = scriptOn<number>(redis, 'abohawaRaise', 2, raiseScript)
   const readField = fieldReader(redis)
   const channel = names.usageChannel
   const partitions = usagePartitionsOn(redis)
@@ -107,18 +89,16 @@ export const redisUsage = (
     commit: ({ instance, sequence, entries }) =>
       attempt(async () => {
         const groups = groupsOf(entries)
-        const reply = await redis
-          .abohawaCommit(
-            2 * groups.length,
-            ...groups.flatMap(keysOf),
-            instance,
-            sequence,
-            channel,
-            packed(groups),
-          )
-          .catch((error: unknown) => {
-            throw overtakingIn(error) ?? error
-          })
+        const reply = await commit(
+          2 * groups.length,
+          ...groups.flatMap(keysOf),
+          instance,
+          sequence,
+          channel,
+          packed(groups),
+        ).catch((error: unknown) => {
+          throw overtakingIn(error) ?? error
+        })
         const counted = groups.length === 1 ? entries : groups.flatMap(group => group.entries)
         const inOrder = (grants: UsageGrant[]): UsageGrant[] => {
           if (groups.length === 1) return grants
@@ -195,7 +175,7 @@ export const redisUsage = (
       }),
     raiseUsed: (keyId, day, used, keepUntil) =>
       attempt(async () => {
-        await redis.abohawaRaise(
+        await raise(
           liveOf(keyId, day),
           recordOf(keyId, day.slice(0, 7)),
           keyId,

@@ -1,6 +1,6 @@
 // The reserve: a preallocated file beside the embedded store's, for counts on a full disk. Each count has a slot, as text
 // with a checksum, which is overwritten in place. Several processes share it: a process that changes it holds the store's write lock.
-// reserved-counts.ts decides when to use it and write it back.
+// usage.ts decides when to use it and write it back.
 
 import { closeSync, fstatSync, ftruncateSync, readSync, writeSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
@@ -66,45 +66,34 @@ export const openReserve = (storePath: string): Reserve => {
   const clearedTimes = (): bigint => bytesAt(slotsBytes, clearedBytes).readBigUInt64LE()
   const firstByte = Buffer.alloc(1)
   const isEmpty = (): boolean => readSync(file, firstByte, 0, 1, 0) === 0 || firstByte[0] === 0
-  const learn = (count: ReservedCount | undefined): void => {
-    const name = count && nameOf(count.keyId, count.day)
-    // Every slot has a name, so that their number is that of the next one.
-    slots.set(name === undefined || slots.has(name) ? `unused ${slots.size}` : name, slots.size)
-  }
+  const countAt = (slot: number): ReservedCount | undefined =>
+    countIn(bytesAt(slot * slotBytes, slotBytes).toString('utf8'))
   /** Learns the slots that other processes took since the last time. */
   const catchUp = (): void => {
     const now = clearedTimes()
     if (now !== cleared) slots.clear()
     cleared = now
-    while (slots.size < maxReserved) {
-      const bytes = bytesAt(slots.size * slotBytes, slotBytes)
-      if (bytes[0] === 0) return
-      learn(countIn(bytes.toString('utf8')))
+    while (slots.size < maxReserved && bytesAt(slots.size * slotBytes, 1)[0] !== 0) {
+      const count = countAt(slots.size)
+      const name = count && nameOf(count.keyId, count.day)
+      // Every slot has a name, so that their number is that of the next one.
+      slots.set(name === undefined || slots.has(name) ? `unused ${slots.size}` : name, slots.size)
     }
   }
 
   return {
     isEmpty,
     read: () => {
-      const bytes = bytesAt(0, size)
-      const counts: ReservedCount[] = []
-      let damaged = 0
-      slots.clear()
-      cleared = clearedTimes()
-      for (let at = 0; at < slotsBytes && bytes[at] !== 0; at += slotBytes) {
-        const count = countIn(bytes.toString('utf8', at, at + slotBytes))
-        if (count) counts.push(count)
-        else damaged += 1
-        learn(count)
-      }
-      return { counts, damaged }
+      catchUp()
+      const all = [...slots.values()].map(countAt)
+      const counts = all.flatMap(count => count ?? [])
+      return { counts, damaged: all.length - counts.length }
     },
     find: (keyId, day) => {
       if (isEmpty()) return undefined
       catchUp()
       const slot = slots.get(nameOf(keyId, day))
-      if (slot === undefined) return undefined
-      const count = countIn(bytesAt(slot * slotBytes, slotBytes).toString('utf8'))
+      const count = slot === undefined ? undefined : countAt(slot)
       return count?.keyId === keyId && count.day === day ? count : undefined
     },
     put: counts => {

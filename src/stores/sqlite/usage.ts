@@ -1,13 +1,15 @@
 // Counts usage in the embedded store: a row per key and day. The units that each instance admitted stay in memory: with
 // the connection ends the only process that could report them again. An unreadable count restarts at the units that this
-// process knows to be admitted. While the file can't be written, counts go to the reserve.
+// process knows to be admitted. While the file can't be written, counts go to the reserve, and back once it can. A count is the
+// whole sum of its day, so writing it back twice does no harm. The reserve belongs to all processes on the file: it is read
+// again and changed only under the file's write lock, so that none counts from what another one has outdated.
 
 import { setTimeout as pause } from 'node:timers/promises'
+import { messageOf } from '../../common/errors.ts'
 import { maxCounted, shown } from '../records.ts'
 import { OvertakenError, type UsageEntry, type UsageGrant, type UsageStore } from '../store.ts'
-import { type EmbeddedParts, inTransaction, underLock, wholeSql } from './attempt.ts'
-import type { ReservedCount } from './reserve.ts'
-import { createReservedCounts } from './reserved-counts.ts'
+import { type EmbeddedParts, inTransaction, isLocked, isUnwritten, underLock, wholeSql } from './attempt.ts'
+import { openReserve, type Reserve, type ReservedCount } from './reserve.ts'
 
 const schema = `
   CREATE TABLE IF NOT EXISTS usage (
@@ -21,6 +23,15 @@ const daysRemembered = 3
 // A part takes a few ms, and requests pass before the next.
 const rowsPerTurn = 2_000
 const pauseBetweenPartsMs = 10
+
+// How often to retry the file while counts are in the reserve.
+const retryEveryMs = 1_000
+
+/**
+ * Counts, and passes each changed count to `put`. May be called again where the first time had no effect.
+ * @param isInFile the file has all counts, so that none needs to be looked up in the reserve
+ */
+type Counting<Value> = (put: (count: ReservedCount) => void, isInFile: boolean) => Value
 
 /** Call `closeUsage` before the connection closes. */
 export const embeddedUsage = ({
@@ -76,21 +87,104 @@ export const embeddedUsage = ({
   }
   const putRow = ({ keyId, day, used, keepUntil }: ReservedCount): void =>
     void statements.put.run(keyId, day, used, keepUntil)
-  const reserved = createReservedCounts({
-    path,
-    // In one transaction, so that another process can't interleave.
-    inFile: step => inTransaction(db, step),
-    locked: step => underLock(db, step),
-    missing: counts =>
-      counts.filter(
-        ({ keyId, day, used, keepUntil }) => keepUntil > clock.now() && (countInFile(keyId, day) ?? 0) < used,
-      ),
-    raise: ({ keyId, day, used, keepUntil }) => void statements.raise.run(keyId, day, used, keepUntil),
-    put: putRow,
-    observer,
-  })
+
+  let reserve: Reserve | undefined
+  /** This process has counted in the reserve, and not in the file since. */
+  let isInUse = false
+  let isWaiting = false
+  let timer: NodeJS.Timeout | undefined
+
+  const pauseRetries = (): void => {
+    isWaiting = true
+    clearTimeout(timer)
+    timer = setTimeout(() => {
+      isWaiting = false
+    }, retryEveryMs).unref()
+  }
+  /** The counts that the file lacks, or has lower. */
+  const missing = (counts: readonly ReservedCount[]): ReservedCount[] =>
+    counts.filter(
+      ({ keyId, day, used, keepUntil }) => keepUntil > clock.now() && (countInFile(keyId, day) ?? 0) < used,
+    )
+  // Only what is in the file for good is cleared. What can't be is found there again, and then lacks nothing.
+  const clearWritten = (from: Reserve): void => {
+    try {
+      underLock(db, () => {
+        if (missing(from.read().counts).length === 0) from.clear()
+      })
+    } catch {
+      // The counts that were just written stay: their callers must not count them again.
+    }
+  }
+  /** Raises the file to the reserve, and runs a step in the same transaction, so that another process can't interleave. */
+  const afterWritingBack = <Value>(step: () => Value): Value => {
+    let written: readonly ReservedCount[] | undefined
+    const value = inTransaction(db, () => {
+      written = reserve?.isEmpty() === false ? reserve.read().counts : undefined
+      for (const { keyId, day, used, keepUntil } of missing(written ?? []))
+        statements.raise.run(keyId, day, used, keepUntil)
+      return step()
+    })
+    if (reserve && written) clearWritten(reserve)
+    if (isInUse || written?.length) observer.reserveWrittenBack(written?.length ?? 0)
+    isInUse = false
+    return value
+  }
+  /** @throws `reason` when the counts do not fit */
+  const countInReserve = <Value>(count: Counting<Value>, reason: unknown): Value => {
+    const changed: ReservedCount[] = []
+    const value = count(each => changed.push(each), false)
+    if (!reserve?.put(changed)) throw reason
+    if (!isInUse) observer.reserveUsed(messageOf(reason))
+    isInUse = true
+    return value
+  }
+  /** Writes the reserve back and counts in the file; while that can't be written, counts in the reserve. */
+  const countAnywhere = <Value>(count: Counting<Value>): Value => {
+    let reason: unknown
+    // Another process may have written the reserve back.
+    if (!isWaiting || reserve?.isEmpty() !== false)
+      try {
+        return afterWritingBack(() => count(putRow, true))
+      } catch (error) {
+        if (!isUnwritten(error) || !reserve) throw error
+        reason = error
+        pauseRetries()
+      }
+    // Not before it is needed: an error notes the stack, which takes longer than a count.
+    reason ??= new Error('the store could not be written a moment ago')
+    return underLock(db, () => countInReserve(count, reason))
+  }
+  const writeBackIfPossible = (): void => {
+    if (!reserve || reserve.isEmpty()) return
+    try {
+      afterWritingBack(() => {})
+    } catch (error) {
+      // The next count writes it back, or the next start.
+      if (!isUnwritten(error) && !isLocked(error)) throw error
+      pauseRetries()
+    }
+  }
+  const takeOver = (): void => {
+    try {
+      reserve = openReserve(path)
+    } catch (error) {
+      observer.reserveMissing(messageOf(error))
+      return
+    }
+    const { damaged } = reserve.read()
+    if (damaged > 0)
+      observer.recordRefused({
+        record: 'usage',
+        name: shown(path),
+        fault: `${damaged} counts of its reserve could not be read`,
+      })
+    writeBackIfPossible()
+  }
+  if (path !== ':memory:') takeOver()
+
   const countOf = (keyId: string, day: string): number | undefined => {
-    const kept = reserved.usedOn(keyId, day)
+    const kept = reserve?.find(keyId, day)?.used
     const inFile = countInFile(keyId, day)
     return kept === undefined ? inFile : Math.max(kept, inFile ?? 0)
   }
@@ -105,7 +199,14 @@ export const embeddedUsage = ({
     })
 
   return {
-    closeUsage: reserved.close,
+    closeUsage: () => {
+      try {
+        writeBackIfPossible()
+      } finally {
+        clearTimeout(timer)
+        reserve?.close()
+      }
+    },
     partitionOf: () => 0,
     commit: ({ instance, sequence, entries }) =>
       attempt(() => {
@@ -128,7 +229,7 @@ export const embeddedUsage = ({
             return { granted, used, before }
           })
         }
-        const results = reserved.count(count)
+        const results = countAnywhere(count)
         sequences.set(instance, sequence)
         damaged.forEach(refuse)
         entries.forEach(({ keyId, day, admitted }, i) => {
