@@ -88,11 +88,7 @@ t.test('of the gateway, only the commands that start the simulator import it', t
 })
 
 // Facts that both ends of the protocol share are written once.
-const sharedProtocol = [
-  'src/provider/open-meteo/limits.ts',
-  'src/provider/open-meteo/weight.ts',
-  'src/weather/weather-variables.ts',
-]
+const sharedProtocol = ['src/provider/open-meteo/limits.ts', 'src/weather/weather-variables.ts']
 // What people read of the service, and no code acts on: where it may be shown.
 const terms = 'src/provider/open-meteo/terms.ts'
 const showsTerms = /^src\/(?:api\/reference\/document\.ts|load\/|cli\/serve\/demo\.ts)/

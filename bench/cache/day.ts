@@ -2,7 +2,8 @@
 // that a response cache would have made for the same requests.
 
 import { hourMs, minuteMs } from '../../src/common/calendar.ts'
-import { weightOf, weightOfPoint } from '../../src/provider/open-meteo/weight.ts'
+import { weightOf } from '../../src/provider/open-meteo/limits.ts'
+import { weightOfPoint } from '../../src/provider/open-meteo/request.ts'
 import { horizonFor, longestUseMs } from '../../src/weather/horizon.ts'
 import { currentUnits, dailyUnits, forecastDays, hourlyUnits } from '../../src/weather/weather-variables.ts'
 import { startOnOneClock } from '../../test/scenarios/one-clock.ts'

@@ -135,7 +135,7 @@ export const sabotages: readonly Sabotage[] = [
   },
   {
     name: 'the points of a batch are mixed up',
-    file: 'src/provider/open-meteo/query.ts',
+    file: 'src/provider/open-meteo/request.ts',
     text: 'cells.map(cell => cell.longitude)',
     replacement: 'cells.toReversed().map(cell => cell.longitude)',
     promise: [3, 13],

@@ -1,5 +1,5 @@
 // Counts the cells loaded for each key in the running UTC day, which is the day of the provider's limit: by this process alone,
-// since its start, for operators. What bounds a key is counted in the store (provider/consumer-shares.ts).
+// since its start, for operators. What bounds a key is counted in the store (provider/spending-windows.ts).
 
 import { LRUCache } from 'lru-cache'
 import { utcDayMs } from '../common/calendar.ts'

@@ -5,8 +5,7 @@ import { isoOf } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import type { Config } from '../config/schema.ts'
 import { budgetSettingsIn, protocolIn } from '../provider/account.ts'
-import { withAside } from '../provider/consumer-shares.ts'
-import { milliSpent, windowsAround } from '../provider/spending-windows.ts'
+import { milliSpent, windowsAround, withAside } from '../provider/spending-windows.ts'
 import type { Closure, SpendingStore } from '../stores/store.ts'
 
 /** Amounts are in the provider's weight, instants ISO 8601 in UTC. */

@@ -122,7 +122,7 @@ export const createStatus = (parts: StatusParts): Status => {
     const now = clock.now()
     const spending = budget.state()
     const { state, openUntil } = breaker.state()
-    const failure = lastRequests.lastFailure()
+    const { successAt, failure } = lastRequests
     const firstExpiryAt = timelines.firstExpiryAt()
     const run = runs?.newest()
     const held = timelines.held()
@@ -139,7 +139,7 @@ export const createStatus = (parts: StatusParts): Status => {
       provider: {
         circuit: state,
         retryAt: isoOrNull(openUntil ?? spending.closedUntil),
-        lastSuccessAt: isoOrNull(lastRequests.lastSuccessAt()),
+        lastSuccessAt: isoOrNull(successAt),
         lastFailure: failure && { ...failure, at: isoOf(failure.at) },
         firstErrorAt: isoOrNull(firstExpiryAt === undefined ? null : Math.max(now, firstExpiryAt)),
       },

@@ -12,7 +12,7 @@ import { type Horizon, horizonFor, longestUseMs } from '../weather/horizon.ts'
 import { type Breaker, type BreakerState, createBreaker } from './breaker.ts'
 import { type Budget, type BudgetSettings, createBudget } from './budget.ts'
 import { createProvider, type Provider, type ProviderObserver, type ProviderOptions } from './client.ts'
-import { createLastRequests, type LastRequests } from './last-requests.ts'
+import type { ProviderErrorCode } from './errors.ts'
 import { createOpenMeteo } from './open-meteo/protocol.ts'
 import { createPassthrough, type Passthrough } from './passthrough.ts'
 import type { ProviderProtocol } from './protocol.ts'
@@ -28,6 +28,7 @@ export type Account = {
   readonly budget: Budget
   readonly breaker: Breaker
   readonly passthrough: Passthrough
+  /** When the provider last answered, ms since the epoch, and how its last failed request failed; null while there was none. */
   readonly lastRequests: LastRequests
   /** Undefined when `cache.freshness` is `age`. */
   readonly runs: RunWatch | undefined
@@ -37,6 +38,11 @@ export type Account = {
   applyHorizon(config: Config): void
   /** Ends what is under way. */
   close(): Promise<void>
+}
+
+type LastRequests = {
+  readonly successAt: number | null
+  readonly failure: { readonly at: number; readonly code: string; readonly message: string } | null
 }
 
 export type AccountObserver = ProviderObserver &
@@ -96,6 +102,14 @@ export const budgetSettingsIn = ({
   longestRequestMs: totalTimeoutMs,
 })
 
+// Nothing was sent, so the provider did not fail.
+const ofNoRequest: ReadonlySet<string> = new Set<ProviderErrorCode | 'left' | 'internal'>([
+  'left',
+  'internal',
+  'provider_not_sent',
+  'provider_circuit_open',
+])
+
 // Half of `cache.waitFor` for the budget's next window, half for the provider's response.
 const providerOptionsIn = ({ provider, cache }: Config): ProviderOptions => ({
   ...provider,
@@ -115,11 +129,16 @@ export const openAccount = (
   config: Config,
   { store, clock, instances, recentConsumers, observer: given, tracing, standIns }: AccountParts,
 ): Account => {
-  const lastRequests = createLastRequests(clock)
+  const lastRequests: { -readonly [Name in keyof LastRequests]: LastRequests[Name] } = {
+    successAt: null,
+    failure: null,
+  }
   const observer: AccountObserver = {
     ...given,
     request: (outcome, points, ms, message) => {
-      lastRequests.record(outcome, message)
+      if (outcome === 'ok') lastRequests.successAt = clock.now()
+      else if (!ofNoRequest.has(outcome))
+        lastRequests.failure = { at: clock.now(), code: outcome, message: message ?? '' }
       given.request(outcome, points, ms, message)
     },
   }

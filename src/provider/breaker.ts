@@ -11,7 +11,7 @@ import {
   handleWhen,
 } from 'cockatiel'
 import type { Clock } from '../common/clock.ts'
-import { ProviderError, type ProviderErrorCode } from './errors.ts'
+import { ProviderError } from './errors.ts'
 
 export type BreakerOptions = {
   /** Failures in a row that open it. */
@@ -33,17 +33,6 @@ export type Breaker = {
   state(): { state: BreakerState; openUntil: number | null }
 }
 
-const countedFailures: ReadonlySet<ProviderErrorCode> = new Set([
-  'provider_unreachable',
-  'provider_broke_off',
-  'provider_timeout',
-  'provider_failing',
-  'provider_overloaded',
-  'provider_denied',
-  'provider_cut_off',
-  'provider_garbled',
-])
-
 /** @param onStateChange is called with each new state */
 export const createBreaker = (
   options: BreakerOptions,
@@ -56,7 +45,7 @@ export const createBreaker = (
   let probe: Promise<unknown> | undefined
   const { after, halfOpenAfterMs, halfOpenAfterAtMostMs } = options
   const policy: CircuitBreakerPolicy = circuitBreaker(
-    handleWhen(error => error instanceof ProviderError && countedFailures.has(error.code)),
+    handleWhen(error => error instanceof ProviderError && error.opensCircuit),
     {
       breaker: new ConsecutiveBreaker(after),
       halfOpenAfter: new DelegateBackoff(({ attempt }) => {
@@ -68,41 +57,37 @@ export const createBreaker = (
       }),
     },
   )
+  const state = (): BreakerState =>
+    policy.state === CircuitState.Closed
+      ? 'closed'
+      : policy.state === CircuitState.HalfOpen
+        ? 'half-open'
+        : 'open'
   policy.onStateChange(() => {
-    if (policy.state === CircuitState.Open) halfOpenAt = performance.now() + waitMs
-    onStateChange(stateOf(policy.state))
+    if (state() === 'open') halfOpenAt = performance.now() + waitMs
+    onStateChange(state())
   })
 
   const openError = (): ProviderError | undefined => {
     const leftMs = halfOpenAt - performance.now()
-    if (policy.state !== CircuitState.Open || leftMs <= 0) return undefined
-    return new ProviderError(
-      'provider_circuit_open',
-      'the provider has been failing, and the circuit is open',
-      {
-        retryAt: Math.ceil(clock.now() + leftMs),
-      },
-    )
+    if (state() !== 'open' || leftMs <= 0) return undefined
+    const retryAt = Math.ceil(clock.now() + leftMs)
+    const sentence = 'the provider has been failing, and the circuit is open'
+    return new ProviderError('provider_circuit_open', sentence, { retryAt })
   }
 
   return {
     run: async request => {
       // A caller that waits for a probe must not send the next one when it fails.
-      while (stateOf(policy.state) === 'half-open') await probe
+      while (state() === 'half-open') await probe
       const refusal = openError()
       if (refusal) throw refusal
       const sent = policy.execute(request)
-      if (stateOf(policy.state) === 'half-open') probe = sent.catch(() => {})
+      if (state() === 'half-open') probe = sent.catch(() => {})
       return sent
     },
     openError,
-    isProbeDue: () => policy.state === CircuitState.Open && openError() === undefined,
-    state: () => ({
-      state: stateOf(policy.state),
-      openUntil: openError()?.retryAt ?? null,
-    }),
+    isProbeDue: () => state() === 'open' && openError() === undefined,
+    state: () => ({ state: state(), openUntil: openError()?.retryAt ?? null }),
   }
 }
-
-const stateOf = (state: CircuitState): BreakerState =>
-  state === CircuitState.Closed ? 'closed' : state === CircuitState.HalfOpen ? 'half-open' : 'open'

@@ -4,19 +4,23 @@
 // settles what a request cost. Longer than 300 lines, because reservation and settlement share the windows.
 
 import { minuteMs } from '../common/calendar.ts'
-import { boundedFor, heldUntil, type ShareSettings, withAside } from './consumer-shares.ts'
+import type { RequestOutcome } from './errors.ts'
 import type { SpendingNow } from './forecast.ts'
-import { costOf, type RequestOutcome } from './request-cost.ts'
 import { createLedger, type LedgerParts } from './spending-ledger.ts'
 import {
   type BudgetLimits,
-  dayEndAfter,
+  boundedFor,
+  heldUntil,
   type LimitedWindow,
   milliSpent,
+  priceOf,
+  type ShareSettings,
+  spans,
+  stretchAt,
   windowsAround,
   windowsBetween,
+  withAside,
 } from './spending-windows.ts'
-import { priceOf, stretchAt } from './stretch.ts'
 
 /** The live settings. */
 export type BudgetSettings = ShareSettings & {
@@ -115,15 +119,11 @@ const retrySoonMs = 1_000
 export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget => {
   const { marginMs = defaultMarginMs } = options
   const { clock } = parts
-  const chargedAhead = ({ longestRequestMs }: BudgetSettings): number => longestRequestMs + marginMs
-  const hasNoLimit = ({ limits: given }: BudgetSettings): boolean =>
-    Object.values(given).every(limit => limit === null)
-  let { limits } = options
-  let shares: ShareSettings = options
+  let settings: BudgetSettings = options
   const unit = milliSpent(options.unit)
   const failure = milliSpent(options.weightOfFailure)
-  let unlimited = hasNoLimit(options)
-  let chargedAheadMs = chargedAhead(options)
+  const isUnlimited = (): boolean => spans.every(span => settings.limits[span] === null)
+  const chargedAheadMs = (): number => settings.longestRequestMs + marginMs
   const ledger = createLedger(options, parts)
   // When a limit was last raised here.
   let raisedAt = 0
@@ -134,24 +134,31 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
   const closedUntil = (): number | null => ledger.closure()?.until ?? null
   /** The running windows, less what is set aside. */
   const spendable = (of: BudgetLimits, now: number): LimitedWindow[] =>
-    windowsAround(of, now, 0).map(window => withAside(window, shares, unit))
-  const windowsNow = (): LimitedWindow[] => windowsAround(limits, clock.now(), marginMs)
+    windowsAround(of, now, 0).map(window => withAside(window, settings, unit))
+  const windowsNow = (): LimitedWindow[] => windowsAround(settings.limits, clock.now(), marginMs)
   /** The windows that the provider may count a request in that is sent now: it counts when the request ends. */
   const windowsOfRequest = (): LimitedWindow[] =>
-    windowsBetween(limits, clock.now() - marginMs, clock.now() + chargedAheadMs)
-  const finish = async (
+    windowsBetween(settings.limits, clock.now() - marginMs, clock.now() + chargedAheadMs())
+  const settle = async (
     { weight, isLocal, windows, consumers }: Charge,
     outcome: RequestOutcome,
   ): Promise<void> => {
-    const latest = clock.now() + marginMs
-    const cost = costOf(outcome, weight, failure)
+    const now = clock.now()
+    const cost = {
+      answered: weight,
+      unknown: weight,
+      failed: Math.min(failure, weight),
+      limited: 0,
+      unsent: 0,
+    }[outcome]
     // The provider may count a request of unknown outcome later.
-    const costIn = ({ beginsAt }: LimitedWindow) => (beginsAt > latest && outcome !== 'unknown' ? 0 : cost)
+    const costIn = ({ beginsAt }: LimitedWindow) =>
+      beginsAt > now + marginMs && outcome !== 'unknown' ? 0 : cost
     const charged = new Set(windows.map(({ name }) => name))
     const corrections = [
       // Corrects windows that are not over yet.
       ...windows
-        .filter(({ endsAt }) => endsAt + marginMs > clock.now())
+        .filter(({ endsAt }) => endsAt + marginMs > now)
         .map(window => ({ window, by: costIn(window) - weight }))
         .map(change => ({ ...change, consumers: partsOf(change.by / weight, consumers) })),
       // Charges windows that the request reached because the process was suspended.
@@ -179,7 +186,7 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
       settle: async outcome => {
         if (!charge || isSettled) return
         isSettled = true
-        await finish(charge, outcome)
+        await settle(charge, outcome)
       },
     }
   }
@@ -203,10 +210,10 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
       const all = claims.reduce((sum, claim) => sum + claim.points, wanted)
       const closed = closedUntil()
       if (closed !== null && all > 0) return reservationOf(0, claims.map(nothing), closed)
-      if (unlimited || all === 0) return reservationOf(wanted, claims.map(whole), null)
+      if (isUnlimited() || all === 0) return reservationOf(wanted, claims.map(whole), null)
       const windows = windowsOfRequest()
       const reply = await ledger.reserve(
-        windows.map(window => boundedFor(purpose, window, shares, unit, clock.now())),
+        windows.map(window => boundedFor(purpose, window, settings, unit, clock.now())),
         wanted * unit,
         claims.map(claim => ({ consumer: claim.consumer, wanted: claim.points * unit })),
         unit,
@@ -220,8 +227,8 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
       const heldFor = (heldIn: readonly LimitedWindow[]): number | null => {
         const held = windows
           .filter(({ name }) => heldIn.some(each => each.name === name))
-          .map(window => withAside(window, shares, unit))
-        const until = heldUntil(held, shares, ledger.used, unit, clock.now())
+          .map(window => withAside(window, settings, unit))
+        const until = heldUntil(held, settings, ledger.used, unit, clock.now())
         return until === null ? null : Math.min(until, longestHold)
       }
       const forNobody = consumers.reduce((sum, { weight }) => sum - weight, granted)
@@ -243,30 +250,28 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
       const lifted = Math.max(ledger.reopenedHereAt() ?? 0, raisedAt)
       // A request that was under way then may report the former limit after it. A clock that was set back since lifts nothing.
       return (
-        (lifted <= now && at <= lifted + chargedAheadMs) || (ledger.backAt() <= now && at <= ledger.backAt())
+        (lifted <= now && at <= lifted + chargedAheadMs()) ||
+        (ledger.backAt() <= now && at <= ledger.backAt())
       )
     },
     stretch: demandPerDay => {
       const now = clock.now()
-      const day = spendable({ minute: null, hour: null, day: limits.day }, now)[0]
+      const [day] = spendable({ minute: null, hour: null, day: settings.limits.day }, now)
       if (!day) return 1
       if (day.name !== highest.day) highest = { day: day.name, price: 0 }
       const spent = ledger.used(day) / 1000
-      const price = priceOf({
-        limit: day.limit / 1000,
-        reserve: shares.reserve,
-        spent,
-        msLeft: dayEndAfter(now) - now,
-      })
+      const { reserve } = settings
+      const price = priceOf({ limit: day.limit / 1000, reserve, spent, msLeft: day.endsAt - now })
       highest.price = Math.max(highest.price, price)
       return stretchAt(highest.price, demandPerDay)
     },
     reconcile: async () => {
       // Without limits there is nothing to share but a closure, and its end.
-      if (!unlimited || closedUntil() !== null || ledger.hasPending()) await ledger.reconcile(windowsNow())
+      if (!isUnlimited() || closedUntil() !== null || ledger.hasPending())
+        await ledger.reconcile(windowsNow())
     },
     state: () => ({
-      windows: spendable(limits, clock.now()).map(window => ({
+      windows: spendable(settings.limits, clock.now()).map(window => ({
         name: window.span,
         limit: window.limit / 1000,
         used: ledger.used(window) / 1000,
@@ -278,11 +283,8 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
       shared: ledger.shared(),
     }),
     apply: next => {
-      if (spanNames.some(span => isRaised(limits[span], next.limits[span]))) raisedAt = clock.now()
-      ;({ limits } = next)
-      shares = next
-      unlimited = hasNoLimit(next)
-      chargedAheadMs = chargedAhead(next)
+      if (spans.some(span => isRaised(settings.limits[span], next.limits[span]))) raisedAt = clock.now()
+      settings = next
       highest = { day: '', price: 0 }
     },
     isSettled: ledger.isSettled,
@@ -296,8 +298,6 @@ const whole = ({ points }: Claim) => ({ points, heldUntil: null })
 /** Each consumer's part of a change that is `by` times the whole. */
 const partsOf = (by: number, consumers: Charge['consumers']) =>
   consumers.map(({ consumer, weight }) => ({ consumer, by: Math.trunc(by * weight) }))
-
-const spanNames = ['minute', 'hour', 'day'] as const
 
 const isRaised = (before: number | null, after: number | null): boolean =>
   before !== null && (after === null || after > before)

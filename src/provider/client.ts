@@ -8,16 +8,21 @@ import pLimit from 'p-limit'
 import { after, type Clock } from '../common/clock.ts'
 import type { Cell } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
-import { type BatchObserver, createBatchRequest } from './batch-request.ts'
-import { type BatchReservation, createBatchReservation, type RefusedCell } from './batch-reservation.ts'
+import {
+  type BatchObserver,
+  type BatchReservation,
+  createBatchRequest,
+  createBatchReservation,
+  type RefusedCell,
+  type RetryOptions,
+  retryPolicy,
+} from './batch.ts'
 import type { Breaker } from './breaker.ts'
 import type { Budget } from './budget.ts'
 import { notSent, OutOfBudgetError, ProviderError, ShareUsedUpError } from './errors.ts'
-import { createHeldConsumers } from './held-consumers.ts'
 import type { ProviderProtocol } from './protocol.ts'
 import type { ProviderCall } from './provider-call.ts'
 import { createQueue, type Urgency, type Waiting } from './queue.ts'
-import { type RetryOptions, retryPolicy } from './retrying.ts'
 
 export type ProviderOptions = RetryOptions & {
   readonly maxConcurrent: number
@@ -69,16 +74,24 @@ export type Provider = {
   close(): Promise<void>
 }
 
+/**
+ * Until when a consumer whose share of the budget is used up may load no cold cells, which have the reserve too, and no others;
+ * and since when. Ms since the epoch.
+ */
+type Held = { readonly cold: number; readonly others: number; readonly since: number }
+
+// Forgotten when their time is over, at the latest when there are so many.
+const maxHeld = 10_000
 // The part of a request that one consumer may take while others wait: theirs comes sooner after a short request.
 const batchShare = 1 / 20
 
 export const createProvider = (options: ProviderOptions, parts: ProviderParts): Provider => {
   const { protocol, breaker, budget, recentConsumers, clock, observer } = parts
-  let retry: ReturnType<typeof retryPolicy> | undefined
+  const retry = retryPolicy(options, protocol)
   const limit = pLimit(options.maxConcurrent)
   const underWay = new Set<Promise<unknown>>()
   const queue = createQueue()
-  const held = createHeldConsumers(clock)
+  const held = new Map<string, Held>()
   const reserve = createBatchReservation(budget, recentConsumers)
   const request = createBatchRequest(parts)
   /** Resolves when the results of the last batch are with those that wait for them. */
@@ -93,6 +106,20 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts): 
     // Tried again every second at least, because the windows follow another clock than the timer.
     endWake ??= after(clock, Math.min(Math.max(at - clock.now(), 20), 1_000), send)
   }
+  // A clock that was set back since would hold them for longer.
+  const isOver = ({ cold, others, since }: Held, now: number): boolean =>
+    Math.max(cold, others) <= now || since > now
+  /** An instant in the past for a consumer that may load. */
+  const heldUntil = (consumer: string | undefined, urgency: Urgency): number => {
+    const found = held.get(consumer ?? '')
+    return !found || isOver(found, clock.now()) ? 0 : found[urgency === 'cold' ? 'cold' : 'others']
+  }
+  // One without room for cold cells has none for others.
+  const hold = (consumer: string, urgency: Urgency, until: number): void => {
+    if (held.size >= maxHeld) held.clear()
+    const cold = urgency === 'cold' ? until : heldUntil(consumer, 'cold')
+    held.set(consumer, { cold, others: until, since: clock.now() })
+  }
   const reject = ({ urgency, reject: fails }: Waiting, error: ProviderError): void => {
     if (error instanceof ShareUsedUpError) observer.shareUsedUp(urgency)
     fails(error)
@@ -102,7 +129,7 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts): 
     const requeued: Waiting[] = []
     for (const { waiting, error } of refused) {
       const { retryAt = Number.POSITIVE_INFINITY } = error
-      if (error instanceof ShareUsedUpError) held.hold(error.consumer, waiting.urgency === 'cold', retryAt)
+      if (error instanceof ShareUsedUpError) hold(error.consumer, waiting.urgency, retryAt)
       if (waiting.urgency === 'cold' && retryAt - clock.now() <= options.queueForMs) {
         requeued.push(waiting)
         if (error instanceof OutOfBudgetError) isFull = true
@@ -120,26 +147,17 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts): 
       for (const waiting of queue.takeBefore(instant, consumer, urgency))
         reject(waiting, new ShareUsedUpError(consumer, until))
     }
-    for (const [consumer, { cold, others }] of held.all()) {
+    for (const [consumer, each] of held) {
+      if (isOver(each, now)) {
+        held.delete(consumer)
+        continue
+      }
+      const { cold, others } = each
       const before = cold - now > options.queueForMs ? Number.POSITIVE_INFINITY : now - options.queueForMs
       if (cold > now) rejectBefore(before, consumer, 'cold', cold)
       if (others <= now) continue
       for (const urgency of ['refresh', 'refresh_ahead'] as const)
         rejectBefore(Number.POSITIVE_INFINITY, consumer, urgency, others)
-    }
-  }
-
-  const sendFor = async (batch: readonly Waiting[], reservation: BatchReservation) => {
-    try {
-      return await request(
-        batch.map(({ cell }) => cell),
-        reservation,
-      )
-    } catch (error) {
-      if (!(error instanceof ProviderError)) throw error
-      if (error.code === 'provider_limited')
-        await reservation.limited(error.retryAt ?? clock.now(), error.message)
-      throw error
     }
   }
 
@@ -168,13 +186,12 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts): 
   const serve = async (batch: readonly Waiting[], first?: BatchReservation): Promise<void> => {
     let unused = first
     try {
-      retry ??= retryPolicy(options, protocol)
       const results = await retry.execute(async () => {
         if (closing.signal.aborted && !unused) throw notSent('the gateway stops')
         const reservation = unused ?? (await reserve.again(batch))
         unused = undefined
         try {
-          return await breaker.run(() => sendFor(batch, reservation))
+          return await breaker.run(() => request(batch, reservation))
         } finally {
           // Nothing was sent if the breaker is open; otherwise the reservation is settled already.
           void reservation.settle('unsent')
@@ -215,7 +232,7 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts): 
   }
 
   const mostOf = (consumer: string | undefined, urgency: Urgency, most: number): number => {
-    if (held.until(consumer, urgency === 'cold') > clock.now()) return 0
+    if (heldUntil(consumer, urgency) > clock.now()) return 0
     const isAlone = !queue.hasOther(consumer) && recentConsumers().every(other => other === consumer)
     return consumer === undefined || isAlone ? most : Math.ceil(most * batchShare)
   }
@@ -237,7 +254,7 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts): 
     const batch = queue.take(most, (consumer, urgency) => mostOf(consumer, urgency, most))
     // Those that are left wait for their share.
     if (batch.length === 0 && queue.size > 0)
-      wakeAt(Math.min(...[...held.all().values()].map(({ cold }) => cold).filter(at => at > clock.now())))
+      wakeAt(Math.min(...[...held.values()].map(({ cold }) => cold).filter(at => at > clock.now())))
     const { admitted, refused, reservation } = await reserve.first(batch)
     requeueOrReject(refused)
     if (closing.signal.aborted) {
@@ -289,9 +306,9 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts): 
     },
     // For one that is held back the cell would wait longer.
     expedite: (cell, consumer) =>
-      queue.expedite(cell, held.until(consumer, true) > clock.now() ? undefined : consumer),
+      queue.expedite(cell, heldUntil(consumer, 'cold') > clock.now() ? undefined : consumer),
     heldBack: (consumer, urgency) => {
-      const until = held.until(consumer, urgency === 'cold')
+      const until = heldUntil(consumer, urgency)
       const mayWaitMs = urgency === 'cold' ? options.queueForMs : 0
       if (consumer === undefined || until - clock.now() <= mayWaitMs) return undefined
       if (urgency !== 'refresh_ahead') observer.shareUsedUp(urgency)
@@ -302,7 +319,7 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts): 
       // Loads that began in this turn of the event loop queue their cells in it; loads that end in a turn may queue more.
       for (await nextTurn(); underWay.size > 0; await nextTurn()) await Promise.allSettled(underWay)
     },
-    budgetChanged: held.clear,
+    budgetChanged: () => held.clear(),
     inTurn,
     close: async () => {
       closing.abort()

@@ -1,38 +1,61 @@
-// The errors of calls to the provider, one code each, whether a retry can help, and how they quote what the provider sent.
+// The errors of calls to the provider: what follows from the code of each, and how they quote what the provider sent.
 // Messages are for operators and logs: api/sentences.ts has what a consumer reads.
 
 import { AbohawaError } from '../common/errors.ts'
 import { safeText } from '../common/outside-text.ts'
 
-export type ProviderErrorCode =
+/** The outcome of a request, as far as its cost at the provider depends on it. */
+export type RequestOutcome =
+  /** A complete response: its weight. */
+  | 'answered'
+  /** An error response other than a reached limit: the weight that the protocol names. */
+  | 'failed'
+  /** The provider refused it for its limits, or it was never sent: nothing. */
+  | 'limited'
+  | 'unsent'
+  /** No response or an incomplete one. What the provider counted is unknown: the whole weight, in every window. */
+  | 'unknown'
+
+type Handling = {
+  readonly outcome: RequestOutcome
+  /** Whether the same request may succeed if sent again at once or in a second. */
+  readonly retryable?: boolean
+  /** Whether it says that the provider as a whole fails: such errors in a row open the circuit. */
+  readonly opensCircuit?: boolean
+}
+
+const codes = {
   /** No connection was established: nothing was sent. */
-  | 'provider_unreachable'
+  provider_unreachable: { outcome: 'unsent', retryable: true, opensCircuit: true },
   /** The reservation for the request is no longer valid, so that it was not sent. */
-  | 'provider_not_sent'
+  provider_not_sent: { outcome: 'unsent', retryable: true },
   /** The connection broke before the response was complete, or the response was late. */
-  | 'provider_broke_off'
-  | 'provider_timeout'
+  provider_broke_off: { outcome: 'unknown', retryable: true, opensCircuit: true },
+  provider_timeout: { outcome: 'unknown', opensCircuit: true },
   /** It answers with a server error, or that it is overloaded. */
-  | 'provider_failing'
-  | 'provider_overloaded'
+  provider_failing: { outcome: 'failed', retryable: true, opensCircuit: true },
+  provider_overloaded: { outcome: 'failed', opensCircuit: true },
   /** It refuses this request, and would refuse it again. */
-  | 'provider_refused'
+  provider_refused: { outcome: 'failed' },
   /** The request is for too much data. */
-  | 'provider_too_much'
+  provider_too_much: { outcome: 'failed' },
   /** It refuses the key, plan, host or path. Only an operator can repair that. */
-  | 'provider_denied'
+  provider_denied: { outcome: 'failed', opensCircuit: true },
   /** A window of its limits is used up. */
-  | 'provider_limited'
+  provider_limited: { outcome: 'limited' },
   /** The share of one consumer is used up, not the window. */
-  | 'key_share_used_up'
+  key_share_used_up: { outcome: 'unsent' },
   /** Too many concurrent requests. */
-  | 'provider_busy'
+  provider_busy: { outcome: 'limited', retryable: true },
   /** It answered 200 with an incomplete body. */
-  | 'provider_cut_off'
+  provider_cut_off: { outcome: 'unknown', retryable: true, opensCircuit: true },
   /** It answered with a complete body that does not match the request. */
-  | 'provider_garbled'
+  provider_garbled: { outcome: 'unknown', opensCircuit: true },
   /** The circuit breaker is open: nothing is sent for a while. */
-  | 'provider_circuit_open'
+  provider_circuit_open: { outcome: 'unsent' },
+} as const satisfies Record<string, Handling>
+
+export type ProviderErrorCode = keyof typeof codes
 
 /** Why a response was refused: the label of a metric. */
 export type RefusedAnswer =
@@ -62,15 +85,6 @@ export type RefusedAnswer =
   /** A model run whose age or computing time can't be right. */
   | 'wrong_run'
 
-const helpedByRetry: ReadonlySet<ProviderErrorCode> = new Set([
-  'provider_unreachable',
-  'provider_not_sent',
-  'provider_broke_off',
-  'provider_failing',
-  'provider_busy',
-  'provider_cut_off',
-])
-
 // The message quotes the provider, and is kept for every cell that failed.
 const longestMessage = 300
 const longestExcerpt = 80
@@ -82,8 +96,8 @@ export const excerptOf = (value: unknown, most = longestExcerpt): string =>
 export class ProviderError extends AbohawaError {
   override name = 'ProviderError'
   declare readonly code: ProviderErrorCode
-  /** Whether the same request may succeed if sent again at once or in a second. */
   readonly retryable: boolean
+  readonly opensCircuit: boolean
   /** When a retry makes sense, in ms since the epoch, if the provider's response says so. */
   readonly retryAt: number | undefined
   /** Why the response was refused, if one came. */
@@ -95,11 +109,17 @@ export class ProviderError extends AbohawaError {
     options: ErrorOptions & { retryAt?: number; refused?: RefusedAnswer } = {},
   ) {
     super(code, safeText(message, longestMessage), options)
-    this.retryable = helpedByRetry.has(code)
+    const { retryable = false, opensCircuit = false }: Handling = codes[code]
+    this.retryable = retryable
+    this.opensCircuit = opensCircuit
     this.retryAt = options.retryAt
     this.refused = options.refused
   }
 }
+
+/** The outcome of a request that ended in this error; `unknown` for any error but a ProviderError. */
+export const requestOutcomeOf = (error: unknown): RequestOutcome =>
+  error instanceof ProviderError ? codes[error.code].outcome : 'unknown'
 
 /** A response that does not match the request. @param sentence says what was given and what is allowed */
 export const garbled = (refused: RefusedAnswer, sentence: string): ProviderError =>

@@ -1,8 +1,8 @@
 // When each window of the provider's limits would be used up at the present rate of spending. Records how much was spent over
 // the last while, across the ends of windows; decides nothing about requests.
 
-import { hourMs, minuteMs, utcDayMs } from '../common/calendar.ts'
-import type { SpanName } from './spending-windows.ts'
+import { hourMs, minuteMs } from '../common/calendar.ts'
+import { type SpanName, spanMs } from './spending-windows.ts'
 
 /** A running window. Amounts are in the provider's weight, instants in ms since the epoch. */
 export type SpendingNow = {
@@ -18,8 +18,6 @@ export type SpendingForecast = {
   /** When the window is used up, ms since the epoch; null if it is not before it resets, or nothing is being spent. */
   exhaustedAt(window: SpendingNow, now: number): number | null
 }
-
-const lengths: Readonly<Record<SpanName, number>> = { minute: minuteMs, hour: hourMs, day: utcDayMs }
 
 // Loads come in waves, of the minutes in which consumers arrive and of the hour after which weather turns stale: the rate is
 // that of one wave at least, and no older than what an operator would call present.
@@ -43,7 +41,7 @@ export const createForecast = (): SpendingForecast => {
     const from = series?.samples.findLast(({ at }) => at <= now - overMs)
     if (series && from) return (series.total - from.total) / (now - from.at)
     // Not recorded for long enough yet: the mean since the window began.
-    const begunAt = window.resetsAt - lengths[window.name]
+    const begunAt = window.resetsAt - spanMs[window.name]
     return now > begunAt ? window.used / (now - begunAt) : 0
   }
 

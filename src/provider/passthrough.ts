@@ -10,11 +10,15 @@ import { messageOf } from '../common/errors.ts'
 import type { Breaker } from './breaker.ts'
 import type { Budget, Reservation } from './budget.ts'
 import type { Provider, ProviderObserver } from './client.ts'
-import { OutOfBudgetError, ProviderError, type ProviderErrorCode } from './errors.ts'
+import { OutOfBudgetError, ProviderError, type ProviderErrorCode, requestOutcomeOf } from './errors.ts'
 import type { PassthroughProtocol, ProviderProtocol } from './protocol.ts'
-import type { ProviderCall, StreamedRequest, StreamedResponse } from './provider-call.ts'
-import { requestOutcomeOf } from './request-cost.ts'
-import { errorTextOf, unzipped } from './response-body.ts'
+import {
+  errorTextOf,
+  type ProviderCall,
+  type StreamedRequest,
+  type StreamedResponse,
+  unzipped,
+} from './provider-call.ts'
 
 type PassthroughRequest = Omit<StreamedRequest, 'isValid'> & {
   /** Its weight at the provider, over all points; 0 where it counts nothing. */

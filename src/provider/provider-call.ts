@@ -1,15 +1,15 @@
 // One HTTP call to the provider: sends a request, streams the body of a 200 or throws the ProviderError of the response; for
-// operators, streams any response as it comes. Owns the connection pool and its timeouts; response-body.ts bounds bodies. The
-// protocol interprets responses; the client decides on retries.
+// operators, streams any response as it comes. Owns the connection pool, its timeouts, and the bounds of bodies. The protocol
+// interprets responses; the client decides on retries. Longer than 300 lines, because a call ends in many ways.
 
-import type { Readable } from 'node:stream'
+import { pipeline, type Readable } from 'node:stream'
 import { text as textOf } from 'node:stream/consumers'
+import { createGunzip, type Gunzip } from 'node:zlib'
 import type { Dispatcher, Pool } from 'undici'
 import type { Clock } from '../common/clock.ts'
 import { messageOf } from '../common/errors.ts'
 import { excerptOf, garbled, notSent, ProviderError } from './errors.ts'
 import type { CallProtocol, ProviderRequest } from './protocol.ts'
-import { errorTextOf, unzipped } from './response-body.ts'
 
 export type ProviderCallOptions = {
   /** Origin and path prefix, without a trailing slash. */
@@ -72,6 +72,10 @@ const maxErrorBytes = 16 * 1024
 // The most characters of a library's message about a connection, which may quote a certificate.
 const maxCharacters = 200
 const maxHeaderBytes = 16 * 1024
+const unzipAtOnce = 64 * 1024
+// A chunk of a few bytes costs as much time as one of thousands; below this number of chunks that does not matter.
+const minChunkBytes = 16
+const fewChunks = 4_096
 // 1xx such as 103. Each restarts the timeout of the headers.
 const maxInterimResponses = 8
 
@@ -109,10 +113,16 @@ export const createProviderCall = (
     let interimResponses = 0
     const onInfo = (): void => {
       interimResponses += 1
-      if (interimResponses > maxInterimResponses) ending.abort(tooManyInterimResponses())
+      if (interimResponses > maxInterimResponses)
+        ending.abort(
+          garbled(
+            'too_many_interim_responses',
+            `the provider sent more than ${maxInterimResponses} interim responses (1xx) before its answer`,
+          ),
+        )
     }
     pool ??= openPool()
-    return (await pool).compose(validateBeforeSend(isValid, expired)).request({
+    return (await pool).compose(validateBeforeSend(isValid)).request({
       method,
       path: prefix + path,
       headers: { ...headers, ...keyHeaders },
@@ -186,19 +196,18 @@ export const createProviderCall = (
   }
 }
 
-// The process may be suspended for hours between the reservation of weight and the write to the connection.
 /**
- * An interceptor that calls `isValid` once there is a connection, in the same turn of the event loop that writes the
- * request to it. If that is false, it sends nothing and fails the request with the error of `invalid`.
+ * An interceptor that calls `isValid` once there is a connection, in the same turn of the event loop that writes the request to it:
+ * the process may be suspended for hours between the reservation of weight and that. If it is false, nothing is sent.
  */
 const validateBeforeSend =
-  (isValid: () => boolean, invalid: () => Error): Dispatcher.DispatcherComposeInterceptor =>
+  (isValid: () => boolean): Dispatcher.DispatcherComposeInterceptor =>
   dispatch =>
   (options, handler) =>
     dispatch(options, {
       onRequestStart: (controller, context) => {
         if (isValid()) handler.onRequestStart?.(controller, context)
-        else controller.abort(invalid())
+        else controller.abort(notSent('the rate-limit windows in which its weight was reserved may be over'))
       },
       onRequestUpgrade: (...given) => handler.onRequestUpgrade?.(...given),
       onResponseStart: (...given) => handler.onResponseStart?.(...given),
@@ -212,15 +221,6 @@ const tooSlow = ({ totalTimeoutMs }: ProviderCallOptions): ProviderError =>
     refused: 'too_slow',
   })
 
-const tooManyInterimResponses = (): ProviderError =>
-  garbled(
-    'too_many_interim_responses',
-    `the provider sent more than ${maxInterimResponses} interim responses (1xx) before its answer`,
-  )
-
-const expired = (): ProviderError =>
-  notSent('the rate-limit windows in which its weight was reserved may be over')
-
 // Error codes of the system for a connection that was not established: nothing was sent.
 const unconnected = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN'])
 
@@ -229,29 +229,89 @@ const brokenOff = (
   cause: unknown,
   { connectTimeoutMs, timeoutMs, bodyTimeoutMs }: ProviderCallOptions,
 ): ProviderError => {
-  const { code } = cause as NodeJS.ErrnoException
-  // Pools are closed when nothing is under way any more, never destroyed before.
-  if (code === 'UND_ERR_CLOSED' || code === 'UND_ERR_DESTROYED') return notSent('its connections are closed')
-  if (code === 'UND_ERR_CONNECT_TIMEOUT')
-    return new ProviderError(
-      'provider_unreachable',
-      `no connection to the provider within ${connectTimeoutMs} ms`,
-    )
-  if (code === 'UND_ERR_HEADERS_TIMEOUT')
-    return new ProviderError('provider_timeout', `no answer from the provider within ${timeoutMs} ms`)
-  if (code === 'UND_ERR_BODY_TIMEOUT')
-    return new ProviderError('provider_timeout', `the provider's body stood still for ${bodyTimeoutMs} ms`)
-  if (code === 'UND_ERR_HEADERS_OVERFLOW')
-    return garbled('too_large', `the provider's headers are longer than ${maxHeaderBytes} bytes`)
+  const { code = '' } = cause as NodeJS.ErrnoException
+  switch (code) {
+    // Pools are closed when nothing is under way any more, never destroyed before.
+    case 'UND_ERR_CLOSED':
+    case 'UND_ERR_DESTROYED':
+      return notSent('its connections are closed')
+    case 'UND_ERR_CONNECT_TIMEOUT':
+      return unreachable(`no connection to the provider within ${connectTimeoutMs} ms`)
+    case 'UND_ERR_HEADERS_TIMEOUT':
+      return new ProviderError('provider_timeout', `no answer from the provider within ${timeoutMs} ms`)
+    case 'UND_ERR_BODY_TIMEOUT':
+      return new ProviderError('provider_timeout', `the provider's body stood still for ${bodyTimeoutMs} ms`)
+    case 'UND_ERR_HEADERS_OVERFLOW':
+      return garbled('too_large', `the provider's headers are longer than ${maxHeaderBytes} bytes`)
+  }
+  if (unconnected.has(code)) return unreachable(`no connection to the provider: ${code}`)
   // A truncated gzip body is an incomplete body like a truncated plain one.
-  if (code?.startsWith('Z_'))
+  if (code.startsWith('Z_'))
     return new ProviderError('provider_cut_off', "the provider's zipped body can't be unzipped", {
       refused: 'damaged',
     })
-  if (code !== undefined && unconnected.has(code))
-    return new ProviderError('provider_unreachable', `no connection to the provider: ${code}`)
   return new ProviderError(
     'provider_broke_off',
     `the connection to the provider broke: ${excerptOf(messageOf(cause), maxCharacters)}`,
   )
+}
+const unreachable = (sentence: string) => new ProviderError('provider_unreachable', sentence)
+
+/** The decoded body. Both the compressed and the decompressed size are bounded. @throws ProviderError */
+export async function* unzipped(
+  body: Readable,
+  encoding: string | string[] | undefined,
+  maxBytes: number,
+): AsyncGenerator<Uint8Array> {
+  const compressed = bounded(body, maxBytes)
+  const name = String(encoding ?? 'identity').toLowerCase()
+  if (name === 'identity') yield* compressed
+  else if (name !== 'gzip' && name !== 'x-gzip')
+    throw garbled(
+      'wrong_encoding',
+      `the provider's body has the content-encoding ${excerptOf(name)}, expected gzip or none`,
+    )
+  // Errors of either stream reach the reader of the pipeline's end.
+  else
+    yield* bounded(
+      pipeline(compressed, shortLived(createGunzip({ chunkSize: unzipAtOnce })), () => {}),
+      maxBytes,
+    )
+}
+
+/**
+ * A stream of zlib belongs to something outside of V8, which therefore takes it for alive until old objects are collected, and with it
+ * the memory that it writes to. So that is released at the end, after which zlib writes no more. Node has no name for it that it
+ * promises to keep; without it, more is collected.
+ */
+const shortLived = (gunzip: Gunzip): Gunzip =>
+  gunzip.once('end', () => {
+    ;(gunzip as { _outBuffer?: unknown })._outBuffer = undefined
+  })
+
+async function* bounded(body: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<Uint8Array> {
+  let length = 0
+  let chunks = 0
+  for await (const chunk of body) {
+    length += chunk.length
+    chunks += 1
+    if (length > maxBytes) throw garbled('too_large', `the provider's body is longer than ${maxBytes} bytes`)
+    if (chunks > fewChunks && length < chunks * minChunkBytes)
+      throw garbled(
+        'too_many_chunks',
+        `the provider's body comes in ${chunks} chunks for ${length} bytes, expected ${minChunkBytes} bytes in each on average`,
+      )
+    yield chunk
+  }
+}
+
+/** The text of an error response; empty if it can't be read, because the status is enough. */
+export const errorTextOf = async (chunks: AsyncIterable<Uint8Array>): Promise<string> => {
+  const read: Uint8Array[] = []
+  try {
+    for await (const chunk of chunks) read.push(chunk)
+  } catch {
+    // The status is enough.
+  }
+  return Buffer.concat(read).toString()
 }

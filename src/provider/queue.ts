@@ -33,17 +33,8 @@ export type Queue = {
 
 const order: readonly Urgency[] = ['cold', 'refresh', 'refresh_ahead']
 
-/** The loads that wait for one consumer. `putBack` is in reverse order, so that the first is at the end. */
-type Line = { readonly putBack: Waiting[]; readonly queued: Set<Waiting> }
-
-const sizeOf = ({ putBack, queued }: Line): number => putBack.length + queued.size
-const firstOf = ({ putBack, queued }: Line): Waiting | undefined =>
-  putBack.at(-1) ?? queued.values().next().value
-const removeFirst = (line: Line): Waiting | undefined => {
-  const first = firstOf(line)
-  if (first && line.putBack.pop() === undefined) line.queued.delete(first)
-  return first
-}
+/** The loads that wait for one consumer, in their order. */
+type Line = Set<Waiting>
 
 export const createQueue = (): Queue => {
   const all = new Map<CellId, Waiting>()
@@ -52,26 +43,23 @@ export const createQueue = (): Queue => {
   const lines: Record<Urgency, Lines> = { cold: new Map(), refresh: new Map(), refresh_ahead: new Map() }
 
   const lineOf = ({ urgency, consumer }: Waiting): Line =>
-    lines[urgency].getOrInsertComputed(consumer, () => ({ putBack: [], queued: new Set() }))
+    lines[urgency].getOrInsertComputed(consumer, () => new Set())
   const remove = (waiting: Waiting): void => {
     const line = lineOf(waiting)
-    if (!line.queued.delete(waiting)) line.putBack.splice(line.putBack.indexOf(waiting), 1)
-    if (sizeOf(line) === 0) lines[waiting.urgency].delete(waiting.consumer)
+    line.delete(waiting)
+    if (line.size === 0) lines[waiting.urgency].delete(waiting.consumer)
   }
   const move = (waiting: Waiting, asUrgent: Urgency, consumer: string | undefined): void => {
     const isRaised = order.indexOf(asUrgent) < order.indexOf(waiting.urgency)
     const urgency = isRaised ? asUrgent : waiting.urgency
-    const waitingFor = (of: string | undefined): number => {
-      const line = lines[urgency].get(of)
-      return line ? sizeOf(line) : 0
-    }
+    const waitingFor = (of: string | undefined): number => lines[urgency].get(of)?.size ?? 0
     const isSooner =
       consumer !== undefined && waitingFor(consumer) + 1 < waitingFor(waiting.consumer) + Number(isRaised)
     if (!isRaised && !isSooner) return
     remove(waiting)
     waiting.urgency = urgency
     if (isSooner) waiting.consumer = consumer
-    lineOf(waiting).queued.add(waiting)
+    lineOf(waiting).add(waiting)
   }
 
   return {
@@ -88,7 +76,7 @@ export const createQueue = (): Queue => {
       }
       const waiting = { ...Promise.withResolvers<Timeline>(), cell, urgency, consumer, queuedAt: now }
       all.set(cell.id, waiting)
-      lineOf(waiting).queued.add(waiting)
+      lineOf(waiting).add(waiting)
       return waiting
     },
     expedite: (cell, consumer) => {
@@ -104,37 +92,36 @@ export const createQueue = (): Queue => {
         while (left.size > 0 && taken.length < most)
           for (const [consumer, count] of left) {
             const line = ofUrgency.get(consumer)
-            const waiting = count > 0 && line && taken.length < most ? removeFirst(line) : undefined
+            const [waiting] = count > 0 && line && taken.length < most ? line : []
             if (!line || !waiting) {
               left.delete(consumer)
               continue
             }
+            line.delete(waiting)
             all.delete(waiting.cell.id)
             taken.push(waiting)
             left.set(consumer, count - 1)
             ofUrgency.delete(consumer)
-            if (sizeOf(line) > 0) ofUrgency.set(consumer, line)
+            if (line.size > 0) ofUrgency.set(consumer, line)
           }
       }
       return taken
     },
     takeBefore: (instant, consumer, urgency) => {
       const taken: Waiting[] = []
-      const line = lines[urgency].get(consumer)
-      if (!line) return taken
-      for (let first = firstOf(line); first && first.queuedAt < instant; first = firstOf(line)) {
-        removeFirst(line)
-        all.delete(first.cell.id)
-        taken.push(first)
+      for (const waiting of lines[urgency].get(consumer) ?? []) {
+        if (waiting.queuedAt >= instant) break
+        remove(waiting)
+        all.delete(waiting.cell.id)
+        taken.push(waiting)
       }
-      if (sizeOf(line) === 0) lines[urgency].delete(consumer)
       return taken
     },
     putBack: waiting => {
-      for (const one of waiting.toReversed()) {
-        all.set(one.cell.id, one)
-        lineOf(one).putBack.push(one)
-      }
+      for (const [urgency, ofUrgency] of Map.groupBy(waiting, one => one.urgency))
+        for (const [consumer, first] of Map.groupBy(ofUrgency, one => one.consumer))
+          lines[urgency].set(consumer, new Set([...first, ...(lines[urgency].get(consumer) ?? [])]))
+      for (const one of waiting) all.set(one.cell.id, one)
     },
   }
 }

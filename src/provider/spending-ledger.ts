@@ -1,19 +1,13 @@
 // What one account has spent at the provider, as this gateway knows it: what the store had last, and what the store lacks. Reserves and
 // settles in the store that all gateways of the account share; while the store is away, a gateway spends its part of what is set
-// aside. Every step tells the store all that matters, so that nothing stays lost. Longer than 300 lines, because all steps share the counts.
+// aside. Every step reports to the store all that matters, so that nothing stays lost. Longer than 300 lines, because all steps
+// share the counts.
 
 import { minuteMs, utcDayMs } from '../common/calendar.ts'
 import { type Clock, clockToleranceMs } from '../common/clock.ts'
 import { messageOf } from '../common/errors.ts'
 import { roomOf } from '../stores/fair-share.ts'
-import type {
-  Closure,
-  Spending,
-  SpendingClaim,
-  SpendingReply,
-  SpendingStore,
-  Spent,
-} from '../stores/store.ts'
+import type { Closure, SpendingClaim, SpendingReply, SpendingStore, Spent } from '../stores/store.ts'
 import type { LimitedWindow } from './spending-windows.ts'
 
 /** Called once when the store is away, with the reason, and once when it is back. */
@@ -22,13 +16,6 @@ export type BudgetObserver = {
   storeBack(): void
   /** An operator reopened the budget. @param closedUntil the closure here that this ended; null when it was open */
   reopened(closedUntil: number | null): void
-}
-
-export type LedgerOptions = {
-  /** A short name of the account at the provider. */
-  readonly provider: string
-  /** How many gateways share the account; undefined while that is not known. */
-  readonly instances: () => number | undefined
 }
 
 export type LedgerParts = {
@@ -56,49 +43,12 @@ type Correction = {
   readonly consumers?: readonly { readonly consumer: string; readonly by: number }[]
 }
 
-/** No method rejects when the store is away. Amounts are whole thousandths of a weight. */
-export type SpendingLedger = {
-  /** @param wanted for no consumer in particular; after that the claims, in their order */
-  reserve(
-    windows: readonly LimitedWindow[],
-    wanted: number,
-    claims: readonly SpendingClaim[],
-    unit: number,
-  ): Promise<Granted>
-  /** @param isLocal whether the grant that is corrected was made without the store */
-  settle(corrections: readonly Correction[], isLocal: boolean): Promise<void>
-  /**
-   * No request before this instant: takes effect here at once, and for the others when the promise resolves. Has no effect
-   * when an operator reopened the budget and this process does not know it yet.
-   * @param reason for operators
-   */
-  close(until: number, reason: string): Promise<void>
-  /** Tells the store what it lacks, and reads what it has for the windows. */
-  reconcile(windows: readonly LimitedWindow[]): Promise<void>
-  /** The count of a window as last read from the store, plus what was spent here since. */
-  used(window: LimitedWindow): number
-  /** The closure in force; null when open. */
-  closure(): Closure | null
-  /** When this process noticed the last reopening by an operator; null without one. */
-  reopenedHereAt(): number | null
-  /** False while the store is away. */
-  shared(): boolean
-  /** When the store was back last after it had been away, ms since the epoch; 0 if never. */
-  backAt(): number
-  /** Whether the store lacks something of what was spent here. */
-  hasPending(): boolean
-  /** Whether the store lacks nothing, and nothing was granted without it in windows that still matter. */
-  isSettled(): boolean
-  /** Waits for the steps in the store that are under way. Failures of later ones are no outage: the store is being closed. */
-  end(): Promise<void>
-}
-
 type Count = {
   window: LimitedWindow
   stored: Spent
-  /** What the store lacks; and of that, what is being told. It stays spent until the store has it. */
+  /** What the store lacks; and of that, what is being reported. It stays spent until the store has it. */
   pending: Spent
-  underWay: Spent
+  reporting: Spent
   /** Granted without the store, also what the store has learned since: a second outage in a window grants no second part. */
   granted: number
   /** Of that, the part of each consumer. */
@@ -115,11 +65,16 @@ const latest = (one: Spent, other: Spent = nothing): Spent => ({
   refunded: Math.max(one.refunded, other.refunded),
 })
 const isNothing = ({ charged, refunded }: Spent): boolean => charged === 0 && refunded === 0
+const netOf = ({ charged, refunded }: Spent): number => Math.max(0, charged - refunded)
 
+/**
+ * No method rejects when the store is away. Amounts are whole thousandths of a weight.
+ * @param account its short name, and how many gateways share it; undefined while that is not known
+ */
 export const createLedger = (
-  { provider, instances }: LedgerOptions,
+  account: { readonly provider: string; readonly instances: () => number | undefined },
   { store, clock, observer }: LedgerParts,
-): SpendingLedger => {
+) => {
   const counts = new Map<string, Count>()
   let closure: Closure | null = null
   // The last reopening as the store returned it; undefined before its first reply.
@@ -146,12 +101,15 @@ export const createLedger = (
       window,
       stored: nothing,
       pending: nothing,
-      underWay: nothing,
+      reporting: nothing,
       granted: 0,
       consumers: new Map(),
     }))
     found.window = window
     return found
+  }
+  const add = (count: Count, by: number): void => {
+    count.pending = plus(count.pending, { charged: Math.max(0, by), refunded: Math.max(0, -by) })
   }
   const expire = (): void => {
     const now = clock.now()
@@ -159,12 +117,9 @@ export const createLedger = (
   }
   const used = ({ name }: LimitedWindow): number => {
     const found = counts.get(name)
-    if (!found) return 0
-    const { charged, refunded } = plus(plus(found.stored, found.pending), found.underWay)
-    return Math.max(0, charged - refunded)
+    return found ? netOf(plus(found.stored, found.pending)) : 0
   }
-  const hasPending = (): boolean =>
-    isAway || counts.values().some(({ pending, underWay: told }) => !isNothing(plus(pending, told)))
+  const hasPending = (): boolean => isAway || counts.values().some(({ pending }) => !isNothing(pending))
   /** By the clock of who closed: when this one was set back behind that instant, its end means nothing any more. */
   const closureNow = (): Closure | null => {
     const now = clock.now()
@@ -184,46 +139,50 @@ export const createLedger = (
   }
   /** Undefined while that is not known. */
   const sharersNow = (): number | undefined => {
-    const [known, now] = [instances(), clock.now()]
+    const [known, now] = [account.instances(), clock.now()]
     if (known === undefined) return undefined
     if (known >= sharers.most || now - sharers.at > utcDayMs) sharers = { most: known, at: now }
     return sharers.most
   }
-  const storeLost = (cause: unknown): void => {
-    if (isAway) return
-    isAway = true
-    wasSizeKnown = sharersNow() !== undefined
-    if (!hasEnded) observer.storeAway(messageOf(cause))
-  }
 
-  type Wishes = Pick<Spending, 'wanted' | 'claims' | 'unit'> & { readonly corrections: readonly Correction[] }
-  const noWishes: Wishes = { wanted: 0, claims: [], unit: 1, corrections: [] }
-
-  /** @param tells whether the store is told what it lacks. @throws StoreError, after which it is away */
-  const ask = async (
+  /** @throws StoreError, after which the store is away */
+  const spend = async (
     windows: readonly LimitedWindow[],
-    { corrections, ...wishes }: Wishes = noWishes,
-    tells = true,
+    {
+      wanted = 0,
+      claims = [],
+      unit = 1,
+      corrections = [],
+      reports = true,
+    }: {
+      wanted?: number
+      claims?: readonly SpendingClaim[]
+      unit?: number
+      corrections?: readonly Correction[]
+      /** Whether the store gets what it lacks. */
+      reports?: boolean
+    } = {},
   ): Promise<SpendingReply> => {
     expire()
     sharersNow()
     const now = clock.now()
-    const asked = windows.map(countOf)
-    const isTold = (count: Count): boolean =>
-      !asked.includes(count) && (count.window.endsAt > now - minuteMs || !isNothing(count.pending))
-    const told = [...asked, ...counts.values().filter(isTold)].map(count => {
-      const added = tells ? count.pending : nothing
-      count.pending = plus(count.pending, added, -1)
-      count.underWay = plus(count.underWay, added)
+    const wantedOf = windows.map(countOf)
+    const matters = (count: Count): boolean =>
+      !wantedOf.includes(count) && (count.window.endsAt > now - minuteMs || !isNothing(count.pending))
+    const reported = [...wantedOf, ...counts.values().filter(matters)].map(count => {
+      const added = reports ? plus(count.pending, count.reporting, -1) : nothing
+      count.reporting = plus(count.reporting, added)
       return { count, added }
     })
-    const positions = new Map(told.map(({ count }, i) => [count.window.name, i]))
+    const positions = new Map(reported.map(({ count }, i) => [count.window.name, i]))
     try {
       const reply = await store.spend({
-        ...wishes,
-        provider,
+        provider: account.provider,
         now,
-        windows: told.map(({ count: { window, stored }, added }, i) => ({
+        wanted,
+        claims,
+        unit,
+        windows: reported.map(({ count: { window, stored }, added }, i) => ({
           name: window.name,
           limit: i < windows.length ? window.limit : null,
           keepUntil: window.keepUntil,
@@ -240,27 +199,32 @@ export const createLedger = (
         closure: closureNow(),
         reopenedAt: reopenedAt ?? null,
       })
-      for (const [i, { count, added }] of told.entries()) {
-        count.underWay = plus(count.underWay, added, -1)
+      for (const [i, { count, added }] of reported.entries()) {
+        count.reporting = plus(count.reporting, added, -1)
+        count.pending = plus(count.pending, added, -1)
         count.stored = latest(count.stored, reply.spent[i])
       }
       noteClosure(reply)
       return reply
     } catch (cause) {
-      for (const { count, added } of told) {
-        count.underWay = plus(count.underWay, added, -1)
+      for (const { count, added } of reported) {
+        count.reporting = plus(count.reporting, added, -1)
         // The store may have it: what was given back is dropped, so that none counts twice.
-        count.pending = plus(count.pending, { charged: added.charged, refunded: 0 })
+        count.pending = plus(count.pending, { charged: 0, refunded: added.refunded }, -1)
       }
-      storeLost(cause)
+      if (!isAway) {
+        isAway = true
+        wasSizeKnown = sharersNow() !== undefined
+        if (!hasEnded) observer.storeAway(messageOf(cause))
+      }
       throw cause
     }
   }
   const reconcileOnce = async (windows: readonly LimitedWindow[]): Promise<void> => {
     try {
-      // A store that hangs may apply every try later: it is told nothing before it answers.
-      if (isAway) await ask(windows, noWishes, false)
-      await ask(windows)
+      // A store that hangs may apply every try later: nothing is reported to it before it answers.
+      if (isAway) await spend(windows, { reports: false })
+      await spend(windows)
     } catch {
       return
     }
@@ -289,21 +253,22 @@ export const createLedger = (
     if (sharing === undefined || !wasSizeKnown || closureNow())
       return { granted: 0, full: [], claims: claims.map(() => ({ granted: 0, heldIn: [] })), isLocal: true }
     const parts = windows.map(window => {
+      const { aside } = window
       const count = countOf(window)
       return {
         window,
         count,
-        spent: (): number => (window.aside === undefined ? used(window) : count.granted),
+        spent: (): number => (aside === undefined ? used(window) : count.granted),
         room: (): number => {
-          const left = window.limit + (window.aside ?? 0) - used(window)
-          return window.aside === undefined ? left : Math.min(left, window.aside / sharing - count.granted)
+          const left = window.limit + (aside ?? 0) - used(window)
+          return aside === undefined ? left : Math.min(left, aside / sharing - count.granted)
         },
       }
     })
     const grant = (amount: number, rooms: readonly number[], consumer?: string): number => {
       const part = Math.max(0, Math.floor(Math.min(amount, ...rooms) / unit)) * unit
       for (const { count } of parts) {
-        count.pending = plus(count.pending, { charged: part, refunded: 0 })
+        add(count, part)
         count.granted += part
         if (consumer !== undefined) count.consumers.set(consumer, (count.consumers.get(consumer) ?? 0) + part)
       }
@@ -316,12 +281,13 @@ export const createLedger = (
     for (const { consumer } of claims) for (const { count } of parts) count.consumers.getOrInsert(consumer, 0)
     const granted = claims.map(({ consumer, wanted: amount }) => {
       const rooms = parts.map(({ window: { limit: whole, shares }, count, spent, room }) => {
+        // Shares are of what this gateway may spend.
         const limit = room() + spent()
-        const part = limit / whole
+        const scale = limit / whole
         const scaled = shares && {
-          open: shares.open * part,
-          share: shares.share * part,
-          paced: shares.paced * part,
+          open: shares.open * scale,
+          share: shares.share * scale,
+          paced: shares.paced * scale,
         }
         const usedBy = count.consumers.get(consumer) ?? 0
         return roomOf({ limit, used: spent(), usedBy, isAlone: count.consumers.size === 1 }, scaled, unit)
@@ -339,47 +305,66 @@ export const createLedger = (
   }
 
   return {
-    reserve: tracked(async (windows, wanted, claims, unit) => {
-      if (isAway) await reconcile(windows)
-      if (isAway) return reserveLocally(windows, wanted, claims, unit)
-      try {
-        const reply = await ask(windows, { ...noWishes, wanted, claims, unit })
-        const full = windows.filter(({ limit }, i) => {
-          const { charged, refunded } = reply.spent[i] ?? nothing
-          return limit - Math.max(0, charged - refunded) < unit
-        })
-        const granted = reply.claims.map(({ granted: part, heldIn }) => ({
-          granted: part,
-          heldIn: heldIn.flatMap(i => windows[i] ?? []),
-        }))
-        return { granted: reply.granted, full, claims: granted, isLocal: false }
-      } catch {
-        return reserveLocally(windows, wanted, claims, unit)
-      }
-    }),
-    settle: tracked(async (corrections, isLocal) => {
+    /** @param wanted for no consumer in particular; after that the claims, in their order */
+    reserve: tracked(
+      async (
+        windows: readonly LimitedWindow[],
+        wanted: number,
+        claims: readonly SpendingClaim[],
+        unit: number,
+      ): Promise<Granted> => {
+        if (isAway) await reconcile(windows)
+        if (isAway) return reserveLocally(windows, wanted, claims, unit)
+        try {
+          const reply = await spend(windows, { wanted, claims, unit })
+          const granted = reply.claims.map(({ granted: part, heldIn }) => ({
+            granted: part,
+            heldIn: heldIn.flatMap(i => windows[i] ?? []),
+          }))
+          const full = windows.filter(({ limit }, i) => limit - netOf(reply.spent[i] ?? nothing) < unit)
+          return { granted: reply.granted, full, claims: granted, isLocal: false }
+        } catch {
+          return reserveLocally(windows, wanted, claims, unit)
+        }
+      },
+    ),
+    /** @param isLocal whether the grant that is corrected was made without the store */
+    settle: tracked(async (corrections: readonly Correction[], isLocal: boolean) => {
       for (const { window, by } of corrections) {
         const count = countOf(window)
-        count.pending = plus(count.pending, { charged: Math.max(0, by), refunded: Math.max(0, -by) })
+        add(count, by)
         if (isLocal) count.granted += by
       }
-      if (!isAway) await ask([], { ...noWishes, corrections }).catch(() => {})
+      if (!isAway) await spend([], { corrections }).catch(() => {})
     }),
+    /**
+     * No request before this instant: takes effect here at once, and for the others when the promise resolves. Has no effect
+     * when an operator reopened the budget and this process does not know it yet. @param reason for operators
+     */
     close: tracked(async (until: number, reason: string) => {
       if (until > (closureNow()?.until ?? 0)) closure = { until, at: clock.now(), reason }
-      await ask([]).catch(() => {})
+      await spend([]).catch(() => {})
     }),
+    /** Reports to the store what it lacks, and reads what it has for the windows. */
     reconcile: tracked(reconcile),
+    /** The count of a window as last read from the store, plus what was spent here since. */
     used,
+    /** The closure in force; null when open. */
     closure: closureNow,
+    /** When this process noticed the last reopening by an operator; null without one. */
     reopenedHereAt: () => reopenedHereAt,
+    /** False while the store is away. */
     shared: () => !isAway,
+    /** When the store was back last after it had been away, ms since the epoch; 0 if never. */
     backAt: () => backAt,
+    /** Whether the store lacks something of what was spent here. */
     hasPending,
+    /** Whether the store lacks nothing, and nothing was granted without it in windows that still matter. */
     isSettled: () => {
       expire()
       return !hasPending() && !counts.values().some(({ granted }) => granted !== 0)
     },
+    /** Waits for the steps in the store that are under way. Failures of later ones are no outage: the store is being closed. */
     end: async () => {
       await Promise.all(underWay)
       hasEnded = true

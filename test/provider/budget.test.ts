@@ -5,7 +5,6 @@ import t, { type Test } from 'tap'
 import { hourMs, minuteMs, utcDayMs } from '../../src/common/calendar.ts'
 import type { Budget, BudgetOptions, BudgetState, Purpose, Reservation } from '../../src/provider/budget.ts'
 import { freeLimits } from '../../src/provider/open-meteo/limits.ts'
-import { dayEndAfter } from '../../src/provider/spending-windows.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { closeIn, closureIn } from '../support/spending.ts'
@@ -637,14 +636,15 @@ t.test('many failures of the store are one outage event, and many successes one 
 
 t.test('freshness stretches by the last known spending of the day, and restarts with the day', async t => {
   const { budget, clock } = setUp(t, { limits: { ...freeLimits, minute: null, hour: null } })
-  const dayShare = (dayEndAfter(start) - start) / 86_400_000
+  const dayEnd = (Math.floor(start / utcDayMs) + 1) * utcDayMs
+  const dayShare = (dayEnd - start) / 86_400_000
   t.equal(budget.stretch(1_000), 1)
   t.equal(budget.stretch(36_000).toFixed(6), (4 * dayShare).toFixed(6))
   await budget.reserve(1_500, 'refresh')
   t.equal(budget.stretch(36_000).toFixed(6), (8 * dayShare).toFixed(6))
   await budget.reserve(9_999, 'refresh')
   t.equal(budget.stretch(36_000), Number.POSITIVE_INFINITY)
-  clock.set(dayEndAfter(start))
+  clock.set(dayEnd)
   t.equal(budget.stretch(36_000), 4)
 })
 

@@ -2,8 +2,7 @@
 
 import fc from 'fast-check'
 import t from 'tap'
-import { boundedFor, heldUntil } from '../../src/provider/consumer-shares.ts'
-import { windowsAround } from '../../src/provider/spending-windows.ts'
+import { boundedFor, heldUntil, windowsAround } from '../../src/provider/spending-windows.ts'
 import { roomOf } from '../../src/stores/fair-share.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { manualClock } from '../support/manual-clock.ts'

@@ -5,7 +5,6 @@ import t, { type Test } from 'tap'
 import { createBreaker } from '../../src/provider/breaker.ts'
 import type { Claim } from '../../src/provider/budget.ts'
 import { createProvider, type ProviderOptions, type ProviderParts } from '../../src/provider/client.ts'
-import { createHeldConsumers } from '../../src/provider/held-consumers.ts'
 import { createProviderCall } from '../../src/provider/provider-call.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { createGrid } from '../../src/weather/cell.ts'
@@ -223,11 +222,15 @@ t.test('a budget that was changed applies to a consumer that is held back', asyn
 })
 
 t.test('a clock that is set back holds nobody for longer', async t => {
-  const clock = manualClock()
-  const held = createHeldConsumers(clock)
-  held.hold('greedy', true, now + 60_000)
-  t.equal(held.until('greedy', true), now + 60_000)
+  const { provider, clock } = setUp(
+    t,
+    {},
+    budgetFor(() => 0),
+  )
+  const [cell] = cellsFrom(22, 1)
+  if (!cell) throw new Error('there is no cell')
+  t.strictSame(await codesOf([provider.load(cell, 'cold', 'greedy')]), ['key_share_used_up'])
+  t.ok(provider.heldBack('greedy', 'cold'))
   clock.advance(-6 * 3_600_000)
-  t.equal(held.until('greedy', true), 0)
-  t.equal(held.all().size, 0)
+  t.equal(provider.heldBack('greedy', 'cold'), undefined)
 })

@@ -5,7 +5,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import { unzipped } from '../../src/provider/response-body.ts'
+import { unzipped } from '../../src/provider/provider-call.ts'
 
 t.test('a zipped body may be padded with zeros, in the chunk of its end or behind it', async t => {
   const [body, zeros] = [gzipSync('weather'), Buffer.alloc(512)]

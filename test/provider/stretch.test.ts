@@ -2,9 +2,9 @@
 
 import t from 'tap'
 import { utcDayMs } from '../../src/common/calendar.ts'
-import { type DaySpending, priceOf, stretchAt } from '../../src/provider/stretch.ts'
+import { priceOf, stretchAt } from '../../src/provider/spending-windows.ts'
 
-type Day = DaySpending & { demandPerDay: number }
+type Day = Parameters<typeof priceOf>[0] & { demandPerDay: number }
 const stretchOf = ({ demandPerDay, ...day }: Day): number => stretchAt(priceOf(day), demandPerDay)
 
 // Pseudo-random numbers, the same in every run.

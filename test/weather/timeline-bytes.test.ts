@@ -13,7 +13,7 @@ import {
   utcDayMs,
 } from '../../src/common/calendar.ts'
 import { decodeTimelines } from '../../src/provider/open-meteo/decode.ts'
-import { pathFor } from '../../src/provider/open-meteo/query.ts'
+import { pathFor } from '../../src/provider/open-meteo/request.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { stepsWithin } from '../../src/weather/horizon.ts'
 import { layOut, type Timeline } from '../../src/weather/timeline.ts'

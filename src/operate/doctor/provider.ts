@@ -9,7 +9,6 @@ import type { Config } from '../../config/schema.ts'
 import { protocolIn } from '../../provider/account.ts'
 import type { Budget } from '../../provider/budget.ts'
 import { OutOfBudgetError } from '../../provider/errors.ts'
-import { probeProvider } from '../../provider/provider-probe.ts'
 import type { BudgetReport } from '../budget-admin.ts'
 import { type Finding, fail, ok, skip, warn } from './check.ts'
 import { clockFinding } from './machine.ts'
@@ -20,6 +19,18 @@ const answerWithinMs = 10_000
 // The budget charges windows by a clock that may differ by so much.
 const toleratedMs = 2_000
 
+/** One request that weighs nothing, without the circuit breaker. @throws Error when no answer came within the time */
+const probe = async ({ provider }: Config, protocol: ReturnType<typeof protocolIn>) => {
+  const { request } = await import('undici')
+  const { path } = protocol.runs.requestFor(provider.runs.model)
+  const { statusCode, headers, body } = await request(provider.baseUrl.replace(/\/+$/, '') + path, {
+    headers: { accept: protocol.accept, ...(provider.apiKey ? protocol.keyHeaders(provider.apiKey) : {}) },
+    signal: AbortSignal.timeout(answerWithinMs),
+  })
+  await body.dump()
+  return { status: statusCode, headers }
+}
+
 /** Whether it answers at all, and what its clock says; weighs nothing. Never rejects. */
 export const reachProvider = async (
   config: Config,
@@ -28,7 +39,7 @@ export const reachProvider = async (
   const where = redactedUrl(config.provider.baseUrl)
   try {
     const before = clock.now()
-    const { status, headers } = await probeProvider(config, answerWithinMs)
+    const { status, headers } = await probe(config, protocolIn(config))
     const middle = (before + clock.now()) / 2
     const reported = parseHttpDate(String(headers.date ?? ''))
     return {

@@ -9,7 +9,7 @@ import { type Horizon, stepsWithin } from '../../weather/horizon.ts'
 import { allowedIn, isWithin, type Range, ranges } from '../../weather/ranges.ts'
 import { layOut, type Span, type Timeline } from '../../weather/timeline.ts'
 import { excerptOf, garbled, type RefusedAnswer } from '../errors.ts'
-import { sections } from './sections.ts'
+import { sections } from './request.ts'
 
 export type Expected = {
   readonly horizon: Horizon

@@ -5,7 +5,6 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Cell } from '../../weather/cell.ts'
 import type { Timeline } from '../../weather/timeline.ts'
 import { excerptOf, ProviderError } from '../errors.ts'
-import { boundsFor } from './body-bounds.ts'
 import {
   createElementReader,
   type Expected as ExpectedOfEach,
@@ -13,6 +12,7 @@ import {
   mismatch,
 } from './decode-element.ts'
 import { type ElementBounds, elementsOf } from './json-elements.ts'
+import { boundsFor } from './request.ts'
 
 export type Expected = ExpectedOfEach & {
   /** The requested cells, in order. */

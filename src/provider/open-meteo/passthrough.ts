@@ -3,10 +3,9 @@
 
 import { utcDayMs } from '../../common/calendar.ts'
 import type { PassthroughProtocol, PathParameters } from '../protocol.ts'
-import { usualForecastDays } from './limits.ts'
+import { usualForecastDays, weightOf } from './limits.ts'
 import { isModelRunPath } from './model-run.ts'
-import { forecastPath } from './query.ts'
-import { weightOf } from './weight.ts'
+import { forecastPath } from './request.ts'
 
 const variableLists = ['current', 'hourly', 'daily', 'minutely_15', 'six_hourly', 'weekly', 'monthly']
 const pointLists = ['latitude', 'longitude', 'elevation', 'location_id']

@@ -4,14 +4,12 @@
 import type { Calendar } from '../../common/calendar.ts'
 import { type Horizon, usualHorizon } from '../../weather/horizon.ts'
 import type { ProviderProtocol } from '../protocol.ts'
-import { boundsFor } from './body-bounds.ts'
 import { decodeTimelines } from './decode.ts'
-import { maxPointsPerRequest } from './limits.ts'
+import { maxPointsPerRequest, weightOfFailure } from './limits.ts'
 import { modelRuns } from './model-run.ts'
 import { passthrough } from './passthrough.ts'
-import { pathFor } from './query.ts'
 import { refusalOf } from './refusal.ts'
-import { weightOfFailure, weightOfPoint } from './weight.ts'
+import { boundsFor, pathFor, weightOfPoint } from './request.ts'
 
 // By the provider's documentation a refused concurrent call has room again in about a second.
 const busyPauseMs = 1_000

@@ -2,9 +2,8 @@
 
 import t from 'tap'
 import { hourMs } from '../../../src/common/calendar.ts'
-import { boundsFor } from '../../../src/provider/open-meteo/body-bounds.ts'
 import { elementsOf } from '../../../src/provider/open-meteo/json-elements.ts'
-import { pathFor } from '../../../src/provider/open-meteo/query.ts'
+import { boundsFor, pathFor } from '../../../src/provider/open-meteo/request.ts'
 import { createGrid } from '../../../src/weather/cell.ts'
 import { horizonFor } from '../../../src/weather/horizon.ts'
 import { startProvider } from '../../support/provider-process.ts'

@@ -3,7 +3,7 @@
 import t from 'tap'
 import { createCalendar } from '../../../src/common/calendar.ts'
 import { decodeTimelines } from '../../../src/provider/open-meteo/decode.ts'
-import { pathFor } from '../../../src/provider/open-meteo/query.ts'
+import { pathFor } from '../../../src/provider/open-meteo/request.ts'
 import { createGrid } from '../../../src/weather/cell.ts'
 import { horizonFor } from '../../../src/weather/horizon.ts'
 import type { Timeline } from '../../../src/weather/timeline.ts'

@@ -1,7 +1,7 @@
 // The request for a list of cells.
 
 import t from 'tap'
-import { pathFor } from '../../../src/provider/open-meteo/query.ts'
+import { pathFor } from '../../../src/provider/open-meteo/request.ts'
 import { createGrid } from '../../../src/weather/cell.ts'
 
 t.test('one question for all cells, in their order, with the variables of every section', t => {

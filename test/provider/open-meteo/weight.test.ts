@@ -2,7 +2,8 @@
 
 import t from 'tap'
 import { hourMs } from '../../../src/common/calendar.ts'
-import { weightOf, weightOfPoint } from '../../../src/provider/open-meteo/weight.ts'
+import { weightOf } from '../../../src/provider/open-meteo/limits.ts'
+import { weightOfPoint } from '../../../src/provider/open-meteo/request.ts'
 import { horizonFor } from '../../../src/weather/horizon.ts'
 
 t.test('a point weighs by its variables and its days, and never less than 1', t => {
