@@ -4,63 +4,67 @@
 import { AbohawaError } from '../common/errors.ts'
 import { safeText } from '../common/outside-text.ts'
 
-export type ProviderErrorCode =
+export const providerErrorCodes = [
   /** No connection was established: nothing was sent. */
-  | 'provider_unreachable'
+  'provider_unreachable',
   /** The reservation for the request is no longer valid, so that it was not sent. */
-  | 'provider_not_sent'
+  'provider_not_sent',
   /** The connection broke before the response was complete, or the response was late. */
-  | 'provider_broke_off'
-  | 'provider_timeout'
+  'provider_broke_off',
+  'provider_timeout',
   /** It answers with a server error, or that it is overloaded. */
-  | 'provider_failing'
-  | 'provider_overloaded'
+  'provider_failing',
+  'provider_overloaded',
   /** It refuses this request, and would refuse it again. */
-  | 'provider_refused'
+  'provider_refused',
   /** The request is for too much data. */
-  | 'provider_too_much'
+  'provider_too_much',
   /** It refuses the key, plan, host or path. Only an operator can repair that. */
-  | 'provider_denied'
+  'provider_denied',
   /** A window of its limits is used up. */
-  | 'provider_limited'
+  'provider_limited',
   /** The share of one consumer is used up, not the window. */
-  | 'key_share_used_up'
+  'key_share_used_up',
   /** Too many concurrent requests. */
-  | 'provider_busy'
+  'provider_busy',
   /** It answered 200 with an incomplete body. */
-  | 'provider_cut_off'
+  'provider_cut_off',
   /** It answered with a complete body that does not match the request. */
-  | 'provider_garbled'
+  'provider_garbled',
   /** The circuit breaker is open: nothing is sent for a while. */
-  | 'provider_circuit_open'
+  'provider_circuit_open',
+] as const
+export type ProviderErrorCode = (typeof providerErrorCodes)[number]
 
 /** Why a response was refused: the label of a metric. */
-export type RefusedAnswer =
+export const refusedAnswers = [
   /** More bytes, depth, elements, chunks or headers than the request can need. */
-  | 'too_large'
-  | 'too_deep'
-  | 'too_many_lists'
-  | 'too_many_elements'
-  | 'too_many_chunks'
-  | 'too_many_interim_responses'
+  'too_large',
+  'too_deep',
+  'too_many_lists',
+  'too_many_elements',
+  'too_many_chunks',
+  'too_many_interim_responses',
   /** Not complete, or not read, within the timeout of a call. */
-  | 'too_slow'
+  'too_slow',
   /** An incomplete body, one that can't be unzipped, or an encoding that was not requested. */
-  | 'damaged'
-  | 'wrong_encoding'
+  'damaged',
+  'wrong_encoding',
   /** A complete body with parts missing, or parts of another type or length. */
-  | 'too_few_elements'
-  | 'wrong_shape'
+  'too_few_elements',
+  'wrong_shape',
   /** Weather for another point, another time or in another unit. */
-  | 'wrong_place'
-  | 'wrong_time'
-  | 'wrong_unit'
+  'wrong_place',
+  'wrong_time',
+  'wrong_unit',
   /** A number outside the range of its variable. */
-  | 'out_of_range'
+  'out_of_range',
   /** A section without values. */
-  | 'no_value'
+  'no_value',
   /** A model run whose age or computing time can't be right. */
-  | 'wrong_run'
+  'wrong_run',
+] as const
+export type RefusedAnswer = (typeof refusedAnswers)[number]
 
 const helpedByRetry: ReadonlySet<ProviderErrorCode> = new Set([
   'provider_unreachable',
