@@ -2,7 +2,7 @@
 // sentences.ts has the codes and sentences.
 
 import { AbohawaError } from '../common/errors.ts'
-import type { ProblemStatus } from '../common/statuses.ts'
+import type { ProblemStatus } from '../telemetry/label-values.ts'
 import { failureSentence, type Sentence, sentences } from './sentences.ts'
 
 /** A refusal of one request; thrown where the reason is found, sent by the listener. */

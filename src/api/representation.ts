@@ -4,7 +4,7 @@
 import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { flatText } from '../common/flat-text.ts'
+import { flatText } from '../telemetry/access-log.ts'
 import { rateLimitLines, rateLimitOf } from './admission.ts'
 import { type Chunks, headOf, lengthOf, type WriteReady } from './connection/ready-response.ts'
 import { acceptedOf, type Coding, type Encode, type Encoded } from './content-coding.ts'

@@ -230,12 +230,7 @@ export const startGateway = async (
     // A page at night is for what runs out; a point that was never cached has errors whatever the cache holds.
     firstExpiryAt: () => timelines.firstExpiryAt('cached'),
     backoffs: timelines.backoffs,
-    catalogue: () => ({
-      places: catalogue.current.size,
-      checksum: catalogue.current.checksum,
-      generation: catalogue.generation(),
-      faulty: catalogue.fault() !== undefined,
-    }),
+    catalogue,
     configRefused: () => reload.fault() !== undefined,
     configRestartNeeded: () => reload.restartNeeded().length,
     waitingCells: provider.waiting,

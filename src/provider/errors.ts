@@ -56,34 +56,37 @@ const codes = {
 } as const satisfies Record<string, Handling>
 
 export type ProviderErrorCode = keyof typeof codes
+export const providerErrorCodes = Object.keys(codes) as ProviderErrorCode[]
 
 /** Why a response was refused: the label of a metric. */
-export type RefusedAnswer =
+export const refusedAnswers = [
   /** More bytes, depth, elements, chunks or headers than the request can need. */
-  | 'too_large'
-  | 'too_deep'
-  | 'too_many_lists'
-  | 'too_many_elements'
-  | 'too_many_chunks'
-  | 'too_many_interim_responses'
+  'too_large',
+  'too_deep',
+  'too_many_lists',
+  'too_many_elements',
+  'too_many_chunks',
+  'too_many_interim_responses',
   /** Not complete, or not read, within the timeout of a call. */
-  | 'too_slow'
+  'too_slow',
   /** An incomplete body, one that can't be unzipped, or an encoding that was not requested. */
-  | 'damaged'
-  | 'wrong_encoding'
+  'damaged',
+  'wrong_encoding',
   /** A complete body with parts missing, or parts of another type or length. */
-  | 'too_few_elements'
-  | 'wrong_shape'
+  'too_few_elements',
+  'wrong_shape',
   /** Weather for another point, another time or in another unit. */
-  | 'wrong_place'
-  | 'wrong_time'
-  | 'wrong_unit'
+  'wrong_place',
+  'wrong_time',
+  'wrong_unit',
   /** A number outside the range of its variable. */
-  | 'out_of_range'
+  'out_of_range',
   /** A section without values. */
-  | 'no_value'
+  'no_value',
   /** A model run whose age or computing time can't be right. */
-  | 'wrong_run'
+  'wrong_run',
+] as const
+export type RefusedAnswer = (typeof refusedAnswers)[number]
 
 // The message quotes the provider, and is kept for every cell that failed.
 const longestMessage = 300

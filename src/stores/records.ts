@@ -40,18 +40,20 @@ export const keepReopeningForMs = 2 * longestClosureMs
 export const longestReason = 300
 
 /** The kind of a record. */
-export type RecordKind =
-  | 'key'
-  | 'subscriber'
-  | 'usage'
-  | 'usage_detail'
-  | 'message'
-  | 'lease'
-  | 'instances'
-  | 'settings'
-  | 'wanted'
-  | 'change_records'
-  | 'spending'
+export const recordKinds = [
+  'key',
+  'subscriber',
+  'usage',
+  'usage_detail',
+  'message',
+  'lease',
+  'instances',
+  'settings',
+  'wanted',
+  'change_records',
+  'spending',
+] as const
+export type RecordKind = (typeof recordKinds)[number]
 
 /** A record in an invalid format; `fault` describes what is wrong. */
 export type RefusedRecord = { readonly record: RecordKind; readonly name: string; readonly fault: string }

@@ -4,7 +4,6 @@
 import { isoOf } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import type { ResponseName } from '../common/endpoints.ts'
-import { flatText } from '../common/flat-text.ts'
 import { bounded, jsonText } from '../common/outside-text.ts'
 import type { Lines } from './log.ts'
 
@@ -107,3 +106,14 @@ const createIsoText = (): ((instant: number) => string) => {
 // Only text of others (consumers, the store), and quotation marks, need an escape; a look is cheaper than writing every
 // character anew.
 const textOf = (text: string): string => (needsEscape.test(text) ? jsonText(text) : `"${text}"`)
+
+/**
+ * The same text, as one string, where it is used again and again: the engine keeps concatenated text as a tree of parts, and walks
+ * through it each time that it is copied.
+ */
+export const flatText = (text: string): string => {
+  // Reading the characters joins the parts in place.
+  anything.test(text)
+  return text
+}
+const anything = /^/

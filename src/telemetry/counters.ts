@@ -1,17 +1,26 @@
-// Counters and histograms of the hot path: plain numbers, and their lines for Prometheus when metrics are read. The client
-// library's own look up their labels on each increment and at each scrape, which costs more than the rest. metrics.ts
-// declares them.
+// Counters, histograms and gauges: plain numbers, and their lines for Prometheus when metrics are read. The client library's own
+// look up their labels on each increment and at each scrape, which costs more than the rest of a hit. metrics.ts and gauges.ts
+// declare them.
 
-/** The existing counters, in the order of their declaration. */
+/** The existing metrics, in the order of their declaration. */
 export type Counters = {
-  readonly countBy: (named: Named, labels: Labels, known: Known) => Count
-  readonly timeBy: (named: Named, labels: Labels, bounds: readonly number[], known: Known) => Time
-  readonly timeAll: (named: Named, bounds: readonly number[]) => (seconds: number) => void
+  readonly countAll: (name: string, help: string) => (amount?: number) => void
+  readonly countBy: (name: string, help: string, labels: Labels, known: Known) => Count
+  readonly timeBy: (name: string, help: string, labels: Labels, bounds: Bounds, known: Known) => Time
+  readonly timeAll: (name: string, help: string, bounds: Bounds) => (seconds: number) => void
+  /** Read at each scrape; NaN where it is not known. */
+  readonly gauge: (name: string, help: string, read: () => number, type?: Type) => void
+  /** The same for each value of a label. */
+  readonly gaugeBy: (label: string, name: string, help: string, read: () => Iterable<Amount>) => void
   /** In the text format of Prometheus. */
   text(): string
 }
 
-type Named = { readonly name: string; readonly help: string }
+type Type = 'counter' | 'gauge' | 'histogram'
+type Amount = readonly [value: string, amount: number]
+
+/** The upper bounds of the buckets in seconds, rising. */
+type Bounds = readonly number[]
 
 /** The names of one or two labels. */
 type Labels = readonly [string, string?]
@@ -35,13 +44,14 @@ export type Time = {
 type Labelled = { readonly first: string | number; readonly second: string | number }
 export type Counted = Labelled & { readonly count: number }
 
-/** Bounds are the upper bounds of the buckets in seconds, rising. */
 export const createCounters = (): Counters => {
   const texts: (() => string)[] = []
-  const declare = ({ name, help }: Named, type: 'counter' | 'histogram', lines: () => string): void => {
+  const declare = (name: string, help: string, type: Type, lines: () => readonly string[]): void => {
     const head = `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`
-    texts.push(() => head + lines())
+    texts.push(() => head + lines().join(''))
   }
+  const gauge: Counters['gauge'] = (name, help, read, type = 'gauge') =>
+    declare(name, help, type, () => [lineOf(name, read())])
   const table = <Value>(labels: Labels, known: Known, make: (label: string, labelled: Labelled) => Value) => {
     const values = new Map<LabelValue, Map<LabelValue, Value>>()
     const of = (first: LabelValue, second: LabelValue): Value => {
@@ -62,17 +72,20 @@ export const createCounters = (): Counters => {
   }
 
   return {
-    countBy: (named, labels, known) => {
+    countAll: (name, help) => {
+      let sum = 0
+      gauge(name, help, () => sum, 'counter')
+      return (amount = 1) => {
+        sum += amount
+      }
+    },
+    countBy: (name, help, labels, known) => {
       const { of, all } = table(labels, known, (label, labelled) => ({
-        line: `${named.name}{${label}} `,
+        series: `${name}{${label}}`,
         ...labelled,
         count: 0,
       }))
-      declare(named, 'counter', () =>
-        all()
-          .map(({ line, count }) => `${line}${count}\n`)
-          .join(''),
-      )
+      declare(name, help, 'counter', () => all().map(({ series, count }) => lineOf(series, count)))
       // A caller that passes more than the label's value, such as the client, makes no further series.
       const count =
         labels.length === 1
@@ -84,21 +97,26 @@ export const createCounters = (): Counters => {
             }
       return Object.assign(count, { all })
     },
-    timeBy: (named, labels, bounds, known) => {
+    timeBy: (name, help, labels, bounds, known) => {
       const { of, all } = table(labels, known, (label, labelled) => ({
         ...labelled,
-        ...createHistogram(named.name, label, bounds),
+        ...createHistogram(name, label, bounds),
       }))
-      declare(named, 'histogram', () => all().map(textOf).join(''))
+      declare(name, help, 'histogram', () => all().flatMap(linesOf))
       const time = (first: string, second: string | number, seconds: number): void =>
         add(of(first, second), bounds, seconds)
       return Object.assign(time, { all })
     },
-    timeAll: (named, bounds) => {
-      const all = createHistogram(named.name, '', bounds)
-      declare(named, 'histogram', () => textOf(all))
+    timeAll: (name, help, bounds) => {
+      const all = createHistogram(name, '', bounds)
+      declare(name, help, 'histogram', () => linesOf(all))
       return seconds => add(all, bounds, seconds)
     },
+    gauge,
+    gaugeBy: (label, name, help, read) =>
+      declare(name, help, 'gauge', () =>
+        Array.from(read(), ([value, amount]) => lineOf(`${name}{${label}="${value}"}`, amount)),
+      ),
     text: () => texts.map(text => text()).join('\n'),
   }
 }
@@ -115,34 +133,37 @@ export const countAndTime =
 type Histogram = {
   sum: number
   readonly counts: number[]
-  /** The beginning of each bucket's line, then of the sum's and the count's. */
-  readonly lines: readonly string[]
+  /** Of each bucket, then of the sum and the count. */
+  readonly series: readonly string[]
 }
 
-const createHistogram = (name: string, label: string, bounds: readonly number[]): Histogram => ({
+const createHistogram = (name: string, label: string, bounds: Bounds): Histogram => ({
   sum: 0,
   counts: new Array<number>(bounds.length + 1).fill(0),
-  lines: [
-    ...[...bounds, '+Inf'].map(le => `${name}_bucket{le="${le}"${label === '' ? '' : `,${label}`}} `),
-    ...['sum', 'count'].map(part => `${name}_${part}${label === '' ? '' : `{${label}}`} `),
+  series: [
+    ...[...bounds, '+Inf'].map(le => `${name}_bucket{le="${le}"${label === '' ? '' : `,${label}`}}`),
+    ...['sum', 'count'].map(part => `${name}_${part}${label === '' ? '' : `{${label}}`}`),
   ],
 })
 
-const add = (to: Histogram, bounds: readonly number[], seconds: number): void => {
+const add = (to: Histogram, bounds: Bounds, seconds: number): void => {
   to.sum += seconds
   let bucket = 0
   while (seconds > (bounds[bucket] ?? Number.POSITIVE_INFINITY)) bucket += 1
   to.counts[bucket] = (to.counts[bucket] ?? 0) + 1
 }
 
-const textOf = ({ sum, counts, lines }: Histogram): string => {
+const linesOf = ({ sum, counts, series }: Histogram): string[] => {
   let below = 0
   const values = counts.map(count => {
     below += count
     return below
   })
-  return [...values, sum, below].map((value, i) => `${lines[i]}${value}\n`).join('')
+  return [...values, sum, below].map((value, i) => lineOf(String(series[i]), value))
 }
+
+const lineOf = (series: string, value: number): string =>
+  `${series} ${String(value).replace('Infinity', 'Inf')}\n`
 
 type LabelValue = string | number
 

@@ -1,19 +1,19 @@
 // The gauges that are read at each scrape, from the parts that know. What is not known has no number: NaN, for which no
 // comparison of an alert holds. Events are counted in metrics.ts.
 
-import type { Registry } from 'prom-client'
-import Counter from 'prom-client/lib/counter.js'
-import Gauge from 'prom-client/lib/gauge.js'
+import type { Catalogue } from '../catalogue/catalogue.ts'
+import type { LiveCatalogue } from '../catalogue/live-catalogue.ts'
 import type { Clock } from '../common/clock.ts'
+import type { MeterState } from '../keys/outage.ts'
+import type { BreakerState } from '../provider/breaker.ts'
+import type { BudgetState } from '../provider/budget.ts'
+import type { Counters } from './counters.ts'
 import { providerFailures } from './label-values.ts'
 import type { StoreFacts } from './store-watch.ts'
 
 /** Read at each scrape. Instants are ms since the epoch. */
 export type Gauges = {
-  readonly connections: () => {
-    readonly open: number
-    readonly unauthenticated: number
-  }
+  readonly connections: () => { readonly open: number; readonly unauthenticated: number }
   /** When the served certificate expires; undefined without TLS. */
   readonly certificateExpiresAt: () => number | undefined
   readonly memoryEntries: () => number
@@ -22,7 +22,9 @@ export type Gauges = {
   readonly firstExpiryAt: () => number | undefined
   /** Cells that are backing off, by the code of their last failure. */
   readonly backoffs: () => ReadonlyMap<string, number>
-  readonly catalogue: () => Catalogue
+  readonly catalogue: Pick<LiveCatalogue, 'generation' | 'fault'> & {
+    readonly current: Pick<Catalogue, 'size' | 'checksum'>
+  }
   /** Whether the newest configuration has a fault. */
   readonly configRefused: () => boolean
   /** How many settings differ from those in effect. */
@@ -31,73 +33,41 @@ export type Gauges = {
   /** Since the start. */
   readonly logLinesDropped: () => number
   readonly stretch: () => number
-  readonly budget: () => Budget
+  readonly budget: () => Pick<BudgetState, 'windows' | 'closedUntil' | 'shared'>
   /** The gateways among which quotas are divided while the store is away; undefined while that is not known. */
   readonly allowanceInstances: () => number | undefined
-  readonly meter: () => 'counting' | 'away' | 'reconciling'
+  readonly meter: () => MeterState
   readonly store: () => Promise<StoreFacts>
   readonly storeClockOffsetMs: () => number
   /** The share of the day's limit that the key that loaded most has used; null without a limit. */
   readonly topKeyShare: () => number | null
-  readonly breaker: () => 'closed' | 'open' | 'half-open'
+  readonly breaker: () => BreakerState
   /** Undefined where runs are not followed or not known. */
   readonly runAvailableAt: () => number | undefined
-}
-
-type Catalogue = {
-  readonly places: number
-  readonly checksum: string
-  /** How many were in force since the start. */
-  readonly generation: number
-  /** Whether the file is a newer one that was refused. */
-  readonly faulty: boolean
-}
-
-type Budget = {
-  readonly windows: readonly { readonly name: string; readonly limit: number; readonly used: number }[]
-  readonly closedUntil: number | null
-  readonly shared: boolean
 }
 
 const unknown = Number.NaN
 const secondsOf = (ms: number | undefined): number => (ms === undefined ? unknown : ms / 1000)
 
 /** Returns what is to be awaited before each scrape. */
-export const watchGauges = (registry: Registry, gauges: Gauges, clock: Clock): (() => Promise<void>) => {
-  const registers = [registry]
+export const watchGauges = (
+  { gauge, gaugeBy }: Pick<Counters, 'gauge' | 'gaugeBy'>,
+  gauges: Gauges,
+  clock: Clock,
+): (() => Promise<void>) => {
   let store: StoreFacts = { kind: 'embedded', latencyMs: null, fault: 'not read yet', size: undefined }
   const redisSize = () => (store.kind === 'redis' ? store.size : undefined)
+  const states =
+    <State extends string>(names: readonly State[], read: () => State) =>
+    () =>
+      names.map(state => [state, Number(read() === state)] as const)
 
-  const gauge = (name: string, help: string, read: () => number) =>
-    new Gauge({
-      name,
-      help,
-      registers,
-      collect() {
-        this.set(read())
-      },
-    })
-  const gaugeBy = (label: string, name: string, help: string, read: () => Iterable<[string, number]>) =>
-    new Gauge({
-      name,
-      help,
-      labelNames: [label],
-      registers,
-      collect() {
-        this.reset()
-        for (const [value, amount] of read()) this.set({ [label]: value }, amount)
-      },
-    })
-
-  new Counter({
-    name: 'abohawa_log_lines_dropped_total',
-    help: 'Lines of the log that could not be written, or that waited too long for their reader.',
-    registers,
-    collect() {
-      this.reset()
-      this.inc(gauges.logLinesDropped())
-    },
-  })
+  gauge(
+    'abohawa_log_lines_dropped_total',
+    'Lines of the log that could not be written, or that waited too long for their reader.',
+    gauges.logLinesDropped,
+    'counter',
+  )
   gauge('abohawa_connections', 'Open connections to the API.', () => gauges.connections().open)
   gauge(
     'abohawa_connections_unauthenticated',
@@ -151,22 +121,22 @@ export const watchGauges = (registry: Registry, gauges: Gauges, clock: Clock): (
     'Settings that differ from those in effect until the next start.',
     gauges.configRestartNeeded,
   )
-  gauge('abohawa_catalogue_places', 'Published places.', () => gauges.catalogue().places)
+  gauge('abohawa_catalogue_places', 'Published places.', () => gauges.catalogue.current.size)
   gauge(
     'abohawa_catalogue_generation',
     'Catalogues that were in force since the start: 1, and one more for each swap.',
-    () => gauges.catalogue().generation,
+    gauges.catalogue.generation,
   )
   gaugeBy(
     'checksum',
     'abohawa_catalogue_info',
     'Always 1; the checksum of the catalogue in force, cut to 12 characters, is a label.',
-    () => [[gauges.catalogue().checksum.slice(0, 12), 1]],
+    () => [[gauges.catalogue.current.checksum.slice(0, 12), 1]],
   )
   gauge(
     'abohawa_catalogue_faulty',
     '1 while the file of the catalogue has a fault, and an older one is in force.',
-    () => Number(gauges.catalogue().faulty),
+    () => Number(gauges.catalogue.fault() !== undefined),
   )
   gauge(
     'abohawa_provider_waiting_cells',
@@ -198,11 +168,17 @@ export const watchGauges = (registry: Registry, gauges: Gauges, clock: Clock): (
     'Share of the limit of the day, 0 to 1, that this gateway spent on cells of the key that loaded most today; NaN without a limit.',
     () => gauges.topKeyShare() ?? unknown,
   )
-  gaugeBy('state', 'abohawa_provider_circuit', '1 for the state the circuit to the provider is in.', () =>
-    (['closed', 'open', 'half-open'] as const).map(state => [state, Number(gauges.breaker() === state)]),
+  gaugeBy(
+    'state',
+    'abohawa_provider_circuit',
+    '1 for the state the circuit to the provider is in.',
+    states(['closed', 'open', 'half-open'], gauges.breaker),
   )
-  gaugeBy('state', 'abohawa_quota_counting', '1 for the present state of quota counting.', () =>
-    (['counting', 'away', 'reconciling'] as const).map(state => [state, Number(gauges.meter() === state)]),
+  gaugeBy(
+    'state',
+    'abohawa_quota_counting',
+    '1 for the present state of quota counting.',
+    states(['counting', 'away', 'reconciling'], gauges.meter),
   )
   gaugeBy('store', 'abohawa_store_up', '1 while the store answers, pinged at each scrape.', () => [
     [store.kind, Number(store.fault === null)],

@@ -2,7 +2,8 @@
 // of the counters that metrics.ts has anyway, so that a request pays nothing for it.
 
 import { type Clock, every } from '../common/clock.ts'
-import type { Buckets, Reads, Totals } from './totals.ts'
+import { hasWeather, type ResponseName } from '../common/endpoints.ts'
+import type { Counted, Time } from './counters.ts'
 
 export const stepSeconds = 10
 const stepMs = stepSeconds * 1000
@@ -10,12 +11,28 @@ const maxPoints = 360
 // How often it is checked whether a step is over.
 const tickMs = 1_000
 
+/** Sums since the start of the process. Reads of the weather cache are counted by what answered: a tier, the provider, or nothing. */
+export type Totals = {
+  readonly requests: number
+  /** Answered with 5xx. */
+  readonly errors: number
+  /** Requests by the bucket of their duration. */
+  readonly durations: Buckets
+  readonly memory: number
+  readonly shared: number
+  readonly provider: number
+  readonly failed: number
+}
+
+/** `counts` has one more than `bounds`: of what took longer than the last. Bounds are in seconds, rising. */
+type Buckets = { readonly bounds: readonly number[]; readonly counts: readonly number[] }
+
 /** The values of one point; null where nothing was measured or there was nothing to measure. Durations in seconds. */
 type Point = {
   readonly requestsPerSecond: number | null
   readonly errorsPerSecond: number | null
   /** Shares of all reads, including failed ones, so that the sum is below 1 while requests fail. */
-  readonly hitShare: { readonly [Tier in Exclude<keyof Reads, 'failed'>]: number | null }
+  readonly hitShare: { readonly [Tier in 'memory' | 'shared' | 'provider']: number | null }
   readonly p50: number | null
   readonly p90: number | null
   readonly p99: number | null
@@ -78,9 +95,9 @@ export const createHistory = (totals: () => Totals, clock: Clock, onStep: () => 
       return step ? pointOf(step) : emptyPoint
     },
     recentHitShare: () => {
-      const recent = steps.slice(-6).flatMap(step => (step ? [step.reads] : []))
-      const hits = recent.reduce((sum, { memory, shared }) => sum + memory + shared, 0)
-      const reads = recent.reduce((sum, { provider, failed }) => sum + provider + failed, hits)
+      const recent = steps.slice(-6).filter(step => step !== null)
+      const hits = sumOf(recent.map(({ memory, shared }) => memory + shared))
+      const reads = hits + sumOf(recent.map(({ provider, failed }) => provider + failed))
       return reads === 0 ? null : hits / reads
     },
     close: endTimer,
@@ -94,15 +111,13 @@ const differenceOf = (now: Totals, before: Totals): Totals => ({
     bounds: now.durations.bounds,
     counts: now.durations.counts.map((count, i) => count - (before.durations.counts[i] ?? 0)),
   },
-  reads: {
-    memory: now.reads.memory - before.reads.memory,
-    shared: now.reads.shared - before.reads.shared,
-    provider: now.reads.provider - before.reads.provider,
-    failed: now.reads.failed - before.reads.failed,
-  },
+  memory: now.memory - before.memory,
+  shared: now.shared - before.shared,
+  provider: now.provider - before.provider,
+  failed: now.failed - before.failed,
 })
 
-const pointOf = ({ requests, errors, durations, reads, seconds }: Step): Point => {
+const pointOf = ({ requests, errors, durations, seconds, ...reads }: Step): Point => {
   const all = reads.memory + reads.shared + reads.provider + reads.failed
   const share = (count: number) => (all === 0 ? null : count / all)
   return {
@@ -120,7 +135,7 @@ const pointOf = ({ requests, errors, durations, reads, seconds }: Step): Point =
  * without any. What took longer than the last bound counts as the last bound.
  */
 export const percentileOf = ({ bounds, counts }: Buckets, share: number): number | null => {
-  const all = counts.reduce((sum, count) => sum + count, 0)
+  const all = sumOf(counts)
   if (all <= 0) return null
   const rank = share * all
   let below = 0
@@ -134,3 +149,34 @@ export const percentileOf = ({ bounds, counts }: Buckets, share: number): number
   }
   return bounds.at(-1) ?? null
 }
+
+/**
+ * @param bounds of the buckets of durations, in seconds, rising
+ * @param requests by endpoint and status
+ * @param reads by outcome and source
+ */
+export const totalsOf = (
+  bounds: readonly number[],
+  requests: ReturnType<Time['all']>,
+  reads: readonly Counted[],
+): Totals => {
+  const readsWhere = (matches: (source: string | number) => boolean): number =>
+    sumOf(reads.map(({ second, count }) => (matches(second) ? count : 0)))
+  const failures = requests.filter(({ second }) => Number(second) >= 500)
+  const countsOf = (of: typeof requests): number => sumOf(of.flatMap(({ counts }) => counts))
+  return {
+    requests: countsOf(requests),
+    errors: countsOf(failures),
+    durations: {
+      bounds,
+      counts: [...bounds, 0].map((_, i) => sumOf(requests.map(({ counts }) => counts[i] ?? 0))),
+    },
+    memory: readsWhere(source => source === 'memory'),
+    shared: readsWhere(source => source !== 'memory' && source !== 'provider'),
+    provider: readsWhere(source => source === 'provider'),
+    // A read that failed has no outcome of its own: it is a miss that nothing answered.
+    failed: countsOf(failures.filter(({ first }) => hasWeather(first as ResponseName))),
+  }
+}
+
+const sumOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0)

@@ -1,36 +1,19 @@
 // The values that the labels of metrics can have, so that every series is there from the first scrape on: rate() and
-// absent() are right only then. The types of the parts keep the lists complete.
+// absent() are right only then. The types of the parts keep the lists complete. Statuses are those that the API answers with; what
+// each means to consumers is in api/reference/.
 
 import { endpointNames, type ResponseName } from '../common/endpoints.ts'
-import { problemStatuses, type ResponseStatus } from '../common/statuses.ts'
 import type { KeyRefusal } from '../keys/authentication.ts'
-import type { ProviderErrorCode, RefusedAnswer } from '../provider/errors.ts'
-import type { RecordKind } from '../stores/records.ts'
+import { providerErrorCodes } from '../provider/errors.ts'
 import type { RedisOutcome } from '../stores/redis/connection.ts'
 import type { BytesRefusal } from '../weather/timeline-bytes.ts'
 
-/** Why the ops listener refused a request: the label of `abohawa_ops_refused_total`. */
-export type RefusalReason =
-  | 'host'
-  | 'origin'
-  | 'fetch_site'
-  | 'browser'
-  | 'token_missing'
-  | 'token_wrong'
-  | 'token_unset'
-  | 'method'
-  | 'path'
-  | 'query'
-  | 'body'
-  | 'budget'
-  | 'circuit'
-  | 'busy'
-  | 'streams'
-  | 'draining'
-  | 'unparsable'
-  | 'timeout'
-  | 'connections'
-  | 'unread_body'
+/** The statuses of refusals. */
+export const problemStatuses = [400, 401, 403, 404, 405, 429, 500] as const
+export type ProblemStatus = (typeof problemStatuses)[number]
+
+/** Of every response of the API; with 499 the client disconnected before it started. */
+type ResponseStatus = 200 | 204 | 304 | 308 | 499 | ProblemStatus
 
 /** The keys, in order: the type checker knows when one of the type's values is missing. */
 const allOf = <Value extends string>(values: Record<Value, true>): readonly Value[] =>
@@ -67,9 +50,8 @@ export const decisions = allOf<'allowed' | 'exhausted' | 'unavailable' | KeyRefu
  * Why a connection to the API was closed: too many in all, too many of its address without a good key, or too many requests without
  * one.
  */
-export type ClosingReason = 'connections' | 'address' | 'refusals'
-
-export const closingReasons = allOf<ClosingReason>({ connections: true, address: true, refusals: true })
+export const closingReasons = ['connections', 'address', 'refusals'] as const
+export type ClosingReason = (typeof closingReasons)[number]
 
 export const entryFaults = allOf<BytesRefusal | 'wrong_type' | 'out_of_range'>({
   wrong_type: true,
@@ -83,81 +65,18 @@ export const entryFaults = allOf<BytesRefusal | 'wrong_type' | 'out_of_range'>({
   out_of_range: true,
 })
 
-export const records = allOf<RecordKind>({
-  key: true,
-  subscriber: true,
-  usage: true,
-  usage_detail: true,
-  message: true,
-  lease: true,
-  instances: true,
-  wanted: true,
-  change_records: true,
-  spending: true,
-  settings: true,
-})
-
 /** The codes with which a request to the provider can fail; `internal` is a fault of the gateway. */
-export const providerFailures = allOf<
-  Exclude<ProviderErrorCode, 'provider_circuit_open' | 'key_share_used_up'> | 'internal'
->({
-  provider_unreachable: true,
-  provider_not_sent: true,
-  provider_broke_off: true,
-  provider_timeout: true,
-  provider_failing: true,
-  provider_overloaded: true,
-  provider_refused: true,
-  provider_too_much: true,
-  provider_denied: true,
-  provider_limited: true,
-  provider_busy: true,
-  provider_cut_off: true,
-  provider_garbled: true,
-  internal: true,
-})
+export const providerFailures: readonly string[] = [
+  ...providerErrorCodes.filter(code => code !== 'provider_circuit_open' && code !== 'key_share_used_up'),
+  'internal',
+]
 
-export const refusedAnswers = allOf<RefusedAnswer>({
-  too_large: true,
-  too_deep: true,
-  too_many_lists: true,
-  too_many_elements: true,
-  too_many_chunks: true,
-  too_many_interim_responses: true,
-  too_slow: true,
-  damaged: true,
-  wrong_encoding: true,
-  too_few_elements: true,
-  wrong_shape: true,
-  wrong_place: true,
-  wrong_time: true,
-  wrong_unit: true,
-  out_of_range: true,
-  no_value: true,
-  wrong_run: true,
-})
-
-export const opsRefusals = allOf<RefusalReason>({
-  host: true,
-  origin: true,
-  fetch_site: true,
-  browser: true,
-  token_missing: true,
-  token_wrong: true,
-  token_unset: true,
-  method: true,
-  path: true,
-  query: true,
-  body: true,
-  budget: true,
-  circuit: true,
-  busy: true,
-  draining: true,
-  streams: true,
-  unparsable: true,
-  timeout: true,
-  connections: true,
-  unread_body: true,
-})
+/** Why the ops listener refused a request. */
+export const opsRefusals = [
+  ...(['host', 'origin', 'fetch_site', 'browser', 'token_missing', 'token_wrong', 'token_unset'] as const),
+  ...(['method', 'path', 'query', 'body', 'budget', 'circuit', 'busy', 'draining', 'streams'] as const),
+  ...(['unparsable', 'timeout', 'connections', 'unread_body'] as const),
+]
+export type RefusalReason = (typeof opsRefusals)[number]
 
 export const redisOutcomes = allOf<RedisOutcome>({ ok: true, timeout: true, connection: true, reply: true })

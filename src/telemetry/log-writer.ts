@@ -9,28 +9,22 @@ export type LogWriterOptions = {
   readonly maxBytes: number
   /** The most bytes of whole lines in one write; a longer line is a write of its own. */
   readonly chunkBytes?: number
-  /** How long `flush` waits for such a reader. */
-  readonly flushForMs: number
+  /** How long `writeAtOnce` waits for such a reader. */
+  readonly endForMs: number
   /** The first write failed after one that succeeded. */
   readonly onFailed: (reason: string) => void
-  /** A write succeeded after lines were dropped. */
-  readonly onDropped: (lost: { readonly dropped: number; readonly reason: string }) => void
+  readonly onDropped: (lines: number, reason: string) => void
+  /** All that was given is written. */
+  readonly onWritten: () => void
 }
 
 export type LogWriter = {
   /** Takes whole lines; their bytes must not be changed afterwards. */
   write(lines: Buffer): void
-  /** Lines dropped since the start. */
-  dropped(): number
-  /** Resolves when everything is written or dropped, or the reader is too far behind. */
-  flush(): Promise<void>
+  /** Resolves when everything is written or dropped. */
+  idle(): Promise<void>
   /** For the end of the process, when no callback runs any more: from now on `write` is synchronous. */
   writeAtOnce(): void
-  /**
-   * Writes to another descriptor from the next line on. The rest of a line that a full disk cut is dropped.
-   * @param onIdle called with the former descriptor once nothing is written to it any more
-   */
-  switchTo(fd: number, onIdle: (former: number) => void): void
 }
 
 const newline = 0x0a
@@ -39,11 +33,9 @@ const retryAfterMs = 10
 const nothing = Buffer.alloc(0)
 
 export const createLogWriter = (
-  firstFd: number,
-  { maxBytes, chunkBytes = 256 * 1024, flushForMs, onFailed, onDropped }: LogWriterOptions,
+  fd: number,
+  { maxBytes, chunkBytes = 256 * 1024, endForMs, onFailed, onDropped, onWritten }: LogWriterOptions,
 ): LogWriter => {
-  let fd = firstFd
-  let next: { readonly fd: number; readonly onIdle: (former: number) => void } | undefined
   // Whole lines, of which the first `at` bytes are written; after a failure these are the beginning of a cut line.
   let queue: Buffer[] = []
   let queuedBytes = 0
@@ -51,28 +43,16 @@ export const createLogWriter = (
   let isWriting = false
   let isAtOnce = false
   let hasFailed = false
-  let dropped = 0
-  let unreported = 0
-  let reason = ''
   let whenIdle: (() => void)[] = []
 
-  const drop = (lines: Buffer, why: string): void => {
-    const count = linesIn(lines)
-    dropped += count
-    unreported += count
-    reason = why
-  }
-  const keep = (lines: Buffer): void => {
-    queue = lines.length > 0 ? [lines] : []
-    queuedBytes = lines.length
-    if (lines.length === 0) at = 0
-  }
   /** Keeps the rest of a line that was begun, and drops all other lines. */
   const failed = ({ message }: Error): void => {
     const [first = nothing, ...others] = queue
     const end = at === 0 || first[at - 1] === newline ? at : first.indexOf(newline, at) + 1
-    for (const lines of [first.subarray(end), ...others]) drop(lines, message)
-    keep(first.subarray(0, end === at ? 0 : end))
+    for (const lines of [first.subarray(end), ...others]) onDropped(linesIn(lines), message)
+    queue = end === at ? [] : [first.subarray(0, end)]
+    queuedBytes = end === at ? 0 : end
+    if (end === at) at = 0
     if (!hasFailed) onFailed(message)
     hasFailed = true
   }
@@ -87,22 +67,8 @@ export const createLogWriter = (
     queue.splice(0, count)
     if (at === 0) hasFailed = false
   }
-  const switchOver = (): void => {
-    if (!next) return
-    const former = fd
-    const { onIdle } = next
-    fd = next.fd
-    next = undefined
-    onIdle(former)
-  }
   const idle = (): void => {
     isWriting = false
-    // The rest of a cut line makes no sense in another file.
-    if (next && queue[0]) {
-      drop(queue[0].subarray(at), 'the file was changed while its disk was full')
-      keep(nothing)
-    }
-    switchOver()
     for (const done of whenIdle) done()
     whenIdle = []
   }
@@ -118,7 +84,6 @@ export const createLogWriter = (
   }
   const writeNext = (): void => {
     isWriting = true
-    if (at === 0) switchOver()
     writev(fd, nextLines(), (error, written) => {
       if (error && isBehind(error)) setTimeout(writeNext, retryAfterMs).unref()
       else if (error) {
@@ -126,15 +91,15 @@ export const createLogWriter = (
         idle()
       } else {
         advance(written)
-        // Before `flush` resolves, because the drop notice is a line too.
-        if (queue.length === 0) reportDropped()
+        // Before it is idle, because a notice of what was dropped is a line too.
+        if (queue.length === 0) onWritten()
         if (queue.length > 0) writeNext()
         else idle()
       }
     })
   }
   const writeAllNow = (): void => {
-    const deadline = performance.now() + flushForMs
+    const deadline = performance.now() + endForMs
     while (queue.length > 0)
       try {
         advance(writevSync(fd, nextLines()))
@@ -144,17 +109,11 @@ export const createLogWriter = (
         Atomics.wait(pauses, 0, 0, retryAfterMs)
       }
   }
-  const reportDropped = (): void => {
-    if (unreported === 0) return
-    const lost = { dropped: unreported, reason }
-    unreported = 0
-    onDropped(lost)
-  }
 
   return {
     write: lines => {
       if (queuedBytes + lines.length > maxBytes) {
-        drop(lines, 'its reader is behind')
+        onDropped(linesIn(lines), 'its reader is behind')
         return
       }
       queue.push(...chunksOf(lines, chunkBytes))
@@ -162,23 +121,14 @@ export const createLogWriter = (
       // Beside a running write, lines would be torn and out of order.
       if (!isWriting) isAtOnce ? writeAllNow() : writeNext()
     },
-    dropped: () => dropped,
-    flush: async () => {
+    idle: async () => {
       if (!isWriting) return
-      const written = Promise.withResolvers<void>()
-      whenIdle.push(written.resolve)
-      const patience = setTimeout(written.resolve, flushForMs)
-      await written.promise
-      clearTimeout(patience)
+      const { promise, resolve } = Promise.withResolvers<void>()
+      whenIdle.push(resolve)
+      await promise
     },
     writeAtOnce: () => {
       isAtOnce = true
-    },
-    switchTo: (other, onIdle) => {
-      // Releases a descriptor that nothing was written to.
-      if (next) next.onIdle(next.fd)
-      next = { fd: other, onIdle }
-      if (!isWriting) idle()
     },
   }
 }

@@ -8,7 +8,7 @@ import { InputError, messageOf } from '../common/errors.ts'
 import { withoutKeys, withoutPlainKeys } from '../common/key-redaction.ts'
 import { bounded, escapedJson } from '../common/outside-text.ts'
 import { openToAppend } from '../common/regular-file.ts'
-import { createLogWriter } from './log-writer.ts'
+import { createLogWriter, type LogWriter } from './log-writer.ts'
 
 export type Log = Logger
 
@@ -54,13 +54,31 @@ export const openLog = (
   isShared = false,
   number?: number,
 ): OpenLog => {
-  const writer = createLogWriter(file === null ? standardOutput : openFile(file), {
-    maxBytes,
-    ...(isShared && file === null && fstatSync(standardOutput).isFIFO() ? { chunkBytes: atomicBytes } : {}),
-    flushForMs,
-    onFailed: reason => warnAside(`the log cannot be written: ${reason}; its lines are dropped until it can`),
-    onDropped: lost => log.warn(lost, 'lines of the log were dropped'),
-  })
+  const writerTo = (fd: number): LogWriter =>
+    createLogWriter(fd, {
+      maxBytes,
+      ...(isShared && file === null && fstatSync(fd).isFIFO() ? { chunkBytes: atomicBytes } : {}),
+      endForMs: flushForMs,
+      onFailed: reason =>
+        warnAside(`the log cannot be written: ${reason}; its lines are dropped until it can`),
+      onDropped: (lines, why) => {
+        dropped += lines
+        unreported += lines
+        reason = why
+      },
+      onWritten: () => {
+        if (unreported === 0) return
+        const lost = { dropped: unreported, reason }
+        unreported = 0
+        log.warn(lost, 'lines of the log were dropped')
+      },
+    })
+  let dropped = 0
+  let unreported = 0
+  let reason = ''
+  let fd = file === null ? standardOutput : openFile(file)
+  let writer = writerTo(fd)
+  let endingFormer: Promise<void> = Promise.resolve()
   const send = (bytes: Buffer): void => writer.write(withoutPlainKeys(bytes))
 
   let gathered = ''
@@ -96,16 +114,22 @@ export const openLog = (
   return {
     log,
     lines: { write: gather, process: number },
-    dropped: writer.dropped,
-    flush: () => {
+    dropped: () => dropped,
+    flush: async () => {
       handOver()
-      return writer.flush()
+      const { promise, resolve } = Promise.withResolvers<void>()
+      const patience = setTimeout(resolve, flushForMs)
+      await Promise.race([Promise.all([endingFormer, writer.idle()]), promise])
+      clearTimeout(patience)
     },
     reopen: () => {
       if (file === null) return
       // Lines gathered before belong to the old file.
       handOver()
-      writer.switchTo(openFile(file), former => closeSync(former))
+      const [formerFd, former] = [fd, writer]
+      fd = openFile(file)
+      writer = writerTo(fd)
+      endingFormer = former.idle().then(() => closeSync(formerFd))
     },
   }
 }

@@ -1,17 +1,16 @@
 // The Prometheus metrics of the gateway. The observers in gateway/observers.ts call these functions; gauges.ts is read at
 // each scrape. Labels are outcomes, tiers and routes, never keys, cells or places, and every series is there from the start.
 
-// One by one: the whole library is 90 files, a twentieth of a start.
-import Counter from 'prom-client/lib/counter.js'
-import Gauge from 'prom-client/lib/gauge.js'
-import Registry from 'prom-client/lib/registry.js'
+import type { Registry } from 'prom-client'
 import type { Clock } from '../common/clock.ts'
 import type { ResponseName } from '../common/endpoints.ts'
 import { version } from '../common/version.ts'
+import { refusedAnswers } from '../provider/errors.ts'
+import { recordKinds } from '../stores/records.ts'
 import { countAndTime, createCounters } from './counters.ts'
 import { type Gauges, watchGauges } from './gauges.ts'
+import { totalsOf } from './history.ts'
 import * as known from './label-values.ts'
-import { totalsOf } from './totals.ts'
 
 // Hits take well under a millisecond, and a cold cell up to cache.waitFor.
 const requestBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1, 5, 15]
@@ -36,129 +35,111 @@ export type MetricsParts = {
   readonly store: 'redis' | 'embedded'
 }
 
+/** Those of Node and the process. The library has 90 files, a twentieth of a start: it is loaded by the first scrape. */
+const processMetrics = async (): Promise<Registry> => {
+  const { collectDefaultMetrics, Registry } = await import('prom-client')
+  const register = new Registry()
+  collectDefaultMetrics({ register })
+  return register
+}
+
 export const createMetrics = ({ clock, store }: MetricsParts) => {
-  const { countBy, timeBy, timeAll, text } = createCounters()
-  const registry = new Registry()
-  const registers = [registry]
-  let defaults: Promise<void> | undefined
+  const counters = createCounters()
+  const { countAll, countBy, timeBy, timeAll, gauge, gaugeBy } = counters
+  let ofProcess: Promise<Registry> | undefined
   let beforeScrape: () => Promise<void> = async () => {}
-  /** Those of Node and the process, which are collected from the first scrape on. */
-  const collectDefaults = async (): Promise<void> => {
-    const { collectDefaultMetrics } = await import('prom-client')
-    collectDefaultMetrics({ register: registry })
-  }
   const count = (name: string, help: string, label: string, values: readonly string[]) =>
     countBy(
-      { name, help },
+      name,
+      help,
       [label],
       values.map(value => [value]),
     )
+  const timeOutcome = (name: string, help: string, bounds: readonly number[], outcomes: readonly string[]) =>
+    timeBy(
+      name,
+      help,
+      ['outcome'],
+      bounds,
+      outcomes.map(outcome => [outcome]),
+    )
 
   const timeRequest = timeBy(
-    {
-      name: 'http_server_request_duration_seconds',
-      help: 'Requests to the API from arrival to the end of the answer.',
-    },
+    'http_server_request_duration_seconds',
+    'Requests to the API from arrival to the end of the answer.',
     ['endpoint', 'status'],
     requestBuckets,
     known.requests,
   )
   const countRead = countBy(
-    {
-      name: 'abohawa_cache_reads_total',
-      help: 'Reads of the weather cache by outcome and by the tier that answered.',
-    },
+    'abohawa_cache_reads_total',
+    'Reads of the weather cache by outcome and by the tier that answered.',
     ['outcome', 'source'],
     [...known.pairs(['hit', 'stale'], ['memory', store]), ['miss', 'provider']],
   )
   const timeAge = timeAll(
-    {
-      name: 'abohawa_cache_served_age_seconds',
-      help: 'Age of the weather that was served: how long ago it was fetched from the provider.',
-    },
+    'abohawa_cache_served_age_seconds',
+    'Age of the weather that was served: how long ago it was fetched from the provider.',
     ageBuckets,
   )
-  const collapses = new Counter({
-    name: 'abohawa_cache_collapsed_total',
-    help: 'Reads that shared a load which another request had started, here or in another instance.',
-    registers,
-  })
-  const budgetReopenings = new Counter({
-    name: 'abohawa_provider_budget_reopenings_total',
-    help: 'Reopenings of the budget by an operator that this instance has followed.',
-    registers,
-  })
-  const instances = new Gauge({
-    name: 'abohawa_instances',
-    help: 'Gateways that share the store and were alive at the last heartbeat.',
-    registers,
-  })
-  const wanted = new Gauge({
-    name: 'abohawa_cache_wanted_cells',
-    help: 'Cells in demand, over all gateways.',
-    registers,
-  })
-  const providerPoints = new Counter({
-    name: 'abohawa_provider_points_total',
-    help: 'Points requested from the provider.',
-    registers,
-  })
-  const timeCall = timeBy(
-    {
-      name: 'abohawa_provider_request_duration_seconds',
-      help: 'Requests to the provider by outcome: ok, or what went wrong.',
-    },
-    ['outcome'],
+  let fleet = { instances: 0, variants: 0, wanted: 0 }
+  gauge(
+    'abohawa_instances',
+    'Gateways that share the store and were alive at the last heartbeat.',
+    () => fleet.instances,
+  )
+  gauge('abohawa_cache_wanted_cells', 'Cells in demand, over all gateways.', () => fleet.wanted)
+  gauge(
+    'abohawa_config_variants',
+    'Different settings that the gateways of the fleet ran with at the last heartbeat; 1 when they agree.',
+    () => fleet.variants,
+  )
+  const countPoints = countAll('abohawa_provider_points_total', 'Points requested from the provider.')
+  const timeCall = timeOutcome(
+    'abohawa_provider_request_duration_seconds',
+    'Requests to the provider by outcome: ok, or what went wrong.',
     callBuckets,
-    ['ok', 'left', ...known.providerFailures].map(outcome => [outcome]),
+    ['ok', 'left', ...known.providerFailures],
   )
-  const lastSuccess = new Gauge({
-    name: 'abohawa_provider_last_success_timestamp_seconds',
-    help: 'When the provider last answered a request as it should; 0 for never since the start.',
-    registers,
-  })
-  const lastFailure = new Gauge({
-    name: 'abohawa_provider_last_failure_timestamp_seconds',
-    help: 'When a request to the provider last failed, by cause; 0 for never since the start.',
-    labelNames: ['cause'],
-    registers,
-  })
-  for (const cause of known.providerFailures) lastFailure.set({ cause }, 0)
-  const timeRedis = timeBy(
-    {
-      name: 'abohawa_redis_request_duration_seconds',
-      help: 'Requests to Redis by outcome: ok, timeout, connection (lost or refused) or reply (an error of Redis).',
-    },
-    ['outcome'],
+  let lastSuccess = 0
+  gauge(
+    'abohawa_provider_last_success_timestamp_seconds',
+    'When the provider last answered a request as it should; 0 for never since the start.',
+    () => lastSuccess,
+  )
+  const lastFailures = new Map<string, number>(known.providerFailures.map(cause => [cause, 0]))
+  gaugeBy(
+    'cause',
+    'abohawa_provider_last_failure_timestamp_seconds',
+    'When a request to the provider last failed, by cause; 0 for never since the start.',
+    () => lastFailures,
+  )
+  const timeRedis = timeOutcome(
+    'abohawa_redis_request_duration_seconds',
+    'Requests to Redis by outcome: ok, timeout, connection (lost or refused) or reply (an error of Redis).',
     redisBuckets,
-    known.redisOutcomes.map(outcome => [outcome]),
+    known.redisOutcomes,
   )
-  const reserveInUse = new Gauge({
-    name: 'abohawa_store_reserve_in_use',
-    help: "1 while the embedded store's file can not be written and counts are kept in its reserve.",
-    registers,
-  })
-  new Gauge({
-    name: 'abohawa_build_info',
-    help: 'Always 1; the version of the gateway, with its commit, is a label.',
-    labelNames: ['version'],
-    registers,
-  }).set({ version }, 1)
-
-  const configVariants = new Gauge({
-    name: 'abohawa_config_variants',
-    help: 'Different settings that the gateways of the fleet ran with at the last heartbeat; 1 when they agree.',
-    registers,
-  })
+  let reserveInUse = false
+  gauge(
+    'abohawa_store_reserve_in_use',
+    "1 while the embedded store's file can not be written and counts are kept in its reserve.",
+    () => Number(reserveInUse),
+  )
+  gaugeBy(
+    'version',
+    'abohawa_build_info',
+    'Always 1; the version of the gateway, with its commit, is a label.',
+    () => [[version, 1]],
+  )
 
   return {
-    contentType: registry.contentType,
+    contentType: 'text/plain; version=0.0.4; charset=utf-8',
     exposition: async () => {
-      defaults ??= collectDefaults()
-      await defaults
-      await beforeScrape()
+      ofProcess ??= processMetrics()
+      const [library] = await Promise.all([ofProcess, beforeScrape()])
       // The library writes Nan, and Prometheus NaN.
-      return `${text()}\n${(await registry.metrics()).replaceAll(/ Nan$/gm, ' NaN')}`
+      return `${counters.text()}\n${(await library.metrics()).replaceAll(/ Nan$/gm, ' NaN')}`
     },
     /** The counters of requests and of reads of the cache, since the start. */
     totals: () => totalsOf(requestBuckets, timeRequest.all(), countRead.all()),
@@ -186,8 +167,14 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
     ),
     /** By outcome and tier; then the ms since the weather was fetched. */
     cacheRead: countAndTime(countRead, timeAge),
-    cacheCollapsed: () => collapses.inc(),
-    budgetReopened: () => budgetReopenings.inc(),
+    cacheCollapsed: countAll(
+      'abohawa_cache_collapsed_total',
+      'Reads that shared a load which another request had started, here or in another instance.',
+    ),
+    budgetReopened: countAll(
+      'abohawa_provider_budget_reopenings_total',
+      'Reopenings of the budget by an operator that this instance has followed.',
+    ),
     refreshFailed: count(
       'abohawa_cache_refresh_failures_total',
       'Failed loads behind a stale answer (refresh) or before an entry turns stale (refresh_ahead).',
@@ -206,10 +193,8 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
       'outcome',
       ['applied', 'unchanged', 'refused'],
     ),
-    heartbeat: (fleet: { instances: number; variants: number; wanted: number }) => {
-      instances.set(fleet.instances)
-      configVariants.set(fleet.variants)
-      wanted.set(fleet.wanted)
+    heartbeat: (found: typeof fleet) => {
+      fleet = found
     },
     sharedTierFailed: count(
       'abohawa_cache_shared_tier_failures_total',
@@ -227,17 +212,19 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
       'abohawa_store_records_refused_total',
       'Invalid records of the store, by kind: ignored, or reset.',
       'record',
-      known.records,
+      recordKinds,
     ),
-    reserveUsed: (inUse: boolean) => reserveInUse.set(Number(inUse)),
+    reserveUsed: (inUse: boolean) => {
+      reserveInUse = inUse
+    },
     redisRequest: (outcome: string, ms: number) => timeRedis(outcome, '', ms / 1000),
     providerRequest: (outcome: string, points: number, ms: number) => {
       timeCall(outcome, '', ms / 1000)
-      providerPoints.inc(points)
+      countPoints(points)
       const now = clock.now() / 1000
-      if (outcome === 'ok') lastSuccess.set(now)
+      if (outcome === 'ok') lastSuccess = now
       // An operator who did not wait is no failure of the provider.
-      else if (outcome !== 'left') lastFailure.set({ cause: outcome }, now)
+      else if (outcome !== 'left') lastFailures.set(outcome, now)
     },
     keyShareUsedUp: count(
       'abohawa_provider_key_share_used_up_total',
@@ -249,7 +236,7 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
       'abohawa_provider_refused_answers_total',
       'Answers of the provider, or elements of them, that came and were refused, by what was wrong with them.',
       'reason',
-      known.refusedAnswers,
+      refusedAnswers,
     ),
     opsRefused: count(
       'abohawa_ops_refused_total',
@@ -264,7 +251,7 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
       ['taken', 'refused'],
     ),
     watch: (gauges: Gauges) => {
-      beforeScrape = watchGauges(registry, gauges, clock)
+      beforeScrape = watchGauges(counters, gauges, clock)
     },
   }
 }

@@ -100,7 +100,7 @@ const counting = async (
     certificateExpiresAt: zero,
     firstExpiryAt: zero,
     backoffs: () => new Map(),
-    catalogue: () => ({ places: 0, checksum: '', generation: 1, faulty: false }),
+    catalogue: { current: { size: 0, checksum: '' }, generation: () => 1, fault: () => undefined },
     store: async () => ({ kind: 'embedded', latencyMs: 0, fault: null, size: undefined }),
     configRefused: () => false,
     configRestartNeeded: zero,

@@ -3,8 +3,8 @@
 
 import type { Bounds } from '../../catalogue/location-schema.ts'
 import { apiPrefix } from '../../common/endpoints.ts'
-import { type ProblemStatus, problemStatuses } from '../../common/statuses.ts'
 import { licence, serviceName } from '../../provider/open-meteo/terms.ts'
+import { type ProblemStatus, problemStatuses } from '../../telemetry/label-values.ts'
 import type { Parameters } from '../parameters.ts'
 import { errors } from './errors.ts'
 import {

@@ -1,7 +1,7 @@
 // The meaning of each error code for a consumer, in both languages: its status, whether the request counts, and what to do.
 // The reference and docs/api.md show it; the sentences themselves are in sentences.ts.
 
-import type { ProblemStatus } from '../../common/statuses.ts'
+import type { ProblemStatus } from '../../telemetry/label-values.ts'
 import type { ErrorCode } from '../sentences.ts'
 import { type Text, text } from './texts.ts'
 

@@ -2,7 +2,7 @@
 
 import * as z from 'zod'
 import type { EndpointName } from '../../common/endpoints.ts'
-import type { ProblemStatus } from '../../common/statuses.ts'
+import type { ProblemStatus } from '../../telemetry/label-values.ts'
 import { jsonSchemaOf } from './json-schema.ts'
 import { described, type Text, text } from './texts.ts'
 
