@@ -10,7 +10,7 @@ import { quoted } from '../../common/outside-text.ts'
 import type { GeneratedTraffic } from '../../load/traffic/generate/generate.ts'
 import type { Storm } from '../../load/traffic/generate/places.ts'
 import type { Shape } from '../../load/traffic/generate/shape.ts'
-import { isInstant } from '../../load/traffic/request-line.ts'
+import { isInstant } from '../../load/traffic/traffic-request.ts'
 import { durationIn, numberIn, shareOf } from '../quantities.ts'
 import { UsageError } from '../usage-error.ts'
 

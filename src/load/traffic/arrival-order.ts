@@ -64,58 +64,34 @@ const textOf = (requests: readonly TrafficRequest[]): number =>
 
 const byArrival = (one: TrafficRequest, other: TrafficRequest): number => one.at - other.at
 
+type Head = {
+  readonly stream: AsyncGenerator<TrafficRequest[], void, undefined>
+  /** Undefined at the end of the stream. */
+  batch: TrafficRequest[] | undefined
+}
+
 /** One stream of several, each in the order of arrival; of equal instants the earlier stream's go first. */
 export async function* merged(
   streams: readonly AsyncGenerator<TrafficRequest[], void, undefined>[],
 ): AsyncGenerator<TrafficRequest[], void, undefined> {
-  const heads: Head[] = []
+  const heads: Head[] = streams.map(stream => ({ stream, batch: [] }))
   try {
-    for (const stream of streams) {
-      const head: Head = { stream, batch: [], next: 0 }
-      if (await refill(head)) heads.push(head)
-    }
     for (;;) {
-      const [first] = heads
-      if (first === undefined) return
-      if (heads.length === 1) {
-        yield first.next === 0 ? first.batch : first.batch.slice(first.next)
-        first.next = first.batch.length
-        if (!(await refill(first))) return
-        continue
-      }
-      const batch: TrafficRequest[] = []
-      let head: Head
-      do {
-        head = earliest(heads)
-        batch.push(head.batch[head.next] as TrafficRequest)
-        head.next += 1
-      } while (head.next < head.batch.length)
-      yield batch
-      if (!(await refill(head))) heads.splice(heads.indexOf(head), 1)
+      for (const head of heads)
+        while (head.batch?.length === 0) head.batch = (await head.stream.next()).value ?? undefined
+      // The one whose batch ends first goes on behind that end: up to there, nothing is missing.
+      const ends = heads.map(({ batch }) => batch?.at(-1)?.at ?? Number.POSITIVE_INFINITY)
+      const end = Math.min(...ends)
+      if (end === Number.POSITIVE_INFINITY) return
+      const first = ends.indexOf(end)
+      const parts = heads.map(({ batch = [] }, i) => {
+        const later = i === first ? -1 : batch.findIndex(({ at }) => (i < first ? at > end : at >= end))
+        return later < 0 ? batch : batch.slice(0, later)
+      })
+      for (const [i, head] of heads.entries()) head.batch = head.batch?.slice(parts[i]?.length)
+      yield parts.length === 1 ? (parts[0] as TrafficRequest[]) : parts.flat().sort(byArrival)
     }
   } finally {
     for (const stream of streams) await stream.return()
   }
 }
-
-type Head = {
-  readonly stream: AsyncGenerator<TrafficRequest[], void, undefined>
-  batch: TrafficRequest[]
-  next: number
-}
-
-const refill = async (head: Head): Promise<boolean> => {
-  for (;;) {
-    const { value, done } = await head.stream.next()
-    if (done) return false
-    head.batch = value
-    head.next = 0
-    if (value.length > 0) return true
-  }
-}
-
-const instantAt = ({ batch, next }: Head): number => batch[next]?.at ?? Number.POSITIVE_INFINITY
-
-/** Of equal instants the first. */
-const earliest = (heads: readonly Head[]): Head =>
-  heads.reduce((best, head) => (instantAt(head) < instantAt(best) ? head : best))

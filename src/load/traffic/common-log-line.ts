@@ -3,19 +3,16 @@
 
 import { InputError } from '../../common/errors.ts'
 import { quoted } from '../../common/outside-text.ts'
-import { amountOf, durationOf, instantOf, methodOf, pathOf } from './request-line.ts'
-import type { TrafficRequest } from './traffic-request.ts'
+import { durationOf, instantOf, known, methodOf, pathOf } from './request-line.ts'
+import { heldAs, type TrafficRequest } from './traffic-request.ts'
 
 /** `isEnd`: the instant is that of the end of the answer, as nginx logs it with a duration; else of the arrival. */
 export type CommonLine = { readonly request: TrafficRequest; readonly isEnd: boolean }
 
 // 203.0.113.7 - - [21/Nov/2026:12:00:00 +0600] "GET /x HTTP/1.1" 200 1834 "-" "curl/8" 0.005
-const quotedRequest =
+export const quotedRequest =
   /\[(\d\d\/[A-Za-z]{3}\/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] "((?:[^"\\]|\\.)*)" (\d{3}) (\d+|-)(.*)$/s
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
-
-/** Whether a line has this form. */
-export const isCommonLogLine = (line: string): boolean => quotedRequest.test(line)
 
 /** Undefined where the client sent nothing that is a request. @throws InputError */
 export const requestOfCommonLog = (line: string): CommonLine | undefined => {
@@ -29,10 +26,8 @@ export const requestOfCommonLog = (line: string): CommonLine | undefined => {
 }
 
 // 203.0.113.7 [2026-11-21T12:00:00+06:00] GET /api/v1/weather/district/3026 200 1834 0.005 127.0.0.1:8081 200 4a1c…
-const ownRequest =
+export const ownRequest =
   /^\S+ \[(\d{4}-\d\d-\d\dT[\d:]{8}(?:Z|[+-]\d\d:\d\d))\] (\S+) (.*) (\d{3}) (\d+) (\d+\.\d{3}) /
-
-export const isOwnNginxLine = (line: string): boolean => ownRequest.test(line)
 
 /** Undefined where the client sent nothing that is a request. @throws InputError */
 export const requestOfOwnNginx = (line: string): CommonLine | undefined => {
@@ -52,20 +47,18 @@ const requestWith = (
   status: string | undefined,
   bytes: string | undefined,
   ms: number | undefined,
-): TrafficRequest => {
-  // The common format of Apache has - for an empty body.
-  const [size, duration] = [bytes === '-' ? 0 : amountOf(Number(bytes)), durationOf(ms)]
-  return {
+): TrafficRequest =>
+  known({
     at,
     method: methodOf(method),
     path: pathOf(path),
     // Only who sends an etag or a date is answered so.
-    ...(status === '304' ? { conditional: true } : {}),
-    ...(Number(status) >= 100 && Number(status) <= 599 ? { status: Number(status) } : {}),
-    ...(size === undefined ? {} : { bytes: size }),
-    ...(duration === undefined ? {} : { ms: duration }),
-  }
-}
+    conditional: status === '304' || undefined,
+    status: heldAs('status', Number(status)),
+    // The common format of Apache has - for an empty body.
+    bytes: bytes === '-' ? 0 : heldAs('bytes', Number(bytes)),
+    ms: durationOf(ms),
+  })
 
 /**
  * nginx logs `$request_time` in seconds with three decimals, Traefik ends with milliseconds, Apache logs `%D` in whole

@@ -1,7 +1,7 @@
 // The bytes of a traffic file or of standard input, unpacked where they begin as gzip does, whatever the name. Bounded: a
 // little compressed input at a time, and none that expands as no log does. What they mean is left to the readers.
 
-import { createHash, type Hash } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { createGunzip, type Gunzip } from 'node:zlib'
 import { InputError } from '../../common/errors.ts'
 import { printable } from '../../common/outside-text.ts'
@@ -14,7 +14,7 @@ export const standardOutput = '-'
 
 export type FileBytes = {
   /** The bytes of the file, unpacked. @throws InputError when it can't be read; UnpackingError when it ends too early */
-  readonly chunks: AsyncGenerator<Buffer, void, undefined>
+  readonly chunks: Chunks
   /** Of the bytes given so far, unpacked: the same for a file and for its gzip. In hexadecimal. */
   sha256(): string
   /** How many bytes of the file, packed as they are, were read. */
@@ -37,58 +37,64 @@ const freeExpansion = 64 * 1024 * 1024
 export const openBytes = (path: string): FileBytes => {
   const hash = createHash('sha256')
   let read = 0
-  const count = (bytes: number): void => {
-    read += bytes
-  }
-  return {
-    chunks: hashed(unpacked(path, count), hash),
-    sha256: () => hash.copy().digest('hex'),
-    read: () => read,
-  }
-}
-
-async function* hashed(chunks: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<Buffer, void, undefined> {
-  for await (const chunk of chunks) {
-    hash.update(chunk)
-    yield chunk
-  }
-}
-
-type Count = (bytes: number) => void
-
-async function* unpacked(path: string, count: Count): AsyncGenerator<Buffer, void, undefined> {
-  const packed = packedBytes(path, count)
-  try {
-    const first = await firstChunk(packed)
-    if (first === undefined) return
-    const all = joined(first, packed)
-    yield* isGzip(first) ? gunzipped(all) : all
-  } finally {
-    // A reader that ends at the first chunk has not begun the rest, and the file would stay open.
-    await packed.return()
-  }
-}
-
-async function* packedBytes(path: string, count: Count): AsyncGenerator<Buffer, void, undefined> {
-  try {
-    const stream =
-      path === standardInput
-        ? process.stdin
-        : (await openStream(path)).createReadStream({ highWaterMark: readBytes })
-    for await (const chunk of stream) {
-      count((chunk as Buffer).length)
-      yield chunk as Buffer
-    }
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException
-    throw new InputError(
-      `${nameOfFile(path)} can't be read: ${reasons[code ?? ''] ?? (cause instanceof FileError ? cause.message : code) ?? String(cause)}`,
-      {
+  const packed = async function* (): Chunks {
+    try {
+      const stream =
+        path === standardInput
+          ? process.stdin
+          : (await openStream(path)).createReadStream({ highWaterMark: readBytes })
+      for await (const chunk of stream as AsyncIterable<Buffer>) {
+        read += chunk.length
+        yield chunk
+      }
+    } catch (cause) {
+      throw new InputError(`${nameOfFile(path)} can't be read: ${reasonOf(cause as NodeJS.ErrnoException)}`, {
         cause,
-      },
-    )
+      })
+    }
   }
+  const unpacked = async function* (): Chunks {
+    const source = packed()
+    try {
+      const { begin, chunks } = await beginOf(source, gzipSign.length)
+      const isGzip = begin.subarray(0, gzipSign.length).equals(gzipSign)
+      for await (const chunk of isGzip ? gunzipped(chunks) : chunks) {
+        hash.update(chunk)
+        yield chunk
+      }
+    } finally {
+      // A reader that ends at the first chunk has not begun the rest, and the file would stay open.
+      await source.return()
+    }
+  }
+  return { chunks: unpacked(), sha256: () => hash.copy().digest('hex'), read: () => read }
 }
+
+type Chunks = AsyncGenerator<Buffer, void, undefined>
+
+const gzipSign = Buffer.from([0x1f, 0x8b, 0x08])
+
+/** At least so many of the first bytes, if there are as many, and all of the chunks. Standard input may come by the byte. */
+export const beginOf = async (
+  chunks: AsyncIterator<Buffer, void> & AsyncIterable<Buffer>,
+  least: number,
+): Promise<{ readonly begin: Buffer; readonly chunks: Chunks }> => {
+  const first: Buffer[] = []
+  for (let length = 0; length < least; ) {
+    const { value, done } = await chunks.next()
+    if (done) break
+    first.push(value)
+    length += value.length
+  }
+  const all = async function* (): Chunks {
+    yield* first
+    yield* chunks
+  }
+  return { begin: Buffer.concat(first), chunks: all() }
+}
+
+const reasonOf = (cause: NodeJS.ErrnoException): string =>
+  reasons[cause.code ?? ''] ?? (cause instanceof FileError ? cause.message : (cause.code ?? String(cause)))
 
 const reasons: Record<string, string> = {
   ENOENT: 'there is no such file',
@@ -101,28 +107,9 @@ export const nameOfFile = (path: string): string =>
   path === standardInput ? 'standard input' : printable(path, longestName)
 const longestName = 1_000
 
-// Standard input may come in chunks of a byte.
-const firstChunk = async (chunks: AsyncGenerator<Buffer>): Promise<Buffer | undefined> => {
-  let first: Buffer | undefined
-  while (first === undefined || first.length < gzipSign.length) {
-    const { value, done } = await chunks.next()
-    if (done) break
-    first = first === undefined ? value : Buffer.concat([first, value])
-  }
-  return first
-}
-
-const gzipSign = Buffer.from([0x1f, 0x8b, 0x08])
-const isGzip = (bytes: Buffer): boolean => bytes.subarray(0, gzipSign.length).equals(gzipSign)
-
-async function* joined(first: Buffer, rest: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
-  yield first
-  yield* rest
-}
-
 // Written chunk by chunk, and not piped: a pipe that fails forgets what was unpacked and not read yet. To Node, zeros behind a
 // member end all; they may be padding that another member follows.
-async function* gunzipped(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
+async function* gunzipped(chunks: AsyncIterable<Buffer>): Chunks {
   const ready: Buffer[] = []
   let failure: Error | undefined
   let isOver = false
@@ -143,7 +130,7 @@ async function* gunzipped(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer,
   let gunzip = open()
   let taken = 0
   let given = 0
-  const step = async function* (act: (done: () => void) => void): AsyncGenerator<Buffer, void, undefined> {
+  const step = async function* (act: (done: () => void) => void): Chunks {
     await new Promise<void>(done => {
       wake = done
       act(done)

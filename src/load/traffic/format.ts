@@ -1,22 +1,31 @@
-// A format of traffic files: how a file in it is recognised, and its reader. The formats themselves are listed in formats.ts.
+// A format of traffic files: how a file in it is recognised, and its reader, which tells of the file what else it finds. The
+// formats themselves are listed in formats.ts.
 
-import type { LineFault } from './text-lines.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 
-/** The reports of a reader beside its requests. */
-export type Observer = {
+/** What is found in a file beside its requests. */
+export type Found = {
+  /** Right lines without a request. */
+  skippedLines: number
+  /** Requests of a file of a browser that no server has received, or another than `host`. */
+  readonly leftOut: Record<LeftOut, number>
+  /** Null where files of its format name no host. */
+  host: string | null
+  /** The share of requests that the log was set to hold, where it was below 1 (`log.accessShare`). */
+  share: number | null
+}
+
+/** A file that is being read. */
+export type Reading = {
   /** Gives the pseudonym of a key, which must not leave a reader. */
   readonly nameOf: (secret: string) => string
-  readonly onFault: LineFault
-  /** The log holds a share of the requests only. */
-  readonly onShare: (share: number) => void
-  /** So many lines are right and hold no request. */
-  readonly onSkipped: (lines: number) => void
   /** The host whose requests are wanted, with its port unless that is usual, of files that name hosts. */
   readonly host?: string | undefined
-  /** So many requests are no traffic of one server, the host. */
-  readonly onLeftOut: (why: LeftOut, requests: number) => void
-  readonly onHost: (host: string) => void
+  readonly found: Found
+  /** Why its chunks ended before the file does, which is then no whole line. */
+  readonly failure?: string | undefined
+  /** Reports what is wrong with a line; throws on what is no InputError. @param of the part of the line that is meant */
+  onFault(line: number, fault: unknown, of?: string): void
 }
 
 /** A host without a port that is usual for http or https: people name it or leave it away. */
@@ -30,12 +39,7 @@ export type LeftOut = (typeof leftOut)[number]
 export const formatNames = ['access-log', 'ndjson', 'har', 'gor', 'combined', 'nginx'] as const
 export type FormatName = (typeof formatNames)[number]
 
-export type Format = {
-  readonly name: FormatName
-  /** Whether a file whose first bytes are this text is in this format. */
-  readonly matches: (begin: string) => boolean
-  readonly read: (
-    chunks: AsyncIterable<Buffer>,
-    observer: Observer,
-  ) => AsyncGenerator<TrafficRequest[], void, undefined>
-}
+export type Read = (
+  chunks: AsyncIterable<Buffer>,
+  reading: Reading,
+) => AsyncGenerator<TrafficRequest[], void, undefined>

@@ -7,81 +7,54 @@ import { requestOfAccessLog } from './access-log-line.ts'
 import {
   type CommonLine,
   createSpread,
-  isCommonLogLine,
-  isOwnNginxLine,
+  ownRequest,
+  quotedRequest,
   requestOfCommonLog,
   requestOfOwnNginx,
 } from './common-log-line.ts'
-import { type Format, type FormatName, formatNames, type Observer } from './format.ts'
+import { type FormatName, formatNames, type Read, type Reading } from './format.ts'
 import { readGor } from './gor.ts'
 import { readHar } from './har.ts'
-import { linesOf, unwrapped } from './text-lines.ts'
-import { requestOf, type TrafficRequest } from './traffic-request.ts'
+import { type ReadLine, readLines, unwrapped } from './text-lines.ts'
+import { requestOf } from './traffic-request.ts'
 
-/** Undefined for a line that is right and holds no request. @throws InputError */
-type ReadLine = (line: string, observer: Observer) => TrafficRequest | undefined
-
-/** The requests of lines, many at a time: a faulty line is reported, and a line without a request is counted as skipped. */
-async function* readLines<Read>(
-  chunks: AsyncIterable<Buffer>,
-  { onFault, onSkipped }: Observer,
-  readLine: (line: string) => Read | undefined,
-): AsyncGenerator<Read[], void, undefined> {
-  for await (const { from, lines } of linesOf(chunks, onFault)) {
-    const found: Read[] = []
-    let skipped = 0
-    for (const [i, wrapped] of lines.entries()) {
-      const line = unwrapped(wrapped)
-      if (line === '') continue
-      try {
-        const read = readLine(line)
-        if (read) found.push(read)
-        else skipped += 1
-      } catch (thrown) {
-        if (!(thrown instanceof InputError)) throw thrown
-        onFault(from + i, thrown.message)
-      }
-    }
-    if (skipped > 0) onSkipped(skipped)
-    yield found
-  }
+export type Format = {
+  readonly name: FormatName
+  /** Whether a file whose first bytes are this text is in this format. */
+  readonly matches: (begin: string) => boolean
+  readonly read: Read
 }
 
-const linesFormat = (name: FormatName, matches: (begin: string) => boolean, readLine: ReadLine): Format => ({
+const lines = (name: FormatName, form: RegExp, readerOf: (reading: Reading) => ReadLine): Format => ({
   name,
-  matches,
-  async *read(chunks, observer) {
-    for await (const requests of readLines(chunks, observer, line => readLine(line, observer)))
-      if (requests.length > 0) yield requests
-  },
+  matches: begin => begin.split('\n', 100).some(line => form.test(line)),
+  read: (chunks, reading) => readLines(chunks, reading, readerOf(reading)),
 })
 
-const commonFormat = (
-  name: FormatName,
-  isLine: (line: string) => boolean,
-  readLine: (line: string) => CommonLine | undefined,
-): Format => ({
-  name,
-  matches: begin => begin.split('\n', 100).some(isLine),
-  async *read(chunks, observer) {
-    const spread = createSpread()
-    for await (const lines of readLines(chunks, observer, readLine)) yield lines.map(spread)
-  },
-})
-
-const anyLine = (pattern: RegExp) => (begin: string) =>
-  begin.split('\n', 100).some(line => pattern.test(line))
+const spreadOver = (readLine: (line: string) => CommonLine | undefined) => (): ReadLine => {
+  const spread = createSpread()
+  return line => {
+    const read = readLine(line)
+    return read && spread(read)
+  }
+}
 
 /** The name of our own. */
 export const ownFormat = 'ndjson'
 
 const formats: readonly Format[] = [
-  linesFormat('access-log', anyLine(/\{"level":"[a-z]+","time":"/), requestOfAccessLog),
-  linesFormat(ownFormat, anyLine(/^\s*\{.*"at"\s*:\s*"/), requestOf),
+  lines(
+    'access-log',
+    /\{"level":"[a-z]+","time":"/,
+    ({ found }) =>
+      line =>
+        requestOfAccessLog(line, found),
+  ),
+  lines(ownFormat, /^\s*\{.*"at"\s*:\s*"/, () => requestOf),
   { name: 'har', matches: begin => /^\s*\{\s*"log"\s*:(?!\s*")/.test(begin), read: readHar },
   { name: 'gor', matches: begin => /^\s*[123] \S+ \d{10,20}(?: -?\d+)?\r?\n/.test(begin), read: readGor },
-  commonFormat('combined', isCommonLogLine, requestOfCommonLog),
-  commonFormat('nginx', isOwnNginxLine, requestOfOwnNginx),
+  lines('combined', quotedRequest, spreadOver(requestOfCommonLog)),
+  lines('nginx', ownRequest, spreadOver(requestOfOwnNginx)),
 ]
 
 /** @throws InputError for a name that is none of a format */

@@ -3,19 +3,10 @@
 
 import { InputError } from '../../common/errors.ts'
 import { quoted } from '../../common/outside-text.ts'
-import { UnpackingError } from './file-bytes.ts'
-import type { Observer } from './format.ts'
-import {
-  acceptsOf,
-  durationOf,
-  isInstant,
-  keyIn,
-  methodOf,
-  ownText,
-  pathOf,
-  recordedOutcome,
-} from './request-line.ts'
-import type { TrafficRequest } from './traffic-request.ts'
+import type { Reading } from './format.ts'
+import { durationOf, known, methodOf, ownText, pathOf, recordedOutcome, sentIn } from './request-line.ts'
+import { cutOff } from './text-lines.ts'
+import { heldAs, isInstant, type TrafficRequest } from './traffic-request.ts'
 
 /** Behind each payload. */
 export const gorSeparator = '\n🐵🙈🙉\n'
@@ -29,7 +20,7 @@ const maxWaiting = 10_000
 
 export async function* readGor(
   chunks: AsyncIterable<Buffer>,
-  { onFault, onSkipped, nameOf }: Observer,
+  reading: Reading,
 ): AsyncGenerator<TrafficRequest[], void, undefined> {
   const waiting = new Map<string, TrafficRequest>()
   let done: TrafficRequest[] = []
@@ -41,7 +32,7 @@ export async function* readGor(
       const former = waiting.get(id)
       if (former) done.push(former)
       waiting.delete(id)
-      waiting.set(id, requestOfHead(at, head, nameOf))
+      waiting.set(id, requestOfHead(at, head, reading.nameOf))
       if (waiting.size <= maxWaiting) return
       const [oldest, request] = waiting.entries().next().value as [string, TrafficRequest]
       waiting.delete(oldest)
@@ -50,7 +41,7 @@ export async function* readGor(
     }
     const request = kind === '2' ? waiting.get(id) : undefined
     if (request === undefined) {
-      onSkipped(1)
+      reading.found.skippedLines += 1
       return
     }
     waiting.delete(id)
@@ -60,8 +51,7 @@ export async function* readGor(
     try {
       if (payload.length > 0) take(payload)
     } catch (thrown) {
-      if (!(thrown instanceof InputError)) throw thrown
-      onFault(line, thrown.message)
+      reading.onFault(line, thrown)
     }
     line += linesIn(payload)
   }
@@ -70,44 +60,41 @@ export async function* readGor(
   let block: Buffer = Buffer.alloc(64 * 1024)
   let held = 0
   let isSkipping = false
-  try {
-    for await (const chunk of chunks) {
-      // A separator may be parted by the end of a chunk.
-      let searched = Math.max(0, held - separator.length)
-      if (held + chunk.length > block.length) {
-        const larger = Buffer.alloc(2 * (held + chunk.length))
-        block.copy(larger, 0, 0, held)
-        block = larger
-      }
-      chunk.copy(block, held)
-      let bytes = block.subarray(0, held + chunk.length)
-      for (;;) {
-        const end = bytes.indexOf(separator, searched)
-        if (end < 0) break
-        if (isSkipping) line += linesIn(bytes.subarray(0, end))
-        else takeSafely(bytes.subarray(0, end))
-        isSkipping = false
-        line += 2
-        bytes = bytes.subarray(end + separator.length)
-        searched = 0
-      }
-      if (bytes.length > longestPayload) {
-        if (!isSkipping) onFault(line, `a payload is longer than ${longestPayload} bytes`)
-        isSkipping = true
-        const kept = bytes.length - separator.length
-        line += linesIn(bytes.subarray(0, kept))
-        bytes = bytes.subarray(kept)
-      }
-      if (bytes.byteOffset > block.byteOffset) bytes.copy(block)
-      held = bytes.length
-      if (done.length > 0) yield done
-      done = []
+  for await (const chunk of chunks) {
+    // A separator may be parted by the end of a chunk.
+    let searched = Math.max(0, held - separator.length)
+    if (held + chunk.length > block.length) {
+      const larger = Buffer.alloc(2 * (held + chunk.length))
+      block.copy(larger, 0, 0, held)
+      block = larger
     }
-    if (!isSkipping && held > 0) takeSafely(block.subarray(0, held))
-  } catch (thrown) {
-    if (!(thrown instanceof UnpackingError)) throw thrown
-    onFault(line, `${thrown.message}; the rest of the file could not be read`)
+    chunk.copy(block, held)
+    let bytes = block.subarray(0, held + chunk.length)
+    for (;;) {
+      const end = bytes.indexOf(separator, searched)
+      if (end < 0) break
+      if (isSkipping) line += linesIn(bytes.subarray(0, end))
+      else takeSafely(bytes.subarray(0, end))
+      isSkipping = false
+      line += 2
+      bytes = bytes.subarray(end + separator.length)
+      searched = 0
+    }
+    if (bytes.length > longestPayload) {
+      if (!isSkipping)
+        reading.onFault(line, new InputError(`a payload is longer than ${longestPayload} bytes`))
+      isSkipping = true
+      const kept = bytes.length - separator.length
+      line += linesIn(bytes.subarray(0, kept))
+      bytes = bytes.subarray(kept)
+    }
+    if (bytes.byteOffset > block.byteOffset) bytes.copy(block)
+    held = bytes.length
+    if (done.length > 0) yield done
+    done = []
   }
+  if (reading.failure !== undefined) reading.onFault(line, cutOff(reading.failure))
+  else if (!isSkipping && held > 0) takeSafely(block.subarray(0, held))
   yield [...done, ...waiting.values()]
 }
 
@@ -157,36 +144,24 @@ const payloadOf = (payload: Buffer): Payload => {
 const requestOfHead = (
   at: number,
   [requestLine = '', ...lines]: readonly string[],
-  nameOf: Observer['nameOf'],
+  nameOf: Reading['nameOf'],
 ): TrafficRequest => {
   const [, method, target] = /^(\S+) (.*?)(?: HTTP\/[\d.]+)?$/.exec(requestLine) ?? []
   if (method === undefined) throw new InputError(`${quoted(requestLine)} is no request line`)
-  const headers = headersOf(lines)
-  const key = keyIn(headers)
-  const accepts = acceptsOf(headers['accept-encoding'])
-  return {
-    at,
-    method: methodOf(method),
-    path: pathOf(target),
-    ...(key === undefined ? {} : { key: nameOf(key) }),
-    ...(accepts === undefined ? {} : { accepts }),
-    ...(headers['if-none-match'] === undefined && headers['if-modified-since'] === undefined
-      ? {}
-      : { conditional: true }),
-  }
+  return known({ at, method: methodOf(method), path: pathOf(target), ...sentIn(headersOf(lines), nameOf) })
 }
 
 const answerOf = ([statusLine = '', ...lines]: readonly string[], ms: number): Partial<TrafficRequest> => {
-  const status = Number(/^HTTP\/[\d.]+ ([1-5]\d\d)/.exec(statusLine)?.[1])
-  if (Number.isNaN(status)) return {}
+  const [, status] = /^HTTP\/[\d.]+ ([1-5]\d\d)/.exec(statusLine) ?? []
+  if (status === undefined) return {}
   const headers = headersOf(lines)
-  const length = headers['content-length']
-  return {
-    status,
+  const length = headers['content-length'] ?? ''
+  return known({
+    status: Number(status),
     ...recordedOutcome(headers['cache-status']),
-    ...(length !== undefined && /^\d{1,12}$/.test(length) ? { bytes: Number(length) } : {}),
-    ...(durationOf(ms) === undefined ? {} : { ms }),
-  }
+    bytes: /^\d{1,12}$/.test(length) ? heldAs('bytes', Number(length)) : undefined,
+    ms: durationOf(ms),
+  })
 }
 
 const headersOf = (lines: readonly string[]): Record<string, string> => {

@@ -3,21 +3,9 @@
 
 import { InputError } from '../../common/errors.ts'
 import { endpointOf } from './endpoint-of-path.ts'
-import { UnpackingError } from './file-bytes.ts'
-import { type LeftOut, type Observer, withoutUsualPort } from './format.ts'
-import {
-  acceptsOf,
-  amountOf,
-  durationOf,
-  givenText,
-  instantOf,
-  isStatus,
-  keyIn,
-  methodOf,
-  pathOf,
-  recordedOutcome,
-} from './request-line.ts'
-import type { TrafficRequest } from './traffic-request.ts'
+import { type LeftOut, type Reading, withoutUsualPort } from './format.ts'
+import { durationOf, instantOf, known, methodOf, pathOf, recordedOutcome, sentIn } from './request-line.ts'
+import { givenText, heldAs, type TrafficRequest } from './traffic-request.ts'
 
 // Bodies stand in it, and parsed it takes several times as much.
 const longestMiB = 64
@@ -26,58 +14,53 @@ const line = 1
 
 export async function* readHar(
   chunks: AsyncIterable<Buffer>,
-  { onFault, onSkipped, nameOf, ...observer }: Observer,
+  reading: Reading,
 ): AsyncGenerator<TrafficRequest[], void, undefined> {
   let entries: readonly unknown[] = []
   try {
-    entries = entriesIn(await documentOf(chunks))
+    entries = entriesIn(await documentOf(chunks, reading))
   } catch (thrown) {
-    if (!(thrown instanceof InputError)) throw thrown
-    onFault(line, thrown.message)
+    reading.onFault(line, thrown)
   }
-  const found: Found[] = []
+  const found: OfHost[] = []
   for (const [i, entry] of entries.entries()) {
     try {
-      const request = requestOfEntry(partOf(entry, 'it'), nameOf)
-      if (request === undefined) onSkipped(1)
-      else if (typeof request === 'string') observer.onLeftOut(request, 1)
+      const request = requestOfEntry(partOf(entry, 'it'), reading.nameOf)
+      if (request === undefined) reading.found.skippedLines += 1
+      else if (typeof request === 'string') reading.found.leftOut[request] += 1
       else found.push(request)
     } catch (thrown) {
-      if (!(thrown instanceof InputError)) throw thrown
-      onFault(line, `entry ${i + 1}: ${thrown.message}`)
+      reading.onFault(line, thrown, `entry ${i + 1}: `)
     }
   }
-  const ofHost = requestsOfHost(found, observer)
-  for (let at = 0; at < ofHost.length; at += batchSize) yield ofHost.slice(at, at + batchSize)
+  const requests = requestsOfHost(found, reading)
+  for (let at = 0; at < requests.length; at += batchSize) yield requests.slice(at, at + batchSize)
 }
 
 const batchSize = 1_000
 
 /** @throws InputError */
-const documentOf = async (chunks: AsyncIterable<Buffer>): Promise<unknown> => {
+const documentOf = async (chunks: AsyncIterable<Buffer>, reading: Reading): Promise<unknown> => {
   const parts: Buffer[] = []
   let length = 0
+  for await (const chunk of chunks) {
+    length += chunk.length
+    if (length > longestMiB * 1024 * 1024)
+      throw new InputError(
+        `the HAR is longer than ${longestMiB} MiB; export fewer requests, or without response bodies`,
+      )
+    parts.push(chunk)
+  }
+  if (reading.failure !== undefined) throw new InputError(`${reading.failure}; the file could not be read`)
   try {
-    for await (const chunk of chunks) {
-      length += chunk.length
-      if (length > longestMiB * 1024 * 1024)
-        throw new InputError(
-          `the HAR is longer than ${longestMiB} MiB; export fewer requests, or without response bodies`,
-        )
-      parts.push(chunk)
-    }
     return JSON.parse(
       Buffer.concat(parts)
         .toString()
         .replace(/^\ufeff/, ''),
     )
-  } catch (thrown) {
-    if (thrown instanceof UnpackingError)
-      throw new InputError(`${thrown.message}; the file could not be read`, { cause: thrown })
-    if (thrown instanceof SyntaxError)
-      // Its own message shows a part of the text, which may hold a key.
-      throw new InputError('the HAR is no whole JSON, expected the file as a browser exports it')
-    throw thrown
+  } catch (cause) {
+    // Its own message shows a part of the text, which may hold a key.
+    throw new InputError('the HAR is no whole JSON, expected the file as a browser exports it', { cause })
   }
 }
 
@@ -89,18 +72,15 @@ const entriesIn = (document: unknown): readonly unknown[] => {
 }
 
 /** `host` is empty where the URL has none. */
-type Found = { readonly request: TrafficRequest; readonly host: string }
+type OfHost = { readonly request: TrafficRequest; readonly host: string }
 
 /** Those of one host: the wanted one, else that of the first request to this API, else that of the first. */
-const requestsOfHost = (
-  found: readonly Found[],
-  { host: wanted, onHost, onLeftOut }: Pick<Observer, 'host' | 'onHost' | 'onLeftOut'>,
-): TrafficRequest[] => {
-  const first = found.find(({ request }) => endpointOf(request.path) !== 'other') ?? found[0]
+const requestsOfHost = (all: readonly OfHost[], { host: wanted, found }: Reading): TrafficRequest[] => {
+  const first = all.find(({ request }) => endpointOf(request.path) !== 'other') ?? all[0]
   const host = wanted ?? first?.host
-  const own = found.filter(each => each.host === host)
-  if (own.length < found.length) onLeftOut('otherHosts', found.length - own.length)
-  if (own.length > 0 && host) onHost(host)
+  const own = all.filter(each => each.host === host)
+  found.leftOut.otherHosts += all.length - own.length
+  if (own.length > 0 && host) found.host = host
   return own.map(({ request }) => request)
 }
 
@@ -114,35 +94,28 @@ const partOf = (value: unknown, name: string, expected = 'an object'): Fields =>
 }
 
 /** Undefined for what is no HTTP. @throws InputError */
-const requestOfEntry = (entry: Fields, nameOf: Observer['nameOf']): Found | LeftOut | undefined => {
-  const { startedDateTime, time, request, response } = entry
-  const [sent, received] = [partOf(request, 'request'), partOf(response, 'response')]
+const requestOfEntry = (entry: Fields, nameOf: Reading['nameOf']): OfHost | LeftOut | undefined => {
+  const [sent, received] = [partOf(entry.request, 'request'), partOf(entry.response, 'response')]
   const { url } = sent
   if (typeof url === 'string' && /^(?!https?:)[a-z][a-z0-9+.-]*:/i.test(url)) return undefined
   if (isCached(entry)) return 'cached'
   if (received.status === 0) return 'blocked'
   const headers = headersOf(sent.headers, 'request.headers')
   const answered = headersOf(received.headers, 'response.headers')
-  const key = keyIn(headers)
-  const accepts = acceptsOf(headers['accept-encoding'])
-  const { status, bodySize, content } = received
-  const bytes = amountOf(bodySize) ?? amountOf(partOf(content ?? undefined, 'response.content').size)
-  const ms = durationOf(time)
-  const read: TrafficRequest = {
-    at: instantOf(startedDateTime, 'startedDateTime'),
+  const status = heldAs('status', received.status)
+  const content = partOf(received.content ?? undefined, 'response.content')
+  const request = known({
+    at: instantOf(entry.startedDateTime, 'startedDateTime'),
     method: methodOf(sent.method),
     // A browser never sends the fragment.
     path: pathOf(typeof url === 'string' ? url.replace(/#.*$/s, '') : url),
-    ...(key === undefined ? {} : { key: nameOf(key) }),
-    ...(accepts === undefined ? {} : { accepts }),
-    ...(headers['if-none-match'] === undefined && headers['if-modified-since'] === undefined
-      ? {}
-      : { conditional: true }),
-    ...(isStatus(status) ? { status, ...recordedOutcome(answered['cache-status']) } : {}),
-    ...(bytes === undefined ? {} : { bytes }),
-    ...(ms === undefined ? {} : { ms }),
-  }
-  return { request: read, host: withoutUsualPort(URL.parse(String(url))?.host ?? '') }
+    ...sentIn(headers, nameOf),
+    status,
+    ...(status === undefined ? {} : recordedOutcome(answered['cache-status'])),
+    bytes: heldAs('bytes', received.bodySize) ?? heldAs('bytes', content.size),
+    ms: durationOf(entry.time),
+  })
+  return { request, host: withoutUsualPort(URL.parse(String(url))?.host ?? '') }
 }
 
 /** Whether the browser had the response itself, as Chrome and Edge, Safari, or Firefox write it. */

@@ -10,9 +10,9 @@
 import { createHash } from 'node:crypto'
 import { InputError } from '../../common/errors.ts'
 import { defaultWindow, inOrder, merged } from './arrival-order.ts'
-import { nameOfFile, openBytes, standardInput, UnpackingError } from './file-bytes.ts'
-import { type Format, type LeftOut, leftOut } from './format.ts'
-import { formatNamed, formatOf, ownFormat } from './formats.ts'
+import { beginOf, nameOfFile, openBytes, standardInput, UnpackingError } from './file-bytes.ts'
+import { type Found, type LeftOut, leftOut } from './format.ts'
+import { type Format, formatNamed, formatOf, ownFormat } from './formats.ts'
 import { createPseudonyms, type Pseudonyms, withoutSecrets, withPseudonyms } from './pseudonyms.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 
@@ -29,24 +29,19 @@ export type ReadOptions = {
   readonly host?: string | undefined
 }
 
-type FileSummary = {
+type Counts = Found & {
+  requests: number
+  faultyLines: number
+  /** Requests that were further out of place than the window. */
+  late: number
+}
+
+type FileSummary = Readonly<Counts> & {
   readonly file: string
   /** Null while its beginning has not been read. */
   readonly format: string | null
   /** Of its text, unpacked, as far as it was read. */
   readonly sha256: string
-  readonly requests: number
-  readonly faultyLines: number
-  /** Right lines without a request. */
-  readonly skippedLines: number
-  /** Requests of a file of a browser that no server has received, or another than `host`. */
-  readonly leftOut: Readonly<Record<LeftOut, number>>
-  /** Null where files of its format name no host. */
-  readonly host: string | null
-  /** Requests that were further out of place than the window. */
-  readonly late: number
-  /** The share of requests that the log was set to hold, where it was below 1 (`log.accessShare`). */
-  readonly share: number | null
 }
 
 export type TrafficSummary = Omit<FileSummary, 'file' | 'format' | 'host'> & {
@@ -78,6 +73,7 @@ export const readTraffic = (paths: readonly string[], options: ReadOptions = {})
     summary: () => {
       const each = files.map(file => file.summary())
       const sum = (of: (file: FileSummary) => number) => each.reduce((total, file) => total + of(file), 0)
+      const shares = each.flatMap(({ share }) => share ?? [])
       return {
         sha256: sha256Of(each.map(({ sha256 }) => sha256)),
         requests: sum(({ requests }) => requests),
@@ -85,7 +81,7 @@ export const readTraffic = (paths: readonly string[], options: ReadOptions = {})
         skippedLines: sum(({ skippedLines }) => skippedLines),
         leftOut: countsOf(why => sum(file => file.leftOut[why])),
         late: sum(({ late }) => late),
-        share: each.reduce<number | null>((least, { share }) => smaller(least, share), null),
+        share: shares.length === 0 ? null : Math.min(...shares),
         files: each,
       }
     },
@@ -96,124 +92,83 @@ export const readTraffic = (paths: readonly string[], options: ReadOptions = {})
 const countsOf = (count: (why: LeftOut) => number) =>
   Object.fromEntries(leftOut.map(why => [why, count(why)])) as Record<LeftOut, number>
 
-const smaller = (one: number | null, other: number | null): number | null =>
-  one === null || other === null ? (one ?? other) : Math.min(one, other)
-
 /** Of one file its own; of several that of theirs, one a line. */
 const sha256Of = (all: readonly string[]): string =>
   all.length === 1 ? (all[0] as string) : createHash('sha256').update(all.join('\n')).digest('hex')
 
-type ReadFile = {
-  readonly batches: AsyncGenerator<TrafficRequest[], void, undefined>
-  summary(): FileSummary
-  bytesRead(): number
-}
+const beginBytes = 64 * 1024
 
 const readFile = (
   path: string,
   given: Format | undefined,
-  { onFault, window, pseudonyms, host: wanted }: ReadOptions & { window: number; pseudonyms: Pseudonyms },
-): ReadFile => {
+  { onFault, window, pseudonyms, host }: ReadOptions & { window: number; pseudonyms: Pseudonyms },
+) => {
   const file = nameOfFile(path)
   const bytes = openBytes(path)
-  const counts = { requests: 0, faultyLines: 0, skippedLines: 0, leftOut: countsOf(() => 0), late: 0 }
-  let host: string | null = null
+  const counts: Counts = {
+    requests: 0,
+    faultyLines: 0,
+    skippedLines: 0,
+    leftOut: countsOf(() => 0),
+    late: 0,
+    host: null,
+    share: null,
+  }
   let format = given
-  let share: number | null = null
-
-  const parsed = async function* (): AsyncGenerator<TrafficRequest[], void, undefined> {
-    const { begin, chunks, failure } = await beginOf(bytes.chunks)
-    if (begin.length === 0 && failure === undefined) return
-    try {
-      format ??= formatOf(begin.toString())
-    } catch (thrown) {
-      throw thrown instanceof InputError ? new InputError(`${file}: ${failure ?? thrown.message}`) : thrown
-    }
-    const observer = {
-      nameOf: pseudonyms,
-      onFault: (line: number, reason: string) => {
-        counts.faultyLines += 1
-        onFault?.({ file, line, reason })
-      },
-      onSkipped: (lines: number) => {
-        counts.skippedLines += lines
-      },
-      host: wanted,
-      onLeftOut: (why: LeftOut, requests: number) => {
-        counts.leftOut[why] += requests
-      },
-      onHost: (found: string) => {
-        host = found
-      },
-      onShare: (given: number) => {
-        share = smaller(share, given)
-      },
-    }
-    // Our own files went through this once, and may have such parameters on purpose.
-    const isOwn = format.name === ownFormat
-    const cleanedOf = (request: TrafficRequest) => (isOwn ? request : withoutSecrets(request, pseudonyms))
-    for await (const batch of format.read(chunks, observer)) {
-      counts.requests += batch.length
-      yield batch.map(request => withPseudonyms(cleanedOf(request), pseudonyms))
-    }
+  const reading = {
+    nameOf: pseudonyms,
+    host,
+    found: counts,
+    failure: undefined as string | undefined,
+    onFault: (line: number, fault: unknown, of = '') => {
+      if (!(fault instanceof InputError)) throw fault
+      counts.faultyLines += 1
+      onFault?.({ file, line, reason: of + fault.message })
+    },
   }
 
-  // However it ends: what does not read to the end would leave the file open.
-  const closing = async function* (): AsyncGenerator<TrafficRequest[], void, undefined> {
+  const unpacked = async function* (): AsyncGenerator<Buffer, void, undefined> {
     try {
-      yield* parsed()
+      yield* bytes.chunks
+    } catch (thrown) {
+      if (!(thrown instanceof UnpackingError)) throw thrown
+      reading.failure = thrown.message
+    }
+  }
+  const parsed = async function* (): AsyncGenerator<TrafficRequest[], void, undefined> {
+    try {
+      const { begin, chunks } = await beginOf(unpacked(), beginBytes)
+      if (begin.length === 0 && reading.failure === undefined) return
+      format ??= formatIn(begin)
+      // Our own files went through this once, and may have such parameters on purpose.
+      const isOwn = format.name === ownFormat
+      for await (const batch of format.read(chunks, reading)) {
+        counts.requests += batch.length
+        yield batch.map(request =>
+          withPseudonyms(isOwn ? request : withoutSecrets(request, pseudonyms), pseudonyms),
+        )
+      }
     } finally {
+      // However it ends: what does not read to the end would leave the file open.
       await bytes.chunks.return()
     }
   }
-
-  return {
-    batches: inOrder(
-      closing(),
-      late => {
-        counts.late += late
-      },
-      window,
-    ),
-    summary: () => ({ file, format: format?.name ?? null, sha256: bytes.sha256(), ...counts, host, share }),
-    bytesRead: bytes.read,
-  }
-}
-
-const beginBytes = 64 * 1024
-
-type Begin = {
-  readonly begin: Buffer
-  readonly chunks: AsyncGenerator<Buffer, void, undefined>
-  /** Why nothing more can be unpacked. */
-  readonly failure: string | undefined
-}
-
-/** The first bytes of a file, and all of its chunks. */
-const beginOf = async (chunks: AsyncGenerator<Buffer, void, undefined>): Promise<Begin> => {
-  const first: Buffer[] = []
-  let length = 0
-  let failure: UnpackingError | undefined
-  while (length < beginBytes) {
+  const formatIn = (begin: Buffer): Format => {
     try {
-      const { value, done } = await chunks.next()
-      if (done) break
-      first.push(value)
-      length += value.length
+      return formatOf(begin.subarray(0, beginBytes).toString())
     } catch (thrown) {
-      if (!(thrown instanceof UnpackingError)) throw thrown
-      failure = thrown
-      break
+      throw thrown instanceof InputError
+        ? new InputError(`${file}: ${reading.failure ?? thrown.message}`)
+        : thrown
     }
   }
-  const all = async function* () {
-    yield* first
-    if (failure !== undefined) throw failure
-    yield* chunks
+  const onLate = (late: number): void => {
+    counts.late += late
   }
+
   return {
-    begin: Buffer.concat(first).subarray(0, beginBytes),
-    chunks: all(),
-    failure: failure?.message,
+    batches: inOrder(parsed(), onLate, window),
+    summary: (): FileSummary => ({ file, format: format?.name ?? null, sha256: bytes.sha256(), ...counts }),
+    bytesRead: bytes.read,
   }
 }

@@ -4,13 +4,31 @@
 import { parseInstant, utcDayMs } from '../../common/calendar.ts'
 import { InputError } from '../../common/errors.ts'
 import { quoted } from '../../common/outside-text.ts'
+import {
+  checkField,
+  expectedInstant,
+  givenText,
+  heldAs,
+  isInstant,
+  type TrafficRequest,
+} from './traffic-request.ts'
+
+/** The parts that are known: those that are undefined are left away. */
+export const known = <Parts extends object>(parts: Parts): Known<Parts> => {
+  const found: Record<string, unknown> = {}
+  for (const name in parts) if (parts[name] !== undefined) found[name] = parts[name]
+  return found as Known<Parts>
+}
+type Known<Parts> = { [Name in keyof Parts as undefined extends Parts[Name] ? never : Name]: Parts[Name] } & {
+  [Name in keyof Parts as undefined extends Parts[Name] ? Name : never]?: Exclude<Parts[Name], undefined>
+}
 
 const longestPath = 8_000
 
 /** @throws InputError */
 export const methodOf = (value: unknown): string => {
-  if (typeof value === 'string' && /^[A-Z]{1,20}$/.test(value)) return value
-  throw new InputError(`method is ${givenText(value)}, expected a method such as "GET"`)
+  checkField('method', value)
+  return value as string
 }
 
 /** Path and query of a path or URL; what is not printable in ASCII is percent-encoded. @throws InputError */
@@ -33,21 +51,6 @@ export const pathOf = (value: unknown): string => {
 /** The same text, which does not keep alive the long text that it was cut from. */
 export const ownText = (text: string): string => Buffer.from(text).toString()
 
-/** A value of JSON for a sentence; what is nested is named and never walked through, however deep it is. */
-export const givenText = (value: unknown): string => {
-  if (typeof value === 'string') return quoted(value)
-  if (value === undefined) return 'missing'
-  if (Array.isArray(value)) return 'a list'
-  return value instanceof Object ? 'an object' : String(value)
-}
-
-/** A number of bytes that a traffic file can hold; undefined for anything else. */
-export const amountOf = (value: unknown): number | undefined =>
-  typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER ? value : undefined
-
-export const isStatus = (value: unknown): value is number =>
-  typeof value === 'number' && Number.isInteger(value) && value >= 100 && value <= 599
-
 const ascii = /^[\x21-\x7e]*$/
 
 const asciiOf = (text: string): string =>
@@ -60,12 +63,9 @@ const asciiOf = (text: string): string =>
 /** In ms; undefined for what is no number of them. @throws InputError for a day and longer, which is another figure */
 export const durationOf = (value: unknown): number | undefined => {
   if (typeof value !== 'number' || !(value >= 0)) return undefined
-  if (isDuration(value)) return value
+  if (value < utcDayMs) return value
   throw new InputError(`the duration is ${value} ms, expected less than a day`)
 }
-
-/** Whether a request may take so many ms. */
-export const isDuration = (ms: number): boolean => ms >= 0 && ms < utcDayMs
 
 /** In ms since the epoch; one without a zone is UTC. @throws InputError */
 export const instantOf = (value: unknown, name: string): number => {
@@ -74,20 +74,19 @@ export const instantOf = (value: unknown, name: string): number => {
   throw new InputError(`${name} is ${givenText(value)}, expected ${expectedInstant}`)
 }
 
-export const expectedInstant = 'an instant such as "2026-11-21T06:00:00.000Z", from 2000 to 2099'
+type Headers = Readonly<Record<string, string>>
 
-/** Whether a request may have arrived then: what lies outside is a figure that was taken for an instant. */
-export const isInstant = (ms: number): boolean => ms >= firstInstant && ms < tooLate
-const firstInstant = Date.UTC(2000)
-const tooLate = Date.UTC(2100)
-
-/** The credential of a client: the key of this API, or the token or password of another. */
-export const keyIn = (headers: Readonly<Record<string, string>>): string | undefined =>
-  headers['x-api-key'] || headers.authorization?.replace(/^(?:bearer|basic)\s+/i, '') || undefined
-
-/** A value of accept-encoding that a traffic file can hold; undefined for another. */
-export const acceptsOf = (value: string | undefined): string | undefined =>
-  value !== undefined && /^[\x20-\x7e]{0,200}$/.test(value) ? ownText(value) : undefined
+/** What the headers of a request say, named in lower case: the credential of a client is the key of this API, or that of another. */
+export const sentIn = (headers: Headers, nameOf: (secret: string) => string) => {
+  const key = headers['x-api-key'] || headers.authorization?.replace(/^(?:bearer|basic)\s+/i, '')
+  const accepts = heldAs('accepts', headers['accept-encoding'])
+  const isConditional = 'if-none-match' in headers || 'if-modified-since' in headers
+  return {
+    key: key ? nameOf(key) : undefined,
+    accepts: accepts === undefined ? undefined : ownText(accepts),
+    conditional: isConditional || undefined,
+  }
+}
 
 /**
  * The cache result in the text of `cache-status` (api/rendered-weather.ts). A negative ttl is that of a stale answer without a
@@ -95,12 +94,11 @@ export const acceptsOf = (value: string | undefined): string | undefined =>
  */
 export const recordedOutcome = (
   status: string | undefined,
-): { outcome: 'hit' | 'stale' | 'miss' | 'none'; tier?: string; cell?: string } => {
+): Pick<TrafficRequest, 'outcome' | 'tier' | 'cell'> => {
   if (status === undefined) return { outcome: 'none' }
-  const cell = /key="([\d.,-]{1,60})"/.exec(status)?.[1]
-  const where = cell === undefined ? {} : { cell }
-  if (status.includes('fwd=miss')) return { outcome: 'miss', tier: 'provider', ...where }
+  const [, cell] = /key="([\d.,-]{1,60})"/.exec(status) ?? []
+  if (status.includes('fwd=miss')) return known({ outcome: 'miss' as const, tier: 'provider', cell })
   const outcome = status.includes('fwd=stale') || status.includes('ttl=-') ? 'stale' : 'hit'
-  const tier = /detail=(\w{1,40})/.exec(status)?.[1]
-  return tier === undefined ? { outcome, ...where } : { outcome, tier, ...where }
+  const [, tier] = /detail=(\w{1,40})/.exec(status) ?? []
+  return known({ outcome, tier, cell } as const)
 }

@@ -1,68 +1,81 @@
-// Lines of text out of chunks of bytes, many at a time. A line that does not end is skipped up to where it does, so that
+// Requests out of lines of text, which come as chunks of bytes. A line that does not end is skipped up to where it does, so that
 // memory is bounded whatever comes.
 
-import { UnpackingError } from './file-bytes.ts'
+import { InputError } from '../../common/errors.ts'
+import type { Reading } from './format.ts'
+import type { TrafficRequest } from './traffic-request.ts'
 
-/** Lines that follow each other; the first has the number `from`, counted from 1. */
-export type Lines = { readonly from: number; readonly lines: readonly string[] }
-
-export type LineFault = (line: number, reason: string) => void
+/** Undefined for a line that is right and holds no request. @throws InputError */
+export type ReadLine = (line: string) => TrafficRequest | undefined
 
 const newLine = 0x0a
 /** Of a line, in bytes. */
 const longestLine = 256 * 1024
 
-/** Without their line breaks, `\n` or `\r\n`. A file that can't be unpacked to its end is a fault, and ends. */
-export async function* linesOf(
+/** The requests of lines that end with `\n` or `\r\n`, many at a time; those of a chunk together. */
+export async function* readLines(
   chunks: AsyncIterable<Buffer>,
-  onFault: LineFault,
-): AsyncGenerator<Lines, void, undefined> {
+  reading: Reading,
+  readLine: ReadLine,
+): AsyncGenerator<TrafficRequest[], void, undefined> {
   let rest: Buffer[] = []
   let restLength = 0
   let isSkipping = false
   let line = 1
-  // A mark of UTF-8 that editors put before the text.
-  const withoutMark = (text: string) => (line === 1 ? text.replace(/^\ufeff/, '') : text)
-  const tooLong = () => onFault(line, `the line is longer than ${longestLine} bytes`)
 
-  try {
-    for await (const chunk of chunks) {
-      let begin = 0
-      if (isSkipping) {
-        begin = chunk.indexOf(newLine) + 1
-        if (begin === 0) continue
-        isSkipping = false
-        line += 1
+  const requestsIn = (bytes: readonly Buffer[]): TrafficRequest[] => {
+    const text = Buffer.concat(bytes).toString()
+    const requests: TrafficRequest[] = []
+    // A mark of UTF-8 that editors put before the text.
+    for (const each of (line === 1 ? text.replace(/^\ufeff/, '') : text).split('\n')) {
+      try {
+        const given = unwrapped(each.endsWith('\r') ? each.slice(0, -1) : each)
+        const request = given === '' ? undefined : readLine(given)
+        if (request) requests.push(request)
+        else if (given !== '') reading.found.skippedLines += 1
+      } catch (thrown) {
+        reading.onFault(line, thrown)
       }
-      const end = chunk.lastIndexOf(newLine) + 1
-      if (end > begin) {
-        const text = Buffer.concat([...rest, chunk.subarray(begin, end - 1)]).toString()
-        rest = []
-        restLength = 0
-        const lines = withoutReturns(withoutMark(text))
-        yield { from: line, lines }
-        line += lines.length
-        begin = end
-      }
-      if (begin < chunk.length) {
-        rest.push(chunk.subarray(begin))
-        restLength += chunk.length - begin
-      }
-      if (restLength > longestLine) {
-        tooLong()
-        rest = []
-        restLength = 0
-        isSkipping = true
-      }
+      line += 1
     }
-  } catch (thrown) {
-    if (!(thrown instanceof UnpackingError)) throw thrown
-    // The rest after the last line break is a part of a line.
-    onFault(line, `${thrown.message}; the rest of the file could not be read`)
-    return
+    return requests
   }
-  if (restLength > 0) yield { from: line, lines: withoutReturns(withoutMark(Buffer.concat(rest).toString())) }
+
+  for await (const chunk of chunks) {
+    let begin = 0
+    if (isSkipping) {
+      begin = chunk.indexOf(newLine) + 1
+      if (begin === 0) continue
+      isSkipping = false
+      line += 1
+    }
+    const end = chunk.lastIndexOf(newLine) + 1
+    if (end > begin) {
+      const ended = [...rest, chunk.subarray(begin, end - 1)]
+      rest = []
+      restLength = 0
+      yield requestsIn(ended)
+      begin = end
+    }
+    if (begin < chunk.length) {
+      rest.push(chunk.subarray(begin))
+      restLength += chunk.length - begin
+    }
+    if (restLength > longestLine) {
+      reading.onFault(line, new InputError(`the line is longer than ${longestLine} bytes`))
+      rest = []
+      restLength = 0
+      isSkipping = true
+    }
+  }
+  // The rest after the last line break is a part of a line.
+  if (reading.failure !== undefined) reading.onFault(line, cutOff(reading.failure))
+  else if (restLength > 0) yield requestsIn(rest)
 }
+
+/** The fault of a file that could not be read to its end. */
+export const cutOff = (failure: string): InputError =>
+  new InputError(`${failure}; the rest of the file could not be read`)
 
 /** The line of a program in the JSON that Docker keeps of it (`{"log":"…\\n","stream":"stdout",…}`); other lines as they are. */
 export const unwrapped = (line: string): string => {
@@ -74,6 +87,3 @@ export const unwrapped = (line: string): string => {
     return line
   }
 }
-
-const withoutReturns = (text: string): string[] =>
-  (text.includes('\r') ? text.replaceAll('\r\n', '\n').replace(/\r$/, '') : text).split('\n')

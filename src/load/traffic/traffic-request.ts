@@ -1,10 +1,9 @@
 // One request of a traffic file, and its line of JSON. A file is such lines, by the instant of arrival; it holds ids of keys
 // and never a key. Reading files and other formats is left to the readers beside this file.
 
-import { isoOf, parseInstant } from '../../common/calendar.ts'
+import { isoOf, parseInstant, utcDayMs } from '../../common/calendar.ts'
 import { InputError } from '../../common/errors.ts'
 import { escapedJson, quoted } from '../../common/outside-text.ts'
-import { amountOf, expectedInstant, givenText, isDuration, isInstant } from './request-line.ts'
 
 /** The cache result of a request: `none` for answers without weather. */
 export const outcomes = ['hit', 'stale', 'miss', 'none'] as const
@@ -38,30 +37,11 @@ export type TrafficRequest = RecordedAnswer & {
 }
 
 /** Its line, without a line break: always the same text for the same request. */
-export const lineOf = ({
-  at,
-  method,
-  path,
-  key,
-  accepts,
-  conditional,
-  ...answer
-}: TrafficRequest): string => {
-  const { status, outcome, tier, cell, bytes, ms } = answer
-  const json = JSON.stringify({
-    at: isoText(at),
-    method,
-    path,
-    key,
-    accepts,
-    conditional,
-    status,
-    outcome,
-    tier,
-    cell,
-    bytes,
-    ms,
-  })
+export const lineOf = (request: TrafficRequest): string => {
+  const { at, method, path, key, accepts, conditional } = request
+  const { status, outcome, tier, cell, bytes, ms } = request
+  const sent = { at: isoText(at), method, path, key, accepts, conditional }
+  const json = JSON.stringify({ ...sent, status, outcome, tier, cell, bytes, ms })
   // Most lines need no escape, and a check is cheaper than writing every character anew.
   return ascii.test(json) ? json : escapedJson(json)
 }
@@ -80,36 +60,34 @@ const isoText = (at: number): string => {
   return lastText
 }
 
-type Kind = {
-  readonly expected: string
-  readonly holds: (value: unknown) => boolean
-  readonly required?: true
-}
+/** Whether a request may have arrived then: what lies outside is a figure that was taken for an instant. */
+export const isInstant = (ms: number): boolean => ms >= firstInstant && ms < tooLate
+const firstInstant = Date.UTC(2000)
+const tooLate = Date.UTC(2100)
+export const expectedInstant = 'an instant such as "2026-11-21T06:00:00.000Z", from 2000 to 2099'
+
+type Kind = { readonly expected: string; readonly holds: (value: unknown) => boolean }
 
 const isText = (most: number) => (value: unknown) =>
   typeof value === 'string' && value.length > 0 && value.length <= most
+const isLike = (form: RegExp) => (value: unknown) => typeof value === 'string' && form.test(value)
+const isoInstant = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/
 
 // Methods and header values stand in a request as they are: neither may hold what would end their line.
-const kinds: Readonly<Record<string, Kind>> = {
+const kinds = {
   at: {
     expected: expectedInstant,
     holds: value => typeof value === 'string' && isoInstant.test(value) && isInstant(parseInstant(value)),
-    required: true,
   },
-  method: {
-    expected: 'a method such as "GET"',
-    holds: value => typeof value === 'string' && /^[A-Z]{1,20}$/.test(value),
-    required: true,
-  },
+  method: { expected: 'a method such as "GET"', holds: isLike(/^[A-Z]{1,20}$/) },
   path: {
     expected: 'a path such as "/api/v1/weather/district/3026", of up to 8000 characters without blanks',
-    holds: value => typeof value === 'string' && /^\/[\x21-\x7e]{0,7999}$/.test(value),
-    required: true,
+    holds: isLike(/^\/[\x21-\x7e]{0,7999}$/),
   },
   key: { expected: 'the id of a key, of up to 200 characters', holds: isText(200) },
   accepts: {
     expected: 'a value of accept-encoding, of up to 200 characters',
-    holds: value => typeof value === 'string' && /^[\x20-\x7e]{0,200}$/.test(value),
+    holds: isLike(/^[\x20-\x7e]{0,200}$/),
   },
   conditional: { expected: 'true or false', holds: value => typeof value === 'boolean' },
   status: {
@@ -122,39 +100,54 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
   tier: { expected: 'the name of a tier, of up to 40 characters', holds: isText(40) },
   cell: { expected: 'the name of a cell, of up to 60 characters', holds: isText(60) },
-  bytes: { expected: 'a number of bytes', holds: value => amountOf(value) !== undefined },
+  bytes: {
+    expected: 'a number of bytes',
+    holds: value => typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER,
+  },
   ms: {
     expected: 'a number of milliseconds, less than a day',
-    holds: value => typeof value === 'number' && isDuration(value),
+    holds: value => typeof value === 'number' && value >= 0 && value < utcDayMs,
   },
+} satisfies Record<keyof TrafficRequest, Kind>
+const names = Object.keys(kinds) as (keyof TrafficRequest)[]
+const required: readonly string[] = ['at', 'method', 'path']
+
+/** A value where a request can hold it under this name; undefined for any other. */
+export const heldAs = <Name extends keyof TrafficRequest>(
+  name: Name,
+  value: unknown,
+): TrafficRequest[Name] | undefined =>
+  kinds[name].holds(value) ? (value as TrafficRequest[Name]) : undefined
+
+/** @throws InputError for a value that a request can't hold under this name */
+export const checkField = (name: keyof TrafficRequest, value: unknown): void => {
+  const { expected, holds } = kinds[name]
+  if (!holds(value)) throw new InputError(`${name} is ${givenText(value)}, expected ${expected}`)
 }
-const names = Object.keys(kinds)
-const kindList = Object.values(kinds)
-const isoInstant = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/
+
+/** A value of JSON for a sentence; what is nested is named and never walked through, however deep it is. */
+export const givenText = (value: unknown): string => {
+  if (typeof value === 'string') return quoted(value)
+  if (value === undefined) return 'missing'
+  if (Array.isArray(value)) return 'a list'
+  return value instanceof Object ? 'an object' : String(value)
+}
 
 /** The request of a line. Fields that are not known are ignored. @throws InputError with what is wrong, without the line's number */
 export const requestOf = (line: string): TrafficRequest => {
-  let fields: unknown
+  let fields: Record<string, unknown>
   try {
     fields = JSON.parse(line)
   } catch {
     throw new InputError(`${quoted(line)} is no JSON`)
   }
-  if (typeof fields !== 'object' || fields === null || Array.isArray(fields))
+  if (!(fields instanceof Object) || Array.isArray(fields))
     throw new InputError(`${quoted(line)} is no JSON object`)
   const request: Record<string, unknown> = { at: 0 }
-  for (let i = 0; i < names.length; i++) {
-    const name = names[i] as string
-    const { expected, holds, required } = kindList[i] as Kind
-    const value = (fields as Record<string, unknown>)[name]
-    if (value === undefined || value === null) {
-      if (required) throw new InputError(`${name} is missing: expected ${expected}`)
-      continue
-    }
-    if (!holds(value))
-      throw new InputError(
-        `${name} is ${value instanceof Object ? givenText(value) : quoted(JSON.stringify(value))}, expected ${expected}`,
-      )
+  for (const name of names) {
+    const value = fields[name] ?? undefined
+    if (value === undefined && !required.includes(name)) continue
+    checkField(name, value)
     request[name] = value
   }
   request.at = Date.parse(request.at as string)
