@@ -3,8 +3,8 @@
 import { quotedPath } from '../../common/outside-text.ts'
 import type { Replay } from '../../load/replay/run.ts'
 import type { LiveFigures } from '../../load/replay/senders.ts'
-import { errorsIn } from '../../load/replay/thresholds.ts'
 import type { ReplayResult } from '../../load/report/result.ts'
+import { errorsIn } from '../../load/report/run-figures.ts'
 import { counted, factsText, leftText, percentText, tableOf } from '../terminal.ts'
 
 /** A duration in ms for people, with three digits. */
@@ -55,7 +55,7 @@ export const createProgress = ({ endsAtSeconds, total, dueBefore }: Plan) => {
       `${asked}${rateText(achieved)} sent`,
       ...(p50 === undefined || p99 === undefined ? [] : [`p50 ${msText(p50)}, p99 ${msText(p99)}`]),
       ...(weathers === 0 ? [] : [`hits ${percentText(hit / weathers)}`]),
-      `late ${counted(counts.late)}, dropped ${counted(counts.dropped)}, errors ${counted(errorsIn(counts))}`,
+      `late ${counted(counts.late)}, dropped ${counted(counts.dropped)}, errors ${counted(errorsIn(counts, counts.statuses))}`,
     ].join(' · ')
   }
 }

@@ -22,8 +22,6 @@ export type LoadForm = {
 
 const delayResolutionMs = 2
 
-export type Load = ReturnType<typeof createLoad>
-
 export const createLoad = () => {
   const delays = monitorEventLoopDelay({ resolution: delayResolutionMs })
   delays.enable()
