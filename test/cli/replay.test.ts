@@ -165,7 +165,7 @@ t.test('a target that leaves each tenth without an answer passes no threshold of
   t.match(inText?.stdout, / p50<9m .*passed|^p50<9m .*passed/m)
   t.match(inText?.stdout, /hit.p99<9m .*passed/)
   t.match(inText?.stdout, /weather +failed +4 /)
-  t.match(readFileSync(page, 'utf8'), /not answered<\/span>/)
+  t.match(readFileSync(page, 'utf8'), /not answered<\/td>/)
   const { totals, latency, latencies } = replayResult.parse(JSON.parse(inJson?.stdout ?? ''))
   t.ok(totals.dropped > 0 && totals.failed.timeout, JSON.stringify(totals))
   t.equal(latency.count, totals.due)

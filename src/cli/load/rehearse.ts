@@ -125,7 +125,7 @@ const partsOf = async (
   if (runs !== 'ecmwf' && runs !== 'none')
     throw new UsageError(`--provider-runs is ${quoted(runs)}; allowed: ecmwf, none`)
   const { readTraffic } = await import('../../load/traffic/read-traffic.ts')
-  const { machineOf } = await import('../../load/replay/machine.ts')
+  const { machineOf } = await import('../../load/replay/load.ts')
   const { countSentWith } = await import('../../load/traffic/recorded-admission.ts')
   const faults = createFaults(terminal)
   const traffic = readTraffic(paths, { format: options.format, host: options.host, onFault: faults.add })

@@ -1,10 +1,10 @@
 // The words of `abohawa replay`: the line of progress while it runs, and its report on a terminal.
 
 import { quotedPath } from '../../common/outside-text.ts'
-import type { Logged } from '../../load/replay/request-log.ts'
+import type { Replay } from '../../load/replay/run.ts'
 import type { LiveFigures } from '../../load/replay/senders.ts'
-import { errorsIn } from '../../load/replay/thresholds.ts'
 import type { ReplayResult } from '../../load/report/result.ts'
+import { errorsIn } from '../../load/report/run-figures.ts'
 import { counted, factsText, leftText, percentText, tableOf } from '../terminal.ts'
 
 /** A duration in ms for people, with three digits. */
@@ -55,7 +55,7 @@ export const createProgress = ({ endsAtSeconds, total, dueBefore }: Plan) => {
       `${asked}${rateText(achieved)} sent`,
       ...(p50 === undefined || p99 === undefined ? [] : [`p50 ${msText(p50)}, p99 ${msText(p99)}`]),
       ...(weathers === 0 ? [] : [`hits ${percentText(hit / weathers)}`]),
-      `late ${counted(counts.late)}, dropped ${counted(counts.dropped)}, errors ${counted(errorsIn(counts))}`,
+      `late ${counted(counts.late)}, dropped ${counted(counts.dropped)}, errors ${counted(errorsIn(counts, counts.statuses))}`,
     ].join(' · ')
   }
 }
@@ -208,9 +208,12 @@ export const remarksOn = ({ statuses, totals, generator }: ReplayResult): string
 }
 
 /** The fault of the log of each request; undefined where it is whole. */
-export const logLacking = (logged: Logged | undefined, path = ''): string | undefined => {
-  if (logged?.fault !== undefined) return `--requests: ${logged.fault}`
-  return logged && logged.lost > 0
-    ? `${counted(logged.lost)} requests are not in ${quotedPath(path)}, which took them too slowly: another disk, or a name without .gz.`
+export const logLacking = (
+  { lost, fault }: Awaited<Replay['ended']>['logged'],
+  path = '',
+): string | undefined => {
+  if (fault !== undefined) return `--requests: ${fault}`
+  return lost > 0
+    ? `${counted(lost)} requests are not in ${quotedPath(path)}, which took them too slowly: another disk, or a name without .gz.`
     : undefined
 }

@@ -186,5 +186,5 @@ const checked = async (kept: readonly KeptBody[]): Promise<ReplayResult['bodies'
 const textOf = async (result: ReplayResult, form: Output['form'], timeZone: string): Promise<string> => {
   if (form === 'json') return `${JSON.stringify(result)}\n`
   if (form === 'html') return (await import('../../load/report/run-page.ts')).reportPage([result], timeZone)
-  return (await import('../../load/replay/histograms.ts')).percentileDistribution(result.histogram)
+  return (await import('../../load/report/histogram.ts')).percentileDistribution(result.histogram)
 }

@@ -39,9 +39,13 @@ export const table = (
   return `<div class="scroll" tabindex="0" role="group" aria-label="${escaped(label)}"><table><thead><tr>${heads}</tr></thead><tbody>${lines.join('\n')}</tbody></table></div>`
 }
 
-/** Names and values, the values in HTML. */
-export const facts = (pairs: readonly (readonly [name: string, value: Html])[]): Html =>
-  `<dl class="facts">${pairs.map(([name, value]) => `<div><dt>${escaped(name)}</dt><dd>${value}</dd></div>`).join('')}</dl>`
+/** Names and values, the values in HTML; those without a value are left out. */
+export const facts = (pairs: readonly (readonly [name: string, value: Html | undefined])[]): Html =>
+  `<dl class="facts">${pairs
+    .map(([name, value]) =>
+      value === undefined ? '' : `<div><dt>${escaped(name)}</dt><dd>${value}</dd></div>`,
+    )
+    .join('')}</dl>`
 
 /** Large figures in a row: what readers want first. */
 export const tiles = (

@@ -3,15 +3,16 @@
 // that waits for an instant, such as the end of a budget's window, gets it. What is measured goes to the recorder.
 
 import { setTimeout as pause } from 'node:timers/promises'
+import { type Dispatcher, Pool } from 'undici'
 import { InputError, messageOf } from '../../common/errors.ts'
 import { ownLimitOf } from '../replay/own-limits.ts'
 import type { Recorder } from '../replay/recorder.ts'
+import { cacheFactsIn } from '../replay/response-head.ts'
 import type { Spending } from '../report/spending.ts'
 import { endpointOf } from '../traffic/endpoint-of-path.ts'
 import { sentWithOf } from '../traffic/recorded-admission.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
 import type { Fixture } from './fixture.ts'
-import { type Answer, createSender } from './sender.ts'
 
 export type RehearsalOptions = {
   /** In order of arrival. */
@@ -32,6 +33,10 @@ const waitingMs = 500
 const answerWithinMs = 3
 // By the machine's clock, without any sign from the gateway.
 const longestWaitMs = 60_000
+// By the machine's clock; longer than the gateway's own deadlines for what it waits for.
+const timeoutMs = 60_000
+
+export const maxConnections = 256
 
 /** Sends the requests; resolves when all are answered, or at the signal. */
 export const rehearse = async (
@@ -40,7 +45,16 @@ export const rehearse = async (
 ): Promise<void> => {
   const start = requests[0]?.at ?? 0
   const begunAt = performance.now()
-  const sender = createSender(fixture.apiUrl)
+  const pool = new Pool(fixture.apiUrl, {
+    connections: maxConnections,
+    pipelining: 1,
+    headersTimeout: timeoutMs,
+    bodyTimeout: timeoutMs,
+    keepAliveTimeout: 600_000,
+    allowH2: false,
+  })
+  // The tag for conditional requests: that of the last answer with the same path and encoding.
+  const tags = new Map<string, string>()
   const unanswered = new Set<Promise<void>>()
   let now = start
   /** Whether a load may go on behind an answer. */
@@ -62,30 +76,42 @@ export const rehearse = async (
     return fixture.substitutes[substitutes++ % fixture.substitutes.length]
   }
 
+  const answerTo = async (
+    { method, path, accepts, conditional }: TrafficRequest,
+    key: string | undefined,
+  ) => {
+    const representation = `${accepts ?? ''} ${path}`
+    const tag = conditional ? tags.get(representation) : undefined
+    const { statusCode, headers, body } = await pool.request({
+      method: method as Dispatcher.HttpMethod,
+      path,
+      headers: {
+        ...(key === undefined ? {} : { 'x-api-key': key }),
+        ...(accepts === undefined ? {} : { 'accept-encoding': accepts }),
+        ...(tag === undefined ? {} : { 'if-none-match': tag }),
+      },
+    })
+    const { etag, outcome, ageSeconds } = cacheFactsIn(headers)
+    if (etag !== undefined) tags.set(representation, etag)
+    let bytes = 0
+    for await (const chunk of body) bytes += (chunk as Buffer).length
+    if (statusCode >= 500 || headers['cache-status']?.includes('; fwd=')) mayLoad = true
+    return { status: statusCode, bytes, outcome, ageSeconds }
+  }
+
   const send = async (request: TrafficRequest): Promise<void> => {
-    const { path } = request
     const key = keyOf(request)
     const dueAt = performance.now() - begunAt
-    const endpoint = endpointOf(path)
-    const instants = { dueAt, sentAt: dueAt, at: now - start }
-    let answer: Answer
+    const sent = { dueAt, sentAt: dueAt, at: now - start, endpoint: endpointOf(request.path) }
     try {
-      answer = await sender.send(request, key)
+      const answer = await answerTo(request, key)
+      const endedAt = performance.now() - begunAt
+      recorder.record({ ...sent, ...answer, endedAt, movedEnd: now - start })
     } catch (error) {
       mayLoad = true
       limit ??= ownLimitOf(error)
-      recorder.fail(reasonOf(error), { ...instants, endpoint, endedAt: performance.now() - begunAt })
-      return
+      recorder.fail(reasonOf(error), { ...sent, endedAt: performance.now() - begunAt })
     }
-    const { forwarded, ...facts } = answer
-    if (forwarded || answer.status >= 500) mayLoad = true
-    recorder.record({
-      ...instants,
-      ...facts,
-      endpoint,
-      endedAt: performance.now() - begunAt,
-      movedEnd: now - start,
-    })
   }
 
   /** Resolves when every answer is there, or when those that are not wait for a later instant. */
@@ -125,7 +151,7 @@ export const rehearse = async (
     if (mayLoad) await fixture.settle()
     spending.record(now, await fixture.counts())
   } finally {
-    await sender.close()
+    await pool.destroy()
   }
 }
 

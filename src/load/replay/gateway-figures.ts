@@ -4,137 +4,122 @@
 
 import type { ReplayResult, Step } from '../report/result.ts'
 
-export type GatewayFigures = {
-  /** Reads once more now. Rejects as the reading does. */
-  read(): Promise<void>
-  /** Reads now, and forgets what was before: the run has warmed up. */
-  begin(): Promise<void>
-  readonly gateway: ReplayResult['gateway']
-  readonly provider: ReplayResult['provider']
-  /** The steps of the run with the weight that was spent in each; the last reading of a step has it. */
-  withWeights(steps: readonly Step[], stepSeconds: number): Step[]
-}
-
 type Reading = {
   readonly at: number
   /** By process, since its start. */
-  readonly cpuSeconds: ReadonlyMap<string, number>
+  readonly cpuSeconds: Series
   readonly memoryBytes: number
   readonly loopDelayP50: number
   readonly loopDelayP99: number
   /** By series, since the start of its process. */
-  readonly requests: ReadonlyMap<string, number>
-  readonly used: Readonly<Record<string, number>>
+  readonly requests: Series
+  /** By window of the budget. */
+  readonly limits: ReadonlyMap<string, number>
+  readonly used: ReadonlyMap<string, number>
 }
+/** Values by the text of their labels. */
+type Series = ReadonlyMap<string, number>
 
 // prom-client samples the delay with a timer of 10 ms, and reports its whole interval.
 const samplingMs = 10
-// The longest first: its sum is reset the least often.
-const windows = ['day', 'hour', 'minute'] as const
+const windows = ['minute', 'hour', 'day'] as const
 
 /** @param metrics reads /metrics. @param now seconds since the begin of the run */
-export const createGatewayFigures = (metrics: () => Promise<string>, now: () => number): GatewayFigures => {
+export const createGatewayFigures = (metrics: () => Promise<string>, now: () => number) => {
   let readings: Reading[] = []
-  let limits: Record<string, number> = {}
-  // Spent since the first reading, by window; a window that began anew counts from zero.
-  let spent: { at: number; weight: number }[] = []
-  let most: Record<string, number> = {}
-  let cpuSeconds = 0
-  let requests = 0
   // Readings that are on their way when the run has warmed up are of the time before.
   let round = 0
 
-  const figures: GatewayFigures = {
-    begin: () => {
+  /** Reads once more now. Rejects as the reading does. */
+  const read = async (): Promise<void> => {
+    const own = round
+    const text = await metrics()
+    if (own === round) readings.push(readingOf(text, now()))
+  }
+  /** What each reading has more than the one before; what is smaller, or new, began at 0 since. */
+  const grown = (of: (reading: Reading) => Series): { at: number; by: number }[] =>
+    readings.slice(1).map((reading, i) => {
+      const before = of(readings[i] as Reading)
+      const by = [...of(reading)].map(([name, value]) => {
+        const was = before.get(name) ?? 0
+        return value >= was ? value - was : value
+      })
+      return { at: reading.at, by: sumOf(by) }
+    })
+  const total = (of: (reading: Reading) => Series): number => sumOf(grown(of).map(({ by }) => by))
+  /** By the longest window: its sum is reset the least often. */
+  const spent = () => {
+    const longest = windows.findLast(name => readings.at(-1)?.used.has(name))
+    if (longest === undefined) return []
+    return grown(({ used }) => new Map([[longest, used.get(longest) ?? 0]]))
+  }
+
+  return {
+    read,
+    /** Reads now, and forgets what was before: the run has warmed up. */
+    begin: (): Promise<void> => {
       round += 1
-      ;[readings, spent, most, cpuSeconds, requests] = [[], [], {}, 0, 0]
-      return figures.read()
+      readings = []
+      return read()
     },
-    read: async () => {
-      const own = round
-      const text = await metrics()
-      if (own !== round) return
-      const reading = readingOf(text, now())
-      limits = byWindow(text, 'abohawa_provider_budget_limit')
-      for (const [name, used] of Object.entries(reading.used)) most[name] = Math.max(most[name] ?? 0, used)
-      const before = readings.at(-1)
-      const window = windows.find(name => reading.used[name] !== undefined)
-      if (before && window !== undefined) {
-        const [was = 0, is = 0] = [before.used[window], reading.used[window]]
-        spent.push({ at: reading.at, weight: is >= was ? is - was : is })
-      }
-      if (before) {
-        cpuSeconds += grown(before.cpuSeconds, reading.cpuSeconds)
-        requests += grown(before.requests, reading.requests)
-      }
-      readings.push(reading)
-    },
-    get gateway() {
-      const [first, last] = [readings[0], readings.at(-1)]
-      if (!first || !last || readings.length < 2) return null
+    get gateway(): ReplayResult['gateway'] {
       const during = readings.slice(1)
+      if (during.length === 0) return null
       const largest = (of: (reading: Reading) => number): number => Math.max(...during.map(of))
+      const medians = during.map(({ loopDelayP50 }) => loopDelayP50).sort((a, b) => a - b)
       return {
-        cpuSeconds,
+        cpuSeconds: total(({ cpuSeconds }) => cpuSeconds),
         memoryBytes: Math.round(largest(({ memoryBytes }) => memoryBytes)),
-        loopDelayP50: during.map(({ loopDelayP50 }) => loopDelayP50).sort((a, b) => a - b)[
-          during.length >> 1
-        ] as number,
+        loopDelayP50: medians[during.length >> 1] as number,
         loopDelayP99: largest(({ loopDelayP99 }) => loopDelayP99),
       }
     },
-    get provider() {
-      const [first, last] = [readings[0], readings.at(-1)]
-      if (!first || !last || spent.length === 0) return null
+    get provider(): ReplayResult['provider'] {
+      const weights = spent()
+      if (weights.length === 0) return null
+      const limits = readings.at(-1)?.limits
       return {
-        requests,
-        weight: spent.reduce((sum, { weight }) => sum + weight, 0),
-        windows: windows.toReversed().flatMap(name => {
-          const used = most[name]
-          return used === undefined ? [] : [{ span: name, limit: limits[name] ?? null, most: used }]
+        requests: total(({ requests }) => requests),
+        weight: sumOf(weights.map(({ by }) => by)),
+        windows: windows.flatMap(span => {
+          const used = readings.flatMap(reading => reading.used.get(span) ?? [])
+          return used.length === 0
+            ? []
+            : [{ span, limit: limits?.get(span) ?? null, most: Math.max(...used) }]
         }),
       }
     },
-    withWeights: (steps, stepSeconds) =>
-      spent.length === 0
-        ? [...steps]
-        : steps.map(step => ({
-            ...step,
-            weight: spent
-              .filter(({ at }) => at > step.at && at <= step.at + stepSeconds)
-              .reduce((sum, { weight }) => sum + weight, 0),
-          })),
+    /** The steps of the run with the weight that was spent in each; the last reading of a step has it. */
+    withWeights: (steps: readonly Step[], stepSeconds: number): Step[] => {
+      const weights = spent()
+      if (weights.length === 0) return [...steps]
+      return steps.map(step => {
+        const own = weights.filter(({ at }) => at > step.at && at <= step.at + stepSeconds)
+        return { ...step, weight: sumOf(own.map(({ by }) => by)) }
+      })
+    },
   }
-  return figures
 }
 
-/** By how much counters have grown; one that is smaller, or new, began at 0 since: its process was replaced. */
-const grown = (before: ReadonlyMap<string, number>, after: ReadonlyMap<string, number>): number =>
-  [...after].reduce((sum, [name, value]) => {
-    const was = before.get(name) ?? 0
-    return sum + (value >= was ? value - was : value)
-  }, 0)
+const sumOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0)
 
 const readingOf = (text: string, at: number): Reading => {
   const values = (name: string): number[] => [...seriesOf(text, name).values()]
   const delay = (name: string): number => Math.max(0, Math.max(0, ...values(name)) * 1000 - samplingMs)
+  const requests = [...seriesOf(text, 'abohawa_provider_request_duration_seconds_count')]
   return {
     at,
     cpuSeconds: seriesOf(text, 'process_cpu_seconds_total'),
-    memoryBytes: values('process_resident_memory_bytes').reduce((sum, bytes) => sum + bytes, 0),
+    memoryBytes: sumOf(values('process_resident_memory_bytes')),
     loopDelayP50: delay('nodejs_eventloop_lag_p50_seconds'),
     loopDelayP99: delay('nodejs_eventloop_lag_p99_seconds'),
-    requests: new Map(
-      [...seriesOf(text, 'abohawa_provider_request_duration_seconds_count')].filter(
-        ([labels]) => !labels.includes('outcome="provider_not_sent"'),
-      ),
-    ),
+    requests: new Map(requests.filter(([labels]) => !labels.includes('outcome="provider_not_sent"'))),
+    limits: byWindow(text, 'abohawa_provider_budget_limit'),
     used: byWindow(text, 'abohawa_provider_budget_used'),
   }
 }
 
-/** The values of a metric by the text of its labels. */
-const seriesOf = (text: string, name: string): Map<string, number> =>
+const seriesOf = (text: string, name: string): Series =>
   new Map(
     [...text.matchAll(new RegExp(`^${name}(\\{[^}]*\\})? (\\S+)$`, 'gm'))]
       .map(([, labels = '', value]): [string, number] => [labels, Number(value)])
@@ -142,11 +127,11 @@ const seriesOf = (text: string, name: string): Map<string, number> =>
   )
 
 /** A figure of the whole fleet: every process reports it, and the largest report is the latest. */
-const byWindow = (text: string, name: string): Record<string, number> => {
-  const found: Record<string, number> = {}
+const byWindow = (text: string, name: string): Series => {
+  const found = new Map<string, number>()
   for (const [labels, value] of seriesOf(text, name)) {
     const window = /window="([a-z]+)"/.exec(labels)?.[1]
-    if (window !== undefined) found[window] = Math.max(found[window] ?? 0, value)
+    if (window !== undefined) found.set(window, Math.max(found.get(window) ?? 0, value))
   }
   return found
 }

@@ -1,40 +1,29 @@
-// The connections of one sender over HTTP/2: many requests at once on each, by Node's own client. Otherwise like lanes.ts.
+// The connections of one sender over HTTP/2: many requests at once on each, by Node's own client. Otherwise like http1.ts.
 
-import { type ClientHttp2Session, connect as connectHttp2, constants } from 'node:http2'
-import { connect } from 'node:net'
-import { connect as connectTls } from 'node:tls'
-import type { Answer } from './http1.ts'
-import { reasonOf } from './http1.ts'
-import type { Job, Lane, LaneEvents, Lanes } from './lanes.ts'
-import { createCapacity, isOwnLimit } from './own-limits.ts'
-import { ageOf, cacheOutcomeOf, emptyHead, type ResponseHead } from './response-head.ts'
-import { addressOf, type Target, tlsOptions } from './target.ts'
+import { type ClientHttp2Session, connect, constants } from 'node:http2'
+import type { Job, LaneEvents, Lanes } from './http1.ts'
+import { createCapacity, isOwnLimit, reasonOf } from './own-limits.ts'
+import { type CacheFacts, cacheFactsIn } from './response-head.ts'
+import { socketTo, type Target } from './target.ts'
 
 // The least that RFC 9113 recommends a server to allow; a target with a lower bound says so in its settings.
 const maxStreams = 100
 
-type Open = {
-  readonly session: ClientHttp2Session
-  streams: number
-  isLeaving: boolean
-}
+type Open = { readonly session: ClientHttp2Session; streams: number; isLeaving: boolean }
 
 export const http2Lanes = <Sent extends Job>(
   target: Target,
   most: number,
   events: LaneEvents<Sent>,
 ): Lanes<Sent> => {
-  const busy = new Map<Sent, Lane<Sent>>()
+  const busy = new Map<Sent, (reason: string) => void>()
   const open: Open[] = []
   const capacity = createCapacity(most)
   let turn = 0
 
   const openSession = (): Open => {
-    const session = connectHttp2(`${target.isTls ? 'https' : 'http'}://${target.authority}`, {
-      createConnection: () =>
-        target.isTls
-          ? connectTls({ ...tlsOptions(target), ALPNProtocols: ['h2'] })
-          : connect(addressOf(target)),
+    const session = connect(`${target.isTls ? 'https' : 'http'}://${target.authority}`, {
+      createConnection: () => socketTo(target, 'h2'),
     })
     const one: Open = { session, streams: 0, isLeaving: false }
     const leave = (): void => {
@@ -61,17 +50,16 @@ export const http2Lanes = <Sent extends Job>(
     if (capacity.allows(open.length)) return openSession()
     for (let i = 0; i < open.length; i++) {
       const one = open[turn++ % open.length]
-      if (one && !one.isLeaving && !one.session.destroyed && one.streams < streamsOf(one)) return one
+      if (one && !one.session.destroyed && one.streams < streamsOf(one)) return one
     }
     return undefined
   }
 
   const send = (one: Open, job: Sent): void => {
     const { form, key, etag } = job
-    let head: ResponseHead | undefined
+    let found: { readonly status: number; readonly head: CacheFacts } | undefined
     let bytes = 0
-    // Given by the sender, and found in an error.
-    let [why, reason] = ['', '']
+    let reason = ''
     const parts: Buffer[] = []
     one.streams += 1
     const stream = one.session.request({
@@ -81,62 +69,41 @@ export const http2Lanes = <Sent extends Job>(
       ...(key === undefined ? {} : { 'x-api-key': key }),
       ...(etag === undefined ? {} : { 'if-none-match': etag }),
     })
-    busy.set(job, {
-      send: () => {},
-      end: given => {
-        why = given
-        // A stream whose session is not connected yet can't be closed, and neither can the others of that session.
-        if (stream.pending) one.session.destroy()
-        else stream.close(constants.NGHTTP2_CANCEL)
-      },
+    busy.set(job, given => {
+      reason = given
+      // A stream whose session is not connected yet can't be closed, and neither can the others of that session.
+      if (stream.pending) one.session.destroy()
+      else stream.close(constants.NGHTTP2_CANCEL)
     })
     stream.on('response', headers => {
-      const found = emptyHead(Number(headers[':status']))
-      const etagOf = headers.etag
-      const status = headers['cache-status']
-      found.etag = etagOf
-      found.encoding = headers['content-encoding']
-      if (status !== undefined) found.outcome = cacheOutcomeOf(String(status))
-      found.ageSeconds = ageOf(headers.date, headers['last-modified'])
-      head = found
+      found = { status: Number(headers[':status']), head: cacheFactsIn(headers) }
     })
     stream.on('data', (part: Buffer) => {
       bytes += part.length
       if (job.keepsBody) parts.push(part)
     })
     stream.on('error', (error: NodeJS.ErrnoException) => {
-      reason = reasonOfStream(error)
+      reason ||= reasonOfStream(error)
     })
     stream.on('close', () => {
       one.streams -= 1
       busy.delete(job)
-      const isWhole =
-        head !== undefined && why === '' && reason === '' && stream.rstCode === constants.NGHTTP2_NO_ERROR
-      if (isWhole) {
-        const answer: Answer = {
-          head: head as ResponseHead,
-          bytes,
-          body: job.keepsBody ? Buffer.concat(parts) : undefined,
-        }
-        events.onAnswer(job, answer)
-      } else if (head === undefined && isUnread(stream.rstCode, one) && !job.again) {
+      if (found && reason === '' && stream.rstCode === constants.NGHTTP2_NO_ERROR)
+        events.onAnswer(job, { ...found, bytes, body: job.keepsBody ? Buffer.concat(parts) : undefined })
+      // A server that stops says which streams it will not read.
+      else if (!found && one.isLeaving && stream.rstCode === constants.NGHTTP2_REFUSED_STREAM && !job.again) {
         job.again = true
         send(withRoom() ?? openSession(), job)
-        return
-      } else events.onFailure(job, why || reason || 'reset')
-      events.onFree()
+      } else events.onFailure(job, reason || 'reset')
     })
     stream.end()
   }
-  // A server that stops says which streams it will not read.
-  const isUnread = (code: number | undefined, { isLeaving }: Open): boolean =>
-    isLeaving && code === constants.NGHTTP2_REFUSED_STREAM
 
   return {
     busy,
     take: () => {
       const one = withRoom()
-      return one && { send: job => send(one, job), end: () => {} }
+      return one && (job => send(one, job))
     },
     close: () => {
       for (const { session } of [...open]) session.destroy()

@@ -1,8 +1,11 @@
 // The load of the generator itself, which shows whether the figures of a run are of the target or of the generator. One for each
-// sender: the delays of its event loop, how late it noticed due instants, and its share of a core.
+// sender: the delays of its event loop, how late it noticed due instants, and its share of a core. And the machine that it runs on.
 
+import { availableParallelism, cpus, totalmem } from 'node:os'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { encodeIntoCompressedBase64 } from 'hdr-histogram-js'
+import { version } from '../../common/version.ts'
+import type { ReplayResult } from '../report/result.ts'
 import { coarse } from './histograms.ts'
 import { lateMs } from './recorder.ts'
 
@@ -17,28 +20,9 @@ export type LoadForm = {
   readonly limit?: string | undefined
 }
 
-export type Load = {
-  /** A turn of the event loop begins. */
-  turned(): void
-  /** Something was done in this turn. */
-  worked(): void
-  /** A due instant was seen so many ms late. */
-  due(delayMs: number): void
-  /** A request was answered or given up after so many ms; for the line of progress. */
-  ended(ms: number): void
-  /** Of these since the last call, as a compressed histogram of µs. */
-  recent(): string
-  /** A limit of this machine kept a connection from being opened. */
-  limited(limit: string): void
-  form(): LoadForm
-  /** The run has warmed up: what was before is forgotten. */
-  begin(): void
-  end(): void
-}
-
 const delayResolutionMs = 2
 
-export const createLoad = (): Load => {
+export const createLoad = () => {
   const delays = monitorEventLoopDelay({ resolution: delayResolutionMs })
   delays.enable()
   let began = performance.now()
@@ -64,35 +48,42 @@ export const createLoad = (): Load => {
     }
   }
   return {
-    turned: () => {
+    /** A turn of the event loop begins. */
+    turned: (): void => {
       const at = performance.now()
       // A turn without work lasts microseconds; a longer one was a timer's wait, which takes no processor time.
       if (!hasWorked && at - turnedAt < 1) idleMs += at - turnedAt
       turnedAt = at
       hasWorked = false
     },
-    worked: () => {
+    /** Something was done in this turn. */
+    worked: (): void => {
       hasWorked = true
     },
-    due: delayMs => late.recordValue(Math.max(0, Math.round(delayMs * 1000))),
-    ended: ms => recent.recordValue(Math.max(0, Math.round(ms * 1000))),
-    recent: () => {
+    /** A due instant was seen so many ms late. */
+    due: (delayMs: number): void => late.recordValue(Math.max(0, Math.round(delayMs * 1000))),
+    /** A request was answered or given up after so many ms; for the line of progress. */
+    ended: (ms: number): void => recent.recordValue(Math.max(0, Math.round(ms * 1000))),
+    /** Of these since the last call, as a compressed histogram of µs. */
+    recent: (): string => {
       const text = encodeIntoCompressedBase64(recent)
       recent.reset()
       return text
     },
-    limited: met => {
+    /** A limit of this machine kept a connection from being opened. */
+    limited: (met: string): void => {
       limit ??= met
     },
-    form: () => form ?? measure(),
-    begin: () => {
+    form: (): LoadForm => form ?? measure(),
+    /** The run has warmed up: what was before is forgotten. */
+    begin: (): void => {
       delays.reset()
       late.reset()
       idleMs = 0
       began = performance.now()
       cpuBegan = process.threadCpuUsage()
     },
-    end: () => {
+    end: (): void => {
       form = measure()
       delays.disable()
     },
@@ -115,12 +106,15 @@ export const generatorOf = (loads: readonly LoadForm[], isClosed: boolean) => {
       : lateP99 > lateMs
         ? `the load generator itself was late: 1 % of the requests by ${Math.round(lateP99)} ms or more; other work on this machine, or too few --workers`
         : null)
-  return {
-    cpuShare,
-    loopDelayP99,
-    lateP99,
-    saturated: reason !== null,
-    reason,
-    limited: limit !== undefined,
-  }
+  const saturated = reason !== null
+  return { cpuShare, loopDelayP99, lateP99, saturated, reason, limited: limit !== undefined }
 }
+
+/** The machine and the version of the program that a run is made with, for its result. */
+export const machineOf = (): ReplayResult['machine'] => ({
+  node: process.version,
+  cpu: cpus()[0]?.model ?? 'unknown',
+  cores: availableParallelism(),
+  memoryBytes: totalmem(),
+  version,
+})

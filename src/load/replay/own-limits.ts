@@ -1,4 +1,5 @@
-// Limits of the machine that sends: what fails at them says nothing of the target, so it is never counted as its failure.
+// Why a request has no answer, as the result has it. Limits of the machine that sends are apart from all others: what fails at them
+// says nothing of the target, so it is never counted as its failure.
 
 const limits: Readonly<Record<string, string>> = {
   EMFILE: 'the load generator may open no more files, and so no more connections, than `ulimit -n` says',
@@ -21,23 +22,33 @@ export const ownLimitOf = (error: unknown): string | undefined =>
 /** Whether the reason of a failure is such a limit. */
 export const isOwnLimit = (reason: string): boolean => sentences.has(reason)
 
+const reasons: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'refused',
+  ENOENT: 'refused',
+  ECONNRESET: 'reset',
+  EPIPE: 'reset',
+  ETIMEDOUT: 'timeout',
+  ENOTFOUND: 'name not found',
+}
+
+/** The reason of a failure as the result has it. */
+export const reasonOf = (error: NodeJS.ErrnoException): string => {
+  const code = codeOf(error)
+  return ownLimitOf(error) ?? reasons[code] ?? (/CERT|TLS|SSL/.test(code) ? 'tls' : 'connection')
+}
+
 // So that a limit is not run into thousands of times a second.
 const pauseMs = 100
 
-export type Capacity = {
-  /** Whether one more connection may be opened beside so many. */
-  allows(open: number): boolean
-  /** A limit of this machine was met, with so many open. */
-  limited(open: number): void
-}
-
 /** How many connections there may be. At a limit of this machine it goes on with those that it has. */
-export const createCapacity = (wanted: number): Capacity => {
+export const createCapacity = (wanted: number) => {
   let maxOpen = wanted
   let pausedUntil = 0
   return {
-    allows: open => open < maxOpen && performance.now() >= pausedUntil,
-    limited: open => {
+    /** Whether one more connection may be opened beside so many. */
+    allows: (open: number): boolean => open < maxOpen && performance.now() >= pausedUntil,
+    /** A limit of this machine was met, with so many open. */
+    limited: (open: number): void => {
       maxOpen = Math.max(1, Math.min(maxOpen, open))
       pausedUntil = performance.now() + pauseMs
     },

@@ -1,12 +1,12 @@
 // Counts the requests of a run by outcome, with histograms of latency, lateness and age, and makes that part of the result.
 // Sends nothing. Replays and rehearsals record into it; each worker has a recorder, and their forms are added up.
 
-import type { Histogram } from 'hdr-histogram-js'
+import { encodeIntoCompressedBase64, type Histogram } from 'hdr-histogram-js'
 import type { Destination } from '../../common/endpoints.ts'
 import type { ReplayResult } from '../report/result.ts'
 import type { Outcome } from '../traffic/traffic-request.ts'
-import { coarse, decoded, encoded, fine, latencyIn } from './histograms.ts'
-import { addTo, createSteps, type LiveStep, type StepForm } from './steps.ts'
+import { addEncoded, coarse, fine, latencyIn } from './histograms.ts'
+import { createSteps, type StepForm } from './steps.ts'
 
 /** Instants of a request in ms since the begin of the run. */
 export type Instants = {
@@ -50,13 +50,12 @@ type Recorded = Pick<
 >
 export type Run = Omit<ReplayResult, keyof Recorded | 'format' | 'totals'> & { readonly seconds: number }
 
-/** The contents of a recorder, as plain values that one thread or process sends to another. */
+/** The contents of a recorder, as plain values that one thread sends to another. */
 export type RecorderForm = {
   readonly counts: Counts
   readonly stepSeconds: number
   /** Compressed histograms in base64, by `endpoint outcome`. */
   readonly latencies: Readonly<Record<string, string>>
-  readonly late: string
   readonly age: string
   readonly steps: readonly StepForm[]
 }
@@ -70,15 +69,11 @@ export type Recorder = {
   drop(request: Omit<Unanswered, 'sentAt'>): void
   /** Adds what another recorder holds. */
   add(form: RecorderForm): void
-  /** Adds its counts alone. */
-  addCounts(more: Counts): void
   form(): RecorderForm
   /** The counts so far, for the line of progress: live, not a copy. */
   readonly counts: Readonly<Counts>
   /** Of all requests so far, or those of an endpoint or outcome; null without one. */
   latency(percent: number | 'mean', scope?: Scope): Waited | null
-  /** Of the delays from the due instant to the first byte, in ms. */
-  lateness(percent: number): number
   result(run: Run): ReplayResult
 }
 
@@ -102,6 +97,30 @@ export type Counts = {
   outcomes: Record<string, number>
 }
 
+/** Without any. */
+export const noCounts = (): Counts => ({
+  sent: 0,
+  answered: 0,
+  late: 0,
+  dropped: 0,
+  bytes: 0,
+  failed: {},
+  statuses: {},
+  outcomes: {},
+})
+
+/** Adds counts, also those of each name within. */
+export const addCounts = (to: Counts, more: Counts): void => {
+  const add = (into: Record<string, number>, counts: Readonly<Record<string, number>>): void => {
+    for (const [name, count] of Object.entries(counts)) into[name] = (into[name] ?? 0) + count
+  }
+  const { failed: reasons, statuses, outcomes, ...numbers } = more
+  add(to as unknown as Record<string, number>, numbers)
+  add(to.failed, reasons)
+  add(to.statuses, statuses)
+  add(to.outcomes, outcomes)
+}
+
 /** Sent so much after the due instant is late. */
 export const lateMs = 10
 
@@ -113,20 +132,11 @@ const [failed, dropped] = ['failed', 'dropped']
  * @param warmUpMs what is due before is not recorded
  */
 export const createRecorder = (stepSeconds = 1, warmUpMs = 0): Recorder => {
-  const counts: Counts = {
-    sent: 0,
-    answered: 0,
-    late: 0,
-    dropped: 0,
-    bytes: 0,
-    failed: {},
-    statuses: {},
-    outcomes: {},
-  }
+  const counts = noCounts()
   const latencies = new Map<string, Histogram>()
-  const late = fine()
   const age = fine()
   const steps = createSteps(stepSeconds)
+  type LiveStep = ReturnType<typeof steps.at>
 
   const sent = (step: LiveStep, { dueAt, sentAt }: Instants): void => {
     const delay = Math.max(0, sentAt - dueAt)
@@ -134,14 +144,7 @@ export const createRecorder = (stepSeconds = 1, warmUpMs = 0): Recorder => {
     step.due += 1
     step.sent += 1
     if (delay > lateMs) counts.late += 1
-    if (delay > step.lateMs) step.lateMs = delay
-    late.recordValue(Math.round(delay * 1000))
-  }
-  const addCounts = ({ failed: reasons, statuses, outcomes, ...numbers }: Counts): void => {
-    addTo(counts as unknown as Record<string, number>, numbers)
-    addTo(counts.failed, reasons)
-    addTo(counts.statuses, statuses)
-    addTo(counts.outcomes, outcomes)
+    if (delay > step.late) step.late = delay
   }
   const all = ({ endpoint, outcome }: Scope = {}, answered = false): Histogram => {
     const total = fine()
@@ -152,13 +155,15 @@ export const createRecorder = (stepSeconds = 1, warmUpMs = 0): Recorder => {
     }
     return total
   }
+  const latenciesOf = (name: string): Histogram => {
+    const found = latencies.get(name) ?? fine()
+    if (found.totalCount === 0) latencies.set(name, found)
+    return found
+  }
   /** Answered or not: who is given up has waited too, and a percentile without them is that of the lucky. */
   const waited = (step: LiveStep, endpoint: string, outcome: string, ms: number): void => {
     const micros = Math.max(0, Math.round(ms * 1000))
-    const name = `${endpoint} ${outcome}`
-    const histogram = latencies.get(name) ?? fine()
-    if (histogram.totalCount === 0) latencies.set(name, histogram)
-    histogram.recordValue(micros)
+    latenciesOf(`${endpoint} ${outcome}`).recordValue(micros)
     step.latency.recordValue(micros)
   }
 
@@ -204,24 +209,19 @@ export const createRecorder = (stepSeconds = 1, warmUpMs = 0): Recorder => {
       counts.dropped += 1
       waited(step, endpoint, dropped, endedAt - dueAt)
     },
-    addCounts,
     add: form => {
-      addCounts(form.counts)
-      for (const [name, text] of Object.entries(form.latencies)) {
-        const histogram = latencies.get(name) ?? fine()
-        latencies.set(name, histogram)
-        histogram.add(decoded(text))
-      }
-      late.add(decoded(form.late))
-      age.add(decoded(form.age))
+      addCounts(counts, form.counts)
+      for (const [name, text] of Object.entries(form.latencies)) addEncoded(latenciesOf(name), text)
+      addEncoded(age, form.age)
       steps.add(form.steps, form.stepSeconds)
     },
     form: () => ({
       counts: structuredClone(counts),
       stepSeconds: steps.seconds(),
-      latencies: Object.fromEntries([...latencies].map(([name, histogram]) => [name, encoded(histogram)])),
-      late: encoded(late),
-      age: encoded(age),
+      latencies: Object.fromEntries(
+        [...latencies].map(([name, histogram]) => [name, encodeIntoCompressedBase64(histogram)]),
+      ),
+      age: encodeIntoCompressedBase64(age),
       steps: steps.form(),
     }),
     latency: (percent, scope) => {
@@ -238,7 +238,6 @@ export const createRecorder = (stepSeconds = 1, warmUpMs = 0): Recorder => {
             isAnswered: true,
           }
     },
-    lateness: percent => late.getValueAtPercentile(percent) / 1000,
     result: ({ seconds, ...run }) => {
       const total = all()
       const { statuses, outcomes, ...numbers } = structuredClone(counts)
@@ -253,9 +252,9 @@ export const createRecorder = (stepSeconds = 1, warmUpMs = 0): Recorder => {
           return { endpoint, outcome, ...latencyIn(histogram) }
         }),
         latency: latencyIn(total),
-        histogram: encoded(total),
+        histogram: encodeIntoCompressedBase64(total),
         stepSeconds: steps.seconds(),
-        steps: steps.all(),
+        steps: steps.form().map(({ ages: _, ...step }) => step),
         age:
           age.totalCount === 0
             ? null

@@ -1,151 +1,144 @@
-// The log of each request of a run, as one file. A sender puts numbers into blocks and posts full ones to a thread of its own
-// (request-log-writer.ts), which makes the lines and gives the blocks back: a sender neither formats nor waits. There are so
-// many blocks and no more; while the file takes them too slowly, requests are left out of it and counted.
+// The log of each request of a run, as one file. A sender puts numbers into blocks and posts full ones to the thread that started it,
+// which makes lines of them and says when the file has taken these: a sender neither formats nor waits. So many blocks may be on
+// their way and no more; while the file takes them too slowly, requests are left out of it and counted.
 
-import { once } from 'node:events'
-import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
+import { EventEmitter, on } from 'node:events'
 import { messageOf } from '../../common/errors.ts'
+import { writeText } from '../traffic/write-traffic.ts'
 import type { Instants, Recorder } from './recorder.ts'
-import type { Schedule } from './schedule.ts'
+import type { RequestForm, Schedule } from './schedule.ts'
 
 /** Numbers of a row, in this order. `sent` is NaN for a request that was dropped, `status` for one without an answer. */
-export const rowFields = ['request', 'due', 'sent', 'end', 'status', 'name'] as const
+const rowFields = ['request', 'due', 'sent', 'end', 'status', 'name'] as const
 
 /** Rows from a sender. */
 export type RowBlock = {
-  readonly rows: Float64Array
+  readonly rows: Float64Array<ArrayBuffer>
   readonly count: number
   /** Outcomes and reasons of failures, by the number in `name`. */
   readonly names: readonly string[]
-}
-export type FromSender = RowBlock | { readonly lost: number }
-
-export type LogTask = {
-  readonly path: string
-  readonly schedule: Pick<Schedule, 'form' | 'key' | 'forms' | 'keys'>
-  readonly warmUpMs: number
-  readonly ports: readonly MessagePort[]
-}
-
-export type Logged = {
-  /** Requests that are not in the file, because it took them too slowly. */
-  readonly lost: number
-  /** Why there is no file. */
-  readonly fault: string | undefined
-}
-
-type RequestLog = {
-  /** One for each sender. */
-  readonly ports: readonly MessagePort[]
-  /** Resolves when all senders have ended and the file is whole. */
-  readonly ended: Promise<Logged>
-  /** For a run that failed. */
-  cancel(): void
 }
 
 const rowsOfBlock = 1_024
 // 25 MB, half a million requests: some seconds of what a core sends.
 const maxBlocks = 512
 
-/** Resolves when the thread has started, so that it takes no time of the first requests. */
-export const startRequestLog = async (
-  path: string,
-  { form, key, forms, keys }: Schedule,
-  warmUpMs: number,
-  senders: number,
-): Promise<RequestLog> => {
-  const channels = Array.from({ length: senders }, () => new MessageChannel())
-  const ports = channels.map(({ port2 }) => port2)
-  const workerData: LogTask = { path, schedule: { form, key, forms, keys }, warmUpMs, ports }
-  const worker = new Worker(new URL('request-log-writer.ts', import.meta.url), {
-    workerData,
-    transferList: ports,
-  })
-  const { promise: ended, resolve } = Promise.withResolvers<Logged>()
-  worker.on('message', (message: 'ready' | Logged) => message !== 'ready' && resolve(message))
-  worker.on('error', error => resolve({ lost: 0, fault: messageOf(error) }))
-  worker.on('exit', code => resolve({ lost: 0, fault: `its thread ended with ${code}` }))
-  await Promise.race([once(worker, 'message'), ended])
-  return { ports: channels.map(({ port1 }) => port1), ended, cancel: () => void worker.terminate() }
-}
-
-/** The rows of one sender. */
-export type RequestRows = {
-  /** @param status undefined without an answer. @param name its outcome, or the reason of a failure */
-  add(request: Instants & { readonly endedAt: number }, status: number | undefined, name: string): void
-  /** Posts what there is, so that a slow run can be followed. */
-  flush(): void
-  end(): void
-}
-
-/** @param senders how many share the blocks */
-export const createRequestRows = (port: MessagePort, senders: number): RequestRows => {
+/** The rows of one sender. @param post hands a block over, for good. @param senders how many share the blocks */
+export const createRequestRows = (post: (block: RowBlock) => void, senders: number) => {
   const most = Math.max(2, Math.floor(maxBlocks / senders))
-  const free: Float64Array<ArrayBuffer>[] = []
   const numbers = new Map<string, number>()
-  let [made, count, lost] = [0, 0, 0]
+  let [underWay, count, lost] = [0, 0, 0]
   let rows: Float64Array<ArrayBuffer> | undefined
-  port.on('message', (block: Float64Array<ArrayBuffer>) => free.push(block))
-  port.unref()
 
-  const take = (): Float64Array<ArrayBuffer> | undefined => {
-    const block = free.pop()
-    if (block || made === most) return block
-    made += 1
-    return new Float64Array(rowsOfBlock * rowFields.length)
-  }
   const numberOf = (name: string): number => {
-    const number = numbers.get(name)
-    if (number !== undefined) return number
-    numbers.set(name, numbers.size)
-    return numbers.size - 1
+    const number = numbers.get(name) ?? numbers.size
+    if (number === numbers.size) numbers.set(name, number)
+    return number
   }
+  /** Posts what there is, so that a slow run can be followed. */
   const flush = (): void => {
     if (!rows || count === 0) return
-    const block: RowBlock = { rows, count, names: [...numbers.keys()] }
-    port.postMessage(block, [rows.buffer])
+    underWay += 1
+    post({ rows, count, names: [...numbers.keys()] })
     rows = undefined
     count = 0
   }
+  const add = (
+    { request = 0, dueAt, sentAt, endedAt }: Instants & { readonly endedAt: number },
+    status: number,
+    name: string,
+  ): void => {
+    if (!rows && underWay === most) {
+      lost += 1
+      return
+    }
+    rows ??= new Float64Array(rowsOfBlock * rowFields.length)
+    const at = count * rowFields.length
+    rows[at] = request
+    rows[at + 1] = dueAt
+    rows[at + 2] = sentAt
+    rows[at + 3] = endedAt
+    rows[at + 4] = status
+    rows[at + 5] = numberOf(name)
+    count += 1
+    if (count === rowsOfBlock) flush()
+  }
   return {
-    add: ({ request = 0, dueAt, sentAt, endedAt }, status, name) => {
-      rows ??= take()
-      if (!rows) {
-        lost += 1
-        return
-      }
-      const at = count * rowFields.length
-      rows[at] = request
-      rows[at + 1] = dueAt
-      rows[at + 2] = sentAt
-      rows[at + 3] = endedAt
-      rows[at + 4] = status ?? Number.NaN
-      rows[at + 5] = numberOf(name)
-      count += 1
-      if (count === rowsOfBlock) flush()
-    },
+    add,
     flush,
-    end: () => {
-      flush()
-      const end: FromSender = { lost }
-      port.postMessage(end)
+    /** The file has taken a block. */
+    taken: (): void => {
+      underWay -= 1
+    },
+    lost: (): number => lost,
+    /** A recorder that logs each request too. */
+    logging: (recorder: Recorder): Recorder => ({
+      ...recorder,
+      record: observation => {
+        recorder.record(observation)
+        add(observation, observation.status, observation.outcome)
+      },
+      fail: (reason, request) => {
+        recorder.fail(reason, request)
+        add(request, Number.NaN, reason)
+      },
+      drop: request => {
+        recorder.drop(request)
+        add({ ...request, sentAt: Number.NaN }, Number.NaN, '')
+      },
+    }),
+  }
+}
+
+/** The file of the blocks of all senders. */
+export const openRequestLog = (path: string, schedule: Schedule, warmUpMs: number) => {
+  const blocks = new EventEmitter()
+  const arriving = on(blocks, 'block', { close: ['end'] }) as AsyncIterable<[RowBlock, () => void]>
+  const linesOf = linesBy(schedule, warmUpMs)
+  async function* text(): AsyncGenerator<string> {
+    for await (const [block, taken] of arriving) {
+      yield linesOf(block)
+      taken()
+    }
+  }
+  const written = writeText(path, text(), { force: true }).then(() => undefined, messageOf)
+  return {
+    /** @param taken called when the file has taken it */
+    add: (block: RowBlock, taken: () => void): void => void blocks.emit('block', block, taken),
+    /** Resolves when the file is whole; to the reason where there is none. */
+    end: (): Promise<string | undefined> => {
+      blocks.emit('end')
+      return written
     },
   }
 }
 
-/** A recorder that logs each request too. */
-export const logging = (recorder: Recorder, rows: RequestRows): Recorder => ({
-  ...recorder,
-  record: observation => {
-    recorder.record(observation)
-    rows.add(observation, observation.status, observation.outcome)
-  },
-  fail: (reason, request) => {
-    recorder.fail(reason, request)
-    rows.add(request, undefined, reason)
-  },
-  drop: request => {
-    recorder.drop(request)
-    rows.add({ ...request, sentAt: Number.NaN }, undefined, '')
-  },
-})
+/** To the microsecond. */
+const rounded = (ms: number): number => Math.round(ms * 1000) / 1000
+
+const linesBy = (schedule: Schedule, warmUpMs: number) => {
+  const formTexts: string[] = []
+  const formText = (number: number): string => {
+    const { method, path } = schedule.forms[number] as RequestForm
+    formTexts[number] ??= `"method":${JSON.stringify(method)},"path":${JSON.stringify(path)}`
+    return formTexts[number]
+  }
+  return ({ rows, count, names }: RowBlock): string => {
+    let lines = ''
+    for (let at = 0; at < count * rowFields.length; at += rowFields.length) {
+      const [request, due, sent] = [rows[at], rows[at + 1], rows[at + 2]] as [number, number, number]
+      const [end, status, name] = [rows[at + 3], rows[at + 4], rows[at + 5]] as [number, number, number]
+      const became = Number.isNaN(sent)
+        ? '"dropped":true'
+        : Number.isNaN(status)
+          ? `"failed":"${names[name]}"`
+          : `"status":${status},"outcome":"${names[name]}"`
+      const sentText = Number.isNaN(sent) ? '' : `"sent":${rounded(sent)},`
+      const warmUp = due < warmUpMs ? ',"warmUp":true' : ''
+      const key = schedule.key[request] ?? 0
+      const keyText = key === 0 ? '' : `,"key":${JSON.stringify(schedule.keys[key - 1])}`
+      lines += `{"due":${rounded(due)},${sentText}"end":${rounded(end)},${became}${warmUp},${formText(schedule.form[request] as number)}${keyText}}\n`
+    }
+    return lines
+  }
+}

@@ -5,31 +5,46 @@
 import { parseHttpDate } from '../../common/calendar.ts'
 import type { Outcome } from '../traffic/traffic-request.ts'
 
+/** What an answer says of itself, beside its status and its body. */
+export type CacheFacts = {
+  readonly etag: string | undefined
+  readonly encoding: string | undefined
+  readonly outcome: Outcome
+  readonly ageSeconds: number | undefined
+}
+
 export type ResponseHead = {
-  status: number
+  -readonly [Fact in keyof CacheFacts]: CacheFacts[Fact]
+} & {
+  readonly status: number
   /** -1: not given. */
   length: number
   chunked: boolean
   /** Whether the server closes the connection after it. */
   closes: boolean
-  etag: string | undefined
-  encoding: string | undefined
-  outcome: Outcome
-  ageSeconds: number | undefined
 }
 
 const statusLine = /^HTTP\/1\.[01] [1-9]\d\d[ \r]/
 const lengthValue = /^[\t ]*(\d{1,15})[\t ]*$/
 const chunkedValue = /^[\t ]*chunked[\t ]*$/i
+// Of the headers that are read; others are passed by.
+const isReadLength = Array.from({ length: 18 }, (_, length) => [4, 10, 12, 13, 14, 16, 17].includes(length))
 
 /** @param text the head with its line breaks, in Latin-1. @returns undefined for what is no head of HTTP/1.1, and for a body without a clear end */
 export const headOf = (text: string): ResponseHead | undefined => {
   if (!statusLine.test(text) || text.includes('\0')) return undefined
-  // HTTP/1.1 200
-  const status = Number(text.slice(9, 12))
-  const head = emptyHead(status)
   const isHttp10 = text.charCodeAt(7) === 48
-  head.closes = isHttp10
+  const head: ResponseHead = {
+    // HTTP/1.1 200
+    status: Number(text.slice(9, 12)),
+    length: -1,
+    chunked: false,
+    closes: isHttp10,
+    etag: undefined,
+    encoding: undefined,
+    outcome: 'none',
+    ageSeconds: undefined,
+  }
   let date: string | undefined
   let modified: string | undefined
   let from = text.indexOf('\r') + 2
@@ -41,43 +56,36 @@ export const headOf = (text: string): ResponseHead | undefined => {
     if (end === from) break
     const colon = text.indexOf(':', from)
     if (colon <= from || colon > end || isBlank(text, from) || isBlank(text, colon - 1)) return undefined
-    switch (colon - from) {
-      case 4: {
-        const name = nameIn(text, from, colon)
-        if (name === 'date') date = valueIn(text, colon, end)
-        else if (name === 'etag') head.etag = valueIn(text, colon, end)
+    const value = isReadLength[colon - from] ? text.slice(colon + 1, end) : ''
+    switch (isReadLength[colon - from] ? text.slice(from, colon).toLowerCase() : '') {
+      case 'date':
+        date = value.trim()
+        break
+      case 'etag':
+        head.etag = value.trim()
+        break
+      case 'connection':
+        if (/^[\t ]*keep-alive[\t ]*$/i.test(value)) head.closes = false
+        else if (/(?:^|,)[\t ]*close[\t ]*(?:,|$)/i.test(value)) head.closes = true
+        break
+      case 'cache-status':
+        head.outcome = cacheOutcomeOf(value)
+        break
+      case 'last-modified':
+        modified = value.trim()
+        break
+      case 'content-length': {
+        const [, length] = lengthValue.exec(value) ?? []
+        if (length === undefined || head.length >= 0) return undefined
+        head.length = Number(length)
         break
       }
-      case 10:
-        if (nameIn(text, from, colon) === 'connection') {
-          const value = valueIn(text, colon, end).toLowerCase()
-          if (value === 'keep-alive') head.closes = false
-          else if (/(?:^|,)[\t ]*close[\t ]*(?:,|$)/.test(value)) head.closes = true
-        }
+      case 'content-encoding':
+        head.encoding = value.trim()
         break
-      case 12:
-        if (nameIn(text, from, colon) === 'cache-status')
-          head.outcome = cacheOutcomeOf(valueIn(text, colon, end))
-        break
-      case 13:
-        if (nameIn(text, from, colon) === 'last-modified') modified = valueIn(text, colon, end)
-        break
-      case 14:
-        if (nameIn(text, from, colon) === 'content-length') {
-          const [, length] = lengthValue.exec(text.slice(colon + 1, end)) ?? []
-          if (length === undefined || head.length >= 0) return undefined
-          head.length = Number(length)
-        }
-        break
-      case 16:
-        if (nameIn(text, from, colon) === 'content-encoding') head.encoding = valueIn(text, colon, end)
-        break
-      case 17:
-        if (nameIn(text, from, colon) === 'transfer-encoding') {
-          if (head.chunked || !chunkedValue.test(text.slice(colon + 1, end))) return undefined
-          head.chunked = true
-        }
-        break
+      case 'transfer-encoding':
+        if (head.chunked || !chunkedValue.test(value)) return undefined
+        head.chunked = true
     }
     from = end + 2
   }
@@ -86,20 +94,21 @@ export const headOf = (text: string): ResponseHead | undefined => {
   return head
 }
 
-export const emptyHead = (status: number): ResponseHead => ({
-  status,
-  length: -1,
-  chunked: false,
-  closes: false,
-  etag: undefined,
-  encoding: undefined,
-  outcome: 'none',
-  ageSeconds: undefined,
-})
+/** Of headers as Node's clients have them. */
+export const cacheFactsIn = (
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+): CacheFacts => {
+  const [etag, encoding, status, date, modified] = [
+    'etag',
+    'content-encoding',
+    'cache-status',
+    'date',
+    'last-modified',
+  ].map(name => headers[name]?.toString())
+  return { etag, encoding, outcome: cacheOutcomeOf(status ?? ''), ageSeconds: ageOf(date, modified) }
+}
 
 const isBlank = (text: string, at: number): boolean => text.charCodeAt(at) <= 32
-const nameIn = (text: string, from: number, colon: number): string => text.slice(from, colon).toLowerCase()
-const valueIn = (text: string, colon: number, end: number): string => text.slice(colon + 1, end).trim()
 
 /**
  * The cache result in `cache-status` (RFC 9211). Of several caches the gateway's counts, or else that of the cache next to the
@@ -115,7 +124,7 @@ export const cacheOutcomeOf = (value: string): Outcome => {
 }
 
 /** Seconds from `last-modified` to `date`. */
-export const ageOf = (date: string | undefined, modified: string | undefined): number | undefined => {
+const ageOf = (date: string | undefined, modified: string | undefined): number | undefined => {
   if (date === undefined || modified === undefined) return undefined
   const ms = instantOf(date) - instantOf(modified)
   return ms >= 0 ? ms / 1000 : undefined

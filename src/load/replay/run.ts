@@ -4,13 +4,12 @@
 import { isoOf } from '../../common/calendar.ts'
 import type { Clock } from '../../common/clock.ts'
 import type { ReplayResult } from '../report/result.ts'
-import { createGatewayFigures, type GatewayFigures } from './gateway-figures.ts'
-import { generatorOf } from './load.ts'
-import { machineOf } from './machine.ts'
+import { createGatewayFigures } from './gateway-figures.ts'
+import { generatorOf, machineOf } from './load.ts'
 import { arrivalsOf } from './pace.ts'
-import { type Logged, startRequestLog } from './request-log.ts'
+import { openRequestLog } from './request-log.ts'
 import type { KeptBody, SendOrder } from './sender.ts'
-import { type LiveFigures, type Sending, type SendingEvents, startSending } from './senders.ts'
+import { type LiveFigures, startSending } from './senders.ts'
 import { checkThresholds, type Threshold } from './thresholds.ts'
 
 export type ReplayOrder = Omit<SendOrder, 'share' | 'beginAt'> & {
@@ -26,11 +25,11 @@ export type ReplayOrder = Omit<SendOrder, 'share' | 'beginAt'> & {
 }
 
 export type Replay = {
-  /** Resolves to the result, the bodies that were kept, and what became of the log of each request. */
   readonly ended: Promise<{
     readonly result: ReplayResult
     readonly kept: readonly KeptBody[]
-    readonly logged: Logged | undefined
+    /** Of the log of each request: how many it lacks, because the file took them too slowly, and why there is no file. */
+    readonly logged: { readonly lost: number; readonly fault: string | undefined }
   }>
   /** Ends it early; the result is of what ran. */
   stop(): void
@@ -53,14 +52,11 @@ export const startReplay = async (
   const seconds = (): number => (performance.now() - began) / 1000
   const figures = metrics && createGatewayFigures(metrics, seconds)
   await figures?.read()
-  const log =
-    requests === undefined
-      ? undefined
-      : await startRequestLog(requests, send.schedule, pace.warmUpMs, workers)
+  const log = requests === undefined ? undefined : openRequestLog(requests, send.schedule, pace.warmUpMs)
   let startedAt = clock.now()
   let interrupted = false
   let warmedUp: NodeJS.Timeout | undefined
-  const events: SendingEvents = {
+  const sending = startSending(send, workers, stepSeconds, {
     onBegin: () => {
       startedAt = clock.now()
       began = performance.now()
@@ -68,21 +64,16 @@ export const startReplay = async (
         warmedUp = setTimeout(() => void figures.begin().catch(() => {}), pace.warmUpMs)
     },
     onLive: live => onLive(live, seconds()),
-  }
-  const sending: Sending = startSending(send, workers, stepSeconds, events, log?.ports)
+    onBlock: log?.add,
+  })
   const reading = figures && setInterval(() => void figures.read().catch(() => {}), readEveryMs)
 
   const finish = async () => {
-    const { recorder, loads, kept, ranForMs } = await sending.ended
-      .catch(error => {
-        log?.cancel()
-        throw error
-      })
-      .finally(() => {
-        clearInterval(reading)
-        clearTimeout(warmedUp)
-      })
-    const logged = await log?.ended
+    const { recorder, loads, kept, ranForMs, unlogged } = await sending.ended.finally(() => {
+      clearInterval(reading)
+      clearTimeout(warmedUp)
+    })
+    const fault = await log?.end()
     await figures?.read().catch(() => {})
     const ranFor = Math.max(0.001, (ranForMs - pace.warmUpMs) / 1000)
     const generator = generatorOf(loads, pace.mode === 'closed')
@@ -111,7 +102,8 @@ export const startReplay = async (
       bodies: null,
       seconds: ranFor,
     })
-    return { result: withWeights(result, figures), kept, logged }
+    const steps = figures?.withWeights(result.steps, result.stepSeconds) ?? result.steps
+    return { result: { ...result, steps }, kept, logged: { lost: unlogged, fault } }
   }
   return {
     ended: finish(),
@@ -121,6 +113,3 @@ export const startReplay = async (
     },
   }
 }
-
-const withWeights = (result: ReplayResult, figures: GatewayFigures | undefined): ReplayResult =>
-  figures ? { ...result, steps: figures.withWeights(result.steps, result.stepSeconds) } : result

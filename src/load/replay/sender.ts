@@ -3,17 +3,14 @@
 // dropped when its patience ends. Closed loop: each connection sends the next request after its answer.
 
 import type { Destination } from '../../common/endpoints.ts'
-import type { Outcome } from '../traffic/traffic-request.ts'
-import type { Answer } from './http1.ts'
+import { type Answer, http1Lanes, type Job, type LaneEvents } from './http1.ts'
 import { http2Lanes } from './http2.ts'
-import { http1Lanes, type Job, type Lane, type LaneEvents } from './lanes.ts'
-import { createLoad, type Load } from './load.ts'
+import { createLoad } from './load.ts'
 import { isOwnLimit } from './own-limits.ts'
 import { type Arrivals, arrivalsOf, type Pace } from './pace.ts'
 import type { Recorder } from './recorder.ts'
 import type { RequestForm, Schedule } from './schedule.ts'
 import type { Target } from './target.ts'
-import { createWaitingLine } from './waiting-line.ts'
 
 /** The parts of a sender; all plain values, so that a worker receives them as a message. */
 export type SendOrder = {
@@ -39,20 +36,8 @@ export type KeptBody = {
   readonly path: string
   readonly endpoint: Destination
   readonly status: number
-  readonly outcome: Outcome
   readonly encoding: string | undefined
   readonly body: Uint8Array
-}
-
-export type Sender = {
-  /** Resolves when all is sent and answered, or given up. */
-  readonly ended: Promise<void>
-  /** Sends nothing more, and waits a moment for what is in flight. */
-  stop(): void
-  readonly load: Load
-  readonly kept: readonly KeptBody[]
-  /** How long the run took, in ms: until the last was due or sent, in a closed loop until the last ended or time was up. */
-  ranFor(): number
 }
 
 type Sent = Job & {
@@ -75,7 +60,7 @@ const reconnectMs = 100
 const responding = new Set(['reset', 'closed', 'protocol', 'timeout', 'unanswered'])
 const maxKeptBytes = 128 * 1_048_576
 
-export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
+export const startSender = (order: SendOrder, recorder: Recorder) => {
   const { schedule, pace, share, keys, target, patienceMs, timeoutMs, connections } = order
   const arrivals: Arrivals = arrivalsOf(schedule, pace)
   const isClosed = pace.mode === 'closed'
@@ -97,43 +82,55 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
   let giveUpAt = Number.POSITIVE_INFINITY
   let [lastSentAt, lastEndedAt, cutAt] = [0, 0, 0]
   const endsAt = arrivals.endsAt ?? (isClosed ? Number.POSITIVE_INFINITY : 0)
-  // In a closed loop, those that met a limit of this machine.
-  const waiting = createWaitingLine()
+  // In line for a connection, from `front` on; in a closed loop, those that met a limit of this machine.
+  let waiting: number[] = []
+  let front = 0
+  /** The first in line leaves it. What a stalled target leaves waiting may be millions, so they don't move up each time. */
+  const leaveLine = (): void => {
+    front += 1
+    if (front < 10_000 || front * 2 < waiting.length) return
+    waiting = waiting.slice(front)
+    front = 0
+  }
+  const isInLine = (): boolean => front < waiting.length
 
   const events: LaneEvents<Sent> = {
-    onAnswer: (job, { head, bytes, body }) => {
+    onAnswer: (job, answer) => {
       load.worked()
       const endedAt = now()
       lastEndedAt = endedAt
       const { form, request, dueAt, sentAt } = job
+      const { status, head, bytes } = answer
       if (form.conditional && head.etag !== undefined) etags[form.representation] = head.etag
       const { endpoint } = form
-      const { status, outcome, ageSeconds } = head
+      const { outcome, ageSeconds } = head
       recorder.record({ endpoint, outcome, status, request, dueAt, sentAt, endedAt, bytes, ageSeconds })
       load.ended(endedAt - dueAt)
-      if (body) keep(job, { head, bytes, body })
+      keep(form, answer)
+      onFree()
     },
     onFailure: (job, reason) => {
       load.worked()
       if (isOwnLimit(reason)) {
         load.limited(reason)
-        waiting.putBack(job.arrival)
-        return
+        waiting.push(job.arrival)
+      } else {
+        const endedAt = now()
+        lastEndedAt = endedAt
+        const { request, dueAt, sentAt, form } = job
+        recorder.fail(reason, { request, dueAt, sentAt, endedAt, endpoint: form.endpoint })
+        load.ended(endedAt - dueAt)
+        if (isClosed && !responding.has(reason)) pausedUntil = endedAt + reconnectMs
       }
-      const endedAt = now()
-      lastEndedAt = endedAt
-      const { request, dueAt, sentAt, form } = job
-      recorder.fail(reason, { request, dueAt, sentAt, endedAt, endpoint: form.endpoint })
-      load.ended(endedAt - dueAt)
-      if (isClosed && !responding.has(reason)) pausedUntil = now() + reconnectMs
-    },
-    onFree: () => {
-      if (isClosed) fill()
-      else sendWaiting()
-      if (isStopped) endIfDone()
+      onFree()
     },
   }
   let pausedUntil = 0
+  const onFree = (): void => {
+    if (isClosed) fill()
+    else sendWaiting()
+    if (isStopped) endIfDone()
+  }
   const lanes =
     order.http === '2'
       ? http2Lanes<Sent>(target, connections, events)
@@ -145,28 +142,27 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
     form.method === 'GET' &&
     !keptNames.has(form.path)
 
-  const keep = ({ form }: Sent, { head, body }: Answer): void => {
-    // The first answer with weather in it; a 304 or an error may come before it.
-    const name = head.status === 200 ? form.path : `${head.status} ${form.path}`
-    if (!body || keptNames.has(name) || head.status === 304) return
+  const keep = ({ path, endpoint }: RequestForm, { status, head, body }: Answer): void => {
+    if (!body || status === 304) return
+    // The first answer with weather in it; an error may come before it.
+    const name = status === 200 ? path : `${status} ${path}`
+    if (keptNames.has(name)) return
     keptNames.add(name)
     keptBytes += body.length
-    const { path, endpoint } = form
-    const { status, outcome, encoding } = head
-    kept.push({ path, endpoint, status, outcome, encoding, body })
+    kept.push({ path, endpoint, status, encoding: head.encoding, body })
   }
 
   const formOf = (request: number): RequestForm =>
     schedule.forms[schedule.form[request] as number] as RequestForm
 
-  const send = (lane: Lane<Sent>, number: number, dueAt: number): void => {
+  const send = (lane: (job: Sent) => void, number: number, dueAt: number): void => {
     const request = arrivals.request(number)
     const form = formOf(request)
     const key = keys[schedule.key[request] as number]
     const etag = form.conditional ? etags[form.representation] : undefined
     const sentAt = now()
     lastSentAt = sentAt
-    lane.send({
+    lane({
       form,
       key,
       etag,
@@ -181,7 +177,8 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
 
   /** Sends what waits in line, and drops what has waited for too long. */
   const sendWaiting = (): void => {
-    for (let number = waiting.first(); number !== undefined; number = waiting.first()) {
+    while (isInLine()) {
+      const number = waiting[front] as number
       const dueAt = arrivals.due(number)
       const waited = now() - dueAt
       if (isCut || waited > patienceMs) {
@@ -193,7 +190,7 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
         if (!lane) return
         send(lane, number, dueAt)
       }
-      waiting.shift()
+      leaveLine()
     }
   }
 
@@ -202,10 +199,10 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
     for (;;) {
       const at = now()
       if (at < pausedUntil && !isCut) return
-      const again = waiting.first()
+      const again = waiting[front]
       const isLate = isCut || at >= (pace.durationMs ?? Number.POSITIVE_INFINITY)
       if (isLate || (again === undefined && arrivals.due(arrival) === Number.POSITIVE_INFINITY)) {
-        waiting.clear()
+        front = waiting.length
         stop()
         return
       }
@@ -213,7 +210,7 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
       if (!lane) return
       send(lane, again ?? arrival, at)
       if (again === undefined) arrival += share.of
-      else waiting.shift()
+      else leaveLine()
     }
   }
 
@@ -224,7 +221,7 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
     let dueAt = arrivals.due(arrival)
     while (dueAt <= at && !isStopped) {
       if (dueAt >= pace.warmUpMs) load.due(now() - dueAt)
-      const lane = waiting.first() === undefined ? lanes.take() : undefined
+      const lane = isInLine() ? undefined : lanes.take()
       if (lane) send(lane, arrival, dueAt)
       else waiting.push(arrival)
       load.worked()
@@ -244,7 +241,7 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
   }
 
   const endIfDone = (): void => {
-    if (isOver || lanes.busy.size > 0 || waiting.first() !== undefined) return
+    if (isOver || lanes.busy.size > 0 || isInLine()) return
     isOver = true
     clearInterval(sweep)
     clearTimeout(warmedUp)
@@ -256,14 +253,12 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
   // Requests are in the order of their sending, so the first one in time ends the pass.
   const sweep = setInterval(() => {
     const at = now()
-    for (const [job, lane] of lanes.busy) {
-      if (at >= giveUpAt) lane.end('unanswered')
-      else if (at - job.sentAt > timeoutMs) lane.end('timeout')
+    for (const [job, end] of lanes.busy) {
+      if (at >= giveUpAt) end('unanswered')
+      else if (at - job.sentAt > timeoutMs) end('timeout')
       else break
     }
-    if (!isClosed) sendWaiting()
-    else fill()
-    if (isStopped) endIfDone()
+    onFree()
   }, sweepEveryMs)
 
   const warmedUp = pace.warmUpMs > 0 ? setTimeout(load.begin, Math.max(0, pace.warmUpMs - now())) : undefined
@@ -274,18 +269,20 @@ export const startSender = (order: SendOrder, recorder: Recorder): Sender => {
   else setImmediate(start)
 
   return {
+    /** Resolves when all is sent and answered, or given up. */
     ended,
-    stop: () => {
+    /** Sends nothing more, and waits a moment for what is in flight. */
+    stop: (): void => {
       isCut = true
       cutAt = now()
       giveUpAt = cutAt + graceMs
-      if (isClosed) fill()
-      else sendWaiting()
-      stop()
+      isStopped = true
+      onFree()
     },
     load,
-    kept,
-    ranFor: () => {
+    kept: kept as readonly KeptBody[],
+    /** How long the run took, in ms: until the last was due or sent, in a closed loop until the last ended or time was up. */
+    ranFor: (): number => {
       if (isCut) return Math.max(lastSentAt, cutAt)
       // The time in which a target that stands still kept all from being sent is part of the run.
       return Math.max(lastSentAt, isClosed ? Math.min(lastEndedAt, endsAt) : endsAt)

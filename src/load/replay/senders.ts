@@ -1,31 +1,37 @@
-// The senders of a run: one in this thread, or several, each in a worker thread with its share of the arrivals. Gathers what
-// they recorded into one recorder, and their figures on the way for the line of progress.
+// The senders of a run: worker threads, each with its share of the arrivals. Gathers what they recorded into one recorder, and
+// their figures on the way for the line of progress.
 
-import { type MessagePort, Worker } from 'node:worker_threads'
+import { Worker } from 'node:worker_threads'
 import { messageOf } from '../../common/errors.ts'
-import { sumOf } from './histograms.ts'
+import { addEncoded, coarse } from './histograms.ts'
 import type { LoadForm } from './load.ts'
-import { type Counts, createRecorder, type Recorder, type RecorderForm } from './recorder.ts'
-import { createRequestRows, logging } from './request-log.ts'
-import { type KeptBody, monotonicMs, type SendOrder, startSender } from './sender.ts'
+import { addCounts, type Counts, createRecorder, noCounts, type RecorderForm } from './recorder.ts'
+import type { RowBlock } from './request-log.ts'
+import { type KeptBody, monotonicMs, type SendOrder } from './sender.ts'
 
-/** The figures of a sender on its way. */
-export type Live = { readonly counts: Counts; readonly recent: string }
-export type FromWorker = 'ready' | { readonly live: Live } | { readonly ended: Ended }
-/** The begin of the run, once all are ready. */
-export type ToWorker = 'stop' | { readonly beginAt: number }
+/** The figures of a sender on its way; `recent` are the latencies since those before. */
+type Live = { readonly counts: Counts; readonly recent: string }
+export type FromWorker =
+  | 'ready'
+  | { readonly live: Live }
+  | { readonly block: RowBlock }
+  | { readonly ended: Ended }
+/** `taken`: a block of the log. Or the begin of the run, once all are ready. */
+export type ToWorker = 'stop' | 'taken' | { readonly beginAt: number }
 /** The data that a worker is started with. */
 export type WorkerOrder = {
   readonly order: Omit<SendOrder, 'beginAt'>
   readonly stepSeconds: number
-  /** Where each request is logged, if it is. */
-  readonly log: MessagePort | undefined
+  /** Whether each request is logged. */
+  readonly isLogged: boolean
 }
-export type Ended = {
+type Ended = {
   readonly form: RecorderForm
   readonly load: LoadForm
   readonly kept: readonly KeptBody[]
   readonly ranForMs: number
+  /** Requests that are missing in the log. */
+  readonly unlogged: number
 }
 
 /** Of all senders, since the begin and since the last figures. */
@@ -36,140 +42,92 @@ export type LiveFigures = {
   readonly p99: number | undefined
 }
 
-export type Sending = {
-  /** Resolves when all is sent and answered, or given up. Rejects when a worker fails. */
-  readonly ended: Promise<{
-    readonly recorder: Recorder
-    readonly loads: readonly LoadForm[]
-    readonly kept: readonly KeptBody[]
-    readonly ranForMs: number
-  }>
-  stop(): void
-}
-
-const liveEveryMs = 500
 // From the order to begin to the first due instant.
 const leadMs = 20
-
-type Part = { readonly ended: Promise<Ended>; stop(): void; begin?(beginAt: number): void }
-type Order = Omit<SendOrder, 'share' | 'beginAt'>
 
 export type SendingEvents = {
   /** The first request is due in a moment. */
   onBegin(): void
   /** Every half second. */
   onLive(figures: LiveFigures): void
+  /** Where each request is logged. */
+  readonly onBlock: ((block: RowBlock, taken: () => void) => void) | undefined
 }
 
 export const startSending = (
-  order: Order,
+  order: Omit<SendOrder, 'share' | 'beginAt'>,
   workers: number,
   stepSeconds: number,
-  { onBegin, onLive }: SendingEvents,
-  logs: readonly MessagePort[] = [],
-): Sending => {
+  { onBegin, onLive, onBlock }: SendingEvents,
+) => {
+  const { connections, keepBodies } = order
   const latest = new Map<number, Live>()
-  const addLive = (index: number, live: Live): void => {
-    latest.set(index, live)
-    if (latest.size < workers) return
-    onLive(figuresOf([...latest.values()]))
-    latest.clear()
-  }
-  const parts = Array.from({ length: workers }, (_, index): Part => {
-    const part = { ...order, ...shareOf(order, index, workers) }
-    const onPart = (live: Live): void => addLive(index, live)
-    const log = logs[index]
-    return workers === 1
-      ? sendHere({ ...part, beginAt: monotonicMs() + leadMs }, stepSeconds, onPart, log)
-      : sendInWorker({ order: part, stepSeconds, log }, onReady, onPart)
-  })
   let ready = 0
+  const parts = Array.from({ length: workers }, (_, index) => {
+    const workerData: WorkerOrder = {
+      order: {
+        ...order,
+        share: { index, of: workers },
+        connections: Math.max(1, Math.floor(connections / workers) + (index < connections % workers ? 1 : 0)),
+        keepBodies: Math.ceil(keepBodies / workers),
+      },
+      stepSeconds,
+      isLogged: onBlock !== undefined,
+    }
+    const worker = new Worker(new URL('worker.ts', import.meta.url), { workerData })
+    const post = (message: ToWorker): void => worker.postMessage(message)
+    const { promise: ended, resolve, reject } = Promise.withResolvers<Ended>()
+    worker.on('message', (message: FromWorker) => {
+      if (message === 'ready') {
+        ready += 1
+        if (ready === workers) begin()
+      } else if ('ended' in message) resolve(message.ended)
+      else if ('block' in message) onBlock?.(message.block, () => post('taken'))
+      else {
+        latest.set(index, message.live)
+        if (latest.size < workers) return
+        onLive(figuresOf([...latest.values()]))
+        latest.clear()
+      }
+    })
+    worker.on('error', error =>
+      reject(new Error(`a worker of the replay failed: ${messageOf(error)}`, { cause: error })),
+    )
+    worker.on('exit', code =>
+      reject(new Error(`a worker of the replay ended with ${code} before its work was done`)),
+    )
+    return { ended, post }
+  })
   // A worker takes a moment to start, and longer on a busy machine: none is to begin late for it.
-  function onReady(): void {
-    ready += 1
-    if (ready < workers) return
+  const begin = (): void => {
     onBegin()
     const beginAt = monotonicMs() + leadMs
-    for (const { begin } of parts) begin?.(beginAt)
+    for (const { post } of parts) post({ beginAt })
   }
-  if (workers === 1) onBegin()
-  const ended = Promise.all(parts.map(part => part.ended)).then(all => {
-    const recorder = createRecorder(stepSeconds)
-    for (const { form } of all) recorder.add(form)
-    return {
-      recorder,
-      loads: all.map(({ load }) => load),
-      kept: all.flatMap(({ kept }) => kept),
-      ranForMs: Math.max(...all.map(({ ranForMs }) => ranForMs)),
-    }
-  })
   return {
-    ended,
-    stop: () => {
-      for (const part of parts) part.stop()
+    /** Resolves when all is sent and answered, or given up. Rejects when a worker fails. */
+    ended: Promise.all(parts.map(({ ended }) => ended)).then(all => {
+      const recorder = createRecorder(stepSeconds)
+      for (const { form } of all) recorder.add(form)
+      return {
+        recorder,
+        loads: all.map(({ load }) => load),
+        kept: all.flatMap(({ kept }) => kept),
+        ranForMs: Math.max(...all.map(({ ranForMs }) => ranForMs)),
+        unlogged: all.reduce((sum, { unlogged }) => sum + unlogged, 0),
+      }
+    }),
+    stop: (): void => {
+      for (const { post } of parts) post('stop')
     },
   }
 }
 
-const shareOf = ({ connections, keepBodies }: Order, index: number, of: number) => ({
-  share: { index, of },
-  connections: Math.max(1, Math.floor(connections / of) + (index < connections % of ? 1 : 0)),
-  keepBodies: Math.ceil(keepBodies / of),
-})
-
-/** One sender in this thread. */
-export const sendHere = (
-  order: SendOrder,
-  stepSeconds: number,
-  onLive: (live: Live) => void,
-  log?: MessagePort,
-) => {
-  const recorder = createRecorder(stepSeconds, order.pace.warmUpMs)
-  const rows = log && createRequestRows(log, order.share.of)
-  const sender = startSender(order, rows ? logging(recorder, rows) : recorder)
-  const timer = setInterval(() => {
-    rows?.flush()
-    onLive({ counts: structuredClone(recorder.counts), recent: sender.load.recent() })
-  }, liveEveryMs)
-  const ended = sender.ended.then((): Ended => {
-    clearInterval(timer)
-    rows?.end()
-    return {
-      form: recorder.form(),
-      load: sender.load.form(),
-      kept: sender.kept,
-      ranForMs: sender.ranFor(),
-    }
-  })
-  return { ended, stop: sender.stop }
-}
-
-const sendInWorker = (workerData: WorkerOrder, onReady: () => void, onLive: (live: Live) => void) => {
-  const worker = new Worker(new URL('worker.ts', import.meta.url), {
-    workerData,
-    transferList: workerData.log ? [workerData.log] : [],
-  })
-  const post = (message: ToWorker): void => worker.postMessage(message)
-  const { promise: ended, resolve, reject } = Promise.withResolvers<Ended>()
-  worker.on('message', (message: FromWorker) => {
-    if (message === 'ready') onReady()
-    else if ('live' in message) onLive(message.live)
-    else resolve(message.ended)
-  })
-  worker.on('error', error =>
-    reject(new Error(`a worker of the replay failed: ${messageOf(error)}`, { cause: error })),
-  )
-  worker.on('exit', code =>
-    reject(new Error(`a worker of the replay ended with ${code} before its work was done`)),
-  )
-  return { ended, stop: () => post('stop'), begin: (beginAt: number) => post({ beginAt }) }
-}
-
 const figuresOf = (lives: readonly Live[]): LiveFigures => {
-  const all = createRecorder()
-  for (const { counts } of lives) all.addCounts(counts)
-  const recent = sumOf(lives.map(each => each.recent))
+  const counts = noCounts()
+  for (const live of lives) addCounts(counts, live.counts)
+  const recent = addEncoded(coarse(), ...lives.map(each => each.recent))
   const at = (percent: number) =>
     recent.totalCount === 0 ? undefined : recent.getValueAtPercentile(percent) / 1000
-  return { counts: all.counts, p50: at(50), p99: at(99) }
+  return { counts, p50: at(50), p99: at(99) }
 }

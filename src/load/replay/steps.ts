@@ -1,19 +1,17 @@
 // The steps of a run: counts and histograms for each interval, which doubles as the run goes on.
 
-import type { Histogram } from 'hdr-histogram-js'
+import { encodeIntoCompressedBase64, type Histogram } from 'hdr-histogram-js'
 import type { Step } from '../report/result.ts'
-import { coarse, decoded, encoded } from './histograms.ts'
+import { addEncoded, coarse } from './histograms.ts'
 
-type StepCounts = Pick<Step, 'due' | 'sent' | 'answered' | 'failed' | 'hits' | 'stale' | 'misses'> & {
-  errors: number
+const none = { due: 0, sent: 0, answered: 0, failed: 0, errors: 0, hits: 0, stale: 0, misses: 0 }
+type LiveStep = { -readonly [Count in keyof typeof none]: number } & {
+  late: number
+  readonly latency: Histogram
+  age: Histogram | undefined
 }
-export type StepForm = StepCounts & {
-  readonly at: number
-  readonly lateMs: number
-  readonly latency: string
-  readonly age: string
-}
-export type LiveStep = StepCounts & { lateMs: number; latency: Histogram; age: Histogram | undefined }
+/** A step as one thread sends it to another. */
+export type StepForm = Step & { readonly ages: string }
 
 // Beyond this many, two steps become one, so that a run of any length has a readable plot and bounded memory.
 const maxSteps = 600
@@ -29,79 +27,51 @@ export const createSteps = (beginSeconds: number) => {
       widen()
       index = Math.floor(index / 2)
     }
-    return own(index)
+    while (steps.length <= index) steps.push({ ...none, late: 0, latency: coarse(), age: undefined })
+    return steps[index] as LiveStep
   }
   const widen = (): void => {
     const before = steps
     steps = []
     seconds *= 2
-    for (const [i, step] of before.entries()) addStep(own(Math.floor(i / 2)), step)
-  }
-  const own = (index: number): LiveStep => {
-    while (steps.length <= index)
-      steps.push({
-        due: 0,
-        sent: 0,
-        answered: 0,
-        failed: 0,
-        errors: 0,
-        hits: 0,
-        stale: 0,
-        misses: 0,
-        lateMs: 0,
-        latency: coarse(),
-        age: undefined,
-      })
-    return steps[index] as LiveStep
+    for (const [i, step] of before.entries()) {
+      const to = addStep(at((i * seconds * 1000) / 2), step)
+      to.latency.add(step.latency)
+      if (!step.age) continue
+      to.age ??= coarse()
+      to.age.add(step.age)
+    }
   }
 
   return {
     at,
     seconds: () => seconds,
-    form: (): StepForm[] =>
-      steps.map(({ latency, age, ...step }, i) => ({
-        ...step,
-        at: i * seconds,
-        latency: latency.totalCount === 0 ? '' : encoded(latency),
-        age: age ? encoded(age) : '',
-      })),
     add: (others: readonly StepForm[], otherSeconds: number): void => {
       while (seconds < otherSeconds) widen()
-      for (const { at: begin, latency, age, ...step } of others)
-        addStep(at(begin * 1000), {
-          ...step,
-          latency: latency === '' ? undefined : decoded(latency),
-          age: age === '' ? undefined : decoded(age),
-        })
+      for (const step of others) {
+        const to = addStep(at(step.at * 1000), step)
+        addEncoded(to.latency, step.histogram ?? '')
+        if (step.ages !== '') to.age = addEncoded(to.age ?? coarse(), step.ages)
+      }
     },
-    all: (): Step[] =>
-      steps.map(({ lateMs: delay, latency, age, ...step }, i) => ({
+    form: (): StepForm[] =>
+      steps.map(({ late, latency, age, ...counts }, i) => ({
         at: i * seconds,
-        ...step,
+        ...counts,
         p50: latency.totalCount === 0 ? null : latency.getValueAtPercentile(50) / 1000,
         p99: latency.totalCount === 0 ? null : latency.getValueAtPercentile(99) / 1000,
-        late: step.sent === 0 ? null : delay,
+        late: counts.sent === 0 ? null : late,
         age50: age ? age.getValueAtPercentile(50) : null,
         ageMax: age ? age.getValueAtPercentile(100) : null,
         weight: null,
-        ...(latency.totalCount === 0 ? {} : { histogram: encoded(latency) }),
+        ...(latency.totalCount === 0 ? {} : { histogram: encodeIntoCompressedBase64(latency) }),
+        ages: age ? encodeIntoCompressedBase64(age) : '',
       })),
   }
 }
 
-const addStep = (
-  to: LiveStep,
-  { lateMs: delay, latency, age, ...step }: Omit<LiveStep, 'latency'> & { latency: Histogram | undefined },
-): void => {
-  addTo(to as unknown as Record<string, number>, step)
-  to.lateMs = Math.max(to.lateMs, delay)
-  if (latency) to.latency.add(latency)
-  if (!age) return
-  to.age ??= coarse()
-  to.age.add(age)
-}
-
-/** Adds counts by name. */
-export const addTo = (to: Record<string, number>, more: Readonly<Record<string, number>>): void => {
-  for (const [name, count] of Object.entries(more)) if (name !== 'at') to[name] = (to[name] ?? 0) + count
+const addStep = (to: LiveStep, step: Pick<LiveStep, keyof typeof none> & Pick<Step, 'late'>): LiveStep => {
+  for (const count of Object.keys(none) as (keyof typeof none)[]) to[count] += step[count]
+  to.late = Math.max(to.late, step.late ?? 0)
+  return to
 }

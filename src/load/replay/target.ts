@@ -5,7 +5,7 @@
 import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
 import { connect as connectHttp2 } from 'node:http2'
-import { connect, isIP, type Socket } from 'node:net'
+import { connect, isIP, type OnReadOpts, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { InputError, messageOf } from '../../common/errors.ts'
 import { checkAddresses, hostOf, isLoopback, lookupOf } from '../../common/outside-address.ts'
@@ -68,24 +68,11 @@ export const targetOf = async (
   given: string,
   { ca, insecure = false, allowRemote = false }: TargetOptions = {},
 ): Promise<Target> => {
-  const trusted = ca === undefined ? undefined : certificatesIn(ca)
-  if (given.startsWith('unix:')) {
-    const socketPath = given.slice(5)
-    addressIn(given)
-    return {
-      name: given,
-      isTls: false,
-      host: 'localhost',
-      port: 0,
-      addresses: [],
-      socketPath,
-      authority: 'localhost',
-      base: '',
-      ca: trusted,
-      insecure: false,
-    }
-  }
   const url = addressIn(given)
+  const trusted = ca === undefined ? undefined : certificatesIn(ca)
+  const near = { host: 'localhost', port: 0, addresses: [], authority: 'localhost', base: '' }
+  if (url.protocol === 'unix:')
+    return { ...near, name: given, isTls: false, socketPath: given.slice(5), ca: trusted, insecure: false }
   const host = hostOf(url)
   const isTls = url.protocol === 'https:'
   const addresses = await addressesOf(host)
@@ -94,15 +81,16 @@ export const targetOf = async (
     throw new InputError(
       '--insecure is for targets on this machine; allowed for others: --ca with their certificates',
     )
+  const base = url.pathname.replace(/\/+$/, '')
   return {
-    name: `${url.protocol}//${url.host}${url.pathname.replace(/\/+$/, '')}`,
+    name: `${url.protocol}//${url.host}${base}`,
     isTls,
     host,
     port: Number(url.port) || (isTls ? 443 : 80),
     addresses,
     socketPath: undefined,
     authority: url.host,
-    base: url.pathname.replace(/\/+$/, ''),
+    base,
     ca: trusted,
     insecure,
   }
@@ -132,40 +120,33 @@ const addressesOf = async (host: string): Promise<string[]> => {
 // One for all connections of a thread: what is read is worked on before the next read begins.
 const received = Buffer.allocUnsafeSlow(262_144)
 
+/** A connection that is on its way. @param protocol over TLS, by ALPN */
+export const socketTo = (target: Target, protocol: 'h2' | 'http/1.1', onread?: OnReadOpts): Socket => {
+  const { isTls, host, port, addresses, socketPath, ca, insecure } = target
+  if (socketPath !== undefined) return connect({ path: socketPath, onread })
+  const to = { host, port, lookup: lookupOf(addresses) }
+  if (!isTls) return connect({ ...to, onread })
+  return connectTls({
+    ...to,
+    ...(isIP(host) === 0 ? { servername: host } : {}),
+    ...(ca === undefined ? {} : { ca: [ca] }),
+    rejectUnauthorized: !insecure,
+    ALPNProtocols: [protocol],
+  })
+}
+
 /**
  * A connection to the target.
  * @param onData called with each part as it is received; its memory is used again after the call
  */
 export const connectTo = (target: Target, onData: (part: Buffer) => void): Socket => {
-  if (target.isTls) {
-    const socket = connectTls({ ...tlsOptions(target), ALPNProtocols: ['http/1.1'] })
-    socket.on('data', onData)
-    return socket
+  if (target.isTls) return socketTo(target, 'http/1.1').on('data', onData)
+  const callback = (bytes: number): boolean => {
+    onData(received.subarray(0, bytes))
+    return true
   }
-  return connect({
-    ...addressOf(target),
-    onread: {
-      buffer: received,
-      callback: bytes => {
-        onData(received.subarray(0, bytes))
-        return true
-      },
-    },
-  })
+  return socketTo(target, 'http/1.1', { buffer: received, callback })
 }
-
-/** Host, port and addresses, or the path of the socket. */
-export const addressOf = ({ host, port, addresses, socketPath }: Target) =>
-  socketPath === undefined ? { host, port, lookup: lookupOf(addresses) } : { path: socketPath }
-
-export const tlsOptions = ({ host, port, addresses, ca, insecure }: Target) => ({
-  host,
-  port,
-  lookup: lookupOf(addresses),
-  ...(isIP(host) === 0 ? { servername: host } : {}),
-  ...(ca === undefined ? {} : { ca: [ca] }),
-  rejectUnauthorized: !insecure,
-})
 
 const connectWithinMs = 5_000
 
@@ -174,36 +155,22 @@ const connectWithinMs = 5_000
  * @throws InputError
  */
 export const checkReachable = async (target: Target, http: '1.1' | '2'): Promise<void> => {
-  const socket = target.isTls
-    ? connectTls({ ...tlsOptions(target), ALPNProtocols: [http === '2' ? 'h2' : 'http/1.1'] })
-    : connect(addressOf(target))
+  const within = { signal: AbortSignal.timeout(connectWithinMs) }
+  const socket = socketTo(target, http === '2' ? 'h2' : 'http/1.1')
   try {
-    await once(socket, target.isTls ? 'secureConnect' : 'connect', {
-      signal: AbortSignal.timeout(connectWithinMs),
-    })
-  } catch (cause) {
-    socket.destroy()
-    throw new InputError(`the target ${target.name} can't be reached: ${connectFault(cause)}`, { cause })
-  }
-  try {
-    if (http === '2' && !(await speaksHttp2(socket)))
+    await once(socket, target.isTls ? 'secureConnect' : 'connect', within)
+    if (http === '1.1') return
+    // Without TLS there is nothing else to go by than that the other end begins with its settings.
+    const isOther = 'alpnProtocol' in socket && socket.alpnProtocol !== 'h2'
+    const session = isOther ? undefined : connectHttp2('http://localhost', { createConnection: () => socket })
+    const begun = session && once(session, 'remoteSettings', within).finally(() => session.destroy())
+    if (!(await begun?.catch(() => undefined)))
       throw new InputError(`the target ${target.name} has no HTTP/2; allowed: --http 1.1`)
+  } catch (cause) {
+    if (cause instanceof InputError) throw cause
+    throw new InputError(`the target ${target.name} can't be reached: ${connectFault(cause)}`, { cause })
   } finally {
     socket.destroy()
-  }
-}
-
-/** Whether the other end begins with its settings; without TLS there is nothing else to go by. */
-const speaksHttp2 = async (socket: Socket): Promise<boolean> => {
-  if ('alpnProtocol' in socket && socket.alpnProtocol !== 'h2') return false
-  const session = connectHttp2('http://localhost', { createConnection: () => socket })
-  try {
-    await once(session, 'remoteSettings', { signal: AbortSignal.timeout(connectWithinMs) })
-    return true
-  } catch {
-    return false
-  } finally {
-    session.destroy()
   }
 }
 

@@ -5,6 +5,7 @@ import { destinations } from '../../common/endpoints.ts'
 import { InputError } from '../../common/errors.ts'
 import { quoted } from '../../common/outside-text.ts'
 import type { ReplayResult } from '../report/result.ts'
+import { errorsIn } from '../report/run-figures.ts'
 import { outcomes } from '../traffic/traffic-request.ts'
 import type { Counts, Recorder, Scope } from './recorder.ts'
 
@@ -73,18 +74,14 @@ export const checkThresholds = (
 ): ReplayResult['thresholds'] =>
   thresholds.map(threshold => {
     const measured = measure(threshold, recorder, seconds)
+    const { text, below, orEqual, bound, unit } = threshold
+    const failed = (measured: string) => ({ threshold: text, measured, passed: false })
     // Of nothing nothing is known: a bound that was not tried is not held.
-    if (measured === undefined) return { threshold: threshold.text, measured: 'no answer', passed: false }
-    const { below, orEqual, bound, unit } = threshold
+    if (measured === undefined) return failed('no answer')
     // How long it would have waited is not known: no bound holds for it.
-    if (typeof measured === 'object')
-      return {
-        threshold: threshold.text,
-        measured: `no answer after ${written(measured.unansweredMs, unit)}`,
-        passed: false,
-      }
+    if (typeof measured === 'object') return failed(`no answer after ${written(measured.unansweredMs, unit)}`)
     const passed = (orEqual && measured === bound) || (below ? measured < bound : measured > bound)
-    return { threshold: threshold.text, measured: written(measured, unit), passed }
+    return { threshold: text, measured: written(measured, unit), passed }
   })
 
 const written = (value: number, unit: Unit): string => {
@@ -115,31 +112,25 @@ const measure = (
   return unit === '' ? count : (count / of) * 100
 }
 
-const sum = (counts: Readonly<Record<string, number>>): number =>
-  Object.values(counts).reduce((total, count) => total + count, 0)
-
 const byStatus = ({ statuses, answered }: Counts, wanted: string) => ({
-  count: sum(
-    Object.fromEntries(
-      Object.entries(statuses).filter(([status]) => status === wanted || `${status[0]}xx` === wanted),
-    ),
+  count: Object.entries(statuses).reduce(
+    (sum, [status, count]) => (status === wanted || `${status[0]}xx` === wanted ? sum + count : sum),
+    0,
   ),
   of: answered,
 })
 
-const weathers = ({ outcomes: { hit = 0, stale = 0, miss = 0 } }: Counts): number => hit + stale + miss
-
-const dueIn = ({ sent, dropped }: Counts): number => sent + dropped
-
-/** Requests that were never sent or have no answer, and answers of 500 and above. */
-export const errorsIn = (counts: Counts): number =>
-  sum(counts.failed) + counts.dropped + byStatus(counts, '5xx').count
+const ofWeather = ({ outcomes: { hit = 0, stale = 0, miss = 0 } }: Counts, count = 0) => ({
+  count,
+  of: hit + stale + miss,
+})
+const ofDue = ({ sent, dropped }: Counts, count: number) => ({ count, of: sent + dropped })
 
 const shareOf: Record<Share, (counts: Counts) => { count: number; of: number }> = {
-  errors: counts => ({ count: errorsIn(counts), of: dueIn(counts) }),
-  hits: counts => ({ count: counts.outcomes.hit ?? 0, of: weathers(counts) }),
-  stale: counts => ({ count: counts.outcomes.stale ?? 0, of: weathers(counts) }),
-  misses: counts => ({ count: counts.outcomes.miss ?? 0, of: weathers(counts) }),
+  errors: counts => ofDue(counts, errorsIn(counts, counts.statuses)),
+  hits: counts => ofWeather(counts, counts.outcomes.hit),
+  stale: counts => ofWeather(counts, counts.outcomes.stale),
+  misses: counts => ofWeather(counts, counts.outcomes.miss),
   late: counts => ({ count: counts.late, of: counts.sent }),
-  dropped: counts => ({ count: counts.dropped, of: dueIn(counts) }),
+  dropped: counts => ofDue(counts, counts.dropped),
 }

@@ -1,21 +1,44 @@
 // A worker thread of a replay: one sender with its share of the arrivals, which it is given when it starts. It begins when all
-// workers are ready.
+// workers are ready, and tells on its way what it has recorded.
 
 import { once } from 'node:events'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
-import { monotonicMs } from './sender.ts'
-import { type FromWorker, sendHere, type ToWorker, type WorkerOrder } from './senders.ts'
+import { createRecorder } from './recorder.ts'
+import { createRequestRows } from './request-log.ts'
+import { monotonicMs, startSender } from './sender.ts'
+import type { FromWorker, ToWorker, WorkerOrder } from './senders.ts'
+
+const liveEveryMs = 500
 
 const port = parentPort as MessagePort
-const post = (message: FromWorker): void => port.postMessage(message)
-const { order, stepSeconds, log } = workerData as WorkerOrder
+const post = (message: FromWorker, given: ArrayBuffer[] = []): void => port.postMessage(message, given)
+const { order, stepSeconds, isLogged } = workerData as WorkerOrder
 
 const begins = once(port, 'message') as Promise<[ToWorker]>
 post('ready')
 const [first] = await begins
-const beginAt = first === 'stop' ? monotonicMs() : first.beginAt
-const { ended, stop } = sendHere({ ...order, beginAt }, stepSeconds, live => post({ live }), log)
-if (first === 'stop') stop()
-port.on('message', stop)
-post({ ended: await ended })
+const beginAt = typeof first === 'object' ? first.beginAt : monotonicMs()
+const recorder = createRecorder(stepSeconds, order.pace.warmUpMs)
+const rows = isLogged
+  ? createRequestRows(block => post({ block }, [block.rows.buffer]), order.share.of)
+  : undefined
+const sender = startSender({ ...order, beginAt }, rows?.logging(recorder) ?? recorder)
+port.on('message', (message: ToWorker) => (message === 'taken' ? rows?.taken() : sender.stop()))
+if (first === 'stop') sender.stop()
+const timer = setInterval(() => {
+  rows?.flush()
+  post({ live: { counts: recorder.counts, recent: sender.load.recent() } })
+}, liveEveryMs)
+await sender.ended
+clearInterval(timer)
+rows?.flush()
+post({
+  ended: {
+    form: recorder.form(),
+    load: sender.load.form(),
+    kept: sender.kept,
+    ranForMs: sender.ranFor(),
+    unlogged: rows?.lost() ?? 0,
+  },
+})
 port.close()

@@ -10,7 +10,7 @@ import type { Estimate } from './intervals.ts'
 import { metrics, valueText } from './metrics.ts'
 import { charts, drawnRun, figuresIn, reportFile } from './page.ts'
 import type { ReplayResult } from './result.ts'
-import { dateTime, endpointCell, number, outcomeCell, paceText } from './run-sections.ts'
+import { dateTime, number, outcomeCell, paceText } from './run-sections.ts'
 
 export type Comparison = {
   readonly a: readonly ReplayResult[]
@@ -126,7 +126,7 @@ const verdictHtml = ({ differences, limits }: Comparison, figures: Figures): Htm
       escaped(metrics[metric].name),
       verdict === 'better' || verdict === 'worse'
         ? badge(verdict === 'better' ? 'good' : 'bad', verdict)
-        : `<span class="word note">${verdict}</span>`,
+        : `<span class="note">${verdict}</span>`,
       estimateHtml(a, write),
       estimateHtml(b, write),
       changed === null ? '–' : estimateHtml(changed, change),
@@ -178,7 +178,7 @@ const outcomesHtml = (a: ReplayResult, b: ReplayResult, figures: Figures): Html 
     const cells = (['p50', 'p99'] as const).flatMap(figure =>
       sides.map(side => figures.latency(side === undefined ? null : side[figure] / 1000)),
     )
-    return [endpointCell(endpoint), outcomeCell(outcome), ...cells]
+    return [code(endpoint), outcomeCell(outcome), ...cells]
   })
   const heads = ['p50 A', 'p50 B', 'p99 A', 'p99 B'].map(number)
   return table('Latency by endpoint and outcome', [{ head: 'Endpoint' }, { head: 'Outcome' }, ...heads], rows)

@@ -7,6 +7,10 @@ import { decodeFromCompressedBase64, type Histogram } from 'hdr-histogram-js'
 export const histogramOf = (text: string): Histogram =>
   decodeFromCompressedBase64(text, 64) as unknown as Histogram
 
+/** The percentile distribution of all latencies in ms, as wrk2 and the plotters of HdrHistogram have it (`.hgrm`). */
+export const percentileDistribution = (text: string): string =>
+  histogramOf(text).outputPercentileDistribution(5, 1000)
+
 /** In characters. */
 export const maxHistogramText = 1_000_000
 // Of three digits up to the largest exact number: 46,080 counts of up to nine bytes.

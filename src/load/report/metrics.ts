@@ -5,7 +5,7 @@ import type { Figures } from '../../common/page/figures.js'
 import { histogramOf } from './histogram.ts'
 import { type Estimate, type Ratio, shareEstimate } from './intervals.ts'
 import type { ReplayResult, Step } from './result.ts'
-import { errorsOf, hitShareOf, shareOf } from './run-figures.ts'
+import { errorsOf, shareOf } from './run-figures.ts'
 
 /** How the values of a metric are written. */
 export type Unit = 'ms' | 'share' | 'perSecond' | 'count' | 'seconds' | 'bytes'
@@ -75,7 +75,7 @@ export const metrics = {
   hits: {
     name: 'hits',
     unit: 'share',
-    of: run => exact(hitShareOf(run)),
+    of: run => exact(shareOf(run, 'hit')),
     ofStep: step => [step.hits, weatherOf(step)],
     isReproducible: true,
     isBetterLarger: true,
@@ -83,10 +83,7 @@ export const metrics = {
   stale: {
     name: 'stale',
     unit: 'share',
-    of: run => {
-      const share = shareOf(run, 'stale')
-      return share === null ? null : exact(share)
-    },
+    of: run => exact(shareOf(run, 'stale')),
     ofStep: step => [step.stale, weatherOf(step)],
     isReproducible: true,
   },

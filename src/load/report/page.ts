@@ -4,33 +4,38 @@
 
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { printable } from '../../common/outside-text.ts'
 import { createFigures, type Figures } from '../../common/page/figures.js'
-import { escaped, type Html } from '../../common/page/html.ts'
+import { escaped, type Html, table } from '../../common/page/html.ts'
 import { histogramOf, plottedPercentiles } from './histogram.ts'
-import type { ReplayResult } from './result.ts'
+import type { ReplayResult, Step } from './result.ts'
 
 /** Numbers, durations and instants as text. @param timeZone of the times of day: the gateway's, `quota.timeZone` */
 export const figuresIn = (timeZone: string): Figures => createFigures('en', timeZone)
 
-/** A step of a case of `whatif`, as far as it is drawn. */
-type CaseStep = Readonly<Record<'at' | 'hits' | 'stale' | 'misses' | 'weight' | 'stretch', number>>
+/** A run, or a case of `whatif`, as far as it is drawn. */
+export type DrawnRun = {
+  /** Of its lines. */
+  readonly name: string
+  readonly result: {
+    readonly kind?: ReplayResult['kind']
+    readonly traffic?: { readonly from: string | null }
+    readonly stepSeconds: number
+    readonly steps: readonly (Partial<Step> &
+      Pick<Step, 'at' | 'hits' | 'stale' | 'misses' | 'weight'> & { readonly stretch?: number })[]
+  }
+  /** Its latencies in ms. */
+  readonly percentiles: readonly (readonly [percent: number, ms: number])[]
+}
 
 /** What the script draws. */
 export type PageData = {
-  /** Results as in their files, each with the name of its lines, and its latencies in ms by percentile. */
-  readonly runs?: readonly {
-    readonly name: string
-    readonly result: ReplayResult
-    readonly percentiles: readonly (readonly [percent: number, ms: number])[]
-  }[]
+  /** Results as in their files. */
+  readonly runs?: readonly (DrawnRun & { readonly result: ReplayResult })[]
   /** The result of `whatif` as its JSON, and the names of those cases that are drawn over time, by their places. */
   readonly whatIf?: {
     readonly drawn: readonly (readonly [place: number, name: string])[]
-    readonly result: {
-      readonly cases: readonly { readonly stepSeconds: number; readonly steps: readonly CaseStep[] }[]
-    }
+    readonly result: { readonly cases: readonly DrawnRun['result'][] }
   }
   /** Settings by what they cost, named by their numbers. */
   readonly points?: readonly {
@@ -63,20 +68,38 @@ export type ChartName =
   | 'age'
   | 'weight'
   | 'lateness'
+  | 'stretch'
   | 'hitsOverWeight'
   | 'ageOverWeight'
-  | 'caseHits'
-  | 'caseWeight'
-  | 'caseStretch'
 
 /** Where the script puts charts; those without a value are left out. @param of the place of the run, or all over each other */
 export const charts = (of: number | 'all', ...names: readonly ChartName[]): Html =>
   `<div class="charts" data-of="${of}" data-charts="${names.join(' ')}"></div>`
 
-const pathOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
-const fileText = (path: string): string => readFileSync(pathOf(path), 'utf8')
-const packageText = (path: string): string =>
-  readFileSync(fileURLToPath(import.meta.resolve(`uplot/dist/${path}`)), 'utf8')
+/** A column of settings beside each other, all of numbers; one that says nothing of any setting is left out. */
+export type SettingColumn<Row> = readonly [head: string, cell: (row: Row) => Html, isShown?: boolean]
+
+/** @param marked the places of the rows that no other beats */
+export const settingsTable = <Row extends { readonly title: string }>(
+  label: string,
+  columns: readonly SettingColumn<Row>[],
+  rows: readonly Row[],
+  marked: ReadonlySet<number>,
+): Html => {
+  const shown = columns.filter(([, , isShown = true]) => isShown)
+  return table(
+    label,
+    [{ head: 'Setting' }, ...shown.map(([head]) => ({ head, isNumber: true }))],
+    rows.map((row, i) => [
+      `${escaped(row.title)}${marked.has(i) ? ' ★' : ''}`,
+      ...shown.map(([, cell]) => cell(row)),
+    ]),
+    marked,
+  )
+}
+
+const fileText = (path: string): string => readFileSync(new URL(path, import.meta.url), 'utf8')
+const packageText = (path: string): string => fileText(import.meta.resolve(`uplot/dist/${path}`))
 const hash = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 
 /** The modules of the page as one script: what one exports stands before what imports it. */

@@ -11,17 +11,19 @@ export const weathersOf = ({ outcomes }: ReplayResult): number =>
 export const shareOf = (run: ReplayResult, outcome: 'hit' | 'stale' | 'miss'): number | null =>
   weathersOf(run) === 0 ? null : (run.outcomes[outcome] ?? 0) / weathersOf(run)
 
-/** As `shareOf`: what came from the cache and was fresh. */
-export const hitShareOf = (run: ReplayResult): number | null => shareOf(run, 'hit')
-
 /** Requests that were sent and have no answer. */
-export const failedIn = ({ failed }: ReplayResult['totals']): number => sum(Object.values(failed))
+export const failedIn = ({ failed }: Pick<ReplayResult['totals'], 'failed'>): number =>
+  sum(Object.values(failed))
 
 /** Requests that were never sent or have no answer, and answers with a status of 500 or more. */
-export const errorsOf = ({ totals, statuses }: ReplayResult): number =>
+export const errorsIn = (
+  totals: Pick<ReplayResult['totals'], 'failed' | 'dropped'>,
+  statuses: ReplayResult['statuses'],
+): number =>
   totals.dropped +
   failedIn(totals) +
   sum(Object.entries(statuses).map(([status, count]) => (Number(status) >= 500 ? count : 0)))
+export const errorsOf = ({ totals, statuses }: ReplayResult): number => errorsIn(totals, statuses)
 
 /**
  * The places of the Pareto-optimal ones: no other is at least as good in every figure and better in one.

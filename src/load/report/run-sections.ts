@@ -1,82 +1,67 @@
 // A run as HTML: what makes its figures void, the verdict of its thresholds, the figures that readers want first, and then
-// everything that was measured. Longer than 300 lines, because a run has many sections.
+// everything that was measured.
 
 import type { Figures } from '../../common/page/figures.js'
 import { badge, code, escaped, facts, type Html, notice, table, tiles } from '../../common/page/html.ts'
 import { charts } from './page.ts'
 import type { ReplayResult } from './result.ts'
-import { errorsOf, hitShareOf, weathersOf } from './run-figures.ts'
+import { errorsOf, shareOf, weathersOf } from './run-figures.ts'
 
 export type Section = readonly [id: string, title: string, content: Html]
 
 /** Paragraphs on what must not be missed: a saturated generator, a run that was stopped. */
 export const warningsOf = ({ generator, interrupted, totals }: ReplayResult, figures: Figures): Html => {
   const reason = escaped(generator.reason?.replace(/\.$/, '') ?? '–')
-  const saturated = notice(
-    'bad',
-    `<b>These are the figures of the load generator, not of the gateway</b>The generator was saturated: ${reason}. Lower the rate, give it more workers or another machine, and run it again.`,
-  ).replace('class="notice', 'class="notice loud')
-  const stopped = notice(
-    'warn',
-    `<b>The run was stopped before its end</b>All figures count the requests that ran: ${figures.count(totals.due)}.`,
-  )
-  return (generator.saturated ? saturated : '') + (interrupted ? stopped : '')
+  const saturated = `<b>These are the figures of the load generator, not of the gateway</b>The generator was saturated: ${reason}. Lower the rate, give it more workers or another machine, and run it again.`
+  const stopped = `<b>The run was stopped before its end</b>All figures count the requests that ran: ${figures.count(totals.due)}.`
+  return [
+    generator.saturated ? notice('bad', saturated).replace('class="notice', 'class="notice loud') : '',
+    interrupted ? notice('warn', stopped) : '',
+  ].join('')
 }
 
 export const thresholdsFailed = ({ thresholds }: ReplayResult): number =>
   thresholds.filter(({ passed }) => !passed).length
 
-const thresholdsOf = (run: ReplayResult, figures: Figures): Html => {
+const thresholdsOf = (run: ReplayResult): Html => {
   const { thresholds } = run
   if (thresholds.length === 0)
     return '<p>No threshold was given or could be decided, so this run neither passed nor failed.</p>'
-  const failed = thresholdsFailed(run)
-  const all = figures.count(thresholds.length)
+  const [all, failed] = [thresholds.length, thresholdsFailed(run)]
   const verdict =
     failed === 0
       ? notice('good', `<b>All thresholds passed: ${all} of ${all}.</b>`)
-      : notice('bad', `<b>Thresholds failed: ${figures.count(failed)} of ${all}.</b>`)
-  return `${verdict}${table(
-    'Verdict',
-    [{ head: 'Threshold' }, { head: 'Measured', isNumber: true }, { head: 'Result' }],
-    thresholds.map(({ threshold, measured, passed }) => [
-      code(threshold),
-      escaped(measured),
-      badge(passed ? 'good' : 'bad', passed ? 'passed' : 'failed'),
-    ]),
-  )}`
+      : notice('bad', `<b>Thresholds failed: ${failed} of ${all}.</b>`)
+  const rows = thresholds.map(({ threshold, measured, passed }) => [
+    code(threshold),
+    escaped(measured),
+    badge(passed ? 'good' : 'bad', passed ? 'passed' : 'failed'),
+  ])
+  return verdict + table('Verdict', [{ head: 'Threshold' }, number('Measured'), { head: 'Result' }], rows)
 }
 
 const tilesOf = (run: ReplayResult, figures: Figures): Html => {
   const { totals, latency, provider } = run
-  const seconds = Math.max(totals.seconds, 1e-9)
   const errors = errorsOf(run)
-  const perSecond = (count: number): string => `${figures.measured(count / seconds)}/s`
-  return tiles([
-    { name: 'Rate', value: perSecond(totals.answered), note: `of ${perSecond(totals.due)} requested` },
-    { name: 'Answered', value: figures.count(totals.answered) },
-    {
-      name: 'Errors',
-      value: figures.share(errors / Math.max(1, totals.due)),
-      note: `${figures.count(errors)} never sent, without an answer or 5xx`,
-    },
-    { name: 'p50', value: figures.latency(latency.p50 / 1000) },
-    {
-      name: 'p99',
-      value: figures.latency(latency.p99 / 1000),
-      note: `worst ${figures.latency(latency.max / 1000)}`,
-    },
-    { name: 'Hits', value: figures.share(hitShareOf(run)), note: 'of answers with weather' },
-    ...(provider === null
-      ? []
-      : [
-          {
-            name: 'Provider weight',
-            value: figures.count(provider.weight),
-            note: `${figures.count(provider.requests)} requests`,
-          },
-        ]),
-  ])
+  const perSecond = (count: number): string => `${figures.measured(count / Math.max(totals.seconds, 1e-9))}/s`
+  const pairs: readonly (readonly [name: string, value: string, note?: string])[] = [
+    ['Rate', perSecond(totals.answered), `of ${perSecond(totals.due)} requested`],
+    ['Answered', figures.count(totals.answered)],
+    [
+      'Errors',
+      figures.share(errors / Math.max(1, totals.due)),
+      `${figures.count(errors)} never sent, without an answer or 5xx`,
+    ],
+    ['p50', figures.latency(latency.p50 / 1000)],
+    ['p99', figures.latency(latency.p99 / 1000), `worst ${figures.latency(latency.max / 1000)}`],
+    ['Hits', figures.share(shareOf(run, 'hit')), 'of answers with weather'],
+  ]
+  const weight = provider && {
+    name: 'Provider weight',
+    value: figures.count(provider.weight),
+    note: `${figures.count(provider.requests)} requests`,
+  }
+  return tiles([...pairs.map(([name, value, note]) => ({ name, value, note })), ...(weight ? [weight] : [])])
 }
 
 /** How a run was paced, in a few words. */
@@ -96,20 +81,16 @@ export const dateTime = (iso: string, figures: Figures): string =>
 const replayed = (run: ReplayResult, figures: Figures): Html => {
   const { traffic, pace, totals } = run
   const { count, duration } = figures
+  const others = totals.due === traffic.requests ? '' : `; the files have ${count(traffic.requests)}`
   return facts([
     ['Files', traffic.files.map(code).join(', ')],
     ['SHA-256', code(traffic.sha256)],
-    [
-      'Requests',
-      totals.due === traffic.requests
-        ? count(totals.due)
-        : `${count(totals.due)}; the files have ${count(traffic.requests)}`,
-    ],
+    ['Requests', `${count(totals.due)}${others}`],
     ['Keys', count(traffic.keys)],
-    ...(traffic.from === null ? [] : [['Recorded from', dateTime(traffic.from, figures)] as const]),
+    ['Recorded from', traffic.from === null ? undefined : dateTime(traffic.from, figures)],
     ['Span of the files', duration(traffic.spanSeconds)],
     ['Lasted', duration((Date.parse(run.endedAt) - Date.parse(run.startedAt)) / 1000)],
-    ...(traffic.faultyLines === 0 ? [] : [['Lines left out', count(traffic.faultyLines)] as const]),
+    ['Lines left out', traffic.faultyLines === 0 ? undefined : count(traffic.faultyLines)],
     ['Pace', paceText(run, figures)],
     [
       'Clock',
@@ -137,35 +118,23 @@ const outcomeWords = new Map([
   ['failed', 'not answered'],
   ['dropped', 'never sent'],
 ])
-/** An outcome on one line. */
-export const outcomeCell = (outcome: string): Html =>
-  `<span class="word">${escaped(outcomeWords.get(outcome) ?? outcome)}</span>`
-export const endpointCell = (endpoint: string): Html => `<span class="word">${code(endpoint)}</span>`
+export const outcomeCell = (outcome: string): Html => escaped(outcomeWords.get(outcome) ?? outcome)
 
 export const number = (head: string) => ({ head, isNumber: true })
 
-const latencyTable = (run: ReplayResult, figures: Figures): Html => {
-  const percentiles = ({ count, p50, p90, p99, p999, max }: ReplayResult['latency']): Html[] => [
+const latency = (run: ReplayResult, place: number, figures: Figures): Html => {
+  const cells = ({ count, p50, p90, p99, p999, max }: ReplayResult['latency']): Html[] => [
     figures.count(count),
     ...[p50, p90, p99, p999, max].map(ms => figures.latency(ms / 1000)),
   ]
-  return table(
+  const rows = run.latencies.map(each => [code(each.endpoint), outcomeCell(each.outcome), ...cells(each)])
+  const heads = ['Count', 'p50', 'p90', 'p99', 'p99.9', 'Max'].map(number)
+  return `<p class="note">From the due instant of a request to the end of its body, or to the instant when a request without an answer was given up.</p>${table(
     'Latency',
-    [
-      { head: 'Endpoint' },
-      { head: 'Outcome' },
-      ...['Count', 'p50', 'p90', 'p99', 'p99.9', 'Max'].map(number),
-    ],
-    [
-      ...run.latencies.map(latency => [
-        endpointCell(latency.endpoint),
-        outcomeCell(latency.outcome),
-        ...percentiles(latency),
-      ]),
-      ['all', '', ...percentiles(run.latency)],
-    ],
-    new Set([run.latencies.length]),
-  )
+    [{ head: 'Endpoint' }, { head: 'Outcome' }, ...heads],
+    [...rows, ['all', '', ...cells(run.latency)]],
+    new Set([rows.length]),
+  )}${charts(place, 'percentiles', 'latency')}`
 }
 
 /** Counts by name, each with its share of all of them, but `isCounted` alone where it is given. */
@@ -198,7 +167,7 @@ const answers = (run: ReplayResult, figures: Figures): Html => {
       : `<h3>Requests without an answer</h3>${countTable('Reason', failed, figures)}`
   // As everywhere: shares of the answers with weather.
   const outcomes = countTable('Outcome', run.outcomes, figures, outcomeCell, name => name !== 'none')
-  return `<div class="pair"><div>${countTable('Status', run.statuses, figures)}</div><div>${outcomes}</div></div>${failures}${bodiesOf(run, figures)}`
+  return countTable('Status', run.statuses, figures) + outcomes + failures + bodiesOf(run, figures)
 }
 
 const bodiesOf = ({ bodies }: ReplayResult, figures: Figures): Html => {
@@ -217,15 +186,12 @@ const bodiesOf = ({ bodies }: ReplayResult, figures: Figures): Html => {
 const cache = (run: ReplayResult, place: number, figures: Figures): Html => {
   if (weathersOf(run) === 0) return '<p>No answer carried weather.</p>'
   const { age } = run
-  const ages =
-    age === null
-      ? ''
-      : facts([
-          ['Age, median', figures.duration(age.p50)],
-          ['Age, p95', figures.duration(age.p95)],
-          ['Age, oldest', figures.duration(age.max)],
-        ])
-  return ages + charts(place, 'hits', 'age')
+  const ages = facts([
+    ['Age, median', figures.duration(age?.p50)],
+    ['Age, p95', figures.duration(age?.p95)],
+    ['Age, oldest', figures.duration(age?.max)],
+  ])
+  return (age === null ? '' : ages) + charts(place, 'hits', 'age')
 }
 
 const provider = (run: ReplayResult, place: number, figures: Figures): Html => {
@@ -284,12 +250,9 @@ const machine = ({ machine: own, command }: ReplayResult, figures: Figures): Htm
     ['Command', code(command)],
   ])
 
-const latency = (run: ReplayResult, place: number, figures: Figures): Html =>
-  `<p class="note">From the due instant of a request to the end of its body, or to the instant when a request without an answer was given up.</p>${latencyTable(run, figures)}${charts(place, 'percentiles', 'latency')}`
-
 /** All of them, in the order of the page. @param place of the run among those that the script draws */
 export const sectionsOf = (run: ReplayResult, place: number, figures: Figures): readonly Section[] => [
-  ['verdict', 'Verdict', thresholdsOf(run, figures) + tilesOf(run, figures)],
+  ['verdict', 'Verdict', thresholdsOf(run) + tilesOf(run, figures)],
   ['replayed', 'What was replayed', replayed(run, figures)],
   ['settings', 'Settings', settings(run)],
   ['rate', 'Rate', charts(place, 'rate')],

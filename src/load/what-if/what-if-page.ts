@@ -14,7 +14,7 @@ import {
   tiles,
 } from '../../common/page/html.ts'
 import { pricingPage } from '../../provider/open-meteo/terms.ts'
-import { charts, figuresIn, reportFile } from '../report/page.ts'
+import { charts, figuresIn, reportFile, type SettingColumn, settingsTable } from '../report/page.ts'
 import { planText, smallestPlan } from '../report/plans.ts'
 import { differingSettings } from '../report/run-figures.ts'
 import { number } from '../report/run-sections.ts'
@@ -48,7 +48,7 @@ export const whatIfPage = (result: WhatIfResult, timeZone: string): string => {
     ...(cases.length > 1
       ? [section('price', 'The cost of hits', charts('all', 'hitsOverWeight', 'ageOverWeight'))]
       : []),
-    section('day', 'Over time', charts('all', 'caseHits', 'caseWeight', 'caseStretch') + someLines),
+    section('day', 'Over time', charts('all', 'hits', 'weight', 'stretch') + someLines),
     section('plans', 'Plans of the provider', plansOf(cases, figures)),
     section('traffic', 'Traffic and surroundings', trafficOf(result, figures)),
   ]
@@ -88,8 +88,7 @@ const settingsOf = (result: WhatIfResult, cases: readonly NamedCase[], figures: 
   const share = (of: number, each: NamedCase): string => figures.share(servedShare(of, each))
   const mebibytes = (bytes: number): string => `${figures.measured(bytes / 2 ** 20)} MiB`
   const isFailing = cases.some(({ failed }) => failed > 0)
-  // Those that say nothing of any setting are left out.
-  const columns: readonly (readonly [head: string, cell: (each: NamedCase) => Html, isShown?: boolean])[] = [
+  const columns: readonly SettingColumn<NamedCase>[] = [
     ['Hits', each => figures.share(each.hitShare)],
     ['of them shared tier', each => share(each.hits.shared, each), cases.some(({ hits }) => hits.shared > 0)],
     ['Stale', each => share(each.stale, each)],
@@ -109,11 +108,6 @@ const settingsOf = (result: WhatIfResult, cases: readonly NamedCase[], figures: 
     ['Memory tier', ({ memory }) => mebibytes(memory.mostBytes)],
     ['Shared tier', ({ memory }) => mebibytes(memory.sharedBytes)],
   ]
-  const shown = columns.filter(([, , isShown = true]) => isShown)
-  const rows = cases.map(each => [
-    `${escaped(each.title)}${isSeveral && each.paretoOptimal ? ' ★' : ''}`,
-    ...shown.map(([, cell]) => cell(each)),
-  ])
   const marked = new Set(cases.flatMap(({ paretoOptimal }, i) => (isSeveral && paretoOptimal ? [i] : [])))
   const remarks = [
     ...(isFailing
@@ -131,8 +125,7 @@ const settingsOf = (result: WhatIfResult, cases: readonly NamedCase[], figures: 
         ])
       : ''
   const note = isSeveral ? `<p class="note">★ ${paretoNote}</p>` : ''
-  const heads = [{ head: 'Setting' }, ...shown.map(([head]) => number(head))]
-  return `${remarks.join('')}${large}${table('Settings', heads, rows, marked)}${note}`
+  return remarks.join('') + large + settingsTable('Settings', columns, cases, marked) + note
 }
 
 const failedCell =

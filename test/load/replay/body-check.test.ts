@@ -27,7 +27,7 @@ const fetched = async (): Promise<KeptBody[]> =>
   Promise.all(
     paths.map(async ([endpoint, path]) => {
       const { status, text } = await get(path.replace('/api/v1', ''))
-      return { path, endpoint, status, outcome: 'hit', encoding: undefined, body: Buffer.from(text) }
+      return { path, endpoint, status, encoding: undefined, body: Buffer.from(text) }
     }),
   )
 const kept = await fetched()

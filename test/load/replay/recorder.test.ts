@@ -3,8 +3,8 @@
 
 import { decodeFromCompressedBase64 } from 'hdr-histogram-js'
 import t from 'tap'
-import { percentileDistribution } from '../../../src/load/replay/histograms.ts'
 import { createRecorder, type Observation, type Run } from '../../../src/load/replay/recorder.ts'
+import { percentileDistribution } from '../../../src/load/report/histogram.ts'
 import { replayResult } from '../../../src/load/report/result.ts'
 
 const run: Run = {

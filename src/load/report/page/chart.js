@@ -11,7 +11,7 @@ import uPlot from 'uplot'
  * @property {string} [note]
  * @property {{ name: string, values: number[], write: Write, tick?: Write, axis?: uPlot.Axis, scale?: uPlot.Scale, timeZone?: string }} x ascending; with a zone, seconds since the epoch
  * @property {{ name?: string, write: Write, tick?: Write, axis?: uPlot.Axis, scale: uPlot.Scale }} y
- * @property {{ name: string, values: Values, isArea?: boolean, isBad?: boolean }[]} lines
+ * @property {{ name: string, values: Values, isArea?: boolean }[]} lines
  * @property {string[]} [points] their names, where the chart has points of one line in place of lines
  */
 
@@ -26,7 +26,6 @@ const looks = [
   { colour: '--line-3', dash: [3, 3] },
   { colour: '--ink', dash: [4, 8] },
 ]
-const bad = { colour: '--line-bad', dash: [8, 5] }
 export const mostLines = looks.length
 
 /**
@@ -52,20 +51,13 @@ const colourOf = name => {
 
 /** A piece of a line for the legend. @param {{ colour: string, dash: number[] }} look */
 const sampleOf = ({ colour, dash }) => {
-  const canvas = made('canvas', 'sample')
-  const context = canvas.getContext('2d')
-  canvas.width = 52
-  canvas.height = 8
-  if (context) {
-    context.strokeStyle = colourOf(colour)
-    context.lineWidth = 4
-    context.setLineDash(dash.map(length => length * 2))
-    context.moveTo(0, 4)
-    context.lineTo(52, 4)
-    context.stroke()
-  }
-  return canvas
+  const sample = made('span', 'sample')
+  sample.innerHTML = `<svg width="26" height="4"><path d="M0 2h26" stroke="${colourOf(colour)}" stroke-width="2" stroke-dasharray="${dash.join(' ')}"/></svg>`
+  return sample
 }
+
+/** @param {number} place of a line */
+const lookOf = place => looks[place % mostLines] ?? { colour: '--ink', dash: [] }
 
 const font = '12px system-ui, sans-serif'
 
@@ -102,8 +94,6 @@ const textOf = (y, value) => (value === null || value === undefined ? '–' : y.
  */
 export const figureOf = chart => {
   const { title, note, x, y, lines, points } = chart
-  let looked = 0
-  const lookOf = lines.map(({ isBad }) => (isBad ? bad : (looks[looked++ % mostLines] ?? bad)))
   const remark = made('small', '', note ?? '')
   const values = lines.map(() => made('b', ''))
   const legend = made('ul', 'legend')
@@ -163,10 +153,9 @@ export const figureOf = chart => {
     if (width === 0) return
     plot?.destroy()
     legend.replaceChildren(
-      ...lines.map(({ name }, i) => {
-        const look = lookOf[i] ?? bad
-        return made('li', '', ...(points ? [] : [sampleOf(look)]), `${name} `, values[i] ?? '')
-      }),
+      ...lines.map(({ name }, i) =>
+        made('li', '', ...(points ? [] : [sampleOf(lookOf(i))]), `${name} `, values[i] ?? ''),
+      ),
     )
     const ink = colourOf('--muted')
     const axis = {
@@ -207,7 +196,7 @@ export const figureOf = chart => {
         series: [
           {},
           ...lines.map(({ isArea }, i) => {
-            const { colour, dash } = lookOf[i] ?? bad
+            const { colour, dash } = lookOf(i)
             const stroke = colourOf(colour)
             if (points)
               return {

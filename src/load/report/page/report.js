@@ -1,5 +1,4 @@
-// The script of a report: which charts a result has, drawn from the JSON that stands in the page, and the choice of a
-// theme. Longer than 300 lines, because it has every chart of every report.
+// The script of a report: which charts a result has, drawn from the JSON that stands in the page, and the choice of a theme.
 
 import uPlot from 'uplot'
 import { createFigures } from '../../../common/page/figures.js'
@@ -7,15 +6,22 @@ import { applyTheme, chosenTheme, keepTheme } from '../../../common/page/prefere
 import { figureOf, mostLines } from './chart.js'
 
 /** @typedef {import('../page.ts').PageData & { timeZone: string }} Data */
-/** @typedef {NonNullable<Data['runs']>[number]} Run */
+/** @typedef {import('../page.ts').DrawnRun} Run */
 /** @typedef {Run['result']['steps'][number]} Step */
-/** @typedef {NonNullable<Data['whatIf']>['result']['cases'][number]['steps'][number]} CaseStep */
 /** @typedef {import('./chart.js').Chart} Chart */
 /** @typedef {import('./chart.js').Values} Values */
 
 /** @type {Data} */
 const data = JSON.parse(document.getElementById('data')?.textContent ?? '{}')
-const { runs = [], whatIf, points = [] } = data
+const { whatIf, points = [] } = data
+/** @type {readonly Run[]} */
+const runs =
+  data.runs ??
+  whatIf?.drawn.flatMap(([place, name]) => {
+    const result = whatIf.result.cases[place]
+    return result ? [{ name, result, percentiles: [] }] : []
+  }) ??
+  []
 const figures = createFigures('en', data.timeZone)
 
 /** @param {number} ms */
@@ -32,8 +38,6 @@ const around = {
     return [least < 0 ? least - room : Math.max(0, least - room), most + room]
   },
 }
-/** @type {uPlot.Scale} */
-const whole = { range: [0, 1] }
 /** @type {uPlot.Scale} */
 const logarithmic = { distr: 3 }
 // Whole seconds, minutes, hours or days.
@@ -59,7 +63,7 @@ const onOneAxis = lines => {
 
 /** The axis of time: times of day where the run went by a moved clock, else since its begin. @param {Run['result']} run @param {number[]} at @returns {Chart['x']} */
 const timeAxis = ({ kind, traffic, stepSeconds, steps }, at) => {
-  const begin = kind === 'rehearsal' && traffic.from !== null ? Date.parse(traffic.from) / 1000 : undefined
+  const begin = kind === 'rehearsal' && traffic?.from ? Date.parse(traffic.from) / 1000 : undefined
   const isLong = steps.length * stepSeconds > 129_600
   /** @param {number} seconds since the epoch; with its day where there are several */
   const timeOfDay = seconds =>
@@ -77,86 +81,43 @@ const timeAxis = ({ kind, traffic, stepSeconds, steps }, at) => {
       }
 }
 
-/** @typedef {{ name: string, of: (step: Step, place: number, run: Run['result']) => number | null, isBad?: boolean }} Measure */
-/** @typedef {{ title: string, note?: string, y: Chart['y'], several?: Chart['y'], measures: Measure[], isArea?: boolean }} OverTime the first measure is that which stands for a run beside others */
+/** @typedef {{ name: string, of: (step: Step, stepSeconds: number) => number | null | undefined }} Measure */
+/** @typedef {{ title: string, y: Chart['y'], measures: Measure[], isArea?: boolean }} OverTime the first measure is that which stands for a run beside others */
 
-/** @param {OverTime} chart @param {Run[]} drawn @returns {Chart | undefined} */
-const overTime = ({ title, note, y, several, measures, isArea = false }, drawn) => {
-  const [first] = drawn
-  if (!first) return undefined
-  const shown = drawn.length === 1 ? measures : measures.slice(0, 1)
-  const lines = drawn.flatMap(({ name, result }) =>
-    shown.map(({ name: own, of, isBad = false }, i) => ({
-      name: drawn.length === 1 ? own : name,
-      isBad,
-      isArea: isArea && drawn.length === 1 && i === 0,
-      at: result.steps.map(({ at }) => at),
-      values: result.steps.map((step, place) => of(step, place, result)),
-    })),
-  )
-  if (lines.every(({ values }) => values.every(value => value === null))) return undefined
-  const joined = onOneAxis(lines)
-  const steps = `steps of ${figures.duration(first.result.stepSeconds)}`
-  return {
-    title,
-    note: [
-      ...(note ? [note] : []),
-      first.result.kind === 'rehearsal' ? `by the moved clock, ${steps}` : steps,
-    ].join('; '),
-    x: timeAxis(first.result, joined.at),
-    y: drawn.length > 1 && several ? several : y,
-    lines: lines.map(({ at: _, ...line }, i) => ({ ...line, values: joined.values[i] ?? [] })),
+/** @param {OverTime} chart @returns {(drawn: readonly Run[]) => Chart | undefined} */
+const overTime =
+  ({ title, y, measures, isArea = false }) =>
+  drawn => {
+    const [first] = drawn
+    if (!first) return undefined
+    const isOne = drawn.length === 1
+    const lines = drawn.flatMap(({ name, result: { steps, stepSeconds } }) =>
+      (isOne ? measures : measures.slice(0, 1)).map(({ name: own, of }, i) => ({
+        name: isOne ? own : name,
+        isArea: isArea && isOne && i === 0,
+        at: steps.map(({ at }) => at),
+        values: steps.map(step => of(step, stepSeconds) ?? null),
+      })),
+    )
+    if (lines.every(({ values }) => values.every(value => value === null))) return undefined
+    const joined = onOneAxis(lines)
+    const steps = `steps of ${figures.duration(first.result.stepSeconds)}`
+    return {
+      title,
+      note: first.result.kind === 'rehearsal' ? `by the moved clock, ${steps}` : steps,
+      x: timeAxis(first.result, joined.at),
+      y,
+      lines: lines.map(({ at: _, ...line }, i) => ({ ...line, values: joined.values[i] ?? [] })),
+    }
   }
-}
 
 /** @param {'hits' | 'stale'} name @returns {(step: Step) => number | null} */
 const shareOf = name => step => {
   const weather = step.hits + step.stale + step.misses
   return weather === 0 ? null : step[name] / weather
 }
-const hitShare = shareOf('hits')
 
-/** The weight of the steps up to this one that lie within so many seconds, to be held against the limit of that span. @param {number} seconds */
-const weightWithin =
-  seconds =>
-  (
-    /** @type {Step} */ step,
-    /** @type {number} */ place,
-    /** @type {Run['result']} */ { steps, stepSeconds },
-  ) => {
-    if (step.weight === null) return null
-    if (stepSeconds > seconds) return (step.weight / stepSeconds) * seconds
-    const from = Math.max(0, place + 1 - Math.round(seconds / stepSeconds))
-    return steps.slice(from, place + 1).reduce((sum, { weight }) => sum + (weight ?? 0), 0)
-  }
-
-/** @param {Run[]} drawn */
-const weight = drawn => {
-  const [first] = drawn
-  if (!first) return undefined
-  const { result } = first
-  const isLong = result.steps.length * result.stepSeconds >= 7_200
-  const span = isLong ? 'hour' : 'minute'
-  const within = weightWithin(isLong ? 3_600 : 60)
-  const limit = result.provider?.windows.find(window => window.span === span)?.limit
-  const most = Math.max(0, ...result.steps.map((step, place) => within(step, place, result) ?? 0))
-  // A limit far above all would leave the weight a line on the ground.
-  const isNear = typeof limit === 'number' && limit < most * 2
-  return overTime(
-    {
-      title: `Weight within ${isLong ? 'an hour' : 'a minute'}`,
-      y: { write: figures.measured, scale: fromZero },
-      isArea: true,
-      measures: [
-        { name: 'weight', of: within },
-        ...(isNear ? [{ name: `limit of the ${span}`, of: () => limit, isBad: true }] : []),
-      ],
-    },
-    drawn,
-  )
-}
-
-/** @param {Run[]} drawn @returns {Chart | undefined} */
+/** @param {readonly Run[]} drawn @returns {Chart | undefined} */
 const percentiles = drawn => {
   // By its nines: as wide from 90 to 99 as from 99 to 99.9.
   const known = drawn.filter(run => run.percentiles.length > 0)
@@ -209,117 +170,77 @@ const overWeight = (title, name, y) => {
   }
 }
 
-/** @param {string} title @param {Chart['y']} y @param {(step: CaseStep) => number | null} of @returns {Chart | undefined} */
-const ofCases = (title, y, of) => {
-  const lines = (whatIf?.drawn ?? []).map(([place, name]) => {
-    const steps = whatIf?.result.cases[place]?.steps ?? []
-    return { name, at: steps.map(({ at }) => at), values: steps.map(of) }
-  })
-  if (lines.every(({ at }) => at.length === 0)) return undefined
-  const joined = onOneAxis(lines)
-  return {
-    title,
-    x: {
-      name: 'Time since the start',
-      values: joined.at,
-      write: figures.duration,
-      axis: { incrs: durations },
-    },
-    y,
-    lines: lines.map(({ name }, i) => ({ name, values: joined.values[i] ?? [] })),
-  }
-}
-
 /** @type {Chart['y']} */
 const duration = { name: 'Age, p95', write: figures.duration, axis: { incrs: durations }, scale: fromZero }
 /** @type {Chart['y']} */
 const share = { name: 'Hits', write: figures.share, scale: around }
+/** @type {Chart['y']} */
+const rate = { write: figures.measured, scale: fromZero }
 
-/** @type {Record<import('../page.ts').ChartName, (drawn: Run[]) => Chart | undefined>} */
+/** @type {Record<import('../page.ts').ChartName, (drawn: readonly Run[]) => Chart | undefined>} */
 const makers = {
-  rate: drawn =>
-    overTime(
-      {
-        title: 'Requests per second',
-        y: { write: figures.measured, scale: fromZero },
-        isArea: true,
-        measures: [
-          { name: 'answered', of: (step, _, run) => step.answered / run.stepSeconds },
-          { name: 'requested', of: (step, _, run) => step.due / run.stepSeconds },
-        ],
-      },
-      drawn,
-    ),
-  latency: drawn =>
-    overTime(
-      {
-        title: 'Latency over time',
-        y: { write: latency, tick: latencyTick, scale: logarithmic },
-        measures: [
-          { name: 'p99', of: ({ p99 }) => p99 && Math.max(p99, 0.001) },
-          { name: 'p50', of: ({ p50 }) => p50 && Math.max(p50, 0.001) },
-        ],
-      },
-      drawn,
-    ),
+  rate: overTime({
+    title: 'Requests per second',
+    y: rate,
+    isArea: true,
+    measures: [
+      { name: 'answered', of: ({ answered = 0 }, seconds) => answered / seconds },
+      { name: 'requested', of: ({ due = 0 }, seconds) => due / seconds },
+    ],
+  }),
+  latency: overTime({
+    title: 'Latency over time',
+    y: { write: latency, tick: latencyTick, scale: logarithmic },
+    measures: [
+      { name: 'p99', of: ({ p99 }) => p99 && Math.max(p99, 0.001) },
+      { name: 'p50', of: ({ p50 }) => p50 && Math.max(p50, 0.001) },
+    ],
+  }),
   percentiles,
-  hits: drawn =>
-    overTime(
-      {
-        title: 'Hit share over time',
-        y: { write: figures.share, scale: whole },
-        several: share,
-        isArea: true,
-        measures: [
-          { name: 'hit', of: hitShare },
-          { name: 'stale', of: shareOf('stale') },
-        ],
-      },
-      drawn,
-    ),
-  age: drawn =>
-    overTime(
-      {
-        title: 'Age of the weather that was served',
-        y: duration,
-        isArea: true,
-        measures: [
-          { name: 'median', of: ({ age50 }) => age50 },
-          { name: 'oldest', of: ({ ageMax }) => ageMax },
-        ],
-      },
-      drawn,
-    ),
-  weight,
+  hits: overTime({
+    title: 'Hit share over time',
+    y: share,
+    isArea: true,
+    measures: [
+      { name: 'hit', of: shareOf('hits') },
+      { name: 'stale', of: shareOf('stale') },
+    ],
+  }),
+  age: overTime({
+    title: 'Age of the weather that was served',
+    y: duration,
+    isArea: true,
+    measures: [
+      { name: 'median', of: ({ age50 }) => age50 },
+      { name: 'oldest', of: ({ ageMax }) => ageMax },
+    ],
+  }),
+  weight: overTime({
+    title: `Provider weight in each ${figures.duration(runs[0]?.result.stepSeconds)}`,
+    y: { write: figures.measured, tick: figures.short, scale: fromZero },
+    isArea: true,
+    measures: [{ name: 'weight', of: step => step.weight }],
+  }),
   lateness: drawn =>
-    drawn.every(({ result }) => result.steps.every(({ late }) => !late))
-      ? undefined
-      : overTime(
-          {
-            title: 'Largest delay from the due instant to the first byte',
-            y: { write: latency, tick: latencyTick, scale: fromZero },
-            isArea: true,
-            measures: [{ name: 'delay', of: ({ late }) => late }],
-          },
-          drawn,
-        ),
+    drawn.some(({ result }) => result.steps.some(({ late }) => late)) ? lateness(drawn) : undefined,
+  stretch: drawn =>
+    drawn.some(({ result }) => result.steps.some(step => (step.stretch ?? 1) > 1))
+      ? stretch(drawn)
+      : undefined,
   hitsOverWeight: () => overWeight('Hits over provider weight', 'hits', share),
   ageOverWeight: () => overWeight('Age of the weather served over provider weight', 'age', duration),
-  caseHits: () =>
-    ofCases('Hits', { write: figures.share, scale: whole }, ({ hits, stale, misses }) =>
-      hits + stale + misses === 0 ? null : hits / (hits + stale + misses),
-    ),
-  caseWeight: () =>
-    ofCases(
-      `Provider weight in each ${figures.duration(whatIf?.result.cases[0]?.stepSeconds)}`,
-      { write: figures.count, tick: figures.short, scale: fromZero },
-      step => step.weight,
-    ),
-  caseStretch: () =>
-    whatIf?.drawn.some(([place]) => whatIf.result.cases[place]?.steps.some(({ stretch }) => stretch > 1))
-      ? ofCases('Stretch of freshness', { write: figures.measured, scale: fromZero }, step => step.stretch)
-      : undefined,
 }
+const lateness = overTime({
+  title: 'Largest delay from the due instant to the first byte',
+  y: { write: latency, tick: latencyTick, scale: fromZero },
+  isArea: true,
+  measures: [{ name: 'delay', of: ({ late }) => late }],
+})
+const stretch = overTime({
+  title: 'Stretch of freshness',
+  y: rate,
+  measures: [{ name: 'stretch', of: step => step.stretch }],
+})
 
 /** @type {(() => void)[]} */
 const redraws = []
