@@ -15,7 +15,7 @@ import uPlot from './uplot.js'
  * @typedef {object} Line
  * @property {string} name as in texts, or as it is (p50)
  * @property {string} colour of the stylesheet
- * @property {readonly number[]} dash
+ * @property {'solid' | 'dashed' | 'dotted'} kind
  * @property {(history: History) => Values} values
  */
 
@@ -34,8 +34,13 @@ const charts = [
     isStacked: false,
     figure: 'measured',
     lines: [
-      { name: 'requests', colour: '--line-1', dash: [], values: history => history.requestsPerSecond },
-      { name: 'errorsShort', colour: '--line-bad', dash: [5, 3], values: history => history.errorsPerSecond },
+      { name: 'requests', colour: '--line-1', kind: 'solid', values: history => history.requestsPerSecond },
+      {
+        name: 'errorsShort',
+        colour: '--line-bad',
+        kind: 'dashed',
+        values: history => history.errorsPerSecond,
+      },
     ],
   },
   {
@@ -43,12 +48,12 @@ const charts = [
     isStacked: true,
     figure: 'share',
     lines: [
-      { name: 'memoryTier', colour: '--line-1', dash: [], values: history => history.hitShare.memory },
-      { name: 'sharedTier', colour: '--line-2', dash: [5, 3], values: history => history.hitShare.shared },
+      { name: 'memoryTier', colour: '--line-1', kind: 'solid', values: history => history.hitShare.memory },
+      { name: 'sharedTier', colour: '--line-2', kind: 'dashed', values: history => history.hitShare.shared },
       {
         name: 'providerTier',
         colour: '--line-3',
-        dash: [1.5, 3],
+        kind: 'dotted',
         values: history => history.hitShare.provider,
       },
     ],
@@ -58,13 +63,15 @@ const charts = [
     isStacked: false,
     figure: 'latency',
     lines: [
-      { name: 'p50', colour: '--line-1', dash: [], values: history => history.p50 },
-      { name: 'p90', colour: '--line-2', dash: [5, 3], values: history => history.p90 },
-      { name: 'p99', colour: '--line-3', dash: [1.5, 3], values: history => history.p99 },
+      { name: 'p50', colour: '--line-1', kind: 'solid', values: history => history.p50 },
+      { name: 'p90', colour: '--line-2', kind: 'dashed', values: history => history.p90 },
+      { name: 'p99', colour: '--line-3', kind: 'dotted', values: history => history.p99 },
     ],
   },
 ]
 
+/** As a canvas draws the kinds of lines. */
+const dashes = { solid: [], dashed: [5, 3], dotted: [1.5, 3] }
 const heightOfChart = 132
 /** In seconds: what a chart shows at least, when there is little to show. */
 const shortest = 600
@@ -77,6 +84,13 @@ const colourOf = name => {
   const { color } = getComputedStyle(probe)
   probe.remove()
   return color
+}
+
+/** A piece of the line, beside its name. @param {Line} line */
+const strokeOf = ({ colour, kind }) => {
+  const stroke = element('i', { class: 'stroke' })
+  stroke.style.borderTop = `${kind === 'dotted' ? 3 : 2}px ${kind} var(${colour})`
+  return stroke
 }
 
 /** @param {() => { text: import('./texts.js').Texts, figures: import('../../../common/page/figures.js').Figures, timeZone: string }} words */
@@ -153,16 +167,7 @@ export const createCharts = words => {
       element(
         'ul',
         { class: 'lines' },
-        ...chart.lines.map((line, i) =>
-          element(
-            'li',
-            {},
-            element('i', { class: `stroke ${line.colour.slice(2)}`, 'data-dash': line.dash.join(' ') }),
-            nameOf(line.name),
-            ' ',
-            values[i],
-          ),
-        ),
+        ...chart.lines.map((line, i) => element('li', {}, strokeOf(line), nameOf(line.name), ' ', values[i])),
       ),
     )
     host.append(figure)
@@ -221,8 +226,8 @@ export const createCharts = words => {
             const fill = isGround ? { fill: colourOf(line.colour.replace('line', 'area')) } : {}
             return {
               stroke,
-              width: line.dash.length === 2 && (line.dash[0] ?? 0) < 3 ? 2 : 1.6,
-              dash: [...line.dash],
+              width: line.kind === 'dotted' ? 2 : 1.6,
+              dash: dashes[line.kind],
               points: { show: false },
               ...fill,
             }
