@@ -1,5 +1,5 @@
-// The Prometheus metrics of the gateway. The observers in gateway/observers.ts call these functions; gauges.ts is read at
-// each scrape. Labels are outcomes, tiers and routes, never keys, cells or places, and every series is there from the start.
+// The Prometheus metrics of the gateway. What observers.ts makes of events calls these functions; gauges.ts is read at each
+// scrape. Labels are outcomes, tiers and routes, never keys, cells or places, and every series is there from the start.
 
 // One by one: the whole library is 90 files, a twentieth of a start.
 import Counter from 'prom-client/lib/counter.js'
@@ -263,8 +263,8 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
       'outcome',
       ['taken', 'refused'],
     ),
-    watch: (gauges: Gauges) => {
-      beforeScrape = watchGauges(registry, gauges, clock)
+    watch: (parts: Gauges) => {
+      beforeScrape = watchGauges(registry, parts, clock)
     },
   }
 }
