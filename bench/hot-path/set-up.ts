@@ -6,7 +6,6 @@ import { buildApi } from '../../src/api/api.ts'
 import { openCatalogue } from '../../src/catalogue/live-catalogue.ts'
 import { createCalendar, utcDayMs } from '../../src/common/calendar.ts'
 import { systemClock } from '../../src/common/clock.ts'
-import { observeApi } from '../../src/gateway/observers.ts'
 import { createAdministration } from '../../src/keys/administration.ts'
 import { createAuthenticate } from '../../src/keys/authentication.ts'
 import { createKeyDirectory } from '../../src/keys/key-directory.ts'
@@ -16,8 +15,8 @@ import { localDays } from '../../src/keys/window.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { openLog } from '../../src/telemetry/log.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
+import { createObservers } from '../../src/telemetry/observers.ts'
 import { openOutages } from '../../src/telemetry/outages.ts'
-import { createThrottle } from '../../src/telemetry/throttle.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { apiOptions } from '../../test/scenarios/api-options.ts'
 import { box, catalogueFile } from '../../test/scenarios/set-up.ts'
@@ -58,11 +57,9 @@ export const setUp = async () => {
   })
   const detail = createUsageDetail(store, calendar, clock)
   const { log } = openLog('silent')
-  const observer = observeApi(metrics, log, undefined, detail, {
-    seldom: createThrottle(clock),
-    often: createThrottle(clock),
-    outages: openOutages(log, clock, metrics.staleReads),
-  })
+  const outages = openOutages(log, clock, metrics.staleReads)
+  const observers = createObservers(metrics, log, outages, clock)
+  const observer = { ...observers.api, used: detail.count, access: undefined }
   const api = buildApi(
     {
       authenticate,

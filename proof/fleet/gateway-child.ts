@@ -1,7 +1,7 @@
 // A gateway of a history in a process of its own: `node gateway-child.ts [<sabotage>]`. The process that forked it sends its start and
 // then calls, one message each, and gets one message back for each. It ends when that process is gone.
 
-import type { Gateway } from '../../src/gateway/gateway.ts'
+import type { Gateway } from '../../src/gateway.ts'
 
 type Env = Readonly<Record<string, string>>
 

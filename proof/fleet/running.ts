@@ -2,7 +2,7 @@
 // runs and what stands in front of it.
 
 import { readConfig } from '../../src/config/load.ts'
-import { type Gateway, startGateway } from '../../src/gateway/gateway.ts'
+import { type Gateway, startGateway } from '../../src/gateway.ts'
 import { openStore } from '../../src/stores/open-store.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { withConstants } from '../../test/support/constants.ts'
@@ -30,6 +30,7 @@ export const runGateway = ({ clock, trueNow, env }: RunningParts): Promise<Gatew
       clock,
       log: createLog('warn', lines),
       lines,
+      dropped: () => 0,
       // The clock of Redis is the machine's; that of the history is the true one here.
       open: async (...given) => {
         const store = await openStore(...given)

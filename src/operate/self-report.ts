@@ -5,6 +5,7 @@ import { type InstanceReport, type Phase, writeReport } from '../cache/instance-
 import { minuteMs } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import { version } from '../common/version.ts'
+import type { Reload } from '../config/reload.ts'
 import type { History } from '../telemetry/history.ts'
 import type { Outages } from '../telemetry/outages.ts'
 
@@ -15,13 +16,13 @@ export type SelfReport = () => InstanceReport
 
 export const createSelfReport = ({
   phase,
-  configHash,
+  reload,
   outages,
   history,
   clock,
 }: {
   readonly phase: () => Phase
-  readonly configHash: () => string | null
+  readonly reload: Pick<Reload, 'hash'>
   readonly outages: Pick<Outages, 'open'>
   readonly history: History
   readonly clock: Clock
@@ -42,7 +43,7 @@ export const createSelfReport = ({
     version,
     startedAt,
     phase: phase(),
-    configHash: configHash(),
+    configHash: reload.hash(),
     requestsPerSecond: history.newest().requestsPerSecond,
     hitShare: history.recentHitShare(),
     memoryBytes: process.memoryUsage.rss(),

@@ -12,6 +12,7 @@ import { isoOf } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import { safeText } from '../common/outside-text.ts'
 import { version } from '../common/version.ts'
+import type { Reload } from '../config/reload.ts'
 import type { KnownUsage } from '../keys/meter.ts'
 import type { BudgetState } from '../provider/budget.ts'
 import type { SpendingForecast } from '../provider/forecast.ts'
@@ -19,6 +20,7 @@ import type { Store } from '../stores/store.ts'
 import { renewalOf } from '../telemetry/certificate-watch.ts'
 import type { History } from '../telemetry/history.ts'
 import { stepSeconds } from '../telemetry/history.ts'
+import type { StoreFaults } from '../telemetry/observers.ts'
 import type { Outages } from '../telemetry/outages.ts'
 import type { StoreFacts } from '../telemetry/store-watch.ts'
 import type { CellSurvey } from './cell-survey.ts'
@@ -33,14 +35,6 @@ import type {
 import type { SelfReport } from './self-report.ts'
 import { topKeys } from './top-keys.ts'
 
-/** The state of the configuration and its reload. Instants are ms since the epoch. */
-type ConfigStatus = {
-  readonly hash: string | null
-  readonly appliedAt: number
-  readonly fault: string | null
-  readonly needsRestart: readonly string[]
-}
-
 export type StatusParts = {
   readonly upstream: Pick<Upstream, 'timelines' | 'loads' | 'account'>
   readonly store: Pick<Store, 'aliveInstances' | 'findKey' | 'findSubscriber'>
@@ -52,11 +46,12 @@ export type StatusParts = {
   readonly history: History
   readonly forecast: SpendingForecast
   readonly outages: Pick<Outages, 'open'>
-  readonly config: () => ConfigStatus
-  /** Why the store can not be written though it answers; null while it can. */
-  readonly storeWriteFault: () => string | null
-  /** Of the certificate that the API serves, ms since the epoch; undefined without one. */
-  readonly certificateExpiresAt: () => number | undefined
+  readonly reload: Pick<Reload, 'hash' | 'appliedAt' | 'fault' | 'restartNeeded'>
+  readonly storeFaults: () => StoreFaults
+  readonly api: {
+    /** Of the certificate that it serves, ms since the epoch; undefined without one. */
+    certificateExpiresAt(): number | undefined
+  }
   readonly maxMemoryBytes: number
   readonly clock: Clock
 }
@@ -71,7 +66,7 @@ export type Status = {
 const keepNamesForMs = 60_000
 
 export const createStatus = (parts: StatusParts): Status => {
-  const { upstream, store, catalogue, survey, self, history, forecast, clock } = parts
+  const { upstream, store, catalogue, reload, survey, self, history, forecast, clock } = parts
   const { timelines, loads, account } = upstream
   const { budget, breaker, lastRequests, runs } = account
   const names = new LRUCache<string, { subscriber: string | null; tier: string | null }>({
@@ -127,8 +122,8 @@ export const createStatus = (parts: StatusParts): Status => {
     const run = runs?.newest()
     const held = timelines.held()
     const stretch = timelines.stretch()
-    const { hash, appliedAt, fault, needsRestart } = parts.config()
-    const certificateExpiresAt = parts.certificateExpiresAt()
+    const hash = reload.hash()
+    const certificateExpiresAt = parts.api.certificateExpiresAt()
     return {
       at: isoOf(now),
       version,
@@ -162,7 +157,7 @@ export const createStatus = (parts: StatusParts): Status => {
         counts: survey.counts(),
         reach: reachStatus(timelines.reach()),
       },
-      store: storeStatus(storeNow, parts.storeWriteFault()),
+      store: storeStatus(storeNow, parts.storeFaults().write),
       catalogue: {
         places: catalogue.current.size,
         checksum: catalogue.current.checksum,
@@ -174,11 +169,11 @@ export const createStatus = (parts: StatusParts): Status => {
           : { expiresAt: isoOf(certificateExpiresAt), renewal: renewalOf(certificateExpiresAt, now) },
       config: {
         hash,
-        appliedAt: isoOf(appliedAt),
-        fault,
-        needsRestart: [...needsRestart],
+        appliedAt: isoOf(reload.appliedAt()),
+        fault: reload.fault() ?? null,
+        needsRestart: [...reload.restartNeeded()],
         differs: fleet
-          .filter(({ configHash }) => configHash !== null && hash !== null && configHash !== hash)
+          .filter(({ configHash }) => configHash !== null && configHash !== hash)
           .map(({ id }) => id),
       },
       keysNearLimit: near,

@@ -1,5 +1,5 @@
-// The Prometheus metrics of the gateway. The observers in gateway/observers.ts call these functions; gauges.ts is read at
-// each scrape. Labels are outcomes, tiers and routes, never keys, cells or places, and every series is there from the start.
+// The Prometheus metrics of the gateway. What observers.ts makes of events calls these functions; gauges.ts is read at each
+// scrape. Labels are outcomes, tiers and routes, never keys, cells or places, and every series is there from the start.
 
 import type { Registry } from 'prom-client'
 import type { Clock } from '../common/clock.ts'
@@ -250,8 +250,8 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
       'outcome',
       ['taken', 'refused'],
     ),
-    watch: (gauges: Gauges) => {
-      beforeScrape = watchGauges(counters, gauges, clock)
+    watch: (parts: Gauges) => {
+      beforeScrape = watchGauges(counters, parts, clock)
     },
   }
 }

@@ -54,7 +54,7 @@ const stated: readonly [
   [
     'Lines of the log about refused',
     '60 a minute for quota records',
-    'gateway/gateway',
+    'telemetry/observers',
     { linesOfKeysPerMinute: 60 },
   ],
   ['Lines of the log that wait', '64 MiB', 'telemetry/log', { maxBytes: 64 * 1024 * 1024 }],

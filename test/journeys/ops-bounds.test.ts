@@ -91,29 +91,33 @@ const counting = async (
   const count = { gauges: 0, checks: 0 }
   const zero = () => 0
   metrics.watch({
-    connections: () => ({ open: 0, unauthenticated: 0 }),
-    memoryEntries: () => {
-      count.gauges += 1
-      return 0
+    api: {
+      connections: () => {
+        count.gauges += 1
+        return { open: 0, unauthenticated: 0 }
+      },
+      certificateExpiresAt: zero,
     },
-    memoryBytes: zero,
-    certificateExpiresAt: zero,
-    firstExpiryAt: zero,
-    backoffs: () => new Map(),
+    upstream: {
+      timelines: {
+        held: () => ({ entries: 0, bytes: 0 }),
+        firstExpiryAt: zero,
+        backoffs: () => new Map(),
+        stretch: zero,
+      },
+      loads: { topShare: () => null },
+      account: {
+        provider: { waiting: zero },
+        budget: { state: () => ({ windows: [], closedUntil: null, closedBecause: null, shared: true }) },
+        breaker: { state: () => ({ state: 'closed', openUntil: null }) },
+        runs: undefined,
+      },
+    },
     catalogue: { current: { size: 0, checksum: '' }, generation: () => 1, fault: () => undefined },
-    store: async () => ({ kind: 'embedded', latencyMs: 0, fault: null, size: undefined }),
-    configRefused: () => false,
-    configRestartNeeded: zero,
-    waitingCells: zero,
+    reload: { fault: () => undefined, restartNeeded: () => [] },
+    metering: { instances: () => 1, meter: { state: () => 'counting' }, storeClock: { offsetMs: zero } },
+    storeFacts: async () => ({ kind: 'embedded', latencyMs: 0, fault: null, size: undefined }),
     logLinesDropped: zero,
-    stretch: zero,
-    budget: () => ({ windows: [], closedUntil: null, shared: true }),
-    topKeyShare: () => null,
-    meter: () => 'counting',
-    allowanceInstances: () => 1,
-    storeClockOffsetMs: zero,
-    breaker: () => 'closed',
-    runAvailableAt: zero,
   })
   const held = Promise.withResolvers<string>()
   const readiness = createReadiness({

@@ -3,7 +3,7 @@
 
 import { pino } from 'pino'
 import { loadConfig } from '../../src/config/load.ts'
-import { startGateway } from '../../src/gateway/gateway.ts'
+import { startGateway } from '../../src/gateway.ts'
 import { openStore } from '../../src/stores/open-store.ts'
 
 const [skew = 0] = process.argv.slice(2).map(Number)
@@ -13,6 +13,7 @@ const gateway = await startGateway(loadConfig({ files: [], env: process.env }), 
   clock: { now: () => Date.now() + shift + skew },
   log: pino({ level: 'error' }),
   lines: process.stdout,
+  dropped: () => 0,
   open: async (...given) => {
     const store = await openStore(...given)
     return { ...store, time: async () => (await store.time()) + shift }

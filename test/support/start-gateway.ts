@@ -10,7 +10,7 @@ import type { Clock } from '../../src/common/clock.ts'
 import { variableOf } from '../../src/config/environment.ts'
 import { readConfig } from '../../src/config/load.ts'
 import type { Config } from '../../src/config/schema.ts'
-import { type Gateway, startGateway as start } from '../../src/gateway/gateway.ts'
+import { type Gateway, startGateway as start } from '../../src/gateway.ts'
 import { createAdministration } from '../../src/keys/administration.ts'
 import { openStore } from '../../src/stores/open-store.ts'
 import { createLog } from '../../src/telemetry/log.ts'
@@ -91,7 +91,15 @@ export const startGateway = async (
     },
   }
   const log = createLog('info', lines)
-  const gateway = await start(config, { clock, log, lines, open, statusEveryMs, source: { read, files: [] } })
+  const gateway = await start(config, {
+    clock,
+    log,
+    lines,
+    dropped: () => 0,
+    open,
+    statusEveryMs,
+    source: { read, files: [] },
+  })
 
   const store = await openStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
   let closed: Promise<void> | undefined

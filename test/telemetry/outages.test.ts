@@ -97,7 +97,7 @@ t.test('a 500 belongs to the outage that caused it, and to no other', async t =>
 t.test('an instance whose loads stopped does not report an outage for ever', async t => {
   const { clock, outages, fail } = setUp(t)
   const self = createSelfReport({
-    configHash: () => 'x',
+    reload: { hash: () => 'x' },
     phase: () => 'ready',
     history: { newest: () => ({ requestsPerSecond: 0 }), recentHitShare: () => null } as never,
     outages,

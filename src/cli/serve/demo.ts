@@ -26,7 +26,7 @@ export const addDemoCommand: AddTopCommand = (program, add, summary) =>
     run: async (terminal, { upstream }) => {
       if (upstream !== undefined && !URL.canParse(upstream))
         throw new UsageError(`--upstream is ${safeText(upstream, 60)}; allowed: a URL such as ${serviceUrl}`)
-      const { startGateway } = await import('../../gateway/gateway.ts')
+      const { startGateway } = await import('../../gateway.ts')
       const { openLog } = await import('../../telemetry/log.ts')
       const { startSimulator } = await import('../../../simulator/simulator.ts')
       // A closed terminal sends SIGHUP; the folder must be removed then too.

@@ -6,7 +6,7 @@ import { messageOf } from '../../common/errors.ts'
 import { version } from '../../common/version.ts'
 import { filesOf, type LoadedConfig, readConfig } from '../../config/load.ts'
 import type { Config } from '../../config/schema.ts'
-import type { Gateway } from '../../gateway/gateway.ts'
+import type { Gateway } from '../../gateway.ts'
 import type { Log, OpenLog } from '../../telemetry/log.ts'
 import { interruption, onSignal, stopCommand } from '../interruption.ts'
 import type { AddTopCommand, Terminal } from '../terminal.ts'
@@ -118,7 +118,7 @@ const serveUntil = async (
   stopped: Promise<string>,
   onServing: (gateway: Gateway) => void,
 ): Promise<void> => {
-  const { startGateway } = await import('../../gateway/gateway.ts')
+  const { startGateway } = await import('../../gateway.ts')
   const { openTracing } = await import('../../telemetry/tracing.ts')
   const tracing = await openTracing(env, log)
   const source = { read, files: filesOf(sources) }

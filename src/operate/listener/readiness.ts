@@ -1,8 +1,20 @@
 // Whether this process should be sent traffic. A store that is away is reported as a detail and does not take the process
-// out: what is cached can still be served, and all instances would go at once.
+// out: what is cached can still be served, and all instances would go at once. Each part has a line of detail.
 
 import { setTimeout as pause } from 'node:timers/promises'
+import type { Upstream } from '../../cache/upstream.ts'
+import type { LiveCatalogue } from '../../catalogue/live-catalogue.ts'
+import { isoOf } from '../../common/calendar.ts'
 import { messageOf } from '../../common/errors.ts'
+import type { Reload } from '../../config/reload.ts'
+import type { Metering } from '../../keys/metering.ts'
+import type { Store } from '../../stores/store.ts'
+import type { CertificateWatch } from '../../telemetry/certificate-watch.ts'
+import type { FleetSettings } from '../../telemetry/fleet-settings.ts'
+import type { StoreFaults } from '../../telemetry/observers.ts'
+import type { Outages } from '../../telemetry/outages.ts'
+import type { StoreFileWatch } from '../../telemetry/store-file-watch.ts'
+import type { SelfReport } from '../self-report.ts'
 
 type Phase = 'starting' | 'ready' | 'draining'
 
@@ -45,3 +57,100 @@ const bounded = async (check: () => Promise<string>): Promise<string> => {
     over.abort()
   }
 }
+
+type DetailedParts = {
+  readonly store: Pick<Store, 'kind' | 'ping'>
+  readonly storeFaults: () => StoreFaults
+  /** Undefined for a store without a file. */
+  readonly storeFile: Pick<StoreFileWatch, 'fault'> | undefined
+  readonly metering: Pick<Metering, 'meter' | 'storeClock'>
+  readonly outages: Pick<Outages, 'open'>
+  readonly catalogue: Pick<LiveCatalogue, 'current' | 'fault'>
+  readonly reload: Pick<Reload, 'fault' | 'restartNeeded'>
+  readonly fleetSettings: Pick<FleetSettings, 'variants'>
+  readonly upstream: Pick<Upstream, 'account' | 'timelines'>
+  readonly self: SelfReport
+  readonly certificate: Pick<CertificateWatch, 'detail'>
+  /** Whether the API serves one. */
+  readonly servesTls: boolean
+}
+
+/** The checks by their names; each gives a line, or rejects where its part does not answer. */
+export const readinessDetails = (parts: DetailedParts): Readonly<Record<string, () => Promise<string>>> => {
+  const { store, metering, outages, catalogue, reload, upstream, certificate } = parts
+  const { breaker, budget, runs } = upstream.account
+  const quotaDetail = async (): Promise<string> => {
+    const isUp = await store.ping().then(
+      () => true,
+      () => false,
+    )
+    // Why it can't count although it answers.
+    const reason = outages.open().find(({ outage }) => outage === 'store')?.reason
+    const away = `counted locally${isUp && reason !== undefined ? `: ${reason}` : ', the store is away'}`
+    // Counting notices a store that answers no more with its next batch.
+    const words = isUp
+      ? { counting: 'counted in the store', away, reconciling: 'reconciling with the store' }
+      : { counting: 'counted locally from the next request on, the store is away', away, reconciling: away }
+    const offsetMs = metering.storeClock.offsetMs()
+    const skew = Math.abs(offsetMs) >= 1000 && `clock here is ${Math.round(-offsetMs / 1000)} s off`
+    return listed(', ', words[metering.meter.state()], skew)
+  }
+  const providerDetail = async (): Promise<string> => {
+    const { state, openUntil } = breaker.state()
+    const { windows, closedUntil, shared } = budget.state()
+    const outage = parts.self().providerOutage
+    const stretch = upstream.timelines.stretch()
+    return listed(
+      ', ',
+      `circuit ${state}${openUntil === null ? '' : ` until ${isoOf(openUntil)}`}`,
+      outage !== null && `outage (${outage})`,
+      closedUntil !== null && `limited until ${isoOf(closedUntil)}`,
+      ...windows.map(({ name, used, limit }) => `${Math.round(used)} of ${limit} this ${name}`),
+      stretch >= 1.05 && `weather stays fresh ${stretch.toFixed(1)} times longer`,
+      !shared && 'budget not shared',
+    )
+  }
+  return {
+    store: async () => {
+      await store.ping()
+      const { write, messages } = parts.storeFaults()
+      return listed(
+        ', ',
+        store.kind,
+        write !== null && `can not be written, counts are kept in its reserve: ${write}`,
+        parts.storeFile?.fault(),
+        messages !== null && `without messages of other gateways: ${messages}`,
+      )
+    },
+    quota: quotaDetail,
+    catalogue: async () => {
+      const fault = catalogue.fault()
+      return listed(', ', `${catalogue.current.size} places`, fault && `newer file refused: ${fault.message}`)
+    },
+    configuration: async () => {
+      const fault = reload.fault()
+      const needed = reload.restartNeeded()
+      const variants = parts.fleetSettings.variants()
+      return listed(
+        '; ',
+        fault === undefined ? 'in effect' : `newer one refused: ${fault.split('\n')[0]}`,
+        needed.length > 0 && `needs a restart: ${needed.join(', ')}`,
+        variants > 1 && `the fleet runs ${variants} different ones`,
+      )
+    },
+    provider: providerDetail,
+    ...(parts.servesTls && { certificate: async () => certificate.detail() ?? 'none' }),
+    ...(runs && {
+      run: async () => {
+        const run = runs.newest()
+        return run
+          ? `${isoOf(run.initialisedAt)}, available ${isoOf(run.availableAt)}`
+          : 'not known, freshness goes by age'
+      },
+    }),
+  }
+}
+
+/** Those that hold, in their order. */
+const listed = (between: string, ...parts: readonly (string | false | undefined)[]): string =>
+  parts.filter(part => part !== undefined && part !== false).join(between)

@@ -1,14 +1,9 @@
-// Notices when the instances of a fleet run different settings for longer than a change takes to reach all of them. The
-// heartbeats count the different settings; this file only measures how long that lasts.
+// Notices when the instances of a fleet run different settings for longer than a change takes to reach all of them: a line of
+// the log, and one when they agree again. The heartbeats count the different settings.
 
 import { minuteMs } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
-
-export type FleetSettingsObserver = {
-  /** Called once, until they agree again. */
-  onDiffer(variants: number): void
-  onAgree(): void
-}
+import type { Log } from './log.ts'
 
 // Each reads its own file, and a restart of many instances takes a while.
 const toleratedMs = 2 * minuteMs
@@ -20,21 +15,28 @@ export type FleetSettings = {
   variants(): number
 }
 
-export const createFleetSettings = (clock: Clock, observer: FleetSettingsObserver): FleetSettings => {
+export const createFleetSettings = (clock: Clock, log: Pick<Log, 'info' | 'warn'>): FleetSettings => {
   let differSince: number | undefined
   let reported = 1
   return {
     onHeartbeat: variants => {
       if (variants <= 1) {
         differSince = undefined
-        if (reported > 1) observer.onAgree()
+        if (reported > 1) log.info('the instances of the fleet run the same settings again')
         reported = 1
         return
       }
       const now = clock.now()
       differSince = Math.min(differSince ?? now, now)
       if (now - differSince < toleratedMs) return
-      if (reported === 1) observer.onDiffer(variants)
+      if (reported === 1)
+        log.warn(
+          {
+            variants,
+            next: 'abohawa status says which instances differ; docs/runbook.md#abohawaconfigdiffers',
+          },
+          'the instances of the fleet run different settings',
+        )
       reported = variants
     },
     variants: () => reported,

@@ -1,16 +1,20 @@
 // When instances with different settings are worth a warning.
 
 import t from 'tap'
-import { createFleetSettings } from '../../src/gateway/fleet-settings.ts'
+import { createFleetSettings } from '../../src/telemetry/fleet-settings.ts'
+import { createLog } from '../../src/telemetry/log.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
 const setUp = () => {
   const clock = manualClock()
   const told: (number | 'agree')[] = []
-  const settings = createFleetSettings(clock, {
-    onDiffer: variants => told.push(variants),
-    onAgree: () => told.push('agree'),
+  const log = createLog('info', {
+    write: line => {
+      const { variants, msg } = JSON.parse(line)
+      told.push(/ different settings$/.test(msg) ? variants : 'agree')
+    },
   })
+  const settings = createFleetSettings(clock, log)
   const after = (ms: number, variants: number) => {
     clock.advance(ms)
     settings.onHeartbeat(variants)

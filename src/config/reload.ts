@@ -1,16 +1,13 @@
 // Applies a changed configuration to a running gateway, whole or not at all: everything that may fail (reading, checking,
 // opening files) comes before anything is replaced. What needs a restart is named and left as it is. How each part takes its
-// settings is for the parts; gateway.ts lists them.
+// settings is for the parts; src/gateway.ts lists them.
 
+import type { Clock } from '../common/clock.ts'
 import { messageOf } from '../common/errors.ts'
-import { checkFiles } from '../config/file-check.ts'
-import type { LoadedConfig } from '../config/load.ts'
-import { ConfigError } from '../config/load.ts'
-import type { Config } from '../config/schema.ts'
-import { type Change, changesBetween, withValuesOf } from '../config/values.ts'
-
-/** The step that replaces what was prepared, and can't fail. */
-type Step = () => void
+import { checkFiles } from './file-check.ts'
+import { ConfigError, type LoadedConfig } from './load.ts'
+import type { Config } from './schema.ts'
+import { type Change, changesBetween, fleetHashOf, withValuesOf } from './values.ts'
 
 export type ReloadObserver = {
   /** Live settings are in effect; none where only the fault of a refused configuration is gone. */
@@ -28,12 +25,13 @@ export type ReloadOptions = {
   readonly running: Config
   /** @throws ConfigError */
   readonly read: () => LoadedConfig
-  /** All that may fail, for a configuration: a step for each thing that is to be replaced. */
-  readonly prepare: (next: Config) => Promise<readonly Step[]>
+  /** All that may fail, for a configuration: a step that can't fail for each thing that is to be replaced. */
+  readonly prepare: (next: Config) => Promise<readonly (() => void)[]>
   /** Hands the live settings to the parts that have changed ones, by the beginnings of their paths. Can't fail. */
   readonly apply: (next: Config, isChanged: (begin: string) => boolean) => void
   /** Live settings among the changed ones that need a restart this time. */
   readonly needRestart: (next: Config) => readonly string[]
+  readonly clock: Clock
   readonly observer: ReloadObserver
 }
 
@@ -47,6 +45,10 @@ export type Reload = {
   again(): Promise<void>
   /** The configuration in effect. */
   running(): Config
+  /** The hash of those of its settings that all instances should have in common. */
+  hash(): string
+  /** Since when it is in effect, ms since the epoch. */
+  appliedAt(): number
   /** Why the newest configuration is not in effect, if it could not be used. */
   fault(): string | undefined
   /** The settings that differ until the next start. */
@@ -54,8 +56,10 @@ export type Reload = {
 }
 
 export const createReload = (options: ReloadOptions): Reload => {
-  const { read, prepare, apply, needRestart, observer } = options
+  const { read, prepare, apply, needRestart, clock, observer } = options
   let { running } = options
+  let hash = fleetHashOf(running)
+  let appliedAt = clock.now()
   let fault: string | undefined
   let restartNeeded: readonly string[] = []
   let reloading: Promise<ReloadOutcome> = Promise.resolve('unchanged')
@@ -80,7 +84,11 @@ export const createReload = (options: ReloadOptions): Reload => {
     const steps = await prepare(next)
     // From here on nothing can fail, and nothing else runs in between.
     for (const step of steps) step()
-    if (live.length > 0) apply(next, begin => live.some(({ path }) => path.startsWith(begin)))
+    if (live.length > 0) {
+      hash = fleetHashOf(next)
+      appliedAt = clock.now()
+      apply(next, begin => live.some(({ path }) => path.startsWith(begin)))
+    }
     running = next
     const wasRefused = fault !== undefined
     fault = undefined
@@ -91,7 +99,7 @@ export const createReload = (options: ReloadOptions): Reload => {
     if (isNews) observer.onRestartNeeded(left)
     return live.length + steps.length > 0 || wasRefused ? 'applied' : 'unchanged'
   }
-  const reloadSafely = async (isAgain = false): Promise<ReloadOutcome> => {
+  const reloadSafely = async (isAgain: boolean): Promise<ReloadOutcome> => {
     let outcome: ReloadOutcome = 'refused'
     try {
       outcome = await reload()
@@ -104,18 +112,19 @@ export const createReload = (options: ReloadOptions): Reload => {
     observer.onOutcome(outcome)
     return outcome
   }
+  const next = (isAgain = false): Promise<ReloadOutcome> => {
+    reloading = reloading.then(() => reloadSafely(isAgain))
+    return reloading
+  }
 
   return {
-    now: () => {
-      reloading = reloading.then(() => reloadSafely())
-      return reloading
-    },
+    now: () => next(),
     again: async () => {
-      if (fault === undefined) return
-      reloading = reloading.then(() => reloadSafely(true))
-      await reloading
+      if (fault !== undefined) await next(true)
     },
     running: () => running,
+    hash: () => hash,
+    appliedAt: () => appliedAt,
     fault: () => fault,
     restartNeeded: () => restartNeeded,
   }

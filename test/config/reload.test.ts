@@ -3,8 +3,9 @@
 
 import t, { type Test } from 'tap'
 import { readConfig } from '../../src/config/load.ts'
+import { createReload, type ReloadOptions } from '../../src/config/reload.ts'
 import type { Config } from '../../src/config/schema.ts'
-import { createReload, type ReloadOptions } from '../../src/gateway/reload.ts'
+import { manualClock } from '../support/manual-clock.ts'
 
 const setUp = (
   t: Test,
@@ -19,6 +20,7 @@ const setUp = (
     prepare,
     apply,
     needRestart: () => [],
+    clock: manualClock(),
     observer: {
       onApplied: changes => told.push(changes.map(({ path, after }) => `${path}: ${after}`)),
       onRestartNeeded: paths => told.push({ restart: paths }),

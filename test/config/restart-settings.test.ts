@@ -4,10 +4,11 @@ import { join } from 'node:path'
 import t from 'tap'
 import { variableOf } from '../../src/config/environment.ts'
 import { readConfig } from '../../src/config/load.ts'
+import { createReload } from '../../src/config/reload.ts'
 import { settings } from '../../src/config/tree.ts'
 import { effectOf } from '../../src/config/values.ts'
-import { createReload } from '../../src/gateway/reload.ts'
 import { settingsThatNeedRestart } from '../../src/provider/account.ts'
+import { manualClock } from '../support/manual-clock.ts'
 
 const fixture = (name: string) => join(import.meta.dirname, '..', 'fixtures', name)
 const redis = { 'redis.url': 'rediss://one' }
@@ -107,6 +108,7 @@ for (const [path, [before, after]] of Object.entries(table))
       prepare: async () => [],
       apply: () => t.fail('nothing is applied'),
       needRestart: next => settingsThatNeedRestart(running, next),
+      clock: manualClock(),
       observer: {
         onApplied: () => t.fail('nothing is applied'),
         onRestartNeeded: paths => named.push([...paths]),

@@ -3,20 +3,16 @@
 import { pino } from 'pino'
 import t from 'tap'
 import { systemClock } from '../../src/common/clock.ts'
-import { observeApi } from '../../src/gateway/observers.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
+import { createObservers } from '../../src/telemetry/observers.ts'
 import { openOutages } from '../../src/telemetry/outages.ts'
-import { createThrottle } from '../../src/telemetry/throttle.ts'
 
 const lineOf = (error: unknown): string => {
   const lines: string[] = []
   const log = pino({ base: null }, { write: text => void lines.push(text) })
-  const usageDetail = { count: () => {}, countLoad: () => {}, flush: async () => {}, close: async () => {} }
-  observeApi(createMetrics({ clock: systemClock, store: 'embedded' }), log, undefined, usageDetail, {
-    seldom: createThrottle(systemClock),
-    often: createThrottle(systemClock, 60),
-    outages: openOutages(log, systemClock, () => 0),
-  }).failed(error, 'id-1')
+  const metrics = createMetrics({ clock: systemClock, store: 'embedded' })
+  const outages = openOutages(log, systemClock, () => 0)
+  createObservers(metrics, log, outages, systemClock).api.failed(error, 'id-1')
   return lines.join('')
 }
 

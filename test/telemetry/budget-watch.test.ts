@@ -1,8 +1,8 @@
 // What the log says of a budget that is spent or closed: one line when it begins, and one when a closure has run out.
 
 import t from 'tap'
-import { watchBudget } from '../../src/gateway/budget-watch.ts'
 import type { BudgetState } from '../../src/provider/budget.ts'
+import { watchBudget } from '../../src/telemetry/budget-watch.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { until } from '../support/until.ts'

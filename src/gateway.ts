@@ -1,0 +1,346 @@
+// The composition root: makes every part from the configuration, introduces the parts to one another, opens the
+// listeners and closes everything in order. Nothing is decided here that a part could decide. Longer than 300 lines, because
+// every part is connected here.
+
+import type { Server } from 'node:net'
+import { resolve } from 'node:path'
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
+import { createAnswers } from './api/answer.ts'
+import { buildApi } from './api/api.ts'
+import { openUpstream } from './cache/upstream.ts'
+import { catalogueFile } from './catalogue/catalogue-file.ts'
+import { openCatalogue } from './catalogue/live-catalogue.ts'
+import { createCalendar } from './common/calendar.ts'
+import type { Clock } from './common/clock.ts'
+import { InputError, messageOf } from './common/errors.ts'
+import type { LoadedConfig } from './config/load.ts'
+import { createReload, type ReloadOutcome } from './config/reload.ts'
+import type { Config } from './config/schema.ts'
+import { watchFiles } from './config/watch.ts'
+import { createAuthenticate } from './keys/authentication.ts'
+import { createKeyDirectory } from './keys/key-directory.ts'
+import { openMetering } from './keys/metering.ts'
+import { createUsageDetail } from './keys/usage-detail.ts'
+import { createCacheAdmin } from './operate/cache-admin.ts'
+import { createCacheWarm } from './operate/cache-warm.ts'
+import { createCellSurvey } from './operate/cell-survey.ts'
+import { createDayUsage, readUsage } from './operate/day-usage.ts'
+import { buildHealth } from './operate/listener/health.ts'
+import { buildOps } from './operate/listener/ops.ts'
+import { createProbes } from './operate/listener/probes.ts'
+import { createReadiness, readinessDetails } from './operate/listener/readiness.ts'
+import { createSelfReport, reportText } from './operate/self-report.ts'
+import { createStatus } from './operate/status.ts'
+import { settingsThatNeedRestart } from './provider/account.ts'
+import { createForecast } from './provider/forecast.ts'
+import { openStore } from './stores/open-store.ts'
+import { createAccessLog } from './telemetry/access-log.ts'
+import { watchBudget } from './telemetry/budget-watch.ts'
+import { watchCertificate } from './telemetry/certificate-watch.ts'
+import { createFleetSettings } from './telemetry/fleet-settings.ts'
+import { createHistory } from './telemetry/history.ts'
+import type { OpenLog } from './telemetry/log.ts'
+import { createMetrics } from './telemetry/metrics.ts'
+import { createObservers } from './telemetry/observers.ts'
+import { openOutages } from './telemetry/outages.ts'
+import { watchStoreFile } from './telemetry/store-file-watch.ts'
+import { createStoreWatch } from './telemetry/store-watch.ts'
+import type { Tracing } from './telemetry/tracing.ts'
+
+export type Gateway = {
+  /** Base addresses of the listeners, such as `http://127.0.0.1:8080`. */
+  readonly apiUrl: string
+  readonly opsUrl: string
+  /** Undefined unless `health.port` is set. */
+  readonly healthUrl: string | undefined
+  /** Resolves when no request to the provider is under way; those that wait for the budget's next window do not count. */
+  settled(): Promise<void>
+  /** Reads the catalogue's file again now. @throws InputError when it is faulty; the old one stays */
+  reloadCatalogue(): Promise<void>
+  /** Reads the configuration now and applies it, whole or not at all. Never rejects: a refusal is logged and counted. */
+  reloadConfig(): Promise<ReloadOutcome>
+  /** Turns readiness red, waits for traffic to go elsewhere, finishes what is in flight, lets go of everything. */
+  close(): Promise<void>
+}
+
+// Of the memory of the cache, what rendered lists and places may take.
+const shareOfLists = 1 / 16
+
+export type GatewayParts = Pick<OpenLog, 'log' | 'lines' | 'dropped'> & {
+  readonly clock: Clock
+  readonly open?: typeof openStore
+  readonly tracing?: Tracing | undefined
+  /** Where the configuration comes from, and comes from again; without it, it stays as it is. `read` throws ConfigError. */
+  readonly source?: { read(): LoadedConfig; readonly files: readonly string[] }
+  /** How many gateways `serve --processes` runs on this store and port, this one included. */
+  readonly processes?: number
+  /** The time between two events of the status for dashboards, in place of a second. */
+  readonly statusEveryMs?: number | undefined
+}
+
+/** @throws InputError when something in the configuration can't be used: a file, an address, a store */
+export const startGateway = async (
+  config: Config,
+  {
+    clock,
+    log,
+    lines,
+    dropped,
+    open = openStore,
+    source,
+    tracing,
+    processes = 1,
+    statusEveryMs,
+  }: GatewayParts,
+): Promise<Gateway> => {
+  // The parts that are open so far: a failing start closes them, the last one first.
+  await using opening = new AsyncDisposableStack()
+  const metrics = createMetrics({ clock, store: config.redis.url === null ? 'embedded' : 'redis' })
+  const accessLogIn = ({ log: settings }: Config) =>
+    settings.access && log.isLevelEnabled('info') ? createAccessLog(settings, lines, clock) : undefined
+  const calendar = createCalendar(config.quota.timeZone)
+  // At once, so that every instance can show an outage of one.
+  const outages = openOutages(log, clock, metrics.staleReads, () => {
+    if (readiness.phase === 'ready') void timelines.sendHeartbeat()
+  })
+  opening.defer(outages.close)
+  const observers = createObservers(metrics, log, outages, clock)
+  const reload = createReload({
+    running: config,
+    read: source?.read ?? (() => ({ config, origins: new Map() })),
+    needRestart: next => settingsThatNeedRestart(config, next),
+    prepare: async ({ server: { tls } }) => {
+      const change = api.prepareTls(tls)
+      if (!change) return []
+      return [change.use, ...change.replaced.map(what => () => log.info(tls, `${what} replaced`))]
+    },
+    apply: (next, isChanged) => {
+      if (isChanged('log.')) {
+        log.level = next.log.level
+        apiObserver.access = accessLogIn(next)
+      }
+      if (isChanged('quota.')) authenticate.applyTiers(next.quota.tiers)
+      if (isChanged('provider.')) upstream.applyBudget(next)
+      if (isChanged('cache.')) upstream.applyFreshness(next)
+      if (isChanged('server.')) api.apply(next.server)
+    },
+    clock,
+    observer: observers.reload,
+  })
+  const plainStore = await open(config, clock, observers.store)
+  opening.defer(() => plainStore.close())
+  const storeFile =
+    plainStore.kind === 'embedded' && config.store.path !== ':memory:'
+      ? watchStoreFile(resolve(config.store.path), log)
+      : undefined
+  opening.defer(() => storeFile?.close())
+  const store = tracing?.store(plainStore) ?? plainStore
+  const keys = createKeyDirectory(store, clock)
+  opening.defer(keys.close)
+  const usageDetail = createUsageDetail(store, calendar, clock)
+  opening.defer(usageDetail.close)
+
+  const catalogue = await openCatalogue({
+    // Whole, so that an error says where a relative path was looked for.
+    path: catalogueFile(config.catalogue.path),
+    pollMs: config.catalogue.pollEveryMs,
+    ...observers.catalogue,
+  }).catch((cause: unknown) => {
+    throw new InputError(`catalogue.path: ${messageOf(cause)}`, { cause })
+  })
+  opening.defer(catalogue.close)
+
+  // Behind the last count of either: only then may another gateway have this one's part of what is shared.
+  let leave = async (): Promise<void> => {}
+  opening.defer(() => leave())
+  const metering = openMetering({ ...config.quota, processes }, { store, clock, observer: observers.meter })
+  opening.defer(metering.close)
+  const forecast = createForecast()
+  const recordSpending = () => forecast.record(budget.state().windows, clock.now())
+  const history = createHistory(metrics.totals, clock, recordSpending)
+  opening.defer(history.close)
+  const self = createSelfReport({ phase: () => readiness.phase, reload, outages, history, clock })
+  const fleetSettings = createFleetSettings(clock, log)
+  const upstream = openUpstream(config, {
+    store,
+    catalogue,
+    clock,
+    instances: metering.instances,
+    tracing,
+    settings: reload.hash,
+    report: () => reportText(self),
+    observer: {
+      ...observers.upstream,
+      loaded: usageDetail.countLoad,
+      onHeartbeat: fleet => {
+        metrics.heartbeat(fleet)
+        metering.onHeartbeat(fleet.instances)
+        fleetSettings.onHeartbeat(fleet.variants)
+      },
+    },
+  })
+  opening.defer(upstream.close)
+  const { grid, timelines, account } = upstream
+  const { provider, budget, runs } = account
+  leave = async () => {
+    if (!budget.isSettled() || !(await metering.meter.isReported())) return
+    // It counts as alive for a while then, as one that was killed.
+    await store.leave(timelines.instance).catch(() => {})
+  }
+  const budgetWatch = watchBudget(budget.state, clock.now, log)
+  opening.defer(budgetWatch.close)
+
+  const authenticate = createAuthenticate(keys, config.quota.tiers, clock)
+  const apiObserver = { ...observers.api, used: usageDetail.count, access: accessLogIn(config) }
+  const api = buildApi(
+    {
+      authenticate,
+      quota: metering.quota,
+      answers: createAnswers({ grid, timelines, calendar, hourlyHours: config.weather.hourlyHours }),
+      catalogue,
+      bounds: catalogue.current.bounds,
+      area: catalogue.current.title,
+      timezone: calendar.zone,
+      clock,
+      trace: tracing?.request,
+      observer: apiObserver,
+    },
+    {
+      ...config.server,
+      clientAddress: config.log.clientAddress,
+      keepBytes: Math.floor(config.cache.memoryBytes * shareOfLists),
+    },
+  )
+  const certificate = watchCertificate(api.certificateExpiresAt, clock, log)
+  opening.defer(certificate.close)
+  const places = () => catalogue.current
+  const running = { timelines, runs }
+  const cache = createCacheAdmin(config, { store, catalogue: places, clock, running })
+  const warming = createCacheWarm(config, { timelines, catalogue, clock })
+  opening.defer(async () => void (await warming.stopWarm()))
+  const { cellDegrees } = config.cache
+  const survey = createCellSurvey({ timelines, catalogue: places, grid, cellDegrees, clock })
+  // What /metrics, /readyz and /status read.
+  const parts = {
+    api,
+    store,
+    storeFacts: createStoreWatch(store, log),
+    storeFaults: observers.storeFaults,
+    storeFile,
+    metering,
+    dayUsage: createDayUsage({
+      ...metering,
+      loads: upstream.loads,
+      read: storeNow => readUsage(store, reload.running().quota.tiers, calendar, storeNow),
+      calendar,
+    }),
+    catalogue,
+    reload,
+    fleetSettings,
+    upstream,
+    survey,
+    self,
+    history,
+    forecast,
+    outages,
+    certificate,
+    servesTls: config.server.tls.cert !== null,
+    logLinesDropped: dropped,
+    maxMemoryBytes: config.cache.memoryBytes,
+    clock,
+  }
+  metrics.watch(parts)
+  const readiness = createReadiness(readinessDetails(parts))
+  const probes = createProbes({ metrics, readiness })
+  const ops = buildOps(
+    {
+      probes,
+      passthrough: account.passthrough,
+      cache: { ...cache, ...warming },
+      keys: {
+        parts: () => ({ store, tiers: reload.running().quota.tiers, calendar, clock }),
+        changed: (action, id) => log.info({ action, id }, 'keys changed through the ops listener'),
+      },
+      status: {
+        ...createStatus(parts),
+        ...survey,
+        isDraining: () => readiness.phase === 'draining',
+        statusEveryMs,
+      },
+      dashboard: { timeZone: calendar.zone },
+      observer: observers.ops,
+    },
+    config.ops,
+  )
+
+  const watch = watchFiles({
+    files: () => (source ? [...source.files, ...tlsFiles(reload.running())] : []),
+    pollMs: source ? config.config.pollEveryMs : null,
+    onChange: reload.now,
+    onQuiet: reload.again,
+  })
+  opening.defer(() => watch.close())
+
+  // Opened first and closed last, so that readiness can be checked while the API starts and drains.
+  opening.defer(() => ops.close())
+  const opsUrl = await openListener(ops, 'ops', config.ops)
+  const { host, port } = config.health
+  let healthUrl: string | undefined
+  if (port !== null) {
+    const health = buildHealth({ probes, observer: observers.ops }, { ...config.ops, ...config.health })
+    opening.defer(() => health.close())
+    healthUrl = await openListener(health, 'health', { host, port })
+  }
+  const [warm] = await Promise.all([upstream.start(), metering.start(), keys.readChanges()])
+  log.info(warm, 'weather taken over from the shared tier')
+  opening.defer(() => api.close())
+  const apiUrl = await openListener(api, 'server', config.server)
+  readiness.phase = 'ready'
+  void timelines.sendHeartbeat()
+
+  const opened = opening.move()
+  return {
+    apiUrl,
+    opsUrl,
+    healthUrl,
+    settled: provider.settled,
+    reloadCatalogue: catalogue.reload,
+    reloadConfig: watch.readNow,
+    close: async () => {
+      readiness.phase = 'draining'
+      void timelines.sendHeartbeat()
+      api.drain()
+      await pause(reload.running().server.drainForMs)
+      // Closed right after the event loop has taken in the connections that the kernel held for us.
+      await nextTurn()
+      await api.close()
+      await opened.disposeAsync()
+    },
+  }
+}
+
+const tlsFiles = ({ server: { tls } }: Config): string[] =>
+  [tls.cert, tls.key, tls.ticketKey].filter(file => file !== null)
+
+type Place = { readonly host: string; readonly port: number; readonly reusePort?: boolean }
+type Listener = { readonly server: Server; listen(at: Required<Place>): Promise<unknown> }
+
+/** The address of a listener, such as `http://127.0.0.1:8080`. @throws InputError when it can't be listened there */
+const openListener = async (
+  { server, listen }: Listener,
+  section: 'server' | 'ops' | 'health',
+  { host, port, reusePort = false }: Place,
+): Promise<string> => {
+  try {
+    await listen({ host, port, reusePort })
+  } catch (cause) {
+    throw new InputError(
+      `${section}.host and ${section}.port are ${host}:${port}, which can't be listened on: ${messageOf(cause)}`,
+      { cause },
+    )
+  }
+  const bound = server.address()
+  if (bound === null || typeof bound === 'string') throw new Error('a listener has no port')
+  const scheme = 'setSecureContext' in server ? 'https' : 'http'
+  return `${scheme}://${bound.family === 'IPv6' ? `[${bound.address}]` : bound.address}:${bound.port}`
+}

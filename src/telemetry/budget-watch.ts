@@ -1,0 +1,53 @@
+// Logs what keeps weather from being loaded: the spent budget of the day, one line for each UTC day in which it is, and
+// a closure after a limit that the provider reported, one line when this gateway knows of it and one when it is over. The
+// metrics are in gauges.ts; what a request gets then is decided by the budget.
+
+import { hourMs, isoOf } from '../common/calendar.ts'
+import type { BudgetState } from '../provider/budget.ts'
+import type { Log } from './log.ts'
+
+export type BudgetWatch = { close(): void }
+
+// As the alert AbohawaBudgetSpent: the rest is less than a cell weighs, or is kept for requests in flight.
+const spentShare = 0.98
+const checkEveryMs = 1_000
+
+export const watchBudget = (state: () => BudgetState, now: () => number, log: Log): BudgetWatch => {
+  // The end of the day, and its limit: a limit that was raised can be spent too.
+  let warnedOf = ''
+  let reported: number | null = null
+  const checkDay = (windows: BudgetState['windows']): void => {
+    const day = windows.find(({ name }) => name === 'day')
+    if (!day || day.used < day.limit * spentShare) return
+    const { limit } = day
+    const resetsAt = isoOf(day.resetsAt)
+    if (warnedOf === `${resetsAt} ${limit}`) return
+    warnedOf = `${resetsAt} ${limit}`
+    const next = 'raise provider.budget.perDay if the plan allows more; docs/runbook.md#abohawabudgetspent'
+    log.error(
+      { used: Math.round(day.used), limit, resetsAt, next },
+      'the budget of the day is spent, and no weather is loaded before it resets',
+    )
+  }
+  const check = (): void => {
+    const { windows, closedUntil, closedBecause } = state()
+    checkDay(windows)
+    if (closedUntil === reported) return
+    if (closedUntil !== null) {
+      // A limit of a minute soon has room again by itself.
+      const level = closedUntil - now() > hourMs ? 'error' : 'warn'
+      const next =
+        'abohawa budget reopen ends it if the provider is wrong; docs/runbook.md#abohawaproviderlimits'
+      log[level](
+        { closedUntil: isoOf(closedUntil), reason: closedBecause, next },
+        'budget closed: the provider reported a limit, and no weather is loaded before it ends',
+      )
+    } else if (reported !== null && reported <= now())
+      // One that ends early has its line already: an operator reopened the budget, or the account is another one.
+      log.info({ closedUntil: isoOf(reported) }, 'budget is open again')
+    reported = closedUntil
+  }
+  check()
+  const timer = setInterval(check, checkEveryMs).unref()
+  return { close: () => clearInterval(timer) }
+}

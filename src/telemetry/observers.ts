@@ -1,0 +1,230 @@
+// Turns what happens in the parts of a gateway into metrics, log lines and outages: a set of functions for each part. Decides
+// nothing. The lines of an outage are in outage.ts, what is watched on a timer in the files named after it.
+
+import type { UpstreamObserver } from '../cache/upstream.ts'
+import type { LiveCatalogueOptions } from '../catalogue/live-catalogue.ts'
+import { isoOf } from '../common/calendar.ts'
+import type { Clock } from '../common/clock.ts'
+import { AbohawaError, codeOf, messageOf } from '../common/errors.ts'
+import { redactedUrls } from '../common/redacted-url.ts'
+import type { ReloadObserver } from '../config/reload.ts'
+import type { MeterObserver } from '../keys/meter.ts'
+import type { StoreObserver } from '../stores/open-store.ts'
+import type { RecordObserver } from '../stores/records.ts'
+import type { Log } from './log.ts'
+import type { Metrics } from './metrics.ts'
+import type { Outages } from './outages.ts'
+import { createThrottle } from './throttle.ts'
+
+// Each names a key whose count was lost: more than a handful, and never a flood.
+const linesOfKeysPerMinute = 60
+// Of lost counts; one more line gives their sum.
+const maxLinesAtStop = 1_000
+const tierPath = 'quota.tiers.'
+
+export type StoreFaults = {
+  /** Why the store can not be written though it answers; null while it can. */
+  readonly write: string | null
+  /** Why messages of other gateways do not arrive; null while they do. */
+  readonly messages: string | null
+}
+
+/** The functions that each part of a gateway calls when something happens in it. */
+export const createObservers = (metrics: Metrics, log: Log, outages: Outages, clock: Clock) => {
+  const seldom = createThrottle(clock)
+  const often = createThrottle(clock, linesOfKeysPerMinute)
+  const warnSeldom = (subject: string, fields: object, sentence: string): void =>
+    seldom(subject, left => log.warn({ ...fields, ...left }, sentence))
+  let storeFaults: StoreFaults = { write: null, messages: null }
+
+  const store: StoreObserver & RecordObserver = {
+    redisAway: reason => outages.storeAway('redis', reason),
+    redisBack: () => outages.storeBack('redis'),
+    redisMessages: fault => {
+      storeFaults = { ...storeFaults, messages: fault }
+      if (fault === null) return log.info('messages of other gateways arrive again')
+      log.warn(
+        { reason: fault, next: 'abohawa doctor; docs/operating/redis.md#without-messages' },
+        'messages of other gateways do not arrive, their counts are read every second',
+      )
+    },
+    redisRequest: metrics.redisRequest,
+    storeExposed: path =>
+      log.warn(
+        { path },
+        'the store is open to other users of this machine; chmod 600 it, its -wal, its -shm and its -reserve',
+      ),
+    recordRefused: refused => {
+      metrics.recordRefused(refused.record)
+      warnSeldom(`record ${refused.record}`, refused, 'record of the store refused')
+    },
+    reserveUsed: reason => {
+      metrics.reserveUsed(true)
+      storeFaults = { ...storeFaults, write: reason }
+      log.error(
+        { reason, next: 'make room, and do not stop the gateway before; docs/runbook.md#abohawastorefull' },
+        'the store can not be written, counts are kept in the reserve',
+      )
+    },
+    reserveWrittenBack: counts => {
+      metrics.reserveUsed(false)
+      storeFaults = { ...storeFaults, write: null }
+      log.info({ counts }, 'counts of the reserve are in the store')
+    },
+    reserveMissing: reason =>
+      log.warn(
+        { reason },
+        'the store has no reserve: with a full disk, counts are lost when the gateway stops',
+      ),
+  }
+
+  const meter: MeterObserver = {
+    storeAway: reason => outages.storeAway('quota', reason),
+    storeBack: reconciled => outages.storeBack('quota', { reconciled }),
+    unitsLost: lost => {
+      for (const each of lost.slice(0, maxLinesAtStop))
+        log.error(each, 'units of a key were admitted and not counted before the stop')
+      const units = lost.reduce((sum, each) => sum + each.units, 0)
+      log.error({ units, counts: lost.length }, 'units were admitted and not counted before the stop')
+    },
+    nearLimit: ({ percent, ...event }) => {
+      metrics.nearLimit(String(percent))
+      log.warn(
+        { ...event, percent },
+        percent === 100 ? 'quota of a key is exhausted' : 'quota of a key runs low',
+      )
+    },
+  }
+
+  const catalogue: Pick<LiveCatalogueOptions, 'onChange' | 'onFault'> = {
+    onChange: change => {
+      metrics.catalogueLoaded('taken')
+      log.info(change, 'catalogue swapped')
+    },
+    onFault: fault => {
+      metrics.catalogueLoaded('refused')
+      log.error({ reason: fault.message }, 'catalogue refused, the former one stays in force')
+    },
+  }
+
+  const reload: ReloadObserver = {
+    onApplied: changed => {
+      const changes = changed.map(
+        ({ path, before = 'none', after = 'none' }) => `${path}: ${before} → ${after}`,
+      )
+      log.info(
+        { changes },
+        changes.length > 0 ? 'configuration applied' : 'configuration applied, none is refused any more',
+      )
+    },
+    onRestartNeeded: paths => {
+      if (paths.length === 0) return log.info('no setting needs a restart any more')
+      log.warn({ settings: paths }, `needs a restart: ${paths.join(', ')}`)
+      // The one change for which a restart makes it worse.
+      const tiers = paths.filter(path => path.startsWith(tierPath)).map(path => path.slice(tierPath.length))
+      if (tiers.length > 0)
+        log.warn(
+          { tiers, next: 'put them back, or move their keys first: abohawa keys set ID --tier NAME' },
+          `tiers are gone from the configuration: ${tiers.join(', ')}; each keeps its limit until the next start, and keys of it then get 500`,
+        )
+    },
+    onRefused: reason => log.error({ reason }, 'configuration refused, the former one stays in effect'),
+    onOutcome: metrics.configReloaded,
+  }
+
+  const api = {
+    admission: metrics.admission,
+    connectionClosed: (reason: string, client?: string): void => {
+      metrics.connectionClosed(reason)
+      if (reason !== 'address') return
+      const sentence = 'an address has too many connections without a good key, and gets no more'
+      warnSeldom('connections of an address', { client }, sentence)
+    },
+    responded: metrics.requestAnswered,
+    writerFellBack: (reason: string): void =>
+      log.warn({ reason }, 'responses are written header by header: this Node is not one that is known'),
+    failed: (error: unknown, requestId: string): void => {
+      if (outages.answered500(error)) return
+      const fields =
+        error instanceof AbohawaError
+          ? { code: error.code, reason: error.message }
+          : { err: unforeseen(error) }
+      often(`failed ${codeOf(error)}`, left => log.error({ requestId, ...fields, ...left }, 'failed'))
+    },
+  }
+
+  const ops = {
+    refused: (reason: string, from?: string): void => {
+      metrics.opsRefused(reason)
+      if (reason === 'token_wrong')
+        warnSeldom('ops token', { from }, 'a request to the ops listener had a wrong token')
+    },
+  }
+
+  const upstream: Omit<UpstreamObserver, 'loaded'> = {
+    onRead: metrics.cacheRead,
+    onCollapsed: metrics.cacheCollapsed,
+    onLoadFailure: failure => {
+      const { id: cell, error, purpose } = failure
+      const isOfOutage = outages.loadFailed(failure)
+      // The reason of a failed cold load is logged with its 500.
+      if (purpose === 'cold') return
+      metrics.refreshFailed(purpose)
+      if (isOfOutage) return
+      const code = codeOf(error)
+      const fields = { code, reason: messageOf(error), cell, purpose }
+      warnSeldom(`refresh ${code}`, fields, 'refresh failed; the older timeline stays in use')
+    },
+    onSharedTierFailure: (step, error) => {
+      metrics.sharedTierFailed(step)
+      outages.sharedTierFailed(step)
+      // The outage of a store has a log line of its own; single failures are only counted.
+      log.debug({ step, reason: messageOf(error) }, 'shared cache tier failed')
+    },
+    onEntryRefused: (reason, key) => {
+      metrics.entryRefused(reason)
+      const sentence = 'entry of the shared cache tier refused; it counts as a miss'
+      warnSeldom(`entry ${reason}`, { reason, key }, sentence)
+    },
+    onHeartbeat: metrics.heartbeat,
+    onPurge: (kind, scope) => {
+      metrics.purged(kind)
+      log.info({ kind, scope }, 'cache purged')
+    },
+    onPurgesMissed: () =>
+      log.warn('the log of purges has lost some that were not read here; all that is cached counts as stale'),
+    request: (outcome, points, ms, reason) => {
+      metrics.providerRequest(outcome, points, ms)
+      // Requests of operators load no points for the cache.
+      if (points > 0) outages.requested(reason === undefined ? undefined : { code: outcome, reason })
+    },
+    refused: metrics.providerAnswerRefused,
+    shareUsedUp: metrics.keyShareUsedUp,
+    newRun: ({ initialisedAt, availableAt }) =>
+      log.info({ initialised: isoOf(initialisedAt), available: isoOf(availableAt) }, 'newer model run'),
+    runsUnknown: reason => log.warn({ reason }, 'model runs are not known, the usual interval is assumed'),
+    storeAway: reason => outages.storeAway('budget', reason),
+    storeBack: () => outages.storeBack('budget'),
+    reopened: closedUntil => {
+      // Nothing was closed here, so nothing changes.
+      if (closedUntil === null) return log.debug('an operator reopened the budget, which was open here')
+      metrics.budgetReopened()
+      log.warn({ closedUntil: isoOf(closedUntil) }, 'budget reopened by an operator')
+    },
+    breaker: state => {
+      outages.breaker(state)
+      log.debug({ state }, 'circuit to the provider')
+    },
+  }
+
+  return { store, storeFaults: () => storeFaults, meter, catalogue, reload, api, ops, upstream }
+}
+
+// Its message and stack alone: errors of libraries carry what they were called with, a URL or a password too.
+const unforeseen = (error: unknown): object => {
+  const message = messageOf(error)
+  if (!(error instanceof Error)) return { message }
+  // Of the same kind, whose name the log takes.
+  const bare: object = Object.create(Object.getPrototypeOf(error))
+  return Object.assign(bare, { message, stack: redactedUrls(error.stack ?? '') })
+}
