@@ -12,7 +12,7 @@ import { growth } from './cache/growth.ts'
 import { memory } from './cache/memory.ts'
 import { outage } from './cache/outage.ts'
 import { restart } from './cache/restart.ts'
-import { writePage } from './report.ts'
+import { writeSection } from './report.ts'
 import type { Row } from './row.ts'
 import { runBench } from './run-rows.ts'
 
@@ -36,13 +36,12 @@ const rows: readonly Row[] = [
 await runBench({
   name: 'bench:cache',
   summary: 'Measures the cache of a fleet against its bars',
-  page: 'docs/capacity.md',
+  page: 'docs/performance.md',
   rows,
   write: ran =>
-    writePage(
+    writeSection(
       'bench:cache',
       {
-        file: 'capacity.md',
         title: 'Capacity of the cache',
         intro: 'The cost, capacity and resilience of the cache of a fleet, measured against its bars.',
         howToRead: `Redis, the provider and, where processes matter, the gateways are processes of their own on one machine; the provider is

@@ -1,13 +1,13 @@
-// `npm run bench:floods`: what a well-behaved consumer notices of floods. Writes docs/floods.md.
+// `npm run bench:floods`: what a well-behaved consumer notices of floods. Writes docs/performance.md.
 
 import { besideFloods } from './floods/beside.ts'
-import { writePage } from './report.ts'
+import { writeSection } from './report.ts'
 import { runBench } from './run-rows.ts'
 
 await runBench({
   name: 'bench:floods',
   summary: 'Floods a gateway in several ways and measures another consumer meanwhile',
-  page: 'docs/floods.md',
+  page: 'docs/performance.md',
   rows: [besideFloods],
   settings: {
     rounds: { help: 'pairs of a quiet and a flooded time for each flood', usual: 4 },
@@ -15,10 +15,9 @@ await runBench({
     rate: { help: 'requests a second of a flood', usual: 2_000 },
   },
   write: ran =>
-    writePage(
+    writeSection(
       'bench:floods',
       {
-        file: 'floods.md',
         title: 'Beside a flood',
         intro: 'How late a well-behaved consumer is answered while another client floods the same gateway.',
         howToRead:

@@ -6,13 +6,13 @@ import { midnightRow } from './meter/midnight.ts'
 import { clusterFailover, redisFrozen, redisKilled, sentinelFailover } from './meter/outage.ts'
 import { throughput } from './meter/throughput.ts'
 import { wrongKeys } from './meter/wrong-keys.ts'
-import { writePage } from './report.ts'
+import { writeSection } from './report.ts'
 import { runBench } from './run-rows.ts'
 
 await runBench({
   name: 'bench:meter',
   summary: 'Measures keys and quotas of a fleet against their bars',
-  page: 'docs/metering.md',
+  page: 'docs/performance.md',
   rows: [
     exactOne,
     exactMany,
@@ -32,10 +32,9 @@ await runBench({
     keys: { help: 'keys of the row million-keys; the embedded store gets a tenth', usual: 1_000_000 },
   },
   write: ran =>
-    writePage(
+    writeSection(
       'bench:meter',
       {
-        file: 'metering.md',
         title: 'Keys and quotas under load',
         intro: 'The exactness, cost and resilience of quotas over a fleet, measured against its bars.',
         howToRead: `Redis and the gateways are processes of their own on one machine, and the callers are one more. The admitted requests are

@@ -1,26 +1,25 @@
 // A month of days on a clock that is moved: `npm run bench:month`.
 
-import { writePage } from './report.ts'
+import { writeSection } from './report.ts'
 import { runBench } from './run-rows.ts'
 import { month } from './soak/month.ts'
 
 await runBench({
   name: 'bench:month',
   summary: 'Lets a fleet live through days on a clock that is moved',
-  page: 'docs/month.md',
+  page: 'docs/performance.md',
   rows: [month],
   settings: { days: { help: 'how many', usual: 30 } },
   write: ran =>
-    writePage(
+    writeSection(
       'bench:month',
       {
-        file: 'month.md',
         title: 'A month of days',
         intro: 'What a fleet holds at each midnight of a month, and what it admits in each day.',
         howToRead:
           'The heap is that of one process with gateways, provider and callers, after a collection of garbage.',
         doesNotProve: [
-          'Few requests an hour: [hours of traffic](soak.md) have the load.',
+          'Few requests an hour: [hours of traffic](#hours-of-traffic) have the load.',
           'Redis does not know that the days pass, so that nothing in it expires; each day leaves its counts.',
         ],
       },

@@ -1,9 +1,11 @@
-// Formats the results of a benchmark: the table on standard output, and its page in docs/ with the machine, how to read it
+// Formats the results of a benchmark: the table on standard output, and its section of docs/performance.md with the machine, how to read it
 // and what it does not prove.
 
 import { spawnSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { cpus, totalmem } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { writeMarkedPart } from '../fuzz/marked-part.ts'
 import { systemClock } from '../src/common/clock.ts'
 import type { Result, Row } from './row.ts'
 
@@ -56,31 +58,30 @@ const machine = (ran: readonly Ran[]): string[] => {
   ]
 }
 
-export type Page = {
-  /** The file name in docs/. */
-  readonly file: string
+export type Section = {
   readonly title: string
   readonly intro: string
   readonly howToRead: string
   readonly doesNotProve: readonly string[]
 }
 
-/** Writes the page of a benchmark, and the drawings beside it. */
-export const writePage = async (
+/** Writes the section of a benchmark in docs/performance.md, and the drawings beside it. */
+export const writeSection = async (
   bench: string,
-  { file, title, intro, howToRead, doesNotProve }: Page,
+  { title, intro, howToRead, doesNotProve }: Section,
   ran: readonly Ran[],
 ): Promise<void> => {
   const drawings = ran.flatMap(({ result }) => Object.entries(result?.drawings ?? {}))
   for (const [name, { svg }] of drawings) await writeFile(new URL(name, docs), svg)
   const missed = linesOf(ran).filter(cells => cells[4] === '**no**').length
   const minutes = ran.reduce((total, { seconds }) => total + (seconds || 0), 0) / 60
-  await writeFile(
-    new URL(file, docs),
-    `# ${title}
+  await writeMarkedPart(
+    fileURLToPath(new URL('performance.md', docs)),
+    bench,
+    `
+## ${title}
 
-${intro} Written by \`npm run ${bench}\`; do not
-edit it by hand.
+${intro} Written by \`npm run ${bench}\`.
 
 - ${new Date(systemClock.now()).toISOString().slice(0, 10)}, ${minutes.toFixed(1)} minutes in all
 ${machine(ran)
@@ -93,7 +94,7 @@ ${missed === 0 ? 'Every bar was met in this run.' : `${missed} of the bars ${mis
 
 ${besides(ran)}
 ${drawings.map(([name, { caption }]) => `![${caption}](${name})\n`).join('\n')}
-## How to read it
+### How to read it
 
 ${howToRead}
 
@@ -101,7 +102,7 @@ ${ran.map(({ row }) => `- **${row.id}**: ${row.method}`).join('\n')}
 
 One row again: \`npm run -s ${bench} -- --only ${ran[0]?.row.id}\`; \`--json\` gives all figures.
 
-## Limits of this measurement
+### Limits of this measurement
 
 ${doesNotProve.map(line => `- ${line}`).join('\n')}
 `,

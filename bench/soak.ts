@@ -1,23 +1,22 @@
 // Hours of traffic with faults: `npm run bench:soak`.
 
-import { writePage } from './report.ts'
+import { writeSection } from './report.ts'
 import { runBench } from './run-rows.ts'
 import { soak } from './soak/soak.ts'
 
 await runBench({
   name: 'bench:soak',
   summary: 'Serves the mix for hours while things fail',
-  page: 'docs/soak.md',
+  page: 'docs/performance.md',
   rows: [soak],
   settings: {
     minutes: { help: 'how long', usual: 120 },
     rate: { help: 'requests a second to each gateway', usual: 2_000 },
   },
   write: ran =>
-    writePage(
+    writeSection(
       'bench:soak',
       {
-        file: 'soak.md',
         title: 'Hours of traffic',
         intro: 'What gateways hold, and how late they answer, in hours of the mix with faults.',
         howToRead:

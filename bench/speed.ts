@@ -1,6 +1,6 @@
 // The speed of the gateway against its bars: `npm run bench`. Every claim about speed in this project comes from it.
 
-import { writePage } from './report.ts'
+import { writeSection } from './report.ts'
 import { runBench } from './run-rows.ts'
 import { hits } from './speed/hits.ts'
 import { http2 } from './speed/http2.ts'
@@ -29,11 +29,10 @@ await runBench({
     minutes: { help: 'of the mix for its memory', usual: 5 },
   },
   write: ran =>
-    writePage(
+    writeSection(
       'bench',
       {
-        file: 'performance.md',
-        title: 'Performance',
+        title: 'Speed beside others',
         intro:
           'The speed of the gateway on realistic traffic, compared with other servers and with its bars.',
         howToRead: `The headline is the row \`mix\`: many places and keys by Zipf, all endpoints, both languages, gzip and br, requests with
@@ -48,7 +47,7 @@ in [the profile of a hit](hit-path-profile.md).`,
         doesNotProve: [
           `Nothing about a network: everything runs on one machine over its loopback. But for \`tls\` and \`http2\` there is no TLS, and but for
   \`new-connections\`, \`tls\` and \`idle\` connections are few and kept. Slow lines cost more.`,
-          'Nothing about misses: all weather is cached. The latency of the provider comes on top; capacity is in [capacity](capacity.md).',
+          'Nothing about misses: all weather is cached. The latency of the provider comes on top; capacity is in [capacity](#capacity-of-the-cache).',
           `Nothing about your traffic: the mix is drawn from a seed, not recorded, and repeats after 20,000 requests; 1,000 keys are
   not a million. An open loop at half of a capacity says nothing about the other half.`,
           `Nothing about Redis at its limits: one server without persistence, replicas or neighbours, on the core of the load. Where

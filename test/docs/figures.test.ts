@@ -36,11 +36,11 @@ t.test('README names the speed that the page on performance shows', t => {
   t.end()
 })
 
-t.test('README names the weight that the page on capacity shows, and what direct calls cost', t => {
+t.test('README names the weight that the page on performance shows, and what direct calls cost', t => {
   const what = 'a day of demand on 5,104 places (1,259 cells) by run: weight per cell'
-  const day = measuredIn('docs/capacity.md', what)
+  const day = measuredIn('docs/performance.md', what)
   const [weight, requests] = [numberIn(day, /\(([\d,]+) in all/), numberIn(day, /; ([\d,]+) requests/)]
-  const each = numberIn(textOf('docs/capacity.md'), /own shape \(30 variables, 7 days, weight ([\d.]+)\)/)
+  const each = numberIn(textOf('docs/performance.md'), /own shape \(30 variables, 7 days, weight ([\d.]+)\)/)
   t.match(
     readme,
     `A day of ${grouped(requests)} requests for all places costs ${grouped(weight)} of the provider's weight units`,
