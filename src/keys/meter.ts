@@ -6,13 +6,7 @@
 import { randomBytes } from 'node:crypto'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { hourMs } from '../common/calendar.ts'
-import {
-  OvertakenError,
-  StoreError,
-  type UsageEntry,
-  type UsageGrant,
-  type UsageStore,
-} from '../stores/store.ts'
+import { OvertakenError, StoreError, type UsageGrant, type UsageStore } from '../stores/store.ts'
 import type { Client } from './authentication.ts'
 import {
   type BatchEntry,
@@ -172,7 +166,7 @@ export const createMeter = ({ observer, windows, keepUsageForMs, ...parts }: Met
     if (known) return known
     renewInstanceFor(window)
     const partition = partitionFor(keyId)
-    const own = { limit: 0, admitted: 0, confirmed: 0, lastKnown: undefined }
+    const own = { limit: 0, step: 1, admitted: 0, confirmed: 0, lastKnown: undefined }
     const entry: Entry = { keyId, window: table.window, ...own, partition, next: undefined }
     table.entries.add(entry)
     latestStart = Math.max(latestStart, window.startsAt)
@@ -429,7 +423,10 @@ export const createPartition = (parts: PartitionParts, now = () => performance.n
     /** Requests one unit. @throws StoreError when the store is away and the local allowance is spent */
     admit: (count: Count, limit: number): Promise<QuotaDecision> =>
       new Promise((resolve, reject) => {
-        count.limit = limit
+        if (count.limit !== limit) {
+          count.limit = limit
+          count.step = stepOf(limit)
+        }
         const waiter = { resolve, reject }
         if (standing.state === 'away') {
           outage.admitLocally(count, waiter)
@@ -463,13 +460,13 @@ const nextOf = (all: Iterable<Pending>): Pending[] => {
   return part
 }
 
-const usageEntryOf = ({ count: { keyId, admitted, confirmed }, units, limit }: BatchEntry): UsageEntry => ({
+const usageEntryOf = ({ count: { keyId, admitted, confirmed, step }, units, limit }: BatchEntry) => ({
   keyId,
   units,
   limit,
   admitted,
   confirmed,
-  step: stepOf(limit),
+  step,
 })
 
 // Entries by the id of a key, for very many keys: in its Maps a number stands for an id. V8 keeps every text that is a key of a

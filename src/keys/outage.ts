@@ -16,6 +16,8 @@ export type Count = {
   readonly keyId: string
   readonly window: Window
   limit: number
+  /** `stepOf` the limit. */
+  step: number
   /** Units that requests were admitted with here. */
   admitted: number
   /** Of those, the units that the store has confirmed. */
