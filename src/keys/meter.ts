@@ -6,13 +6,7 @@
 import { randomBytes } from 'node:crypto'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { hourMs } from '../common/calendar.ts'
-import {
-  OvertakenError,
-  StoreError,
-  type UsageEntry,
-  type UsageGrant,
-  type UsageStore,
-} from '../stores/store.ts'
+import { OvertakenError, StoreError, type UsageGrant, type UsageStore } from '../stores/store.ts'
 import type { Client } from './authentication.ts'
 import {
   type BatchEntry,
@@ -172,8 +166,8 @@ export const createMeter = ({ observer, windows, keepUsageForMs, ...parts }: Met
     if (known) return known
     renewInstanceFor(window)
     const partition = partitionFor(keyId)
-    const own = { limit: 0, admitted: 0, confirmed: 0, lastKnown: undefined }
-    const entry: Entry = { keyId, window, ...own, partition, next: undefined }
+    const own = { limit: 0, step: 1, admitted: 0, confirmed: 0, lastKnown: undefined }
+    const entry: Entry = { keyId, window: table.window, ...own, partition, next: undefined }
     table.entries.add(entry)
     latestStart = Math.max(latestStart, window.startsAt)
     return entry
@@ -323,12 +317,16 @@ export const createPartition = (parts: PartitionParts, now = () => performance.n
     return run
   }
 
+  /** @param entries of one window */
   const commit = async (entries: readonly BatchEntry[]): Promise<UsageGrant[]> => {
+    const window = entries[0]?.count.window
+    if (!window) return []
+    const { name: day, endsAt, keepUntil } = window
     sequence += 1
     const reported = entries.map(usageEntryOf)
     let grants: UsageGrant[]
     try {
-      grants = await store.commit({ instance, sequence, entries: reported })
+      grants = await store.commit({ instance, sequence, day, endsAt, keepUntil, entries: reported })
     } catch (error) {
       // Batches go one after the other, so this instance never overtakes itself: something else wrote that sequence.
       // The next batch continues after it.
@@ -391,7 +389,7 @@ export const createPartition = (parts: PartitionParts, now = () => performance.n
 
   const flush = async (): Promise<void> => {
     arrived = 0
-    const part = isHeld() ? [] : nextOf(waiting.values(), maxPerBatch)
+    const part = isHeld() ? [] : nextOf(waiting.values())
     for (const { count } of part) waiting.delete(count)
     inFlight = part
     try {
@@ -403,7 +401,7 @@ export const createPartition = (parts: PartitionParts, now = () => performance.n
         each.units =
           standing.state === 'counting' ? length : Math.min(length, outage.allowanceLeft(each.count))
       }
-      const grants = part.length > 0 ? await commitWithRetry(part) : []
+      const grants = await commitWithRetry(part)
       grants.forEach((grant, at) => {
         const each = part[at]
         if (each) resolveWaiters(each, grant)
@@ -425,7 +423,10 @@ export const createPartition = (parts: PartitionParts, now = () => performance.n
     /** Requests one unit. @throws StoreError when the store is away and the local allowance is spent */
     admit: (count: Count, limit: number): Promise<QuotaDecision> =>
       new Promise((resolve, reject) => {
-        count.limit = limit
+        if (count.limit !== limit) {
+          count.limit = limit
+          count.step = stepOf(limit)
+        }
         const waiter = { resolve, reject }
         if (standing.state === 'away') {
           outage.admitLocally(count, waiter)
@@ -449,30 +450,23 @@ export const createPartition = (parts: PartitionParts, now = () => performance.n
   }
 }
 
-const nextOf = <Value>(all: Iterator<Value>, most: number): Value[] => {
-  const part: Value[] = []
-  while (part.length < most) {
-    const { value, done } = all.next()
-    if (done) break
-    part.push(value)
+/** The first requests in waiting whose counts are of one window. */
+const nextOf = (all: Iterable<Pending>): Pending[] => {
+  const part: Pending[] = []
+  for (const each of all) {
+    if (part.length === maxPerBatch) break
+    if (each.count.window === (part[0] ?? each).count.window) part.push(each)
   }
   return part
 }
 
-const usageEntryOf = ({
-  count: { keyId, window, admitted, confirmed },
-  units,
-  limit,
-}: BatchEntry): UsageEntry => ({
+const usageEntryOf = ({ count: { keyId, admitted, confirmed, step }, units, limit }: BatchEntry) => ({
   keyId,
-  day: window.name,
   units,
   limit,
   admitted,
   confirmed,
-  step: stepOf(limit),
-  endsAt: window.endsAt,
-  keepUntil: window.keepUntil,
+  step,
 })
 
 // Entries by the id of a key, for very many keys: in its Maps a number stands for an id. V8 keeps every text that is a key of a

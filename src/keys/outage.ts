@@ -16,6 +16,8 @@ export type Count = {
   readonly keyId: string
   readonly window: Window
   limit: number
+  /** `stepOf` the limit. */
+  step: number
   /** Units that requests were admitted with here. */
   admitted: number
   /** Of those, the units that the store has confirmed. */
@@ -155,7 +157,7 @@ export const createOutage = (
     })
   }
 
-  /** Takes counts in steps, each in its turn, and leaves the turn of the event loop after each. */
+  /** Takes counts in steps, each of one window and in its turn, and leaves the turn of the event loop after each. */
   const inSteps = async (
     all: Iterator<Count | undefined>,
     step: (part: readonly Count[]) => Promise<void>,
@@ -173,7 +175,8 @@ export const createOutage = (
         if (isLast) break
         if (value && isWanted(value)) part.push(value)
       }
-      if (part.length > 0) await inTurn(async () => (mayGoOn() ? step(part) : undefined))
+      for (const ofWindow of Map.groupBy(part, ({ window }) => window).values())
+        await inTurn(async () => (mayGoOn() ? step(ofWindow) : undefined))
       await (pauseMs > 0 && !isLast ? pause(pauseMs) : nextTurn())
     }
   }

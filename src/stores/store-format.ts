@@ -1,6 +1,6 @@
 // The number of a store's format, read before anything else. A version of the product refuses a store whose number is greater
 // than its own, before it changes anything. The number grows only where an older version would do harm to what is
-// written; redis/format.ts and embedded/keys.ts know where it is.
+// written; redis/redis-store.ts and sqlite/keys.ts know where it is.
 
 import { InputError } from '../common/errors.ts'
 

@@ -86,11 +86,9 @@ export interface KeyStore {
   setSubscriberRevoked(id: string, at: number | null): Promise<boolean>
 }
 
-/** One instance's report and reservation for one key's count of one day. */
+/** One instance's report and reservation for one key's count. */
 export type UsageEntry = {
   readonly keyId: string
-  /** The local day that the units belong to, `YYYY-MM-DD`. */
-  readonly day: string
   /** Units to reserve; 0 only reports and reads. */
   readonly units: number
   readonly limit: number
@@ -100,18 +98,19 @@ export type UsageEntry = {
   readonly confirmed: number
   /** The store publishes a message when the count passes a multiple of it. */
   readonly step: number
-  /** When the day ends, and when its count may be deleted; ms since the epoch. */
-  readonly endsAt: number
-  readonly keepUntil: number
 }
 
-/** One batch of an instance, for keys of one partition; it has at most one entry of a key and day. */
+/** One batch of an instance, for keys of one partition on one day; it has at most one entry of a key. */
 export type UsageBatch = {
   /** Without blanks and colons. */
   readonly instance: string
   /** Increases with each batch of an instance in a partition. A batch that arrives after a later one changes nothing. */
   readonly sequence: number
-  /** Entries of one day have the same `endsAt` and `keepUntil`. */
+  /** The local day that the units belong to, `YYYY-MM-DD`. */
+  readonly day: string
+  /** When the day ends, and when its counts may be deleted; ms since the epoch. */
+  readonly endsAt: number
+  readonly keepUntil: number
   readonly entries: readonly UsageEntry[]
 }
 

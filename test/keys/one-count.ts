@@ -15,6 +15,7 @@ export const oneCount = (store: PartitionParts['store'], now?: () => number) => 
       keepUntil: Number.POSITIVE_INFINITY,
     },
     limit: 1_000,
+    step: 16,
     admitted: 0,
     confirmed: 0,
     lastKnown: undefined,

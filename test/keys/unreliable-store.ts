@@ -40,10 +40,10 @@ export const unreliable = (store: Store): UnreliableStore => {
 
   const count = async (batch: UsageBatch): Promise<UsageGrant[]> => {
     const results = await store.commit(batch)
-    batch.entries.forEach(({ keyId, day, step }, i) => {
+    batch.entries.forEach(({ keyId, step }, i) => {
       const { used = 0, before = 0 } = results[i] ?? {}
       if (!isMuted && Math.floor(used / step) > Math.floor(before / step))
-        for (const listener of listeners) listener({ keyId, day, used })
+        for (const listener of listeners) listener({ keyId, day: batch.day, used })
     })
     return results
   }

@@ -9,6 +9,7 @@ import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { StoreError } from '../../src/stores/store.ts'
 import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
 import { spendingStep, spendingWindow } from '../support/spending.ts'
+import { batchOf } from '../support/usage-instance.ts'
 
 const now = Date.now()
 const keepUntil = now + 86_400_000
@@ -48,7 +49,7 @@ t.test('no step waits within a turn, and all are right once the lock is free', a
   const { store, other } = await setUp(t)
   const startedAt = performance.now()
   const soon = [
-    store.commit({ instance: 'a', sequence: 1, entries: [entry] }),
+    store.commit(batchOf('a', 1, [entry])),
     store.spend(spend),
     store.writeBytes('cell', Buffer.from('after'), keepUntil),
     store.dropDays({ countsBefore: day, sumsBefore: day }),
@@ -88,7 +89,7 @@ t.test('no step waits within a turn, and all are right once the lock is free', a
   t.equal(await store.readBytes('cell'), undefined)
   t.match((await store.changeRecordsAfter('keys', 0)).records, [{ text: 'x' }])
   t.strictSame(
-    await store.commit({ instance: 'a', sequence: 1, entries: [{ ...entry, admitted: 3 }] }),
+    await store.commit(batchOf('a', 1, [{ ...entry, admitted: 3 }])),
     [{ granted: 1, used: 13, before: 9 }],
     'a batch that met the lock has counted nothing',
   )

@@ -13,7 +13,7 @@ import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import type { Store } from '../../src/stores/store.ts'
 import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
 import { closeIn, closureIn, spendingStep, spendingWindow, usedIn } from '../support/spending.ts'
-import { anEntry, instanceOn } from '../support/usage-instance.ts'
+import { anEntry, batchOf, instanceOn } from '../support/usage-instance.ts'
 
 const noCounts = ['-1', '-9223372036854775808', '9223372036854775807', '1000000000000000']
 const { day, keepUntil } = anEntry
@@ -209,7 +209,7 @@ const everything = (store: Store): (() => Promise<unknown>)[] => [
   () => store.listSubscribers(),
   () => store.findByHash('hash-of-key_3'),
   () => store.usedOn('key_3', [day]),
-  () => store.commit({ instance: 'one', sequence: 1, entries: [{ ...anEntry, keyId: 'key_3' }] }),
+  () => store.commit(batchOf('one', 1, [{ ...anEntry, keyId: 'key_3' }])),
   () => store.readBytes('cell-3'),
   () => store.writeBytes('cell-3', Buffer.alloc(500), Date.now() + 60_000),
   () => store.changeRecordsAfter('keys', 0),

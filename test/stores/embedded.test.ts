@@ -10,7 +10,7 @@ import { manualClock } from '../support/manual-clock.ts'
 import { spendingStep, spendingWindow, usedIn } from '../support/spending.ts'
 import { storeContract } from '../support/store-contract.ts'
 import { until } from '../support/until.ts'
-import { anEntry } from '../support/usage-instance.ts'
+import { anEntry, batchOf } from '../support/usage-instance.ts'
 
 storeContract(t, 'embedded', async t => openEmbeddedStore(join(t.testdir(), 'store.db'), systemClock))
 
@@ -21,11 +21,8 @@ t.test('two openings of one file see each other and never count a unit twice', a
   const admitted = stores.map(() => 0)
   for (let i = 0; i < 25; i++)
     for (const [at, store] of stores.entries()) {
-      const batch = {
-        instance: `of ${at}`,
-        sequence: i + 1,
-        entries: [{ ...entry, admitted: admitted[at] ?? 0, confirmed: admitted[at] ?? 0 }],
-      }
+      const known = { admitted: admitted[at] ?? 0, confirmed: admitted[at] ?? 0 }
+      const batch = batchOf(`of ${at}`, i + 1, [{ ...entry, ...known }])
       admitted[at] = (admitted[at] ?? 0) + ((await store.commit(batch))[0]?.granted ?? 0)
     }
   t.strictSame(admitted, [15, 15])
@@ -89,11 +86,7 @@ t.test('expired records are swept from the file', async t => {
   const store = openEmbeddedStore(path, clock)
   await store.writeBytes('cell', Buffer.from('x'), clock.now() + 1_000)
   const entry = { ...anEntry, keyId: 'k', limit: 9 }
-  await store.commit({
-    instance: 'one',
-    sequence: 1,
-    entries: [{ ...entry, keepUntil: clock.now() + 1_000 }],
-  })
+  await store.commit(batchOf('one', 1, [{ ...entry, keepUntil: clock.now() + 1_000 }]))
   await store.close()
   clock.advance(2_000)
   const again = openEmbeddedStore(path, clock)
@@ -198,11 +191,7 @@ t.test('the write-ahead log does not grow with every count', async t => {
   t.teardown(() => store.close())
   const entry = { ...anEntry, limit: 1e9 }
   for (let i = 0; i < 20_000; i++)
-    await store.commit({
-      instance: 'one',
-      sequence: i + 1,
-      entries: [{ ...entry, admitted: i, confirmed: i }],
-    })
+    await store.commit(batchOf('one', i + 1, [{ ...entry, admitted: i, confirmed: i }]))
   const { size } = statSync(`${path}-wal`)
   t.ok(size < 20e6, `${size} bytes after 20,000 counts`)
 })

@@ -11,7 +11,7 @@ import type { Store } from '../../src/stores/store.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { spendingStep, spendingWindow } from '../support/spending.ts'
 import { until } from '../support/until.ts'
-import { anEntry } from '../support/usage-instance.ts'
+import { anEntry, batchOf } from '../support/usage-instance.ts'
 
 const timeouts = { connectTimeoutMs: 2_000, commandTimeoutMs: 2_000 }
 const quiet = { redisAway: () => {}, redisBack: () => {} }
@@ -45,7 +45,7 @@ const useAll = async (store: Store): Promise<void> => {
   await store.findByHash('h2')
   await store.listKeys()
   await store.listSubscribers()
-  await store.commit({ instance: 'one', sequence: 1, entries: [{ ...anEntry, keyId }] })
+  await store.commit(batchOf('one', 1, [{ ...anEntry, keyId }]))
   await store.raiseUsed(keyId, '2126-11-20', 5, later)
   await store.usedOn(keyId, ['2126-11-20', '2126-11-21'])
   await store.addDetail([

@@ -11,7 +11,7 @@ import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { closeIn, spendingStep, spendingWindow } from '../support/spending.ts'
 import { until } from '../support/until.ts'
-import { anEntry, instanceOn } from '../support/usage-instance.ts'
+import { anEntry, batchOf, instanceOn } from '../support/usage-instance.ts'
 
 const timeouts = { connectTimeoutMs: 5_000, commandTimeoutMs: 20_000 }
 const quiet = { redisAway: () => {}, redisBack: () => {} }
@@ -181,11 +181,9 @@ t.test(
     const { store, live } = await counted(t)
     await raw.hset(live, 'bad', '50 one:123456:30 two:1:20')
     const take = (sequence: number) =>
-      store.commit({
-        instance: 'one',
-        sequence,
-        entries: [{ ...anEntry, keyId: 'bad', limit: 100, admitted: 30, confirmed: 30 }],
-      })
+      store.commit(
+        batchOf('one', sequence, [{ ...anEntry, keyId: 'bad', limit: 100, admitted: 30, confirmed: 30 }]),
+      )
     await t.rejects(take(7), { name: 'OvertakenError', by: 123_456 })
     t.strictSame(await take(123_457), [{ granted: 1, used: 51, before: 50 }])
   },

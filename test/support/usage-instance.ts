@@ -1,13 +1,16 @@
 // An instance from the store's point of view: it remembers its admitted units, reports them with every batch, and numbers
 // its batches.
 import { randomUUID } from 'node:crypto'
-import type { Store, UsageEntry, UsageGrant } from '../../src/stores/store.ts'
+import type { Store, UsageBatch, UsageEntry, UsageGrant } from '../../src/stores/store.ts'
 import { until } from './until.ts'
 
 const now = Date.now()
 
+/** An entry with what its batch says of its day. */
+type DayEntry = UsageEntry & Pick<UsageBatch, 'day' | 'endsAt' | 'keepUntil'>
+
 /** One unit of three, of a day that is half over. The day is far ahead: Redis drops the counts of a past one at once. */
-export const anEntry: UsageEntry = {
+export const anEntry: DayEntry = {
   keyId: 'key_1',
   day: '2126-11-21',
   units: 1,
@@ -19,11 +22,17 @@ export const anEntry: UsageEntry = {
   keepUntil: now + 86_400_000,
 }
 
+/** A batch of entries of one day. */
+export const batchOf = (instance: string, sequence: number, entries: readonly DayEntry[]): UsageBatch => {
+  const { day, endsAt, keepUntil } = entries[0] ?? anEntry
+  return { instance, sequence, day, endsAt, keepUntil, entries }
+}
+
 /** Returns a function that commits a batch of entries like `anEntry`, with the given fields changed. */
 export const instanceOn = (
   store: Store,
   instance: string,
-): ((...given: Partial<UsageEntry>[]) => Promise<UsageGrant[]>) => {
+): ((...given: Partial<DayEntry>[]) => Promise<UsageGrant[]>) => {
   const admitted = new Map<string, number>()
   let sequence = 0
   return async (...given) => {
@@ -33,7 +42,7 @@ export const instanceOn = (
       return { ...whole, admitted: each.admitted ?? known, confirmed: each.confirmed ?? known }
     })
     sequence += 1
-    const results = await store.commit({ instance, sequence, entries })
+    const results = await store.commit(batchOf(instance, sequence, entries))
     entries.forEach((each, i) => {
       admitted.set(`${each.keyId} ${each.day}`, each.admitted + (results[i]?.granted ?? 0))
     })

@@ -2,27 +2,17 @@
 // Commands are never retried once they may have run, because counts would count twice; only MOVED and ASK are followed.
 
 import { setTimeout as delay } from 'node:timers/promises'
-import { Cluster, type Command, type Redis, type RedisOptions, ReplyError } from 'ioredis'
-import { withOneWrite } from './one-write.ts'
-import { redisReason } from './reason.ts'
-
-/** The options of the connection to each server. */
-export type ServerOptions = Pick<
-  RedisOptions,
-  | 'connectTimeout'
-  | 'commandTimeout'
-  | 'socketTimeout'
-  | 'disableClientInfo'
-  | 'tls'
-  | 'username'
-  | 'password'
-  | 'family'
->
+import { Cluster, type Command, type Redis, ReplyError } from 'ioredis'
+import {
+  addressOf,
+  createOutage,
+  type OutageObserver,
+  redisReason,
+  type ServerOptions,
+  withOneWrite,
+} from './server.ts'
 
 const checkEveryMs = 200
-
-/** The address of a node, as in the slot map. */
-export const addressOf = ({ options }: Redis): string => `${options.host}:${options.port}`
 
 const timeoutOf = ({ options }: Cluster): number => options.redisOptions?.commandTimeout ?? 0
 
@@ -105,25 +95,13 @@ export const connectCluster = async (cluster: FailFastCluster): Promise<void> =>
 }
 
 /** Reports once when a master with slots is lost, and once when every slot has a master again; polls in between. */
-export const watchCluster = (
-  cluster: FailFastCluster,
-  observer: { redisAway(reason: string): void; redisBack(): void },
-): void => {
-  let away = false
-  const reported = new Set<string>()
-  const report = (reason: string): void => {
-    if (reported.has(reason)) return
-    reported.add(reason)
-    observer.redisAway(reason)
-  }
+export const watchCluster = (cluster: FailFastCluster, observer: OutageObserver): void => {
+  const outage = createOutage(observer)
   const lost = (reason: string): void => {
-    if (away) return
-    away = true
-    report(reason)
+    if (outage.isOn()) return
+    outage.tell(reason)
     void recovered().then(back => {
-      away = false
-      reported.clear()
-      if (back) observer.redisBack()
+      if (back) outage.end()
     })
   }
   const recovered = async (): Promise<boolean> => {
@@ -140,7 +118,7 @@ export const watchCluster = (
     const reason = redisReason(error, timeoutOf(cluster))
     reasons.set(address, reason)
     // An error reply has another cause than the loss of the node that was reported.
-    if (away && error instanceof ReplyError) report(`${address}: ${reason}`)
+    if (outage.isOn() && error instanceof ReplyError) outage.tell(`${address}: ${reason}`)
   })
   cluster.on('-node', (node: Redis) => {
     const address = addressOf(node)

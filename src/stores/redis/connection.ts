@@ -1,29 +1,26 @@
 // A fail-fast connection to Redis (single server, Sentinel or Cluster): commands time out, nothing queues while Redis is
 // unavailable, and the observer is called once per outage and once per recovery. Knows no keys. Options are in place.ts, the errors of a start in refusal.ts.
 
-import { type Cluster, Redis, ReplyError } from 'ioredis'
+import { type AbstractConnector, type Cluster, Redis, ReplyError } from 'ioredis'
 import { AbohawaError, messageOf } from '../../common/errors.ts'
 import type { RecordObserver } from '../records.ts'
 import type { StoreSize } from '../store.ts'
+import { connectCluster, FailFastCluster, openCluster, watchCluster } from './cluster.ts'
+import type { RedisKeyNames } from './key-names.ts'
+import { accountOf, addressesOf, type RedisOptions, tlsOf } from './place.ts'
+import { modeIn, OtherMode, refusal } from './refusal.ts'
 import {
   addressOf,
-  connectCluster,
-  FailFastCluster,
-  openCluster,
+  createOutage,
+  infoOf,
+  type OutageObserver,
+  type RedisInfo,
+  redisReason,
   type ServerOptions,
-  watchCluster,
-} from './cluster.ts'
-import type { RedisKeyNames } from './key-names.ts'
-import { withOneWrite } from './one-write.ts'
-import { accountOf, addressesOf, type RedisOptions, tlsOf } from './place.ts'
-import { redisReason } from './reason.ts'
-import { modeIn, OtherMode, refusal } from './refusal.ts'
-import { leaveReplicas } from './replica.ts'
+  withOneWrite,
+} from './server.ts'
 
-/** Called when the connection is lost, with the reason; again for each new error reply; and once on recovery. */
-export type RedisObserver = {
-  redisAway(reason: string): void
-  redisBack(): void
+export type RedisObserver = OutageObserver & {
   /** The connection for messages of others fails while that for commands works: each new reason, and null once it holds. */
   redisMessages?(fault: string | null): void
   /** Called for every request, which may be several commands at once. */
@@ -89,7 +86,7 @@ export const ping = async (redis: RedisClient): Promise<void> => {
 /** The memory of the server; on a cluster that of the master with least room. */
 export const memoryOf = async (redis: RedisClient): Promise<StoreSize> => {
   const nodes = 'nodes' in redis ? redis.nodes('master') : [redis]
-  const found = await Promise.all(nodes.map(async node => memoryIn(await node.info('memory'))))
+  const found = await Promise.all(nodes.map(async node => memoryIn(infoOf(await node.info('memory')))))
   const [fullest] = found.toSorted((a, b) => shareOf(b) - shareOf(a) || b.usedBytes - a.usedBytes)
   if (!fullest) throw new Error('no node answers')
   return fullest
@@ -97,11 +94,10 @@ export const memoryOf = async (redis: RedisClient): Promise<StoreSize> => {
 
 const shareOf = ({ usedBytes, maxBytes }: StoreSize): number => (maxBytes === 0 ? 0 : usedBytes / maxBytes)
 
-const memoryIn = (info: string): StoreSize => {
-  const [, used] = /^used_memory:(\d+)/m.exec(info) ?? []
-  const [, max] = /^maxmemory:(\d+)/m.exec(info) ?? []
+const memoryIn = (info: RedisInfo): StoreSize => {
+  const used = info.get('used_memory')
   if (used === undefined) throw new Error('INFO has no used_memory')
-  return { usedBytes: Number(used), maxBytes: Number(max ?? 0) }
+  return { usedBytes: Number(used), maxBytes: Number(info.get('maxmemory') ?? 0) }
 }
 
 /** @param failed what a request was rejected with; undefined when it was not */
@@ -152,7 +148,7 @@ const connectServer = async (redis: Redis, { mode = 'single' }: RedisOptions): P
   })
   try {
     await redis.connect()
-    const found = modeIn(await redis.info('server'))
+    const found = modeIn(infoOf(await redis.info('server')))
     if (mode === 'single' && found !== 'single') throw new OtherMode(found)
     // ioredis silently uses database 0 when the configured one does not exist.
     if (redis.options.db) await redis.select(redis.options.db)
@@ -166,36 +162,54 @@ const reasonsAway = new WeakMap<RedisClient, string>()
 
 const watchServer = (redis: Redis, commandTimeoutMs: number, observer: RedisObserver): void => {
   const reasonOf = (thrown: unknown): string => redisReason(thrown, commandTimeoutMs)
+  const outage = createOutage(observer)
   let last: Error | undefined
-  let away = false
-  const reported = new Set<string>()
-  const report = (reason: string): void => {
-    if (reported.has(reason)) return
-    reported.add(reason)
-    observer.redisAway(reason)
-  }
   const note = (error: Error): void => {
     last = error
-    if (away) reasonsAway.set(redis, reasonOf(error))
+    if (outage.isOn()) reasonsAway.set(redis, reasonOf(error))
   }
   leaveReplicas(redis, note)
   redis.on('error', error => {
     note(error)
     // An error reply has another cause than the loss of the connection that was reported.
-    if (away && error instanceof ReplyError) report(reasonOf(error))
+    if (outage.isOn() && error instanceof ReplyError) outage.tell(reasonOf(error))
   })
   redis.on('close', () => {
-    if (away || redis.status === 'end') return
-    away = true
+    if (outage.isOn() || redis.status === 'end') return
     const reason = reasonOf(last ?? 'the connection was closed')
     reasonsAway.set(redis, reason)
-    report(reason)
+    outage.tell(reason)
   })
   redis.on('ready', () => {
-    if (away) observer.redisBack()
-    away = false
+    outage.end()
     last = undefined
-    reported.clear()
     reasonsAway.delete(redis)
   })
+}
+
+const isReplica = 'it is a replica, which takes no writes'
+
+/**
+ * Leaves a server that became a replica: a connection anew finds the new master behind the same address, or through Sentinel.
+ * Until there is one, the server counts as away.
+ * @param onReplica called when the connection is about to be closed for it, with the reason
+ */
+const leaveReplicas = (redis: Redis, onReplica: (reason: Error) => void): void => {
+  let left: unknown
+  // ioredis asks for each refused command, and would close the connection for each.
+  redis.options.reconnectOnError = error => {
+    if (!error.message.startsWith('READONLY') || redis.stream === left) return false
+    left = redis.stream
+    onReplica(new Error(isReplica))
+    return true
+  }
+  // Sentinel names a master, and ioredis checks there that it is one.
+  if (redis.options.sentinels) return
+  const { connector } = redis as unknown as { connector: AbstractConnector }
+  // Before a connection is ready: nobody takes Redis for back, and the pauses between the tries grow.
+  connector.check = ({ role } = {}) => {
+    if (role !== 'slave') return true
+    onReplica(new Error(isReplica))
+    return false
+  }
 }

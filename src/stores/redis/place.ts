@@ -3,7 +3,7 @@
 import { X509Certificate } from 'node:crypto'
 import { InputError, messageOf } from '../../common/errors.ts'
 import { maxFileBytes, readRegularFileSync } from '../../common/regular-file.ts'
-import type { ServerOptions } from './cluster.ts'
+import type { ServerOptions } from './server.ts'
 
 export type RedisMode = 'single' | 'sentinel' | 'cluster'
 

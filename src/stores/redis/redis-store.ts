@@ -3,9 +3,11 @@
 // queues while Redis is unavailable. Key names are in key-names.ts.
 
 import { ReplyError } from 'ioredis'
-import { AbohawaError } from '../../common/errors.ts'
-import { maxBytesRead, type RecordObserver, unobserved } from '../records.ts'
+import { AbohawaError, InputError } from '../../common/errors.ts'
+import { type RecordObserver, shown, unobserved } from '../records.ts'
 import { type Store, StoreError } from '../store.ts'
+import { newerFormat, storeFormat } from '../store-format.ts'
+import { redisBytes } from './bytes.ts'
 import {
   connect,
   isOfStore,
@@ -17,13 +19,11 @@ import {
   type RedisObserver,
 } from './connection.ts'
 import { redisFleet } from './fleet.ts'
-import { checkFormat, markFormat } from './format.ts'
-import { redisKeyNames } from './key-names.ts'
+import { type RedisKeyNames, redisKeyNames } from './key-names.ts'
 import { redisKeys } from './keys.ts'
-import { redisLeases } from './leases.ts'
 import type { RedisOptions } from './place.ts'
-import { redisReason } from './reason.ts'
 import { isWrongType } from './records.ts'
+import { redisReason } from './server.ts'
 import { redisSpending } from './spending.ts'
 import { createRedisSubscriptions } from './subscriptions.ts'
 import { redisUsage } from './usage.ts'
@@ -31,12 +31,38 @@ import { redisUsageDetail } from './usage-detail.ts'
 
 const namesOf = (options: RedisOptions) => redisKeyNames(options.prefix)
 
-const placeOf = ({ url, urlName = 'redis.url' }: RedisOptions): string =>
-  `${urlName} names ${new URL(url).host}`
+/**
+ * Reads the number of the store's format, which is written with the first record and with each heartbeat where there is none.
+ * @throws InputError when a newer version wrote what is there, or the number is none
+ */
+export const checkRedisFormat = async (redis: RedisClient, options: RedisOptions): Promise<void> => {
+  const { url, urlName = 'redis.url' } = options
+  const { format } = namesOf(options)
+  const place = `${urlName} names ${new URL(url).host}`
+  const found = await formatAt(redis, format)
+  if (found === '') return
+  if (!/^[1-9]\d*$/.test(found) || found.length > longestFormat)
+    throw new InputError(
+      `${place}, where ${format} is ${shown(found)}, but must be the number of a format; this version writes ${storeFormat}`,
+    )
+  if (Number(found) > storeFormat) throw newerFormat(place, Number(found))
+}
 
-/** Reads the number of the store's format. @throws InputError when a newer version wrote what is there */
-export const checkRedisFormat = (redis: RedisClient, options: RedisOptions): Promise<void> =>
-  checkFormat(redis, namesOf(options), placeOf(options))
+const longestFormat = 6
+
+const formatAt = async (redis: RedisClient, name: string): Promise<string> => {
+  try {
+    return await redis.getrange(name, 0, longestFormat)
+  } catch (error) {
+    if (isWrongType(error)) return 'of another type'
+    throw error
+  }
+}
+
+/** Writes the format where there is none; never fails, because it is no part of the record that it comes with. */
+const markFormat = async (redis: RedisClient, names: RedisKeyNames): Promise<void> => {
+  await redis.set(names.format, storeFormat, 'NX').catch(() => {})
+}
 
 /** Connects. @throws InputError when Redis can't be reached at the start, or a newer version wrote what is there */
 export const openRedisStore = async (
@@ -89,7 +115,6 @@ export const openRedisStore = async (
     { ...records, failed: messagesFail },
   )
 
-  const { writeAsHolder, ...leases } = redisLeases(parts)
   const keys = redisKeys(parts)
   const fleet = redisFleet(parts)
   const close = async () => {
@@ -98,7 +123,7 @@ export const openRedisStore = async (
     await redis.quit().catch(() => redis.disconnect())
   }
   try {
-    await attempt(() => checkFormat(redis, names, placeOf(options)))
+    await attempt(() => checkRedisFormat(redis, options))
   } catch (error) {
     await close()
     throw error
@@ -121,32 +146,7 @@ export const openRedisStore = async (
     },
     ...redisUsage(parts, subscriptions),
     ...redisUsageDetail(parts),
-    readBytes: (name, most = maxBytesRead) =>
-      attempt(async () => {
-        try {
-          // One byte more than allowed shows that the value is larger.
-          const bytes = await redis.getrangeBuffer(names.bytes(name), 0, most)
-          if (bytes.length === 0) return undefined
-          return bytes.length > most ? 'too_large' : bytes
-        } catch (error) {
-          if (isWrongType(error)) return 'wrong_type'
-          throw error
-        }
-      }),
-    writeBytes: async (name, bytes, expiresAt, holder) =>
-      holder !== undefined
-        ? writeAsHolder(name, bytes, expiresAt, holder)
-        : attempt(async () => {
-            await redis.set(names.bytes(name), bytes, 'PXAT', expiresAt)
-            return true
-          }),
-    deleteBytes: entries =>
-      attempt(async () => {
-        // One command per key, because on a cluster they lie in different slots.
-        const removed = await Promise.all(entries.map(name => redis.unlink(names.bytes(name))))
-        return removed.reduce((sum, count) => sum + count, 0)
-      }),
-    ...leases,
+    ...redisBytes(parts),
     ...fleet,
     heartbeat: async beat => (await Promise.all([fleet.heartbeat(beat), markFormat(redis, names)]))[0],
     ...redisSpending(parts),

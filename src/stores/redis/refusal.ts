@@ -1,12 +1,12 @@
 // Why Redis can't be used at the start, as one sentence: it runs in another mode, speaks with or without TLS, or does not
 // answer.
 
+import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 import { Redis } from 'ioredis'
 import { InputError } from '../../common/errors.ts'
-import type { ServerOptions } from './cluster.ts'
 import { accountOf, addressesOf, type RedisMode, type RedisOptions } from './place.ts'
-import { redisReason } from './reason.ts'
-import { answersPlainly, answersTls } from './transport.ts'
+import { infoOf, type RedisInfo, redisReason, type ServerOptions } from './server.ts'
 
 /** The server runs in another mode than configured. */
 export class OtherMode extends Error {
@@ -19,9 +19,9 @@ export class OtherMode extends Error {
 }
 
 /** The mode that INFO shows. */
-export const modeIn = (info: string): RedisMode => {
+export const modeIn = (info: RedisInfo): RedisMode => {
   // Valkey names it server_mode.
-  const [, found] = /^(?:redis|server)_mode:(\w+)/m.exec(info) ?? []
+  const found = info.get('redis_mode') ?? info.get('server_mode')
   return found === 'cluster' || found === 'sentinel' ? found : 'single'
 }
 
@@ -84,7 +84,7 @@ const modeAt = async (
   probe.on('error', () => {})
   try {
     await probe.connect()
-    return modeIn(await probe.info('server'))
+    return modeIn(infoOf(await probe.info('server')))
   } catch {
     return undefined
   } finally {
@@ -92,10 +92,11 @@ const modeAt = async (
   }
 }
 
+// A client with the wrong setting would only see a timeout or a closed connection.
 /** The mismatch, when the server uses TLS and the URL does not, or the other way round. */
 const otherTransport = async (
   url: string,
-  address: { host: string; port: number } | undefined,
+  address: Address | undefined,
   withinMs: number,
 ): Promise<string | undefined> => {
   if (!address) return undefined
@@ -106,4 +107,31 @@ const otherTransport = async (
   return (await answersTls(address, withinMs))
     ? 'redis://, but the server there speaks with TLS; allowed: rediss:// for it, or its port without TLS'
     : undefined
+}
+
+type Address = { readonly host: string; readonly port: number }
+
+/** Whether the server replies to a PING without TLS. */
+const answersPlainly = (address: Address, withinMs: number): Promise<boolean> => {
+  const socket = connect(address, () => socket.write('PING\r\n'))
+  // A simple string or an error, such as NOAUTH.
+  return heardFrom(socket, 'data', withinMs, bytes => /^[+-][A-Z]/.test(String(bytes)))
+}
+
+/** Whether a TLS handshake succeeds, with any certificate. */
+const answersTls = (address: Address, withinMs: number): Promise<boolean> =>
+  heardFrom(connectTls({ ...address, rejectUnauthorized: false }), 'secureConnect', withinMs, () => true)
+
+const heardFrom = (
+  socket: Socket,
+  event: string,
+  withinMs: number,
+  isMeant: (bytes: unknown) => boolean,
+): Promise<boolean> => {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  socket.on('error', () => resolve(false))
+  socket.once('close', () => resolve(false))
+  socket.setTimeout(withinMs, () => resolve(false))
+  socket.once(event, bytes => resolve(isMeant(bytes)))
+  return promise.finally(() => socket.destroy())
 }

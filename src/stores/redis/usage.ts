@@ -1,7 +1,6 @@
 // Counts usage in Redis. Per partition, a hash has the counts of a day: for each key the sum, and the units that each instance
 // admitted, so that an instance can report again after a lost batch and nothing is counted twice. A second hash has the
-// daily sums of a month for reports. The Lua scripts are in usage-scripts.ts. Longer than 300
-// lines, because the form that is packed for a script stands beside its method.
+// daily sums of a month for reports. The Lua scripts are in usage-scripts.ts.
 
 import { dayNumber, dayOfNumber, daysUpTo, hourMs, utcDayMs } from '../../common/calendar.ts'
 import { longestId, shown, wholeFrom, wholeIn, wholeNumbersIn } from '../records.ts'
@@ -29,49 +28,18 @@ const keepMonthForMs = 38 * utcDayMs
 const daysDropped = 3
 const monthsDropped = 2
 
-/** Entries of a batch whose counts are in the same two hashes. */
-type Group = { readonly day: string; readonly partition: number; readonly entries: UsageEntry[] }
-
 export const redisUsage = (
   { redis, names, attempt, observer }: RedisParts,
   { subscribe, arrive }: Pick<RedisSubscriptions, 'subscribe' | 'arrive'>,
 ): UsageStore => {
   type Reply = string | [granted: string, damaged: string]
-  const commit = scriptOn<Reply>(redis, 'abohawaCommit', undefined, commitScript)
+  const commit = scriptOn<Reply>(redis, 'abohawaCommit', 2, commitScript)
   const raise = scriptOn<number>(redis, 'abohawaRaise', 2, raiseScript)
   const readField = fieldReader(redis)
   const channel = names.usageChannel
   const partitions = usagePartitionsOn(redis)
   const liveOf = (keyId: string, day: string) => names.dayUsage(partitions.of(keyId), day)
   const recordOf = (keyId: string, month: string) => names.monthUsage(partitions.of(keyId), month)
-
-  /** The entries of a batch by their two hashes, in the order in which the script counts them. */
-  const groupsOf = (entries: readonly UsageEntry[]): Group[] => {
-    const groups: Group[] = []
-    // Nearly all batches are of one day.
-    let last: Group | undefined
-    for (const entry of entries) {
-      const partition = partitions.of(entry.keyId)
-      if (last?.day !== entry.day || last.partition !== partition) {
-        last = groups.find(each => each.day === entry.day && each.partition === partition)
-        if (!last) {
-          last = { day: entry.day, partition, entries: [] }
-          groups.push(last)
-        }
-      }
-      last.entries.push(entry)
-    }
-    return groups
-  }
-  // By partition: every batch names them.
-  const lastHashes: { day: string; keys: readonly string[] }[] = []
-  const keysOf = ({ partition, day }: Group): readonly string[] => {
-    const known = lastHashes[partition]
-    if (known?.day === day) return known.keys
-    const keys = [names.dayUsage(partition, day), names.monthUsage(partition, day.slice(0, 7))]
-    lastHashes[partition] = { day, keys }
-    return keys
-  }
 
   const refuse = (name: string, fault: string): void =>
     observer.recordRefused({ record: 'usage', name: shown(name), fault })
@@ -86,38 +54,36 @@ export const redisUsage = (
 
   return {
     partitionOf: partitions.of,
-    commit: ({ instance, sequence, entries }) =>
+    commit: ({ instance, sequence, day, endsAt, keepUntil, entries }) =>
       attempt(async () => {
-        const groups = groupsOf(entries)
+        const [first] = entries
+        if (!first) return []
         const reply = await commit(
-          2 * groups.length,
-          ...groups.flatMap(keysOf),
+          liveOf(first.keyId, day),
+          recordOf(first.keyId, day.slice(0, 7)),
           instance,
           sequence,
           channel,
-          packed(groups),
+          day,
+          endsAt + keepLiveForMs,
+          keepUntil + keepMonthForMs,
+          entries.length,
+          packed(entries),
         ).catch((error: unknown) => {
           throw overtakingIn(error) ?? error
         })
-        const counted = groups.length === 1 ? entries : groups.flatMap(group => group.entries)
-        const inOrder = (grants: UsageGrant[]): UsageGrant[] => {
-          if (groups.length === 1) return grants
-          const byEntry = new Map(counted.map((entry, i) => [entry, grants[i]]))
-          return entries.flatMap(entry => byEntry.get(entry) ?? [])
-        }
-        if (typeof reply === 'string') return inOrder(grantsIn(reply, counted.length))
+        if (typeof reply === 'string') return grantsIn(reply, entries.length)
         const [grants, damaged] = reply
         for (const item of damaged.split(' ')) {
-          const [number, what] = item.split(':')
-          const { keyId, day } = counted[Number(number) - 1] ?? { keyId: '', day: '' }
-          if (what === 'count') refuse(keyId, `its count of ${day} can't be read`)
+          const keyId = entries[Number(item) - 1]?.keyId
+          if (keyId !== undefined) refuse(keyId, `its count of ${day} can't be read`)
           else
             refuse(
-              what === 'day' ? liveOf(keyId, day) : recordOf(keyId, day.slice(0, 7)),
+              item === 'day' ? liveOf(first.keyId, day) : recordOf(first.keyId, day.slice(0, 7)),
               'it was of another type of Redis, and was reset',
             )
         }
-        return inOrder(grantsIn(grants, counted.length))
+        return grantsIn(grants, entries.length)
       }),
     usedOn: (keyId, days) =>
       attempt(async () => {
@@ -203,39 +169,28 @@ export const redisUsage = (
   }
 }
 
-const groupBytes = 3 * 8 + 10
 const entryBytes = 5 * 8 + 2
 // Of UTF-8.
 const maxBytesPerCharacter = 3
 
-/** The groups in the form that the script reads: little-endian, numbers as doubles, a key's id after its length. */
-const packed = (groups: readonly Group[]): Buffer => {
+/** The entries in the form that the script reads: little-endian, numbers as doubles, a key's id after its length. */
+const packed = (entries: readonly UsageEntry[]): Buffer => {
   let most = 0
-  for (const { entries } of groups) {
-    most += groupBytes
-    for (const { keyId } of entries) most += entryBytes + maxBytesPerCharacter * keyId.length
-  }
+  for (const { keyId } of entries) most += entryBytes + maxBytesPerCharacter * keyId.length
   const bytes = Buffer.allocUnsafe(most)
   let at = 0
   const write = (number: number): void => {
     at = bytes.writeDoubleLE(number, at)
   }
-  for (const { day, entries } of groups) {
-    const [first] = entries
-    write(entries.length)
-    write((first?.endsAt ?? 0) + keepLiveForMs)
-    write((first?.keepUntil ?? 0) + keepMonthForMs)
-    at += bytes.write(day, at)
-    for (const { keyId, units, limit, admitted, confirmed, step } of entries) {
-      write(units)
-      write(limit)
-      write(admitted)
-      write(confirmed)
-      write(step)
-      const length = bytes.write(keyId, at + 2)
-      bytes.writeUInt16LE(length, at)
-      at += 2 + length
-    }
+  for (const { keyId, units, limit, admitted, confirmed, step } of entries) {
+    write(units)
+    write(limit)
+    write(admitted)
+    write(confirmed)
+    write(step)
+    const length = bytes.write(keyId, at + 2)
+    bytes.writeUInt16LE(length, at)
+    at += 2 + length
   }
   return bytes.subarray(0, at)
 }

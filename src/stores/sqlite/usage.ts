@@ -7,7 +7,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { messageOf } from '../../common/errors.ts'
 import { maxCounted, shown } from '../records.ts'
-import { OvertakenError, type UsageEntry, type UsageGrant, type UsageStore } from '../store.ts'
+import { OvertakenError, type UsageGrant, type UsageStore } from '../store.ts'
 import { type EmbeddedParts, inTransaction, isLocked, isUnwritten, underLock, wholeSql } from './attempt.ts'
 import { openReserve, type Reserve, type ReservedCount } from './reserve.ts'
 
@@ -191,7 +191,7 @@ export const embeddedUsage = ({
   const admittedByAll = (keyId: string, day: string): number =>
     [...admittedBy.values()].reduce((sum, days) => sum + (days.get(day)?.get(keyId) ?? 0), 0)
 
-  const refuse = ({ keyId, day }: Pick<UsageEntry, 'keyId' | 'day'>): void =>
+  const refuse = (keyId: string, day: string): void =>
     observer.recordRefused({
       record: 'usage',
       name: shown(keyId),
@@ -208,20 +208,20 @@ export const embeddedUsage = ({
       }
     },
     partitionOf: () => 0,
-    commit: ({ instance, sequence, entries }) =>
+    commit: ({ instance, sequence, day, keepUntil, entries }) =>
       attempt(() => {
         const last = sequences.get(instance) ?? 0
         if (last >= sequence) throw new OvertakenError(last)
-        let damaged: UsageEntry[] = []
+        const admittedHere = admittedOf(instance, day)
+        let damaged: string[] = []
         const count = (put: (count: ReservedCount) => void, isInFile: boolean): UsageGrant[] => {
           damaged = []
-          return entries.map(entry => {
-            const { keyId, day, units, limit, admitted, confirmed, keepUntil } = entry
+          return entries.map(({ keyId, units, limit, admitted, confirmed }) => {
             const found = isInFile ? countInFile(keyId, day) : countOf(keyId, day)
             const before = found ?? admittedByAll(keyId, day)
-            if (found === undefined) damaged.push(entry)
+            if (found === undefined) damaged.push(keyId)
             // Units that the count has lost are counted again.
-            const mine = Math.min(before, admittedOf(instance, day).get(keyId) ?? confirmed)
+            const mine = Math.min(before, admittedHere.get(keyId) ?? confirmed)
             const corrected = Math.max(0, before + admitted - mine)
             const granted = Math.max(0, Math.min(units, limit - corrected))
             const used = corrected + granted
@@ -231,9 +231,9 @@ export const embeddedUsage = ({
         }
         const results = countAnywhere(count)
         sequences.set(instance, sequence)
-        damaged.forEach(refuse)
-        entries.forEach(({ keyId, day, admitted }, i) => {
-          admittedOf(instance, day).set(keyId, admitted + (results[i]?.granted ?? 0))
+        for (const keyId of damaged) refuse(keyId, day)
+        entries.forEach(({ keyId, admitted }, i) => {
+          admittedHere.set(keyId, admitted + (results[i]?.granted ?? 0))
         })
         return results
       }),
@@ -242,7 +242,7 @@ export const embeddedUsage = ({
         days.map(day => {
           const count = countOf(keyId, day)
           if (count !== undefined) return count
-          refuse({ keyId, day })
+          refuse(keyId, day)
           return admittedByAll(keyId, day)
         }),
       ),

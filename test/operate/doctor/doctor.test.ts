@@ -17,7 +17,7 @@ import {
   roleFinding,
   versionFinding,
 } from '../../../src/operate/doctor/redis.ts'
-import { infoOf } from '../../../src/stores/redis/info.ts'
+import { infoOf } from '../../../src/stores/redis/server.ts'
 import { openEmbeddedStore } from '../../../src/stores/sqlite/embedded-store.ts'
 
 const configOf = (env: Record<string, string> = {}) => loadConfig({ files: [], env })

@@ -1,10 +1,11 @@
-// Leases of loads in Redis, for the fleet-wide single-flight: one key with the name of its holder, which expires. After a load
-// that failed it holds the failure for a moment. What no gateway can have written counts as no lease.
+// The shared cache tier in Redis: its entries, and the leases of the loads that write them. A lease is one key with the name of
+// its holder, which expires; after a load that failed it holds the failure for a moment. What no gateway can have written counts as
+// no lease.
 
-import { failureKeptMs, longestLeaseMs, longestMessage, shown } from '../records.ts'
-import type { LeaseStore } from '../store.ts'
+import { failureKeptMs, longestLeaseMs, longestMessage, maxBytesRead, shown } from '../records.ts'
+import type { ByteStore, LeaseStore } from '../store.ts'
 import type { RedisParts } from './connection.ts'
-import { namesLua, scriptOn } from './records.ts'
+import { isWrongType, namesLua, scriptOn } from './records.ts'
 
 // ARGV: the holder, the length of the lease, and 1 to acquire it over a failure. Returns a failure as it stands, or one word.
 const acquireScript = `${namesLua}
@@ -31,11 +32,7 @@ if redis.pcall('GETRANGE', KEYS[1], 0, ${longestMessage}) ~= ARGV[1] then return
 redis.call('SET', KEYS[2], ARGV[2], 'PXAT', ARGV[3])
 return 1`
 
-export type RedisLeases = LeaseStore & {
-  writeAsHolder(name: string, bytes: Buffer, expiresAt: number, holder: string): Promise<boolean>
-}
-
-export const redisLeases = ({ redis, names, attempt, observer }: RedisParts): RedisLeases => {
+export const redisBytes = ({ redis, names, attempt, observer }: RedisParts): ByteStore & LeaseStore => {
   const acquire = scriptOn<string>(redis, 'abohawaAcquireLease', 1, acquireScript)
   const renew = scriptOn<number>(redis, 'abohawaRenewLease', 1, renewScript)
   const release = scriptOn<number>(redis, 'abohawaReleaseLease', 1, releaseScript)
@@ -59,10 +56,30 @@ export const redisLeases = ({ redis, names, attempt, observer }: RedisParts): Re
       attempt(async () => (await renew(names.lease(name), holder, leaseMs)) === 1),
     releaseLease: (name, holder, failure = '') =>
       attempt(async () => void (await release(names.lease(name), holder, failure))),
-    writeAsHolder: (name, bytes, expiresAt, holder) =>
+    readBytes: (name, most = maxBytesRead) =>
       attempt(async () => {
-        const keys = [names.lease(name), names.bytes(name)] as const
-        return (await write(...keys, holder, bytes, expiresAt)) === 1
+        try {
+          // One byte more than allowed shows that the value is larger.
+          const bytes = await redis.getrangeBuffer(names.bytes(name), 0, most)
+          if (bytes.length === 0) return undefined
+          return bytes.length > most ? 'too_large' : bytes
+        } catch (error) {
+          if (isWrongType(error)) return 'wrong_type'
+          throw error
+        }
+      }),
+    writeBytes: (name, bytes, expiresAt, holder) =>
+      attempt(async () => {
+        const key = names.bytes(name)
+        if (holder !== undefined) return (await write(names.lease(name), key, holder, bytes, expiresAt)) === 1
+        await redis.set(key, bytes, 'PXAT', expiresAt)
+        return true
+      }),
+    deleteBytes: entries =>
+      attempt(async () => {
+        // One command per key, because on a cluster they lie in different slots.
+        const removed = await Promise.all(entries.map(name => redis.unlink(names.bytes(name))))
+        return removed.reduce((sum, count) => sum + count, 0)
       }),
   }
 }

@@ -1,0 +1,96 @@
+// A server of Redis, as each connection to one meets it: its options, its reply to INFO, and why it can't be used, in the
+// words of an operator. place.ts says where servers are, connection.ts and cluster.ts connect.
+
+import type { Redis, RedisOptions } from 'ioredis'
+import { messageOf } from '../../common/errors.ts'
+import { safeText } from '../../common/outside-text.ts'
+
+/** The options of the connection to each server. */
+export type ServerOptions = Pick<
+  RedisOptions,
+  | 'connectTimeout'
+  | 'commandTimeout'
+  | 'socketTimeout'
+  | 'disableClientInfo'
+  | 'tls'
+  | 'username'
+  | 'password'
+  | 'family'
+>
+
+/** The address of a server, as in the slot map of a cluster. */
+export const addressOf = ({ options }: Redis): string => `${options.host}:${options.port}`
+
+/**
+ * The same client, which holds its socket back until the end of the turn, so that the commands of one turn of the event loop leave
+ * in one write. ioredis's own pipelines do that too, for twice the processor time of each command, and their objects live long
+ * enough to be collected as old ones.
+ */
+export const withOneWrite = (redis: Redis): Redis => {
+  const send = redis.sendCommand.bind(redis)
+  redis.sendCommand = (...given) => {
+    const { stream } = redis
+    // Before there is a connection there is no stream.
+    if (stream?.writable && stream.writableCorked === 0) {
+      stream.cork()
+      setImmediate(() => stream.uncork())
+    }
+    return send(...given)
+  }
+  return redis
+}
+
+/**
+ * The client library's reasons name its own options and timers.
+ * @param commandTimeoutMs how long a command waits for its reply
+ */
+export const redisReason = (thrown: unknown, commandTimeoutMs: number): string => {
+  // When no address of a host name can be reached, the error has no message of its own.
+  if (thrown instanceof AggregateError) return redisReason(thrown.errors[0], commandTimeoutMs)
+  const reason = messageOf(thrown)
+  if (reason === 'Command timed out') return `it did not answer within ${commandTimeoutMs} ms`
+  const [, silentMs] =
+    /^Socket timeout\. Expecting data, but didn't receive any in (\d+)ms\.$/.exec(reason) ?? []
+  if (silentMs !== undefined) return `it did not answer within ${silentMs} ms`
+  if (reason.startsWith("Stream isn't writeable") || reason === 'Connection is closed.')
+    return 'there is no connection to it'
+  return reason.startsWith('NOAUTH') ? 'NOAUTH: it asks for a password, and the URL has none' : reason
+}
+
+/** The fields of an INFO reply. */
+export type RedisInfo = ReadonlyMap<string, string>
+
+export const infoOf = (text: string): RedisInfo =>
+  new Map(
+    text
+      .split('\r\n')
+      .filter(line => /^\w+:/.test(line))
+      .map(line => [line.slice(0, line.indexOf(':')), safeText(line.slice(line.indexOf(':') + 1), 100)]),
+  )
+
+/** Such as `Redis 8.0.1` or `Valkey 8.1.0`. */
+export const serverName = (info: RedisInfo): string => {
+  const valkey = info.get('valkey_version')
+  return valkey === undefined ? `Redis ${info.get('redis_version') ?? 'unknown'}` : `Valkey ${valkey}`
+}
+
+/** Called when the connection is lost, with the reason; again for each new error reply; and once on recovery. */
+export type OutageObserver = { redisAway(reason: string): void; redisBack(): void }
+
+/** An outage, told to an observer once for each reason. */
+export const createOutage = ({ redisAway, redisBack }: OutageObserver) => {
+  const reported = new Set<string>()
+  return {
+    isOn: (): boolean => reported.size > 0,
+    tell: (reason: string): void => {
+      if (reported.has(reason)) return
+      reported.add(reason)
+      redisAway(reason)
+    },
+    end: (): void => {
+      if (reported.size === 0) return
+      reported.clear()
+      redisBack()
+    },
+  }
+}
