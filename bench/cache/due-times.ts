@@ -2,7 +2,7 @@
 // nothing is started.
 
 import { keyFor } from '../../src/cache/entry-codec.ts'
-import { freshByAge, jitterOf } from '../../src/cache/freshness.ts'
+import { createFreshness, jitterOf } from '../../src/cache/freshness.ts'
 import { cacheNamespaceIn } from '../../src/cache/upstream.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { createGrid } from '../../src/weather/cell.ts'
@@ -20,7 +20,7 @@ export const dueTimes: Row = {
   run: async () => {
     const config = loadConfig({ files: [], env: {} })
     const namespace = cacheNamespaceIn(config)
-    const policy = freshByAge(config.cache, () => 1)
+    const policy = createFreshness(config.cache, () => 1)
     const ages = createGrid(0.05)
       .cellsIn(box)
       .slice(0, cells)

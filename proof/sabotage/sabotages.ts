@@ -16,7 +16,7 @@ export type Sabotage = {
 export const sabotages: readonly Sabotage[] = [
   {
     name: 'a hard purge is lost',
-    file: 'src/cache/purge-log.ts',
+    file: 'src/cache/purges.ts',
     text: 'purges.add(purge)',
     replacement: "if (purge.kind === 'soft') purges.add(purge)",
     promise: [15],

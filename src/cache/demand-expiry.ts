@@ -2,8 +2,7 @@
 // only the shared tier holds counts as usable, and its end is unknown. Costs as much as a pass of refresh-ahead.ts, and runs for
 // operators only.
 
-import type { EntryMetadata, FreshnessPolicy } from './freshness.ts'
-import type { PurgeKind } from './purges.ts'
+import type { EntryMetadata, FreshnessPolicy, PurgeKind } from './freshness.ts'
 
 export type FirstExpiryParts = {
   readonly memory: {

@@ -17,7 +17,7 @@ import {
   readHead,
 } from '../weather/timeline-bytes.ts'
 import { type Entry, type EntryMetadata, jitterOf } from './freshness.ts'
-import type { Codec } from './shared-tier.ts'
+import type { Codec } from './tiers.ts'
 
 /**
  * The cache namespace: a hash of provider, variables and time zone that prefixes every cache key, so that an entry knows its

@@ -1,5 +1,6 @@
-// The recent failures of each key and their backoff, so that not every hit retries a failing load. An error with a
-// `retryAt` sets the backoff itself; any other backs off exponentially with jitter. Never replaces an entry.
+// What is known of keys without an entry: the recent failures of each and their backoff, so that not every hit retries a failing
+// load; and those that no tier holds. An error with a `retryAt` sets the backoff itself; any other backs off exponentially with
+// jitter. Never replaces an entry.
 
 import { LRUCache } from 'lru-cache'
 import { hourMs, minuteMs, utcDayMs } from '../common/calendar.ts'
@@ -41,7 +42,7 @@ export type BackoffOptions = {
   readonly isLifted?: (failure: Pick<Failure, 'error' | 'failedAt'>) => boolean
 }
 
-const maxKeys = 20_000
+const maxFailures = 20_000
 // A correction of the clock; a larger jump is a new time.
 const toleratedMs = minuteMs
 // A source's longest window is a day; a longer announcement, with an hour of margin, is ignored.
@@ -50,7 +51,7 @@ const longestAnnouncedMs = utcDayMs + hourMs
 export const createFailures = (options: BackoffOptions, clock: Clock, random = Math.random): Failures => {
   // By size, because lru-cache allocates `max` entries at once.
   const failures = new LRUCache<string, Failure & { readonly own: number }>({
-    maxSize: maxKeys,
+    maxSize: maxFailures,
     sizeCalculation: () => 1,
   })
   // A clock that was set back since would lengthen the backoff.
@@ -122,5 +123,45 @@ export class BackoffError extends AbohawaError {
   constructor({ error, backoffUntil }: Pick<Failure, 'error' | 'backoffUntil'>) {
     super(codeOf(error), messageOf(error), { cause: error })
     this.retryAt = backoffUntil
+  }
+}
+
+const maxUncached = 50_000
+// Each is a read of the shared tier.
+const maxLookUps = 64
+
+/**
+ * The keys that are known to have no usable entry in either tier, so that their next read needs a load. They come from failed
+ * cold loads, hard purges, and reads of the shared tier that found nothing; a key that was never read is not among them. Another
+ * instance may load one meanwhile, so some are looked up again at intervals.
+ */
+export type Uncached = {
+  add(key: string): void
+  delete(key: string): void
+  has(key: string): boolean
+  /**
+   * Looks some of them up again, the oldest look-up first, and forgets those that are not in demand.
+   * @param lookUp adds or deletes the key
+   */
+  check(isInDemand: (key: string) => boolean, lookUp: (key: string) => Promise<unknown>): Promise<void>
+}
+
+export const createUncached = (): Uncached => {
+  // By size, because lru-cache allocates `max` entries at once.
+  const keys = new LRUCache<string, true>({ maxSize: maxUncached, sizeCalculation: () => 1 })
+  return {
+    add: key => void keys.set(key, true),
+    delete: key => void keys.delete(key),
+    has: key => keys.has(key),
+    check: async (isInDemand, lookUp) => {
+      const oldest = [...keys.rkeys()]
+      for (const key of oldest) if (!isInDemand(key)) keys.delete(key)
+      await Promise.all(
+        oldest
+          .filter(key => keys.has(key))
+          .slice(0, maxLookUps)
+          .map(lookUp),
+      )
+    },
   }
 }

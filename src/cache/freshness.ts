@@ -1,9 +1,9 @@
-// A cache entry, and its freshness: until a newer model run, or by age where no run is known. The stretch is a factor on it when the provider's budget
-// runs short, and no entry is served beyond its end. All instants are ms since the epoch.
+// A cache entry, and its freshness: until a newer model run, or by age where no run is known. The stretch is a factor on it when the
+// provider's budget runs short, and no entry is served beyond its end. All instants are ms since the epoch.
 
 import { crc32 } from 'node:zlib'
 import { type Clock, clockToleranceMs } from '../common/clock.ts'
-import { type FreshnessOptions, leadOf, longestUseMs, mostOf } from '../weather/horizon.ts'
+import { type FreshnessOptions, longestUseMs, maxFreshMs, refreshLeadMs } from '../weather/horizon.ts'
 
 /** The metadata of an entry: all that its freshness depends on. */
 export type EntryMetadata = {
@@ -27,6 +27,9 @@ export type Entry<Value> = EntryMetadata & {
 
 /** The jitter of an entry: the same in every instance, and different for each key and fetch. */
 export const jitterOf = (key: string, fetchedAt: number): number => crc32(`${key}@${fetchedAt}`) / 2 ** 32
+
+/** What a purge does to the entries that it covers. `soft`: they turn stale. `hard`: they are removed. */
+export type PurgeKind = 'soft' | 'hard'
 
 /** `fresh`: serve it. `stale`: serve it and refresh it in the background. `expired`: load before serving. */
 export type Freshness = 'fresh' | 'stale' | 'expired'
@@ -59,28 +62,66 @@ export type RunOptions = {
 /** A run of the source: when it became available, and how long runs are apart. */
 export type Run = { readonly availableAt: number; readonly intervalMs: number }
 
+const noRuns: readonly Run[] = []
+
 /** Whether an entry was fetched later than the clock says. */
 export const isFromFuture = ({ fetchedAt }: EntryMetadata, now: number): boolean =>
   fetchedAt > now + clockToleranceMs
 
-export const freshnessOf = (entry: EntryMetadata, policy: FreshnessPolicy, now: number): Freshness => {
-  if (now < policy.freshUntil(entry, now)) return 'fresh'
-  return now < policy.usableUntil(entry, now) ? 'stale' : 'expired'
+/** @param purged the strongest purge that covers the entry */
+export const freshnessOf = (
+  entry: EntryMetadata,
+  policy: FreshnessPolicy,
+  now: number,
+  purged?: PurgeKind,
+): Freshness => {
+  if (purged === undefined && now < policy.freshUntil(entry, now)) return 'fresh'
+  return purged !== 'hard' && now < policy.usableUntil(entry, now) ? 'stale' : 'expired'
 }
 
-/** Freshness by age alone. @param stretch the current factor on freshness, at least 1 */
-export const freshByAge = (given: FreshnessOptions, stretch: () => number): FreshnessPolicy =>
-  freshByRun({ ...given, settleForMs: 0, spreadOverMs: 0 }, () => [], stretch)
+/** An entry of one tier, for operators. */
+export type EntryFacts = {
+  readonly fetchedAt: number
+  readonly run: number | null
+  readonly dueAt: number
+  readonly freshUntil: number
+  readonly usableUntil: number
+  readonly state: Freshness
+  readonly purged: PurgeKind | null
+  readonly bytes: number
+}
 
-/** @param recent the available runs, newest first; while it is empty, freshness goes by age */
-export const freshByRun = (
+export const factsOf = (
+  entry: Entry<unknown> | undefined,
+  policy: FreshnessPolicy,
+  now: number,
+  purged: PurgeKind | undefined,
+): EntryFacts | null =>
+  entry
+    ? {
+        fetchedAt: entry.fetchedAt,
+        run: entry.run,
+        dueAt: Math.floor(policy.dueAt(entry, now)),
+        freshUntil: policy.freshUntil(entry, now),
+        usableUntil: Math.floor(policy.usableUntil(entry, now)),
+        state: freshnessOf(entry, policy, now, purged),
+        purged: purged ?? null,
+        bytes: entry.bytes,
+      }
+    : null
+
+/**
+ * @param stretch the current factor on freshness, at least 1
+ * @param recent the available runs, newest first; while it is empty, freshness goes by age
+ */
+export const createFreshness = (
   given: FreshnessOptions & RunOptions,
-  recent: () => readonly Run[],
   stretch: () => number,
+  recent: () => readonly Run[] = () => noRuns,
 ): FreshnessPolicy => {
   const options = { ...given }
-  let most = mostOf(options)
-  let lead = leadOf(options)
+  let maxFresh = maxFreshMs(options)
+  let lead = refreshLeadMs(options)
   let longest = longestUseMs(options)
   const endOf = (entry: EntryMetadata): number => entry.reachesUntil ?? Number.POSITIVE_INFINITY
   const dueByPolicy = (entry: EntryMetadata, now: number): number => {
@@ -96,7 +137,7 @@ export const freshByRun = (
       : fetchedAt + options.freshForMs * spread
     const factor = stretch()
     const stretched = factor > 1 ? (run?.intervalMs ?? options.freshForMs) * factor * spread : 0
-    return Math.min(Math.max(due, fetchedAt + stretched), fetchedAt + most * spread)
+    return Math.min(Math.max(due, fetchedAt + stretched), fetchedAt + maxFresh * spread)
   }
   // An entry from the future was loaded before the clock was set back: nobody knows its age.
   const dueAt = (entry: EntryMetadata, now: number) =>
@@ -108,7 +149,7 @@ export const freshByRun = (
     usableUntil: (entry, now) =>
       Math.min(freshUntil(entry, now) + options.staleForMs, entry.fetchedAt + longest, endOf(entry)),
     periodMs: () => recent()[0]?.intervalMs ?? options.freshForMs * (1 + options.freshSpread / 2),
-    maxStretch: () => Math.max(1, most / (recent()[0]?.intervalMs ?? options.freshForMs)),
+    maxStretch: () => Math.max(1, maxFresh / (recent()[0]?.intervalMs ?? options.freshForMs)),
     get longestUseMs() {
       return longest
     },
@@ -117,8 +158,8 @@ export const freshByRun = (
     },
     apply: next => {
       Object.assign(options, next)
-      most = mostOf(options)
-      lead = leadOf(options)
+      maxFresh = maxFreshMs(options)
+      lead = refreshLeadMs(options)
       longest = longestUseMs(options)
     },
   }

@@ -6,7 +6,6 @@ import type { Clock } from '../common/clock.ts'
 import type { FleetStore } from '../stores/store.ts'
 import type { Cell } from '../weather/cell.ts'
 import type { Demand } from './demand.ts'
-import { stoppedReport } from './instance-report.ts'
 
 /** The fleet at the last heartbeat: the numbers of instances alive, of different settings, and of cells in demand. */
 export type Fleet = { readonly instances: number; readonly variants: number; readonly wanted: number }
@@ -17,8 +16,8 @@ export type HeartbeatParts = {
   readonly namespace: string
   /** A short hash of the settings that all instances should have in common, now. */
   readonly settings: () => string
-  /** How long after its last request a cell counts as in demand, in ms. */
-  readonly demandFor: () => number
+  /** How long after its last request a cell counts as in demand. */
+  readonly demandForMs: number
   /** The text of the instance's report of itself. */
   readonly report: () => string
   readonly clock: Clock
@@ -27,39 +26,30 @@ export type HeartbeatParts = {
   readonly onHeartbeatFailure: () => void
 }
 
-export type Heartbeat = {
-  /** Sends a heartbeat if one is due. */
-  sendIfDue(): Promise<void>
-  /** Sends a heartbeat now. */
-  send(): Promise<void>
-  /** Sends the last one. */
-  sendLast(): Promise<void>
-  /** The name of this instance in the store. */
-  readonly instance: string
-}
-
 const everyMs = 5_000
 /** How long after its last heartbeat an instance counts as alive. */
 export const aliveForMs = 4 * everyMs
+/** The report of an instance that has stopped: it counts as alive for a while, but is not shown. */
+export const stoppedReport = '{"phase":"stopped"}'
 
 export const createHeartbeat = ({
   store,
   demand,
   namespace,
   settings,
-  demandFor,
+  demandForMs,
   report,
   clock,
   onHeartbeat,
   onHeartbeatFailure,
-}: HeartbeatParts): Heartbeat => {
+}: HeartbeatParts) => {
   const instance = randomUUID()
   let sentAt = Number.NEGATIVE_INFINITY
 
   const send = async (reported: string, runsWith: string | null): Promise<void> => {
     const now = clock.now()
     // After the clock was set back nothing is known to be sent.
-    const unsent = now < sentAt ? now - demandFor() : sentAt
+    const unsent = now < sentAt ? now - demandForMs : sentAt
     const requested = demand.since(unsent).map(({ subject }) => subject.id)
     const before = sentAt
     sentAt = now
@@ -71,7 +61,7 @@ export const createHeartbeat = ({
           settings: runsWith,
           topic: namespace,
           requested,
-          wantedForMs: demandFor(),
+          wantedForMs: demandForMs,
           now,
           report: reported,
         }),
@@ -86,10 +76,12 @@ export const createHeartbeat = ({
   const sendNow = (): Promise<void> => send(report(), settings())
 
   return {
+    /** The name of this instance in the store. */
     instance,
+    /** Sends a heartbeat now. */
     send: sendNow,
-    sendLast: () => send(stoppedReport, null),
-    sendIfDue: async () => {
+    sendLast: (): Promise<void> => send(stoppedReport, null),
+    sendIfDue: async (): Promise<void> => {
       if (Math.abs(clock.now() - sentAt) >= everyMs) await sendNow()
     },
   }

@@ -1,35 +1,71 @@
-// The purges in force. A purge covers entries whose load began before this instance knew it, by the number of the newest purge
-// and not by time: clocks of gateways and of a store's servers differ, and go back. cache/purge-log.ts reads them.
+// Purges: ordering one over the fleet, and those in force in this process. Each is a numbered record in a log of the store, which
+// every instance reads at short intervals, so that none misses a purge while it is disconnected; what it may have missed all the same
+// is stale. A purge covers entries whose load began before this instance knew it, by the number of the newest record and not by
+// time: clocks of gateways and of a store's servers differ, and go back.
 
-import type { EntryMetadata } from './freshness.ts'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import * as z from 'zod'
+import { utcDayMs } from '../common/calendar.ts'
+import type { ByteStore, FleetStore } from '../stores/store.ts'
+import type { Box, Cell, CellId } from '../weather/cell.ts'
+import { keyFor } from './entry-codec.ts'
+import type { EntryMetadata, PurgeKind } from './freshness.ts'
 
-/** `soft`: covered entries turn stale. `hard`: they are removed. */
-export type PurgeKind = 'soft' | 'hard'
+export type PurgeScope =
+  | { readonly all: true }
+  | { readonly cell: CellId }
+  /** Cells whose centre lies in it. */
+  | { readonly box: Box }
 
-export type Purge<Scope> = { readonly generation: number; readonly kind: PurgeKind; readonly scope: Scope }
+export type PurgeOrder = { readonly kind: PurgeKind; readonly scope: PurgeScope }
+export type Purge = PurgeOrder & { readonly generation: number }
 
-export type Purges<Scope> = {
-  /** The number of the newest record of the log; 0 while none is known. */
-  readonly generation: number
-  add(purge: Purge<Scope>): void
-  /** The newest record of the log, which may be no purge. */
-  reach(generation: number): void
-  /** Purges with a lower number may be unknown: entries from before it are stale, whatever their key. */
-  miss(before: number): void
-  /** The log was lost: the next number may be any. */
-  restart(): void
-  /** Whether a key lies in a scope. */
-  readonly covers: (scope: Scope, key: string) => boolean
-  /** The strongest purge that covers what began with this number. */
-  of(key: string, begun: Pick<EntryMetadata, 'generation'>): PurgeKind | undefined
+// Anyone with access to the store can write a record, so edges and cell names are validated.
+const degrees = z.number().min(-180).max(180)
+const cellForm = /^-?\d{1,3}(\.\d{1,4})?,-?\d{1,3}(\.\d{1,4})?$/
+const orderForm = z.object({
+  kind: z.enum(['soft', 'hard']),
+  scope: z.union([
+    z.object({ all: z.literal(true) }),
+    z.object({
+      cell: z
+        .string()
+        .regex(cellForm)
+        .transform(id => id as CellId),
+    }),
+    z.object({ box: z.object({ south: degrees, west: degrees, north: degrees, east: degrees }) }),
+  ]),
+})
+
+export const writeOrder = (order: PurgeOrder): string => JSON.stringify(order)
+
+/** The purge in a record, or undefined when it is not valid. */
+export const readOrder = (text: string): PurgeOrder | undefined => {
+  try {
+    return orderForm.safeParse(JSON.parse(text)).data
+  } catch {
+    return undefined
+  }
 }
+
+/** Whether a cell lies in a scope. */
+export const covers = (scope: PurgeScope, id: string): boolean => {
+  if ('all' in scope) return true
+  if ('cell' in scope) return scope.cell === id
+  const [latitude = Number.NaN, longitude = Number.NaN] = id.split(',').map(Number)
+  const { south, west, north, east } = scope.box
+  return latitude >= south && latitude <= north && longitude >= west && longitude <= east
+}
+
+export type Purges = ReturnType<typeof createPurges>
 
 // As many as the store keeps.
 const maxKnown = 1_000
 
-export const createPurges = <Scope>(covers: (scope: Scope, key: string) => boolean): Purges<Scope> => {
+/** The purges in force. */
+export const createPurges = () => {
   // Newest first.
-  let known: Purge<Scope>[] = []
+  let known: Purge[] = []
   let missedBefore = 0
   let newest = 0
   const reach = (generation: number): void => {
@@ -39,29 +75,98 @@ export const createPurges = <Scope>(covers: (scope: Scope, key: string) => boole
     missedBefore = Math.max(missedBefore, before)
   }
   return {
+    /** The number of the newest record of the log; 0 while none is known. */
     get generation() {
       return newest
     },
-    covers,
-    reach,
-    miss,
-    restart: () => {
-      ;[known, missedBefore, newest] = [[], 0, 0]
-    },
-    add: purge => {
+    add: (purge: Purge): void => {
       reach(purge.generation)
       known.unshift(purge)
       if (known.length > maxKnown) miss(known.pop()?.generation ?? 0)
     },
-    of: (key, begun) => {
+    /** The newest record of the log, which may be no purge. */
+    reach,
+    /** Purges with a lower number may be unknown: entries from before it are stale, whatever their key. */
+    miss,
+    /** The log was lost: the next number may be any. */
+    restart: (): void => {
+      ;[known, missedBefore, newest] = [[], 0, 0]
+    },
+    /** The strongest purge that covers what began with this number. */
+    of: (id: string, begun: Pick<EntryMetadata, 'generation'>): PurgeKind | undefined => {
       let found: PurgeKind | undefined = begun.generation < missedBefore ? 'soft' : undefined
       for (const { generation, kind, scope } of known) {
         if (generation <= begun.generation) break
-        if (kind === found || !covers(scope, key)) continue
+        if (kind === found || !covers(scope, id)) continue
         if (kind === 'hard') return 'hard'
         found = kind
       }
       return found
     },
   }
+}
+
+const topic = 'purges'
+// While the last record is kept, an instance notices that the log was lost.
+const keepForMs = 400 * utcDayMs
+// A fine grid has hundreds of thousands of cells: deleted in steps, so that the event loop is free in between.
+const removedAtOnce = 1_000
+
+/**
+ * Purges a scope over the fleet. A hard purge also deletes entries from the shared tier.
+ * @param cells the cells in scope
+ */
+export const orderPurge = async (
+  store: Pick<FleetStore, 'appendChangeRecord'> & Pick<ByteStore, 'deleteBytes'>,
+  { namespace, cells, now }: { namespace: string; cells: readonly Cell[]; now: number },
+  order: PurgeOrder,
+): Promise<{ readonly generation: number; readonly removed: number }> => {
+  // Recorded before the deletion, so that it covers entries read from the old bytes meanwhile.
+  const generation = await store.appendChangeRecord(topic, writeOrder(order), now + keepForMs)
+  let removed = 0
+  for (let i = 0; order.kind === 'hard' && i < cells.length; i += removedAtOnce) {
+    const keys = cells.slice(i, i + removedAtOnce).map(({ id }) => keyFor(namespace, id))
+    removed += await store.deleteBytes(keys)
+    await nextTurn()
+  }
+  return { generation, removed }
+}
+
+/** @returns the purges that are in force from now on; undefined where there is no log: it never began, or was lost */
+export const readPurges = async (
+  store: Pick<FleetStore, 'changeRecordsAfter'>,
+  purges: Purges,
+): Promise<{ readonly added: readonly Purge[]; readonly isWhole: boolean } | undefined> => {
+  const known = purges.generation
+  const { records, complete } = await store.changeRecordsAfter(topic, known)
+  // What was ordered before the first record is unknown to who reads the log for the first time.
+  const isWhole = known > 0 && complete
+  const [first] = records
+  if (!first) return isWhole ? { added: [], isWhole } : undefined
+  const added = records.flatMap(({ number, text }) => {
+    const order = readOrder(text)
+    return order ? [{ generation: number, ...order }] : []
+  })
+  for (const purge of added) purges.add(purge)
+  purges.reach(records.at(-1)?.number ?? known)
+  if (!isWhole) purges.miss(first.number)
+  return { added, isWhole }
+}
+
+/**
+ * As `readPurges`; where there is no log it begins with a soft purge of everything. That costs nothing where nothing was cached,
+ * and covers what was ordered into a log that was lost.
+ */
+export const followPurges = async (
+  store: Pick<FleetStore, 'appendChangeRecord' | 'changeRecordsAfter'>,
+  purges: Purges,
+  now: number,
+): ReturnType<typeof readPurges> => {
+  const read = await readPurges(store, purges)
+  if (read) return read
+  const text = writeOrder({ kind: 'soft', scope: { all: true } })
+  await store.appendChangeRecord(topic, text, now + keepForMs, purges.generation)
+  purges.restart()
+  // Others may have begun it at the same time, and purged since.
+  return readPurges(store, purges)
 }

@@ -5,7 +5,7 @@
 import { after, type Clock } from '../common/clock.ts'
 import { AbohawaError } from '../common/errors.ts'
 import type { Demand } from './demand.ts'
-import { BackoffError, type Failure, type Failures } from './failures.ts'
+import { BackoffError, type Failure, type Failures, type Uncached } from './failures.ts'
 import type { FleetSingleFlight } from './fleet-single-flight.ts'
 import {
   type Entry,
@@ -15,10 +15,9 @@ import {
   freshnessOf,
   isFromFuture,
 } from './freshness.ts'
-import { keepEntry, type MemoryEntry, type MemoryTier } from './memory-tier.ts'
-import type { Purge, PurgeKind, Purges } from './purges.ts'
-import type { SharedTier } from './shared-tier.ts'
-import type { Uncached } from './uncached.ts'
+
+import { covers, type Purge, type Purges } from './purges.ts'
+import { keepEntry, type MemoryEntry, type MemoryTier, type SharedTier } from './tiers.ts'
 
 /** `hit`: fresh from a tier. `stale`: from a tier, past its freshness. `miss`: loaded for this read. */
 type Outcome = 'hit' | 'stale' | 'miss'
@@ -63,26 +62,6 @@ export type LoadFailure = {
   readonly usableUntil: number | null
 }
 
-/** An entry of one tier, for operators. */
-export type EntryFacts = {
-  readonly fetchedAt: number
-  readonly run: number | null
-  readonly dueAt: number
-  readonly freshUntil: number
-  readonly usableUntil: number
-  readonly state: Freshness
-  readonly purged: 'soft' | 'hard' | null
-  readonly bytes: number
-}
-
-export type Explanation = {
-  readonly key: string
-  readonly memory: EntryFacts | null
-  readonly shared: EntryFacts | null
-  readonly lastFailure: Failure | null
-  readonly loading: boolean
-}
-
 /** The subject of an entry; its id is the key in memory. */
 export type Subject = { readonly id: string }
 
@@ -95,7 +74,7 @@ export type ReadThrough<Of extends Subject, Value> = {
   read(subject: Of, consumer?: string | undefined): CacheResult<Of, Value> | Promise<CacheResult<Of, Value>>
 }
 
-export type Cache<Of extends Subject, Value, Scope> = ReadThrough<Of, Value> & {
+export type Cache<Of extends Subject, Value> = ReadThrough<Of, Value> & {
   /** Refreshes an entry unless another instance already has. Never rejects; a failure goes to the observer. */
   refresh(subject: Of, purpose: Purpose, consumer?: string | undefined): Promise<void>
   /** Loads an entry whatever is cached. Never rejects; a failure goes to the observer. */
@@ -109,18 +88,16 @@ export type Cache<Of extends Subject, Value, Scope> = ReadThrough<Of, Value> & {
   ensure(subject: Of): Promise<boolean>
   /** Copies the entry of the shared tier into memory; true when it is usable. Never loads. */
   warm(subject: Of): Promise<boolean>
-  explain(subject: Of): Promise<Explanation>
-  /** The entry in memory, without counting as a read. */
-  peek(subject: Of): EntryFacts | null
+  isLoading(subject: Of): boolean
   /**
    * Applies purges that are in force from now on to memory, and ends the backoff of the keys that they cover. Later reads join no
    * load from before them.
    * @param isWhole false where other purges may be unknown, so that any entry may be covered
    */
-  purged(added: readonly Purge<Scope>[], isWhole: boolean): void
+  purged(added: readonly Purge[], isWhole: boolean): void
 }
 
-export type CacheParts<Of extends Subject, Value, Scope> = {
+export type CacheParts<Of extends Subject, Value> = {
   /** The key in the shared tier. */
   readonly keyOf: (subject: Of) => string
   readonly load: (subject: Of, purpose: Purpose, consumer: string | undefined) => Promise<Entry<Value>>
@@ -134,7 +111,7 @@ export type CacheParts<Of extends Subject, Value, Scope> = {
   readonly shared: SharedTier<Value>
   readonly fleet: FleetSingleFlight
   readonly policy: FreshnessPolicy
-  readonly purges: Purges<Scope>
+  readonly purges: Purges
   readonly failures: Failures
   /** Collects the keys that no tier holds. */
   readonly uncached: Uncached
@@ -178,22 +155,19 @@ type Flight<Value> = {
   readonly result: Promise<Found<Value>>
 }
 
-export const createReadThrough = <Of extends Subject, Value, Scope>(
-  parts: CacheParts<Of, Value, Scope>,
-): Cache<Of, Value, Scope> => {
+export const createReadThrough = <Of extends Subject, Value>(
+  parts: CacheParts<Of, Value>,
+): Cache<Of, Value> => {
   const { keyOf, load, expedite, memory, shared, fleet, policy, purges, failures, uncached, demand } = parts
   const { heldBack, consumerOf, clock, observer } = parts
   const { waitForMs } = parts
   const flights = new Map<string, Flight<Value>>()
 
-  const stateOf = (entry: EntryMetadata, purged: PurgeKind | undefined, now: number): Freshness => {
-    const state = freshnessOf(entry, policy, now)
-    if (state === 'expired' || purged === undefined) return state
-    return purged === 'hard' ? 'expired' : 'stale'
-  }
+  const stateOf = (entry: MemoryEntry<Value>, now: number): Freshness =>
+    freshnessOf(entry, policy, now, entry.purged)
   /** The state of an entry that memory does not hold. */
   const stateOutside = (id: string, entry: EntryMetadata): Freshness =>
-    stateOf(entry, purges.of(id, entry), clock.now())
+    freshnessOf(entry, policy, clock.now(), purges.of(id, entry))
   const keep = (id: string, entry: Entry<Value>): MemoryEntry<Value> => {
     uncached.delete(id)
     return keepEntry(memory, id, entry, purges.of(id, entry))
@@ -204,7 +178,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
     const held = memory.peek(id)
     const now = clock.now()
     const isNewer = held !== undefined && held.fetchedAt > read.fetchedAt && !isFromFuture(held, now)
-    return isNewer && stateOf(held, held.purged, now) !== 'expired'
+    return isNewer && stateOf(held, now) !== 'expired'
       ? { entry: held, source: 'memory' }
       : { entry: keep(id, read), source: shared.name }
   }
@@ -350,27 +324,11 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
   const isFresh = async (subject: Of): Promise<boolean> => {
     const { id } = subject
     const held = memory.peek(id)
-    if (held && stateOf(held, held.purged, clock.now()) === 'fresh') return true
+    if (held && stateOf(held, clock.now()) === 'fresh') return true
     const found = await shared.get(keyOf(subject))
     if (!found || !isFreshOutside(id, found)) return false
     keepRead(id, found)
     return true
-  }
-
-  const factsOf = (id: string, entry: Entry<Value> | undefined): EntryFacts | null => {
-    if (!entry) return null
-    const now = clock.now()
-    const purged = purges.of(id, entry)
-    return {
-      fetchedAt: entry.fetchedAt,
-      run: entry.run,
-      dueAt: Math.floor(policy.dueAt(entry, now)),
-      freshUntil: policy.freshUntil(entry, now),
-      usableUntil: Math.floor(policy.usableUntil(entry, now)),
-      state: stateOf(entry, purged, now),
-      purged: purged ?? null,
-      bytes: entry.bytes,
-    }
   }
 
   const resultOf = (
@@ -429,7 +387,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
     return looked.then(() => {
       const newer = memory.get(id) ?? entry
       const found = newer === entry ? stale : { entry: newer, source: shared.name, joined: false }
-      const state = stateOf(newer, newer.purged, clock.now())
+      const state = stateOf(newer, clock.now())
       return state === 'expired'
         ? readLater(subject, consumer)
         : resultOf(subject, found, state, clock.now(), consumer, !underWay)
@@ -439,7 +397,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
     const enough = (found: EntryMetadata): boolean => stateOutside(subject.id, found) !== 'expired'
     const found = await within(clock, waitForMs, obtain(subject, { purpose: 'cold', consumer, enough }))
     const now = clock.now()
-    return resultOf(subject, found, stateOf(found.entry, found.entry.purged, now), now, consumer)
+    return resultOf(subject, found, stateOf(found.entry, now), now, consumer)
   }
 
   return {
@@ -447,7 +405,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
       const now = clock.now()
       demand.record(subject.id, subject, now, consumer)
       const entry = memory.get(subject.id)
-      const state = entry ? stateOf(entry, entry.purged, now) : 'expired'
+      const state = entry ? stateOf(entry, now) : 'expired'
       if (entry && state === 'stale') return readStale(subject, entry, now, consumer)
       if (entry && state === 'fresh')
         return resultOf(subject, { entry, source: 'memory', joined: false }, state, now, consumer)
@@ -475,20 +433,9 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
       keepRead(subject.id, entry)
       return true
     },
-    explain: async subject => {
-      const { id } = subject
-      const key = keyOf(subject)
-      return {
-        key,
-        memory: factsOf(id, memory.peek(id)),
-        shared: factsOf(id, await shared.get(key)),
-        lastFailure: failures.last(id) ?? null,
-        loading: flights.has(id),
-      }
-    },
-    peek: ({ id }) => factsOf(id, memory.peek(id)),
+    isLoading: ({ id }) => flights.has(id),
     purged: (added, isWhole) => {
-      const isPurged = (id: string): boolean => added.some(({ scope }) => purges.covers(scope, id))
+      const isPurged = (id: string): boolean => added.some(({ scope }) => covers(scope, id))
       for (const [id, entry] of [...memory.entries()]) {
         if (isWhole && !isPurged(id)) continue
         const purged = purges.of(id, entry)
@@ -501,7 +448,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
       const hard = added.filter(({ kind }) => kind === 'hard')
       if (hard.length > 0)
         for (const { key } of demand.since(0))
-          if (!memory.has(key) && hard.some(({ scope }) => purges.covers(scope, key))) uncached.add(key)
+          if (!memory.has(key) && hard.some(({ scope }) => covers(scope, key))) uncached.add(key)
       failures.clearWhere(isPurged)
     },
   }

@@ -1,5 +1,6 @@
-// Refresh-ahead: chooses the entries to load before they turn stale. Takes those in demand since their last load, highest
-// demand first, in full batches where time allows, and pinned ones. Only chooses; read-through.ts loads.
+// What is loaded although no read waits for it. Refresh-ahead chooses the entries to load before they turn stale: those in demand
+// since their last load, highest demand first, in full batches where time allows, and pinned ones. A probe loads one cell while the
+// provider's circuit is open, so that recovery does not depend on requests. Only chooses; read-through.ts loads.
 
 import type { Clock } from '../common/clock.ts'
 import type { Demand, Demanded } from './demand.ts'
@@ -16,9 +17,9 @@ export type RefreshAheadParts<Of extends Subject> = {
   readonly isHeldBack: (key: string, consumer: string | undefined) => boolean
   readonly refresh: (subject: Of, consumer: string | undefined) => Promise<void>
   /** How many entries make a full batch. */
-  readonly batch: () => number
-  /** How long after its last request a key counts as in demand. In ms. */
-  readonly demandFor: () => number
+  readonly batch: number
+  /** How long after its last request a key counts as in demand. */
+  readonly demandForMs: number
   readonly clock: Clock
 }
 
@@ -31,14 +32,13 @@ type Due<Of> = Pick<Demanded<Of>, 'key' | 'subject' | 'score' | 'consumer'>
 const batchesUnderWay = 3
 
 export const createRefreshAhead = <Of extends Subject>(parts: RefreshAheadParts<Of>): RefreshAhead => {
-  const { demand, pinned, memory, policy, isHeldBack, refresh, clock } = parts
+  const { demand, pinned, memory, policy, isHeldBack, refresh, batch, demandForMs, clock } = parts
   const underWay = new Set<string>()
   // Pinned subjects that do not fit into memory are loaded once per period, not in every round.
   const lastLoaded = new Map<string, number>()
 
   return () => {
     const now = clock.now()
-    const batch = parts.batch()
     const due = new Map<string, Due<Of>>()
     let urgent = false
     // Runs for each cell in demand, so it allocates nothing.
@@ -53,7 +53,7 @@ export const createRefreshAhead = <Of extends Subject>(parts: RefreshAheadParts<
       urgent ||= now >= (dueAt + policy.freshUntil(entry, now)) / 2
     }
 
-    for (const demanded of demand.since(now - parts.demandFor())) consider(demanded, demanded.lastRequestedAt)
+    for (const demanded of demand.since(now - demandForMs)) consider(demanded, demanded.lastRequestedAt)
     pinned().forEach((subject, rank) => {
       const key = subject.id
       // Below everything in demand, in the order given.
@@ -79,5 +79,34 @@ export const createRefreshAhead = <Of extends Subject>(parts: RefreshAheadParts<
       void refresh(subject, consumer).finally(() => underWay.delete(key))
     }
     return chosen.length
+  }
+}
+
+// The budget may refuse a probe, which leaves the circuit as it is: wait before the next one.
+const againAfterMs = 1_000
+
+/** Sends a probe if one is due; called at short intervals. The breaker evaluates its outcome. */
+export const createProbe = <Of extends Subject>({
+  isDue,
+  cell,
+  load,
+}: {
+  /** Whether the breaker would let a probe through and none has been sent. */
+  readonly isDue: () => boolean
+  readonly cell: () => Of | undefined
+  /** Never rejects. */
+  readonly load: (cell: Of) => Promise<void>
+}): (() => void) => {
+  let isOut = false
+  let endedAt = Number.NEGATIVE_INFINITY
+  return () => {
+    if (isOut || !isDue() || performance.now() - endedAt < againAfterMs) return
+    const chosen = cell()
+    if (!chosen) return
+    isOut = true
+    void load(chosen).finally(() => {
+      isOut = false
+      endedAt = performance.now()
+    })
   }
 }

@@ -2,11 +2,11 @@
 // purge log, refresh-ahead and probes. src/cache decides when to load, src/provider how. Longer than 300 lines, because every
 // part of the cache is connected here.
 
-import { type Calendar, hourMs, utcDayMs } from '../common/calendar.ts'
+import { createCalendar, hourMs, utcDayMs } from '../common/calendar.ts'
 import { type Clock, every } from '../common/clock.ts'
 import { AbohawaError } from '../common/errors.ts'
-import type { Breaker } from '../provider/breaker.ts'
-import type { Provider } from '../provider/client.ts'
+import type { Config } from '../config/schema.ts'
+import type { Account } from '../provider/account.ts'
 import { ShareUsedUpError } from '../provider/errors.ts'
 import type { ByteStore, FleetStore, LeaseStore, Store } from '../stores/store.ts'
 import type { Cell, Grid } from '../weather/cell.ts'
@@ -14,140 +14,66 @@ import type { FreshnessOptions } from '../weather/horizon.ts'
 import type { Timeline } from '../weather/timeline.ts'
 import { createDemand } from './demand.ts'
 import { type DemandExpiry, expiryOfDemand, firstExpiry } from './demand-expiry.ts'
-import { createTimelineCodec, entryOf, keyFor } from './entry-codec.ts'
-import { type BackoffOptions, createFailures, type Failure } from './failures.ts'
+import { createTimelineCodec, entryOf, keyFor, namespaceOf } from './entry-codec.ts'
+import { createFailures, createUncached, type Failure } from './failures.ts'
 import { createFleetSingleFlight } from './fleet-single-flight.ts'
-import { createStretch, freshByAge, freshByRun, type Run, type RunOptions } from './freshness.ts'
+import {
+  createFreshness,
+  createStretch,
+  type Entry,
+  type EntryFacts,
+  factsOf,
+  freshnessOf,
+  type Run,
+  type RunOptions,
+} from './freshness.ts'
 import { createHeartbeat, type Fleet } from './heartbeat.ts'
-import { createMemoryTier } from './memory-tier.ts'
-import { createProbe } from './probe.ts'
-import { followPurges } from './purge-log.ts'
-import { covers, type PurgeScope } from './purge-scope.ts'
-import { createPurges } from './purges.ts'
-import { type CacheObserver, createReadThrough, type Explanation, type ReadThrough } from './read-through.ts'
-import { createRefreshAhead } from './refresh-ahead.ts'
-import { type Codec, createSharedTier, type SharedTierObserver } from './shared-tier.ts'
-import { createUncached } from './uncached.ts'
-
-/** The live options. */
-type LiveTimelinesOptions = FreshnessOptions & RunOptions
-
-export type TimelinesOptions = LiveTimelinesOptions &
-  Omit<BackoffOptions, 'longestAfter' | 'isLifted'> & {
-    /** The longest backoff for a point that the provider refused. */
-    readonly refusedForMs: number
-    /** How long a read waits for a load. */
-    readonly waitForMs: number
-    /** How long the lease of a load lasts when its holder dies. */
-    readonly leaseForMs: number
-    /** How long after its last request a cell counts as in demand. */
-    readonly demandForMs: number
-    /** How many cells make a full batch. */
-    readonly batch: number
-    readonly freshness: 'age' | 'run'
-    /** The bound of the memory tier. */
-    readonly memoryBytes: number
-    /** The number of cells in the configured box; demand never counts more. */
-    readonly maxCells: number
-    /** The provider's weight of one load. */
-    readonly weightPerLoad: number
-    /** The prefix of all cache keys; see entry-codec.ts. */
-    readonly namespace: string
-    /** How many hours a response has. */
-    readonly hourlyHours: number
-  }
+import { createPurges, followPurges, type PurgeOrder } from './purges.ts'
+import { type CacheObserver, createReadThrough, type ReadThrough } from './read-through.ts'
+import { createProbe, createRefreshAhead } from './refresh-ahead.ts'
+import { type Codec, createMemoryTier, createSharedTier, type SharedTierObserver } from './tiers.ts'
 
 export type TimelinesObserver = CacheObserver &
   SharedTierObserver & {
     onHeartbeat(fleet: Fleet): void
     /** The store failed to take a heartbeat. */
     onHeartbeatFailure(): void
-    onPurge(kind: 'soft' | 'hard', scope: PurgeScope): void
+    onPurge(kind: PurgeOrder['kind'], scope: PurgeOrder['scope']): void
     /** The log has lost purges that this instance has not read: all that is cached counts as stale. */
     onPurgesMissed(): void
   }
 
 export type TimelinesParts = {
-  readonly provider: Pick<Provider, 'load' | 'expedite' | 'heldBack'>
-  readonly breaker: Pick<Breaker, 'isProbeDue'>
+  readonly account: {
+    readonly name: string
+    readonly protocol: Pick<Account['protocol'], 'identity' | 'weightPerCell'>
+    readonly provider: Pick<Account['provider'], 'load' | 'expedite' | 'heldBack'>
+    readonly breaker: Pick<Account['breaker'], 'isProbeDue'>
+    readonly budget: Pick<Account['budget'], 'stretch' | 'isLifted'>
+    readonly runs: Pick<NonNullable<Account['runs']>, 'recent'> | undefined
+  }
   readonly store: ByteStore & LeaseStore & FleetStore & Pick<Store, 'kind'>
   readonly grid: Grid
+  /** The number of cells in the configured box; demand never counts more. */
+  readonly maxCells: number
   /** Cells to keep warm without demand, most important first. */
   readonly pinned: () => readonly Cell[]
-  /** The available model runs, newest first; empty while none is known or followed. */
-  readonly recentRuns: () => readonly Run[]
-  /** The stretch of freshness at a demand in weight per day. */
-  readonly stretch: (demandPerDay: number) => number
-  /** Whether the provider's limit that refused a load at this instant does not hold any more. */
-  readonly isLimitLifted: (at: number) => boolean
-  /** A short name of the account at the provider. */
-  readonly account: string
   /** A short hash of the settings that all instances should have in common, now. */
   readonly settings: () => string
   /** The text of the instance's report of itself. */
   readonly report: () => string
-  readonly calendar: Calendar
   readonly clock: Clock
   /** The codec of the shared tier; by default that of entry-codec.ts. */
   readonly codec?: Codec<Timeline> | undefined
   readonly observer: TimelinesObserver
 }
 
-export type CellExplanation = Explanation & {
-  readonly cell: Cell
+export type CellExplanation = {
+  readonly memory: EntryFacts | null
+  readonly shared: EntryFacts | null
+  readonly lastFailure: Failure | null
+  readonly loading: boolean
   readonly lastRequestedAt: number | null
-  readonly sharedTier: string
-}
-
-export type Timelines = ReadThrough<Cell, Timeline> & {
-  /** Reads the purge log and copies cells in demand from the shared tier into memory, within this time. */
-  start(warmForMs: number): Promise<{ warmed: number; wanted: number }>
-  /** The last consumers that requested weather here, within the last hour: at most two. */
-  recentConsumers(): string[]
-  /** The cells in demand over the fleet, latest first. @throws StoreError */
-  wanted(): Promise<Cell[]>
-  /** Whether a tier holds fresh weather of a cell. */
-  isFresh(cell: Cell): Promise<boolean>
-  /** Loads a cell unless its weather is fresh; returns whether it loaded. @throws BackoffError */
-  ensure(cell: Cell): Promise<boolean>
-  /** The size of the memory tier. */
-  held(): { entries: number; bytes: number }
-  stretch(): number
-  /**
-   * When the first cell in demand can't be served any more if nothing is loaded: 0 where one has nothing cached, in the past where
-   * one has expired; undefined where nothing is known of any. In demand are the cells requested here and those that were in
-   * demand over the fleet at the start. A cell that the provider refuses does not count, because it has errors anyway.
-   * @param whose `cached`: a cell with nothing cached decides only where nothing in demand is cached
-   */
-  firstExpiryAt(whose?: 'any' | 'cached'): number | undefined
-  /** The age at which the weather of cells in demand expires, by the settings and by the timelines that were fetched. */
-  reach(): DemandExpiry
-  /** How many cells back off, by the code of their last failure. */
-  backoffs(): Map<string, number>
-  /** Ends the backoff of cells that failed during an outage of the provider. */
-  endBackoff(): void
-  /** Reads the purge log now; never rejects. */
-  readPurges(): Promise<void>
-  explain(cell: Cell): Promise<CellExplanation>
-  /** Loads a cell whatever is cached, within budget and circuit breaker. Never rejects. */
-  reload(cell: Cell): Promise<void>
-  /** The timeline of a cell in memory, without counting as a request. */
-  timelineOf(cell: Cell): Timeline | undefined
-  /** The state of a cell in memory, without counting as a request. */
-  overview(cell: Cell): CellOverview
-  /** The demand of the fleet in the provider's weight per day, without stretch. */
-  demandPerDay(): number
-  /** At the last heartbeat. */
-  fleet(): Fleet
-  /** The cells with the most requests here, most first. */
-  mostRequested(most: number): { readonly cell: Cell; readonly requests: number }[]
-  /** The name of this instance in the store. */
-  readonly instance: string
-  /** Sends a heartbeat now. */
-  sendHeartbeat(): Promise<void>
-  /** Sets new options, for cached entries too. Policy, memory and namespace stay. */
-  apply(options: LiveTimelinesOptions): void
-  close(): Promise<void>
 }
 
 /** `failed`: the last load failed, and nothing fresh is in memory. */
@@ -166,58 +92,62 @@ const passEveryMs = 10_000
 // Each read of the shared tier is a round trip: read in batches, and check the deadline in between.
 const warmAtOnce = 256
 
-export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts): Timelines => {
-  const { provider, store, grid, recentRuns, calendar, clock, observer } = parts
-  const { namespace, hourlyHours } = options
-  const { refusedForMs, demandForMs, batch } = options
+export type Timelines = ReturnType<typeof createTimelines>
+
+export const createTimelines = (
+  { cache: options, provider: { refusedForMs, maxPointsPerRequest, baseUrl }, weather, quota }: Config,
+  { account, store, grid, maxCells, pinned, settings, report, clock, codec, observer }: TimelinesParts,
+) => {
+  const { provider, protocol, budget } = account
+  const { demandForMs } = options
+  const { hourlyHours } = weather
+  const namespace = namespaceOf(baseUrl, protocol)
   const keyOf = ({ id }: Cell): string => keyFor(namespace, id)
+  const newestRun = (): Run | undefined => account.runs?.recent()[0]
 
   let fleet: Fleet = { instances: 1, variants: 1, wanted: 0 }
+  /** The demand of the fleet in the provider's weight per day, without stretch. */
+  const demandPerDay = (): number => (fleet.wanted * protocol.weightPerCell * utcDayMs) / policy.periodMs()
   // The stretch in effect: freshness has a maximum.
-  const demandPerDay = (): number => (fleet.wanted * options.weightPerLoad * utcDayMs) / policy.periodMs()
-  const stretch = createStretch(() => Math.min(parts.stretch(demandPerDay()), policy.maxStretch()), clock)
-  const policy =
-    options.freshness === 'run'
-      ? freshByRun(options, recentRuns, stretch.current)
-      : freshByAge(options, stretch.current)
+  const stretch = createStretch(() => Math.min(budget.stretch(demandPerDay()), policy.maxStretch()), clock)
+  const policy = createFreshness(options, stretch.current, account.runs?.recent)
 
-  const purges = createPurges(covers)
+  const purges = createPurges()
   const memory = createMemoryTier<Timeline>(options.memoryBytes)
   const demand = createDemand<Cell>()
   const uncached = createUncached()
-  const isRefusal = (error: unknown): boolean =>
-    error instanceof AbohawaError && error.code === 'provider_refused'
-  const longestAfter = (error: unknown): number | undefined => (isRefusal(error) ? refusedForMs : undefined)
-  // Also for loads of other instances, whose errors have the same code.
-  const isLifted = ({ error, failedAt }: Pick<Failure, 'error' | 'failedAt'>): boolean =>
-    error instanceof AbohawaError && error.code === 'provider_limited' && parts.isLimitLifted(failedAt)
-  const failures = createFailures({ ...options, longestAfter, isLifted }, clock)
+  const hasCode = (error: unknown, code: string): boolean =>
+    error instanceof AbohawaError && error.code === code
+  const failures = createFailures(
+    {
+      ...options,
+      longestAfter: error => (hasCode(error, 'provider_refused') ? refusedForMs : undefined),
+      // Also for loads of other instances, whose errors have the same code.
+      isLifted: ({ error, failedAt }) => hasCode(error, 'provider_limited') && budget.isLifted(failedAt),
+    },
+    clock,
+  )
   const fleetLoads = createFleetSingleFlight(
-    { store, leaseForMs: options.leaseForMs, account: parts.account, clock },
+    { store, leaseForMs: options.leaseForMs, account: account.name, clock },
     error => observer.onSharedTierFailure('lease', error),
   )
-  const cache = createReadThrough<Cell, Timeline, PurgeScope>({
+  const shared = createSharedTier(
+    { name: store.kind, store, longestUseMs: () => policy.longestUseMs },
+    codec ?? createTimelineCodec({ hourlyHours, calendar: createCalendar(quota.timeZone), clock }),
+    observer,
+  )
+  const cache = createReadThrough<Cell, Timeline>({
     keyOf,
     load: async (cell, purpose, consumer) => {
       // Read before the load: a purge or run that comes during the load is newer than the entry.
-      const metadata = { generation: purges.generation, run: recentRuns()[0]?.availableAt ?? null }
+      const metadata = { generation: purges.generation, run: newestRun()?.availableAt ?? null }
       return entryOf(keyOf(cell), await provider.load(cell, purpose, consumer), metadata, hourlyHours)
     },
     expedite: provider.expedite,
     heldBack: provider.heldBack,
     consumerOf: error => (error instanceof ShareUsedUpError ? error.consumer : undefined),
     memory,
-    shared: createSharedTier(
-      {
-        name: store.kind,
-        store,
-        get longestUseMs() {
-          return policy.longestUseMs
-        },
-      },
-      parts.codec ?? createTimelineCodec({ hourlyHours, calendar, clock }),
-      observer,
-    ),
+    shared,
     fleet: fleetLoads,
     policy,
     purges,
@@ -230,14 +160,14 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
   })
   const refreshAhead = createRefreshAhead<Cell>({
     demand,
-    pinned: parts.pinned,
+    pinned,
     memory,
     policy,
     isHeldBack: (key, consumer) =>
       failures.backoff(key) !== undefined || provider.heldBack(consumer, 'refresh_ahead') !== undefined,
     refresh: (cell, consumer) => cache.refresh(cell, 'refresh_ahead', consumer),
-    batch: () => batch,
-    demandFor: () => demandForMs,
+    batch: maxPointsPerRequest,
+    demandForMs,
     clock,
   })
 
@@ -275,22 +205,21 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
   }
 
   const probe = createProbe({
-    isDue: parts.breaker.isProbeDue,
+    isDue: account.breaker.isProbeDue,
     // The cell requested last is the most useful one to load.
-    cell: () => demand.latest()?.subject ?? parts.pinned()[0],
+    cell: () => demand.latest()?.subject ?? pinned()[0],
     load: cache.reload,
   })
-
   const heartbeat = createHeartbeat({
     store,
     demand,
     namespace,
-    settings: parts.settings,
-    report: parts.report,
-    demandFor: () => demandForMs,
+    settings,
+    report,
+    demandForMs,
     clock,
     onHeartbeat: seen => {
-      fleet = { ...seen, wanted: Math.min(seen.wanted, options.maxCells) }
+      fleet = { ...seen, wanted: Math.min(seen.wanted, maxCells) }
       stretch.renew()
       observer.onHeartbeat(fleet)
       void uncached.check(isInDemand, lookUp)
@@ -299,14 +228,14 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
   })
 
   // A pass scans every cell in demand, within the lead. A new run or new pinned cells make many cells due, and start a pass at once.
-  let passed = { at: Number.NEGATIVE_INFINITY, run: undefined as Run | undefined, pinned: parts.pinned() }
+  let passed = { at: Number.NEGATIVE_INFINITY, run: undefined as Run | undefined, pinned: pinned() }
   const refreshAheadIfDue = (): void => {
-    const [at, run, pinned] = [clock.now(), recentRuns()[0], parts.pinned()]
-    const isUnchanged = run === passed.run && pinned === passed.pinned
+    const [at, run, pinnedNow] = [clock.now(), newestRun(), pinned()]
+    const isUnchanged = run === passed.run && pinnedNow === passed.pinned
     if (isUnchanged && Math.abs(at - passed.at) < Math.min(policy.leadMs / 6, passEveryMs)) return
     const started = refreshAhead()
     // The loads that did not fit now come next.
-    passed = { at: started > 0 ? Number.NEGATIVE_INFINITY : at, run, pinned }
+    passed = { at: started > 0 ? Number.NEGATIVE_INFINITY : at, run, pinned: pinnedNow }
   }
 
   let isTicking = false
@@ -324,16 +253,21 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     })
   })
 
+  /** The cells in demand over the fleet, latest first. @throws StoreError */
   const wanted = async (): Promise<Cell[]> =>
-    (await store.wanted(namespace, clock.now() - demandForMs)).flatMap(name => grid.cellNamed(name) ?? [])
+    (await store.wanted(namespace, demandedSince())).flatMap(name => grid.cellNamed(name) ?? [])
 
   return {
-    read: cache.read,
-    recentConsumers: () => demand.recentConsumers(clock.now() - recentForMs),
+    read: cache.read satisfies ReadThrough<Cell, Timeline>['read'],
+    /** The last consumers that requested weather here, within the last hour: at most two. */
+    recentConsumers: (): string[] => demand.recentConsumers(clock.now() - recentForMs),
     wanted,
+    /** Whether a tier holds fresh weather of a cell. */
     isFresh: cache.isFresh,
+    /** Loads a cell unless its weather is fresh; returns whether it loaded. @throws BackoffError */
     ensure: cache.ensure,
-    start: async warmForMs => {
+    /** Reads the purge log and copies cells in demand from the shared tier into memory, within this time. */
+    start: async (warmForMs: number): Promise<{ warmed: number; wanted: number }> => {
       const deadline = performance.now() + warmForMs
       await readPurges()
       await heartbeat.send()
@@ -346,54 +280,82 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
       atStart = { at: clock.now(), ids: new Set(cells.map(({ id }) => id)) }
       return { warmed, wanted: cells.length }
     },
+    /** The size of the memory tier. */
     held: () => ({ entries: memory.size, bytes: memory.calculatedSize }),
     stretch: stretch.current,
-    firstExpiryAt: whose => {
-      const isUncached = (id: string) => uncached.has(id) && !isRefusal(failures.last(id)?.error)
+    /**
+     * When the first cell in demand can't be served any more if nothing is loaded: 0 where one has nothing cached, in the past
+     * where one has expired; undefined where nothing is known of any. In demand are the cells requested here and those that were
+     * in demand over the fleet at the start. A cell that the provider refuses does not count, because it has errors anyway.
+     * @param whose `cached`: a cell with nothing cached decides only where nothing in demand is cached
+     */
+    firstExpiryAt: (whose?: 'any' | 'cached'): number | undefined => {
+      const isUncached = (id: string) =>
+        uncached.has(id) && !hasCode(failures.last(id)?.error, 'provider_refused')
       return firstExpiry({ memory, isUncached, policy }, inDemand(), clock.now(), whose)
     },
-    reach: () => {
+    /** The age at which the weather of cells in demand expires, by the settings and by the timelines that were fetched. */
+    reach: (): DemandExpiry => {
       const now = clock.now()
       // Cells that were in demand before the start have no requests here yet.
       const demanded = Array.from(inDemand(), id => [id, demand.scoreOf(id, now) || 1] as const)
       return expiryOfDemand(memory, policy.longestUseMs, demanded)
     },
+    /** How many cells back off, by the code of their last failure. */
     backoffs: failures.backoffs,
+    /** Ends the backoff of cells that failed during an outage of the provider. */
     endBackoff: failures.endBackoff,
+    /** Reads the purge log now; never rejects. */
     readPurges,
-    explain: async cell => ({
-      ...(await cache.explain(cell)),
-      cell,
-      lastRequestedAt: demand.of(cell.id)?.lastRequestedAt ?? null,
-      sharedTier: store.kind,
-    }),
-    reload: cache.reload,
-    timelineOf: ({ id }) => memory.peek(id)?.value,
-    overview: cell => {
-      const entry = cache.peek(cell)
-      const cached = entry && entry.state !== 'expired' ? entry.state : 'absent'
+    explain: async (cell: Cell): Promise<CellExplanation> => {
+      const { id } = cell
+      const facts = (entry: Entry<Timeline> | undefined): EntryFacts | null =>
+        factsOf(entry, policy, clock.now(), entry && purges.of(id, entry))
       return {
-        state: cached !== 'fresh' && failures.last(cell.id) ? 'failed' : cached,
+        memory: facts(memory.peek(id)),
+        shared: facts(await shared.get(keyOf(cell))),
+        lastFailure: failures.last(id) ?? null,
+        loading: cache.isLoading(cell),
+        lastRequestedAt: demand.of(id)?.lastRequestedAt ?? null,
+      }
+    },
+    /** Loads a cell whatever is cached, within budget and circuit breaker. Never rejects. */
+    reload: cache.reload,
+    /** The timeline of a cell in memory, without counting as a request. */
+    timelineOf: ({ id }: Cell): Timeline | undefined => memory.peek(id)?.value,
+    /** The state of a cell in memory, without counting as a request. */
+    overview: ({ id }: Cell): CellOverview => {
+      const now = clock.now()
+      const entry = memory.peek(id)
+      const state = entry ? freshnessOf(entry, policy, now, entry.purged) : 'expired'
+      const cached = state === 'expired' ? 'absent' : state
+      return {
+        state: cached !== 'fresh' && failures.last(id) ? 'failed' : cached,
         fetchedAt: entry?.fetchedAt ?? null,
-        demand: demand.scoreOf(cell.id, clock.now()),
+        demand: demand.scoreOf(id, now),
       }
     },
     demandPerDay,
+    /** At the last heartbeat. */
     fleet: () => fleet,
-    mostRequested: most =>
+    /** The cells with the most requests here, most first. */
+    mostRequested: (most: number): { readonly cell: Cell; readonly requests: number }[] =>
       demand
-        .since(clock.now() - demandForMs)
+        .since(demandedSince())
         .map(({ key, subject }) => ({ cell: subject, requests: demand.scoreOf(key, clock.now()) }))
         .sort((one, other) => other.requests - one.requests)
         .slice(0, most),
+    /** The name of this instance in the store. */
     instance: heartbeat.instance,
+    /** Sends a heartbeat now. */
     sendHeartbeat: heartbeat.send,
-    apply: next => {
+    /** Sets new options, for cached entries too. Memory and namespace stay. */
+    apply: (next: FreshnessOptions & RunOptions): void => {
       policy.apply(next)
       passed.at = Number.NEGATIVE_INFINITY
       stretch.renew()
     },
-    close: async () => {
+    close: async (): Promise<void> => {
       endTicks()
       // Stores the latest demand for the next start.
       await heartbeat.sendLast()

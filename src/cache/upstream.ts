@@ -3,7 +3,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Bounds } from '../catalogue/location-schema.ts'
-import { createCalendar } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import type { Config } from '../config/schema.ts'
 import { createLoadsByKey, type LoadsByKey } from '../keys/loads-by-key.ts'
@@ -16,9 +15,8 @@ import {
 } from '../provider/account.ts'
 import type { TracedCall } from '../provider/provider-call.ts'
 import type { Store } from '../stores/store.ts'
-import { createGrid, type Grid } from '../weather/cell.ts'
+import { type Cell, createGrid, type Grid } from '../weather/cell.ts'
 import { namespaceOf } from './entry-codec.ts'
-import { mostPopulous } from './most-populous.ts'
 import { createTimelines, type Timelines, type TimelinesObserver, type TimelinesParts } from './timelines.ts'
 
 export type UpstreamObserver = Omit<TimelinesObserver, 'onHeartbeatFailure'> & AccountObserver
@@ -66,6 +64,32 @@ const maxCellsIn = (bounds: Bounds, cellDegrees: number): number =>
   (Math.ceil((bounds.north - bounds.south) / cellDegrees) + 2) *
   (Math.ceil((bounds.east - bounds.west) / cellDegrees) + 2)
 
+/**
+ * The cells of the most populous places, largest first, which are kept warm without demand. Computes them again when the
+ * catalogue changes. @param places how many
+ */
+export const mostPopulous = (
+  catalogue: { readonly current: Catalogue },
+  grid: Grid,
+  places: number,
+): (() => readonly Cell[]) => {
+  let from: Catalogue | undefined
+  let cells: readonly Cell[] = []
+  return () => {
+    const { current } = catalogue
+    if (current !== from) {
+      const chosen = current
+        .all()
+        .toSorted((a, b) => b.population - a.population)
+        .slice(0, places)
+        .map(({ latitude, longitude }) => grid.cellOf(latitude, longitude))
+      cells = [...new Map(chosen.map(cell => [cell.id, cell])).values()]
+      from = current
+    }
+    return cells
+  }
+}
+
 /** The cache namespace of this configuration. */
 export const cacheNamespaceIn = (config: Config): string =>
   namespaceOf(config.provider.baseUrl, protocolIn(config))
@@ -87,7 +111,6 @@ export const openUpstream = (
   }
   const { cache } = config
   const { bounds } = catalogue.current
-  const calendar = createCalendar(config.quota.timeZone)
   const grid = createGrid(cache.cellDegrees, bounds)
   const account = openAccount(config, {
     store,
@@ -98,51 +121,33 @@ export const openUpstream = (
     tracing,
     standIns,
   })
-  const { protocol, provider, budget, breaker, runs } = account
+  const { protocol, budget, runs } = account
   const loads = createLoadsByKey({
     now: clock.now,
     weightPerCell: protocol.weightPerCell,
     limitOfDay: () => budget.state().windows.find(({ name }) => name === 'day')?.limit,
   })
   const pinned = cache.prefetchPlaces > 0 ? mostPopulous(catalogue, grid, cache.prefetchPlaces) : () => []
-  const timelines = createTimelines(
-    {
-      ...cache,
-      refusedForMs: config.provider.refusedForMs,
-      batch: config.provider.maxPointsPerRequest,
-      freshness: cache.freshness,
-      memoryBytes: cache.memoryBytes,
-      maxCells: maxCellsIn(bounds, cache.cellDegrees),
-      weightPerLoad: protocol.weightPerCell,
-      namespace: namespaceOf(config.provider.baseUrl, protocol),
-      hourlyHours: config.weather.hourlyHours,
-    },
-    {
-      provider,
-      breaker,
-      store,
-      grid,
-      pinned,
-      recentRuns: () => runs?.recent() ?? [],
-      stretch: budget.stretch,
-      isLimitLifted: budget.isLifted,
-      account: account.name,
-      settings,
-      report,
-      calendar,
-      clock,
-      codec: standIns?.codec,
-      observer: {
-        ...observer,
-        onHeartbeat: fleet => {
-          observer.onHeartbeat(fleet)
-          void budget.reconcile()
-        },
-        // So that a gateway that sends no requests also switches to its local budget when the store is unavailable.
-        onHeartbeatFailure: () => void budget.reconcile(),
+  const timelines = createTimelines(config, {
+    account,
+    store,
+    grid,
+    maxCells: maxCellsIn(bounds, cache.cellDegrees),
+    pinned,
+    settings,
+    report,
+    clock,
+    codec: standIns?.codec,
+    observer: {
+      ...observer,
+      onHeartbeat: fleet => {
+        observer.onHeartbeat(fleet)
+        void budget.reconcile()
       },
+      // So that a gateway that sends no requests also switches to its local budget when the store is unavailable.
+      onHeartbeatFailure: () => void budget.reconcile(),
     },
-  )
+  })
 
   return {
     grid,

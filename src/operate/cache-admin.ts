@@ -2,10 +2,8 @@
 // store alone. Parsing of targets is in cache-target.ts, text for people in src/cli.
 
 import { createTimelineCodec, keyFor } from '../cache/entry-codec.ts'
-import { orderPurge, readPurges } from '../cache/purge-log.ts'
-import { covers } from '../cache/purge-scope.ts'
-import { createPurges } from '../cache/purges.ts'
-import type { EntryFacts } from '../cache/read-through.ts'
+import type { EntryFacts } from '../cache/freshness.ts'
+import { createPurges, orderPurge, readPurges } from '../cache/purges.ts'
 import type { CellExplanation, Timelines } from '../cache/timelines.ts'
 import { cacheNamespaceIn } from '../cache/upstream.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
@@ -65,7 +63,7 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
   ): Promise<CellReport['shared']> => {
     const { kind } = store
     const key = keyFor(namespace, cell)
-    const purges = createPurges(covers)
+    const purges = createPurges()
     const codec = createTimelineCodec({ hourlyHours, calendar, clock })
     try {
       const bytes = await store.readBytes(key, codec.maxBytes)

@@ -1,7 +1,7 @@
 // Parses a target such as `23.81,90.41`, `district/3026`, a box or `all` into grid cells. Pure; looks places up in the given
 // catalogue.
 
-import type { PurgeScope } from '../cache/purge-scope.ts'
+import type { PurgeScope } from '../cache/purges.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import {
   isLocationType,

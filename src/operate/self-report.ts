@@ -1,13 +1,13 @@
 // The report of an instance on itself: in its heartbeats for the fleet, and in its own /status.
 
 import { hostname } from 'node:os'
-import { type InstanceReport, type Phase, writeReport } from '../cache/instance-report.ts'
 import { minuteMs } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import { version } from '../common/version.ts'
 import type { Reload } from '../config/reload.ts'
 import type { History } from '../telemetry/history.ts'
 import type { Outages } from '../telemetry/outages.ts'
+import { type InstanceReport, type Phase, writeReport } from './instance-report.ts'
 
 const outageCountsForMs = 15 * minuteMs
 

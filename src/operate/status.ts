@@ -4,8 +4,6 @@
 import { LRUCache } from 'lru-cache'
 import type { DemandExpiry } from '../cache/demand-expiry.ts'
 import { aliveForMs } from '../cache/heartbeat.ts'
-import { type InstanceReport, readReport } from '../cache/instance-report.ts'
-import { createSingleFlight } from '../cache/single-flight.ts'
 import type { Upstream } from '../cache/upstream.ts'
 import type { LiveCatalogue } from '../catalogue/live-catalogue.ts'
 import { isoOf } from '../common/calendar.ts'
@@ -18,13 +16,13 @@ import type { BudgetState } from '../provider/budget.ts'
 import type { SpendingForecast } from '../provider/forecast.ts'
 import type { Store } from '../stores/store.ts'
 import { renewalOf } from '../telemetry/certificate-watch.ts'
-import type { History } from '../telemetry/history.ts'
-import { stepSeconds } from '../telemetry/history.ts'
+import { type History, stepSeconds } from '../telemetry/history.ts'
 import type { StoreFaults } from '../telemetry/observers.ts'
 import type { Outages } from '../telemetry/outages.ts'
 import type { StoreFacts } from '../telemetry/store-watch.ts'
 import type { CellSurvey } from './cell-survey.ts'
 import { type DayUsage, maxKeysNear } from './day-usage.ts'
+import { type InstanceReport, readReport } from './instance-report.ts'
 import type {
   GatewayStatus,
   InstanceStatus,
@@ -184,8 +182,13 @@ export const createStatus = (parts: StatusParts): Status => {
     }
   }
   // However many requests and streams need it at once, it is worked out once.
-  const working = createSingleFlight<'status', Omit<GatewayStatus, 'history'>>()
-  const collected = () => working.run('status', common).result
+  let working: ReturnType<typeof common> | undefined
+  const collected = () => {
+    working ??= common().finally(() => {
+      working = undefined
+    })
+    return working
+  }
 
   return {
     report: async () => ({ ...(await collected()), history: historyOf(history) }),

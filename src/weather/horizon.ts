@@ -1,5 +1,6 @@
 // The horizon of timelines: how far they reach into past and future, which decides the length of each series, and until when
-// one answers whole requests, and how long an entry may be served after its fetch, which decides it. Follows from the configuration, not from the provider. Pure.
+// one answers whole requests; and how long an entry may be served after its fetch, which decides it. Follows from the configuration,
+// not from the provider. Pure.
 
 import { hourMs, quarterHourMs, utcDayMs } from '../common/calendar.ts'
 import type { Span } from './timeline.ts'
@@ -45,16 +46,16 @@ export type FreshnessOptions = {
 }
 
 /** The longest that an entry is fresh, but for jitter. */
-export const mostOf = ({ freshForMs, freshForAtMostMs }: FreshnessOptions): number =>
+export const maxFreshMs = ({ freshForMs, freshForAtMostMs }: FreshnessOptions): number =>
   Math.max(freshForMs, freshForAtMostMs)
 
 /** How long before it turns stale an entry is due: at most a tenth of the freshness, so that it is not due for most of its life. */
-export const leadOf = ({ refreshAheadForMs, freshForMs }: FreshnessOptions): number =>
+export const refreshLeadMs = ({ refreshAheadForMs, freshForMs }: FreshnessOptions): number =>
   Math.min(refreshAheadForMs, freshForMs / 10)
 
 /** The longest time after its fetch that any entry is served under these options. */
 export const longestUseMs = (options: FreshnessOptions): number =>
-  mostOf(options) * (1 + options.freshSpread) + leadOf(options) + options.staleForMs
+  maxFreshMs(options) * (1 + options.freshSpread) + refreshLeadMs(options) + options.staleForMs
 
 /** The horizon that keeps every response complete for `usableForMs` after the load. */
 export const horizonFor = (usableForMs: number, hourlyHours: number): Horizon => {

@@ -3,20 +3,26 @@
 
 import t, { type Test } from 'tap'
 import { createDemand } from '../../src/cache/demand.ts'
-import { createFailures } from '../../src/cache/failures.ts'
+import { createFailures, createUncached } from '../../src/cache/failures.ts'
 import { createFleetSingleFlight } from '../../src/cache/fleet-single-flight.ts'
-import { freshByAge } from '../../src/cache/freshness.ts'
-import { createMemoryTier } from '../../src/cache/memory-tier.ts'
+import { createFreshness } from '../../src/cache/freshness.ts'
 import { createPurges } from '../../src/cache/purges.ts'
 import { createReadThrough, type Subject } from '../../src/cache/read-through.ts'
-import { createSharedTier } from '../../src/cache/shared-tier.ts'
-import { createUncached } from '../../src/cache/uncached.ts'
+import { createMemoryTier, createSharedTier } from '../../src/cache/tiers.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { until } from '../support/until.ts'
 
-const policy = freshByAge(
-  { freshForMs: 1_000, freshSpread: 0, freshForAtMostMs: 1_000, refreshAheadForMs: 0, staleForMs: 10_000 },
+const policy = createFreshness(
+  {
+    freshForMs: 1_000,
+    freshSpread: 0,
+    freshForAtMostMs: 1_000,
+    refreshAheadForMs: 0,
+    staleForMs: 10_000,
+    settleForMs: 0,
+    spreadOverMs: 0,
+  },
   () => 1,
 )
 const subject = { id: 'a' }
@@ -50,7 +56,7 @@ const setUp = (t: Test) => {
   const instance = () => {
     const fleet = createFleetSingleFlight({ store, leaseForMs: 10_000 }, error => failed.push(error))
     t.teardown(fleet.close)
-    return createReadThrough<Subject, string, string>({
+    return createReadThrough<Subject, string>({
       keyOf: ({ id }) => id,
       load: async (_subject, _purpose, consumer) => {
         loads.push(consumer)
@@ -72,13 +78,13 @@ const setUp = (t: Test) => {
         consumer !== undefined && held.has(consumer) ? new ShareUsedUp(consumer) : undefined,
       consumerOf: error => (error instanceof ShareUsedUp ? error.consumer : undefined),
       memory: createMemoryTier(10_000),
-      shared: createSharedTier({ name: 'embedded', store, longestUseMs: policy.longestUseMs }, codec, {
+      shared: createSharedTier({ name: 'embedded', store, longestUseMs: () => policy.longestUseMs }, codec, {
         onSharedTierFailure: (_step, error) => failed.push(error),
         onEntryRefused: reason => failed.push(reason),
       }),
       fleet,
       policy,
-      purges: createPurges(() => false),
+      purges: createPurges(),
       failures,
       uncached: createUncached(),
       demand: createDemand(),

@@ -2,12 +2,20 @@
 
 import t from 'tap'
 import { firstExpiry } from '../../src/cache/demand-expiry.ts'
-import { freshByAge } from '../../src/cache/freshness.ts'
-import { createMemoryTier, keepEntry } from '../../src/cache/memory-tier.ts'
-import { createUncached } from '../../src/cache/uncached.ts'
+import { createUncached } from '../../src/cache/failures.ts'
+import { createFreshness } from '../../src/cache/freshness.ts'
+import { createMemoryTier, keepEntry } from '../../src/cache/tiers.ts'
 
-const policy = freshByAge(
-  { freshForMs: 1_000, freshSpread: 0, freshForAtMostMs: 1_000, refreshAheadForMs: 0, staleForMs: 5_000 },
+const policy = createFreshness(
+  {
+    freshForMs: 1_000,
+    freshSpread: 0,
+    freshForAtMostMs: 1_000,
+    refreshAheadForMs: 0,
+    staleForMs: 5_000,
+    settleForMs: 0,
+    spreadOverMs: 0,
+  },
   () => 1,
 )
 

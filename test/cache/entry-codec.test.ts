@@ -2,7 +2,7 @@
 
 import t, { type Test } from 'tap'
 import { createTimelineCodec, entryOf } from '../../src/cache/entry-codec.ts'
-import { createSharedTier } from '../../src/cache/shared-tier.ts'
+import { createSharedTier } from '../../src/cache/tiers.ts'
 import { createCalendar } from '../../src/common/calendar.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { manualClock } from '../support/manual-clock.ts'
@@ -17,7 +17,7 @@ const setUp = (t: Test) => {
   const calendar = createCalendar('Asia/Dhaka')
   const codec = createTimelineCodec({ hourlyHours: 48, calendar, clock })
   const reported: string[] = []
-  const tier = createSharedTier({ name: 'embedded', store, longestUseMs: 86_400_000 }, codec, {
+  const tier = createSharedTier({ name: 'embedded', store, longestUseMs: () => 86_400_000 }, codec, {
     onSharedTierFailure: step => reported.push(step),
     onEntryRefused: (reason, key) => reported.push(`${reason} ${key}`),
   })

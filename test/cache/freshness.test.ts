@@ -2,22 +2,24 @@
 
 import t from 'tap'
 import {
+  createFreshness,
   type Entry,
-  freshByAge,
-  freshByRun,
   freshnessOf,
   jitterOf,
   type Run,
+  type RunOptions,
 } from '../../src/cache/freshness.ts'
 import { type FreshnessOptions, longestUseMs } from '../../src/weather/horizon.ts'
 
 const hour = 3_600_000
-const options: FreshnessOptions = {
+const options: FreshnessOptions & RunOptions = {
   freshForMs: 1_000,
   freshSpread: 0.2,
   freshForAtMostMs: 4_000,
   refreshAheadForMs: 50,
   staleForMs: 5_000,
+  settleForMs: 0,
+  spreadOverMs: 0,
 }
 const entry = (jitter: number, fetchedAt = 10_000): Entry<string> => ({
   value: 'x',
@@ -30,7 +32,7 @@ const entry = (jitter: number, fetchedAt = 10_000): Entry<string> => ({
 const unstretched = () => 1
 
 t.test('by age: fresh for its time and the lead, then stale for its time, then expired', t => {
-  const policy = freshByAge({ ...options, freshSpread: 0 }, unstretched)
+  const policy = createFreshness({ ...options, freshSpread: 0 }, unstretched)
   const at = (now: number) => freshnessOf(entry(0.5), policy, now)
   t.strictSame([10_000, 11_049, 11_050, 16_049, 16_050].map(at), [
     'fresh',
@@ -43,7 +45,7 @@ t.test('by age: fresh for its time and the lead, then stale for its time, then e
 })
 
 t.test('an entry is never due before its freshness has passed, and always before it is stale', t => {
-  const policy = freshByAge(options, unstretched)
+  const policy = createFreshness(options, unstretched)
   for (const jitter of [0, 0.3, 0.999]) {
     const due = policy.dueAt(entry(jitter), 0)
     t.ok(due >= 11_000 && due < policy.freshUntil(entry(jitter), 0), `jitter ${jitter}`)
@@ -55,13 +57,13 @@ t.test('an entry is never due before its freshness has passed, and always before
 })
 
 t.test('a lead that is long for the freshness is cut, so that nothing is due all its life', t => {
-  const policy = freshByAge({ ...options, freshSpread: 0, refreshAheadForMs: 60_000 }, unstretched)
+  const policy = createFreshness({ ...options, freshSpread: 0, refreshAheadForMs: 60_000 }, unstretched)
   t.equal(policy.freshUntil(entry(0), 0) - policy.dueAt(entry(0), 0), 100)
   t.end()
 })
 
 t.test('5,000 entries filled in one instant turn stale spread over the whole of the spread', t => {
-  const policy = freshByAge(options, unstretched)
+  const policy = createFreshness(options, unstretched)
   const ends = Array.from({ length: 5_000 }, (_, i) =>
     policy.freshUntil(entry(jitterOf(`cell ${i}`, 10_000)), 0),
   )
@@ -75,11 +77,11 @@ t.test('5,000 entries filled in one instant turn stale spread over the whole of 
 })
 
 t.test('stretched, everything is fresh longer, up to the most, and never past its last use', t => {
-  const untilAt = (stretch: number) => freshByAge(options, () => stretch).freshUntil(entry(0.5), 0)
+  const untilAt = (stretch: number) => createFreshness(options, () => stretch).freshUntil(entry(0.5), 0)
   t.strictSame([1, 2, 3, 4, 100].map(untilAt), [11_150, 12_250, 13_350, 14_450, 14_450])
   for (const stretch of [1, 2, 1e9, Number.POSITIVE_INFINITY])
     for (const jitter of [0, 0.999_999]) {
-      const used = freshByAge(options, () => stretch).usableUntil(entry(jitter), 0)
+      const used = createFreshness(options, () => stretch).usableUntil(entry(jitter), 0)
       t.ok(used <= 10_000 + longestUseMs(options), `stretch ${stretch}`)
     }
   t.end()
@@ -87,7 +89,7 @@ t.test('stretched, everything is fresh longer, up to the most, and never past it
 
 const runs = { ...options, settleForMs: 600_000, spreadOverMs: 1_800_000 }
 const byRun = (recent: () => readonly Run[], stretch = unstretched) =>
-  freshByRun({ ...runs, freshForAtMostMs: 12 * hour, freshSpread: 0 }, recent, stretch)
+  createFreshness({ ...runs, freshForAtMostMs: 12 * hour, freshSpread: 0 }, stretch, recent)
 const run = (availableAt: number): Run => ({ availableAt, intervalMs: 6 * hour })
 
 t.test('by run: fresh until a newer run has settled, then stale by jitter over the spread', t => {
@@ -134,10 +136,10 @@ const older: [string, number[], number, number, number | null, boolean][] = [
 ]
 for (const [what, known, now, fetchedAt, noted, isOlder] of older)
   t.test(`by run: ${what}: ${isOlder ? 'stale' : 'fresh'}`, t => {
-    const policy = freshByRun(
+    const policy = createFreshness(
       { ...runs, spreadOverMs: 0, freshForAtMostMs: 48 * hour, freshSpread: 0, staleForMs: 24 * hour },
-      () => known.map(at => run(at * hour)),
       unstretched,
+      () => known.map(at => run(at * hour)),
     )
     const fetched = { ...entry(0, fetchedAt * hour), run: noted === null ? null : noted * hour }
     t.equal(freshnessOf(fetched, policy, now * hour), isOlder ? 'stale' : 'fresh')
@@ -199,8 +201,8 @@ t.test('an entry from the future is stale and due, by age and by run, and not se
   const run: Run = { availableAt: now - hour, intervalMs: 6 * hour }
   const runs = { settleForMs: 0, spreadOverMs: 0 }
   for (const policy of [
-    freshByAge(options, unstretched),
-    freshByRun({ ...options, ...runs }, () => [run], unstretched),
+    createFreshness(options, unstretched),
+    createFreshness({ ...options, ...runs }, unstretched, () => [run]),
   ]) {
     const tolerated = entry(0, now + 300_000)
     t.equal(freshnessOf(tolerated, policy, now), 'fresh', 'the clock of another gateway')

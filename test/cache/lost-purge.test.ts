@@ -3,9 +3,12 @@
 
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
-import { orderPurge } from '../../src/cache/purge-log.ts'
-import { createTimelines, type TimelinesOptions, type TimelinesParts } from '../../src/cache/timelines.ts'
+import { namespaceOf } from '../../src/cache/entry-codec.ts'
+import { orderPurge } from '../../src/cache/purges.ts'
+import { createTimelines, type TimelinesObserver } from '../../src/cache/timelines.ts'
 import { createCalendar, hourMs } from '../../src/common/calendar.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import type { Config } from '../../src/config/schema.ts'
 import { createSampleWeather } from '../../src/load/what-if/sample-weather.ts'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { createGrid } from '../../src/weather/cell.ts'
@@ -17,32 +20,26 @@ import { until } from '../support/until.ts'
 const calendar = createCalendar('Asia/Dhaka')
 const grid = createGrid(0.1)
 const [dhaka, khulna] = [grid.cellOf(23.71, 90.41), grid.cellOf(22.8, 89.5)]
-const namespace = 'n'
-const hourlyHours = 24
 const nothing = () => {}
 
-const options: TimelinesOptions = {
-  freshness: 'age',
-  freshForMs: hourMs,
-  freshSpread: 0,
-  freshForAtMostMs: 4 * hourMs,
-  refreshAheadForMs: 60_000,
-  staleForMs: 12 * hourMs,
-  settleForMs: 600_000,
-  spreadOverMs: 60_000,
-  retryAfterMs: 1_000,
-  retryAfterAtMostMs: 60_000,
-  refusedForMs: hourMs,
-  waitForMs: 5_000,
-  leaseForMs: 2_000,
-  demandForMs: hourMs,
-  batch: 100,
-  memoryBytes: 10_000_000,
-  maxCells: 10_000,
-  weightPerLoad: 4,
-  namespace,
-  hourlyHours,
+const loaded = loadConfig({ files: [], env: {} })
+const config: Config = {
+  ...loaded,
+  cache: {
+    ...loaded.cache,
+    freshness: 'age',
+    freshForMs: hourMs,
+    freshSpread: 0,
+    freshForAtMostMs: 4 * hourMs,
+    staleForMs: 12 * hourMs,
+    waitForMs: 5_000,
+    leaseForMs: 2_000,
+    demandForMs: hourMs,
+  },
 }
+const protocol = { identity: 'n', weightPerCell: 4 }
+const namespace = namespaceOf(config.provider.baseUrl, protocol)
+const { hourlyHours } = config.weather
 
 const server = await testRedis(t)
 let opened = 0
@@ -66,16 +63,22 @@ const setUp = async (t: Test) => {
   const start = async () => {
     const counts = { loads: 0, reads: 0, purges: 0, missed: 0 }
     const connection = { isCut: false }
-    const timelines = createTimelines(options, {
-      provider: {
-        load: async () => {
-          counts.loads += 1
-          return weather.timelineAt(clock.now())
+    const timelines = createTimelines(config, {
+      account: {
+        name: 'a',
+        protocol,
+        provider: {
+          load: async () => {
+            counts.loads += 1
+            return weather.timelineAt(clock.now())
+          },
+          expedite: nothing,
+          heldBack: () => undefined,
         },
-        expedite: nothing,
-        heldBack: () => undefined,
+        breaker: { isProbeDue: () => false },
+        budget: { stretch: () => 1, isLifted: () => false },
+        runs: undefined,
       },
-      breaker: { isProbeDue: () => false },
       store: {
         ...store,
         changeRecordsAfter: async (topic: string, number: number) => {
@@ -85,14 +88,10 @@ const setUp = async (t: Test) => {
         },
       },
       grid,
+      maxCells: 10_000,
       pinned: () => [],
-      recentRuns: () => [],
-      stretch: () => 1,
-      isLimitLifted: () => false,
-      account: () => 'a',
       settings: () => '',
       report: () => '',
-      calendar,
       clock,
       observer: new Proxy(
         {
@@ -104,8 +103,8 @@ const setUp = async (t: Test) => {
           },
         },
         { get: (of, name) => Reflect.get(of, name) ?? nothing },
-      ),
-    } as unknown as TimelinesParts)
+      ) as unknown as TimelinesObserver,
+    })
     await timelines.start(0)
     t.teardown(timelines.close)
     const read = async (cell = dhaka) => {

@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import type { Entry } from '../../src/cache/freshness.ts'
-import { createMemoryTier, keepEntry } from '../../src/cache/memory-tier.ts'
+import { createMemoryTier, keepEntry } from '../../src/cache/tiers.ts'
 
 const entry = (value: string, bytes = 100): Entry<string> => ({
   value,

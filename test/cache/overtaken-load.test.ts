@@ -3,20 +3,26 @@
 
 import t, { type Test } from 'tap'
 import { createDemand } from '../../src/cache/demand.ts'
-import { createFailures } from '../../src/cache/failures.ts'
+import { createFailures, createUncached } from '../../src/cache/failures.ts'
 import { createFleetSingleFlight } from '../../src/cache/fleet-single-flight.ts'
-import { type Entry, freshByAge } from '../../src/cache/freshness.ts'
-import { createMemoryTier } from '../../src/cache/memory-tier.ts'
+import { createFreshness, type Entry } from '../../src/cache/freshness.ts'
 import { createPurges } from '../../src/cache/purges.ts'
 import { createReadThrough, type Subject } from '../../src/cache/read-through.ts'
-import { createSharedTier } from '../../src/cache/shared-tier.ts'
-import { createUncached } from '../../src/cache/uncached.ts'
+import { createMemoryTier, createSharedTier } from '../../src/cache/tiers.ts'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { testRedis } from '../support/redis-server.ts'
 
-const policy = freshByAge(
-  { freshForMs: 60_000, freshSpread: 0, freshForAtMostMs: 60_000, refreshAheadForMs: 0, staleForMs: 60_000 },
+const policy = createFreshness(
+  {
+    freshForMs: 60_000,
+    freshSpread: 0,
+    freshForAtMostMs: 60_000,
+    refreshAheadForMs: 0,
+    staleForMs: 60_000,
+    settleForMs: 0,
+    spreadOverMs: 0,
+  },
   () => 1,
 )
 const entryIn = (bytes: Buffer) => JSON.parse(bytes.toString()) as Entry<string>
@@ -44,9 +50,17 @@ const setUp = async (t: Test) => {
       await store.close()
     })
     const memory = createMemoryTier<string>(1_000)
+    const shared = createSharedTier(
+      { name: 'redis', store, longestUseMs: () => policy.longestUseMs },
+      codec,
+      {
+        onSharedTierFailure: (_step, error) => fail(error),
+        onEntryRefused: reason => fail(new Error(`an entry was refused: ${reason}`)),
+      },
+    )
     const begun = Promise.withResolvers<void>()
     const loads: PromiseWithResolvers<string>[] = []
-    const cache = createReadThrough<Subject, string, string>({
+    const cache = createReadThrough<Subject, string>({
       keyOf: ({ id }) => id,
       load: async () => {
         const fetchedAt = clock.now()
@@ -59,13 +73,10 @@ const setUp = async (t: Test) => {
       heldBack: () => undefined,
       consumerOf: () => undefined,
       memory,
-      shared: createSharedTier({ name: 'redis', store, longestUseMs: policy.longestUseMs }, codec, {
-        onSharedTierFailure: (_step, error) => fail(error),
-        onEntryRefused: reason => fail(new Error(`an entry was refused: ${reason}`)),
-      }),
+      shared,
       fleet,
       policy,
-      purges: createPurges(() => false),
+      purges: createPurges(),
       failures: createFailures({ retryAfterMs: 1_000, retryAfterAtMostMs: 1_000 }, clock),
       uncached: createUncached(),
       demand: createDemand(),
@@ -73,7 +84,7 @@ const setUp = async (t: Test) => {
       clock,
       observer: { onRead: () => {}, onCollapsed: () => {}, onLoadFailure: fail },
     })
-    return { cache, memory, fleet, store, loads, begun: begun.promise }
+    return { cache, memory, shared, fleet, store, loads, begun: begun.promise }
   }
   const stalled = await instance(100)
   const other = await instance(60_000)
@@ -99,7 +110,7 @@ t.test('a stalled holder takes the newer entry when it resumes', async t => {
     { value: 'newer', outcome: 'hit', source: 'memory' },
     'and from then on',
   )
-  t.match((await stalled.cache.explain({ id: 'a' })).shared, { state: 'fresh' })
+  t.match(await stalled.shared.get('a'), { value: 'newer' })
   const before = stalled.memory.calculatedSize
   ;(await reading).setExtraBytes(50)
   t.equal(stalled.memory.calculatedSize, before + 50, 'what is kept beside it counts as the newer one’s')
@@ -110,5 +121,6 @@ t.test('where the newer entry is gone meanwhile, its own is for its memory alone
   await other.store.deleteBytes(['a'])
   resume()
   t.match(await reading, { value: 'older' })
-  t.match(await stalled.cache.explain({ id: 'a' }), { memory: { state: 'fresh' }, shared: null })
+  t.match(stalled.memory.peek('a'), { value: 'older' })
+  t.equal(await stalled.shared.get('a'), undefined)
 })

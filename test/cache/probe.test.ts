@@ -1,7 +1,7 @@
 // When a probe is sent: once the breaker allows it, one at a time, and only when there is a cell to load.
 
 import t from 'tap'
-import { createProbe } from '../../src/cache/probe.ts'
+import { createProbe } from '../../src/cache/refresh-ahead.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 
 const dhaka = createGrid(0.1).cellOf(23.71, 90.41)

@@ -2,9 +2,7 @@
 
 import t from 'tap'
 import { keyFor } from '../../src/cache/entry-codec.ts'
-import { followPurges, orderPurge, readPurges } from '../../src/cache/purge-log.ts'
-import { covers } from '../../src/cache/purge-scope.ts'
-import { createPurges } from '../../src/cache/purges.ts'
+import { createPurges, followPurges, orderPurge, readPurges } from '../../src/cache/purges.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { manualClock } from '../support/manual-clock.ts'
@@ -36,7 +34,7 @@ t.test(
     t.strictSame(hard, { generation: 2, removed: 1 })
     t.notOk(await isCached(dhaka))
     t.ok(await isCached(khulna), 'the cell outside is left alone')
-    const purges = createPurges(covers)
+    const purges = createPurges()
     const [first, second] = [
       { generation: 1, kind: 'soft', scope: { cell: dhaka.id } },
       { generation: 2, kind: 'hard', scope: { cell: dhaka.id } },
@@ -50,7 +48,7 @@ t.test(
     t.equal(purges.of(khulna.id, { generation: 0 }), 'soft', 'from before the first record')
     t.equal(purges.of(dhaka.id, { generation: 1 }), 'hard')
     t.strictSame(await readPurges(store, purges), { added: [], isWhole: true })
-    const later = createPurges(covers)
+    const later = createPurges()
     later.reach(1)
     t.strictSame(await readPurges(store, later), { added: [second], isWhole: true })
   },
@@ -75,7 +73,7 @@ t.test('invalid change records are skipped, and later ones are still read', asyn
   for (const text of ['', 'hello', '{"kind":"hard"}', '{"kind":"later","scope":{"all":true}}'])
     await store.appendChangeRecord('purges', text, keepUntil)
   await store.appendChangeRecord('elsewhere', '{"kind":"hard","scope":{"all":true}}', keepUntil)
-  const purges = createPurges(covers)
+  const purges = createPurges()
   t.match(await readPurges(store, purges), { added: [] })
   t.equal(purges.generation, 4)
   const { generation } = await orderPurge(
@@ -90,13 +88,13 @@ const all = { kind: 'soft', scope: { all: true } }
 
 t.test('a log begins with a soft purge of all, and so it does again where it was lost', async t => {
   const { store } = await openFilled()
-  const purges = createPurges(covers)
+  const purges = createPurges()
   t.equal(await readPurges(store, purges), undefined)
   t.match(await followPurges(store, purges, clock.now()), { added: [{ generation: 1, ...all }] })
   t.strictSame(await followPurges(store, purges, clock.now()), { added: [], isWhole: true }, 'once')
 
   // The log of this one had seven records, and was lost with them.
-  const other = createPurges(covers)
+  const other = createPurges()
   other.add({ generation: 7, kind: 'hard', scope: { cell: khulna.id } })
   const lost = await openFilled()
   t.match(await followPurges(lost.store, other, clock.now()), {
@@ -105,7 +103,7 @@ t.test('a log begins with a soft purge of all, and so it does again where it was
   })
   t.equal(other.of(dhaka.id, { generation: 7 }), 'soft')
   t.equal(other.of(dhaka.id, { generation: 8 }), undefined)
-  const third = createPurges(covers)
+  const third = createPurges()
   third.reach(7)
   t.match(await followPurges(lost.store, third, clock.now()), { added: [{ generation: 8 }], isWhole: false })
 })
@@ -116,7 +114,7 @@ t.test('a reader behind more purges than the log keeps learns from which number 
   const order = () => orderPurge(store, base, { kind: 'soft', scope: { cell: dhaka.id } })
   for (let i = 0; i < 1_002; i++) await order()
   const behind = (known: number) => {
-    const purges = createPurges(covers)
+    const purges = createPurges()
     purges.reach(known)
     return purges
   }

@@ -1,7 +1,7 @@
 // Which cells a purge covers, and how it is written down.
 
 import t from 'tap'
-import { covers, type PurgeOrder, readOrder, writeOrder } from '../../src/cache/purge-scope.ts'
+import { covers, type PurgeOrder, readOrder, writeOrder } from '../../src/cache/purges.ts'
 import { type CellId, createGrid } from '../../src/weather/cell.ts'
 
 const id = (text: string) => text as CellId

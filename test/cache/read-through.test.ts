@@ -2,27 +2,35 @@
 
 import t from 'tap'
 import { createDemand } from '../../src/cache/demand.ts'
-import { createFailures } from '../../src/cache/failures.ts'
+import { createFailures, createUncached } from '../../src/cache/failures.ts'
 import { createFleetSingleFlight } from '../../src/cache/fleet-single-flight.ts'
-import { type Entry, freshByAge } from '../../src/cache/freshness.ts'
-import { createMemoryTier } from '../../src/cache/memory-tier.ts'
+import { createFreshness, type Entry, factsOf } from '../../src/cache/freshness.ts'
 import { createPurges, type Purge } from '../../src/cache/purges.ts'
 import { type CacheParts, createReadThrough, type Subject } from '../../src/cache/read-through.ts'
-import { createSharedTier } from '../../src/cache/shared-tier.ts'
-import { createUncached } from '../../src/cache/uncached.ts'
+import { createMemoryTier, createSharedTier } from '../../src/cache/tiers.ts'
 import { AbohawaError } from '../../src/common/errors.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
+import type { CellId } from '../../src/weather/cell.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { until } from '../support/until.ts'
 
-const policy = freshByAge(
-  { freshForMs: 1_000, freshSpread: 0, freshForAtMostMs: 1_000, refreshAheadForMs: 0, staleForMs: 10_000 },
+const policy = createFreshness(
+  {
+    freshForMs: 1_000,
+    freshSpread: 0,
+    freshForAtMostMs: 1_000,
+    refreshAheadForMs: 0,
+    staleForMs: 10_000,
+    settleForMs: 0,
+    spreadOverMs: 0,
+  },
   () => 1,
 )
 
-type Parts = CacheParts<Subject, string, string>
+type Parts = CacheParts<Subject, string>
 
 const named = (id: string): Subject => ({ id })
+const cell = (id: string) => ({ cell: id as CellId })
 
 /** A cache over a real store; its loader counts loads, and fails or waits as the test says. */
 const setUp = (t: Tap, given: Partial<Parts> = {}) => {
@@ -47,11 +55,11 @@ const setUp = (t: Tap, given: Partial<Parts> = {}) => {
     onEntryRefused: (reason: string) => failures.push(reason),
   }
   const shared = createSharedTier(
-    { name: 'embedded', store, longestUseMs: policy.longestUseMs },
+    { name: 'embedded', store, longestUseMs: () => policy.longestUseMs },
     codec,
     observer,
   )
-  const purges = createPurges<string>((scope, key) => scope === key)
+  const purges = createPurges()
   const newFleet = () => {
     const fleet = createFleetSingleFlight({ store, leaseForMs: 1_000 }, error => failures.push(error))
     t.teardown(fleet.close)
@@ -90,7 +98,7 @@ const setUp = (t: Tap, given: Partial<Parts> = {}) => {
   }
   /** The same store as another process would see it. */
   const elsewhere = (more: Partial<Parts> = {}) =>
-    createReadThrough<Subject, string, string>({
+    createReadThrough<Subject, string>({
       ...parts,
       memory: createMemoryTier<string>(10_000),
       failures: createFailures({ retryAfterMs: 500, retryAfterAtMostMs: 2_000 }, clock, () => 0),
@@ -98,7 +106,7 @@ const setUp = (t: Tap, given: Partial<Parts> = {}) => {
       ...more,
     })
   /** Puts a purge in force, in the caches that know it. */
-  const purge = (order: Purge<string>, ...caches: Pick<typeof cache, 'purged'>[]) => {
+  const purge = (order: Purge, ...caches: Pick<typeof cache, 'purged'>[]) => {
     parts.purges.add(order)
     for (const each of caches) each.purged([order], true)
   }
@@ -313,12 +321,12 @@ t.test('a soft purge makes older entries stale, a hard one removes them', async 
   const { cache, loads, elsewhere, purge } = setUp(t)
   await cache.read(named('a'))
   await cache.read(named('b'))
-  purge({ generation: 1, kind: 'soft', scope: 'a' }, cache)
+  purge({ generation: 1, kind: 'soft', scope: cell('a') }, cache)
   t.match(await cache.read(named('a')), { value: 'a 1', outcome: 'stale', forwarded: true })
   await settled()
   t.match(await cache.read(named('a')), { value: 'a 3', outcome: 'hit' }, 'loaded after the purge')
   t.match(await cache.read(named('b')), { value: 'b 2', outcome: 'hit' }, 'not covered')
-  purge({ generation: 2, kind: 'hard', scope: 'b' }, cache)
+  purge({ generation: 2, kind: 'hard', scope: cell('b') }, cache)
   t.match(await elsewhere().read(named('b')), { value: 'b 4', outcome: 'miss' }, 'nor from the shared tier')
   t.match(await cache.read(named('b')), { outcome: 'hit', source: 'embedded' })
   t.strictSame(loads, ['a', 'b', 'a', 'b'])
@@ -328,12 +336,12 @@ t.test('a hard purge that is read late keeps what was loaded after it', async t 
   const { cache, purges, loads, parts, purge } = setUp(t)
   purges.reach(2)
   await cache.read(named('a'))
-  const late = createPurges<string>((scope, key) => scope === key)
+  const late = createPurges()
   const other = createReadThrough({ ...parts, purges: late })
-  purge({ generation: 3, kind: 'hard', scope: 'b' }, cache)
+  purge({ generation: 3, kind: 'hard', scope: cell('b') }, cache)
   t.match(await cache.read(named('a')), { value: 'a 1', outcome: 'hit', source: 'memory' })
   t.match(await other.read(named('a')), { value: 'a 1', outcome: 'hit' })
-  const order = { generation: 2, kind: 'hard', scope: 'a' } as const
+  const order = { generation: 2, kind: 'hard', scope: cell('a') } as const
   late.add(order)
   other.purged([order], true)
   t.match(await other.read(named('a')), { value: 'a 1', outcome: 'hit', source: 'memory' })
@@ -346,7 +354,7 @@ t.test('a soft purge during a load makes what it brings stale, for those that wa
   loader.gate = gate.promise
   const reading = cache.read(named('a'))
   await settled()
-  purge({ generation: 1, kind: 'soft', scope: 'a' }, cache)
+  purge({ generation: 1, kind: 'soft', scope: cell('a') }, cache)
   const later = cache.read(named('a'))
   await settled()
   t.equal(loads.length, 1, 'what the load brings is usable')
@@ -374,7 +382,7 @@ for (const where of ['the same process', 'another instance'])
     // There it waits for the load of the first instance.
     const waiting = where === 'the same process' ? [] : [other.read(named('a'))]
     await settled()
-    purge({ generation: 1, kind: 'hard', scope: 'a' }, cache)
+    purge({ generation: 1, kind: 'hard', scope: cell('a') }, cache)
     loader.gate = second.promise
     const after = [...waiting, other.read(named('a')), other.read(named('a'))]
     await settled()
@@ -409,7 +417,7 @@ t.test('who joins a load from after a purge has it expedited for itself', async 
   loader.gate = first.promise
   const before = cache.read(named('a'), 'before')
   await until('the first load', () => loads.length === 1)
-  purge({ generation: 1, kind: 'hard', scope: 'a' }, cache)
+  purge({ generation: 1, kind: 'hard', scope: cell('a') }, cache)
   loader.gate = second.promise
   const after = [cache.read(named('a'), 'many'), cache.read(named('a'), 'few')]
   first.resolve(undefined)
@@ -521,24 +529,25 @@ t.test('warming copies the shared entry and loads nothing', async t => {
   t.strictSame(loads, ['a'])
 })
 
-t.test('an explanation has both tiers, the last failure and the load under way', async t => {
-  const { cache, clock, loader } = setUp(t)
-  t.match(await cache.explain(named('a')), {
-    key: 'a',
-    memory: null,
-    shared: null,
-    lastFailure: null,
-    loading: false,
-  })
+t.test('what is known of a key has both tiers, the last failure and the load under way', async t => {
+  const { cache, parts, clock, loader } = setUp(t)
+  const explain = async () => {
+    const facts = (entry: Entry<string> | undefined) => factsOf(entry, policy, clock.now(), undefined)
+    const [memory, shared] = [facts(parts.memory.peek('a')), facts(await parts.shared.get('a'))]
+    return { memory, shared, lastFailure: parts.failures.last('a'), loading: cache.isLoading(named('a')) }
+  }
+  t.match(await explain(), { memory: null, shared: null, lastFailure: undefined, loading: false })
   await cache.read(named('a'))
   const fetchedAt = clock.now()
   const facts = { fetchedAt, freshUntil: fetchedAt + 1_000, usableUntil: fetchedAt + 11_000, state: 'fresh' }
-  t.match(await cache.explain(named('a')), { memory: facts, shared: facts })
+  t.match(await explain(), { memory: facts, shared: facts })
   clock.advance(1_000)
   loader.failure = new Error('down')
-  await cache.read(named('a'))
+  const reading = cache.read(named('a'))
+  t.equal(cache.isLoading(named('a')), true)
+  await reading
   await settled()
-  t.match(await cache.explain(named('a')), {
+  t.match(await explain(), {
     memory: { state: 'stale' },
     lastFailure: { attempts: 1, backoffUntil: clock.now() + 500 },
   })

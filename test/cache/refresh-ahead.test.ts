@@ -2,20 +2,22 @@
 
 import t from 'tap'
 import { createDemand } from '../../src/cache/demand.ts'
-import { freshByAge } from '../../src/cache/freshness.ts'
-import { createMemoryTier, keepEntry } from '../../src/cache/memory-tier.ts'
+import { createFreshness } from '../../src/cache/freshness.ts'
 import type { Subject } from '../../src/cache/read-through.ts'
 import { createRefreshAhead } from '../../src/cache/refresh-ahead.ts'
+import { createMemoryTier, keepEntry } from '../../src/cache/tiers.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
 const minute = 60_000
-const policy = freshByAge(
+const policy = createFreshness(
   {
     freshForMs: 60 * minute,
     freshSpread: 0,
     freshForAtMostMs: 60 * minute,
     refreshAheadForMs: 2 * minute,
     staleForMs: 60 * minute,
+    settleForMs: 0,
+    spreadOverMs: 0,
   },
   () => 1,
 )
@@ -42,8 +44,8 @@ const setUp = ({ batch = 3, pinned = [] as string[] } = {}) => {
       gates.push(gate)
       return gate.promise
     },
-    batch: () => batch,
-    demandFor: () => 120 * minute,
+    batch,
+    demandForMs: 120 * minute,
     clock,
   })
   const request = (key: string, times = 1) => {

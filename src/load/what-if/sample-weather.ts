@@ -3,7 +3,7 @@
 
 import { entryOf } from '../../cache/entry-codec.ts'
 import { jitterOf } from '../../cache/freshness.ts'
-import type { Codec } from '../../cache/shared-tier.ts'
+import type { Codec } from '../../cache/tiers.ts'
 import { type Calendar, hourMs, quarterHourMs, utcDayMs } from '../../common/calendar.ts'
 import { type Horizon, pastDays, pastQuarterHours, reachOf, stepsWithin } from '../../weather/horizon.ts'
 import { layOut, type Timeline } from '../../weather/timeline.ts'

@@ -2,7 +2,6 @@
 // health listener serve the same bytes and decide on admission.
 
 import type { ServerResponse } from 'node:http'
-import { createSingleFlight } from '../../cache/single-flight.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Readiness } from './readiness.ts'
 
@@ -39,10 +38,12 @@ export const createProbes = ({ metrics, readiness }: ProbeParts): Probes => {
     }),
   }
   // However many requests come at once, on either listener, it is worked out once, and all get the same bytes.
-  const working = createSingleFlight<ProbePath, Probe>()
+  const working = new Map<ProbePath, Promise<Probe>>()
+  const probed = (path: ProbePath): Promise<Probe> =>
+    working.getOrInsertComputed(path, () => probes[path]().finally(() => working.delete(path)))
   return {
     answer: async (path, response) => {
-      const { status, type, body } = await working.run(path, probes[path]).result
+      const { status, type, body } = await probed(path)
       response.writeHead(status, { 'content-type': type, 'content-length': body.length }).end(body)
     },
   }

@@ -2,6 +2,7 @@
 // too, so every field is checked when it is read, and an invalid field is unknown.
 
 import * as z from 'zod'
+import { stoppedReport } from '../cache/heartbeat.ts'
 import { safeText } from '../common/outside-text.ts'
 import { longestReport } from '../stores/records.ts'
 
@@ -50,9 +51,6 @@ const fields = z.object({
 
 /** The report of an instance whose own is missing or is no object. */
 const unknownInstance: InstanceReport = fields.parse({})
-
-/** The report of an instance that has stopped: it counts as alive for a while, but is not shown. */
-export const stoppedReport = '{"phase":"stopped"}'
 
 /** The text to store, within `longestReport` bytes. */
 export const writeReport = (report: InstanceReport): string => {

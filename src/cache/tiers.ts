@@ -1,8 +1,47 @@
-// The shared tier: entries as bytes in the store, shared by all instances and kept over restarts. Failures of the store and
-// invalid bytes count as a miss and go to the observer. The codec decides which bytes are valid.
+// The two tiers of the cache. Memory: an LRU cache in this process, bounded by bytes, those of derived data beside a value (such as
+// rendered bodies) included. Shared: bytes in the store, for all instances and over restarts; failures of the store and invalid
+// bytes count as a miss and go to the observer. The codec decides which bytes are valid.
 
+import { LRUCache } from 'lru-cache'
 import type { ByteStore } from '../stores/store.ts'
-import type { Entry, EntryMetadata } from './freshness.ts'
+import type { Entry, EntryMetadata, PurgeKind } from './freshness.ts'
+
+/** An entry in memory. */
+export type MemoryEntry<Value> = Entry<Value> & {
+  /** The strongest purge that covers the entry. */
+  purged: PurgeKind | undefined
+  /**
+   * Sets the size of the data kept beside the value, replacing the previous size. It counts as the entry's and may evict
+   * others. Does nothing once the entry has left memory.
+   */
+  readonly setExtraBytes: (bytes: number) => void
+}
+
+export type MemoryTier<Value> = LRUCache<string, MemoryEntry<Value>>
+
+export const createMemoryTier = <Value>(maxBytes: number): MemoryTier<Value> =>
+  new LRUCache({ maxSize: maxBytes })
+
+/** Replaces the entry of this key. An entry larger than the whole tier is not kept. */
+export const keepEntry = <Value>(
+  memory: MemoryTier<Value>,
+  key: string,
+  entry: Entry<Value>,
+  purged?: PurgeKind,
+): MemoryEntry<Value> => {
+  const kept: MemoryEntry<Value> = {
+    ...entry,
+    purged,
+    setExtraBytes: bytes => {
+      if (memory.peek(key) !== kept) return
+      // lru-cache ignores a new size when the same value is set again.
+      memory.delete(key)
+      memory.set(key, kept, { size: kept.bytes + bytes })
+    },
+  }
+  memory.set(key, kept, { size: entry.bytes })
+  return kept
+}
 
 /** Invalid bytes, with the reason as a metric label. */
 type Refused = { readonly refused: string }
@@ -35,12 +74,12 @@ export type SharedTier<Value> = {
   set(key: string, entry: Entry<Value>, holder?: string): Promise<boolean>
 }
 
-/** @param tier its `longestUseMs` is how long after its fetch an entry may be served, and is read with each write */
+/** @param tier its `longestUseMs` is how long after its fetch an entry may be served now */
 export const createSharedTier = <Value>(
   tier: {
     readonly name: string
     readonly store: Pick<ByteStore, 'readBytes' | 'writeBytes'>
-    readonly longestUseMs: number
+    readonly longestUseMs: () => number
   },
   codec: Codec<Value>,
   observer: SharedTierObserver,
@@ -48,7 +87,7 @@ export const createSharedTier = <Value>(
   const { name, store } = tier
   const read = async (
     key: string,
-    isWanted: ((metadata: EntryMetadata) => boolean) | undefined,
+    isWanted?: (metadata: EntryMetadata) => boolean,
   ): Promise<Entry<Value> | Refused | undefined> => {
     const bytes = await store.readBytes(key, codec.maxBytes)
     if (bytes === undefined) return undefined
@@ -73,7 +112,7 @@ export const createSharedTier = <Value>(
     set: async (key, entry, holder) => {
       try {
         // Kept to the end of its timeline, because a change of the settings may let it be served for longer.
-        const expiresAt = Math.ceil(Math.max(entry.fetchedAt + tier.longestUseMs, entry.reachesUntil ?? 0))
+        const expiresAt = Math.ceil(Math.max(entry.fetchedAt + tier.longestUseMs(), entry.reachesUntil ?? 0))
         return await store.writeBytes(key, codec.encode(entry, key), expiresAt, holder)
       } catch (error) {
         observer.onSharedTierFailure('write', error)

@@ -2,12 +2,8 @@
 
 import fc from 'fast-check'
 import t from 'tap'
-import {
-  type InstanceReport,
-  readReport,
-  stoppedReport,
-  writeReport,
-} from '../../src/cache/instance-report.ts'
+import { stoppedReport } from '../../src/cache/heartbeat.ts'
+import { type InstanceReport, readReport, writeReport } from '../../src/operate/instance-report.ts'
 import { longestReport } from '../../src/stores/records.ts'
 
 const report: InstanceReport = {
