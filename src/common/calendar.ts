@@ -30,8 +30,9 @@ export type Calendar = {
 /** @throws RangeError when the runtime does not know the zone. */
 export const createCalendar = (zone: string): Calendar => {
   // Intl.DateTimeFormat would do as well, but its first object costs 12 ms of a start.
-  const readOffset = (instant: number): number =>
-    Temporal.Instant.fromEpochMilliseconds(instant).toZonedDateTimeISO(zone).offsetNanoseconds / 1e9
+  const zonedOf = (instant: number): Temporal.ZonedDateTime =>
+    Temporal.Instant.fromEpochMilliseconds(instant).toZonedDateTimeISO(zone)
+  const readOffset = (instant: number): number => zonedOf(instant).offsetNanoseconds / 1e9
   // Finds a zone that is not known at once.
   readOffset(0)
   // Offsets change on quarter-hours at the earliest, so one look-up per quarter-hour is enough.
@@ -62,22 +63,12 @@ export const createCalendar = (zone: string): Calendar => {
   let lastTurn: { readonly seenFrom: number; readonly midnight: number } | undefined
   const nextMidnight = (instant: number): number => {
     if (lastTurn === undefined || instant < lastTurn.seenFrom || instant >= lastTurn.midnight)
-      lastTurn = { seenFrom: instant, midnight: findMidnight(instant) }
+      // The start of a day, because some zones skip or repeat midnight.
+      lastTurn = {
+        seenFrom: instant,
+        midnight: zonedOf(instant).add({ days: 1 }).startOfDay().epochMilliseconds,
+      }
     return lastTurn.midnight
-  }
-
-  const findMidnight = (instant: number): number => {
-    const today = dayAt(instant)
-    // Some zones skip or repeat midnight, so the turn is searched for and not computed: the first quarter-hour of
-    // another day lies within a day and a few hours.
-    let before = Math.floor(instant / quarterHourMs)
-    let after = before + 30 * 4
-    while (after - before > 1) {
-      const middle = Math.floor((before + after) / 2)
-      if (dayAt(middle * quarterHourMs) === today) before = middle
-      else after = middle
-    }
-    return after * quarterHourMs
   }
 
   return {

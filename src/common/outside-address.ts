@@ -3,69 +3,40 @@
 // very addresses: a name that resolves to another address later leads nowhere else.
 
 import { lookup as resolve } from 'node:dns'
-import { BlockList, isIP, type LookupFunction } from 'node:net'
+import { isIP, type LookupFunction } from 'node:net'
+import ipaddr from 'ipaddr.js'
 import { InputError } from './errors.ts'
 
-type Net = readonly [address: string, prefix: number]
+const nearRanges = ['loopback', 'private', 'uniqueLocal']
+const forbiddenRanges = ['unspecified', 'linkLocal', 'multicast', 'broadcast', 'deprecatedSiteLocal']
+// Reserved, and what serves the metadata of cloud machines.
+const forbiddenNets = [
+  '192.0.0.0/24',
+  '240.0.0.0/4',
+  '100.100.100.200/32',
+  '168.63.129.16/32',
+  'fd00:ec2::/32',
+].map(net => ipaddr.parseCIDR(net))
 
-const loopbackNets: readonly Net[] = [
-  ['127.0.0.0', 8],
-  ['::1', 128],
-]
-// RFC 1918 and RFC 4193.
-const privateNets: readonly Net[] = [
-  ['10.0.0.0', 8],
-  ['172.16.0.0', 12],
-  ['192.168.0.0', 16],
-  ['fc00::', 7],
-]
-// Unspecified, link-local, multicast, reserved with broadcast, and what serves the metadata of cloud machines.
-const forbidden4: readonly Net[] = [
-  ['0.0.0.0', 8],
-  ['169.254.0.0', 16],
-  ['192.0.0.0', 24],
-  ['224.0.0.0', 4],
-  ['240.0.0.0', 4],
-  ['100.100.100.200', 32],
-  ['168.63.129.16', 32],
-]
-const forbidden6: readonly Net[] = [
-  ['::', 128],
-  ['fe80::', 10],
-  ['fec0::', 10],
-  ['ff00::', 8],
-  ['fd00:ec2::', 32],
-]
-
-const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4')
-
-const listOf = (nets: readonly Net[]): BlockList => {
-  const list = new BlockList()
-  for (const [address, prefix] of nets) list.addSubnet(address, prefix, familyOf(address))
-  return list
+/** An address, one that is mapped into IPv6 as what it is, and the IPv4 address within: compatible, of NAT64 or of 6to4. */
+const formsOf = (text: string): (ipaddr.IPv4 | ipaddr.IPv6)[] => {
+  const address = ipaddr.process(text)
+  const bytes = address.toByteArray()
+  const range = address.range()
+  const isCompatible =
+    bytes.length === 16 && range !== 'loopback' && bytes.slice(0, 12).every(byte => byte === 0)
+  if (range === 'rfc6052' || isCompatible) return [address, new ipaddr.IPv4(bytes.slice(12))]
+  return range === '6to4' ? [address, new ipaddr.IPv4(bytes.slice(2, 6))] : [address]
 }
 
-const hexOf = (address: string): string => {
-  const [a = 0, b = 0, c = 0, d = 0] = address.split('.').map(Number)
-  return `${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`
-}
-
-/** The same addresses within IPv6: compatible, of NAT64 and of 6to4. Mapped ones are compared as IPv4 by the list. */
-const within6 = ([address, prefix]: Net): Net[] => [
-  [`::${hexOf(address)}`, 96 + prefix],
-  [`64:ff9b::${hexOf(address)}`, 96 + prefix],
-  [`2002:${hexOf(address)}::`, 16 + prefix],
-]
-
-const loopback = listOf(loopbackNets)
-const near = listOf([...loopbackNets, ...privateNets])
-// ::1 is within the compatible form of 0.0.0.0/8.
-const forbidden = listOf([...forbidden4, ...forbidden6, ...forbidden4.flatMap(within6)])
-
-export const isLoopback = (address: string): boolean => loopback.check(address, familyOf(address))
-const isNear = (address: string): boolean => !isForbidden(address) && near.check(address, familyOf(address))
+export const isLoopback = (address: string): boolean => ipaddr.process(address).range() === 'loopback'
+const isNear = (address: string): boolean => nearRanges.includes(ipaddr.process(address).range())
 const isForbidden = (address: string): boolean =>
-  !isLoopback(address) && forbidden.check(address, familyOf(address))
+  formsOf(address).some(
+    form =>
+      forbiddenRanges.includes(form.range()) ||
+      forbiddenNets.some(net => net[0].kind() === form.kind() && form.match(net)),
+  )
 
 /** Of a URL, without the brackets of IPv6. Spellings of an IPv4 address as one number, octal or hexadecimal are undone. */
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '')

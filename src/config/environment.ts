@@ -3,19 +3,22 @@
 // Variables of other programs are ignored, those that Kubernetes makes for a service of our name too.
 
 import * as z from 'zod'
+import { InputError, messageOf } from '../common/errors.ts'
 import { safeText } from '../common/outside-text.ts'
 import { maxFileBytes, readTextFileSync } from '../common/regular-file.ts'
-import {
-  type Assignment,
-  type Fault,
-  isFault,
-  maxFaults,
-  type Reading,
-  unreadable,
-  unusableName,
-} from './faults.ts'
+import { type Fault, maxFaults, type Place, type Source, type Tree, unreadable } from './faults.ts'
 import { secrets } from './kinds.ts'
-import { allowsNull, coreOf, nearestOf, printPath, type Setting, schemaAt, settings } from './tree.ts'
+import {
+  allowsNull,
+  coreOf,
+  nearestOf,
+  type Path,
+  printPath,
+  type Setting,
+  schemaAt,
+  settings,
+} from './tree.ts'
+import { put } from './values.ts'
 import { yamlLibrary } from './yaml.ts'
 
 const PREFIX = 'ABOHAWA_'
@@ -27,18 +30,12 @@ const CONFIG_FILES = 'ABOHAWA_CONFIG_FILE'
 const longestFile = 300
 
 // Kubernetes sets these in every container of a namespace that has a service called abohawa or abohawa-…
-const ofKubernetes: ReadonlyArray<readonly [name: RegExp, value: RegExp]> = [
-  [/_SERVICE_HOST$/, /^[0-9a-f.:]+$/i],
-  [/_SERVICE_PORT(_[A-Z0-9_]+)?$/, /^[0-9]+$/],
-  [/_PORT(_[0-9]+_(TCP|UDP|SCTP))?$/, /^(tcp|udp|sctp):\/\//],
-  [/_PORT_[0-9]+_(TCP|UDP|SCTP)_PROTO$/, /^(tcp|udp|sctp)$/],
-  [/_PORT_[0-9]+_(TCP|UDP|SCTP)_PORT$/, /^[0-9]+$/],
-  [/_PORT_[0-9]+_(TCP|UDP|SCTP)_ADDR$/, /^[0-9a-f.:]+$/i],
+const ofKubernetes: readonly RegExp[] = [
+  /_SERVICE_HOST=[0-9a-f.:]+$/i,
+  /_SERVICE_PORT(_[A-Z0-9_]+)?=[0-9]+$/,
+  /_PORT(_[0-9]+_(TCP|UDP|SCTP))?=(tcp|udp|sctp):\/\//,
+  /_PORT_[0-9]+_(TCP|UDP|SCTP)_(PROTO=(tcp|udp|sctp)|PORT=[0-9]+|ADDR=[0-9a-fA-F.:]+)$/,
 ]
-
-const isOfKubernetes = (variable: string, text: string): boolean =>
-  pathOf(variable) === undefined &&
-  ofKubernetes.some(([name, value]) => name.test(variable) && value.test(text))
 
 /** The variable of a setting: provider.baseUrl is ABOHAWA_PROVIDER__BASE_URL. */
 export const variableOf = (path: readonly string[]): string =>
@@ -52,15 +49,13 @@ export const variableOf = (path: readonly string[]): string =>
     )
     .join('__')
 
-const shownVariable = ({ path, named }: Setting): string => variableOf(path) + (named ? '__<NAME>' : '')
-
 const namedSettings = settings.map(({ path, named }) => ({ path, named, name: variableOf(path) }))
 
 // Compared without what all begin with.
 const suggestions = [
-  ...settings.map(setting => ({
-    near: variableOf(setting.path).slice(PREFIX.length),
-    shown: shownVariable(setting),
+  ...namedSettings.map(({ name, named }) => ({
+    near: name.slice(PREFIX.length),
+    shown: name + (named ? '__<NAME>' : ''),
   })),
   ...['CONFIG', 'CONFIG_FILE'].map(near => ({ near, shown: CONFIG_FILES })),
 ]
@@ -113,43 +108,16 @@ const secretOf = (variable: string): Setting | undefined =>
     ? settings.find(({ path, schema }) => secrets.has(coreOf(schema)) && variable === variableOf(path) + FILE)
     : undefined
 
-const readSecret = (variable: string, { path }: Setting, env: NodeJS.ProcessEnv): Assignment | Fault => {
-  const at = { variable }
-  const file = env[variable] ?? ''
-  if (env[variableOf(path)] !== undefined)
-    return {
-      at,
-      path,
-      reason: `${printPath(path)} is given by ${variableOf(path)} too; keep one of the two`,
-      setting: path,
-    }
+const readSecret = (file: string, path: Path): string => {
   try {
     // Editors and `echo` end a file with a line break.
-    return { path, value: readTextFileSync(file, maxFileBytes.config).replace(/\r?\n$/, ''), at: () => at }
+    return readTextFileSync(file, maxFileBytes.config).replace(/\r?\n$/, '')
   } catch (thrown) {
     const name = safeText(file, longestFile)
-    return {
-      at,
-      path,
-      reason: `${printPath(path)} is to be read from "${name}", which cannot be read: ${unreadable(thrown)}`,
-      setting: path,
-    }
+    throw new InputError(
+      `${printPath(path)} is to be read from "${name}", which cannot be read: ${unreadable(thrown)}`,
+    )
   }
-}
-
-const read = (variable: string, text: string): Assignment | Fault => {
-  const at = { variable: safeText(variable, longestName) }
-  const path = pathOf(variable)
-  const schema = path && schemaAt(path)
-  if (path && schema) {
-    const reason = unusableName(path)
-    return reason === undefined
-      ? { path, value: meaningOf(text, schema), at: () => at }
-      : { at, reason, path }
-  }
-  const nearest = nearestOf(variable.slice(PREFIX.length), suggestions, ({ near }) => near)
-  const suggestion = nearest ? `; did you mean ${nearest.shown}?` : ''
-  return { at, reason: `this variable is not known${suggestion}` }
 }
 
 /** The config files of a command: those given, else those that ABOHAWA_CONFIG_FILE names, with colons between. */
@@ -164,16 +132,33 @@ export const secretFilesIn = (env: NodeJS.ProcessEnv): string[] =>
  * Reads the variables that start with ABOHAWA_, except ABOHAWA_CONFIG_FILE, those that start with ABOHAWA_TEST_ and those of
  * Kubernetes.
  */
-export const readEnvironment = (env: NodeJS.ProcessEnv): Reading => {
-  let faults = 0
-  return Object.entries(env).flatMap(([variable, text]) => {
+export const readEnvironment = (env: NodeJS.ProcessEnv): Source => {
+  const faults: Fault[] = []
+  const tree: Tree = {}
+  const places = new Map<string, Place>()
+  for (const [variable, text] of Object.entries(env)) {
     // More than are named cost time and help nobody.
-    if (faults > maxFaults || text === undefined || !variable.startsWith(PREFIX)) return []
-    if (variable.startsWith(IGNORED) || variable === CONFIG_FILES) return []
+    if (faults.length > maxFaults || text === undefined || !variable.startsWith(PREFIX)) continue
+    if (variable.startsWith(IGNORED) || variable === CONFIG_FILES) continue
     const secret = secretOf(variable)
-    if (!secret && isOfKubernetes(variable, text)) return []
-    const part = secret ? readSecret(variable, secret, env) : read(variable, text)
-    if (isFault(part)) faults += 1
-    return [part]
-  })
+    const path = secret?.path ?? pathOf(variable)
+    const schema = path && schemaAt(path)
+    if (!schema && ofKubernetes.some(form => form.test(`${variable}=${text}`))) continue
+    const at = { variable: safeText(variable, longestName) }
+    try {
+      if (!schema) {
+        const nearest = nearestOf(variable.slice(PREFIX.length), suggestions, ({ near }) => near)
+        throw new InputError(`this variable is not known${nearest ? `; did you mean ${nearest.shown}?` : ''}`)
+      }
+      if (secret && env[variableOf(path)] !== undefined)
+        throw new InputError(`${printPath(path)} is given by ${variableOf(path)} too; keep one of the two`)
+      put(tree, path, secret ? readSecret(text, path) : meaningOf(text, schema))
+      places.set(printPath(path), at)
+    } catch (thrown) {
+      faults.push({ at, reason: messageOf(thrown), ...(path && { path }) })
+    }
+  }
+  const placeOf = (path: Path): Place =>
+    places.get(printPath(path)) ?? (path.length > 0 ? placeOf(path.slice(0, -1)) : { variable: PREFIX })
+  return { tree, faults, placeOf }
 }

@@ -4,14 +4,7 @@
 
 import * as z from 'zod'
 import { isPrintable } from '../common/outside-text.ts'
-import {
-  DURATION_PATTERN,
-  parseDuration,
-  parseSize,
-  printDuration,
-  printSize,
-  SIZE_PATTERN,
-} from './units.ts'
+import { durations, type Measure, parse, print, sizes } from './units.ts'
 
 /** Settings that must not be shown as they are, each with the way to show them. */
 export const secrets = z.registry<{ redact(value: string): string }>()
@@ -114,59 +107,34 @@ export const decimal = (min: number, max: number) => {
   return z.number(allowed).min(min, allowed).max(max, allowed)
 }
 
-type Measure = {
-  noun: string
-  examples: string
-  units: readonly [string, string]
-  parse(text: string): number
-  print(value: number): string
-}
-
-const quantity = (measure: Measure, pattern: RegExp, min: string, max: string) => {
+const quantity = <Unit extends string>(unit: Unit, measure: Measure, min: string, max: string) => {
   const range = `a ${measure.noun} from ${min} to ${max}`
   const allowed = (given: unknown): string =>
     /^[0-9.]+$/.test(String(given))
-      ? `${range}: add the unit, as in ${given}${measure.units[0]} or ${given}${measure.units[1]}`
+      ? `${range}: add the unit, as in ${measure.usual.map(name => `${given}${name}`).join(' or ')}`
       : `${range}, such as ${measure.examples}`
   const error = ({ input }: { input?: unknown }) => allowed(input)
-  const parsed = (input: string): number => {
+  const isWithin = (given: string): boolean => {
     try {
-      return measure.parse(input)
+      const value = parse(given, measure)
+      return value >= parse(min, measure) && value <= parse(max, measure)
     } catch {
-      return Number.NaN
+      return false
     }
   }
-  return z.codec(z.string({ error }).regex(pattern, { error, abort: true }), z.number(), {
-    decode: (input, context) => {
-      const value = parsed(input)
-      if (value >= measure.parse(min) && value <= measure.parse(max)) return value
-      context.issues.push({ code: 'custom', input, message: allowed(input) })
-      return z.NEVER
-    },
-    encode: measure.print,
+  const written = z
+    .string({ error })
+    .regex(measure.pattern, { error, abort: true })
+    .refine(isWithin, { error })
+  const codec = z.codec(written, z.number(), {
+    decode: given => parse(given, measure),
+    encode: value => print(value, measure),
   })
-}
-
-const durationMeasure: Measure = {
-  noun: 'duration',
-  examples: '500ms, 30s, 10m, 1h or 400d',
-  units: ['s', 'm'],
-  parse: parseDuration,
-  print: printDuration,
-}
-
-const size: Measure = {
-  noun: 'size',
-  examples: '512KiB, 64MiB, 1GiB or 10MB',
-  units: ['KiB', 'MiB'],
-  parse: parseSize,
-  print: printSize,
+  return Object.assign(codec, { unit })
 }
 
 /** A duration within bounds, as milliseconds under a name that ends in Ms. */
-export const duration = (min: string, max: string) =>
-  Object.assign(quantity(durationMeasure, DURATION_PATTERN, min, max), { unit: 'Ms' as const })
+export const duration = (min: string, max: string) => quantity('Ms', durations, min, max)
 
 /** A size within bounds, as bytes under a name that ends in Bytes. */
-export const sized = (min: string, max: string) =>
-  Object.assign(quantity(size, SIZE_PATTERN, min, max), { unit: 'Bytes' as const })
+export const sized = (min: string, max: string) => quantity('Bytes', sizes, min, max)

@@ -4,19 +4,11 @@
 import { InputError } from '../common/errors.ts'
 import { constants } from './constants.ts'
 import { readEnvironment, secretFilesIn } from './environment.ts'
-import {
-  type Assignment,
-  type Fault,
-  faultsOf,
-  isFault,
-  maxFaults,
-  type Place,
-  printPlace,
-} from './faults.ts'
+import { type Fault, faultsIn, maxFaults, type Place, printPlace, type Source, type Tree } from './faults.ts'
 import { rules } from './rules.ts'
 import { type Config, configSchema } from './schema.ts'
-import { printPath } from './tree.ts'
-import { frozen, together } from './values.ts'
+import { namedIn, type Path, partsOf, printPath, schemaAt, settings } from './tree.ts'
+import { frozen, put, together } from './values.ts'
 import { yamlFiles } from './yaml.ts'
 
 export type ConfigSources = { readonly files: readonly string[]; readonly env: NodeJS.ProcessEnv }
@@ -50,37 +42,33 @@ export class ConfigError extends InputError {
   }
 }
 
-type Settings = { [key: string]: unknown }
+/** The paths of the settings that are given, and of the names in a map of names. */
+const pathsIn = (tree: Tree, above: readonly string[] = []): string[][] =>
+  Object.entries(tree).flatMap(([key, value]) => {
+    const path = [...above, key]
+    const schema = schemaAt(path)
+    const isSection = schema && (partsOf(schema) || namedIn(schema))
+    return isSection ? pathsIn(value as Tree, path) : [path]
+  })
 
-const merged = (assignments: Iterable<Assignment>): Settings => {
-  const all: Settings = {}
-  for (const { path, value } of assignments) {
-    let section = all
-    for (const key of path.slice(0, -1)) {
-      const below = (section[key] ?? {}) as Settings
-      section[key] = below
-      section = below
-    }
-    section[path.at(-1) ?? ''] = value
+/** The whole setting that a path leads into: a list with a wrong item is not used. */
+const wholeOf = (path: Path): Path =>
+  settings.find(setting => setting.path.every((key, i) => key === path[i]))?.path ?? path
+
+/** What a source gives, without what is at fault. */
+const usable = ({ tree }: Source, faults: readonly Fault[]): Tree => {
+  for (const { path } of faults) {
+    if (path?.length === 0) return {}
+    if (path) put(tree as Tree, wholeOf(path).map(String), undefined)
   }
-  return all
+  return tree as Tree
 }
 
-// A setting that is given again moves to the end, so that the order shows which was given last.
-const lastOfEach = (given: readonly Assignment[]): Map<string, Assignment> => {
-  const last = new Map<string, Assignment>()
-  for (const assignment of given) {
-    last.delete(printPath(assignment.path))
-    last.set(printPath(assignment.path), assignment)
-  }
-  return last
-}
-
-const disagreements = (config: Config, last: Map<string, Assignment>, unusable: Set<string>): Fault[] =>
+const disagreements = (config: Config, origins: LoadedConfig['origins'], unusable: Set<string>): Fault[] =>
   rules.flatMap(({ reads, fault }) => {
-    const sentence = !reads.some(path => unusable.has(path)) && fault(config)
-    const culprit = [...last].findLast(([path]) => reads.includes(path))?.[1]
-    return sentence && culprit ? [{ at: culprit.at([]), path: culprit.path, reason: sentence }] : []
+    const reason = !reads.some(path => unusable.has(path)) && fault(config)
+    const culprit = [...origins].findLast(([path]) => reads.includes(path))
+    return reason && culprit ? [{ at: culprit[1], path: culprit[0].split('.'), reason }] : []
   })
 
 const printed = ({ at, path, reason }: Fault): ConfigFault => ({
@@ -109,21 +97,27 @@ export const loadConfig = (sources: ConfigSources): Config => readConfig(sources
 
 /** The same, with the place of every value. */
 export const readConfig = ({ files, env }: ConfigSources): LoadedConfig => {
-  const given = [...files.map(file => yamlFiles().readYamlFile(file)), readEnvironment(env)].flat()
-  const usable: Assignment[] = []
   const faults: Fault[] = []
-  for (const part of given) {
-    const found = isFault(part) ? [part] : faultsOf(part)
+  const origins = new Map<string, Place>()
+  let given: Tree = {}
+  for (const source of [...files.map(file => yamlFiles().readYamlFile(file)), readEnvironment(env)]) {
+    const found = faultsIn(source)
     faults.push(...found)
     if (faults.length > maxFaults) throw tooMany(faults)
-    if (found.length === 0 && !isFault(part)) usable.push(part)
+    const tree = usable(source, found)
+    for (const path of pathsIn(tree)) {
+      // A setting that is given again moves to the end, so that the order shows which was given last.
+      origins.delete(printPath(path))
+      origins.set(printPath(path), source.placeOf(path))
+    }
+    given = together(given, tree)
   }
-  const last = lastOfEach(usable)
-  // Parsed once: to compile a parser for each section would take longer. Each part fits by itself, and so do all of them.
-  const parsed = configSchema.parse(merged(last.values()), { jitless: true })
+  // Parsed once: to compile a parser for each section would take longer.
+  // Each source fits by itself, less what is at fault in it, and so do all of them.
+  const parsed = configSchema.parse(given, { jitless: true })
   const config = frozen(together(structuredClone(constants), parsed))
-  const unusable = new Set(faults.flatMap(({ setting }) => (setting ? [printPath(setting)] : [])))
-  faults.push(...disagreements(config, last, unusable))
+  const unusable = new Set(faults.map(({ path = [] }) => printPath(wholeOf(path))))
+  faults.push(...disagreements(config, origins, unusable))
   if (faults.length > 0) throw new ConfigError(faults.map(printed))
-  return { config, origins: new Map([...last].map(([path, part]) => [path, part.at([])])) }
+  return { config, origins }
 }

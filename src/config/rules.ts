@@ -1,21 +1,18 @@
 // The rules between settings that are each valid by themselves. Every rule names the settings it reads, so that the error can
 // name the place where one of them was given.
 
-import { BlockList, isIP } from 'node:net'
+import { isIP } from 'node:net'
 import { hourMs } from '../common/calendar.ts'
+import { isLoopback } from '../common/outside-address.ts'
 import type { Config } from './schema.ts'
 import { printDuration } from './units.ts'
 
 /** A rule between settings: the end of a sentence that starts with the place of a setting, or nothing. */
 export type Rule = { reads: readonly string[]; fault(config: Config): string | false }
 
-const loopback = new BlockList()
-loopback.addSubnet('127.0.0.0', 8, 'ipv4')
-loopback.addAddress('::1', 'ipv6')
-
 /** Whether a host reaches this machine alone. */
-const isLoopback = (host: string): boolean =>
-  isIP(host) ? loopback.check(host, isIP(host) === 6 ? 'ipv6' : 'ipv4') : host.toLowerCase() === 'localhost'
+const isLocal = (host: string): boolean =>
+  isIP(host) ? isLoopback(host) : host.toLowerCase() === 'localhost'
 
 const addressOf = (host: string): string => (host.toLowerCase() === 'localhost' ? '127.0.0.1' : host)
 
@@ -92,7 +89,7 @@ export const rules: readonly Rule[] = [
       tls.cert === null &&
       tls.key === null &&
       trustedProxies.length === 0 &&
-      !isLoopback(host) &&
+      !isLocal(host) &&
       `server.host is "${host}", where plain HTTP is not allowed: set server.tls.cert and server.tls.key, ` +
         'or server.trustedProxies, or a loopback host such as 127.0.0.1',
   },
@@ -104,7 +101,7 @@ export const rules: readonly Rule[] = [
     reads: ['ops.host', 'ops.token'],
     fault: ({ ops: { host, token } }) =>
       token === null &&
-      !isLoopback(host) &&
+      !isLocal(host) &&
       `ops.host is "${host}", where a token is required: set ops.token, best by ABOHAWA_OPS__TOKEN, ` +
         'or a loopback host such as 127.0.0.1',
   },
@@ -112,7 +109,7 @@ export const rules: readonly Rule[] = [
     reads: ['health.host', 'health.port'],
     fault: ({ health: { host, port } }) =>
       port === null &&
-      !isLoopback(host) &&
+      !isLocal(host) &&
       `health.host is "${host}", but health.port is not set: set both of them or neither`,
   },
   redisRule(

@@ -5,6 +5,7 @@ import { hash } from 'node:crypto'
 import type { ToStringOptions } from 'yaml'
 import * as z from 'zod'
 import { redactedUrls } from '../common/redacted-url.ts'
+import type { Tree } from './faults.ts'
 import { liveSettings, secrets } from './kinds.ts'
 import { type Config, configSchema } from './schema.ts'
 import { coreOf, printPath, type Setting, settings } from './tree.ts'
@@ -34,8 +35,6 @@ export type Change = {
 // A parser that is compiled first takes longer for the few times that it is used, and holds up requests meanwhile.
 const uncompiled = { jitless: true }
 
-type Tree = { [key: string]: unknown }
-
 /** The value, and all in it, never to be changed. */
 export const frozen = <Value>(value: Value): Value => {
   if (typeof value === 'object' && value !== null) Object.values(Object.freeze(value)).forEach(frozen)
@@ -63,8 +62,13 @@ const encoded = (config: Config): Tree =>
 const at = (tree: unknown, path: readonly string[]): unknown =>
   path.reduce((part, key) => (part as Tree | undefined)?.[key], tree)
 
-const put = (tree: Tree, path: readonly string[], value: unknown): void => {
-  const section = at(tree, path.slice(0, -1)) as Tree
+/** Sets a value, in sections that are made where they are missing; undefined takes it out. */
+export const put = (tree: Tree, path: readonly string[], value: unknown): void => {
+  let section = tree
+  for (const key of path.slice(0, -1)) {
+    section[key] ??= {}
+    section = section[key] as Tree
+  }
   const key = path.at(-1) ?? ''
   if (value === undefined) delete section[key]
   else section[key] = value

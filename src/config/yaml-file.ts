@@ -1,182 +1,219 @@
-// Reads a YAML config file: each value with its line and column, merge keys resolved. Refuses anything but one map of known
-// names, each given once; names that begin with `x-` are left alone. Validates no values and merges no files; load.ts does.
+// Reads a YAML config file within bounds, whatever is in it: each value with its line and column, merge keys resolved, each name
+// once. Names that begin with `x-` are left alone. Validates no values and merges no files; load.ts does.
 
 import {
+  type Alias,
+  isAlias,
   isCollection,
   isMap,
   isNode,
   isPair,
   isScalar,
   isSeq,
+  Lexer,
+  LineCounter,
   type Node,
   type Pair,
-  visit,
+  parseDocument,
   type YAMLMap,
 } from 'yaml'
 import type * as z from 'zod'
-import { messageOf } from '../common/errors.ts'
+import { safeText } from '../common/outside-text.ts'
 import { maxFileBytes, readTextFileSync } from '../common/regular-file.ts'
 import {
-  type Assignment,
   type Fault,
   maxFaults,
   type Place,
   printPlace,
-  type Reading,
+  type Source,
+  type Tree,
   unknownName,
   unreadable,
-  unusableName,
 } from './faults.ts'
 import { configSchema } from './schema.ts'
 import { namedIn, type Path, partsOf, printPath, schemaAt } from './tree.ts'
-import { parseYaml } from './yaml-document.ts'
 
+/** The file of defaults has 1,800. */
+const maxTokens = 50_000
+const maxMerged = 20_000
+const longestKey = 1_000
 const MERGE = '<<'
 // Names that are the operator's own, as in Compose: they hold what is merged elsewhere.
 const EXTENSION = 'x-'
 
-const maxMerged = 20_000
-const longestKey = 1_000
-const keys = new WeakMap<Pair, string>()
-
-const keyOf = (pair: Pair): string => {
-  const known = keys.get(pair)
-  if (known !== undefined) return known
-  const name = isScalar(pair.key) ? pair.key.value : pair.key
-  // The library reads the key `<<` as a symbol.
-  const key = typeof name === 'symbol' ? (name.description ?? '') : String(name).slice(0, longestKey)
-  keys.set(pair, key)
-  return key
+/** Reads a config file; a missing or unreadable file is a fault like any other. */
+export const readYamlFile = (file: string): Source => {
+  try {
+    return readYaml(file, readTextFileSync(file, maxFileBytes.config))
+  } catch (thrown) {
+    return broken({ file }, `the config file cannot be read: ${unreadable(thrown)}`)
+  }
 }
 
-const stepOf = (parent: unknown, child: unknown): Path =>
-  isPair(parent) ? [keyOf(parent)] : isSeq(parent) ? [parent.items.indexOf(child)] : []
+const broken = (at: Place, reason: string): Source => ({
+  tree: {},
+  faults: [{ at, reason }],
+  placeOf: () => at,
+})
 
-/** Reads the text of a config file; `name` is the operator's name of the file. */
-const readYaml = (name: string, text: string): Reading => {
-  const parsed = parseYaml(text)
-  if ('reason' in parsed) {
-    const { reason, ...at } = parsed
-    return [{ at: { file: name, ...at }, reason: `this is not a YAML config file: ${reason}` }]
+/** Reads the text of a config file; `file` is the operator's name of the file. */
+const readYaml = (file: string, text: string): Source => {
+  const lines = new LineCounter()
+  const placeAt = (offset: number): Place => {
+    const { line, col } = lines.linePos(offset)
+    return { file, line, column: col }
   }
-  const { document, placeAt, resolved } = parsed
-  const reading: Array<Assignment | Fault> = []
-  let faults = 0
-  // More than are named cost time and help nobody.
-  const isFull = (): boolean => faults > maxFaults
-  const refuse = (at: Place, reason: string, path?: Path): void => {
-    faults += 1
-    reading.push({ at, reason, ...(path && { path }) })
-  }
-  const placeOf = (node: unknown): Place => ({
-    file: name,
-    ...(isNode(node) && node.range && placeAt(node.range[0])),
+  const notYaml = 'this is not a YAML config file'
+  if (hasMoreTokens(text))
+    return broken({ file }, `${notYaml}: it has more than ${maxTokens.toLocaleString('en-US')} tokens`)
+  const document = parseDocument(text, {
+    lineCounter: lines,
+    prettyErrors: false,
+    uniqueKeys: false,
+    // A list as a key is a fault with a sentence of its own; Node would warn of it beside that.
+    logLevel: 'error',
   })
+  const problem = document.errors[0] ?? document.warnings[0]
+  if (problem) return broken(placeAt(problem.pos[0]), `${notYaml}: ${reasonOf(problem)}`)
 
-  const refuseRepeats = (): unknown =>
-    visit(document, {
-      Map(_, map, ancestors) {
-        const first = new Map<string, Pair>()
-        for (const pair of map.items) {
-          const earlier = first.get(keyOf(pair))
-          if (!earlier) first.set(keyOf(pair), pair)
-          else if (isFull()) return visit.BREAK
-          else {
-            const above = [...ancestors, map].flatMap((node, index, all) => stepOf(node, all[index + 1]))
-            const path = [...above, keyOf(pair)]
-            const first = printPlace(placeOf(earlier.key))
-            refuse(
-              placeOf(pair.key),
-              `${printPath(path)} is given twice in this file, first at ${first}; keep one of the two`,
-              path,
-            )
-          }
-        }
-        return undefined
-      },
-    })
-
-  const partOf = (node: unknown, [key, ...rest]: Path): unknown => {
-    const part = key !== undefined && isCollection(node) ? resolved(node.get(key, true)) : undefined
-    return part === undefined ? node : partOf(part, rest)
+  const faults: Fault[] = []
+  const refuse = (node: unknown, path: Path, wrong: string): void => {
+    // More than are named cost time and help nobody.
+    if (faults.length <= maxFaults)
+      faults.push({ at: placeOfNode(node), reason: `${printPath(path)} ${wrong}`, path })
   }
-
-  const pairsIn = new Map<YAMLMap, Map<string, Pair>>()
+  const placeOfNode = (node: unknown): Place =>
+    isNode(node) && node.range ? placeAt(node.range[0]) : { file }
+  const targets = targetsIn(document.contents)
+  const resolved = (node: unknown): unknown => (isAlias(node) ? targets.get(node) : node)
   const merging = new Set<YAMLMap>()
   let merged = 0
 
   /** The pairs of a map by their keys, those of merged maps (`<<`) included; its own win, then those merged first. */
   const pairsOf = (map: YAMLMap, path: Path): Map<string, Pair> => {
-    // Once for each map: a map that merges others twice, which do the same, would otherwise double the work at each step.
-    const known = pairsIn.get(map)
-    if (known) return known
-    const pairs = new Map<string, Pair>()
-    pairsIn.set(map, pairs)
+    const own = new Map<string, Pair>()
+    for (const pair of map.items) {
+      const key = keyOf(pair)
+      const first = own.get(key)
+      if (!first) own.set(key, pair)
+      else {
+        const place = printPlace(placeOfNode(first.key))
+        refuse(
+          pair.key,
+          [...path, key],
+          `is given twice in this file, first at ${place}; keep one of the two`,
+        )
+      }
+    }
+    const value = own.get(MERGE)?.value
+    own.delete(MERGE)
+    if (value === undefined) return own
+    const given = resolved(value)
     merging.add(map)
-    const mergeKeys = map.items.filter(pair => keyOf(pair) === MERGE)
-    for (const pair of map.items) if (keyOf(pair) !== MERGE) pairs.set(keyOf(pair), pair)
-    for (const { value } of mergeKeys) {
-      const given = resolved(value)
-      for (const source of isSeq(given) ? given.items.map(resolved) : [given])
-        if (!isMap(source) || merging.has(source))
-          refuse(
-            placeOf(value),
-            `${printPath([...path, MERGE])} must be an alias of a map, or a list of such aliases`,
-          )
-        else
-          for (const [key, pair] of pairsOf(source, path)) {
-            merged += 1
-            if (merged <= maxMerged && !pairs.has(key)) pairs.set(key, pair)
-          }
+    for (const source of isSeq(given) ? given.items.map(resolved) : [given]) {
+      // Maps that merge others twice, which do the same, double the work at each step.
+      merged += 1
+      if (merged > maxMerged) break
+      if (!isMap(source) || merging.has(source))
+        refuse(value, [...path, MERGE], 'must be an alias of a map, or a list of such aliases')
+      else
+        for (const [key, pair] of pairsOf(source, path)) {
+          merged += 1
+          if (!own.has(key)) own.set(key, pair)
+        }
     }
     merging.delete(map)
-    return pairs
+    return own
   }
 
-  const assign = (path: readonly string[], node: Node): void => {
-    const at = (inner: Path) => placeOf(partOf(node, inner))
-    try {
-      reading.push({ path, value: node.toJS(document), at })
-    } catch (thrown) {
-      refuse(at([]), `${printPath(path)} cannot be used: ${messageOf(thrown)}`, path)
-    }
-  }
+  // The nodes by their paths.
+  const names = new Map<string, unknown>()
+  const values = new Map<string, unknown>()
 
-  const read = (node: unknown, schema: z.core.$ZodType, path: readonly string[]): void => {
-    const parts = partsOf(schema)
-    const named = namedIn(schema)
+  const read = (node: unknown, schema: z.core.$ZodType, path: Path): unknown => {
+    values.set(JSON.stringify(path), node)
+    const isSection = partsOf(schema) !== undefined || namedIn(schema) !== undefined
     // A section whose settings are all commented out is null to YAML.
-    if ((parts || named) && isScalar(node) && node.value === null) return
-    if (!isMap(node) || !(parts || named)) return void (isNode(node) && assign(path, node))
+    if (isSection && isEmpty(node)) return {}
+    if (!isSection || !isMap(node)) return plain(node, path)
+    const section: Tree = {}
     for (const [key, pair] of pairsOf(node, path)) {
-      if (isFull()) return
-      if (parts && key.startsWith(EXTENSION)) continue
+      if (partsOf(schema) && key.startsWith(EXTENSION)) continue
       const below = [...path, key]
+      names.set(JSON.stringify(below), pair.key)
       const part = schemaAt([key], schema)
-      const refused = part ? unusableName(below) : unknownName(below)
       const value = resolved(pair.value)
-      if (refused !== undefined) refuse(placeOf(pair.key), refused, below)
-      else if (!isNode(value))
-        refuse(placeOf(pair.value), `${printPath(below)} refers to an anchor that is not there`, below)
-      else if (part) read(value, part, below)
+      // The schema does not look at it, and as a property it would be none.
+      if (key === '__proto__') {
+        const unknown = { at: placeOfNode(pair.key), reason: unknownName(below), path: below }
+        faults.push(unknown)
+      } else if (value === undefined) refuse(pair.value, below, noAnchor)
+      else section[key] = part ? read(value, part, below) : null
     }
+    return section
   }
 
-  refuseRepeats()
-  read(document.contents, configSchema, [])
-  if (merged > maxMerged)
-    refuse(
-      { file: name },
-      `its merge keys (<<) repeat more than ${maxMerged.toLocaleString('en-US')} settings`,
-    )
-  return reading
+  /** The value of a setting. None has a map, or a list in a list, so that what these hold is not looked at. */
+  const plain = (node: unknown, path: Path): unknown => {
+    if (!isSeq(node)) return isScalar(node) ? node.value : {}
+    return node.items.flatMap((item, i) => {
+      const value = resolved(item)
+      values.set(JSON.stringify([...path, i]), item)
+      if (value === undefined) refuse(item, [...path, i], noAnchor)
+      return value === undefined ? [] : [isScalar(value) ? value.value : isSeq(value) ? [] : {}]
+    })
+  }
+
+  const tree = read(document.contents, configSchema, [])
+  if (merged > maxMerged) {
+    const reason = `its merge keys (<<) repeat more than ${maxMerged.toLocaleString('en-US')} settings`
+    faults.push({ at: { file }, reason })
+  }
+  const placeOf = (path: Path, isName = false): Place => {
+    const node = (isName ? names : values).get(JSON.stringify(path))
+    return node !== undefined || path.length === 0 ? placeOfNode(node) : placeOf(path.slice(0, -1))
+  }
+  return { tree, faults, placeOf }
 }
 
-/** Reads a config file; a missing or unreadable file is a fault like any other. */
-export const readYamlFile = (file: string): Reading => {
-  try {
-    return readYaml(file, readTextFileSync(file, maxFileBytes.config))
-  } catch (thrown) {
-    return [{ at: { file }, reason: `the config file cannot be read: ${unreadable(thrown)}` }]
+const noAnchor = 'refers to an anchor that is not there'
+
+const isEmpty = (node: unknown): boolean => node === null || (isScalar(node) && node.value === null)
+
+const keyOf = ({ key }: Pair): string => {
+  if (!isScalar(key)) return isAlias(key) ? `*${key.source}` : 'a list or a map'
+  // With `%YAML 1.1` the library reads the key `<<` as a symbol.
+  const { value } = key
+  return typeof value === 'symbol' ? (value.description ?? '') : String(value).slice(0, longestKey)
+}
+
+const reasonOf = ({ code, message }: { readonly code: string; readonly message: string }): string => {
+  if (code === 'MULTIPLE_DOCS') return 'it holds more than one document'
+  return code === 'RESOURCE_EXHAUSTION' ? 'it is nested too deep' : safeText(message, 300)
+}
+
+// Counted before anything is made of them: a token becomes a node of a hundred bytes.
+const hasMoreTokens = (text: string): boolean => {
+  let count = 0
+  for (const _ of new Lexer().lex(text)) if (++count > maxTokens) return true
+  return false
+}
+
+/** What each alias stands for: the last anchor of its name that stands before it. The library would search for each anew. */
+const targetsIn = (contents: unknown): ReadonlyMap<Alias, Node> => {
+  const anchors = new Map<string, Node>()
+  const targets = new Map<Alias, Node>()
+  const left = [contents]
+  while (left.length > 0) {
+    const node = left.pop()
+    if (isPair(node)) left.push(node.value, node.key)
+    else if (isAlias(node)) {
+      const target = anchors.get(node.source)
+      if (target) targets.set(node, target)
+    } else if (isNode(node)) {
+      if (node.anchor !== undefined) anchors.set(node.anchor, node)
+      if (isCollection(node)) for (const item of node.items.toReversed()) left.push(item)
+    }
   }
+  return targets
 }

@@ -82,8 +82,8 @@ t.test('an empty variable is null where null is allowed, and refused elsewhere',
 
 t.test('an empty variable is refused where null is not allowed', async t => {
   t.strictSame(faultsOfTexts(t, { env: { ABOHAWA_STORE__PATH: '', ABOHAWA_LOG__ACCESS: '' } }), [
-    'ABOHAWA_STORE__PATH: store.path is "", but must be a file path',
     'ABOHAWA_LOG__ACCESS: log.access is "", but must be true or false',
+    'ABOHAWA_STORE__PATH: store.path is "", but must be a file path',
   ])
 })
 
@@ -126,13 +126,13 @@ t.test('a variable that is not known is refused with the nearest one that is', a
     ABOHAWA_QUOTA__TIERS__9: '1',
   }
   t.strictSame(faultsOfTexts(t, { env }), [
-    'ABOHAWA_PROVIDER__BASEURL: this variable is not known; did you mean ABOHAWA_PROVIDER__BASE_URL?',
-    'ABOHAWA_SERVER_PORT: this variable is not known; did you mean ABOHAWA_SERVER__PORT?',
-    'ABOHAWA_CONFIG: this variable is not known; did you mean ABOHAWA_CONFIG_FILE?',
     'ABOHAWA_BOGUS: this variable is not known',
+    'ABOHAWA_CONFIG: this variable is not known; did you mean ABOHAWA_CONFIG_FILE?',
+    'ABOHAWA_PROVIDER__BASEURL: this variable is not known; did you mean ABOHAWA_PROVIDER__BASE_URL?',
     'ABOHAWA_QUOTA__TIERS: this variable is not known; did you mean ABOHAWA_QUOTA__TIERS__<NAME>?',
     'ABOHAWA_QUOTA__TIERS__9: quota.tiers.9 must end in a tier name: lower-case letters, digits and hyphens, ' +
       'with a letter first',
+    'ABOHAWA_SERVER_PORT: this variable is not known; did you mean ABOHAWA_SERVER__PORT?',
   ])
 })
 
@@ -178,8 +178,8 @@ t.test('what Kubernetes injects for a service of our name is left alone', async 
   t.strictSame(load(env), load({}))
   // A port that somebody meant for us is none of them.
   t.match(faultsOfTexts(t, { env: { ABOHAWA_PORT: '8080', ABOHAWA_OPS_PORT: '9090' } }), [
-    /^ABOHAWA_PORT: this variable is not known$/,
     /^ABOHAWA_OPS_PORT: this variable is not known; did you mean ABOHAWA_OPS__PORT\?$/,
+    /^ABOHAWA_PORT: this variable is not known$/,
   ])
 })
 

@@ -190,7 +190,7 @@ t.test('merge keys that repeat more than 20,000 settings are refused', async t =
   const map = Array.from({ length: 200 }, (_, i) => `t${i}: 1`).join(', ')
   const used = (times: number) =>
     `x-all: &all { ${map} }\nquota:\n  tiers:\n    free: 1\n    <<: [${Array(times).fill('*all').join(', ')}]\n`
-  t.strictSame(faultsOfTexts(t, { files: [used(100)] }), [])
+  t.strictSame(faultsOfTexts(t, { files: [used(99)] }), [])
   t.match(faultsOfTexts(t, { files: [used(101)] }), [
     /its merge keys \(<<\) repeat more than 20,000 settings/,
   ])
@@ -295,7 +295,10 @@ t.test('a file that is not one map of settings is refused in one sentence', asyn
       'one.yaml:2:1: this is not a YAML config file: it holds more than one document',
     ],
     ['store: { path: *where }', 'one.yaml:1:16: store.path refers to an anchor that is not there'],
-    ['server: { trustedProxies: [*who] }', 'one.yaml:1:27: server.trustedProxies cannot be used: '],
+    [
+      'server: { trustedProxies: [*who] }',
+      'one.yaml:1:28: server.trustedProxies[0] refers to an anchor that is not there',
+    ],
     ['&a [*a]', 'one.yaml:1:4: the whole file is a list, but must be a map of '],
     [
       'server:\n  port: 1\n  drainFor: 1s\n  port: 2',
