@@ -1,38 +1,28 @@
-// `abohawa traffic import`: logs and traffic files, in order, become one traffic file, or a part of one, or one for others.
-// traffic-rewrite.ts reads and writes them, traffic-keys.ts lists their keys, traffic/ chooses and scrubs requests.
+// `abohawa traffic import`: logs and traffic files, in order, become one traffic file, or a part of one, or one for others, or the
+// list of their keys. traffic-rewrite.ts reads and writes them, traffic/ chooses and scrubs requests.
 
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { type Destination, destinations } from '../../common/endpoints.ts'
 import { quoted } from '../../common/outside-text.ts'
-import type { Scrubbing } from '../../load/traffic/scrub.ts'
-import type { Moment, Selection } from '../../load/traffic/selection.ts'
-import type { TrafficRequest } from '../../load/traffic/traffic-request.ts'
+import { createPseudonyms } from '../../load/traffic/pseudonyms.ts'
+import { createScrub, type Scrubbing } from '../../load/traffic/scrub.ts'
+import { type Moment, type Selection, selected } from '../../load/traffic/selection.ts'
 import { isInstant } from '../../load/traffic/traffic-request.ts'
 import { collect, durationIn, numberIn } from '../quantities.ts'
 import type { AddCommand } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
-import {
-  addReadOptions,
-  configuredCellOf,
-  type ImportOptions,
-  listIn,
-  momentIn,
-  shareIn,
-} from './traffic-options.ts'
+import { addReadOptions, configuredCellOf, listIn, momentIn, outOption, shareIn } from './traffic-options.ts'
+import { type RewriteOptions, rewrite } from './traffic-rewrite.ts'
 
 export const addImportCommand = (traffic: Command, add: AddCommand): Command =>
-  add<ImportOptions & SelectionOptions & ScrubOptions>(traffic, 'import', {
+  add<RewriteOptions & Selection & Scrubbing>(traffic, 'import', {
     summary:
       'make one traffic file of logs and traffic files: in order, without keys, cut and scrubbed as wanted',
     example:
       'traffic import abohawa.log.1.gz abohawa.log --out day.ndjson.gz\n  npm run -s abohawa -- traffic import samples/weekday.ndjson.gz --from 8h --duration 30m --out morning.ndjson',
     setUp: command =>
       void addReadOptions(command)
-        .option(
-          '--out <path>',
-          'the file to write, with gzip where it ends in .gz; - is standard output',
-          '-',
-        )
+        .addOption(outOption())
         .option('--force', 'replace the file if it exists')
         .option('--strict', 'end with 1 at the first faulty line, and write no file')
         .option('--longest-gap <duration>', 'shorten longer gaps without a request to this', durationIn)
@@ -68,79 +58,18 @@ export const addImportCommand = (traffic: Command, add: AddCommand): Command =>
         )
         .option('--tier <name>', 'of --as keys: the tier of each key', 'enterprise'),
     run: async (terminal, options, ...files) => {
-      const selection = selectionOf(options)
-      const scrubbing = scrubbingOf(options)
+      checkSelection(options)
       const needsCells = options.sample !== undefined || options.cell !== undefined
       const cellOf = needsCells ? await configuredCellOf(terminal) : undefined
-      // Imported here, so that the other commands start without them.
-      const { createPseudonyms } = await import('../../load/traffic/pseudonyms.ts')
-      const { createScrub } = await import('../../load/traffic/scrub.ts')
-      const { selected } = await import('../../load/traffic/selection.ts')
-      const nameOf = createPseudonyms()
-      const pass = async function* (batches: Batches): AsyncGenerator<readonly TrafficRequest[]> {
-        const scrub = scrubbing && createScrub(scrubbing, nameOf)
-        for await (const batch of selected(batches, { ...selection, cellOf }))
-          yield scrub ? batch.map(scrub) : batch
-      }
-      if (options.as === 'keys') {
-        const { writeKeys } = await import('./traffic-keys.ts')
-        return writeKeys(terminal, files, options, pass)
-      }
-      const { rewrite } = await import('./traffic-rewrite.ts')
-      return rewrite(terminal, files, options, pass)
+      const scrub = createScrub(options, createPseudonyms())
+      return rewrite(terminal, files, options, async function* (batches) {
+        for await (const batch of selected(batches, options, cellOf)) yield scrub ? batch.map(scrub) : batch
+      })
     },
   })
 
-type Batches = AsyncIterable<readonly TrafficRequest[]>
-
-type SelectionOptions = {
-  from?: Moment
-  to?: Moment
-  duration?: number
-  endpoint?: Destination[]
-  key?: string[]
-  cell?: string[]
-  sample?: number
-  head?: number
-}
-
-type ScrubOptions = {
-  scrub?: boolean
-  withoutParameter?: string[]
-  withoutKeys?: boolean
-  withoutAnswers?: boolean
-  start?: number
-}
-
-/** Undefined where nothing is to be scrubbed. */
-const scrubbingOf = ({
-  scrub = false,
-  withoutParameter = [],
-  withoutKeys = false,
-  withoutAnswers = false,
-  start,
-}: ScrubOptions): Scrubbing | undefined => {
-  const isWanted =
-    scrub || withoutParameter.length > 0 || withoutKeys || withoutAnswers || start !== undefined
-  return isWanted
-    ? {
-        renamesKeys: scrub,
-        parameters: withoutParameter.includes('*') ? 'all' : new Set(withoutParameter),
-        withoutKeys,
-        withoutAnswers,
-        start,
-      }
-    : undefined
-}
-
-/** Where one is an instant and the other a duration, that is known with the first request alone. */
-const isAfter = (from: Moment, to: Moment): boolean =>
-  ('at' in from && 'at' in to && from.at >= to.at) ||
-  ('after' in from && 'after' in to && from.after >= to.after)
-
 /** @throws UsageError for what nothing can match */
-const selectionOf = (options: SelectionOptions): Selection => {
-  const { from, to, duration, endpoint, key, cell, sample, head } = options
+const checkSelection = ({ from, to, cell }: Selection): void => {
   const wrong = cell?.find(name => !/^(-?\d+(\.\d+)?,-?\d+(\.\d+)?|[a-z]+\/\S+)$/.test(name))
   if (wrong !== undefined)
     throw new UsageError(
@@ -148,18 +77,12 @@ const selectionOf = (options: SelectionOptions): Selection => {
     )
   if (from && to && isAfter(from, to))
     throw new UsageError('--from is not before --to; allowed: an earlier one')
-  const setOf = <Value>(values: Value[] | undefined) => (values === undefined ? undefined : new Set(values))
-  return {
-    from,
-    to,
-    duration,
-    endpoints: setOf(endpoint),
-    keys: setOf(key),
-    cells: setOf(cell),
-    sample,
-    head,
-  }
 }
+
+/** Where one is an instant and the other a duration, that is known with the first request alone. */
+const isAfter = (from: Moment, to: Moment): boolean =>
+  ('at' in from && 'at' in to && from.at >= to.at) ||
+  ('after' in from && 'after' in to && from.after >= to.after)
 
 const endpointsIn = (given: string, before?: Destination[]): Destination[] => {
   const names = listIn(given, before)

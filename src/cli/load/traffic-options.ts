@@ -1,26 +1,17 @@
 // The options that commands on traffic files share, what is read of them, and the cells of the configured catalogue.
 
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { readCatalogue } from '../../catalogue/live-catalogue.ts'
 import { parseInstant } from '../../common/calendar.ts'
 import { InputError } from '../../common/errors.ts'
 import { parseDuration } from '../../config/units.ts'
-import type { CellOf } from '../../load/traffic/cell-of-place.ts'
+import { defaultWindow } from '../../load/traffic/arrival-order.ts'
+import { type CellOf, createCellOf, recordedCell } from '../../load/traffic/endpoint-of-path.ts'
 import { formatNames, withoutUsualPort } from '../../load/traffic/format.ts'
 import type { Moment } from '../../load/traffic/selection.ts'
+import { createGrid } from '../../weather/cell.ts'
 import { numberIn, shareOf } from '../quantities.ts'
 import type { Terminal } from '../terminal.ts'
-
-export type ReadOptions = { readonly format?: string; readonly host?: string; readonly window: number }
-
-/** Of what is written, beside which requests. */
-export type ImportOptions = ReadOptions & {
-  readonly out: string
-  readonly force?: boolean
-  readonly strict?: boolean
-  readonly longestGap?: number
-  readonly as: 'requests' | 'keys'
-  readonly tier: string
-}
 
 export const addReadOptions = (command: Command): Command =>
   command
@@ -35,18 +26,21 @@ export const addReadOptions = (command: Command): Command =>
       '--window <requests>',
       'how many requests are held back and sorted; docs/traffic-format.md says what happens beyond',
       numberIn(1, 10_000_000),
-      50_000,
+      defaultWindow,
     )
+
+/** Of the commands that write traffic. */
+export const outOption = (): Option =>
+  new Option(
+    '--out <path>',
+    'the file to write, with gzip where it ends in .gz; - is standard output',
+  ).default('-')
 
 /**
  * The cells of requests that were recorded without one, by the configured catalogue and grid; where these can't be read, only
  * what was recorded is known, and that is said.
  */
 export const configuredCellOf = async (terminal: Terminal): Promise<CellOf> => {
-  // Imported here, so that the other commands start without the catalogue.
-  const { createCellOf, recordedCell } = await import('../../load/traffic/cell-of-place.ts')
-  const { readCatalogue } = await import('../../catalogue/live-catalogue.ts')
-  const { createGrid } = await import('../../weather/cell.ts')
   try {
     const { catalogue, cache } = terminal.config()
     const places = await readCatalogue(catalogue.path)

@@ -3,11 +3,66 @@
 import { stat } from 'node:fs/promises'
 import { InputError } from '../../common/errors.ts'
 import { standardInput } from '../../load/traffic/file-bytes.ts'
-import type { Traffic, TrafficSummary } from '../../load/traffic/read-traffic.ts'
+import { readTraffic, type TrafficSummary } from '../../load/traffic/read-traffic.ts'
+import type { TrafficRequest } from '../../load/traffic/traffic-request.ts'
+import { interruption } from '../interruption.ts'
 import { counted, leftText, type Terminal } from '../terminal.ts'
 
+export type ReadOptions = {
+  readonly format?: string
+  readonly host?: string
+  readonly window?: number
+  readonly strict?: boolean
+}
+
+const progressEveryMs = 250
+
+/** Reads files until the command is interrupted, and shows faulty lines and how far it is, with what is left where it can be known. */
+export const readFiles = async (
+  terminal: Terminal,
+  files: readonly string[],
+  { format, host, window, strict }: ReadOptions,
+) => {
+  const faults = createFaults(terminal, strict)
+  const traffic = readTraffic(files, { format, host, window, onFault: faults.add })
+  const size = await sizeOfFiles(files)
+  const began = performance.now()
+  let shownAt = began
+  let isInterrupted = false
+  void interruption().then(() => {
+    isInterrupted = true
+  })
+  const show = (requests: number): void => {
+    const now = performance.now()
+    if (now - shownAt < progressEveryMs) return
+    shownAt = now
+    const share = size ? Math.min(1, traffic.bytesRead() / size) : undefined
+    const how = share === undefined ? '' : `, ${Math.floor(share * 100)} % read`
+    const left = share === undefined ? '' : leftText(share, (now - began) / 1_000)
+    terminal.progress(`${counted(requests)} requests${how}${left}`)
+  }
+  return {
+    isInterrupted: () => isInterrupted,
+    async *batches(): AsyncGenerator<TrafficRequest[], void, undefined> {
+      let requests = 0
+      for await (const batch of traffic.batches()) {
+        if (isInterrupted) return
+        requests += batch.length
+        show(requests)
+        yield batch
+      }
+    },
+    /** When the last request was taken. */
+    end: (): TrafficSummary => {
+      terminal.progress('')
+      faults.end()
+      return traffic.summary()
+    },
+  }
+}
+
 /** Of all files, packed as they are; undefined where one has no size. */
-export const sizeOfFiles = async (files: readonly string[]): Promise<number | undefined> => {
+const sizeOfFiles = async (files: readonly string[]): Promise<number | undefined> => {
   let size = 0
   for (const file of files) {
     const found = file === standardInput ? undefined : await stat(file).catch(() => undefined)
@@ -15,29 +70,6 @@ export const sizeOfFiles = async (files: readonly string[]): Promise<number | un
     size += found.size
   }
   return size
-}
-
-const progressEveryMs = 250
-
-/** Shows how far reading is, with what is left of it where the files have a size. */
-export const watch = (
-  terminal: Terminal,
-  traffic: Traffic,
-  size: number | undefined,
-): ((requests: number) => void) => {
-  const began = performance.now()
-  let shownAt = began
-  return requests => {
-    const now = performance.now()
-    if (now - shownAt < progressEveryMs) return
-    shownAt = now
-    const share = size ? Math.min(1, traffic.bytesRead() / size) : undefined
-    const how =
-      share === undefined
-        ? ''
-        : `, ${Math.floor(share * 100)} % read${leftText(share, (now - began) / 1_000)}`
-    terminal.progress(`${counted(requests)} requests${how}`)
-  }
 }
 
 const shownFaults = 10

@@ -4,7 +4,7 @@ import { isoOf } from '../../common/calendar.ts'
 import { jsonText, printable } from '../../common/outside-text.ts'
 import { printDuration } from '../../config/units.ts'
 import { standardOutput } from '../../load/traffic/file-bytes.ts'
-import type { Gaps } from '../../load/traffic/gaps.ts'
+import { type Gaps, reportedGapMs } from '../../load/traffic/gaps.ts'
 import type { TrafficSummary } from '../../load/traffic/read-traffic.ts'
 import { counted, factsText, type Terminal } from '../terminal.ts'
 import { leftOutText } from './traffic-reading.ts'
@@ -12,37 +12,32 @@ import { leftOutText } from './traffic-reading.ts'
 type Report = {
   readonly out: string
   readonly summary: TrafficSummary
-  /** Those longer than `shortestMs`. */
-  readonly gaps: ReturnType<Gaps['found']> & { readonly shortestMs: number; readonly areCut: boolean }
-  readonly written: number
+  readonly gaps: ReturnType<Gaps['found']>
+  /** To which gaps were shortened. */
+  readonly longestGap: number | undefined
+  /** That were written. */
+  readonly requests: number
   readonly first: number | undefined
   readonly last: number
 }
 
 /** Shows what was read and written; on standard error where standard output has the traffic. */
 export const reportRewrite = (terminal: Terminal, given: Report): void => {
-  const { out, summary, gaps, written, first, last } = given
+  const { out, summary, gaps, requests, first, last } = given
   const span = first === undefined ? 0 : last - first
+  const { requests: read, faultyLines, skippedLines, leftOut, late, share, files } = summary
   const shown = {
     out,
-    requests: written,
+    requests,
     from: first === undefined ? null : isoOf(first),
     spanSeconds: span / 1_000,
-    read: summary.requests,
-    faultyLines: summary.faultyLines,
-    skippedLines: summary.skippedLines,
-    leftOut: summary.leftOut,
-    late: summary.late,
-    share: summary.share,
+    ...{ read, faultyLines, skippedLines, leftOut, late, share },
     gaps: {
       count: gaps.count,
       cutSeconds: gaps.cutMs / 1_000,
-      longest: gaps.longest.map(({ from, ms }) => ({
-        from: isoOf(from),
-        seconds: ms / 1_000,
-      })),
+      longest: gaps.longest.map(({ from, ms }) => ({ from: isoOf(from), seconds: ms / 1_000 })),
     },
-    files: summary.files,
+    files,
   }
   const text = reportText(given, span)
   if (out !== standardOutput) terminal.show(shown, text)
@@ -50,8 +45,8 @@ export const reportRewrite = (terminal: Terminal, given: Report): void => {
   else for (const line of text.split('\n')) terminal.remark(line)
 }
 
-const reportText = ({ out, summary, gaps, written, first }: Report, span: number): string => {
-  const { count, cutMs, shortestMs, areCut } = gaps
+const reportText = ({ out, summary, gaps, longestGap, requests, first }: Report, span: number): string => {
+  const { count, cutMs } = gaps
   const [longest] = gaps.longest
   const facts = factsText([
     ['read', readText(summary)],
@@ -71,7 +66,7 @@ const reportText = ({ out, summary, gaps, written, first }: Report, span: number
     [
       'gaps',
       longest &&
-        `${counted(count)} longer than ${printDuration(shortestMs)}, the longest ${spanText(longest.ms)} from ${isoOf(longest.from)}${areCut ? `; ${spanText(cutMs)} cut` : '; --longest-gap shortens them'}`,
+        `${counted(count)} longer than ${printDuration(longestGap ?? reportedGapMs)}, the longest ${spanText(longest.ms)} from ${isoOf(longest.from)}${longestGap === undefined ? '; --longest-gap shortens them' : `; ${spanText(cutMs)} cut`}`,
     ],
     [
       'share',
@@ -81,7 +76,7 @@ const reportText = ({ out, summary, gaps, written, first }: Report, span: number
     ],
   ])
   const where = out === standardOutput ? 'Standard output' : printable(out)
-  return `${where} has ${counted(written)} requests.\n${facts}`
+  return `${where} has ${counted(requests)} requests.\n${facts}`
 }
 
 const readText = ({ requests, files }: TrafficSummary): string => {

@@ -1,20 +1,25 @@
-// Reads traffic files, passes their requests on, writes one file of them, and reports faults, gaps and order.
+// Reads traffic files, and writes one file of the requests that are passed on, or of the ids of their keys.
 
+import { csvLine } from '../../catalogue/csv-text.ts'
+import { InputError } from '../../common/errors.ts'
 import { standardOutput } from '../../load/traffic/file-bytes.ts'
 import { createGaps } from '../../load/traffic/gaps.ts'
-import { readTraffic } from '../../load/traffic/read-traffic.ts'
 import type { TrafficRequest } from '../../load/traffic/traffic-request.ts'
 import { textOf, writeText } from '../../load/traffic/write-traffic.ts'
-import { interruption } from '../interruption.ts'
+import { checkTier } from '../keys/key-create.ts'
 import { counted, type Terminal } from '../terminal.ts'
-import type { ImportOptions } from './traffic-options.ts'
-import { createFaults, sizeOfFiles, watch } from './traffic-reading.ts'
+import { type ReadOptions, readFiles, remarkLeftOut } from './traffic-reading.ts'
 import { reportRewrite } from './traffic-rewrite-text.ts'
 
-type Batches = AsyncIterable<readonly TrafficRequest[]>
+export type RewriteOptions = ReadOptions & {
+  readonly out: string
+  readonly force?: boolean
+  readonly longestGap?: number
+  readonly as: 'requests' | 'keys'
+  readonly tier: string
+}
 
-// A gap that is said, where none is given.
-const reportedGapMs = 5 * 60_000
+type Batches = AsyncIterable<readonly TrafficRequest[]>
 
 /**
  * Resolves to the exit code.
@@ -24,48 +29,61 @@ const reportedGapMs = 5 * 60_000
 export const rewrite = async (
   terminal: Terminal,
   files: readonly string[],
-  { out, force, format, host, window, strict, longestGap }: ImportOptions,
+  options: RewriteOptions,
   pass: (batches: Batches) => AsyncGenerator<readonly TrafficRequest[]>,
 ): Promise<number> => {
-  const faults = createFaults(terminal, strict === true)
-  const traffic = readTraffic(files, { host, format, window, onFault: faults.add })
-  const state = { isStopped: false, written: 0, first: undefined as number | undefined, last: 0 }
-  const shortestMs = longestGap ?? reportedGapMs
-  const gaps = createGaps(shortestMs, longestGap)
-  const watched = watch(terminal, traffic, await sizeOfFiles(files))
-  const observed = async function* (batches: Batches) {
-    for await (const batch of batches) {
-      if (state.isStopped) throw new Interrupted()
+  const { out, force = false, longestGap, as, tier } = options
+  if (as === 'keys') checkTier(terminal, tier)
+  const reading = await readFiles(terminal, files, options)
+  const gaps = createGaps(longestGap)
+  const written = { requests: 0, first: undefined as number | undefined, last: 0 }
+  const requests = async function* () {
+    for await (const batch of gaps.pass(pass(reading.batches()))) {
       for (const { at } of batch) {
-        state.first ??= at
-        state.last = Math.max(at, state.last)
+        written.first ??= at
+        written.last = Math.max(at, written.last)
       }
-      state.written += batch.length
-      watched(state.written)
+      written.requests += batch.length
       yield batch
     }
+    if (reading.isInterrupted()) throw new Interrupted()
   }
-  void interruption().then(() => {
-    state.isStopped = true
-  })
   try {
-    await writeText(out, textOf(observed(gaps.pass(pass(traffic.batches())))), { force: force === true })
+    await writeText(out, as === 'keys' ? keysText(requests(), tier) : textOf(requests()), { force })
   } catch (thrown) {
     if (!(thrown instanceof Interrupted)) throw thrown
     terminal.progress('')
-    const what = out === standardOutput ? 'standard output has a part of it' : 'nothing was written'
-    terminal.remark(`Interrupted after ${counted(state.written)} requests: ${what}.`)
+    const isBegun = out === standardOutput && as === 'requests'
+    const what = isBegun ? 'standard output has a part of it' : 'nothing was written'
+    terminal.remark(`Interrupted after ${counted(written.requests)} requests: ${what}.`)
     return 1
   }
-  terminal.progress('')
-  faults.end()
-  const { written, first, last } = state
-  reportRewrite(terminal, {
-    ...{ out, written, first, last },
-    summary: traffic.summary(),
-    gaps: { ...gaps.found(), shortestMs, areCut: longestGap !== undefined },
-  })
+  const summary = reading.end()
+  if (as === 'keys') remarkLeftOut(terminal, summary)
+  else reportRewrite(terminal, { out, ...written, summary, gaps: gaps.found(), longestGap })
   return 0
 }
 
 class Interrupted extends Error {}
+
+// As many as `keys create --from` takes.
+const maxKeys = 100_000
+// So much that many replays on one day do not use it up.
+const limit = 1_000_000_000
+
+/**
+ * The ids of keys as the CSV that `abohawa keys create --from` reads. What it creates has each id as its external id, by which a
+ * replay finds the key of a request. @throws InputError for too many
+ */
+async function* keysText(batches: Batches, tier: string): AsyncGenerator<string> {
+  const ids = new Set<string>()
+  for await (const requests of batches) {
+    for (const { key } of requests) if (key !== undefined) ids.add(key)
+    if (ids.size > maxKeys)
+      throw new InputError(
+        `the files have more than ${counted(maxKeys)} keys, which is all that keys create --from takes`,
+      )
+  }
+  const rows = [...ids].sort().map(id => csvLine(['Load test', tier, id, limit]))
+  yield [csvLine(['subscriber', 'tier', 'external_id', 'limit']), ...rows].join('')
+}

@@ -2,13 +2,14 @@
 // terminal in traffic-stats-text.ts.
 
 import { type Command, Option } from 'commander'
-import type { Subject } from '../../load/traffic/stats/traffic-stats.ts'
-import { interruption } from '../interruption.ts'
+import { createTrafficStats, type Subject } from '../../load/traffic/stats/traffic-stats.ts'
 import { numberIn } from '../quantities.ts'
 import { type AddCommand, counted } from '../terminal.ts'
-import { addReadOptions, configuredCellOf, type ReadOptions } from './traffic-options.ts'
+import { addReadOptions, configuredCellOf } from './traffic-options.ts'
+import { type ReadOptions, readFiles } from './traffic-reading.ts'
+import { jsonOfStats, textOfStats } from './traffic-stats-text.ts'
 
-type Options = ReadOptions & { by: Subject; top: number; strict?: boolean }
+type Options = ReadOptions & { by: Subject; top: number }
 
 export const addStatsCommand = (traffic: Command, add: AddCommand): Command =>
   add<Options>(traffic, 'stats', {
@@ -24,38 +25,15 @@ export const addStatsCommand = (traffic: Command, add: AddCommand): Command =>
         )
         .option('--top <number>', 'how many of the most popular are listed', numberIn(1, 10_000), 10)
         .option('--strict', 'end with 1 at the first faulty line'),
-    run: async (terminal, { format, host, window, by, top, strict }, ...files) => {
-      // Imported here, so that the other commands start without them.
-      const { readTraffic } = await import('../../load/traffic/read-traffic.ts')
-      const { createTrafficStats } = await import('../../load/traffic/stats/traffic-stats.ts')
-      const { createFaults, sizeOfFiles, watch } = await import('./traffic-reading.ts')
-      const { jsonOfStats, textOfStats } = await import('./traffic-stats-text.ts')
-      const faults = createFaults(terminal, strict === true)
-      const traffic = readTraffic(files, {
-        window,
-        host,
-        format,
-        onFault: faults.add,
-      })
+    run: async (terminal, { by, top, ...options }, ...files) => {
       const counters = createTrafficStats(by, top, await configuredCellOf(terminal))
-      const watched = watch(terminal, traffic, await sizeOfFiles(files))
-      let isStopped = false
-      void interruption().then(() => {
-        isStopped = true
-      })
-      let requests = 0
-      for await (const batch of counters.pass(traffic.batches())) {
-        requests += batch.length
-        watched(requests)
-        if (isStopped) break
-      }
-      terminal.progress('')
-      faults.end()
+      const reading = await readFiles(terminal, files, options)
+      for await (const _ of counters.pass(reading.batches()));
+      const summary = reading.end()
       const stats = counters.stats()
-      const summary = traffic.summary()
       terminal.show(jsonOfStats(stats, summary), textOfStats(stats, summary, terminal.columns ?? 100))
-      if (isStopped)
-        terminal.remark(`Interrupted: the figures are of the first ${counted(requests)} requests.`)
-      return isStopped ? 1 : 0
+      if (!reading.isInterrupted()) return 0
+      terminal.remark(`Interrupted: the figures are of the first ${counted(stats.requests)} requests.`)
+      return 1
     },
   })

@@ -1,51 +1,48 @@
 // Finds the gaps of a stream in the order of arrival, and shortens them if that is wanted: the requests behind a gap move
 // forward with all that follow.
 
+import { minuteMs } from '../../common/calendar.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 
-type Gap = {
-  /** The instant of the request before it, as it was read. */
-  readonly from: number
-  readonly ms: number
+/** Of the gaps, the longest few; `from` is the instant of the request before a gap, as it was read. */
+type GapsFound = {
+  readonly count: number
+  readonly cutMs: number
+  readonly longest: readonly { readonly from: number; readonly ms: number }[]
 }
 
 export type Gaps = {
   /** The same requests, moved where gaps were shortened. */
   pass(batches: AsyncIterable<readonly TrafficRequest[]>): AsyncGenerator<TrafficRequest[]>
-  found(): { readonly count: number; readonly cutMs: number; readonly longest: readonly Gap[] }
+  found(): GapsFound
 }
 
+/** Longer gaps are found where none are shortened. */
+export const reportedGapMs = 5 * minuteMs
 const maxListed = 5
 
-/**
- * @param reportedMs a gap that is longer is found
- * @param longestMs to which longer gaps are shortened; undefined leaves them
- */
-export const createGaps = (reportedMs: number, longestMs?: number): Gaps => {
-  let count = 0
-  let cutMs = 0
-  let longest: Gap[] = []
+/** @param longestMs to which longer gaps are shortened; undefined leaves them */
+export const createGaps = (longestMs?: number): Gaps => {
+  let found: GapsFound = { count: 0, cutMs: 0, longest: [] }
   let last: number | undefined
-  const add = (gap: Gap): void => {
-    count += 1
-    longest = [...longest, gap].sort((one, other) => other.ms - one.ms).slice(0, maxListed)
+  const add = (from: number, ms: number): void => {
+    const longest = [...found.longest, { from, ms }].sort((one, other) => other.ms - one.ms)
+    found = {
+      count: found.count + 1,
+      cutMs: found.cutMs + (longestMs === undefined ? 0 : ms - longestMs),
+      longest: longest.slice(0, maxListed),
+    }
+  }
+  const passed = (request: TrafficRequest): TrafficRequest => {
+    const { at } = request
+    if (last !== undefined && at - last > (longestMs ?? reportedGapMs)) add(last, at - last)
+    last = Math.max(at, last ?? at)
+    return found.cutMs === 0 ? request : { ...request, at: at - found.cutMs }
   }
   return {
     async *pass(batches) {
-      for await (const batch of batches) {
-        const passed: TrafficRequest[] = []
-        for (const request of batch) {
-          const ms = last === undefined ? 0 : request.at - last
-          if (ms > (longestMs ?? reportedMs)) {
-            add({ from: last as number, ms })
-            if (longestMs !== undefined) cutMs += ms - longestMs
-          }
-          last = Math.max(request.at, last ?? request.at)
-          passed.push(cutMs === 0 ? request : { ...request, at: request.at - cutMs })
-        }
-        yield passed
-      }
+      for await (const batch of batches) yield batch.map(passed)
     },
-    found: () => ({ count, cutMs, longest }),
+    found: () => found,
   }
 }

@@ -4,6 +4,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { holdsKey } from '../../common/key-redaction.ts'
 import { endpointOf } from './endpoint-of-path.ts'
+import { known } from './request-line.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 
 /** The pseudonym of a key or of the id of one. */
@@ -28,40 +29,27 @@ export const createPseudonyms = (salt: Buffer = randomBytes(32)): Pseudonyms => 
 export const withPseudonyms = (request: TrafficRequest, nameOf: Pseudonyms): TrafficRequest => {
   const { path, key, accepts, cell, tier } = request
   if (!holdsKey(`${key ?? ''} ${accepts ?? ''} ${cell ?? ''} ${tier ?? ''} ${path}`)) return request
-  const { accepts: _a, cell: _c, tier: _t, ...rest } = request
   const found: string[] = []
   const cleaned = path.replaceAll(/[^/?&=;#]+/g, part => {
     if (!holdsKey(part)) return part
     found.push(nameOf(unescaped(part)))
     return found.at(-1) as string
   })
-  const keyName = key === undefined ? found[0] : holdsKey(key) ? nameOf(key) : key
-  return {
-    ...rest,
+  const withoutKey = (text: string | undefined) => (text && holdsKey(text) ? undefined : text)
+  return known({
+    ...request,
     path: cleaned,
-    ...(keyName === undefined ? {} : { key: keyName }),
-    ...(accepts === undefined || holdsKey(accepts) ? {} : { accepts }),
-    ...(cell === undefined || holdsKey(cell) ? {} : { cell }),
-    ...(tier === undefined || holdsKey(tier) ? {} : { tier }),
-  }
+    key: key === undefined ? found[0] : holdsKey(key) ? nameOf(key) : key,
+    accepts: withoutKey(accepts),
+    cell: withoutKey(cell),
+    tier: withoutKey(tier),
+  })
 }
 
 // Of a name of a parameter, wherever in it; and of its words, those that also stand within harmless ones.
 const secretPart =
   /pass|pwd|secret|token|key|auth|credential|signature|sess|jwt|hmac|csrf|xsrf|cookie|appid|saml/
-const secretWords = new Set([
-  'sid',
-  'sig',
-  'pin',
-  'otp',
-  'totp',
-  'mfa',
-  'tan',
-  'pw',
-  'nonce',
-  'ticket',
-  'bearer',
-])
+const secretWords = /\b(?:sid|sig|pin|otp|totp|mfa|tan|pw|nonce|ticket|bearer)\b/
 // Of one use: no client is known by them.
 const ofOneUse = /^(?:.*[^a-z])?(?:pin|otp|totp|mfa|tan|nonce|code|saml[a-z]*)$/
 // A cheap check for a possible one of those, plain or encoded.
@@ -77,9 +65,7 @@ const wordsOf = (name: string): string =>
     .toLowerCase()
 
 const isSecret = (words: string): boolean =>
-  words === 'code' ||
-  secretPart.test(words.replaceAll(' ', '')) ||
-  words.split(' ').some(word => secretWords.has(word))
+  words === 'code' || secretPart.test(words.replaceAll(' ', '')) || secretWords.test(words)
 
 /** Whether a text has a parameter that is named like a secret, as a URL within a parameter may. */
 const holdsSecret = (text: string): boolean =>
@@ -131,16 +117,11 @@ export const withoutSecrets = (request: TrafficRequest, nameOf: Pseudonyms): Tra
   })
   // From sign to sign, where no name begins twice: a pattern that may match anywhere rescans a long name.
   const rest = query.replaceAll(/[?&;#][^&;#]*/g, cleanedPart)
-  const keyName = key ?? found
-  return {
-    ...request,
-    path: cleaned + rest,
-    ...(keyName === undefined ? {} : { key: keyName }),
-  }
+  return known({ ...request, path: cleaned + rest, key: key ?? found })
 }
 
-// As often as a key was encoded, up to a bound.
-const unescaped = (part: string): string => {
+/** As often as it was encoded, up to a bound. */
+export const unescaped = (part: string): string => {
   let text = part
   for (let i = 0; i < 5 && text.includes('%'); i++)
     try {

@@ -2,84 +2,75 @@
 // cells and not of requests, so that what is requested again and again stays so, as a cache needs it to be measured.
 
 import type { Destination } from '../../common/endpoints.ts'
-import { type CellOf, recordedCell } from './cell-of-place.ts'
-import { endpointOf, placeOf } from './endpoint-of-path.ts'
+import { type CellOf, endpointOf, placeOf, recordedCell } from './endpoint-of-path.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 
 /** All given conditions must hold. */
 export type Selection = {
   /** Of cells, from 0 to 1; the same cells in every file. */
   readonly sample?: number | undefined
-  /** Gives the cells that were not recorded. */
-  readonly cellOf?: CellOf | undefined
   /** An instant, or ms from the first request. */
-  readonly from?: Moment | undefined
+  readonly from?: Moment
   /** The first instant that is not taken. */
-  readonly to?: Moment | undefined
+  readonly to?: Moment
   /** Ms from `from`, or else from the first request. */
-  readonly duration?: number | undefined
-  readonly endpoints?: ReadonlySet<Destination> | undefined
-  readonly keys?: ReadonlySet<string> | undefined
+  readonly duration?: number
+  readonly endpoint?: readonly Destination[]
+  readonly key?: readonly string[]
   /** Names of cells, or places such as `district/3026`. */
-  readonly cells?: ReadonlySet<string> | undefined
+  readonly cell?: readonly string[]
   /** Of those that are left, the first. */
-  readonly head?: number | undefined
+  readonly head?: number
 }
 export type Moment = { readonly at: number } | { readonly after: number }
 
-type Batches = AsyncIterable<readonly TrafficRequest[]>
-
-/** The same order; ends early where nothing more can follow. */
-export async function* selected(batches: Batches, selection: Selection): AsyncGenerator<TrafficRequest[]> {
-  const { head = Number.POSITIVE_INFINITY } = selection
-  let span: Span | undefined
-  let count = 0
+/** The same order; ends early where nothing more can follow. @param cellOf gives the cells that were not recorded */
+export async function* selected(
+  batches: AsyncIterable<readonly TrafficRequest[]>,
+  { sample, from, to, duration, endpoint, key, cell, head = Number.POSITIVE_INFINITY }: Selection,
+  cellOf: CellOf = recordedCell,
+): AsyncGenerator<TrafficRequest[]> {
+  const [endpoints, keys, cells] = [setOf(endpoint), setOf(key), setOf(cell)]
+  const isChosen = (request: TrafficRequest): boolean => {
+    if (endpoints && !endpoints.has(endpointOf(request.path))) return false
+    if (keys && !(request.key !== undefined && keys.has(request.key))) return false
+    if (cells === undefined && sample === undefined) return true
+    const name = cellOf(request)
+    if (cells && !(name !== undefined && cells.has(name)) && !cells.has(placeOf(request.path))) return false
+    return sample === undefined || isSampled(name ?? placeOf(request.path), sample)
+  }
+  let span: { readonly from: number; readonly to: number } | undefined
+  const spanFrom = (begin: number) => {
+    const first = instantOf(from, begin) ?? Number.NEGATIVE_INFINITY
+    const end = instantOf(to, begin) ?? Number.POSITIVE_INFINITY
+    const last = duration === undefined ? end : Math.max(first, begin) + duration
+    return { from: first, to: Math.min(end, last) }
+  }
+  let left = head
   for await (const batch of batches) {
     const taken: TrafficRequest[] = []
-    let isOver = count >= head
+    let isOver = left <= 0
     for (const request of batch) {
-      span ??= spanOf(selection, request.at)
-      if (request.at >= span.to) isOver = true
+      span ??= spanFrom(request.at)
+      isOver ||= request.at >= span.to
       if (isOver) break
-      if (request.at < span.from || !holdsFor(selection, request)) continue
+      if (request.at < span.from || !isChosen(request)) continue
       taken.push(request)
-      count += 1
-      isOver = count >= head
+      left -= 1
+      isOver = left <= 0
     }
     yield taken
     if (isOver) break
   }
 }
 
-type Span = { readonly from: number; readonly to: number }
+const setOf = <Value>(values: readonly Value[] | undefined) => values && new Set<Value>(values)
 
-/** @param begin the instant of the first request */
-const spanOf = ({ from, to, duration }: Selection, begin: number): Span => {
-  const first = instantOf(from, begin, Number.NEGATIVE_INFINITY)
-  const end = instantOf(to, begin, Number.POSITIVE_INFINITY)
-  return { from: first, to: duration === undefined ? end : Math.min(end, Math.max(first, begin) + duration) }
-}
+const instantOf = (moment: Moment | undefined, begin: number): number | undefined =>
+  moment && ('at' in moment ? moment.at : begin + moment.after)
 
-const instantOf = (moment: Moment | undefined, begin: number, none: number): number =>
-  moment === undefined ? none : 'at' in moment ? moment.at : begin + moment.after
-
-const holdsFor = (
-  { sample, endpoints, keys, cells, cellOf = recordedCell }: Selection,
-  request: TrafficRequest,
-): boolean => {
-  const { path, key } = request
-  const cell = cells || sample !== undefined ? cellOf(request) : undefined
-  if (endpoints && !endpoints.has(endpointOf(path))) return false
-  if (keys && !(key !== undefined && keys.has(key))) return false
-  if (cells && !((cell !== undefined && cells.has(cell)) || cells.has(placeOf(path)))) return false
-  return sample === undefined || isSampled({ cell, path }, sample)
-}
-
-/** Whether the cell of a request, or its place where the cell is not known, is in a sample of this share. */
-export const isSampled = (
-  { cell, path }: { readonly cell?: string | undefined; readonly path: string },
-  share: number,
-): boolean => hashOf(cell ?? placeOf(path)) < share * 2 ** 32
+/** Whether a cell, or a place whose cell is not known, is in a sample of this share. */
+export const isSampled = (name: string, share: number): boolean => hashOf(name) < share * 2 ** 32
 
 /** FNV-1a with the last step of MurmurHash3, which spreads names that differ in their last digit. */
 const hashOf = (text: string): number => {

@@ -16,8 +16,8 @@ import type { Clock } from '../../common/clock.ts'
 import type { Config } from '../../config/schema.ts'
 import { fleetHashOf } from '../../config/values.ts'
 import type { Store } from '../../stores/store.ts'
+import type { WeatherPath } from '../traffic/endpoint-of-path.ts'
 import type { SampleWeather } from './sample-weather.ts'
-import type { WeatherPath } from './weather-path.ts'
 
 export type Instance = Pick<Upstream, 'timelines' | 'start' | 'close'> & {
   /**

@@ -4,9 +4,8 @@
 import t, { type Test } from 'tap'
 import type { LocationType } from '../../../src/catalogue/location-schema.ts'
 import { hourMs, minuteMs } from '../../../src/common/calendar.ts'
-import { naturalLog, power } from '../../../src/load/traffic/generate/arithmetic.ts'
 import { generate } from '../../../src/load/traffic/generate/generate.ts'
-import { createRandom } from '../../../src/load/traffic/generate/random.ts'
+import { createRandom, naturalLog, power } from '../../../src/load/traffic/generate/random.ts'
 import { lineOf, requestOf, type TrafficRequest } from '../../../src/load/traffic/traffic-request.ts'
 import {
   generated,

@@ -5,13 +5,10 @@ import type { Catalogue } from '../../../catalogue/catalogue.ts'
 import type { Bounds } from '../../../catalogue/location-schema.ts'
 import { apiPrefix, type EndpointName, endpointNames } from '../../../common/endpoints.ts'
 import type { TrafficRequest } from '../traffic-request.ts'
-import { arrivalsOf, type Span } from './arrivals.ts'
-import { createBadRequests } from './bad-requests.ts'
-import { createChoice, zipfWeights } from './choice.ts'
-import { createPaths } from './paths.ts'
+import { arrivalsOf, type Shape, type Span, weightOf } from './arrivals.ts'
+import { createBadRequests, createPaths } from './paths.ts'
 import { createPopularPlaces, type Storm } from './places.ts'
-import { createRandom } from './random.ts'
-import { type Shape, weightOf } from './shape.ts'
+import { createChoice, createRandom, zipfWeights } from './random.ts'
 
 /** Shares are from 0 to 1. */
 export type GeneratedTraffic = Span & {

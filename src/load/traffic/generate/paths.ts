@@ -1,4 +1,5 @@
-// The path of a request for a place, by endpoint, as consumers of the API send it: each is answered with 200.
+// The path of a request for a place, as consumers of the API send it: by endpoint, answered with 200; and of the kinds that the API
+// refuses: an unknown place, a bad parameter, an endpoint that does not exist, no key.
 
 import type { Catalogue } from '../../../catalogue/catalogue.ts'
 import type { Bounds, Location, LocationType } from '../../../catalogue/location-schema.ts'
@@ -61,3 +62,49 @@ const near = (degrees: number, least: number, most: number, random: Random): str
   const moved = degrees + (random() + random() - 1) * spreadDegrees
   return Math.min(most, Math.max(least, moved)).toFixed(4)
 }
+
+/** The path is below that of the API. */
+type BadRequest = { readonly path: string; readonly hasKey: boolean }
+
+type BadPathOf = (place: Location, bounds: Bounds) => string
+
+// 404. Ids are digits, so that none of these is one.
+const unknownPlaces: readonly BadPathOf[] = [
+  ({ type, slug_en }) => `/weather/${type}/${encodeURIComponent(slug_en)}`,
+  ({ type, id }) => `/weather/${type}/x${id}`,
+  ({ type }) => `/forecast/${type}/undefined?days=3`,
+  ({ type }) => `/locations/${type}/null`,
+]
+
+// 400.
+const badParameters: readonly BadPathOf[] = [
+  ({ type, id }) => `/weather/${type}/${id}?lang=fr`,
+  ({ type, id }) => `/forecast/${type}/${id}?days=14`,
+  ({ id }) => `/weather/city/${id}`,
+  (_place, { north, east }) => `/weather/coords/${north + 1}/${east}`,
+  (_place, { east }) => `/weather/coords/NaN/${east}`,
+  () => '/locations',
+  ({ type }) => `/locations?type=${type}&limit=1000`,
+]
+
+// 404.
+const unknownEndpoints: readonly BadPathOf[] = [
+  ({ type, id }) => `/current/${type}/${id}`,
+  ({ id }) => `/weather/${id}`,
+  () => '/alerts',
+  () => '/status',
+]
+
+// 401, for want of a key.
+const withoutKey: BadPathOf = ({ type, id }) => `/weather/${type}/${id}`
+
+const kinds = [unknownPlaces, badParameters, unknownEndpoints, [withoutKey]]
+
+/** Draws a bad request for a place, each kind as often as the others. */
+export const createBadRequests =
+  (bounds: Bounds, random: Random): ((place: Location) => BadRequest) =>
+  place => {
+    const kind = kinds[Math.floor(random() * kinds.length)] as readonly BadPathOf[]
+    const pathOf = kind[Math.floor(random() * kind.length)] as BadPathOf
+    return { path: pathOf(place, bounds), hasKey: pathOf !== withoutKey }
+  }

@@ -3,8 +3,7 @@
 
 import type { Catalogue } from '../../../catalogue/catalogue.ts'
 import type { Location } from '../../../catalogue/location-schema.ts'
-import { createChoice, zipfWeights } from './choice.ts'
-import { createRandom } from './random.ts'
+import { createChoice, createRandom, zipfWeights } from './random.ts'
 
 export type Storm = {
   /** Where it is: this place and all below it. */

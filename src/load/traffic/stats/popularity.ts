@@ -1,47 +1,35 @@
 // How often each of many things was requested: counts, the most popular, and how skewed they are. Exact up to a bound of
 // different things; of those that come later only the sum is kept.
 
-export type Popularity = {
-  add(name: string): void
-  report(top: number): PopularityReport
-}
-
-export type PopularityReport = {
-  /** Different names; at least so many where `isExact` is false. */
-  readonly distinct: number
-  readonly isExact: boolean
-  readonly requests: number
-  readonly top: readonly { readonly name: string; readonly requests: number }[]
-  /** The share of requests for the most popular 1, 10 and 100. */
-  readonly topShares: { readonly 1: number; readonly 10: number; readonly 100: number }
-  /** The exponent of Zipf's law that fits best; null for fewer than ten names. 0 is no skew. */
-  readonly zipf: number | null
-}
+export type PopularityReport = ReturnType<ReturnType<typeof createPopularity>['report']>
 
 const maxNames = 1_000_000
 
-export const createPopularity = (): Popularity => {
+export const createPopularity = () => {
   const counts = new Map<string, number>()
   let requests = 0
   let isExact = true
   return {
-    add: name => {
+    add: (name: string): void => {
       requests += 1
       const count = counts.get(name)
       if (count !== undefined) counts.set(name, count + 1)
       else if (counts.size < maxNames) counts.set(name, 1)
       else isExact = false
     },
-    report: top => {
+    report: (top: number) => {
       const sorted = [...counts].sort(([, one], [, other]) => other - one)
       const shareOf = (first: number) =>
         requests === 0 ? 0 : sorted.slice(0, first).reduce((sum, [, count]) => sum + count, 0) / requests
       return {
+        // Different names; at least so many where it is not exact.
         distinct: counts.size,
         isExact,
         requests,
         top: sorted.slice(0, top).map(([name, count]) => ({ name, requests: count })),
+        // Of requests for the most popular ones.
         topShares: { 1: shareOf(1), 10: shareOf(10), 100: shareOf(100) },
+        // The exponent of Zipf's law that fits best; null for fewer than ten names. 0 is no skew.
         zipf: zipfOf(sorted.map(([, count]) => count)),
       }
     },

@@ -1,17 +1,10 @@
 // The rate of requests over time, in steps that double as the traffic gets longer: bounded memory for any span, exact counts.
 
-export type RateOverTime = {
-  add(at: number): void
-  /** Requests in each step, from the step of the first request on. */
-  series(): { readonly stepSeconds: number; readonly counts: readonly number[] }
-  /** The most requests of one second; null without requests. */
-  peak(): Peak | null
-}
-export type Peak = { readonly requests: number; readonly at: number }
+type Peak = { readonly requests: number; readonly at: number }
 
 const maxSteps = 240
 
-export const createRateOverTime = (): RateOverTime => {
+export const createRateOverTime = () => {
   let begin: number | undefined
   let stepMs = 1_000
   let counts: number[] = []
@@ -19,7 +12,7 @@ export const createRateOverTime = (): RateOverTime => {
   let inSecond = 0
   let peak: Peak | null = null
   return {
-    add: at => {
+    add: (at: number): void => {
       // Requests out of order count in the first step at the earliest.
       begin ??= Math.floor(at / 1_000) * 1_000
       let step = Math.max(0, Math.floor((at - begin) / stepMs))
@@ -38,7 +31,9 @@ export const createRateOverTime = (): RateOverTime => {
       second = present
       if (inSecond > (peak?.requests ?? 0)) peak = { requests: inSecond, at: present * 1_000 }
     },
+    /** Requests in each step, from the step of the first request on. */
     series: () => ({ stepSeconds: stepMs / 1_000, counts }),
-    peak: () => peak,
+    /** The most requests of one second; null without requests. */
+    peak: (): Peak | null => peak,
   }
 }

@@ -2,32 +2,11 @@
 // time, and from the distances the miss-ratio curve of an LRU cache of every size. Exact, by Mattson's stack algorithm on a
 // Fenwick tree: O(log n) a request, memory for the different objects and not for the requests.
 
-export type Reuse = {
-  /** @param at ms since the epoch */
-  add(object: string, at: number): void
-  report(): ReuseReport
-}
-
-export type ReuseReport = {
-  readonly objects: number
-  readonly requests: number
-  /** Requests for an object for the first time: a miss of any cache. */
-  readonly first: number
-  /** Of the other requests: the number of different others in between. */
-  readonly distance: Quantiles | null
-  /** Of the other requests: seconds since the last one for the same object. */
-  readonly seconds: Quantiles | null
-  /** The share of all requests that follow one for the same object within so many seconds. */
-  readonly within: readonly { readonly seconds: number; readonly share: number }[]
-  /** Of an LRU cache without expiry that holds so many objects. */
-  readonly missRatios: readonly { readonly objects: number; readonly missRatio: number }[]
-}
-
 type Quantiles = { readonly p50: number; readonly p90: number; readonly p99: number; readonly max: number }
 
 const spans = [1, 10, 60, 600, 3_600, 6 * 3_600, 86_400]
 
-export const createReuse = (): Reuse => {
+export const createReuse = () => {
   const distances: number[] = []
   // By the logarithm of the time: steps of 2 %.
   const times: number[] = []
@@ -50,7 +29,8 @@ export const createReuse = (): Reuse => {
   }
 
   return {
-    add: (object, at) => {
+    /** @param at ms since the epoch */
+    add: (object: string, at: number): void => {
       requests += 1
       if (next >= tree.size) renumber()
       const before = last.get(object)
@@ -73,31 +53,33 @@ export const createReuse = (): Reuse => {
     report: () => ({
       objects: last.size,
       requests,
+      // For an object for the first time: a miss of any cache.
       first: last.size,
+      // Of the other requests: the number of different others in between.
       distance: quantilesOf(distances, distance => distance),
+      // Of the other requests: seconds since the last one for the same object.
       seconds: quantilesOf(times, secondsOf),
-      within: spans.map((seconds, i) => ({ seconds, share: shareOf(within[i] ?? 0, requests) })),
+      // The share of all requests that follow one for the same object within so many seconds.
+      within: spans.map((seconds, i) => ({
+        seconds,
+        share: requests === 0 ? 0 : (within[i] ?? 0) / requests,
+      })),
+      // Of an LRU cache without expiry that holds so many objects.
       missRatios: missRatiosOf(distances, last.size, requests),
     }),
   }
 }
 
-type Tree = {
-  readonly size: number
-  add(place: number, change: number): void
-  /** Of the places up to this one, itself included. */
-  sumUpTo(place: number): number
-}
-
 /** A Fenwick tree: sums of the beginnings of a row of numbers that change. */
-const createTree = (size: number): Tree => {
+const createTree = (size: number) => {
   const sums = new Int32Array(size + 1)
   return {
     size,
-    add: (place, change) => {
+    add: (place: number, change: number): void => {
       for (let i = place + 1; i <= size; i += i & -i) sums[i] = (sums[i] as number) + change
     },
-    sumUpTo: place => {
+    /** Of the places up to this one, itself included. */
+    sumUpTo: (place: number): number => {
       let sum = 0
       for (let i = place + 1; i > 0; i -= i & -i) sum += sums[i] as number
       return sum
@@ -108,8 +90,6 @@ const createTree = (size: number): Tree => {
 const growth = Math.log(1.02)
 const stepOf = (ms: number): number => Math.round(Math.log(ms + 1) / growth)
 const secondsOf = (step: number): number => Math.round(Math.exp(step * growth) - 1) / 1_000
-
-const shareOf = (part: number, all: number): number => (all === 0 ? 0 : part / all)
 
 /** Of values with their counts; holes are no count. */
 const quantilesOf = (counts: readonly number[], valueAt: (index: number) => number): Quantiles | null => {
@@ -132,11 +112,7 @@ const quantilesOf = (counts: readonly number[], valueAt: (index: number) => numb
 }
 
 /** For 1, 2, 5, 10, 20, 50, … objects and for all. */
-const missRatiosOf = (
-  distances: readonly number[],
-  objects: number,
-  requests: number,
-): ReuseReport['missRatios'] => {
+const missRatiosOf = (distances: readonly number[], objects: number, requests: number) => {
   if (requests === 0) return []
   const sizes: number[] = []
   for (let power = 1; power < objects; power *= 10)
