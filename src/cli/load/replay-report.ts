@@ -44,7 +44,7 @@ export const addReportCommand = (replay: Command, add: AddCommand): void => {
         throw new UsageError('--fail-if is about a change; allowed: with two files')
       if (out !== undefined) await checkWritable([out])
       // Imported here, so that the other commands start without it.
-      const { changeLimitOf, limitVerdicts } = await import('../../load/report/change-limits.ts')
+      const { changeLimitOf, limitVerdicts } = await import('../../load/report/comparison.ts')
       const limits = failIf.map(text => asUsage(() => changeLimitOf(text)))
       const { readResults } = await import('../../load/report/read-results.ts')
       const a = await readResults(file)

@@ -3,9 +3,8 @@
 
 import type { Figures } from '../../common/page/figures.js'
 import { badge, code, escaped, type Html, notice, section, table } from '../../common/page/html.ts'
-import type { LimitVerdict } from './change-limits.ts'
 import { type Warning, warningSentences } from './comparability.ts'
-import type { Difference } from './comparison.ts'
+import type { Difference, LimitVerdict } from './comparison.ts'
 import type { Estimate } from './intervals.ts'
 import { metrics, valueText } from './metrics.ts'
 import { charts, drawnRun, figuresIn, reportFile } from './page.ts'

@@ -1,20 +1,23 @@
 // Compares two sides of one or several runs each: every metric with its interval, the change from A to B, and whether that is
-// a difference or noise. The values of steps have intervals from a bootstrap over blocks of steps with a fixed seed
-// (intervals.ts, step-percentiles.ts). All differences of a disturbed side are unclear.
+// a difference or noise; and limits of change, such as `p99>+10%`. What follows from steps has intervals from a bootstrap over
+// blocks of them with a fixed seed (metrics.ts, intervals.ts). All differences of a disturbed side are unclear.
 
+import { InputError } from '../../common/errors.ts'
+import { quoted } from '../../common/outside-text.ts'
 import { isDisturbed } from './comparability.ts'
-import { changeByBootstrap, type Drawn, type Estimate, type Interval, medianEstimate } from './intervals.ts'
+import { type Drawn, type Estimate, type Interval, medianEstimate } from './intervals.ts'
 import {
   counted,
+  drawnFigures,
   type Metric,
   type MetricName,
   metricNames,
   metrics,
+  type SideSteps,
   sharedOut,
   type Unit,
 } from './metrics.ts'
-import type { ReplayResult, Step } from './result.ts'
-import { percentilesByBootstrap } from './step-percentiles.ts'
+import type { ReplayResult } from './result.ts'
 
 /** `unclear`: it has no interval, or a side was disturbed. */
 type Verdict = 'better' | 'worse' | 'noise' | 'unclear'
@@ -34,7 +37,7 @@ export type Difference = {
 /** In the order of `metricNames`, those that both sides have. @param a one run or more */
 export const differences = (a: readonly ReplayResult[], b: readonly ReplayResult[]): Difference[] => {
   const sides = { a: sideOf(a), b: sideOf(b), isPaired: arePaired(a, b) }
-  const percentiles = percentilesByBootstrap(sides.a.steps, sides.b.steps, percents, sides.isPaired)
+  const drawn = drawnFigures(sides.a, sides.b, sides.isPaired)
   const [disturbed, reproducible] = [[a, b].some(areDisturbed), areReproducible([...a, ...b])]
   const found = metricNames.flatMap((name): Difference[] => {
     const metric: Metric = metrics[name]
@@ -43,16 +46,14 @@ export const differences = (a: readonly ReplayResult[], b: readonly ReplayResult
     const isReproducible = metric.isReproducible && reproducible
     const difference = isReproducible
       ? reproduced(name, metric, ofA, ofB)
-      : drawnDifference(name, metric, ofA, ofB, sides, percentiles)
+      : drawnDifference(name, metric, ofA, ofB, sides, drawn.get(name))
     const isUnclear = disturbed && !isReproducible && ofA.value !== ofB.value
     return [isUnclear ? { ...difference, verdict: 'unclear' } : difference]
   })
   return [...a, ...b].some(failsQuickly) ? withoutQuickErrors(found) : found
 }
 
-const percents = [50, 90, 99, 99.9]
-
-type Side = { readonly runs: number; readonly steps: readonly Step[]; readonly stepSeconds: number }
+type Side = SideSteps & { readonly runs: number }
 type Sides = { readonly a: Side; readonly b: Side; readonly isPaired: boolean }
 
 /** The steps of all runs, from the first to the last in which requests were due: before is the warm-up, and behind it the last answers. */
@@ -124,15 +125,13 @@ const drawnDifference = (
   a: Estimate,
   b: Estimate,
   sides: Sides,
-  percentiles: ReturnType<typeof percentilesByBootstrap>,
+  drawn: Drawn | undefined,
 ): Difference => {
-  const { unit, percent } = metric
-  const drawn = percent === undefined ? ratiosDrawn(sides, metric) : percentiles?.get(percent)
   const [left, right] = [widened(a, metric, sides.a, drawn?.a), widened(b, metric, sides.b, drawn?.b)]
   const change = betweenMoments(changeOf(left, right, drawn, sides), metric, left, sides)
   return {
     metric: name,
-    unit,
+    unit: metric.unit,
     a: left,
     b: right,
     change,
@@ -155,16 +154,6 @@ const widened = (
     low: Math.min(own.value, drawn.low, known?.low ?? own.value),
     high: Math.max(own.value, drawn.high, known?.high ?? own.value),
   }
-}
-
-const ratiosDrawn = ({ a, b, isPaired }: Sides, { ofStep }: Metric): Drawn | undefined => {
-  if (!ofStep) return undefined
-  const ratios = ({ steps, stepSeconds }: Side) =>
-    steps.flatMap(step => {
-      const ratio = ofStep(step, stepSeconds)
-      return ratio === null ? [] : [ratio]
-    })
-  return changeByBootstrap(ratios(a), ratios(b), isPaired)
 }
 
 const changeOf = (a: Estimate, b: Estimate, drawn: Drawn | undefined, sides: Sides): Estimate | null => {
@@ -246,4 +235,59 @@ const withoutQuickErrors = (found: readonly Difference[]): Difference[] => {
       ? { ...difference, verdict: 'unclear' }
       : difference,
   )
+}
+
+export type ChangeLimit = {
+  /** As it was given. */
+  readonly text: string
+  readonly metric: MetricName
+  readonly isAbove: boolean
+  /** Of A's figure: 0.1 is ten percent. */
+  readonly change: number
+}
+
+/** @throws InputError with what is allowed */
+export const changeLimitOf = (text: string): ChangeLimit => {
+  const [, name = '', sign, number] =
+    /^\s*([a-z][a-z0-9.-]*)\s*([<>])\s*([+-]?\d{1,6}(?:\.\d{1,6})?)\s*%\s*$/.exec(text) ?? []
+  const metric = metricNames.find(each => each === (name === 'p999' ? 'p99.9' : name))
+  if (metric === undefined || number === undefined)
+    throw new InputError(
+      `--fail-if is ${quoted(text)}; allowed: a figure, < or >, and a change in percent, such as p99>+10% or hits<-2%; figures are ${metricNames.join(', ')}`,
+    )
+  return { text: text.trim(), metric, isAbove: sign === '>', change: Number(number) / 100 }
+}
+
+export type LimitVerdict = {
+  readonly limit: string
+  /** Null where a side does not have the figure, or A is 0. */
+  readonly change: number | null
+  /** `undecided`: the runs don't say on which side of the limit the change lies. */
+  readonly verdict: 'passed' | 'failed' | 'undecided'
+}
+
+/**
+ * A limit fails where B is further from A than that with its whole interval. A figure that is 0 in A and not in B has grown beyond
+ * every limit. A figure that is missing fails, because nobody has looked.
+ */
+export const limitVerdicts = (limits: readonly ChangeLimit[], found: readonly Difference[]): LimitVerdict[] =>
+  limits.map(({ text, metric, isAbove, change: limit }) => {
+    const difference = found.find(each => each.metric === metric)
+    if (!difference) return { limit: text, change: null, verdict: 'failed' }
+    const [low, high] = rangeOf(difference)?.map(change => (isAbove ? change > limit : change < limit)) ?? []
+    return {
+      limit: text,
+      change: difference.change?.value ?? null,
+      verdict: low === undefined || low !== high ? 'undecided' : low ? 'failed' : 'passed',
+    }
+  })
+
+/** Where the change lies for sure; undefined where that is not known. */
+const rangeOf = ({ a, b, change, verdict, isReproducible }: Difference): [number, number] | undefined => {
+  if (a.value === b.value) return [0, 0]
+  if (verdict === 'unclear') return undefined
+  const value = change?.value ?? Number.POSITIVE_INFINITY
+  if (change && change.low !== null && change.high !== null) return [change.low, change.high]
+  if (verdict === 'noise') return isReproducible ? [Math.min(0, value), Math.max(0, value)] : undefined
+  return isReproducible || change === null ? [value, value] : undefined
 }

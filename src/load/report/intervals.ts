@@ -1,4 +1,4 @@
-// Intervals of 99 % confidence: of a share by Wilson, of the median of several runs by its order statistics, of ratios over
+// Intervals of 99 % confidence: of a share by Wilson, of the median of several runs by its order statistics, of what follows from
 // steps by a bootstrap. The same figures give the same intervals on every machine. A comparison has a dozen figures: of
 // intervals of 95 % it would call one of them real in every second pair of equal runs.
 
@@ -32,9 +32,6 @@ export const medianEstimate = (values: readonly number[]): Estimate => {
   }
 }
 
-/** The contribution of a step to a figure: to its numerator and to its denominator. */
-export type Ratio = readonly [over: number, under: number]
-
 export type Interval = { readonly low: number; readonly high: number }
 
 /** Of both sides, and of B against A. */
@@ -52,47 +49,35 @@ export const leastSteps = 10
 /**
  * Draws blocks of neighbouring steps again and again, because neighbours are alike, and what comes in bursts counts as one event
  * so. Paired, both sides have the same steps in each draw, so that the shape of the day that they share does not count as noise.
- * Undefined with too few steps; so is each figure that too few draws have.
- * @param figuresOf the figures of steps, null where these steps have none
- * @param seed of the random numbers
+ * A figure is undefined with too few steps, and where too few draws have it.
+ * @param figuresOf the figures of steps, NaN for one that these steps don't have
  */
 export const bootstrap = <Step>(
   a: readonly Step[],
   b: readonly Step[],
   isPaired: boolean,
-  figuresOf: (steps: readonly Step[]) => readonly number[] | null,
-  seed: string,
-): { readonly own: Pair; readonly drawn: Drawn | undefined }[] | undefined => {
-  if (a.length < leastSteps || b.length < leastSteps || (isPaired && a.length !== b.length)) return undefined
-  const random = createRandom(1, seed)
+  figuresOf: (steps: readonly Step[]) => readonly number[],
+): (Drawn | undefined)[] => {
+  if (a.length < leastSteps || b.length < leastSteps || (isPaired && a.length !== b.length)) return []
+  const random = createRandom(1, 'comparison')
   const [ownA, ownB] = [figuresOf(a), figuresOf(b)]
-  if (ownA === null || ownB === null) return undefined
-  const pairs: (readonly (readonly number[])[])[] = []
-  for (let i = 0; i < draws; i += 1) {
+  const pairs = Array.from({ length: draws }, () => {
     const places = drawnPlaces(a.length, random)
     const others = isPaired ? places : drawnPlaces(b.length, random)
-    const [one, other] = [figuresOf(chosen(a, places)), figuresOf(chosen(b, others))]
-    if (one !== null && other !== null) pairs.push([one, other])
-  }
+    return [figuresOf(chosen(a, places)), figuresOf(chosen(b, others))] as const
+  })
   return ownA.map((value, figure) => {
-    const own = [value, ownB[figure] as number] as const
-    const drawn = pairs.map(([one, other]) => [one?.[figure] as number, other?.[figure] as number] as const)
-    return { own, drawn: intervalsOf(drawn, own, Math.min(a.length, b.length)) }
+    const drawn = pairs.map(([one, other]): Pair => [one[figure] as number, other[figure] as number])
+    return intervalsOf(drawn.filter(isKnown), [value, ownB[figure] as number], Math.min(a.length, b.length))
   })
 }
 
 const chosen = <Step>(steps: readonly Step[], places: readonly number[]): Step[] =>
   places.map(place => steps[place] as Step)
 
-/** Figures of both sides. */
+/** A figure of both sides. */
 type Pair = readonly [a: number, b: number]
-
-/** As `bootstrap`, of one figure that is a ratio of sums over steps. */
-export const changeByBootstrap = (
-  a: readonly Ratio[],
-  b: readonly Ratio[],
-  isPaired: boolean,
-): Drawn | undefined => bootstrap(a, b, isPaired, ratioOf, 'comparison')?.[0]?.drawn
+const isKnown = ([a, b]: Pair): boolean => !Number.isNaN(a) && !Number.isNaN(b)
 
 /**
  * Of pairs of figures that were drawn.
@@ -100,7 +85,7 @@ export const changeByBootstrap = (
  * @param steps of a side; of few blocks the draws differ by less than runs do, by about as much as Student has it
  */
 const intervalsOf = (drawn: readonly Pair[], own: Pair, steps: number): Drawn | undefined => {
-  if (drawn.length < draws / 2) return undefined
+  if (drawn.length < draws / 2 || !isKnown(own)) return undefined
   const blocks = steps / blockOf(steps)
   const wider = Math.sqrt(blocks / (blocks - 1)) * (1 + (z ** 2 + 1) / (4 * (blocks - 1)))
   const interval = (of: (pair: Pair) => number): Interval => {
@@ -136,13 +121,4 @@ const drawnPlaces = (count: number, random: () => number): readonly number[] => 
     for (let i = 0; i < block && steps.length < count; i += 1) steps.push((from + i) % count)
   }
   return steps
-}
-
-const ratioOf = (steps: readonly Ratio[]): readonly number[] | null => {
-  let [over, under] = [0, 0]
-  for (const step of steps) {
-    over += step[0]
-    under += step[1]
-  }
-  return under === 0 ? null : [over / under]
 }

@@ -1,9 +1,9 @@
-// The figures by which runs are compared: what each is in a run and in a step, its unit, and which way is better. comparison.ts
-// decides whether two of them differ.
+// The figures by which runs are compared: what each is in a run and in some of its steps, its unit, and which way is better.
+// comparison.ts decides whether two of them differ.
 
 import type { Figures } from '../../common/page/figures.js'
 import { histogramOf } from './histogram.ts'
-import { type Estimate, type Ratio, shareEstimate } from './intervals.ts'
+import { bootstrap, type Drawn, type Estimate, shareEstimate } from './intervals.ts'
 import type { ReplayResult, Step } from './result.ts'
 import { errorsOf, shareOf } from './run-figures.ts'
 
@@ -29,8 +29,8 @@ export type Metric = {
   readonly of: (run: ReplayResult) => Estimate | null
   /** Of a percentile of latencies. */
   readonly percent?: number
-  /** The figure as a ratio of sums over steps, where it can be had so. */
-  readonly ofStep?: (step: Step, seconds: number) => Ratio | null
+  /** What a step adds to the numerator and to the denominator, where the figure is a ratio of sums over steps. */
+  readonly ofStep?: (step: Step, seconds: number) => readonly [over: number, under: number]
   readonly isBetterLarger?: true
   /** A smaller change is noise, whatever its interval: a tenth if not given. */
   readonly leastChange?: number
@@ -39,6 +39,7 @@ export type Metric = {
 }
 
 const weatherOf = ({ hits, stale, misses }: Step): number => hits + stale + misses
+const nothing = [0, 0] as const
 const exact = (value: number | null | undefined): Estimate | null =>
   value === null || value === undefined ? null : { value, low: null, high: null }
 const percentile = (percent: number): Metric => ({
@@ -91,7 +92,7 @@ export const metrics = {
     name: 'provider weight',
     unit: 'count',
     of: run => exact(run.provider?.weight),
-    ofStep: step => (step.weight === null ? null : [step.weight, 1]),
+    ofStep: ({ weight }) => (weight === null ? nothing : [weight, 1]),
     leastChange: counted,
     isReproducible: true,
   },
@@ -100,7 +101,7 @@ export const metrics = {
     unit: 'seconds',
     of: run => exact(run.age?.p50),
     // The medians of the steps, by their answers with weather.
-    ofStep: step => (step.age50 === null ? null : [step.age50 * weatherOf(step), weatherOf(step)]),
+    ofStep: step => (step.age50 === null ? nothing : [step.age50 * weatherOf(step), weatherOf(step)]),
     isReproducible: true,
   },
   cpu: {
@@ -116,3 +117,105 @@ export const metrics = {
 
 export type MetricName = keyof typeof metrics
 export const metricNames = Object.keys(metrics) as readonly MetricName[]
+
+/** What was measured in a step: latencies, ascending, by their places among those of all steps, with how often each was; and ratios. */
+type Measured = {
+  readonly places: readonly number[]
+  readonly counts: readonly number[]
+  readonly ratios: readonly (readonly [over: number, under: number])[]
+}
+export type SideSteps = { readonly steps: readonly Step[]; readonly stepSeconds: number }
+
+// A tail that fewer steps have hangs on when they came: by draws from them it can't be known how many there might have been.
+const leastTail = 5
+
+/**
+ * The figures of two sides with intervals by a bootstrap over their steps; those without one are missing. Latencies come in bursts:
+ * a pause of a second makes hundreds of slow answers, which are one event and not hundreds.
+ */
+export const drawnFigures = (
+  a: SideSteps,
+  b: SideSteps,
+  isPaired: boolean,
+): ReadonlyMap<MetricName, Drawn> => {
+  const latencies = [a, b].map(({ steps }) => steps.map(latenciesIn))
+  const values = [...new Set(latencies.flat().flatMap(each => [...each.keys()]))].sort((x, y) => x - y)
+  const places = new Map(values.map((value, place) => [value, place]))
+  const measured = ({ steps, stepSeconds }: SideSteps, side: number): Measured[] =>
+    steps.map((step, i) => {
+      const own = latencies[side]?.[i] ?? new Map<number, number>()
+      return {
+        places: [...own.keys()].map(value => places.get(value) as number),
+        counts: [...own.values()],
+        ratios: drawable.map(({ ofStep }) => ofStep?.(step, stepSeconds) ?? nothing),
+      }
+    })
+  const sums = new Float64Array(values.length)
+  const figuresOf = (steps: readonly Measured[]): number[] => {
+    sums.fill(0)
+    let total = 0
+    for (const { places: at, counts } of steps)
+      for (let i = 0; i < at.length; i += 1) {
+        const [place, count] = [at[i] as number, counts[i] as number]
+        sums[place] = (sums[place] as number) + count
+        total += count
+      }
+    let [place, below] = [0, sums[0] ?? 0]
+    return drawable.map(({ percent }, i) => {
+      if (percent === undefined) return ratioOf(steps, i)
+      if (total === 0) return Number.NaN
+      const rank = Math.max(1, Math.floor((percent / 100) * total + 0.5))
+      while (below < rank && place + 1 < sums.length) below += sums[++place] as number
+      return values[place] as number
+    })
+  }
+  const [one, other] = [measured(a, 0), measured(b, 1)]
+  const drawn = bootstrap(one, other, isPaired, figuresOf)
+  const hasTail = (steps: readonly Measured[], percentile = Number.NaN): boolean =>
+    steps.filter(({ places: at }) => (values[at.at(-1) ?? -1] ?? Number.NEGATIVE_INFINITY) >= percentile)
+      .length >= leastTail
+  const [ownA, ownB] = [figuresOf(one), figuresOf(other)]
+  return new Map(
+    drawable.flatMap(({ metric, percent }, i) => {
+      const found = drawn[i]
+      const isKnown = percent === undefined || (hasTail(one, ownA[i]) && hasTail(other, ownB[i]))
+      return found && isKnown ? [[metric, found]] : []
+    }),
+  )
+}
+
+/** The metrics that follow from steps, percentiles ascending. */
+const drawable = metricNames
+  .map(metric => ({ metric, ...(metrics[metric] as Metric) }))
+  .filter(({ percent, ofStep }) => percent !== undefined || ofStep)
+
+const ratioOf = (steps: readonly Measured[], figure: number): number => {
+  let [over, under] = [0, 0]
+  for (const { ratios } of steps) {
+    const [above = 0, below = 0] = ratios[figure] ?? nothing
+    over += above
+    under += below
+  }
+  return under === 0 ? Number.NaN : over / under
+}
+
+/** The latencies of a step in ms, ascending, and how often each was. */
+const latenciesIn = ({ histogram: text }: Step): ReadonlyMap<number, number> => {
+  const found = new Map<number, number>()
+  if (text === undefined) return found
+  const histogram = histogramOf(text) as unknown as {
+    readonly totalCount: number
+    getCountAtIndex(index: number): number
+    valueFromIndex(index: number): number
+    highestEquivalentValue(value: number): number
+  }
+  for (let index = 0, left = histogram.totalCount; left > 0; index += 1) {
+    const count = histogram.getCountAtIndex(index)
+    if (count === 0) continue
+    left -= count
+    // One of 0 µs would make a change of it infinite.
+    const micros = Math.max(1, histogram.highestEquivalentValue(histogram.valueFromIndex(index)))
+    found.set(micros / 1000, (found.get(micros / 1000) ?? 0) + count)
+  }
+  return found
+}

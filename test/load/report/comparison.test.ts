@@ -3,15 +3,14 @@
 
 import t from 'tap'
 import { createRecorder } from '../../../src/load/replay/recorder.ts'
-import { changeLimitOf, limitVerdicts } from '../../../src/load/report/change-limits.ts'
 import { warningsOf } from '../../../src/load/report/comparability.ts'
-import { type Difference, differences as differencesOf } from '../../../src/load/report/comparison.ts'
 import {
-  changeByBootstrap,
-  medianEstimate,
-  type Ratio,
-  shareEstimate,
-} from '../../../src/load/report/intervals.ts'
+  changeLimitOf,
+  type Difference,
+  differences as differencesOf,
+  limitVerdicts,
+} from '../../../src/load/report/comparison.ts'
+import { bootstrap, medianEstimate, shareEstimate } from '../../../src/load/report/intervals.ts'
 import type { ReplayResult } from '../../../src/load/report/result.ts'
 import { createRandom } from '../../../src/load/traffic/generate/random.ts'
 import { type Drawn, drawnRehearsal, drawnReplay } from '../../support/replay-results.ts'
@@ -349,13 +348,14 @@ t.test('intervals hold what they promise', async t => {
   t.strictSame(many, { value: 50, low: 37, high: 63 })
 
   // Two days of one shape, the second a fifth lower: paired, the shape is no noise.
-  const day: Ratio[] = Array.from({ length: 96 }, (_, i) => [100 + 90 * Math.sin(i / 8), 1])
-  const lower: Ratio[] = day.map(([over, under]) => [over * 0.8, under])
-  const paired = changeByBootstrap(day, lower, true)
-  const free = changeByBootstrap(day, lower, false)
+  const day = Array.from({ length: 96 }, (_, i) => 100 + 90 * Math.sin(i / 8))
+  const lower = day.map(figure => figure * 0.8)
+  const drawn = (a: readonly number[], b: readonly number[], isPaired: boolean) =>
+    bootstrap(a, b, isPaired, steps => [steps.reduce((sum, step) => sum + step, 0) / steps.length])[0]
+  const [paired, free] = [drawn(day, lower, true), drawn(day, lower, false)]
   const of = (found: typeof paired) => found?.change ?? { low: Number.NaN, high: Number.NaN }
   t.ok(Math.abs(of(paired).low + 0.2) < 1e-9 && Math.abs(of(paired).high + 0.2) < 1e-9)
   t.ok(of(free).low < -0.3 && of(free).high > 0)
-  t.strictSame(changeByBootstrap(day, lower, false), free, 'the same draws each time')
-  t.equal(changeByBootstrap(day.slice(0, 9), lower.slice(0, 9), true), undefined, 'too few steps')
+  t.strictSame(drawn(day, lower, false), free, 'the same draws each time')
+  t.equal(drawn(day.slice(0, 9), lower.slice(0, 9), true), undefined, 'too few steps')
 })
