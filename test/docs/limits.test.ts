@@ -25,13 +25,9 @@ const stated: readonly [
   ['Requests for `/docs`', '300 a minute', 'api/api', { referencePerMinute: 300 }],
   ['Time for which nothing moves', '| 120 s |', 'api/server', { stalledMs: 120_000 }],
   ['Body of a request, which is not read', '2 s', 'common/unread-body', { sendOnMs: 2_000 }],
-  ['Time for a response of the ops or', '| 30 s;', 'operate/listener/health', { answerWithinMs: 30_000 }],
-  [
-    'Idle time of a connection to the ops',
-    '| 5 s |',
-    'operate/listener/bounded-server',
-    { idleForMs: 5_000 },
-  ],
+  ['Time for a response of the ops or', '| 30 s;', 'operate/listener/listeners', { answerWithinMs: 30_000 }],
+  ['Idle time of a connection to the ops', '| 5 s |', 'operate/listener/server', { idleForMs: 5_000 }],
+  ['Body of a request to the ops', '| 4 KiB;', 'operate/listener/server', { longestBodyBytes: 4_096 }],
   ['Keys of one `GET /keys`', '| 1,000 |', 'operate/listener/key-routes', { most: 1_000 }],
   ['Keys created by one command', '10,000 with `--count`', 'cli/keys/key-create', { maxKeys: 10_000 }],
   [

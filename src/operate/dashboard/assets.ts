@@ -25,7 +25,6 @@ const own = [
   'cell-table.js',
   'charts.js',
   'dom.js',
-  'event-stream.js',
   'history.js',
   'labels.js',
   'listener.js',

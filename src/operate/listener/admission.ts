@@ -1,11 +1,11 @@
 // The one place that decides whether a request to the ops or the health listener is admitted: the name it was sent to, the
-// page it was sent from, and the token. It distinguishes a tool of the operator from a web page that the operator's
+// page it was sent from, and the token, which is compared in a time that does not depend on it and kept as a hash alone. It distinguishes a tool of the operator from a web page that the operator's
 // browser has open. What a request asks for is not checked here.
 
+import { hash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { isIP, isIPv6 } from 'node:net'
 import { quoted } from '../../common/outside-text.ts'
-import { createTokenFault } from './bearer-token.ts'
 import { Refusal } from './refusal.ts'
 import type { Route } from './routes.ts'
 
@@ -108,6 +108,29 @@ const browserFault = (request: IncomingMessage): Refusal | undefined => {
     "the request comes from a browser and would spend the provider's quota; allowed: a tool such as curl, or a request with the token in ops.token",
   )
 }
+
+// Hashed, so that texts of any length are compared in the same time.
+const digestOf = (text: string): Buffer => hash('sha256', text, 'buffer')
+
+/** Reads `authorization`, whose values are given as often as it was sent. */
+const createTokenFault = (token: string): ((values: readonly string[]) => Refusal | undefined) => {
+  const expected = digestOf(token)
+  return values => {
+    const [value] = values
+    if (value === undefined) return tokenRefusal('token_missing', 'is missing')
+    if (values.length > 1) return tokenRefusal('token_wrong', 'is given more than once')
+    const given = /^bearer +(\S+)$/i.exec(value)?.[1]
+    if (given === undefined) return tokenRefusal('token_wrong', 'is not of the form "Bearer TOKEN"')
+    return timingSafeEqual(digestOf(given), expected)
+      ? undefined
+      : tokenRefusal('token_wrong', 'holds another token')
+  }
+}
+
+const tokenRefusal = (reason: 'token_missing' | 'token_wrong', fault: string): Refusal =>
+  new Refusal(401, reason, `the authorization header ${fault}; allowed: Bearer with the token in ops.token`, {
+    'www-authenticate': `Bearer realm="abohawa ops"${reason === 'token_wrong' ? ', error="invalid_token"' : ''}`,
+  })
 
 /** Every value of a header, as often as it was sent. */
 const valuesOf = ({ rawHeaders }: IncomingMessage, name: string): string[] => {

@@ -6,9 +6,7 @@ import type * as z from 'zod'
 import { InputError } from '../../common/errors.ts'
 import { safeText } from '../../common/outside-text.ts'
 import { Refusal } from './refusal.ts'
-
-/** The most that a body may have: some hundred bytes are enough for each. */
-export const longestBodyBytes = 4_096
+import { longestBodyBytes } from './server.ts'
 
 /** The error handler of a route that takes a body. @param allowed as text */
 export const unreadBody =

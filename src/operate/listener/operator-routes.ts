@@ -2,15 +2,14 @@
 // after the start and perhaps never, so the listener loads them with the first such request.
 
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
-import { AbohawaError, messageOf } from '../../common/errors.ts'
 import { quoted } from '../../common/outside-text.ts'
 import type { Passthrough } from '../../provider/passthrough.ts'
 import { type DashboardOptions, registerDashboard } from '../dashboard/dashboard-routes.ts'
 import { type OpsCache, registerCache } from './cache-routes.ts'
-import { longestBodyBytes } from './json-body.ts'
 import { type OpsKeys, registerKeys } from './key-routes.ts'
 import { registerPassthrough } from './passthrough.ts'
-import { Refusal, type RefusalObserver } from './refusal.ts'
+import { answerError, Refusal, type RefusalObserver } from './refusal.ts'
+import { longestBodyBytes } from './server.ts'
 import { type OpsStatus, registerStatus } from './status-routes.ts'
 
 export type OperatorParts = {
@@ -27,12 +26,9 @@ export const buildOperatorRoutes = async (
   { passthrough, cache, keys, status, dashboard, observer }: OperatorParts,
   maxStreams: () => number,
 ): Promise<FastifyInstance> => {
-  const fail = (error: Error & { statusCode?: number }, reply: FastifyReply): void => {
-    if (error instanceof Refusal) {
-      observer.refused(error.reason)
-      reply.headers(error.headers)
-    }
-    reply.code(statusOf(error)).send({ error: messageOf(error) })
+  const fail = (error: Error, reply: FastifyReply): void => {
+    reply.hijack()
+    answerError(error, reply.raw, observer)
   }
   const app = Fastify({
     bodyLimit: longestBodyBytes,
@@ -52,24 +48,7 @@ export const buildOperatorRoutes = async (
   registerStatus(app, status, maxStreams)
   registerDashboard(app, dashboard)
   registerPassthrough(app, passthrough)
-  app.setErrorHandler((error: Error & { statusCode?: number }, { raw }, reply) => {
-    // Fastify would close behind a body that it does not take. Of a short one the rest is read instead.
-    if (reply.raw.shouldKeepAlive) reply.removeHeader('connection')
-    raw.resume()
-    fail(error, reply)
-  })
+  app.setErrorHandler((error: Error, _request, reply) => fail(error, reply))
   await app.ready()
   return app
-}
-
-const statuses: ReadonlyMap<string, number> = new Map([
-  ['bad_input', 400],
-  ['not_found', 404],
-  ['store_unavailable', 503],
-  ['already_warming', 409],
-])
-
-const statusOf = (error: Error & { statusCode?: number }): number => {
-  if (error instanceof Refusal) return error.status
-  return (error instanceof AbohawaError ? statuses.get(error.code) : error.statusCode) ?? 500
 }

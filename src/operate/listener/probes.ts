@@ -1,13 +1,56 @@
-// Answers probes and Prometheus: whether the process is alive, whether it is ready, and its metrics. The ops listener and the
-// health listener serve the same bytes and decide on admission.
+// The probes: whether the process is alive, whether it should be sent traffic, and its metrics. The ops listener and the health
+// listener serve the same bytes and decide on admission.
 
 import type { ServerResponse } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
+import { messageOf } from '../../common/errors.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
-import type { Readiness } from './readiness.ts'
+import { jsonType } from './refusal.ts'
 
-export type ProbeParts = {
-  readonly metrics: Pick<Metrics, 'contentType' | 'exposition'>
-  readonly readiness: Readiness
+type Phase = 'starting' | 'ready' | 'draining'
+
+/** The answer of /readyz. */
+type ReadinessReport = { readonly status: Phase; readonly detail: Readonly<Record<string, string>> }
+
+export type Readiness = {
+  phase: Phase
+  report(): Promise<ReadinessReport>
+}
+
+const notAvailable = 'not available'
+// Probes share one report, so a check that hangs must not hold up all that come after it.
+const checkWithinMs = 2_000
+
+/**
+ * A store that is away is reported as a detail and does not take the process out: what is cached can still be served, and all instances
+ * would go at once.
+ * @param details named checks; each gives a word or throws
+ */
+export const createReadiness = (details: Readonly<Record<string, () => Promise<string>>>): Readiness => {
+  const readiness: Readiness = {
+    phase: 'starting',
+    report: async () => ({
+      status: readiness.phase,
+      detail: Object.fromEntries(
+        await Promise.all(Object.entries(details).map(async ([name, check]) => [name, await bounded(check)])),
+      ),
+    }),
+  }
+  return readiness
+}
+
+const bounded = async (check: () => Promise<string>): Promise<string> => {
+  const over = new AbortController()
+  try {
+    return await Promise.race([
+      check(),
+      pause(checkWithinMs, notAvailable, { ref: false, signal: over.signal }),
+    ])
+  } catch (error) {
+    return `${notAvailable}: ${messageOf(error)}`
+  } finally {
+    over.abort()
+  }
 }
 
 type Probe = { readonly status: number; readonly type: string; readonly body: Buffer }
@@ -21,10 +64,18 @@ export type Probes = {
   answer(path: ProbePath, response: ServerResponse): Promise<void>
 }
 
-export const isProbePath = (path: string): path is ProbePath =>
-  (probePaths as readonly string[]).includes(path)
-
-export const createProbes = ({ metrics, readiness }: ProbeParts): Probes => {
+export const createProbes = ({
+  metrics,
+  readiness,
+}: {
+  readonly metrics: Pick<Metrics, 'contentType' | 'exposition'>
+  readonly readiness: Readiness
+}): Probes => {
+  const json = (status: number, body: object): Probe => ({
+    status,
+    type: jsonType,
+    body: Buffer.from(JSON.stringify(body)),
+  })
   const probes: Record<ProbePath, () => Promise<Probe>> = {
     '/livez': async () => json(200, { status: 'live' }),
     '/readyz': async () => {
@@ -48,9 +99,3 @@ export const createProbes = ({ metrics, readiness }: ProbeParts): Probes => {
     },
   }
 }
-
-const json = (status: number, body: object): Probe => ({
-  status,
-  type: 'application/json; charset=utf-8',
-  body: Buffer.from(JSON.stringify(body)),
-})

@@ -1,11 +1,8 @@
-// Whether this process should be sent traffic. A store that is away is reported as a detail and does not take the process
-// out: what is cached can still be served, and all instances would go at once. Each part has a line of detail.
+// What /readyz says of each part, a line each. Whether the process should be sent traffic is in probes.ts.
 
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Upstream } from '../../cache/upstream.ts'
 import type { LiveCatalogue } from '../../catalogue/live-catalogue.ts'
 import { isoOf } from '../../common/calendar.ts'
-import { messageOf } from '../../common/errors.ts'
 import type { Reload } from '../../config/reload.ts'
 import type { Metering } from '../../keys/metering.ts'
 import type { Store } from '../../stores/store.ts'
@@ -15,48 +12,6 @@ import type { StoreFaults } from '../../telemetry/observers.ts'
 import type { Outages } from '../../telemetry/outages.ts'
 import type { StoreFileWatch } from '../../telemetry/store-file-watch.ts'
 import type { SelfReport } from '../self-report.ts'
-
-type Phase = 'starting' | 'ready' | 'draining'
-
-/** The answer of /readyz. */
-type ReadinessReport = { readonly status: Phase; readonly detail: Readonly<Record<string, string>> }
-
-export type Readiness = {
-  phase: Phase
-  report(): Promise<ReadinessReport>
-}
-
-const notAvailable = 'not available'
-// Probes share one report, so a check that hangs must not hold up all that come after it.
-const checkWithinMs = 2_000
-
-/** @param details named checks; each gives a word or throws */
-export const createReadiness = (details: Readonly<Record<string, () => Promise<string>>>): Readiness => {
-  const readiness: Readiness = {
-    phase: 'starting',
-    report: async () => ({
-      status: readiness.phase,
-      detail: Object.fromEntries(
-        await Promise.all(Object.entries(details).map(async ([name, check]) => [name, await bounded(check)])),
-      ),
-    }),
-  }
-  return readiness
-}
-
-const bounded = async (check: () => Promise<string>): Promise<string> => {
-  const over = new AbortController()
-  try {
-    return await Promise.race([
-      check(),
-      pause(checkWithinMs, notAvailable, { ref: false, signal: over.signal }),
-    ])
-  } catch (error) {
-    return `${notAvailable}: ${messageOf(error)}`
-  } finally {
-    over.abort()
-  }
-}
 
 type DetailedParts = {
   readonly store: Pick<Store, 'kind' | 'ping'>

@@ -2,7 +2,7 @@
 // handler is loaded, so a path that is not here has no handler either.
 
 import { assets } from '../dashboard/assets.ts'
-import { probePaths } from './probes.ts'
+import { type ProbePath, probePaths } from './probes.ts'
 import { Refusal } from './refusal.ts'
 
 export type Route = {
@@ -16,6 +16,8 @@ export type Route = {
   readonly spends?: true
   /** Reads or changes keys and subscribers: refused unless a token is configured. */
   readonly administers?: true
+  /** The probe that answers. */
+  readonly probe?: ProbePath
   /** Answered without end. */
   readonly streams?: true
 }
@@ -24,19 +26,13 @@ export type Routes = (path: string) => Route | undefined
 
 const reads = ['GET', 'HEAD']
 
-const probeRoutes: readonly [path: string, route: Route][] = probePaths.map(path => [
-  path,
-  { methods: reads, public: true },
-])
-
-const assetRoutes = assets.map(({ path }): [path: string, route: Route] => [
-  path,
-  { methods: reads, public: true },
-])
+const healthRoutes: ReadonlyMap<string, Route> = new Map(
+  probePaths.map(path => [path, { methods: reads, public: true, probe: path }]),
+)
 
 const opsRoutes: ReadonlyMap<string, Route> = new Map([
-  ...probeRoutes,
-  ...assetRoutes,
+  ...healthRoutes,
+  ...assets.map(({ path }): [path: string, route: Route] => [path, { methods: reads, public: true }]),
   ['/cache/cell', { methods: reads }],
   ['/cache/purge', { methods: ['POST'] }],
   ['/cache/warm', { methods: [...reads, 'POST', 'DELETE'] }],
@@ -46,8 +42,6 @@ const opsRoutes: ReadonlyMap<string, Route> = new Map([
   ['/search', { methods: reads }],
   ['/events', { methods: ['GET'], streams: true }],
 ])
-
-const healthRoutes: ReadonlyMap<string, Route> = new Map(probeRoutes)
 
 /** Which paths there are below it is the protocol's. */
 const providerRoute: Route = { methods: reads, spends: true }

@@ -1,7 +1,7 @@
 // The reader of event streams: events that come whole, in pieces, with comments, and with line ends of either kind.
 
 import t from 'tap'
-import { readEvents } from '../../../src/operate/dashboard/page/event-stream.js'
+import { readEvents } from '../../../src/operate/dashboard/page/live.js'
 
 const read = async (pieces: readonly Uint8Array[]): Promise<string[][]> => {
   const events: string[][] = []

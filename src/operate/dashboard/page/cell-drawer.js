@@ -2,7 +2,7 @@
 // Reads the cell again while it is open, so that the effect of an order is seen.
 
 import { byId, element, setChildren, setText } from './dom.js'
-import { factRows, failureLabel, ownSentence, placeLabel } from './labels.js'
+import { factList, failureLabel, ownSentence, placeLabel } from './labels.js'
 import { order, read } from './listener.js'
 
 /** @typedef {import('./contract.ts').CellReport} CellReport */
@@ -173,65 +173,57 @@ const sectionsOf = ({ shared, gateway, at, places, placeCount }, showsAllPlaces,
   const instant = iso => figures.instant(iso, at, true)
   /** @param {string} title @param {...Node} children */
   const section = (title, ...children) => element('section', {}, element('h3', {}, title), ...children)
-  /** @param {Entry | null} entry */
+  /** @param {string} sentence */
+  const empty = sentence => element('p', { class: 'empty' }, sentence)
+  /** @param {Entry | null | undefined} entry */
   const entryOf = entry =>
     entry
-      ? element(
-          'dl',
-          { class: 'facts' },
-          ...factRows([
-            entry.state !== undefined && [
-              text('state'),
-              element('span', { class: `state ${entry.state}` }, text(entry.state)),
-            ],
-            [text('fetched'), instant(entry.fetchedAt)],
-            [text('run'), instant(entry.run)],
-            entry.dueAt !== undefined && [text('dueAt'), instant(entry.dueAt)],
-            entry.freshUntil !== undefined && [text('freshUntil'), instant(entry.freshUntil)],
-            entry.usableUntil !== undefined && [text('usableUntil'), instant(entry.usableUntil)],
-            [text('size'), figures.bytes(entry.bytes)],
-            entry.purged !== null && [text('purged'), text(entry.purged)],
-          ]),
-        )
-      : element('p', { class: 'empty' }, text('nothingCached'))
+      ? factList([
+          entry.state !== undefined && [
+            text('state'),
+            element('span', { class: `state ${entry.state}` }, text(entry.state)),
+          ],
+          [text('fetched'), instant(entry.fetchedAt)],
+          [text('run'), instant(entry.run)],
+          entry.dueAt !== undefined && [text('dueAt'), instant(entry.dueAt)],
+          entry.freshUntil !== undefined && [text('freshUntil'), instant(entry.freshUntil)],
+          entry.usableUntil !== undefined && [text('usableUntil'), instant(entry.usableUntil)],
+          [text('size'), figures.bytes(entry.bytes)],
+          entry.purged !== null && [text('purged'), text(entry.purged)],
+        ])
+      : empty(text('nothingCached'))
   const failure = gateway?.lastFailure
-  return [
-    ...(places && places.length > 0
-      ? [section(text('placesHere'), ...placesOf(places, placeCount ?? places.length, showsAllPlaces, words))]
-      : []),
-    section(text('inMemory'), entryOf(gateway?.memory ?? null)),
-    ...(gateway?.slices ? [section(text('slices'), slicesOf(gateway.slices, at, words))] : []),
+  const sections = [
+    section(text('inMemory'), entryOf(gateway?.memory)),
     section(
       text('inStore', shared.kind === 'redis' ? text('redis') : text('embedded')),
       shared.fault ? element('p', { class: 'result fault' }, shared.fault) : entryOf(shared.entry),
     ),
-    section(
-      text('lastError'),
-      failure
-        ? element(
-            'dl',
-            { class: 'facts' },
-            ...factRows([
-              [instant(failure.failedAt), failureLabel(failure.code, words)],
-              [text('attempts'), figures.count(failure.attempts)],
-              [text('backoffUntil'), instant(failure.backoffUntil)],
-            ]),
-          )
-        : element('p', { class: 'empty' }, text('noError')),
-      ...(failure ? [ownSentence(failure.message)] : []),
-    ),
+    failure
+      ? section(
+          text('lastError'),
+          factList([
+            [instant(failure.failedAt), failureLabel(failure.code, words)],
+            [text('attempts'), figures.count(failure.attempts)],
+            [text('backoffUntil'), instant(failure.backoffUntil)],
+          ]),
+          ownSentence(failure.message),
+        )
+      : section(text('lastError'), empty(text('noError'))),
     section(
       text('requests'),
-      element(
-        'dl',
-        { class: 'facts' },
-        ...factRows([
-          [text('lastRequested'), instant(gateway?.lastRequestedAt)],
-          [text('loadingNow'), text(gateway?.loading ? 'yes' : 'no')],
-        ]),
-      ),
+      factList([
+        [text('lastRequested'), instant(gateway?.lastRequestedAt)],
+        [text('loadingNow'), text(gateway?.loading ? 'yes' : 'no')],
+      ]),
     ),
   ]
+  if (gateway?.slices) sections.splice(1, 0, section(text('slices'), slicesOf(gateway.slices, at, words)))
+  if (places && places.length > 0)
+    sections.unshift(
+      section(text('placesHere'), ...placesOf(places, placeCount ?? places.length, showsAllPlaces, words)),
+    )
+  return sections
 }
 
 /**
@@ -241,20 +233,18 @@ const sectionsOf = ({ shared, gateway, at, places, placeCount }, showsAllPlaces,
 const placesOf = (places, count, showsAll, words) => {
   const { text, figures } = words
   const shown = showsAll ? places : places.slice(0, placesAtFirst)
-  const left = count - shown.length
+  const left = figures.count(count - shown.length)
+  const list = element(
+    'ul',
+    { class: 'places' },
+    ...shown.map(place => element('li', {}, placeLabel(place, words))),
+  )
+  if (count === shown.length) return [list]
   return [
-    element('ul', { class: 'places' }, ...shown.map(place => element('li', {}, placeLabel(place, words)))),
-    ...(left === 0
-      ? []
-      : shown.length < places.length
-        ? [
-            element(
-              'button',
-              { type: 'button', id: 'more-places', class: 'quiet' },
-              text('moreRows', figures.count(left)),
-            ),
-          ]
-        : [element('p', { class: 'note' }, text('placesLeftOut', figures.count(left)))]),
+    list,
+    shown.length < places.length
+      ? element('button', { type: 'button', id: 'more-places', class: 'quiet' }, text('moreRows', left))
+      : element('p', { class: 'note' }, text('placesLeftOut', left)),
   ]
 }
 
@@ -263,17 +253,13 @@ const slicesOf = ({ quarterHours, hours, days, now }, at, { text, figures }) => 
   /** @param {import('./contract.ts').Steps} steps */
   const span = ({ from, to, count }) =>
     `${figures.count(count)} · ${figures.instant(from, at)} – ${figures.instant(to, at)}`
-  return element(
-    'dl',
-    { class: 'facts' },
-    ...factRows([
-      now !== null && [
-        text('sliceNow'),
-        `${figures.instant(now.time, at)} · ${figures.degrees(now.temperature_2m)} · ${figures.millimetres(now.precipitation)}`,
-      ],
-      [text('quarterHours'), span(quarterHours)],
-      [text('hours'), span(hours)],
-      [text('days'), `${figures.count(days.count)} · ${figures.day(days.from)} – ${figures.day(days.to)}`],
-    ]),
-  )
+  return factList([
+    now !== null && [
+      text('sliceNow'),
+      `${figures.instant(now.time, at)} · ${figures.degrees(now.temperature_2m)} · ${figures.millimetres(now.precipitation)}`,
+    ],
+    [text('quarterHours'), span(quarterHours)],
+    [text('hours'), span(hours)],
+    [text('days'), `${figures.count(days.count)} · ${figures.day(days.from)} – ${figures.day(days.to)}`],
+  ])
 }

@@ -4,6 +4,9 @@
 /** @typedef {import('./contract.ts').Point} Point */
 /** @typedef {(number | null)[]} Values */
 
+const names = /** @type {const} */ (['requestsPerSecond', 'errorsPerSecond', 'p50', 'p90', 'p99'])
+const tiers = /** @type {const} */ (['memory', 'shared', 'provider'])
+
 /**
  * Appends a point to a history, or replaces the newest one while its step lasts.
  * @param {History} history
@@ -23,14 +26,8 @@ export const extend = (history, point, at) => {
       values.splice(0, Math.min(steps, values.length - 1))
     }
   }
-  push(history.requestsPerSecond, point.requestsPerSecond)
-  push(history.hitShare.memory, point.hitShare.memory)
-  push(history.hitShare.shared, point.hitShare.shared)
-  push(history.hitShare.provider, point.hitShare.provider)
-  push(history.p50, point.p50)
-  push(history.p90, point.p90)
-  push(history.p99, point.p99)
-  push(history.errorsPerSecond, point.errorsPerSecond)
+  for (const name of names) push(history[name], point[name])
+  for (const tier of tiers) push(history.hitShare[tier], point.hitShare[tier])
   if (steps > 0) history.endsAt = new Date(Date.parse(history.endsAt) + steps * stepMs).toISOString()
 }
 

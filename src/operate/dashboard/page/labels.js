@@ -22,6 +22,9 @@ export const factRows = facts =>
     return [element('div', {}, element('dt', {}, label), element('dd', { title }, value))]
   })
 
+/** @param {Parameters<typeof factRows>[0]} facts */
+export const factList = facts => element('dl', { class: 'facts' }, ...factRows(facts))
+
 /** A failure as a sentence with its code. @param {string} code @param {Words} words */
 export const failureLabel = (code, { text }) => {
   const name = `code_${code}`

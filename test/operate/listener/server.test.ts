@@ -4,7 +4,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import { createBoundedServer } from '../../../src/operate/listener/bounded-server.ts'
+import { createBoundedServer } from '../../../src/operate/listener/server.ts'
 import { openRaw } from '../../support/raw-connection.ts'
 import { until } from '../../support/until.ts'
 

@@ -1,0 +1,83 @@
+// The ops listener, for those who run the gateway: the probes, and all that operator-routes.ts answers, on a port of its own that
+// consumers never see. The health listener: the probes alone, on a port that the network may reach while the other stays inside, and
+// without a token. Which requests are admitted stands in admission.ts, which paths there are in routes.ts, the bounds in server.ts.
+
+import type { FastifyInstance } from 'fastify'
+import { type AdmissionOptions, createAdmit } from './admission.ts'
+import type { OperatorParts } from './operator-routes.ts'
+import type { Probes } from './probes.ts'
+import type { RefusalObserver } from './refusal.ts'
+import { type Routes, routeFault, routeOfHealth, routeOfOps } from './routes.ts'
+import { type BoundedServer, createBoundedServer, type Handle, type ServerBounds } from './server.ts'
+
+export type OpsParts = OperatorParts & { readonly probes: Probes }
+
+type Bounds = Pick<ServerBounds, 'maxConnections' | 'requestTimeoutMs'>
+
+export type OpsOptions = Omit<AdmissionOptions, 'section'> &
+  Bounds & {
+    /** For an answer to be made and read, beside the provider's own time. */
+    readonly answerWithinMs?: number
+  }
+
+const answerWithinMs = 30_000
+
+export const buildOps = ({ probes, ...parts }: OpsParts, options: OpsOptions): BoundedServer => {
+  const { passthrough, observer } = parts
+  const paths = `/ (the dashboard), /livez, /readyz, /metrics, /status, /cells, /search?q=…, /events, /cache/cell?of=…, POST /cache/refresh?of=…, POST /cache/purge, /cache/warm, /keys, /keys/ID, /subscribers, /usage or /provider${passthrough.protocol.paths[0]}?…`
+  let rest: Promise<FastifyInstance> | undefined
+  const openRest = async () =>
+    (await import('./operator-routes.ts')).buildOperatorRoutes(parts, () =>
+      maxStreamsAmong(options.maxConnections),
+    )
+  const handle = answering({ ...options, section: 'ops' }, routeOfOps, paths, probes, async (...pair) => {
+    rest ??= openRest()
+    ;(await rest).routing(...pair)
+  })
+  const ownMs = options.answerWithinMs ?? answerWithinMs
+  const listener = createBoundedServer(handle, observer, {
+    ...options,
+    answerWithinMs: ownMs + passthrough.totalTimeoutMs(),
+  })
+  return {
+    ...listener,
+    close: async () => {
+      await listener.close()
+      await (await rest)?.close()
+    },
+  }
+}
+
+export const buildHealth = (
+  { probes, observer }: { readonly probes: Probes; readonly observer: RefusalObserver },
+  { host, allowedHosts, ...bounds }: Pick<AdmissionOptions, 'host' | 'allowedHosts'> & Bounds,
+): BoundedServer => {
+  const admission = { section: 'health', host, allowedHosts, token: null } as const
+  const handle = answering(admission, routeOfHealth, '/livez, /readyz or /metrics', probes, async () => {})
+  return createBoundedServer(handle, observer, { ...bounds, answerWithinMs })
+}
+
+/** Refuses, answers a probe, or passes on. @param paths there are, as text */
+const answering = (
+  admission: AdmissionOptions,
+  routeOf: Routes,
+  paths: string,
+  probes: Probes,
+  passOn: (...pair: Parameters<FastifyInstance['routing']>) => Promise<void>,
+): Handle => {
+  const admit = createAdmit(admission)
+  return async (request, response, withoutDeadline) => {
+    const { url = '', method = '' } = request
+    const [path = ''] = url.split('?', 1)
+    const route = routeOf(path)
+    const refusal = admit(request, route) ?? routeFault(method, route, paths)
+    if (refusal) throw refusal
+    if (route?.probe) return probes.answer(route.probe, response)
+    if (route?.streams) withoutDeadline()
+    await passOn(request, response)
+  }
+}
+
+// Each holds a connection for as long as its page is open, and probes need some too.
+const maxStreams = 8
+const maxStreamsAmong = (connections: number): number => Math.min(maxStreams, Math.floor(connections / 2))
