@@ -3,12 +3,7 @@
 
 import type { Bounds } from '../../catalogue/location-schema.ts'
 import { type EndpointName, templateOf } from '../../common/endpoints.ts'
-import { forecastParameters } from '../endpoints/forecast.ts'
-import { locationParameters } from '../endpoints/location.ts'
-import { locationsParameters } from '../endpoints/locations.ts'
-import { weatherParameters } from '../endpoints/weather.ts'
-import { weatherCoordsParameters } from '../endpoints/weather-coords.ts'
-import type { Parameters } from '../parameters.ts'
+import { type Parameters, parametersOf } from '../parameters.ts'
 import { type Text, text } from './texts.ts'
 
 export type Operation = {
@@ -31,18 +26,19 @@ export type Operation = {
 
 /** In the order of the reference. @param area what the bounds are called */
 export const operationsFor = (bounds: Bounds, area: string): readonly Operation[] => {
-  const operations = operationsByName(bounds, area)
+  const operations = operationsByName(bounds)
+  const parameters = parametersOf(bounds, area)
   return (Object.keys(operations) as EndpointName[]).map(name => ({
     name,
     path: templateOf(name),
+    parameters: parameters[name],
     ...operations[name],
   }))
 }
 
 const operationsByName = (
   bounds: Bounds,
-  area: string,
-): Readonly<Record<EndpointName, Omit<Operation, 'name' | 'path'>>> => ({
+): Readonly<Record<EndpointName, Omit<Operation, 'name' | 'path' | 'parameters'>>> => ({
   weather: {
     id: 'getWeather',
     tag: 'weather',
@@ -51,7 +47,6 @@ const operationsByName = (
       'Current conditions, hours and days. Weather is given per grid cell of 0.1° (about 11 km), so places of one cell share it.',
       'বর্তমান অবস্থা, ঘণ্টা ও দিন। আবহাওয়া ০.১° (প্রায় ১১ কিমি) গ্রিড ঘর ধরে দেওয়া হয়, তাই একই ঘরের স্থানগুলোর আবহাওয়া এক।',
     ),
-    parameters: weatherParameters,
     example: {
       path: { type: 'district', id: '3026' },
       query: { lang: 'en' },
@@ -66,7 +61,6 @@ const operationsByName = (
       `The same blocks for a point inside ${bounds.south}–${bounds.north}° N, ${bounds.west}–${bounds.east}° E; the edges are inside.`,
       `${bounds.south}–${bounds.north}° উত্তর, ${bounds.west}–${bounds.east}° পূর্বের ভেতরের বিন্দুর একই তথ্য; সীমারেখাও ভেতরে।`,
     ),
-    parameters: weatherCoordsParameters(bounds, area),
     example: {
       path: { lat: '23.81', lng: '90.41' },
       query: { lang: 'en' },
@@ -78,7 +72,6 @@ const operationsByName = (
     tag: 'weather',
     summary: text('Daily forecast of a place', 'একটি স্থানের দৈনিক পূর্বাভাস'),
     description: text('The days alone, from the current local day on.', 'শুধু দিনগুলো, চলতি স্থানীয় দিন থেকে।'),
-    parameters: forecastParameters,
     example: {
       path: { type: 'upazila', id: '302672' },
       query: { days: '3' },
@@ -93,7 +86,6 @@ const operationsByName = (
       'A page of the published places, the most populous first. The header `link` leads to the next and the previous page.',
       'প্রকাশিত স্থানের একটি পাতা, বেশি জনসংখ্যা আগে। `link` হেডারে পরের ও আগের পাতা।',
     ),
-    parameters: locationsParameters,
     example: { path: {}, query: { type: 'district', q: 'ঢাকা' }, show: ['results', 0, 'id'] },
   },
   location: {
@@ -101,7 +93,6 @@ const operationsByName = (
     tag: 'places',
     summary: text('One place', 'একটি স্থান'),
     description: text('All that is known of a place, without weather.', 'আবহাওয়া ছাড়া স্থানের জানা সব তথ্য।'),
-    parameters: locationParameters,
     example: { path: { type: 'division', id: '30' }, query: {}, show: ['location', 'population'] },
   },
 })
