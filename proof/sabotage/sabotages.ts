@@ -177,15 +177,15 @@ export const sabotages: readonly Sabotage[] = [
   },
   {
     name: 'places keep the names of the former catalogue',
-    file: 'src/api/places.ts',
+    file: 'src/api/weather-endpoints.ts',
     text: 'if (from !== catalogue.current) {',
     replacement: 'if (!from) {',
     promise: [16],
   },
   {
     name: 'a renewed certificate is not served',
-    file: 'src/api/api.ts',
-    text: ';(app.server as TlsServer).setSecureContext(next)',
+    file: 'src/api/server.ts',
+    text: ';(server as TlsServer).setSecureContext(next)',
     replacement: '',
     promise: [16],
   },

@@ -3,7 +3,9 @@
 // parameters and not what they select.
 
 import * as z from 'zod'
-import { locationTypes } from '../catalogue/location-schema.ts'
+import { type Bounds, locationTypes } from '../catalogue/location-schema.ts'
+import type { EndpointName } from '../common/endpoints.ts'
+import { forecastDays } from '../weather/weather-variables.ts'
 import { badRequest } from './problem.ts'
 import { type Sentence, sentences } from './sentences.ts'
 
@@ -91,7 +93,7 @@ export const locationType = parameter(z.enum(locationTypes), given =>
 /** Text that selects something, or nothing. */
 export const identifier: Parameter<string> = parameter(z.string(), () => sentences.unexpected)
 /** The same, where an empty text selects nothing either: forms and generated clients send what is left blank. */
-export const optionalIdentifier: Parameter<string | undefined> = parameter(
+const optionalIdentifier: Parameter<string | undefined> = parameter(
   z.string().optional(),
   () => sentences.unexpected,
   given => given || undefined,
@@ -135,3 +137,37 @@ export const searchText: Parameter<string> = parameter(
     .default(''),
   given => sentences.parameter.longSearch(given.trim(), lengthOf(given.trim()), longestSearch),
 )
+
+const place = { type: locationType, id: identifier } as const
+
+export const locationsParameters = {
+  path: {},
+  query: {
+    type: locationType,
+    division_id: optionalIdentifier,
+    district_id: optionalIdentifier,
+    upazila_id: optionalIdentifier,
+    q: searchText,
+    limit: wholeNumber('limit', { min: 1, max: 100, fallback: 50 }),
+    offset: wholeNumber('offset', { min: 0, max: 1_000_000_000, fallback: 0 }),
+  },
+} as const
+
+/** Those of each endpoint. @param area what the bounds are called */
+export const parametersOf = ({ south, north, west, east }: Bounds, area: string) =>
+  ({
+    weather: { path: place, query: { lang: language } },
+    coords: {
+      path: {
+        lat: degrees('lat', { min: south, max: north, area }),
+        lng: degrees('lng', { min: west, max: east, area }),
+      },
+      query: { lang: language },
+    },
+    forecast: {
+      path: place,
+      query: { days: wholeNumber('days', { min: 1, max: forecastDays, fallback: forecastDays }) },
+    },
+    locations: locationsParameters,
+    location: { path: place, query: {} },
+  }) as const satisfies Record<EndpointName, { readonly path: Parameters; readonly query: Parameters }>

@@ -1,9 +1,7 @@
-// The place that a path names, in the catalogue in force, with what every response about it has in common: its grid cell
-// and its part of the body. Made with its first request; a newer catalogue begins anew.
+// The place that a path names, and its part of a body: whose weather it is, which is the same at all times.
 
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Location, LocationType } from '../catalogue/location-schema.ts'
-import type { Cell } from '../weather/cell.ts'
 import { deflatedStart, type GzipStart, storedStart } from './joined-gzip.ts'
 import { type Language, locationType } from './parameters.ts'
 import { notFound } from './problem.ts'
@@ -14,22 +12,6 @@ import { type Arena, createArena } from './unpooled.ts'
 
 /** The catalogue in force; it may be swapped between two requests. */
 export type CurrentCatalogue = { readonly current: Catalogue }
-
-/** The part of a body that says whose weather it is, and its name in an ETag. */
-export type PlacePart = {
-  readonly bytes: Buffer
-  readonly tag: string
-  /** The requested path: cached bodies are found by it, never by a hash. */
-  readonly identity: number | string
-  /** The beginning of a gzip with these bytes. */
-  gzipStart(): GzipStart
-}
-
-type Place = {
-  readonly cell: Cell
-  /** With names in a language as /weather gives them, or without as /forecast does. */
-  part(form: Language | 'forecast'): PlacePart
-}
 
 /** The published place of a path. @throws Problem 400 for a wrong type, 404 for no such place */
 export const findLocation = (catalogue: Catalogue, type: string, id: string): Location => {
@@ -47,6 +29,19 @@ const notFoundText = (catalogue: Catalogue, type: LocationType, id: string): Sen
     : sentences.path.place(type, id)
 }
 
+/** The part of a body that says whose weather it is, and its name in an ETag. */
+export type PlacePart = {
+  readonly bytes: Buffer
+  readonly tag: string
+  /** The requested path: cached bodies are found by it, never by a hash. */
+  readonly identity: number | string
+  /** The beginning of a gzip with these bytes. */
+  gzipStart(): GzipStart
+}
+
+/** With names in a language as /weather gives them, or without as /forecast does. */
+export type PartForm = Language | 'forecast'
+
 /** The part of a raw point, which is not kept because there are too many points. */
 export const pointPart = (latitude: number, longitude: number): PlacePart => {
   const bytes = Buffer.from(placeText(pointOf(latitude, longitude)))
@@ -57,22 +52,35 @@ function storedOf(this: PlacePart): GzipStart {
   return storedStart(this.bytes)
 }
 
+let made = 0
+
+/** Makes the parts of the places of a catalogue, which all go with it. */
+export const createPartMaker = (catalogue: Catalogue) => {
+  const arena = createArena()
+  return (location: Location, form: PartForm): PlacePart => {
+    const summary =
+      form === 'forecast' ? summaryOf(location, catalogue) : namedSummaryOf(location, catalogue, form)
+    const bytes = arena.text(placeText(summary))
+    made += 1
+    const part: KeptPart = {
+      bytes,
+      tag: tagOf(bytes),
+      identity: made,
+      arena,
+      wasZipped: false,
+      deflated: undefined,
+      gzipStart: deflatedOf,
+    }
+    return part
+  }
+}
+
 type KeptPart = PlacePart & {
   /** Where its bytes are. */
   readonly arena: Arena
   wasZipped: boolean
   deflated: GzipStart | undefined
 }
-
-const keptPart = (bytes: Buffer, identity: number, arena: Arena): KeptPart => ({
-  bytes,
-  tag: tagOf(bytes),
-  identity,
-  arena,
-  wasZipped: false,
-  deflated: undefined,
-  gzipStart: deflatedOf,
-})
 
 /** Compressed from the second time on: most places of a large catalogue are asked for once in a long while. */
 function deflatedOf(this: KeptPart): GzipStart {
@@ -85,49 +93,4 @@ function deflatedOf(this: KeptPart): GzipStart {
     this.deflated = { ...start, bytes: this.arena.copy(start.bytes) }
   }
   return this.deflated
-}
-
-/** The place of a path. @throws Problem as `findLocation` does */
-export type FindPlace = (type: string, id: string) => Place
-
-export const createPlaces = (
-  catalogue: CurrentCatalogue,
-  cellAt: (location: Location) => Cell,
-): FindPlace => {
-  let from = catalogue.current
-  // By id, which no two published places of a catalogue share.
-  let places = new Map<string, Place & { readonly type: string }>()
-  // All places of a catalogue go with it.
-  let arena = createArena()
-  let made = 0
-  const placeOf = (location: Location): Place => {
-    const parts: Partial<Record<Language | 'forecast', PlacePart>> = {}
-    const [source, ownArena] = [from, arena]
-    return {
-      cell: cellAt(location),
-      part: form => {
-        if (!parts[form]) {
-          const summary =
-            form === 'forecast' ? summaryOf(location, source) : namedSummaryOf(location, source, form)
-          made += 1
-          const bytes = ownArena.text(placeText(summary))
-          parts[form] = keptPart(bytes, made, ownArena)
-        }
-        return parts[form]
-      },
-    }
-  }
-
-  return (type, id) => {
-    if (from !== catalogue.current) {
-      from = catalogue.current
-      places = new Map()
-      arena = createArena()
-    }
-    const known = places.get(id)
-    if (known?.type === type) return known
-    const place = { ...placeOf(findLocation(from, type, id)), type }
-    places.set(id, place)
-    return place
-  }
 }

@@ -5,6 +5,10 @@ import { AbohawaError } from '../common/errors.ts'
 import type { ProblemStatus } from '../telemetry/label-values.ts'
 import { failureSentence, type Sentence, sentences } from './sentences.ts'
 
+export const jsonType = 'application/json; charset=utf-8'
+
+type Fields = Readonly<Record<string, unknown>>
+
 /** A refusal of one request; thrown where the reason is found, sent by the listener. */
 export class Problem extends Error {
   override name = 'Problem'
@@ -14,25 +18,26 @@ export class Problem extends Error {
   /** Nothing that follows on the connection can be trusted to be a request. */
   readonly endsConnection: boolean
   /** In the body, beside sentence and code. */
-  readonly fields: Readonly<Record<string, unknown>> = {}
+  readonly fields: Fields
 
   constructor(
     status: ProblemStatus,
     { code, text }: Sentence,
     headers: Readonly<Record<string, string>> = {},
-    endsConnection = false,
+    { endsConnection = false, fields = {} }: { endsConnection?: boolean; fields?: Fields } = {},
   ) {
     super(text)
     this.status = status
     this.code = code
     this.headers = headers
     this.endsConnection = endsConnection
+    this.fields = fields
   }
 }
 
 export const badRequest = (sentence: Sentence) => new Problem(400, sentence)
 /** A request that breaks the rules of HTTP itself; its connection ends. */
-export const badHttp = (sentence: Sentence) => new Problem(400, sentence, {}, true)
+export const badHttp = (sentence: Sentence) => new Problem(400, sentence, {}, { endsConnection: true })
 export const notFound = (sentence: Sentence) => new Problem(404, sentence)
 
 const shortPauseSeconds = 10
@@ -46,6 +51,10 @@ export const problemOf = (error: unknown, now: number): Problem => {
   return new Problem(500, sentence, { 'retry-after': String(seconds) })
 }
 
-/** The body of every failure, as JSON. */
-export const problemBody = ({ message, code, fields }: Problem): Buffer =>
-  Buffer.from(JSON.stringify({ error: message, code, ...fields }))
+/** The body of every failure, as JSON, and the header lines that belong to it. */
+export const problemResponse = ({ message, code, fields, headers }: Problem) => {
+  const body = Buffer.from(JSON.stringify({ error: message, code, ...fields }))
+  const own = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  const lines = `content-type: ${jsonType}\r\ncontent-length: ${body.length}\r\ncache-control: no-store\r\n`
+  return { body, lines: lines + own.join('') }
+}

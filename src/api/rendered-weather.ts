@@ -1,19 +1,14 @@
-// Rendered weather: the JSON bytes of a timeline's slices, rendered and compressed once per slice and shared by all places of
-// the cell. They are kept as long as the timeline is in memory and count towards its size. Nothing is kept of a place or a
-// URL but the br of bodies that are often requested. JSON texts come from response-bodies.ts. Longer than 300 lines,
-// because all encodings of a slice are kept together, with the header lines that say how long it is right.
+// Rendered weather: the JSON bytes of a timeline's slices, rendered once per slice and shared by all places of the cell. They are
+// kept as long as the timeline is in memory and count towards its size, with their encodings (encoded-weather.ts) and the header
+// lines that say how long they are right. JSON texts come from response-bodies.ts.
 
-import { deflateRawSync } from 'node:zlib'
 import type { Cell } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
 import type { Answers, CellResult, Slice } from './answer.ts'
-import { lengthOf } from './connection/ready-response.ts'
-import { type Accepted, compressed, type Encoded, partOptions } from './content-coding.ts'
-import { type GzipEnd, gzipEnd, joinedGzip } from './joined-gzip.ts'
+import { type Compression, createEncodings, type Encodings } from './encoded-weather.ts'
 import type { PlacePart } from './places.ts'
 import { type Representation, tagOf } from './representation.ts'
 import { forecastPart, weatherPart } from './response-bodies.ts'
-import { unpooledCopy } from './unpooled.ts'
 
 /** The part of a body that all places of a cell share, with what is derived from it. */
 type Rendered = Slice<{
@@ -21,79 +16,45 @@ type Rendered = Slice<{
   readonly tag: string
   /** A header line. */
   readonly lastModified: string
-  /** The gzip that continues the start of any place of the cell; made for the first client that accepts gzip. */
-  gzip: GzipEnd | undefined
-  /** Whole bodies by the identity of their place, once somebody preferred br. */
-  brotli: Map<PlacePart['identity'], Brotli> | undefined
-  /** The size of both. */
-  compressedBytes: number
+  /** Made for the first client that accepts one. */
+  encodings: Encodings | undefined
 }>
 
-/** A body that is compressed with br once it was requested often. */
-type Brotli = { requests: number; body: Encoded | Promise<Encoded> | undefined }
+type MaybeLater = Representation | Promise<Representation>
 
 export type RenderedWeather = {
   /**
-   * A place and the current weather of its cell, at once when memory holds it. `headers` are those of the place, `consumer` is for whom it is
-   * loaded.
+   * A place and the current weather of its cell, at once when memory holds it. `headers` are those of the place, `consumer` is for
+   * whom it is loaded.
    * @throws AbohawaError as `answers` does
    */
-  current(
-    cell: Cell,
-    place: PlacePart,
-    headers: string,
-    consumer?: string | undefined,
-  ): Representation | Promise<Representation>
+  current(cell: Cell, place: PlacePart, headers: string, consumer?: string | undefined): MaybeLater
   /** A place and the forecast of its cell for a number of days. */
-  forecast(
-    cell: Cell,
-    days: number,
-    place: PlacePart,
-    consumer?: string | undefined,
-  ): Representation | Promise<Representation>
-}
-
-/** How bytes are compressed. */
-export type Compression = {
-  /** A whole raw deflate stream, at once. */
-  deflate(bytes: Buffer): Buffer
-  /** A whole body. */
-  brotli(bytes: Buffer): Promise<Buffer>
-}
-
-const compression: Compression = {
-  deflate: bytes => deflateRawSync(bytes, partOptions),
-  brotli: bytes => compressed(bytes, 'br'),
+  forecast(cell: Cell, days: number, place: PlacePart, consumer?: string | undefined): MaybeLater
 }
 
 /** Slices by endpoint: 0 is /weather, 1 to 7 is /forecast for that many days. */
-type Kept = { readonly slices: (Rendered | undefined)[] }
+type Kept = (Rendered | undefined)[]
 
-// The rough overhead of a kept slice or encoding beside its bytes.
+// The rough overhead of a kept slice beside its bytes.
 const objectBytes = 400
-// A body is a sixteenth shorter with br than with gzip, and br has to be made for each: it is worth it for one that is
-// requested about once a second. Counting them all would cost more than that saves, so one request in a few is counted.
-const oftenRequested = 1_024
-const countedOneIn = 16
-// Bodies per slice whose requests are counted.
-const maxCounted = 64
 
 export const createRenderedWeather = (
   answers: Answers,
   timezone: string,
-  { deflate, brotli } = compression,
+  compression?: Compression,
 ): RenderedWeather => {
   const keptOf = new WeakMap<Timeline, Kept>()
 
-  const account = (result: CellResult, { slices }: Kept): void => {
+  const account = (result: CellResult, kept: Kept): void => {
     let bytes = 0
-    for (const slice of slices) if (slice) bytes += slice.bytes.length + slice.compressedBytes + objectBytes
+    for (const slice of kept)
+      if (slice) bytes += slice.bytes.length + (slice.encodings?.bytes() ?? 0) + objectBytes
     result.setExtraBytes(bytes)
   }
 
   const sliceOf = (result: CellResult, which: number, render: () => Slice<{ bytes: Buffer }>): Rendered => {
-    let kept = keptOf.get(result.value)
-    const found = kept?.slices[which]
+    const found = keptOf.get(result.value)?.[which]
     if (found && found.beginsAt <= result.readAt && result.readAt < found.endsAt) return found
     const { bytes, beginsAt, endsAt } = render()
     const rendered: Rendered = {
@@ -102,93 +63,14 @@ export const createRenderedWeather = (
       bytes,
       tag: tagOf(bytes),
       lastModified: lastModifiedOf(result),
-      gzip: undefined,
-      brotli: undefined,
-      compressedBytes: 0,
+      encodings: undefined,
     }
-    if (!kept) {
-      kept = { slices: [] }
-      keptOf.set(result.value, kept)
-    }
-    kept.slices[which] = rendered
+    const kept = keptOf.get(result.value) ?? []
+    keptOf.set(result.value, kept)
+    kept[which] = rendered
     account(result, kept)
     return rendered
   }
-
-  const addCompressed = (result: CellResult, rendered: Rendered, bytes: Buffer): void => {
-    rendered.compressedBytes += bytes.length + objectBytes
-    const kept = keptOf.get(result.value)
-    // The slice may have ended meanwhile.
-    if (kept?.slices.includes(rendered)) account(result, kept)
-  }
-
-  const gzipOf = (result: CellResult, rendered: Rendered, place: PlacePart): Encoded => {
-    let end = rendered.gzip
-    if (!end) {
-      const deflated = unpooledCopy(deflate(rendered.bytes))
-      end = gzipEnd(rendered.bytes, deflated)
-      rendered.gzip = end
-      addCompressed(result, rendered, deflated)
-    }
-    return { coding: 'gzip', chunks: joinedGzip(place.gzipStart(), end) }
-  }
-
-  const makeBrotli = (
-    result: CellResult,
-    rendered: Rendered,
-    place: PlacePart,
-    entry: Brotli,
-  ): Promise<Encoded> => {
-    const making = brotli(Buffer.concat([place.bytes, rendered.bytes])).then(
-      bytes => {
-        entry.body = { coding: 'br', chunks: [bytes] }
-        if (rendered.brotli?.get(place.identity) === entry) addCompressed(result, rendered, bytes)
-        return entry.body
-      },
-      error => {
-        entry.body = undefined
-        throw error
-      },
-    )
-    entry.body = making
-    return making
-  }
-
-  let preferring = 0
-  /** The br of a body that is often requested, or for a consumer who takes no gzip. */
-  const brotliOf = (
-    result: CellResult,
-    rendered: Rendered,
-    place: PlacePart,
-    isNeeded: boolean,
-  ): Encoded | Promise<Encoded> | undefined => {
-    preferring += 1
-    const isCounted = preferring % countedOneIn === 0
-    let entry = rendered.brotli?.get(place.identity)
-    if (!entry) {
-      if (!isCounted && !isNeeded) return undefined
-      entry = { requests: 0, body: undefined }
-      rendered.brotli ??= new Map()
-      // There is no end of raw points: the oldest without a body goes first.
-      if (rendered.brotli.size >= maxCounted) displaceOne(rendered)
-      rendered.brotli.set(place.identity, entry)
-    }
-    if (isCounted) entry.requests += countedOneIn
-    const { body, requests } = entry
-    if (isNeeded) return body ?? makeBrotli(result, rendered, place, entry)
-    // A client with another coding does not wait for this one.
-    if (!body && requests >= oftenRequested) void makeBrotli(result, rendered, place, entry).catch(() => {})
-    return body instanceof Promise ? undefined : body
-  }
-
-  const encode = (
-    result: CellResult,
-    rendered: Rendered,
-    place: PlacePart,
-    { preferred, gzip }: Accepted,
-  ): Encoded | Promise<Encoded> =>
-    (preferred === 'br' ? brotliOf(result, rendered, place, !gzip) : undefined) ??
-    gzipOf(result, rendered, place)
 
   const represent = (
     result: CellResult,
@@ -206,7 +88,14 @@ export const createRenderedWeather = (
       chunks: [place.bytes, rendered.bytes],
       cache: status,
       cell: result.subject.id,
-      encode: accepted => encode(result, rendered, place, accepted),
+      encode: accepted => {
+        rendered.encodings ??= createEncodings(rendered.bytes, compression)
+        return rendered.encodings.encode(place, accepted, () => {
+          const kept = keptOf.get(result.value)
+          // The slice may have ended meanwhile.
+          if (kept?.includes(rendered)) account(result, kept)
+        })
+      },
     }
   }
 
@@ -245,20 +134,6 @@ export const createRenderedWeather = (
         : representForecast(result, days, place)
     },
   }
-}
-
-const displaceOne = (rendered: Rendered): void => {
-  const { brotli } = rendered
-  let [displaced] = brotli?.keys() ?? []
-  for (const [identity, { body }] of brotli ?? [])
-    if (!body) {
-      displaced = identity
-      break
-    }
-  if (displaced === undefined) return
-  const { body } = brotli?.get(displaced) ?? {}
-  if (body && !(body instanceof Promise)) rendered.compressedBytes -= lengthOf(body.chunks) + objectBytes
-  brotli?.delete(displaced)
 }
 
 const failedCells = new WeakMap<object, Cell['id']>()

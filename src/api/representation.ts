@@ -1,15 +1,17 @@
-// Sends a body: its ETag, a 304 when the consumer has it already, br or gzip when it accepts them. What the body says and how
-// it is compressed is decided elsewhere; how ready bytes are written, in connection/ready-response.ts.
+// Sends what an endpoint answers: its ETag, a 304 when the consumer has it already, br or gzip when it accepts them, and the headers
+// that all responses have. What a body says and how it is compressed is decided elsewhere; how ready bytes are written, in
+// connection/ready-response.ts.
 
 import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Clock } from '../common/clock.ts'
 import { flatText } from '../telemetry/access-log.ts'
-import { rateLimitLines, rateLimitOf } from './admission.ts'
-import { type Chunks, headOf, lengthOf, type WriteReady } from './connection/ready-response.ts'
+import { rateLimitLines } from './admission.ts'
+import { type Chunks, closedLines, headOf, lengthOf, type WriteReady } from './connection/ready-response.ts'
 import { acceptedOf, type Coding, type Encode, type Encoded } from './content-coding.ts'
-
-export const jsonType = 'application/json; charset=utf-8'
+import type { Cors } from './cors.ts'
+import { jsonType } from './problem.ts'
 
 /** A body for a GET or HEAD, with what goes before it. */
 export type Representation = {
@@ -28,6 +30,16 @@ export type Representation = {
   /** The cell of that weather. */
   readonly cell?: string
 }
+
+/** Answers a GET or HEAD. @throws Problem */
+export type Endpoint = (request: {
+  /** Path parameters by name, decoded; never empty. */
+  readonly params: Readonly<Record<string, string>>
+  /** The query as it came, without its question mark. */
+  readonly query: string
+  /** The id of the key that it came with; undefined for tools, which have none. */
+  readonly keyId?: string | undefined
+}) => Representation | Promise<Representation>
 
 // 132 bits: two bodies of one tag can't be found on purpose.
 const tagLength = 22
@@ -76,42 +88,90 @@ const ofJson = {
 const beginningOf = (type: string | undefined, coding: Coding | undefined): string =>
   type === undefined ? ofJson[coding ?? 'identity'] : beginning(type, coding)
 
-type Send = (
-  request: FastifyRequest,
-  reply: FastifyReply,
-  representation: Representation,
-) => void | Promise<void>
+/** What a reload or a stop changes for the responses that follow. */
+export type Live = {
+  /** Undefined where no web page may read responses. */
+  cors: Cors | undefined
+  /** The headers of a connection that stays: `keptLines`. */
+  keptLines: string
+  /** The process is stopping: no connection stays. */
+  isDraining: boolean
+}
 
-/** The header lines that let a web page read a response to a request with these headers; empty where none may. */
-export type CorsLines = (headers: Readonly<Pick<IncomingHttpHeaders, 'origin'>>) => string
-
-/** Sends representations; a promise where an encoding has to be made first. */
-export const createSend = (
-  write: WriteReady,
-  dateOf: () => string,
-  connectionLinesOf: (reply: FastifyReply) => string,
-  corsLines: CorsLines,
-): Send => {
-  const writeSelected = (
-    { id, state, raw }: FastifyRequest,
+export type Send = {
+  /** Sends a representation; a promise where an encoding has to be made first. */
+  representation(
+    request: FastifyRequest,
     reply: FastifyReply,
-    { status, head, body, coding }: Selected,
-  ): void => {
-    state.bytes = body && raw.method !== 'HEAD' ? lengthOf(body) : 0
-    state.encoding = coding
-    const perResponse = `${rateLimitLines(rateLimitOf(state))}${corsLines(raw.headers)}x-request-id: ${id}\r\ndate: ${dateOf()}\r\n`
-    reply.hijack()
-    write(reply.raw, status, head, perResponse, connectionLinesOf(reply), body)
-  }
+    representation: Representation,
+  ): void | Promise<void>
+  /**
+   * Sends any response: its own header lines, and those that all have.
+   * @param ends whether the connection ends with it
+   */
+  ready(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    status: number,
+    head: string,
+    body: Chunks | undefined,
+    ends: boolean,
+  ): void
+}
 
-  return (request, reply, representation) => {
-    request.state.cache = representation.cache
-    request.state.cell = representation.cell
-    const selected = select(representation, request.raw.headers)
-    if (selected instanceof Promise) return selected.then(late => writeSelected(request, reply, late))
-    writeSelected(request, reply, selected)
+export const createSend = (write: WriteReady, clock: Clock, live: Live): Send => {
+  // The date as text, made once a second.
+  let second = 0
+  let date = ''
+  const dateOf = (): string => {
+    const now = Math.floor(clock.now() / 1000)
+    if (now !== second) {
+      second = now
+      date = new Date(now * 1000).toUTCString()
+    }
+    return date
+  }
+  const ready: Send['ready'] = ({ id, state, raw }, reply, status, head, body, ends) => {
+    const response = reply.raw
+    const { cors } = live
+    state.bytes = body && raw.method !== 'HEAD' ? lengthOf(body) : 0
+    const corsLines = cors ? cors.lines(raw.headers.origin) : ''
+    const own = `${rateLimitLines(state)}${corsLines}x-request-id: ${id}\r\ndate: ${dateOf()}\r\n`
+    const stays = !ends && response.shouldKeepAlive && !live.isDraining
+    reply.hijack()
+    write(response, status, head, own, stays ? live.keptLines : closedLines, body)
+  }
+  const selected = (request: FastifyRequest, reply: FastifyReply, response: Selected): void => {
+    request.state.encoding = response.coding
+    ready(request, reply, response.status, response.head, response.body, false)
+  }
+  return {
+    representation: (request, reply, representation) => {
+      const { state, raw } = request
+      state.cache = representation.cache
+      state.cell = representation.cell
+      const found = select(representation, raw.headers)
+      if (found instanceof Promise) return found.then(late => selected(request, reply, late))
+      selected(request, reply, found)
+    },
+    ready,
   }
 }
+
+/** What Fastify calls for the requests of an endpoint. */
+export const handlerOf =
+  (answer: Endpoint, send: Send) =>
+  (request: FastifyRequest, reply: FastifyReply): void | Promise<void> => {
+    const { params, query, state } = request
+    const found = answer({
+      params: params as Record<string, string>,
+      query: query as string,
+      keyId: state.client?.keyId,
+    })
+    return found instanceof Promise
+      ? found.then(representation => send.representation(request, reply, representation))
+      : send.representation(request, reply, found)
+  }
 
 // Weak, because one tag stands for the plain and the compressed encodings of the same body.
 // The key is named, because a browser keeps a response for all of its pages and users: the next key may be none, or used up.

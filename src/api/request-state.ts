@@ -1,11 +1,15 @@
-// The state of a request: while it runs, as `request.state`, which the hooks of api.ts fill; and at its end, for log and metrics.
+// The state of a request: while it runs, as `request.state`, which the hooks of request.ts fill; and at its end, for log and metrics.
 
 import type { ResponseName } from '../common/endpoints.ts'
 import type { Client } from '../keys/authentication.ts'
-import type { Connection } from './connection/connections.ts'
+import type { Connection } from './connection/connection.ts'
 
 export type RequestState = {
   readonly connection: Connection
+  /** Low in number: the endpoint's name, or `other`. */
+  readonly endpoint: ResponseName
+  /** Served to anyone: no key, no quota. */
+  readonly isOpen: boolean
   /** By `performance.now()`. */
   readonly startedAt: number
   /** By the clock that decides the day of quota, ms since the epoch. */
@@ -40,7 +44,6 @@ export type RequestTrace = { readonly traceId: string; end(access: Access): void
 
 /** A request at its end, as metrics and the usage of its key count it. */
 export type Answered = {
-  /** Low in number: the endpoint's name, or `other`. */
   readonly endpoint: ResponseName
   /** 499 when the consumer left before there was one. */
   readonly status: number
@@ -75,14 +78,21 @@ export type Access = Answered & {
   readonly httpVersion: string
 }
 
+export type AnswerObserver = {
+  /** Times a response. */
+  responded(endpoint: ResponseName, status: number, seconds: number): void
+  /** Counts a response for the usage of its key. */
+  used(answered: Answered): void
+  /** Logs a response; undefined when responses are not logged. */
+  access: ((access: Access) => void) | undefined
+}
+
 declare module 'fastify' {
   interface FastifyRequest {
     state: RequestState
   }
   interface FastifyContextConfig {
-    /** The endpoint's name in logs and metrics. */
     endpoint?: ResponseName
-    /** Served to anyone: no key, no quota. */
     isOpen?: boolean
   }
 }

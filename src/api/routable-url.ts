@@ -1,11 +1,18 @@
 // The path and query that the router looks up, of a URL in any form that HTTP allows. Queries are read by parameters.ts.
 
 import type { IncomingMessage } from 'node:http'
-import { isHttp2 } from './connection/http2.ts'
-import { referenceRedirects } from './endpoint.ts'
+import { apiPrefix } from '../common/endpoints.ts'
+import { isHttp2 } from './connection/connection.ts'
 
 // No URL is longer, so that a path parameter of any length reaches its endpoint.
 export const maxUrlLength = 16 * 1024
+
+/** Where people and tools look for the reference first, and where it is from there: a proxy may serve all of it under a path. */
+export const referenceRedirects: ReadonlyMap<string, string> = new Map([
+  ['/', 'docs'],
+  ['/docs/', '../docs'],
+  ['/openapi.json', `${apiPrefix.slice(1)}/openapi.json`],
+])
 
 // No route is there. A path with an empty segment names nothing either; the router would take it for a path parameter.
 const nowhere = '//'
@@ -29,6 +36,9 @@ export const routableUrlOf = (request: IncomingMessage): string => {
 
 /** Whether a URL is of visible ASCII alone, as HTTP wants it. */
 export const isAscii = (url: string): boolean => /^[\x21-\x7e]*$/.test(url)
+
+/** A query is left as it came, for parameters.ts to read. */
+export const unread = (query: string): string => query
 
 /** The path of a URL in origin form or in absolute form. */
 export const pathOf = (url: string): string => withoutQuery(withoutOrigin(url))

@@ -1,40 +1,40 @@
-// Opens the server of the API: Fastify over plain HTTP, TLS or HTTP/2, with Node's own limits and timeouts. Counts its connections
-// (connection/connections.ts) and passes requests that Node's parser refuses to connection/unparsable.ts. Routes and hooks are
-// in api.ts.
+// Opens and closes the server of the API: Fastify over plain HTTP, TLS or HTTP/2, with Node's own limits and timeouts. Counts its
+// connections (connection/connections.ts), renews its certificate, and passes requests that Node's parser refuses to unparsable.ts.
+// Routes and hooks are in api.ts.
 
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import type { Server } from 'node:http'
+import type { Server as TlsServer } from 'node:https'
+import type { ListenOptions, Socket } from 'node:net'
 import { type FastifyInstance, fastify } from 'fastify'
-import { endBehind, isLast } from '../common/unread-body.ts'
-import type { TlsOptions, TlsSettings } from '../config/tls.ts'
-import type { Quota } from '../keys/meter.ts'
-import { type AnswerObserver, accessOfUnparsable, countAnswer } from './access-record.ts'
-import type { Admission, IsPlain } from './admission.ts'
-import type { ClientAddress, IsTrusted } from './connection/client-address.ts'
+import {
+  createCertificateExpiry,
+  type TlsFiles,
+  type TlsOptions,
+  type TlsSettings,
+  ticketKeyBytes,
+  tlsOptions,
+} from '../config/tls.ts'
+import type { IsTrusted } from './connection/client-address.ts'
+import { connectionOf } from './connection/connection.ts'
 import {
   type ConnectionLimits,
   type ConnectionObserver,
   type Connections,
   trackConnections,
 } from './connection/connections.ts'
-import { asHttp1, http2Options, isHttp2 } from './connection/http2.ts'
-import { createUnparsable, type ParserError } from './connection/unparsable.ts'
-import type { CorsLines } from './representation.ts'
-import { requestIdOf } from './request-id.ts'
-import { maxUrlLength, routableUrlOf } from './routable-url.ts'
+import { http2Options } from './connection/http2.ts'
+import { createListener, newRequestId } from './request.ts'
+import { maxUrlLength, routableUrlOf, unread } from './routable-url.ts'
+import { createUnparsable, type ParserError, type UnparsableParts } from './unparsable.ts'
 
 // Imports would load Node's client for fetch too, a twentieth of a start.
 const { createServer } = process.getBuiltinModule('node:http')
 
-export type ServerParts = {
-  readonly quota: Pick<Quota, 'now' | 'resetAfter'>
-  readonly observer: AnswerObserver & ConnectionObserver
-  readonly admission: Admission
-  readonly isPlain: IsPlain
+export type ServerParts = Omit<UnparsableParts, 'connections' | 'observer'> & {
+  readonly observer: UnparsableParts['observer'] & ConnectionObserver
   readonly isTrusted: IsTrusted
-  readonly clientAddress: ClientAddress
-  readonly corsLines: CorsLines
-  readonly tls: TlsOptions | undefined
 }
 
 export type ServerOptions = ConnectionLimits & {
@@ -42,9 +42,33 @@ export type ServerOptions = ConnectionLimits & {
   readonly requestTimeoutMs: number
   /** How long a connection may be idle between two requests. */
   readonly keepAliveTimeoutMs: number
-  readonly tls: TlsSettings
 }
 
+type TlsChange = {
+  readonly replaced: readonly ('certificate' | 'ticket key')[]
+  readonly use: () => void
+}
+
+export type OpenServer = {
+  readonly app: FastifyInstance
+  readonly connections: Connections
+  readonly isHttp2: boolean
+  /** When the served certificate expires, ms since the epoch; undefined without TLS. */
+  certificateExpiresAt(): number | undefined
+  /**
+   * Reads the files of TLS again. Returns what differs, and the step that uses it for new connections; undefined when all is in
+   * use already, or the server speaks plain HTTP. @throws InputError when a file can't be used
+   */
+  prepareTls(files: TlsFiles): TlsChange | undefined
+  listen(at: Pick<ListenOptions, 'host' | 'port' | 'reusePort'>): Promise<void>
+  /** Sets new limits and timeouts. */
+  apply(options: ServerOptions): void
+  /** Takes no more connections, and resolves when all requests in flight are answered. */
+  close(): Promise<void>
+}
+
+// Connections that the kernel queues before clients must wait a second and retry; it may allow fewer (somaxconn).
+const listenBacklog = 4_096
 // Node's default, for a request that may take longer.
 const longestHeadersMs = 60_000
 // Node's default, which HTTP/2 has to be told.
@@ -52,14 +76,12 @@ const maxHeaderBytes = 16 * 1024
 // How long nothing may move on a connection whose request is not answered: for a client that takes nothing of its answer, and longer
 // than the longest load of weather takes. An idle session of HTTP/2 has the same.
 const stalledMs = 120_000
+
 /**
  * Node applies the shorter of the first two until the head of a request is complete, and the longer one after that. It closes
  * an idle connection a second after its time (`keepAliveTimeoutBuffer`), so that a client that heeds `keep-alive` is never late.
  */
-export const timeoutsOf = ({
-  requestTimeoutMs,
-  keepAliveTimeoutMs,
-}: Pick<ServerOptions, 'requestTimeoutMs' | 'keepAliveTimeoutMs'>) => ({
+const timeoutsOf = ({ requestTimeoutMs, keepAliveTimeoutMs }: ServerOptions) => ({
   requestTimeout: requestTimeoutMs,
   headersTimeout: Math.min(requestTimeoutMs, longestHeadersMs),
   keepAliveTimeout: keepAliveTimeoutMs,
@@ -70,31 +92,36 @@ const noSchema = (): never => {
 }
 const noSchemas = { buildValidator: () => noSchema, buildSerializer: () => noSchema }
 
-/** The Fastify instance and its connections; it does not listen yet. */
+/** The Fastify instance and its connections; it does not listen yet. @throws InputError when a TLS file can't be used */
 export const openServer = (
-  { quota, observer, admission, isPlain, isTrusted, clientAddress, corsLines, tls }: ServerParts,
-  options: ServerOptions,
-): { app: FastifyInstance; connections: Connections } => {
-  type Listener = (request: IncomingMessage, response: ServerResponse) => void
-  let listener: Listener = () => {}
+  parts: ServerParts,
+  options: ServerOptions & { readonly tls: TlsSettings },
+): OpenServer => {
+  const { observer, isTrusted, clientAddress } = parts
+  let { requestTimeoutMs } = options
+  // Seals the tickets of TLS sessions where no file of the settings does.
+  const ownTicketKey = randomBytes(ticketKeyBytes)
+  let tls = tlsOptions(options.tls, ownTicketKey)
+  const server = createListening(options, tls)
+  const connections = trackConnections(server, options, isTrusted, {
+    connectionClosed: (reason, address) =>
+      observer.connectionClosed(reason, clientAddress.ofPeer(address).logged),
+  })
+  const { refuseUnparsable, refuseConnect } = createUnparsable({ ...parts, connections })
+  server.on('connect', (request, stream) =>
+    refuseConnect(stream as Socket, connectionOf(request) ?? connections.ofFirst(request)),
+  )
   const app = fastify({
     serverFactory: route => {
-      listener = (request, response) => {
-        const connection = connections.of(request)
-        if (connections.isEnding(connection)) return
-        if (isHttp2(request)) asHttp1(request)
-        else if (mayEnd(request) && isLast(request)) {
-          connections.endsBehind(connection)
-          endBehind(request, response)
-        }
-        route(request, response)
-      }
-      return createListening(options, tls, (request, response) => listener(request, response))
+      const listener = createListener(connections, route)
+      // For an unknown expectation Node would send an empty 417. Nobody is asked for a body that is not read.
+      for (const event of ['request', 'checkExpectation', 'checkContinue']) server.on(event, listener)
+      return server
     },
-    genReqId: ({ headers }) => requestIdOf(headers['x-request-id'] as string | undefined),
+    genReqId: newRequestId,
     rewriteUrl: routableUrlOf,
     // parameters.ts reads queries strictly.
-    routerOptions: { maxParamLength: maxUrlLength, querystringParser: query => query as never },
+    routerOptions: { maxParamLength: maxUrlLength, querystringParser: unread as never },
     exposeHeadRoutes: false,
     // No route has a schema. Without the schema compilers a start is a tenth shorter.
     schemaController: { compilersFactory: noSchemas },
@@ -102,36 +129,55 @@ export const openServer = (
     // Fastify's types have the packet as JSON, not as bytes.
     clientErrorHandler: (error, socket) => refuseUnparsable(socket, error as unknown as ParserError),
   }) as unknown as FastifyInstance
-  const connections = trackConnections(app.server, options, isTrusted, {
-    connectionClosed: (reason, address) =>
-      observer.connectionClosed(reason, clientAddress.masked(clientAddress.ofPeer(address).address)),
-  })
-  const { refuseUnparsable, refuseConnect } = createUnparsable({
+
+  return {
+    app,
     connections,
-    day: () => {
-      const arrivedAt = quota.now()
-      return { arrivedAt, resetsAt: quota.resetAfter(arrivedAt) }
+    isHttp2: tls !== undefined && options.tls.http2,
+    certificateExpiresAt: createCertificateExpiry(() => tls),
+    prepareTls: files => {
+      const former = tls
+      const next = former && tlsOptions(files, ownTicketKey)
+      if (!next) return undefined
+      const isSame = (name: 'cert' | 'key' | 'ticketKeys') => next[name].equals(former[name])
+      const replaced = [
+        ...(isSame('cert') && isSame('key') ? [] : (['certificate'] as const)),
+        ...(isSame('ticketKeys') ? [] : (['ticket key'] as const)),
+      ]
+      if (replaced.length === 0) return undefined
+      const use = () => {
+        tls = next
+        ;(server as TlsServer).setSecureContext(next)
+      }
+      return { replaced, use }
     },
-    isPlain,
-    corsLines,
-    charge: (key, connection) => admission.charge(key, connection.keyMemo, quota.now()),
-    answered: answered => {
-      const access = accessOfUnparsable(answered, quota.now(), clientAddress)
-      countAnswer(observer, access)
-      observer.access?.(access)
+    listen: async at => {
+      await app.ready()
+      server.listen({ ...at, backlog: listenBacklog })
+      await once(server, 'listening')
     },
-  })
-  app.server.on('connect', (request, stream) => refuseConnect(stream as Socket, request))
-  // For an unknown expectation Node would send an empty 417. Nobody is asked for a body that is not read.
-  for (const event of ['checkExpectation', 'checkContinue'])
-    app.server.on(event, (...pair: Parameters<Listener>) => listener(...pair))
-  return { app, connections }
+    apply: next => {
+      ;({ requestTimeoutMs } = next)
+      connections.apply(next)
+      Object.assign(server, timeoutsOf(next))
+    },
+    close: async () => {
+      if (server.listening) {
+        const closed = once(server, 'close')
+        server.close()
+        // Requests in flight end by themselves; a connection that never sends a whole request must not keep the process alive.
+        const patience = setTimeout(connections.closeSilent, requestTimeoutMs)
+        await closed
+        clearTimeout(patience)
+      }
+      await app.close()
+    },
+  }
 }
 
 const createListening = (
-  options: ServerOptions,
+  options: ServerOptions & { readonly tls: TlsSettings },
   tls: TlsOptions | undefined,
-  listener: (request: IncomingMessage, response: ServerResponse) => void,
 ): Server => {
   const { requestTimeoutMs } = options
   const http = {
@@ -148,19 +194,15 @@ const createListening = (
     highWaterMark: 16 * 1024,
   }
   const secure = tls && { ...http, ...tls, handshakeTimeout: requestTimeoutMs }
-  const server = secure ? createSecure(secure, options.tls.http2, listener) : createServer(http, listener)
+  const server = secure ? createSecure(secure, options.tls.http2) : createServer(http)
   server.setTimeout(stalledMs)
   // A client that ends its side still gets its answers.
   return Object.assign(server, { httpAllowHalfOpen: true })
 }
 
-const createSecure = (secure: object, hasHttp2: boolean, listener: (...pair: never[]) => void): Server => {
-  if (!hasHttp2) return process.getBuiltinModule('node:https').createServer(secure, listener as never)
+const createSecure = (secure: object, hasHttp2: boolean): Server => {
+  if (!hasHttp2) return process.getBuiltinModule('node:https').createServer(secure)
   const http2 = process.getBuiltinModule('node:http2')
   const given = { ...http2Options(maxHeaderBytes), ...secure, http1Options: secure }
-  return http2.createSecureServer(given, listener as never) as unknown as Server
+  return http2.createSecureServer(given) as unknown as Server
 }
-
-/** False for nearly all requests. */
-const mayEnd = ({ headers }: IncomingMessage): boolean =>
-  (headers['content-length'] ?? headers['transfer-encoding'] ?? headers.upgrade) !== undefined

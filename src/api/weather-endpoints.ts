@@ -1,15 +1,25 @@
-// The endpoints with weather, over the places and rendered bodies that they share. Apart from api.ts, so that tools can call
-// them without a listener.
+// The endpoints with weather: of a place, of a point and the forecast of a place. Each reads its parameters, finds the cell and the
+// part of the body that says whose weather it is, and joins it with the weather of the cell (rendered-weather.ts). Apart from
+// api.ts, so that tools can call them without a listener.
 
-import type { Bounds } from '../catalogue/location-schema.ts'
+import type { Bounds, Location } from '../catalogue/location-schema.ts'
 import type { WeatherEndpoint } from '../common/endpoints.ts'
+import type { Cell } from '../weather/cell.ts'
 import type { Answers } from './answer.ts'
-import type { Endpoint } from './endpoint.ts'
-import { forecastEndpoint } from './endpoints/forecast.ts'
-import { weatherEndpoint } from './endpoints/weather.ts'
-import { weatherCoordsEndpoint } from './endpoints/weather-coords.ts'
-import { type CurrentCatalogue, createPlaces } from './places.ts'
-import { type Compression, createRenderedWeather } from './rendered-weather.ts'
+import type { Compression } from './encoded-weather.ts'
+import { type Language, parametersOf, queryOf } from './parameters.ts'
+import {
+  type CurrentCatalogue,
+  createPartMaker,
+  findLocation,
+  type PartForm,
+  type PlacePart,
+  pointPart,
+} from './places.ts'
+import { badRequest } from './problem.ts'
+import { createRenderedWeather } from './rendered-weather.ts'
+import type { Endpoint } from './representation.ts'
+import { sentences } from './sentences.ts'
 
 export type WeatherEndpointParts = {
   readonly catalogue: CurrentCatalogue
@@ -23,19 +33,82 @@ export type WeatherEndpointParts = {
   readonly compression?: Compression | undefined
 }
 
-export const weatherEndpointsOf = ({
-  catalogue,
-  answers,
-  bounds,
-  area,
-  timezone,
-  compression,
-}: WeatherEndpointParts): Readonly<Record<WeatherEndpoint, Endpoint>> => {
+export const weatherEndpointsOf = (
+  parts: WeatherEndpointParts,
+): Readonly<Record<WeatherEndpoint, Endpoint>> => {
+  const { answers, catalogue, timezone, compression } = parts
   const findPlace = createPlaces(catalogue, answers.cellAt)
-  const weather = createRenderedWeather(answers, timezone, compression)
+  const rendered = createRenderedWeather(answers, timezone, compression)
+  const { weather, coords, forecast } = parametersOf(parts.bounds, parts.area)
+  const readLanguage = (query: string): Language =>
+    weather.query.lang.read(queryOf(query, weather.query).lang)
+  // Nearly all queries are one of these.
+  const usual = new Map(['', 'lang=bn', 'lang=en'].map(query => [query, readLanguage(query)]))
+  const languageOf = (query: string): Language => usual.get(query) ?? readLanguage(query)
+
   return {
-    weather: weatherEndpoint(findPlace, weather),
-    coords: weatherCoordsEndpoint(answers.cellAt, weather, bounds, area),
-    forecast: forecastEndpoint(findPlace, weather),
+    weather: ({ params: { type = '', id = '' }, query, keyId }) => {
+      if (type === 'coords') throw badRequest(sentences.path.longitudeMissing)
+      const lang = languageOf(query)
+      const place = findPlace(type, id)
+      return rendered.current(place.cell, place.part(lang), languageHeaders[lang], keyId)
+    },
+    coords: ({ params, query, keyId }) => {
+      const lang = languageOf(query)
+      const latitude = coords.path.lat.read(params.lat)
+      const longitude = coords.path.lng.read(params.lng)
+      const cell = answers.cellAt({ latitude, longitude })
+      return rendered.current(cell, pointPart(latitude, longitude), languageHeaders[lang], keyId)
+    },
+    forecast: ({ params: { type = '', id = '' }, query, keyId }) => {
+      const days = forecast.query.days.read(queryOf(query, forecast.query).days)
+      const place = findPlace(type, id)
+      return rendered.forecast(place.cell, days, place.part('forecast'), keyId)
+    },
+  }
+}
+
+const languageHeaders = { bn: 'content-language: bn\r\n', en: 'content-language: en\r\n' } as const
+
+type Place = {
+  readonly cell: Cell
+  part(form: PartForm): PlacePart
+}
+
+/** The place of a path. @throws Problem as `findLocation` does */
+type FindPlace = (type: string, id: string) => Place
+
+/** What every response about a place has in common, made with its first request; a newer catalogue begins anew. */
+export const createPlaces = (
+  catalogue: CurrentCatalogue,
+  cellAt: (location: Location) => Cell,
+): FindPlace => {
+  let from = catalogue.current
+  // By id, which no two published places of a catalogue share.
+  let places = new Map<string, Place & { readonly type: string }>()
+  let makePart = createPartMaker(from)
+  const placeOf = (location: Location): Place => {
+    const parts: Partial<Record<PartForm, PlacePart>> = {}
+    const make = makePart
+    return {
+      cell: cellAt(location),
+      part: form => {
+        parts[form] ??= make(location, form)
+        return parts[form]
+      },
+    }
+  }
+
+  return (type, id) => {
+    if (from !== catalogue.current) {
+      from = catalogue.current
+      places = new Map()
+      makePart = createPartMaker(from)
+    }
+    const known = places.get(id)
+    if (known?.type === type) return known
+    const place = { ...placeOf(findLocation(from, type, id)), type }
+    places.set(id, place)
+    return place
   }
 }

@@ -13,8 +13,8 @@ const trusted = ['10.0.0.0/8', '192.0.2.7', 'fd00::/8']
 
 /** The client of a request from `peer` with this `x-forwarded-for`. */
 const clientOf = (peer: string | undefined, forwardedFor?: string, form: AddressForm = 'full') => {
-  const { ofPeer, behind, masked } = createClientAddress(createIsTrusted(trusted), form)
-  return masked(behind(ofPeer(peer), forwardedFor))
+  const { ofPeer, loggedOf } = createClientAddress(createIsTrusted(trusted), form)
+  return loggedOf(ofPeer(peer), forwardedFor)
 }
 
 const table: [string, string | undefined, string | undefined, string | undefined][] = [

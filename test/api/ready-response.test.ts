@@ -5,13 +5,12 @@ import { createServer, get, IncomingMessage, ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import t from 'tap'
+import { chooseWriter, writeByWriteHead } from '../../src/api/connection/choose-writer.ts'
 import {
-  chooseWriter,
   closedLines,
   headOf,
   keptLines,
   type WriteReady,
-  writeByWriteHead,
   writeDirectly,
 } from '../../src/api/connection/ready-response.ts'
 

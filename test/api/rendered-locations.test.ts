@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
-import { createRenderedLocations } from '../../src/api/rendered-locations.ts'
+import { createRenderedLocations } from '../../src/api/location-endpoints.ts'
 import type { Catalogue } from '../../src/catalogue/catalogue.ts'
 
 const catalogue = {} as Catalogue

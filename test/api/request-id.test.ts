@@ -1,7 +1,7 @@
 // The id of a request: the consumer's own if it is valid. An id that contains an API key is not.
 
 import t from 'tap'
-import { requestIdOf } from '../../src/api/request-id.ts'
+import { requestIdOf } from '../../src/api/request.ts'
 import { createKey } from '../../src/keys/key-form.ts'
 import { spellings } from '../support/key-spellings.ts'
 

@@ -22,7 +22,7 @@ const stated: readonly [
     'api/connection/connections',
     { maxRefusals: 100 },
   ],
-  ['Requests for `/docs`', '300 a minute', 'api/api', { referencePerMinute: 300 }],
+  ['Requests for `/docs`', '300 a minute', 'api/reference-routes', { requestsPerMinute: 300 }],
   ['Time for which nothing moves', '| 120 s |', 'api/server', { stalledMs: 120_000 }],
   ['Body of a request, which is not read', '2 s', 'common/unread-body', { sendOnMs: 2_000 }],
   ['Time for a response of the ops or', '| 30 s;', 'operate/listener/listeners', { answerWithinMs: 30_000 }],

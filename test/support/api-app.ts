@@ -3,7 +3,7 @@
 
 import { createAnswers } from '../../src/api/answer.ts'
 import { type Api, type ApiOptions, type ApiParts, buildApi } from '../../src/api/api.ts'
-import { writeByWriteHead } from '../../src/api/connection/ready-response.ts'
+import { writeByWriteHead } from '../../src/api/connection/choose-writer.ts'
 import type { Access } from '../../src/api/request-state.ts'
 import { openCatalogue } from '../../src/catalogue/live-catalogue.ts'
 import { createCalendar, utcDayMs } from '../../src/common/calendar.ts'

@@ -13,6 +13,8 @@ export type Peer = {
   readonly address: string | undefined
   /** Whether it is a trusted proxy, so that each request may come from another client. */
   readonly isProxy: boolean
+  /** What is logged of it; undefined for nothing. */
+  readonly logged: string | undefined
 }
 
 /** Whether an address is one of a trusted proxy. */
@@ -23,8 +25,8 @@ export type ClientAddress = {
   ofPeer(address: string | undefined): Peer
   /** The client of a request. @param forwardedFor the header, all lines of it joined */
   behind(peer: Peer, forwardedFor: string | undefined): string | undefined
-  /** What is logged of an address; undefined for nothing. */
-  masked(address: string | undefined): string | undefined
+  /** What is logged of that client; undefined for nothing. */
+  loggedOf(peer: Peer, forwardedFor: string | undefined): string | undefined
 }
 
 // A chain of proxies is short; what a client wrote before them is not read.
@@ -42,32 +44,36 @@ export const createIsTrusted = (proxies: readonly string[]): IsTrusted => {
   }
 }
 
-export const createClientAddress = (isTrusted: IsTrusted, form: AddressForm): ClientAddress => ({
-  ofPeer: given => {
-    const address = given === undefined ? undefined : plainAddress(given)
-    return { address, isProxy: isTrusted(address) }
-  },
-  behind: (peer, forwardedFor) => {
-    let client = peer.address
-    if (!peer.isProxy || forwardedFor === undefined) return client
-    // From the right: each proxy has added the address that it saw.
-    for (const hop of forwardedFor.split(',').slice(-maxHops).reverse()) {
-      const address = plainAddress(hop.trim())
-      // Entries before an unreadable hop may be forged.
-      if (address === undefined) return client
-      client = address
-      if (!isTrusted(address)) return client
-    }
-    return client
-  },
-  masked: address => {
+export const createClientAddress = (isTrusted: IsTrusted, form: AddressForm): ClientAddress => {
+  const masked = (address: string | undefined): string | undefined => {
     if (address === undefined || form === 'none') return undefined
     if (form === 'full') return address
     return address.includes(':')
       ? `${ipaddr.IPv6.networkAddressFromCIDR(`${address}/48`)}/48`
       : `${ipaddr.IPv4.networkAddressFromCIDR(`${address}/24`)}/24`
-  },
-})
+  }
+  const behind: ClientAddress['behind'] = ({ address, isProxy }, forwardedFor) => {
+    if (!isProxy || forwardedFor === undefined) return address
+    let client = address
+    // From the right: each proxy has added the address that it saw.
+    for (const hop of forwardedFor.split(',').slice(-maxHops).reverse()) {
+      const next = plainAddress(hop.trim())
+      // Entries before an unreadable hop may be forged.
+      if (next === undefined) return client
+      client = next
+      if (!isTrusted(next)) return client
+    }
+    return client
+  }
+  return {
+    ofPeer: given => {
+      const address = given === undefined ? undefined : plainAddress(given)
+      return { address, isProxy: isTrusted(address), logged: masked(address) }
+    },
+    behind,
+    loggedOf: (peer, forwardedFor) => (peer.isProxy ? masked(behind(peer, forwardedFor)) : peer.logged),
+  }
+}
 
 /** What stands for one client: an IPv4 address, or the /64 of an IPv6 address, of which a machine may have all. */
 export const networkOf = (address: string): string => {

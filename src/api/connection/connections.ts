@@ -5,10 +5,10 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { ServerHttp2Session } from 'node:http2'
 import type { Socket } from 'node:net'
-import { emptyKeyMemo, type KeyMemo } from '../../keys/authentication.ts'
+import { emptyKeyMemo } from '../../keys/authentication.ts'
 import type { ClosingReason } from '../../telemetry/label-values.ts'
-import { networkOf, type Peer } from './client-address.ts'
-import { isHttp2 } from './http2.ts'
+import { networkOf } from './client-address.ts'
+import { type Carrier, type Connection, carrierOf, isHttp2, mark } from './connection.ts'
 
 export type ConnectionLimits = {
   /** Open connections. */
@@ -28,60 +28,19 @@ export type ConnectionCount = {
   readonly unauthenticated: number
 }
 
-/** The part of a connection that the API reads. */
-export type Connection = {
-  /** Of the connections since the start, in order. */
-  readonly number: number
-  /** How many requests have come on it. */
-  requestsCame: number
-  /** The other end, once a request has come. */
-  peer: Peer | undefined
-  /** The key that came with the last request. */
-  readonly keyMemo: KeyMemo
-}
-
-type Tracked = Connection & {
-  /** The socket that was accepted; that of a TLS session is another one. */
-  readonly socket: Socket
-  /** Undefined where HTTP/1.1 is spoken. */
-  session: ServerHttp2Session | undefined
-  /** What it is counted under; undefined where it is not, or not any more. */
-  address: string | undefined
-  isAuthenticated: boolean
-  isEnding: boolean
-  /** Requests that are not answered yet. */
-  requests: number
-  /** What is not read from while too many requests wait. */
-  paused: Socket | undefined
-  /** Requests that were answered without a good key. */
-  refusals: number
-  /** The last request that has a body. */
-  withBody: IncomingMessage | undefined
-  /** Set once no further request is taken. */
-  whenAnswered: (() => void) | undefined
-}
-
 export type Connections = {
-  /** The connection of a request. */
-  of(request: IncomingMessage): Connection
+  /** The connection of the first request on it. */
+  ofFirst(request: IncomingMessage): Connection
   /** The connection of a socket on which no request may have come yet. */
   ofSocket(socket: Socket): Connection
   /** The accepted socket below one whose TLS handshake has failed. */
   below(handshaking: Socket): Socket | undefined
-  /** Whether it ends behind a request that came: those behind that one are not taken, nor counted for their key. */
-  isEnding(connection: Connection): boolean
-  /** The connection ends with the response to a request that came. */
-  endsBehind(connection: Connection): void
-  /** Reads no further while too many requests of a pipeline wait for their answers. */
-  requestCame(connection: Connection, request: IncomingMessage): void
-  /** The same request has a body, which the API does not read. */
-  bodyMayCome(connection: Connection, request: IncomingMessage): void
-  /** A request came with a good key: the connection is not counted any more. */
+  /** As many requests wait as may: reads no further in a pipeline until some are answered. */
+  full(connection: Connection, request: IncomingMessage): void
+  /** A request came with a good key for the first time: the connection is not counted any more. */
   authenticated(connection: Connection): void
   /** A request was refused without a good key. Returns false where the connection must end with the response. */
   refused(connection: Connection): boolean
-  /** A request is answered, or its client is gone. */
-  requestEnded(connection: Connection): void
   /**
    * Takes no further request from a connection, and calls back once all that came are answered, with whether the last of
    * them had come whole. Only the first call for a connection counts.
@@ -96,17 +55,13 @@ export type Connections = {
   apply(limits: ConnectionLimits): void
 }
 
-// On the socket or the session itself, because it is looked up with every request.
-const mark = Symbol('connection')
-type Marked = object & { [mark]?: Tracked }
-
 // Whoever sends so many requests without a good key will hardly send one with it.
 const maxRefusals = 100
 // So long its connection counts on for its address: such a client would be back at once, and each read of it may hold thousands of
 // requests.
 const refusedForMs = 60_000
 // As many as HTTP/2 allows at once. Node itself pauses a pipeline only for answers that are written and not taken.
-const maxWaiting = 100
+export const maxWaiting = 100
 // The highest id: no request in flight is refused.
 const noStreamYet = 2 ** 31 - 1
 
@@ -123,35 +78,36 @@ export const trackConnections = (
   let { maxConnectionsPerAddress } = limits
   server.maxConnections = limits.maxConnections
   server.on('drop', () => observer.connectionClosed('connections'))
-  const open = new Set<Tracked>()
+  const open = new Set<Connection>()
   const counts = new Map<string, number>()
   const isTls = 'setSecureContext' in server
   // Under TLS the socket that is accepted and the one that carries requests are two objects with the same other end.
-  const byPeer = new Map<string, Tracked>()
+  const byPeer = new Map<string, Connection>()
   let tracked = 0
   let unauthenticated = 0
   let isDraining = false
 
-  const track = (socket: Socket, address: string | undefined): Tracked => {
+  const track = (socket: Socket, address: string | undefined): Connection => {
     tracked += 1
     return {
       number: tracked,
-      requestsCame: 0,
-      peer: undefined,
-      keyMemo: emptyKeyMemo(),
       socket,
       session: undefined,
+      peer: undefined,
+      keyMemo: emptyKeyMemo(),
       address,
       isAuthenticated: false,
       isEnding: false,
+      requestsCame: 0,
       requests: 0,
-      paused: undefined,
       refusals: 0,
       withBody: undefined,
+      paused: undefined,
       whenAnswered: undefined,
+      afterAnswer: isDraining ? afterAnswer : undefined,
     }
   }
-  const uncount = (connection: Tracked): void => {
+  const uncount = (connection: Connection): void => {
     const { address } = connection
     if (address === undefined) return
     connection.address = undefined
@@ -164,7 +120,7 @@ export const trackConnections = (
   }
 
   // Before Node's own listener, so that a connection too many costs no TLS handshake.
-  server.prependListener('connection', (socket: Socket & Marked) => {
+  server.prependListener('connection', (socket: Socket & Carrier) => {
     const { remoteAddress } = socket
     const address =
       remoteAddress === undefined || isTrusted(remoteAddress) ? undefined : networkOf(remoteAddress)
@@ -193,27 +149,27 @@ export const trackConnections = (
     })
   })
 
-  const known = (carrier: Marked, socket: Socket): Tracked => {
+  const known = (carrier: Carrier, socket: Socket): Connection => {
     // A connection that did not come over the network is not counted.
     carrier[mark] ??= byPeer.get(peerOf(socket)) ?? track(socket, undefined)
     return carrier[mark]
   }
-  const pause = (connection: Tracked, socket: Socket): void => {
-    connection.paused = socket
-    // Behind each request that it still had, Node resumes.
-    socket.on('resume', socket.pause)
-    socket.pause()
+  const afterAnswer = (connection: Connection): void => {
+    const { requests, paused } = connection
+    if (paused && requests < maxWaiting) {
+      connection.paused = undefined
+      paused.off('resume', paused.pause)
+      paused.resume()
+    }
+    if (requests > 0) return
+    connection.whenAnswered?.()
+    if (isDraining) leave(connection)
   }
-  const resume = (connection: Tracked, socket: Socket): void => {
-    connection.paused = undefined
-    socket.off('resume', socket.pause)
-    socket.resume()
-  }
-  const leave = ({ session, requests }: Tracked): void => {
+  const leave = ({ session, requests }: Connection): void => {
     if (session && requests === 0 && !session.destroyed && !session.closed) session.goaway(0, noStreamYet)
   }
 
-  const closeThose = (mayGo: (connection: Tracked) => boolean): void => {
+  const closeThose = (mayGo: (connection: Connection) => boolean): void => {
     for (const connection of open) if (mayGo(connection)) connection.socket.destroy()
   }
   // For Node, a connection whose first request is still to come is idle too: what was accepted is answered. Sessions of HTTP/2
@@ -222,40 +178,28 @@ export const trackConnections = (
     closeThose(({ session, requestsCame, requests }) => !session && requestsCame > 0 && requests === 0)
 
   return {
-    of: request => {
-      const { socket } = request
-      if (!isHttp2(request)) return (socket as Marked)[mark] ?? known(socket, socket)
-      // None where the stream was given up before it came here.
-      const { session } = request.stream
-      const connection = known(session ?? request, socket)
-      connection.session = session as ServerHttp2Session | undefined
+    ofFirst: request => {
+      const connection = known(carrierOf(request), request.socket)
+      if (isHttp2(request)) connection.session ??= request.stream.session as ServerHttp2Session | undefined
       return connection
     },
     ofSocket: socket => known(socket, socket),
     below: handshaking => byPeer.get(peerOf(handshaking))?.socket,
-    isEnding: given => (given as Tracked).isEnding,
-    endsBehind: given => {
-      ;(given as Tracked).isEnding = true
+    full: (connection, request) => {
+      if (connection.paused || isHttp2(request)) return
+      const { socket } = request
+      connection.paused = socket
+      connection.afterAnswer = afterAnswer
+      // Behind each request that it still had, Node resumes.
+      socket.on('resume', socket.pause)
+      socket.pause()
     },
-    requestCame: (given, request) => {
-      const connection = given as Tracked
-      connection.requests += 1
-      connection.requestsCame += 1
-      const { requests, paused } = connection
-      if (requests >= maxWaiting && !paused && !isHttp2(request)) pause(connection, request.socket)
-    },
-    bodyMayCome: (given, request) => {
-      ;(given as Tracked).withBody = request
-    },
-    authenticated: given => {
-      const connection = given as Tracked
-      if (connection.isAuthenticated) return
+    authenticated: connection => {
       connection.isAuthenticated = true
       uncount(connection)
       if (open.has(connection)) unauthenticated -= 1
     },
-    refused: given => {
-      const connection = given as Tracked
+    refused: connection => {
       if (connection.isAuthenticated) return true
       connection.refusals += 1
       if (connection.refusals < maxRefusals) return true
@@ -264,25 +208,19 @@ export const trackConnections = (
       connection.session?.close()
       return false
     },
-    requestEnded: given => {
-      const connection = given as Tracked
-      connection.requests -= 1
-      const { requests, paused } = connection
-      if (paused && requests < maxWaiting) resume(connection, paused)
-      if (requests > 0) return
-      connection.whenAnswered?.()
-      if (isDraining) leave(connection)
-    },
-    end: (given, whenAnswered) => {
-      const connection = given as Tracked
+    end: (connection, whenAnswered) => {
       if (connection.whenAnswered) return
       const lastIsWhole = connection.withBody?.complete ?? true
       connection.whenAnswered = () => whenAnswered(lastIsWhole)
+      connection.afterAnswer = afterAnswer
       if (connection.requests === 0) connection.whenAnswered()
     },
     drain: () => {
       isDraining = true
-      for (const connection of open) leave(connection)
+      for (const connection of open) {
+        connection.afterAnswer = afterAnswer
+        leave(connection)
+      }
     },
     closeSilent: () => closeThose(({ requests }) => requests === 0),
     count: () => ({ open: open.size, unauthenticated }),

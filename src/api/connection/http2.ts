@@ -1,14 +1,10 @@
-// What a request of HTTP/2 lacks beside one of HTTP/1.1: the header `host`, and a method that the router knows. Sessions and
-// streams are Node's.
+// What HTTP/2 has apart from HTTP/1.1: requests lack the header `host` and a method that the router knows, and responses go to the
+// stream itself. Sessions and streams are Node's.
 
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
-
-/** Whether a request came, or a response goes out, over HTTP/2, which knows no header `connection`. */
-export const isHttp2 = <Given extends IncomingMessage | ServerResponse>(
-  given: Given,
-): given is Given & (Given extends IncomingMessage ? Http2ServerRequest : Http2ServerResponse) =>
-  'stream' in given
+import { isHttp2 } from './connection.ts'
+import { type Chunks, lengthOf, type WriteReady } from './ready-response.ts'
 
 const { METHODS } = process.getBuiltinModule('node:http')
 const methods: ReadonlySet<string> = new Set(METHODS)
@@ -52,3 +48,53 @@ export const methodOf = ({ method = '', headers }: Pick<IncomingMessage, 'method
 const isSameHost = (one: string, other: string): boolean =>
   one === other || normalHost(one) === normalHost(other)
 const normalHost = (host: string): string => host.toLowerCase().replace(/:(?:443)?$/, '')
+
+/** The writer for a listener that speaks both versions. @param write for HTTP/1.1 */
+export const writerOfBoth =
+  (write: WriteReady): WriteReady =>
+  (response, status, head, own, connection, body) => {
+    if (isHttp2(response)) writeToStream(response, status, head, own, body)
+    else write(response, status, head, own, connection, body)
+  }
+
+const endOfStream = { endStream: true }
+
+// A stream takes a list of headers and one body: the compatibility API would send an empty frame for trailers behind it.
+const writeToStream = (
+  response: Http2ServerResponse,
+  status: number,
+  head: string,
+  own: string,
+  body: Chunks | undefined,
+): void => {
+  const { stream } = response
+  if (stream.headersSent) return
+  response.statusCode = status
+  if (stream.destroyed || stream.closed) return
+  const headers: string[] = [':status', String(status)]
+  addLines(headers, head, head.indexOf('\r\n') + 2)
+  addLines(headers, own, 0)
+  if (response.req.method === 'HEAD') {
+    // Without its own `end`, the response to a HEAD does not tell of its close.
+    response.writeHead(status, headers.slice(2)).end()
+    return
+  }
+  stream.respond(headers, body ? undefined : endOfStream)
+  if (body) stream.end(body.length === 1 ? body[0] : Buffer.concat(body, lengthOf(body)))
+}
+
+/** Adds names and values in turn. Values of one name are one list, which `vary` alone may have: of the body, and of CORS. */
+const addLines = (headers: string[], lines: string, from: number): void => {
+  let at = from
+  for (;;) {
+    const colon = lines.indexOf(': ', at)
+    if (colon < 0) return
+    const end = lines.indexOf('\r\n', colon)
+    const name = lines.slice(at, colon)
+    const value = lines.slice(colon + 2, end)
+    const known = name === 'vary' ? headers.indexOf(name) : -1
+    if (known < 0) headers.push(name, value)
+    else headers[known + 1] += `, ${value}`
+    at = end + 2
+  }
+}

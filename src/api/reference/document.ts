@@ -19,7 +19,7 @@ import { componentsOf, jsonSchemaOf } from './json-schema.ts'
 import { type Operation, operationsFor, parameterMeanings } from './operations.ts'
 import { sampleOrigin, samplesOf } from './samples.ts'
 import { bodies, named } from './schemas.ts'
-import { described, summed, text } from './texts.ts'
+import { described, summed, type Text } from './texts.ts'
 
 /** Real answers. */
 type Examples = {
@@ -51,7 +51,7 @@ const parametersOf = ({ parameters, example }: Operation): Json[] => {
       return {
         name,
         in: where,
-        ...described(meaning),
+        ...described(...meaning),
         required: isRequired,
         schema: shape,
         ...(shown === undefined
@@ -72,10 +72,8 @@ const requestHeaders: readonly Json[] = [
     name: 'if-none-match',
     in: 'header',
     ...described(
-      text(
-        'The `etag` of a body that you have; where it still holds, the answer is 304 without a body.',
-        'আপনার কাছে থাকা বডির `etag`; তা এখনও ঠিক থাকলে উত্তর বডি ছাড়া 304।',
-      ),
+      'The `etag` of a body that you have; where it still holds, the answer is 304 without a body.',
+      'আপনার কাছে থাকা বডির `etag`; তা এখনও ঠিক থাকলে উত্তর বডি ছাড়া 304।',
     ),
     required: false,
     schema: { type: 'string' },
@@ -84,10 +82,8 @@ const requestHeaders: readonly Json[] = [
     name: 'x-request-id',
     in: 'header',
     ...described(
-      text(
-        'Your own id of the request, which the answer and the log of the operator repeat.',
-        'অনুরোধের জন্য আপনার নিজের আইডি, যা উত্তর ও পরিচালকের লগে থাকে।',
-      ),
+      'Your own id of the request, which the answer and the log of the operator repeat.',
+      'অনুরোধের জন্য আপনার নিজের আইডি, যা উত্তর ও পরিচালকের লগে থাকে।',
     ),
     required: false,
     schema: { type: 'string', pattern: '^[A-Za-z0-9._:/+=@-]{1,128}$' },
@@ -102,24 +98,21 @@ const headerRefs = (names: readonly HeaderName[]): Json =>
     ]),
   )
 
-const errorMeanings = {
-  400: text(
-    'A parameter, the URL or the request itself is malformed.',
-    'প্যারামিটার, URL বা অনুরোধ নিজেই ত্রুটিপূর্ণ।',
-  ),
-  401: text('There is no valid key. Does not count.', 'বৈধ কী নেই। গণনা হয় না।'),
-  403: text(
+const errorMeanings: Readonly<Record<ProblemStatus, Text>> = {
+  400: ['A parameter, the URL or the request itself is malformed.', 'প্যারামিটার, URL বা অনুরোধ নিজেই ত্রুটিপূর্ণ।'],
+  401: ['There is no valid key. Does not count.', 'বৈধ কী নেই। গণনা হয় না।'],
+  403: [
     "The preflight of a web page whose origin the operator does not list: a browser's OPTIONS before the request itself. Does not count.",
     'যে ওয়েব পাতার উৎস পরিচালকের তালিকায় নেই তার প্রাক-অনুরোধ: মূল অনুরোধের আগে ব্রাউজারের OPTIONS। গণনা হয় না।',
-  ),
-  404: text('There is no such path, or no such published place.', 'এমন পথ বা প্রকাশিত স্থান নেই।'),
-  405: text('Another method than GET and HEAD.', 'GET ও HEAD ছাড়া অন্য পদ্ধতি।'),
-  429: text("The day's quota is used up. Does not count.", 'দিনের কোটা শেষ। গণনা হয় না।'),
-  500: text(
+  ],
+  404: ['There is no such path, or no such published place.', 'এমন পথ বা প্রকাশিত স্থান নেই।'],
+  405: ['Another method than GET and HEAD.', 'GET ও HEAD ছাড়া অন্য পদ্ধতি।'],
+  429: ["The day's quota is used up. Does not count.", 'দিনের কোটা শেষ। গণনা হয় না।'],
+  500: [
     'No weather can be given, or the key could not be checked. Wait for retry-after.',
     'আবহাওয়া দেওয়া যাচ্ছে না, বা কী যাচাই করা যায়নি। retry-after পর্যন্ত অপেক্ষা করুন।',
-  ),
-} as const
+  ],
+}
 
 const responseNames = {
   400: 'BadRequest',
@@ -132,7 +125,7 @@ const responseNames = {
 } as const satisfies Record<ProblemStatus, string>
 
 const errorResponse = (status: ProblemStatus, examples: Examples): Json => ({
-  ...described(errorMeanings[status]),
+  ...described(...errorMeanings[status]),
   headers: headerRefs(headersOfErrors[status]),
   content: {
     'application/json': {
@@ -144,7 +137,7 @@ const errorResponse = (status: ProblemStatus, examples: Examples): Json => ({
           .map(([code, { meaning, counts }]) => {
             const value = examples.errors[code]
             if (value === undefined) throw new Error(`the error ${code} has no example`)
-            return [code, { ...summed(meaning), 'x-counts': counts, value }]
+            return [code, { ...summed(...meaning), 'x-counts': counts, value }]
           }),
       ),
     },
@@ -157,12 +150,12 @@ const operationOf = (operation: Operation, examples: Examples): Json => {
   return {
     operationId: id,
     tags: [tag],
-    ...summed(summary),
-    ...described(description),
+    ...summed(...summary),
+    ...described(...description),
     parameters: parametersOf(operation),
     responses: {
       200: {
-        ...described(text('The body that the endpoint has.', 'এন্ডপয়েন্টের বডি।')),
+        ...described('The body that the endpoint has.', 'এন্ডপয়েন্টের বডি।'),
         headers: headerRefs(given),
         content: {
           'application/json': {
@@ -173,7 +166,8 @@ const operationOf = (operation: Operation, examples: Examples): Json => {
       },
       304: {
         ...described(
-          text('The body is the one that if-none-match names. Counts.', 'বডি if-none-match-এর বডিই। গণনা হয়।'),
+          'The body is the one that if-none-match names. Counts.',
+          'বডি if-none-match-এর বডিই। গণনা হয়।',
         ),
         headers: headerRefs(given.filter(header => header !== 'content-encoding')),
       },
@@ -194,21 +188,19 @@ export const openApiDocument = ({ version, bounds, area, examples }: DocumentPar
     info: {
       title: 'Abohawa API',
       version,
-      ...summed(text('Weather for the places of Bangladesh', 'বাংলাদেশের স্থানগুলোর আবহাওয়া')),
+      ...summed('Weather for the places of Bangladesh', 'বাংলাদেশের স্থানগুলোর আবহাওয়া'),
       ...described(
-        text(
-          `Five read-only endpoints. Every request needs a key in the header \`x-api-key\` and counts against the key's daily quota, which resets at local midnight; 401 and 429 do not count. HEAD is GET without a body, and counts. Checks are made in this order: HTTPS, key, quota, method, path and parameters, place, weather. Weather comes from ${serviceName} under ${licence.name}; name it where you show it.`,
-          `পাঁচটি এন্ডপয়েন্ট, শুধু পড়ার জন্য। প্রতিটি অনুরোধে \`x-api-key\` হেডারে কী লাগে এবং তা কী-র দৈনিক কোটায় গণনা হয়, যা স্থানীয় মধ্যরাতে নতুন হয়; 401 ও 429 গণনা হয় না। HEAD হলো বডি ছাড়া GET, এবং গণনা হয়। যাচাইয়ের ক্রম: HTTPS, কী, কোটা, পদ্ধতি, পথ ও প্যারামিটার, স্থান, আবহাওয়া। আবহাওয়া ${serviceName} থেকে, ${licence.name} লাইসেন্সে; দেখালে তার নাম দিন।`,
-        ),
+        `Five read-only endpoints. Every request needs a key in the header \`x-api-key\` and counts against the key's daily quota, which resets at local midnight; 401 and 429 do not count. HEAD is GET without a body, and counts. Checks are made in this order: HTTPS, key, quota, method, path and parameters, place, weather. Weather comes from ${serviceName} under ${licence.name}; name it where you show it.`,
+        `পাঁচটি এন্ডপয়েন্ট, শুধু পড়ার জন্য। প্রতিটি অনুরোধে \`x-api-key\` হেডারে কী লাগে এবং তা কী-র দৈনিক কোটায় গণনা হয়, যা স্থানীয় মধ্যরাতে নতুন হয়; 401 ও 429 গণনা হয় না। HEAD হলো বডি ছাড়া GET, এবং গণনা হয়। যাচাইয়ের ক্রম: HTTPS, কী, কোটা, পদ্ধতি, পথ ও প্যারামিটার, স্থান, আবহাওয়া। আবহাওয়া ${serviceName} থেকে, ${licence.name} লাইসেন্সে; দেখালে তার নাম দিন।`,
       ),
       license: licence,
     },
     // Absolute, because generated clients join it with a path as text.
-    servers: [{ url: sampleOrigin, ...described(text('This gateway.', 'এই গেটওয়ে।')) }],
+    servers: [{ url: sampleOrigin, ...described('This gateway.', 'এই গেটওয়ে।') }],
     security: [{ key: [] }],
     tags: [
-      { name: 'weather', ...described(text('Weather', 'আবহাওয়া')) },
-      { name: 'places', ...described(text('Places', 'স্থান')) },
+      { name: 'weather', ...described('Weather', 'আবহাওয়া') },
+      { name: 'places', ...described('Places', 'স্থান') },
     ],
     paths: Object.fromEntries(
       operations.map(operation => [apiPrefix + operation.path, { get: operationOf(operation, examples) }]),
@@ -220,10 +212,8 @@ export const openApiDocument = ({ version, bounds, area, examples }: DocumentPar
           in: 'header',
           name: 'x-api-key',
           ...described(
-            text(
-              'Begins with svc_live_; the operator issues it and shows it once.',
-              'svc_live_ দিয়ে শুরু; পরিচালক দেন এবং একবারই দেখান।',
-            ),
+            'Begins with svc_live_; the operator issues it and shows it once.',
+            'svc_live_ দিয়ে শুরু; পরিচালক দেন এবং একবারই দেখান।',
           ),
         },
       },

@@ -3,7 +3,7 @@
 
 import type { ProblemStatus } from '../../telemetry/label-values.ts'
 import type { ErrorCode } from '../sentences.ts'
-import { type Text, text } from './texts.ts'
+import type { Text } from './texts.ts'
 
 type ErrorMeaning = {
   readonly status: ProblemStatus
@@ -14,7 +14,7 @@ type ErrorMeaning = {
 
 const of =
   (status: ProblemStatus, counts: boolean) =>
-  (en: string, bn: string): ErrorMeaning => ({ status, counts, meaning: text(en, bn) })
+  (en: string, bn: string): ErrorMeaning => ({ status, counts, meaning: [en, bn] })
 
 const invalidHttp = of(400, false)
 const invalid = of(400, true)
@@ -22,6 +22,9 @@ const refusedKey = of(401, false)
 const notFound = of(404, true)
 const noWeather = of(500, true)
 const uncounted = of(500, false)
+const askOperator = refusedKey('Ask the operator.', 'পরিচালকের সঙ্গে যোগাযোগ করুন।')
+const later = (en: string, bn: string): ErrorMeaning =>
+  noWeather(`${en}: try again after retry-after.`, `${bn}: retry-after-এর পরে আবার চেষ্টা করুন।`)
 
 export const errors: Readonly<Record<ErrorCode, ErrorMeaning>> = {
   https_required: invalidHttp('Send the request over HTTPS.', 'অনুরোধটি HTTPS দিয়ে পাঠান।'),
@@ -58,9 +61,9 @@ export const errors: Readonly<Record<ErrorCode, ErrorMeaning>> = {
   key_malformed: refusedKey('Copy the key again; its checksum is wrong.', 'কী আবার কপি করুন; এর চেকসাম মেলে না।'),
   key_unknown: refusedKey("The key is another gateway's.", 'কী-টি অন্য গেটওয়ের।'),
   key_replaced: refusedKey('Use the newer key.', 'নতুন কী ব্যবহার করুন।'),
-  key_revoked: refusedKey('Ask the operator.', 'পরিচালকের সঙ্গে যোগাযোগ করুন।'),
-  key_expired: refusedKey('Ask the operator.', 'পরিচালকের সঙ্গে যোগাযোগ করুন।'),
-  subscriber_revoked: refusedKey('Ask the operator.', 'পরিচালকের সঙ্গে যোগাযোগ করুন।'),
+  key_revoked: askOperator,
+  key_expired: askOperator,
+  subscriber_revoked: askOperator,
   origin_not_allowed: of(403, false)(
     "The web page's origin is not listed: ask the operator.",
     'ওয়েব পাতার উৎস তালিকায় নেই: পরিচালকের সঙ্গে যোগাযোগ করুন।',
@@ -109,34 +112,13 @@ export const errors: Readonly<Record<ErrorCode, ErrorMeaning>> = {
     'A fault of the gateway: try again after retry-after, and tell the operator the x-request-id.',
     'গেটওয়ের ত্রুটি: retry-after-এর পরে আবার চেষ্টা করুন এবং পরিচালককে x-request-id জানান।',
   ),
-  provider_unreachable: noWeather(
-    "The weather provider can't be reached: try again after retry-after.",
-    'আবহাওয়া সরবরাহকারীর কাছে পৌঁছানো যাচ্ছে না: retry-after-এর পরে আবার চেষ্টা করুন।',
-  ),
-  provider_not_sent: noWeather(
-    'The gateway was held up: try again after retry-after.',
-    'গেটওয়ে আটকে ছিল: retry-after-এর পরে আবার চেষ্টা করুন।',
-  ),
-  provider_broke_off: noWeather(
-    'The connection to the provider broke: try again after retry-after.',
-    'সরবরাহকারীর সংযোগ ছিন্ন হয়েছে: retry-after-এর পরে আবার চেষ্টা করুন।',
-  ),
-  provider_circuit_open: noWeather(
-    'The provider has been failing: try again after retry-after.',
-    'সরবরাহকারী বারবার ব্যর্থ হচ্ছে: retry-after-এর পরে আবার চেষ্টা করুন।',
-  ),
-  provider_timeout: noWeather(
-    'The provider was too slow: try again after retry-after.',
-    'সরবরাহকারী খুব ধীর ছিল: retry-after-এর পরে আবার চেষ্টা করুন।',
-  ),
-  provider_failing: noWeather(
-    'The provider is failing: try again after retry-after.',
-    'সরবরাহকারী ব্যর্থ হচ্ছে: retry-after-এর পরে আবার চেষ্টা করুন।',
-  ),
-  provider_overloaded: noWeather(
-    'The provider is overloaded: try again after retry-after.',
-    'সরবরাহকারী অতিরিক্ত চাপে আছে: retry-after-এর পরে আবার চেষ্টা করুন।',
-  ),
+  provider_unreachable: later("The weather provider can't be reached", 'আবহাওয়া সরবরাহকারীর কাছে পৌঁছানো যাচ্ছে না'),
+  provider_not_sent: later('The gateway was held up', 'গেটওয়ে আটকে ছিল'),
+  provider_broke_off: later('The connection to the provider broke', 'সরবরাহকারীর সংযোগ ছিন্ন হয়েছে'),
+  provider_circuit_open: later('The provider has been failing', 'সরবরাহকারী বারবার ব্যর্থ হচ্ছে'),
+  provider_timeout: later('The provider was too slow', 'সরবরাহকারী খুব ধীর ছিল'),
+  provider_failing: later('The provider is failing', 'সরবরাহকারী ব্যর্থ হচ্ছে'),
+  provider_overloaded: later('The provider is overloaded', 'সরবরাহকারী অতিরিক্ত চাপে আছে'),
   provider_refused: noWeather(
     'The provider has no weather for this grid cell.',
     'এই গ্রিড ঘরের আবহাওয়া সরবরাহকারীর কাছে নেই।',
@@ -157,25 +139,13 @@ export const errors: Readonly<Record<ErrorCode, ErrorMeaning>> = {
     'This key has used up its share of what the gateway may load: ask for fewer new places at once, and wait for retry-after.',
     'গেটওয়ে যতটা আনতে পারে তাতে এই কী-এর অংশ শেষ: একসঙ্গে কম নতুন স্থান চান, এবং retry-after পর্যন্ত অপেক্ষা করুন।',
   ),
-  provider_busy: noWeather(
-    'The provider is busy: try again after retry-after.',
-    'সরবরাহকারী ব্যস্ত: retry-after-এর পরে আবার চেষ্টা করুন।',
-  ),
-  provider_cut_off: noWeather(
-    "The provider's answer was cut off: try again after retry-after.",
-    'সরবরাহকারীর উত্তর মাঝপথে কাটা পড়েছে: retry-after-এর পরে আবার চেষ্টা করুন।',
-  ),
-  provider_garbled: noWeather(
-    "The provider's answer was not usable: try again after retry-after.",
-    'সরবরাহকারীর উত্তর ব্যবহারযোগ্য ছিল না: retry-after-এর পরে আবার চেষ্টা করুন।',
-  ),
-  waited_too_long: noWeather(
-    'No weather came in time: try again after retry-after.',
-    'সময়মতো আবহাওয়া আসেনি: retry-after-এর পরে আবার চেষ্টা করুন।',
-  ),
-  timeline_exhausted: noWeather(
-    'What is cached ended and could not be renewed: try again after retry-after.',
-    'জমা রাখা তথ্য শেষ হয়েছে এবং নবায়ন করা যায়নি: retry-after-এর পরে আবার চেষ্টা করুন।',
+  provider_busy: later('The provider is busy', 'সরবরাহকারী ব্যস্ত'),
+  provider_cut_off: later("The provider's answer was cut off", 'সরবরাহকারীর উত্তর মাঝপথে কাটা পড়েছে'),
+  provider_garbled: later("The provider's answer was not usable", 'সরবরাহকারীর উত্তর ব্যবহারযোগ্য ছিল না'),
+  waited_too_long: later('No weather came in time', 'সময়মতো আবহাওয়া আসেনি'),
+  timeline_exhausted: later(
+    'What is cached ended and could not be renewed',
+    'জমা রাখা তথ্য শেষ হয়েছে এবং নবায়ন করা যায়নি',
   ),
   tier_not_configured: uncounted(
     "The key's plan is missing on this gateway: tell the operator.",

@@ -4,120 +4,114 @@ import * as z from 'zod'
 import type { EndpointName } from '../../common/endpoints.ts'
 import type { ProblemStatus } from '../../telemetry/label-values.ts'
 import { jsonSchemaOf } from './json-schema.ts'
-import { described, type Text, text } from './texts.ts'
+import { described, type Text } from './texts.ts'
 
 type Header = { readonly schema: z.ZodType; readonly meaning: Text; readonly example: string | number }
 
-const header = (schema: z.ZodType, example: string | number, meaning: Text): Header => ({
+const header = (
+  example: string | number,
+  en: string,
+  bn: string,
+  schema: z.ZodType = z.string(),
+): Header => ({
   schema,
-  meaning,
+  meaning: [en, bn],
   example,
 })
-const words = z.string()
 const wholeNumber = z.int().min(0)
 
 export const headers = {
   'x-ratelimit-limit': header(
-    wholeNumber,
     1000,
-    text('Daily quota of the key; 0 until the key is known.', 'কী-র দৈনিক কোটা; কী চেনার আগে ০।'),
+    'Daily quota of the key; 0 until the key is known.',
+    'কী-র দৈনিক কোটা; কী চেনার আগে ০।',
+    wholeNumber,
   ),
   'x-ratelimit-remaining': header(
-    wholeNumber,
     999,
-    text('Requests left after this one; 0 until the key is known.', 'এর পরে বাকি অনুরোধ; কী চেনার আগে ০।'),
+    'Requests left after this one; 0 until the key is known.',
+    'এর পরে বাকি অনুরোধ; কী চেনার আগে ০।',
+    wholeNumber,
   ),
   'x-ratelimit-reset': header(
-    wholeNumber,
     1795284000,
-    text('The next local midnight, Unix seconds.', 'পরবর্তী স্থানীয় মধ্যরাত, Unix সেকেন্ডে।'),
+    'The next local midnight, Unix seconds.',
+    'পরবর্তী স্থানীয় মধ্যরাত, Unix সেকেন্ডে।',
+    wholeNumber,
   ),
   'ratelimit-policy': header(
-    words,
     '"daily";q=1000;w=86400',
-    text('The quota in the form of the IETF draft.', 'IETF খসড়ার রূপে কোটা।'),
+    'The quota in the form of the IETF draft.',
+    'IETF খসড়ার রূপে কোটা।',
   ),
   ratelimit: header(
-    words,
     '"daily";r=999;t=42900',
-    text('What is left of it, and for how many seconds.', 'তার কত বাকি, আর কত সেকেন্ড পর্যন্ত।'),
+    'What is left of it, and for how many seconds.',
+    'তার কত বাকি, আর কত সেকেন্ড পর্যন্ত।',
   ),
   'retry-after': header(
-    z.int().min(1),
     10,
-    text('Seconds to wait before another attempt.', 'আবার চেষ্টার আগে অপেক্ষার সেকেন্ড।'),
+    'Seconds to wait before another attempt.',
+    'আবার চেষ্টার আগে অপেক্ষার সেকেন্ড।',
+    z.int().min(1),
   ),
   'x-request-id': header(
-    words,
     'my-request-1',
-    text(
-      "The client's own id where it sent a sane one, else a new one. Name it to the operator.",
-      'ক্লায়েন্টের নিজের গ্রহণযোগ্য id, নইলে নতুন একটি। পরিচালককে এটি জানান।',
-    ),
+    "The client's own id where it sent a sane one, else a new one. Name it to the operator.",
+    'ক্লায়েন্টের নিজের গ্রহণযোগ্য id, নইলে নতুন একটি। পরিচালককে এটি জানান।',
   ),
   etag: header(
-    words,
     'W/"p7VxIYy0LhQ"',
-    text(
-      'Names the body. Send it as if-none-match for a 304 without a body, which counts too.',
-      'বডির নাম। if-none-match হিসেবে পাঠালে বডি ছাড়া 304, যা গণনা হয়।',
-    ),
+    'Names the body. Send it as if-none-match for a 304 without a body, which counts too.',
+    'বডির নাম। if-none-match হিসেবে পাঠালে বডি ছাড়া 304, যা গণনা হয়।',
   ),
   'cache-control': header(
-    words,
     'private, max-age=600',
-    text(
-      'How many seconds the body stays right; errors are not kept.',
-      'বডি কত সেকেন্ড ঠিক থাকে; ত্রুটি রাখা হয় না।',
-    ),
+    'How many seconds the body stays right; errors are not kept.',
+    'বডি কত সেকেন্ড ঠিক থাকে; ত্রুটি রাখা হয় না।',
   ),
   'last-modified': header(
-    words,
     'Sat, 21 Nov 2026 06:00:00 GMT',
-    text('When the weather was fetched from the provider.', 'সরবরাহকারীর কাছ থেকে কখন আনা।'),
+    'When the weather was fetched from the provider.',
+    'সরবরাহকারীর কাছ থেকে কখন আনা।',
   ),
   'cache-status': header(
-    words,
     'abohawa; hit; ttl=3600; detail=memory; key="23.8,90.4"',
-    text(
-      'What the cache did (RFC 9211); `key` names the grid cell.',
-      'ক্যাশ কী করেছে (RFC 9211); `key` গ্রিড ঘরের নাম।',
-    ),
+    'What the cache did (RFC 9211); `key` names the grid cell.',
+    'ক্যাশ কী করেছে (RFC 9211); `key` গ্রিড ঘরের নাম।',
   ),
-  'content-language': header(words, 'en', text('`bn` or `en`, as `lang`.', '`bn` বা `en`, `lang` অনুসারে।')),
+  'content-language': header('en', '`bn` or `en`, as `lang`.', '`bn` বা `en`, `lang` অনুসারে।'),
   'content-encoding': header(
-    z.enum(['br', 'gzip']),
     'gzip',
-    text('Where accept-encoding asks for it.', 'accept-encoding চাইলে।'),
+    'Where accept-encoding asks for it.',
+    'accept-encoding চাইলে।',
+    z.enum(['br', 'gzip']),
   ),
   vary: header(
-    words,
     'accept-encoding, x-api-key',
-    text('What else the response depends on.', 'উত্তর আর কিসের উপর নির্ভর করে।'),
+    'What else the response depends on.',
+    'উত্তর আর কিসের উপর নির্ভর করে।',
   ),
   link: header(
-    words,
     '<?type=union&limit=50&offset=50>; rel="next"',
-    text(
-      "The next and the previous page, relative to the request's URL.",
-      'পরের ও আগের পাতা, অনুরোধের URL-এর সাপেক্ষে।',
-    ),
+    "The next and the previous page, relative to the request's URL.",
+    'পরের ও আগের পাতা, অনুরোধের URL-এর সাপেক্ষে।',
   ),
-  allow: header(words, 'GET, HEAD', text('The methods that there are.', 'যে পদ্ধতিগুলো আছে।')),
+  allow: header('GET, HEAD', 'The methods that there are.', 'যে পদ্ধতিগুলো আছে।'),
   'www-authenticate': header(
-    words,
     'ApiKey realm="abohawa"',
-    text('How to send a key: in the header x-api-key.', 'কী পাঠানোর উপায়: x-api-key হেডারে।'),
+    'How to send a key: in the header x-api-key.',
+    'কী পাঠানোর উপায়: x-api-key হেডারে।',
   ),
   'access-control-allow-origin': header(
-    words,
     'https://app.example.org',
-    text('Where the operator lets web pages read.', 'পরিচালক যেখানে ওয়েব পাতাকে পড়তে দেন।'),
+    'Where the operator lets web pages read.',
+    'পরিচালক যেখানে ওয়েব পাতাকে পড়তে দেন।',
   ),
   'access-control-expose-headers': header(
-    words,
     'etag, retry-after',
-    text('What such a page can read.', 'সেই পাতা যা পড়তে পারে।'),
+    'What such a page can read.',
+    'সেই পাতা যা পড়তে পারে।',
   ),
 } as const satisfies Record<string, Header>
 
@@ -174,7 +168,7 @@ export const headersOfBodies: Readonly<Record<EndpointName, readonly HeaderName[
 
 /** A header as the document has it. */
 export const headerObject = ({ schema, meaning, example }: Header, required: boolean) => ({
-  ...described(meaning),
+  ...described(...meaning),
   ...(required ? { required } : {}),
   schema: jsonSchemaOf(schema),
   example,

@@ -3,13 +3,8 @@
 
 import type { Bounds } from '../../catalogue/location-schema.ts'
 import { type EndpointName, templateOf } from '../../common/endpoints.ts'
-import { forecastParameters } from '../endpoints/forecast.ts'
-import { locationParameters } from '../endpoints/location.ts'
-import { locationsParameters } from '../endpoints/locations.ts'
-import { weatherParameters } from '../endpoints/weather.ts'
-import { weatherCoordsParameters } from '../endpoints/weather-coords.ts'
-import type { Parameters } from '../parameters.ts'
-import { type Text, text } from './texts.ts'
+import { type Parameters, parametersOf } from '../parameters.ts'
+import type { Text } from './texts.ts'
 
 export type Operation = {
   readonly name: EndpointName
@@ -31,27 +26,27 @@ export type Operation = {
 
 /** In the order of the reference. @param area what the bounds are called */
 export const operationsFor = (bounds: Bounds, area: string): readonly Operation[] => {
-  const operations = operationsByName(bounds, area)
+  const operations = operationsByName(bounds)
+  const parameters = parametersOf(bounds, area)
   return (Object.keys(operations) as EndpointName[]).map(name => ({
     name,
     path: templateOf(name),
+    parameters: parameters[name],
     ...operations[name],
   }))
 }
 
 const operationsByName = (
   bounds: Bounds,
-  area: string,
-): Readonly<Record<EndpointName, Omit<Operation, 'name' | 'path'>>> => ({
+): Readonly<Record<EndpointName, Omit<Operation, 'name' | 'path' | 'parameters'>>> => ({
   weather: {
     id: 'getWeather',
     tag: 'weather',
-    summary: text('Weather of a place', 'একটি স্থানের আবহাওয়া'),
-    description: text(
+    summary: ['Weather of a place', 'একটি স্থানের আবহাওয়া'],
+    description: [
       'Current conditions, hours and days. Weather is given per grid cell of 0.1° (about 11 km), so places of one cell share it.',
       'বর্তমান অবস্থা, ঘণ্টা ও দিন। আবহাওয়া ০.১° (প্রায় ১১ কিমি) গ্রিড ঘর ধরে দেওয়া হয়, তাই একই ঘরের স্থানগুলোর আবহাওয়া এক।',
-    ),
-    parameters: weatherParameters,
+    ],
     example: {
       path: { type: 'district', id: '3026' },
       query: { lang: 'en' },
@@ -61,12 +56,11 @@ const operationsByName = (
   coords: {
     id: 'getPointWeather',
     tag: 'weather',
-    summary: text('Weather of a point', 'একটি বিন্দুর আবহাওয়া'),
-    description: text(
+    summary: ['Weather of a point', 'একটি বিন্দুর আবহাওয়া'],
+    description: [
       `The same blocks for a point inside ${bounds.south}–${bounds.north}° N, ${bounds.west}–${bounds.east}° E; the edges are inside.`,
       `${bounds.south}–${bounds.north}° উত্তর, ${bounds.west}–${bounds.east}° পূর্বের ভেতরের বিন্দুর একই তথ্য; সীমারেখাও ভেতরে।`,
-    ),
-    parameters: weatherCoordsParameters(bounds, area),
+    ],
     example: {
       path: { lat: '23.81', lng: '90.41' },
       query: { lang: 'en' },
@@ -76,9 +70,8 @@ const operationsByName = (
   forecast: {
     id: 'getForecast',
     tag: 'weather',
-    summary: text('Daily forecast of a place', 'একটি স্থানের দৈনিক পূর্বাভাস'),
-    description: text('The days alone, from the current local day on.', 'শুধু দিনগুলো, চলতি স্থানীয় দিন থেকে।'),
-    parameters: forecastParameters,
+    summary: ['Daily forecast of a place', 'একটি স্থানের দৈনিক পূর্বাভাস'],
+    description: ['The days alone, from the current local day on.', 'শুধু দিনগুলো, চলতি স্থানীয় দিন থেকে।'],
     example: {
       path: { type: 'upazila', id: '302672' },
       query: { days: '3' },
@@ -88,51 +81,46 @@ const operationsByName = (
   locations: {
     id: 'listLocations',
     tag: 'places',
-    summary: text('Places of a type', 'এক ধরনের স্থান'),
-    description: text(
+    summary: ['Places of a type', 'এক ধরনের স্থান'],
+    description: [
       'A page of the published places, the most populous first. The header `link` leads to the next and the previous page.',
       'প্রকাশিত স্থানের একটি পাতা, বেশি জনসংখ্যা আগে। `link` হেডারে পরের ও আগের পাতা।',
-    ),
-    parameters: locationsParameters,
+    ],
     example: { path: {}, query: { type: 'district', q: 'ঢাকা' }, show: ['results', 0, 'id'] },
   },
   location: {
     id: 'getLocation',
     tag: 'places',
-    summary: text('One place', 'একটি স্থান'),
-    description: text('All that is known of a place, without weather.', 'আবহাওয়া ছাড়া স্থানের জানা সব তথ্য।'),
-    parameters: locationParameters,
+    summary: ['One place', 'একটি স্থান'],
+    description: ['All that is known of a place, without weather.', 'আবহাওয়া ছাড়া স্থানের জানা সব তথ্য।'],
     example: { path: { type: 'division', id: '30' }, query: {}, show: ['location', 'population'] },
   },
 })
 
 /** The meaning of each parameter, by name. */
 export const parameterMeanings: Readonly<Record<string, Text>> = {
-  type: text('Level of administration.', 'প্রশাসনিক স্তর।'),
-  id: text("The place's BBS code, as the list has it.", 'স্থানের BBS কোড, তালিকায় যেমন।'),
-  lat: text('Latitude in plain decimal degrees, without exponent.', 'সাধারণ দশমিক ডিগ্রিতে অক্ষাংশ, ঘাত ছাড়া।'),
-  lng: text('Longitude in plain decimal degrees, without exponent.', 'সাধারণ দশমিক ডিগ্রিতে দ্রাঘিমাংশ, ঘাত ছাড়া।'),
-  lang: text(
-    'Language of `location.name` and `location.parent`.',
-    '`location.name` ও `location.parent`-এর ভাষা।',
-  ),
-  days: text('How many days, from the current one on.', 'কত দিন, চলতি দিন থেকে।'),
-  division_id: text(
+  type: ['Level of administration.', 'প্রশাসনিক স্তর।'],
+  id: ["The place's BBS code, as the list has it.", 'স্থানের BBS কোড, তালিকায় যেমন।'],
+  lat: ['Latitude in plain decimal degrees, without exponent.', 'সাধারণ দশমিক ডিগ্রিতে অক্ষাংশ, ঘাত ছাড়া।'],
+  lng: ['Longitude in plain decimal degrees, without exponent.', 'সাধারণ দশমিক ডিগ্রিতে দ্রাঘিমাংশ, ঘাত ছাড়া।'],
+  lang: ['Language of `location.name` and `location.parent`.', '`location.name` ও `location.parent`-এর ভাষা।'],
+  days: ['How many days, from the current one on.', 'কত দিন, চলতি দিন থেকে।'],
+  division_id: [
     'Districts of this division alone; ignored with another type.',
     'শুধু এই বিভাগের জেলা; অন্য ধরনে উপেক্ষিত।',
-  ),
-  district_id: text(
+  ],
+  district_id: [
     'Upazilas of this district alone; ignored with another type.',
     'শুধু এই জেলার উপজেলা; অন্য ধরনে উপেক্ষিত।',
-  ),
-  upazila_id: text(
+  ],
+  upazila_id: [
     'Unions of this upazila alone; ignored with another type.',
     'শুধু এই উপজেলার ইউনিয়ন; অন্য ধরনে উপেক্ষিত।',
-  ),
-  q: text(
+  ],
+  q: [
     'Part of a name in either script, or of another name in use. Percent-encode it.',
     'যেকোনো লিপিতে নামের অংশ, বা প্রচলিত অন্য নামের। শতকরা-এনকোড করুন।',
-  ),
-  limit: text('Places of a page.', 'এক পাতায় স্থান।'),
-  offset: text('Matches before the page.', 'পাতার আগের মিল।'),
+  ],
+  limit: ['Places of a page.', 'এক পাতায় স্থান।'],
+  offset: ['Matches before the page.', 'পাতার আগের মিল।'],
 }

@@ -67,9 +67,7 @@ const en = {
   noScript: 'Sending requests from this page needs JavaScript.',
 }
 
-type Words = Readonly<Record<keyof typeof en, string>>
-
-const bn: Words = {
+const bn: Readonly<Record<Word, string>> = {
   title: 'আবহাওয়া API নির্দেশিকা',
   skip: 'মূল অংশে যান',
   version: 'সংস্করণ {0}',
@@ -133,7 +131,8 @@ const bn: Words = {
   noScript: 'এই পাতা থেকে অনুরোধ পাঠাতে জাভাস্ক্রিপ্ট লাগে।',
 }
 
+export type Word = keyof typeof en
 /** A word of the page with its values put in. */
-export type Say = SayOf<keyof typeof en>
+export type Say = SayOf<Word>
 
 export const sayIn = (language: Language): Say => sayInOf({ en, bn }, language)

@@ -1,9 +1,9 @@
 // The reference as an HTML page in one language, made of the OpenAPI document: all of it can be read without a script. The
-// forms that send a request are the work of page/reference.js. Longer than 300 lines, because the page has many parts.
+// forms that send a request are the work of page/reference.js.
 
-import { markup } from '../../common/page/html.ts'
+import { markup, table } from '../../common/page/html.ts'
 import type { Language } from '../../common/page/words.ts'
-import { type Say, sayIn } from './page-texts.ts'
+import { type Say, sayIn, type Word } from './page-texts.ts'
 import { type Sample, sampleOrigin } from './samples.ts'
 
 type Texts = {
@@ -63,7 +63,10 @@ export type ReferenceDocument = {
       Record<string, Texts & { readonly required?: boolean; readonly example: string | number }>
     >
     readonly responses: Readonly<
-      Record<string, { readonly headers: Readonly<Record<string, object>>; readonly content: Content }>
+      Record<
+        string,
+        Texts & { readonly headers: Readonly<Record<string, object>>; readonly content: Content }
+      >
     >
   }
 }
@@ -73,21 +76,12 @@ const escaped = (text: unknown): string => markup(String(text))
 const prose = (text: string): string => escaped(text).replaceAll(/`([^`]+)`/g, (_, words) => code(words))
 const code = (escapedText: string): string => `<code lang="en">${escapedText}</code>`
 
-const table = (label: string, heads: readonly string[], rows: readonly (readonly string[])[]): string =>
-  `<div class="scroll" tabindex="0" role="group" aria-label="${escaped(label)}"><table><thead><tr>${heads
-    .map(head => `<th scope="col">${escaped(head)}</th>`)
-    .join('')}</tr></thead><tbody>${rows
-    .map(
-      ([first, ...cells]) =>
-        `<tr><th scope="row">${first}</th>${cells.map(cell => `<td>${cell}</td>`).join('')}</tr>`,
-    )
-    .join('')}</tbody></table></div>`
-
-const block = (label: string, text: string, attributes = ''): string =>
-  `<pre${attributes} lang="en" tabindex="0" role="group" aria-label="${escaped(label)}"><code>${escaped(text)}</code></pre>`
+/** The text of a program or a body, or what a script puts there. */
+const block = (label: string, text: unknown, attributes = ''): string =>
+  `<pre${attributes} lang="en" tabindex="0" role="group" aria-label="${escaped(label)}">${text}</pre>`
 
 const details = (summary: string, content: string, attributes = ''): string =>
-  `<details${attributes}><summary>${summary}</summary>${content}</details>`
+  `<details${attributes}><summary>${escaped(summary)}</summary>${content}</details>`
 
 /** JSON whose lists of plain values have a line each. */
 const pretty = (value: unknown): string =>
@@ -98,56 +92,169 @@ const pretty = (value: unknown): string =>
 
 const refName = ({ $ref = '' }: Schema): string => $ref.split('/').at(-1) ?? ''
 
+// A field for the key, which reference.js keeps the same everywhere.
+const keyField = (id: string): string =>
+  `<input id="${id}" type="password" autocomplete="off" spellcheck="false" maxlength="200" placeholder="svc_live_…" aria-describedby="key-hint">`
+
 /** @param document as docs/openapi.json has it */
 export const referencePage = (document: ReferenceDocument, language: Language): string => {
-  const say = sayIn(language)
+  const { schemas, headers, responses } = document.components
+  const operations = Object.entries(document.paths).map(([path, { get }]) => ({ path, ...get }))
+  const plain = sayIn(language)
+  const say: Say = (...words) => escaped(plain(...words))
   const meaningOf = (texts: Texts): string =>
     prose((language === 'bn' ? texts['x-description-bn'] : texts.description) ?? '')
   const summaryOf = (texts: Texts): string =>
     escaped((language === 'bn' ? texts['x-summary-bn'] : texts.summary) ?? '')
-  const operations = Object.entries(document.paths).map(([path, { get }]) => ({ path, ...get }))
-  const { schemas, headers, responses } = document.components
+  const note = (word: Word): string => ` <small>(${say(word)})</small>`
+  const tableOf = (label: string, heads: readonly Word[], rows: readonly (readonly string[])[]) =>
+    table(
+      label,
+      heads.map(head => ({ head: plain(head) })),
+      rows,
+    )
 
-  const isEverywhere = (header: string) =>
-    headers[header]?.required && Object.values(responses).every(response => header in response.headers)
+  /** The values that a schema allows. */
+  const typeOf = (schema: Schema): string => {
+    if (schema.$ref) return `<a href="#body-${refName(schema)}">${code(refName(schema))}</a>`
+    if (schema.const !== undefined) return code(escaped(JSON.stringify(schema.const)))
+    if (schema.enum) return schema.enum.map(value => code(escaped(value))).join(', ')
+    if (schema.type === 'array') return plain('listOf', typeOf(schema.items ?? {}))
+    const [first = '', second] = [schema.type ?? 'object'].flat().map(type => plain(type as 'string'))
+    const { minimum, maximum, maxLength } = schema
+    return [
+      second === undefined ? escaped(first) : say('or', first, second),
+      ...(minimum !== undefined && maximum !== undefined ? [say('from', minimum, maximum)] : []),
+      ...(maxLength === undefined ? [] : [say('atMost', maxLength)]),
+    ].join(', ')
+  }
 
-  const parts: readonly [string, string, string][] = [
-    ['start', say('start'), startPart(document, say, meaningOf)],
-    [
-      'endpoints',
-      say('endpoints'),
-      operations.map(operation => endpointPart(operation, say, meaningOf, summaryOf)).join(''),
-    ],
-    [
-      'bodies',
-      say('bodies'),
-      Object.entries(schemas)
-        .map(
-          ([name, schema]) =>
-            `<section class="body" id="body-${name}"><h3>${code(name)}</h3><p>${meaningOf(schema)}</p>${fieldTable(name, schema, say, meaningOf)}</section>`,
-        )
-        .join(''),
-    ],
-    [
-      'headers',
-      say('headers'),
-      table(
-        say('headers'),
-        [say('name'), say('meaning')],
-        Object.entries(headers).map(([name, header]) => [
-          code(name.replace(/-optional$/, '')),
-          `${meaningOf(header)}${isEverywhere(name) ? ` <small>(${say('always')})</small>` : ''} <br>${code(escaped(header.example))}`,
-        ]),
+  const startPart = (): string =>
+    `<p>${meaningOf(document.info)}</p><p>${prose(plain('retry'))}</p><p>${say('encoding')}</p>
+<div class="key"><label for="key">${say('key')}</label>
+${keyField('key')}
+<p id="key-hint" class="note">${say('keyHint')}</p>
+<noscript><p class="note">${say('noScript')}</p></noscript></div>`
+
+  const endpointPart = (operation: (typeof operations)[number]): string => {
+    const { path, operationId: id, parameters, 'x-codeSamples': samples } = operation
+    const content = operation.responses[200]?.content['application/json']
+    const rows = parameters.map(parameter => {
+      const { name, in: where, required, schema } = parameter
+      const usual = schema.default ?? ''
+      const byDefault = usual === '' ? '' : `, ${plain('default', code(escaped(usual)))}`
+      return [
+        code(name),
+        plain(where),
+        `${typeOf(schema)}${required ? note('required') : ''}${byDefault}`,
+        meaningOf(parameter),
+      ]
+    })
+    const programs = samples.map(({ label, source }, at) =>
+      details(
+        label,
+        block(plain('programIn', label), `<code>${escaped(source)}</code>`, ' class="program"'),
+        ` name="programs-${id}"${at === 0 ? ' open' : ''}`,
       ),
-    ],
-    ['errors', say('errors'), errorPart(operations[0], responses, say, meaningOf, summaryOf)],
+    )
+    return `<article id="${id}" aria-labelledby="${id}-title">
+<h3 id="${id}-title">${summaryOf(operation)}</h3>
+<p class="route">${code(`<b>GET</b> ${escaped(path)}`)}</p>
+<p>${meaningOf(operation)}</p>
+<h4>${say('request')}</h4>
+${tableOf(plain('request'), ['name', 'place', 'type', 'meaning'], rows)}
+<h4>${say('answer')}</h4>
+<p>${typeOf(content?.schema ?? {})}</p>
+${details(plain('exampleBody'), block(plain('exampleBody'), `<code>${escaped(pretty(content?.example))}</code>`))}
+<h4>${say('programs')}</h4>
+<p class="note">${prose(plain('programsKey'))}</p>
+${programs.join('')}
+<h4 id="${id}-try">${say('try')}</h4>
+<form class="try" data-path="${escaped(path)}" aria-labelledby="${id}-title ${id}-try" autocomplete="off">
+<div class="field"><label for="${id}-key">${say('keyHere')}</label>
+${keyField(`${id}-key`)}</div>
+${parameters
+  .filter(({ in: where }) => where !== 'header')
+  .map(parameter => inputOf(id, parameter))
+  .join('\n')}
+<button type="submit" disabled>${say('send')}</button>
+<div class="result" hidden>
+<p class="url"><code lang="en"></code></p>
+<p class="status" role="status"></p>
+${block(plain('answerBody'), '', ' class="answer"')}
+${block(plain('answerHeaders'), '', ' class="headers"')}
+</div>
+</form>
+</article>`
+  }
+
+  const bodyPart = ([name, { properties = {}, required = [], ...texts }]: [string, Schema]): string => {
+    const fields = Object.entries(properties)
+    const hasUnits = fields.some(([, schema]) => schema['x-unit'])
+    const hasMeanings = fields.some(([, schema]) => schema.description)
+    const rows = fields.map(([field, schema]) => [
+      code(field),
+      `${typeOf(schema)}${required.includes(field) ? '' : note('optional')}`,
+      ...(hasUnits ? [schema['x-unit'] ? code(escaped(schema['x-unit'])) : ''] : []),
+      ...(hasMeanings ? [meaningOf(schema)] : []),
+    ])
+    const heads: readonly Word[] = [
+      'name',
+      'type',
+      ...(hasUnits ? (['unit'] as const) : []),
+      ...(hasMeanings ? (['meaning'] as const) : []),
+    ]
+    return `<section class="body" id="body-${name}"><h3>${code(name)}</h3><p>${meaningOf(texts)}</p>${tableOf(name, heads, rows)}</section>`
+  }
+
+  const headerPart = (): string => {
+    const isEverywhere = (header: string) =>
+      headers[header]?.required && Object.values(responses).every(response => header in response.headers)
+    const rows = Object.entries(headers).map(([name, header]) => [
+      code(name.replace(/-optional$/, '')),
+      `${meaningOf(header)}${isEverywhere(name) ? note('always') : ''} <br>${code(escaped(header.example))}`,
+    ])
+    return tableOf(plain('headers'), ['name', 'meaning'], rows)
+  }
+
+  const errorPart = (): string => {
+    const statuses = Object.entries(operations[0]?.responses ?? {}).filter(
+      ([status]) => Number(status) >= 400,
+    )
+    const described = statuses.map(
+      ([status, response]) => [status, responses[refName(response as Schema)]] as const,
+    )
+    const rows = described.flatMap(([status, response]) =>
+      Object.entries(response?.content['application/json'].examples ?? {}).map(([name, example]) => [
+        code(name),
+        status,
+        plain(example['x-counts'] ? 'yes' : 'no'),
+        summaryOf(example),
+        `<code lang="en" class="sentence">${escaped(JSON.stringify(example.value))}</code>`,
+      ]),
+    )
+    const means = described.map(([status, texts]) => `<li><b>${status}</b> ${meaningOf(texts ?? {})}</li>`)
+    return `<p>${prose(plain('errorsIntro'))}</p><ul class="statuses">${means.join('')}</ul>${tableOf(
+      plain('errors'),
+      ['code', 'statusWord', 'counts', 'meaning', 'exampleBody'],
+      rows,
+    )}`
+  }
+
+  const parts: readonly ['start' | 'endpoints' | 'bodies' | 'headers' | 'errors', string][] = [
+    ['start', startPart()],
+    ['endpoints', operations.map(endpointPart).join('')],
+    ['bodies', Object.entries(schemas).map(bodyPart).join('')],
+    ['headers', headerPart()],
+    ['errors', errorPart()],
   ]
+  const links = operations.map(each => `<li><a href="#${each.operationId}">${summaryOf(each)}</a></li>`)
   const other = language === 'en' ? 'bn' : 'en'
   return `<!doctype html>
 <html lang="${language}">
 <head>
 <meta charset="utf-8">
-<title>${escaped(say('title'))}</title>
+<title>${say('title')}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
@@ -155,137 +262,25 @@ export const referencePage = (document: ReferenceDocument, language: Language): 
 <link rel="stylesheet" href="docs/reference.css">
 <script type="module" src="docs/reference.js"></script>
 </head>
-<body data-sending="${escaped(say('sending'))}" data-not-sent="${escaped(say('notSent', '{0}'))}" data-status="${escaped(say('status', '{0}', '{1}'))}" data-origin="${sampleOrigin}">
-<a class="skip" href="#content">${escaped(say('skip'))}</a>
+<body data-sending="${say('sending')}" data-not-sent="${say('notSent', '{0}')}" data-status="${say('status', '{0}', '{1}')}" data-origin="${sampleOrigin}">
+<a class="skip" href="#content">${say('skip')}</a>
 <header class="bar">
 <img src="docs/icon.svg" alt="" width="34" height="34">
-<h1>${escaped(say('title'))} <small>${escaped(say('version', document.info.version))}</small></h1>
-<p class="links"><a href="api/v1/openapi.json">${escaped(say('document'))}</a> <a href="?lang=${other}" hreflang="${other}" lang="${other}">${escaped(say('otherLanguage'))}</a></p>
+<h1>${say('title')} <small>${say('version', document.info.version)}</small></h1>
+<p class="links"><a href="api/v1/openapi.json">${say('document')}</a> <a href="?lang=${other}" hreflang="${other}" lang="${other}">${say('otherLanguage')}</a></p>
 </header>
-<nav aria-label="${escaped(say('contents'))}"><ul>${parts
+<nav aria-label="${say('contents')}"><ul>${parts
     .map(
-      ([id, title]) =>
-        `<li><a href="#${id}">${escaped(title)}</a>${
-          id === 'endpoints'
-            ? `<ul>${operations.map(operation => `<li><a href="#${operation.operationId}">${summaryOf(operation)}</a></li>`).join('')}</ul>`
-            : ''
-        }</li>`,
+      ([id]) =>
+        `<li><a href="#${id}">${say(id)}</a>${id === 'endpoints' ? `<ul>${links.join('')}</ul>` : ''}</li>`,
     )
     .join('')}</ul></nav>
 <main id="content" tabindex="-1">
-${parts.map(([id, title, content]) => `<section id="${id}"><h2>${escaped(title)}</h2>${content}</section>`).join('\n')}
+${parts.map(([id, content]) => `<section id="${id}"><h2>${say(id)}</h2>${content}</section>`).join('\n')}
 </main>
 </body>
 </html>
 `
-}
-
-type MeaningOf = (texts: Texts) => string
-
-const startPart = ({ info }: ReferenceDocument, say: Say, meaningOf: MeaningOf): string =>
-  `<p>${meaningOf(info)}</p><p>${prose(say('retry'))}</p><p>${escaped(say('encoding'))}</p>
-<div class="key"><label for="key">${escaped(say('key'))}</label>
-<input id="key" type="password" autocomplete="off" spellcheck="false" maxlength="200" placeholder="svc_live_…" aria-describedby="key-hint">
-<p id="key-hint" class="note">${escaped(say('keyHint'))}</p>
-<noscript><p class="note">${escaped(say('noScript'))}</p></noscript></div>`
-
-/** The values that a schema allows. */
-const typeText = (schema: Schema, say: Say): string => {
-  if (schema.$ref) return `<a href="#body-${refName(schema)}">${code(refName(schema))}</a>`
-  if (schema.const !== undefined) return code(escaped(JSON.stringify(schema.const)))
-  if (schema.enum) return schema.enum.map(value => code(escaped(value))).join(', ')
-  if (schema.type === 'array') return say('listOf', typeText(schema.items ?? {}, say))
-  const types = [schema.type ?? 'object'].flat().map(type => say(type as 'string'))
-  const [first = '', second] = types
-  const type = second === undefined ? first : say('or', first, second)
-  const range =
-    schema.minimum !== undefined && schema.maximum !== undefined
-      ? `, ${say('from', schema.minimum, schema.maximum)}`
-      : ''
-  return `${escaped(type)}${escaped(range)}${schema.maxLength === undefined ? '' : `, ${escaped(say('atMost', schema.maxLength))}`}`
-}
-
-const fieldTable = (
-  name: string,
-  { properties = {}, required = [] }: Schema,
-  say: Say,
-  meaningOf: MeaningOf,
-): string => {
-  const hasUnits = Object.values(properties).some(schema => schema['x-unit'])
-  const hasMeanings = Object.values(properties).some(schema => schema.description)
-  return table(
-    name,
-    [say('name'), say('type'), ...(hasUnits ? [say('unit')] : []), ...(hasMeanings ? [say('meaning')] : [])],
-    Object.entries(properties).map(([field, schema]) => [
-      code(field),
-      `${typeText(schema, say)}${required.includes(field) ? '' : ` <small>(${escaped(say('optional'))})</small>`}`,
-      ...(hasUnits ? [schema['x-unit'] ? code(escaped(schema['x-unit'])) : ''] : []),
-      ...(hasMeanings ? [meaningOf(schema)] : []),
-    ]),
-  )
-}
-
-const endpointPart = (
-  {
-    path,
-    operationId,
-    parameters,
-    responses,
-    'x-codeSamples': samples,
-    ...texts
-  }: Operation & { path: string },
-  say: Say,
-  meaningOf: MeaningOf,
-  summaryOf: MeaningOf,
-): string => {
-  const content = responses[200]?.content['application/json']
-  const rows = parameters.map(parameter => [
-    code(parameter.name),
-    say(parameter.in),
-    `${typeText(parameter.schema, say)}${parameter.required ? ` <small>(${escaped(say('required'))})</small>` : ''}${
-      parameter.schema.default === undefined || parameter.schema.default === ''
-        ? ''
-        : `, ${say('default', code(escaped(parameter.schema.default)))}`
-    }`,
-    meaningOf(parameter),
-  ])
-  return `<article id="${operationId}" aria-labelledby="${operationId}-title">
-<h3 id="${operationId}-title">${summaryOf(texts)}</h3>
-<p class="route">${code(`<b>GET</b> ${escaped(path)}`)}</p>
-<p>${meaningOf(texts)}</p>
-<h4>${escaped(say('request'))}</h4>
-${table(say('request'), [say('name'), say('place'), say('type'), say('meaning')], rows)}
-<h4>${escaped(say('answer'))}</h4>
-<p>${typeText(content?.schema ?? {}, say)}</p>
-${details(escaped(say('exampleBody')), block(say('exampleBody'), pretty(content?.example)))}
-<h4>${escaped(say('programs'))}</h4>
-<p class="note">${prose(say('programsKey'))}</p>
-${samples
-  .map(({ label, source }, at) =>
-    details(
-      escaped(label),
-      block(say('programIn', label), source, ' class="program"'),
-      ` name="programs-${operationId}"${at === 0 ? ' open' : ''}`,
-    ),
-  )
-  .join('')}
-<h4 id="${operationId}-try">${escaped(say('try'))}</h4>
-<form class="try" data-path="${escaped(path)}" aria-labelledby="${operationId}-title ${operationId}-try" autocomplete="off">
-<div class="field"><label for="${operationId}-key">${escaped(say('keyHere'))}</label>
-<input id="${operationId}-key" type="password" autocomplete="off" spellcheck="false" maxlength="200" placeholder="svc_live_…" aria-describedby="key-hint"></div>
-${parameters
-  .filter(({ in: where }) => where !== 'header')
-  .map(parameter => inputOf(operationId, parameter))
-  .join('\n')}
-<button type="submit" disabled>${escaped(say('send'))}</button>
-<div class="result" hidden>
-<p class="url"><code lang="en"></code></p>
-<p class="status" role="status"></p>
-<pre class="answer" lang="en" tabindex="0" role="group" aria-label="${escaped(say('answerBody'))}"></pre>
-<pre class="headers" lang="en" tabindex="0" role="group" aria-label="${escaped(say('answerHeaders'))}"></pre>
-</div>
-</form>
-</article>`
 }
 
 const inputOf = (operationId: string, { name, in: where, required, schema, example }: Parameter): string => {
@@ -297,33 +292,4 @@ const inputOf = (operationId: string, { name, in: where, required, schema, examp
         .join('')}</select>`
     : `<input id="${id}" name="${name}" data-in="${where}" value="${value}"${required ? ' required' : ''} spellcheck="false">`
   return `<div class="field"><label for="${id}">${code(escaped(name))}</label>${field}</div>`
-}
-
-const errorPart = (
-  operation: Operation | undefined,
-  responses: ReferenceDocument['components']['responses'],
-  say: Say,
-  meaningOf: MeaningOf,
-  summaryOf: MeaningOf,
-): string => {
-  const statuses = Object.entries(operation?.responses ?? {}).filter(([status]) => Number(status) >= 400)
-  const rows = statuses.flatMap(([status, response]) => {
-    const { content } = responses[refName(response as Schema)] ?? {}
-    return Object.entries(content?.['application/json'].examples ?? {}).map(([name, example]) => [
-      code(name),
-      status,
-      say(example['x-counts'] ? 'yes' : 'no'),
-      summaryOf(example),
-      `<code lang="en" class="sentence">${escaped(JSON.stringify(example.value))}</code>`,
-    ])
-  })
-  const means = statuses.map(([status, response]) => {
-    const described = responses[refName(response as Schema)] as Texts | undefined
-    return `<li><b>${status}</b> ${meaningOf(described ?? {})}</li>`
-  })
-  return `<p>${prose(say('errorsIntro'))}</p><ul class="statuses">${means.join('')}</ul>${table(
-    say('errors'),
-    [say('code'), say('statusWord'), say('counts'), say('meaning'), say('exampleBody')],
-    rows,
-  )}`
 }

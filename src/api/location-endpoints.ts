@@ -1,0 +1,119 @@
+// The endpoints with places and no weather: a page of the published places under a type, with links to the pages before and
+// after, and a place. A catalogue never changes, so their bodies are kept until another catalogue replaces it: the most requested
+// ones, up to a bound.
+
+import { LRUCache } from 'lru-cache'
+import type { Catalogue, ListPage } from '../catalogue/catalogue.ts'
+import type { LocationType } from '../catalogue/location-schema.ts'
+import type { EndpointName, WeatherEndpoint } from '../common/endpoints.ts'
+import { withoutKeys } from '../common/key-redaction.ts'
+import { encodeWhole } from './content-coding.ts'
+import { locationsParameters, type Query, queryOf } from './parameters.ts'
+import { type CurrentCatalogue, findLocation } from './places.ts'
+import { type Endpoint, type Representation, tagOf } from './representation.ts'
+import { detailOf, listOf } from './response-bodies.ts'
+import { unpooledText } from './unpooled.ts'
+
+const wanted = locationsParameters.query
+type ListParameter = keyof typeof wanted
+
+const parentParameters: Readonly<Partial<Record<LocationType, keyof Query<ListParameter>>>> = {
+  district: 'division_id',
+  upazila: 'district_id',
+  union: 'upazila_id',
+}
+
+/** @param keepBytes what the bodies that are kept may take */
+export const locationEndpointsOf = (
+  served: CurrentCatalogue,
+  keepBytes: number,
+): Readonly<Record<Exclude<EndpointName, WeatherEndpoint>, Endpoint>> => {
+  const rendered = createRenderedLocations(keepBytes)
+  return {
+    locations: ({ query: given }) => {
+      const query = queryOf(given, wanted)
+      const type = wanted.type.read(query.type)
+      const parent = parentParameters[type]
+      const limit = wanted.limit.read(query.limit)
+      const offset = wanted.offset.read(query.offset)
+      const q = wanted.q.read(query.q)
+      const parentId = parent && wanted.division_id.read(query[parent])
+
+      const catalogue = served.current
+      // The parsed query alone: ignored parameters make no body of their own and are not repeated.
+      const understood: Understood = {
+        type,
+        ...(parent && parentId !== undefined ? { [parent]: parentId } : {}),
+        ...(q === '' ? {} : { q }),
+      }
+      return rendered(JSON.stringify([understood, limit, offset]), catalogue, () => {
+        const page = catalogue.list({ type, parentId, q, limit, offset })
+        return { body: listOf(page, type, catalogue), link: linksOf(understood, page, limit, offset) }
+      })
+    },
+    location: ({ params: { type = '', id = '' } }) => {
+      const catalogue = served.current
+      const location = findLocation(catalogue, type, id)
+      return rendered(location.id, catalogue, () => ({ body: { location: detailOf(location, catalogue) } }))
+    },
+  }
+}
+
+type Understood = Query<Exclude<ListParameter, 'limit' | 'offset'>>
+
+// Bounded, since there are other pages only where a list has matches, whose parents and texts are short.
+const linksOf = (understood: Understood, { total }: ListPage, limit: number, offset: number): string => {
+  const linkTo = (rel: string, to: number, size: number) => {
+    const parameters = new URLSearchParams({ ...understood, limit: String(size), offset: String(to) })
+    for (const [name, value] of parameters) parameters.set(name, withoutKeys(value))
+    // Relative to the request's own URL, so that it leads there under the path of a proxy too.
+    return `<?${parameters}>; rel="${rel}"`
+  }
+  // The page before ends where this one begins, or at the last match when this one lies beyond it.
+  const end = Math.min(offset, total)
+  const start = Math.max(0, end - limit)
+  const next = offset + limit < total ? [linkTo('next', offset + limit, limit)] : []
+  const prev = end > 0 ? [linkTo('prev', start, end - start)] : []
+  return [...next, ...prev].join(', ')
+}
+
+// Places change when an operator swaps the catalogue; a minute is how long a consumer may not have heard of it.
+const metadataHeaders = 'cache-control: private, max-age=60\r\n'
+
+// The rough overhead of a kept body beside its bytes.
+const objectBytes = 600
+
+/** Keeps rendered bodies by name, as long as their catalogue is in force. */
+export const createRenderedLocations = (keepBytes: number) => {
+  const kept = new LRUCache<string, Representation>({
+    maxSize: keepBytes,
+    sizeCalculation: ({ chunks: [bytes] }, name) => bytes.length + name.length + objectBytes,
+  })
+  let of: Catalogue | undefined
+
+  return (name: string, catalogue: Catalogue, render: () => { body: object; link?: string }) => {
+    if (of !== catalogue) {
+      kept.clear()
+      of = catalogue
+    }
+    const found = kept.get(name)
+    if (found) return found
+    const { body, link } = render()
+    const bytes = unpooledText(JSON.stringify(body))
+    let encodedBytes = 0
+    const representation: Representation = {
+      tag: tagOf(bytes),
+      headers: link ? `${metadataHeaders}link: ${link}\r\n` : metadataHeaders,
+      chunks: [bytes],
+      encode: encodeWhole(bytes, encoded => {
+        encodedBytes += encoded.length
+        if (kept.peek(name) !== representation) return
+        // The library leaves the size of a value as it is when the same value is set again.
+        kept.delete(name)
+        kept.set(name, representation, { size: bytes.length + name.length + objectBytes + encodedBytes })
+      }),
+    }
+    kept.set(name, representation)
+    return representation
+  }
+}

@@ -1,0 +1,82 @@
+// The routes of the API's reference: its page, files and OpenAPI document, open to anyone, uncounted and bounded by address.
+// reference/served.ts has what they answer; the first request loads it.
+
+import type { IncomingMessage } from 'node:http'
+import rateLimit from '@fastify/rate-limit'
+import type { FastifyInstance } from 'fastify'
+import { minuteMs } from '../common/calendar.ts'
+import { apiPrefix } from '../common/endpoints.ts'
+import { type ClientAddress, networkOf } from './connection/client-address.ts'
+import { headOf } from './connection/ready-response.ts'
+import { Problem } from './problem.ts'
+import type { Send } from './representation.ts'
+import { referenceRedirects } from './routable-url.ts'
+import { sentences } from './sentences.ts'
+
+const paths = [
+  `${apiPrefix}/openapi.json`,
+  '/docs',
+  '/docs/reference.css',
+  '/docs/reference.js',
+  '/docs/icon.svg',
+] as const
+
+// A visit of the reference takes five, so that thirty people behind one address may open it at once.
+const requestsPerMinute = 300
+const names = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'retry-after'] as const
+const noHeaders = Object.fromEntries(names.map(name => [name, false]))
+
+type CreateReference = typeof import('./reference/served.ts').createReference
+
+/** @param isBehindProxy whether clients speak HTTPS to a proxy */
+export const routeReference = (
+  app: FastifyInstance,
+  send: Send,
+  clientAddress: ClientAddress,
+  { publicUrl, isBehindProxy }: { readonly publicUrl: string | null; readonly isBehindProxy: boolean },
+): void => {
+  const networkOfClient = ({ raw: { socket, headers } }: { raw: IncomingMessage }): string => {
+    const peer = clientAddress.ofPeer(socket.remoteAddress)
+    return networkOf(clientAddress.behind(peer, headers['x-forwarded-for'] as string | undefined) ?? '')
+  }
+  let reference: ReturnType<CreateReference> | undefined
+  app.register(async open => {
+    await open.register(rateLimit, {
+      timeWindow: minuteMs,
+      max: requestsPerMinute,
+      keyGenerator: networkOfClient,
+      // The headers of the contract are those of a key's quota.
+      addHeaders: noHeaders as never,
+      addHeadersOnExceeding: noHeaders as never,
+      errorResponseBuilder: (_request, { ttl }) =>
+        new Problem(429, sentences.referenceBusy(requestsPerMinute), {
+          'retry-after': String(Math.ceil(ttl / 1000)),
+        }),
+    })
+    const route = { method: ['GET', 'HEAD'] as ['GET', 'HEAD'], config }
+    for (const path of paths)
+      open.route({
+        ...route,
+        url: path,
+        handler: async (request, reply) => {
+          const { createReference } = await import('./reference/served.ts')
+          reference ??= createReference(publicUrl)
+          const { raw, query } = request
+          const { host, 'accept-language': acceptLanguage } = raw.headers
+          const address = host && `${isBehindProxy || 'encrypted' in raw.socket ? 'https' : 'http'}://${host}`
+          const found = await reference({ path, query: query as string, acceptLanguage, address })
+          await send.representation(request, reply, found)
+        },
+      })
+    for (const [path, location] of referenceRedirects) {
+      const head = headOf(308, `location: ${location}\r\ncache-control: no-cache\r\ncontent-length: 0\r\n`)
+      open.route({
+        ...route,
+        url: path,
+        handler: async (request, reply) => send.ready(request, reply, 308, head, undefined, false),
+      })
+    }
+  })
+}
+
+const config = { endpoint: 'reference', isOpen: true } as const

@@ -1,0 +1,89 @@
+// Why a request is refused before its endpoint is asked: plain HTTP where HTTPS is required, invalid HTTP, its key, its quota or
+// its method. The order is admission.ts's; the start-up rule for plain HTTP is in the config.
+
+import type { IncomingMessage } from 'node:http'
+import { isoOf } from '../common/calendar.ts'
+import type { KeyRefusal } from '../keys/authentication.ts'
+import { keyPrefix } from '../keys/key-form.ts'
+import type { IsTrusted } from './connection/client-address.ts'
+import { isHttp2 } from './connection/connection.ts'
+import { methodOf } from './connection/http2.ts'
+import { badHttp, badRequest, Problem } from './problem.ts'
+import { sentences } from './sentences.ts'
+
+export type Transport = {
+  /** Whether plain HTTP is refused, so that each request has to be looked at. */
+  readonly isHttpsRequired: boolean
+  /** Whether a request came over plain HTTP where HTTPS is required. */
+  isPlain(request: Pick<IncomingMessage, 'socket' | 'headers'>): boolean
+  transportProblem(request: IncomingMessage): Problem | undefined
+}
+
+/** @param isTrusted who may end TLS for us; undefined where nobody may, and HTTPS is not required */
+export const createTransport = (isTrusted: IsTrusted | undefined): Transport => {
+  // x-forwarded-proto is believed from trusted addresses alone, and there every way it names counts: a request that was
+  // plain on any hop was plain. Without the header, this connection decides.
+  const isPlain: Transport['isPlain'] = ({ socket, headers }) => {
+    if (!isTrusted) return false
+    const forwardedProto = headers['x-forwarded-proto']
+    return forwardedProto !== undefined && isTrusted(socket.remoteAddress)
+      ? String(forwardedProto)
+          .split(',')
+          .some(way => way.trim().toLowerCase() !== 'https')
+      : !('encrypted' in socket)
+  }
+  return {
+    isHttpsRequired: isTrusted !== undefined,
+    isPlain,
+    transportProblem: request =>
+      hostProblem(request) ??
+      httpProblem(request) ??
+      (isPlain(request) ? badRequest(sentences.http.plain) : undefined),
+  }
+}
+
+const hostProblem = ({ headers: { host }, httpVersion }: IncomingMessage): Problem | undefined => {
+  if (!host) return httpVersion === '1.1' ? badHttp(sentences.http.hostMissing) : undefined
+  return hostForm.test(host) ? undefined : badHttp(sentences.http.host(host))
+}
+
+// A name, an IPv4 address or an IPv6 address in brackets, as a URL may have them. More than one have a blank between.
+const hostForm = /^(?:[A-Za-z0-9._~!$&'()*+;=%-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?$/
+
+// RFC 9110 and 9112, where Node's parser is more patient.
+const httpProblem = (request: IncomingMessage): Problem | undefined => {
+  const { httpVersion, headers } = request
+  const transferEncoding = headers['transfer-encoding']
+  if (httpVersion !== '1.1' && httpVersion !== '1.0' && !isHttp2(request))
+    return badHttp(sentences.http.version(httpVersion))
+  if (transferEncoding === undefined) return undefined
+  if (httpVersion === '1.0') return badHttp(sentences.http.transferEncodingInHttp10)
+  return transferEncoding.toLowerCase() === 'chunked'
+    ? undefined
+    : badHttp(sentences.http.transferEncoding(transferEncoding))
+}
+
+export const keyProblem = (refusal: KeyRefusal, { headers, url = '' }: IncomingMessage): Problem => {
+  // Where a key may be that did not come in its header.
+  const elsewhere =
+    headers.authorization === undefined
+      ? url.includes(keyPrefix)
+        ? 'the URL'
+        : undefined
+      : 'the header authorization'
+  const sentence = refusal === 'missing' ? sentences.key.missing(elsewhere) : sentences.key[refusal]
+  // RFC 9110 demands a challenge with every 401.
+  return new Problem(401, sentence, { 'www-authenticate': 'ApiKey realm="abohawa"' })
+}
+
+/** The 429 of the contract, with its own fields in the body. */
+export const quotaProblem = (limit: number, resetsAt: number, now: number): Problem =>
+  new Problem(
+    429,
+    sentences.quotaExhausted(limit),
+    { 'retry-after': String(Math.max(1, Math.ceil((resetsAt - now) / 1000))) },
+    { fields: { limit, reset_at: isoOf(resetsAt) } },
+  )
+
+export const methodProblem = (request: Pick<IncomingMessage, 'method' | 'headers'>): Problem =>
+  new Problem(405, sentences.http.method(methodOf(request)), { allow: 'GET, HEAD' })

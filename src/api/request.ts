@@ -1,0 +1,186 @@
+// Every request from its arrival to its end: its id, its state while it runs, and its record for metrics, usage, log and trace.
+// admission.ts decides whether it is answered, representation.ts sends the answer, and request-state.ts has the types.
+
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { holdsKey } from '../common/key-redaction.ts'
+import { endBehind, isLast } from '../common/unread-body.ts'
+import type { Quota } from '../keys/meter.ts'
+import type { Admission } from './admission.ts'
+import type { ClientAddress } from './connection/client-address.ts'
+import { connectionOf, isHttp2 } from './connection/connection.ts'
+import { type Connections, maxWaiting } from './connection/connections.ts'
+import { asHttp1, methodOf } from './connection/http2.ts'
+import type { Access, Answered, AnswerObserver, RequestState, RequestTrace } from './request-state.ts'
+import { type TraceContext, traceContextOf } from './trace-context.ts'
+
+export type Listener = (request: IncomingMessage, response: ServerResponse) => void
+
+/** What Node's server calls with each request. @param route Fastify */
+export const createListener =
+  (connections: Connections, route: Listener): Listener =>
+  (request, response) => {
+    const connection = connectionOf(request) ?? connections.ofFirst(request)
+    if (connection.isEnding) return
+    const { headers } = request
+    if (isHttp2(request)) asHttp1(request)
+    else if (
+      // Undefined for nearly all requests.
+      (headers['content-length'] ?? headers['transfer-encoding'] ?? headers.upgrade) !== undefined &&
+      isLast(request)
+    ) {
+      connection.isEnding = true
+      endBehind(request, response)
+    }
+    route(request, response)
+  }
+
+const sane = /^[A-Za-z0-9._:/+=@-]{1,128}$/
+
+export const newRequestId = ({ headers }: IncomingMessage): string =>
+  requestIdOf(headers['x-request-id'] as string | undefined)
+
+/** The consumer's own id when it is a sane one, else a new one. An id that holds an API key is not sane: it is echoed and logged. */
+export const requestIdOf = (given: string | undefined): string => {
+  if (given !== undefined && sane.test(given) && !holdsKey(given)) return given
+  return randomUUID()
+}
+
+export type RequestParts = {
+  readonly connections: Connections
+  readonly admission: Admission
+  readonly quota: Pick<Quota, 'now' | 'resetAfter'>
+  readonly clientAddress: ClientAddress
+  readonly observer: AnswerObserver
+  /** Begins the span of a request, the parent of what `next` starts; undefined where requests are not traced. */
+  readonly trace?: ((parent: TraceContext | undefined, next: () => void) => RequestTrace) | undefined
+  /** Answers a request that needs no key, of a route that is open or by the method OPTIONS; undefined for one that needs a key. */
+  readonly answerWithoutKey: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown> | undefined
+}
+
+/** Fastify's hooks before every path, known or not. */
+export const createRequestHooks = (parts: RequestParts) => {
+  const { connections, admission, quota, clientAddress, observer, trace, answerWithoutKey } = parts
+
+  const openState = (request: FastifyRequest): RequestState => {
+    const { raw } = request
+    const { traceparent } = raw.headers
+    const { endpoint = 'other', isOpen = false } = request.routeOptions.config
+    const arrivedAt = quota.now()
+    const connection = connectionOf(raw) ?? connections.ofFirst(raw)
+    // Before the socket is closed, for it has no address then.
+    if (observer.access || trace) connection.peer ??= clientAddress.ofPeer(raw.socket.remoteAddress)
+    return {
+      connection,
+      endpoint,
+      isOpen,
+      startedAt: performance.now(),
+      arrivedAt,
+      resetsAt: quota.resetAfter(arrivedAt),
+      client: null,
+      remaining: 0,
+      isDecided: false,
+      cache: undefined,
+      cell: undefined,
+      bytes: 0,
+      encoding: undefined,
+      reason: undefined,
+      refusedKeyId: undefined,
+      traceId: traceparent === undefined ? undefined : traceContextOf(String(traceparent))?.traceId,
+      trace: undefined,
+    }
+  }
+  // The close of a response is the one event that comes exactly once, however a request ends.
+  const follow = (request: FastifyRequest, response: ServerResponse): void => {
+    const { raw, state } = request
+    const { connection } = state
+    connection.requestsCame += 1
+    connection.requests += 1
+    if (connection.requests >= maxWaiting) connections.full(connection, raw)
+    const { 'content-length': length, 'transfer-encoding': coding } = raw.headers
+    if (length !== undefined || coding !== undefined) connection.withBody = raw
+    const connectionRequest = connection.requestsCame
+    // 499: the client disconnected before the response started.
+    response.statusCode = 499
+    response.on('close', () => {
+      connection.requests -= 1
+      connection.afterAnswer?.(connection)
+      const answered: Answered = {
+        endpoint: state.endpoint,
+        status: response.statusCode,
+        ms: Math.round((performance.now() - state.startedAt) * 1000) / 1000,
+        keyId: state.client?.keyId,
+        arrivedAt: state.arrivedAt,
+      }
+      countAnswer(observer, answered)
+      // Making the record takes most of a hit's own time, so it is made only for a log or a trace.
+      if (!observer.access && !state.trace) return
+      const access = accessOf(request, answered, connectionRequest)
+      observer.access?.(access)
+      state.trace?.end(access)
+    })
+  }
+  const accessOf = (
+    { id, originalUrl, raw, state }: FastifyRequest,
+    { endpoint, status, ms, keyId, arrivedAt }: Answered,
+    connectionRequest: number,
+  ): Access => {
+    const { headers, httpVersion } = raw
+    const { peer, number } = state.connection
+    return {
+      requestId: id,
+      method: isHttp2(raw) ? methodOf(raw) : (raw.method as string),
+      url: originalUrl,
+      endpoint,
+      status,
+      arrivedAt,
+      ms,
+      keyId: keyId ?? state.refusedKeyId,
+      cache: state.cache,
+      tier: state.client?.tier,
+      cell: state.cell,
+      bytes: state.bytes,
+      encoding: state.encoding,
+      notModified: headers['if-none-match'] === undefined ? undefined : status === 304,
+      reason: state.reason,
+      traceId: state.traceId,
+      client: peer?.isProxy
+        ? clientAddress.loggedOf(peer, headers['x-forwarded-for'] as string | undefined)
+        : peer?.logged,
+      connection: number,
+      connectionRequest,
+      httpVersion,
+    }
+  }
+
+  return {
+    open: (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
+      const state = openState(request)
+      request.state = state
+      follow(request, reply.raw)
+      if (!trace) {
+        done()
+        return
+      }
+      state.trace = trace(traceContextOf(String(request.raw.headers.traceparent ?? '')), done)
+      state.traceId = state.trace.traceId
+    },
+    // The order of the contract: a client without a key learns nothing, and every request with a key is counted.
+    admit: (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
+      const { raw, state } = request
+      const answered = state.isOpen || raw.method === 'OPTIONS' ? answerWithoutKey(request, reply) : undefined
+      if (answered) return answered
+      return admission.decide(raw, state).then(decision => {
+        const { connection } = state
+        if (!connection.isAuthenticated) connections.authenticated(connection)
+        admission.enforce(raw, state, decision)
+      })
+    },
+  }
+}
+
+export const countAnswer = ({ responded, used }: AnswerObserver, answered: Answered): void => {
+  responded(answered.endpoint, answered.status, answered.ms / 1000)
+  used(answered)
+}
