@@ -6,7 +6,6 @@ import { openUpstream } from '../../cache/upstream.ts'
 import { readCatalogue } from '../../catalogue/live-catalogue.ts'
 import { InputError, messageOf } from '../../common/errors.ts'
 import { printable } from '../../common/outside-text.ts'
-import { redactedUrl } from '../../common/redacted-url.ts'
 import type { Config } from '../../config/schema.ts'
 import { fleetHashOf } from '../../config/values.ts'
 import {
@@ -16,7 +15,7 @@ import {
   type WarmReport,
   warmReport,
 } from '../../operate/cache-warm.ts'
-import { openUsedStore } from '../../stores/open-store.ts'
+import { openCommandStore } from '../administer.ts'
 import { interruption } from '../interruption.ts'
 import { counted, factsText, type Terminal } from '../terminal.ts'
 import { type AskedGateway, queryGateway } from './gateway-query.ts'
@@ -72,7 +71,7 @@ type Opened = { readonly warmer: Warmer } & AsyncDisposable
 
 /** Undefined where no gateway answers. @throws InputError for one that refuses, and for none where `--gateway` says */
 const gatewayAt = async (asked: AskedGateway): Promise<Opened | undefined> => {
-  const by = redactedUrl(asked.address)
+  const by = asked.opsUrl
   const ask = (method: 'GET' | 'POST' | 'DELETE', body?: object) =>
     queryGateway(
       { ...asked, path: '/cache/warm', method, body, timeoutMs: requestTimeoutMs },
@@ -105,7 +104,7 @@ const gatewayAt = async (asked: AskedGateway): Promise<Opened | undefined> => {
 const ownSupply = async ({ clock, remark }: Terminal, config: Config): Promise<Opened> => {
   const { path } = config.catalogue
   const catalogue = { current: await readCatalogue(path) }
-  const store = await openUsedStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
+  const store = await openCommandStore(config, clock)
   // Nothing but what was ordered.
   const quiet: Config = { ...config, cache: { ...config.cache, prefetchPlaces: 0 } }
   const nothing = (): void => {}
@@ -163,22 +162,13 @@ const planText = ({ target, cells, fresh, toLoad, weight }: WarmReport): string 
 
 const reportText = (report: WarmReport, by: string): string => {
   const { state, target, loaded, fresh, failed, stoppedBy, reason } = report
-  const stop =
-    stoppedBy === null
-      ? []
-      : [['stopped', `by the ${stoppedBy}: ${printable(reason ?? '')}`] as [string, string]]
-  return [
-    `${state === 'done' ? 'Warmed' : 'Stopped before all was loaded'}: ${printable(target)}.`,
-    factsText([
-      ['loaded', counted(loaded)],
-      ['fresh already', counted(fresh)],
-      ['failed', counted(failed.reduce((sum, { cells }) => sum + cells, 0))],
-      ...failed.map(({ code, message, cells }): [string, string] => [
-        '',
-        `${counted(cells)}: ${code}, ${printable(message)}`,
-      ]),
-      ...stop,
-      ['by', by],
-    ]),
-  ].join('\n')
+  const facts = factsText([
+    ['loaded', counted(loaded)],
+    ['fresh already', counted(fresh)],
+    ['failed', counted(failed.reduce((sum, { cells }) => sum + cells, 0))],
+    ...failed.map(({ code, message, cells }) => ['', `${counted(cells)}: ${code}, ${message}`] as const),
+    ['stopped', stoppedBy === null ? undefined : `by the ${stoppedBy}: ${reason ?? ''}`],
+    ['by', by],
+  ])
+  return `${state === 'done' ? 'Warmed' : 'Stopped before all was loaded'}: ${printable(target)}.\n${facts}`
 }
