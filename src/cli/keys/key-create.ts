@@ -167,37 +167,30 @@ const createMany = async (
   const form: CreatedForm = terminal.json ? createdJson : csv ? createdCsv : createdText
   await using output = await openOutput(terminal, out)
   let isStopped = false
-  void interruption().then(() => {
-    isStopped = true
-  })
+  void interruption().then(() => (isStopped = true))
   const differences = createKeyDifferences(administration, from === undefined ? [] : requests, apply)
   const totals = { created: 0, existed: 0 }
   const done = () => totals.created + totals.existed
+  const all = counted(requests.length)
   await output.write(form.head)
   try {
     for await (const created of administration.createKeys(requests)) {
-      const part = await differences.settle(created)
+      const part: CreatedKey[] = []
+      for (const key of created) part.push(await differences.settle(key))
       const lines = part.map((key, i) => `${done() + i > 0 ? form.between : ''}${form.line(key)}`)
       for (const { existed } of part) totals[existed ? 'existed' : 'created'] += 1
       await output.write(lines.join(''))
-      terminal.progress(`${counted(done())} of ${counted(requests.length)}`)
+      terminal.progress(`${counted(done())} of ${all}`)
       if (isStopped && done() < requests.length) throw new InputError('the command was interrupted')
     }
   } catch (cause) {
     terminal.progress('')
     // Standard output may be what failed.
     await output.end(form.tail, done() > 0).catch(() => {})
-    const rest = requests.length - done()
-    const again =
-      from === undefined && externalId === undefined
-        ? `--count ${rest} creates the rest`
-        : 'the same command with another --out creates the rest'
-    throw new InputError(
-      `${messageOf(cause)}; ${totalsText(totals)} of ${counted(requests.length)}: ${again}`,
-      {
-        cause,
-      },
-    )
+    const isAlike = from === undefined && externalId === undefined
+    const again = isAlike ? `--count ${requests.length - done()}` : 'the same command with another --out'
+    const sentence = `${messageOf(cause)}; ${totalsText(totals)} of ${all}: ${again} creates the rest`
+    throw new InputError(sentence, { cause })
   }
   terminal.progress('')
   await output.end(form.tail, true)

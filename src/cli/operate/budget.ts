@@ -1,7 +1,7 @@
 // `abohawa budget reopen`: reopens the budget after a limit that the provider reported wrongly. Works on the store alone, without
 // a running gateway; `abohawa status` shows what is spent.
 
-import type { ReopenReport } from '../../operate/budget-admin.ts'
+import { createBudgetAdmin, type ReopenReport } from '../../operate/budget-admin.ts'
 import { storeName } from '../../stores/open-store.ts'
 import { openCommandStore } from '../administer.ts'
 import { type AddTopCommand, factsText } from '../terminal.ts'
@@ -19,8 +19,6 @@ export const addBudgetCommands: AddTopCommand = (program, add, summary) => {
     example: 'budget reopen',
     run: async terminal => {
       const config = terminal.config()
-      // Imported here, so that the other commands start without the parts of a gateway.
-      const { createBudgetAdmin } = await import('../../operate/budget-admin.ts')
       const { clock } = terminal
       const where = storeName(config)
       await using store = await openCommandStore(config, clock)
