@@ -1,5 +1,5 @@
-// Runs one action on the keys of the configured store: opens it, names it, and closes it. Makes no store unless the command
-// says so. The commands are in keys/ and operate/.
+// The configured store in a command: opens it, runs an action on its keys, names it, and closes it. Makes no store unless the
+// command says so. The commands are in keys/ and operate/.
 
 import type { Command } from 'commander'
 import { createCalendar } from '../common/calendar.ts'
@@ -7,8 +7,9 @@ import type { Clock } from '../common/clock.ts'
 import { InputError } from '../common/errors.ts'
 import type { Config } from '../config/schema.ts'
 import { type Administration, createAdministration } from '../keys/administration.ts'
-import { openStore, openUsedStore, storeName } from '../stores/open-store.ts'
+import { openStore, openUsedStore, type StoreOptions, storeName } from '../stores/open-store.ts'
 import type { RefusedRecord } from '../stores/records.ts'
+import type { Store } from '../stores/store.ts'
 import type { Terminal } from './terminal.ts'
 import { UsageError } from './usage-error.ts'
 
@@ -25,28 +26,19 @@ export type Action = (administration: Administration, store: string) => Promise<
 export const administer = async (terminal: Terminal, act: Action, createStore = false): Promise<number> => {
   const config = terminal.config()
   const name = storeName(config)
-  await administerWith(config, terminal.clock, administration => namingStore(name, act, administration), {
-    open: createStore ? openStore : openUsedStore,
-    recordRefused: ({ record, name, fault }) =>
-      terminal.remark(`The record of ${record} ${name} is damaged: ${fault}.`),
-  })
-  terminal.remark(`Store: ${name}`)
-  return 0
-}
-
-// A key that is not there is perhaps in another store.
-const namingStore = async (name: string, act: Action, administration: Administration): Promise<void> => {
+  const open = createStore ? openStore : openUsedStore
+  await using store = await openCommandStore(config, terminal.clock, open, ({ record, name, fault }) =>
+    terminal.remark(`The record of ${record} ${name} is damaged: ${fault}.`),
+  )
   try {
-    await act(administration, name)
+    await act(administrationOf(config, store, terminal.clock), name)
   } catch (cause) {
+    // A key that is not there is perhaps in another store.
     if (!(cause instanceof InputError) || cause instanceof UsageError) throw cause
     throw new InputError(`${cause.message} (store: ${name})`, { cause })
   }
-}
-
-type Opening = {
-  readonly open?: typeof openStore
-  readonly recordRefused?: (refused: RefusedRecord) => void
+  terminal.remark(`Store: ${name}`)
+  return 0
 }
 
 /** Opens the store of a configuration, made where there is none, runs one action on it and closes it. */
@@ -54,14 +46,25 @@ export const administerWith = async (
   config: Config,
   clock: Clock,
   act: (administration: Administration) => Promise<void>,
-  { open = openStore, recordRefused = () => {} }: Opening = {},
 ): Promise<void> => {
+  await using store = await openCommandStore(config, clock, openStore)
+  await act(administrationOf(config, store, clock))
+}
+
+const administrationOf = (
+  { quota: { timeZone, tiers } }: Config,
+  store: Store,
+  clock: Clock,
+): Administration => createAdministration({ store, tiers, calendar: createCalendar(timeZone), clock })
+
+/** The store of a configuration, for the scope of a command; by default one that a gateway or a key has used. */
+export const openCommandStore = async (
+  options: StoreOptions,
+  clock: Clock,
+  open: typeof openStore = openUsedStore,
+  recordRefused: (refused: RefusedRecord) => void = () => {},
+): Promise<Store & AsyncDisposable> => {
   // The command's own error reports a lost connection, so the observers stay silent.
-  const store = await open(config, clock, { redisAway: () => {}, redisBack: () => {}, recordRefused })
-  try {
-    const { timeZone, tiers } = config.quota
-    await act(createAdministration({ store, tiers, calendar: createCalendar(timeZone), clock }))
-  } finally {
-    await store.close()
-  }
+  const store = await open(options, clock, { redisAway: () => {}, redisBack: () => {}, recordRefused })
+  return { ...store, [Symbol.asyncDispose]: () => store.close() }
 }

@@ -8,107 +8,52 @@ import { printableLines, safeText } from '../common/outside-text.ts'
 import { redactedUrls } from '../common/redacted-url.ts'
 import { version } from '../common/version.ts'
 import { isOfClosedOutput } from './standard-output.ts'
-import type { AddCommand, AddTopCommand, Surroundings } from './terminal.ts'
+import type { AddTopCommand, Surroundings } from './terminal.ts'
 import { UsageError } from './usage-error.ts'
 
-type TopCommand = {
-  readonly name: string
-  readonly summary: string
-  readonly load: () => Promise<AddTopCommand>
+/** The commands of the first level, in the order of the help. */
+const summaries = {
+  serve: 'run the gateway: the listeners for consumers, operators and probes',
+  demo: 'run a provider and a gateway, and print keys and curl commands to try',
+  provider: 'run a simulated weather provider with seeded weather, for demos, tests and load',
+  keys: 'create, rotate, revoke and inspect API keys',
+  subscribers: 'list and revoke subscribers',
+  store: 'back up, export, import and copy keys, subscribers and usage',
+  catalogue: 'build, check and publish the places that the gateway serves',
+  cache: 'see what is cached for a place, purge it, and load it',
+  budget: 'reopen the budget for the provider after a limit that it reported wrongly',
+  whatif: 'compute what other settings would do to traffic: hits, weight, age, memory, budget',
+  status: 'show the fleet: instances, provider, budget, cache, store, keys near their limit',
+  config: 'check, print and explain the configuration',
+  traffic: 'import, generate, cut and describe traffic files for replays',
+  doctor: 'check all that a gateway needs, with a fix for each fault; exit code 1 when one fails',
+  rehearse: 'send the traffic of a file to a gateway on a moved clock: a day in minutes',
+  replay: 'send the requests of traffic files to a gateway, and measure its responses',
+  saturate: 'send traffic at rising rates until a threshold breaks: how far that is from its own rate',
 }
 
-/** The commands of the first level, in the order of the help. */
-const commands: readonly TopCommand[] = [
-  {
-    name: 'serve',
-    summary: 'run the gateway: the listeners for consumers, operators and probes',
-    load: async () => (await import('./serve/serve.ts')).addServeCommand,
-  },
-  {
-    name: 'demo',
-    summary: 'run a provider and a gateway, and print keys and curl commands to try',
-    load: async () => (await import('./serve/demo.ts')).addDemoCommand,
-  },
-  {
-    name: 'provider',
-    summary: 'run a simulated weather provider with seeded weather, for demos, tests and load',
-    load: async () => (await import('./serve/provider.ts')).addProviderCommand,
-  },
-  {
-    name: 'keys',
-    summary: 'create, rotate, revoke and inspect API keys',
-    load: async () => (await import('./keys/keys.ts')).addKeyCommands,
-  },
-  {
-    name: 'subscribers',
-    summary: 'list and revoke subscribers',
-    load: async () => (await import('./keys/subscribers.ts')).addSubscriberCommands,
-  },
-  {
-    name: 'store',
-    summary: 'back up, export, import and copy keys, subscribers and usage',
-    load: async () => (await import('./operate/store.ts')).addStoreCommands,
-  },
-  {
-    name: 'catalogue',
-    summary: 'build, check and publish the places that the gateway serves',
-    load: async () => (await import('./operate/catalogue.ts')).addCatalogueCommands,
-  },
-  {
-    name: 'cache',
-    summary: 'see what is cached for a place, purge it, and load it',
-    load: async () => (await import('./operate/cache.ts')).addCacheCommands,
-  },
-  {
-    name: 'budget',
-    summary: 'reopen the budget for the provider after a limit that it reported wrongly',
-    load: async () => (await import('./operate/budget.ts')).addBudgetCommands,
-  },
-  {
-    name: 'whatif',
-    summary: 'compute what other settings would do to traffic: hits, weight, age, memory, budget',
-    load: async () => (await import('./load/whatif.ts')).addWhatIfCommand,
-  },
-  {
-    name: 'status',
-    summary: 'show the fleet: instances, provider, budget, cache, store, keys near their limit',
-    load: async () => (await import('./operate/status.ts')).addStatusCommand,
-  },
-  {
-    name: 'config',
-    summary: 'check, print and explain the configuration',
-    load: async () => (await import('./operate/config.ts')).addConfigCommands,
-  },
-  {
-    name: 'traffic',
-    summary: 'import, generate, cut and describe traffic files for replays',
-    load: async () => (await import('./load/traffic.ts')).addTrafficCommands,
-  },
-  {
-    name: 'doctor',
-    summary: 'check all that a gateway needs, with a fix for each fault; exit code 1 when one fails',
-    load: async () => (await import('./operate/doctor.ts')).addDoctorCommand,
-  },
-  {
-    name: 'rehearse',
-    summary: 'send the traffic of a file to a gateway on a moved clock: a day in minutes',
-    load: async () => (await import('./load/rehearse.ts')).addRehearseCommand,
-  },
-  {
-    name: 'replay',
-    summary: 'send the requests of traffic files to a gateway, and measure its responses',
-    load: async () => (await import('./load/replay.ts')).addReplayCommands,
-  },
-  {
-    name: 'saturate',
-    summary: 'send traffic at rising rates until a threshold breaks: how far that is from its own rate',
-    load: async () => (await import('./load/saturate.ts')).addSaturateCommand,
-  },
-]
+type Name = keyof typeof summaries
 
-// Most of what a command imports is not needed to name it.
-const adder = async (surroundings: Surroundings, onExit: (code: number) => void): Promise<AddCommand> =>
-  (await import('./terminal.ts')).createAddCommand(surroundings, onExit)
+/** Where each is: it is imported only when it is called. */
+const adders: Readonly<Record<Name, () => Promise<AddTopCommand>>> = {
+  serve: async () => (await import('./serve/serve.ts')).addServeCommand,
+  demo: async () => (await import('./serve/demo.ts')).addDemoCommand,
+  provider: async () => (await import('./serve/provider.ts')).addProviderCommand,
+  keys: async () => (await import('./keys/keys.ts')).addKeyCommands,
+  subscribers: async () => (await import('./keys/subscribers.ts')).addSubscriberCommands,
+  store: async () => (await import('./operate/store.ts')).addStoreCommands,
+  catalogue: async () => (await import('./operate/catalogue.ts')).addCatalogueCommands,
+  cache: async () => (await import('./operate/cache.ts')).addCacheCommands,
+  budget: async () => (await import('./operate/budget.ts')).addBudgetCommands,
+  whatif: async () => (await import('./load/whatif.ts')).addWhatIfCommand,
+  status: async () => (await import('./operate/status.ts')).addStatusCommand,
+  config: async () => (await import('./operate/config.ts')).addConfigCommands,
+  traffic: async () => (await import('./load/traffic.ts')).addTrafficCommands,
+  doctor: async () => (await import('./operate/doctor.ts')).addDoctorCommand,
+  rehearse: async () => (await import('./load/rehearse.ts')).addRehearseCommand,
+  replay: async () => (await import('./load/replay.ts')).addReplayCommands,
+  saturate: async () => (await import('./load/saturate.ts')).addSaturateCommand,
+}
 
 /** Runs one command line. Resolves to the exit code and never rejects. */
 export const run = async (argv: readonly string[], surroundings: Surroundings): Promise<number> => {
@@ -124,12 +69,19 @@ export const run = async (argv: readonly string[], surroundings: Surroundings): 
   program.enablePositionalOptions()
   // With an option in front no command runs: it is one of the program, or an unknown one.
   const called = argv.find(word => word !== '--')
-  const isCalled = ({ name }: TopCommand): boolean => name === called
   try {
-    const add = commands.some(isCalled) ? await adder(surroundings, code => (exitCode = code)) : undefined
-    for (const command of commands)
-      if (add && isCalled(command)) (await command.load())(program, add, command.summary)
-      else program.command(command.name).summary(command.summary)
+    for (const [name, summary] of Object.entries(summaries)) {
+      if (name === called) {
+        // Imported here: most of what a command needs is not needed to name it.
+        const { createAddCommand } = await import('./terminal.ts')
+        const addCommand = await adders[name as Name]()
+        addCommand(
+          program,
+          createAddCommand(surroundings, code => (exitCode = code)),
+          summary,
+        )
+      } else program.command(name).summary(summary)
+    }
     await program.parseAsync(argv, { from: 'user' })
     return exitCode
   } catch (error) {

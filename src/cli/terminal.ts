@@ -1,7 +1,7 @@
 // Builds every command: its help with an example, the shared options, and the terminal that it prints to, as text or JSON.
 // Escapes control characters of foreign text (names, reasons, file names) here, in one place for all commands.
 
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import type { Clock } from '../common/clock.ts'
 import { jsonText, printable, printableLines } from '../common/outside-text.ts'
 import { configFilesOf } from '../config/environment.ts'
@@ -10,36 +10,6 @@ import type { Config } from '../config/schema.ts'
 import { collect } from './quantities.ts'
 import { isOutputClosed } from './standard-output.ts'
 import { UsageError } from './usage-error.ts'
-
-/** Output and configuration of a command. */
-export type Terminal = {
-  /** Whether --json is given: print one JSON value instead of text. */
-  readonly json: boolean
-  readonly clock: Clock
-  readonly env: NodeJS.ProcessEnv
-  /** The width of the terminal in characters; undefined when standard output is no terminal. */
-  readonly columns: number | undefined
-  /** Its height in lines, when standard output is one. */
-  readonly rows: number | undefined
-  /** Whether it shows colours: standard output is a terminal, and NO_COLOR is not set. */
-  readonly colours: boolean
-  /** The files of `--config`. */
-  readonly given: readonly string[]
-  /** The configuration files of `--config`, or else of ABOHAWA_CONFIG_FILE, then the environment, then `overrides` in the environment's own form. */
-  config(overrides?: NodeJS.ProcessEnv): Config
-  /** The same files and variables, not read yet. */
-  readonly sources: ConfigSources
-  /** Prints the result: `text`, escaped line by line, or with --json the value. */
-  show(value: unknown, text: string): void
-  /** Prints text as it is, for formats such as CSV. */
-  write(text: string): void
-  /** Prints text as it is, and resolves when standard output has taken it: for long outputs. */
-  writeAll(text: string): Promise<void>
-  /** Shows how far a long command is, on a line of its own that the next one replaces; only where a terminal shows it. */
-  progress(text: string): void
-  /** Prints a remark or progress on standard error, on one line. */
-  remark(text: string): void
-}
 
 /** The environment variables and the clock that `main` passes in. */
 export type Surroundings = { readonly env: NodeJS.ProcessEnv; readonly clock: Clock }
@@ -67,88 +37,96 @@ export type AddTopCommand = (program: Command, add: AddCommand, summary: string)
 
 /** @param onExit called with the exit code of the command that ran */
 export const createAddCommand =
-  ({ env, clock }: Surroundings, onExit: (code: number) => void): AddCommand =>
+  (surroundings: Surroundings, onExit: (code: number) => void): AddCommand =>
   (parent, name, { summary, example, setUp, run }) => {
     const command = parent.command(name).summary(summary).description(summary)
     setUp?.(command)
-    refuseSecondValues(
-      command
-        .option(
-          '-c, --config <file>',
-          'a configuration file; may be given again, the later one wins; by default those in ABOHAWA_CONFIG_FILE, separated by colons',
-          collect,
-        )
-        .option('--json', 'print JSON, for programs'),
-    )
+    command
+      .option(
+        '-c, --config <file>',
+        'a configuration file; may be given again, the later one wins; by default those in ABOHAWA_CONFIG_FILE, separated by colons',
+        collect,
+      )
+      .option('--json', 'print JSON, for programs')
       .addHelpText('after', `\nExample:\n  npm run -s abohawa -- ${example}`)
       .action(async () => {
         const options = command.opts()
-        const given = (options.config as string[] | undefined) ?? []
-        const sources = { files: configFilesOf(given, env), env }
-        const terminal: Terminal = {
-          json: options.json === true,
-          clock,
-          env,
-          get columns() {
-            return process.stdout.isTTY ? process.stdout.columns : undefined
-          },
-          get rows() {
-            return process.stdout.isTTY ? process.stdout.rows : undefined
-          },
-          colours: process.stdout.isTTY && !env.NO_COLOR && env.TERM !== 'dumb',
-          given,
-          sources,
-          config: overrides => loadConfig({ ...sources, env: { ...env, ...overrides } }),
-          show: (value, text) => {
-            process.stdout.write(`${options.json ? jsonText(value) : printableLines(text)}\n`)
-          },
-          write: text => {
-            // What is drawn again and again ends with its reader.
-            if (isOutputClosed()) process.exit(0)
-            process.stdout.write(text)
-          },
-          writeAll: text =>
-            new Promise((resolve, reject) => {
-              process.stdout.write(text, error => (error ? reject(error) : resolve()))
-            }),
-          progress: text => {
-            if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${printable(text)}`)
-          },
-          remark: text => {
-            process.stderr.write(`${printable(text)}\n`)
-          },
-        }
+        const terminal = createTerminal(options, surroundings)
         onExit((await run(terminal, options as never, ...command.args)) ?? 0)
       })
+    refuseSecondValues(command)
     return command
   }
 
+/** `--csv`, a form beside `--json`. */
+export const csvOption = (text: string): Option => new Option('--csv', text).conflicts('json')
+
 /** An option with one value that is given twice is a mistake: the first value would be lost without a word. */
-const refuseSecondValues = (command: Command): Command => {
+const refuseSecondValues = (command: Command): void => {
   for (const option of command.options) {
-    // One that takes several values is called with each.
     if ((!option.required && !option.optional) || option.variadic) continue
-    const name = option.attributeName()
-    let before: unknown
-    let times = 0
-    // The value is set by now: commander's own listener came first.
+    let isGiven = false
+    // The value is set by now: commander's own listener came first. Those that take it again have a list.
     command.on(`option:${option.name()}`, () => {
-      const value: unknown = command.getOptionValue(name)
-      times += 1
-      if (times > 1 && !holdsAll(value, before))
+      if (isGiven && !Array.isArray(command.getOptionValue(option.attributeName())))
         throw new UsageError(`${option.long ?? option.short} is given more than once; allowed: once`)
-      before = value
+      isGiven = true
     })
   }
-  return command
 }
 
-/** Whether an option collects its values. */
-const holdsAll = (value: unknown, before: unknown): boolean =>
-  Array.isArray(value) &&
-  Array.isArray(before) &&
-  value.length > before.length &&
-  before.every((each, i) => each === value[i])
+/** Output and configuration of a command. */
+export type Terminal = ReturnType<typeof createTerminal>
+
+const createTerminal = (options: Options, { env, clock }: Surroundings) => {
+  const given = (options.config as string[] | undefined) ?? []
+  const sources: ConfigSources = { files: configFilesOf(given, env), env }
+  return {
+    /** Whether --json is given: print one JSON value instead of text. */
+    json: options.json === true,
+    clock,
+    env,
+    /** The width of the terminal in characters; undefined when standard output is no terminal. */
+    get columns(): number | undefined {
+      return process.stdout.isTTY ? process.stdout.columns : undefined
+    },
+    /** Its height in lines, when standard output is one. */
+    get rows(): number | undefined {
+      return process.stdout.isTTY ? process.stdout.rows : undefined
+    },
+    /** Whether it shows colours: standard output is a terminal, and NO_COLOR is not set. */
+    colours: process.stdout.isTTY && !env.NO_COLOR && env.TERM !== 'dumb',
+    /** The files of `--config`. */
+    given,
+    /** The files of `--config`, or else of ABOHAWA_CONFIG_FILE, and the environment, not read yet. */
+    sources,
+    /** The configuration of the files, then the environment, then `overrides` in the environment's own form. */
+    config: (overrides?: NodeJS.ProcessEnv): Config =>
+      loadConfig({ ...sources, env: { ...env, ...overrides } }),
+    /** Prints the result: `text`, escaped line by line, or with --json the value. */
+    show: (value: unknown, text: string): void => {
+      process.stdout.write(`${options.json ? jsonText(value) : printableLines(text)}\n`)
+    },
+    /** Prints text as it is: what is drawn again and again, and ends with its reader. */
+    write: (text: string): void => {
+      if (isOutputClosed()) process.exit(0)
+      process.stdout.write(text)
+    },
+    /** Prints text as it is, and resolves when standard output has taken it: for CSV and long outputs. */
+    writeAll: (text: string): Promise<void> =>
+      new Promise((resolve, reject) => {
+        process.stdout.write(text, error => (error ? reject(error) : resolve()))
+      }),
+    /** Shows how far a long command is, on a line of its own that the next one replaces; only where a terminal shows it. */
+    progress: (text: string): void => {
+      if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${printable(text)}`)
+    },
+    /** Prints a remark or progress on standard error, on one line. */
+    remark: (text: string): void => {
+      process.stderr.write(`${printable(text)}\n`)
+    },
+  } as const
+}
 
 /** The zone of the times of day on a page: that of the gateway's configuration. @throws InputError for one that is wrong */
 export const zoneOf = (terminal: Pick<Terminal, 'config'>): string => terminal.config().quota.timeZone

@@ -69,11 +69,14 @@ const usageErrors: [string[], RegExp][] = [
     /--tier is "gold"; allowed: free, starter, business, enterprise/,
   ],
   [['keys', 'show'], /missing required argument 'id'/],
-  [['keys', 'usage', 'key_1', '--days', '0'], /--days is 0; allowed: a whole number from 1 to 400/],
+  [
+    ['keys', 'usage', 'key_1', '--days', '0'],
+    /--days <number>' argument '0' is invalid\. Allowed: a whole number from 1 to 400/,
+  ],
   [['provider', '--port', 'x'], /'x' is invalid/],
   [['provider', '--port', '99999'], /'99999' is invalid/],
   [['provider', '--latency', '5'], /'5' is invalid/],
-  [['provider', '--limits', 'some'], /--limits is some; allowed: free, none/],
+  [['provider', '--limits', 'some'], /'some' is invalid\. Allowed choices are free, none/],
   [['demo', '--upstream', 'nowhere'], /--upstream is nowhere; allowed: a URL/],
 ]
 const [fly] = usageErrors

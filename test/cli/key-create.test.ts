@@ -204,13 +204,17 @@ t.test('what can not be meant is one sentence', async t => {
   await Promise.all(
     (
       [
-        [[...some, '--count', '0'], 2, /--count is 0; allowed: a whole number from 1 to 10000/],
-        [[...some, '--count', '10001'], 2, /--count is 10001/],
+        [
+          [...some, '--count', '0'],
+          2,
+          /--count <number>' argument '0' is invalid\. Allowed: a whole number from 1 to 10000/,
+        ],
+        [[...some, '--count', '10001'], 2, /'10001' is invalid/],
         [[...some, '--count', '2', '--external-id', 'a'], 2, /--external-id is of one key/],
-        [[...some, '--limit', 'x'], 2, /--limit is "x"; allowed: a whole number/],
+        [[...some, '--limit', 'x'], 2, /the limit is "x"; allowed: a whole number/],
         [[...some, '--expires', 'x'], 1, /expires is "x"; allowed: never, a day/],
-        [[...some, '--csv', '--json'], 2, /--csv and --json are two forms/],
-        [['--from', good, '--tier', 'free'], 2, /--from names a file that says all of each key/],
+        [[...some, '--csv', '--json'], 2, /'--csv' cannot be used with option '--json'/],
+        [['--from', good, '--tier', 'free'], 2, /'--from <csv>' cannot be used with option '--tier <name>'/],
         [['--from', '/nowhere.csv'], 1, /--from is \/nowhere\.csv, which can't be read: ENOENT/],
         [['--subscriber', 'A'], 2, /--tier is missing/],
         [['--from', good, '--out', '/nowhere/x'], 1, /--out is \/nowhere\/x, which can't be written: ENOENT/],

@@ -1,18 +1,19 @@
 // `abohawa keys create`: one key, many alike, or those of a CSV file. Prints them, or writes them to a file of their owner
 // alone, as they come: what ends midway has shown what it has created. keys/key-creation.ts does the work.
 
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { InputError, messageOf } from '../../common/errors.ts'
-import { printable, quoted, safeText } from '../../common/outside-text.ts'
+import { printable, quoted } from '../../common/outside-text.ts'
 import { type Administration, type CreatedKey, type KeyRequest, limitIn } from '../../keys/administration.ts'
 import { addCreateStoreOption, administer } from '../administer.ts'
 import { interruption } from '../interruption.ts'
-import { type AddCommand, counted, type Terminal } from '../terminal.ts'
-import { UsageError } from '../usage-error.ts'
+import { numberIn } from '../quantities.ts'
+import { type AddCommand, counted, csvOption, type Terminal } from '../terminal.ts'
+import { asUsage, UsageError } from '../usage-error.ts'
 import { createKeyDifferences } from './key-differences.ts'
 import { type ReadRequest, readRequests, wrongLines } from './key-file.ts'
 import { openOutput } from './key-output.ts'
-import { type CreatedForm, createdCsv, createdJson, createdText } from './key-table.ts'
+import { type CreatedForm, createdCsv, createdJson, createdText, minuteText } from './key-table.ts'
 
 type Options = {
   subscriber?: string
@@ -20,7 +21,7 @@ type Options = {
   externalId?: string
   limit?: string
   expires?: string
-  count?: string
+  count?: number
   from?: string
   out?: string
   csv?: boolean
@@ -33,8 +34,9 @@ const maxKeys = 10_000
 export const addCreateCommand = (keys: Command, add: AddCommand): Command =>
   add<Options>(keys, 'create', {
     summary: 'create a key, or many; each is shown only once',
-    example:
-      'keys create --subscriber "Dhaka Tribune" --tier starter\n  npm run -s abohawa -- keys create --subscriber Schools --tier free --count 30 --json\n  npm run -s abohawa -- keys create --from keys.csv --csv --out issued.csv',
+    example: `keys create --subscriber "Dhaka Tribune" --tier starter
+  npm run -s abohawa -- keys create --subscriber Schools --tier free --count 30 --json
+  npm run -s abohawa -- keys create --from keys.csv --csv --out issued.csv`,
     setUp: command =>
       addCreateStoreOption(
         command
@@ -43,18 +45,19 @@ export const addCreateCommand = (keys: Command, add: AddCommand): Command =>
           .option('--limit <requests>', 'requests a day of its own, in place of those of the tier')
           .option('--expires <when>', 'a day (until its end), an instant, or a duration such as 90d')
           .option('--external-id <id>', 'the id that another program has for it, unique in the store')
-          .option('--count <number>', `create so many, up to ${counted(maxKeys)}`)
-          .option(
-            '--from <csv>',
-            'create those of a file with the columns subscriber, tier, external_id, and optionally limit, expires; a second run creates what is missing',
+          .option('--count <number>', `create so many, up to ${counted(maxKeys)}`, numberIn(1, maxKeys))
+          .addOption(
+            new Option(
+              '--from <csv>',
+              'create those of a file with the columns subscriber, tier, external_id, and optionally limit, expires; a second run creates what is missing',
+            ).conflicts(['subscriber', 'tier', 'externalId', 'limit', 'expires', 'count']),
           )
           .option('--apply', 'with --from: give existing keys the tier and the limit of their line')
-          .option('--csv', 'print CSV')
+          .addOption(csvOption('print CSV'))
           .option('--out <path>', 'write to a new file, readable by its owner alone'),
       ),
     run: async (terminal, options) => {
       const { count, from, out, csv, createStore } = options
-      if (csv && terminal.json) throw new UsageError('--csv and --json are two forms; allowed: one of them')
       const isMany = count !== undefined || from !== undefined || csv || out !== undefined
       const requests = await requestsOf(options)
       for (const { tier } of from === undefined ? requests.slice(0, 1) : []) checkTier(terminal, tier)
@@ -76,39 +79,19 @@ export const checkTier = (terminal: Terminal, tier: string, name = '--tier'): vo
 }
 
 const requestsOf = async (options: Options): Promise<ReadRequest[]> => {
-  const { from, count, subscriber, tier, externalId, expires } = options
-  const alone = ['subscriber', 'tier', 'externalId', 'limit', 'expires', 'count'] as const
-  if (from !== undefined) {
-    if (alone.some(name => options[name] !== undefined))
-      throw new UsageError(
-        '--from names a file that says all of each key; allowed with it: --apply, --csv, --json, --out',
-      )
-    return readRequests(from)
-  }
+  const { from, count = 1, subscriber, tier, externalId, expires } = options
+  if (from !== undefined) return readRequests(from)
   if (options.apply) throw new UsageError('--apply changes keys as a file says; allowed: with --from')
   if (subscriber === undefined || tier === undefined)
     throw new UsageError(
       `${subscriber === undefined ? '--subscriber' : '--tier'} is missing; allowed: --subscriber and --tier, or --from with a file`,
     )
-  const number = count === undefined ? 1 : /^\d{1,6}$/.test(count) ? Number(count) : 0
-  if (number < 1 || number > maxKeys)
-    throw new UsageError(
-      `--count is ${safeText(count ?? '', 60)}; allowed: a whole number from 1 to ${maxKeys}`,
-    )
-  if (number > 1 && externalId !== undefined)
+  if (count > 1 && externalId !== undefined)
     throw new UsageError(
       '--external-id is of one key; allowed: without --count, or a column of a file with --from',
     )
-  const request = { subscriber, tier, externalId, expires, limit: limitOption(options.limit) }
-  return Array.from({ length: number }, () => request)
-}
-
-const limitOption = (given: string | undefined): number | undefined => {
-  try {
-    return given === undefined ? undefined : limitIn(given)
-  } catch (error) {
-    throw new UsageError(messageOf(error).replace('the limit', '--limit'), { cause: error })
-  }
+  const limit = options.limit === undefined ? undefined : asUsage(() => limitIn(options.limit as string))
+  return Array.from({ length: count }, () => ({ subscriber, tier, externalId, expires, limit }))
 }
 
 const createOne = async (
@@ -123,21 +106,29 @@ const createOne = async (
     terminal.remark(
       `${quoted(request.subscriber.trim(), 100)} is a new subscriber, and nearly ${quoted(meant, 100)}. If that was meant, revoke this key and create another.`,
     )
+  // One without an external id is always a new one.
   for await (const created of administration.createKeys([request]))
-    for (const key of created) terminal.show(shownOne(key, store), textOfOne(key))
+    for (const { existed, ...key } of created)
+      terminal.show({ ...key, ...(key.externalId !== null && { existed }), store }, textOfOne(key))
 }
 
-const shownOne = ({ existed, ...key }: CreatedKey, store: string) =>
-  key.externalId === null ? { ...key, store } : { ...key, existed, store }
-
-const textOfOne = ({ id, key, subscriber, tier, limit, externalId, expiresAt }: CreatedKey): string => {
+const textOfOne = ({
+  id,
+  key,
+  subscriber,
+  tier,
+  limit,
+  externalId,
+  expiresAt,
+}: Omit<CreatedKey, 'existed'>): string => {
   if (key === null)
     return `${id} for ${printable(subscriber)} has the external id ${printable(externalId ?? '')} already. Its key can't be shown again; \`abohawa keys rotate ${id}\` replaces it.`
-  const until = expiresAt === null ? '' : ` It expires at ${minuteOf(expiresAt)} UTC.`
-  return `${key}\n\n${id} for ${printable(subscriber)}, tier ${tier}: ${counted(limit ?? 0)} requests a day.${until}\nKeep the key now: it can't be shown again.`
-}
+  const until = expiresAt === null ? '' : ` It expires at ${minuteText(expiresAt)} UTC.`
+  return `${key}
 
-const minuteOf = (iso: string): string => iso.slice(0, 16).replace('T', ' ')
+${id} for ${printable(subscriber)}, tier ${tier}: ${counted(limit ?? 0)} requests a day.${until}
+Keep the key now: it can't be shown again.`
+}
 
 /** @throws InputError when one of the requests can't be created */
 const refuseFaults = async (
@@ -176,37 +167,30 @@ const createMany = async (
   const form: CreatedForm = terminal.json ? createdJson : csv ? createdCsv : createdText
   await using output = await openOutput(terminal, out)
   let isStopped = false
-  void interruption().then(() => {
-    isStopped = true
-  })
+  void interruption().then(() => (isStopped = true))
   const differences = createKeyDifferences(administration, from === undefined ? [] : requests, apply)
   const totals = { created: 0, existed: 0 }
   const done = () => totals.created + totals.existed
+  const all = counted(requests.length)
   await output.write(form.head)
   try {
     for await (const created of administration.createKeys(requests)) {
-      const part = await differences.settle(created)
+      const part: CreatedKey[] = []
+      for (const key of created) part.push(await differences.settle(key))
       const lines = part.map((key, i) => `${done() + i > 0 ? form.between : ''}${form.line(key)}`)
       for (const { existed } of part) totals[existed ? 'existed' : 'created'] += 1
       await output.write(lines.join(''))
-      terminal.progress(`${counted(done())} of ${counted(requests.length)}`)
+      terminal.progress(`${counted(done())} of ${all}`)
       if (isStopped && done() < requests.length) throw new InputError('the command was interrupted')
     }
   } catch (cause) {
     terminal.progress('')
     // Standard output may be what failed.
     await output.end(form.tail, done() > 0).catch(() => {})
-    const rest = requests.length - done()
-    const again =
-      from === undefined && externalId === undefined
-        ? `--count ${rest} creates the rest`
-        : 'the same command with another --out creates the rest'
-    throw new InputError(
-      `${messageOf(cause)}; ${totalsText(totals)} of ${counted(requests.length)}: ${again}`,
-      {
-        cause,
-      },
-    )
+    const isAlike = from === undefined && externalId === undefined
+    const again = isAlike ? `--count ${requests.length - done()}` : 'the same command with another --out'
+    const sentence = `${messageOf(cause)}; ${totalsText(totals)} of ${all}: ${again} creates the rest`
+    throw new InputError(sentence, { cause })
   }
   terminal.progress('')
   await output.end(form.tail, true)

@@ -4,51 +4,39 @@
 import type { Administration, CreatedKey, KeyRequest } from '../../keys/administration.ts'
 import { counted } from '../terminal.ts'
 
-export type KeyDifferences = {
-  /** The keys of a part as they are afterwards: changed only with --apply. @throws InputError, StoreError */
-  settle(part: readonly CreatedKey[]): Promise<CreatedKey[]>
-  /** Sentences for the end of the run; empty where nothing differs. */
-  text(): string
-}
-
 const maxListed = 10
 
 export const createKeyDifferences = (
   administration: Pick<Administration, 'setKey'>,
   requests: readonly KeyRequest[],
   isApplied: boolean,
-): KeyDifferences => {
+) => {
   const byExternalId = new Map(requests.map(request => [bare(request.externalId), request]))
   const listed: string[] = []
   let count = 0
-  const settleOne = async (created: CreatedKey): Promise<CreatedKey> => {
-    const wanted = created.existed ? byExternalId.get(bare(created.externalId ?? undefined)) : undefined
-    if (!wanted) return created
-    const { id } = created
-    const { tier, limit } = wanted
-    const isOtherTier = tier !== created.tier
-    const isOtherLimit = limit !== undefined && limit !== created.limit
-    if (!isOtherTier && !isOtherLimit) return created
-    count += 1
-    const parts = [
-      ...(isOtherTier ? [`tier ${created.tier}, in the file ${tier}`] : []),
-      ...(isOtherLimit ? [`limit ${created.limit ?? 'none'}, in the file ${limit}`] : []),
-    ]
-    if (listed.length < maxListed) listed.push(`${id} (${parts.join('; ')})`)
-    if (!isApplied) return created
-    const moved = isOtherTier ? await administration.setKey(id, { tier }) : created
-    // The limit of the former tier may be what the file says, and that of the new one another.
-    const isLimitLeft = limit !== undefined && limit !== moved.limit
-    const { limit: now } = isLimitLeft ? await administration.setKey(id, { limit }) : moved
-    return { ...created, tier, limit: now }
-  }
   return {
-    settle: async part => {
-      const settled: CreatedKey[] = []
-      for (const created of part) settled.push(await settleOne(created))
-      return settled
+    /** A key as it is afterwards: changed only with --apply. @throws InputError, StoreError */
+    settle: async (created: CreatedKey): Promise<CreatedKey> => {
+      const wanted = created.existed ? byExternalId.get(bare(created.externalId ?? undefined)) : undefined
+      if (!wanted) return created
+      const { id } = created
+      const { tier, limit } = wanted
+      const parts: string[] = []
+      if (tier !== created.tier) parts.push(`tier ${created.tier}, in the file ${tier}`)
+      if (limit !== undefined && limit !== created.limit)
+        parts.push(`limit ${created.limit ?? 'none'}, in the file ${limit}`)
+      if (parts.length === 0) return created
+      count += 1
+      if (listed.length < maxListed) listed.push(`${id} (${parts.join('; ')})`)
+      if (!isApplied) return created
+      const moved = tier === created.tier ? created : await administration.setKey(id, { tier })
+      // The limit of the former tier may be what the file says, and that of the new one another.
+      const isLimitLeft = limit !== undefined && limit !== moved.limit
+      const { limit: now } = isLimitLeft ? await administration.setKey(id, { limit }) : moved
+      return { ...created, tier, limit: now }
     },
-    text: () => {
+    /** Sentences for the end of the run; empty where nothing differs. */
+    text: (): string => {
       if (count === 0) return ''
       const more = count > listed.length ? [`and ${counted(count - listed.length)} more`] : []
       const which = [...listed, ...more].join(', ')

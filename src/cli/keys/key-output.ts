@@ -1,16 +1,15 @@
 // Where created keys go: standard output, or a new file that its owner alone can read, written to disk key by key.
 
-import { constants, type FileHandle, open, rm } from 'node:fs/promises'
+import { type FileHandle, rm } from 'node:fs/promises'
 import { InputError, messageOf } from '../../common/errors.ts'
 import type { Terminal } from '../terminal.ts'
+import { openNewFile } from '../writable.ts'
 
 type Output = {
   write(text: string): Promise<void>
   /** @param isKept false removes a file with nothing in it */
   end(text: string, isKept: boolean): Promise<void>
 } & AsyncDisposable
-
-const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
 
 /** @throws InputError for a file that is there or can't be written */
 export const openOutput = async (terminal: Terminal, path: string | undefined): Promise<Output> => {
@@ -43,7 +42,7 @@ export const openOutput = async (terminal: Terminal, path: string | undefined): 
 
 const openNew = async (path: string): Promise<FileHandle> => {
   try {
-    return await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+    return await openNewFile(path)
   } catch (cause) {
     const isThere = cause instanceof Error && 'code' in cause && cause.code === 'EEXIST'
     throw new InputError(

@@ -15,10 +15,10 @@ const columns: readonly Column[] = [
   { heading: 'tier', of: key => key.tier },
   { heading: 'limit', of: key => `${key.limit ?? 'not configured'}${key.ownLimit ? ' (own)' : ''}` },
   { heading: 'status', of: key => key.status },
-  { heading: 'created (UTC)', of: key => minuteOf(key.createdAt) },
-  { heading: 'expires (UTC)', of: key => minuteOf(key.expiresAt), isOptional: true },
+  { heading: 'created (UTC)', of: key => minuteText(key.createdAt) },
+  { heading: 'expires (UTC)', of: key => minuteText(key.expiresAt), isOptional: true },
   { heading: 'last used', of: key => key.lastUsedOn ?? 'never' },
-  { heading: 'former key until (UTC)', of: key => minuteOf(key.formerKeyUntil), isOptional: true },
+  { heading: 'former key until (UTC)', of: key => minuteText(key.formerKeyUntil), isOptional: true },
 ]
 
 /** Optional columns are there when a key has a value for them. */
@@ -30,7 +30,8 @@ export const keyTable = (keys: readonly Row[]): string => {
   )
 }
 
-const minuteOf = (iso: string | null): string => (iso ?? '').slice(0, 16).replace('T', ' ')
+/** An instant to the minute; empty for none. */
+export const minuteText = (iso: string | null): string => (iso ?? '').slice(0, 16).replace('T', ' ')
 
 /** All fields of keys, with a header. */
 export const keysCsv = (keys: readonly Row[]): string =>

@@ -2,12 +2,12 @@
 // shown once. keys/administration.ts does the work.
 
 import { Option } from 'commander'
-import { messageOf } from '../../common/errors.ts'
-import { printable, safeText } from '../../common/outside-text.ts'
-import { parseDuration } from '../../config/units.ts'
+import { utcDayMs } from '../../common/calendar.ts'
+import { printable } from '../../common/outside-text.ts'
 import { type Administration, limitIn, type UsageOfKey } from '../../keys/administration.ts'
 import { administer } from '../administer.ts'
-import { type AddTopCommand, counted, type Terminal } from '../terminal.ts'
+import { durationIn, numberIn } from '../quantities.ts'
+import { type AddTopCommand, counted, csvOption, type Terminal } from '../terminal.ts'
 import { asUsage, UsageError } from '../usage-error.ts'
 import { addCreateCommand, checkTier } from './key-create.ts'
 import { keysCsv, keyTable } from './key-table.ts'
@@ -27,27 +27,21 @@ export const addKeyCommands: AddTopCommand = (program, add, summary) => {
           '--filter <terms>',
           'terms of a field (id, external_id, subscriber, tier, status, limit, created, expires, used today, last_used), an operator (= != =~ < <= > >=) and a value; all must hold',
         )
-        .option('--csv', 'print CSV'),
-    run: async (terminal, { filter, csv = false }) => {
-      if (csv && terminal.json) throw new UsageError('--csv and --json are two forms; allowed: one of them')
-      return administer(terminal, async (administration, store) => {
+        .addOption(csvOption('print CSV')),
+    run: (terminal, { filter, csv = false }) =>
+      administer(terminal, async (administration, store) => {
         const all = await administration.listKeys(filter)
         const none = filter === undefined ? `There is no key yet in ${store}.` : 'No key matches.'
         if (csv) await terminal.writeAll(keysCsv(all))
         else terminal.show(all, all.length === 0 ? none : keyTable(all))
-      })
-    },
+      }),
   })
 
   add(keys, 'show', {
     summary: 'show one key',
     example: 'keys show key_9hK2mPq4XyZa',
     setUp: command => command.argument('<id>', idHelp),
-    run: (terminal, _options, id = '') =>
-      administer(terminal, async (administration, store) => {
-        const key = await administration.showKey(id)
-        terminal.show({ ...key, store }, keyTable([key]))
-      }),
+    run: (terminal, _options, id = '') => showOne(terminal, administration => administration.showKey(id)),
   })
 
   add<{ undo?: boolean }>(keys, 'revoke', {
@@ -55,34 +49,39 @@ export const addKeyCommands: AddTopCommand = (program, add, summary) => {
     example: 'keys revoke key_9hK2mPq4XyZa',
     setUp: command => command.argument('<id>', idHelp).option('--undo', 'accept a revoked key again'),
     run: (terminal, { undo = false }, id = '') =>
-      administer(terminal, async (administration, store) => {
-        const key = await (undo ? administration.reinstateKey(id) : administration.revokeKey(id))
-        terminal.show({ ...key, store }, keyTable([key]))
-      }),
+      showOne(terminal, administration =>
+        undo ? administration.reinstateKey(id) : administration.revokeKey(id),
+      ),
   })
 
-  add<{ overlap: string }>(keys, 'rotate', {
+  add<{ overlap: number }>(keys, 'rotate', {
     summary: 'replace a key by a new one under the same id; the former works on for the overlap',
     example: 'keys rotate key_9hK2mPq4XyZa --overlap 24h',
     setUp: command =>
       command
         .argument('<id>', 'id of the key')
-        .option('--overlap <duration>', 'how long the former key still works; 0s: it stops at once', '24h'),
-    run: async (terminal, { overlap }, id = '') => {
-      const overlapMs = overlapOf(overlap)
-      return administer(terminal, async (administration, store) => {
-        const rotated = await administration.rotateKey(id, overlapMs)
+        .addOption(
+          new Option('--overlap <duration>', 'how long the former key still works; 0s: it stops at once')
+            .argParser(durationIn)
+            .default(utcDayMs, '24h'),
+        ),
+    run: (terminal, { overlap }, id = '') =>
+      administer(terminal, async (administration, store) => {
+        const rotated = await administration.rotateKey(id, overlap)
         const { key, subscriber, tier, limit, formerKeyUntil } = rotated
         const former =
-          overlapMs === 0
+          overlap === 0
             ? 'The former key is refused within a second.'
             : `The former key works until ${formerKeyUntil.slice(0, 19).replace('T', ' ')} UTC.`
         terminal.show(
           { ...rotated, store },
-          `${key}\n\n${id} for ${printable(subscriber)}, tier ${tier}: ${counted(limit)} requests a day, those of today included.\n${former}\nKeep the new key now: it can't be shown again.`,
+          `${key}
+
+${id} for ${printable(subscriber)}, tier ${tier}: ${counted(limit)} requests a day, those of today included.
+${former}
+Keep the new key now: it can't be shown again.`,
         )
-      })
-    },
+      }),
   })
 
   add<{ tier?: string; limit?: string; expires?: string }>(keys, 'set', {
@@ -104,18 +103,18 @@ export const addKeyCommands: AddTopCommand = (program, add, summary) => {
         ...(limit === undefined ? {} : { limit: limit === 'tier' ? null : asUsage(() => limitIn(limit)) }),
         ...(expires === undefined ? {} : { expires }),
       }
-      return administer(terminal, async (administration, store) => {
+      return showOne(terminal, async administration => {
         const key = await administration.setKey(id, change)
         if (tier !== undefined && limit === undefined && key.ownLimit)
           terminal.remark(
             `Its own limit of ${counted(key.limit ?? 0)} stays; \`abohawa keys set ${id} --limit tier\` lifts it.`,
           )
-        terminal.show({ ...key, store }, keyTable([key]))
+        return key
       })
     },
   })
 
-  add<{ days: string; csv?: boolean; all?: boolean; sort?: 'used' }>(keys, 'usage', {
+  add<{ days: number; csv?: boolean; all?: boolean; sort?: 'used' }>(keys, 'usage', {
     summary: 'show the usage of a key, or of all, by local day, and the responses of today by status',
     example:
       'keys usage key_9hK2mPq4XyZa --days 30\n  npm run -s abohawa -- keys usage --all --csv --days 31 > usage.csv',
@@ -126,20 +125,18 @@ export const addKeyCommands: AddTopCommand = (program, add, summary) => {
         .addOption(
           new Option('--sort <field>', 'the usage of all keys, the most used first').choices(['used']),
         )
-        .option('--days <number>', 'how many days, today included', '30')
-        .option('--csv', 'print CSV: day, used, limit; with --all also the key, and no days without a count'),
+        .option('--days <number>', 'how many days, today included', numberIn(1, 400), 30)
+        .addOption(
+          csvOption('print CSV: day, used, limit; with --all also the key, and no days without a count'),
+        ),
     run: async (terminal, { days, csv = false, all: isOfAll = false, sort }, id = '') => {
       const all = isOfAll || sort !== undefined
       if (all === (id !== ''))
         throw new UsageError('usage is of the id of a key or of all keys (--all or --sort), one of the two')
-      if (csv && terminal.json) throw new UsageError('--csv and --json are two forms; allowed: one of them')
-      const count = /^\d{1,3}$/.test(days) ? Number(days) : 0
-      if (count < 1 || count > 400)
-        throw new UsageError(`--days is ${safeText(days, 60)}; allowed: a whole number from 1 to 400`)
       return administer(terminal, async (administration, store) => {
-        if (all) return usageOfAll(terminal, administration, count, csv, sort)
-        const usage = await administration.usage(id, count)
-        if (csv) terminal.write(usageCsv(usage))
+        if (all) return usageOfAll(terminal, administration, days, csv, sort)
+        const usage = await administration.usage(id, days)
+        if (csv) await terminal.writeAll(usageCsv(usage))
         else terminal.show({ ...usage, store }, usageText(usage, terminal.columns))
       })
     },
@@ -172,10 +169,12 @@ const usageOfAll = async (
 
 const idHelp = 'id of the key, or external: and its external id'
 
-const overlapOf = (given: string): number => {
-  try {
-    return parseDuration(given)
-  } catch (error) {
-    throw new UsageError(`--overlap: ${messageOf(error)}`, { cause: error })
-  }
-}
+/** Changes or finds one key, and shows it as it is then. */
+const showOne = (
+  terminal: Terminal,
+  act: (administration: Administration) => ReturnType<Administration['showKey']>,
+): Promise<number> =>
+  administer(terminal, async (administration, store) => {
+    const key = await act(administration)
+    terminal.show({ ...key, store }, keyTable([key]))
+  })

@@ -4,6 +4,7 @@
 import type { ListedSubscriber } from '../../keys/administration.ts'
 import { administer } from '../administer.ts'
 import { type AddTopCommand, tableOf } from '../terminal.ts'
+import { minuteText } from './key-table.ts'
 
 export const addSubscriberCommands: AddTopCommand = (program, add, summary) => {
   const subscribers = program
@@ -50,7 +51,7 @@ const subscriberTable = (subscribers: readonly (ListedSubscriber & { readonly ke
       name,
       ...(isCounted ? [String(keys)] : []),
       status,
-      createdAt.slice(0, 16).replace('T', ' '),
+      minuteText(createdAt),
     ]),
   )
 }

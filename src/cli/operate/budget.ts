@@ -1,9 +1,9 @@
 // `abohawa budget reopen`: reopens the budget after a limit that the provider reported wrongly. Works on the store alone, without
 // a running gateway; `abohawa status` shows what is spent.
 
-import { printable } from '../../common/outside-text.ts'
-import type { ReopenReport } from '../../operate/budget-admin.ts'
-import { openUsedStore, storeName } from '../../stores/open-store.ts'
+import { createBudgetAdmin, type ReopenReport } from '../../operate/budget-admin.ts'
+import { storeName } from '../../stores/open-store.ts'
+import { openCommandStore } from '../administer.ts'
 import { type AddTopCommand, factsText } from '../terminal.ts'
 import { distance } from './cell-text.ts'
 
@@ -19,16 +19,11 @@ export const addBudgetCommands: AddTopCommand = (program, add, summary) => {
     example: 'budget reopen',
     run: async terminal => {
       const config = terminal.config()
-      // Imported here, so that the other commands start without the parts of a gateway.
-      const { createBudgetAdmin } = await import('../../operate/budget-admin.ts')
       const { clock } = terminal
-      const store = await openUsedStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
-      try {
-        const report = await createBudgetAdmin(config, { store, clock }).reopen()
-        terminal.show({ ...report, where: storeName(config) }, reopenText(report, storeName(config)))
-      } finally {
-        await store.close()
-      }
+      const where = storeName(config)
+      await using store = await openCommandStore(config, clock)
+      const report = await createBudgetAdmin(config, { store, clock }).reopen()
+      terminal.show({ ...report, where }, reopenText(report, where))
       return 0
     },
   })
@@ -36,30 +31,24 @@ export const addBudgetCommands: AddTopCommand = (program, add, summary) => {
 
 const reopenText = ({ at, account, closedUntil, reason }: ReopenReport, where: string): string => {
   if (closedUntil === null)
-    return [
-      'Nothing was closed: the budget is open in the store.',
-      factsText([
-        ['account', account],
-        ['store', where],
-        [
-          'gateways',
-          'one that the store does not know to be closed, because it was away, opens within seconds',
-        ],
-        // The account is that of the files; where the host is another one too it waits for the restart.
-        ['', 'those that started before provider.baseUrl was changed'],
-        ['', 'use the former account until they restart'],
-      ]),
-    ].join('\n')
-  return [
-    `Reopened: it was closed until ${secondOf(closedUntil)} UTC (${distance(Date.parse(closedUntil) - Date.parse(at))}).`,
-    factsText([
-      ...(reason === null ? [] : [['because', printable(reason)] as [string, string]]),
+    return `Nothing was closed: the budget is open in the store.\n${factsText([
       ['account', account],
       ['store', where],
-      ['gateways', 'running gateways follow within seconds, and fetch again what the limit held back'],
-      ['', 'if the provider answers 429 again, they close again'],
-    ]),
-  ].join('\n')
+      [
+        'gateways',
+        'one that the store does not know to be closed, because it was away, opens within seconds',
+      ],
+      // The account is that of the files; where the host is another one too it waits for the restart.
+      ['', 'those that started before provider.baseUrl was changed'],
+      ['', 'use the former account until they restart'],
+    ])}`
+  const until = closedUntil.slice(0, 19).replace('T', ' ')
+  const away = distance(Date.parse(closedUntil) - Date.parse(at))
+  return `Reopened: it was closed until ${until} UTC (${away}).\n${factsText([
+    ['because', reason ?? undefined],
+    ['account', account],
+    ['store', where],
+    ['gateways', 'running gateways follow within seconds, and fetch again what the limit held back'],
+    ['', 'if the provider answers 429 again, they close again'],
+  ])}`
 }
-
-const secondOf = (iso: string): string => iso.slice(0, 19).replace('T', ' ')

@@ -2,20 +2,21 @@
 // knows its memory tier, else the shared tier; `purge` writes to the store, which every gateway polls; `warm` is in
 // warm.ts, but for `--force`, which needs a gateway.
 
-import { InvalidArgumentError } from 'commander'
 import { createCalendar } from '../../common/calendar.ts'
 import { InputError } from '../../common/errors.ts'
 import { printable } from '../../common/outside-text.ts'
-import { redactedUrl } from '../../common/redacted-url.ts'
 import type { Config } from '../../config/schema.ts'
 import type { CacheAdmin } from '../../operate/cache-admin.ts'
 import { pointOrPlaceIn, targetIn } from '../../operate/cache-target.ts'
-import type { PurgeReport } from '../../operate/listener/cell-report.ts'
-import { openUsedStore, storeName } from '../../stores/open-store.ts'
+import type { CellReport, PurgeReport } from '../../operate/listener/cell-report.ts'
+import { storeName } from '../../stores/open-store.ts'
+import type { Store } from '../../stores/store.ts'
+import { openCommandStore } from '../administer.ts'
+import { numberIn } from '../quantities.ts'
 import { type AddTopCommand, factsText, numbered, type Terminal } from '../terminal.ts'
 import { asUsage, UsageError } from '../usage-error.ts'
 import { cellText } from './cell-text.ts'
-import { addGatewayOption, gatewayFor, queryGateway } from './gateway-query.ts'
+import { addGatewayOption, gatewayFor, queryGateway, reportOf } from './gateway-query.ts'
 
 export const addCacheCommands: AddTopCommand = (program, add, summary) => {
   const cache = program.command('cache').summary(summary).description('The cache of weather.')
@@ -27,23 +28,18 @@ export const addCacheCommands: AddTopCommand = (program, add, summary) => {
       void addGatewayOption(command.argument('<target>', 'a point lat,lng or a place type/id')),
     run: async (terminal, { gateway }, of = '') => {
       asUsage(() => pointOrPlaceIn(of))
-      const { config, asked } = gatewayFor(terminal, gateway)
-      const { address } = asked
-      const found = await queryGateway(
-        { ...asked, path: `/cache/cell?of=${encodeURIComponent(of)}` },
-        async () => (await import('../../operate/listener/cell-report.ts')).cellReport,
+      const source = gatewayFor(terminal, gateway)
+      const { config } = source
+      const { report, opsUrl, remark } = await reportOf<CellReport>(
+        terminal,
+        source,
+        `/cache/cell?of=${encodeURIComponent(of)}`,
+        readCellReport,
+        'the shared tier alone',
+        async store => (await cacheAdminOf(terminal, config, store)).explain(of),
       )
-      const report =
-        'report' in found ? found.report : await withCacheAdmin(terminal, config, admin => admin.explain(of))
-      if ('unavailable' in found)
-        terminal.remark(
-          `No gateway answered at ${redactedUrl(address)} (${found.unavailable}): this is the shared tier alone.`,
-        )
-      const from = 'report' in found ? redactedUrl(address) : undefined
-      terminal.show(
-        { opsUrl: from ?? null, ...report },
-        cellText(report, from, createCalendar(config.quota.timeZone)),
-      )
+      if (remark !== undefined) terminal.remark(remark)
+      terminal.show({ opsUrl, ...report }, cellText(report, opsUrl, createCalendar(config.quota.timeZone)))
       return 0
     },
   })
@@ -58,7 +54,8 @@ export const addCacheCommands: AddTopCommand = (program, add, summary) => {
     run: async (terminal, { hard = false }, of = '') => {
       asUsage(() => targetIn(of))
       const config = terminal.config()
-      const report = await withCacheAdmin(terminal, config, admin => admin.purge(of, hard))
+      await using store = await openCommandStore(config, terminal.clock)
+      const report = await (await cacheAdminOf(terminal, config, store)).purge(of, hard)
       const where = storeName(config)
       terminal.show({ ...report, where }, purgeText(report, where))
       return 0
@@ -77,7 +74,7 @@ export const addCacheCommands: AddTopCommand = (program, add, summary) => {
         .option(
           '--top <number>',
           'the cells of this number of most populous places, instead of a target',
-          places,
+          numberIn(1, 100_000),
         )
         .option('--dry-run', 'report how much there is to load and its weight, and load nothing')
         .option('--force', 'load the cell of a point or a place in the running gateway, fresh or not'),
@@ -111,9 +108,9 @@ const refresh = async (terminal: Terminal, gateway: string | undefined, of: stri
       method: 'POST',
       timeoutMs: config.provider.totalTimeoutMs + refreshExtraMs,
     },
-    async () => (await import('../../operate/listener/cell-report.ts')).cellReport,
+    readCellReport,
   )
-  const opsUrl = redactedUrl(asked.address)
+  const { opsUrl } = asked
   if ('unavailable' in found)
     throw new InputError(
       `nothing was loaded, because no gateway answered at ${opsUrl} (${found.unavailable}); without --force this command loads what is absent or stale`,
@@ -131,62 +128,34 @@ const refresh = async (terminal: Terminal, gateway: string | undefined, of: stri
 // As long as the ops listener takes for a response beyond the time of a request to the provider.
 const refreshExtraMs = 30_000
 
-const places = (given: string): number => {
-  const number = /^\d{1,6}$/.test(given) ? Number(given) : 0
-  if (number < 1 || number > 100_000)
-    throw new InvalidArgumentError('Allowed: a whole number from 1 to 100000.')
-  return number
-}
+// Imported here, so that the other commands start without the parts of a gateway.
+const readCellReport = async () => (await import('../../operate/listener/cell-report.ts')).cellReport
 
-/** Opens the cache admin on the configured store for one action. */
-const withCacheAdmin = async <Result>(
-  terminal: Terminal,
-  config: Config,
-  act: (admin: CacheAdmin) => Promise<Result>,
-): Promise<Result> => {
-  const { clock } = terminal
-  // Of a broken file it throws: no command takes the default store in place of the configured one.
-  terminal.config()
-  // Imported here, so that the other commands start without the parts of a gateway.
+/** The cache admin on a store alone. */
+const cacheAdminOf = async ({ clock }: Terminal, config: Config, store: Store): Promise<CacheAdmin> => {
   const { createCacheAdmin } = await import('../../operate/cache-admin.ts')
   const { readCatalogue } = await import('../../catalogue/live-catalogue.ts')
-  const { path } = config.catalogue
-  const store = await openUsedStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
-  try {
-    const catalogue = () => readCatalogue(path)
-    return await act(createCacheAdmin(config, { store, catalogue, clock }))
-  } finally {
-    await store.close()
-  }
+  return createCacheAdmin(config, { store, catalogue: () => readCatalogue(config.catalogue.path), clock })
 }
 
 const purgeText = (report: PurgeReport, where: string): string => {
   const { kind, of, place, scope, cells, removed, store } = report
   const soft = kind === 'soft'
+  const ofPlace = place ? ` of ${printable(`${place.name} (${place.type} ${place.id})`)}` : ''
   const what =
-    'all' in scope
-      ? 'everything'
-      : 'cell' in scope
-        ? `the cell ${scope.cell}${place ? ` of ${printable(`${place.name} (${place.type} ${place.id})`)}` : ''}`
-        : `the box ${of}`
-  return [
-    `Purged ${soft ? 'softly' : 'hard'}: ${what}.`,
-    factsText([
-      ['covers', numbered(cells, 'cell', 'cells')],
-      [
-        'shared tier',
-        soft
-          ? 'nothing removed; what is there counts as stale'
-          : `${numbered(removed, 'entry', 'entries')} removed`,
-      ],
-      ['', `${store}, ${where}`],
-      ['gateways', 'running gateways apply it within a second'],
-      [
-        '',
-        soft
-          ? 'it is served as stale until it is reloaded; --hard removes it'
-          : 'the next request of a cell waits for its load',
-      ],
-    ]),
-  ].join('\n')
+    'all' in scope ? 'everything' : 'cell' in scope ? `the cell ${scope.cell}${ofPlace}` : `the box ${of}`
+  const [gone, then] = soft
+    ? [
+        'nothing removed; what is there counts as stale',
+        'it is served as stale until it is reloaded; --hard removes it',
+      ]
+    : [`${numbered(removed, 'entry', 'entries')} removed`, 'the next request of a cell waits for its load']
+  const facts = factsText([
+    ['covers', numbered(cells, 'cell', 'cells')],
+    ['shared tier', gone],
+    ['', `${store}, ${where}`],
+    ['gateways', 'running gateways apply it within a second'],
+    ['', then],
+  ])
+  return `Purged ${soft ? 'softly' : 'hard'}: ${what}.\n${facts}`
 }

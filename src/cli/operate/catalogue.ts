@@ -1,7 +1,11 @@
 // `abohawa catalogue …`: builds, checks and publishes the snapshot of places.
 
+import { buildSnapshot, checkFile } from '../../catalogue/build.ts'
+import { catalogueFile } from '../../catalogue/catalogue-file.ts'
 import { type Fault, faultLine } from '../../catalogue/check.ts'
+import { factsFor } from '../../catalogue/facts.ts'
 import type { Counts } from '../../catalogue/location-schema.ts'
+import { setPublished } from '../../catalogue/publication.ts'
 import { isoOf } from '../../common/calendar.ts'
 import { printable } from '../../common/outside-text.ts'
 import { type AddTopCommand, numbered, type Terminal } from '../terminal.ts'
@@ -24,27 +28,22 @@ export const addCatalogueCommands: AddTopCommand = (program, add, summary) => {
         )
         .requiredOption('--out <json>', 'the snapshot to write; left unchanged when a table has a fault'),
     run: async (terminal, { from, aliases, changes, facts, out }) => {
-      const { factsFor } = await import('../../catalogue/facts.ts')
-      const known = await factsFor(facts, terminal.config().catalogue.path)
-      // Imported here, so that the other commands start without it.
-      const { buildSnapshot } = await import('../../catalogue/build.ts')
-      const builtOn = isoOf(terminal.clock.now()).slice(0, 10)
-      const report = await buildSnapshot({
+      const { faults, ...built } = await buildSnapshot({
         csvPath: from,
         aliasesPath: aliases,
         changesPath: changes,
         outPath: out,
-        facts: known,
-        builtOn,
+        facts: await factsFor(facts, terminal.config().catalogue.path),
+        builtOn: isoOf(terminal.clock.now()).slice(0, 10),
       })
-      const { counts, faults, keptUnpublished } = report
+      const { counts, aliases: names, formerIds, keptUnpublished } = built
       if (faults.length > 0) return showFaults(terminal, from, counts, faults)
-      const more = namesText(report.aliases, report.formerIds)
+      const more =
+        names + formerIds === 0
+          ? ''
+          : `, ${numbered(names, 'alias', 'aliases')}, ${numbered(formerIds, 'former code', 'former codes')}`
       const kept = keptUnpublished.length > 0 ? `; ${keptUnpublished.length} stay unpublished` : ''
-      terminal.show(
-        { out, counts, aliases: report.aliases, formerIds: report.formerIds, keptUnpublished },
-        `${out}: ${countsText(counts)}${more}${kept}.`,
-      )
+      terminal.show({ out, ...built }, `${out}: ${countsText(counts)}${more}${kept}.`)
       return 0
     },
   })
@@ -55,14 +54,9 @@ export const addCatalogueCommands: AddTopCommand = (program, add, summary) => {
     setUp: command => command.argument('[file]', 'the file to check; the configured snapshot if not given'),
     run: async (terminal, _options, file) => {
       const { path } = terminal.config().catalogue
-      const { catalogueFile } = await import('../../catalogue/catalogue-file.ts')
-      const { factsFor } = await import('../../catalogue/facts.ts')
       const checked = file ?? catalogueFile(path)
-      const { checkFile } = await import('../../catalogue/build.ts')
-      const { counts, faults } = await checkFile(
-        checked,
-        async () => (await factsFor(undefined, path)).bounds,
-      )
+      const bounds = async () => (await factsFor(undefined, path)).bounds
+      const { counts, faults } = await checkFile(checked, bounds)
       if (faults.length > 0) return showFaults(terminal, checked, counts, faults)
       terminal.show({ file: checked, counts, faults }, `${checked}: ${countsText(counts)}, no fault.`)
       return 0
@@ -75,8 +69,6 @@ export const addCatalogueCommands: AddTopCommand = (program, add, summary) => {
     setUp: command => command.argument('<id>', 'id of the place').option('--undo', 'hide it'),
     run: async (terminal, { undo = false }, id = '') => {
       const { path } = terminal.config().catalogue
-      const { catalogueFile } = await import('../../catalogue/catalogue-file.ts')
-      const { setPublished } = await import('../../catalogue/publication.ts')
       const { changed, location } = await setPublished(catalogueFile(path), id, !undo)
       terminal.show(
         { id, type: location.type, published: !undo, changed },
@@ -97,8 +89,3 @@ const countsText = ({ total, ...byType }: Counts): string =>
   `${numbered(total, 'place', 'places')} (${Object.entries(byType)
     .map(([type, count]) => numbered(count, type, `${type}s`))
     .join(', ')})`
-
-const namesText = (aliases: number, formerIds: number): string =>
-  aliases + formerIds === 0
-    ? ''
-    : `, ${numbered(aliases, 'alias', 'aliases')}, ${numbered(formerIds, 'former code', 'former codes')}`

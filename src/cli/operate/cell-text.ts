@@ -5,8 +5,8 @@ import { printable } from '../../common/outside-text.ts'
 import type { CellReport, EntryReport } from '../../operate/listener/cell-report.ts'
 import { factsText, indented, tableOf } from '../terminal.ts'
 
-/** @param gatewayUrl the gateway that reported it, or undefined when only the store was read */
-export const cellText = (report: CellReport, gatewayUrl: string | undefined, calendar: Calendar): string => {
+/** @param gatewayUrl the gateway that reported it, or null when only the store was read */
+export const cellText = (report: CellReport, gatewayUrl: string | null, calendar: Calendar): string => {
   const { place, cell, cellDegrees, shared, gateway } = report
   const now = Date.parse(report.at)
   const timeOf = (iso: string): string =>

@@ -2,13 +2,14 @@
 
 import { parse } from 'yaml'
 import { InputError, messageOf } from '../../common/errors.ts'
+import { shortened } from '../../common/outside-text.ts'
 import { configFilesOf } from '../../config/environment.ts'
 import { type ExplainedSetting, explainConfig } from '../../config/explain.ts'
 import { unknownName } from '../../config/faults.ts'
 import { checkFiles } from '../../config/file-check.ts'
-import { ConfigError, type ConfigFault, readConfig } from '../../config/load.ts'
+import { ConfigError, readConfig } from '../../config/load.ts'
 import { describeConfig } from '../../config/values.ts'
-import { type AddTopCommand, factsText, indented, type Terminal, tableOf } from '../terminal.ts'
+import { type AddTopCommand, factsText, indented, tableOf } from '../terminal.ts'
 
 export const addConfigCommands: AddTopCommand = (program, add, summary) => {
   const config = program.command('config').summary(summary).description('The configuration.')
@@ -21,14 +22,18 @@ export const addConfigCommands: AddTopCommand = (program, add, summary) => {
         .argument('[files...]', 'configuration files, like --config; the later one wins')
         .option('--no-files', 'do not check the files it names: certificates, catalogue, store'),
     run: async (terminal, options, ...files) => {
+      const { given, env, json, show } = terminal
       try {
-        await check(terminal, options, files)
+        const loaded = readConfig({ files: configFilesOf([...given, ...files], env), env })
+        const faults = options.files ? await checkFiles(loaded.config, loaded.origins) : []
+        if (faults.length > 0) throw new ConfigError(faults)
       } catch (error) {
+        const faults = error instanceof ConfigError ? error.faults : [{ sentence: messageOf(error) }]
         // With --json the faults are on standard output too; standard error has the same sentences.
-        if (terminal.json) terminal.show({ ok: false, faults: faultsIn(error) }, '')
+        if (json) show({ ok: false, faults }, '')
         throw error
       }
-      terminal.show({ ok: true, faults: [] }, 'The configuration is right.')
+      show({ ok: true, faults: [] }, 'The configuration is right.')
       return 0
     },
   })
@@ -66,19 +71,6 @@ export const addConfigCommands: AddTopCommand = (program, add, summary) => {
   })
 }
 
-const check = async (
-  { given, env }: Terminal,
-  { files: withFiles }: { files: boolean },
-  files: readonly string[],
-): Promise<void> => {
-  const { config, origins } = readConfig({ files: configFilesOf([...given, ...files], env), env })
-  const faults = withFiles ? await checkFiles(config, origins) : []
-  if (faults.length > 0) throw new ConfigError(faults)
-}
-
-const faultsIn = (error: unknown): readonly ConfigFault[] =>
-  error instanceof ConfigError ? error.faults : [{ sentence: messageOf(error) }]
-
 /** The settings at or below a path. @throws InputError for an unknown one */
 const partOf = (all: readonly ExplainedSetting[], path: string): ExplainedSetting[] => {
   const part = all.filter(each => each.path === path || each.path.startsWith(`${path}.`))
@@ -99,30 +91,21 @@ const effectText = ({ effect, except }: ExplainedSetting): string =>
 const changesTable = (all: readonly ExplainedSetting[]): string =>
   tableOf(
     ['setting', 'value', 'default', 'from', 'a change'],
-    all.map(each => [
-      each.path,
-      short(each.value),
-      short(each.default ?? '–'),
-      each.origin,
-      effectText(each),
-    ]),
+    all.map(each => {
+      const [value, usual] = [each.value, each.default ?? '–'].map(text => shortened(text, 60))
+      return [each.path, value as string, usual as string, each.origin, effectText(each)]
+    }),
   )
-
-const longest = 60
-const short = (text: string): string => (text.length > longest ? `${text.slice(0, longest - 1)}…` : text)
 
 const explanation = (setting: ExplainedSetting): string => {
   const { path, value, default: usual, origin, variable, allowed, text } = setting
-  return [
-    path,
-    indented(text),
-    factsText([
-      ['allowed', allowed],
-      ['default', usual ?? 'none'],
-      ['value', value],
-      ['from', origin],
-      ['variable', variable],
-      ['a change', effectText(setting)],
-    ]),
-  ].join('\n')
+  const facts = factsText([
+    ['allowed', allowed],
+    ['default', usual ?? 'none'],
+    ['value', value],
+    ['from', origin],
+    ['variable', variable],
+    ['a change', effectText(setting)],
+  ])
+  return `${path}\n${indented(text)}\n${facts}`
 }

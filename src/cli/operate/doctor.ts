@@ -3,9 +3,8 @@
 
 import { InputError, messageOf } from '../../common/errors.ts'
 import { printable, safeText } from '../../common/outside-text.ts'
-import type { Config } from '../../config/schema.ts'
 import type { Check, Status } from '../../operate/doctor/check.ts'
-import type { DoctorOptions } from '../../operate/doctor/doctor.ts'
+import { type DoctorOptions, examine } from '../../operate/doctor/doctor.ts'
 import { processesIn } from '../serve/process-config.ts'
 import type { AddTopCommand, Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
@@ -32,20 +31,18 @@ export const addDoctorCommand: AddTopCommand = (program, add, summary) =>
   })
 
 const checksOf = async (
-  { clock, config: read }: Terminal,
+  { clock, config }: Terminal,
   given: Pick<DoctorOptions, 'spend' | 'url' | 'processes'>,
 ): Promise<readonly Check[]> => {
-  let config: Config
   try {
-    config = read()
+    return await examine(config(), { clock, ...given })
   } catch (error) {
     if (!(error instanceof InputError)) throw error
+    const fault = { name: 'config', status: 'fail', fix: 'Correct that setting.' } as const
     return messageOf(error)
       .split('\n')
-      .map(detail => ({ name: 'config', status: 'fail', detail, fix: 'Correct that setting.' }))
+      .map(detail => ({ ...fault, detail }))
   }
-  const { examine } = await import('../../operate/doctor/doctor.ts')
-  return examine(config, { clock, ...given })
 }
 
 const checksText = (checks: readonly Check[]): string => {

@@ -11,6 +11,8 @@ import { safeText } from '../../common/outside-text.ts'
 import { redactedUrl } from '../../common/redacted-url.ts'
 import { ConfigError, loadConfig } from '../../config/load.ts'
 import type { Config } from '../../config/schema.ts'
+import type { Store } from '../../stores/store.ts'
+import { openCommandStore } from '../administer.ts'
 import type { Terminal } from '../terminal.ts'
 import { asUsage, UsageError } from '../usage-error.ts'
 
@@ -24,6 +26,8 @@ export const addGatewayOption = (command: Command): Command =>
 /** The gateway that a command asks. */
 export type AskedGateway = {
   readonly address: string
+  /** Its address without what is secret in it. */
+  readonly opsUrl: string
   readonly token: string | null
   /** Whether `--gateway` named it: then a gateway that is not there is an error. */
   readonly isNamed: boolean
@@ -40,14 +44,9 @@ export const gatewayFor = (
 ): { readonly config: Config; readonly asked: AskedGateway } => {
   checkGateway(gateway)
   const config = gateway === undefined ? terminal.config() : configBeside(terminal)
-  return {
-    config,
-    asked: {
-      address: opsAddress(gateway, config),
-      token: config.ops.token,
-      isNamed: gateway !== undefined,
-    },
-  }
+  const address = opsAddress(gateway, config)
+  const isNamed = gateway !== undefined
+  return { config, asked: { address, opsUrl: redactedUrl(address), token: config.ops.token, isNamed } }
 }
 
 /** The configuration, or that of the variables alone where a file is broken: without a token that is needed, the gateway says so. */
@@ -103,6 +102,36 @@ export type GatewayRequest = {
 
 const queryTimeoutMs = 10_000
 
+/**
+ * What the gateway reports, or without one what the store alone knows: then `opsUrl` is null, and a remark says so.
+ * @param known what that is, for the remark @throws InputError, StoreError when neither answers
+ */
+export const reportOf = async <Report>(
+  terminal: Terminal,
+  { config, asked }: ReturnType<typeof gatewayFor>,
+  path: string,
+  readSchema: () => Promise<z.ZodType<Report>>,
+  known: string,
+  read: (store: Store) => Promise<Report>,
+): Promise<{
+  readonly report: Report
+  readonly opsUrl: string | null
+  readonly remark: string | undefined
+}> => {
+  const { opsUrl } = asked
+  const found = await queryGateway({ ...asked, path }, readSchema)
+  if ('report' in found) return { report: found.report, opsUrl, remark: undefined }
+  // Of a broken file it throws: no command takes the default store in place of the configured one.
+  terminal.config()
+  await using store = await openCommandStore(config, terminal.clock)
+  const report = await read(store)
+  return {
+    report,
+    opsUrl: null,
+    remark: `No gateway answered at ${opsUrl} (${found.unavailable}): this is ${known}.`,
+  }
+}
+
 /** One request, whatever the answer. Rejects where none comes. */
 export const askGateway = async ({
   address,
@@ -149,25 +178,21 @@ export const queryGateway = async <Report>(
     return unavailable(connectionFault(error))
   }
   const { status } = answer
-  const body = jsonIn(answer.text)
+  const body = parsed(answer.text)
   const report = (await readSchema()).safeParse(body).data
   if (report !== undefined) return { report }
-  const refusal = refusalIn(body)
-  if (refusal !== undefined) {
+  const refusal = body instanceof Object && 'error' in body ? body.error : undefined
+  if (typeof refusal === 'string') {
     if (status === 400) throw new InputError(refusal)
-    if (status === 401 || status === 403 || status === 409)
-      throw new InputError(refusalText(redactedUrl(address), status, refusal))
+    if (status === 401 || status === 403 || status === 409) {
+      const fix = '; set ops.token (ABOHAWA_OPS__TOKEN) to the token that this gateway runs with'
+      const where = redactedUrl(address)
+      throw new InputError(`the gateway at ${where} refused: ${refusal}${status === 401 ? fix : ''}`)
+    }
     // Of the gateway itself, such as that it is busy; a path that it does not know is of another version.
     if (status !== 404) return unavailable(`it answered ${status}: ${safeText(refusal, 200)}`)
   }
   return unavailable(`it answered ${status}, and is no gateway of this version`)
-}
-
-/** The sentence for a gateway that is there and does not answer this caller. @param refusal what it said */
-const refusalText = (where: string, status: number, refusal: string): string => {
-  const fix =
-    status === 401 ? '; set ops.token (ABOHAWA_OPS__TOKEN) to the token that this gateway runs with' : ''
-  return `the gateway at ${where} refused: ${refusal}${fix}`
 }
 
 /** Why a request got no answer; OpenSSL's own words for a listener without TLS name its source files. */
@@ -176,12 +201,8 @@ const connectionFault = (error: unknown): string =>
     ? 'it speaks plain HTTP; allowed: http:// in place of https://'
     : messageOf(error)
 
-/** The sentence of a gateway that refused. @param body parsed */
-const refusalIn = (body: unknown): string | undefined =>
-  body instanceof Object && 'error' in body && typeof body.error === 'string' ? body.error : undefined
-
-/** Undefined for what is none. */
-const jsonIn = (text: string): unknown => {
+/** JSON; undefined for what is none. */
+const parsed = (text: string): unknown => {
   try {
     return JSON.parse(text)
   } catch {

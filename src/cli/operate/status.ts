@@ -5,13 +5,11 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { createCalendar } from '../../common/calendar.ts'
 import { messageOf } from '../../common/errors.ts'
 import { jsonText, printable } from '../../common/outside-text.ts'
-import { redactedUrl, redactedUrls } from '../../common/redacted-url.ts'
-import type { Config } from '../../config/schema.ts'
+import { redactedUrls } from '../../common/redacted-url.ts'
 import type { StatusReport } from '../../operate/listener/status-report.ts'
-import { openUsedStore } from '../../stores/open-store.ts'
 import { interruption } from '../interruption.ts'
 import type { AddTopCommand, Terminal } from '../terminal.ts'
-import { type AskedGateway, addGatewayOption, gatewayFor, queryGateway } from './gateway-query.ts'
+import { addGatewayOption, gatewayFor, reportOf } from './gateway-query.ts'
 import { paint, type StatusLine, statusLines } from './status-text.ts'
 
 const drawEveryMs = 2_000
@@ -26,66 +24,49 @@ export const addStatusCommand: AddTopCommand = (program, add, summary) =>
         'redraw every 2 s until Ctrl-C; with --json print a line of JSON each time',
       ),
     run: async (terminal, { gateway, watch = false }) => {
-      const { config, asked: query } = gatewayFor(terminal, gateway)
-      if (watch) return watchStatus(terminal, config, query)
-      const { report, opsUrl, remark } = await readStatus(terminal, config, query)
+      const source = gatewayFor(terminal, gateway)
+      if (watch) return watchStatus(terminal, source)
+      const { report, opsUrl, remark, lines } = await readStatus(terminal, source)
       if (remark !== undefined) terminal.remark(remark)
-      const lines = linesOf(report, opsUrl, config)
       if (terminal.json) terminal.show({ opsUrl, ...report }, '')
-      else terminal.write(`${screenText(terminal, lines)}\n`)
+      else terminal.write(`${lines.map(line => painted(terminal, line)).join('\n')}\n`)
       if (report.store.isUp) return 0
       terminal.remark(`The store is away: ${report.store.fault ?? 'it does not answer'}.`)
       return 1
     },
   })
 
-/** `opsUrl` is null for a report of the store alone. */
-type Found = {
-  readonly report: StatusReport
-  readonly opsUrl: string | null
-  readonly remark: string | undefined
-}
+type Source = ReturnType<typeof gatewayFor>
 
 /** @throws InputError, StoreError when neither a gateway nor the store answers */
-const readStatus = async (terminal: Terminal, config: Config, query: AskedGateway): Promise<Found> => {
-  const { address } = query
-  const found = await queryGateway(
-    { ...query, path: '/status' },
+const readStatus = async (terminal: Terminal, source: Source) => {
+  const { config } = source
+  const found = await reportOf<StatusReport>(
+    terminal,
+    source,
+    '/status',
     async () => (await import('../../operate/listener/status-report.ts')).statusReport,
+    'what the store knows',
+    async store => {
+      // Imported here, so that the other commands start without the parts of a gateway.
+      const { statusOfStore } = await import('../../operate/store-status.ts')
+      return statusOfStore(config, store, terminal.clock)
+    },
   )
-  if ('report' in found) return { report: found.report, opsUrl: redactedUrl(address), remark: undefined }
-  const { clock } = terminal
-  // Of a broken file it throws: no command takes the default store in place of the configured one.
-  terminal.config()
-  // Imported here, so that the other commands start without the parts of a gateway.
-  const { statusOfStore } = await import('../../operate/store-status.ts')
-  const store = await openUsedStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
-  try {
-    return {
-      report: await statusOfStore(config, store, clock),
-      opsUrl: null,
-      remark: `No gateway answered at ${redactedUrl(address)} (${found.unavailable}): this is what the store knows.`,
-    }
-  } finally {
-    await store.close()
-  }
+  const lines = statusLines(found.report, found.opsUrl, createCalendar(config.quota.timeZone))
+  return { ...found, lines }
 }
 
-const linesOf = (report: StatusReport, opsUrl: string | null, config: Config): StatusLine[] =>
-  statusLines(report, opsUrl, createCalendar(config.quota.timeZone))
+const painted = ({ colours }: Terminal, line: StatusLine): string => (colours ? paint(line) : line.text)
 
-const screenText = ({ colours }: Terminal, lines: readonly StatusLine[]): string =>
-  lines.map(line => (colours ? paint(line) : line.text)).join('\n')
-
-const watchStatus = async (terminal: Terminal, config: Config, query: AskedGateway): Promise<number> => {
+const watchStatus = async (terminal: Terminal, source: Source): Promise<number> => {
   const stopped = interruption('SIGHUP')
   const ending = new AbortController()
   void stopped.then(() => ending.abort())
   await using screen = openScreen(terminal)
   while (!ending.signal.aborted) {
     try {
-      const { report, opsUrl, remark } = await readStatus(terminal, config, query)
-      const lines = linesOf(report, opsUrl, config)
+      const { report, opsUrl, remark, lines } = await readStatus(terminal, source)
       if (remark !== undefined) lines.unshift({ text: printable(remark), tone: 'warn' })
       if (terminal.json) terminal.write(`${jsonText({ opsUrl, ...report })}\n`)
       else screen.draw(lines)
@@ -127,7 +108,7 @@ const openScreen = (terminal: Terminal): Screen => {
       // A terminal that does not know its size says 0.
       const [columns, rows] = [terminal.columns || 80, terminal.rows || 24]
       const shown = lines.slice(0, rows).map(line => ({ ...line, text: line.text.slice(0, columns) }))
-      const drawn = shown.map(line => (terminal.colours ? paint(line) : line.text) + clearLine)
+      const drawn = shown.map(line => painted(terminal, line) + clearLine)
       terminal.write(home + drawn.join('\n') + clearBelow)
     },
     [Symbol.asyncDispose]: async () => restore(),

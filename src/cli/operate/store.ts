@@ -1,11 +1,12 @@
 // `abohawa store …`: exports keys, subscribers and usage as lines of JSON, imports them, or copies them to another store; and
 // backs up the file of the embedded one.
 
+import { createWriteStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { Option } from 'commander'
-import { type Calendar, createCalendar } from '../../common/calendar.ts'
+import { createCalendar } from '../../common/calendar.ts'
 import { InputError, messageOf } from '../../common/errors.ts'
 import { redactedUrl } from '../../common/redacted-url.ts'
 import { FileError, maxFileBytes, readLines } from '../../common/regular-file.ts'
@@ -20,14 +21,13 @@ import {
   storeName,
   usedStoreFile,
 } from '../../stores/open-store.ts'
-import type { RefusedRecord } from '../../stores/records.ts'
 import type { RedisMode } from '../../stores/redis/place.ts'
 import { backUp } from '../../stores/sqlite/backup.ts'
 import type { Store } from '../../stores/store.ts'
-import { addCreateStoreOption } from '../administer.ts'
-import { fillPrivateFile, isFileOrFree, writePrivateFile, writing } from '../private-file.ts'
+import { addCreateStoreOption, openCommandStore } from '../administer.ts'
 import { type AddTopCommand, counted, numbered, type Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
+import { writePrivateFile } from '../writable.ts'
 
 export const addStoreCommands: AddTopCommand = (program, add, summary) => {
   const store = program
@@ -54,14 +54,12 @@ export const addStoreCommands: AddTopCommand = (program, add, summary) => {
       await requireTarget(file, path, force)
       const progress = (copied: number, pages: number) =>
         terminal.progress(`${file}: ${Math.floor((copied / pages) * 100)} %`)
-      const backedUp = await writing(`the backup is ${file}`, () =>
-        fillPrivateFile(file, async (beside, handle) => {
-          await handle.close()
-          return backUp(path, beside, terminal.clock, progress).catch(cause => {
-            throw new InputError(`${path} can't be backed up to ${file}: ${messageOf(cause)}`, { cause })
-          })
-        }),
-      )
+      const backedUp = await writePrivateFile(file, `the backup is ${file}`, async (beside, handle) => {
+        await handle.close()
+        return backUp(path, beside, terminal.clock, progress).catch(cause => {
+          throw new InputError(`${path} can't be backed up to ${file}: ${messageOf(cause)}`, { cause })
+        })
+      })
       terminal.progress('')
       terminal.show(
         { file, ...backedUp, store: path },
@@ -79,15 +77,17 @@ export const addStoreCommands: AddTopCommand = (program, add, summary) => {
     run: async (terminal, { file }) => {
       const config = terminal.config()
       const leftOut: string[] = []
-      await using opened = await openParts(terminal, config, openUsedStore, leftOut)
+      await using store = await openToRead(terminal, config, leftOut)
       const totals: Totals = { subscribers: 0, keys: 0, usage: 0 }
-      const records = exportRecords(opened.store, opened.calendar, terminal.clock, leftOut.push.bind(leftOut))
-      const lines = linesOf(records, totals, terminal)
+      const lines = linesOf(recordsOf(store, config, terminal, leftOut), totals, terminal)
       if (file === undefined) {
         await pipeline(Readable.from(lines), process.stdout, { end: false })
         terminal.remark(`${totalsText(totals)}, of ${storeName(config)}.`)
       } else {
-        await writeWhole(file, lines)
+        // It names subscribers.
+        await writePrivateFile(file, `--file is ${file}`, (beside, handle) =>
+          pipeline(lines, createWriteStream(beside, { fd: handle, flush: true })),
+        )
         terminal.show(
           { file, ...totals, leftOut, store: storeName(config) },
           `${file}: ${totalsText(totals)}, of ${storeName(config)}.`,
@@ -103,13 +103,10 @@ export const addStoreCommands: AddTopCommand = (program, add, summary) => {
     setUp: command => addCreateStoreOption(command.argument('<file>', 'a file that `store export` wrote')),
     run: async (terminal, { createStore = false }, file = '') => {
       const config = terminal.config()
-      await using opened = await openParts(
-        terminal,
-        config,
-        createStore ? openStore : (...given) => openUsedStore(...given, 'store import'),
-      )
+      const openUsed: typeof openStore = (...given) => openUsedStore(...given, 'store import')
+      await using store = await openCommandStore(config, terminal.clock, createStore ? openStore : openUsed)
       const lineOf = (number: number) => `line ${number} of ${file}`
-      const imported = await importInto(terminal, config, opened.store, () => recordsIn(file, lineOf), lineOf)
+      const imported = await importInto(terminal, config, store, () => recordsIn(file, lineOf), lineOf)
       terminal.show(
         { file, ...imported, store: storeName(config) },
         `${file} into ${storeName(config)}: ${importedText(imported)}.`,
@@ -139,18 +136,13 @@ export const addStoreCommands: AddTopCommand = (program, add, summary) => {
           `--to is ${redactedUrl(to)}; allowed: another store than that of the configuration`,
         )
       const leftOut: string[] = []
-      await using from = await openParts(terminal, config, openUsedStore, leftOut)
+      await using from = await openToRead(terminal, config, leftOut)
       // Named on the command line, so it may be new.
-      await using into = await openParts(terminal, target, openStore)
+      await using into = await openCommandStore(target, terminal.clock, openStore)
       // Read into memory first, so that both passes see the same records while a gateway still counts.
-      const records = await Array.fromAsync(
-        exportRecords(from.store, from.calendar, terminal.clock, leftOut.push.bind(leftOut)),
-      )
-      const replay = async function* () {
-        yield* records
-      }
+      const records = await Array.fromAsync(recordsOf(from, config, terminal, leftOut))
       const lineOf = (number: number) => `record ${number} of ${storeName(config)}`
-      const imported = await importInto(terminal, config, into.store, replay, lineOf)
+      const imported = await importInto(terminal, config, into, () => Readable.from(records), lineOf)
       terminal.show(
         { from: storeName(config), to: storeName(target), ...imported, leftOut },
         `${storeName(config)} into ${storeName(target)}: ${importedText(imported)}.`,
@@ -168,21 +160,18 @@ const codeFor = (leftOut: readonly string[], terminal: Terminal): number => {
   return 1
 }
 
-const openParts = async (
-  { clock }: Terminal,
-  options: StoreOptions & Pick<Config, 'quota'>,
-  open: typeof openStore,
-  leftOut: string[] = [],
-): Promise<{ store: Store; calendar: Calendar } & AsyncDisposable> => {
-  const recordRefused = ({ record, name, fault }: RefusedRecord): void =>
-    void leftOut.push(`the record of ${record} ${name} is damaged: ${fault}`)
-  const store = await open(options, clock, { redisAway: () => {}, redisBack: () => {}, recordRefused })
-  return {
-    store,
-    calendar: createCalendar(options.quota.timeZone),
-    [Symbol.asyncDispose]: () => store.close(),
-  }
-}
+/** Opens a store that is read whole. @param leftOut receives a sentence for each damaged record */
+const openToRead = (
+  terminal: Terminal,
+  config: Config,
+  leftOut: string[],
+): Promise<Store & AsyncDisposable> =>
+  openCommandStore(config, terminal.clock, openUsedStore, ({ record, name, fault }) =>
+    leftOut.push(`the record of ${record} ${name} is damaged: ${fault}`),
+  )
+
+const recordsOf = (store: Store, { quota }: Config, { clock }: Terminal, leftOut: string[]) =>
+  exportRecords(store, createCalendar(quota.timeZone), clock, sentence => leftOut.push(sentence))
 
 const importInto = (
   terminal: Terminal,
@@ -240,25 +229,15 @@ async function* linesOf(
   }
 }
 
-/** Writes the file atomically, readable by its owner alone, because it names subscribers. */
-const writeWhole = (file: string, lines: AsyncIterable<string>): Promise<void> =>
-  writing(`--file is ${file}`, async () => {
-    if (!(await isFileOrFree(file))) throw new InputError(`--file is ${file}, which is not a regular file`)
-    await writePrivateFile(file, lines)
-  })
-
-/** @throws InputError unless a copy of the store may be written there */
+/** @throws InputError where a copy of the store may not be written */
 const requireTarget = async (file: string, store: string, force: boolean): Promise<void> => {
   const said = `the backup is ${file}`
-  await writing(said, async () => {
-    if (!(await isFileOrFree(file))) throw new InputError(`${said}, which is not a regular file`)
-    const found = await stat(file).catch(() => undefined)
-    const { dev, ino } = await stat(store)
-    if (found?.dev === dev && found.ino === ino)
-      throw new InputError(`${said}, the store itself; allowed: another file`)
-    if (found && !force)
-      throw new InputError(`${said}, which is there already; allowed: a new file, or --force to replace it`)
-  })
+  const found = await stat(file).catch(() => undefined)
+  const { dev, ino } = await stat(store)
+  if (found?.dev === dev && found.ino === ino)
+    throw new InputError(`${said}, the store itself; allowed: another file`)
+  if (found?.isFile() && !force)
+    throw new InputError(`${said}, which is there already; allowed: a new file, or --force to replace it`)
 }
 
 /** @throws InputError that names the line */

@@ -6,7 +6,6 @@ import { openUpstream } from '../../cache/upstream.ts'
 import { readCatalogue } from '../../catalogue/live-catalogue.ts'
 import { InputError, messageOf } from '../../common/errors.ts'
 import { printable } from '../../common/outside-text.ts'
-import { redactedUrl } from '../../common/redacted-url.ts'
 import type { Config } from '../../config/schema.ts'
 import { fleetHashOf } from '../../config/values.ts'
 import {
@@ -16,7 +15,7 @@ import {
   type WarmReport,
   warmReport,
 } from '../../operate/cache-warm.ts'
-import { openUsedStore } from '../../stores/open-store.ts'
+import { openCommandStore } from '../administer.ts'
 import { interruption } from '../interruption.ts'
 import { counted, factsText, type Terminal } from '../terminal.ts'
 import { type AskedGateway, queryGateway } from './gateway-query.ts'
@@ -35,8 +34,8 @@ export const warmFromHere = async (
   order: WarmOrder,
   dryRun: boolean,
 ): Promise<number> => {
-  await using opened = (await gatewayAt(asked)) ?? (await ownSupply(terminal, config))
-  const { warmer } = opened
+  await using opening = new AsyncDisposableStack()
+  const warmer = (await gatewayAt(asked)) ?? (await ownWarmer(terminal, config, opening))
   if (dryRun) {
     const plan = await warmer.planWarm(order)
     terminal.show({ ...plan, by: warmer.by }, planText(plan))
@@ -68,44 +67,37 @@ const finished = async (warmer: Warmer, { remark }: Terminal): Promise<WarmRepor
 
 const requestTimeoutMs = 60_000
 
-type Opened = { readonly warmer: Warmer } & AsyncDisposable
-
 /** Undefined where no gateway answers. @throws InputError for one that refuses, and for none where `--gateway` says */
-const gatewayAt = async (asked: AskedGateway): Promise<Opened | undefined> => {
-  const by = redactedUrl(asked.address)
+const gatewayAt = async (asked: AskedGateway): Promise<Warmer | undefined> => {
+  const by = asked.opsUrl
   const ask = (method: 'GET' | 'POST' | 'DELETE', body?: object) =>
     queryGateway(
       { ...asked, path: '/cache/warm', method, body, timeoutMs: requestTimeoutMs },
       async () => warmReport,
     )
-  const reportOf = async (method: 'GET' | 'POST' | 'DELETE', body?: object): Promise<WarmReport> => {
-    const found = await ask(method, body)
+  const reportOf = async (...request: Parameters<typeof ask>): Promise<WarmReport> => {
+    const found = await ask(...request)
     if ('report' in found) return found.report
     throw new InputError(`the gateway at ${by} answers no more: ${found.unavailable}`)
   }
   if ('unavailable' in (await ask('GET'))) return undefined
-  const orderOf = ({ of, top }: WarmOrder, dryRun: boolean) => ({
-    ...(of === undefined ? {} : { scope: of }),
-    ...(top === undefined ? {} : { top }),
-    dryRun,
-  })
   return {
-    warmer: {
-      by,
-      planWarm: order => reportOf('POST', orderOf(order, true)),
-      startWarm: order => reportOf('POST', orderOf(order, false)),
-      warmState: () => reportOf('GET'),
-      stopWarm: () => reportOf('DELETE'),
-    },
-    [Symbol.asyncDispose]: async () => {},
+    by,
+    planWarm: ({ of: scope, top }) => reportOf('POST', { scope, top, dryRun: true }),
+    startWarm: ({ of: scope, top }) => reportOf('POST', { scope, top, dryRun: false }),
+    warmState: () => reportOf('GET'),
+    stopWarm: () => reportOf('DELETE'),
   }
 }
 
-/** The upstream of a gateway in this process, for as long as the command runs. */
-const ownSupply = async ({ clock, remark }: Terminal, config: Config): Promise<Opened> => {
-  const { path } = config.catalogue
-  const catalogue = { current: await readCatalogue(path) }
-  const store = await openUsedStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
+/** The upstream of a gateway in this process, until the command ends. */
+const ownWarmer = async (
+  { clock, remark }: Terminal,
+  config: Config,
+  opening: AsyncDisposableStack,
+): Promise<Warmer> => {
+  const catalogue = { current: await readCatalogue(config.catalogue.path) }
+  const store = opening.use(await openCommandStore(config, clock))
   // Nothing but what was ordered.
   const quiet: Config = { ...config, cache: { ...config.cache, prefetchPlaces: 0 } }
   const nothing = (): void => {}
@@ -140,22 +132,13 @@ const ownSupply = async ({ clock, remark }: Terminal, config: Config): Promise<O
       breaker: nothing,
     },
   })
-  try {
-    await upstream.start()
-  } catch (error) {
-    await upstream.close()
-    await store.close()
-    throw new InputError(`the cache can't be warmed: ${messageOf(error)}`, { cause: error })
-  }
+  opening.defer(upstream.close)
+  await upstream.start().catch(cause => {
+    throw new InputError(`the cache can't be warmed: ${messageOf(cause)}`, { cause })
+  })
   const warm = createCacheWarm(quiet, { timelines: upstream.timelines, catalogue, clock })
-  return {
-    warmer: { ...warm, by: 'this command, because no gateway answered' },
-    [Symbol.asyncDispose]: async () => {
-      await warm.stopWarm()
-      await upstream.close()
-      await store.close()
-    },
-  }
+  opening.defer(async () => void (await warm.stopWarm()))
+  return { ...warm, by: 'this command, because no gateway answered' }
 }
 
 const planText = ({ target, cells, fresh, toLoad, weight }: WarmReport): string =>
@@ -163,22 +146,13 @@ const planText = ({ target, cells, fresh, toLoad, weight }: WarmReport): string 
 
 const reportText = (report: WarmReport, by: string): string => {
   const { state, target, loaded, fresh, failed, stoppedBy, reason } = report
-  const stop =
-    stoppedBy === null
-      ? []
-      : [['stopped', `by the ${stoppedBy}: ${printable(reason ?? '')}`] as [string, string]]
-  return [
-    `${state === 'done' ? 'Warmed' : 'Stopped before all was loaded'}: ${printable(target)}.`,
-    factsText([
-      ['loaded', counted(loaded)],
-      ['fresh already', counted(fresh)],
-      ['failed', counted(failed.reduce((sum, { cells }) => sum + cells, 0))],
-      ...failed.map(({ code, message, cells }): [string, string] => [
-        '',
-        `${counted(cells)}: ${code}, ${printable(message)}`,
-      ]),
-      ...stop,
-      ['by', by],
-    ]),
-  ].join('\n')
+  const facts = factsText([
+    ['loaded', counted(loaded)],
+    ['fresh already', counted(fresh)],
+    ['failed', counted(failed.reduce((sum, { cells }) => sum + cells, 0))],
+    ...failed.map(({ code, message, cells }) => ['', `${counted(cells)}: ${code}, ${message}`] as const),
+    ['stopped', stoppedBy === null ? undefined : `by the ${stoppedBy}: ${reason ?? ''}`],
+    ['by', by],
+  ])
+  return `${state === 'done' ? 'Warmed' : 'Stopped before all was loaded'}: ${printable(target)}.\n${facts}`
 }

@@ -7,11 +7,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { apiPrefix } from '../../common/endpoints.ts'
 import { safeText } from '../../common/outside-text.ts'
+import type { Gateway } from '../../gateway.ts'
 import type { IssuedKey } from '../../keys/administration.ts'
 import { serviceUrl } from '../../provider/open-meteo/terms.ts'
 import { administerWith } from '../administer.ts'
 import { interruption } from '../interruption.ts'
-import { type AddTopCommand, tableOf } from '../terminal.ts'
+import { type AddTopCommand, indented, tableOf } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 
 export const addDemoCommand: AddTopCommand = (program, add, summary) =>
@@ -59,16 +60,12 @@ export const addDemoCommand: AddTopCommand = (program, add, summary) =>
         for (const tier of Object.keys(config.quota.tiers))
           keys.push(await administration.createKey('Demo', tier))
       })
-      const examples = curlLines(gateway.apiUrl, keys.at(-1)?.key ?? '')
+      const { apiUrl, opsUrl } = gateway
+      const provider = config.provider.baseUrl
+      const examples = curlLines(apiUrl, keys.at(-1)?.key ?? '')
       terminal.show(
-        {
-          apiUrl: gateway.apiUrl,
-          opsUrl: gateway.opsUrl,
-          provider: config.provider.baseUrl,
-          keys,
-          curl: examples.map(([, line]) => line),
-        },
-        welcome(gateway.apiUrl, gateway.opsUrl, config.provider.baseUrl, keys, examples),
+        { apiUrl, opsUrl, provider, keys, curl: examples.map(([, line]) => line) },
+        welcome(gateway, provider, keys, examples),
       )
       await stopped
       terminal.remark('Stopping.')
@@ -95,35 +92,34 @@ const curlLines = (apiUrl: string, key: string): [string, string][] => {
 }
 
 const welcome = (
-  apiUrl: string,
-  opsUrl: string,
+  { apiUrl, opsUrl }: Gateway,
   provider: string,
   keys: readonly IssuedKey[],
-  lines: readonly (readonly [string, string])[],
-): string =>
-  [
-    'Abohawa is ready.',
-    '',
-    `  API        ${apiUrl}${apiPrefix}`,
-    `  Reference  ${apiUrl}/docs`,
-    `  Dashboard  ${opsUrl}/`,
-    `  Status     npm run -s abohawa -- status --gateway ${opsUrl}`,
-    `  Ops        ${opsUrl}/readyz and /metrics`,
-    `  Provider   ${provider}`,
-    '',
-    'A key of each tier:',
-    tableOf(
-      ['tier', 'a day', 'key'],
-      keys.map(({ tier, limit, key }) => [tier, String(limit), key]),
-    ).replaceAll(/^/gm, '  '),
-    '',
-    'Paste any of these:',
-    ...lines.flatMap(([title, line]) => [`  # ${title}`, `  ${line}`]),
-    '  # What is cached of it, and for how long',
-    `  npm run -s abohawa -- cache show district/3026 --gateway ${opsUrl}`,
-    '',
-    'Ctrl-C stops it.',
-  ].join('\n')
+  examples: readonly (readonly [title: string, line: string])[],
+): string => {
+  const table = tableOf(
+    ['tier', 'a day', 'key'],
+    keys.map(({ tier, limit, key }) => [tier, String(limit), key]),
+  )
+  return `Abohawa is ready.
+
+  API        ${apiUrl}${apiPrefix}
+  Reference  ${apiUrl}/docs
+  Dashboard  ${opsUrl}/
+  Status     npm run -s abohawa -- status --gateway ${opsUrl}
+  Ops        ${opsUrl}/readyz and /metrics
+  Provider   ${provider}
+
+A key of each tier:
+${indented(table)}
+
+Paste any of these:
+${examples.map(([title, line]) => `  # ${title}\n  ${line}`).join('\n')}
+  # What is cached of it, and for how long
+  npm run -s abohawa -- cache show district/3026 --gateway ${opsUrl}
+
+Ctrl-C stops it.`
+}
 
 /** The port, or 0 when it is in use. */
 const freePort = (port: number): Promise<number> =>

@@ -1,20 +1,13 @@
 // What each of several processes has of one configuration: the port of the API together, and ports of its own for operators and
 // probes. Starting them is for supervisor.ts.
 
-import { InvalidArgumentError } from 'commander'
 import { InputError } from '../../common/errors.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import type { Config } from '../../config/schema.ts'
-
-const mostProcesses = 256
+import { numberIn } from '../quantities.ts'
 
 /** The value of `--processes`. */
-export const processesIn = (given: string): number => {
-  const number = Number(given)
-  if (!/^\d+$/.test(given) || number < 1 || number > mostProcesses)
-    throw new InvalidArgumentError(`Allowed: a whole number from 1 to ${mostProcesses}.`)
-  return number
-}
+export const processesIn = numberIn(1, 256)
 
 /** A configuration as the gateway with this number, from 1, has it: with ports of its own for operators and probes. */
 export const forProcess = (loaded: LoadedConfig, number: number): LoadedConfig => {
@@ -37,7 +30,7 @@ export const checkShared = ({ server, ops, health, redis, store }: Config, proce
     throw new InputError(
       `store.path is :memory:, which ${processes} processes can't share: set store.path to a file, or set redis.url`,
     )
-  const first = [ops.port, health.port].filter(port => port !== null).filter(port => port !== 0)
+  const first = [ops.port, health.port ?? 0].filter(port => port !== 0)
   const taken = [server.port, ...first.flatMap(port => Array.from({ length: processes }, (_, i) => port + i))]
   if (new Set(taken).size < taken.length || taken.some(port => port > 65_535))
     throw new InputError(

@@ -19,20 +19,18 @@ export const addServeCommand: AddTopCommand = (program, add, summary) =>
   add<Given>(program, 'serve', {
     summary,
     example: 'serve --config config/production.yaml',
-    setUp: command => {
-      command.addOption(
-        new Option(
+    setUp: command =>
+      command
+        .option(
           '--processes <number>',
           'gateways that share server.port, one for each core; ops.port and health.port count up',
+          processesIn,
+          1,
         )
-          .argParser(processesIn)
-          .default(1),
-      )
-      // How several processes are started, each with its number.
-      command.addOption(new Option('--process <number>').hideHelp())
-      // How a rehearsal starts its gateway: with the first instant of its clock, ms since the epoch.
-      command.addOption(new Option('--moved-clock <instant>').hideHelp())
-    },
+        // How several processes are started, each with its number.
+        .addOption(new Option('--process <number>').hideHelp())
+        // How a rehearsal starts its gateway: with the first instant of its clock, ms since the epoch.
+        .addOption(new Option('--moved-clock <instant>').hideHelp()),
     run: async (terminal, given) => {
       const { processes, movedClock } = given
       const number = given.process === undefined ? undefined : Number(given.process)
@@ -48,7 +46,15 @@ export const addServeCommand: AddTopCommand = (program, add, summary) =>
       const { openLog } = await import('../../telemetry/log.ts')
       const opened = openLog(config.log.level, config.log.file, processes > 1, number)
       try {
-        if (isAbove) return await serveByProcesses(terminal, config, opened, processes)
+        if (isAbove) {
+          const { supervise } = await import('./supervisor.ts')
+          return await supervise(processes, {
+            args: process.argv.slice(2),
+            log: opened.log,
+            check: () => checkShared(readConfig(terminal.sources).config, processes),
+            reopenLog: () => reopenLog(opened, config),
+          })
+        }
         onSignal('SIGUSR2', () => reopenLog(opened, config))
         const start = { terminal, read, loaded, opened, processes }
         if (movedClock !== undefined) await serveOnMovedClock(start, Number(movedClock))
@@ -122,15 +128,8 @@ const serveUntil = async (
   const { openTracing } = await import('../../telemetry/tracing.ts')
   const tracing = await openTracing(env, log)
   const source = { read, files: filesOf(sources) }
-  const gateway = await startGateway(loaded.config, {
-    clock,
-    log,
-    lines,
-    dropped,
-    source,
-    tracing,
-    processes,
-  })
+  const parts = { clock, log, lines, dropped, source, tracing, processes }
+  const gateway = await startGateway(loaded.config, parts)
   onServing(gateway)
   onSignal('SIGHUP', () => {
     gateway.reloadCatalogue().then(
@@ -147,21 +146,6 @@ const serveUntil = async (
   await gateway.close()
   await tracing?.close()
   log.info('stopped')
-}
-
-const serveByProcesses = async (
-  { sources }: Terminal,
-  config: Config,
-  opened: OpenLog,
-  processes: number,
-): Promise<number> => {
-  const { supervise } = await import('./supervisor.ts')
-  return supervise(processes, {
-    args: process.argv.slice(2),
-    log: opened.log,
-    check: () => checkShared(readConfig(sources).config, processes),
-    reopenLog: () => reopenLog(opened, config),
-  })
 }
 
 /** Logged at every level: who starts it on port 0 has to learn the addresses. */
