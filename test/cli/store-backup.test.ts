@@ -1,5 +1,5 @@
 // `store backup`: the copy has every count of an answer that was sent before, beside a gateway under load and with counts in the
-// reserve; it is one private file, whole, and replaces none unless told. docs/operating/backup.md restores one.
+// reserve; it is one private file, whole, and replaces none unless told. docs/operating/redis.md restores one.
 
 import { mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

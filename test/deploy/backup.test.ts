@@ -1,4 +1,4 @@
-// The commands of docs/operating/backup.md as they stand, for both stores: what was left of a quota at the backup is left after the
+// The commands of docs/operating/redis.md as they stand, for both stores: what was left of a quota at the backup is left after the
 // restore. Also what the page warns of: a file without its -wal, and a Redis that does not read its snapshot.
 
 import { execFile } from 'node:child_process'
@@ -22,7 +22,7 @@ import { replaced } from '../support/nginx.ts'
 import { cleanEnv, product, type Running, runCommand } from '../support/process.ts'
 import { freePort, withoutOwnRedis } from '../support/redis-server.ts'
 
-const page = readFileSync(join(import.meta.dirname, '..', '..', 'docs/operating/backup.md'), 'utf8')
+const page = readFileSync(join(import.meta.dirname, '..', '..', 'docs/operating/redis.md'), 'utf8')
 const blockOf = (name: string): string => {
   const [, block] = new RegExp(`<!-- ${name} -->\n\`\`\`sh\n(.*?)\`\`\``, 's').exec(page) ?? []
   if (block === undefined) throw new Error(`the page has no block "${name}"`)

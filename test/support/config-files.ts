@@ -67,7 +67,7 @@ const defaultYaml = (): string => {
 const pageHead = `# The settings
 
 Every setting with its default, made of the program's own schema by \`npm run config\`. How files and variables are given, and
-what a change does: [changing the configuration](changing-configuration.md). How to choose some of them: [tuning](tuning.md).
+what a change does: [changing the configuration](tuning.md#changing-the-configuration). How to choose some of them: [tuning](tuning.md).
 What nobody has to tune is a constant with its reason beside it, in \`src/config/constants.ts\`.
 
 A setting is given in a file under its name, or by the variable of its name: \`provider.baseUrl\` is

@@ -30,7 +30,7 @@ type Examples = {
 }
 
 export type DocumentParts = {
-  /** Of the API, which moves apart from the product's; docs/api-changelog.md. */
+  /** Of the API, which moves apart from the product's; docs/api.md. */
   readonly version: string
   readonly bounds: Bounds
   /** The name of the bounds. */

@@ -48,7 +48,7 @@ export const addStoreCommands: AddTopCommand = (program, add, summary) => {
       const config = terminal.config()
       if (config.redis.url !== null)
         throw new InputError(
-          `the store is ${storeName(config)}, whose files Redis itself backs up (docs/operating/backup.md); allowed: the embedded store. Keys, subscribers and usage of either: \`abohawa store export --file FILE\``,
+          `the store is ${storeName(config)}, whose files Redis itself backs up (docs/operating/redis.md); allowed: the embedded store. Keys, subscribers and usage of either: \`abohawa store export --file FILE\``,
         )
       const path = usedStoreFile(config)
       await requireTarget(file, path, force)
