@@ -3,7 +3,7 @@
 // and no HTTP. Longer than 300 lines, because it has one function for each command.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { dayNumber, dayOfNumber, daysUpTo, isoOf, type LocalDay } from '../common/calendar.ts'
+import { dayNumber, daysUpTo, isoOf, type LocalDay } from '../common/calendar.ts'
 import { InputError, NotFoundError } from '../common/errors.ts'
 import { quoted } from '../common/outside-text.ts'
 import type { AnswerCount, KeyChange, KeyRecord, Subscriber } from '../stores/store.ts'
@@ -90,13 +90,19 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
   }
   const listed = (key: KeyRecord, subscriber: Subscriber | undefined): ListedKey =>
     listedKey(key, subscriber, tiers, clock.now())
+  /** Some days at a time, back to the latest one with a count. */
   const usageOf = async ({ id, createdAt }: KeyRecord): Promise<KeyUsage> => {
     const today = calendar.dayOf(clock.now())
-    const oldest = dayOfNumber(dayNumber(today) - maxDays + 1)
     // An import may have brought counts of days before the key was created here, as far as they are kept.
-    const since = createdAt === 0 ? oldest : [oldest, calendar.dayOf(createdAt)].sort()[1]
-    const lastUsedOn = (await store.lastUsedOn(id, since ?? oldest, today)) ?? null
-    return { lastUsedOn, usedToday: lastUsedOn === today ? ((await store.usedOn(id, [today]))[0] ?? 0) : 0 }
+    const age = createdAt === 0 ? maxDays : dayNumber(today) - dayNumber(calendar.dayOf(createdAt)) + 1
+    const days = daysUpTo(today, Math.min(maxDays, Math.max(1, age)))
+    for (let from = 0; from < days.length; from += daysRead) {
+      const part = days.slice(from, from + daysRead)
+      const counts = await store.usedOn(id, part)
+      const i = counts.findIndex(used => used > 0)
+      if (i >= 0) return { lastUsedOn: part[i] ?? null, usedToday: (from + i === 0 && counts[0]) || 0 }
+    }
+    return { lastUsedOn: null, usedToday: 0 }
   }
   const showKey = async (id: string): Promise<ListedKey & KeyUsage> => {
     const key = await keyById(id)
@@ -304,6 +310,7 @@ const noFilter: KeyFilter = { mayMatch: () => true, matches: () => true }
 
 /** In place of an id: `external:` and the external id. */
 const externalPrefix = 'external:'
-/** The number of days whose counts are read, and of keys that are read at a time. */
+/** The number of days whose counts are read, and of days and of keys that are read at a time. */
 const maxDays = 400
+const daysRead = 31
 const keysRead = 500

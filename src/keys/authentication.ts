@@ -1,6 +1,7 @@
 // Authenticates a request: value of the key header → client, or the reason of the refusal. Looks a key up by its hash, and
 // refuses a wrong form or checksum without a look-up. Knows no other part of HTTP.
 
+import { LRUCache } from 'lru-cache'
 import { type Clock, isStillToCome } from '../common/clock.ts'
 import { AbohawaError } from '../common/errors.ts'
 import { quoted } from '../common/outside-text.ts'
@@ -41,34 +42,10 @@ export type KeyMemo = { presented: string; hash: KeyHash | undefined; copy: KeyC
 
 type Hashed = { readonly hash: KeyHash; readonly copy: KeyCopy }
 
-// Good keys of the last minute or two by their presented value, for connections with many keys: a hash costs more than the rest
-// of authentication. Two generations rotate, so that a key that is not presented any more does not stay in memory.
+// Good keys of the last minute or two by their presented value, for connections with many keys: a hash costs more than the rest of
+// authentication. A key that is not presented any more does not stay in memory.
 const mostRecent = 10_000
 const recentForMs = 60_000
-
-const createRecent = () => {
-  let [young, old] = [new Map<string, Hashed>(), new Map<string, Hashed>()]
-  let isTurning = false
-  const turn = (): void => {
-    old = young
-    young = new Map()
-    isTurning = old.size > 0
-    if (isTurning) setTimeout(turn, recentForMs).unref()
-  }
-  return {
-    get: (presented: string): Hashed | undefined => young.get(presented) ?? old.get(presented),
-    set: (presented: string, hashed: Hashed): void => {
-      if (young.size >= mostRecent) {
-        old = young
-        young = new Map()
-      }
-      young.set(presented, hashed)
-      if (isTurning) return
-      isTurning = true
-      setTimeout(turn, recentForMs).unref()
-    },
-  }
-}
 
 export const emptyKeyMemo = (): KeyMemo => ({ presented: '', hash: undefined, copy: undefined })
 
@@ -88,7 +65,13 @@ export const createAuthenticate = (
   clock: Clock,
 ): Authenticator => {
   let tiers = given
-  const recent = createRecent()
+  // By size, because lru-cache allocates `max` entries at once.
+  const recent = new LRUCache<string, Hashed>({
+    maxSize: mostRecent,
+    sizeCalculation: () => 1,
+    ttl: recentForMs,
+  })
+  setInterval(() => recent.purgeStale(), recentForMs).unref()
   const decide = (found: FoundKey | 'unknown'): Authentication => {
     if (found === 'unknown') return { refusal: 'unknown' }
     const { id: keyId, subscriberId, tier } = found.key

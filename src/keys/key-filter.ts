@@ -14,10 +14,10 @@ export type KeyFilter = {
   matches(key: ListedKey & KeyUsage): boolean
 }
 
-type Matches<Key> = (key: Key) => boolean
-type Term = { readonly onUsage: false; readonly matches: Matches<ListedKey> } | UsageTerm
-type UsageTerm = { readonly onUsage: true; readonly matches: Matches<KeyUsage> }
+/** `onUsage`: it looks at the usage, and needs it read. */
+type Term = { readonly onUsage: boolean; readonly matches: (key: ListedKey & KeyUsage) => boolean }
 
+const noUsage: KeyUsage = { lastUsedOn: null, usedToday: 0 }
 const longestFilter = 500
 const operators = ['=~', '!=', '<=', '>=', '=', '<', '>'] as const
 type Operator = (typeof operators)[number]
@@ -30,7 +30,7 @@ export const keyFilterIn = (given: string, calendar: Calendar, now: number): Key
     throw new InputError(`the filter has ${given.length} characters; allowed: at most ${longestFilter}`)
   const terms = wordsIn(given).map(word => termIn(word, calendar, now))
   return {
-    mayMatch: key => terms.every(term => term.onUsage || term.matches(key)),
+    mayMatch: key => terms.every(term => term.onUsage || term.matches({ ...key, ...noUsage })),
     matches: key => terms.every(({ matches }) => matches(key)),
   }
 }
@@ -58,8 +58,8 @@ type Given = {
   readonly now: number
 }
 
-const ofKey = (matches: Matches<ListedKey>): Term => ({ onUsage: false, matches })
-const ofUsage = (matches: Matches<KeyUsage>): Term => ({ onUsage: true, matches })
+const ofKey = (matches: Term['matches']): Term => ({ onUsage: false, matches })
+const ofUsage = (matches: Term['matches']): Term => ({ onUsage: true, matches })
 
 const fold = (text: string): string => usualSpelling(text.toLowerCase())
 
@@ -89,36 +89,30 @@ const compares: Readonly<Record<Exclude<Operator, '=~'>, (one: number, other: nu
   '>=': (one, other) => one >= other,
 }
 
-const numberIn = (name: string, { operator, value, wrong }: Given): ((count: number) => boolean) => {
+/** Null matches nothing. */
+const numberIn = (
+  name: string,
+  { operator, value, wrong }: Given,
+  numberOf: (key: ListedKey & KeyUsage) => number | null,
+): Term['matches'] => {
   if (operator === '=~' || !/^\d{1,15}$/.test(value)) throw wrong(`${name} with a whole number, not with =~`)
-  return count => compares[operator](count, Number(value))
+  return key => {
+    const number = numberOf(key)
+    return number !== null && compares[operator](number, Number(value))
+  }
 }
 
-const limitTerm = (given: Given): Term => {
-  const holds = numberIn('limit', given)
-  return ofKey(({ limit }) => limit !== null && holds(limit))
-}
-const usedTerm = (given: Given): Term => {
-  const holds = numberIn('used', given)
-  return ofUsage(({ usedToday }) => holds(usedToday))
-}
-
-type TimeOf<Key> = {
+type TimeOf = {
   /** The local day as a number, and the ms until it; both infinite where there is none. */
-  readonly day: (key: Key) => number
-  readonly away: (key: Key) => number
-  readonly isNever: (key: Key) => boolean
+  readonly day: (key: ListedKey & KeyUsage) => number
+  readonly away: (key: ListedKey & KeyUsage) => number
 }
 
 /** Compares days as days, and durations with the time until an instant. */
-const timeIn = <Key>(
-  name: string,
-  { operator, value, wrong }: Given,
-  { day, away, isNever }: TimeOf<Key>,
-): Matches<Key> => {
+const timeIn = (name: string, { operator, value, wrong }: Given, { day, away }: TimeOf): Term['matches'] => {
   const duration = parseDuration(value)
   if (value === 'never' && (operator === '=' || operator === '!='))
-    return key => isNever(key) === (operator === '=')
+    return key => Number.isFinite(day(key)) === (operator === '!=')
   if (operator !== '=~' && duration !== undefined) return key => compares[operator](away(key), duration)
   if (operator !== '=~' && isDay(value)) return key => compares[operator](day(key), dayNumber(value))
   throw wrong(
@@ -134,30 +128,23 @@ const expiresTerm = (given: Given): Term => {
       // The end of a day is the first instant of the next one.
       day: key => (key.expiresAt === null ? at(key) : dayNumber(given.calendar.dayOf(at(key) - 1))),
       away: key => at(key) - given.now,
-      isNever: key => key.expiresAt === null,
     }),
   )
 }
 
 const createdTerm = (given: Given): Term =>
   ofKey(
-    timeIn<ListedKey>('created', given, {
+    timeIn('created', given, {
       day: ({ createdAt }) => dayNumber(given.calendar.dayOf(Date.parse(createdAt))),
       away: ({ createdAt }) => given.now - Date.parse(createdAt),
-      isNever: () => false,
     }),
   )
 
 const lastUsedTerm = (given: Given): Term => {
   const today = dayNumber(given.calendar.dayOf(given.now))
-  return ofUsage(
-    timeIn<KeyUsage>('last_used', given, {
-      day: ({ lastUsedOn }) => (lastUsedOn === null ? Number.NEGATIVE_INFINITY : dayNumber(lastUsedOn)),
-      away: ({ lastUsedOn }) =>
-        lastUsedOn === null ? Number.POSITIVE_INFINITY : (today - dayNumber(lastUsedOn)) * utcDayMs,
-      isNever: ({ lastUsedOn }) => lastUsedOn === null,
-    }),
-  )
+  const dayOf = ({ lastUsedOn }: KeyUsage): number =>
+    lastUsedOn === null ? Number.NEGATIVE_INFINITY : dayNumber(lastUsedOn)
+  return ofUsage(timeIn('last_used', given, { day: dayOf, away: key => (today - dayOf(key)) * utcDayMs }))
 }
 
 const fields: Readonly<Record<string, (given: Given) => Term>> = {
@@ -166,9 +153,9 @@ const fields: Readonly<Record<string, (given: Given) => Term>> = {
   subscriber: textTerm('subscriber', key => key.subscriber),
   tier: textTerm('tier', key => key.tier),
   status: statusTerm,
-  limit: limitTerm,
+  limit: given => ofKey(numberIn('limit', given, key => key.limit)),
   created: createdTerm,
   expires: expiresTerm,
-  used: usedTerm,
+  used: given => ofUsage(numberIn('used', given, key => key.usedToday)),
   last_used: lastUsedTerm,
 }

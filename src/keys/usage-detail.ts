@@ -2,7 +2,7 @@
 // are for reports: a crash may lose the last second, and a failed write may count twice. The meter counts quotas exactly.
 
 import { setImmediate } from 'node:timers/promises'
-import { type Calendar, type LocalDay, utcDayMs } from '../common/calendar.ts'
+import { type Calendar, utcDayMs } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import type { ResponseName } from '../common/endpoints.ts'
 import type { UsageDetailStore } from '../stores/store.ts'
@@ -45,32 +45,23 @@ export const createUsageDetail = (
   let counters = new Map<string, Counter>()
   let flushing: Promise<void> | undefined
 
-  const nameOf = (keyId: string, day: LocalDay, endpoint: CountedName, statusClass: string): string =>
-    `${keyId} ${day} ${endpoint} ${statusClass}`
-  const find = (keyId: string, day: LocalDay, endpoint: CountedName, statusClass: string) =>
-    counters.get(nameOf(keyId, day, endpoint, statusClass))
-  const keep = (counter: Counter): void => {
-    const { keyId, day, endpoint, statusClass } = counter
-    if (counters.size < maxEntries) counters.set(nameOf(keyId, day, endpoint, statusClass), counter)
-  }
-  const takeAll = (): Counter[] => {
-    const taken = [...counters.values()]
-    counters = new Map()
-    return taken
+  const keep = (name: string, counter: Counter): void => {
+    if (counters.size < maxEntries) counters.set(name, counter)
   }
   const writeAll = async (): Promise<void> => {
-    const entries = takeAll()
-    for (let i = 0; i < entries.length; i += entriesPerWrite) {
+    const taken = [...counters]
+    counters = new Map()
+    for (let i = 0; i < taken.length; i += entriesPerWrite) {
       // The embedded store writes synchronously, and no request is answered meanwhile.
       if (i > 0) await setImmediate()
       try {
-        await store.addDetail(entries.slice(i, i + entriesPerWrite))
+        await store.addDetail(taken.slice(i, i + entriesPerWrite).map(([, counter]) => counter))
       } catch {
         // The store's observer logs the failure.
-        for (const counter of entries.slice(i)) {
-          const before = find(counter.keyId, counter.day, counter.endpoint, counter.statusClass)
+        for (const [name, counter] of taken.slice(i)) {
+          const before = counters.get(name)
           if (before) before.count += counter.count
-          else keep(counter)
+          else keep(name, counter)
         }
         return
       }
@@ -86,13 +77,14 @@ export const createUsageDetail = (
 
   const countOne = (keyId: string, endpoint: CountedName, statusClass: string, at: number): void => {
     const day = calendar.dayOf(at)
-    const before = find(keyId, day, endpoint, statusClass)
+    const name = `${keyId} ${day} ${endpoint} ${statusClass}`
+    const before = counters.get(name)
     if (before) {
       before.count += 1
       return
     }
     const keepUntil = calendar.nextMidnight(at) + keepForMs
-    keep({ keyId, day, endpoint, statusClass, count: 1, keepUntil })
+    keep(name, { keyId, day, endpoint, statusClass, count: 1, keepUntil })
     if (counters.size >= maxEntries) void flush()
   }
 

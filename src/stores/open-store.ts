@@ -62,7 +62,9 @@ export const openUsedStore = async (
   if (options.redis.url === null) usedStoreFile(options, make)
   const opened = await openStore(options, clock, observer)
   try {
-    if (await opened.isUsed()) return opened
+    // The change records of keys begin with the first start of a gateway.
+    if ((await opened.countKeys()) > 0) return opened
+    if ((await opened.changeRecordsAfter('keys', 0)).records.length > 0) return opened
     throw unusedIn(options, make)
   } catch (error) {
     await opened.close()

@@ -130,8 +130,6 @@ export interface UsageStore {
   commit(batch: UsageBatch): Promise<UsageGrant[]>
   /** The usage of a key on each of the days, in their order; 0 for a day without a count. */
   usedOn(keyId: string, days: readonly string[]): Promise<number[]>
-  /** The latest of the days from `since` to `upTo` with a count of the key; undefined for none. */
-  lastUsedOn(keyId: string, since: string, upTo: string): Promise<string | undefined>
   /** Subscribes to counts of all instances that passed a step; `lost`: messages may have been lost. Returns an unsubscribe. */
   onUsage(listener: (message: UsageMessage | 'lost') => void): () => void
   /** Whether such messages arrive; while they do not, counts of others have to be read. */
@@ -140,7 +138,10 @@ export interface UsageStore {
   time(): Promise<number>
   /** Raises the day's count to at least this: for imports from another store. */
   raiseUsed(keyId: string, day: string, used: number, keepUntil: number): Promise<void>
-  /** Drops what nobody counts or reads any more: the counts of days before one, and the sums of months that ended before one. */
+  /**
+   * Drops what nobody counts or reads any more: the counts of days before one with the detail of those that ended two days before it,
+   * and the sums of months that ended before one.
+   */
   dropDays(before: { readonly countsBefore: string; readonly sumsBefore: string }): Promise<void>
 }
 
@@ -333,8 +334,6 @@ export interface Store
   readonly kind: 'redis' | 'embedded'
   /** Resolves when the store answers. @throws StoreError */
   ping(): Promise<void>
-  /** Whether a gateway has started on it, or a key was made. @throws StoreError */
-  isUsed(): Promise<boolean>
   /** The size of the data: memory of Redis, on a cluster of the master with least room; else the file. @throws StoreError */
   size(): Promise<StoreSize>
   close(): Promise<void>

@@ -139,6 +139,7 @@ t.test(
     )
     t.strictSame(await store.usedOn('key_1', days), [0, 0, 5, 5, 5, 5])
     await store.addDetail([{ ...detail, day: '2020-11-22' }])
+    await store.dropDays({ countsBefore: '2020-11-22', sumsBefore: '2020-10-22' })
     t.strictSame(
       (await left()).filter(key => key.startsWith('usage-detail')).map(key => key.slice(-2)),
       ['20', '21', '22'],

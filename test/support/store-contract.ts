@@ -179,27 +179,6 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.equal(await store.countKeys(), 5)
   })
 
-  test('the last day of use is the latest one with a count', async (t, store) => {
-    const keepUntil = Date.now() + 1e9
-    const last = (since: string, upTo = '2126-11-21') => store.lastUsedOn('key_1', since, upTo)
-    t.equal(await last('2125-11-01'), undefined)
-    await store.raiseUsed('key_1', '2125-12-31', 3, keepUntil)
-    await store.raiseUsed('key_2', '2126-11-21', 3, keepUntil)
-    t.equal(await last('2125-11-01'), '2125-12-31')
-    t.equal(await last('2126-01-01'), undefined)
-    await instanceOn(store, 'one')({ keyId: 'key_1', day: '2126-11-20', limit: 10 })
-    t.equal(await last('2125-11-01'), '2126-11-20')
-    t.equal(await last('2125-11-01', '2126-11-19'), '2125-12-31')
-  })
-
-  test('a store is used from its first key on, or the start of a gateway', async (t, store) => {
-    t.equal(await store.isUsed(), false)
-    await store.writeBytes('cell', Buffer.from('x'), Date.now() + 60_000)
-    t.equal(await store.isUsed(), false)
-    await store.appendChangeRecord('keys', 'begin', Date.now() + 60_000)
-    t.equal(await store.isUsed(), true)
-  })
-
   test('a replaced hash leads to the key until its instant, and no earlier one works longer', async (t, store) => {
     await store.ensureSubscriber(subscriber('sub_a', 'Padma'))
     await store.addKey(keyRecord('key_1', 'sub_a'))

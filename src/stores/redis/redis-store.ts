@@ -129,13 +129,6 @@ export const openRedisStore = async (
     throw error
   }
 
-  const isUsed = () =>
-    attempt(async () => {
-      // One command each: on a cluster they lie in different slots.
-      const marks = [names.keys, names.instances, names.changeRecords('keys')]
-      return (await Promise.all(marks.map(mark => redis.exists(mark)))).includes(1)
-    })
-
   return {
     kind: 'redis',
     ...keys,
@@ -151,7 +144,6 @@ export const openRedisStore = async (
     heartbeat: async beat => (await Promise.all([fleet.heartbeat(beat), markFormat(redis, names)]))[0],
     ...redisSpending(parts),
     ping: () => attempt(() => ping(redis)),
-    isUsed,
     size: () => attempt(() => memoryOf(redis)),
     close,
   }

@@ -1,7 +1,7 @@
 // Stores usage detail in Redis: a hash per partition and day, with a field per key: `12 2xx weather,3 4xx weather`. A damaged
 // count begins again with the added count. The gateway counts in keys/usage-detail.ts.
 
-import { dayNumber, dayOfNumber, utcDayMs } from '../../common/calendar.ts'
+import { utcDayMs } from '../../common/calendar.ts'
 import { answerCountOf, maxCounted, shown } from '../records.ts'
 import type { AnswerCount, UsageDetailStore } from '../store.ts'
 import type { RedisParts } from './connection.ts'
@@ -15,10 +15,7 @@ const keysPerCommand = 100
 // Some hundred endpoints and status classes.
 const longestCounts = 4_096
 
-// The detail of a day is kept for two days after it, and dropped by the first gateway that counts on the next, without
-// blocking Redis; the expiry is for a hash that no gateway dropped.
-const daysKept = 2
-const daysDropped = 3
+// The detail of a day is dropped with the counts, without blocking Redis; the expiry is for a hash that no gateway dropped.
 const keepLongerMs = utcDayMs
 
 /**
@@ -65,15 +62,7 @@ export const redisUsageDetail = ({ redis, names, attempt, observer }: RedisParts
   const partitions = usagePartitionsOn(redis)
   const refuse = (name: string, fault: string) =>
     observer.recordRefused({ record: 'usage_detail', name: shown(name), fault })
-  let newestDay = ''
 
-  const dropDaysBefore = async (day: string): Promise<void> => {
-    const last = dayNumber(day) - daysKept - 1
-    const days = Array.from({ length: daysDropped }, (_, back) => dayOfNumber(last - back))
-    await Promise.all(
-      partitions.all.map(partition => redis.unlink(...days.map(each => names.usageDetail(partition, each)))),
-    )
-  }
   /** The counts of a key and day by that day's hash of its partition. */
   const readCounts = async (keyId: string, day: string): Promise<AnswerCount[]> => {
     const name = names.usageDetail(partitions.of(keyId), day)
@@ -113,15 +102,6 @@ export const redisUsageDetail = ({ redis, names, attempt, observer }: RedisParts
             if (reset > 0) refuse(name, `${reset} of its counts were no whole numbers, and began again`)
           }
         }
-        const day = entries.reduce((newest, entry) => (entry.day > newest ? entry.day : newest), newestDay)
-        if (day === newestDay) return
-        // Days that can't be dropped now are tried again with the next counts; the counts are written.
-        await dropDaysBefore(day).then(
-          () => {
-            newestDay = day
-          },
-          () => {},
-        )
       }),
     detailOn: (keyId, day) => attempt(() => readCounts(keyId, day)),
   }

@@ -96,20 +96,6 @@ export const redisUsage = (
         )
         return days.map(day => months.get(day.slice(0, 7))?.get(day) ?? 0)
       }),
-    lastUsedOn: (keyId, since, upTo) =>
-      attempt(async () => {
-        for (let month = upTo.slice(0, 7); month >= since.slice(0, 7); month = monthBefore(month)) {
-          const used = [...(await sumsOf(keyId, month))].filter(
-            ([day, sum]) => sum > 0 && day >= since && day <= upTo,
-          )
-          if (used.length > 0)
-            return used
-              .map(([day]) => day)
-              .sort()
-              .at(-1)
-        }
-        return undefined
-      }),
     onUsage: listener => {
       let lost = false
       return subscribe(channel, {
@@ -155,12 +141,14 @@ export const redisUsage = (
     dropDays: ({ countsBefore, sumsBefore }) =>
       attempt(async () => {
         const days = daysUpTo(countsBefore, daysDropped + 1).slice(1)
+        const detailDays = daysUpTo(countsBefore, daysDropped + 3).slice(3)
         const months = monthsBefore(sumsBefore.slice(0, 7), monthsDropped)
         await Promise.all(
           partitions.all.map(partition =>
             // A large hash is freed in another thread.
             redis.unlink(
               ...days.map(day => names.dayUsage(partition, day)),
+              ...detailDays.map(day => names.usageDetail(partition, day)),
               ...months.map(month => names.monthUsage(partition, month)),
             ),
           ),

@@ -114,11 +114,6 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock, observer: RecordO
           keys.reduce((sum, key) => sum + Number(statements.deleteBytes.run(key).changes), 0),
         ),
       ),
-    // The change records of keys begin with the first start of a gateway.
-    isUsed: () =>
-      attempt(
-        () => db.prepare('SELECT 1 FROM keys UNION ALL SELECT 1 FROM notices LIMIT 1').get() !== undefined,
-      ),
     ping: () => attempt(() => void db.prepare('SELECT 1').get()),
     size: () => attempt(() => ({ usedBytes: Number(statements.usedBytes.get()?.bytes ?? 0), maxBytes: 0 })),
     close: () =>

@@ -53,8 +53,8 @@ export const embeddedUsage = ({
        ON CONFLICT (key_id, day) DO UPDATE SET used = CASE
          WHEN used BETWEEN 0 AND ${maxCounted} THEN MAX(used, excluded.used) ELSE excluded.used END`,
     ),
-    lastUsedOn: db.prepare(
-      `SELECT day FROM usage WHERE key_id = ? AND day BETWEEN ? AND ? AND used > 0 ORDER BY day DESC LIMIT 1`,
+    findAll: db.prepare(
+      `SELECT day, ${wholeSql('used')} AS used FROM usage WHERE key_id = ? AND day BETWEEN ? AND ?`,
     ),
     // No index on the end: each count would cost one more write. The table is walked in parts, in the order of its key.
     lastOfPart: db.prepare(
@@ -238,18 +238,18 @@ export const embeddedUsage = ({
         return results
       }),
     usedOn: (keyId, days) =>
-      attempt(() =>
-        days.map(day => {
-          const count = countOf(keyId, day)
-          if (count !== undefined) return count
+      attempt(() => {
+        const sorted = days.toSorted()
+        const found = statements.findAll.all(keyId, sorted[0] ?? '', sorted.at(-1) ?? '')
+        const rows = new Map(found.map(({ day, used }) => [day, used]))
+        const kept = reserve?.isEmpty() === false ? reserve : undefined
+        return days.map(day => {
+          const inFile = rows.get(day)
+          const inReserve = kept?.find(keyId, day)?.used
+          if (inFile !== null || inReserve !== undefined) return Math.max(inReserve ?? 0, Number(inFile ?? 0))
           refuse(keyId, day)
           return admittedByAll(keyId, day)
-        }),
-      ),
-    lastUsedOn: (keyId, since, upTo) =>
-      attempt(() => {
-        const day = statements.lastUsedOn.get(keyId, since, upTo)?.day
-        return day === undefined ? undefined : String(day)
+        })
       }),
     // One process: there is nobody to notify.
     onUsage: () => () => {},
