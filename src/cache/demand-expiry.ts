@@ -4,15 +4,6 @@
 
 import type { EntryMetadata, FreshnessPolicy, PurgeKind } from './freshness.ts'
 
-export type FirstExpiryParts = {
-  readonly memory: {
-    peek(key: string): (EntryMetadata & { readonly purged: PurgeKind | undefined }) | undefined
-  }
-  /** Whether it is known that no tier holds anything usable of a key. */
-  readonly isUncached: (key: string) => boolean
-  readonly policy: Pick<FreshnessPolicy, 'usableUntil'>
-}
-
 /**
  * @param whose `any`: a key with nothing cached decides; `cached`: it decides only where nothing else is cached, so that one
  * cold key does not hide the others
@@ -20,7 +11,18 @@ export type FirstExpiryParts = {
  * an entry has expired already; undefined where nothing is known of any key. All instants are ms since the epoch.
  */
 export const firstExpiry = (
-  { memory, isUncached, policy }: FirstExpiryParts,
+  {
+    memory,
+    isUncached,
+    policy,
+  }: {
+    readonly memory: {
+      peek(key: string): (EntryMetadata & { readonly purged: PurgeKind | undefined }) | undefined
+    }
+    /** Whether it is known that no tier holds anything usable of a key. */
+    readonly isUncached: (key: string) => boolean
+    readonly policy: Pick<FreshnessPolicy, 'usableUntil'>
+  },
   keys: Iterable<string>,
   now: number,
   whose: 'any' | 'cached' = 'any',

@@ -15,20 +15,9 @@ export type Demanded<Subject> = {
   readonly consumer: string | undefined
 }
 
-export type Demand<Subject> = {
-  /** @param now ms since the epoch */
-  record(key: string, subject: Subject, now: number, consumer?: string | undefined): void
-  of(key: string): Demanded<Subject> | undefined
-  /** The decayed count of a key's requests at an instant; 0 without any. */
-  scoreOf(key: string, now: number): number
-  latest(): Demanded<Subject> | undefined
-  /** The last consumers with a request at or after an instant: at most two. */
-  recentConsumers(instant: number): string[]
-  /** The keys that were requested at or after an instant, the latest first. */
-  since(instant: number): readonly Demanded<Subject>[]
-}
+export type Demand<Subject> = ReturnType<typeof createDemand<Subject>>
 
-export const createDemand = <Subject>(): Demand<Subject> => {
+export const createDemand = <Subject>() => {
   type Requested = { -readonly [Name in keyof Demanded<Subject>]: Demanded<Subject>[Name] } & {
     /** The key that was requested before it. */
     older: Requested | undefined
@@ -69,7 +58,8 @@ export const createDemand = <Subject>(): Demand<Subject> => {
     lastConsumer.at = at
   }
   return {
-    record: (key, subject, now, consumer) => {
+    /** @param now ms since the epoch */
+    record: (key: string, subject: Subject, now: number, consumer?: string | undefined): void => {
       if (newest !== undefined && newest.lastRequestedAt > now) setBack(now)
       if (consumer !== undefined) recordConsumer(consumer, now)
       const record = records.get(key)
@@ -98,15 +88,18 @@ export const createDemand = <Subject>(): Demand<Subject> => {
       unlink(record)
       putFirst(record)
     },
-    of: key => records.get(key),
-    scoreOf: (key, now) => {
+    of: (key: string): Demanded<Subject> | undefined => records.get(key),
+    /** The decayed count of a key's requests at an instant; 0 without any. */
+    scoreOf: (key: string, now: number): number => {
       const record = records.get(key)
       return record ? record.score * 2 ** (Math.min(0, record.lastRequestedAt - now) / halfLifeMs) : 0
     },
-    latest: () => newest,
-    recentConsumers: instant =>
+    latest: (): Demanded<Subject> | undefined => newest,
+    /** The last consumers with a request at or after an instant: at most two. */
+    recentConsumers: (instant: number): string[] =>
       [lastConsumer, otherConsumer].filter(({ at }) => at >= instant).map(({ name }) => name),
-    since: instant => {
+    /** The keys that were requested at or after an instant, the latest first. */
+    since: (instant: number): readonly Demanded<Subject>[] => {
       const found: Requested[] = []
       // The first key that is too old ends the loop.
       for (let record = newest; record && record.lastRequestedAt >= instant; record = record.older)

@@ -18,19 +18,7 @@ export type Failure = {
   readonly backoffUntil: number
 }
 
-export type Failures = {
-  record(key: string, error: unknown, cold: boolean): Failure
-  /** The failure whose backoff is not over yet. */
-  backoff(key: string): Failure | undefined
-  /** The last failure of a key that no load has succeeded for since. */
-  last(key: string): Failure | undefined
-  /** How many keys back off now, by the code of their failure. */
-  backoffs(): Map<string, number>
-  clear(key: string): void
-  clearWhere(matches: (key: string) => boolean): void
-  /** Ends all backoff except what a `retryAt` announced; for a source that has recovered. */
-  endBackoff(): void
-}
+export type Failures = ReturnType<typeof createFailures>
 
 export type BackoffOptions = {
   /** The first backoff, and the longest. */
@@ -48,7 +36,7 @@ const toleratedMs = minuteMs
 // A source's longest window is a day; a longer announcement, with an hour of margin, is ignored.
 const longestAnnouncedMs = utcDayMs + hourMs
 
-export const createFailures = (options: BackoffOptions, clock: Clock, random = Math.random): Failures => {
+export const createFailures = (options: BackoffOptions, clock: Clock, random = Math.random) => {
   // By size, because lru-cache allocates `max` entries at once.
   const failures = new LRUCache<string, Failure & { readonly own: number }>({
     maxSize: maxFailures,
@@ -70,7 +58,7 @@ export const createFailures = (options: BackoffOptions, clock: Clock, random = M
   }
 
   return {
-    record: (key, error, cold) => {
+    record: (key: string, error: unknown, cold: boolean): Failure => {
       const failedAt = clock.now()
       const retryAt = retryAtOf(error)
       const announced = retryAt === undefined ? undefined : Math.min(retryAt, failedAt + longestAnnouncedMs)
@@ -83,12 +71,15 @@ export const createFailures = (options: BackoffOptions, clock: Clock, random = M
       failures.set(key, failure)
       return failure
     },
-    backoff: key => {
+    /** The failure whose backoff is not over yet. */
+    backoff: (key: string): Failure | undefined => {
       const failure = failures.get(key)
       return !failure || isOver(failure) || options.isLifted?.(failure) ? undefined : failure
     },
-    last: key => failures.peek(key),
-    backoffs: () => {
+    /** The last failure of a key that no load has succeeded for since. */
+    last: (key: string): Failure | undefined => failures.peek(key),
+    /** How many keys back off now, by the code of their failure. */
+    backoffs: (): Map<string, number> => {
       const counts = new Map<string, number>()
       for (const failure of failures.values()) {
         const code = codeOf(failure.error)
@@ -96,13 +87,12 @@ export const createFailures = (options: BackoffOptions, clock: Clock, random = M
       }
       return counts
     },
-    clear: key => {
-      failures.delete(key)
-    },
-    clearWhere: matches => {
+    clear: (key: string): void => void failures.delete(key),
+    clearWhere: (matches: (key: string) => boolean): void => {
       for (const key of [...failures.keys()]) if (matches(key)) failures.delete(key)
     },
-    endBackoff: () => {
+    /** Ends all backoff except what a `retryAt` announced; for a source that has recovered. */
+    endBackoff: (): void => {
       for (const [key, failure] of [...failures.entries()])
         if (retryAtOf(failure.error) === undefined) failures.delete(key)
     },
@@ -130,30 +120,28 @@ const maxUncached = 50_000
 // Each is a read of the shared tier.
 const maxLookUps = 64
 
+export type Uncached = ReturnType<typeof createUncached>
+
 /**
  * The keys that are known to have no usable entry in either tier, so that their next read needs a load. They come from failed
  * cold loads, hard purges, and reads of the shared tier that found nothing; a key that was never read is not among them. Another
  * instance may load one meanwhile, so some are looked up again at intervals.
  */
-export type Uncached = {
-  add(key: string): void
-  delete(key: string): void
-  has(key: string): boolean
-  /**
-   * Looks some of them up again, the oldest look-up first, and forgets those that are not in demand.
-   * @param lookUp adds or deletes the key
-   */
-  check(isInDemand: (key: string) => boolean, lookUp: (key: string) => Promise<unknown>): Promise<void>
-}
-
-export const createUncached = (): Uncached => {
+export const createUncached = () => {
   // By size, because lru-cache allocates `max` entries at once.
   const keys = new LRUCache<string, true>({ maxSize: maxUncached, sizeCalculation: () => 1 })
   return {
-    add: key => void keys.set(key, true),
-    delete: key => void keys.delete(key),
-    has: key => keys.has(key),
-    check: async (isInDemand, lookUp) => {
+    add: (key: string): void => void keys.set(key, true),
+    delete: (key: string): void => void keys.delete(key),
+    has: (key: string): boolean => keys.has(key),
+    /**
+     * Looks some of them up again, the oldest look-up first, and forgets those that are not in demand.
+     * @param lookUp adds or deletes the key
+     */
+    check: async (
+      isInDemand: (key: string) => boolean,
+      lookUp: (key: string) => Promise<unknown>,
+    ): Promise<void> => {
       const oldest = [...keys.rkeys()]
       for (const key of oldest) if (!isInDemand(key)) keys.delete(key)
       await Promise.all(

@@ -10,23 +10,7 @@ import { safeText } from '../common/outside-text.ts'
 import type { LeaseReply, LeaseStore } from '../stores/store.ts'
 import { retryAtOf } from './failures.ts'
 
-export type FleetSingleFlight = {
-  /**
-   * The result of `load`, or what `arrived` finds after another instance has loaded; `joined` says which.
-   * @throws FailedElsewhere when another instance's load failed
-   */
-  run<Result>(
-    key: string,
-    steps: {
-      /** @param holder of the lease, for the write; undefined when this instance loads without one */
-      load(holder: string | undefined): Promise<Result>
-      arrived(): Promise<Result | undefined>
-      /** Whether a failed load fails those who wait in other instances; else they load for themselves. */
-      isOfAll(error: unknown): boolean
-    },
-  ): Promise<{ result: Result; joined: boolean }>
-  close(): void
-}
+export type FleetSingleFlight = ReturnType<typeof createFleetSingleFlight>
 
 const longestSentence = 300
 /** What a lease holds after a failed load, as JSON; `by` is the instance whose load failed. */
@@ -54,40 +38,31 @@ class FailedElsewhere extends AbohawaError {
 // A waiter notices an entry at most so much later, and costs the store ten commands a second.
 const pollEveryMs = 100
 
-export type FleetSingleFlightOptions = {
-  readonly store: LeaseStore
-  readonly leaseForMs: number
-  /** The account of loads. A load that failed for another account is tried here. */
-  readonly account?: string | undefined
-  /** Its timers count the time between polls. */
-  readonly clock?: Clock
-}
-
 export const createFleetSingleFlight = (
-  { store, account, clock = systemClock, ...options }: FleetSingleFlightOptions,
+  {
+    store,
+    leaseForMs,
+    account,
+    clock = systemClock,
+  }: {
+    readonly store: LeaseStore
+    readonly leaseForMs: number
+    /** The account of loads. A load that failed for another account is tried here. */
+    readonly account?: string | undefined
+    /** Its timers count the time between polls. */
+    readonly clock?: Clock
+  },
   failed: (error: unknown) => void,
-): FleetSingleFlight => {
-  const { leaseForMs } = options
+) => {
   const instance = randomUUID()
   const held = new Map<string, string>()
   const renewAll = (): void => {
     for (const [holder, key] of held) store.renewLease(key, holder, leaseForMs).catch(failed)
   }
-  const startRenewal = () => setInterval(renewAll, leaseForMs / 3).unref()
-  const renewal = startRenewal()
+  const renewal = setInterval(renewAll, leaseForMs / 3).unref()
 
-  const acquire = async (
-    key: string,
-    holder: string,
-    overFailure: boolean,
-  ): Promise<LeaseReply | undefined> => {
-    try {
-      return await store.acquireLease(key, holder, leaseForMs, overFailure)
-    } catch (error) {
-      failed(error)
-      return undefined
-    }
-  }
+  const acquire = (key: string, holder: string, overFailure: boolean): Promise<LeaseReply | undefined> =>
+    store.acquireLease(key, holder, leaseForMs, overFailure).catch(error => void failed(error))
   const loadAsHolder = async <Result>(
     key: string,
     holder: string,
@@ -108,7 +83,24 @@ export const createFleetSingleFlight = (
   }
 
   return {
-    run: async (key, { load, arrived, isOfAll }) => {
+    /**
+     * The result of `load`, or what `arrived` finds after another instance has loaded; `joined` says which.
+     * @throws FailedElsewhere when another instance's load failed
+     */
+    run: async <Result>(
+      key: string,
+      {
+        load,
+        arrived,
+        isOfAll,
+      }: {
+        /** @param holder of the lease, for the write; undefined when this instance loads without one */
+        load(holder: string | undefined): Promise<Result>
+        arrived(): Promise<Result | undefined>
+        /** Whether a failed load fails those who wait in other instances; else they load for themselves. */
+        isOfAll(error: unknown): boolean
+      },
+    ): Promise<{ result: Result; joined: boolean }> => {
       const holder = randomUUID()
       let overFailure = false
       for (;;) {
@@ -138,7 +130,7 @@ export const createFleetSingleFlight = (
         overFailure = true
       }
     },
-    close: () => clearInterval(renewal),
+    close: (): void => clearInterval(renewal),
   }
 }
 

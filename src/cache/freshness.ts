@@ -34,23 +34,7 @@ export type PurgeKind = 'soft' | 'hard'
 /** `fresh`: serve it. `stale`: serve it and refresh it in the background. `expired`: load before serving. */
 export type Freshness = 'fresh' | 'stale' | 'expired'
 
-export type FreshnessPolicy = {
-  /** The start of refresh-ahead; earlier than the configured freshness only where the entry ends. */
-  dueAt(entry: EntryMetadata, now: number): number
-  /** The end of freshness, a little after `dueAt`. */
-  freshUntil(entry: EntryMetadata, now: number): number
-  usableUntil(entry: EntryMetadata, now: number): number
-  /** The mean time between two loads of an entry in steady demand, without stretch. */
-  periodMs(): number
-  /** The largest stretch that has an effect. */
-  maxStretch(): number
-  /** The longest time after its fetch that any entry is served. */
-  readonly longestUseMs: number
-  /** The time between `dueAt` and `freshUntil`. */
-  readonly leadMs: number
-  /** Sets new options, for cached entries too. */
-  apply(options: FreshnessOptions & RunOptions): void
-}
+export type FreshnessPolicy = ReturnType<typeof createFreshness>
 
 export type RunOptions = {
   /** How long after a run became available the source may still serve the previous one. */
@@ -118,7 +102,7 @@ export const createFreshness = (
   given: FreshnessOptions & RunOptions,
   stretch: () => number,
   recent: () => readonly Run[] = () => noRuns,
-): FreshnessPolicy => {
+) => {
   const options = { ...given }
   let maxFresh = maxFreshMs(options)
   let lead = refreshLeadMs(options)
@@ -144,19 +128,26 @@ export const createFreshness = (
     isFromFuture(entry, now) ? now - lead : Math.min(dueByPolicy(entry, now), endOf(entry) - lead)
   const freshUntil = (entry: EntryMetadata, now: number) => Math.floor(dueAt(entry, now) + lead)
   return {
+    /** The start of refresh-ahead; earlier than the configured freshness only where the entry ends. */
     dueAt,
+    /** The end of freshness, a little after `dueAt`. */
     freshUntil,
-    usableUntil: (entry, now) =>
+    usableUntil: (entry: EntryMetadata, now: number): number =>
       Math.min(freshUntil(entry, now) + options.staleForMs, entry.fetchedAt + longest, endOf(entry)),
-    periodMs: () => recent()[0]?.intervalMs ?? options.freshForMs * (1 + options.freshSpread / 2),
-    maxStretch: () => Math.max(1, maxFresh / (recent()[0]?.intervalMs ?? options.freshForMs)),
+    /** The mean time between two loads of an entry in steady demand, without stretch. */
+    periodMs: (): number => recent()[0]?.intervalMs ?? options.freshForMs * (1 + options.freshSpread / 2),
+    /** The largest stretch that has an effect. */
+    maxStretch: (): number => Math.max(1, maxFresh / (recent()[0]?.intervalMs ?? options.freshForMs)),
+    /** The longest time after its fetch that any entry is served. */
     get longestUseMs() {
       return longest
     },
+    /** The time between `dueAt` and `freshUntil`. */
     get leadMs() {
       return lead
     },
-    apply: next => {
+    /** Sets new options, for cached entries too. */
+    apply: (next: FreshnessOptions & RunOptions): void => {
       Object.assign(options, next)
       maxFresh = maxFreshMs(options)
       lead = refreshLeadMs(options)
@@ -194,21 +185,15 @@ const supersededAt = (
   return found === Number.POSITIVE_INFINITY ? undefined : found
 }
 
-/** The factor, computed at most once a second, because every read uses it. */
-export type Stretch = {
-  /** The factor on freshness, at least 1. */
-  current(): number
-  /** Makes the next use compute it again. */
-  renew(): void
-}
-
 const stretchEveryMs = 1_000
 
-export const createStretch = (compute: () => number, clock: Clock): Stretch => {
+/** The factor on freshness, computed at most once a second, because every read uses it. */
+export const createStretch = (compute: () => number, clock: Clock) => {
   let stretch = 1
   let computedAt = Number.NEGATIVE_INFINITY
   return {
-    current: () => {
+    /** At least 1. */
+    current: (): number => {
       const now = clock.now()
       if (Math.abs(now - computedAt) >= stretchEveryMs) {
         computedAt = now
@@ -216,7 +201,8 @@ export const createStretch = (compute: () => number, clock: Clock): Stretch => {
       }
       return stretch
     },
-    renew: () => {
+    /** Makes the next use compute it again. */
+    renew: (): void => {
       computedAt = Number.NEGATIVE_INFINITY
     },
   }

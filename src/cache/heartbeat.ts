@@ -10,22 +10,6 @@ import type { Demand } from './demand.ts'
 /** The fleet at the last heartbeat: the numbers of instances alive, of different settings, and of cells in demand. */
 export type Fleet = { readonly instances: number; readonly variants: number; readonly wanted: number }
 
-export type HeartbeatParts = {
-  readonly store: Pick<FleetStore, 'heartbeat'>
-  readonly demand: Demand<Cell>
-  readonly namespace: string
-  /** A short hash of the settings that all instances should have in common, now. */
-  readonly settings: () => string
-  /** How long after its last request a cell counts as in demand. */
-  readonly demandForMs: number
-  /** The text of the instance's report of itself. */
-  readonly report: () => string
-  readonly clock: Clock
-  readonly onHeartbeat: (fleet: Fleet) => void
-  /** The store failed to take a heartbeat. */
-  readonly onHeartbeatFailure: () => void
-}
-
 const everyMs = 5_000
 /** How long after its last heartbeat an instance counts as alive. */
 export const aliveForMs = 4 * everyMs
@@ -42,7 +26,21 @@ export const createHeartbeat = ({
   clock,
   onHeartbeat,
   onHeartbeatFailure,
-}: HeartbeatParts) => {
+}: {
+  readonly store: Pick<FleetStore, 'heartbeat'>
+  readonly demand: Demand<Cell>
+  readonly namespace: string
+  /** A short hash of the settings that all instances should have in common, now. */
+  readonly settings: () => string
+  /** How long after its last request a cell counts as in demand. */
+  readonly demandForMs: number
+  /** The text of the instance's report of itself. */
+  readonly report: () => string
+  readonly clock: Clock
+  readonly onHeartbeat: (fleet: Fleet) => void
+  /** The store failed to take a heartbeat. */
+  readonly onHeartbeatFailure: () => void
+}) => {
   const instance = randomUUID()
   let sentAt = Number.NEGATIVE_INFINITY
 

@@ -74,29 +74,6 @@ export type ReadThrough<Of extends Subject, Value> = {
   read(subject: Of, consumer?: string | undefined): CacheResult<Of, Value> | Promise<CacheResult<Of, Value>>
 }
 
-export type Cache<Of extends Subject, Value> = ReadThrough<Of, Value> & {
-  /** Refreshes an entry unless another instance already has. Never rejects; a failure goes to the observer. */
-  refresh(subject: Of, purpose: Purpose, consumer?: string | undefined): Promise<void>
-  /** Loads an entry whatever is cached. Never rejects; a failure goes to the observer. */
-  reload(subject: Of): Promise<void>
-  /** Whether a tier holds a fresh entry, which is then in memory too. */
-  isFresh(subject: Of): Promise<boolean>
-  /**
-   * Loads an entry unless a fresh one is cached, with the urgency of a refresh-ahead. Returns whether it loaded.
-   * @throws BackoffError when the load failed, or while the backoff of a former failure lasts
-   */
-  ensure(subject: Of): Promise<boolean>
-  /** Copies the entry of the shared tier into memory; true when it is usable. Never loads. */
-  warm(subject: Of): Promise<boolean>
-  isLoading(subject: Of): boolean
-  /**
-   * Applies purges that are in force from now on to memory, and ends the backoff of the keys that they cover. Later reads join no
-   * load from before them.
-   * @param isWhole false where other purges may be unknown, so that any entry may be covered
-   */
-  purged(added: readonly Purge[], isWhole: boolean): void
-}
-
 export type CacheParts<Of extends Subject, Value> = {
   /** The key in the shared tier. */
   readonly keyOf: (subject: Of) => string
@@ -155,9 +132,7 @@ type Flight<Value> = {
   readonly result: Promise<Found<Value>>
 }
 
-export const createReadThrough = <Of extends Subject, Value>(
-  parts: CacheParts<Of, Value>,
-): Cache<Of, Value> => {
+export const createReadThrough = <Of extends Subject, Value>(parts: CacheParts<Of, Value>) => {
   const { keyOf, load, expedite, memory, shared, fleet, policy, purges, failures, uncached, demand } = parts
   const { heldBack, consumerOf, clock, observer } = parts
   const { waitForMs } = parts
@@ -400,22 +375,32 @@ export const createReadThrough = <Of extends Subject, Value>(
     return resultOf(subject, found, stateOf(found.entry, now), now, consumer)
   }
 
+  const read: ReadThrough<Of, Value>['read'] = (subject, consumer) => {
+    const now = clock.now()
+    demand.record(subject.id, subject, now, consumer)
+    const entry = memory.get(subject.id)
+    const state = entry ? stateOf(entry, now) : 'expired'
+    if (entry && state === 'stale') return readStale(subject, entry, now, consumer)
+    if (entry && state === 'fresh')
+      return resultOf(subject, { entry, source: 'memory', joined: false }, state, now, consumer)
+    return readLater(subject, consumer)
+  }
+
   return {
-    read: (subject, consumer) => {
-      const now = clock.now()
-      demand.record(subject.id, subject, now, consumer)
-      const entry = memory.get(subject.id)
-      const state = entry ? stateOf(entry, now) : 'expired'
-      if (entry && state === 'stale') return readStale(subject, entry, now, consumer)
-      if (entry && state === 'fresh')
-        return resultOf(subject, { entry, source: 'memory', joined: false }, state, now, consumer)
-      return readLater(subject, consumer)
-    },
-    refresh: (subject, purpose, consumer) => inBackground(subject, refreshWant(subject, purpose, consumer)),
-    reload: subject =>
+    read,
+    /** Refreshes an entry unless another instance already has. Never rejects; a failure goes to the observer. */
+    refresh: (subject: Of, purpose: Purpose, consumer?: string | undefined): Promise<void> =>
+      inBackground(subject, refreshWant(subject, purpose, consumer)),
+    /** Loads an entry whatever is cached. Never rejects; a failure goes to the observer. */
+    reload: (subject: Of): Promise<void> =>
       inBackground(subject, { purpose: 'refresh_ahead', consumer: undefined, enough: undefined }),
+    /** Whether a tier holds a fresh entry, which is then in memory too. */
     isFresh,
-    ensure: async subject => {
+    /**
+     * Loads an entry unless a fresh one is cached, with the urgency of a refresh-ahead. Returns whether it loaded.
+     * @throws BackoffError when the load failed, or while the backoff of a former failure lasts
+     */
+    ensure: async (subject: Of): Promise<boolean> => {
       const { id } = subject
       if (await isFresh(subject)) return false
       const failure = failures.backoff(id)
@@ -424,7 +409,8 @@ export const createReadThrough = <Of extends Subject, Value>(
       await obtain(subject, { purpose: 'refresh_ahead', consumer: undefined, enough })
       return true
     },
-    warm: async subject => {
+    /** Copies the entry of the shared tier into memory; true when it is usable. Never loads. */
+    warm: async (subject: Of): Promise<boolean> => {
       const entry = await shared.get(keyOf(subject))
       if (!entry || stateOutside(subject.id, entry) === 'expired') {
         if (!memory.has(subject.id)) uncached.add(subject.id)
@@ -433,8 +419,13 @@ export const createReadThrough = <Of extends Subject, Value>(
       keepRead(subject.id, entry)
       return true
     },
-    isLoading: ({ id }) => flights.has(id),
-    purged: (added, isWhole) => {
+    isLoading: ({ id }: Of): boolean => flights.has(id),
+    /**
+     * Applies purges that are in force from now on to memory, and ends the backoff of the keys that they cover. Later reads join
+     * no load from before them.
+     * @param isWhole false where other purges may be unknown, so that any entry may be covered
+     */
+    purged: (added: readonly Purge[], isWhole: boolean): void => {
       const isPurged = (id: string): boolean => added.some(({ scope }) => covers(scope, id))
       for (const [id, entry] of [...memory.entries()]) {
         if (isWhole && !isPurged(id)) continue

@@ -62,17 +62,7 @@ export type SharedTierObserver = {
   onEntryRefused(reason: string, key: string): void
 }
 
-export type SharedTier<Value> = {
-  /** The kind of store, as it appears in `cache-status` and metrics. */
-  readonly name: string
-  /** @param isWanted checks the metadata before decoding; an unwanted entry counts as a miss */
-  get(key: string, isWanted?: (metadata: EntryMetadata) => boolean): Promise<Entry<Value> | undefined>
-  /**
-   * False when the holder has lost its lease: another instance may have written a newer entry.
-   * @param holder of the lease, if there is one
-   */
-  set(key: string, entry: Entry<Value>, holder?: string): Promise<boolean>
-}
+export type SharedTier<Value> = ReturnType<typeof createSharedTier<Value>>
 
 /** @param tier its `longestUseMs` is how long after its fetch an entry may be served now */
 export const createSharedTier = <Value>(
@@ -83,7 +73,7 @@ export const createSharedTier = <Value>(
   },
   codec: Codec<Value>,
   observer: SharedTierObserver,
-): SharedTier<Value> => {
+) => {
   const { name, store } = tier
   const read = async (
     key: string,
@@ -98,8 +88,13 @@ export const createSharedTier = <Value>(
   }
 
   return {
+    /** The kind of store, as it appears in `cache-status` and metrics. */
     name,
-    get: async (key, isWanted) => {
+    /** @param isWanted checks the metadata before decoding; an unwanted entry counts as a miss */
+    get: async (
+      key: string,
+      isWanted?: (metadata: EntryMetadata) => boolean,
+    ): Promise<Entry<Value> | undefined> => {
       try {
         const found = await read(key, isWanted)
         if (!found || !('refused' in found)) return found
@@ -109,7 +104,11 @@ export const createSharedTier = <Value>(
       }
       return undefined
     },
-    set: async (key, entry, holder) => {
+    /**
+     * False when the holder has lost its lease: another instance may have written a newer entry.
+     * @param holder of the lease, if there is one
+     */
+    set: async (key: string, entry: Entry<Value>, holder?: string): Promise<boolean> => {
       try {
         // Kept to the end of its timeline, because a change of the settings may let it be served for longer.
         const expiresAt = Math.ceil(Math.max(entry.fetchedAt + tier.longestUseMs(), entry.reachesUntil ?? 0))

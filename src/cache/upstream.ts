@@ -1,68 +1,95 @@
-// Composes the upstream: the account at the provider, and the cached timelines over it.
+// The upstream: the account at the provider, and the timelines by grid cell that are cached over it in two tiers. Composes the parts
+// of the cache, and runs their background work: heartbeats, the purge log, refresh-ahead and probes. src/cache decides when to load,
+// src/provider how. Longer than 300 lines, because every part of the cache is connected here.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Catalogue } from '../catalogue/catalogue.ts'
-import type { Bounds } from '../catalogue/location-schema.ts'
-import type { Clock } from '../common/clock.ts'
+import { createCalendar, hourMs, utcDayMs } from '../common/calendar.ts'
+import { every } from '../common/clock.ts'
+import { AbohawaError } from '../common/errors.ts'
 import type { Config } from '../config/schema.ts'
-import { createLoadsByKey, type LoadsByKey } from '../keys/loads-by-key.ts'
+import { createLoadsByKey } from '../keys/loads-by-key.ts'
 import {
-  type Account,
   type AccountObserver,
+  type AccountParts,
   type AccountStandIns,
   openAccount,
   protocolIn,
 } from '../provider/account.ts'
-import type { TracedCall } from '../provider/provider-call.ts'
+import { ShareUsedUpError } from '../provider/errors.ts'
 import type { Store } from '../stores/store.ts'
 import { type Cell, createGrid, type Grid } from '../weather/cell.ts'
-import { namespaceOf } from './entry-codec.ts'
-import { createTimelines, type Timelines, type TimelinesObserver, type TimelinesParts } from './timelines.ts'
+import type { Timeline } from '../weather/timeline.ts'
+import { createDemand } from './demand.ts'
+import { type DemandExpiry, expiryOfDemand, firstExpiry } from './demand-expiry.ts'
+import { createTimelineCodec, entryOf, keyFor, namespaceOf } from './entry-codec.ts'
+import { createFailures, createUncached, type Failure } from './failures.ts'
+import { createFleetSingleFlight } from './fleet-single-flight.ts'
+import {
+  createFreshness,
+  createStretch,
+  type Entry,
+  type EntryFacts,
+  factsOf,
+  freshnessOf,
+  type Run,
+} from './freshness.ts'
+import { createHeartbeat, type Fleet } from './heartbeat.ts'
+import { createPurges, followPurges, type PurgeOrder } from './purges.ts'
+import { type CacheObserver, createReadThrough } from './read-through.ts'
+import { createProbe, createRefreshAhead } from './refresh-ahead.ts'
+import { type Codec, createMemoryTier, createSharedTier, type SharedTierObserver } from './tiers.ts'
 
-export type UpstreamObserver = Omit<TimelinesObserver, 'onHeartbeatFailure'> & AccountObserver
+export type UpstreamObserver = AccountObserver &
+  CacheObserver &
+  SharedTierObserver & {
+    onHeartbeat(fleet: Fleet): void
+    onPurge(kind: PurgeOrder['kind'], scope: PurgeOrder['scope']): void
+    /** The log has lost purges that this instance has not read: all that is cached counts as stale. */
+    onPurgesMissed(): void
+  }
 
-export type Upstream = {
-  readonly grid: Grid
-  readonly timelines: Timelines
-  /** The account that all weather comes from. */
-  readonly account: Account
-  /** The cells that were loaded for each key. */
-  readonly loads: Pick<LoadsByKey, 'all' | 'topShare'>
-  /** Reads runs, budget and cached timelines before the first request; bounded in time. */
-  start(): Promise<{ warmed: number; wanted: number }>
-  /** The budget from now on. */
-  applyBudget(config: Config): void
-  /** Freshness and staleness from now on, for what is cached too. */
-  applyFreshness(config: Config): void
-  close(): Promise<void>
-}
-
-export type UpstreamParts = {
+export type UpstreamParts = Pick<AccountParts, 'clock' | 'instances'> & {
   readonly store: Store
   readonly catalogue: { readonly current: Catalogue }
-  readonly clock: Clock
-  /** The largest possible number of instances; undefined while it is unknown. */
-  readonly instances: () => number | undefined
-  /** The hash of the settings in effect that all instances should have in common. */
+  /** A short hash of the settings in effect that all instances should have in common. */
   readonly settings: () => string
   /** The text of the instance's report of itself. */
   readonly report: () => string
   readonly observer: UpstreamObserver
   /** Undefined where requests are not traced. */
-  readonly tracing?: TracedCall | undefined
+  readonly tracing?: AccountParts['tracing']
   /** The stand-ins of tools for the provider's HTTP and the bytes of the shared tier; a gateway has none. */
   readonly standIns?: StandIns | undefined
 }
 
 /** Parts of an upstream that sends nothing: its own rules, weights and batches, and timelines that are made at once. */
-export type StandIns = AccountStandIns & {
-  readonly codec: TimelinesParts['codec']
+export type StandIns = AccountStandIns & { readonly codec: Codec<Timeline> }
+
+export type Upstream = ReturnType<typeof openUpstream>
+export type Timelines = Upstream['timelines']
+
+export type CellExplanation = {
+  readonly memory: EntryFacts | null
+  readonly shared: EntryFacts | null
+  readonly lastFailure: Failure | null
+  readonly loading: boolean
+  readonly lastRequestedAt: number | null
 }
 
-// The centre of a cell on the edge may lie outside the bounds.
-const maxCellsIn = (bounds: Bounds, cellDegrees: number): number =>
-  (Math.ceil((bounds.north - bounds.south) / cellDegrees) + 2) *
-  (Math.ceil((bounds.east - bounds.west) / cellDegrees) + 2)
+/** `failed`: the last load failed, and nothing fresh is in memory. */
+type CellOverview = {
+  readonly state: 'fresh' | 'stale' | 'absent' | 'failed'
+  /** Ms since the epoch; null where memory holds nothing. */
+  readonly fetchedAt: number | null
+  /** The decayed count of requests; 0 without any. */
+  readonly demand: number
+}
+
+const tickEveryMs = 500
+const passEveryMs = 10_000
+// Each read of the shared tier is a round trip: read in batches, and check the deadline in between.
+const warmAtOnce = 256
 
 /**
  * The cells of the most populous places, largest first, which are kept warm without demand. Computes them again when the
@@ -94,10 +121,11 @@ export const mostPopulous = (
 export const cacheNamespaceIn = (config: Config): string =>
   namespaceOf(config.provider.baseUrl, protocolIn(config))
 
-export const openUpstream = (
-  config: Config,
-  { store, catalogue, clock, instances, settings, report, observer: given, tracing, standIns }: UpstreamParts,
-): Upstream => {
+export const openUpstream = (config: Config, parts: UpstreamParts) => {
+  const { store, catalogue, clock, settings, report, observer: given, standIns } = parts
+  const { cache: options, weather } = config
+  const { hourlyHours } = weather
+  const { refusedForMs, maxPointsPerRequest } = config.provider
   const observer: UpstreamObserver = {
     ...given,
     loaded: keyId => {
@@ -106,71 +134,314 @@ export const openUpstream = (
     },
     breaker: state => {
       given.breaker(state)
-      if (state === 'closed') timelines.endBackoff()
+      if (state === 'closed') failures.endBackoff()
     },
   }
-  const { cache } = config
+  const calendar = createCalendar(config.quota.timeZone)
   const { bounds } = catalogue.current
-  const grid = createGrid(cache.cellDegrees, bounds)
+  const grid = createGrid(options.cellDegrees, bounds)
+  // The centre of a cell on the edge may lie outside the bounds.
+  const cellsOver = (from: number, to: number): number => Math.ceil((to - from) / options.cellDegrees) + 2
+  const maxCells = cellsOver(bounds.south, bounds.north) * cellsOver(bounds.west, bounds.east)
   const account = openAccount(config, {
     store,
     clock,
-    instances,
-    recentConsumers: () => timelines.recentConsumers(),
+    instances: parts.instances,
+    // People check the weather again within this time.
+    recentConsumers: () => demand.recentConsumers(clock.now() - hourMs),
     observer,
-    tracing,
+    tracing: parts.tracing,
     standIns,
   })
-  const { protocol, budget, runs } = account
+  const { provider, protocol, budget, breaker, runs } = account
   const loads = createLoadsByKey({
     now: clock.now,
     weightPerCell: protocol.weightPerCell,
     limitOfDay: () => budget.state().windows.find(({ name }) => name === 'day')?.limit,
   })
-  const pinned = cache.prefetchPlaces > 0 ? mostPopulous(catalogue, grid, cache.prefetchPlaces) : () => []
-  const timelines = createTimelines(config, {
-    account,
-    store,
-    grid,
-    maxCells: maxCellsIn(bounds, cache.cellDegrees),
+  const pinned = options.prefetchPlaces > 0 ? mostPopulous(catalogue, grid, options.prefetchPlaces) : () => []
+  const { demandForMs } = options
+  const namespace = namespaceOf(config.provider.baseUrl, protocol)
+  const keyOf = ({ id }: Cell): string => keyFor(namespace, id)
+  const newestRun = (): Run | undefined => runs?.recent()[0]
+
+  let fleet: Fleet = { instances: 1, variants: 1, wanted: 0 }
+  /** The demand of the fleet in the provider's weight per day, without stretch. */
+  const demandPerDay = (): number => (fleet.wanted * protocol.weightPerCell * utcDayMs) / policy.periodMs()
+  // The stretch in effect: freshness has a maximum.
+  const stretch = createStretch(() => Math.min(budget.stretch(demandPerDay()), policy.maxStretch()), clock)
+  const policy = createFreshness(options, stretch.current, runs?.recent)
+
+  const purges = createPurges()
+  const memory = createMemoryTier<Timeline>(options.memoryBytes)
+  const demand = createDemand<Cell>()
+  const uncached = createUncached()
+  const hasCode = (error: unknown, code: string): boolean =>
+    error instanceof AbohawaError && error.code === code
+  const failures = createFailures(
+    {
+      ...options,
+      longestAfter: error => (hasCode(error, 'provider_refused') ? refusedForMs : undefined),
+      // Also for loads of other instances, whose errors have the same code.
+      isLifted: ({ error, failedAt }) => hasCode(error, 'provider_limited') && budget.isLifted(failedAt),
+    },
+    clock,
+  )
+  const fleetLoads = createFleetSingleFlight(
+    { store, leaseForMs: options.leaseForMs, account: account.name, clock },
+    error => observer.onSharedTierFailure('lease', error),
+  )
+  const shared = createSharedTier(
+    { name: store.kind, store, longestUseMs: () => policy.longestUseMs },
+    standIns?.codec ?? createTimelineCodec({ hourlyHours, calendar, clock }),
+    observer,
+  )
+  const cache = createReadThrough<Cell, Timeline>({
+    keyOf,
+    load: async (cell, purpose, consumer) => {
+      // Read before the load: a purge or run that comes during the load is newer than the entry.
+      const metadata = { generation: purges.generation, run: newestRun()?.availableAt ?? null }
+      return entryOf(keyOf(cell), await provider.load(cell, purpose, consumer), metadata, hourlyHours)
+    },
+    expedite: provider.expedite,
+    heldBack: provider.heldBack,
+    consumerOf: error => (error instanceof ShareUsedUpError ? error.consumer : undefined),
+    memory,
+    shared,
+    fleet: fleetLoads,
+    policy,
+    purges,
+    failures,
+    uncached,
+    demand,
+    waitForMs: options.waitForMs,
+    clock,
+    observer,
+  })
+  const refreshAhead = createRefreshAhead<Cell>({
+    demand,
     pinned,
+    memory,
+    policy,
+    isHeldBack: (key, consumer) =>
+      failures.backoff(key) !== undefined || provider.heldBack(consumer, 'refresh_ahead') !== undefined,
+    refresh: (cell, consumer) => cache.refresh(cell, 'refresh_ahead', consumer),
+    batch: maxPointsPerRequest,
+    demandForMs,
+    clock,
+  })
+
+  // The fleet's demand before this instance took part in it.
+  let atStart: { readonly at: number; readonly ids: ReadonlySet<string> } = { at: 0, ids: new Set() }
+  const demandedSince = (): number => clock.now() - demandForMs
+  const isRecentStart = (): boolean => Math.abs(clock.now() - atStart.at) <= demandForMs
+  const isInDemand = (id: string): boolean =>
+    (demand.of(id)?.lastRequestedAt ?? 0) >= demandedSince() || (isRecentStart() && atStart.ids.has(id))
+  const inDemand = (): Iterable<string> => {
+    const here = demand.since(demandedSince()).map(({ key }) => key)
+    return isRecentStart() ? new Set([...here, ...atStart.ids]) : here
+  }
+  const lookUp = async (id: string): Promise<void> => {
+    const cell = grid.cellNamed(id)
+    if (cell) await cache.warm(cell)
+  }
+
+  // The first read finds purges from before the start: they are in force, but not reported.
+  const readPurgesOnce = async (): Promise<void> => {
+    const isFirst = purges.generation === 0
+    const read = await followPurges(store, purges, clock.now())
+    if (!read) return
+    cache.purged(read.added, read.isWhole)
+    if (isFirst) return
+    for (const { kind, scope } of read.added) observer.onPurge(kind, scope)
+    if (!read.isWhole) observer.onPurgesMissed()
+  }
+  // One read at a time, so that no purge is reported twice, and a new one for each caller, so that it finds what the caller
+  // ordered. The store reports its outages through its own observer.
+  let purgeReads = Promise.resolve()
+  const readPurges = (): Promise<void> => {
+    purgeReads = purgeReads.then(readPurgesOnce).catch(() => {})
+    return purgeReads
+  }
+
+  const probe = createProbe({
+    isDue: breaker.isProbeDue,
+    // The cell requested last is the most useful one to load.
+    cell: () => demand.latest()?.subject ?? pinned()[0],
+    load: cache.reload,
+  })
+  const heartbeat = createHeartbeat({
+    store,
+    demand,
+    namespace,
     settings,
     report,
+    demandForMs,
     clock,
-    codec: standIns?.codec,
-    observer: {
-      ...observer,
-      onHeartbeat: fleet => {
-        observer.onHeartbeat(fleet)
-        void budget.reconcile()
-      },
-      // So that a gateway that sends no requests also switches to its local budget when the store is unavailable.
-      onHeartbeatFailure: () => void budget.reconcile(),
+    onHeartbeat: seen => {
+      fleet = { ...seen, wanted: Math.min(seen.wanted, maxCells) }
+      stretch.renew()
+      observer.onHeartbeat(fleet)
+      void uncached.check(isInDemand, lookUp)
+      void budget.reconcile()
     },
+    // So that a gateway that sends no requests also switches to its local budget when the store is unavailable.
+    onHeartbeatFailure: () => void budget.reconcile(),
   })
+
+  // A pass scans every cell in demand, within the lead. A new run or new pinned cells make many cells due, and start a pass at once.
+  let passed = { at: Number.NEGATIVE_INFINITY, run: undefined as Run | undefined, pinned: pinned() }
+  const refreshAheadIfDue = (): void => {
+    const [at, run, pinnedNow] = [clock.now(), newestRun(), pinned()]
+    const isUnchanged = run === passed.run && pinnedNow === passed.pinned
+    if (isUnchanged && Math.abs(at - passed.at) < Math.min(policy.leadMs / 6, passEveryMs)) return
+    const started = refreshAhead()
+    // The loads that did not fit now come next.
+    passed = { at: started > 0 ? Number.NEGATIVE_INFINITY : at, run, pinned: pinnedNow }
+  }
+
+  let isTicking = false
+  const tick = async (): Promise<void> => {
+    await readPurges()
+    await heartbeat.sendIfDue()
+    refreshAheadIfDue()
+    probe()
+  }
+  const endTicks = every(clock, tickEveryMs, () => {
+    if (isTicking) return
+    isTicking = true
+    return tick().finally(() => {
+      isTicking = false
+    })
+  })
+
+  /** The cells in demand over the fleet, latest first. @throws StoreError */
+  const wanted = async (): Promise<Cell[]> =>
+    (await store.wanted(namespace, demandedSince())).flatMap(name => grid.cellNamed(name) ?? [])
+
+  const timelines = {
+    read: cache.read,
+    wanted,
+    /** Whether a tier holds fresh weather of a cell. */
+    isFresh: cache.isFresh,
+    /** Loads a cell unless its weather is fresh; returns whether it loaded. @throws BackoffError */
+    ensure: cache.ensure,
+    /** The size of the memory tier. */
+    held: () => ({ entries: memory.size, bytes: memory.calculatedSize }),
+    stretch: stretch.current,
+    /**
+     * When the first cell in demand can't be served any more if nothing is loaded: 0 where one has nothing cached, in the past
+     * where one has expired; undefined where nothing is known of any. In demand are the cells requested here and those that were
+     * in demand over the fleet at the start. A cell that the provider refuses does not count, because it has errors anyway.
+     * @param whose `cached`: a cell with nothing cached decides only where nothing in demand is cached
+     */
+    firstExpiryAt: (whose?: 'any' | 'cached'): number | undefined => {
+      const isUncached = (id: string) =>
+        uncached.has(id) && !hasCode(failures.last(id)?.error, 'provider_refused')
+      return firstExpiry({ memory, isUncached, policy }, inDemand(), clock.now(), whose)
+    },
+    /** The age at which the weather of cells in demand expires, by the settings and by the timelines that were fetched. */
+    reach: (): DemandExpiry => {
+      const now = clock.now()
+      // Cells that were in demand before the start have no requests here yet.
+      const demanded = Array.from(inDemand(), id => [id, demand.scoreOf(id, now) || 1] as const)
+      return expiryOfDemand(memory, policy.longestUseMs, demanded)
+    },
+    /** How many cells back off, by the code of their last failure. */
+    backoffs: failures.backoffs,
+    /** Reads the purge log now; never rejects. */
+    readPurges,
+    explain: async (cell: Cell): Promise<CellExplanation> => {
+      const { id } = cell
+      const facts = (entry: Entry<Timeline> | undefined): EntryFacts | null =>
+        factsOf(entry, policy, clock.now(), entry && purges.of(id, entry))
+      return {
+        memory: facts(memory.peek(id)),
+        shared: facts(await shared.get(keyOf(cell))),
+        lastFailure: failures.last(id) ?? null,
+        loading: cache.isLoading(cell),
+        lastRequestedAt: demand.of(id)?.lastRequestedAt ?? null,
+      }
+    },
+    /** Loads a cell whatever is cached, within budget and circuit breaker. Never rejects. */
+    reload: cache.reload,
+    /** The timeline of a cell in memory, without counting as a request. */
+    timelineOf: ({ id }: Cell): Timeline | undefined => memory.peek(id)?.value,
+    /** The state of a cell in memory, without counting as a request. */
+    overview: ({ id }: Cell): CellOverview => {
+      const now = clock.now()
+      const entry = memory.peek(id)
+      const state = entry ? freshnessOf(entry, policy, now, entry.purged) : 'expired'
+      const cached = state === 'expired' ? 'absent' : state
+      return {
+        state: cached !== 'fresh' && failures.last(id) ? 'failed' : cached,
+        fetchedAt: entry?.fetchedAt ?? null,
+        demand: demand.scoreOf(id, now),
+      }
+    },
+    demandPerDay,
+    /** At the last heartbeat. */
+    fleet: () => fleet,
+    /** The cells with the most requests here, most first. */
+    mostRequested: (most: number): { readonly cell: Cell; readonly requests: number }[] =>
+      demand
+        .since(demandedSince())
+        .map(({ key, subject }) => ({ cell: subject, requests: demand.scoreOf(key, clock.now()) }))
+        .sort((one, other) => other.requests - one.requests)
+        .slice(0, most),
+    /** The name of this instance in the store. */
+    instance: heartbeat.instance,
+    /** Sends a heartbeat now. */
+    sendHeartbeat: heartbeat.send,
+  }
+
+  /** Copies cells in demand over the fleet from the shared tier into memory, within this time. */
+  const warm = async (warmForMs: number): Promise<{ warmed: number; wanted: number }> => {
+    const deadline = performance.now() + warmForMs
+    await readPurges()
+    await heartbeat.send()
+    const cells = await wanted().catch(() => [])
+    let warmed = 0
+    for (let i = 0; i < cells.length && performance.now() < deadline; i += warmAtOnce) {
+      const found = await Promise.all(cells.slice(i, i + warmAtOnce).map(cache.warm))
+      warmed += found.filter(Boolean).length
+    }
+    atStart = { at: clock.now(), ids: new Set(cells.map(({ id }) => id)) }
+    return { warmed, wanted: cells.length }
+  }
 
   return {
     grid,
     timelines,
+    /** The account that all weather comes from. */
     account,
+    /** The cells that were loaded for each key. */
     loads,
+    /** Reads runs, budget, purges and cached timelines before the first request; bounded in time. */
     start: async () => {
       // A provider or store that hangs must not keep the gateway from becoming ready.
       const timeout = new AbortController()
       await Promise.race([
         Promise.all([runs?.poll(), budget.reconcile()]),
-        pause(cache.warmForMs, undefined, { signal: timeout.signal }),
+        pause(options.warmForMs, undefined, { signal: timeout.signal }),
       ])
       timeout.abort()
-      return timelines.start(cache.warmForMs)
+      return warm(options.warmForMs)
     },
+    /** The budget from now on. */
     applyBudget: account.applyBudget,
-    applyFreshness: next => {
+    /** Freshness and staleness from now on, for what is cached too. */
+    applyFreshness: (next: Config): void => {
       account.applyHorizon(next)
-      timelines.apply(next.cache)
+      policy.apply(next.cache)
+      passed.at = Number.NEGATIVE_INFINITY
+      stretch.renew()
     },
-    close: async () => {
-      await timelines.close()
+    close: async (): Promise<void> => {
+      endTicks()
+      // Stores the latest demand for the next start.
+      await heartbeat.sendLast()
+      fleetLoads.close()
       await account.close()
     },
   }

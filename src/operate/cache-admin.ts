@@ -4,7 +4,7 @@
 import { createTimelineCodec, keyFor } from '../cache/entry-codec.ts'
 import type { EntryFacts } from '../cache/freshness.ts'
 import { createPurges, orderPurge, readPurges } from '../cache/purges.ts'
-import type { CellExplanation, Timelines } from '../cache/timelines.ts'
+import type { CellExplanation, Timelines } from '../cache/upstream.ts'
 import { cacheNamespaceIn } from '../cache/upstream.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { type Location, locationTypes } from '../catalogue/location-schema.ts'

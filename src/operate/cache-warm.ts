@@ -5,7 +5,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import * as z from 'zod'
 import { retryAtOf } from '../cache/failures.ts'
-import type { Timelines } from '../cache/timelines.ts'
+import type { Timelines } from '../cache/upstream.ts'
 import { mostPopulous } from '../cache/upstream.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { isoOf } from '../common/calendar.ts'

@@ -1,7 +1,7 @@
 // The cells of the catalogue's places: how each is cached here, which place names it, and the places that a search finds.
 // Reads the memory of this instance alone, and costs no request.
 
-import type { Timelines } from '../cache/timelines.ts'
+import type { Timelines } from '../cache/upstream.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { type Location, locationTypes } from '../catalogue/location-schema.ts'
 import { fold } from '../catalogue/search.ts'

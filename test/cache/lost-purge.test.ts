@@ -3,13 +3,16 @@
 
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
-import { namespaceOf } from '../../src/cache/entry-codec.ts'
 import { orderPurge } from '../../src/cache/purges.ts'
-import { createTimelines, type TimelinesObserver } from '../../src/cache/timelines.ts'
+import { cacheNamespaceIn, openUpstream } from '../../src/cache/upstream.ts'
+import type { Catalogue } from '../../src/catalogue/catalogue.ts'
+import { shipped } from '../../src/catalogue/snapshot-reader.ts'
 import { createCalendar, hourMs } from '../../src/common/calendar.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import type { Config } from '../../src/config/schema.ts'
 import { createSampleWeather } from '../../src/load/what-if/sample-weather.ts'
+import { createStandIns } from '../../src/load/what-if/stand-ins.ts'
+import { protocolIn } from '../../src/provider/account.ts'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { usualHorizon } from '../../src/weather/horizon.ts'
@@ -35,10 +38,11 @@ const config: Config = {
     waitForMs: 5_000,
     leaseForMs: 2_000,
     demandForMs: hourMs,
+    warmForMs: 0,
   },
 }
-const protocol = { identity: 'n', weightPerCell: 4 }
-const namespace = namespaceOf(config.provider.baseUrl, protocol)
+const protocol = protocolIn(config)
+const namespace = cacheNamespaceIn(config)
 const { hourlyHours } = config.weather
 
 const server = await testRedis(t)
@@ -63,22 +67,7 @@ const setUp = async (t: Test) => {
   const start = async () => {
     const counts = { loads: 0, reads: 0, purges: 0, missed: 0 }
     const connection = { isCut: false }
-    const timelines = createTimelines(config, {
-      account: {
-        name: 'a',
-        protocol,
-        provider: {
-          load: async () => {
-            counts.loads += 1
-            return weather.timelineAt(clock.now())
-          },
-          expedite: nothing,
-          heldBack: () => undefined,
-        },
-        breaker: { isProbeDue: () => false },
-        budget: { stretch: () => 1, isLifted: () => false },
-        runs: undefined,
-      },
+    const upstream = openUpstream(config, {
       store: {
         ...store,
         changeRecordsAfter: async (topic: string, number: number) => {
@@ -87,26 +76,48 @@ const setUp = async (t: Test) => {
           return store.changeRecordsAfter(topic, number)
         },
       },
-      grid,
-      maxCells: 10_000,
-      pinned: () => [],
+      catalogue: { current: { bounds: shipped.bounds } as Catalogue },
+      clock,
+      instances: () => 1,
       settings: () => '',
       report: () => '',
-      clock,
-      observer: new Proxy(
-        {
-          onPurge: () => {
-            counts.purges += 1
-          },
-          onPurgesMissed: () => {
-            counts.missed += 1
-          },
+      standIns: createStandIns({
+        protocol,
+        weather,
+        clock,
+        latencyMs: 0,
+        onRequest: cells => {
+          counts.loads += cells
         },
-        { get: (of, name) => Reflect.get(of, name) ?? nothing },
-      ) as unknown as TimelinesObserver,
+      }),
+      observer: {
+        onRead: nothing,
+        onCollapsed: nothing,
+        onLoadFailure: nothing,
+        onSharedTierFailure: nothing,
+        onEntryRefused: nothing,
+        onHeartbeat: nothing,
+        onPurge: () => {
+          counts.purges += 1
+        },
+        onPurgesMissed: () => {
+          counts.missed += 1
+        },
+        request: nothing,
+        refused: nothing,
+        loaded: nothing,
+        shareUsedUp: nothing,
+        newRun: nothing,
+        runsUnknown: nothing,
+        storeAway: nothing,
+        storeBack: nothing,
+        reopened: nothing,
+        breaker: nothing,
+      },
     })
-    await timelines.start(0)
-    t.teardown(timelines.close)
+    const { timelines } = upstream
+    await upstream.start()
+    t.teardown(upstream.close)
     const read = async (cell = dhaka) => {
       const { outcome } = await timelines.read(cell)
       return outcome
