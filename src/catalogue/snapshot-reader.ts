@@ -1,6 +1,8 @@
 // Reads a file into a snapshot, or finds every fault in it. A file is served only when its form, counts and checksum and
 // every rule of check.ts hold. Repairs nothing.
 
+import { resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { InputError, messageOf } from '../common/errors.ts'
 import { FileError, maxFileBytes, readTextFile } from '../common/regular-file.ts'
 import { check, type Fault, faultLine } from './check.ts'
@@ -142,3 +144,7 @@ export const readSnapshot = async (path: string): Promise<Snapshot> => {
   if (snapshot === undefined) throw new InputError(sentence(path, faults))
   return snapshot
 }
+
+/** The absolute path of the file that is configured; null for the one that comes with the product. */
+export const catalogueFile = (configured: string | null): string =>
+  configured === null ? fileURLToPath(new URL('../../locations.json', import.meta.url)) : resolve(configured)

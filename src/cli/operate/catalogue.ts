@@ -24,10 +24,9 @@ export const addCatalogueCommands: AddTopCommand = (program, add, summary) => {
         )
         .requiredOption('--out <json>', 'the snapshot to write; left unchanged when a table has a fault'),
     run: async (terminal, { from, aliases, changes, facts, out }) => {
-      const { factsFor } = await import('../../catalogue/facts.ts')
-      const known = await factsFor(facts, terminal.config().catalogue.path)
       // Imported here, so that the other commands start without it.
-      const { buildSnapshot } = await import('../../catalogue/build.ts')
+      const { buildSnapshot, factsFor } = await import('../../catalogue/build.ts')
+      const known = await factsFor(facts, terminal.config().catalogue.path)
       const builtOn = isoOf(terminal.clock.now()).slice(0, 10)
       const report = await buildSnapshot({
         csvPath: from,
@@ -55,10 +54,9 @@ export const addCatalogueCommands: AddTopCommand = (program, add, summary) => {
     setUp: command => command.argument('[file]', 'the file to check; the configured snapshot if not given'),
     run: async (terminal, _options, file) => {
       const { path } = terminal.config().catalogue
-      const { catalogueFile } = await import('../../catalogue/catalogue-file.ts')
-      const { factsFor } = await import('../../catalogue/facts.ts')
+      const { catalogueFile } = await import('../../catalogue/snapshot-reader.ts')
       const checked = file ?? catalogueFile(path)
-      const { checkFile } = await import('../../catalogue/build.ts')
+      const { checkFile, factsFor } = await import('../../catalogue/build.ts')
       const { counts, faults } = await checkFile(
         checked,
         async () => (await factsFor(undefined, path)).bounds,
@@ -75,7 +73,7 @@ export const addCatalogueCommands: AddTopCommand = (program, add, summary) => {
     setUp: command => command.argument('<id>', 'id of the place').option('--undo', 'hide it'),
     run: async (terminal, { undo = false }, id = '') => {
       const { path } = terminal.config().catalogue
-      const { catalogueFile } = await import('../../catalogue/catalogue-file.ts')
+      const { catalogueFile } = await import('../../catalogue/snapshot-reader.ts')
       const { setPublished } = await import('../../catalogue/publication.ts')
       const { changed, location } = await setPublished(catalogueFile(path), id, !undo)
       terminal.show(
