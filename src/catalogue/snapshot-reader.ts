@@ -22,28 +22,12 @@ import { boundsIn, formFaults, isObject } from './snapshot-form.ts'
 /** The result: how many places there are, and the snapshot if it has no fault, else every fault. */
 export type Inspection = Readonly<{ counts: Counts; snapshot?: Snapshot; faults: readonly Fault[] }>
 
-/** Named only where it has a fault: there are thousands. */
-class SnapshotRow implements Row {
-  readonly naming = snapshotNaming
-  readonly fields: Row['fields']
-  readonly #at: number
-  constructor(fields: Row['fields'], at: number) {
-    this.fields = fields
-    this.#at = at
-  }
-  get row(): string {
-    const { id } = this.fields
-    return `locations[${this.#at}]${typeof id === 'string' ? ` (id ${id})` : ''}`
-  }
-}
-
-const rowsOf = ({ locations }: Record<string, unknown>): Row[] => {
-  const rows: Row[] = []
-  if (Array.isArray(locations))
-    for (const [at, fields] of locations.entries())
-      if (isObject(fields)) rows.push(new SnapshotRow(fields, at))
-  return rows
-}
+const rowsOf = ({ locations }: Record<string, unknown>): Row[] =>
+  (Array.isArray(locations) ? locations : []).flatMap((fields, at) => {
+    if (!isObject(fields)) return []
+    const id = typeof fields.id === 'string' ? ` (id ${fields.id})` : ''
+    return [{ row: `locations[${at}]${id}`, naming: snapshotNaming, fields }]
+  })
 
 const headFault = (column: string, given: unknown, allowed: string): Fault => ({
   row: 'provenance',
