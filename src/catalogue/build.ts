@@ -2,23 +2,23 @@
 // repair it. A table with a fault changes nothing, and a rebuild keeps unpublished places unpublished. check.ts and the tables
 // find the faults.
 
-import { InputError } from '../common/errors.ts'
-import { parseAliases } from './alias-table.ts'
-import { parseChanges } from './change-table.ts'
-import { check, type Fault } from './check.ts'
+import { existsSync } from 'node:fs'
+import { InputError, messageOf } from '../common/errors.ts'
+import { check, type Fault, faultLine } from './check.ts'
 import { editExclusively } from './exclusive-edit.ts'
 import {
   type Bounds,
   type Counts,
   countByType,
-  type FormerId,
   fieldOf,
   type Location,
   locationOf,
   type Row,
 } from './location-schema.ts'
+import { parseAliases, parseChanges } from './other-tables.ts'
 import { composeSnapshot, type Facts, formatSnapshot } from './snapshot.ts'
-import { inspectSnapshot, readText } from './snapshot-reader.ts'
+import { factsFaults } from './snapshot-form.ts'
+import { catalogueFile, inspectSnapshot, readSnapshot, readText } from './snapshot-reader.ts'
 import { parseTable } from './table.ts'
 
 /** The input and output of a build; `builtOn` is the date in the snapshot, YYYY-MM-DD. */
@@ -79,34 +79,20 @@ const unpublishedIn = async (path: string): Promise<ReadonlySet<string>> => {
   }
 }
 
-type Extras = Readonly<{
-  aliases: ReadonlyMap<string, readonly string[]>
-  formerIds: ReadonlyMap<string, readonly FormerId[]>
-  faults: readonly Fault[]
-}>
-
-const readExtras = async (
-  { aliasesPath, changesPath }: BuildOptions,
-  places: readonly Location[],
-): Promise<Extras> => {
-  const byId = new Map<string, Location>(places.map(place => [place.id, place]))
-  const { aliases, faults: aliasFaults } =
-    aliasesPath === undefined
-      ? { aliases: new Map(), faults: [] }
-      : parseAliases(await readText(aliasesPath), byId)
-  const { formerIds, faults: changeFaults } =
-    changesPath === undefined
-      ? { formerIds: new Map(), faults: [] }
-      : parseChanges(await readText(changesPath), byId)
-  return { aliases, formerIds, faults: [...aliasFaults, ...changeFaults] }
-}
+const noExtras = { byId: new Map<string, never[]>(), faults: [] }
 
 const sizeOf = (lists: ReadonlyMap<string, readonly unknown[]>): number =>
   lists.values().reduce((sum, list) => sum + list.length, 0)
 
 /** Builds the snapshot at `outPath`; InputError when a file cannot be read or written. */
-export const buildSnapshot = async (options: BuildOptions): Promise<BuildReport> => {
-  const { csvPath, outPath, facts, builtOn } = options
+export const buildSnapshot = async ({
+  csvPath,
+  aliasesPath,
+  changesPath,
+  outPath,
+  facts,
+  builtOn,
+}: BuildOptions): Promise<BuildReport> => {
   const { rows, faults: malformed } = parseTable(await readText(csvPath))
   const counts = countByType(rows.map(row => fieldOf(row, 'type')))
   const refused = (faults: readonly Fault[]): BuildReport => ({
@@ -119,8 +105,12 @@ export const buildSnapshot = async (options: BuildOptions): Promise<BuildReport>
 
   const faults = [...malformed, ...check(rows, facts.bounds)]
   if (faults.length > 0) return refused(faults)
-  const { aliases, formerIds, faults: extraFaults } = await readExtras(options, rows.map(locationOf))
+  const byId = new Map<string, Location>(rows.map(row => [String(fieldOf(row, 'id')), locationOf(row)]))
+  const ofAliases = aliasesPath === undefined ? noExtras : parseAliases(await readText(aliasesPath), byId)
+  const ofChanges = changesPath === undefined ? noExtras : parseChanges(await readText(changesPath), byId)
+  const extraFaults = [...ofAliases.faults, ...ofChanges.faults]
   if (extraFaults.length > 0) return refused(extraFaults)
+  const [aliases, formerIds] = [ofAliases.byId, ofChanges.byId]
 
   let report = refused([])
   await editExclusively(outPath, async () => {
@@ -156,4 +146,32 @@ export const buildSnapshot = async (options: BuildOptions): Promise<BuildReport>
     return inspected.snapshot ? text : undefined
   })
   return report
+}
+
+/**
+ * The facts of places that no table has, from a file of their own or from the snapshot that is configured; before its first build
+ * from that of the product.
+ * @param file a JSON file with nothing else
+ * @param configured the path of the configured snapshot, null for the product's own
+ * @throws InputError for a file that is at fault
+ */
+export const factsFor = async (file: string | undefined, configured: string | null): Promise<Facts> => {
+  if (file === undefined) {
+    const path = catalogueFile(configured)
+    const { provenance } = await readSnapshot(existsSync(path) ? path : catalogueFile(null))
+    const { title, bounds, sources } = provenance
+    return { title, bounds, sources }
+  }
+  const facts = parsed(await readText(file), file)
+  const faults = factsFaults(facts)
+  if (faults.length > 0) throw new InputError(faults.map(fault => `${file}: ${faultLine(fault)}`))
+  return facts as Facts
+}
+
+const parsed = (text: string, file: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw new InputError(`${file}: not JSON: ${messageOf(cause)}`, { cause })
+  }
 }

@@ -1,5 +1,5 @@
 // Parses CSV text into rows of text fields with their line numbers, for any table. Finds faults of the header and of the
-// quoting; what a cell means stands in csv-text.ts; the tables (table.ts, alias-table.ts, change-table.ts) interpret the fields.
+// quoting; what a cell means stands in csv-text.ts; the tables (table.ts, other-tables.ts) interpret the fields.
 
 import { CsvError, parse } from 'csv-parse/sync'
 import { closestMatch } from 'leven'
@@ -11,7 +11,7 @@ import { refusal } from './field-rules.ts'
 export type Columns = Readonly<{ known: readonly string[]; required: readonly string[] }>
 
 /** A line of fields by column; a short line lacks the last ones. `line` counts from 1, the header's. */
-export type CsvRow = Readonly<{ line: number; fields: Readonly<Record<string, string>> }>
+type CsvRow = Readonly<{ line: number; fields: Readonly<Record<string, string>> }>
 
 /** A parsed text: its header, its rows, and the faults of its form. */
 export type Csv = Readonly<{ header: readonly string[]; rows: readonly CsvRow[]; faults: readonly Fault[] }>

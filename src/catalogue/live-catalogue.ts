@@ -5,8 +5,7 @@ import type { BigIntStats } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { InputError, messageOf } from '../common/errors.ts'
 import { type Catalogue, createCatalogue } from './catalogue.ts'
-import { catalogueFile } from './catalogue-file.ts'
-import { readSnapshot } from './snapshot-reader.ts'
+import { catalogueFile, readSnapshot } from './snapshot-reader.ts'
 
 /** @param configured null for the product's own file @throws InputError for a file that is no catalogue */
 export const readCatalogue = async (configured: string | null): Promise<Catalogue> =>

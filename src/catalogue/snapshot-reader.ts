@@ -1,6 +1,8 @@
 // Reads a file into a snapshot, or finds every fault in it. A file is served only when its form, counts and checksum and
 // every rule of check.ts hold. Repairs nothing.
 
+import { resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { InputError, messageOf } from '../common/errors.ts'
 import { FileError, maxFileBytes, readTextFile } from '../common/regular-file.ts'
 import { check, type Fault, faultLine } from './check.ts'
@@ -20,28 +22,12 @@ import { boundsIn, formFaults, isObject } from './snapshot-form.ts'
 /** The result: how many places there are, and the snapshot if it has no fault, else every fault. */
 export type Inspection = Readonly<{ counts: Counts; snapshot?: Snapshot; faults: readonly Fault[] }>
 
-/** Named only where it has a fault: there are thousands. */
-class SnapshotRow implements Row {
-  readonly naming = snapshotNaming
-  readonly fields: Row['fields']
-  readonly #at: number
-  constructor(fields: Row['fields'], at: number) {
-    this.fields = fields
-    this.#at = at
-  }
-  get row(): string {
-    const { id } = this.fields
-    return `locations[${this.#at}]${typeof id === 'string' ? ` (id ${id})` : ''}`
-  }
-}
-
-const rowsOf = ({ locations }: Record<string, unknown>): Row[] => {
-  const rows: Row[] = []
-  if (Array.isArray(locations))
-    for (const [at, fields] of locations.entries())
-      if (isObject(fields)) rows.push(new SnapshotRow(fields, at))
-  return rows
-}
+const rowsOf = ({ locations }: Record<string, unknown>): Row[] =>
+  (Array.isArray(locations) ? locations : []).flatMap((fields, at) => {
+    if (!isObject(fields)) return []
+    const id = typeof fields.id === 'string' ? ` (id ${fields.id})` : ''
+    return [{ row: `locations[${at}]${id}`, naming: snapshotNaming, fields }]
+  })
 
 const headFault = (column: string, given: unknown, allowed: string): Fault => ({
   row: 'provenance',
@@ -142,3 +128,7 @@ export const readSnapshot = async (path: string): Promise<Snapshot> => {
   if (snapshot === undefined) throw new InputError(sentence(path, faults))
   return snapshot
 }
+
+/** The absolute path of the file that is configured; null for the one that comes with the product. */
+export const catalogueFile = (configured: string | null): string =>
+  configured === null ? fileURLToPath(new URL('../../locations.json', import.meta.url)) : resolve(configured)

@@ -1,7 +1,7 @@
 // Navigates the schema: the list of settings, the schema at a path, and the nearest known name for an unknown one. Knows the
 // shape of settings and nothing about their values.
 
-import leven from 'leven'
+import { closestMatch } from 'leven'
 import * as z from 'zod'
 import { quoted } from '../common/outside-text.ts'
 import { configSchema } from './schema.ts'
@@ -85,32 +85,26 @@ const pathsIn = (schema: z.core.$ZodType, path: Path): Path[] =>
     ...pathsIn(part, [...path, key]),
   ])
 
-const distance = (one: string, other: string): number => leven(one.toLowerCase(), other.toLowerCase())
-
-// A third of the letters may be wrong: beyond that another name was meant, and a suggestion would mislead.
-const isNear = (written: string, name: string): boolean => {
-  const most = Math.ceil(written.length / 3)
-  // At least so many letters are wrong. What is written may be of any length, and to compare costs the product of both.
-  return Math.abs(written.length - name.length) <= most && distance(written, name) <= most
-}
-
-/** The item nearest to what was written; undefined where none is near. */
+/**
+ * The item nearest to what was written. A third of the letters may be wrong: beyond that another name was meant, and a suggestion
+ * would mislead.
+ */
 export const nearestOf = <Item>(
   written: string,
   items: readonly Item[],
   nameOf: (item: Item) => string,
-): Item | undefined =>
-  items
-    .filter(item => isNear(written, nameOf(item)))
-    .toSorted((a, b) => distance(written, nameOf(a)) - distance(written, nameOf(b)))[0]
+): Item | undefined => {
+  const names = items.map(item => nameOf(item).toLowerCase())
+  const nearest = closestMatch(written.toLowerCase(), names, { maxDistance: Math.ceil(written.length / 3) })
+  return nearest === undefined ? undefined : items[names.indexOf(nearest)]
+}
 
-/** The path that somebody who wrote an unknown one most likely meant: a near name here or elsewhere; undefined for none. */
+/** The path that somebody who wrote an unknown one most likely meant: a near name here, or else elsewhere; undefined for none. */
 export const nearestPath = (written: Path): Path | undefined => {
   const parent = written.slice(0, -1)
-  const name = String(written.at(-1))
-  const inList = written.some(key => typeof key === 'number')
-  const here = inList ? pathsIn(schemaAt(parent) ?? configSchema, parent) : pathsIn(configSchema, [])
-  const elsewhere = (path: Path) => (printPath(path.slice(0, -1)) === printPath(parent) ? 0 : 1)
-  const far = (path: Path) => distance(name, String(path.at(-1))) + elsewhere(path)
-  return here.filter(path => isNear(name, String(path.at(-1)))).toSorted((a, b) => far(a) - far(b))[0]
+  const holder = schemaAt(parent) ?? configSchema
+  const here = Object.keys(partsOf(holder) ?? {}).map(key => [...parent, key])
+  const nearest = (paths: readonly Path[]) =>
+    nearestOf(String(written.at(-1)), paths, path => String(path.at(-1)))
+  return nearest(here) ?? nearest(pathsIn(configSchema, []))
 }

@@ -1,7 +1,7 @@
 // The gauges that are read at each scrape, from the parts that know. What is not known has no number: NaN, for which no
 // comparison of an alert holds. Events are counted in metrics.ts.
 
-import type { Timelines } from '../cache/timelines.ts'
+import type { Timelines } from '../cache/upstream.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { LiveCatalogue } from '../catalogue/live-catalogue.ts'
 import type { Clock } from '../common/clock.ts'

@@ -5,28 +5,14 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Attributes, Span, SpanKind } from '@opentelemetry/api'
 import type { Sampler } from '@opentelemetry/sdk-trace'
-import type { ResponseName } from '../common/endpoints.ts'
 import { AbohawaError, messageOf } from '../common/errors.ts'
+import type { AnsweredRequest } from './access-log.ts'
 import type { Log } from './log.ts'
 
 /** The span of a caller, as `traceparent` has it. */
 type ParentSpan = { readonly traceId: string; readonly spanId: string; readonly isSampled: boolean }
 
-/** A request at its end. */
-type TracedRequest = {
-  readonly requestId: string
-  readonly method: string
-  readonly endpoint: ResponseName
-  readonly status: number
-  readonly httpVersion: string
-  readonly client: string | undefined
-  readonly keyId: string | undefined
-  readonly cell: string | undefined
-  readonly cache: string | undefined
-  readonly reason: string | undefined
-}
-
-type RequestTrace = { readonly traceId: string; end(request: TracedRequest): void }
+type RequestTrace = { readonly traceId: string; end(request: AnsweredRequest): void }
 
 type Bytes = { bytes(...given: never[]): AsyncGenerator<Uint8Array> }
 

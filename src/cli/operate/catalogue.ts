@@ -1,11 +1,10 @@
 // `abohawa catalogue …`: builds, checks and publishes the snapshot of places.
 
-import { buildSnapshot, checkFile } from '../../catalogue/build.ts'
-import { catalogueFile } from '../../catalogue/catalogue-file.ts'
+import { buildSnapshot, checkFile, factsFor } from '../../catalogue/build.ts'
 import { type Fault, faultLine } from '../../catalogue/check.ts'
-import { factsFor } from '../../catalogue/facts.ts'
 import type { Counts } from '../../catalogue/location-schema.ts'
 import { setPublished } from '../../catalogue/publication.ts'
+import { catalogueFile } from '../../catalogue/snapshot-reader.ts'
 import { isoOf } from '../../common/calendar.ts'
 import { printable } from '../../common/outside-text.ts'
 import { type AddTopCommand, numbered, type Terminal } from '../terminal.ts'
