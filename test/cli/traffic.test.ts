@@ -140,7 +140,7 @@ t.test('a file far out of order is sorted by its lines, and gaps are shortened i
     code: 0,
     stderr: '',
     stdout:
-      /whole has 9,000 requests\.[\s\S]*order +[\d,]+ requests were too far out of place for --window, and stand out of order: `LC_ALL=C sort` puts the lines in order\n[\s\S]*gaps +1 longer than 5m, the longest 1 h from 2026-11-21T06:00:59\.990Z; --longest-gap shortens them/,
+      /whole has 9,000 requests\.[\s\S]*order +[\d,]+ requests were too far out of place for --window, and stand out of order: `LC_ALL=C sort` puts the lines in order\n[\s\S]*gaps +1 longer than 5m, the longest 1 h from 2026-11-21T06:00:59\.990Z; import --longest-gap shortens them/,
   })
   t.equal(requestsIn(at('whole')).length, 9_000, 'and none is lost')
   const sorted = spawnSync('sort', [at('whole')], { encoding: 'utf8', env: { ...cleanEnv(), LC_ALL: 'C' } })

@@ -37,11 +37,12 @@ export const settingsOf = (
   catalogue: Catalogue,
   calendar: Calendar,
 ): GeneratedTraffic => {
-  const { seed, rate, duration: durationMs, arrivals, shape, stormFactor: factor } = options
-  const { mix, alpha, keys, keysAlpha, english, conditional, compressed, bad } = options
+  const { seed, rate, arrivals, mix, alpha, keys, keysAlpha, english, conditional, compressed, bad } = options
+  const { duration: durationMs, shape, stormFactor: factor } = options
   const span = { start: startIn(options.start, durationMs, calendar), durationMs }
   const given = options.storm?.map(each => stormOf(each, span, catalogue, calendar))
   const storms = given ?? (shape === 'storm' ? [usualStorm(span, catalogue)] : [])
+  const consumers = { mix, alpha, keys, keysAlpha, english, conditional, compressed, bad }
   return {
     seed,
     ...span,
@@ -49,14 +50,7 @@ export const settingsOf = (
     arrivals,
     shape: shape === 'storm' ? 'day' : shape,
     storms: storms.map(storm => ({ ...storm, factor })),
-    mix,
-    alpha,
-    keys,
-    keysAlpha,
-    english,
-    conditional,
-    compressed,
-    bad,
+    ...consumers,
   }
 }
 

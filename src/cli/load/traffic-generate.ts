@@ -3,13 +3,16 @@
 
 import { setImmediate as turn } from 'node:timers/promises'
 import { type Command, Option } from 'commander'
+import { readCatalogue } from '../../catalogue/live-catalogue.ts'
 import { type Calendar, createCalendar, isoOf } from '../../common/calendar.ts'
 import { InputError } from '../../common/errors.ts'
 import { printable } from '../../common/outside-text.ts'
 import { printDuration } from '../../config/units.ts'
+import { standardOutput } from '../../load/traffic/file-bytes.ts'
 import { shapes } from '../../load/traffic/generate/arrivals.ts'
-import type { GeneratedTraffic } from '../../load/traffic/generate/generate.ts'
+import { type GeneratedTraffic, generate } from '../../load/traffic/generate/generate.ts'
 import type { TrafficRequest } from '../../load/traffic/traffic-request.ts'
+import { textOf, writeText } from '../../load/traffic/write-traffic.ts'
 import { interruption } from '../interruption.ts'
 import { rateIn } from '../quantities.ts'
 import { type AddCommand, counted, factsText, leftText, type Terminal } from '../terminal.ts'
@@ -28,13 +31,16 @@ import {
   spanIn,
   stormIn,
 } from './generate-options.ts'
+import { outOption } from './traffic-options.ts'
 
 // A Monday: the weekend is Friday and Saturday.
 const defaultStart = '2026-11-16'
 const maxRequests = 1e9
 
+type Options = GenerateOptions & { out: string; force?: boolean }
+
 export const addGenerateCommand = (traffic: Command, add: AddCommand): Command =>
-  add<GenerateOptions & { out: string; force?: boolean }>(traffic, 'generate', {
+  add<Options>(traffic, 'generate', {
     summary: 'generate traffic from a seed: places and keys by Zipf, the hours of a day, a storm',
     example:
       'traffic generate --rate 2000 --duration 10m --seed 7 --shape day --out ten-minutes.ndjson.gz\n  npm run -s abohawa -- traffic generate --shape storm --storm district/2022@18:00/2h --out storm.ndjson',
@@ -93,18 +99,14 @@ export const addGenerateCommand = (traffic: Command, add: AddCommand): Command =
             .choices(['poisson', 'even'])
             .default('poisson'),
         )
-        .option(
-          '--out <path>',
-          'the file to write, with gzip where it ends in .gz; - is standard output',
-          '-',
-        )
+        .addOption(outOption())
         .option('--force', 'replace the file if it exists'),
     run: generateTraffic,
   })
 
 const generateTraffic = async (
   terminal: Terminal,
-  { out, force, ...options }: GenerateOptions & { out: string; force?: boolean },
+  { out, force = false, ...options }: Options,
 ): Promise<number> => {
   const expected = Math.round((options.rate * options.duration) / 1000)
   if (expected > maxRequests)
@@ -113,32 +115,28 @@ const generateTraffic = async (
     )
   const config = terminal.config()
   const calendar = createCalendar(config.quota.timeZone)
-  // Imported here, so that the other commands start without them.
-  const { readCatalogue } = await import('../../catalogue/live-catalogue.ts')
-  const { standardOutput } = await import('../../load/traffic/file-bytes.ts')
-  const { generate } = await import('../../load/traffic/generate/generate.ts')
-  const { textOf, writeText } = await import('../../load/traffic/write-traffic.ts')
   const catalogue = await readCatalogue(config.catalogue.path)
   const { bounds } = catalogue
   if (catalogue.size === 0) throw new InputError('the catalogue has no published place')
   const settings = settingsOf(options, catalogue, calendar)
   const requests = generate(settings, { catalogue, bounds, offsetSecondsAt: calendar.offsetSecondsAt })
 
-  const progress: Progress = { requests: 0, began: performance.now(), isStopped: false }
+  const progress: Progress = { requests: 0, expected, began: performance.now(), isStopped: false }
   void interruption().then(() => {
     progress.isStopped = true
   })
-  await writeText(out, textOf(observed(requests, progress, expected, terminal)), { force: force === true })
+  await writeText(out, textOf(observed(requests, progress, terminal)), { force })
   terminal.progress('')
   const file = out === standardOutput ? 'standard output' : printable(out)
+  const made = counted(progress.requests)
   if (progress.isStopped) {
-    terminal.remark(`Interrupted: ${file} has the first ${counted(progress.requests)} requests.`)
+    terminal.remark(`Interrupted: ${file} has the first ${made} requests.`)
     return 1
   }
   if (out !== standardOutput)
     terminal.show(
       { out, requests: progress.requests, catalogue: catalogue.checksum, ...shownOf(settings) },
-      `${file} has ${counted(progress.requests)} requests.\n${textOfSettings(settings, progress, calendar)}`,
+      `${file} has ${made} requests.\n${textOfSettings(settings, progress, calendar)}`,
     )
   return 0
 }
@@ -146,13 +144,14 @@ const generateTraffic = async (
 const batchSize = 512
 const progressMs = 200
 
-type Progress = { requests: number; readonly began: number; isStopped: boolean }
+type Progress = { requests: number; readonly expected: number; readonly began: number; isStopped: boolean }
+
+const secondsSince = (began: number): number => (performance.now() - began) / 1000
 
 /** The requests, many at a time, until the command is interrupted. */
 async function* observed(
   requests: Iterable<TrafficRequest>,
   progress: Progress,
-  expected: number,
   terminal: Terminal,
 ): AsyncGenerator<TrafficRequest[]> {
   let batch: TrafficRequest[] = []
@@ -168,15 +167,14 @@ async function* observed(
     if (progress.isStopped) return
     if (performance.now() - shownAt < progressMs) continue
     shownAt = performance.now()
-    terminal.progress(progressText(progress, expected))
+    const { requests: made, expected, began } = progress
+    const seconds = secondsSince(began)
+    terminal.progress(
+      `${counted(made)} of about ${counted(expected)} requests, ${counted(Math.round(made / seconds))} a second${leftText(made / expected, seconds)}`,
+    )
   }
   progress.requests += batch.length
   yield batch
-}
-
-const progressText = ({ requests, began }: Progress, expected: number): string => {
-  const seconds = (performance.now() - began) / 1000
-  return `${counted(requests)} of about ${counted(expected)} requests, ${counted(Math.round(requests / seconds))} a second${leftText(requests / expected, seconds)}`
 }
 
 const shownOf = ({ start, durationMs, storms, ...settings }: GeneratedTraffic) => ({
@@ -196,7 +194,7 @@ const textOfSettings = (
   { requests, began }: Progress,
   calendar: Calendar,
 ): string => {
-  const seconds = (performance.now() - began) / 1000
+  const seconds = secondsSince(began)
   return factsText([
     ['from', `${localText(start, calendar)} ${calendar.zone}, for ${printDuration(durationMs)}`],
     ['shape', `${shape}, seed ${seed}`],

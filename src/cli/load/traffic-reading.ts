@@ -1,12 +1,15 @@
-// The words of every command that reads traffic while it does: faulty lines, how far it is, and what was left out.
+// Reads traffic files for commands, in words: faulty lines, how far it is, what was left out, and what else was found of the files.
 
 import { stat } from 'node:fs/promises'
+import { isoOf } from '../../common/calendar.ts'
 import { InputError } from '../../common/errors.ts'
+import { printDuration } from '../../config/units.ts'
 import { standardInput } from '../../load/traffic/file-bytes.ts'
+import { type Gaps, reportedGapMs } from '../../load/traffic/gaps.ts'
 import { readTraffic, type TrafficSummary } from '../../load/traffic/read-traffic.ts'
 import type { TrafficRequest } from '../../load/traffic/traffic-request.ts'
 import { interruption } from '../interruption.ts'
-import { counted, leftText, type Terminal } from '../terminal.ts'
+import { counted, leftText, numbered, type Terminal } from '../terminal.ts'
 
 export type ReadOptions = {
   readonly format?: string
@@ -111,3 +114,60 @@ export const remarkLeftOut = (terminal: Pick<Terminal, 'remark'>, summary: Traff
   const text = leftOutText(summary)
   if (text !== undefined) terminal.remark(`Left out: ${text}.`)
 }
+
+type GapsFound = ReturnType<Gaps['found']>
+
+/** What was found of the files beside their requests. @param longestGap to which gaps were shortened */
+export const factsOfReading = (
+  summary: TrafficSummary,
+  { count, cutMs, longest: [longest] }: GapsFound,
+  longestGap?: number,
+): [name: string, value: string | undefined][] => {
+  const { faultyLines, skippedLines, late, share } = summary
+  const lines = (count: number, what: string) =>
+    count > 0 ? `${numbered(count, 'line', 'lines')}${what}` : undefined
+  return [
+    ['faulty', lines(faultyLines, ', left out')],
+    ['skipped', lines(skippedLines, ' without a request')],
+    ['left out', leftOutText(summary)],
+    [
+      'order',
+      late > 0
+        ? `${counted(late)} requests were too far out of place for --window, and stand out of order: \`LC_ALL=C sort\` puts the lines in order`
+        : undefined,
+    ],
+    [
+      'gaps',
+      longest &&
+        `${counted(count)} longer than ${printDuration(longestGap ?? reportedGapMs)}, the longest ${spanText(longest.ms)} from ${isoOf(longest.from)}; ${longestGap === undefined ? 'import --longest-gap shortens them' : `${spanText(cutMs)} cut`}`,
+    ],
+    [
+      'share',
+      share === null
+        ? undefined
+        : `the log holds ${share} of the requests (log.accessShare), chosen one by one: a cache hits less often than it did`,
+    ],
+  ]
+}
+
+export const formatsOf = ({ files }: TrafficSummary): string =>
+  [...new Set(files.map(({ format }) => format ?? 'empty'))].join(', ')
+
+export const jsonOfGaps = ({ count, longest }: GapsFound) => ({
+  count,
+  longest: longest.map(({ from, ms }) => ({ from: isoOf(from), seconds: ms / 1_000 })),
+})
+
+/** A span in up to two units, such as `23 h 12 m`. */
+export const spanText = (ms: number): string => {
+  const seconds = Math.round(ms / 1_000)
+  if (seconds < 60) return ms < 10_000 ? `${ms / 1_000} s` : `${seconds} s`
+  if (seconds < 3_600) return twoUnits(seconds, 60, 'm', 's')
+  const minutes = Math.round(seconds / 60)
+  return minutes < 48 * 60
+    ? twoUnits(minutes, 60, 'h', 'm')
+    : twoUnits(Math.round(minutes / 60), 24, 'd', 'h')
+}
+
+const twoUnits = (value: number, factor: number, large: string, small: string): string =>
+  `${Math.floor(value / factor)} ${large}${value % factor === 0 ? '' : ` ${value % factor} ${small}`}`

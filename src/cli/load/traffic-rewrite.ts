@@ -1,15 +1,25 @@
-// Reads traffic files, and writes one file of the requests that are passed on, or of the ids of their keys.
+// Reads traffic files, writes one file of the requests that are passed on, or of the ids of their keys, and reports what was read
+// and written, as facts or as JSON.
 
 import { csvLine } from '../../catalogue/csv-text.ts'
+import { isoOf } from '../../common/calendar.ts'
 import { InputError } from '../../common/errors.ts'
+import { jsonText, printable } from '../../common/outside-text.ts'
 import { standardOutput } from '../../load/traffic/file-bytes.ts'
 import { createGaps } from '../../load/traffic/gaps.ts'
 import type { TrafficRequest } from '../../load/traffic/traffic-request.ts'
 import { textOf, writeText } from '../../load/traffic/write-traffic.ts'
 import { checkTier } from '../keys/key-create.ts'
-import { counted, type Terminal } from '../terminal.ts'
-import { type ReadOptions, readFiles, remarkLeftOut } from './traffic-reading.ts'
-import { reportRewrite } from './traffic-rewrite-text.ts'
+import { counted, factsText, numbered, type Terminal } from '../terminal.ts'
+import {
+  factsOfReading,
+  formatsOf,
+  jsonOfGaps,
+  type ReadOptions,
+  readFiles,
+  remarkLeftOut,
+  spanText,
+} from './traffic-reading.ts'
 
 export type RewriteOptions = ReadOptions & {
   readonly out: string
@@ -59,8 +69,36 @@ export const rewrite = async (
     return 1
   }
   const summary = reading.end()
-  if (as === 'keys') remarkLeftOut(terminal, summary)
-  else reportRewrite(terminal, { out, ...written, summary, gaps: gaps.found(), longestGap })
+  if (as === 'keys') {
+    remarkLeftOut(terminal, summary)
+    return 0
+  }
+  const { first, last } = written
+  const span = first === undefined ? 0 : last - first
+  const { requests: read, files: _, sha256: __, ...counts } = summary
+  const shown = {
+    out,
+    requests: written.requests,
+    from: first === undefined ? null : isoOf(first),
+    spanSeconds: span / 1_000,
+    read,
+    ...counts,
+    gaps: { ...jsonOfGaps(gaps.found()), cutSeconds: gaps.found().cutMs / 1_000 },
+    files: summary.files,
+  }
+  const where = out === standardOutput ? 'Standard output' : printable(out)
+  const text = `${where} has ${counted(written.requests)} requests.\n${factsText([
+    [
+      'read',
+      `${counted(read)} requests of ${numbered(summary.files.length, 'file', 'files')} (${formatsOf(summary)})`,
+    ],
+    ['from', first === undefined ? undefined : `${isoOf(first)}, for ${spanText(span)}`],
+    ...factsOfReading(summary, gaps.found(), longestGap),
+  ])}`
+  // On standard error where standard output has the traffic.
+  if (out !== standardOutput) terminal.show(shown, text)
+  else if (terminal.json) process.stderr.write(`${jsonText(shown)}\n`)
+  else for (const line of text.split('\n')) terminal.remark(line)
   return 0
 }
 

@@ -6,8 +6,7 @@ import type { TrafficSummary } from '../../load/traffic/read-traffic.ts'
 import type { PopularityReport } from '../../load/traffic/stats/popularity.ts'
 import type { TrafficStats } from '../../load/traffic/stats/traffic-stats.ts'
 import { counted, factsText, indented, percentText, tableOf } from '../terminal.ts'
-import { leftOutText } from './traffic-reading.ts'
-import { spanText } from './traffic-rewrite-text.ts'
+import { factsOfReading, formatsOf, jsonOfGaps, spanText } from './traffic-reading.ts'
 
 export const jsonOfStats = (stats: TrafficStats, summary: TrafficSummary) => {
   const { from, to, gaps, rate } = stats
@@ -19,21 +18,18 @@ export const jsonOfStats = (stats: TrafficStats, summary: TrafficSummary) => {
       ...rate,
       peak: rate.peak === null ? null : { requests: rate.peak.requests, at: isoOf(rate.peak.at) },
     },
-    gaps: {
-      count: gaps.count,
-      longest: gaps.longest.map(gap => ({ from: isoOf(gap.from), seconds: gap.ms / 1_000 })),
-    },
+    gaps: jsonOfGaps(gaps),
     read: summary,
   }
 }
 
 export const textOfStats = (stats: TrafficStats, summary: TrafficSummary, columns: number): string => {
   const { requests, from, to } = stats
-  if (from === null || to === null) return `There are no requests.\n${factsText(readFacts(summary))}`
+  if (from === null || to === null) return `There are no requests.\n${factsText(readFacts(stats, summary))}`
   const width = Math.max(20, Math.min(columns - 12, 100))
   return [
     `${counted(requests)} requests from ${isoOf(from)}, for ${spanText(to - from)}`,
-    factsText([...readFacts(summary), ...answerFacts(stats)]),
+    factsText([...readFacts(stats, summary), ...answerFacts(stats)]),
     '',
     ...rateText(stats, width),
     ...topText('places', stats.places),
@@ -43,26 +39,16 @@ export const textOfStats = (stats: TrafficStats, summary: TrafficSummary, column
   ].join('\n')
 }
 
-type Fact = readonly [name: string, value: string | undefined]
+const readFacts = (stats: TrafficStats, summary: TrafficSummary) =>
+  [
+    ['format', formatsOf(summary)],
+    ['sha256', summary.sha256],
+    ...factsOfReading(summary, stats.gaps),
+  ] as const
 
-const readFacts = (summary: TrafficSummary): Fact[] => {
-  const { faultyLines, skippedLines, late, share, files, sha256 } = summary
-  const some = (count: number, words: string) => (count > 0 ? `${counted(count)} ${words}` : undefined)
-  return [
-    ['format', [...new Set(files.map(({ format }) => format ?? 'empty'))].join(', ')],
-    ['sha256', sha256],
-    ['faulty', some(faultyLines, 'lines, left out')],
-    ['skipped', some(skippedLines, 'lines without a request')],
-    ['left out', leftOutText(summary)],
-    ['order', some(late, 'requests out of order; `traffic import` and then `LC_ALL=C sort` sort them')],
-    ['share', share === null ? undefined : `the log holds ${share} of the requests`],
-  ]
-}
-
-const answerFacts = (stats: TrafficStats): Fact[] => {
-  const { requests, endpoints, statuses, outcomes, tiers, methods, conditional, compressed, bytes, gaps } =
-    stats
-  const [longest] = gaps.longest
+const answerFacts = (stats: TrafficStats) => {
+  const { requests, endpoints, statuses, outcomes, tiers, methods, conditional, compressed, bytes } = stats
+  const mean = bytes.sum / bytes.requests
   return [
     ['endpoints', sharesText(endpoints)],
     ['methods', sharesText(methods)],
@@ -71,18 +57,8 @@ const answerFacts = (stats: TrafficStats): Fact[] => {
     ['tiers', sharesText(tiers)],
     ['conditional', percentText(conditional / requests)],
     ['compressed', `${percentText(compressed / requests)} take br or gzip`],
-    [
-      'bytes',
-      bytes.requests === 0
-        ? undefined
-        : `${counted(Math.round(bytes.sum / bytes.requests))} a body on average`,
-    ],
-    [
-      'gaps',
-      longest &&
-        `${counted(gaps.count)} longer than 5 m, the longest ${spanText(longest.ms)} from ${isoOf(longest.from)}`,
-    ],
-  ]
+    ['bytes', bytes.requests === 0 ? undefined : `${counted(Math.round(mean))} a body on average`],
+  ] as const
 }
 
 const sharesText = (counts: Readonly<Record<string, number>>): string | undefined => {
@@ -137,55 +113,55 @@ const topText = (
   { distinct, isExact, requests, top, topShares, zipf }: PopularityReport,
 ): string[] => {
   if (requests === 0) return []
-  const first = top.slice(0, shownTop)
   const skew = zipf === null ? '' : `, Zipf exponent ${zipf.toFixed(2)}`
   return [
     `${isExact ? '' : 'at least '}${counted(distinct)} ${name}${skew}; the top 1 has ${percentText(topShares[1])}, the top 10 ${percentText(topShares[10])}, the top 100 ${percentText(topShares[100])}`,
-    indented(
-      tableOf(
-        ['', 'requests', 'share'],
-        first.map(each => [each.name, counted(each.requests), percentText(each.requests / requests)]),
-        [1, 2],
-      ).replace(/^.*\n/, ''),
+    rowsText(
+      top
+        .slice(0, shownTop)
+        .map(each => [each.name, counted(each.requests), percentText(each.requests / requests)]),
+      [1, 2],
     ),
     '',
   ]
 }
 
+/** A table of three columns without their heads. */
+const rowsText = (rows: readonly string[][], numbers: readonly number[]): string =>
+  indented(tableOf(['', '', ''], rows, numbers).replace(/^.*\n/, ''))
+
 const reuseText = ({ reuse }: TrafficStats, width: number): string[] => {
   const { by, objects, requests, first, distance, seconds, within, missRatios } = reuse
   if (requests === 0) return []
-  const facts: [string, string][] = [['first time', `${counted(first)}, ${percentText(first / requests)}`]]
-  if (distance)
-    facts.push([
+  const quantiles = (found: typeof distance, text: (value: number) => string) =>
+    found ? `p50 ${text(found.p50)}, p90 ${text(found.p90)}, p99 ${text(found.p99)}` : undefined
+  const facts = [
+    ['first time', `${counted(first)}, ${percentText(first / requests)}`],
+    [
       'distance',
-      `p50 ${counted(distance.p50)}, p90 ${counted(distance.p90)}, p99 ${counted(distance.p99)}, max ${counted(distance.max)} others in between`,
-    ])
-  if (seconds)
-    facts.push([
-      'after',
-      `p50 ${spanText(seconds.p50 * 1_000)}, p90 ${spanText(seconds.p90 * 1_000)}, p99 ${spanText(seconds.p99 * 1_000)}`,
-    ])
-  facts.push([
-    'again within',
-    within.map(each => `${spanText(each.seconds * 1_000)} ${percentText(each.share)}`).join(', '),
-  ])
+      distance
+        ? `${quantiles(distance, counted)}, max ${counted(distance.max)} others in between`
+        : undefined,
+    ],
+    ['after', quantiles(seconds, value => spanText(value * 1_000))],
+    [
+      'again within',
+      within.map(each => `${spanText(each.seconds * 1_000)} ${percentText(each.share)}`).join(', '),
+    ],
+  ] as const
   const longest = Math.max(10, width - 30)
   return [
     `Reuse by ${by}: ${counted(requests)} requests for ${counted(objects)}`,
     factsText(facts),
     '',
     `Miss ratio of an LRU cache without expiry, by the number it holds (${by})`,
-    indented(
-      tableOf(
-        ['', '', ''],
-        missRatios.map(each => [
-          counted(each.objects),
-          percentText(each.missRatio),
-          '█'.repeat(Math.round(each.missRatio * longest)),
-        ]),
-        [0, 1],
-      ).replace(/^.*\n/, ''),
+    rowsText(
+      missRatios.map(each => [
+        counted(each.objects),
+        percentText(each.missRatio),
+        '█'.repeat(Math.round(each.missRatio * longest)),
+      ]),
+      [0, 1],
     ),
   ]
 }
