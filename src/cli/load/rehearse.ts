@@ -7,7 +7,7 @@ import pLimit from 'p-limit'
 import { isoOf } from '../../common/calendar.ts'
 import { InputError } from '../../common/errors.ts'
 import { withoutKeys } from '../../common/key-redaction.ts'
-import { jsonText, quoted, quotedPath } from '../../common/outside-text.ts'
+import { quoted, quotedPath } from '../../common/outside-text.ts'
 import type { SettingCase } from '../../config/setting-grid.ts'
 import type { RehearsalParts, RehearsedCase } from '../../load/rehearsal/rehearsed-case.ts'
 import { checkSpan } from '../../load/traffic/longest-span.ts'
@@ -15,17 +15,10 @@ import type { TrafficRequest } from '../../load/traffic/traffic-request.ts'
 import { interruption } from '../interruption.ts'
 import { checkTier } from '../keys/key-create.ts'
 import { collect, durationIn, numberIn } from '../quantities.ts'
-import {
-  type AddTopCommand,
-  counted,
-  createProgressLine,
-  leftText,
-  type Terminal,
-  zoneOf,
-} from '../terminal.ts'
+import { type AddTopCommand, counted, createProgressLine, leftText, type Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
-import { checkWritable, writeOutput } from '../writable.ts'
 import { rehearsalText } from './rehearse-text.ts'
+import { prepareOutput } from './replay-output.ts'
 import { casesIn } from './setting-cases.ts'
 import { formatIn, hostOption } from './traffic-options.ts'
 import { createFaults, remarkLeftOut } from './traffic-reading.ts'
@@ -81,12 +74,12 @@ export const addRehearseCommand: AddTopCommand = (program, add, summary) =>
         .option('--provider-seed <number>', 'equal seeds give equal weather', numberIn(0, 999_999_999), 1),
     run: async (terminal, options, ...files) => {
       const parallel = options.parallel ?? Math.max(1, Math.floor(availableParallelism() / 2))
-      const write = writerTo(options.out, terminal)
+      const out = options.out === undefined ? [] : [options.out]
+      const write = await prepareOutput(terminal, out, ['.html', '.json'])
       const cases = await casesIn(options, terminal)
       if (options.tier !== undefined) checkTier(terminal, options.tier)
       const stopping = new AbortController()
       void interruption('SIGHUP').then(() => stopping.abort())
-      if (options.out !== undefined) await checkWritable([options.out])
       const parts = await partsOf(terminal, options, files, stopping.signal)
       if (cases.some(({ config }) => config.redis.url !== null))
         terminal.remark(
@@ -95,7 +88,7 @@ export const addRehearseCommand: AddTopCommand = (program, add, summary) =>
       const rehearsed = await rehearseAll(terminal, cases, parts, { parallel, stopping })
       const { sentWith } = parts
       terminal.show({ sentWith, cases: rehearsed }, rehearsalText(rehearsed, sentWith))
-      await write(rehearsed)
+      await write(rehearsed.map(({ result }) => result))
       if (!stopping.signal.aborted) return 0
       const whole = rehearsed.filter(({ result }) => !result.interrupted).length
       terminal.remark(`Stopped: ${whole} of ${cases.length} ran to the end; the figures are of what ran.`)
@@ -220,26 +213,3 @@ const rehearseAll = async (
 }
 
 const showEveryMs = 250
-
-/** @throws UsageError for a file of another kind */
-const writerTo = (
-  path: string | undefined,
-  terminal: Terminal,
-): ((rehearsed: readonly RehearsedCase[]) => Promise<void>) => {
-  const kind = path === undefined ? undefined : /\.(html|json)$/.exec(path)?.[1]
-  if (path !== undefined && kind === undefined)
-    throw new UsageError(`--out is ${quotedPath(path)}; allowed: a file that ends in .html or .json`)
-  return async rehearsed => {
-    if (path === undefined || rehearsed.length === 0) return
-    const results = rehearsed.map(({ result }) => result)
-    if (kind === 'html') {
-      const { reportPage } = await import('../../load/report/run-page.ts')
-      await writeOutput(path, reportPage(results, zoneOf(terminal)))
-    } else
-      for (const [i, result] of results.entries())
-        await writeOutput(
-          results.length === 1 ? path : path.replace(/\.json$/, `-${i + 1}.json`),
-          `${jsonText(result)}\n`,
-        )
-  }
-}
