@@ -118,7 +118,6 @@ const partsOf = async (
   if (runs !== 'ecmwf' && runs !== 'none')
     throw new UsageError(`--provider-runs is ${quoted(runs)}; allowed: ecmwf, none`)
   const { readTraffic } = await import('../../load/traffic/read-traffic.ts')
-  const { machineOf } = await import('../../load/replay/load.ts')
   const { countSentWith } = await import('../../load/traffic/recorded-admission.ts')
   const faults = createFaults(terminal)
   const traffic = readTraffic(paths, { format: options.format, host: options.host, onFault: faults.add })
@@ -153,7 +152,6 @@ const partsOf = async (
       spanSeconds: (last.at - first.at) / 1000,
       faultyLines,
     },
-    machine: machineOf(),
     command: withoutKeys(['abohawa', ...process.argv.slice(2)].join(' ')),
     files: sources.files,
     env,
@@ -184,29 +182,28 @@ const rehearseAll = async (
     if (now - shownAt < showEveryMs) return
     shownAt = now
     begunAt ??= now
-    const share = sent.reduce((sum, each) => sum + each, 0) / (parts.requests.length * cases.length)
-    const done = sent.filter(each => each === parts.requests.length).length
-    const line = `${done} of ${cases.length} settings, ${Math.floor(share * 100)} % of all requests${leftText(share, (now - begunAt) / 1000)}`
-    showLine(line)
+    const all = parts.requests.length
+    const share = sent.reduce((sum, each) => sum + each / all, 0) / cases.length
+    const done = sent.filter(each => each === all).length
+    showLine(
+      `${done} of ${cases.length} settings, ${Math.floor(share * 100)} % of all requests${leftText(share, (now - begunAt) / 1000)}`,
+    )
   }
   let failure: unknown
-  const runs = cases.map((each, i) =>
-    limit(async () => {
-      if (stopping.signal.aborted) return undefined
-      try {
-        return await rehearseCase(each, parts, so => {
-          sent[i] = so
-          show()
-        })
-      } catch (error) {
-        // A signal of the terminal ends the processes too.
-        if (!stopping.signal.aborted) failure = error
-        stopping.abort()
-        return undefined
-      }
-    }),
-  )
-  const rehearsed = await Promise.all(runs)
+  const rehearsed = await limit.map(cases, async (each, i) => {
+    if (stopping.signal.aborted) return undefined
+    try {
+      return await rehearseCase(each, parts, so => {
+        sent[i] = so
+        show()
+      })
+    } catch (error) {
+      // A signal of the terminal ends the processes too.
+      if (!stopping.signal.aborted) failure = error
+      stopping.abort()
+      return undefined
+    }
+  })
   terminal.progress('')
   if (failure !== undefined) throw failure
   return rehearsed.filter(each => each !== undefined)

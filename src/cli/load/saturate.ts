@@ -3,16 +3,16 @@
 
 import { InputError } from '../../common/errors.ts'
 import { printDuration } from '../../config/units.ts'
-import type { RateVerdict } from '../../load/replay/saturation.ts'
+import type { Busiest, RateVerdict, Saturation } from '../../load/replay/saturation.ts'
 import { type Threshold, thresholdOf } from '../../load/replay/thresholds.ts'
 import type { ReplayResult } from '../../load/report/result.ts'
+import { errorsOf } from '../../load/report/run-figures.ts'
 import { numberIn, rateIn } from '../quantities.ts'
-import { type AddTopCommand, counted, type Terminal } from '../terminal.ts'
+import { type AddTopCommand, counted, percentText, type Terminal, tableOf } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 import { addSendOptions, lengthIn, optionWith, prepareSending, type SendOptions } from './replay-options.ts'
 import { thresholdFailed } from './replay-output.ts'
-import { createProgress, goodAnswers, rateText, remarksOn } from './replay-text.ts'
-import { type RateStep, saturationText, sentenceOf } from './saturate-text.ts'
+import { createProgress, goodAnswers, msText, rateText, remarksOn } from './replay-text.ts'
 
 type SaturateOptions = SendOptions & {
   from: number
@@ -165,4 +165,92 @@ const checkAnswers = (result: ReplayResult): void => {
   throw new InputError(
     `${counted(good)} of ${counted(totals.answered)} answers were 2xx or 304 (${others.join(', ')}); allowed: a target, keys and quotas for this traffic`,
   )
+}
+
+/** One rate that was tried. */
+type RateStep = { readonly rate: number; readonly verdict: RateVerdict; readonly result: ReplayResult }
+
+type Report = {
+  readonly found: Saturation
+  readonly steps: readonly RateStep[]
+  readonly busiest: Busiest | undefined
+  readonly target: string
+  readonly thresholds: readonly string[]
+}
+
+const brokenIn = ({ thresholds }: ReplayResult): string =>
+  thresholds
+    .filter(({ passed }) => !passed)
+    .map(({ threshold, measured }) => `${threshold}: ${measured}`)
+    .join(', ')
+
+/** The outcome of one rate. */
+const sentenceOf = ({ rate, verdict, result }: RateStep): string => {
+  if (verdict === 'interrupted') return `${rateText(rate)}: interrupted`
+  if (result.generator.limited) return `${rateText(rate)}: not decided, ${result.generator.reason}`
+  if (verdict === 'held') return `${rateText(rate)}: held, p99 ${msText(result.latency.p99)}`
+  return `${rateText(rate)}: not held, ${brokenIn(result)}${verdict === 'generator' ? `; ${result.generator.reason}` : ''}`
+}
+
+/** The result as JSON and as text, with the same sentence. */
+const saturationText = (report: Report, traffic: ReplayResult['traffic']) => {
+  const { found, steps, busiest, target, thresholds } = report
+  const times = found.held === undefined || !busiest ? null : found.held / busiest.rate
+  const sentence = `${limitOf(report)}; ${ownRateOf(busiest, times, found.ended)}.`
+  const rows = steps.map(({ rate, verdict, result }) => [
+    rateText(rate),
+    rateText(result.totals.answered / result.totals.seconds),
+    ...[result.latency.p50, result.latency.p99].map(ms => (result.latency.count === 0 ? '-' : msText(ms))),
+    percentText(errorsOf(result) / Math.max(1, result.totals.due)),
+    result.generator.limited ? 'not decided' : (verdict !== 'interrupted' && brokenIn(result)) || verdict,
+  ])
+  const value = {
+    format: 'abohawa-saturation/1',
+    sentence,
+    ended: found.ended,
+    heldRate: found.held ?? null,
+    brokenRate: found.broken ?? null,
+    busiestMinute: busiest ?? null,
+    times,
+    target,
+    thresholds,
+    traffic,
+    steps: steps.map(({ rate, verdict, result }) => {
+      const { totals, statuses, outcomes, latency, thresholds: judged, generator } = result
+      return { rate, verdict, totals, statuses, outcomes, latency, thresholds: judged, generator }
+    }),
+  }
+  const heads = ['rate', 'answered', 'p50', 'p99', 'errors', '']
+  return { value, text: `${tableOf(heads, rows, [0, 1, 2, 3, 4])}\n\n${sentence}` }
+}
+
+const limitOf = ({ found: { held, broken, ended }, steps, target, thresholds }: Report): string => {
+  const bounds = thresholds.join(', ')
+  const last = steps.at(-1)
+  if (ended === 'least')
+    return `${target} did not hold ${rateText(last?.rate ?? 0)} either (${last ? brokenIn(last.result) : bounds})`
+  const known = held === undefined ? 'held no rate that was tried' : `held ${rateText(held)} (${bounds})`
+  if (ended === 'interrupted') return `Interrupted: ${target} ${known} until then`
+  if (ended === 'generator')
+    return held === undefined
+      ? `Of ${target} nothing is known, since ${last?.result.generator.reason}`
+      : `${target} ${known}, and beyond it ${last?.result.generator.reason}`
+  if (ended === 'most') return `${target} ${known}, the highest rate that was tried`
+  const broke = steps.findLast(({ rate, verdict }) => rate === broken && verdict === 'broken')
+  return `${target} ${known} and not ${rateText(broken ?? 0)} (${broke ? brokenIn(broke.result) : bounds})`
+}
+
+const ownRateOf = (
+  busiest: Busiest | undefined,
+  times: number | null,
+  ended: Saturation['ended'],
+): string => {
+  if (!busiest) return 'the traffic is of one instant and has no rate'
+  const own =
+    busiest.seconds === 60
+      ? `the traffic's busiest minute has ${rateText(busiest.rate)}`
+      : `the traffic, of ${Number(busiest.seconds.toPrecision(3))} s, has ${rateText(busiest.rate)}`
+  if (times === null) return own
+  const text = times >= 100 ? counted(Math.round(times)) : String(Number(times.toPrecision(2)))
+  return `${own}: ${text} times${ended === 'threshold' ? '' : ' or more'}`
 }
