@@ -3,9 +3,13 @@
 
 import type { RehearsedCase } from '../../load/rehearsal/rehearsed-case.ts'
 import { planRemarks, planText } from '../../load/report/plans.ts'
-import { shareOf } from '../../load/report/run-figures.ts'
+import { failedIn, shareOf } from '../../load/report/run-figures.ts'
 import type { SentWith } from '../../load/traffic/recorded-admission.ts'
-import { counted, indented, tableOf } from '../terminal.ts'
+import { counted, indented, numbered, tableOf } from '../terminal.ts'
+
+const shares = ['hit', 'stale', 'miss'] as const
+const headings = ['setting', 'hits', 'stale', 'misses', 'refused', 'failed', 'requests', 'weight']
+const ageHeadings = ['age p50', 'p95', 'max', 'took']
 
 export const rehearsalText = (
   rehearsed: readonly RehearsedCase[],
@@ -13,11 +17,26 @@ export const rehearsalText = (
 ): string => {
   const [first] = rehearsed
   if (!first) return 'Nothing was rehearsed.'
-  const { traffic } = first.result
+  const { requests, keys, from, spanSeconds } = first.result.traffic
   const { common, nameOf } = namesOf(rehearsed)
-  const days = rehearsed.flatMap(each => each.days.map(day => ({ name: nameOf(each), ...day })))
+  const all = [...headings, ...ageHeadings]
+  const rows = rehearsed.map(each => [nameOf(each), ...rowOf(each)])
+  const days = rehearsed.flatMap(each =>
+    each.days.map(({ day, requests: sent, weight }) => [
+      nameOf(each),
+      day,
+      counted(sent),
+      counted(Math.round(weight)),
+    ]),
+  )
+  const budgets = rehearsed.map(each => [
+    nameOf(each),
+    ...windowsOf(each),
+    verdictOf(each),
+    planText(each.plans),
+  ])
   return [
-    `${counted(traffic.requests)} requests of ${counted(traffic.keys)} ${traffic.keys === 1 ? 'key' : 'keys'} from ${traffic.from} on, ${spanText(traffic.spanSeconds)}.`,
+    `${counted(requests)} requests of ${numbered(keys, 'key', 'keys')} from ${from} on, ${spanText(spanSeconds)}.`,
     ...(substitute > 0
       ? [
           `${counted(substitute)} of them were recorded as answered and without a key: they are sent with keys that nothing limits.`,
@@ -30,48 +49,13 @@ export const rehearsalText = (
       : []),
     ...(common.length > 0 ? [`Settings of all: ${common.join(', ')}`] : []),
     '',
-    indented(
-      tableOf(
-        [
-          'setting',
-          'hits',
-          'stale',
-          'misses',
-          'refused',
-          'failed',
-          'requests',
-          'weight',
-          'age p50',
-          'p95',
-          'max',
-          'took',
-        ],
-        rehearsed.map(each => [nameOf(each), ...rowOf(each)]),
-        [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
-      ),
-    ),
+    indented(tableOf(all, rows, [...all.keys()].slice(1))),
     '',
     'Provider, by UTC day:',
-    indented(
-      tableOf(
-        ['setting', 'day', 'requests', 'weight'],
-        days.map(({ name, day, requests, weight }) => [
-          name,
-          day,
-          counted(requests),
-          counted(Math.round(weight)),
-        ]),
-        [2, 3],
-      ),
-    ),
+    indented(tableOf(['setting', 'day', 'requests', 'weight'], days, [2, 3])),
     '',
     'Budget, by the largest spending in a window:',
-    indented(
-      tableOf(
-        ['setting', 'minute', 'hour', 'day', 'budget', 'plan'],
-        rehearsed.map(each => [nameOf(each), ...windowsOf(each), verdictOf(each), planText(each.plans)]),
-      ),
-    ),
+    indented(tableOf(['setting', 'minute', 'hour', 'day', 'budget', 'plan'], budgets)),
     ...planRemarks(rehearsed.map(({ plans }) => plans)).flatMap(remark => ['', remark]),
   ].join('\n')
 }
@@ -89,21 +73,15 @@ const namesOf = (rehearsed: readonly RehearsedCase[]) => {
 }
 
 const rowOf = ({ result }: RehearsedCase): string[] => {
-  const share = (outcome: 'hit' | 'stale' | 'miss'): string => {
-    const found = shareOf(result, outcome)
-    return found === null ? '-' : `${(found * 100).toFixed(1)} %`
-  }
   const { age, provider, totals } = result
   const refused = sumOf(result.statuses, status => status === 429 || status >= 500)
   const took = (Date.parse(result.endedAt) - Date.parse(result.startedAt)) / 1000
   return [
-    share('hit'),
-    share('stale'),
-    share('miss'),
-    counted(refused),
-    counted(Object.values(totals.failed).reduce((sum, count) => sum + count, 0)),
-    counted(provider?.requests ?? 0),
-    counted(Math.round(provider?.weight ?? 0)),
+    ...shares.map(outcome => {
+      const found = shareOf(result, outcome)
+      return found === null ? '-' : `${(found * 100).toFixed(1)} %`
+    }),
+    ...[refused, failedIn(totals), provider?.requests ?? 0, Math.round(provider?.weight ?? 0)].map(counted),
     ...[age?.p50, age?.p95, age?.max].map(seconds => (seconds === undefined ? '-' : spanText(seconds))),
     spanText(took),
   ]

@@ -7,7 +7,7 @@ import pLimit from 'p-limit'
 import { isoOf } from '../../common/calendar.ts'
 import { InputError } from '../../common/errors.ts'
 import { withoutKeys } from '../../common/key-redaction.ts'
-import { jsonText, quoted, quotedPath } from '../../common/outside-text.ts'
+import { quoted, quotedPath } from '../../common/outside-text.ts'
 import type { SettingCase } from '../../config/setting-grid.ts'
 import type { RehearsalParts, RehearsedCase } from '../../load/rehearsal/rehearsed-case.ts'
 import { checkSpan } from '../../load/traffic/longest-span.ts'
@@ -15,17 +15,10 @@ import type { TrafficRequest } from '../../load/traffic/traffic-request.ts'
 import { interruption } from '../interruption.ts'
 import { checkTier } from '../keys/key-create.ts'
 import { collect, durationIn, numberIn } from '../quantities.ts'
-import {
-  type AddTopCommand,
-  counted,
-  createProgressLine,
-  leftText,
-  type Terminal,
-  zoneOf,
-} from '../terminal.ts'
+import { type AddTopCommand, counted, createProgressLine, leftText, type Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
-import { checkWritable, writeOutput } from '../writable.ts'
 import { rehearsalText } from './rehearse-text.ts'
+import { prepareOutput } from './replay-output.ts'
 import { casesIn } from './setting-cases.ts'
 import { formatIn, hostOption } from './traffic-options.ts'
 import { createFaults, remarkLeftOut } from './traffic-reading.ts'
@@ -81,12 +74,12 @@ export const addRehearseCommand: AddTopCommand = (program, add, summary) =>
         .option('--provider-seed <number>', 'equal seeds give equal weather', numberIn(0, 999_999_999), 1),
     run: async (terminal, options, ...files) => {
       const parallel = options.parallel ?? Math.max(1, Math.floor(availableParallelism() / 2))
-      const write = writerTo(options.out, terminal)
+      const out = options.out === undefined ? [] : [options.out]
+      const write = await prepareOutput(terminal, out, ['.html', '.json'])
       const cases = await casesIn(options, terminal)
       if (options.tier !== undefined) checkTier(terminal, options.tier)
       const stopping = new AbortController()
       void interruption('SIGHUP').then(() => stopping.abort())
-      if (options.out !== undefined) await checkWritable([options.out])
       const parts = await partsOf(terminal, options, files, stopping.signal)
       if (cases.some(({ config }) => config.redis.url !== null))
         terminal.remark(
@@ -95,7 +88,7 @@ export const addRehearseCommand: AddTopCommand = (program, add, summary) =>
       const rehearsed = await rehearseAll(terminal, cases, parts, { parallel, stopping })
       const { sentWith } = parts
       terminal.show({ sentWith, cases: rehearsed }, rehearsalText(rehearsed, sentWith))
-      await write(rehearsed)
+      await write(rehearsed.map(({ result }) => result))
       if (!stopping.signal.aborted) return 0
       const whole = rehearsed.filter(({ result }) => !result.interrupted).length
       terminal.remark(`Stopped: ${whole} of ${cases.length} ran to the end; the figures are of what ran.`)
@@ -125,7 +118,6 @@ const partsOf = async (
   if (runs !== 'ecmwf' && runs !== 'none')
     throw new UsageError(`--provider-runs is ${quoted(runs)}; allowed: ecmwf, none`)
   const { readTraffic } = await import('../../load/traffic/read-traffic.ts')
-  const { machineOf } = await import('../../load/replay/load.ts')
   const { countSentWith } = await import('../../load/traffic/recorded-admission.ts')
   const faults = createFaults(terminal)
   const traffic = readTraffic(paths, { format: options.format, host: options.host, onFault: faults.add })
@@ -160,7 +152,6 @@ const partsOf = async (
       spanSeconds: (last.at - first.at) / 1000,
       faultyLines,
     },
-    machine: machineOf(),
     command: withoutKeys(['abohawa', ...process.argv.slice(2)].join(' ')),
     files: sources.files,
     env,
@@ -191,55 +182,31 @@ const rehearseAll = async (
     if (now - shownAt < showEveryMs) return
     shownAt = now
     begunAt ??= now
-    const share = sent.reduce((sum, each) => sum + each, 0) / (parts.requests.length * cases.length)
-    const done = sent.filter(each => each === parts.requests.length).length
-    const line = `${done} of ${cases.length} settings, ${Math.floor(share * 100)} % of all requests${leftText(share, (now - begunAt) / 1000)}`
-    showLine(line)
+    const all = parts.requests.length
+    const share = sent.reduce((sum, each) => sum + each / all, 0) / cases.length
+    const done = sent.filter(each => each === all).length
+    showLine(
+      `${done} of ${cases.length} settings, ${Math.floor(share * 100)} % of all requests${leftText(share, (now - begunAt) / 1000)}`,
+    )
   }
   let failure: unknown
-  const runs = cases.map((each, i) =>
-    limit(async () => {
-      if (stopping.signal.aborted) return undefined
-      try {
-        return await rehearseCase(each, parts, so => {
-          sent[i] = so
-          show()
-        })
-      } catch (error) {
-        // A signal of the terminal ends the processes too.
-        if (!stopping.signal.aborted) failure = error
-        stopping.abort()
-        return undefined
-      }
-    }),
-  )
-  const rehearsed = await Promise.all(runs)
+  const rehearsed = await limit.map(cases, async (each, i) => {
+    if (stopping.signal.aborted) return undefined
+    try {
+      return await rehearseCase(each, parts, so => {
+        sent[i] = so
+        show()
+      })
+    } catch (error) {
+      // A signal of the terminal ends the processes too.
+      if (!stopping.signal.aborted) failure = error
+      stopping.abort()
+      return undefined
+    }
+  })
   terminal.progress('')
   if (failure !== undefined) throw failure
   return rehearsed.filter(each => each !== undefined)
 }
 
 const showEveryMs = 250
-
-/** @throws UsageError for a file of another kind */
-const writerTo = (
-  path: string | undefined,
-  terminal: Terminal,
-): ((rehearsed: readonly RehearsedCase[]) => Promise<void>) => {
-  const kind = path === undefined ? undefined : /\.(html|json)$/.exec(path)?.[1]
-  if (path !== undefined && kind === undefined)
-    throw new UsageError(`--out is ${quotedPath(path)}; allowed: a file that ends in .html or .json`)
-  return async rehearsed => {
-    if (path === undefined || rehearsed.length === 0) return
-    const results = rehearsed.map(({ result }) => result)
-    if (kind === 'html') {
-      const { reportPage } = await import('../../load/report/run-page.ts')
-      await writeOutput(path, reportPage(results, zoneOf(terminal)))
-    } else
-      for (const [i, result] of results.entries())
-        await writeOutput(
-          results.length === 1 ? path : path.replace(/\.json$/, `-${i + 1}.json`),
-          `${jsonText(result)}\n`,
-        )
-  }
-}

@@ -12,22 +12,16 @@ import type { ReplayResult } from '../../load/report/result.ts'
 import { askGateway, checkGateway, queryGateway } from '../operate/gateway-query.ts'
 import type { Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
-import type { ReplayOptions } from './replay-options.ts'
 
 const timeoutMs = 5_000
 
-type OpsReader = {
-  /** The text of /metrics. @throws InputError when no gateway answers with it */
-  metrics(): Promise<string>
-  /** Null where the gateway runs with another configuration than the command's. */
-  settings(): Promise<ReplayResult['settings']>
-}
+export type OpsOptions = { ops?: string; opsTokenFile?: string; allowRemote?: boolean }
 
 /** Undefined without `--ops`. @throws UsageError */
 export const createOpsReader = (
   terminal: Terminal,
-  { ops, opsTokenFile, allowRemote = false }: ReplayOptions,
-): OpsReader | undefined => {
+  { ops, opsTokenFile, allowRemote = false }: OpsOptions,
+) => {
   if (ops === undefined) {
     if (opsTokenFile !== undefined) throw new UsageError('--ops-token-file is about --ops; allowed: with it')
     return undefined
@@ -42,7 +36,8 @@ export const createOpsReader = (
   const token = opsTokenFile === undefined ? terminal.config().ops.token : tokenIn(opsTokenFile)
   const asked = { address, token, timeoutMs, allowsRemote: allowRemote }
   return {
-    metrics: async () => {
+    /** The text of /metrics. @throws InputError when no gateway answers with it */
+    metrics: async (): Promise<string> => {
       const answer = await askGateway({ ...asked, path: '/metrics' }).catch(cause => {
         throw new InputError(`--ops is ${where}, where no gateway answers: ${connectFault(cause)}`, { cause })
       })
@@ -52,7 +47,8 @@ export const createOpsReader = (
         )
       return answer.text
     },
-    settings: async () => {
+    /** Null where the gateway runs with another configuration than the command's. */
+    settings: async (): Promise<ReplayResult['settings']> => {
       const found = await queryGateway(
         { ...asked, isNamed: false, path: '/status' },
         async () => (await import('../../operate/listener/status-report.ts')).statusReport,

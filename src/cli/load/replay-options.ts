@@ -1,18 +1,20 @@
-// The options of `abohawa replay`: what each may be, and the pace, the target and the keys that they make together.
+// The options that `abohawa replay` and `abohawa saturate` share, and what is made of them before the first request: the target, the
+// traffic as a schedule, its keys, and the connections.
 
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { isoOf } from '../../common/calendar.ts'
 import { InputError } from '../../common/errors.ts'
-import { quotedPath } from '../../common/outside-text.ts'
+import { withoutKeys } from '../../common/key-redaction.ts'
 import { keysFor, readKeyFile, readOneKey } from '../../load/replay/key-file.ts'
-import type { Pace } from '../../load/replay/pace.ts'
-import type { Schedule } from '../../load/replay/schedule.ts'
 import { type Threshold, thresholdOf } from '../../load/replay/thresholds.ts'
 import { nameOfFile } from '../../load/traffic/file-bytes.ts'
+import { interruption } from '../interruption.ts'
 import { durationIn, numberIn } from '../quantities.ts'
+import { counted, type Terminal } from '../terminal.ts'
 import { asUsage, UsageError } from '../usage-error.ts'
 import { hostOption } from './traffic-options.ts'
+import { createFaults, remarkLeftOut } from './traffic-reading.ts'
 
-/** The options that `saturate` has too. */
 export type SendOptions = {
   target?: string
   keys?: string
@@ -30,21 +32,8 @@ export type SendOptions = {
   allowRemote?: boolean
   ca?: string
   insecure?: boolean
-}
-
-export type ReplayOptions = SendOptions & {
+  /** Of `replay` alone. */
   asFastAs?: number
-  speed?: number
-  rate?: number
-  loop?: boolean
-  duration?: number
-  warmUp?: number
-  out?: string[]
-  checkBodies?: boolean
-  bodies?: string
-  requests?: string
-  ops?: string
-  opsTokenFile?: string
 }
 
 export const connectionsIn = numberIn(1, 60_000)
@@ -61,7 +50,16 @@ const thresholdsIn = (given: string, before: Threshold[] = []): Threshold[] => [
   asUsage(() => thresholdOf(given)),
 ]
 
-/** Those of `replay` and `saturate`. @param thresholds further examples, for the help */
+/** @param usual its words in the help, where they are not the value itself */
+export const optionWith = <Value>(
+  flags: string,
+  description: string,
+  parse: (given: string) => Value,
+  value: Value,
+  usual?: string,
+): Option => new Option(flags, description).argParser(parse).default(value, usual)
+
+/** @param thresholds further examples, for the help */
 export const addSendOptions = (command: Command, thresholds: string): Command =>
   command
     .argument('<files...>', 'traffic files; - is standard input')
@@ -71,17 +69,25 @@ export const addSendOptions = (command: Command, thresholds: string): Command =>
     .option('--reuse-keys', 'ids that --keys has no key for share its keys in turn')
     .option('--without-keys', 'send no keys')
     .option('--connections <number>', 'the most connections; 256, or 8 over HTTP/2', connectionsIn)
-    .addOption(new Option('--workers <number>', 'threads that send').argParser(numberIn(1, 64)).default(1))
+    .addOption(optionWith('--workers <number>', 'threads that send', numberIn(1, 64), 1))
     .addOption(new Option('--http <version>', 'the protocol').choices(['1.1', '2']).default('1.1'))
     .addOption(
-      new Option('--patience <duration>', 'a request that finds no connection for so long is dropped')
-        .argParser(lengthIn)
-        .default(5_000, '5s'),
+      optionWith(
+        '--patience <duration>',
+        'a request that finds no connection for so long is dropped',
+        lengthIn,
+        5_000,
+        '5s',
+      ),
     )
     .addOption(
-      new Option('--timeout <duration>', 'a request without a response for so long has failed')
-        .argParser(lengthIn)
-        .default(10_000, '10s'),
+      optionWith(
+        '--timeout <duration>',
+        'a request without a response for so long has failed',
+        lengthIn,
+        10_000,
+        '10s',
+      ),
     )
     .option(
       '--threshold <expression>',
@@ -94,47 +100,24 @@ export const addSendOptions = (command: Command, thresholds: string): Command =>
     .option('--ca <file>', 'certificates to trust, in PEM')
     .option('--insecure', 'accept any certificate of a target on this machine')
 
-/** @throws UsageError for options that contradict each other */
-export const paceOf = ({
-  speed,
-  rate,
-  asFastAs,
-  loop = false,
-  duration,
-  warmUp = 0,
-}: ReplayOptions): Pace => {
-  const given = { '--speed': speed, '--rate': rate, '--as-fast-as': asFastAs }
-  const names = Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : name))
-  if (names.length > 1) throw new UsageError(`${names.join(' and ')} are two paces; allowed: one of them`)
-  return {
-    mode: rate !== undefined ? 'rate' : asFastAs !== undefined ? 'closed' : 'recorded',
-    speed: speed ?? 1,
-    rate: rate ?? 0,
-    loop,
-    durationMs: duration,
-    warmUpMs: warmUp,
-  }
-}
-
 // Of one machine's ports and the targets' limits; over HTTP/2 each has up to a hundred requests at once.
 const usualConnections = { '1.1': 256, '2': 8 }
 
-export const connectionsOf = ({
-  connections,
-  asFastAs,
-  http,
-}: SendOptions & Pick<ReplayOptions, 'asFastAs'>): number => {
+const connectionsOf = ({ connections, asFastAs, http, workers }: SendOptions): number => {
   if (connections !== undefined && asFastAs !== undefined)
     throw new UsageError('--as-fast-as says how many connections there are; allowed: without --connections')
-  return asFastAs ?? connections ?? usualConnections[http]
+  const most = asFastAs ?? connections ?? usualConnections[http]
+  if (workers > most)
+    throw new UsageError(`${workers} workers have ${most} connections; allowed: at least one for each`)
+  return most
 }
 
 /** By the column `key` of the schedule. @throws UsageError, InputError */
-export const keysOf = (
-  { ids, count }: { ids: readonly string[]; count: number },
-  { keys, key, reuseKeys, withoutKeys }: SendOptions,
+const keysOf = (
+  ids: readonly string[],
+  { keys, key, reuseKeys, withoutKeys: hasNone }: SendOptions,
 ): (string | undefined)[] => {
-  if ([keys, key, withoutKeys].filter(option => option !== undefined).length > 1)
+  if ([keys, key, hasNone].filter(option => option !== undefined).length > 1)
     throw new UsageError('allowed: one of --keys, --key and --without-keys')
   if (reuseKeys && keys === undefined) throw new UsageError('--reuse-keys is about --keys; allowed: with it')
   if (key !== undefined) {
@@ -142,43 +125,87 @@ export const keysOf = (
     return [one, ...ids.map(() => one)]
   }
   if (keys !== undefined) return [undefined, ...keysFor(ids, readKeyFile(keys), reuseKeys)]
-  if (ids.length > 0 && !withoutKeys && count > 0)
+  if (ids.length > 0 && !hasNone)
     throw new UsageError(
       `the traffic has ${ids.length} key ids; allowed: --keys with the file of \`abohawa keys create --csv\`, --key with a file of one key for all, or --without-keys`,
     )
   return [undefined]
 }
 
-export type Output = { readonly path: string; readonly form: 'html' | 'json' | 'hgrm' }
+/** @throws UsageError, InputError */
+export const prepareSending = async (terminal: Terminal, files: readonly string[], options: SendOptions) => {
+  const { target: given, http, workers, patience, timeout } = options
+  if (given === undefined)
+    throw new UsageError('--target is missing; allowed: an address such as http://127.0.0.1:8080')
+  const connections = connectionsOf(options)
+  const stopping = new AbortController()
+  void interruption('SIGHUP').then(() => stopping.abort())
+  const { addressIn, checkReachable, targetOf } = await import('../../load/replay/target.ts')
+  asUsage(() => addressIn(given))
+  const target = await targetOf(given, options)
+  const { schedule, traffic } = await readSchedule(terminal, files, options, stopping.signal)
+  const keys = keysOf(schedule.keys, options)
+  return {
+    order: {
+      schedule,
+      traffic,
+      keys,
+      target,
+      http,
+      connections,
+      workers,
+      patienceMs: patience,
+      timeoutMs: timeout,
+      command: withoutKeys(['abohawa', ...process.argv.slice(2)].join(' ')),
+    },
+    /** Of Ctrl-C, and of the end of the terminal. */
+    signal: stopping.signal,
+    /** @throws InputError */
+    checkTarget: () => checkReachable(target, http),
+  }
+}
 
-/** The files that are written at the end, by their extension. @throws UsageError */
-export const outputsOf = ({ out = [] }: ReplayOptions): Output[] =>
-  out.map((path): Output => {
-    const [, form] = /\.(html|json|hgrm)$/.exec(path) ?? []
-    if (form !== 'html' && form !== 'json' && form !== 'hgrm')
-      throw new UsageError(
-        `--out is ${quotedPath(path)}; allowed: a name that ends in .html, the page, .json, the result, or .hgrm, the percentiles`,
-      )
-    return { path, form }
+const readSchedule = async (
+  terminal: Terminal,
+  files: readonly string[],
+  { anyMethod = false, host }: SendOptions,
+  signal: AbortSignal,
+) => {
+  const { readTraffic } = await import('../../load/traffic/read-traffic.ts')
+  const { scheduleOf } = await import('../../load/replay/schedule.ts')
+  const faults = createFaults(terminal)
+  const reading = readTraffic(files, { host, onFault: faults.add })
+  const schedule = await scheduleOf(reading.batches(), {
+    anyMethod,
+    onProgress: count => {
+      terminal.progress(`${counted(count)} requests read`)
+      if (signal.aborted) throw new InputError('interrupted before the first request was sent')
+    },
   })
-
-/** @throws InputError, UsageError when nothing of the traffic can be sent */
-export const checkSchedule = ({ count, skipped }: Schedule, files: readonly string[]): void => {
-  if (count > 0) return
+  terminal.progress('')
+  const summary = reading.summary()
+  faults.end()
+  remarkLeftOut(terminal, summary)
+  const { count, from, at, keys, skipped } = schedule
+  for (const [method, left] of Object.entries(skipped))
+    terminal.remark(`${counted(left)} requests of ${method} are left out; --any-method sends them.`)
   const methods = Object.keys(skipped)
-  if (methods.length === 0)
+  if (count === 0 && methods.length === 0)
     throw new InputError(
       `there are no requests in ${files.map(nameOfFile).join(', ')}; allowed: files with at least one`,
     )
-  throw new UsageError(
-    `the traffic has requests of ${methods.join(', ')} alone; --any-method sends them, without bodies`,
-  )
-}
-
-/** @throws UsageError */
-export const checkRequestLog = (path: string | undefined, files: readonly string[]): void => {
-  if (path === '-')
-    throw new UsageError('--requests is -; allowed: a file, since standard output has the report')
-  if (path !== undefined && files.includes(path))
-    throw new UsageError(`--requests is ${quotedPath(path)}, which is the traffic; allowed: another file`)
+  if (count === 0)
+    throw new UsageError(
+      `the traffic has requests of ${methods.join(', ')} alone; --any-method sends them, without bodies`,
+    )
+  const traffic = {
+    files: summary.files.map(({ file }) => file),
+    sha256: summary.sha256,
+    requests: count,
+    keys: keys.length,
+    from: from === undefined ? null : isoOf(from),
+    spanSeconds: (at[count - 1] ?? 0) / 1000,
+    faultyLines: summary.faultyLines,
+  }
+  return { schedule, traffic }
 }

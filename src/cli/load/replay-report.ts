@@ -2,7 +2,6 @@
 // compared with the first. The runs themselves are made by `replay` and `rehearse`.
 
 import type { Command } from 'commander'
-import { quotedPath } from '../../common/outside-text.ts'
 import { warningSentences } from '../../load/report/comparability.ts'
 import { type Comparison, undecidedSentence } from '../../load/report/compare-page.ts'
 import type { Difference } from '../../load/report/comparison.ts'
@@ -10,14 +9,14 @@ import { metrics, valueText } from '../../load/report/metrics.ts'
 import { figuresIn } from '../../load/report/page.ts'
 import type { ReplayResult } from '../../load/report/result.ts'
 import { collect } from '../quantities.ts'
-import { type AddCommand, indented, type Terminal, tableOf, zoneOf } from '../terminal.ts'
+import { type AddCommand, indented, tableOf, zoneOf } from '../terminal.ts'
 import { asUsage, UsageError } from '../usage-error.ts'
-import { checkWritable, writeOutput } from '../writable.ts'
+import { writeOutput } from '../writable.ts'
+import { prepareOutput, thresholdFailed } from './replay-output.ts'
 import { resultText } from './replay-text.ts'
 
 type Options = { out?: string; failIf?: string[] }
 
-const thresholdFailed = 99
 const notDecided = 1
 
 /** @param replay the command that it belongs to */
@@ -37,20 +36,21 @@ export const addReportCommand = (replay: Command, add: AddCommand): void => {
         .option('--out <file>', 'write a page that loads nothing else'),
     run: async (terminal, { out, failIf = [] }, ...files) => {
       const [file = '', other] = files
-      if (out !== undefined && !out.endsWith('.html'))
-        throw new UsageError(`--out is ${quotedPath(out)}; allowed: a file that ends in .html`)
       if (files.length > 2) throw new UsageError(`${files.length} files are given; allowed: one or two`)
       if (other === undefined && failIf.length > 0)
         throw new UsageError('--fail-if is about a change; allowed: with two files')
-      if (out !== undefined) await checkWritable([out])
+      const write = await prepareOutput(terminal, out === undefined ? [] : [out], ['.html'])
       // Imported here, so that the other commands start without it.
-      const { changeLimitOf, limitVerdicts } = await import('../../load/report/comparison.ts')
+      const { changeLimitOf, differences, limitVerdicts } = await import('../../load/report/comparison.ts')
       const limits = failIf.map(text => asUsage(() => changeLimitOf(text)))
       const { readResults } = await import('../../load/report/read-results.ts')
       const a = await readResults(file)
-      if (other === undefined) return reportRuns(terminal, file, a, out)
+      if (other === undefined) {
+        await write(a)
+        terminal.show({ file, results: a.length, out: out ?? null }, a.map(resultText).join('\n\n'))
+        return 0
+      }
       const b = await readResults(other)
-      const { differences } = await import('../../load/report/comparison.ts')
       const { warningsOf } = await import('../../load/report/comparability.ts')
       const found = differences(a, b)
       const rest = {
@@ -71,20 +71,6 @@ export const addReportCommand = (replay: Command, add: AddCommand): void => {
       return rest.limits.some(({ verdict }) => verdict === 'undecided') ? notDecided : 0
     },
   })
-}
-
-const reportRuns = async (
-  terminal: Terminal,
-  file: string,
-  results: readonly ReplayResult[],
-  out: string | undefined,
-): Promise<number> => {
-  if (out !== undefined) {
-    const { reportPage } = await import('../../load/report/run-page.ts')
-    await writeOutput(out, reportPage(results, zoneOf(terminal)))
-  }
-  terminal.show({ file, results: results.length, out: out ?? null }, results.map(resultText).join('\n\n'))
-  return 0
 }
 
 /** Doubts first, then each figure of both sides with its verdict, then limits. */

@@ -1,58 +1,33 @@
 // The words of `abohawa replay`: the line of progress while it runs, and its report on a terminal.
 
-import { quotedPath } from '../../common/outside-text.ts'
-import type { Replay } from '../../load/replay/run.ts'
+import { createFigures } from '../../common/page/figures.js'
+import type { Arrivals } from '../../load/replay/pace.ts'
 import type { LiveFigures } from '../../load/replay/senders.ts'
 import type { ReplayResult } from '../../load/report/result.ts'
-import { errorsIn } from '../../load/report/run-figures.ts'
+import { errorsIn, shareOf } from '../../load/report/run-figures.ts'
 import { counted, factsText, leftText, percentText, tableOf } from '../terminal.ts'
 
-/** A duration in ms for people, with three digits. */
-export const msText = (ms: number): string =>
-  ms >= 10_000
-    ? `${(ms / 1000).toFixed(1)} s`
-    : ms >= 100
-      ? `${Math.round(ms)} ms`
-      : `${Number(ms.toPrecision(2))} ms`
+/** As on the page. */
+const figures = createFigures('en', 'UTC')
 
-const clockText = (seconds: number): string => {
-  const whole = Math.max(0, Math.round(seconds))
-  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60]
-  const two = (number: number): string => String(number).padStart(2, '0')
-  return hours > 0 ? `${hours}:${two(minutes)}:${two(rest)}` : `${minutes}:${two(rest)}`
-}
+/** A duration in ms for people, with three digits. */
+export const msText = (ms: number): string => figures.latency(ms / 1000)
 
 export const rateText = (rate: number): string =>
   `${rate < 100 ? Number(rate.toPrecision(3)) : counted(Math.round(rate))}/s`
 
-type Plan = {
-  /** Undefined where only a signal ends the run. */
-  readonly endsAtSeconds: number | undefined
-  readonly total: number | undefined
-  /** How many requests are due before so many seconds; undefined for a closed loop. */
-  readonly dueBefore: (seconds: number) => number | undefined
-}
-
-/** Called with each figures in turn; remembers those before for the rates. */
-export const createProgress = ({ endsAtSeconds, total, dueBefore }: Plan) => {
-  let before = { seconds: 0, sent: 0, due: 0 }
+/** Called with each figures in turn; remembers those before for the rate. */
+export const createProgress = ({ endsAt, total }: Pick<Arrivals, 'endsAt' | 'total'>) => {
+  let before = { seconds: 0, sent: 0 }
   return ({ counts, p50, p99 }: LiveFigures, seconds: number): string => {
     const { hit = 0, stale = 0, miss = 0 } = counts.outcomes
     const weathers = hit + stale + miss
-    const due = dueBefore(Math.min(seconds, endsAtSeconds ?? seconds))
-    const since = Math.max(0.001, Math.min(seconds, endsAtSeconds ?? seconds) - before.seconds)
-    const asked = due === undefined ? '' : `${rateText((due - before.due) / since)} asked, `
-    const achieved = (counts.sent - before.sent) / Math.max(0.001, seconds - before.seconds)
-    before = { seconds, sent: counts.sent, due: due ?? 0 }
-    const left =
-      endsAtSeconds !== undefined
-        ? `, ${clockText(endsAtSeconds - seconds)} left`
-        : total === undefined
-          ? ''
-          : leftText(counts.sent / total, seconds)
+    const sent = (counts.sent - before.sent) / Math.max(0.001, seconds - before.seconds)
+    before = { seconds, sent: counts.sent }
+    const done = endsAt !== undefined ? (seconds * 1000) / endsAt : counts.sent / (total ?? Infinity)
     return [
-      `${clockText(seconds)}${left}`,
-      `${asked}${rateText(achieved)} sent`,
+      `${figures.duration(seconds)}${leftText(done, seconds)}`,
+      `${rateText(sent)} sent`,
       ...(p50 === undefined || p99 === undefined ? [] : [`p50 ${msText(p50)}, p99 ${msText(p99)}`]),
       ...(weathers === 0 ? [] : [`hits ${percentText(hit / weathers)}`]),
       `late ${counted(counts.late)}, dropped ${counted(counts.dropped)}, errors ${counted(errorsIn(counts, counts.statuses))}`,
@@ -62,16 +37,16 @@ export const createProgress = ({ endsAtSeconds, total, dueBefore }: Plan) => {
 
 /** The result in some lines. */
 export const resultText = (result: ReplayResult): string => {
-  const { totals, latency, statuses, outcomes, latencies, thresholds, generator } = result
-  const { age, gateway, provider, bodies } = result
-  const { hit = 0, stale = 0, miss = 0 } = outcomes
-  const weathers = hit + stale + miss
+  const { totals, latency, latencies, thresholds, generator, age, gateway, provider, bodies } = result
+  const share = (outcome: 'hit' | 'stale' | 'miss'): string => percentText(shareOf(result, outcome) ?? 0)
   const listed = (counts: Readonly<Record<string, number>>): string =>
     Object.entries(counts)
       .map(([name, count]) => `${name}: ${counted(count)}`)
       .join(', ') || 'none'
   const lasted =
-    totals.seconds < 60 ? `${Number(totals.seconds.toPrecision(2))} s` : clockText(totals.seconds)
+    totals.seconds < 60 ? `${Number(totals.seconds.toPrecision(2))} s` : figures.duration(totals.seconds)
+  const unanswered = totals.due - totals.answered
+  const { p50, p90, p99, p999, max } = latency
   const facts = factsText([
     [
       'requests',
@@ -85,25 +60,27 @@ export const resultText = (result: ReplayResult): string => {
       'latency',
       totals.answered === 0
         ? 'no answer'
-        : `p50 ${msText(latency.p50)}, p90 ${msText(latency.p90)}, p99 ${msText(latency.p99)}, p99.9 ${msText(latency.p999)}, max ${msText(latency.max)}`,
+        : `p50 ${msText(p50)}, p90 ${msText(p90)}, p99 ${msText(p99)}, p99.9 ${msText(p999)}, max ${msText(max)}`,
     ],
     [
       'of these',
-      totals.due === totals.answered
+      unanswered === 0
         ? undefined
-        : `${counted(totals.due - totals.answered)} had no answer, at the time that they waited for it`,
+        : `${counted(unanswered)} had no answer, at the time that they waited for it`,
     ],
     [
       'cache',
-      weathers === 0
+      shareOf(result, 'hit') === null
         ? 'no answer with weather'
-        : `${percentText(hit / weathers)} hits, ${percentText(stale / weathers)} stale, ${percentText(miss / weathers)} misses`,
+        : `${share('hit')} hits, ${share('stale')} stale, ${share('miss')} misses`,
     ],
     [
       'age of weather',
-      age ? `p50 ${clockText(age.p50)}, p95 ${clockText(age.p95)}, max ${clockText(age.max)}` : undefined,
+      age
+        ? `p50 ${figures.duration(age.p50)}, p95 ${figures.duration(age.p95)}, max ${figures.duration(age.max)}`
+        : undefined,
     ],
-    ['statuses', listed(statuses)],
+    ['statuses', listed(result.statuses)],
     ['not answered', listed(totals.failed)],
     [
       'late, dropped',
@@ -116,13 +93,13 @@ export const resultText = (result: ReplayResult): string => {
     [
       'gateway',
       gateway
-        ? `${gateway.cpuSeconds.toFixed(1)} s of CPU, ${counted(Math.round(gateway.memoryBytes / 1_048_576))} MiB, event loop p99 ${gateway.loopDelayP99 === null ? 'not known' : msText(gateway.loopDelayP99)}`
+        ? `${gateway.cpuSeconds.toFixed(1)} s of CPU, ${figures.bytes(gateway.memoryBytes)}, event loop p99 ${gateway.loopDelayP99 === null ? 'not known' : msText(gateway.loopDelayP99)}`
         : undefined,
     ],
     [
       'provider',
       provider
-        ? `${counted(provider.requests)} requests, weight ${counted(Math.round(provider.weight))}`
+        ? `${counted(provider.requests)} requests, weight ${figures.count(provider.weight)}`
         : undefined,
     ],
     [
@@ -205,15 +182,4 @@ export const remarksOn = ({ statuses, totals, generator }: ReplayResult): string
     ],
   ]
   return remarks.flatMap(([isSo, remark]) => (isSo ? [remark] : []))
-}
-
-/** The fault of the log of each request; undefined where it is whole. */
-export const logLacking = (
-  { lost, fault }: Awaited<Replay['ended']>['logged'],
-  path = '',
-): string | undefined => {
-  if (fault !== undefined) return `--requests: ${fault}`
-  return lost > 0
-    ? `${counted(lost)} requests are not in ${quotedPath(path)}, which took them too slowly: another disk, or a name without .gz.`
-    : undefined
 }

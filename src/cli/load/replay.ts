@@ -1,31 +1,39 @@
 // `abohawa replay FILE --target URL`: sends recorded or generated traffic again, at its own pace, faster, or evenly, and
 // reports latency by what the cache did. Exit code 99 when a threshold fails or a body breaks the contract, after the report.
 
+import { quotedPath } from '../../common/outside-text.ts'
 import { printDuration } from '../../config/units.ts'
-import type { KeptBody } from '../../load/replay/sender.ts'
-import type { ReplayResult } from '../../load/report/result.ts'
+import type { Pace } from '../../load/replay/pace.ts'
 import { checkRun } from '../../load/traffic/longest-span.ts'
-import { interruption } from '../interruption.ts'
 import { collect, numberIn, rateIn } from '../quantities.ts'
-import { type AddTopCommand, counted, createProgressLine, type Terminal, zoneOf } from '../terminal.ts'
+import { type AddTopCommand, counted, createProgressLine, type Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
-import { checkWritable, writeOutput } from '../writable.ts'
-import { createOpsReader } from './replay-ops.ts'
+import { writeOutput } from '../writable.ts'
+import { createOpsReader, type OpsOptions } from './replay-ops.ts'
 import {
   addSendOptions,
-  checkRequestLog,
   connectionsIn,
   lengthIn,
-  type Output,
-  outputsOf,
-  paceOf,
-  type ReplayOptions,
+  prepareSending,
+  type SendOptions,
 } from './replay-options.ts'
+import { prepareOutput, thresholdFailed } from './replay-output.ts'
 import { addReportCommand } from './replay-report.ts'
-import { createProgress, logLacking, remarksOn, resultText } from './replay-text.ts'
-import { prepareSending } from './replay-traffic.ts'
+import { createProgress, remarksOn, resultText } from './replay-text.ts'
 
-const thresholdFailed = 99
+type ReplayOptions = SendOptions &
+  OpsOptions & {
+    speed?: number
+    rate?: number
+    loop?: boolean
+    duration?: number
+    warmUp?: number
+    out?: string[]
+    checkBodies?: boolean
+    bodies?: string
+    requests?: string
+  }
+
 const sampledBodies = 20_000
 
 export const addReplayCommands: AddTopCommand = (program, add, summary) => {
@@ -80,55 +88,55 @@ export const addReplayCommands: AddTopCommand = (program, add, summary) => {
   addReportCommand(command, add)
 }
 
+/** @throws UsageError for options that contradict each other */
+const paceOf = ({ speed, rate, asFastAs, loop = false, duration, warmUp = 0 }: ReplayOptions): Pace => {
+  const given = { '--speed': speed, '--rate': rate, '--as-fast-as': asFastAs }
+  const names = Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : name))
+  if (names.length > 1) throw new UsageError(`${names.join(' and ')} are two paces; allowed: one of them`)
+  return {
+    mode: rate !== undefined ? 'rate' : asFastAs !== undefined ? 'closed' : 'recorded',
+    speed: speed ?? 1,
+    rate: rate ?? 0,
+    loop,
+    durationMs: duration,
+    warmUpMs: warmUp,
+  }
+}
+
 const replay = async (
   terminal: Terminal,
   options: ReplayOptions,
   files: readonly string[],
 ): Promise<number> => {
-  const { http, checkBodies, bodies, requests } = options
+  const { out = [], checkBodies = false, bodies, requests } = options
+  const isKept = checkBodies || bodies !== undefined
   const pace = paceOf(options)
-  const outputs = outputsOf(options)
-  const timeZone = outputs.some(({ form }) => form === 'html') ? zoneOf(terminal) : 'UTC'
-  checkRequestLog(requests, files)
-  const written = [...outputs.map(({ path }) => path), bodies, requests]
-  await checkWritable(written.filter(path => path !== undefined))
+  if (requests === '-')
+    throw new UsageError('--requests is -; allowed: a file, since standard output has the report')
+  if (requests !== undefined && files.includes(requests))
+    throw new UsageError(`--requests is ${quotedPath(requests)}, which is the traffic; allowed: another file`)
+  const write = await prepareOutput(terminal, out, ['.html', '.json', '.hgrm'], [bodies, requests])
   const ops = createOpsReader(terminal, options)
-  const stopped = interruption('SIGHUP')
-  let isStopped = false
-  void stopped.then(() => {
-    isStopped = true
-  })
-  const prepared = await prepareSending(terminal, files, options, () => isStopped)
-  const { schedule, target } = prepared
-  const { arrivalsOf, firstArrival } = await import('../../load/replay/pace.ts')
-  const arrivals = arrivalsOf(schedule, pace)
-  const dueBefore = (ms: number): number =>
-    firstArrival(arrival => arrivals.due(arrival) >= ms, arrivals.total)
+  const { order, signal, checkTarget } = await prepareSending(terminal, files, options)
+  const { arrivalsOf } = await import('../../load/replay/pace.ts')
+  const arrivals = arrivalsOf(order.schedule, pace)
   const lastsMs = arrivals.endsAt ?? pace.durationMs
   checkRun(lastsMs ?? 0)
   if (lastsMs !== undefined && pace.warmUpMs > 0 && pace.warmUpMs >= lastsMs)
     throw new UsageError(
       `--warm-up is ${printDuration(pace.warmUpMs)}, but the last request is due after ${printDuration(Math.floor(lastsMs))}; allowed: less than that`,
     )
-  const { checkReachable } = await import('../../load/replay/target.ts')
-  await checkReachable(target, http)
+  await checkTarget()
 
   const { startReplay } = await import('../../load/replay/run.ts')
-  const progress = createProgress({
-    endsAtSeconds: arrivals.endsAt === undefined ? undefined : arrivals.endsAt / 1000,
-    total:
-      arrivals.total === undefined || pace.mode === 'closed'
-        ? arrivals.total
-        : arrivals.total - dueBefore(pace.warmUpMs),
-    dueBefore: seconds => (pace.mode === 'closed' ? undefined : dueBefore(seconds * 1000)),
-  })
+  const progress = createProgress(arrivals)
   const show = createProgressLine(terminal)
   const { ended, stop } = await startReplay(
     {
-      ...prepared,
+      ...order,
       pace,
-      keepBodies: checkBodies || bodies !== undefined ? sampledBodies : 0,
-      command: commandText(files, options),
+      thresholds: options.threshold ?? [],
+      keepBodies: isKept ? sampledBodies : 0,
       settings: (await ops?.settings()) ?? null,
       metrics: ops?.metrics,
       requests,
@@ -136,55 +144,29 @@ const replay = async (
     terminal.clock,
     (figures, seconds) => show(progress(figures, seconds)),
   )
-  void stopped.then(stop)
+  if (signal.aborted) stop()
+  signal.addEventListener('abort', stop)
   const { result: measured, kept, logged } = await ended
   terminal.progress('')
-  const result = checkBodies ? { ...measured, bodies: await checked(kept) } : measured
+  const check = isKept ? await import('../../load/replay/body-check.ts') : undefined
+  const result = check && checkBodies ? { ...measured, bodies: check.checkBodies(kept) } : measured
   terminal.show(result, resultText(result))
   for (const remark of remarksOn(result)) terminal.remark(remark)
   const ranMs = Date.parse(result.endedAt) - Date.parse(result.startedAt)
   if (pace.durationMs !== undefined && !pace.loop && !result.interrupted && ranMs < 0.9 * pace.durationMs)
     terminal.remark(
-      `The files have no more than ${counted(schedule.count)} requests, which were sent in ${printDuration(ranMs)} of ${printDuration(pace.durationMs)}; --loop begins again after the last.`,
+      `The files have no more than ${counted(order.schedule.count)} requests, which were sent in ${printDuration(ranMs)} of ${printDuration(pace.durationMs)}; --loop begins again after the last.`,
     )
-  for (const { path, form } of outputs) await writeOutput(path, await textOf(result, form, timeZone))
-  if (bodies !== undefined) {
-    const { digestLines } = await import('../../load/replay/body-check.ts')
-    await writeOutput(bodies, digestLines(kept))
-  }
-  const lacking = logLacking(logged, requests)
-  if (lacking !== undefined) terminal.remark(lacking)
+  await write([result])
+  if (check && bodies !== undefined) await writeOutput(bodies, check.digestLines(kept))
+  const { lost, fault } = logged
+  if (fault !== undefined) terminal.remark(`--requests: ${fault}`)
+  else if (lost > 0)
+    terminal.remark(
+      `${counted(lost)} requests are not in ${quotedPath(requests ?? '')}, which took them too slowly: another disk, or a name without .gz.`,
+    )
   const isFailed = result.thresholds.some(({ passed }) => !passed) || (result.bodies?.faults.length ?? 0) > 0
   if (isFailed) return thresholdFailed
-  return result.interrupted || result.generator.limited || lacking !== undefined ? 1 : 0
-}
-
-/** The command line again, without what is only of this machine: for the report. */
-const commandText = (files: readonly string[], options: ReplayOptions): string => {
-  const { target, speed, rate, asFastAs, loop, duration, warmUp, http, workers, threshold = [] } = options
-  return [
-    'abohawa replay',
-    ...files,
-    `--target ${target}`,
-    ...(speed === undefined ? [] : [`--speed ${speed}`]),
-    ...(rate === undefined ? [] : [`--rate ${rate}`]),
-    ...(asFastAs === undefined ? [] : [`--as-fast-as ${asFastAs}`]),
-    ...(loop ? ['--loop'] : []),
-    ...(duration === undefined ? [] : [`--duration ${printDuration(duration)}`]),
-    ...(warmUp === undefined ? [] : [`--warm-up ${printDuration(warmUp)}`]),
-    ...(http === '2' ? ['--http 2'] : []),
-    ...(workers > 1 ? [`--workers ${workers}`] : []),
-    ...threshold.map(({ text }) => `--threshold '${text}'`),
-  ].join(' ')
-}
-
-const checked = async (kept: readonly KeptBody[]): Promise<ReplayResult['bodies']> => {
-  const { checkBodies } = await import('../../load/replay/body-check.ts')
-  return checkBodies(kept)
-}
-
-const textOf = async (result: ReplayResult, form: Output['form'], timeZone: string): Promise<string> => {
-  if (form === 'json') return `${JSON.stringify(result)}\n`
-  if (form === 'html') return (await import('../../load/report/run-page.ts')).reportPage([result], timeZone)
-  return (await import('../../load/report/histogram.ts')).percentileDistribution(result.histogram)
+  const isWhole = !result.interrupted && !result.generator.limited && fault === undefined && lost === 0
+  return isWhole ? 0 : 1
 }

@@ -1,20 +1,18 @@
 // `abohawa saturate FILE --target URL`: sends traffic evenly at rising rates until a threshold breaks, and says how far that is
 // from the traffic's own rate. Each rate is one replay. How a rate is chosen is in load/replay/saturation.ts.
 
-import { Option } from 'commander'
 import { InputError } from '../../common/errors.ts'
 import { printDuration } from '../../config/units.ts'
-import type { RateVerdict } from '../../load/replay/saturation.ts'
+import type { Busiest, RateVerdict, Saturation } from '../../load/replay/saturation.ts'
 import { type Threshold, thresholdOf } from '../../load/replay/thresholds.ts'
 import type { ReplayResult } from '../../load/report/result.ts'
-import { interruption } from '../interruption.ts'
+import { errorsOf } from '../../load/report/run-figures.ts'
 import { numberIn, rateIn } from '../quantities.ts'
-import { type AddTopCommand, counted, type Terminal } from '../terminal.ts'
+import { type AddTopCommand, counted, percentText, type Terminal, tableOf } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
-import { addSendOptions, lengthIn, type SendOptions } from './replay-options.ts'
-import { createProgress, goodAnswers, rateText, remarksOn } from './replay-text.ts'
-import { prepareSending } from './replay-traffic.ts'
-import { type RateStep, saturationText, sentenceOf } from './saturate-text.ts'
+import { addSendOptions, lengthIn, optionWith, prepareSending, type SendOptions } from './replay-options.ts'
+import { thresholdFailed } from './replay-output.ts'
+import { createProgress, goodAnswers, msText, rateText, remarksOn } from './replay-text.ts'
 
 type SaturateOptions = SendOptions & {
   from: number
@@ -24,7 +22,6 @@ type SaturateOptions = SendOptions & {
   atLeast?: number
 }
 
-const thresholdFailed = 99
 const usualThresholds = ['p99<50ms', 'errors<0.1%']
 const longestStepMs = 3_600_000
 // So that a percentile of a step is of some requests.
@@ -38,22 +35,20 @@ export const addSaturateCommand: AddTopCommand = (program, add, summary) =>
     setUp: command =>
       void addSendOptions(command, `hits>90%; usually ${usualThresholds.join(' and ')}`)
         .addOption(
-          new Option('--from <rate>', 'the first rate, in requests a second or such as 90/m')
-            .argParser(rateIn)
-            .default(100),
+          optionWith('--from <rate>', 'the first rate, in requests a second or such as 90/m', rateIn, 100),
+        )
+        .addOption(optionWith('--most <rate>', 'the highest rate that is tried', rateIn, 100_000))
+        .addOption(
+          optionWith('--step <duration>', 'how long each rate is sent, up to 1h', lengthIn, 10_000, '10s'),
         )
         .addOption(
-          new Option('--most <rate>', 'the highest rate that is tried').argParser(rateIn).default(100_000),
-        )
-        .addOption(
-          new Option('--step <duration>', 'how long each rate is sent, up to 1h')
-            .argParser(lengthIn)
-            .default(10_000, '10s'),
-        )
-        .addOption(
-          new Option('--warm-up <duration>', 'requests due in this first time of a step are not counted')
-            .argParser(lengthIn)
-            .default(2_000, '2s'),
+          optionWith(
+            '--warm-up <duration>',
+            'requests due in this first time of a step are not counted',
+            lengthIn,
+            2_000,
+            '2s',
+          ),
         )
         .option(
           '--at-least <times>',
@@ -68,51 +63,37 @@ const saturate = async (
   options: SaturateOptions,
   files: readonly string[],
 ): Promise<number> => {
-  const { from, most, step, warmUp, atLeast, http, threshold = usualThresholds.map(thresholdOf) } = options
+  const { from, most, step, warmUp, atLeast, threshold = usualThresholds.map(thresholdOf) } = options
   const least = leastRate(options, threshold)
-  const stopped = interruption('SIGHUP')
-  let isStopped = false
-  let stop = (): void => {}
-  void stopped.then(() => {
-    isStopped = true
-    stop()
-  })
-  const prepared = await prepareSending(terminal, files, options, () => isStopped)
-  const { schedule, target } = prepared
+  const { order, signal, checkTarget } = await prepareSending(terminal, files, options)
   const { busiestMinute, searchRate } = await import('../../load/replay/saturation.ts')
-  const busiest = busiestMinute(schedule.at)
+  const busiest = busiestMinute(order.schedule.at)
   if (atLeast !== undefined && !busiest)
     throw new InputError(
       'the traffic is of one instant and has no rate; allowed: --at-least with one of longer',
     )
-  const { checkReachable } = await import('../../load/replay/target.ts')
-  await checkReachable(target, http)
+  await checkTarget()
   const { startReplay } = await import('../../load/replay/run.ts')
 
   const steps: RateStep[] = []
   let lastHeld: ReplayResult | undefined
   const tryRate = async (rate: number): Promise<RateVerdict> => {
-    if (isStopped) return 'interrupted'
-    const progress = createProgress({
-      endsAtSeconds: step / 1000,
-      total: Math.ceil((rate * step) / 1000),
-      dueBefore: seconds => Math.floor(rate * seconds),
-    })
+    if (signal.aborted) return 'interrupted'
+    const progress = createProgress({ endsAt: step, total: undefined })
     const run = await startReplay(
       {
-        ...prepared,
+        ...order,
         thresholds: threshold,
         pace: { mode: 'rate', speed: 1, rate, loop: true, durationMs: step, warmUpMs: warmUp },
         keepBodies: 0,
-        command: `abohawa saturate ${files.join(' ')} --target ${target.name}`,
         settings: null,
       },
       terminal.clock,
       (figures, seconds) => terminal.progress(`${rateText(rate)}: ${progress(figures, seconds)}`),
     )
-    stop = run.stop
+    signal.addEventListener('abort', run.stop)
     // It may have come while the run was started.
-    if (isStopped) stop()
+    if (signal.aborted) run.stop()
     const { result } = await run.ended
     const verdict = verdictOn(result)
     steps.push({ rate, verdict, result })
@@ -124,8 +105,14 @@ const saturate = async (
     return verdict
   }
   const found = await searchRate({ first: from, least, most }, tryRate)
-  const report = { found, steps, busiest, target: target.name, thresholds: threshold.map(({ text }) => text) }
-  const { value, text } = saturationText(report, prepared.traffic)
+  const report = {
+    found,
+    steps,
+    busiest,
+    target: order.target.name,
+    thresholds: threshold.map(({ text }) => text),
+  }
+  const { value, text } = saturationText(report, order.traffic)
   terminal.show(value, text)
   for (const remark of lastHeld ? remarksOn(lastHeld) : []) terminal.remark(remark)
   if (found.ended === 'interrupted') return 1
@@ -178,4 +165,92 @@ const checkAnswers = (result: ReplayResult): void => {
   throw new InputError(
     `${counted(good)} of ${counted(totals.answered)} answers were 2xx or 304 (${others.join(', ')}); allowed: a target, keys and quotas for this traffic`,
   )
+}
+
+/** One rate that was tried. */
+type RateStep = { readonly rate: number; readonly verdict: RateVerdict; readonly result: ReplayResult }
+
+type Report = {
+  readonly found: Saturation
+  readonly steps: readonly RateStep[]
+  readonly busiest: Busiest | undefined
+  readonly target: string
+  readonly thresholds: readonly string[]
+}
+
+const brokenIn = ({ thresholds }: ReplayResult): string =>
+  thresholds
+    .filter(({ passed }) => !passed)
+    .map(({ threshold, measured }) => `${threshold}: ${measured}`)
+    .join(', ')
+
+/** The outcome of one rate. */
+const sentenceOf = ({ rate, verdict, result }: RateStep): string => {
+  if (verdict === 'interrupted') return `${rateText(rate)}: interrupted`
+  if (result.generator.limited) return `${rateText(rate)}: not decided, ${result.generator.reason}`
+  if (verdict === 'held') return `${rateText(rate)}: held, p99 ${msText(result.latency.p99)}`
+  return `${rateText(rate)}: not held, ${brokenIn(result)}${verdict === 'generator' ? `; ${result.generator.reason}` : ''}`
+}
+
+/** The result as JSON and as text, with the same sentence. */
+const saturationText = (report: Report, traffic: ReplayResult['traffic']) => {
+  const { found, steps, busiest, target, thresholds } = report
+  const times = found.held === undefined || !busiest ? null : found.held / busiest.rate
+  const sentence = `${limitOf(report)}; ${ownRateOf(busiest, times, found.ended)}.`
+  const rows = steps.map(({ rate, verdict, result }) => [
+    rateText(rate),
+    rateText(result.totals.answered / result.totals.seconds),
+    ...[result.latency.p50, result.latency.p99].map(ms => (result.latency.count === 0 ? '-' : msText(ms))),
+    percentText(errorsOf(result) / Math.max(1, result.totals.due)),
+    result.generator.limited ? 'not decided' : (verdict !== 'interrupted' && brokenIn(result)) || verdict,
+  ])
+  const value = {
+    format: 'abohawa-saturation/1',
+    sentence,
+    ended: found.ended,
+    heldRate: found.held ?? null,
+    brokenRate: found.broken ?? null,
+    busiestMinute: busiest ?? null,
+    times,
+    target,
+    thresholds,
+    traffic,
+    steps: steps.map(({ rate, verdict, result }) => {
+      const { totals, statuses, outcomes, latency, thresholds: judged, generator } = result
+      return { rate, verdict, totals, statuses, outcomes, latency, thresholds: judged, generator }
+    }),
+  }
+  const heads = ['rate', 'answered', 'p50', 'p99', 'errors', '']
+  return { value, text: `${tableOf(heads, rows, [0, 1, 2, 3, 4])}\n\n${sentence}` }
+}
+
+const limitOf = ({ found: { held, broken, ended }, steps, target, thresholds }: Report): string => {
+  const bounds = thresholds.join(', ')
+  const last = steps.at(-1)
+  if (ended === 'least')
+    return `${target} did not hold ${rateText(last?.rate ?? 0)} either (${last ? brokenIn(last.result) : bounds})`
+  const known = held === undefined ? 'held no rate that was tried' : `held ${rateText(held)} (${bounds})`
+  if (ended === 'interrupted') return `Interrupted: ${target} ${known} until then`
+  if (ended === 'generator')
+    return held === undefined
+      ? `Of ${target} nothing is known, since ${last?.result.generator.reason}`
+      : `${target} ${known}, and beyond it ${last?.result.generator.reason}`
+  if (ended === 'most') return `${target} ${known}, the highest rate that was tried`
+  const broke = steps.findLast(({ rate, verdict }) => rate === broken && verdict === 'broken')
+  return `${target} ${known} and not ${rateText(broken ?? 0)} (${broke ? brokenIn(broke.result) : bounds})`
+}
+
+const ownRateOf = (
+  busiest: Busiest | undefined,
+  times: number | null,
+  ended: Saturation['ended'],
+): string => {
+  if (!busiest) return 'the traffic is of one instant and has no rate'
+  const own =
+    busiest.seconds === 60
+      ? `the traffic's busiest minute has ${rateText(busiest.rate)}`
+      : `the traffic, of ${Number(busiest.seconds.toPrecision(3))} s, has ${rateText(busiest.rate)}`
+  if (times === null) return own
+  const text = times >= 100 ? counted(Math.round(times)) : String(Number(times.toPrecision(2)))
+  return `${own}: ${text} times${ended === 'threshold' ? '' : ' or more'}`
 }

@@ -36,23 +36,7 @@ export type ProviderOptions = {
   readonly seed: number
 }
 
-export type Fixture = {
-  readonly apiUrl: string
-  /** The configuration of the gateway. */
-  readonly config: Config
-  /** By id. */
-  readonly keys: ReadonlyMap<string, string>
-  readonly substitutes: readonly string[]
-  /** Moves both clocks. Resolves with the provider's counts before the instant, when the work that is due has ended. */
-  moveTo(instant: number): Promise<ProviderCounts>
-  /** Resolves when no load is under way, with the number of requests that wait for a later instant. */
-  settle(): Promise<number>
-  counts(): Promise<ProviderCounts>
-  gatewayReport(): Promise<ProcessReport | undefined>
-  /** Rejects when one of the processes ends by itself. */
-  readonly ended: Promise<never>
-  [Symbol.asyncDispose](): Promise<void>
-}
+export type Fixture = Awaited<ReturnType<typeof openFixture>>
 
 const unlimitedTier = 'rehearsal'
 const subscriber = 'Rehearsal'
@@ -96,7 +80,7 @@ const environmentOf = (env: NodeJS.ProcessEnv, folder: string, providerUrl: stri
 }
 
 /** @throws InputError when a process can't be started */
-export const openFixture = async (options: FixtureOptions): Promise<Fixture> => {
+export const openFixture = async (options: FixtureOptions) => {
   const { start, files, env, provider: of } = options
   await using opening = new AsyncDisposableStack()
   const folder = await mkdtemp(join(tmpdir(), 'abohawa-rehearsal-'))
@@ -121,20 +105,26 @@ export const openFixture = async (options: FixtureOptions): Promise<Fixture> => 
   const opened = opening.move()
   return {
     apiUrl: gateway.url,
+    /** The configuration of the gateway. */
     config,
-    keys,
-    substitutes,
-    // The provider first: what the gateway has to do at the instant it may have to do there.
-    moveTo: async instant => {
+    /** By id. */
+    keys: keys as ReadonlyMap<string, string>,
+    substitutes: substitutes as readonly string[],
+    /** Moves both clocks. Resolves with the provider's counts before the instant, when the work that is due has ended. */
+    moveTo: async (instant: number): Promise<ProviderCounts> => {
+      // The provider first: what the gateway has to do at the instant it may have to do there.
       const reply = await provider.send({ moveTo: instant })
       await gateway.send({ moveTo: instant })
       return countsIn(reply)
     },
-    settle: async () => (await gateway.send({ settle: true })).unanswered,
-    counts: async () => countsIn(await provider.send({ settle: true })),
-    gatewayReport: async () => (await gateway.send({ report: true })).report,
+    /** Resolves when no load is under way, with the number of requests that wait for a later instant. */
+    settle: async (): Promise<number> => (await gateway.send({ settle: true })).unanswered,
+    counts: async (): Promise<ProviderCounts> => countsIn(await provider.send({ settle: true })),
+    gatewayReport: async (): Promise<ProcessReport | undefined> =>
+      (await gateway.send({ report: true })).report,
+    /** Rejects when one of the processes ends by itself. */
     ended,
-    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+    [Symbol.asyncDispose]: (): Promise<void> => opened.disposeAsync(),
   }
 }
 

@@ -8,10 +8,11 @@ import { loadConfig } from '../../config/load.ts'
 import type { Config } from '../../config/schema.ts'
 import type { SettingCase } from '../../config/setting-grid.ts'
 import { changesBetween } from '../../config/values.ts'
+import { machineOf } from '../replay/load.ts'
 import { createRecorder } from '../replay/recorder.ts'
 import { type PlanVerdict, verdictsOf, wholeDaysOf } from '../report/plans.ts'
 import type { ReplayResult } from '../report/result.ts'
-import { createSpending, type ProviderDay, type Spending } from '../report/spending.ts'
+import { createSpending, type ProviderDay } from '../report/spending.ts'
 import { type SentWith, substituteKeys } from '../traffic/recorded-admission.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
 import { openFixture, type ProviderOptions } from './fixture.ts'
@@ -22,7 +23,6 @@ export type RehearsalParts = {
   readonly requests: readonly TrafficRequest[]
   readonly sentWith: Readonly<Record<SentWith, number>>
   readonly traffic: ReplayResult['traffic']
-  readonly machine: ReplayResult['machine']
   readonly command: string
   readonly files: readonly string[]
   readonly env: NodeJS.ProcessEnv
@@ -78,13 +78,16 @@ export const rehearseCase = async (
   const { user, system } = process.cpuUsage(cpu)
   const gateway = await fixture.gatewayReport()
   const sent = recorder.counts.sent
+  const { total, days, spent, weightBetween } = spending
+  const { most, weight } = spent(undefined)
+  const { perMinute, perHour, perDay } = configured.provider.budget
   const result = recorder.result({
     kind: 'rehearsal',
     startedAt: isoOf(startedAt),
     endedAt: isoOf(clock.now()),
     interrupted: sent < requests.length,
     command: parts.command,
-    machine: parts.machine,
+    machine: machineOf(),
     traffic,
     pace: {
       mode: 'recorded',
@@ -97,7 +100,15 @@ export const rehearseCase = async (
     },
     settings: changed(configured),
     seconds: ((requests[sent - 1]?.at ?? start) - start) / 1000,
-    provider: providerIn(spending, configured),
+    provider: {
+      requests: total.calls,
+      weight,
+      windows: [
+        { span: 'minute', limit: perMinute, most: most.minute },
+        { span: 'hour', limit: perHour, most: most.hour },
+        { span: 'day', limit: perDay, most: most.day },
+      ],
+    },
     gateway: gateway ?? null,
     generator: {
       cpuShare: (user + system) / 1e6 / seconds,
@@ -111,20 +122,20 @@ export const rehearseCase = async (
     thresholds: [],
     bodies: null,
   })
+  const steps = result.steps.map(step => {
+    const from = start + step.at * 1000
+    return { ...step, weight: weightBetween(from, from + result.stepSeconds * 1000) }
+  })
+  // By what was sent, should it be stopped.
+  const instants = requests.slice(0, sent).map(({ at }) => at)
+  const wholeDays = wholeDaysOf(instants, instants[0] ?? 0, instants.at(-1) ?? 0)
   return {
     name,
-    result: { ...result, steps: weighed(result, spending, start) },
-    days: spending.days(),
-    providerRefused: spending.total.refused,
-    plans: plansOf(requests.slice(0, sent), spending),
+    result: { ...result, steps },
+    days: days(),
+    providerRefused: total.refused,
+    plans: verdictsOf(spent(wholeDays)),
   }
-}
-
-/** By what was sent, should it be stopped. */
-const plansOf = (sent: readonly TrafficRequest[], spending: Spending): PlanVerdict[] => {
-  const [from = 0, to = 0] = [sent[0]?.at, sent.at(-1)?.at]
-  const instants = sent.map(({ at }) => at)
-  return verdictsOf(spending.spent(wholeDaysOf(instants, from, to)))
 }
 
 // Of the gateway's place on a machine nothing is rehearsed.
@@ -134,29 +145,3 @@ const changed = (config: Config): ReplayResult['settings'] =>
   changesBetween(loadConfig({ files: [], env: {} }), config)
     .filter(({ path }) => !ofThePlace.test(path))
     .map(({ path, before = '', after = '' }) => ({ path, value: after, default: before }))
-
-const providerIn = (
-  spending: Spending,
-  { provider: { budget } }: Config,
-): NonNullable<ReplayResult['provider']> => {
-  const { most, weight } = spending.spent(undefined)
-  return {
-    requests: spending.total.calls,
-    weight,
-    windows: [
-      { span: 'minute', limit: budget.perMinute, most: most.minute },
-      { span: 'hour', limit: budget.perHour, most: most.hour },
-      { span: 'day', limit: budget.perDay, most: most.day },
-    ],
-  }
-}
-
-const weighed = (
-  { steps, stepSeconds }: ReplayResult,
-  spending: Spending,
-  start: number,
-): ReplayResult['steps'] =>
-  steps.map(step => {
-    const from = start + step.at * 1000
-    return { ...step, weight: spending.weightBetween(from, from + stepSeconds * 1000) }
-  })

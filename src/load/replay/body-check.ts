@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import * as z from 'zod'
 import { bodies } from '../../api/reference/schemas.ts'
-import { type Destination, endpoints } from '../../common/endpoints.ts'
+import { type EndpointName, endpoints } from '../../common/endpoints.ts'
 import { messageOf } from '../../common/errors.ts'
 import { isWithin, ranges } from '../../weather/ranges.ts'
 import type { ReplayResult } from '../report/result.ts'
@@ -36,33 +36,24 @@ const faultOf = (answer: KeptBody): string | undefined => {
   const parsed = jsonOf(answer)
   if ('fault' in parsed) return parsed.fault
   const { endpoint, status, path } = answer
-  const schema = schemaOf(endpoint, status)
+  const schema = status >= 400 ? refusal : endpoint === 'other' ? anyJson : bodies[endpoint]
   const { error } = schema.safeParse(parsed.value)
   if (error) {
     const [issue] = error.issues
     const where = issue && issue.path.length > 0 ? `${issue.path.join('.')}: ` : ''
     return `status ${status}: ${where}${issue?.message ?? 'not as the contract has it'}`
   }
-  return status === 200 && schema !== anyJson
-    ? faultOfContent(endpoint, path, parsed.value as Content)
-    : undefined
+  if (status !== 200 || endpoint === 'other') return undefined
+  const content = parsed.value as Content
+  return faultOfContent(endpoint, path, content) ?? faultOfValues(content)
 }
 
-const schemaOf = (endpoint: Destination, status: number): z.ZodType => {
-  if (status >= 400) return refusal
-  return endpoint === 'other' ? anyJson : bodies[endpoint]
-}
+const decoders: Readonly<Record<string, typeof gunzipSync>> = { br: brotliDecompressSync, gzip: gunzipSync }
 
 const jsonOf = ({ body, encoding }: KeptBody): { value: unknown } | { fault: string } => {
   let text: string
   try {
-    const options = { maxOutputLength: maxBytes }
-    const bytes =
-      encoding === 'br'
-        ? brotliDecompressSync(body, options)
-        : encoding === 'gzip'
-          ? gunzipSync(body, options)
-          : body
+    const bytes = decoders[encoding ?? '']?.(body, { maxOutputLength: maxBytes }) ?? body
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch (error) {
     return { fault: `the body is no ${encoding ?? 'UTF-8'}: ${messageOf(error)}` }
@@ -84,10 +75,10 @@ type Content = {
 }
 
 /** Checks what a schema cannot: the place, equal lengths, and possible values. */
-const faultOfContent = (endpoint: Destination, path: string, content: Content): string | undefined => {
+const faultOfContent = (endpoint: EndpointName, path: string, content: Content): string | undefined => {
   const url = new URL(path, 'http://target')
   const [, , , , type, id] = url.pathname.split('/').map(decodeURIComponent)
-  if (endpoint !== 'other' && endpoints[endpoint].path.endsWith('/:type/:id')) {
+  if (endpoints[endpoint].path.endsWith('/:type/:id')) {
     const { location } = content
     if (location?.type !== type || location?.id !== id)
       return `the place is ${location?.type} ${location?.id}, not the requested one`
@@ -103,7 +94,7 @@ const faultOfContent = (endpoint: Destination, path: string, content: Content): 
     if (times.some((time, i) => i > 0 && time <= (times[i - 1] as string)))
       return `the times of ${name} do not ascend`
   }
-  return faultOfValues(content)
+  return undefined
 }
 
 // The schema knows the bounds of a variable; that some numbers within are none, such as a weather code of 40, it does not.

@@ -19,22 +19,29 @@ const allowed = 'the JSON or CSV of `abohawa keys create --json` or `--csv`'
 /** The rows of a file of keys. @throws InputError */
 export const readKeyFile = (file: string): KeyRow[] => {
   const text = textOf('--keys', file)
-  const rows = /^\s*[[{]/.test(text) ? rowsOfJson(text, file) : rowsOfCsv(text, file)
-  if (!rows.some(({ key }) => key !== undefined))
-    throw new InputError(`--keys is ${quotedPath(file)}, which has no key; allowed: ${allowed}`)
-  return rows
+  const given = /^\s*[[{]/.test(text) ? rowsOfJson(text, file) : rowsOfCsv(text, file)
+  const rows = given.map(({ where, id, externalId, key }) => {
+    if (isText(key) && !isHeaderValue(key))
+      throw new InputError(
+        `${where} of ${quotedPath(file)} has a key with blanks or invalid characters; allowed: ${allowed}`,
+      )
+    const [ownId, otherId, ownKey] = [id, externalId, key].map(value => (isText(value) ? value : undefined))
+    return { id: ownId, externalId: otherId, key: ownKey }
+  })
+  if (rows.some(({ key }) => key !== undefined)) return rows
+  throw new InputError(`--keys is ${quotedPath(file)}, which has no key; allowed: ${allowed}`)
 }
 
 /** The one key of a file. @throws InputError */
 export const readOneKey = (file: string): string => {
   const key = textOf('--key', file).trim()
-  if (!isHeaderValue(key))
-    throw new InputError(`--key is ${quotedPath(file)}; allowed: a file with one key and nothing else`)
-  return key
+  if (isHeaderValue(key)) return key
+  throw new InputError(`--key is ${quotedPath(file)}; allowed: a file with one key and nothing else`)
 }
 
 // A key becomes a header line.
 const isHeaderValue = (key: string): boolean => /^[\x21-\x7e]{1,200}$/.test(key)
+const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
 
 const textOf = (option: string, file: string): string => {
   try {
@@ -46,7 +53,10 @@ const textOf = (option: string, file: string): string => {
   }
 }
 
-const rowsOfJson = (text: string, file: string): KeyRow[] => {
+/** A row as it stands in the file. */
+type GivenRow = { where: string; id?: unknown; externalId?: unknown; key?: unknown }
+
+const rowsOfJson = (text: string, file: string): GivenRow[] => {
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -57,10 +67,7 @@ const rowsOfJson = (text: string, file: string): KeyRow[] => {
   }
   const inside =
     value instanceof Object && Object.hasOwn(value, 'keys') ? (value as { keys: unknown }).keys : value
-  return (Array.isArray(inside) ? inside : [inside]).map((row, i) => {
-    const fields: Record<string, unknown> = row instanceof Object ? row : {}
-    return rowOf(fields.id, fields.externalId, fields.key, `entry ${i + 1} of ${quotedPath(file)}`)
-  })
+  return [inside].flat().map((row, i) => ({ ...(row instanceof Object ? row : {}), where: `entry ${i + 1}` }))
 }
 
 const columns = {
@@ -68,7 +75,7 @@ const columns = {
   required: ['key'],
 }
 
-const rowsOfCsv = (text: string, file: string): KeyRow[] => {
+const rowsOfCsv = (text: string, file: string): GivenRow[] => {
   const { rows, faults } = parseCsv(text, columns, line => `line ${line}`)
   const [fault] = faults
   if (fault && /^subscriber,tier,external_id/.test(text))
@@ -79,17 +86,12 @@ const rowsOfCsv = (text: string, file: string): KeyRow[] => {
     throw new InputError(
       `--keys is ${quotedPath(file)}: ${fault.row}, ${fault.column}: ${fault.message}; --keys takes ${allowed}`,
     )
-  return rows.map(({ line, fields }) =>
-    rowOf(fields.id, fields.external_id, fields.key, `line ${line} of ${quotedPath(file)}`),
-  )
-}
-
-const rowOf = (id: unknown, externalId: unknown, key: unknown, where: string): KeyRow => {
-  const text = (value: unknown): string | undefined =>
-    typeof value === 'string' && value !== '' ? value : undefined
-  if (text(key) !== undefined && !isHeaderValue(text(key) as string))
-    throw new InputError(`${where} has a key with blanks or invalid characters; allowed: ${allowed}`)
-  return { id: text(id), externalId: text(externalId), key: text(key) }
+  return rows.map(({ line, fields: { id, external_id: externalId, key } }) => ({
+    where: `line ${line}`,
+    id,
+    externalId,
+    key,
+  }))
 }
 
 const shown = 3
@@ -110,12 +112,9 @@ export const keysFor = (ids: readonly string[], rows: readonly KeyRow[], reuse =
   )
   const missing = ids.filter((_, i) => keys[i] === undefined)
   if (missing.length > 0) {
-    const examples = missing
-      .slice(0, shown)
-      .map(id => quoted(id))
-      .join(', ')
+    const examples = missing.slice(0, shown).map(id => quoted(id))
     const found = isNamed
-      ? `--keys has no key for ${missing.length} of ${ids.length} key ids of the traffic, such as ${examples}`
+      ? `--keys has no key for ${missing.length} of ${ids.length} key ids of the traffic, such as ${examples.join(', ')}`
       : `the traffic has ${ids.length} key ids and --keys has ${given.length} keys, none of them for such an id`
     throw new InputError(
       `${found}; --reuse-keys shares the keys of the file, --key FILE sends one key for all, and \`abohawa keys create --from\` creates a key for each external id`,

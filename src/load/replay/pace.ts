@@ -66,10 +66,7 @@ export const arrivalsOf = (schedule: Schedule, pace: Pace): Arrivals => {
 }
 
 /** The number of the first arrival of which something holds that holds of all after it, by bisection: due instants ascend. */
-export const firstArrival = (
-  holds: (arrival: number) => boolean,
-  most = Number.POSITIVE_INFINITY,
-): number => {
+const firstArrival = (holds: (arrival: number) => boolean, most = Number.POSITIVE_INFINITY): number => {
   let high = 1
   while (high < most && !holds(high)) high *= 2
   high = Math.min(high, most)

@@ -60,22 +60,7 @@ export type RecorderForm = {
   readonly steps: readonly StepForm[]
 }
 
-export type Recorder = {
-  /** An answer was received. */
-  record(observation: Observation): void
-  /** It was sent, and there will be no answer. @param reason such as `timeout`, `reset`, `refused` */
-  fail(reason: string, request: Unanswered): void
-  /** It was due, and is never sent. */
-  drop(request: Omit<Unanswered, 'sentAt'>): void
-  /** Adds what another recorder holds. */
-  add(form: RecorderForm): void
-  form(): RecorderForm
-  /** The counts so far, for the line of progress: live, not a copy. */
-  readonly counts: Readonly<Counts>
-  /** Of all requests so far, or those of an endpoint or outcome; null without one. */
-  latency(percent: number | 'mean', scope?: Scope): Waited | null
-  result(run: Run): ReplayResult
-}
+export type Recorder = ReturnType<typeof createRecorder>
 
 export type Scope = { readonly endpoint?: Destination; readonly outcome?: string }
 
@@ -131,7 +116,7 @@ const [failed, dropped] = ['failed', 'dropped']
  * @param stepSeconds the length of a step, by the clock that the run goes by; doubled as a long run goes on
  * @param warmUpMs what is due before is not recorded
  */
-export const createRecorder = (stepSeconds = 1, warmUpMs = 0): Recorder => {
+export const createRecorder = (stepSeconds = 1, warmUpMs = 0) => {
   const counts = noCounts()
   const latencies = new Map<string, Histogram>()
   const age = fine()
@@ -168,8 +153,10 @@ export const createRecorder = (stepSeconds = 1, warmUpMs = 0): Recorder => {
   }
 
   return {
-    counts,
-    record: observation => {
+    /** The counts so far, for the line of progress: live, not a copy. */
+    counts: counts as Readonly<Counts>,
+    /** An answer was received. */
+    record: (observation: Observation): void => {
       const { endpoint, outcome, status, dueAt, endedAt, bytes, ageSeconds, at = dueAt } = observation
       if (dueAt < warmUpMs) return
       // By the instant of the answer, so that a second without one shows.
@@ -191,7 +178,8 @@ export const createRecorder = (stepSeconds = 1, warmUpMs = 0): Recorder => {
       step.age ??= coarse()
       step.age.recordValue(seconds)
     },
-    fail: (reason, request) => {
+    /** It was sent, and there will be no answer. @param reason such as `timeout`, `reset`, `refused` */
+    fail: (reason: string, request: Unanswered): void => {
       const { dueAt, at = dueAt, endpoint, endedAt } = request
       if (dueAt < warmUpMs) return
       const step = steps.at(at)
@@ -201,7 +189,8 @@ export const createRecorder = (stepSeconds = 1, warmUpMs = 0): Recorder => {
       counts.failed[reason] = (counts.failed[reason] ?? 0) + 1
       waited(step, endpoint, failed, endedAt - dueAt)
     },
-    drop: ({ dueAt, at = dueAt, endpoint, endedAt }) => {
+    /** It was due, and is never sent. */
+    drop: ({ dueAt, at = dueAt, endpoint, endedAt }: Omit<Unanswered, 'sentAt'>): void => {
       if (dueAt < warmUpMs) return
       const step = steps.at(at)
       step.due += 1
@@ -209,13 +198,14 @@ export const createRecorder = (stepSeconds = 1, warmUpMs = 0): Recorder => {
       counts.dropped += 1
       waited(step, endpoint, dropped, endedAt - dueAt)
     },
-    add: form => {
+    /** Adds what another recorder holds. */
+    add: (form: RecorderForm): void => {
       addCounts(counts, form.counts)
       for (const [name, text] of Object.entries(form.latencies)) addEncoded(latenciesOf(name), text)
       addEncoded(age, form.age)
       steps.add(form.steps, form.stepSeconds)
     },
-    form: () => ({
+    form: (): RecorderForm => ({
       counts: structuredClone(counts),
       stepSeconds: steps.seconds(),
       latencies: Object.fromEntries(
@@ -224,7 +214,8 @@ export const createRecorder = (stepSeconds = 1, warmUpMs = 0): Recorder => {
       age: encodeIntoCompressedBase64(age),
       steps: steps.form(),
     }),
-    latency: (percent, scope) => {
+    /** Of all requests so far, or those of an endpoint or outcome; null without one. */
+    latency: (percent: number | 'mean', scope?: Scope): Waited | null => {
       const [found, answered] = [all(scope), all(scope, true)]
       if (found.totalCount === 0) return null
       if (percent === 'mean')
@@ -238,8 +229,9 @@ export const createRecorder = (stepSeconds = 1, warmUpMs = 0): Recorder => {
             isAnswered: true,
           }
     },
-    result: ({ seconds, ...run }) => {
+    result: ({ seconds, ...run }: Run): ReplayResult => {
       const total = all()
+      const ageAt = (percent: number): number => age.getValueAtPercentile(percent)
       const { statuses, outcomes, ...numbers } = structuredClone(counts)
       return {
         format: 'abohawa-replay/1',
@@ -255,14 +247,7 @@ export const createRecorder = (stepSeconds = 1, warmUpMs = 0): Recorder => {
         histogram: encodeIntoCompressedBase64(total),
         stepSeconds: steps.seconds(),
         steps: steps.form().map(({ ages: _, ...step }) => step),
-        age:
-          age.totalCount === 0
-            ? null
-            : {
-                p50: age.getValueAtPercentile(50),
-                p95: age.getValueAtPercentile(95),
-                max: age.getValueAtPercentile(100),
-              },
+        age: age.totalCount === 0 ? null : { p50: ageAt(50), p95: ageAt(95), max: ageAt(100) },
       }
     },
   }

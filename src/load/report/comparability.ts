@@ -3,17 +3,34 @@
 
 import type { ReplayResult } from './result.ts'
 
-type Obstacle =
-  | 'traffic'
-  | 'kind'
-  | 'pace'
-  | 'length'
-  | 'connections'
-  | 'machine'
-  | 'saturated'
-  | 'interrupted'
-  | 'disturbed'
-  | 'late'
+// Of a turn of the generator's event loop, in ms: as much as makes a request late.
+const stoodStillMs = 10
+
+/** What each run has there; a side that has another is not comparable. */
+const facts = {
+  traffic: ({ traffic }: ReplayResult) => traffic.sha256.slice(0, 12),
+  kind: ({ kind }: ReplayResult) => kind,
+  // A moved clock goes as fast as it can.
+  pace: ({ kind, pace: { mode, speed, rate } }: ReplayResult) =>
+    kind === 'rehearsal'
+      ? 'moved clock'
+      : { recorded: `recorded × ${speed ?? 1}`, rate: `${rate}/s`, closed: 'closed' }[mode],
+  connections: ({ pace: { connections, workers, http } }: ReplayResult) =>
+    `${connections}, ${workers}, HTTP/${http}`,
+  machine: ({ machine: { cpu, cores } }: ReplayResult) => `${cores} × ${cpu}`,
+}
+
+/** What a run must not be. */
+const states = {
+  saturated: ({ generator }: ReplayResult) => generator.saturated,
+  interrupted: ({ interrupted }: ReplayResult) => interrupted,
+  // In a rehearsal nothing goes on while the generator stands still.
+  disturbed: ({ kind, generator }: ReplayResult) =>
+    kind === 'replay' && !generator.saturated && generator.loopDelayP99 > stoodStillMs,
+  late: ({ totals: { late, dropped, due } }: ReplayResult) => late + dropped > due / 100,
+}
+
+type Obstacle = keyof typeof facts | keyof typeof states | 'length'
 
 /** An obstacle, and what each side has there. */
 export type Warning = { readonly obstacle: Obstacle; readonly a: string; readonly b: string }
@@ -36,36 +53,6 @@ const sentences: Readonly<Record<Obstacle, (a: string, b: string) => string>> = 
   late: (a, b) => `More than 1 % of the requests were late or dropped: runs of A ${a}, of B ${b}.`,
 }
 
-const facts: Readonly<Record<Exclude<Obstacle, State | 'length'>, (run: ReplayResult) => string>> = {
-  traffic: ({ traffic }) => traffic.sha256.slice(0, 12),
-  kind: ({ kind }) => kind,
-  // A moved clock goes as fast as it can.
-  pace: ({ kind, pace: { mode, speed, rate } }) =>
-    kind === 'rehearsal'
-      ? 'moved clock'
-      : mode === 'recorded'
-        ? `recorded × ${speed ?? 1}`
-        : mode === 'rate'
-          ? `${rate}/s`
-          : 'closed',
-  connections: ({ pace: { connections, workers, http } }) => `${connections}, ${workers}, HTTP/${http}`,
-  machine: ({ machine: { cpu, cores } }) => `${cores} × ${cpu}`,
-}
-
-type State = 'saturated' | 'interrupted' | 'disturbed' | 'late'
-
-// Of a turn of the generator's event loop, in ms: as much as makes a request late.
-const stoodStillMs = 10
-
-const states: Readonly<Record<State, (run: ReplayResult) => boolean>> = {
-  saturated: ({ generator }) => generator.saturated,
-  interrupted: ({ interrupted }) => interrupted,
-  // In a rehearsal nothing goes on while the generator stands still.
-  disturbed: ({ kind, generator }) =>
-    kind === 'replay' && !generator.saturated && generator.loopDelayP99 > stoodStillMs,
-  late: ({ totals: { late, dropped, due } }) => late + dropped > due / 100,
-}
-
 /** Whether what a run measured is its generator's doing, or of a part of the traffic: no difference to it is of the target. */
 export const isDisturbed = (run: ReplayResult): boolean =>
   states.saturated(run) || states.interrupted(run) || states.disturbed(run)
@@ -80,21 +67,20 @@ const lengthText = ({ totals: { seconds } }: ReplayResult): string => `${Number(
 
 /** @param a one run or more; all of a side are looked at */
 export const warningsOf = (a: readonly ReplayResult[], b: readonly ReplayResult[]): Warning[] => {
-  const all = (runs: readonly ReplayResult[], of: (run: ReplayResult) => string): string =>
-    [...new Set(runs.map(of))].join('; ')
-  const differing = Object.entries(facts).flatMap(([obstacle, of]) =>
-    new Set([...a, ...b].map(of)).size === 1
-      ? []
-      : [{ obstacle: obstacle as Obstacle, a: all(a, of), b: all(b, of) }],
-  )
-  const lengths: Warning[] = differInLength([...a, ...b])
-    ? [{ obstacle: 'length', a: all(a, lengthText), b: all(b, lengthText) }]
-    : []
-  const disturbed = Object.entries(states).flatMap(([obstacle, is]) => {
-    const count = (runs: readonly ReplayResult[]): number => runs.filter(is).length
-    return count(a) + count(b) === 0
-      ? []
-      : [{ obstacle: obstacle as Obstacle, a: `${count(a)}/${a.length}`, b: `${count(b)}/${b.length}` }]
-  })
-  return [...differing, ...lengths, ...disturbed]
+  const both = [...a, ...b]
+  const all = (obstacle: Obstacle, of: (run: ReplayResult) => string): Warning => {
+    const [ofA, ofB] = [a, b].map(runs => [...new Set(runs.map(of))].join('; '))
+    return { obstacle, a: ofA ?? '', b: ofB ?? '' }
+  }
+  const share = (runs: readonly ReplayResult[], is: (run: ReplayResult) => boolean): string =>
+    `${runs.filter(is).length}/${runs.length}`
+  return [
+    ...Object.entries(facts)
+      .filter(([, of]) => new Set(both.map(of)).size > 1)
+      .map(([obstacle, of]) => all(obstacle as Obstacle, of)),
+    ...(differInLength(both) ? [all('length', lengthText)] : []),
+    ...Object.entries(states)
+      .filter(([, is]) => both.some(is))
+      .map(([obstacle, is]) => ({ obstacle: obstacle as Obstacle, a: share(a, is), b: share(b, is) })),
+  ]
 }

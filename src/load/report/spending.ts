@@ -14,18 +14,9 @@ export type ProviderDay = {
 /** As the provider counts since its start. */
 export type ProviderCounts = { readonly calls: number; readonly weight: number; readonly refused: number }
 
-export type Spending = {
-  /** Counts that were reached at an instant, in ms since the epoch; instants come in order. */
-  record(instant: number, counts: ProviderCounts): void
-  readonly total: ProviderCounts
-  days(): ProviderDay[]
-  /** From one instant, inclusive, to another one. */
-  weightBetween(from: number, to: number): number
-  /** By which plans are chosen: windows are minutes, hours and days as the provider has them. */
-  spent(wholeDays: WholeDays | undefined): Spent
-}
+export type Spending = ReturnType<typeof createSpending>
 
-export const createSpending = (): Spending => {
+export const createSpending = () => {
   let total: ProviderCounts = { calls: 0, weight: 0, refused: 0 }
   const spent: { readonly at: number; readonly weight: number }[] = []
   const days = new Map<number, { requests: number; weight: number }>()
@@ -38,10 +29,11 @@ export const createSpending = (): Spending => {
     rounded(spent.reduce((sum, { at, weight }) => (at >= from && at < to ? sum + weight : sum), 0))
 
   return {
-    get total() {
+    get total(): ProviderCounts {
       return { ...total, weight: rounded(total.weight) }
     },
-    record: (instant, counts) => {
+    /** Counts that were reached at an instant, in ms since the epoch; instants come in order. */
+    record: (instant: number, counts: ProviderCounts): void => {
       const [requests, weight] = [counts.calls - total.calls, counts.weight - total.weight]
       total = counts
       if (requests === 0 && weight === 0) return
@@ -56,14 +48,16 @@ export const createSpending = (): Spending => {
         window.most = Math.max(window.most, window.weight)
       }
     },
-    days: () =>
+    days: (): ProviderDay[] =>
       [...days].map(([index, { requests, weight }]) => ({
         day: isoOf(index * utcDayMs).slice(0, 10),
         requests,
         weight: rounded(weight),
       })),
+    /** From one instant, inclusive, to another one. */
     weightBetween,
-    spent: wholeDays => ({
+    /** By which plans are chosen: windows are minutes, hours and days as the provider has them. */
+    spent: (wholeDays: WholeDays | undefined): Spent => ({
       most: {
         minute: rounded(windows.minute.most),
         hour: rounded(windows.hour.most),

@@ -47,7 +47,7 @@ t.test('every request that was due has a line', async t => {
   const target = await startTarget(t, () =>
     ++received % 4 === 0 ? undefined : ok('{}', 'cache-status: abohawa; hit; ttl=9; detail=memory\r\n'),
   )
-  const line = ['replay', traffic, '--target', target.url, '--key', key, '--timeout', '100ms', '--json']
+  const line = ['replay', traffic, '--target', target.url, '--key', key, '--timeout', '300ms', '--json']
   const [packed, plain] = [join(folder, 'requests.ndjson.gz'), join(folder, 'requests.ndjson')]
   const [several, few] = await runCommands([
     [...line, '--workers', '2', '--warm-up', '20ms', '--requests', packed],

@@ -80,8 +80,8 @@ const tableOf = ({ title, x, y, lines, points }) => {
   const body = made('tbody', '', ...rows)
   const scroll = made('div', 'scroll', made('table', '', made('thead', '', rowOf(heads, true)), body))
   scroll.tabIndex = 0
-  scroll.setAttribute('role', 'group')
-  scroll.setAttribute('aria-label', title)
+  scroll.role = 'group'
+  scroll.ariaLabel = title
   return scroll
 }
 
@@ -99,14 +99,8 @@ export const figureOf = chart => {
   const legend = made('ul', 'legend')
   const host = made('div', points ? 'plot points' : 'plot')
   const details = made('details', '', made('summary', '', 'Values as a table'))
-  const figure = made(
-    'figure',
-    'chart',
-    made('figcaption', '', made('h3', '', title), remark),
-    legend,
-    host,
-    details,
-  )
+  const caption = made('figcaption', '', made('h3', '', title), remark)
+  const figure = made('figure', 'chart', caption, legend, host, details)
   details.addEventListener('toggle', () => {
     if (details.open && details.children.length === 1) details.append(tableOf(chart))
   })
@@ -116,10 +110,8 @@ export const figureOf = chart => {
   let at = -1
   /** Writes the values at a place; without one, none. @param {number | undefined} place */
   const write = place => {
-    const where =
-      place === undefined
-        ? ''
-        : `${points ? `${points[place]}, ${x.name}: ` : ''}${x.write(x.values[place] ?? 0)}`
+    const name = points && place !== undefined ? `${points[place]}, ${x.name}: ` : ''
+    const where = place === undefined ? '' : `${name}${x.write(x.values[place] ?? 0)}`
     remark.textContent = where || (note ?? '')
     const texts = lines.map(line => (place === undefined ? '' : textOf(y, line.values[place])))
     values.forEach((value, i) => {
@@ -127,11 +119,8 @@ export const figureOf = chart => {
     })
     if (place === undefined) return
     at = place
-    host.setAttribute('aria-valuenow', String(place))
-    host.setAttribute(
-      'aria-valuetext',
-      [where, ...lines.map(({ name }, i) => `${name} ${texts[i]}`)].join(', '),
-    )
+    host.ariaValueNow = String(place)
+    host.ariaValueText = [where, ...lines.map(({ name }, i) => `${name} ${texts[i]}`)].join(', ')
   }
   /** @param {number} place */
   const show = place => {
@@ -157,13 +146,8 @@ export const figureOf = chart => {
         made('li', '', ...(points ? [] : [sampleOf(lookOf(i))]), `${name} `, values[i] ?? ''),
       ),
     )
-    const ink = colourOf('--muted')
-    const axis = {
-      stroke: ink,
-      font,
-      ticks: { show: false },
-      grid: { stroke: colourOf('--hairline'), width: 1 },
-    }
+    const grid = { stroke: colourOf('--hairline'), width: 1 }
+    const axis = { stroke: colourOf('--muted'), font, ticks: { show: false }, grid }
     /** What an axis marks; a logarithmic one leaves some marks without a text. @param {Write} mark */
     const marks = mark => (/** @type {uPlot} */ _, /** @type {(number | null)[]} */ splits) =>
       splits.map(split => (split === null ? '' : mark(split)))
@@ -198,47 +182,26 @@ export const figureOf = chart => {
           ...lines.map(({ isArea }, i) => {
             const { colour, dash } = lookOf(i)
             const stroke = colourOf(colour)
-            if (points)
-              return {
-                stroke,
-                fill: stroke,
-                paths: () => null,
-                points: { show: true, size: 9, fill: stroke },
-              }
-            return {
-              stroke,
-              dash,
-              width: 2,
-              spanGaps: false,
-              points: { show: x.values.length === 1 },
-              ...(isArea ? { fill: colourOf('--area-1') } : {}),
-            }
+            const fill = isArea ? colourOf('--area-1') : undefined
+            return points
+              ? { paths: () => null, points: { show: true, size: 9, stroke, fill: stroke } }
+              : { stroke, dash, width: 2, points: { show: x.values.length === 1 }, ...(fill && { fill }) }
           }),
         ],
         hooks: {
-          setCursor: [
-            u =>
-              write(
-                u.cursor.left === undefined || u.cursor.left < 0 ? undefined : (u.cursor.idx ?? undefined),
-              ),
-          ],
+          setCursor: [({ cursor: { left = -1, idx } }) => write(left < 0 ? undefined : (idx ?? undefined))],
+          // The names of points.
           draw: [
             ({ ctx, valToPos }) => {
-              if (!points) return
               const scale = devicePixelRatio
               ctx.font = `${12 * scale}px system-ui, sans-serif`
               ctx.fillStyle = colourOf('--ink')
               ctx.textAlign = 'left'
               ctx.textBaseline = 'middle'
-              points.forEach((name, i) => {
-                const value = lines[0]?.values[i]
-                if (typeof value === 'number')
-                  ctx.fillText(
-                    name,
-                    valToPos(x.values[i] ?? 0, 'x', true) + 9 * scale,
-                    valToPos(value, 'y', true),
-                  )
-              })
+              for (const [i, name] of (points ?? []).entries()) {
+                const left = valToPos(x.values[i] ?? 0, 'x', true) + 9 * scale
+                ctx.fillText(name, left, valToPos(lines[0]?.values[i] ?? 0, 'y', true))
+              }
             },
           ],
         },
@@ -249,25 +212,22 @@ export const figureOf = chart => {
   }
 
   host.tabIndex = 0
-  host.setAttribute('role', 'slider')
-  host.setAttribute('aria-label', title)
-  host.setAttribute('aria-valuemin', '0')
-  host.setAttribute('aria-valuemax', String(Math.max(0, x.values.length - 1)))
-  host.setAttribute('aria-valuenow', '0')
+  host.role = 'slider'
+  host.ariaLabel = title
+  host.ariaValueMin = '0'
+  host.ariaValueMax = String(Math.max(0, x.values.length - 1))
+  host.ariaValueNow = '0'
   host.addEventListener('focus', () => {
     if (host.matches(':focus-visible')) show(Math.max(0, at))
   })
   host.addEventListener('blur', hide)
   host.addEventListener('keydown', event => {
-    const far = Math.max(1, Math.round(x.values.length / 10))
     /** @type {Record<string, number>} */
     const targets = {
       ArrowLeft: at - 1,
       ArrowDown: at - 1,
       ArrowRight: at + 1,
       ArrowUp: at + 1,
-      PageDown: at - far,
-      PageUp: at + far,
       Home: 0,
       End: x.values.length - 1,
     }
