@@ -22,7 +22,7 @@ import { stepSeconds } from '../telemetry/history.ts'
 import type { Outages } from '../telemetry/outages.ts'
 import type { StoreFacts } from '../telemetry/store-watch.ts'
 import type { CellSurvey } from './cell-survey.ts'
-import { type DayUsage, maxKeysNear } from './day-usage.ts'
+import { type DayUsage, maxKeysNear, topKeys } from './day-usage.ts'
 import type {
   GatewayStatus,
   InstanceStatus,
@@ -31,7 +31,6 @@ import type {
   StatusReport,
 } from './listener/status-report.ts'
 import type { SelfReport } from './self-report.ts'
-import { topKeys } from './top-keys.ts'
 
 /** The state of the configuration and its reload. Instants are ms since the epoch. */
 type ConfigStatus = {
