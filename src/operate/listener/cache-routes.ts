@@ -5,7 +5,7 @@ import * as z from 'zod'
 import { InputError } from '../../common/errors.ts'
 import type { CacheAdmin } from '../cache-admin.ts'
 import type { CacheWarm } from '../cache-warm.ts'
-import { post } from './json-body.ts'
+import { post } from './request-input.ts'
 
 const purging = {
   schema: z.strictObject({ scope: z.string(), hard: z.boolean().default(false) }),

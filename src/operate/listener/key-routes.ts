@@ -11,7 +11,7 @@ import {
   createAdministration,
 } from '../../keys/administration.ts'
 import { parseDuration } from '../../keys/key-expiry.ts'
-import { type BodyForm, post } from './json-body.ts'
+import { type BodyForm, post, type Query, textIn, wholeIn } from './request-input.ts'
 
 export type OpsKeys = {
   /** As it is now: the tiers may change. */
@@ -21,7 +21,6 @@ export type OpsKeys = {
 }
 
 type OfId = { Params: { id: string } }
-type Query = { Querystring: Record<string, string | string[] | undefined> }
 
 const maxLimit = 999_999_999_999
 const bodies = {
@@ -113,27 +112,6 @@ export const registerKeys = (app: FastifyInstance, { parts, changed }: OpsKeys):
   change('keys', 'reinstate', bodies.none, (keys, id) => keys.reinstateKey(id))
   change('subscribers', 'revoke', bodies.none, (keys, id) => keys.revokeSubscriber(id))
   change('subscribers', 'reinstate', bodies.none, (keys, id) => keys.reinstateSubscriber(id))
-}
-
-const textIn = (query: Query['Querystring'], name: string): string | undefined => {
-  const given = query[name]
-  if (Array.isArray(given)) throw new InputError(`${name} is given more than once; allowed: at most once`)
-  return given
-}
-
-const wholeIn = (
-  query: Query['Querystring'],
-  name: string,
-  usual: number,
-  least: number,
-  greatest: number,
-): number => {
-  const given = textIn(query, name)
-  if (given === undefined) return usual
-  const value = /^\d{1,9}$/.test(given) ? Number(given) : -1
-  if (value < least || value > greatest)
-    throw new InputError(`${name} is ${quoted(given)}; allowed: a whole number from ${least} to ${greatest}`)
-  return value
 }
 
 /** Which part of a list is wanted: `from` is the `next` of the part before. */

@@ -1,10 +1,10 @@
-// Bodies of requests to the ops listener: JSON that says that it is, so that a page in the operator's browser can't send it
-// without a preflight; and the sentences for what can't be read. What a body means is for the routes.
+// What requests to the ops listener bring: bodies of JSON that says that it is, so that a page in the operator's browser can't send
+// them without a preflight; texts and numbers in queries; and the sentences for what can't be read. What it means is for the routes.
 
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type * as z from 'zod'
 import { InputError } from '../../common/errors.ts'
-import { safeText } from '../../common/outside-text.ts'
+import { quoted, safeText } from '../../common/outside-text.ts'
 import { Refusal } from './refusal.ts'
 import { longestBodyBytes } from './server.ts'
 
@@ -39,4 +39,29 @@ const unreadBody = (error: FastifyError, { headers }: FastifyRequest, allowed: s
       ? `content-type is ${safeText(headers['content-type'] ?? 'missing', 60)}; allowed: application/json`
       : `the body can't be read; allowed: ${allowed}`
   return new Refusal(400, 'body', sentence)
+}
+
+export type Query = { Querystring: Record<string, string | string[] | undefined> }
+
+/** @throws InputError */
+export const textIn = (query: Query['Querystring'], name: string): string | undefined => {
+  const given = query[name]
+  if (Array.isArray(given)) throw new InputError(`${name} is given more than once; allowed: at most once`)
+  return given
+}
+
+/** A whole number, or the usual one where none is given. @throws InputError */
+export const wholeIn = (
+  query: Query['Querystring'],
+  name: string,
+  usual: number,
+  least: number,
+  greatest: number,
+): number => {
+  const given = textIn(query, name)
+  if (given === undefined) return usual
+  const value = /^\d{1,9}$/.test(given) ? Number(given) : -1
+  if (value < least || value > greatest)
+    throw new InputError(`${name} is ${quoted(given)}; allowed: a whole number from ${least} to ${greatest}`)
+  return value
 }
