@@ -8,15 +8,16 @@ import type { CellExplanation, Timelines } from '../cache/upstream.ts'
 import { cacheNamespaceIn } from '../cache/upstream.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { type Location, locationTypes } from '../catalogue/location-schema.ts'
-import { createCalendar, isoOf } from '../common/calendar.ts'
+import { createCalendar, dayOfNumber, hourMs, isoOf, quarterHourMs } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import { AbohawaError, messageOf } from '../common/errors.ts'
 import type { Config } from '../config/schema.ts'
 import type { RunWatch } from '../provider/runs.ts'
 import type { Store } from '../stores/store.ts'
 import { type Cell, type CellId, createGrid } from '../weather/cell.ts'
+import type { Span, Timeline } from '../weather/timeline.ts'
+import { currentUnits } from '../weather/weather-variables.ts'
 import { cellOfTarget, pointOrPlaceIn, scopeOf, targetIn } from './cache-target.ts'
-import { slicesOf } from './cell-slices.ts'
 import type { CellReport, EntryReport, PurgeReport, SlicesReport } from './listener/cell-report.ts'
 
 export type CacheAdmin = {
@@ -179,6 +180,44 @@ const entryFields = (facts: EntryFacts) => ({
   usableUntil: isoOf(facts.usableUntil),
   purged: facts.purged,
   bytes: facts.bytes,
+})
+
+const fields = Object.keys(currentUnits)
+
+/** The contents of a timeline: the steps of its three series, and the slice of now. */
+const slicesOf = (timeline: Timeline, now: number): SlicesReport => {
+  const { quarterHours, hours, days, values } = timeline
+  const step = Math.floor((now - quarterHours.start) / quarterHourMs)
+  const currentOf = (field: keyof typeof currentUnits): number | null => {
+    const value = values[quarterHours.offset + fields.indexOf(field) * quarterHours.length + step]
+    // Numbers are held with 32 bits, which give three decimals.
+    return value === undefined || Number.isNaN(value) ? null : Math.round(value * 1000) / 1000
+  }
+  return {
+    quarterHours: stepsOf(quarterHours, quarterHourMs),
+    hours: stepsOf(hours, hourMs),
+    days: {
+      from: dayOfNumber(days.start),
+      to: dayOfNumber(days.start + days.length - 1),
+      count: days.length,
+    },
+    now:
+      step < 0 || step >= quarterHours.length
+        ? null
+        : {
+            time: isoOf(quarterHours.start + step * quarterHourMs),
+            temperature_2m: currentOf('temperature_2m'),
+            precipitation: currentOf('precipitation'),
+            weather_code: currentOf('weather_code'),
+          },
+  }
+}
+
+/** From the beginning of the first step to the end of the last. */
+const stepsOf = ({ start, length }: Span, stepMs: number) => ({
+  from: isoOf(start),
+  to: isoOf(start + length * stepMs),
+  count: length,
 })
 
 const refusals: Readonly<Record<string, string>> = {

@@ -21,7 +21,7 @@ import type { StoreFaults } from '../telemetry/observers.ts'
 import type { Outages } from '../telemetry/outages.ts'
 import type { StoreFacts } from '../telemetry/store-watch.ts'
 import type { CellSurvey } from './cell-survey.ts'
-import { type DayUsage, maxKeysNear } from './day-usage.ts'
+import { type DayUsage, maxKeysNear, topKeys } from './day-usage.ts'
 import { type InstanceReport, readReport } from './instance-report.ts'
 import type {
   GatewayStatus,
@@ -31,7 +31,6 @@ import type {
   StatusReport,
 } from './listener/status-report.ts'
 import type { SelfReport } from './self-report.ts'
-import { topKeys } from './top-keys.ts'
 
 export type StatusParts = {
   readonly upstream: Pick<Upstream, 'timelines' | 'loads' | 'account'>

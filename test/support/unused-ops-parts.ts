@@ -15,7 +15,9 @@ export const unusedOpsParts = {
     refresh: unused,
     planWarm: unused,
     startWarm: unused,
-    warmState: () => ({}),
+    warmState: () => {
+      throw new Error('not used here')
+    },
     stopWarm: unused,
   },
   status: {

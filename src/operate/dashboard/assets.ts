@@ -1,6 +1,8 @@
 // The files of the dashboard: the path of each, where it lies and its type. Only names, so that the listener
 // knows its paths before it loads what reads the files.
 
+import { readdirSync } from 'node:fs'
+
 export type Asset = { readonly path: string; readonly file: string; readonly type: string }
 
 const types: Readonly<Record<string, string>> = {
@@ -17,26 +19,8 @@ const asset = (path: string, file: string): Asset => ({
   type: types[file.slice(file.lastIndexOf('.') + 1)] ?? 'application/octet-stream',
 })
 
-const own = [
-  'dashboard.css',
-  'main.js',
-  'attention.js',
-  'cell-drawer.js',
-  'cell-table.js',
-  'charts.js',
-  'dom.js',
-  'history.js',
-  'labels.js',
-  'listener.js',
-  'lists.js',
-  'live.js',
-  'map.js',
-  'outline.js',
-  'panels.js',
-  'place-search.js',
-  'purge-question.js',
-  'texts.js',
-]
+// Types are for the type checker, and the page itself is at the root.
+const own = readdirSync(new URL('./page/', import.meta.url)).filter(name => /\.(?:js|css)$/.test(name))
 
 // Of src/common/page.
 const shared = ['theme.css', 'icon.svg', 'figures.js', 'preferences.js']

@@ -56,15 +56,14 @@ type Place = { readonly host: string; readonly port: number }
 export const portFindings = (config: Config): Promise<Finding[]> => {
   const { server, ops, health } = config
   const scheme = server.tls.cert === null ? 'http' : 'https'
-  const places: [name: 'server' | 'ops' | 'health', place: Place, url: string][] = [
-    ['server', server, `${scheme}://${reachedAt(server)}${apiPrefix}`],
-    ['ops', ops, `http://${reachedAt(ops)}/livez`],
-  ]
-  if (health.port !== null) {
-    const place = { host: health.host, port: health.port }
-    places.push(['health', place, `http://${reachedAt(place)}/livez`])
-  }
-  return Promise.all(places.map(([name, place, url]) => portFinding(name, place, url)))
+  const { host, port } = health
+  const ofProbes = (name: string, place: Place) =>
+    portFinding(name, place, `http://${reachedAt(place)}/livez`)
+  return Promise.all([
+    portFinding('server', server, `${scheme}://${reachedAt(server)}${apiPrefix}`),
+    ofProbes('ops', ops),
+    ...(port === null ? [] : [ofProbes('health', { host, port })]),
+  ])
 }
 
 const portFinding = async (listener: string, { host, port }: Place, url: string): Promise<Finding> => {

@@ -1,18 +1,22 @@
 // Checks of the provider: reachable and its clock, by a request that weighs nothing; the key and one point of weather, charged
 // to the budget of the fleet; and what is left of the budget.
 
+import { shipped } from '../../catalogue/snapshot-reader.ts'
 import { parseHttpDate } from '../../common/calendar.ts'
 import type { Clock } from '../../common/clock.ts'
 import { AbohawaError, messageOf } from '../../common/errors.ts'
 import { redactedUrl } from '../../common/redacted-url.ts'
 import type { Config } from '../../config/schema.ts'
 import { protocolIn } from '../../provider/account.ts'
+import { createBreaker } from '../../provider/breaker.ts'
 import type { Budget } from '../../provider/budget.ts'
+import { createProvider } from '../../provider/client.ts'
 import { OutOfBudgetError } from '../../provider/errors.ts'
+import { createProviderCall } from '../../provider/provider-call.ts'
+import { createGrid } from '../../weather/cell.ts'
 import type { BudgetReport } from '../budget-admin.ts'
 import { type Finding, fail, ok, skip, warn } from './check.ts'
 import { clockFinding } from './machine.ts'
-import { loadOnePoint } from './one-point.ts'
 
 const keyFix = 'Set provider.apiKey (ABOHAWA_PROVIDER__API_KEY) and the provider.baseUrl of its plan.'
 const answerWithinMs = 10_000
@@ -85,6 +89,41 @@ export const keyFinding = async (
   }
 }
 
+const nobody = () => {}
+
+/**
+ * Shows that the provider answers and accepts the key. Caches nothing, and counts in the given budget alone.
+ * @throws ProviderError
+ */
+const loadOnePoint = async (config: Config, clock: Clock, budget: Pick<Budget, 'reserve'>): Promise<void> => {
+  // Of the product's own places, whatever places there are: the provider has weather for all of the globe.
+  const { bounds } = shipped
+  const protocol = protocolIn(config)
+  const call = createProviderCall(config.provider, { protocol, clock })
+  const provider = createProvider(
+    { ...config.provider, retries: 0, queueForMs: 0 },
+    {
+      call,
+      protocol,
+      breaker: createBreaker(config.provider.breaker, clock, nobody),
+      budget,
+      recentConsumers: () => [],
+      clock,
+      observer: { request: nobody, refused: nobody, loaded: nobody, shareUsedUp: nobody },
+    },
+  )
+  const cell = createGrid(config.cache.cellDegrees).cellOf(
+    (bounds.south + bounds.north) / 2,
+    (bounds.west + bounds.east) / 2,
+  )
+  try {
+    await provider.load(cell)
+  } finally {
+    await provider.close()
+    await call.close()
+  }
+}
+
 /** Checks the rest of the budget, by the counts of the fleet. */
 export const budgetFinding = ({ closedUntil, reason, windows, reserve }: BudgetReport): Finding => {
   if (closedUntil !== null)
@@ -93,8 +132,8 @@ export const budgetFinding = ({ closedUntil, reason, windows, reserve }: BudgetR
       'If that limit is wrong or raised: npm run -s abohawa -- budget reopen',
     )
   if (windows.length === 0) return ok('the budget has no limits')
-  const left = windows.map(window => `${window.left ?? '?'} of ${window.limit} left this ${window.name}`)
-  const low = windows.find(window => window.left !== null && window.left < window.limit * reserve)
+  const left = windows.map(window => `${window.left} of ${window.limit} left this ${window.name}`)
+  const low = windows.find(window => window.left < window.limit * reserve)
   return low === undefined
     ? ok(left.join(', '))
     : warn(

@@ -140,40 +140,16 @@ export const persistenceFinding = (info: RedisInfo): Finding => {
       )
 }
 
-/** Every command that the store needs, on keys of its own that expire. */
-const trials = (key: (part: string) => string): [command: string, ...args: (string | number)[]][] => {
-  const [text, hash, set, lua] = ['text', 'hash', 'set', 'lua'].map(key) as [string, string, string, string]
-  return [
-    ['set', text, '1', 'PX', 60_000],
-    ['getrange', text, 0, 1],
-    ['exists', text],
-    ['pexpire', text, 60_000],
-    ['pexpireat', text, 4_102_444_800_000],
-    ['pttl', text],
-    ['hset', hash, 'a', '1'],
-    ['hget', hash, 'a'],
-    ['hmget', hash, 'a'],
-    ['hlen', hash],
-    ['hgetall', hash],
-    ['hdel', hash, 'a'],
-    ['zadd', set, 1, 'a'],
-    ['zcard', set],
-    ['zrange', set, 0, -1],
-    ['zrangebyscore', set, 0, 1],
-    ['zrevrangebyscore', set, 1, 0],
-    ['zremrangebyscore', set, 2, 3],
-    ['zremrangebyrank', set, 2, 3],
-    ['zrem', set, 'a'],
-    ['eval', 'return 1', 1, lua],
-    ['evalsha', '0'.repeat(40), 1, lua],
-    ['time'],
-    ['ping'],
-    ['info', 'server'],
-    ['publish', key('channel'), ''],
-    ['del', text],
-    ['unlink', text, hash, set],
-  ]
-}
+/** Every command that the store needs, with `@` before keys of its own. */
+const trials = `
+set @text 1 PX 60000; getrange @text 0 1; exists @text; pexpire @text 60000; pexpireat @text 4102444800000; pttl @text
+hset @hash a 1; hget @hash a; hmget @hash a; hlen @hash; hgetall @hash; hdel @hash a
+zadd @set 1 a; zcard @set; zrange @set 0 -1; zrangebyscore @set 0 1; zrevrangebyscore @set 1 0
+zremrangebyscore @set 2 3; zremrangebyrank @set 2 3; zrem @set a
+eval return(1) 1 @lua; evalsha ${'0'.repeat(40)} 1 @lua
+time; ping; info server; publish @channel x
+del @text; unlink @text @hash @set
+`
 
 const rightsFinding = async (redis: RedisClient, prefix: string, url: string): Promise<Finding> => {
   const user = new URL(url).username || 'default'
@@ -189,8 +165,10 @@ const rightsFinding = async (redis: RedisClient, prefix: string, url: string): P
     else if (fault.startsWith('NOPERM')) missing.push(`+${command}`)
     else otherFault ??= `${command} failed: ${safeText(fault, 200)}`
   }
-  for (const [command, ...args] of trials(key))
+  for (const trial of trials.trim().split(/; |\n/)) {
+    const [command = '', ...args] = trial.replaceAll(/@(\w+)/g, (_, part) => key(part)).split(' ')
     note(command, await faultOf(() => redis.call(command, ...args)))
+  }
   const listener = listenerOn(redis)
   listener?.on('error', () => {})
   const fault = await faultOf(async () => {

@@ -27,12 +27,13 @@ export const createAdmit = ({ section, host, allowedHosts, token }: AdmissionOpt
   const names = new Set(['localhost', host, ...allowedHosts].map(canonical))
   const tokenFault = token === null ? undefined : createTokenFault(token)
   return (request, route) => {
-    const hosts = valuesOf(request, 'host')
+    // Every value, as often as it was sent.
+    const { host: hosts = [], authorization = [] } = request.headersDistinct
     const fault = hostFault(hosts, names, section) ?? pageFault(request, hosts[0] ?? '')
     if (fault) return fault
     if (route?.administers && !tokenFault) return tokenUnset()
     // An unknown path needs the token too: it may be there one day.
-    if (tokenFault) return route?.public ? undefined : tokenFault(valuesOf(request, 'authorization'))
+    if (tokenFault) return route?.public ? undefined : tokenFault(authorization)
     return route?.spends ? browserFault(request) : undefined
   }
 }
@@ -67,16 +68,16 @@ const hostIn = (header: string): string | undefined => {
 const canonical = (name: string): string => name.toLowerCase().replace(/\.$/, '')
 
 // Checks the headers by which browsers name the sending page; only browsers send them, and no page can change them.
-const pageFault = (request: IncomingMessage, host: string): Refusal | undefined => {
+const pageFault = ({ headersDistinct }: IncomingMessage, host: string): Refusal | undefined => {
+  const { origin: origins = [], 'sec-fetch-site': sites = [] } = headersDistinct
   const own = [`http://${host}`.toLowerCase(), `https://${host}`.toLowerCase()]
-  const foreign = valuesOf(request, 'origin').find(origin => !own.includes(origin.toLowerCase()))
+  const foreign = origins.find(origin => !own.includes(origin.toLowerCase()))
   if (foreign !== undefined)
     return new Refusal(
       403,
       'origin',
       `the origin header is ${quoted(foreign)}; allowed: none, or that of this listener`,
     )
-  const sites = valuesOf(request, 'sec-fetch-site')
   const other = sites.find(site => site !== 'same-origin' && site !== 'none')
   if (other !== undefined)
     return new Refusal(
@@ -98,9 +99,9 @@ const tokenUnset = (): Refusal =>
 // Without a token nothing distinguishes the operator's own wish from a link in a mail, which browsers send as if its address had
 // been typed (`none`). Over plain HTTP to anything but loopback they say nothing of it at all, and an image of any page
 // looks like this. So what spends is for tools, and for the pages of this listener.
-const browserFault = (request: IncomingMessage): Refusal | undefined => {
-  const [site] = valuesOf(request, 'sec-fetch-site')
-  const isBrowser = site !== undefined || /^(?:mozilla|opera)\//i.test(request.headers['user-agent'] ?? '')
+const browserFault = ({ headers, headersDistinct }: IncomingMessage): Refusal | undefined => {
+  const [site] = headersDistinct['sec-fetch-site'] ?? []
+  const isBrowser = site !== undefined || /^(?:mozilla|opera)\//i.test(headers['user-agent'] ?? '')
   if (!isBrowser || site === 'same-origin') return undefined
   return new Refusal(
     403,
@@ -131,11 +132,3 @@ const tokenRefusal = (reason: 'token_missing' | 'token_wrong', fault: string): R
   new Refusal(401, reason, `the authorization header ${fault}; allowed: Bearer with the token in ops.token`, {
     'www-authenticate': `Bearer realm="abohawa ops"${reason === 'token_wrong' ? ', error="invalid_token"' : ''}`,
   })
-
-/** Every value of a header, as often as it was sent. */
-const valuesOf = ({ rawHeaders }: IncomingMessage, name: string): string[] => {
-  const values: string[] = []
-  for (let i = 0; i < rawHeaders.length; i += 2)
-    if (rawHeaders[i]?.toLowerCase() === name) values.push(rawHeaders[i + 1] ?? '')
-  return values
-}

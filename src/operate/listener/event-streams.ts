@@ -3,13 +3,9 @@
 // in the end, so that nothing is buffered without end.
 
 import type { ServerResponse } from 'node:http'
+import type { CellStatus } from './status-report.ts'
 
-type StreamedCell = {
-  readonly id: string
-  readonly state: string
-  readonly ageSeconds: number | null
-  readonly demand: number
-}
+type StreamedCell = Pick<CellStatus, 'id' | 'state' | 'ageSeconds' | 'demand'>
 
 export type StreamedStatus = {
   live(): Promise<object>

@@ -1,7 +1,7 @@
 // /keys, /subscribers and /usage: the administration of keys for other programs, under the same rules as the commands. Reads
 // the requests; keys/administration.ts does the work. A key is in the response that makes it and nowhere else.
 
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import * as z from 'zod'
 import { InputError } from '../../common/errors.ts'
 import { quoted } from '../../common/outside-text.ts'
@@ -11,7 +11,7 @@ import {
   createAdministration,
 } from '../../keys/administration.ts'
 import { parseDuration } from '../../keys/key-expiry.ts'
-import { bodyAs, unreadBody } from './json-body.ts'
+import { type BodyForm, post, type Query, textIn, wholeIn } from './request-input.ts'
 
 export type OpsKeys = {
   /** As it is now: the tiers may change. */
@@ -21,7 +21,6 @@ export type OpsKeys = {
 }
 
 type OfId = { Params: { id: string } }
-type Query = { Querystring: Record<string, string | string[] | undefined> }
 
 const maxLimit = 999_999_999_999
 const bodies = {
@@ -49,6 +48,7 @@ const bodies = {
     schema: z.strictObject({ expires: z.string() }),
     allowed: 'JSON such as {"expires":"2027-01-31"}, {"expires":"90d"} or {"expires":"never"}',
   },
+  none: { schema: z.strictObject({}).default({}), allowed: 'none' },
 } as const
 
 const usually = 100
@@ -73,8 +73,7 @@ export const registerKeys = (app: FastifyInstance, { parts, changed }: OpsKeys):
   app.get('/subscribers', async () => administration().listSubscribers())
   app.get<OfId>('/subscribers/:id', async ({ params: { id } }) => administration().showSubscriber(id))
 
-  app.post('/keys', { errorHandler: unreadBody(bodies.create.allowed) }, async ({ body }, reply) => {
-    const request = bodyAs(bodies.create.schema, body, bodies.create.allowed)
+  post(app, '/keys', bodies.create, async (request, reply) => {
     const keys = administration()
     const [fault] = await keys.faultsOf([request])
     if (fault) throw new InputError(fault.message)
@@ -90,73 +89,29 @@ export const registerKeys = (app: FastifyInstance, { parts, changed }: OpsKeys):
   })
 
   const change = <Body>(
+    of: 'keys' | 'subscribers',
     action: string,
-    { schema, allowed }: { readonly schema: z.ZodType<Body>; readonly allowed: string },
+    form: BodyForm<Body>,
     act: (keys: Administration, id: string, body: Body) => Promise<{ id: string }>,
-  ): void => {
-    const handle = async (id: string, given: unknown) => {
-      const body = bodyAs(schema, given ?? undefined, allowed)
+  ): void =>
+    post(app, `/${of}/:id/${action}`, form, async (body, _reply, { id }) => {
       const result = await act(administration(), id, body)
-      changed(action, result.id)
+      changed(of === 'keys' ? action : `${action} subscriber`, result.id)
       return result
-    }
-    app.post<OfId>(
-      `/keys/:id/${action}`,
-      { errorHandler: unreadBody(allowed) },
-      async ({ params: { id }, body }) => handle(id, body),
-    )
-  }
-  change('rotate', bodies.rotate, (keys, id, { overlap }) => {
+    })
+  change('keys', 'rotate', bodies.rotate, (keys, id, { overlap }) => {
     const overlapMs = parseDuration(overlap)
     if (overlapMs === undefined)
       throw new InputError(`overlap is ${quoted(overlap)}; allowed: a duration such as 24h, 7d or 0s`)
     return keys.rotateKey(id, overlapMs)
   })
-  change('tier', bodies.tier, (keys, id, { tier }) => keys.setKey(id, { tier }))
-  change('limit', bodies.limit, (keys, id, { limit }) => keys.setKey(id, { limit }))
-  change('expire', bodies.expire, (keys, id, { expires }) => keys.setKey(id, { expires }))
-  const bare = { schema: z.strictObject({}).default({}), allowed: 'none' }
-  change('revoke', bare, (keys, id) => keys.revokeKey(id))
-  change('reinstate', bare, (keys, id) => keys.reinstateKey(id))
-
-  const changeSubscriber = (
-    action: string,
-    act: (keys: Administration, id: string) => Promise<{ id: string }>,
-  ): void => {
-    const handle = async (id: string, reply: FastifyReply) => {
-      const result = await act(administration(), id)
-      changed(`${action} subscriber`, result.id)
-      return reply.send(result)
-    }
-    app.post<OfId>(
-      `/subscribers/:id/${action}`,
-      { errorHandler: unreadBody('none') },
-      async ({ params: { id } }, reply) => handle(id, reply),
-    )
-  }
-  changeSubscriber('revoke', (keys, id) => keys.revokeSubscriber(id))
-  changeSubscriber('reinstate', (keys, id) => keys.reinstateSubscriber(id))
-}
-
-const textIn = (query: Query['Querystring'], name: string): string | undefined => {
-  const given = query[name]
-  if (Array.isArray(given)) throw new InputError(`${name} is given more than once; allowed: at most once`)
-  return given
-}
-
-const wholeIn = (
-  query: Query['Querystring'],
-  name: string,
-  usual: number,
-  least: number,
-  greatest: number,
-): number => {
-  const given = textIn(query, name)
-  if (given === undefined) return usual
-  const value = /^\d{1,9}$/.test(given) ? Number(given) : -1
-  if (value < least || value > greatest)
-    throw new InputError(`${name} is ${quoted(given)}; allowed: a whole number from ${least} to ${greatest}`)
-  return value
+  change('keys', 'tier', bodies.tier, (keys, id, { tier }) => keys.setKey(id, { tier }))
+  change('keys', 'limit', bodies.limit, (keys, id, { limit }) => keys.setKey(id, { limit }))
+  change('keys', 'expire', bodies.expire, (keys, id, { expires }) => keys.setKey(id, { expires }))
+  change('keys', 'revoke', bodies.none, (keys, id) => keys.revokeKey(id))
+  change('keys', 'reinstate', bodies.none, (keys, id) => keys.reinstateKey(id))
+  change('subscribers', 'revoke', bodies.none, (keys, id) => keys.revokeSubscriber(id))
+  change('subscribers', 'reinstate', bodies.none, (keys, id) => keys.reinstateSubscriber(id))
 }
 
 /** Which part of a list is wanted: `from` is the `next` of the part before. */

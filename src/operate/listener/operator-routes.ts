@@ -4,8 +4,10 @@
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import { quoted } from '../../common/outside-text.ts'
 import type { Passthrough } from '../../provider/passthrough.ts'
+import type { CacheAdmin } from '../cache-admin.ts'
+import type { CacheWarm } from '../cache-warm.ts'
 import { type DashboardOptions, registerDashboard } from '../dashboard/dashboard-routes.ts'
-import { type OpsCache, registerCache } from './cache-routes.ts'
+import { registerCache } from './cache-routes.ts'
 import { type OpsKeys, registerKeys } from './key-routes.ts'
 import { registerPassthrough } from './passthrough.ts'
 import { answerError, Refusal, type RefusalObserver } from './refusal.ts'
@@ -14,7 +16,7 @@ import { type OpsStatus, registerStatus } from './status-routes.ts'
 
 export type OperatorParts = {
   readonly passthrough: Passthrough
-  readonly cache: OpsCache
+  readonly cache: CacheAdmin & CacheWarm
   readonly keys: OpsKeys
   readonly status: OpsStatus
   readonly dashboard: DashboardOptions

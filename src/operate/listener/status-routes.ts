@@ -6,6 +6,7 @@ import { InputError } from '../../common/errors.ts'
 import { quoted } from '../../common/outside-text.ts'
 import { createEventStreams, type StreamedStatus } from './event-streams.ts'
 import { Refusal } from './refusal.ts'
+import { type Query, textIn, wholeIn } from './request-input.ts'
 import type { GatewayStatus, SearchReport } from './status-report.ts'
 
 export type OpsStatus = StreamedStatus & {
@@ -23,21 +24,14 @@ const usuallyFound = 8
 export const registerStatus = (app: FastifyInstance, status: OpsStatus, maxStreams: () => number): void => {
   app.get('/status', () => status.report())
   app.get('/cells', async () => status.cells())
-  app.get<{ Querystring: Record<string, string | string[] | undefined> }>(
-    '/search',
-    async ({ query: { q, limit = String(usuallyFound) } }) => {
-      if (typeof q !== 'string' || q.trim() === '' || q.length > longestQuery)
-        throw new InputError(
-          `q is ${typeof q === 'string' ? quoted(q) : q === undefined ? 'missing' : 'given more than once'}; allowed: 1 to ${longestQuery} characters of a name`,
-        )
-      const most = typeof limit === 'string' && /^\d{1,3}$/.test(limit) ? Number(limit) : 0
-      if (most < 1 || most > maxFound)
-        throw new InputError(
-          `limit is ${typeof limit === 'string' ? quoted(limit) : 'given more than once'}; allowed: a whole number from 1 to ${maxFound}`,
-        )
-      return status.search(q, most)
-    },
-  )
+  app.get<Query>('/search', async ({ query }) => {
+    const q = textIn(query, 'q')
+    if (q === undefined || q.trim() === '' || q.length > longestQuery)
+      throw new InputError(
+        `q is ${q === undefined ? 'missing' : quoted(q)}; allowed: 1 to ${longestQuery} characters of a name`,
+      )
+    return status.search(q, wholeIn(query, 'limit', usuallyFound, 1, maxFound))
+  })
 
   const streams = createEventStreams(status, { most: maxStreams, statusEveryMs: status.statusEveryMs })
   app.get('/events', { exposeHeadRoute: false }, async (_request, reply) => {

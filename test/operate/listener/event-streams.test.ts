@@ -9,7 +9,12 @@ import t, { type Test } from 'tap'
 import { createEventStreams, type EventStreamsOptions } from '../../../src/operate/listener/event-streams.ts'
 import { until } from '../../support/until.ts'
 
-type Cell = { id: string; state: string; ageSeconds: number | null; demand: number }
+type Cell = {
+  id: string
+  state: 'fresh' | 'stale' | 'absent' | 'failed'
+  ageSeconds: number | null
+  demand: number
+}
 
 const setUp = async (t: Test, options: Partial<EventStreamsOptions> = {}) => {
   const state = {

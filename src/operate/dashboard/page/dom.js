@@ -16,11 +16,13 @@ export const element = (tag, attributes = {}, ...children) => {
 /**
  * @param {string} tag
  * @param {Record<string, string | number | boolean | null | undefined>} [attributes]
+ * @param {...SVGElement} children
  * @returns {SVGElement}
  */
-export const drawn = (tag, attributes = {}) => {
+export const drawn = (tag, attributes = {}, ...children) => {
   const made = document.createElementNS('http://www.w3.org/2000/svg', tag)
   setAttributes(made, attributes)
+  made.append(...children)
   return made
 }
 

@@ -48,11 +48,13 @@ export const follow = async observer => {
 /** @param {LiveObserver} observer @param {() => void} onFirst */
 const followOnce = async (observer, onFirst) => {
   const ending = new AbortController()
-  let silent = setTimeout(() => ending.abort(new Error('the stream is silent')), silentForMs)
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let silent
   const heard = () => {
     clearTimeout(silent)
     silent = setTimeout(() => ending.abort(new Error('the stream is silent')), silentForMs)
   }
+  heard()
   try {
     // The stream first: what changes while the rest is read is not missed.
     const stream = await send('/events', { signal: ending.signal }).catch(async error => {

@@ -28,47 +28,40 @@ const lookOf = ({ state }, ageSeconds) => (state === 'fresh' ? `fresh ${ageClass
 const dotRadius = demand => Math.min(2.9, 1 + Math.log10(1 + demand) * 0.9)
 
 /** Patterns, so that no state is shown by its colour alone. */
-const patterns = () => {
-  const defs = drawn('defs')
-  const stale = drawn('pattern', {
-    id: 'pattern-stale',
-    patternUnits: 'userSpaceOnUse',
-    width: 4,
-    height: 4,
-    patternTransform: 'rotate(45)',
-  })
-  stale.append(
-    drawn('rect', { class: 'stale-ground', width: 4, height: 4 }),
-    drawn('rect', { class: 'stale-line', width: 1.5, height: 4 }),
+const patterns = () =>
+  drawn(
+    'defs',
+    {},
+    drawn(
+      'pattern',
+      {
+        id: 'pattern-stale',
+        patternUnits: 'userSpaceOnUse',
+        width: 4,
+        height: 4,
+        patternTransform: 'rotate(45)',
+      },
+      drawn('rect', { class: 'stale-ground', width: 4, height: 4 }),
+      drawn('rect', { class: 'stale-line', width: 1.5, height: 4 }),
+    ),
+    drawn(
+      'pattern',
+      { id: 'pattern-failed', patternContentUnits: 'objectBoundingBox', width: 1, height: 1 },
+      drawn('rect', { class: 'failed-ground', width: 1, height: 1 }),
+      drawn('path', { class: 'failed-line', d: 'M.18.18.82.82M.82.18.18.82', 'stroke-width': 0.16 }),
+    ),
   )
-  const failed = drawn('pattern', {
-    id: 'pattern-failed',
-    patternContentUnits: 'objectBoundingBox',
-    width: 1,
-    height: 1,
-  })
-  failed.append(
-    drawn('rect', { class: 'failed-ground', width: 1, height: 1 }),
-    drawn('path', { class: 'failed-line', d: 'M.18.18.82.82M.82.18.18.82', 'stroke-width': 0.16 }),
-  )
-  defs.append(stale, failed)
-  return defs
-}
 
-/** The sign of a state in the legend; uses the patterns of the map. @param {string} look */
-const legendSign = look => {
-  const sign = drawn('svg', {
-    viewBox: '0 0 12 12',
-    width: 16,
-    height: 16,
-    class: 'sign',
-    'aria-hidden': 'true',
-  })
-  sign.append(
+/** A sign of the legend. @param {string} kind @param {SVGElement} shape */
+const sign = (kind, shape) =>
+  drawn('svg', { viewBox: '0 0 12 12', width: 16, height: 16, class: kind, 'aria-hidden': 'true' }, shape)
+
+/** The sign of a state; uses the patterns of the map. @param {string} look */
+const legendSign = look =>
+  sign(
+    'sign',
     drawn('rect', { x: 1, y: 1, width: 10, height: 10, rx: 1, class: `cell ${look}`, ...fillOf(look) }),
   )
-  return sign
-}
 
 /** @param {string} look @returns {{ fill?: string }} */
 const fillOf = look => (look === 'stale' || look === 'failed' ? { fill: `url(#pattern-${look})` } : {})
@@ -79,12 +72,11 @@ const fillOf = look => (look === 'stale' || look === 'failed' ? { fill: `url(#pa
  * @param {HTMLElement} line where the chosen cell is described
  */
 export const createMap = (host, { describe, ageOf, onOpen }, line) => {
-  const svg = drawn('svg', { 'aria-hidden': 'true' })
   const land = drawn('g', { class: 'land' })
   const boxes = drawn('g', { class: 'cells' })
   const dots = drawn('g', { class: 'dots' })
   const cursor = drawn('rect', { class: 'cursor', rx: 1.5, visibility: 'hidden' })
-  svg.append(patterns(), land, boxes, dots, cursor)
+  const svg = drawn('svg', { 'aria-hidden': 'true' }, patterns(), land, boxes, dots, cursor)
   host.append(svg)
 
   /** @type {Map<string, Mark>} */
@@ -182,6 +174,20 @@ export const createMap = (host, { describe, ageOf, onOpen }, line) => {
     setText(line, describe(mark.cell))
   }
 
+  /** The mark that costs least; what costs infinitely much is none. @param {(mark: Mark) => number} costOf */
+  const leastBy = costOf => {
+    /** @type {Mark | undefined} */
+    let best
+    let least = Number.POSITIVE_INFINITY
+    for (const mark of marks.values()) {
+      const cost = costOf(mark)
+      if (cost >= least) continue
+      least = cost
+      best = mark
+    }
+    return best
+  }
+
   /**
    * The cell that an arrow leads to: the next one of the row, or of the next row the one nearest to straight ahead. So every
    * cell can be reached, over gaps too.
@@ -191,43 +197,24 @@ export const createMap = (host, { describe, ageOf, onOpen }, line) => {
   const neighbour = (dx, dy) => {
     const from = chosen
     if (!from) return undefined
-    let best
-    let least = Number.POSITIVE_INFINITY
-    for (const mark of marks.values()) {
+    return leastBy(mark => {
       const along = (mark.x - from.x) * dx + (mark.y - from.y) * dy
       const across = Math.abs((mark.x - from.x) * dy + (mark.y - from.y) * dx)
-      if (along < 1 || (dx !== 0 && across > 1)) continue
-      const cost = along * 1_000 + across
-      if (cost < least) {
-        least = cost
-        best = mark
-      }
-    }
-    return best
+      return along < 1 || (dx !== 0 && across > 1) ? Number.POSITIVE_INFINITY : along * 1_000 + across
+    })
   }
 
   /** The cell that is most in demand, where a walk begins. */
-  const first = () => {
-    let best
-    for (const mark of marks.values()) if (!best || mark.cell.demand > best.cell.demand) best = mark
-    return best
-  }
+  const first = () => leastBy(({ cell }) => -cell.demand)
 
   /** @param {MouseEvent} event */
   const under = event => {
     const matrix = /** @type {SVGSVGElement} */ (svg).getScreenCTM()
     if (!matrix) return undefined
     const { x, y } = new DOMPoint(event.clientX, event.clientY).matrixTransform(matrix.inverse())
-    let best
-    let least = cellDegrees * unitsPerDegree
-    for (const mark of marks.values()) {
-      const away = Math.hypot(mark.x - x, mark.y - y)
-      if (away < least) {
-        least = away
-        best = mark
-      }
-    }
-    return best
+    const nearest = leastBy(mark => Math.hypot(mark.x - x, mark.y - y))
+    const isNear = nearest && Math.hypot(nearest.x - x, nearest.y - y) < cellDegrees * unitsPerDegree
+    return isNear ? nearest : undefined
   }
 
   /** @type {Record<string, [dx: number, dy: number]>} */
@@ -305,21 +292,15 @@ export const createMap = (host, { describe, ageOf, onOpen }, line) => {
 export const showLegend = (host, text, figures, counts) => {
   /** @type {import('./contract.ts').CellState[]} */
   const states = ['fresh', 'stale', 'failed', 'absent']
-  const dot = drawn('svg', {
-    viewBox: '0 0 12 12',
-    width: 16,
-    height: 16,
-    class: 'sign dots',
-    'aria-hidden': 'true',
-  })
-  dot.append(drawn('circle', { cx: 6, cy: 6, r: 3 }))
-  const ages = element('li', { class: 'ages' })
-  ages.append(`${text('freshAge')}: `)
-  for (let i = 0; i <= ageSteps.length; i += 1) {
-    const limit = ageSteps[i]
-    const label = limit === undefined ? text('ageOver') : text('ageUnder', figures.duration(limit))
-    ages.append(element('span', {}, legendSign(`fresh age-${i}`), label))
-  }
+  const dot = sign('sign dots', drawn('circle', { cx: 6, cy: 6, r: 3 }))
+  const ages = [...ageSteps, undefined].map((limit, i) =>
+    element(
+      'span',
+      {},
+      legendSign(`fresh age-${i}`),
+      limit === undefined ? text('ageOver') : text('ageUnder', figures.duration(limit)),
+    ),
+  )
   host.replaceChildren(
     element(
       'ul',
@@ -334,7 +315,7 @@ export const showLegend = (host, text, figures, counts) => {
         ),
       ),
       element('li', {}, dot, text('demandDot')),
-      ages,
+      element('li', { class: 'ages' }, `${text('freshAge')}: `, ...ages),
     ),
   )
 }

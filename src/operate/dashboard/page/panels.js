@@ -108,6 +108,12 @@ export const showParts = (
   const instant = iso => figures.instant(iso, at)
   const circuitTone = /** @type {const} */ ({ closed: 'good', 'half-open': 'warn', open: 'bad' })
   const failure = provider.lastFailure
+  /** @param {string | null} fault */
+  const inForce = fault => badge(text(fault ? 'refused' : 'fine'), fault ? 'warn' : 'good')
+  /** A row whose label is for screen readers alone. @param {string} kind @param {string} label @param {...(Node | string)} value */
+  const wholeRow = (kind, label, ...value) => [
+    element('div', { class: kind }, element('dt', { class: 'unseen' }, label), element('dd', {}, ...value)),
+  ]
   /** @param {string | null} iso */
   const sooner = iso => (iso !== null && iso <= at ? text('atOnce') : instant(iso))
   /** @type {[title: TextName, state: HTMLElement | null, rows: HTMLElement[]][]} */
@@ -124,23 +130,19 @@ export const showParts = (
           [text('lastFailure'), failure ? instant(failure.at) : text('none')],
         ]),
         ...(failure
-          ? [
-              element(
-                'div',
-                { class: 'failure' },
-                element('dt', { class: 'unseen' }, text('lastFailure')),
-                element('dd', {}, failureLabel(failure.code, words), ' ', ownSentence(failure.message)),
-              ),
-            ]
+          ? wholeRow(
+              'failure',
+              text('lastFailure'),
+              failureLabel(failure.code, words),
+              ' ',
+              ownSentence(failure.message),
+            )
           : []),
       ],
     ],
     [
       'store',
-      badge(
-        `${store.kind === 'redis' ? text('redis') : store.kind === 'embedded' ? text('embedded') : store.kind}: ${text(store.isUp ? 'up' : 'away')}`,
-        store.isUp ? 'good' : 'bad',
-      ),
+      badge(`${text(store.kind)}: ${text(store.isUp ? 'up' : 'away')}`, store.isUp ? 'good' : 'bad'),
       factRows([
         [text('latencyOfStore'), figures.latency(store.latencyMs === null ? null : store.latencyMs / 1000)],
         [text('usedMemory'), figures.bytes(store.usedBytes)],
@@ -155,14 +157,7 @@ export const showParts = (
             [text('available'), instant(run.availableAt)],
             [text('nextExpected'), instant(run.nextExpectedAt)],
           ])
-        : [
-            element(
-              'div',
-              { class: 'empty' },
-              element('dt', { class: 'unseen' }, text('run')),
-              element('dd', {}, text('noRun')),
-            ),
-          ],
+        : wholeRow('empty', text('run'), text('noRun')),
     ],
     [
       'cache',
@@ -175,7 +170,7 @@ export const showParts = (
     ],
     [
       'catalogue',
-      badge(text(catalogue.fault ? 'refused' : 'fine'), catalogue.fault ? 'warn' : 'good'),
+      inForce(catalogue.fault),
       factRows([
         [text('places'), figures.count(catalogue.places)],
         [text('checksum'), element('code', {}, shortHash(catalogue.checksum)), catalogue.checksum],
@@ -183,7 +178,7 @@ export const showParts = (
     ],
     [
       'configuration',
-      badge(text(config.fault ? 'refused' : 'fine'), config.fault ? 'warn' : 'good'),
+      inForce(config.fault),
       factRows([
         [text('hash'), element('code', {}, shortHash(config.hash)), config.hash],
         [text('appliedAt'), instant(config.appliedAt)],

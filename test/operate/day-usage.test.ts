@@ -1,7 +1,7 @@
 // The top keys of the status: by requests, and by the cells that were loaded for them.
 
 import t from 'tap'
-import { topKeys } from '../../src/operate/top-keys.ts'
+import { topKeys } from '../../src/operate/day-usage.ts'
 
 t.test('a key that loaded much and asks seldom is there too, below those that ask often', async t => {
   const counts = Array.from({ length: 50 }, (_, i) => ({ keyId: `key_${i}`, used: i * 100 }))

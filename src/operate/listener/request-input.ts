@@ -1,0 +1,67 @@
+// What requests to the ops listener bring: bodies of JSON that says that it is, so that a page in the operator's browser can't send
+// them without a preflight; texts and numbers in queries; and the sentences for what can't be read. What it means is for the routes.
+
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type * as z from 'zod'
+import { InputError } from '../../common/errors.ts'
+import { quoted, safeText } from '../../common/outside-text.ts'
+import { Refusal } from './refusal.ts'
+import { longestBodyBytes } from './server.ts'
+
+/** The form of a body, and what is allowed as text. */
+export type BodyForm<Body> = { readonly schema: z.ZodType<Body>; readonly allowed: string }
+
+/** Adds a route with POST. @param handle gets the body as the schema has it */
+export const post = <Body>(
+  app: FastifyInstance,
+  path: string,
+  { schema, allowed }: BodyForm<Body>,
+  handle: (body: Body, reply: FastifyReply, params: { readonly id: string }) => Promise<object>,
+): void => {
+  const errorHandler = (error: FastifyError, request: FastifyRequest): void => {
+    throw unreadBody(error, request, allowed)
+  }
+  app.post<{ Params: { id: string } }>(path, { errorHandler }, async ({ body, params }, reply) => {
+    const { data, success } = schema.safeParse(body ?? undefined)
+    if (success) return handle(data, reply, params)
+    const shown = safeText(JSON.stringify(body) ?? 'missing', 100)
+    throw new InputError(`the body is ${shown}; allowed: ${allowed}`)
+  })
+}
+
+/** The refusal of a body that Fastify could not read; other errors as they are. */
+const unreadBody = (error: FastifyError, { headers }: FastifyRequest, allowed: string): Error => {
+  if (error.code?.startsWith('FST_ERR_CTP_') !== true) return error
+  if (error.statusCode === 413)
+    return new Refusal(413, 'body', `the body is longer than ${longestBodyBytes} bytes; allowed: ${allowed}`)
+  const sentence =
+    error.statusCode === 415
+      ? `content-type is ${safeText(headers['content-type'] ?? 'missing', 60)}; allowed: application/json`
+      : `the body can't be read; allowed: ${allowed}`
+  return new Refusal(400, 'body', sentence)
+}
+
+export type Query = { Querystring: Record<string, string | string[] | undefined> }
+
+/** @throws InputError */
+export const textIn = (query: Query['Querystring'], name: string): string | undefined => {
+  const given = query[name]
+  if (Array.isArray(given)) throw new InputError(`${name} is given more than once; allowed: at most once`)
+  return given
+}
+
+/** A whole number, or the usual one where none is given. @throws InputError */
+export const wholeIn = (
+  query: Query['Querystring'],
+  name: string,
+  usual: number,
+  least: number,
+  greatest: number,
+): number => {
+  const given = textIn(query, name)
+  if (given === undefined) return usual
+  const value = /^\d{1,9}$/.test(given) ? Number(given) : -1
+  if (value < least || value > greatest)
+    throw new InputError(`${name} is ${quoted(given)}; allowed: a whole number from ${least} to ${greatest}`)
+  return value
+}
