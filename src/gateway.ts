@@ -5,7 +5,6 @@
 import type { Server } from 'node:net'
 import { resolve } from 'node:path'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
-import { createAnswers } from './api/answer.ts'
 import { buildApi } from './api/api.ts'
 import { openUpstream } from './cache/upstream.ts'
 import { openCatalogue } from './catalogue/live-catalogue.ts'
@@ -195,11 +194,11 @@ export const startGateway = async (
     {
       authenticate,
       quota: metering.quota,
-      answers: createAnswers({ grid, timelines, calendar, hourlyHours: config.weather.hourlyHours }),
+      grid,
+      timelines,
+      calendar,
+      hourlyHours: config.weather.hourlyHours,
       catalogue,
-      bounds: catalogue.current.bounds,
-      area: catalogue.current.title,
-      timezone: calendar.zone,
       clock,
       trace: tracing?.request,
       observer: apiObserver,

@@ -19,7 +19,7 @@ import { createObservers } from '../../src/telemetry/observers.ts'
 import { openOutages } from '../../src/telemetry/outages.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { apiOptions } from '../../test/scenarios/api-options.ts'
-import { box, catalogueFile } from '../../test/scenarios/set-up.ts'
+import { catalogueFile } from '../../test/scenarios/set-up.ts'
 import { alwaysFresh, wholeTimeline } from '../../test/scenarios/whole-timeline.ts'
 
 export const setUp = async () => {
@@ -49,12 +49,12 @@ export const setUp = async () => {
 
   const now = clock.now()
   const timeline = wholeTimeline(now, calendar)
-  const answers = createAnswers({
+  const weather = {
     grid: createGrid(0.1),
     timelines: alwaysFresh(timeline, clock.now),
     calendar,
     hourlyHours: 144,
-  })
+  }
   const detail = createUsageDetail(store, calendar, clock)
   const { log } = openLog('silent')
   const outages = openOutages(log, clock, metrics.staleReads)
@@ -64,11 +64,8 @@ export const setUp = async () => {
     {
       authenticate,
       quota,
-      answers,
+      ...weather,
       catalogue,
-      bounds: box,
-      area: 'Bangladesh',
-      timezone: calendar.zone,
       clock,
       observer,
     },
@@ -87,7 +84,7 @@ export const setUp = async () => {
     authenticate,
     client: authentication.client,
     quota,
-    answers,
+    answers: createAnswers(weather),
     catalogue,
     calendar,
     observer,

@@ -2,10 +2,10 @@
 // part of the body that says whose weather it is, and joins it with the weather of the cell (rendered-weather.ts). Apart from
 // api.ts, so that tools can call them without a listener.
 
-import type { Bounds, Location } from '../catalogue/location-schema.ts'
+import type { Location } from '../catalogue/location-schema.ts'
 import type { WeatherEndpoint } from '../common/endpoints.ts'
 import type { Cell } from '../weather/cell.ts'
-import type { Answers } from './answer.ts'
+import { type AnswerParts, createAnswers } from './answer.ts'
 import type { Compression } from './encoded-weather.ts'
 import { type Language, parametersOf, queryOf } from './parameters.ts'
 import {
@@ -21,14 +21,9 @@ import { createRenderedWeather } from './rendered-weather.ts'
 import type { Endpoint } from './representation.ts'
 import { sentences } from './sentences.ts'
 
-export type WeatherEndpointParts = {
+export type WeatherEndpointParts = AnswerParts & {
+  /** Raw coordinates must lie in the bounds that it has now. */
   readonly catalogue: CurrentCatalogue
-  readonly answers: Answers
-  /** The box that raw coordinates must lie in, and what it is called. */
-  readonly bounds: Bounds
-  readonly area: string
-  /** The IANA zone of all local times. */
-  readonly timezone: string
   /** Compresses bodies; by default with zlib. */
   readonly compression?: Compression | undefined
 }
@@ -36,10 +31,11 @@ export type WeatherEndpointParts = {
 export const weatherEndpointsOf = (
   parts: WeatherEndpointParts,
 ): Readonly<Record<WeatherEndpoint, Endpoint>> => {
-  const { answers, catalogue, timezone, compression } = parts
+  const { catalogue, calendar, compression } = parts
+  const answers = createAnswers(parts)
   const findPlace = createPlaces(catalogue, answers.cellAt)
-  const rendered = createRenderedWeather(answers, timezone, compression)
-  const { weather, coords, forecast } = parametersOf(parts.bounds, parts.area)
+  const rendered = createRenderedWeather(answers, calendar.zone, compression)
+  const { weather, coords, forecast } = parametersOf(catalogue.current.bounds, catalogue.current.title)
   const readLanguage = (query: string): Language =>
     weather.query.lang.read(queryOf(query, weather.query).lang)
   // Nearly all queries are one of these.

@@ -1,7 +1,6 @@
 // The API as a Fastify application without a socket, for unit tests: a small catalogue, a timeline with every hour,
 // one good key, and a quota that the test sets.
 
-import { createAnswers } from '../../src/api/answer.ts'
 import { type Api, type ApiOptions, type ApiParts, buildApi } from '../../src/api/api.ts'
 import { writeByWriteHead } from '../../src/api/connection/choose-writer.ts'
 import type { Access } from '../../src/api/request-state.ts'
@@ -16,7 +15,6 @@ import { usualCatalogue } from './usual-catalogue.ts'
 
 export const goodKey = 'svc_live_good'
 const client = { keyId: 'key_1', subscriberId: 'sub_1', tier: 'free', limit: 10 }
-const bounds = { south: 20, west: 87.5, north: 27, east: 93 }
 
 export type TestApp = Pick<Api, 'app' | 'server' | 'connections' | 'listen' | 'apply' | 'drain' | 'close'> & {
   readonly options: ApiOptions
@@ -55,17 +53,6 @@ export const startApp = async (
   t.teardown(catalogue.close)
   const timelines = alwaysFresh(wholeTimeline(clock.now(), calendar), clock.now)
   let reads = 0
-  const answers = createAnswers({
-    grid: createGrid(0.1),
-    timelines: {
-      read: subject => {
-        reads += 1
-        return timelines.read(subject)
-      },
-    },
-    calendar,
-    hourlyHours: 144,
-  })
   let left = client.limit
   const log = { answered: [], decisions: [], failures: [], closed: [] } as Pick<
     TestApp,
@@ -85,11 +72,16 @@ export const startApp = async (
           return { allowed: true, remaining: left }
         },
       },
-      answers,
+      grid: createGrid(0.1),
+      timelines: {
+        read: subject => {
+          reads += 1
+          return timelines.read(subject)
+        },
+      },
+      calendar,
+      hourlyHours: 144,
       catalogue,
-      bounds,
-      area: 'Bangladesh',
-      timezone: calendar.zone,
       clock,
       // Injected requests use the public way to write a response.
       writeReady: writeByWriteHead,

@@ -2,7 +2,6 @@
 // upstream behind them. Bodies are compressed once; from then on their size is known by their length.
 
 import { brotliCompressSync, deflateRawSync } from 'node:zlib'
-import { createAnswers } from '../../api/answer.ts'
 import { lengthOf } from '../../api/connection/ready-response.ts'
 import { acceptedOf, brotliOptions, gzipOptions } from '../../api/content-coding.ts'
 import type { Compression } from '../../api/encoded-weather.ts'
@@ -57,20 +56,13 @@ export const openInstance = (config: Config, parts: InstanceParts): Instance => 
     standIns,
   })
   const hash = fleetHashOf(config)
-  const calendar = createCalendar(config.quota.timeZone)
-  const answers = createAnswers({
-    grid,
-    timelines,
-    calendar,
-    hourlyHours: config.weather.hourlyHours,
-    text: weather.text,
-  })
   const endpoints = weatherEndpointsOf({
     catalogue,
-    answers,
-    bounds: catalogue.current.bounds,
-    area: catalogue.current.title,
-    timezone: calendar.zone,
+    grid,
+    timelines,
+    calendar: createCalendar(config.quota.timeZone),
+    hourlyHours: config.weather.hourlyHours,
+    text: weather.text,
     compression: createSampleCompression(),
   })
 
