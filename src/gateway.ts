@@ -93,15 +93,17 @@ export const startGateway = async (
 ): Promise<Gateway> => {
   // The parts that are open so far: a failing start closes them, the last one first.
   await using opening = new AsyncDisposableStack()
+  const opened = <Part extends { close(): unknown }>(part: Part): Part =>
+    opening.adopt(part, async () => void (await part.close()))
   const metrics = createMetrics({ clock, store: config.redis.url === null ? 'embedded' : 'redis' })
   const accessLogIn = ({ log: settings }: Config) =>
     settings.access && log.isLevelEnabled('info') ? createAccessLog(settings, lines, clock) : undefined
   const calendar = createCalendar(config.quota.timeZone)
   // At once, so that every instance can show an outage of one.
-  const outages = openOutages(log, clock, metrics.staleReads, () => {
+  const onProvider = (): void => {
     if (readiness.phase === 'ready') void timelines.sendHeartbeat()
-  })
-  opening.defer(outages.close)
+  }
+  const outages = opened(openOutages(log, clock, metrics.staleReads, onProvider))
   const observers = createObservers(metrics, log, outages, clock)
   const reload = createReload({
     running: config,
@@ -125,25 +127,19 @@ export const startGateway = async (
     clock,
     observer: observers.reload,
   })
-  const plainStore = await open(config, clock, observers.store)
-  opening.defer(() => plainStore.close())
+  const plainStore = opened(await open(config, clock, observers.store))
   const storeFile =
     plainStore.kind === 'embedded' && config.store.path !== ':memory:'
-      ? watchStoreFile(resolve(config.store.path), log)
+      ? opened(watchStoreFile(resolve(config.store.path), log))
       : undefined
-  opening.defer(() => storeFile?.close())
   const store = tracing?.store(plainStore) ?? plainStore
-  const keys = createKeyDirectory(store, clock)
-  opening.defer(keys.close)
-  const usageDetail = createUsageDetail(store, calendar, clock)
-  opening.defer(usageDetail.close)
+  const keys = opened(createKeyDirectory(store, clock))
+  const usageDetail = opened(createUsageDetail(store, calendar, clock))
 
-  const catalogue = await openCatalogue({
-    // Whole, so that an error says where a relative path was looked for.
-    path: catalogueFile(config.catalogue.path),
-    pollMs: config.catalogue.pollEveryMs,
-    ...observers.catalogue,
-  }).catch((cause: unknown) => {
+  // Whole, so that an error says where a relative path was looked for.
+  const path = catalogueFile(config.catalogue.path)
+  const pollMs = config.catalogue.pollEveryMs
+  const catalogue = await openCatalogue({ path, pollMs, ...observers.catalogue }).catch((cause: unknown) => {
     throw new InputError(`catalogue.path: ${messageOf(cause)}`, { cause })
   })
   opening.defer(catalogue.close)
@@ -151,12 +147,11 @@ export const startGateway = async (
   // Behind the last count of either: only then may another gateway have this one's part of what is shared.
   let leave = async (): Promise<void> => {}
   opening.defer(() => leave())
-  const metering = openMetering({ ...config.quota, processes }, { store, clock, observer: observers.meter })
-  opening.defer(metering.close)
+  const meterParts = { store, clock, observer: observers.meter }
+  const metering = opened(openMetering({ ...config.quota, processes }, meterParts))
   const forecast = createForecast()
   const recordSpending = () => forecast.record(budget.state().windows, clock.now())
-  const history = createHistory(metrics.totals, clock, recordSpending)
-  opening.defer(history.close)
+  const history = opened(createHistory(metrics.totals, clock, recordSpending))
   const self = createSelfReport({ phase: () => readiness.phase, reload, outages, history, clock })
   const fleetSettings = createFleetSettings(clock, log)
   const upstream = openUpstream(config, {
@@ -185,8 +180,7 @@ export const startGateway = async (
     // It counts as alive for a while then, as one that was killed.
     await store.leave(timelines.instance).catch(() => {})
   }
-  const budgetWatch = watchBudget(budget.state, clock.now, log)
-  opening.defer(budgetWatch.close)
+  opened(watchBudget(budget.state, clock.now, log))
 
   const authenticate = createAuthenticate(keys, config.quota.tiers, clock)
   const apiObserver = { ...observers.api, used: usageDetail.count, access: accessLogIn(config) }
@@ -209,8 +203,7 @@ export const startGateway = async (
       keepBytes: Math.floor(config.cache.memoryBytes * shareOfLists),
     },
   )
-  const certificate = watchCertificate(api.certificateExpiresAt, clock, log)
-  opening.defer(certificate.close)
+  const certificate = opened(watchCertificate(api.certificateExpiresAt, clock, log))
   const places = () => catalogue.current
   const running = { timelines, runs }
   const cache = createCacheAdmin(config, { store, catalogue: places, clock, running })
@@ -296,7 +289,7 @@ export const startGateway = async (
   readiness.phase = 'ready'
   void timelines.sendHeartbeat()
 
-  const opened = opening.move()
+  const closing = opening.move()
   return {
     apiUrl,
     opsUrl,
@@ -312,7 +305,7 @@ export const startGateway = async (
       // Closed right after the event loop has taken in the connections that the kernel held for us.
       await nextTurn()
       await api.close()
-      await opened.disposeAsync()
+      await closing.disposeAsync()
     },
   }
 }

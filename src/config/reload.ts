@@ -36,7 +36,7 @@ export type ReloadOptions = {
 }
 
 export type Reload = {
-  /** Reads and applies now, one at a time. Never rejects. */
+  /** Reads and applies now. Never rejects. Call it again when it has ended, as the watch of the files does. */
   now(): Promise<ReloadOutcome>
   /**
    * Tries again what was refused, in silence while it still is: a file that the configuration names may be there by now, which
@@ -62,7 +62,6 @@ export const createReload = (options: ReloadOptions): Reload => {
   let appliedAt = clock.now()
   let fault: string | undefined
   let restartNeeded: readonly string[] = []
-  let reloading: Promise<ReloadOutcome> = Promise.resolve('unchanged')
 
   const readAll = async (): Promise<LoadedConfig> => {
     const loaded = read()
@@ -112,15 +111,11 @@ export const createReload = (options: ReloadOptions): Reload => {
     observer.onOutcome(outcome)
     return outcome
   }
-  const next = (isAgain = false): Promise<ReloadOutcome> => {
-    reloading = reloading.then(() => reloadSafely(isAgain))
-    return reloading
-  }
 
   return {
-    now: () => next(),
+    now: () => reloadSafely(false),
     again: async () => {
-      if (fault !== undefined) await next(true)
+      if (fault !== undefined) await reloadSafely(true)
     },
     running: () => running,
     hash: () => hash,

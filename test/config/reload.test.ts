@@ -1,4 +1,4 @@
-// Reloading: whole or not at all, one at a time, and what needs a restart is named. The parts are plain functions here; that
+// Reloading: whole or not at all, and what needs a restart is named. The parts are plain functions here; that
 // the real ones do as they are told is proved in test/journeys/live-settings.test.ts.
 
 import t, { type Test } from 'tap'
@@ -135,24 +135,6 @@ t.test('what is prepared is replaced, and where one thing can not be prepared no
   t.strictSame(steps, ['certificate'])
   t.match(told.slice(-2), [{ refused: 'no such thing' }, 'refused'])
   t.equal(reload.running().cache.freshForMs, 3_600_000)
-})
-
-t.test('reloads run one after the other', async t => {
-  let under = 0
-  let most = 0
-  const { reload, env } = setUp(t, {
-    prepare: async () => {
-      under += 1
-      most = Math.max(most, under)
-      await new Promise(resolve => setImmediate(resolve))
-      under -= 1
-      return []
-    },
-  })
-  env.ABOHAWA_CACHE__FRESH_FOR = '2h'
-  const outcomes = await Promise.all([reload.now(), reload.now(), reload.now()])
-  t.strictSame(outcomes, ['applied', 'unchanged', 'unchanged'])
-  t.equal(most, 1)
 })
 
 t.test('what was refused is tried again in silence, until it is in effect', async t => {

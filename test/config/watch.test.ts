@@ -129,3 +129,22 @@ t.test('what was refused can be tried again, at every fifth poll that finds noth
   for (let i = 0; i < 10; i++) await watch.poll()
   t.strictSame([changes, quiet], [1, 2])
 })
+
+t.test('the files are read one at a time, whoever asks', async t => {
+  let under = 0
+  let most = 0
+  const watch = watchFiles({
+    files: () => [],
+    pollMs: null,
+    onChange: async () => {
+      under += 1
+      most = Math.max(most, under)
+      await new Promise(resolve => setImmediate(resolve))
+      under -= 1
+      return most
+    },
+  })
+  t.teardown(watch.close)
+  await Promise.all([watch.poll(), watch.readNow(), watch.poll(), watch.readNow()])
+  t.equal(most, 1)
+})

@@ -2,7 +2,7 @@
 
 import { parseCsv } from '../../catalogue/csv.ts'
 import { InputError, messageOf } from '../../common/errors.ts'
-import { readRegularFile } from '../../common/regular-file.ts'
+import { readTextFile } from '../../common/regular-file.ts'
 import { type KeyRequest, limitIn } from '../../keys/administration.ts'
 import { counted } from '../terminal.ts'
 
@@ -17,7 +17,10 @@ const maxFaults = 10
 
 /** @throws InputError that names the lines and columns which are wrong */
 export const readRequests = async (file: string): Promise<ReadRequest[]> => {
-  const { rows, faults } = parseCsv(await textOf(file), columns, line => `line ${line}`)
+  const text = await readTextFile(file, maxBytes).catch(cause => {
+    throw new InputError(`--from is ${file}, which can't be read: ${messageOf(cause)}`, { cause })
+  })
+  const { rows, faults } = parseCsv(text, columns, line => `line ${line}`)
   if (faults.length > 0)
     throw wrongLines(
       file,
@@ -26,6 +29,14 @@ export const readRequests = async (file: string): Promise<ReadRequest[]> => {
   if (rows.length === 0 || rows.length > maxRows)
     throw new InputError(`${file} has ${rows.length} keys; allowed: 1 to ${counted(maxRows)}`)
   const wrong: string[] = []
+  const limitOf = (given: string, line: number): number | undefined => {
+    try {
+      return given === '' ? undefined : limitIn(given)
+    } catch (error) {
+      wrong.push(`line ${line}: ${messageOf(error)}`)
+      return undefined
+    }
+  }
   const requests = rows.map(({ line, fields }): ReadRequest => {
     const { subscriber = '', tier = '', external_id: externalId = '', limit = '', expires = '' } = fields
     return {
@@ -33,39 +44,16 @@ export const readRequests = async (file: string): Promise<ReadRequest[]> => {
       subscriber,
       tier: tier.trim(),
       externalId,
-      limit: limit.trim() === '' ? undefined : limitOfLine(limit.trim(), line, wrong),
-      expires: expires.trim() === '' ? undefined : expires.trim(),
+      limit: limitOf(limit.trim(), line),
+      expires: expires.trim() || undefined,
     }
   })
   if (wrong.length > 0) throw wrongLines(file, wrong)
   return requests
 }
 
-const limitOfLine = (given: string, line: number, wrong: string[]): number | undefined => {
-  try {
-    return limitIn(given)
-  } catch (error) {
-    wrong.push(`line ${line}: ${messageOf(error)}`)
-    return undefined
-  }
-}
-
 /** The error that names the first lines which are wrong. */
 export const wrongLines = (file: string, lines: readonly string[]): InputError => {
   const more = lines.length > maxFaults ? [`and ${counted(lines.length - maxFaults)} more`] : []
   return new InputError(`${file}: ${[...lines.slice(0, maxFaults), ...more].join('; ')}; nothing was created`)
-}
-
-const textOf = async (file: string): Promise<string> => {
-  let bytes: Buffer
-  try {
-    bytes = await readRegularFile(file, maxBytes)
-  } catch (cause) {
-    throw new InputError(`--from is ${file}, which can't be read: ${messageOf(cause)}`, { cause })
-  }
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-  } catch (cause) {
-    throw new InputError(`${file} is not UTF-8; allowed: CSV in UTF-8`, { cause })
-  }
 }

@@ -13,30 +13,20 @@ type Output = {
 
 /** @throws InputError for a file that is there or can't be written */
 export const openOutput = async (terminal: Terminal, path: string | undefined): Promise<Output> => {
-  if (path === undefined) {
+  const file = path === undefined ? undefined : await openNew(path)
+  const write = async (text: string): Promise<void> => {
+    await file?.appendFile(text)
+    // A key that is created and not on disk is lost when the power fails.
+    if (file) return file.datasync()
     // A key that nobody sees is lost.
-    const write = (text: string): Promise<void> =>
-      terminal.writeAll(text).catch(cause => {
-        throw new InputError(`standard output can't be written: ${messageOf(cause)}`, { cause })
-      })
-    return {
-      write,
-      end: write,
-      [Symbol.asyncDispose]: async () => {},
-    }
+    await terminal.writeAll(text).catch(cause => {
+      throw new InputError(`standard output can't be written: ${messageOf(cause)}`, { cause })
+    })
   }
-  const file = await openNew(path)
   return {
-    write: async text => {
-      await file.appendFile(text)
-      // A key that is created and not on disk is lost when the power fails.
-      await file.datasync()
-    },
-    end: async (text, isKept) => {
-      if (isKept) await file.appendFile(text)
-      else await rm(path)
-    },
-    [Symbol.asyncDispose]: () => file.close(),
+    write,
+    end: (text, isKept) => (path === undefined || isKept ? write(text) : rm(path)),
+    [Symbol.asyncDispose]: async () => file?.close(),
   }
 }
 

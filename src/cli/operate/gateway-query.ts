@@ -3,7 +3,6 @@
 
 import { isIP } from 'node:net'
 import type { Command } from 'commander'
-import type { Agent } from 'undici'
 import type * as z from 'zod'
 import { InputError, messageOf } from '../../common/errors.ts'
 import { checkAddresses, checkedLookup, hostOf } from '../../common/outside-address.ts'
@@ -74,12 +73,6 @@ export const checkGateway = (gateway: string | undefined, allowsRemote = true): 
     asUsage(() => checkAddresses(`--gateway ${redactedUrl(gateway)}`, [host], allowsRemote))
 }
 
-/** Connections of undici that go to allowed addresses alone, and end with their response. */
-const gatewayAgent = async (allowsRemote: boolean): Promise<Agent> => {
-  const { Agent } = await import('undici')
-  return new Agent({ pipelining: 0, connect: { lookup: checkedLookup('its name', allowsRemote) } })
-}
-
 /** The address given, or that of a listener of the configured host and port as seen from the same machine. */
 const opsAddress = (gateway: string | undefined, { ops: { host, port } }: Config): string => {
   if (gateway !== undefined) return gateway.replace(/\/+$/, '')
@@ -133,26 +126,28 @@ export const reportOf = async <Report>(
 }
 
 /** One request, whatever the answer. Rejects where none comes. */
-export const askGateway = async ({
-  address,
-  token,
-  path,
-  method = 'GET',
-  body,
-  timeoutMs = queryTimeoutMs,
-  allowsRemote = true,
-}: GatewayRequest): Promise<{ readonly status: number; readonly text: string }> => {
+export const askGateway = async (asked: GatewayRequest): Promise<{ status: number; text: string }> => {
+  const {
+    address,
+    token,
+    path,
+    method = 'GET',
+    body,
+    timeoutMs = queryTimeoutMs,
+    allowsRemote = true,
+  } = asked
   // undici's request instead of fetch, which refuses some ports; imported here for a fast start.
-  const { request } = await import('undici')
+  const { Agent, request } = await import('undici')
   const response = await request(`${address}${path}`, {
-    dispatcher: await gatewayAgent(allowsRemote),
+    // Its connections go to allowed addresses alone, and end with their response.
+    dispatcher: new Agent({ pipelining: 0, connect: { lookup: checkedLookup('its name', allowsRemote) } }),
     method,
     signal: AbortSignal.timeout(timeoutMs),
     headers: {
-      ...(token === null ? {} : { authorization: `Bearer ${token}` }),
-      ...(body ? { 'content-type': 'application/json' } : {}),
+      authorization: token === null ? undefined : `Bearer ${token}`,
+      'content-type': body && 'application/json',
     },
-    ...(body ? { body: JSON.stringify(body) } : {}),
+    body: body ? JSON.stringify(body) : null,
   })
   return { status: response.statusCode, text: await response.body.text() }
 }
@@ -166,17 +161,13 @@ export const queryGateway = async <Report>(
   readSchema: () => Promise<z.ZodType<Report>>,
 ): Promise<{ report: Report } | { unavailable: string }> => {
   const { address, isNamed } = query
+  const where = redactedUrl(address)
   const unavailable = (reason: string): { unavailable: string } => {
-    if (isNamed)
-      throw new InputError(`--gateway is ${redactedUrl(address)}, where no gateway answers: ${reason}`)
+    if (isNamed) throw new InputError(`--gateway is ${where}, where no gateway answers: ${reason}`)
     return { unavailable: reason }
   }
-  let answer: Awaited<ReturnType<typeof askGateway>>
-  try {
-    answer = await askGateway(query)
-  } catch (error) {
-    return unavailable(connectionFault(error))
-  }
+  const answer = await askGateway(query).catch(connectionFault)
+  if (typeof answer === 'string') return unavailable(answer)
   const { status } = answer
   const body = parsed(answer.text)
   const report = (await readSchema()).safeParse(body).data
@@ -186,7 +177,6 @@ export const queryGateway = async <Report>(
     if (status === 400) throw new InputError(refusal)
     if (status === 401 || status === 403 || status === 409) {
       const fix = '; set ops.token (ABOHAWA_OPS__TOKEN) to the token that this gateway runs with'
-      const where = redactedUrl(address)
       throw new InputError(`the gateway at ${where} refused: ${refusal}${status === 401 ? fix : ''}`)
     }
     // Of the gateway itself, such as that it is busy; a path that it does not know is of another version.

@@ -63,18 +63,18 @@ const watchStatus = async (terminal: Terminal, source: Source): Promise<number> 
   const stopped = interruption('SIGHUP')
   const ending = new AbortController()
   void stopped.then(() => ending.abort())
-  await using screen = openScreen(terminal)
+  const draw = openScreen(terminal)
   while (!ending.signal.aborted) {
     try {
       const { report, opsUrl, remark, lines } = await readStatus(terminal, source)
       if (remark !== undefined) lines.unshift({ text: printable(remark), tone: 'warn' })
       if (terminal.json) terminal.write(`${jsonText({ opsUrl, ...report })}\n`)
-      else screen.draw(lines)
+      else draw(lines)
     } catch (error) {
       // It may be back with the next round.
       const sentence = redactedUrls(messageOf(error))
       if (terminal.json) terminal.remark(sentence)
-      else screen.draw([{ text: printable(sentence), tone: 'bad' }])
+      else draw([{ text: printable(sentence), tone: 'bad' }])
     }
     await pause(drawEveryMs, undefined, { signal: ending.signal }).catch(() => {})
   }
@@ -87,30 +87,16 @@ const home = '\u001b[H'
 const clearLine = '\u001b[K'
 const clearBelow = '\u001b[J'
 
-type Screen = AsyncDisposable & { draw(lines: readonly StatusLine[]): void }
-
-/** The alternate screen of a terminal, until it is disposed of or the process ends; elsewhere plain lines, one under the other. */
-const openScreen = (terminal: Terminal): Screen => {
-  if (terminal.columns === undefined || terminal.json)
-    return {
-      draw: lines => terminal.write(`${lines.map(({ text }) => text).join('\n')}\n\n`),
-      [Symbol.asyncDispose]: async () => {},
-    }
-  let isOpen = true
-  const restore = (): void => {
-    if (isOpen) terminal.write(fromAlternateScreen)
-    isOpen = false
-  }
-  process.once('exit', restore)
-  terminal.write(toAlternateScreen)
-  return {
-    draw: lines => {
-      // A terminal that does not know its size says 0.
-      const [columns, rows] = [terminal.columns || 80, terminal.rows || 24]
-      const shown = lines.slice(0, rows).map(line => ({ ...line, text: line.text.slice(0, columns) }))
-      const drawn = shown.map(line => painted(terminal, line) + clearLine)
-      terminal.write(home + drawn.join('\n') + clearBelow)
-    },
-    [Symbol.asyncDispose]: async () => restore(),
+/** Draws on the alternate screen of a terminal, until the process ends; elsewhere plain lines, one under the other. */
+const openScreen = (terminal: Terminal): ((lines: readonly StatusLine[]) => void) => {
+  const { columns, json, write } = terminal
+  if (columns === undefined || json) return lines => write(`${lines.map(({ text }) => text).join('\n')}\n\n`)
+  process.once('exit', () => write(fromAlternateScreen))
+  write(toAlternateScreen)
+  return lines => {
+    // A terminal that does not know its size says 0.
+    const [columns, rows] = [terminal.columns || 80, terminal.rows || 24]
+    const shown = lines.slice(0, rows).map(line => ({ ...line, text: line.text.slice(0, columns) }))
+    write(home + shown.map(line => painted(terminal, line) + clearLine).join('\n') + clearBelow)
   }
 }

@@ -76,22 +76,20 @@ export const addStoreCommands: AddTopCommand = (program, add, summary) => {
       command.option('--file <path>', 'the file to write, in one step; standard output if not given'),
     run: async (terminal, { file }) => {
       const config = terminal.config()
-      const leftOut: string[] = []
-      await using store = await openToRead(terminal, config, leftOut)
+      const store = storeName(config)
+      await using from = await openExport(terminal, config)
+      const { records, leftOut } = from
       const totals: Totals = { subscribers: 0, keys: 0, usage: 0 }
-      const lines = linesOf(recordsOf(store, config, terminal, leftOut), totals, terminal)
+      const lines = linesOf(records, totals, terminal)
       if (file === undefined) {
-        await pipeline(Readable.from(lines), process.stdout, { end: false })
-        terminal.remark(`${totalsText(totals)}, of ${storeName(config)}.`)
+        await pipeline(lines, process.stdout, { end: false })
+        terminal.remark(`${totalsText(totals)}, of ${store}.`)
       } else {
         // It names subscribers.
         await writePrivateFile(file, `--file is ${file}`, (beside, handle) =>
           pipeline(lines, createWriteStream(beside, { fd: handle, flush: true })),
         )
-        terminal.show(
-          { file, ...totals, leftOut, store: storeName(config) },
-          `${file}: ${totalsText(totals)}, of ${storeName(config)}.`,
-        )
+        terminal.show({ file, ...totals, leftOut, store }, `${file}: ${totalsText(totals)}, of ${store}.`)
       }
       return codeFor(leftOut, terminal)
     },
@@ -131,21 +129,22 @@ export const addStoreCommands: AddTopCommand = (program, add, summary) => {
     run: async (terminal, { to, toPrefix, toMode }) => {
       const config = terminal.config()
       const target = targetOf(config, to, toPrefix, toMode)
-      if (storeName(target) === storeName(config))
+      const [former, next] = [storeName(config), storeName(target)]
+      if (next === former)
         throw new UsageError(
           `--to is ${redactedUrl(to)}; allowed: another store than that of the configuration`,
         )
-      const leftOut: string[] = []
-      await using from = await openToRead(terminal, config, leftOut)
+      await using from = await openExport(terminal, config)
+      const { leftOut } = from
       // Named on the command line, so it may be new.
       await using into = await openCommandStore(target, terminal.clock, openStore)
       // Read into memory first, so that both passes see the same records while a gateway still counts.
-      const records = await Array.fromAsync(recordsOf(from, config, terminal, leftOut))
-      const lineOf = (number: number) => `record ${number} of ${storeName(config)}`
+      const records = await Array.fromAsync(from.records)
+      const lineOf = (number: number) => `record ${number} of ${former}`
       const imported = await importInto(terminal, config, into, () => Readable.from(records), lineOf)
       terminal.show(
-        { from: storeName(config), to: storeName(target), ...imported, leftOut },
-        `${storeName(config)} into ${storeName(target)}: ${importedText(imported)}.`,
+        { from: former, to: next, ...imported, leftOut },
+        `${former} into ${next}: ${importedText(imported)}.`,
       )
       return codeFor(leftOut, terminal)
     },
@@ -160,18 +159,17 @@ const codeFor = (leftOut: readonly string[], terminal: Terminal): number => {
   return 1
 }
 
-/** Opens a store that is read whole. @param leftOut receives a sentence for each damaged record */
-const openToRead = (
-  terminal: Terminal,
-  config: Config,
-  leftOut: string[],
-): Promise<Store & AsyncDisposable> =>
-  openCommandStore(config, terminal.clock, openUsedStore, ({ record, name, fault }) =>
+/** All records of the configured store, and a sentence for each that is damaged. */
+const openExport = async (terminal: Terminal, config: Config) => {
+  const { clock } = terminal
+  const leftOut: string[] = []
+  const store = await openCommandStore(config, clock, openUsedStore, ({ record, name, fault }) =>
     leftOut.push(`the record of ${record} ${name} is damaged: ${fault}`),
   )
-
-const recordsOf = (store: Store, { quota }: Config, { clock }: Terminal, leftOut: string[]) =>
-  exportRecords(store, createCalendar(quota.timeZone), clock, sentence => leftOut.push(sentence))
+  const calendar = createCalendar(config.quota.timeZone)
+  const records = exportRecords(store, calendar, clock, sentence => leftOut.push(sentence))
+  return { records, leftOut, [Symbol.asyncDispose]: () => store.close() }
+}
 
 const importInto = (
   terminal: Terminal,
