@@ -12,11 +12,12 @@ import {
   createKeyCreation,
   type IssuedKey,
   longestName,
+  subscribersOf,
   tierLimitOf,
 } from './key-creation.ts'
 import { announceChange } from './key-directory.ts'
 import { expiryIn } from './key-expiry.ts'
-import { type KeyFilter, keyFilterIn } from './key-filter.ts'
+import { keyFilterIn } from './key-filter.ts'
 import { createKey, hashOf, keyPrefix } from './key-form.ts'
 import { isoOrNull, type KeyUsage, type ListedKey, listedKey } from './listed-key.ts'
 import { cellsLoaded } from './usage-detail.ts'
@@ -142,19 +143,15 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
       await nextTurn()
     }
   }
-  /** Looks subscribers up, each once; undefined for a missing or damaged one. */
-  const subscribersOf = () => {
-    const known = new Map<string, Promise<Subscriber | undefined>>()
-    return (id: string): Promise<Subscriber | undefined> => {
-      const subscriber = known.get(id) ?? store.findSubscriber(id)
-      known.set(id, subscriber)
-      return subscriber
-    }
+  /** So many keys after the first `from`, and where the next part begins, null at the end. */
+  const partOf = async (from: number, count: number) => {
+    const [part, total] = [await store.listKeys(from, count), await store.countKeys()]
+    return { part, next: from + count < total ? from + count : null }
   }
   /** Joins keys with their usage, without those that a filter excludes. */
-  const matchingBy = (filter: string | undefined) => {
-    const { mayMatch, matches } = filter === undefined ? noFilter : keyFilterIn(filter, calendar, clock.now())
-    const named = subscribersOf()
+  const matchingBy = (filter = '') => {
+    const { mayMatch, matches } = keyFilterIn(filter, calendar, clock.now())
+    const named = subscribersOf(store)
     return async (keys: readonly KeyRecord[]): Promise<(ListedKey & KeyUsage)[]> => {
       const found = await Promise.all(
         keys.map(async key => {
@@ -170,7 +167,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
 
   const usageOfPart = (keys: readonly KeyRecord[], count: number): Promise<UsageOfKey[]> => {
     const days = daysUpTo(calendar.dayOf(clock.now()), count)
-    const named = subscribersOf()
+    const named = subscribersOf(store)
     return Promise.all(
       keys.map(async key => {
         const { id, externalId, subscriber, tier, limit } = listed(key, await named(key.subscriberId))
@@ -241,8 +238,8 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
       filter?: string,
     ): Promise<{ keys: (ListedKey & KeyUsage)[]; next: number | null }> => {
       const matching = matchingBy(filter)
-      const [part, total] = [await store.listKeys(from, count), await store.countKeys()]
-      return { keys: await matching(part), next: from + count < total ? from + count : null }
+      const { part, next } = await partOf(from, count)
+      return { keys: await matching(part), next }
     },
     showKey,
     revokeKey: (id: string) => setKeyRevoked(id, clock.now()),
@@ -278,8 +275,8 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
       count: number,
       days: number,
     ): Promise<{ keys: UsageOfKey[]; next: number | null }> => {
-      const [part, total] = [await store.listKeys(from, count), await store.countKeys()]
-      return { keys: await usageOfPart(part, days), next: from + count < total ? from + count : null }
+      const { part, next } = await partOf(from, count)
+      return { keys: await usageOfPart(part, days), next }
     },
     countKeys: () => store.countKeys(),
     showSubscriber,
@@ -306,7 +303,6 @@ const listedSubscriber = (subscriber: Subscriber): ListedSubscriber => ({
 })
 
 const sortKey = ({ endpoint, statusClass }: AnswerCount): string => `${endpoint} ${statusClass}`
-const noFilter: KeyFilter = { mayMatch: () => true, matches: () => true }
 
 /** In place of an id: `external:` and the external id. */
 const externalPrefix = 'external:'

@@ -157,12 +157,7 @@ export const createKeyCreation = ({ store, tiers, calendar, clock }: Administrat
     faultsOf: async (requests: readonly KeyRequest[]): Promise<RequestFault[]> => {
       const faults: RequestFault[] = []
       const seen = new Set<string>()
-      const subscribers = new Map<string, Promise<Subscriber | undefined>>()
-      const subscriberNamed = (name: string) => {
-        const known = subscribers.get(name) ?? store.findSubscriber(name)
-        subscribers.set(name, known)
-        return known
-      }
+      const subscriberNamed = subscribersOf(store)
       const check = async (request: KeyRequest): Promise<void> => {
         const externalId = request.externalId === undefined ? null : externalIdOf(request.externalId)
         const there = externalId === null ? undefined : await store.findByExternalId(externalId)
@@ -226,6 +221,16 @@ export const createKeyCreation = ({ store, tiers, calendar, clock }: Administrat
       })
       return nearest === undefined ? undefined : names[folded.indexOf(nearest)]
     },
+  }
+}
+
+/** Looks subscribers up by id or name, each once; undefined for a missing or damaged one. */
+export const subscribersOf = (store: Pick<Store, 'findSubscriber'>) => {
+  const known = new Map<string, Promise<Subscriber | undefined>>()
+  return (idOrName: string): Promise<Subscriber | undefined> => {
+    const subscriber = known.get(idOrName) ?? store.findSubscriber(idOrName)
+    known.set(idOrName, subscriber)
+    return subscriber
   }
 }
 

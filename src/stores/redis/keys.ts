@@ -4,7 +4,7 @@
 // can't be read, is written again where it is stored again.
 
 import { keyRecordIn, longestId, shown, subscriberIn } from '../records.ts'
-import type { KeyRecord, KeyStore, Subscriber } from '../store.ts'
+import type { KeyChange, KeyRecord, KeyStore, Subscriber } from '../store.ts'
 import type { RedisClient, RedisParts } from './connection.ts'
 import type { RedisKeyNames } from './key-names.ts'
 import { hashReader, isWrongType, pairsOf, scriptOn } from './records.ts'
@@ -132,9 +132,10 @@ export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyS
     }
   }
   /** False when there is no such record. Records are never deleted, so checking before the change is enough. */
-  const change = async (name: string, fields: Fields) => {
+  const change = async (name: string, changed: KeyChange): Promise<boolean> => {
     if ((await redis.exists(name)) === 0) return false
-    if (Object.keys(fields).length > 0) await redis.hset(name, fields)
+    const fields = Object.entries(changed).map(([field, value]) => [field, fieldOf(value)])
+    if (fields.length > 0) await redis.hset(name, ...fields.flat())
     return true
   }
 
@@ -171,15 +172,7 @@ export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyS
       }),
     listKeys: (from, count) => attempt(() => readAll(names.keys, id => readKey(id), from, count)),
     countKeys: () => attempt(() => redis.zcard(names.keys)),
-    changeKey: (id, { tier, limit, revokedAt, expiresAt }) =>
-      attempt(() =>
-        change(names.key(id), {
-          ...(tier === undefined ? {} : { tier }),
-          ...(limit === undefined ? {} : { limit: fieldOf(limit) }),
-          ...(revokedAt === undefined ? {} : { revokedAt: fieldOf(revokedAt) }),
-          ...(expiresAt === undefined ? {} : { expiresAt: fieldOf(expiresAt) }),
-        }),
-      ),
+    changeKey: (id, given) => attempt(() => change(names.key(id), given)),
     replaceHash: (id, hash, formerValidUntil) =>
       attempt(async () => {
         if ((await redis.exists(names.key(id))) === 0) return false
@@ -212,24 +205,14 @@ export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyS
       }),
     findSubscriberId: name => attempt(() => pointedAt('subscriber', names.subscriberOfName(name))),
     listSubscribers: () => attempt(() => readAll(names.subscribers, id => readSubscriber(id))),
-    setSubscriberRevoked: (id, at) => attempt(() => change(names.subscriber(id), { revokedAt: fieldOf(at) })),
+    setSubscriberRevoked: (id, at) => attempt(() => change(names.subscriber(id), { revokedAt: at })),
   }
 }
 
-const fieldsOf = (record: KeyRecord): Record<string, string | number> => {
-  const { subscriberId, tier, hash, limit, createdAt, revokedAt, expiresAt, externalId, formers } = record
-  return {
-    hash,
-    subscriberId,
-    tier,
-    limit: fieldOf(limit),
-    createdAt,
-    revokedAt: fieldOf(revokedAt),
-    expiresAt: fieldOf(expiresAt),
-    externalId: externalId ?? '',
-    ...Object.fromEntries(formers.map(({ hash, validUntil }) => [formerMark + hash, validUntil])),
-  }
-}
+const fieldsOf = ({ id: _, formers, ...record }: KeyRecord): Record<string, string> => ({
+  ...Object.fromEntries(Object.entries(record).map(([field, value]) => [field, fieldOf(value)])),
+  ...Object.fromEntries(formers.map(({ hash, validUntil }) => [formerMark + hash, fieldOf(validUntil)])),
+})
 
 const removeKey = async (redis: RedisClient, names: RedisKeyNames, record: KeyRecord): Promise<void> => {
   for (const known of hashesOf(record)) await redis.del(names.keyOfHash(known))
@@ -238,7 +221,5 @@ const removeKey = async (redis: RedisClient, names: RedisKeyNames, record: KeyRe
 
 const hashesOf = ({ hash, formers }: KeyRecord): string[] => [hash, ...formers.map(former => former.hash)]
 
-type Fields = Record<string, string>
-
 // Null is an empty field: a Redis hash holds strings only.
-const fieldOf = (value: number | null): string => String(value ?? '')
+const fieldOf = (value: string | number | null): string => String(value ?? '')

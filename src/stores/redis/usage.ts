@@ -24,9 +24,8 @@ const keepLiveForMs = 6 * hourMs
 // From the end of the first day that was written: a month of 31 days, and a week.
 const keepMonthForMs = 38 * utcDayMs
 
-// How many days and months back are dropped: what gateways that were stopped have left.
+// How many days back are dropped, and two months: what gateways that were stopped have left.
 const daysDropped = 3
-const monthsDropped = 2
 
 export const redisUsage = (
   { redis, names, attempt, observer }: RedisParts,
@@ -87,14 +86,10 @@ export const redisUsage = (
       }),
     usedOn: (keyId, days) =>
       attempt(async () => {
-        const months = new Map(
-          await Promise.all(
-            [...new Set(days.map(day => day.slice(0, 7)))].map(
-              async month => [month, await sumsOf(keyId, month)] as const,
-            ),
-          ),
-        )
-        return days.map(day => months.get(day.slice(0, 7))?.get(day) ?? 0)
+        const months = [...new Set(days.map(day => day.slice(0, 7)))]
+        const sums = await Promise.all(months.map(month => sumsOf(keyId, month)))
+        const all = new Map(sums.flatMap(each => [...each]))
+        return days.map(day => all.get(day) ?? 0)
       }),
     onUsage: listener => {
       let lost = false
@@ -142,7 +137,8 @@ export const redisUsage = (
       attempt(async () => {
         const days = daysUpTo(countsBefore, daysDropped + 1).slice(1)
         const detailDays = daysUpTo(countsBefore, daysDropped + 3).slice(3)
-        const months = monthsBefore(sumsBefore.slice(0, 7), monthsDropped)
+        const lastMonth = monthBefore(sumsBefore.slice(0, 7))
+        const months = [lastMonth, monthBefore(lastMonth)]
         await Promise.all(
           partitions.all.map(partition =>
             // A large hash is freed in another thread.
@@ -190,15 +186,6 @@ const sumsIn = (text: string, month: string): ReadonlyMap<string, number> | unde
   return new Map(items.map(item => [`${month}-${item.slice(0, 2)}`, Number(item.slice(3))]))
 }
 const monthBefore = (month: string): string => dayOfNumber(dayNumber(`${month}-01`) - 1).slice(0, 7)
-
-const monthsBefore = (month: string, count: number): string[] => {
-  const months: string[] = []
-  for (let each = month; months.length < count; ) {
-    each = monthBefore(each)
-    months.push(each)
-  }
-  return months
-}
 
 /** The reply of the script as so many grants; only whole numbers leave the store. @throws StoreError */
 const grantsIn = (reply: string, count: number): UsageGrant[] => {
