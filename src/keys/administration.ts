@@ -110,12 +110,15 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
     const [subscriber, usage] = await Promise.all([store.findSubscriber(key.subscriberId), usageOf(key)])
     return { ...listed(key, subscriber), ...usage }
   }
+  const keysBySubscriber = async (): Promise<Map<string, number>> => {
+    const keys = new Map<string, number>()
+    for await (const part of partsOfKeys())
+      for (const { subscriberId } of part) keys.set(subscriberId, (keys.get(subscriberId) ?? 0) + 1)
+    return keys
+  }
   const showSubscriber = async (id: string): Promise<CountedSubscriber> => {
     const subscriber = await subscriberBy(id)
-    let keys = 0
-    for await (const part of partsOfKeys())
-      keys += part.filter(({ subscriberId }) => subscriberId === subscriber.id).length
-    return { ...listedSubscriber(subscriber), keys }
+    return { ...listedSubscriber(subscriber), keys: (await keysBySubscriber()).get(subscriber.id) ?? 0 }
   }
   // Announces even without a change: an earlier try may have failed between the two steps.
   const changeKey = async (id: string, change: KeyChange): Promise<ListedKey & KeyUsage> => {
@@ -281,9 +284,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
     countKeys: () => store.countKeys(),
     showSubscriber,
     listSubscribers: async (): Promise<CountedSubscriber[]> => {
-      const keys = new Map<string, number>()
-      for await (const part of partsOfKeys())
-        for (const { subscriberId } of part) keys.set(subscriberId, (keys.get(subscriberId) ?? 0) + 1)
+      const keys = await keysBySubscriber()
       return (await store.listSubscribers()).map(each => ({
         ...listedSubscriber(each),
         keys: keys.get(each.id) ?? 0,

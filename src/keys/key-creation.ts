@@ -146,12 +146,10 @@ export const createKeyCreation = ({ store, tiers, calendar, clock }: Administrat
       tier: string,
       more: Pick<KeyRequest, 'limit' | 'expires'> = {},
     ): Promise<IssuedKey> => {
-      const order = orderOf({ subscriber, tier, ...more })
-      refuseRevoked(await store.findSubscriber(order.name))
-      const { existed: _, key, ...issued } = await issue(order)
-      await announceChange(store, issued.id, clock.now())
       // Without an external id there is always a new one.
-      return { ...issued, key: key as PresentedKey, limit: order.limit ?? order.tierLimit }
+      const { existed: _, ...issued } = await issue(orderOf({ subscriber, tier, ...more }))
+      await announceChange(store, issued.id, clock.now())
+      return issued as IssuedKey
     },
     /** The faults of requests; with any fault none of them may be created. Reads the store and changes nothing. */
     faultsOf: async (requests: readonly KeyRequest[]): Promise<RequestFault[]> => {
@@ -246,9 +244,11 @@ const settled = async (step: Promise<void>) => (await Promise.allSettled([step])
 
 const fold = (name: string): string => usualSpelling(name.toLowerCase().replaceAll(/\s+/g, ' '))
 
+const isShown = (text: string): boolean => text !== '' && [...text].length <= longestName && isPrintable(text)
+
 const subscriberNameOf = (given: string): string => {
   const name = given.trim().normalize('NFC')
-  if (name === '' || [...name].length > longestName || !isPrintable(name))
+  if (!isShown(name))
     throw new InputError(
       `the subscriber's name is ${quoted(given)}; allowed: 1 to ${longestName} characters on one line, none of them a control or an invisible mark of direction`,
     )
@@ -261,12 +261,7 @@ const subscriberNameOf = (given: string): string => {
 
 const externalIdOf = (given: string): string => {
   const externalId = given.trim().normalize('NFC')
-  if (
-    externalId === '' ||
-    [...externalId].length > longestName ||
-    !isPrintable(externalId) ||
-    holdsKey(externalId)
-  )
+  if (!isShown(externalId) || holdsKey(externalId))
     throw new InputError(
       `the external id is ${quoted(given)}; allowed: 1 to ${longestName} characters on one line, none of them a control or an invisible mark of direction, and no API key`,
     )

@@ -99,7 +99,6 @@ export const importRecords = async (
       `the end of the export is missing after ${lines} records, so it was cut off; nothing was imported`,
     )
 
-  const imported: Imported = { ...check.totals, newSubscribers: 0, newKeys: 0 }
   let written = 0
   for await (const record of records()) {
     written += 1
@@ -108,11 +107,9 @@ export const importRecords = async (
       const { record: _, ...subscriber } = record
       const { id } = await store.ensureSubscriber(subscriber)
       if (id !== subscriber.id) throw new InputError(`${lineOf(written)}: ${nameOfAnother(subscriber, id)}`)
-      if (!check.hadSubscriber(id)) imported.newSubscribers += 1
     } else if (record.record === 'key') {
       const { record: _, ...key } = record
       await store.addKey(key)
-      if (!check.hadKey(key.id)) imported.newKeys += 1
     } else if (record.record === 'usage') {
       const { keyId, day, used } = record
       // In some time zones this instant is in the next day; the count is kept a day longer there.
@@ -124,7 +121,7 @@ export const importRecords = async (
   }
   // Gateways look keys up again that were unknown until now.
   await announceChange(store, 'import', clock.now())
-  return imported
+  return check.totals
 }
 
 /** Checks records against the store as it was, and against the records before them. */
@@ -134,8 +131,7 @@ const createCheck = async (store: TransferStore) => {
   const subscriberIdOf = new Map([...subscribers.values()].map(({ id, name }) => [name, id]))
   const keyIdOf = new Map([...keys.values()].flatMap(key => hashesOf(key).map(hash => [hash, key.id])))
   const keyIdOfExternal = new Map([...keys.values()].map(({ externalId, id }) => [externalId, id]))
-  const [subscribersBefore, keysBefore] = [new Set(subscribers.keys()), new Set(keys.keys())]
-  const totals: Totals = { subscribers: 0, keys: 0, usage: 0 }
+  const totals: Imported = { subscribers: 0, keys: 0, usage: 0, newSubscribers: 0, newKeys: 0 }
   let ended: RecordOf<'end'> | undefined
 
   const faultOfSubscriber = ({ record: _, ...given }: RecordOf<'subscriber'>): string | undefined => {
@@ -143,6 +139,7 @@ const createCheck = async (store: TransferStore) => {
     if (difference !== undefined) return difference
     const taken = subscriberIdOf.get(given.name)
     if (taken !== undefined && taken !== given.id) return nameOfAnother(given, taken)
+    if (!subscribers.has(given.id)) totals.newSubscribers += 1
     subscribers.set(given.id, given)
     subscriberIdOf.set(given.name, given.id)
     totals.subscribers += 1
@@ -163,6 +160,7 @@ const createCheck = async (store: TransferStore) => {
     if (holder !== undefined && holder !== given.id)
       return `key ${given.id} has the external id ${quoted(given.externalId ?? '', longestText)}, which is that of ${holder}`
     if (given.externalId !== null) keyIdOfExternal.set(given.externalId, given.id)
+    if (!keys.has(given.id)) totals.newKeys += 1
     keys.set(given.id, given)
     totals.keys += 1
     return undefined
@@ -196,8 +194,6 @@ const createCheck = async (store: TransferStore) => {
       }
     },
     isWhole: () => ended !== undefined,
-    hadSubscriber: (id: string) => subscribersBefore.has(id),
-    hadKey: (id: string) => keysBefore.has(id),
   }
 }
 
