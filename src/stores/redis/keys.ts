@@ -50,7 +50,7 @@ const isFormer = ([field]: Pair): boolean => field.startsWith(formerMark)
 
 const idsPerCommand = 1_000
 
-export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyStore => {
+export const redisKeys = ({ redis, names, observer }: RedisParts): KeyStore => {
   const runReplace = scriptOn<number>(redis, 'abohawaReplaceHash', 1, replaceScript)
   const runClaim = scriptOn<string>(redis, 'abohawaClaim', 1, claimScript)
   const write = scriptOn<null>(redis, 'abohawaWrite', 1, writeScript)
@@ -142,70 +142,65 @@ export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyS
   return {
     // The record, then the pointers, then the list: a crash in between leaves an unlisted key that was never shown, not a
     // listed key that fails. Each is written where it is missing, also of a key that is there.
-    addKey: record =>
-      attempt(async () => {
-        const { id, externalId } = record
-        const there =
-          (externalId === null ? undefined : await readByExternalId(externalId)) ?? (await readKey(id))
-        let holder = there
-        if (there === undefined || there.id === id) {
-          if (!there) await write(names.key(id), 1, ...Object.entries(fieldsOf(record)).flat())
-          for (const hash of hashesOf(there ?? record)) await redis.set(names.keyOfHash(hash), id)
-          holder = (externalId === null ? undefined : await claim(record, externalId)) ?? there
-          if (!there && holder) await removeKey(redis, names, record)
-        }
-        // The process that stored it may have ended before it was listed.
-        await enlist(holder ?? record)
-        return holder
-      }),
-    findKey: id => attempt(() => readKey(id)),
-    findByExternalId: externalId => attempt(() => readByExternalId(externalId)),
-    findByHash: hash =>
-      attempt(async () => {
-        const id = await pointedAt('key', names.keyOfHash(hash))
-        const found = id === undefined ? undefined : await readKey(id, true)
-        const validUntil =
-          found?.hash === hash ? null : found?.formers.find(former => former.hash === hash)?.validUntil
-        if (!found || validUntil === undefined) return undefined
-        const subscriber = await readSubscriber(found.subscriberId, true)
-        return subscriber && { key: found, subscriber, validUntil }
-      }),
-    listKeys: (from, count) => attempt(() => readAll(names.keys, id => readKey(id), from, count)),
-    countKeys: () => attempt(() => redis.zcard(names.keys)),
-    changeKey: (id, given) => attempt(() => change(names.key(id), given)),
-    replaceHash: (id, hash, formerValidUntil) =>
-      attempt(async () => {
-        if ((await redis.exists(names.key(id))) === 0) return false
-        // The pointer first: until the record has the hash too, look-ups ignore the pointer.
-        await redis.set(names.keyOfHash(hash), id)
-        return (await runReplace(names.key(id), hash, formerValidUntil)) === 1
-      }),
+    addKey: async record => {
+      const { id, externalId } = record
+      const there =
+        (externalId === null ? undefined : await readByExternalId(externalId)) ?? (await readKey(id))
+      let holder = there
+      if (there === undefined || there.id === id) {
+        if (!there) await write(names.key(id), 1, ...Object.entries(fieldsOf(record)).flat())
+        for (const hash of hashesOf(there ?? record)) await redis.set(names.keyOfHash(hash), id)
+        holder = (externalId === null ? undefined : await claim(record, externalId)) ?? there
+        if (!there && holder) await removeKey(redis, names, record)
+      }
+      // The process that stored it may have ended before it was listed.
+      await enlist(holder ?? record)
+      return holder
+    },
+    findKey: id => readKey(id),
+    findByExternalId: externalId => readByExternalId(externalId),
+    findByHash: async hash => {
+      const id = await pointedAt('key', names.keyOfHash(hash))
+      const found = id === undefined ? undefined : await readKey(id, true)
+      const validUntil =
+        found?.hash === hash ? null : found?.formers.find(former => former.hash === hash)?.validUntil
+      if (!found || validUntil === undefined) return undefined
+      const subscriber = await readSubscriber(found.subscriberId, true)
+      return subscriber && { key: found, subscriber, validUntil }
+    },
+    listKeys: (from, count) => readAll(names.keys, id => readKey(id), from, count),
+    countKeys: () => redis.zcard(names.keys),
+    changeKey: (id, given) => change(names.key(id), given),
+    replaceHash: async (id, hash, formerValidUntil) => {
+      if ((await redis.exists(names.key(id))) === 0) return false
+      // The pointer first: until the record has the hash too, look-ups ignore the pointer.
+      await redis.set(names.keyOfHash(hash), id)
+      return (await runReplace(names.key(id), hash, formerValidUntil)) === 1
+    },
     // A name keeps its id, so that the keys of a subscriber whose record was lost are valid again.
-    ensureSubscriber: subscriber =>
-      attempt(async () => {
-        const { name, createdAt, revokedAt } = subscriber
-        const nameKey = names.subscriberOfName(name)
-        const id = (await pointedAt('subscriber', nameKey)) ?? (await runClaim(nameKey, subscriber.id, ''))
-        const fields = Object.entries({ name, createdAt, revokedAt: fieldOf(revokedAt) }).flat()
-        await write(names.subscriber(id), 0, ...fields)
-        let there = await readSubscriber(id)
-        if (!there) {
-          await write(names.subscriber(id), 1, ...fields)
-          there = { ...subscriber, id }
-        }
-        await redis.zadd(names.subscribers, String(there.createdAt), id)
-        return there
-      }),
-    findSubscriber: idOrName =>
-      attempt(async () => {
-        const byId = await readSubscriber(idOrName)
-        if (byId) return byId
-        const id = await pointedAt('subscriber', names.subscriberOfName(idOrName))
-        return id === undefined ? undefined : readSubscriber(id)
-      }),
-    findSubscriberId: name => attempt(() => pointedAt('subscriber', names.subscriberOfName(name))),
-    listSubscribers: () => attempt(() => readAll(names.subscribers, id => readSubscriber(id))),
-    setSubscriberRevoked: (id, at) => attempt(() => change(names.subscriber(id), { revokedAt: at })),
+    ensureSubscriber: async subscriber => {
+      const { name, createdAt, revokedAt } = subscriber
+      const nameKey = names.subscriberOfName(name)
+      const id = (await pointedAt('subscriber', nameKey)) ?? (await runClaim(nameKey, subscriber.id, ''))
+      const fields = Object.entries({ name, createdAt, revokedAt: fieldOf(revokedAt) }).flat()
+      await write(names.subscriber(id), 0, ...fields)
+      let there = await readSubscriber(id)
+      if (!there) {
+        await write(names.subscriber(id), 1, ...fields)
+        there = { ...subscriber, id }
+      }
+      await redis.zadd(names.subscribers, String(there.createdAt), id)
+      return there
+    },
+    findSubscriber: async idOrName => {
+      const byId = await readSubscriber(idOrName)
+      if (byId) return byId
+      const id = await pointedAt('subscriber', names.subscriberOfName(idOrName))
+      return id === undefined ? undefined : readSubscriber(id)
+    },
+    findSubscriberId: name => pointedAt('subscriber', names.subscriberOfName(name)),
+    listSubscribers: () => readAll(names.subscribers, id => readSubscriber(id)),
+    setSubscriberRevoked: (id, at) => change(names.subscriber(id), { revokedAt: at }),
   }
 }
 
