@@ -6,6 +6,7 @@ import { type Calendar, dayNumber, daysUpTo, hourMs, utcDayMs } from '../common/
 import type { Clock } from '../common/clock.ts'
 import { InputError } from '../common/errors.ts'
 import { jsonText, quoted, shortened } from '../common/outside-text.ts'
+import { hashesOf } from '../stores/records.ts'
 import type { FleetStore, KeyRecord, KeyStore, UsageStore } from '../stores/store.ts'
 import { announceChange } from './key-directory.ts'
 import { longestText, type RecordOf, type TransferRecord } from './transfer-records.ts'
@@ -199,11 +200,6 @@ const createCheck = async (store: TransferStore) => {
 
 const nameOfAnother = ({ id, name }: { id: string; name: string }, taken: string): string =>
   `subscriber ${id} is named ${quoted(name, longestText)}, which is the name of ${taken}`
-
-const hashesOf = ({ hash, formers }: { hash: string; formers: readonly { hash: string }[] }): string[] => [
-  hash,
-  ...formers.map(former => former.hash),
-]
 
 /** The first difference between two records of one id. */
 const differenceOf = (name: string, there: object | undefined, given: object): string | undefined => {

@@ -3,10 +3,9 @@
 // on one slot, and a pointer whose record is missing or lacks the hash is ignored. What a failover lost, or
 // can't be read, is written again where it is stored again.
 
-import { keyRecordIn, longestId, shown, subscriberIn } from '../records.ts'
+import { hashesOf, keyRecordIn, longestId, shown, subscriberIn } from '../records.ts'
 import type { KeyChange, KeyRecord, KeyStore, Subscriber } from '../store.ts'
-import type { RedisClient, RedisParts } from './connection.ts'
-import type { RedisKeyNames } from './key-names.ts'
+import type { RedisParts } from './connection.ts'
 import { hashReader, isWrongType, pairsOf, scriptOn } from './records.ts'
 
 // Former hashes are fields `former:<hash>` of the record; none is valid longer than the one replaced last.
@@ -102,6 +101,10 @@ export const redisKeys = ({ redis, names, observer }: RedisParts): KeyStore => {
   const readByExternalId = async (externalId: string): Promise<KeyRecord | undefined> =>
     keyAt(await pointedAt('key', names.keyOfExternalId(externalId)), externalId)
   const enlist = ({ id, createdAt }: KeyRecord) => redis.zadd(names.keys, String(createdAt), id)
+  const removeKey = async (record: KeyRecord): Promise<void> => {
+    for (const hash of hashesOf(record)) await redis.del(names.keyOfHash(hash))
+    await redis.del(names.key(record.id))
+  }
   /** Claims the external id for a written record; the key that has it already, else undefined. */
   const claim = async (record: KeyRecord, externalId: string): Promise<KeyRecord | undefined> => {
     const pointer = names.keyOfExternalId(externalId)
@@ -151,7 +154,7 @@ export const redisKeys = ({ redis, names, observer }: RedisParts): KeyStore => {
         if (!there) await write(names.key(id), 1, ...Object.entries(fieldsOf(record)).flat())
         for (const hash of hashesOf(there ?? record)) await redis.set(names.keyOfHash(hash), id)
         holder = (externalId === null ? undefined : await claim(record, externalId)) ?? there
-        if (!there && holder) await removeKey(redis, names, record)
+        if (!there && holder) await removeKey(record)
       }
       // The process that stored it may have ended before it was listed.
       await enlist(holder ?? record)
@@ -208,13 +211,6 @@ const fieldsOf = ({ id: _, formers, ...record }: KeyRecord): Record<string, stri
   ...Object.fromEntries(Object.entries(record).map(([field, value]) => [field, fieldOf(value)])),
   ...Object.fromEntries(formers.map(({ hash, validUntil }) => [formerMark + hash, fieldOf(validUntil)])),
 })
-
-const removeKey = async (redis: RedisClient, names: RedisKeyNames, record: KeyRecord): Promise<void> => {
-  for (const known of hashesOf(record)) await redis.del(names.keyOfHash(known))
-  await redis.del(names.key(record.id))
-}
-
-const hashesOf = ({ hash, formers }: KeyRecord): string[] => [hash, ...formers.map(former => former.hash)]
 
 // Null is an empty field: a Redis hash holds strings only.
 const fieldOf = (value: string | number | null): string => String(value ?? '')
