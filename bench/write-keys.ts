@@ -75,15 +75,14 @@ const openStream = async (port: number) => {
   }
   const client = {
     defineCommand: () => {},
-    hset: (name: string, fields: Record<string, Value>) =>
-      send('HSET', name, ...Object.entries(fields).flat()),
+    abohawaReadHash: async () => [],
+    abohawaWrite: (name: string, _: number, ...fields: Value[]) => send('HSET', name, ...fields),
     set: (name: string, value: Value) => send('SET', name, value),
     zadd: (name: string, ...scores: Value[]) => send('ZADD', name, ...scores),
   }
   const keys = redisKeys({
     redis: client as unknown as RedisClient,
     names: redisKeyNames('abohawa:'),
-    attempt: step => step(),
     observer: { recordRefused: () => {} } as never,
   })
   const flush = async (): Promise<void> => {

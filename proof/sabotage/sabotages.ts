@@ -163,7 +163,7 @@ export const sabotages: readonly Sabotage[] = [
   },
   {
     name: 'midnight comes by the clock of each gateway',
-    file: 'src/keys/store-clock.ts',
+    file: 'src/keys/metering.ts',
     text: 'offset.ms = agrees ? 0 : Math.round(storeTime - (sentAt + receivedAt) / 2)',
     replacement: 'offset.ms = agrees ? 0 : 0',
     promise: [9],

@@ -12,11 +12,12 @@ import {
   createKeyCreation,
   type IssuedKey,
   longestName,
+  subscribersOf,
   tierLimitOf,
 } from './key-creation.ts'
 import { announceChange } from './key-directory.ts'
 import { expiryIn } from './key-expiry.ts'
-import { type KeyFilter, keyFilterIn } from './key-filter.ts'
+import { keyFilterIn } from './key-filter.ts'
 import { createKey, hashOf, keyPrefix } from './key-form.ts'
 import { isoOrNull, type KeyUsage, type ListedKey, listedKey } from './listed-key.ts'
 import { cellsLoaded } from './usage-detail.ts'
@@ -109,12 +110,15 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
     const [subscriber, usage] = await Promise.all([store.findSubscriber(key.subscriberId), usageOf(key)])
     return { ...listed(key, subscriber), ...usage }
   }
+  const keysBySubscriber = async (): Promise<Map<string, number>> => {
+    const keys = new Map<string, number>()
+    for await (const part of partsOfKeys())
+      for (const { subscriberId } of part) keys.set(subscriberId, (keys.get(subscriberId) ?? 0) + 1)
+    return keys
+  }
   const showSubscriber = async (id: string): Promise<CountedSubscriber> => {
     const subscriber = await subscriberBy(id)
-    let keys = 0
-    for await (const part of partsOfKeys())
-      keys += part.filter(({ subscriberId }) => subscriberId === subscriber.id).length
-    return { ...listedSubscriber(subscriber), keys }
+    return { ...listedSubscriber(subscriber), keys: (await keysBySubscriber()).get(subscriber.id) ?? 0 }
   }
   // Announces even without a change: an earlier try may have failed between the two steps.
   const changeKey = async (id: string, change: KeyChange): Promise<ListedKey & KeyUsage> => {
@@ -142,19 +146,15 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
       await nextTurn()
     }
   }
-  /** Looks subscribers up, each once; undefined for a missing or damaged one. */
-  const subscribersOf = () => {
-    const known = new Map<string, Promise<Subscriber | undefined>>()
-    return (id: string): Promise<Subscriber | undefined> => {
-      const subscriber = known.get(id) ?? store.findSubscriber(id)
-      known.set(id, subscriber)
-      return subscriber
-    }
+  /** So many keys after the first `from`, and where the next part begins, null at the end. */
+  const partOf = async (from: number, count: number) => {
+    const [part, total] = [await store.listKeys(from, count), await store.countKeys()]
+    return { part, next: from + count < total ? from + count : null }
   }
   /** Joins keys with their usage, without those that a filter excludes. */
-  const matchingBy = (filter: string | undefined) => {
-    const { mayMatch, matches } = filter === undefined ? noFilter : keyFilterIn(filter, calendar, clock.now())
-    const named = subscribersOf()
+  const matchingBy = (filter = '') => {
+    const { mayMatch, matches } = keyFilterIn(filter, calendar, clock.now())
+    const named = subscribersOf(store)
     return async (keys: readonly KeyRecord[]): Promise<(ListedKey & KeyUsage)[]> => {
       const found = await Promise.all(
         keys.map(async key => {
@@ -170,7 +170,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
 
   const usageOfPart = (keys: readonly KeyRecord[], count: number): Promise<UsageOfKey[]> => {
     const days = daysUpTo(calendar.dayOf(clock.now()), count)
-    const named = subscribersOf()
+    const named = subscribersOf(store)
     return Promise.all(
       keys.map(async key => {
         const { id, externalId, subscriber, tier, limit } = listed(key, await named(key.subscriberId))
@@ -241,8 +241,8 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
       filter?: string,
     ): Promise<{ keys: (ListedKey & KeyUsage)[]; next: number | null }> => {
       const matching = matchingBy(filter)
-      const [part, total] = [await store.listKeys(from, count), await store.countKeys()]
-      return { keys: await matching(part), next: from + count < total ? from + count : null }
+      const { part, next } = await partOf(from, count)
+      return { keys: await matching(part), next }
     },
     showKey,
     revokeKey: (id: string) => setKeyRevoked(id, clock.now()),
@@ -278,15 +278,13 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
       count: number,
       days: number,
     ): Promise<{ keys: UsageOfKey[]; next: number | null }> => {
-      const [part, total] = [await store.listKeys(from, count), await store.countKeys()]
-      return { keys: await usageOfPart(part, days), next: from + count < total ? from + count : null }
+      const { part, next } = await partOf(from, count)
+      return { keys: await usageOfPart(part, days), next }
     },
     countKeys: () => store.countKeys(),
     showSubscriber,
     listSubscribers: async (): Promise<CountedSubscriber[]> => {
-      const keys = new Map<string, number>()
-      for await (const part of partsOfKeys())
-        for (const { subscriberId } of part) keys.set(subscriberId, (keys.get(subscriberId) ?? 0) + 1)
+      const keys = await keysBySubscriber()
       return (await store.listSubscribers()).map(each => ({
         ...listedSubscriber(each),
         keys: keys.get(each.id) ?? 0,
@@ -306,7 +304,6 @@ const listedSubscriber = (subscriber: Subscriber): ListedSubscriber => ({
 })
 
 const sortKey = ({ endpoint, statusClass }: AnswerCount): string => `${endpoint} ${statusClass}`
-const noFilter: KeyFilter = { mayMatch: () => true, matches: () => true }
 
 /** In place of an id: `external:` and the external id. */
 const externalPrefix = 'external:'

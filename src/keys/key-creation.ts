@@ -146,23 +146,16 @@ export const createKeyCreation = ({ store, tiers, calendar, clock }: Administrat
       tier: string,
       more: Pick<KeyRequest, 'limit' | 'expires'> = {},
     ): Promise<IssuedKey> => {
-      const order = orderOf({ subscriber, tier, ...more })
-      refuseRevoked(await store.findSubscriber(order.name))
-      const { existed: _, key, ...issued } = await issue(order)
-      await announceChange(store, issued.id, clock.now())
       // Without an external id there is always a new one.
-      return { ...issued, key: key as PresentedKey, limit: order.limit ?? order.tierLimit }
+      const { existed: _, ...issued } = await issue(orderOf({ subscriber, tier, ...more }))
+      await announceChange(store, issued.id, clock.now())
+      return issued as IssuedKey
     },
     /** The faults of requests; with any fault none of them may be created. Reads the store and changes nothing. */
     faultsOf: async (requests: readonly KeyRequest[]): Promise<RequestFault[]> => {
       const faults: RequestFault[] = []
       const seen = new Set<string>()
-      const subscribers = new Map<string, Promise<Subscriber | undefined>>()
-      const subscriberNamed = (name: string) => {
-        const known = subscribers.get(name) ?? store.findSubscriber(name)
-        subscribers.set(name, known)
-        return known
-      }
+      const subscriberNamed = subscribersOf(store)
       const check = async (request: KeyRequest): Promise<void> => {
         const externalId = request.externalId === undefined ? null : externalIdOf(request.externalId)
         const there = externalId === null ? undefined : await store.findByExternalId(externalId)
@@ -229,6 +222,16 @@ export const createKeyCreation = ({ store, tiers, calendar, clock }: Administrat
   }
 }
 
+/** Looks subscribers up by id or name, each once; undefined for a missing or damaged one. */
+export const subscribersOf = (store: Pick<Store, 'findSubscriber'>) => {
+  const known = new Map<string, Promise<Subscriber | undefined>>()
+  return (idOrName: string): Promise<Subscriber | undefined> => {
+    const subscriber = known.get(idOrName) ?? store.findSubscriber(idOrName)
+    known.set(idOrName, subscriber)
+    return subscriber
+  }
+}
+
 /** @throws InputError for a tier that is not configured */
 export const tierLimitOf = (tiers: Tiers, tier: string): number => {
   const limit = limitOfTier(tiers, tier)
@@ -241,9 +244,11 @@ const settled = async (step: Promise<void>) => (await Promise.allSettled([step])
 
 const fold = (name: string): string => usualSpelling(name.toLowerCase().replaceAll(/\s+/g, ' '))
 
+const isShown = (text: string): boolean => text !== '' && [...text].length <= longestName && isPrintable(text)
+
 const subscriberNameOf = (given: string): string => {
   const name = given.trim().normalize('NFC')
-  if (name === '' || [...name].length > longestName || !isPrintable(name))
+  if (!isShown(name))
     throw new InputError(
       `the subscriber's name is ${quoted(given)}; allowed: 1 to ${longestName} characters on one line, none of them a control or an invisible mark of direction`,
     )
@@ -256,12 +261,7 @@ const subscriberNameOf = (given: string): string => {
 
 const externalIdOf = (given: string): string => {
   const externalId = given.trim().normalize('NFC')
-  if (
-    externalId === '' ||
-    [...externalId].length > longestName ||
-    !isPrintable(externalId) ||
-    holdsKey(externalId)
-  )
+  if (!isShown(externalId) || holdsKey(externalId))
     throw new InputError(
       `the external id is ${quoted(given)}; allowed: 1 to ${longestName} characters on one line, none of them a control or an invisible mark of direction, and no API key`,
     )

@@ -1,12 +1,10 @@
-// Connects the parts of quotas: the meter, the store's clock, and the number of instances that share the quotas. Probes the
-// store and measures its clock on timers; decides nothing itself.
+// Connects the parts of quotas: the meter; the store's clock, so that instances whose clocks differ agree about midnight; and the
+// number of instances that share the quotas and the provider's budget. Probes the store and measures its clock on timers.
 
 import { createCalendar } from '../common/calendar.ts'
-import type { Clock } from '../common/clock.ts'
-import type { Store } from '../stores/store.ts'
-import { createFleetSize } from './fleet-size.ts'
+import { type Clock, clockAhead } from '../common/clock.ts'
+import type { Store, UsageStore } from '../stores/store.ts'
 import { createMeter, type Meter, type MeterObserver, type MeterParts, type Quota } from './meter.ts'
-import { createStoreClock, type StoreClock } from './store-clock.ts'
 import { localDays } from './window.ts'
 
 export type Metering = {
@@ -71,5 +69,77 @@ export const openMetering = (
       for (const timer of timers) clearInterval(timer)
       await meter.close()
     },
+  }
+}
+
+/** This machine's clock plus the measured offset of the store's. */
+type StoreClock = Clock & {
+  /** Measures the offset again; keeps the former one when the store does not answer. */
+  measure(): Promise<void>
+  /** Whether it was ever measured; until then this machine's clock is all there is. */
+  isMeasured(): boolean
+  /** The store's clock minus this machine's, in ms. */
+  offsetMs(): number
+}
+
+// With a slower reply, the instant at which the store read its clock is too uncertain.
+const slowestReplyMs = 250
+
+export const createStoreClock = (store: Pick<UsageStore, 'time'>, clock: Clock): StoreClock => {
+  const offset = { ms: 0 }
+  let isMeasured = false
+  return {
+    ...clockAhead(clock, offset),
+    offsetMs: () => offset.ms,
+    isMeasured: () => isMeasured,
+    measure: async () => {
+      const sentAt = clock.now()
+      const storeTime = await store.time().catch(() => undefined)
+      const receivedAt = clock.now()
+      if (storeTime === undefined || receivedAt - sentAt > slowestReplyMs) return
+      // Between the two instants: the clocks may well agree.
+      const agrees = storeTime >= sentAt - 1 && storeTime <= receivedAt + 1
+      offset.ms = agrees ? 0 : Math.round(storeTime - (sentAt + receivedAt) / 2)
+      isMeasured = true
+    },
+  }
+}
+
+/**
+ * The number of instances is the maximum that the heartbeats of the last minute counted. It is unknown until the other instances
+ * can count this one. Time without heartbeats does not count, nor does a jump of the clock: the first heartbeat after an outage may
+ * count this instance alone.
+ */
+export type FleetSize = {
+  /** A heartbeat of this instance counted this many. */
+  onHeartbeat(instances: number): void
+  /** Undefined while others may not count this instance yet, or this instance may not count all of them. */
+  atMost(): number | undefined
+}
+
+// Each instance counts the others with its heartbeat every five seconds. Of instances that start together, each knows all
+// others with its first heartbeat after theirs. Elapsed time without a heartbeat proves nothing.
+const knownAfterMs = 6_000
+// A gap between two heartbeats counts no longer: the others may have had no heartbeat either.
+const longestGapMs = 6_000
+const rememberForMs = 60_000
+
+export const createFleetSize = (clock: Clock): FleetSize => {
+  let heartbeats: { instances: number; at: number }[] = []
+  let lastAt: number | undefined
+  // Time with heartbeats, since the first one.
+  let elapsedMs = 0
+  return {
+    onHeartbeat: instances => {
+      const now = clock.now()
+      elapsedMs += Math.min(Math.max(0, now - (lastAt ?? now)), longestGapMs)
+      lastAt = now
+      heartbeats = [
+        ...heartbeats.filter(({ at }) => elapsedMs - at < rememberForMs),
+        { instances, at: elapsedMs },
+      ]
+    },
+    atMost: () =>
+      elapsedMs >= knownAfterMs ? Math.max(1, ...heartbeats.map(({ instances }) => instances)) : undefined,
   }
 }

@@ -6,6 +6,7 @@ import { type Calendar, dayNumber, daysUpTo, hourMs, utcDayMs } from '../common/
 import type { Clock } from '../common/clock.ts'
 import { InputError } from '../common/errors.ts'
 import { jsonText, quoted, shortened } from '../common/outside-text.ts'
+import { hashesOf } from '../stores/records.ts'
 import type { FleetStore, KeyRecord, KeyStore, UsageStore } from '../stores/store.ts'
 import { announceChange } from './key-directory.ts'
 import { longestText, type RecordOf, type TransferRecord } from './transfer-records.ts'
@@ -99,7 +100,6 @@ export const importRecords = async (
       `the end of the export is missing after ${lines} records, so it was cut off; nothing was imported`,
     )
 
-  const imported: Imported = { ...check.totals, newSubscribers: 0, newKeys: 0 }
   let written = 0
   for await (const record of records()) {
     written += 1
@@ -108,11 +108,9 @@ export const importRecords = async (
       const { record: _, ...subscriber } = record
       const { id } = await store.ensureSubscriber(subscriber)
       if (id !== subscriber.id) throw new InputError(`${lineOf(written)}: ${nameOfAnother(subscriber, id)}`)
-      if (!check.hadSubscriber(id)) imported.newSubscribers += 1
     } else if (record.record === 'key') {
       const { record: _, ...key } = record
       await store.addKey(key)
-      if (!check.hadKey(key.id)) imported.newKeys += 1
     } else if (record.record === 'usage') {
       const { keyId, day, used } = record
       // In some time zones this instant is in the next day; the count is kept a day longer there.
@@ -124,7 +122,7 @@ export const importRecords = async (
   }
   // Gateways look keys up again that were unknown until now.
   await announceChange(store, 'import', clock.now())
-  return imported
+  return check.totals
 }
 
 /** Checks records against the store as it was, and against the records before them. */
@@ -134,8 +132,7 @@ const createCheck = async (store: TransferStore) => {
   const subscriberIdOf = new Map([...subscribers.values()].map(({ id, name }) => [name, id]))
   const keyIdOf = new Map([...keys.values()].flatMap(key => hashesOf(key).map(hash => [hash, key.id])))
   const keyIdOfExternal = new Map([...keys.values()].map(({ externalId, id }) => [externalId, id]))
-  const [subscribersBefore, keysBefore] = [new Set(subscribers.keys()), new Set(keys.keys())]
-  const totals: Totals = { subscribers: 0, keys: 0, usage: 0 }
+  const totals: Imported = { subscribers: 0, keys: 0, usage: 0, newSubscribers: 0, newKeys: 0 }
   let ended: RecordOf<'end'> | undefined
 
   const faultOfSubscriber = ({ record: _, ...given }: RecordOf<'subscriber'>): string | undefined => {
@@ -143,6 +140,7 @@ const createCheck = async (store: TransferStore) => {
     if (difference !== undefined) return difference
     const taken = subscriberIdOf.get(given.name)
     if (taken !== undefined && taken !== given.id) return nameOfAnother(given, taken)
+    if (!subscribers.has(given.id)) totals.newSubscribers += 1
     subscribers.set(given.id, given)
     subscriberIdOf.set(given.name, given.id)
     totals.subscribers += 1
@@ -163,6 +161,7 @@ const createCheck = async (store: TransferStore) => {
     if (holder !== undefined && holder !== given.id)
       return `key ${given.id} has the external id ${quoted(given.externalId ?? '', longestText)}, which is that of ${holder}`
     if (given.externalId !== null) keyIdOfExternal.set(given.externalId, given.id)
+    if (!keys.has(given.id)) totals.newKeys += 1
     keys.set(given.id, given)
     totals.keys += 1
     return undefined
@@ -196,18 +195,11 @@ const createCheck = async (store: TransferStore) => {
       }
     },
     isWhole: () => ended !== undefined,
-    hadSubscriber: (id: string) => subscribersBefore.has(id),
-    hadKey: (id: string) => keysBefore.has(id),
   }
 }
 
 const nameOfAnother = ({ id, name }: { id: string; name: string }, taken: string): string =>
   `subscriber ${id} is named ${quoted(name, longestText)}, which is the name of ${taken}`
-
-const hashesOf = ({ hash, formers }: { hash: string; formers: readonly { hash: string }[] }): string[] => [
-  hash,
-  ...formers.map(former => former.hash),
-]
 
 /** The first difference between two records of one id. */
 const differenceOf = (name: string, there: object | undefined, given: object): string | undefined => {

@@ -190,6 +190,12 @@ type Fields = Readonly<Record<string, unknown>>
 export const keyRecordIn = readerOf<KeyRecord>('key', keyRecord)
 export const subscriberIn = readerOf<Subscriber>('subscriber', subscriberRecord)
 
+/** The current hash of a key and its former ones. */
+export const hashesOf = ({ hash, formers }: Pick<KeyRecord, 'hash' | 'formers'>): string[] => [
+  hash,
+  ...formers.map(former => former.hash),
+]
+
 /** A count of responses for operators; undefined if it is invalid. */
 export const answerCountOf = (
   statusClass: string,

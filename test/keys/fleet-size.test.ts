@@ -1,7 +1,7 @@
 // The number of instances that share a quota: the estimate is not too low after an outage either.
 
 import t from 'tap'
-import { createFleetSize, type FleetSize } from '../../src/keys/fleet-size.ts'
+import { createFleetSize, type FleetSize } from '../../src/keys/metering.ts'
 import { type ManualClock, manualClock } from '../support/manual-clock.ts'
 
 t.test('the size is unknown until the others can count this instance', async t => {

@@ -1,7 +1,7 @@
 // The measured offset of the store's clock, and the replies that are ignored.
 
 import t from 'tap'
-import { createStoreClock } from '../../src/keys/store-clock.ts'
+import { createStoreClock } from '../../src/keys/metering.ts'
 import { StoreError } from '../../src/stores/store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 

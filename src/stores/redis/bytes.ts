@@ -32,54 +32,49 @@ if redis.pcall('GETRANGE', KEYS[1], 0, ${longestMessage}) ~= ARGV[1] then return
 redis.call('SET', KEYS[2], ARGV[2], 'PXAT', ARGV[3])
 return 1`
 
-export const redisBytes = ({ redis, names, attempt, observer }: RedisParts): ByteStore & LeaseStore => {
+export const redisBytes = ({ redis, names, observer }: RedisParts): ByteStore & LeaseStore => {
   const acquire = scriptOn<string>(redis, 'abohawaAcquireLease', 1, acquireScript)
   const renew = scriptOn<number>(redis, 'abohawaRenewLease', 1, renewScript)
   const release = scriptOn<number>(redis, 'abohawaReleaseLease', 1, releaseScript)
   const write = scriptOn<number>(redis, 'abohawaWriteAsHolder', 2, writeScript)
 
   return {
-    acquireLease: (name, holder, leaseMs, overFailure = false) =>
-      attempt(async () => {
-        const lease = names.lease(name)
-        const reply = await acquire(lease, holder, leaseMs, overFailure ? 1 : 0)
-        if (reply === 'reset')
-          observer.recordRefused({
-            record: 'lease',
-            name: shown(lease),
-            fault: 'no gateway wrote it, and it was reset',
-          })
-        if (reply === 'acquired' || reply === 'reset') return 'acquired'
-        return reply === 'held' ? reply : { failure: reply }
-      }),
-    renewLease: (name, holder, leaseMs) =>
-      attempt(async () => (await renew(names.lease(name), holder, leaseMs)) === 1),
-    releaseLease: (name, holder, failure = '') =>
-      attempt(async () => void (await release(names.lease(name), holder, failure))),
-    readBytes: (name, most = maxBytesRead) =>
-      attempt(async () => {
-        try {
-          // One byte more than allowed shows that the value is larger.
-          const bytes = await redis.getrangeBuffer(names.bytes(name), 0, most)
-          if (bytes.length === 0) return undefined
-          return bytes.length > most ? 'too_large' : bytes
-        } catch (error) {
-          if (isWrongType(error)) return 'wrong_type'
-          throw error
-        }
-      }),
-    writeBytes: (name, bytes, expiresAt, holder) =>
-      attempt(async () => {
-        const key = names.bytes(name)
-        if (holder !== undefined) return (await write(names.lease(name), key, holder, bytes, expiresAt)) === 1
-        await redis.set(key, bytes, 'PXAT', expiresAt)
-        return true
-      }),
-    deleteBytes: entries =>
-      attempt(async () => {
-        // One command per key, because on a cluster they lie in different slots.
-        const removed = await Promise.all(entries.map(name => redis.unlink(names.bytes(name))))
-        return removed.reduce((sum, count) => sum + count, 0)
-      }),
+    acquireLease: async (name, holder, leaseMs, overFailure = false) => {
+      const lease = names.lease(name)
+      const reply = await acquire(lease, holder, leaseMs, overFailure ? 1 : 0)
+      if (reply === 'reset')
+        observer.recordRefused({
+          record: 'lease',
+          name: shown(lease),
+          fault: 'no gateway wrote it, and it was reset',
+        })
+      if (reply === 'acquired' || reply === 'reset') return 'acquired'
+      return reply === 'held' ? reply : { failure: reply }
+    },
+    renewLease: async (name, holder, leaseMs) => (await renew(names.lease(name), holder, leaseMs)) === 1,
+    releaseLease: async (name, holder, failure = '') =>
+      void (await release(names.lease(name), holder, failure)),
+    readBytes: async (name, most = maxBytesRead) => {
+      try {
+        // One byte more than allowed shows that the value is larger.
+        const bytes = await redis.getrangeBuffer(names.bytes(name), 0, most)
+        if (bytes.length === 0) return undefined
+        return bytes.length > most ? 'too_large' : bytes
+      } catch (error) {
+        if (isWrongType(error)) return 'wrong_type'
+        throw error
+      }
+    },
+    writeBytes: async (name, bytes, expiresAt, holder) => {
+      const key = names.bytes(name)
+      if (holder !== undefined) return (await write(names.lease(name), key, holder, bytes, expiresAt)) === 1
+      await redis.set(key, bytes, 'PXAT', expiresAt)
+      return true
+    },
+    deleteBytes: async entries => {
+      // One command per key, because on a cluster they lie in different slots.
+      const removed = await Promise.all(entries.map(name => redis.unlink(names.bytes(name))))
+      return removed.reduce((sum, count) => sum + count, 0)
+    },
   }
 }

@@ -32,14 +32,10 @@ export type RedisOutcome = 'ok' | 'timeout' | 'connection' | 'reply'
 
 export type RedisClient = Redis | Cluster
 
-/** Runs a step and wraps its errors in StoreError. */
-type Attempt = <Value>(step: () => Promise<Value>) => Promise<Value>
-
-/** The shared parts of all modules of the store. */
+/** The shared parts of all modules of the store. Their errors are those of the client: redis-store.ts wraps them in StoreError. */
 export type RedisParts = {
   readonly redis: RedisClient
   readonly names: RedisKeyNames
-  readonly attempt: Attempt
   readonly observer: RecordObserver
 }
 

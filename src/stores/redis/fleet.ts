@@ -141,7 +141,7 @@ return { surplus, variants }`
 
 const namesPerCommand = 1_000
 
-export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): FleetStore => {
+export const redisFleet = ({ redis, names, observer }: RedisParts): FleetStore => {
   type Reply = (number | string)[]
   const runAppend = scriptOn<number[]>(redis, 'abohawaAppend', 1, appendScript)
   const readChangeRecords = scriptOn<Reply>(redis, 'abohawaChangeRecords', 1, changeRecordsScript)
@@ -220,62 +220,66 @@ export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): Fle
   }
 
   return {
-    heartbeat: ({ instance, aliveForMs, settings, topic, requested, wantedForMs, now, report: text }) =>
-      attempt(async () => {
-        const [instances, variants, wanted] = await Promise.all([
-          ownType('instances', names.instances, () => heartbeat(instance, aliveForMs)),
-          ownType('settings', names.settings, () => report(instance, settings, aliveForMs)),
-          ownType('wanted', names.wanted(topic), () => want(topic, requested, wantedForMs, now)),
-          redis.set(names.instance(instance), text, 'PX', aliveForMs * 2),
-        ])
-        return {
-          instances: wholeFrom(instances),
-          variants: wholeFrom(variants),
-          wanted: wholeFrom(wanted),
-        }
-      }),
-    leave: instance => attempt(async () => void (await redis.zrem(names.instances, instance))),
-    aliveInstances: aliveForMs =>
-      attempt(async () => {
-        const name = names.instances
-        const [tooLong, ...found] = await ownType('instances', name, () => readInstances(name, aliveForMs))
-        refuseSome('instances', name, Number(tooLong), namesTooLong)
-        return Promise.all(
-          pairsOf(found.map(String)).map(async ([id, silentForMs]) => ({
-            id,
-            silentForMs: wholeFrom(silentForMs),
-            report: await reportOf(id),
-          })),
-        )
-      }),
-    wanted: (topic, since) =>
-      attempt(() => {
-        const name = names.wanted(topic)
-        return ownType('wanted', name, () => wantedSince(name, since))
-      }),
-    appendChangeRecord: (topic, text, keepUntil, above = 0) =>
-      attempt(async () => {
-        const length = Buffer.byteLength(text)
-        if (length > longestChangeRecord)
-          throw new StoreError(`a change record has ${length} bytes; allowed: ${longestChangeRecord}`)
-        const name = names.changeRecords(topic)
-        const [number, gone] = await runAppend(name, text, keepUntil, maxChangeRecords, above)
-        refuseSome('change_records', name, Number(gone), notOurs)
-        return wholeFrom(number)
-      }),
-    changeRecordsAfter: (topic, number) =>
-      attempt(async () => {
-        const name = names.changeRecords(topic)
-        // The text begins with the number and a blank.
-        const longest = longestChangeRecord + 20
-        const [gone, ...found] = await readChangeRecords(name, number, maxChangeRecords, longest)
-        refuseSome('change_records', name, Number(gone), notOurs)
-        const records = Array.from({ length: found.length / 2 }, (_, i) => ({
-          number: wholeIn(String(found[2 * i])) ?? 0,
-          text: String(found[2 * i + 1]).replace(/^\d+ /, ''),
-        }))
-        return splitAt(number, records)
-      }),
+    heartbeat: async ({
+      instance,
+      aliveForMs,
+      settings,
+      topic,
+      requested,
+      wantedForMs,
+      now,
+      report: text,
+    }) => {
+      const [instances, variants, wanted] = await Promise.all([
+        ownType('instances', names.instances, () => heartbeat(instance, aliveForMs)),
+        ownType('settings', names.settings, () => report(instance, settings, aliveForMs)),
+        ownType('wanted', names.wanted(topic), () => want(topic, requested, wantedForMs, now)),
+        redis.set(names.instance(instance), text, 'PX', aliveForMs * 2),
+      ])
+      return {
+        instances: wholeFrom(instances),
+        variants: wholeFrom(variants),
+        wanted: wholeFrom(wanted),
+      }
+    },
+    leave: async instance => void (await redis.zrem(names.instances, instance)),
+    aliveInstances: async aliveForMs => {
+      const name = names.instances
+      const [tooLong, ...found] = await ownType('instances', name, () => readInstances(name, aliveForMs))
+      refuseSome('instances', name, Number(tooLong), namesTooLong)
+      return Promise.all(
+        pairsOf(found.map(String)).map(async ([id, silentForMs]) => ({
+          id,
+          silentForMs: wholeFrom(silentForMs),
+          report: await reportOf(id),
+        })),
+      )
+    },
+    wanted: (topic, since) => {
+      const name = names.wanted(topic)
+      return ownType('wanted', name, () => wantedSince(name, since))
+    },
+    appendChangeRecord: async (topic, text, keepUntil, above = 0) => {
+      const length = Buffer.byteLength(text)
+      if (length > longestChangeRecord)
+        throw new StoreError(`a change record has ${length} bytes; allowed: ${longestChangeRecord}`)
+      const name = names.changeRecords(topic)
+      const [number, gone] = await runAppend(name, text, keepUntil, maxChangeRecords, above)
+      refuseSome('change_records', name, Number(gone), notOurs)
+      return wholeFrom(number)
+    },
+    changeRecordsAfter: async (topic, number) => {
+      const name = names.changeRecords(topic)
+      // The text begins with the number and a blank.
+      const longest = longestChangeRecord + 20
+      const [gone, ...found] = await readChangeRecords(name, number, maxChangeRecords, longest)
+      refuseSome('change_records', name, Number(gone), notOurs)
+      const records = Array.from({ length: found.length / 2 }, (_, i) => ({
+        number: wholeIn(String(found[2 * i])) ?? 0,
+        text: String(found[2 * i + 1]).replace(/^\d+ /, ''),
+      }))
+      return splitAt(number, records)
+    },
   }
 }
 

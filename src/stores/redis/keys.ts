@@ -3,10 +3,9 @@
 // on one slot, and a pointer whose record is missing or lacks the hash is ignored. What a failover lost, or
 // can't be read, is written again where it is stored again.
 
-import { keyRecordIn, longestId, shown, subscriberIn } from '../records.ts'
-import type { KeyRecord, KeyStore, Subscriber } from '../store.ts'
-import type { RedisClient, RedisParts } from './connection.ts'
-import type { RedisKeyNames } from './key-names.ts'
+import { hashesOf, keyRecordIn, longestId, shown, subscriberIn } from '../records.ts'
+import type { KeyChange, KeyRecord, KeyStore, Subscriber } from '../store.ts'
+import type { RedisParts } from './connection.ts'
 import { hashReader, isWrongType, pairsOf, scriptOn } from './records.ts'
 
 // Former hashes are fields `former:<hash>` of the record; none is valid longer than the one replaced last.
@@ -50,7 +49,7 @@ const isFormer = ([field]: Pair): boolean => field.startsWith(formerMark)
 
 const idsPerCommand = 1_000
 
-export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyStore => {
+export const redisKeys = ({ redis, names, observer }: RedisParts): KeyStore => {
   const runReplace = scriptOn<number>(redis, 'abohawaReplaceHash', 1, replaceScript)
   const runClaim = scriptOn<string>(redis, 'abohawaClaim', 1, claimScript)
   const write = scriptOn<null>(redis, 'abohawaWrite', 1, writeScript)
@@ -102,6 +101,10 @@ export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyS
   const readByExternalId = async (externalId: string): Promise<KeyRecord | undefined> =>
     keyAt(await pointedAt('key', names.keyOfExternalId(externalId)), externalId)
   const enlist = ({ id, createdAt }: KeyRecord) => redis.zadd(names.keys, String(createdAt), id)
+  const removeKey = async (record: KeyRecord): Promise<void> => {
+    for (const hash of hashesOf(record)) await redis.del(names.keyOfHash(hash))
+    await redis.del(names.key(record.id))
+  }
   /** Claims the external id for a written record; the key that has it already, else undefined. */
   const claim = async (record: KeyRecord, externalId: string): Promise<KeyRecord | undefined> => {
     const pointer = names.keyOfExternalId(externalId)
@@ -132,113 +135,82 @@ export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyS
     }
   }
   /** False when there is no such record. Records are never deleted, so checking before the change is enough. */
-  const change = async (name: string, fields: Fields) => {
+  const change = async (name: string, changed: KeyChange): Promise<boolean> => {
     if ((await redis.exists(name)) === 0) return false
-    if (Object.keys(fields).length > 0) await redis.hset(name, fields)
+    const fields = Object.entries(changed).map(([field, value]) => [field, fieldOf(value)])
+    if (fields.length > 0) await redis.hset(name, ...fields.flat())
     return true
   }
 
   return {
     // The record, then the pointers, then the list: a crash in between leaves an unlisted key that was never shown, not a
     // listed key that fails. Each is written where it is missing, also of a key that is there.
-    addKey: record =>
-      attempt(async () => {
-        const { id, externalId } = record
-        const there =
-          (externalId === null ? undefined : await readByExternalId(externalId)) ?? (await readKey(id))
-        let holder = there
-        if (there === undefined || there.id === id) {
-          if (!there) await write(names.key(id), 1, ...Object.entries(fieldsOf(record)).flat())
-          for (const hash of hashesOf(there ?? record)) await redis.set(names.keyOfHash(hash), id)
-          holder = (externalId === null ? undefined : await claim(record, externalId)) ?? there
-          if (!there && holder) await removeKey(redis, names, record)
-        }
-        // The process that stored it may have ended before it was listed.
-        await enlist(holder ?? record)
-        return holder
-      }),
-    findKey: id => attempt(() => readKey(id)),
-    findByExternalId: externalId => attempt(() => readByExternalId(externalId)),
-    findByHash: hash =>
-      attempt(async () => {
-        const id = await pointedAt('key', names.keyOfHash(hash))
-        const found = id === undefined ? undefined : await readKey(id, true)
-        const validUntil =
-          found?.hash === hash ? null : found?.formers.find(former => former.hash === hash)?.validUntil
-        if (!found || validUntil === undefined) return undefined
-        const subscriber = await readSubscriber(found.subscriberId, true)
-        return subscriber && { key: found, subscriber, validUntil }
-      }),
-    listKeys: (from, count) => attempt(() => readAll(names.keys, id => readKey(id), from, count)),
-    countKeys: () => attempt(() => redis.zcard(names.keys)),
-    changeKey: (id, { tier, limit, revokedAt, expiresAt }) =>
-      attempt(() =>
-        change(names.key(id), {
-          ...(tier === undefined ? {} : { tier }),
-          ...(limit === undefined ? {} : { limit: fieldOf(limit) }),
-          ...(revokedAt === undefined ? {} : { revokedAt: fieldOf(revokedAt) }),
-          ...(expiresAt === undefined ? {} : { expiresAt: fieldOf(expiresAt) }),
-        }),
-      ),
-    replaceHash: (id, hash, formerValidUntil) =>
-      attempt(async () => {
-        if ((await redis.exists(names.key(id))) === 0) return false
-        // The pointer first: until the record has the hash too, look-ups ignore the pointer.
-        await redis.set(names.keyOfHash(hash), id)
-        return (await runReplace(names.key(id), hash, formerValidUntil)) === 1
-      }),
+    addKey: async record => {
+      const { id, externalId } = record
+      const there =
+        (externalId === null ? undefined : await readByExternalId(externalId)) ?? (await readKey(id))
+      let holder = there
+      if (there === undefined || there.id === id) {
+        if (!there) await write(names.key(id), 1, ...Object.entries(fieldsOf(record)).flat())
+        for (const hash of hashesOf(there ?? record)) await redis.set(names.keyOfHash(hash), id)
+        holder = (externalId === null ? undefined : await claim(record, externalId)) ?? there
+        if (!there && holder) await removeKey(record)
+      }
+      // The process that stored it may have ended before it was listed.
+      await enlist(holder ?? record)
+      return holder
+    },
+    findKey: id => readKey(id),
+    findByExternalId: externalId => readByExternalId(externalId),
+    findByHash: async hash => {
+      const id = await pointedAt('key', names.keyOfHash(hash))
+      const found = id === undefined ? undefined : await readKey(id, true)
+      const validUntil =
+        found?.hash === hash ? null : found?.formers.find(former => former.hash === hash)?.validUntil
+      if (!found || validUntil === undefined) return undefined
+      const subscriber = await readSubscriber(found.subscriberId, true)
+      return subscriber && { key: found, subscriber, validUntil }
+    },
+    listKeys: (from, count) => readAll(names.keys, id => readKey(id), from, count),
+    countKeys: () => redis.zcard(names.keys),
+    changeKey: (id, given) => change(names.key(id), given),
+    replaceHash: async (id, hash, formerValidUntil) => {
+      if ((await redis.exists(names.key(id))) === 0) return false
+      // The pointer first: until the record has the hash too, look-ups ignore the pointer.
+      await redis.set(names.keyOfHash(hash), id)
+      return (await runReplace(names.key(id), hash, formerValidUntil)) === 1
+    },
     // A name keeps its id, so that the keys of a subscriber whose record was lost are valid again.
-    ensureSubscriber: subscriber =>
-      attempt(async () => {
-        const { name, createdAt, revokedAt } = subscriber
-        const nameKey = names.subscriberOfName(name)
-        const id = (await pointedAt('subscriber', nameKey)) ?? (await runClaim(nameKey, subscriber.id, ''))
-        const fields = Object.entries({ name, createdAt, revokedAt: fieldOf(revokedAt) }).flat()
-        await write(names.subscriber(id), 0, ...fields)
-        let there = await readSubscriber(id)
-        if (!there) {
-          await write(names.subscriber(id), 1, ...fields)
-          there = { ...subscriber, id }
-        }
-        await redis.zadd(names.subscribers, String(there.createdAt), id)
-        return there
-      }),
-    findSubscriber: idOrName =>
-      attempt(async () => {
-        const byId = await readSubscriber(idOrName)
-        if (byId) return byId
-        const id = await pointedAt('subscriber', names.subscriberOfName(idOrName))
-        return id === undefined ? undefined : readSubscriber(id)
-      }),
-    findSubscriberId: name => attempt(() => pointedAt('subscriber', names.subscriberOfName(name))),
-    listSubscribers: () => attempt(() => readAll(names.subscribers, id => readSubscriber(id))),
-    setSubscriberRevoked: (id, at) => attempt(() => change(names.subscriber(id), { revokedAt: fieldOf(at) })),
+    ensureSubscriber: async subscriber => {
+      const { name, createdAt, revokedAt } = subscriber
+      const nameKey = names.subscriberOfName(name)
+      const id = (await pointedAt('subscriber', nameKey)) ?? (await runClaim(nameKey, subscriber.id, ''))
+      const fields = Object.entries({ name, createdAt, revokedAt: fieldOf(revokedAt) }).flat()
+      await write(names.subscriber(id), 0, ...fields)
+      let there = await readSubscriber(id)
+      if (!there) {
+        await write(names.subscriber(id), 1, ...fields)
+        there = { ...subscriber, id }
+      }
+      await redis.zadd(names.subscribers, String(there.createdAt), id)
+      return there
+    },
+    findSubscriber: async idOrName => {
+      const byId = await readSubscriber(idOrName)
+      if (byId) return byId
+      const id = await pointedAt('subscriber', names.subscriberOfName(idOrName))
+      return id === undefined ? undefined : readSubscriber(id)
+    },
+    findSubscriberId: name => pointedAt('subscriber', names.subscriberOfName(name)),
+    listSubscribers: () => readAll(names.subscribers, id => readSubscriber(id)),
+    setSubscriberRevoked: (id, at) => change(names.subscriber(id), { revokedAt: at }),
   }
 }
 
-const fieldsOf = (record: KeyRecord): Record<string, string | number> => {
-  const { subscriberId, tier, hash, limit, createdAt, revokedAt, expiresAt, externalId, formers } = record
-  return {
-    hash,
-    subscriberId,
-    tier,
-    limit: fieldOf(limit),
-    createdAt,
-    revokedAt: fieldOf(revokedAt),
-    expiresAt: fieldOf(expiresAt),
-    externalId: externalId ?? '',
-    ...Object.fromEntries(formers.map(({ hash, validUntil }) => [formerMark + hash, validUntil])),
-  }
-}
-
-const removeKey = async (redis: RedisClient, names: RedisKeyNames, record: KeyRecord): Promise<void> => {
-  for (const known of hashesOf(record)) await redis.del(names.keyOfHash(known))
-  await redis.del(names.key(record.id))
-}
-
-const hashesOf = ({ hash, formers }: KeyRecord): string[] => [hash, ...formers.map(former => former.hash)]
-
-type Fields = Record<string, string>
+const fieldsOf = ({ id: _, formers, ...record }: KeyRecord): Record<string, string> => ({
+  ...Object.fromEntries(Object.entries(record).map(([field, value]) => [field, fieldOf(value)])),
+  ...Object.fromEntries(formers.map(({ hash, validUntil }) => [formerMark + hash, fieldOf(validUntil)])),
+})
 
 // Null is an empty field: a Redis hash holds strings only.
-const fieldOf = (value: number | null): string => String(value ?? '')
+const fieldOf = (value: string | number | null): string => String(value ?? '')

@@ -108,15 +108,32 @@ export const openRedisStore = async (
       observer.redisRequest?.(outcomeOf(failed), performance.now() - startedAt)
     }
   }
-  const parts = { redis, names, attempt, observer: records }
+  /** The same steps, each of which is attempted. */
+  const attempted = <Steps extends object>(steps: Steps): Steps =>
+    Object.fromEntries(
+      Object.entries(steps).map(([name, step]) => [
+        name,
+        (...given: unknown[]) => attempt(async () => step(...given)),
+      ]),
+    ) as Steps
+  const parts = { redis, names, observer: records }
   const subscriptions = createRedisSubscriptions(
     () => listenerOn(redis),
     listener => isOfStore(redis, listener),
     { ...records, failed: messagesFail },
   )
 
-  const keys = redisKeys(parts)
-  const fleet = redisFleet(parts)
+  const { partitionOf, onUsage, usageMessagesArrive, ...usage } = redisUsage(parts, subscriptions)
+  const steps = attempted({
+    ...redisKeys(parts),
+    ...usage,
+    ...redisUsageDetail(parts),
+    ...redisBytes(parts),
+    ...redisFleet(parts),
+    ...redisSpending(parts),
+    ping: () => ping(redis),
+    size: () => memoryOf(redis),
+  })
   const close = async () => {
     subscriptions.close()
     // Waits for outstanding replies; a broken connection is dropped.
@@ -131,20 +148,16 @@ export const openRedisStore = async (
 
   return {
     kind: 'redis',
-    ...keys,
+    partitionOf,
+    onUsage,
+    usageMessagesArrive,
+    ...steps,
     // The first write of a command that makes keys.
     ensureSubscriber: async subscriber => {
       await markFormat(redis, names)
-      return keys.ensureSubscriber(subscriber)
+      return steps.ensureSubscriber(subscriber)
     },
-    ...redisUsage(parts, subscriptions),
-    ...redisUsageDetail(parts),
-    ...redisBytes(parts),
-    ...fleet,
-    heartbeat: async beat => (await Promise.all([fleet.heartbeat(beat), markFormat(redis, names)]))[0],
-    ...redisSpending(parts),
-    ping: () => attempt(() => ping(redis)),
-    size: () => attempt(() => memoryOf(redis)),
+    heartbeat: async beat => (await Promise.all([steps.heartbeat(beat), markFormat(redis, names)]))[0],
     close,
   }
 }

@@ -167,64 +167,61 @@ type SpendReply = [
 ]
 
 /** The spending of a store on this connection. */
-export const redisSpending = ({ redis, names, attempt, observer }: RedisParts): SpendingStore => {
+export const redisSpending = ({ redis, names, observer }: RedisParts): SpendingStore => {
   const runSpend = scriptOn<SpendReply>(redis, 'abohawaSpend', undefined, spendScript)
   const runReopen = scriptOn<ClosureReply>(redis, 'abohawaReopen', 1, reopenScript)
 
   return {
-    spend: ({ provider, windows, wanted, claims, returns, unit, now, closure, reopenedAt }) =>
-      attempt(async () => {
-        const keys = [names.closure(provider), ...windows.map(({ name }) => names.spending(provider, name))]
-        const [granted, closed, counts, claimed, damaged] = await runSpend(
-          keys.length,
-          ...keys,
-          now,
-          longestClosureMs,
-          clockToleranceMs,
-          unit,
-          wanted,
-          closure?.until ?? 0,
-          closure?.at ?? 0,
-          safeText(closure?.reason ?? '', longestReason),
-          reopenedAt ?? '',
-          claims.length,
-          ...windows.flatMap(({ limit, keepUntil, known, added, shares }) => [
-            limit ?? '',
-            keepUntil,
-            known.charged,
-            known.refunded,
-            added.charged,
-            added.refunded,
-            shares?.open ?? '',
-            shares?.share ?? '',
-            shares?.paced ?? '',
-          ]),
-          ...claims.flatMap(({ consumer, wanted: units }) => [consumer, units]),
-          ...returns.flatMap(({ consumer, window, by }) => [consumer, window, by]),
-        )
-        for (const number of new Set(damaged))
-          observer.recordRefused({
-            record: 'spending',
-            name: shown(keys[number - 1] ?? ''),
-            fault: 'it was not readable, and was restarted',
-          })
-        return {
-          ...closureOf(closed),
-          granted: wholeFrom(granted),
-          spent: windows.map((_, i) => ({
-            charged: wholeFrom(counts[2 * i]),
-            refunded: wholeFrom(counts[2 * i + 1]),
-          })),
-          claims: claims.map((_, i) => ({
-            granted: wholeFrom(claimed[2 * i]),
-            heldIn: positionsIn(wholeFrom(claimed[2 * i + 1]), windows.length),
-          })),
-        }
-      }),
-    reopen: (provider, now) =>
-      attempt(async () =>
-        closureOf(await runReopen(names.closure(provider), now, longestClosureMs, clockToleranceMs)),
-      ),
+    spend: async ({ provider, windows, wanted, claims, returns, unit, now, closure, reopenedAt }) => {
+      const keys = [names.closure(provider), ...windows.map(({ name }) => names.spending(provider, name))]
+      const [granted, closed, counts, claimed, damaged] = await runSpend(
+        keys.length,
+        ...keys,
+        now,
+        longestClosureMs,
+        clockToleranceMs,
+        unit,
+        wanted,
+        closure?.until ?? 0,
+        closure?.at ?? 0,
+        safeText(closure?.reason ?? '', longestReason),
+        reopenedAt ?? '',
+        claims.length,
+        ...windows.flatMap(({ limit, keepUntil, known, added, shares }) => [
+          limit ?? '',
+          keepUntil,
+          known.charged,
+          known.refunded,
+          added.charged,
+          added.refunded,
+          shares?.open ?? '',
+          shares?.share ?? '',
+          shares?.paced ?? '',
+        ]),
+        ...claims.flatMap(({ consumer, wanted: units }) => [consumer, units]),
+        ...returns.flatMap(({ consumer, window, by }) => [consumer, window, by]),
+      )
+      for (const number of new Set(damaged))
+        observer.recordRefused({
+          record: 'spending',
+          name: shown(keys[number - 1] ?? ''),
+          fault: 'it was not readable, and was restarted',
+        })
+      return {
+        ...closureOf(closed),
+        granted: wholeFrom(granted),
+        spent: windows.map((_, i) => ({
+          charged: wholeFrom(counts[2 * i]),
+          refunded: wholeFrom(counts[2 * i + 1]),
+        })),
+        claims: claims.map((_, i) => ({
+          granted: wholeFrom(claimed[2 * i]),
+          heldIn: positionsIn(wholeFrom(claimed[2 * i + 1]), windows.length),
+        })),
+      }
+    },
+    reopen: async (provider, now) =>
+      closureOf(await runReopen(names.closure(provider), now, longestClosureMs, clockToleranceMs)),
   }
 }
 

@@ -56,7 +56,7 @@ if call('HSET', KEYS[1], unpack(toSet)) > 0 then
 end
 return reset`
 
-export const redisUsageDetail = ({ redis, names, attempt, observer }: RedisParts): UsageDetailStore => {
+export const redisUsageDetail = ({ redis, names, observer }: RedisParts): UsageDetailStore => {
   const add = scriptOn<number>(redis, 'abohawaAddDetail', 1, addScript)
   const readField = fieldReader(redis)
   const partitions = usagePartitionsOn(redis)
@@ -82,27 +82,24 @@ export const redisUsageDetail = ({ redis, names, attempt, observer }: RedisParts
   }
 
   return {
-    addDetail: entries =>
-      attempt(async () => {
-        const hashes = Map.groupBy(entries, ({ keyId, day }) => names.usageDetail(partitions.of(keyId), day))
-        for (const [name, ofHash] of hashes) {
-          const until = Math.max(...ofHash.map(({ keepUntil }) => keepUntil)) + keepLongerMs
-          const byKey = [...Map.groupBy(ofHash, ({ keyId }) => keyId)]
-          // One after the other: neither Redis nor this process has a long turn.
-          for (let i = 0; i < byKey.length; i += keysPerCommand) {
-            const idsAndCounts = byKey
-              .slice(i, i + keysPerCommand)
-              .flatMap(([keyId, counts]) => [
-                keyId,
-                counts
-                  .map(({ count, statusClass, endpoint }) => `${count} ${statusClass} ${endpoint}`)
-                  .join(),
-              ])
-            const reset = await add(name, until, ...idsAndCounts)
-            if (reset > 0) refuse(name, `${reset} of its counts were no whole numbers, and began again`)
-          }
+    addDetail: async entries => {
+      const hashes = Map.groupBy(entries, ({ keyId, day }) => names.usageDetail(partitions.of(keyId), day))
+      for (const [name, ofHash] of hashes) {
+        const until = Math.max(...ofHash.map(({ keepUntil }) => keepUntil)) + keepLongerMs
+        const byKey = [...Map.groupBy(ofHash, ({ keyId }) => keyId)]
+        // One after the other: neither Redis nor this process has a long turn.
+        for (let i = 0; i < byKey.length; i += keysPerCommand) {
+          const idsAndCounts = byKey
+            .slice(i, i + keysPerCommand)
+            .flatMap(([keyId, counts]) => [
+              keyId,
+              counts.map(({ count, statusClass, endpoint }) => `${count} ${statusClass} ${endpoint}`).join(),
+            ])
+          const reset = await add(name, until, ...idsAndCounts)
+          if (reset > 0) refuse(name, `${reset} of its counts were no whole numbers, and began again`)
         }
-      }),
-    detailOn: (keyId, day) => attempt(() => readCounts(keyId, day)),
+      }
+    },
+    detailOn: (keyId, day) => readCounts(keyId, day),
   }
 }

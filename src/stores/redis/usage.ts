@@ -24,12 +24,11 @@ const keepLiveForMs = 6 * hourMs
 // From the end of the first day that was written: a month of 31 days, and a week.
 const keepMonthForMs = 38 * utcDayMs
 
-// How many days and months back are dropped: what gateways that were stopped have left.
+// How many days back are dropped, and two months: what gateways that were stopped have left.
 const daysDropped = 3
-const monthsDropped = 2
 
 export const redisUsage = (
-  { redis, names, attempt, observer }: RedisParts,
+  { redis, names, observer }: RedisParts,
   { subscribe, arrive }: Pick<RedisSubscriptions, 'subscribe' | 'arrive'>,
 ): UsageStore => {
   type Reply = string | [granted: string, damaged: string]
@@ -54,48 +53,42 @@ export const redisUsage = (
 
   return {
     partitionOf: partitions.of,
-    commit: ({ instance, sequence, day, endsAt, keepUntil, entries }) =>
-      attempt(async () => {
-        const [first] = entries
-        if (!first) return []
-        const reply = await commit(
-          liveOf(first.keyId, day),
-          recordOf(first.keyId, day.slice(0, 7)),
-          instance,
-          sequence,
-          channel,
-          day,
-          endsAt + keepLiveForMs,
-          keepUntil + keepMonthForMs,
-          entries.length,
-          packed(entries),
-        ).catch((error: unknown) => {
-          throw overtakingIn(error) ?? error
-        })
-        if (typeof reply === 'string') return grantsIn(reply, entries.length)
-        const [grants, damaged] = reply
-        for (const item of damaged.split(' ')) {
-          const keyId = entries[Number(item) - 1]?.keyId
-          if (keyId !== undefined) refuse(keyId, `its count of ${day} can't be read`)
-          else
-            refuse(
-              item === 'day' ? liveOf(first.keyId, day) : recordOf(first.keyId, day.slice(0, 7)),
-              'it was of another type of Redis, and was reset',
-            )
-        }
-        return grantsIn(grants, entries.length)
-      }),
-    usedOn: (keyId, days) =>
-      attempt(async () => {
-        const months = new Map(
-          await Promise.all(
-            [...new Set(days.map(day => day.slice(0, 7)))].map(
-              async month => [month, await sumsOf(keyId, month)] as const,
-            ),
-          ),
-        )
-        return days.map(day => months.get(day.slice(0, 7))?.get(day) ?? 0)
-      }),
+    commit: async ({ instance, sequence, day, endsAt, keepUntil, entries }) => {
+      const [first] = entries
+      if (!first) return []
+      const reply = await commit(
+        liveOf(first.keyId, day),
+        recordOf(first.keyId, day.slice(0, 7)),
+        instance,
+        sequence,
+        channel,
+        day,
+        endsAt + keepLiveForMs,
+        keepUntil + keepMonthForMs,
+        entries.length,
+        packed(entries),
+      ).catch((error: unknown) => {
+        throw overtakingIn(error) ?? error
+      })
+      if (typeof reply === 'string') return grantsIn(reply, entries.length)
+      const [grants, damaged] = reply
+      for (const item of damaged.split(' ')) {
+        const keyId = entries[Number(item) - 1]?.keyId
+        if (keyId !== undefined) refuse(keyId, `its count of ${day} can't be read`)
+        else
+          refuse(
+            item === 'day' ? liveOf(first.keyId, day) : recordOf(first.keyId, day.slice(0, 7)),
+            'it was of another type of Redis, and was reset',
+          )
+      }
+      return grantsIn(grants, entries.length)
+    },
+    usedOn: async (keyId, days) => {
+      const months = [...new Set(days.map(day => day.slice(0, 7)))]
+      const sums = await Promise.all(months.map(month => sumsOf(keyId, month)))
+      const all = new Map(sums.flatMap(each => [...each]))
+      return days.map(day => all.get(day) ?? 0)
+    },
     onUsage: listener => {
       let lost = false
       return subscribe(channel, {
@@ -120,40 +113,38 @@ export const redisUsage = (
       })
     },
     usageMessagesArrive: arrive,
-    time: () =>
-      attempt(async () => {
-        const [seconds, micros] = await redis.time()
-        return wholeFrom(Number(seconds)) * 1000 + wholeFrom(Number(micros)) / 1000
-      }),
-    raiseUsed: (keyId, day, used, keepUntil) =>
-      attempt(async () => {
-        await raise(
-          liveOf(keyId, day),
-          recordOf(keyId, day.slice(0, 7)),
-          keyId,
-          used,
-          // By then the day is over in every time zone; the counts of a past day expire at once.
-          (dayNumber(day) + 3) * utcDayMs,
-          keepUntil + keepMonthForMs,
-          day.slice(8),
-        )
-      }),
-    dropDays: ({ countsBefore, sumsBefore }) =>
-      attempt(async () => {
-        const days = daysUpTo(countsBefore, daysDropped + 1).slice(1)
-        const detailDays = daysUpTo(countsBefore, daysDropped + 3).slice(3)
-        const months = monthsBefore(sumsBefore.slice(0, 7), monthsDropped)
-        await Promise.all(
-          partitions.all.map(partition =>
-            // A large hash is freed in another thread.
-            redis.unlink(
-              ...days.map(day => names.dayUsage(partition, day)),
-              ...detailDays.map(day => names.usageDetail(partition, day)),
-              ...months.map(month => names.monthUsage(partition, month)),
-            ),
+    time: async () => {
+      const [seconds, micros] = await redis.time()
+      return wholeFrom(Number(seconds)) * 1000 + wholeFrom(Number(micros)) / 1000
+    },
+    raiseUsed: async (keyId, day, used, keepUntil) => {
+      await raise(
+        liveOf(keyId, day),
+        recordOf(keyId, day.slice(0, 7)),
+        keyId,
+        used,
+        // By then the day is over in every time zone; the counts of a past day expire at once.
+        (dayNumber(day) + 3) * utcDayMs,
+        keepUntil + keepMonthForMs,
+        day.slice(8),
+      )
+    },
+    dropDays: async ({ countsBefore, sumsBefore }) => {
+      const days = daysUpTo(countsBefore, daysDropped + 1).slice(1)
+      const detailDays = daysUpTo(countsBefore, daysDropped + 3).slice(3)
+      const lastMonth = monthBefore(sumsBefore.slice(0, 7))
+      const months = [lastMonth, monthBefore(lastMonth)]
+      await Promise.all(
+        partitions.all.map(partition =>
+          // A large hash is freed in another thread.
+          redis.unlink(
+            ...days.map(day => names.dayUsage(partition, day)),
+            ...detailDays.map(day => names.usageDetail(partition, day)),
+            ...months.map(month => names.monthUsage(partition, month)),
           ),
-        )
-      }),
+        ),
+      )
+    },
   }
 }
 
@@ -190,15 +181,6 @@ const sumsIn = (text: string, month: string): ReadonlyMap<string, number> | unde
   return new Map(items.map(item => [`${month}-${item.slice(0, 2)}`, Number(item.slice(3))]))
 }
 const monthBefore = (month: string): string => dayOfNumber(dayNumber(`${month}-01`) - 1).slice(0, 7)
-
-const monthsBefore = (month: string, count: number): string[] => {
-  const months: string[] = []
-  for (let each = month; months.length < count; ) {
-    each = monthBefore(each)
-    months.push(each)
-  }
-  return months
-}
 
 /** The reply of the script as so many grants; only whole numbers leave the store. @throws StoreError */
 const grantsIn = (reply: string, count: number): UsageGrant[] => {

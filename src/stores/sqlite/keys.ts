@@ -30,13 +30,16 @@ export const formatOf = (db: DatabaseSync): number =>
   Number(db.prepare('PRAGMA user_version').get()?.user_version)
 
 // Columns as text of bounded length: records.ts checks them as it does for Redis.
-const textOf = (...columns: string[]): string =>
-  columns.map(column => `substr(CAST(${column} AS TEXT), 1, ${longestText + 1}) AS ${column}`).join(', ')
-const keyColumns = textOf(
-  ...['id', 'hash', 'subscriber_id', 'tier', 'own_limit', 'created_at', 'revoked_at'],
-  ...['expires_at', 'external_id'],
-)
-const subscriberColumns = textOf('id', 'name', 'created_at', 'revoked_at')
+const textOf = (columns: Readonly<Record<string, string>>): string =>
+  Object.entries(columns)
+    .map(([name, column]) => `substr(CAST(${column} AS TEXT), 1, ${longestText + 1}) AS ${name}`)
+    .join(', ')
+const created = { id: 'id', createdAt: 'created_at', revokedAt: 'revoked_at' }
+const keyColumns = textOf({
+  ...{ ...created, hash: 'hash', subscriberId: 'subscriber_id', tier: 'tier' },
+  ...{ ownLimit: 'own_limit', expiresAt: 'expires_at', externalId: 'external_id' },
+})
+const subscriberColumns = textOf({ ...created, name: 'name' })
 
 export const embeddedKeys = ({ db, attempt, patiently, observer }: EmbeddedParts): KeyStore => {
   // Checks again inside the transaction, because another process may be opening the file too.
@@ -59,17 +62,15 @@ export const embeddedKeys = ({ db, attempt, patiently, observer }: EmbeddedParts
     findByExternalId: db.prepare(`SELECT ${keyColumns} FROM keys WHERE external_id = ?`),
     countKeys: db.prepare(`SELECT count(*) AS keys FROM keys`),
     formersOf: db.prepare(
-      `SELECT ${textOf('hash', 'valid_until')} FROM former_hashes WHERE key_id = ? LIMIT ${maxFields}`,
+      `SELECT ${textOf({ hash: 'hash', validUntil: 'valid_until' })} FROM former_hashes WHERE key_id = ? LIMIT ${maxFields}`,
     ),
     findByHash: db.prepare(
       `SELECT id FROM keys WHERE hash = ?1 UNION ALL SELECT key_id FROM former_hashes WHERE hash = ?1`,
     ),
     listKeys: db.prepare(`SELECT ${keyColumns} FROM keys ORDER BY keys.created_at, keys.id LIMIT ? OFFSET ?`),
-    isKey: db.prepare(`SELECT 1 FROM keys WHERE id = ?`),
-    setTier: db.prepare(`UPDATE keys SET tier = ? WHERE id = ?`),
-    setLimit: db.prepare(`UPDATE keys SET own_limit = ? WHERE id = ?`),
-    setRevoked: db.prepare(`UPDATE keys SET revoked_at = ? WHERE id = ?`),
-    setExpiry: db.prepare(`UPDATE keys SET expires_at = ? WHERE id = ?`),
+    changeKey: db.prepare(
+      `UPDATE keys SET tier = ?, own_limit = ?, revoked_at = ?, expires_at = ? WHERE id = ?`,
+    ),
     shortenFormers: db.prepare(
       `UPDATE former_hashes SET valid_until = MIN(valid_until, ?2) WHERE key_id = ?1`,
     ),
@@ -87,31 +88,11 @@ export const embeddedKeys = ({ db, attempt, patiently, observer }: EmbeddedParts
     setSubscriberRevoked: db.prepare(`UPDATE subscribers SET revoked_at = ? WHERE id = ?`),
   }
   const keyIn = (row: Row): KeyRecord | undefined => {
-    const formers = statements.formersOf.all(textIn(row.id))
-    const fields = {
-      id: textIn(row.id),
-      hash: textIn(row.hash),
-      subscriberId: textIn(row.subscriber_id),
-      tier: textIn(row.tier),
-      limit: textIn(row.own_limit),
-      createdAt: textIn(row.created_at),
-      revokedAt: textIn(row.revoked_at),
-      expiresAt: textIn(row.expires_at),
-      externalId: textIn(row.external_id),
-      formers: formers.map(former => ({ hash: textIn(former.hash), validUntil: textIn(former.valid_until) })),
-    }
-    return keyRecordIn(fields, observer)
+    const formers = statements.formersOf.all(textIn(row.id)).map(textsIn)
+    const { ownLimit: limit, ...fields } = textsIn(row)
+    return keyRecordIn({ ...fields, limit, formers }, observer)
   }
-  const subscriberOf = (row: Row): Subscriber | undefined =>
-    subscriberIn(
-      {
-        id: textIn(row.id),
-        name: textIn(row.name),
-        createdAt: textIn(row.created_at),
-        revokedAt: textIn(row.revoked_at),
-      },
-      observer,
-    )
+  const subscriberOf = (row: Row): Subscriber | undefined => subscriberIn(textsIn(row), observer)
   const readKey = (id: string): KeyRecord | undefined => {
     const row = statements.findKey.get(id)
     return row && keyIn(row)
@@ -158,15 +139,13 @@ export const embeddedKeys = ({ db, attempt, patiently, observer }: EmbeddedParts
     listKeys: (from = 0, count = -1) =>
       patiently(() => statements.listKeys.all(count, from).flatMap(row => keyIn(row) ?? [])),
     countKeys: () => patiently(() => Number(statements.countKeys.get()?.keys)),
-    changeKey: (id, { tier, limit, revokedAt, expiresAt }) =>
+    changeKey: (id, change) =>
       patiently(() =>
         inTransaction(db, () => {
-          if (!statements.isKey.get(id)) return false
-          if (tier !== undefined) statements.setTier.run(tier, id)
-          if (limit !== undefined) statements.setLimit.run(limit, id)
-          if (revokedAt !== undefined) statements.setRevoked.run(revokedAt, id)
-          if (expiresAt !== undefined) statements.setExpiry.run(expiresAt, id)
-          return true
+          const key = readKey(id)
+          if (!key) return false
+          const { tier, limit, revokedAt, expiresAt } = { ...key, ...change }
+          return statements.changeKey.run(tier, limit, revokedAt, expiresAt, id).changes === 1
         }),
       ),
     replaceHash: (id, hash, formerValidUntil) =>
@@ -207,3 +186,5 @@ type Row = Record<string, SQLOutputValue>
 
 /** NULL is empty text, as an absent field in a Redis hash. */
 const textIn = (value: SQLOutputValue | undefined): string => (value == null ? '' : String(value))
+const textsIn = (row: Row): Record<string, string> =>
+  Object.fromEntries(Object.entries(row).map(([name, value]) => [name, textIn(value)]))

@@ -1,0 +1,88 @@
+// The shared cache tier in the embedded store: its entries in the file, and in memory the leases of the loads that write them,
+// for the loads of this process.
+
+import { failureKeptMs, maxBytesRead } from '../records.ts'
+import type { ByteStore, LeaseStore } from '../store.ts'
+import { type EmbeddedParts, inTransaction } from './attempt.ts'
+
+const schema = `
+  CREATE TABLE IF NOT EXISTS bytes (
+    key TEXT PRIMARY KEY, value BLOB NOT NULL, expires_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX IF NOT EXISTS bytes_by_expiry ON bytes (expires_at);
+`
+const sweepEveryWrites = 500
+
+export const embeddedBytes = ({ db, clock, attempt, patiently }: EmbeddedParts): ByteStore & LeaseStore => {
+  db.exec(schema)
+  const statements = {
+    // SQLite knows the length of a value without reading it.
+    readBytes: db.prepare(
+      `SELECT CASE WHEN length(value) <= ? THEN value END AS value FROM bytes WHERE key = ? AND expires_at > ?`,
+    ),
+    writeBytes: db.prepare(
+      `INSERT INTO bytes VALUES (?, ?, ?)
+       ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at`,
+    ),
+    deleteBytes: db.prepare(`DELETE FROM bytes WHERE key = ?`),
+    sweepBytes: db.prepare(`DELETE FROM bytes WHERE expires_at <= ?`),
+  }
+  let writes = 0
+  const sweep = () => void statements.sweepBytes.run(clock.now())
+  sweep()
+
+  const leases = new Map<string, { readonly value: string; readonly until: number }>()
+  // Monotonic time: a lease keeps its length when the clock jumps.
+  const now = () => performance.now()
+  const heldValue = (key: string): string | undefined => {
+    const lease = leases.get(key)
+    return lease && lease.until > now() ? lease.value : undefined
+  }
+  const set = (key: string, value: string, ms: number): void =>
+    void leases.set(key, { value, until: now() + ms })
+  const isHolder = (key: string, holder: string): boolean => heldValue(key) === holder
+
+  return {
+    readBytes: (key, most = maxBytesRead) =>
+      attempt(() => {
+        const row = statements.readBytes.get(most, key, clock.now())
+        const value = row?.value
+        if (value === null) return 'too_large'
+        return value instanceof Uint8Array
+          ? Buffer.from(value.buffer, value.byteOffset, value.byteLength)
+          : undefined
+      }),
+    writeBytes: (key, bytes, expiresAt, holder) =>
+      attempt(() => {
+        if (holder !== undefined && !isHolder(key, holder)) return false
+        statements.writeBytes.run(key, bytes, expiresAt)
+        writes += 1
+        if (writes % sweepEveryWrites === 0) sweep()
+        return true
+      }),
+    deleteBytes: keys =>
+      patiently(() =>
+        inTransaction(db, () =>
+          keys.reduce((sum, key) => sum + Number(statements.deleteBytes.run(key).changes), 0),
+        ),
+      ),
+    acquireLease: async (key, holder, leaseMs, overFailure = false) => {
+      const found = heldValue(key)
+      const failed = found?.startsWith('{') ?? false
+      if (found !== undefined && found !== holder && !(failed && overFailure))
+        return failed ? { failure: found } : 'held'
+      set(key, holder, leaseMs)
+      return 'acquired'
+    },
+    renewLease: async (key, holder, leaseMs) => {
+      if (!isHolder(key, holder)) return false
+      set(key, holder, leaseMs)
+      return true
+    },
+    releaseLease: async (key, holder, failure) => {
+      if (!isHolder(key, holder)) return
+      if (failure === undefined) leases.delete(key)
+      else set(key, failure, failureKeptMs)
+    },
+  }
+}
