@@ -7,7 +7,7 @@ import type { Clock } from '../common/clock.ts'
 import type { ProviderProtocol } from '../provider/protocol.ts'
 import type { CellId } from '../weather/cell.ts'
 import { reachOf, usualLengths } from '../weather/horizon.ts'
-import { isPlausible } from '../weather/plausible.ts'
+import { isPlausible } from '../weather/ranges.ts'
 import { bytesOf, type Timeline } from '../weather/timeline.ts'
 import {
   decodeTimeline,

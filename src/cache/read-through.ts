@@ -4,6 +4,7 @@
 
 import { after, type Clock } from '../common/clock.ts'
 import { AbohawaError } from '../common/errors.ts'
+import type { Urgency } from '../provider/queue.ts'
 import type { Demand } from './demand.ts'
 import { BackoffError, type Failure, type Failures, type Uncached } from './failures.ts'
 import type { FleetSingleFlight } from './fleet-single-flight.ts'
@@ -15,7 +16,6 @@ import {
   freshnessOf,
   isFromFuture,
 } from './freshness.ts'
-
 import { covers, type Purge, type Purges } from './purges.ts'
 import { keepEntry, type MemoryEntry, type MemoryTier, type SharedTier } from './tiers.ts'
 
@@ -23,9 +23,6 @@ import { keepEntry, type MemoryEntry, type MemoryTier, type SharedTier } from '.
 type Outcome = 'hit' | 'stale' | 'miss'
 /** `memory`, the name of the shared tier, or `provider`. */
 type Source = string
-
-/** Why a load runs: nothing usable is cached, a stale entry was served, or an entry in demand is about to turn stale. */
-type Purpose = 'cold' | 'refresh' | 'refresh_ahead'
 
 export type CacheResult<Of, Value> = {
   readonly subject: Of
@@ -56,7 +53,7 @@ export type CacheObserver = {
 export type LoadFailure = {
   /** Of the subject. */
   readonly id: string
-  readonly purpose: Purpose
+  readonly purpose: Urgency
   readonly error: unknown
   /** When the entry in memory expires, ms since the epoch; null where there is none. */
   readonly usableUntil: number | null
@@ -67,8 +64,8 @@ export type Subject = { readonly id: string }
 
 export type ReadThrough<Of extends Subject, Value> = {
   /**
-   * Returns a fresh entry in memory at once, and a stale one that is being refreshed; else a promise. The promise rejects with WaitedTooLong or the loader's
-   * error when no tier holds a usable entry.
+   * Returns a fresh entry in memory at once, and a stale one that is being refreshed; else a promise. The promise rejects with
+   * WaitedTooLong or the loader's error when no tier holds a usable entry.
    * @param consumer whose share of the source a load takes; undefined for none in particular
    */
   read(subject: Of, consumer?: string | undefined): CacheResult<Of, Value> | Promise<CacheResult<Of, Value>>
@@ -77,11 +74,11 @@ export type ReadThrough<Of extends Subject, Value> = {
 export type CacheParts<Of extends Subject, Value> = {
   /** The key in the shared tier. */
   readonly keyOf: (subject: Of) => string
-  readonly load: (subject: Of, purpose: Purpose, consumer: string | undefined) => Promise<Entry<Value>>
+  readonly load: (subject: Of, purpose: Urgency, consumer: string | undefined) => Promise<Entry<Value>>
   /** Raises the urgency of a queued load, because a request now waits for it. */
   readonly expedite: (subject: Of, consumer: string | undefined) => void
   /** Why nothing is loaded for a consumer now; undefined when it is. */
-  readonly heldBack: (consumer: string | undefined, purpose: Purpose) => Error | undefined
+  readonly heldBack: (consumer: string | undefined, purpose: Urgency) => Error | undefined
   /** The one consumer whose loads an error is about; undefined where it is about the source or the subject. */
   readonly consumerOf: (error: unknown) => string | undefined
   readonly memory: MemoryTier<Value>
@@ -111,7 +108,7 @@ type Found<Value> = { entry: MemoryEntry<Value>; source: Source; joined: boolean
 
 /** What a caller wants of a key. */
 type Want = {
-  readonly purpose: Purpose
+  readonly purpose: Urgency
   readonly consumer: string | undefined
   /** Whether an entry of the shared tier makes the load unnecessary; undefined to load whatever is cached. */
   readonly enough: ((found: EntryMetadata) => boolean) | undefined
@@ -119,7 +116,7 @@ type Want = {
 
 /** All that runs for a key: the look-up in the shared tier, then the load. */
 type Flight<Value> = {
-  readonly purpose: Purpose
+  readonly purpose: Urgency
   /** The number of the newest purge at its start. */
   readonly generation: number
   /** Whether the shared tier was looked at, and when it will be. */
@@ -158,7 +155,7 @@ export const createReadThrough = <Of extends Subject, Value>(parts: CacheParts<O
       : { entry: keep(id, read), source: shared.name }
   }
 
-  const recordFailure = (id: string, purpose: Purpose, error: unknown): Failure => {
+  const recordFailure = (id: string, purpose: Urgency, error: unknown): Failure => {
     const failure = failures.record(id, error, purpose === 'cold')
     if (purpose === 'cold') uncached.add(id)
     const entry = memory.peek(id)
@@ -284,7 +281,7 @@ export const createReadThrough = <Of extends Subject, Value>(parts: CacheParts<O
   }
 
   const isFreshOutside = (id: string, found: EntryMetadata): boolean => stateOutside(id, found) === 'fresh'
-  const refreshWant = ({ id }: Of, purpose: Purpose, consumer: string | undefined): Want => ({
+  const refreshWant = ({ id }: Of, purpose: Urgency, consumer: string | undefined): Want => ({
     purpose,
     consumer,
     enough: found => isFreshOutside(id, found) && clock.now() < policy.dueAt(found, clock.now()),
@@ -389,7 +386,7 @@ export const createReadThrough = <Of extends Subject, Value>(parts: CacheParts<O
   return {
     read,
     /** Refreshes an entry unless another instance already has. Never rejects; a failure goes to the observer. */
-    refresh: (subject: Of, purpose: Purpose, consumer?: string | undefined): Promise<void> =>
+    refresh: (subject: Of, purpose: Urgency, consumer?: string | undefined): Promise<void> =>
       inBackground(subject, refreshWant(subject, purpose, consumer)),
     /** Loads an entry whatever is cached. Never rejects; a failure goes to the observer. */
     reload: (subject: Of): Promise<void> =>

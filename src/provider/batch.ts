@@ -133,8 +133,8 @@ export const createBatchRequest =
     let faults: readonly ProviderError[] = []
     let closed: Promise<void> | undefined
     try {
-      const body = call.bytes(protocol.requestFor(cells), reservation.isValid)
-      const results = await protocol.decode(body, { cells, requestedAt, clock })
+      const request = protocol.requestFor(cells)
+      const results = await request.decode(call.bytes(request, reservation.isValid), requestedAt, clock)
       void reservation.settle('answered')
       faults = results.filter(result => result instanceof ProviderError)
       outcome = faults[0]?.code ?? 'ok'
