@@ -209,10 +209,8 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts) => {
       )
       // A share of what this gateway may spend while the store is away is no share of the limit.
       const longestHold = ledger.shared() ? Number.POSITIVE_INFINITY : clock.now() + retrySoonMs
-      const heldFor = (heldIn: readonly LimitedWindow[]): number | null => {
-        const held = windows
-          .filter(({ name }) => heldIn.some(each => each.name === name))
-          .map(window => withAside(window, settings, unit))
+      const heldFor = (heldIn: readonly number[]): number | null => {
+        const held = heldIn.flatMap(i => windows[i] ?? []).map(window => withAside(window, settings, unit))
         const until = heldUntil(held, settings, ledger.used, unit, clock.now())
         return until === null ? null : Math.min(until, longestHold)
       }

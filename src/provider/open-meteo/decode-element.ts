@@ -55,9 +55,9 @@ export const createElementReader = ({ horizon, calendar, clock, requestedAt }: E
     const timeline = layOut(
       // The earlier of the two instants, so that weather never seems younger than it is.
       requestedAt,
-      steps.spanOf(minutely, offset, lengths.quarterHours, localMinute, instant, quarterHourMs),
-      steps.spanOf(hourly, offset, lengths.hours, localMinute, instant, hourMs),
-      steps.spanOf(daily, offset, lengths.days, localDay, dayNumber, 1),
+      spanOf(minutely, offset, lengths.quarterHours, localMinute, instant, quarterHourMs),
+      spanOf(hourly, offset, lengths.hours, localMinute, instant, hourMs),
+      spanOf(daily, offset, lengths.days, localDay, dayNumber, 1),
     )
     // Hours are found by their times; hours of other days would count as missing for as long as they are cached.
     if (hourly.time[0] !== `${daily.time[0]}T00:00`)
@@ -152,39 +152,34 @@ const sectionOf = (name: string, element: Fields): Section => {
   return { name, units, columns, time: listOf(`${name}.time`, columns.time) }
 }
 
-/** Reads the times of sections. All elements of an hour have nearly the same times, so most are compared, not parsed. */
-const createSteps = () => {
-  type Known = { readonly time: readonly unknown[]; readonly offset: number; readonly span: Span }
-  const known = new Map<string, Known>()
-  return {
-    spanOf: (
-      { name, time }: Section,
-      offset: number,
-      length: number,
-      form: RegExp,
-      positionOf: (time: string) => number,
-      step: number,
-    ): Span => {
-      if (time.length !== length)
-        throw mismatch('wrong_shape', `${name} has ${time.length} steps, expected ${length}`)
-      const before = known.get(name)
-      const isAsBefore = before?.offset === offset && before.time.length === length
-      if (isAsBefore && time.every((text, i) => text === before.time[i])) return before.span
-      let start = Number.NaN
-      for (const [i, text] of time.entries()) {
-        const position = typeof text === 'string' && form.test(text) ? positionOf(text) : Number.NaN
-        if (i === 0) start = position
-        if (position !== start + i * step)
-          throw mismatch('wrong_time', `${name}.time[${i}] is ${excerptOf(text)}, out of step`)
-      }
-      const span = { start, length }
-      known.set(name, { time, offset, span })
-      return span
-    },
+// Nearly all elements of an hour have the same times, so most are compared, not parsed. For all bodies: most have one element.
+type KnownTimes = { readonly time: readonly unknown[]; readonly offset: number; readonly span: Span }
+const knownTimes = new Map<string, KnownTimes>()
+
+const spanOf = (
+  { name, time }: Section,
+  offset: number,
+  length: number,
+  form: RegExp,
+  positionOf: (time: string) => number,
+  step: number,
+): Span => {
+  if (time.length !== length)
+    throw mismatch('wrong_shape', `${name} has ${time.length} steps, expected ${length}`)
+  const before = knownTimes.get(name)
+  const isAsBefore = before?.offset === offset && before.time.length === length
+  if (isAsBefore && time.every((text, i) => text === before.time[i])) return before.span
+  let start = Number.NaN
+  for (const [i, text] of time.entries()) {
+    const position = typeof text === 'string' && form.test(text) ? positionOf(text) : Number.NaN
+    if (i === 0) start = position
+    if (position !== start + i * step)
+      throw mismatch('wrong_time', `${name}.time[${i}] is ${excerptOf(text)}, out of step`)
   }
+  const span = { start, length }
+  knownTimes.set(name, { time, offset, span })
+  return span
 }
-// For all bodies: most have one element.
-const steps = createSteps()
 
 // The provider's unit of a variable that its models lack; all its values are null then.
 const noUnit = 'undefined'
