@@ -30,13 +30,6 @@ export const namespaceOf = (baseUrl: string, { identity }: Pick<ProviderProtocol
 /** The cache key of a cell. */
 export const keyFor = (namespace: string, cell: CellId): string => `${namespace}:${cell}`
 
-export type TimelineCodecParts = {
-  /** How many hours a response has: an entry ends where it has fewer. */
-  readonly hourlyHours: number
-  readonly calendar: Calendar
-  readonly clock: Clock
-}
-
 const metadataOf = (
   key: string,
   fetchedAt: number,
@@ -62,11 +55,16 @@ export const entryOf = (
   ...metadataOf(key, value.fetchedAt, metadata, reachOf(value, hourlyHours)),
 })
 
+/** @param hourlyHours how many hours a response has: an entry ends where it has fewer */
 export const createTimelineCodec = ({
   hourlyHours,
   calendar,
   clock,
-}: TimelineCodecParts): Codec<Timeline> => {
+}: {
+  readonly hourlyHours: number
+  readonly calendar: Calendar
+  readonly clock: Clock
+}): Codec<Timeline> => {
   const expectedAt = (key: string) => ({ key, lengths: usualLengths, calendar, now: clock.now() })
   return {
     maxBytes: maxEncodedBytes,

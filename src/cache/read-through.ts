@@ -65,7 +65,7 @@ export type Subject = { readonly id: string }
 export type ReadThrough<Of extends Subject, Value> = {
   /**
    * Returns a fresh entry in memory at once, and a stale one that is being refreshed; else a promise. The promise rejects with
-   * WaitedTooLong or the loader's error when no tier holds a usable entry.
+   * `waited_too_long` or the loader's error when no tier holds a usable entry.
    * @param consumer whose share of the source a load takes; undefined for none in particular
    */
   read(subject: Of, consumer?: string | undefined): CacheResult<Of, Value> | Promise<CacheResult<Of, Value>>
@@ -96,14 +96,6 @@ export type CacheParts<Of extends Subject, Value> = {
   readonly observer: CacheObserver
 }
 
-class WaitedTooLong extends AbohawaError {
-  override name = 'WaitedTooLong'
-
-  constructor(waitedMs: number) {
-    super('waited_too_long', `nothing was loaded within ${waitedMs} ms`)
-  }
-}
-
 type Found<Value> = { entry: MemoryEntry<Value>; source: Source; joined: boolean }
 
 /** What a caller wants of a key. */
@@ -131,8 +123,7 @@ type Flight<Value> = {
 
 export const createReadThrough = <Of extends Subject, Value>(parts: CacheParts<Of, Value>) => {
   const { keyOf, load, expedite, memory, shared, fleet, policy, purges, failures, uncached, demand } = parts
-  const { heldBack, consumerOf, clock, observer } = parts
-  const { waitForMs } = parts
+  const { heldBack, consumerOf, waitForMs, clock, observer } = parts
   const flights = new Map<string, Flight<Value>>()
 
   const stateOf = (entry: MemoryEntry<Value>, now: number): Freshness =>
@@ -442,10 +433,11 @@ export const createReadThrough = <Of extends Subject, Value>(parts: CacheParts<O
   }
 }
 
-// Rejects after the given time; a later result or failure is dropped.
+// Rejects after the given time with `waited_too_long`; a later result or failure is dropped.
 const within = <Result>(clock: Clock, ms: number, result: Promise<Result>): Promise<Result> => {
   const { promise, resolve, reject } = Promise.withResolvers<Result>()
-  const endTimer = after(clock, ms, () => reject(new WaitedTooLong(ms)))
+  const late = () => reject(new AbohawaError('waited_too_long', `nothing was loaded within ${ms} ms`))
+  const endTimer = after(clock, ms, late)
   result.then(resolve, reject).finally(endTimer)
   return promise
 }

@@ -10,7 +10,7 @@ import type { SpendingStore } from '../stores/store.ts'
 import { type Horizon, horizonFor, longestUseMs } from '../weather/horizon.ts'
 import { type BreakerState, createBreaker } from './breaker.ts'
 import { type Budget, type BudgetSettings, createBudget } from './budget.ts'
-import { createProvider, type ProviderObserver, type ProviderOptions } from './client.ts'
+import { createProvider, type ProviderObserver } from './client.ts'
 import type { ProviderErrorCode } from './errors.ts'
 import { createOpenMeteo } from './open-meteo/protocol.ts'
 import { createPassthrough } from './passthrough.ts'
@@ -90,12 +90,6 @@ const ofNoRequest: ReadonlySet<string> = new Set<ProviderErrorCode | 'left' | 'i
   'provider_circuit_open',
 ])
 
-// Half of `cache.waitFor` for the budget's next window, half for the provider's response.
-const providerOptionsIn = ({ provider, cache }: Config): ProviderOptions => ({
-  ...provider,
-  queueForMs: cache.waitForMs / 2,
-})
-
 /** The budget of this configuration's account. */
 export const openBudget = (
   config: Config,
@@ -131,15 +125,11 @@ export const openAccount = (
   const call = tracing?.call(plainCall, config.provider.baseUrl) ?? plainCall
   const breaker = createBreaker(config.provider.breaker, clock, observer.breaker)
   const budget = openBudget(config, { store, clock, instances, observer })
-  const provider = createProvider(providerOptionsIn(config), {
-    call,
-    protocol,
-    breaker,
-    budget,
-    recentConsumers,
-    clock,
-    observer,
-  })
+  const provider = createProvider(
+    // Half of `cache.waitFor` for the budget's next window, half for the provider's response.
+    { ...config.provider, queueForMs: config.cache.waitForMs / 2 },
+    { call, protocol, breaker, budget, recentConsumers, clock, observer },
+  )
   const passthrough = createPassthrough(() => config.provider.totalTimeoutMs, {
     call,
     inTurn: provider.inTurn,

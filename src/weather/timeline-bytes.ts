@@ -68,7 +68,7 @@ export const maxEncodedBytes = maxBytesWith(longestLengths)
 
 /**
  * The bytes of a timeline under a key, for `decodeTimeline`.
- * @param unsaid the lengths that the reader knows and the bytes do not contain
+ * @param unsaid the lengths that bytes do not contain, because their readers have them
  */
 export const encodeTimeline = (
   key: string,
