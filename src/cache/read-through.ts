@@ -111,9 +111,8 @@ type Flight<Value> = {
   readonly purpose: Urgency
   /** The number of the newest purge at its start. */
   readonly generation: number
-  /** Whether the shared tier was looked at, and when it will be. */
-  hasLooked: boolean
-  readonly looked: Promise<void>
+  /** Resolves when the shared tier was looked at; undefined from then on. */
+  looked: Promise<void> | undefined
   /** Whether the source is asked, from when on the load can be expedited. */
   isLoading: boolean
   /** The last read that waits for what others began. */
@@ -184,7 +183,7 @@ export const createReadThrough = <Of extends Subject, Value>(parts: CacheParts<O
     const { purpose } = flight
     const entry = enough && (await shared.get(keyOf(subject), enough))
     const read = entry && keepRead(id, entry)
-    flight.hasLooked = true
+    flight.looked = undefined
     endLook()
     if (read) {
       if (purpose !== 'cold') failures.clear(id)
@@ -239,7 +238,6 @@ export const createReadThrough = <Of extends Subject, Value>(parts: CacheParts<O
     const flight: Flight<Value> = {
       purpose,
       generation: purges.generation,
-      hasLooked: false,
       looked: look.promise,
       isLoading: false,
       waiting: undefined,
@@ -343,7 +341,7 @@ export const createReadThrough = <Of extends Subject, Value>(parts: CacheParts<O
     const stale = { entry, source: 'memory', joined: false }
     const want = refreshWant(subject, 'refresh', consumer)
     const underWay = joinable(id, want)
-    if (underWay?.hasLooked || failures.backoff(id) || heldBack(consumer, 'refresh'))
+    if ((underWay && !underWay.looked) || failures.backoff(id) || heldBack(consumer, 'refresh'))
       return resultOf(subject, stale, 'stale', now, consumer)
     if (!underWay) void inBackground(subject, want)
     const looked = flights.get(id)?.looked ?? Promise.resolve()

@@ -70,6 +70,7 @@ export type Upstream = ReturnType<typeof openUpstream>
 export type Timelines = Upstream['timelines']
 export type CellExplanation = Awaited<ReturnType<Timelines['explain']>>
 
+const nowhere: readonly Cell[] = []
 const tickEveryMs = 500
 const passEveryMs = 10_000
 // Each read of the shared tier is a round trip: read in batches, and check the deadline in between.
@@ -143,7 +144,8 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
     weightPerCell: protocol.weightPerCell,
     limitOfDay: () => budget.state().windows.find(({ name }) => name === 'day')?.limit,
   })
-  const pinned = options.prefetchPlaces > 0 ? mostPopulous(catalogue, grid, options.prefetchPlaces) : () => []
+  const pinned =
+    options.prefetchPlaces > 0 ? mostPopulous(catalogue, grid, options.prefetchPlaces) : () => nowhere
   const { demandForMs } = options
   const namespace = namespaceOf(config.provider.baseUrl, protocol)
   const keyOf = ({ id }: Cell): string => keyFor(namespace, id)
