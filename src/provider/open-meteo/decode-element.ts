@@ -46,7 +46,7 @@ export const createElementReader = ({ horizon, calendar, clock, requestedAt }: E
     const offset = numberOf('utc_offset_seconds', element.utc_offset_seconds)
     const expectedOffset = calendar.offsetSecondsAt(answeredAt)
     if (offset !== expectedOffset)
-      throw mismatch('wrong_time', `utc_offset_seconds is ${offset}, expected ${expectedOffset}`)
+      throw wrongTime(`utc_offset_seconds is ${offset}, expected ${expectedOffset}`)
     const minutely = sectionOf(sections.quarterHours.name, element)
     const hourly = sectionOf(sections.hours.name, element)
     const daily = sectionOf(sections.days.name, element)
@@ -61,22 +61,13 @@ export const createElementReader = ({ horizon, calendar, clock, requestedAt }: E
     )
     // Hours are found by their times; hours of other days would count as missing for as long as they are cached.
     if (hourly.time[0] !== `${daily.time[0]}T00:00`)
-      throw mismatch(
-        'wrong_time',
-        `hourly begins at ${hourly.time[0]}, expected the beginning of ${daily.time[0]}`,
-      )
+      throw wrongTime(`hourly begins at ${hourly.time[0]}, expected the beginning of ${daily.time[0]}`)
     // Between two quarter-hours `current` would have a time without values.
     if (timeline.quarterHours.start % quarterHourMs !== 0)
-      throw mismatch(
-        'wrong_time',
-        `minutely_15 begins at ${minutely.time[0]}, expected a whole quarter of an hour`,
-      )
+      throw wrongTime(`minutely_15 begins at ${minutely.time[0]}, expected a whole quarter of an hour`)
     for (const now of [requestedAt, answeredAt])
       if (!covers(timeline, now))
-        throw mismatch(
-          'wrong_time',
-          `its times, from ${minutely.time[0]} and ${daily.time[0]} on, do not cover now`,
-        )
+        throw wrongTime(`its times, from ${minutely.time[0]} and ${daily.time[0]} on, do not cover now`)
     fill(timeline.values, timeline.quarterHours.offset, minutely, quarterHourColumns)
     fill(timeline.values, timeline.hours.offset, hourly, hourColumns)
     fill(timeline.values, timeline.days.offset, daily, dayColumns)
@@ -94,6 +85,9 @@ export const createElementReader = ({ horizon, calendar, clock, requestedAt }: E
 /** The error of an element, or of a whole body. */
 export const mismatch = (refused: RefusedAnswer, what: string) =>
   garbled(refused, `the provider's body does not match the request: ${what}`)
+
+const wrongTime = (what: string) => mismatch('wrong_time', what)
+const wrongPlace = (what: string) => mismatch('wrong_place', what)
 
 /** The provider's number of an element; undefined if it has none. */
 export const locationIdOf = (raw: unknown): unknown =>
@@ -125,16 +119,14 @@ const expectPlace = ({ latitude, longitude }: Fields, cell: Cell): void => {
   const north = numberOf('latitude', latitude)
   const east = numberOf('longitude', longitude)
   if (!(Math.abs(north - cell.latitude) <= degreesAway))
-    throw mismatch(
-      'wrong_place',
+    throw wrongPlace(
       `latitude is ${north}, expected ${cell.latitude} or up to ${degreesAway} degrees beside it`,
     )
   // As many kilometres as that: degrees of longitude shrink towards the poles, and wrap at 180.
   const most = degreesAway / Math.max(Math.cos((cell.latitude * Math.PI) / 180), 1e-9)
   const apart = Math.abs(east - cell.longitude)
   if (!(Math.min(apart, Math.abs(360 - apart)) <= most))
-    throw mismatch(
-      'wrong_place',
+    throw wrongPlace(
       `longitude is ${east}, expected ${cell.longitude} or up to ${Math.min(most, 180).toFixed(2)} degrees beside it`,
     )
 }
@@ -174,7 +166,7 @@ const spanOf = (
     const position = typeof text === 'string' && form.test(text) ? positionOf(text) : Number.NaN
     if (i === 0) start = position
     if (position !== start + i * step)
-      throw mismatch('wrong_time', `${name}.time[${i}] is ${excerptOf(text)}, out of step`)
+      throw wrongTime(`${name}.time[${i}] is ${excerptOf(text)}, out of step`)
   }
   const span = { start, length }
   knownTimes.set(name, { time, offset, span })
