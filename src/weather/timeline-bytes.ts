@@ -97,9 +97,7 @@ export const encodeTimeline = (
   bytes.writeUInt32LE(crc32(key), keyAt)
   bytes.writeDoubleLE(metadata.generation, metadataAt)
   bytes.writeDoubleLE(metadata.run ?? Number.NaN, metadataAt + 8)
-  seriesOf(timeline).forEach(({ start }, i) => {
-    bytes.writeDoubleLE(start, startsAt + i * 8)
-  })
+  for (const [i, { start }] of seriesOf(timeline).entries()) bytes.writeDoubleLE(start, startsAt + i * 8)
   if (!isUsual) {
     bytes.writeUInt16LE(timeline.quarterHours.length, lengthsAt)
     bytes.writeUInt16LE(timeline.days.length, lengthsAt + 2)
@@ -128,15 +126,16 @@ export const readHead = (bytes: Buffer, expected: Expectation): Head | BytesRefu
   const isNow = isInstant(fetchedAt) && fetchedAt <= expected.now + clockToleranceMs
   const isRun = Number.isNaN(run) || (isInstant(run) && run <= fetchedAt + clockToleranceMs)
   const isCount = Number.isSafeInteger(generation) && generation >= 0
+  const startAt = (i: number): number => bytes.readDoubleLE(startsAt + i * 8)
   const lengths = found === usualVersion ? expected.lengths : lengthsIn(bytes)
   if (!lengths) return 'malformed'
   if (bytes.length > maxBytesWith(lengths)) return 'too_large'
   const head = {
     fetchedAt,
     metadata: { generation, run: Number.isNaN(run) ? null : run },
-    quarterHours: { start: startOf(bytes, 0), length: lengths.quarterHours },
-    hours: { start: startOf(bytes, 1), length: lengths.hours },
-    days: { start: startOf(bytes, 2), length: lengths.days },
+    quarterHours: { start: startAt(0), length: lengths.quarterHours },
+    hours: { start: startAt(1), length: lengths.hours },
+    days: { start: startAt(2), length: lengths.days },
   }
   return isNow && isRun && isCount && areStarts(head, expected) ? head : 'instant'
 }
@@ -194,8 +193,6 @@ const unpack = (body: Buffer, most: number): Buffer | BytesRefusal => {
     return code === 'Z_BUF_ERROR' ? 'length' : 'malformed'
   }
 }
-
-const startOf = (bytes: Buffer, i: number): number => bytes.readDoubleLE(startsAt + i * 8)
 
 // False for NaN, infinities and instants that a Date cannot have.
 const lastInstant = 8.64e15
