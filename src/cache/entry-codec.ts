@@ -7,7 +7,7 @@ import type { Clock } from '../common/clock.ts'
 import type { ProviderProtocol } from '../provider/protocol.ts'
 import type { CellId } from '../weather/cell.ts'
 import { reachOf, usualLengths } from '../weather/horizon.ts'
-import { isPlausible } from '../weather/plausible.ts'
+import { isPlausible } from '../weather/ranges.ts'
 import { bytesOf, type Timeline } from '../weather/timeline.ts'
 import {
   decodeTimeline,
@@ -29,13 +29,6 @@ export const namespaceOf = (baseUrl: string, { identity }: Pick<ProviderProtocol
 
 /** The cache key of a cell. */
 export const keyFor = (namespace: string, cell: CellId): string => `${namespace}:${cell}`
-
-export type TimelineCodecParts = {
-  /** How many hours a response has: an entry ends where it has fewer. */
-  readonly hourlyHours: number
-  readonly calendar: Calendar
-  readonly clock: Clock
-}
 
 const metadataOf = (
   key: string,
@@ -62,11 +55,16 @@ export const entryOf = (
   ...metadataOf(key, value.fetchedAt, metadata, reachOf(value, hourlyHours)),
 })
 
+/** @param hourlyHours how many hours a response has: an entry ends where it has fewer */
 export const createTimelineCodec = ({
   hourlyHours,
   calendar,
   clock,
-}: TimelineCodecParts): Codec<Timeline> => {
+}: {
+  readonly hourlyHours: number
+  readonly calendar: Calendar
+  readonly clock: Clock
+}): Codec<Timeline> => {
   const expectedAt = (key: string) => ({ key, lengths: usualLengths, calendar, now: clock.now() })
   return {
     maxBytes: maxEncodedBytes,

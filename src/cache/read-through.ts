@@ -4,6 +4,7 @@
 
 import { after, type Clock } from '../common/clock.ts'
 import { AbohawaError } from '../common/errors.ts'
+import type { Urgency } from '../provider/queue.ts'
 import type { Demand } from './demand.ts'
 import { BackoffError, type Failure, type Failures, type Uncached } from './failures.ts'
 import type { FleetSingleFlight } from './fleet-single-flight.ts'
@@ -15,7 +16,6 @@ import {
   freshnessOf,
   isFromFuture,
 } from './freshness.ts'
-
 import { covers, type Purge, type Purges } from './purges.ts'
 import { keepEntry, type MemoryEntry, type MemoryTier, type SharedTier } from './tiers.ts'
 
@@ -23,9 +23,6 @@ import { keepEntry, type MemoryEntry, type MemoryTier, type SharedTier } from '.
 type Outcome = 'hit' | 'stale' | 'miss'
 /** `memory`, the name of the shared tier, or `provider`. */
 type Source = string
-
-/** Why a load runs: nothing usable is cached, a stale entry was served, or an entry in demand is about to turn stale. */
-type Purpose = 'cold' | 'refresh' | 'refresh_ahead'
 
 export type CacheResult<Of, Value> = {
   readonly subject: Of
@@ -56,7 +53,7 @@ export type CacheObserver = {
 export type LoadFailure = {
   /** Of the subject. */
   readonly id: string
-  readonly purpose: Purpose
+  readonly purpose: Urgency
   readonly error: unknown
   /** When the entry in memory expires, ms since the epoch; null where there is none. */
   readonly usableUntil: number | null
@@ -67,8 +64,8 @@ export type Subject = { readonly id: string }
 
 export type ReadThrough<Of extends Subject, Value> = {
   /**
-   * Returns a fresh entry in memory at once, and a stale one that is being refreshed; else a promise. The promise rejects with WaitedTooLong or the loader's
-   * error when no tier holds a usable entry.
+   * Returns a fresh entry in memory at once, and a stale one that is being refreshed; else a promise. The promise rejects with
+   * `waited_too_long` or the loader's error when no tier holds a usable entry.
    * @param consumer whose share of the source a load takes; undefined for none in particular
    */
   read(subject: Of, consumer?: string | undefined): CacheResult<Of, Value> | Promise<CacheResult<Of, Value>>
@@ -77,11 +74,11 @@ export type ReadThrough<Of extends Subject, Value> = {
 export type CacheParts<Of extends Subject, Value> = {
   /** The key in the shared tier. */
   readonly keyOf: (subject: Of) => string
-  readonly load: (subject: Of, purpose: Purpose, consumer: string | undefined) => Promise<Entry<Value>>
+  readonly load: (subject: Of, purpose: Urgency, consumer: string | undefined) => Promise<Entry<Value>>
   /** Raises the urgency of a queued load, because a request now waits for it. */
   readonly expedite: (subject: Of, consumer: string | undefined) => void
   /** Why nothing is loaded for a consumer now; undefined when it is. */
-  readonly heldBack: (consumer: string | undefined, purpose: Purpose) => Error | undefined
+  readonly heldBack: (consumer: string | undefined, purpose: Urgency) => Error | undefined
   /** The one consumer whose loads an error is about; undefined where it is about the source or the subject. */
   readonly consumerOf: (error: unknown) => string | undefined
   readonly memory: MemoryTier<Value>
@@ -99,19 +96,11 @@ export type CacheParts<Of extends Subject, Value> = {
   readonly observer: CacheObserver
 }
 
-class WaitedTooLong extends AbohawaError {
-  override name = 'WaitedTooLong'
-
-  constructor(waitedMs: number) {
-    super('waited_too_long', `nothing was loaded within ${waitedMs} ms`)
-  }
-}
-
 type Found<Value> = { entry: MemoryEntry<Value>; source: Source; joined: boolean }
 
 /** What a caller wants of a key. */
 type Want = {
-  readonly purpose: Purpose
+  readonly purpose: Urgency
   readonly consumer: string | undefined
   /** Whether an entry of the shared tier makes the load unnecessary; undefined to load whatever is cached. */
   readonly enough: ((found: EntryMetadata) => boolean) | undefined
@@ -119,12 +108,11 @@ type Want = {
 
 /** All that runs for a key: the look-up in the shared tier, then the load. */
 type Flight<Value> = {
-  readonly purpose: Purpose
+  readonly purpose: Urgency
   /** The number of the newest purge at its start. */
   readonly generation: number
-  /** Whether the shared tier was looked at, and when it will be. */
-  hasLooked: boolean
-  readonly looked: Promise<void>
+  /** Resolves when the shared tier was looked at; undefined from then on. */
+  looked: Promise<void> | undefined
   /** Whether the source is asked, from when on the load can be expedited. */
   isLoading: boolean
   /** The last read that waits for what others began. */
@@ -134,8 +122,7 @@ type Flight<Value> = {
 
 export const createReadThrough = <Of extends Subject, Value>(parts: CacheParts<Of, Value>) => {
   const { keyOf, load, expedite, memory, shared, fleet, policy, purges, failures, uncached, demand } = parts
-  const { heldBack, consumerOf, clock, observer } = parts
-  const { waitForMs } = parts
+  const { heldBack, consumerOf, waitForMs, clock, observer } = parts
   const flights = new Map<string, Flight<Value>>()
 
   const stateOf = (entry: MemoryEntry<Value>, now: number): Freshness =>
@@ -158,7 +145,7 @@ export const createReadThrough = <Of extends Subject, Value>(parts: CacheParts<O
       : { entry: keep(id, read), source: shared.name }
   }
 
-  const recordFailure = (id: string, purpose: Purpose, error: unknown): Failure => {
+  const recordFailure = (id: string, purpose: Urgency, error: unknown): Failure => {
     const failure = failures.record(id, error, purpose === 'cold')
     if (purpose === 'cold') uncached.add(id)
     const entry = memory.peek(id)
@@ -196,7 +183,7 @@ export const createReadThrough = <Of extends Subject, Value>(parts: CacheParts<O
     const { purpose } = flight
     const entry = enough && (await shared.get(keyOf(subject), enough))
     const read = entry && keepRead(id, entry)
-    flight.hasLooked = true
+    flight.looked = undefined
     endLook()
     if (read) {
       if (purpose !== 'cold') failures.clear(id)
@@ -251,7 +238,6 @@ export const createReadThrough = <Of extends Subject, Value>(parts: CacheParts<O
     const flight: Flight<Value> = {
       purpose,
       generation: purges.generation,
-      hasLooked: false,
       looked: look.promise,
       isLoading: false,
       waiting: undefined,
@@ -284,7 +270,7 @@ export const createReadThrough = <Of extends Subject, Value>(parts: CacheParts<O
   }
 
   const isFreshOutside = (id: string, found: EntryMetadata): boolean => stateOutside(id, found) === 'fresh'
-  const refreshWant = ({ id }: Of, purpose: Purpose, consumer: string | undefined): Want => ({
+  const refreshWant = ({ id }: Of, purpose: Urgency, consumer: string | undefined): Want => ({
     purpose,
     consumer,
     enough: found => isFreshOutside(id, found) && clock.now() < policy.dueAt(found, clock.now()),
@@ -355,7 +341,7 @@ export const createReadThrough = <Of extends Subject, Value>(parts: CacheParts<O
     const stale = { entry, source: 'memory', joined: false }
     const want = refreshWant(subject, 'refresh', consumer)
     const underWay = joinable(id, want)
-    if (underWay?.hasLooked || failures.backoff(id) || heldBack(consumer, 'refresh'))
+    if ((underWay && !underWay.looked) || failures.backoff(id) || heldBack(consumer, 'refresh'))
       return resultOf(subject, stale, 'stale', now, consumer)
     if (!underWay) void inBackground(subject, want)
     const looked = flights.get(id)?.looked ?? Promise.resolve()
@@ -389,7 +375,7 @@ export const createReadThrough = <Of extends Subject, Value>(parts: CacheParts<O
   return {
     read,
     /** Refreshes an entry unless another instance already has. Never rejects; a failure goes to the observer. */
-    refresh: (subject: Of, purpose: Purpose, consumer?: string | undefined): Promise<void> =>
+    refresh: (subject: Of, purpose: Urgency, consumer?: string | undefined): Promise<void> =>
       inBackground(subject, refreshWant(subject, purpose, consumer)),
     /** Loads an entry whatever is cached. Never rejects; a failure goes to the observer. */
     reload: (subject: Of): Promise<void> =>
@@ -445,10 +431,11 @@ export const createReadThrough = <Of extends Subject, Value>(parts: CacheParts<O
   }
 }
 
-// Rejects after the given time; a later result or failure is dropped.
+// Rejects after the given time with `waited_too_long`; a later result or failure is dropped.
 const within = <Result>(clock: Clock, ms: number, result: Promise<Result>): Promise<Result> => {
   const { promise, resolve, reject } = Promise.withResolvers<Result>()
-  const endTimer = after(clock, ms, () => reject(new WaitedTooLong(ms)))
+  const late = () => reject(new AbohawaError('waited_too_long', `nothing was loaded within ${ms} ms`))
+  const endTimer = after(clock, ms, late)
   result.then(resolve, reject).finally(endTimer)
   return promise
 }

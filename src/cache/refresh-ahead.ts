@@ -23,15 +23,13 @@ export type RefreshAheadParts<Of extends Subject> = {
   readonly clock: Clock
 }
 
-/** Starts the loads that are due; called at short intervals. Returns how many it started. */
-export type RefreshAhead = () => number
-
 type Due<Of> = Pick<Demanded<Of>, 'key' | 'subject' | 'score' | 'consumer'>
 
 // Few loads queue at a time, so that a change in demand still changes the order.
 const batchesUnderWay = 3
 
-export const createRefreshAhead = <Of extends Subject>(parts: RefreshAheadParts<Of>): RefreshAhead => {
+/** Starts the loads that are due; called at short intervals. Returns how many it started. */
+export const createRefreshAhead = <Of extends Subject>(parts: RefreshAheadParts<Of>): (() => number) => {
   const { demand, pinned, memory, policy, isHeldBack, refresh, batch, demandForMs, clock } = parts
   const underWay = new Set<string>()
   // Pinned subjects that do not fit into memory are loaded once per period, not in every round.

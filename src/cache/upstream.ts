@@ -23,7 +23,7 @@ import type { Timeline } from '../weather/timeline.ts'
 import { createDemand } from './demand.ts'
 import { type DemandExpiry, expiryOfDemand, firstExpiry } from './demand-expiry.ts'
 import { createTimelineCodec, entryOf, keyFor, namespaceOf } from './entry-codec.ts'
-import { createFailures, createUncached, type Failure } from './failures.ts'
+import { createFailures, createUncached } from './failures.ts'
 import { createFleetSingleFlight } from './fleet-single-flight.ts'
 import {
   createFreshness,
@@ -68,24 +68,9 @@ export type StandIns = AccountStandIns & { readonly codec: Codec<Timeline> }
 
 export type Upstream = ReturnType<typeof openUpstream>
 export type Timelines = Upstream['timelines']
+export type CellExplanation = Awaited<ReturnType<Timelines['explain']>>
 
-export type CellExplanation = {
-  readonly memory: EntryFacts | null
-  readonly shared: EntryFacts | null
-  readonly lastFailure: Failure | null
-  readonly loading: boolean
-  readonly lastRequestedAt: number | null
-}
-
-/** `failed`: the last load failed, and nothing fresh is in memory. */
-type CellOverview = {
-  readonly state: 'fresh' | 'stale' | 'absent' | 'failed'
-  /** Ms since the epoch; null where memory holds nothing. */
-  readonly fetchedAt: number | null
-  /** The decayed count of requests; 0 without any. */
-  readonly demand: number
-}
-
+const nowhere: readonly Cell[] = []
 const tickEveryMs = 500
 const passEveryMs = 10_000
 // Each read of the shared tier is a round trip: read in batches, and check the deadline in between.
@@ -159,7 +144,8 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
     weightPerCell: protocol.weightPerCell,
     limitOfDay: () => budget.state().windows.find(({ name }) => name === 'day')?.limit,
   })
-  const pinned = options.prefetchPlaces > 0 ? mostPopulous(catalogue, grid, options.prefetchPlaces) : () => []
+  const pinned =
+    options.prefetchPlaces > 0 ? mostPopulous(catalogue, grid, options.prefetchPlaces) : () => nowhere
   const { demandForMs } = options
   const namespace = namespaceOf(config.provider.baseUrl, protocol)
   const keyOf = ({ id }: Cell): string => keyFor(namespace, id)
@@ -351,7 +337,8 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
     backoffs: failures.backoffs,
     /** Reads the purge log now; never rejects. */
     readPurges,
-    explain: async (cell: Cell): Promise<CellExplanation> => {
+    /** What the tiers hold of a cell, for operators. */
+    explain: async (cell: Cell) => {
       const { id } = cell
       const facts = (entry: Entry<Timeline> | undefined): EntryFacts | null =>
         factsOf(entry, policy, clock.now(), entry && purges.of(id, entry))
@@ -367,14 +354,17 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
     reload: cache.reload,
     /** The timeline of a cell in memory, without counting as a request. */
     timelineOf: ({ id }: Cell): Timeline | undefined => memory.peek(id)?.value,
-    /** The state of a cell in memory, without counting as a request. */
-    overview: ({ id }: Cell): CellOverview => {
+    /**
+     * The state of a cell in memory, without counting as a request. `failed`: the last load failed, and nothing fresh is there.
+     * `fetchedAt` is null where there is nothing; `demand` is the decayed count of requests.
+     */
+    overview: ({ id }: Cell) => {
       const now = clock.now()
       const entry = memory.peek(id)
       const state = entry ? freshnessOf(entry, policy, now, entry.purged) : 'expired'
-      const cached = state === 'expired' ? 'absent' : state
+      const cached = state === 'expired' ? ('absent' as const) : state
       return {
-        state: cached !== 'fresh' && failures.last(id) ? 'failed' : cached,
+        state: cached !== 'fresh' && failures.last(id) ? ('failed' as const) : cached,
         fetchedAt: entry?.fetchedAt ?? null,
         demand: demand.scoreOf(id, now),
       }

@@ -7,42 +7,22 @@ import { createCalendar } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import type { Config } from '../config/schema.ts'
 import type { SpendingStore } from '../stores/store.ts'
-import type { Cell } from '../weather/cell.ts'
 import { type Horizon, horizonFor, longestUseMs } from '../weather/horizon.ts'
-import { type Breaker, type BreakerState, createBreaker } from './breaker.ts'
+import { type BreakerState, createBreaker } from './breaker.ts'
 import { type Budget, type BudgetSettings, createBudget } from './budget.ts'
-import { createProvider, type Provider, type ProviderObserver, type ProviderOptions } from './client.ts'
+import { createProvider, type ProviderObserver } from './client.ts'
 import type { ProviderErrorCode } from './errors.ts'
 import { createOpenMeteo } from './open-meteo/protocol.ts'
-import { createPassthrough, type Passthrough } from './passthrough.ts'
+import { createPassthrough } from './passthrough.ts'
 import type { ProviderProtocol } from './protocol.ts'
 import { createProviderCall, type ProviderCall, type TracedCall } from './provider-call.ts'
-import { createRunWatch, type RunObserver, type RunWatch } from './runs.ts'
+import { createRunWatch, type RunObserver } from './runs.ts'
 import type { BudgetObserver, LedgerParts } from './spending-ledger.ts'
 
-export type Account = {
-  /** A short hash of base URL and key: gateways with the same one share the budget. */
-  readonly name: string
-  readonly protocol: ProviderProtocol
-  readonly provider: Provider
-  readonly budget: Budget
-  readonly breaker: Breaker
-  readonly passthrough: Passthrough
-  /** When the provider last answered, ms since the epoch, and how its last failed request failed; null while there was none. */
-  readonly lastRequests: LastRequests
-  /** Undefined when `cache.freshness` is `age`. */
-  readonly runs: RunWatch | undefined
-  /** The budget from now on. */
-  applyBudget(config: Config): void
-  /** How far ahead later requests reach, from now on. */
-  applyHorizon(config: Config): void
-  /** Ends what is under way. */
-  close(): Promise<void>
-}
-
+/** When the provider last answered, ms since the epoch, and how its last failed request failed; null while there was none. */
 type LastRequests = {
-  readonly successAt: number | null
-  readonly failure: { readonly at: number; readonly code: string; readonly message: string } | null
+  successAt: number | null
+  failure: { readonly at: number; readonly code: string; readonly message: string } | null
 }
 
 export type AccountObserver = ProviderObserver &
@@ -65,7 +45,7 @@ export type AccountParts = {
 
 export type AccountStandIns = {
   readonly call: ProviderCall
-  readonly protocol: Pick<ProviderProtocol, 'decode' | 'runs'>
+  readonly protocol: Pick<ProviderProtocol, 'requestFor' | 'runs'>
 }
 
 /** How far ahead a gateway of this configuration requests weather. */
@@ -110,12 +90,6 @@ const ofNoRequest: ReadonlySet<string> = new Set<ProviderErrorCode | 'left' | 'i
   'provider_circuit_open',
 ])
 
-// Half of `cache.waitFor` for the budget's next window, half for the provider's response.
-const providerOptionsIn = ({ provider, cache }: Config): ProviderOptions => ({
-  ...provider,
-  queueForMs: cache.waitForMs / 2,
-})
-
 /** The budget of this configuration's account. */
 export const openBudget = (
   config: Config,
@@ -128,11 +102,8 @@ export const openBudget = (
 export const openAccount = (
   config: Config,
   { store, clock, instances, recentConsumers, observer: given, tracing, standIns }: AccountParts,
-): Account => {
-  const lastRequests: { -readonly [Name in keyof LastRequests]: LastRequests[Name] } = {
-    successAt: null,
-    failure: null,
-  }
+) => {
+  const lastRequests: LastRequests = { successAt: null, failure: null }
   const observer: AccountObserver = {
     ...given,
     request: (outcome, points, ms, message) => {
@@ -142,16 +113,11 @@ export const openAccount = (
       given.request(outcome, points, ms, message)
     },
   }
-  // How far a request reaches is live; its body is checked against what it asked for.
+  // How far a request reaches is live.
   let fetching = protocolIn(config)
-  const sentWith = new WeakMap<readonly Cell[], ProviderProtocol>()
   const protocol: ProviderProtocol = {
     ...fetching,
-    requestFor: cells => {
-      sentWith.set(cells, fetching)
-      return fetching.requestFor(cells)
-    },
-    decode: (body, requested) => (sentWith.get(requested.cells) ?? fetching).decode(body, requested),
+    requestFor: cells => fetching.requestFor(cells),
     ...standIns?.protocol,
   }
   const { provider: name } = budgetSettingsIn(config)
@@ -159,15 +125,11 @@ export const openAccount = (
   const call = tracing?.call(plainCall, config.provider.baseUrl) ?? plainCall
   const breaker = createBreaker(config.provider.breaker, clock, observer.breaker)
   const budget = openBudget(config, { store, clock, instances, observer })
-  const provider = createProvider(providerOptionsIn(config), {
-    call,
-    protocol,
-    breaker,
-    budget,
-    recentConsumers,
-    clock,
-    observer,
-  })
+  const provider = createProvider(
+    // Half of `cache.waitFor` for the budget's next window, half for the provider's response.
+    { ...config.provider, queueForMs: config.cache.waitForMs / 2 },
+    { call, protocol, breaker, budget, recentConsumers, clock, observer },
+  )
   const passthrough = createPassthrough(() => config.provider.totalTimeoutMs, {
     call,
     inTurn: provider.inTurn,
@@ -183,22 +145,27 @@ export const openAccount = (
       : undefined
 
   return {
+    /** A short hash of base URL and key: gateways with the same one share the budget. */
     name,
     protocol,
     provider,
     budget,
     breaker,
     passthrough,
-    lastRequests,
+    lastRequests: lastRequests as Readonly<LastRequests>,
+    /** Undefined when `cache.freshness` is `age`. */
     runs,
-    applyBudget: next => {
+    /** The budget from now on. */
+    applyBudget: (next: Config): void => {
       budget.apply(budgetSettingsIn(next))
       provider.budgetChanged()
     },
-    applyHorizon: next => {
+    /** How far ahead later requests reach, from now on. */
+    applyHorizon: (next: Config): void => {
       fetching = protocolIn(next)
     },
-    close: async () => {
+    /** Ends what is under way. */
+    close: async (): Promise<void> => {
       runs?.close()
       const ended = provider.close()
       await call.close()

@@ -50,13 +50,14 @@ export const createBatchReservation = (budget: Pick<Budget, 'reserve'>, recent: 
     const reservation = await budget.reserve(forNobody, purpose, claims)
 
     const full = new OutOfBudgetError(reservation.retryAt)
-    const left = new Map<string | undefined, { points: number; error: ProviderError }>([
-      [undefined, { points: reservation.points, error: full }],
-    ])
+    const left = new Map<string | undefined, { points: number; error: ProviderError }>()
+    left.set(undefined, { points: reservation.points, error: full })
     for (const [i, { consumer }] of claims.entries()) {
       const { points, heldUntil } = reservation.claims[i] ?? { points: 0, heldUntil: null }
-      const error = heldUntil === null ? full : new ShareUsedUpError(consumer, heldUntil)
-      left.set(consumer, { points, error })
+      left.set(consumer, {
+        points,
+        error: heldUntil === null ? full : new ShareUsedUpError(consumer, heldUntil),
+      })
     }
     const admitted: Waiting[] = []
     const refused: RefusedCell[] = []
@@ -133,8 +134,8 @@ export const createBatchRequest =
     let faults: readonly ProviderError[] = []
     let closed: Promise<void> | undefined
     try {
-      const body = call.bytes(protocol.requestFor(cells), reservation.isValid)
-      const results = await protocol.decode(body, { cells, requestedAt, clock })
+      const request = protocol.requestFor(cells)
+      const results = await request.decode(call.bytes(request, reservation.isValid), requestedAt, clock)
       void reservation.settle('answered')
       faults = results.filter(result => result instanceof ProviderError)
       outcome = faults[0]?.code ?? 'ok'

@@ -23,22 +23,14 @@ export type BreakerOptions = {
 
 export type BreakerState = 'closed' | 'open' | 'half-open'
 
-export type Breaker = {
-  /** Runs a request. @throws ProviderError `provider_circuit_open`, with `retryAt`, while the circuit is open */
-  run<Result>(request: () => Promise<Result>): Promise<Result>
-  /** The error that `run` would throw now; undefined when it would send the request. */
-  openError(): ProviderError | undefined
-  /** Whether the wait of the open circuit is over and no probe has been sent. */
-  isProbeDue(): boolean
-  state(): { state: BreakerState; openUntil: number | null }
-}
+export type Breaker = ReturnType<typeof createBreaker>
 
 /** @param onStateChange is called with each new state */
 export const createBreaker = (
   options: BreakerOptions,
   clock: Clock,
   onStateChange: (state: BreakerState) => void,
-): Breaker => {
+) => {
   /** Of `performance.now`. */
   let halfOpenAt = 0
   let waitMs = 0
@@ -68,6 +60,7 @@ export const createBreaker = (
     onStateChange(state())
   })
 
+  /** The error that `run` would throw now; undefined when it would send the request. */
   const openError = (): ProviderError | undefined => {
     const leftMs = halfOpenAt - performance.now()
     if (state() !== 'open' || leftMs <= 0) return undefined
@@ -77,7 +70,8 @@ export const createBreaker = (
   }
 
   return {
-    run: async request => {
+    /** Runs a request. @throws ProviderError `provider_circuit_open`, with `retryAt`, while the circuit is open */
+    run: async <Result>(request: () => Promise<Result>): Promise<Result> => {
       // A caller that waits for a probe must not send the next one when it fails.
       while (state() === 'half-open') await probe
       const refusal = openError()
@@ -87,7 +81,8 @@ export const createBreaker = (
       return sent
     },
     openError,
-    isProbeDue: () => state() === 'open' && openError() === undefined,
+    /** Whether the wait of the open circuit is over and no probe has been sent. */
+    isProbeDue: (): boolean => state() === 'open' && openError() === undefined,
     state: () => ({ state: state(), openUntil: openError()?.retryAt ?? null }),
   }
 }

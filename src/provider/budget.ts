@@ -80,28 +80,7 @@ export type BudgetState = {
   readonly shared: boolean
 }
 
-/** No method rejects: while the store is away the budget is smaller, not absent. */
-export type Budget = {
-  /** @param points for no consumer in particular */
-  reserve(points: number, purpose: Purpose, claims?: readonly Claim[]): Promise<Reservation>
-  closedUntil(): number | null
-  /**
-   * Whether the limit that a request met at this instant holds no more, because an operator has reopened or raised the budget,
-   * or the store is back.
-   */
-  isLifted(at: number): boolean
-  /** How many times longer than usual weather stays fresh, by the day's spending as last known. At least 1. */
-  stretch(demandPerDay: number): number
-  /** Reconciles with the store: at the start, and at intervals where little is reserved. */
-  reconcile(): Promise<void>
-  state(): BudgetState
-  /** For the requests that are granted from now on. */
-  apply(options: BudgetSettings): void
-  /** Whether another gateway may have the part of this one, which has ended: it spent nothing of it, and the store knows the rest. */
-  isSettled(): boolean
-  /** Before the store is closed: waits for what is under way there. */
-  end(): Promise<void>
-}
+export type Budget = ReturnType<typeof createBudget>
 
 type Charge = {
   readonly weight: number
@@ -116,7 +95,8 @@ const defaultMarginMs = 2_000
 // Obstacles other than a full window end soon: requests in flight, a store that is away.
 const retrySoonMs = 1_000
 
-export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget => {
+/** No method rejects: while the store is away the budget is smaller, not absent. */
+export const createBudget = (options: BudgetOptions, parts: LedgerParts) => {
   const { marginMs = defaultMarginMs } = options
   const { clock } = parts
   let settings: BudgetSettings = options
@@ -205,7 +185,12 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
   }
 
   return {
-    reserve: async (points, purpose, claims = []) => {
+    /** @param points for no consumer in particular */
+    reserve: async (
+      points: number,
+      purpose: Purpose,
+      claims: readonly Claim[] = [],
+    ): Promise<Reservation> => {
       const wanted = Math.max(0, Math.floor(points))
       const all = claims.reduce((sum, claim) => sum + claim.points, wanted)
       const closed = closedUntil()
@@ -224,10 +209,8 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
       )
       // A share of what this gateway may spend while the store is away is no share of the limit.
       const longestHold = ledger.shared() ? Number.POSITIVE_INFINITY : clock.now() + retrySoonMs
-      const heldFor = (heldIn: readonly LimitedWindow[]): number | null => {
-        const held = windows
-          .filter(({ name }) => heldIn.some(each => each.name === name))
-          .map(window => withAside(window, settings, unit))
+      const heldFor = (heldIn: readonly number[]): number | null => {
+        const held = heldIn.flatMap(i => windows[i] ?? []).map(window => withAside(window, settings, unit))
         const until = heldUntil(held, settings, ledger.used, unit, clock.now())
         return until === null ? null : Math.min(until, longestHold)
       }
@@ -244,7 +227,11 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
       )
     },
     closedUntil,
-    isLifted: at => {
+    /**
+     * Whether the limit that a request met at this instant holds no more, because an operator has reopened or raised the budget,
+     * or the store is back.
+     */
+    isLifted: (at: number): boolean => {
       if (closedUntil() !== null) return false
       const now = clock.now()
       const lifted = Math.max(ledger.reopenedHereAt() ?? 0, raisedAt)
@@ -254,7 +241,8 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
         (ledger.backAt() <= now && at <= ledger.backAt())
       )
     },
-    stretch: demandPerDay => {
+    /** How many times longer than usual weather stays fresh, by the day's spending as last known. At least 1. */
+    stretch: (demandPerDay: number): number => {
       const now = clock.now()
       const [day] = spendable({ minute: null, hour: null, day: settings.limits.day }, now)
       if (!day) return 1
@@ -265,12 +253,13 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
       highest.price = Math.max(highest.price, price)
       return stretchAt(highest.price, demandPerDay)
     },
-    reconcile: async () => {
+    /** Reconciles with the store: at the start, and at intervals where little is reserved. */
+    reconcile: async (): Promise<void> => {
       // Without limits there is nothing to share but a closure, and its end.
       if (!isUnlimited() || closedUntil() !== null || ledger.hasPending())
         await ledger.reconcile(windowsNow())
     },
-    state: () => ({
+    state: (): BudgetState => ({
       windows: spendable(settings.limits, clock.now()).map(window => ({
         name: window.span,
         limit: window.limit / 1000,
@@ -282,12 +271,15 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
       closedBecause: ledger.closure()?.reason || null,
       shared: ledger.shared(),
     }),
-    apply: next => {
+    /** For the requests that are granted from now on. */
+    apply: (next: BudgetSettings): void => {
       if (spans.some(span => isRaised(settings.limits[span], next.limits[span]))) raisedAt = clock.now()
       settings = next
       highest = { day: '', price: 0 }
     },
+    /** Whether another gateway may have the part of this one, which has ended: it spent nothing of it, and the store knows the rest. */
     isSettled: ledger.isSettled,
+    /** Before the store is closed: waits for what is under way there. */
     end: ledger.end,
   }
 }

@@ -49,30 +49,7 @@ export type ProviderParts = {
   readonly observer: ProviderObserver
 }
 
-export type Provider = {
-  /**
-   * The timeline of a cell. Its load is charged to the consumer's share of the budget.
-   * @throws ProviderError, of which ShareUsedUpError concerns one consumer alone
-   */
-  load(cell: Cell, urgency?: Urgency, consumer?: string | undefined): Promise<Timeline>
-  /** A consumer now waits for a cell that was queued as less urgent. */
-  expedite(cell: Cell, consumer?: string | undefined): void
-  /** Why nothing more is loaded for a consumer now; undefined when it is, or waits for a little while at most. */
-  heldBack(consumer: string | undefined, urgency: Urgency): ShareUsedUpError | undefined
-  /** How many cells are queued. */
-  waiting(): number
-  /**
-   * Resolves when no request is under way or about to be sent, pauses before retries included. Cells that wait for the
-   * budget's next window do not count.
-   */
-  settled(): Promise<void>
-  /** The budget has changed: consumers that are held back try again. */
-  budgetChanged(): void
-  /** Runs other work that sends requests to the provider, as one of `maxConcurrent` requests and in order of arrival. */
-  inTurn<Result>(work: () => Promise<Result>): Promise<Result>
-  /** Sends and reserves nothing any more; cells that wait stay so. Resolves when what is under way has ended. */
-  close(): Promise<void>
-}
+export type Provider = ReturnType<typeof createProvider>
 
 /**
  * Until when a consumer whose share of the budget is used up may load no cold cells, which have the reserve too, and no others;
@@ -85,7 +62,7 @@ const maxHeld = 10_000
 // The part of a request that one consumer may take while others wait: theirs comes sooner after a short request.
 const batchShare = 1 / 20
 
-export const createProvider = (options: ProviderOptions, parts: ProviderParts): Provider => {
+export const createProvider = (options: ProviderOptions, parts: ProviderParts) => {
   const { protocol, breaker, budget, recentConsumers, clock, observer } = parts
   const retry = retryPolicy(options, protocol)
   const limit = pLimit(options.maxConcurrent)
@@ -286,6 +263,7 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts): 
     })
   }
 
+  /** Runs other work that sends requests to the provider, as one of `maxConcurrent` requests and in order of arrival. */
   function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
     return track(limit(work))
   }
@@ -298,30 +276,42 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts): 
   }
 
   return {
-    load: (cell, urgency = 'cold', consumer = undefined) => {
+    /**
+     * The timeline of a cell. Its load is charged to the consumer's share of the budget.
+     * @throws ProviderError, of which ShareUsedUpError concerns one consumer alone
+     */
+    load: (cell: Cell, urgency: Urgency = 'cold', consumer?: string | undefined): Promise<Timeline> => {
       const { promise } = queue.add(cell, urgency, consumer, clock.now())
       // One attempt for each of thousands of cells would take and put back a batch each time.
       if (urgency !== 'cold' || !isFull || !endWake) send()
       return promise
     },
-    // For one that is held back the cell would wait longer.
-    expedite: (cell, consumer) =>
+    /** A consumer now waits for a cell that was queued as less urgent. For one that is held back the cell would wait longer. */
+    expedite: (cell: Cell, consumer?: string | undefined): void =>
       queue.expedite(cell, heldUntil(consumer, 'cold') > clock.now() ? undefined : consumer),
-    heldBack: (consumer, urgency) => {
+    /** Why nothing more is loaded for a consumer now; undefined when it is, or waits for a little while at most. */
+    heldBack: (consumer: string | undefined, urgency: Urgency): ShareUsedUpError | undefined => {
       const until = heldUntil(consumer, urgency)
       const mayWaitMs = urgency === 'cold' ? options.queueForMs : 0
       if (consumer === undefined || until - clock.now() <= mayWaitMs) return undefined
       if (urgency !== 'refresh_ahead') observer.shareUsedUp(urgency)
       return new ShareUsedUpError(consumer, until)
     },
-    waiting: () => queue.size,
-    settled: async () => {
+    /** How many cells are queued. */
+    waiting: (): number => queue.size,
+    /**
+     * Resolves when no request is under way or about to be sent, pauses before retries included. Cells that wait for the
+     * budget's next window do not count.
+     */
+    settled: async (): Promise<void> => {
       // Loads that began in this turn of the event loop queue their cells in it; loads that end in a turn may queue more.
       for (await nextTurn(); underWay.size > 0; await nextTurn()) await Promise.allSettled(underWay)
     },
-    budgetChanged: () => held.clear(),
+    /** The budget has changed: consumers that are held back try again. */
+    budgetChanged: (): void => held.clear(),
     inTurn,
-    close: async () => {
+    /** Sends and reserves nothing any more; cells that wait stay so. Resolves when what is under way has ended. */
+    close: async (): Promise<void> => {
       closing.abort()
       endWake?.()
       await Promise.allSettled(underWay)

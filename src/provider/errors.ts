@@ -100,7 +100,8 @@ export class ProviderError extends AbohawaError {
   override name = 'ProviderError'
   declare readonly code: ProviderErrorCode
   readonly retryable: boolean
-  readonly opensCircuit: boolean
+  /** Set to false where it says nothing of the provider as a whole. */
+  opensCircuit: boolean
   /** When a retry makes sense, in ms since the epoch, if the provider's response says so. */
   readonly retryAt: number | undefined
   /** Why the response was refused, if one came. */

@@ -12,12 +12,7 @@ export type SpendingNow = {
   readonly resetsAt: number
 }
 
-export type SpendingForecast = {
-  /** Records the spending of now; called at short intervals. */
-  record(windows: readonly SpendingNow[], now: number): void
-  /** When the window is used up, ms since the epoch; null if it is not before it resets, or nothing is being spent. */
-  exhaustedAt(window: SpendingNow, now: number): number | null
-}
+export type SpendingForecast = ReturnType<typeof createForecast>
 
 // Loads come in waves, of the minutes in which consumers arrive and of the hour after which weather turns stale: the rate is
 // that of one wave at least, and no older than what an operator would call present.
@@ -32,7 +27,7 @@ const samplesPerRate = 30
 type Sample = { readonly at: number; readonly total: number }
 type Series = { resetsAt: number; used: number; total: number; samples: Sample[] }
 
-export const createForecast = (): SpendingForecast => {
+export const createForecast = () => {
   const known = new Map<SpanName, Series>()
 
   const rateOf = (window: SpendingNow, now: number): number => {
@@ -46,7 +41,8 @@ export const createForecast = (): SpendingForecast => {
   }
 
   return {
-    record: (windows, now) => {
+    /** Records the spending of now; called at short intervals. */
+    record: (windows: readonly SpendingNow[], now: number): void => {
       for (const { name, used, resetsAt } of windows) {
         const before = known.get(name)
         // A clock that went back says nothing of the rate.
@@ -64,7 +60,8 @@ export const createForecast = (): SpendingForecast => {
         before.samples.push({ at: now, total: before.total })
       }
     },
-    exhaustedAt: (window, now) => {
+    /** When the window is used up, ms since the epoch; null if it is not before it resets, or nothing is being spent. */
+    exhaustedAt: (window: SpendingNow, now: number): number | null => {
       const left = window.limit - window.used
       if (left <= 0) return now
       const rate = rateOf(window, now)

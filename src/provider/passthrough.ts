@@ -58,11 +58,6 @@ const good: ReadonlySet<number> = new Set([200, 304])
 // Failures that may be those of the question and say nothing of the provider's health.
 const ofTheQuestion: ReadonlySet<ProviderErrorCode> = new Set(['provider_denied', 'provider_garbled'])
 
-/** Passes the breaker without being counted. */
-class Uncounted extends Error {
-  override name = 'Uncounted'
-}
-
 export const createPassthrough = (
   totalTimeoutMs: Passthrough['totalTimeoutMs'],
   { call, inTurn, protocol, breaker, budget, clock, observer }: PassthroughParts,
@@ -82,19 +77,14 @@ export const createPassthrough = (
   const counted = async (weight: number, request: () => Promise<void>): Promise<void> => {
     // A request without weight is for a file, whose outcome says nothing of other requests.
     if (weight === 0) return request()
-    try {
-      await breaker.run(async () => {
-        try {
-          await request()
-        } catch (error) {
-          throw error instanceof ProviderError && ofTheQuestion.has(error.code)
-            ? new Uncounted(error.message, { cause: error })
-            : error
-        }
-      })
-    } catch (error) {
-      throw error instanceof Uncounted ? error.cause : error
-    }
+    await breaker.run(async () => {
+      try {
+        await request()
+      } catch (error) {
+        if (error instanceof ProviderError && ofTheQuestion.has(error.code)) error.opensCircuit = false
+        throw error
+      }
+    })
   }
 
   /** Hands the response over when its head is there; resolves when its body has ended. */

@@ -15,13 +15,19 @@ export type ProviderRequest = {
   readonly maxBytes: number
 }
 
-/** The request that a body is checked against. */
-type RequestedCells = {
-  /** In the order of the request. */
-  readonly cells: readonly Cell[]
-  /** When the request was sent, ms since the epoch. */
-  readonly requestedAt: number
-  readonly clock: Clock
+/** A request for cells, with the decoder of its body: what is requested may change while it is under way. */
+type CellsRequest = ProviderRequest & {
+  /**
+   * The timeline of each cell in the order of the request, or the error of its part of the body.
+   * @param body the unzipped bytes, in chunks of any size
+   * @param requestedAt when the request was sent, ms since the epoch
+   * @throws ProviderError when the whole body is unusable; it is read no further then
+   */
+  decode(
+    body: AsyncIterable<Uint8Array>,
+    requestedAt: number,
+    clock: Clock,
+  ): Promise<readonly (Timeline | ProviderError)[]>
 }
 
 /** A run, in ms since the epoch: the time it computes from, when it became available, and the time between two. */
@@ -91,16 +97,7 @@ export type ProviderProtocol = CallProtocol & {
   readonly weightOfFailure: number
   /** The least backoff after `provider_busy`. */
   readonly busyPauseMs: number
-  requestFor(cells: readonly Cell[]): ProviderRequest
-  /**
-   * The timeline of each cell in the order of the request, or the error of its part of the body.
-   * @param body the unzipped bytes, in chunks of any size
-   * @throws ProviderError when the whole body is unusable; it is read no further then
-   */
-  decode(
-    body: AsyncIterable<Uint8Array>,
-    requested: RequestedCells,
-  ): Promise<readonly (Timeline | ProviderError)[]>
+  requestFor(cells: readonly Cell[]): CellsRequest
   readonly runs: RunProtocol
   readonly passthrough: PassthroughProtocol
 }

@@ -102,13 +102,10 @@ export const createProviderCall = (
   }
   const keyHeaders = options.apiKey ? protocol.keyHeaders(options.apiKey) : {}
 
-  const send = async ({
-    method,
-    path,
-    headers,
-    isValid,
-    signal,
-  }: StreamedRequest & { readonly signal: AbortSignal }): Promise<Dispatcher.ResponseData> => {
+  const send = async (
+    { method, path, headers, isValid }: StreamedRequest,
+    signal: AbortSignal,
+  ): Promise<Dispatcher.ResponseData> => {
     const ending = new AbortController()
     let interimResponses = 0
     const onInfo = (): void => {
@@ -141,7 +138,7 @@ export const createProviderCall = (
     const headers = { accept: protocol.accept, 'accept-encoding': 'gzip' }
     let body: Readable | undefined
     try {
-      const response = await send({ method: 'GET', path, headers, isValid, signal: ending.signal })
+      const response = await send({ method: 'GET', path, headers, isValid }, ending.signal)
       body = response.body.on('error', () => {})
       const encoding = response.headers['content-encoding']
       if (response.statusCode !== 200) {
@@ -155,7 +152,7 @@ export const createProviderCall = (
           yield chunk.subarray(from, from + sliceBytes)
         }
     } catch (cause) {
-      throw cause instanceof ProviderError ? cause : brokenOff(cause, options)
+      throw brokenOff(cause, options)
     } finally {
       clearTimeout(timer)
       // An unread body would hold the connection.
@@ -164,10 +161,7 @@ export const createProviderCall = (
   }
 
   const stream: ProviderCall['stream'] = async (request, signal) => {
-    const broken = (cause: unknown): unknown => {
-      if (signal.aborted) return signal.reason
-      return cause instanceof ProviderError ? cause : brokenOff(cause, options)
-    }
+    const broken = (cause: unknown): unknown => (signal.aborted ? signal.reason : brokenOff(cause, options))
     const streamed = async function* (body: Readable): AsyncGenerator<Uint8Array> {
       try {
         yield* body
@@ -176,7 +170,7 @@ export const createProviderCall = (
       }
     }
     try {
-      const { statusCode, headers, body } = await send({ ...request, signal })
+      const { statusCode, headers, body } = await send(request, signal)
       body.on('error', () => {})
       if (statusCode <= 599) return { status: statusCode, headers, body: streamed(body) }
       body.destroy()
@@ -229,6 +223,7 @@ const brokenOff = (
   cause: unknown,
   { connectTimeoutMs, timeoutMs, bodyTimeoutMs }: ProviderCallOptions,
 ): ProviderError => {
+  if (cause instanceof ProviderError) return cause
   const { code = '' } = cause as NodeJS.ErrnoException
   switch (code) {
     // Pools are closed when nothing is under way any more, never destroyed before.

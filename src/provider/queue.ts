@@ -15,28 +15,12 @@ export type Waiting = PromiseWithResolvers<Timeline> & {
   consumer: string | undefined
 }
 
-export type Queue = {
-  readonly size: number
-  /** Whether cells wait for another consumer. */
-  hasOther(consumer: string | undefined): boolean
-  /** Queues a cell, or raises the urgency of a queued one. @param now ms since the epoch */
-  add(cell: Cell, urgency: Urgency, consumer: string | undefined, now: number): Waiting
-  /** Raises a queued cell to `cold`, for this consumer where its turn comes sooner. */
-  expedite(cell: Cell, consumer?: string | undefined): void
-  /** Removes up to `most`, of one consumer up to `maxOfOne`, without those that are held back. */
-  take(most: number, maxOfOne?: (consumer: string | undefined, urgency: Urgency) => number): Waiting[]
-  /** Removes a consumer's cells of an urgency that were queued before an instant. */
-  takeBefore(instant: number, consumer: string, urgency: Urgency): Waiting[]
-  /** Before those that were queued later. */
-  putBack(waiting: readonly Waiting[]): void
-}
-
 const order: readonly Urgency[] = ['cold', 'refresh', 'refresh_ahead']
 
 /** The loads that wait for one consumer, in their order. */
 type Line = Set<Waiting>
 
-export const createQueue = (): Queue => {
+export const createQueue = () => {
   const all = new Map<CellId, Waiting>()
   type Lines = Map<string | undefined, Line>
   // The consumer whose turn is next is first.
@@ -66,9 +50,11 @@ export const createQueue = (): Queue => {
     get size() {
       return all.size
     },
-    hasOther: consumer =>
+    /** Whether cells wait for another consumer. */
+    hasOther: (consumer: string | undefined): boolean =>
       order.some(urgency => lines[urgency].keys().some(other => other !== consumer && other !== undefined)),
-    add: (cell, urgency, consumer, now) => {
+    /** Queues a cell, or raises the urgency of a queued one. @param now ms since the epoch */
+    add: (cell: Cell, urgency: Urgency, consumer: string | undefined, now: number): Waiting => {
       const found = all.get(cell.id)
       if (found) {
         move(found, urgency, consumer)
@@ -79,11 +65,16 @@ export const createQueue = (): Queue => {
       lineOf(waiting).add(waiting)
       return waiting
     },
-    expedite: (cell, consumer) => {
+    /** Raises a queued cell to `cold`, for this consumer where its turn comes sooner. */
+    expedite: (cell: Cell, consumer?: string | undefined): void => {
       const found = all.get(cell.id)
       if (found) move(found, 'cold', consumer)
     },
-    take: (most, maxOfOne = () => most) => {
+    /** Removes up to `most`, of one consumer up to `maxOfOne`, without those that are held back. */
+    take: (
+      most: number,
+      maxOfOne: (consumer: string | undefined, urgency: Urgency) => number = () => most,
+    ): Waiting[] => {
       const taken: Waiting[] = []
       for (const urgency of order) {
         const ofUrgency = lines[urgency]
@@ -107,7 +98,8 @@ export const createQueue = (): Queue => {
       }
       return taken
     },
-    takeBefore: (instant, consumer, urgency) => {
+    /** Removes a consumer's cells of an urgency that were queued before an instant. */
+    takeBefore: (instant: number, consumer: string, urgency: Urgency): Waiting[] => {
       const taken: Waiting[] = []
       for (const waiting of lines[urgency].get(consumer) ?? []) {
         if (waiting.queuedAt >= instant) break
@@ -117,7 +109,8 @@ export const createQueue = (): Queue => {
       }
       return taken
     },
-    putBack: waiting => {
+    /** Before those that were queued later. */
+    putBack: (waiting: readonly Waiting[]): void => {
       for (const [urgency, ofUrgency] of Map.groupBy(waiting, one => one.urgency))
         for (const [consumer, first] of Map.groupBy(ofUrgency, one => one.consumer))
           lines[urgency].set(consumer, new Set([...first, ...(lines[urgency].get(consumer) ?? [])]))

@@ -16,15 +16,7 @@ export type RunObserver = {
   refused(why: RefusedAnswer): void
 }
 
-export type RunWatch = {
-  /** Undefined until a run was read once. */
-  newest(): ModelRun | undefined
-  /** The last runs that were read or, while none can be, assumed; newest first, none until one was read. */
-  recent(): readonly ModelRun[]
-  /** Polls now. Never throws: errors go to the observer. */
-  poll(): Promise<void>
-  close(): void
-}
+export type RunWatch = ReturnType<typeof createRunWatch>
 
 // An older run than the last of so many is treated as older than all.
 const mostRecent = 32
@@ -32,23 +24,27 @@ const mostRecent = 32
 // After so many failed polls runs are assumed at the usual interval.
 const pollsMissed = 3
 
-export type RunWatchParts = {
-  readonly call: Pick<ProviderCall, 'text'>
-  readonly protocol: Pick<ProviderProtocol, 'runs'>
-  readonly clock: Clock
-  readonly observer: RunObserver
-}
-
 export const createRunWatch = (
   { model, pollEveryMs }: { model: string; pollEveryMs: number },
-  { call, protocol, clock, observer }: RunWatchParts,
-): RunWatch => {
+  {
+    call,
+    protocol,
+    clock,
+    observer,
+  }: {
+    readonly call: Pick<ProviderCall, 'text'>
+    readonly protocol: Pick<ProviderProtocol, 'runs'>
+    readonly clock: Clock
+    readonly observer: RunObserver
+  },
+) => {
   // Newest first: runs that were read, and runs that were assumed while none could be read.
   let known: readonly ModelRun[] = []
   let assumed: readonly ModelRun[] = known
   let readAt = Number.NEGATIVE_INFINITY
   let failing = false
 
+  /** Polls now. Never throws: errors go to the observer. */
   const poll = async (): Promise<void> => {
     try {
       const text = await call.text(protocol.runs.requestFor(model))
@@ -75,6 +71,7 @@ export const createRunWatch = (
   }
   const endTimer = every(clock, pollEveryMs, poll)
 
+  /** The last runs that were read or, while none can be, assumed; newest first, none until one was read. */
   const recent = (): readonly ModelRun[] => {
     const last = known[0]
     const now = clock.now()
@@ -88,7 +85,8 @@ export const createRunWatch = (
   }
 
   return {
-    newest: () => recent()[0],
+    /** Undefined until a run was read once. */
+    newest: (): ModelRun | undefined => recent()[0],
     recent,
     poll,
     close: endTimer,

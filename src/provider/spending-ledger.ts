@@ -24,14 +24,9 @@ export type LedgerParts = {
   readonly observer: BudgetObserver
 }
 
-/**
- * `full`: the windows that have no room for another unit; `claims`: the part of each claim, and the windows where its share
- * has none.
- */
-type Granted = {
-  readonly granted: number
+/** `full`: the windows that have no room for another unit. */
+type Granted = Pick<SpendingReply, 'granted' | 'claims'> & {
   readonly full: readonly LimitedWindow[]
-  readonly claims: readonly { readonly granted: number; readonly heldIn: readonly LimitedWindow[] }[]
   /** Granted without the store. */
   readonly isLocal: boolean
 }
@@ -293,8 +288,10 @@ export const createLedger = (
         return roomOf({ limit, used: spent(), usedBy, isAlone: count.consumers.size === 1 }, scaled, unit)
       })
       const part = grant(amount, rooms, consumer)
-      const heldIn = parts.filter(({ room }, i) => (rooms[i] ?? 0) - part < unit && room() >= unit)
-      return { granted: part, heldIn: heldIn.map(({ window }) => window) }
+      const heldIn = parts.flatMap(({ room }, i) =>
+        (rooms[i] ?? 0) - part < unit && room() >= unit ? [i] : [],
+      )
+      return { granted: part, heldIn }
     })
     return {
       granted: granted.reduce((sum, claim) => sum + claim.granted, forNobody),
@@ -316,13 +313,9 @@ export const createLedger = (
         if (isAway) await reconcile(windows)
         if (isAway) return reserveLocally(windows, wanted, claims, unit)
         try {
-          const reply = await spend(windows, { wanted, claims, unit })
-          const granted = reply.claims.map(({ granted: part, heldIn }) => ({
-            granted: part,
-            heldIn: heldIn.flatMap(i => windows[i] ?? []),
-          }))
-          const full = windows.filter(({ limit }, i) => limit - netOf(reply.spent[i] ?? nothing) < unit)
-          return { granted: reply.granted, full, claims: granted, isLocal: false }
+          const { granted, claims: parts, spent } = await spend(windows, { wanted, claims, unit })
+          const full = windows.filter(({ limit }, i) => limit - netOf(spent[i] ?? nothing) < unit)
+          return { granted, full, claims: parts, isLocal: false }
         } catch {
           return reserveLocally(windows, wanted, claims, unit)
         }

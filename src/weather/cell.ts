@@ -9,33 +9,23 @@ export type CellId = Branded<'CellId'>
 /** A cell and its centre, in decimal degrees. */
 export type Cell = { readonly id: CellId; readonly latitude: number; readonly longitude: number }
 
-export type Grid = {
-  cellOf(latitude: number, longitude: number): Cell
-  /** The cell of this name, or undefined when none in the area of this grid has it. */
-  cellNamed(id: string): Cell | undefined
-  /** All cells whose centre lies in a box, edges included. */
-  cellsIn(box: Box): Cell[]
-}
+export type Grid = ReturnType<typeof createGrid>
 
 /** Edges in degrees. */
-export type Box = {
-  readonly south: number
-  readonly west: number
-  readonly north: number
-  readonly east: number
-}
+export type Box = Readonly<Record<'south' | 'west' | 'north' | 'east', number>>
 
 // The first exceeds the columns of the finest grid, the second the number of the country’s cells on a usual one.
 const indicesApart = 100_000
 const maxKnown = 20_000
 
-const globe: Box = { south: -90, west: -180, north: 90, east: 180 }
-
 /**
  * @param cellDegrees edge of a cell, 1/n of a degree for a whole n from 1 to 100
- * @param area where the cells lie that may be named; all points lie on the globe
+ * @param area where the cells lie that may be named, by default the globe; all points lie on it
  */
-export const createGrid = (cellDegrees: number, area = globe): Grid => {
+export const createGrid = (
+  cellDegrees: number,
+  area: Box = { south: -90, west: -180, north: 90, east: 180 },
+) => {
   const perDegree = Math.round(1 / cellDegrees)
   // Multiplying may round a point over an edge, so a point is compared with edges in degrees: dividing two whole numbers
   // gives exactly the number that an edge's decimals are parsed as.
@@ -77,14 +67,16 @@ export const createGrid = (cellDegrees: number, area = globe): Grid => {
 
   return {
     cellOf,
-    cellNamed: id => {
+    /** The cell of this name, or undefined when none in the area of this grid has it. */
+    cellNamed: (id: string): Cell | undefined => {
       const [latitude = Number.NaN, longitude = Number.NaN] = id.split(',').map(Number)
       // Names come from outside: beyond the globe one has the place of another cell, so it is checked first.
       if (!isBetween(latitude, area.south, area.north) || !isBetween(longitude, area.west, area.east))
         return undefined
       return cellAround(latitude, longitude).id === id ? cellOf(latitude, longitude) : undefined
     },
-    cellsIn: ({ south, west, north, east }) =>
+    /** All cells whose centre lies in a box, edges included. */
+    cellsIn: ({ south, west, north, east }: Box): Cell[] =>
       within(south, north).flatMap(latitude =>
         within(west, east).map(longitude => cellOf(latitude, longitude)),
       ),

@@ -1,7 +1,8 @@
 // The range of each variable: a number outside of it is refused from any source. The ranges are wider than any record on
 // Earth, so that they never refuse a storm. Units are in weather-variables.ts.
 
-import type { currentUnits, dailyUnits, hourlyUnits } from './weather-variables.ts'
+import type { Timeline } from './timeline.ts'
+import { currentUnits, dailyUnits, hourlyUnits } from './weather-variables.ts'
 
 /** The numbers a variable may have, ends included, in the unit of its table. */
 export type Range = {
@@ -75,3 +76,20 @@ export const allowedIn = ({ least, most, whole, codes }: Range): string =>
 /** Whether a number is in the range. */
 export const isWithin = ({ least, most, whole, codes }: Range, value: number): boolean =>
   value >= least && value <= most && (!whole || Number.isInteger(value)) && (!codes || codes[value] === 1)
+
+const rangesOf = (units: Partial<Record<Variable, string>>): readonly Range[] =>
+  Object.keys(units).map(name => ranges[name as Variable])
+const sections = [rangesOf(currentUnits), rangesOf(hourlyUnits), rangesOf(dailyUnits)]
+
+/** Whether each value is in the range of its variable, for a timeline from the shared tier. NaN, a missing value, is. */
+export const isPlausible = ({ values, quarterHours, hours, days }: Timeline): boolean =>
+  [quarterHours, hours, days].every(({ offset, length }, section) =>
+    (sections[section] ?? []).every((range, column) => {
+      const from = offset + column * length
+      for (let i = from; i < from + length; i++) {
+        const value = values[i] as number
+        if (!Number.isNaN(value) && !isWithin(range, value)) return false
+      }
+      return true
+    }),
+  )

@@ -8,8 +8,7 @@ import { type Calendar, quarterHourMs, utcDayMs } from '../common/calendar.ts'
 import { clockToleranceMs } from '../common/clock.ts'
 import { type Lengths, longestLengths, usualLengths } from './horizon.ts'
 import { maxBytes, packColumn, unpackColumn } from './packed-column.ts'
-import { layOut, type Series, type Span, type Timeline } from './timeline.ts'
-import { currentUnits, dailyUnits, hourlyUnits } from './weather-variables.ts'
+import { columnCounts, layOut, type Series, type Span, type Timeline } from './timeline.ts'
 
 /** The metadata of a load, stored with the timeline. */
 export type LoadMetadata = {
@@ -59,22 +58,17 @@ const compressedAtOnce = 2 * 1024
 // The columns of one timeline before they are compressed; used again for the next.
 let packed = new Uint8Array(0)
 
-const columnCounts = [currentUnits, hourlyUnits, dailyUnits].map(units => Object.keys(units).length)
-
 const maxPacked = ({ quarterHours, hours, days }: Lengths): number =>
   [quarterHours, hours, days].reduce((sum, length, i) => sum + (columnCounts[i] ?? 0) * maxBytes(length), 0)
 
-const maxBytesWith = (lengths: Lengths): number => {
-  const packed = maxPacked(lengths)
-  return headBytes + packed + (packed >> 10) + 64
-}
-
 /** The maximum bytes of an entry; incompressible data grows a little. */
+const maxBytesWith = (lengths: Lengths): number =>
+  headBytes + Math.floor(maxPacked(lengths) * (1 + 1 / 1024)) + 64
 export const maxEncodedBytes = maxBytesWith(longestLengths)
 
 /**
  * The bytes of a timeline under a key, for `decodeTimeline`.
- * @param unsaid the lengths that the reader knows and the bytes do not contain
+ * @param unsaid the lengths that bytes do not contain, because their readers have them
  */
 export const encodeTimeline = (
   key: string,
@@ -103,9 +97,7 @@ export const encodeTimeline = (
   bytes.writeUInt32LE(crc32(key), keyAt)
   bytes.writeDoubleLE(metadata.generation, metadataAt)
   bytes.writeDoubleLE(metadata.run ?? Number.NaN, metadataAt + 8)
-  seriesOf(timeline).forEach(({ start }, i) => {
-    bytes.writeDoubleLE(start, startsAt + i * 8)
-  })
+  for (const [i, { start }] of seriesOf(timeline).entries()) bytes.writeDoubleLE(start, startsAt + i * 8)
   if (!isUsual) {
     bytes.writeUInt16LE(timeline.quarterHours.length, lengthsAt)
     bytes.writeUInt16LE(timeline.days.length, lengthsAt + 2)
@@ -116,13 +108,8 @@ export const encodeTimeline = (
 }
 
 /** The part before the columns. */
-type Head = {
-  readonly fetchedAt: number
-  readonly metadata: LoadMetadata
-  readonly quarterHours: Span
-  readonly hours: Span
-  readonly days: Span
-}
+type Head = Pick<Timeline, 'fetchedAt'> &
+  Readonly<Record<'quarterHours' | 'hours' | 'days', Span>> & { readonly metadata: LoadMetadata }
 
 /** The header before the columns, or why the bytes are refused. */
 export const readHead = (bytes: Buffer, expected: Expectation): Head | BytesRefusal => {
@@ -139,15 +126,16 @@ export const readHead = (bytes: Buffer, expected: Expectation): Head | BytesRefu
   const isNow = isInstant(fetchedAt) && fetchedAt <= expected.now + clockToleranceMs
   const isRun = Number.isNaN(run) || (isInstant(run) && run <= fetchedAt + clockToleranceMs)
   const isCount = Number.isSafeInteger(generation) && generation >= 0
+  const startAt = (i: number): number => bytes.readDoubleLE(startsAt + i * 8)
   const lengths = found === usualVersion ? expected.lengths : lengthsIn(bytes)
   if (!lengths) return 'malformed'
   if (bytes.length > maxBytesWith(lengths)) return 'too_large'
   const head = {
     fetchedAt,
     metadata: { generation, run: Number.isNaN(run) ? null : run },
-    quarterHours: { start: startOf(bytes, 0), length: lengths.quarterHours },
-    hours: { start: startOf(bytes, 1), length: lengths.hours },
-    days: { start: startOf(bytes, 2), length: lengths.days },
+    quarterHours: { start: startAt(0), length: lengths.quarterHours },
+    hours: { start: startAt(1), length: lengths.hours },
+    days: { start: startAt(2), length: lengths.days },
   }
   return isNow && isRun && isCount && areStarts(head, expected) ? head : 'instant'
 }
@@ -193,7 +181,11 @@ const unpack = (body: Buffer, most: number): Buffer | BytesRefusal => {
   try {
     // One byte more than possible, so that the output is one chunk.
     const options = { maxOutputLength: most, chunkSize: Math.max(most + 1, 64), info: true }
-    const { buffer, engine } = brotliDecompressSync(body, options) as unknown as Unpacked
+    // The types do not know the result with `info`: it has the number of input bytes read.
+    const { buffer, engine } = brotliDecompressSync(body, options) as unknown as {
+      readonly buffer: Buffer
+      readonly engine: { readonly bytesWritten: number }
+    }
     return engine.bytesWritten === body.length ? buffer : 'length'
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined
@@ -201,11 +193,6 @@ const unpack = (body: Buffer, most: number): Buffer | BytesRefusal => {
     return code === 'Z_BUF_ERROR' ? 'length' : 'malformed'
   }
 }
-
-// The result with `info`, which the types do not know: it has the number of input bytes read.
-type Unpacked = { readonly buffer: Buffer; readonly engine: { readonly bytesWritten: number } }
-
-const startOf = (bytes: Buffer, i: number): number => bytes.readDoubleLE(startsAt + i * 8)
 
 // False for NaN, infinities and instants that a Date cannot have.
 const lastInstant = 8.64e15

@@ -5,19 +5,12 @@ import { type Calendar, dayNumber, dayOfNumber, hourMs, quarterHourMs } from '..
 import type { Series, Timeline } from './timeline.ts'
 import { currentUnits, dailyUnits, hourlyUnits } from './weather-variables.ts'
 
-export type TimelineText = {
-  /** The current quarter-hour at `now`; undefined when the timeline does not cover it, here and below. */
-  current(timeline: Timeline, now: number): string | undefined
-  /** `count` hours from the current local hour on. */
-  hourly(timeline: Timeline, now: number, count: number): string | undefined
-  /** `count` days from the local day of `now` on. */
-  daily(timeline: Timeline, now: number, count: number): string | undefined
-}
+export type TimelineText = ReturnType<typeof createTimelineText>
 
 // Weather has few distinct numbers; the bound covers bad responses.
 const maxNumbers = 20_000
 
-export const createTimelineText = (calendar: Calendar): TimelineText => {
+export const createTimelineText = (calendar: Calendar) => {
   const numbers = new Map<number, string>()
   const textOf = (value: number | undefined): string => {
     if (value === undefined || Number.isNaN(value)) return 'null'
@@ -67,7 +60,9 @@ export const createTimelineText = (calendar: Calendar): TimelineText => {
   }
 
   return {
-    current: ({ values, quarterHours: { start, length, offset } }, now) => {
+    /** The current quarter-hour at `now`; undefined when the timeline does not cover it, here and below. */
+    current: ({ values, quarterHours }: Timeline, now: number): string | undefined => {
+      const { start, length, offset } = quarterHours
       const step = Math.floor((now - start) / quarterHourMs)
       if (step < 0 || step >= length) return undefined
       const fields = Object.keys(currentUnits).map(
@@ -76,12 +71,14 @@ export const createTimelineText = (calendar: Calendar): TimelineText => {
       const time = calendar.localMinute(start + step * quarterHourMs)
       return `{"time":"${time}","interval":${quarterHourMs / 1000}${fields.join('')}}`
     },
-    hourly: ({ values, hours: series }, now, count) => {
+    /** `count` hours from the current local hour on. */
+    hourly: ({ values, hours: series }: Timeline, now: number, count: number): string | undefined => {
       const from = Math.floor((now - series.start) / hourMs)
       if (from < 0 || from + count > series.length) return undefined
       return `{${hours(series.start + from * hourMs, count)}${columns(values, series, hourlyUnits, from, count)}}`
     },
-    daily: ({ values, days: series }, now, count) => {
+    /** `count` days from the local day of `now` on. */
+    daily: ({ values, days: series }: Timeline, now: number, count: number): string | undefined => {
       const from = dayNumber(calendar.dayOf(now)) - series.start
       if (from < 0 || from + count > series.length) return undefined
       return `{${days(series.start + from, count)}${columns(values, series, dailyUnits, from, count)}}`

@@ -23,16 +23,18 @@ export type Timeline = {
   readonly days: Series
 }
 
-const variablesOf = (units: object): number => Object.keys(units).length
+/** How many variables each series has. */
+export const columnCounts = [currentUnits, hourlyUnits, dailyUnits].map(units => Object.keys(units).length)
 
 /** A timeline of these spans; the caller fills in the values, which are all 0. */
 export const layOut = (fetchedAt: number, quarterHours: Span, hours: Span, days: Span): Timeline => {
-  const hoursFrom = quarterHours.length * variablesOf(currentUnits)
-  const daysFrom = hoursFrom + hours.length * variablesOf(hourlyUnits)
+  const [ofQuarterHours = 0, ofHours = 0, ofDays = 0] = columnCounts
+  const hoursFrom = quarterHours.length * ofQuarterHours
+  const daysFrom = hoursFrom + hours.length * ofHours
   return {
     fetchedAt,
     // An array of its own: a view into a shared buffer would keep all of that buffer alive.
-    values: new Float32Array(daysFrom + days.length * variablesOf(dailyUnits)),
+    values: new Float32Array(daysFrom + days.length * ofDays),
     quarterHours: { start: quarterHours.start, length: quarterHours.length, offset: 0 },
     hours: { start: hours.start, length: hours.length, offset: hoursFrom },
     days: { start: days.start, length: days.length, offset: daysFrom },

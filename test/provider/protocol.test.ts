@@ -54,13 +54,16 @@ const plainText: ProviderProtocol = {
     if (status === 418) return new ProviderError('provider_busy', 'a cup at a time')
     return new ProviderError(status === 410 ? 'provider_refused' : 'provider_failing', `${status}: ${body}`)
   },
-  requestFor: cells => ({ path: `/at/${cells.map(({ id }) => id)}`, maxBytes: 100 }),
-  decode: async (body, { cells, requestedAt }) => {
-    let text = ''
-    const utf8 = new TextDecoder()
-    for await (const piece of body) text += utf8.decode(piece, { stream: true })
-    return cells.map(cell => timelineOf(text, cell, requestedAt))
-  },
+  requestFor: cells => ({
+    path: `/at/${cells.map(({ id }) => id)}`,
+    maxBytes: 100,
+    decode: async (body, requestedAt) => {
+      let text = ''
+      const utf8 = new TextDecoder()
+      for await (const piece of body) text += utf8.decode(piece, { stream: true })
+      return cells.map(cell => timelineOf(text, cell, requestedAt))
+    },
+  }),
   runs: {
     requestFor: model => ({ path: `/made-by/${model}`, maxBytes: 100 }),
     decode: text => {

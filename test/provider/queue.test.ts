@@ -2,13 +2,17 @@
 
 import fc from 'fast-check'
 import t from 'tap'
-import { createQueue, type Queue, type Waiting } from '../../src/provider/queue.ts'
+import { createQueue, type Waiting } from '../../src/provider/queue.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 
 const grid = createGrid(0.1)
 const cell = (number: number) => grid.cellOf(20 + Math.floor(number / 50) / 10, 88 + (number % 50) / 10)
 const namesOf = (taken: readonly Waiting[]) => taken.map(({ cell: { id }, consumer }) => `${consumer} ${id}`)
-const add = (queue: Queue, numbers: readonly number[], consumer: string | undefined) => {
+const add = (
+  queue: ReturnType<typeof createQueue>,
+  numbers: readonly number[],
+  consumer: string | undefined,
+) => {
   for (const number of numbers) queue.add(cell(number), 'cold', consumer, number)
 }
 const name = (consumer: string | undefined, number: number) => `${consumer} ${cell(number).id}`

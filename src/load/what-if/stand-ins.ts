@@ -47,12 +47,15 @@ export const createStandIns = ({
       close: async () => {},
     },
     protocol: {
-      decode: async (body, { cells }) => {
-        // Counted when it ends, as the provider does.
-        for await (const _ of body);
-        onRequest(cells.length)
-        return cells.map(() => weather.timelineAt(clock.now()))
-      },
+      requestFor: cells => ({
+        ...protocol.requestFor(cells),
+        decode: async body => {
+          // Counted when it ends, as the provider does.
+          for await (const _ of body);
+          onRequest(cells.length)
+          return cells.map(() => weather.timelineAt(clock.now()))
+        },
+      }),
       runs: { ...protocol.runs, decode: (_, now) => protocol.runs.scheduled(now) },
     },
     codec: weather.codec,

@@ -46,7 +46,7 @@ export const createElementReader = ({ horizon, calendar, clock, requestedAt }: E
     const offset = numberOf('utc_offset_seconds', element.utc_offset_seconds)
     const expectedOffset = calendar.offsetSecondsAt(answeredAt)
     if (offset !== expectedOffset)
-      throw mismatch('wrong_time', `utc_offset_seconds is ${offset}, expected ${expectedOffset}`)
+      throw wrongTime(`utc_offset_seconds is ${offset}, expected ${expectedOffset}`)
     const minutely = sectionOf(sections.quarterHours.name, element)
     const hourly = sectionOf(sections.hours.name, element)
     const daily = sectionOf(sections.days.name, element)
@@ -55,28 +55,19 @@ export const createElementReader = ({ horizon, calendar, clock, requestedAt }: E
     const timeline = layOut(
       // The earlier of the two instants, so that weather never seems younger than it is.
       requestedAt,
-      steps.spanOf(minutely, offset, lengths.quarterHours, localMinute, instant, quarterHourMs),
-      steps.spanOf(hourly, offset, lengths.hours, localMinute, instant, hourMs),
-      steps.spanOf(daily, offset, lengths.days, localDay, dayNumber, 1),
+      spanOf(minutely, offset, lengths.quarterHours, localMinute, instant, quarterHourMs),
+      spanOf(hourly, offset, lengths.hours, localMinute, instant, hourMs),
+      spanOf(daily, offset, lengths.days, localDay, dayNumber, 1),
     )
     // Hours are found by their times; hours of other days would count as missing for as long as they are cached.
     if (hourly.time[0] !== `${daily.time[0]}T00:00`)
-      throw mismatch(
-        'wrong_time',
-        `hourly begins at ${hourly.time[0]}, expected the beginning of ${daily.time[0]}`,
-      )
+      throw wrongTime(`hourly begins at ${hourly.time[0]}, expected the beginning of ${daily.time[0]}`)
     // Between two quarter-hours `current` would have a time without values.
     if (timeline.quarterHours.start % quarterHourMs !== 0)
-      throw mismatch(
-        'wrong_time',
-        `minutely_15 begins at ${minutely.time[0]}, expected a whole quarter of an hour`,
-      )
+      throw wrongTime(`minutely_15 begins at ${minutely.time[0]}, expected a whole quarter of an hour`)
     for (const now of [requestedAt, answeredAt])
       if (!covers(timeline, now))
-        throw mismatch(
-          'wrong_time',
-          `its times, from ${minutely.time[0]} and ${daily.time[0]} on, do not cover now`,
-        )
+        throw wrongTime(`its times, from ${minutely.time[0]} and ${daily.time[0]} on, do not cover now`)
     fill(timeline.values, timeline.quarterHours.offset, minutely, quarterHourColumns)
     fill(timeline.values, timeline.hours.offset, hourly, hourColumns)
     fill(timeline.values, timeline.days.offset, daily, dayColumns)
@@ -94,6 +85,9 @@ export const createElementReader = ({ horizon, calendar, clock, requestedAt }: E
 /** The error of an element, or of a whole body. */
 export const mismatch = (refused: RefusedAnswer, what: string) =>
   garbled(refused, `the provider's body does not match the request: ${what}`)
+
+const wrongTime = (what: string) => mismatch('wrong_time', what)
+const wrongPlace = (what: string) => mismatch('wrong_place', what)
 
 /** The provider's number of an element; undefined if it has none. */
 export const locationIdOf = (raw: unknown): unknown =>
@@ -125,16 +119,14 @@ const expectPlace = ({ latitude, longitude }: Fields, cell: Cell): void => {
   const north = numberOf('latitude', latitude)
   const east = numberOf('longitude', longitude)
   if (!(Math.abs(north - cell.latitude) <= degreesAway))
-    throw mismatch(
-      'wrong_place',
+    throw wrongPlace(
       `latitude is ${north}, expected ${cell.latitude} or up to ${degreesAway} degrees beside it`,
     )
   // As many kilometres as that: degrees of longitude shrink towards the poles, and wrap at 180.
   const most = degreesAway / Math.max(Math.cos((cell.latitude * Math.PI) / 180), 1e-9)
   const apart = Math.abs(east - cell.longitude)
   if (!(Math.min(apart, Math.abs(360 - apart)) <= most))
-    throw mismatch(
-      'wrong_place',
+    throw wrongPlace(
       `longitude is ${east}, expected ${cell.longitude} or up to ${Math.min(most, 180).toFixed(2)} degrees beside it`,
     )
 }
@@ -152,39 +144,34 @@ const sectionOf = (name: string, element: Fields): Section => {
   return { name, units, columns, time: listOf(`${name}.time`, columns.time) }
 }
 
-/** Reads the times of sections. All elements of an hour have nearly the same times, so most are compared, not parsed. */
-const createSteps = () => {
-  type Known = { readonly time: readonly unknown[]; readonly offset: number; readonly span: Span }
-  const known = new Map<string, Known>()
-  return {
-    spanOf: (
-      { name, time }: Section,
-      offset: number,
-      length: number,
-      form: RegExp,
-      positionOf: (time: string) => number,
-      step: number,
-    ): Span => {
-      if (time.length !== length)
-        throw mismatch('wrong_shape', `${name} has ${time.length} steps, expected ${length}`)
-      const before = known.get(name)
-      const isAsBefore = before?.offset === offset && before.time.length === length
-      if (isAsBefore && time.every((text, i) => text === before.time[i])) return before.span
-      let start = Number.NaN
-      for (const [i, text] of time.entries()) {
-        const position = typeof text === 'string' && form.test(text) ? positionOf(text) : Number.NaN
-        if (i === 0) start = position
-        if (position !== start + i * step)
-          throw mismatch('wrong_time', `${name}.time[${i}] is ${excerptOf(text)}, out of step`)
-      }
-      const span = { start, length }
-      known.set(name, { time, offset, span })
-      return span
-    },
+// Nearly all elements of an hour have the same times, so most are compared, not parsed. For all bodies: most have one element.
+type KnownTimes = { readonly time: readonly unknown[]; readonly offset: number; readonly span: Span }
+const knownTimes = new Map<string, KnownTimes>()
+
+const spanOf = (
+  { name, time }: Section,
+  offset: number,
+  length: number,
+  form: RegExp,
+  positionOf: (time: string) => number,
+  step: number,
+): Span => {
+  if (time.length !== length)
+    throw mismatch('wrong_shape', `${name} has ${time.length} steps, expected ${length}`)
+  const before = knownTimes.get(name)
+  const isAsBefore = before?.offset === offset && before.time.length === length
+  if (isAsBefore && time.every((text, i) => text === before.time[i])) return before.span
+  let start = Number.NaN
+  for (const [i, text] of time.entries()) {
+    const position = typeof text === 'string' && form.test(text) ? positionOf(text) : Number.NaN
+    if (i === 0) start = position
+    if (position !== start + i * step)
+      throw wrongTime(`${name}.time[${i}] is ${excerptOf(text)}, out of step`)
   }
+  const span = { start, length }
+  knownTimes.set(name, { time, offset, span })
+  return span
 }
-// For all bodies: most have one element.
-const steps = createSteps()
 
 // The provider's unit of a variable that its models lack; all its values are null then.
 const noUnit = 'undefined'

@@ -30,6 +30,8 @@ const modelRunPath = (model: string): string => `/data/${encodeURIComponent(mode
 export const isModelRunPath = (path: string): boolean =>
   /^\/data\/[a-z0-9_]{1,40}\/static\/meta\.json$/.test(path)
 
+const wrongRun = (sentence: string) => garbled('wrong_run', `meta.json: ${sentence}`)
+
 const runOf = (fields: Readonly<Record<string, unknown>>, now: number): ModelRun => {
   const secondsIn = (name: string): number => {
     const value = fields[name]
@@ -44,20 +46,17 @@ const runOf = (fields: Readonly<Record<string, unknown>>, now: number): ModelRun
   if (available * 1000 > now + minuteMs)
     throw garbled('wrong_run', 'meta.json names a run that is not available yet')
   if (available * 1000 < now - oldestRunMs)
-    throw garbled(
-      'wrong_run',
-      `meta.json: last_run_availability_time is ${available}, expected one within the last ${oldestRunMs / utcDayMs} days`,
+    throw wrongRun(
+      `last_run_availability_time is ${available}, expected one within the last ${oldestRunMs / utcDayMs} days`,
     )
   if (initialised > available || initialised * 1000 < available * 1000 - longestMakingMs)
-    throw garbled(
-      'wrong_run',
-      `meta.json: last_run_initialisation_time is ${initialised}, expected one within the ${longestMakingMs / utcDayMs} days before ${available}`,
+    throw wrongRun(
+      `last_run_initialisation_time is ${initialised}, expected one within the ${longestMakingMs / utcDayMs} days before ${available}`,
     )
   // A tiny interval would keep everything stale and spend the whole budget.
   if (interval * 1000 < shortestIntervalMs || interval * 1000 > longestIntervalMs)
-    throw garbled(
-      'wrong_run',
-      `meta.json: update_interval_seconds is ${interval}, expected ${shortestIntervalMs / 1000} to ${longestIntervalMs / 1000}`,
+    throw wrongRun(
+      `update_interval_seconds is ${interval}, expected ${shortestIntervalMs / 1000} to ${longestIntervalMs / 1000}`,
     )
   return { initialisedAt: initialised * 1000, availableAt: available * 1000, intervalMs: interval * 1000 }
 }
@@ -67,10 +66,8 @@ const fieldsOf = (body: string): Readonly<Record<string, unknown>> => {
   try {
     fields = JSON.parse(body)
   } catch (cause) {
-    throw new ProviderError('provider_cut_off', 'meta.json is not complete JSON', {
-      cause,
-      refused: 'damaged',
-    })
+    const refused = 'damaged'
+    throw new ProviderError('provider_cut_off', 'meta.json is not complete JSON', { cause, refused })
   }
   if (typeof fields !== 'object' || fields === null)
     throw garbled('wrong_shape', `meta.json is ${excerptOf(fields)}, expected an object`)

@@ -34,8 +34,9 @@ export const createOpenMeteo = ({
   requestFor: cells => ({
     path: pathFor(cells, horizon, calendar.zone),
     maxBytes: boundsFor(cells.length, horizon).bytes,
+    decode: (body, requestedAt, clock) =>
+      decodeTimelines(body, { cells, requestedAt, clock, horizon, calendar }),
   }),
-  decode: (body, requested) => decodeTimelines(body, { ...requested, horizon, calendar }),
   runs: modelRuns,
   passthrough,
 })
