@@ -3,7 +3,7 @@
 // hands over, such as `<(command)`, which is read once.
 
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats, statSync } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
+import { type FileHandle, open, stat } from 'node:fs/promises'
 
 const { O_APPEND, O_CREAT, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = constants
 const readOnly = O_RDONLY | O_NONBLOCK | O_NOCTTY
@@ -189,6 +189,13 @@ export const requireFileOrFree = (path: string): void => {
   const found = statSync(path, { throwIfNoEntry: false })
   if (found) requireRegular(found)
 }
+
+/** What differs once a path leads to another file, or its file was written; the same text while it can't be looked at. */
+export const versionOf = (path: string): Promise<string> =>
+  stat(path, { bigint: true }).then(
+    ({ dev, ino, size, mtimeNs, ctimeNs }) => [dev, ino, size, mtimeNs, ctimeNs].join(),
+    () => 'unreadable',
+  )
 
 const chunkBytes = 65_536
 
