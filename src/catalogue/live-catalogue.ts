@@ -1,9 +1,8 @@
 // Watches the catalogue's file and swaps in its places when it changes. Polls the path, not an open file, so that renames
 // and links are seen. A faulty file never replaces a good catalogue. Also reads it once, for those that don't watch it.
 
-import type { BigIntStats } from 'node:fs'
-import { stat } from 'node:fs/promises'
 import { InputError, messageOf } from '../common/errors.ts'
+import { versionOf } from '../common/regular-file.ts'
 import { type Catalogue, createCatalogue } from './catalogue.ts'
 import { catalogueFile, readSnapshot } from './snapshot-reader.ts'
 
@@ -36,12 +35,6 @@ export type LiveCatalogue = {
   /** Stops polling. */
   close(): void
 }
-
-const versionOf = (path: string): Promise<string> =>
-  stat(path, { bigint: true }).then(
-    ({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats) => [dev, ino, size, mtimeNs, ctimeNs].join(),
-    () => 'unreadable',
-  )
 
 // Of the machine, such as too many open files, and not of the text: it may be gone with the next poll.
 const isOfSystem = (thrown: unknown): boolean =>

@@ -3,8 +3,7 @@
 // hands over, such as `<(command)`, which is read once.
 
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats, statSync } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
+import { type FileHandle, open, stat } from 'node:fs/promises'
 
 const { O_APPEND, O_CREAT, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = constants
 const readOnly = O_RDONLY | O_NONBLOCK | O_NOCTTY
@@ -45,9 +44,9 @@ const requireRegular = (stats: Stats): void => {
   if (!stats.isFile()) throw noFile(stats.isDirectory())
 }
 
-const requireSize = (bytes: number, most: number): void => {
+const requireSize = (bytes: number, most: number, what = 'it is too large'): void => {
   if (bytes > most)
-    throw new FileError('EFBIG', `it is too large; allowed: at most ${most.toLocaleString('en-US')} bytes`)
+    throw new FileError('EFBIG', `${what}; allowed: at most ${most.toLocaleString('en-US')} bytes`)
 }
 
 const opened = (path: string, flags: number, mode?: number): number => {
@@ -71,27 +70,18 @@ const openRegular = (path: string, flags: number, mode?: number): number => {
   }
 }
 
-/** @throws FileError, or the system's error */
-export const readRegularFileSync = (path: string | URL, most: number): Buffer => readChecked(path, most)
-
-/** The same for a secret, which must be closed to other users of the machine. @throws FileError, or the system's error */
-export const readPrivateFileSync = (path: string | URL, most: number): Buffer =>
-  readChecked(path, most, ({ mode }) => {
-    if ((mode & 0o007) !== 0)
+/** @param isPrivate whether it must be closed to other users of the machine @throws FileError, or the system's error */
+export const readRegularFileSync = (path: string, most: number, isPrivate = false): Buffer => {
+  if (isHandedOver(path)) return readHandedOver(path, most)
+  const file = openRegular(path, readOnly)
+  try {
+    const { size, mode } = fstatSync(file)
+    requireSize(size, most)
+    if (isPrivate && (mode & 0o007) !== 0)
       throw new FileError(
         'EACCES',
         'other users of this machine may open it; allowed: mode 600 or 640 (chmod)',
       )
-  })
-
-const readChecked = (path: string | URL, most: number, check = (_stats: Stats): void => {}): Buffer => {
-  const name = pathOf(path)
-  if (isHandedOver(name)) return readHandedOver(name, most)
-  const file = openRegular(name, readOnly)
-  try {
-    const stats = fstatSync(file)
-    requireSize(stats.size, most)
-    check(stats)
     return readToEnd(file, most)
   } finally {
     closeSync(file)
@@ -111,10 +101,9 @@ const readToEnd = (file: number, most: number): Buffer => {
 }
 
 /** The same, without holding up the process. */
-export const readRegularFile = async (path: string | URL, most: number): Promise<Buffer> => {
-  const name = pathOf(path)
-  if (isHandedOver(name)) return readHandedOver(name, most)
-  await using file = await openStream(name)
+export const readRegularFile = async (path: string, most: number): Promise<Buffer> => {
+  if (isHandedOver(path)) return readHandedOver(path, most)
+  await using file = await openStream(path)
   requireSize((await file.stat()).size, most)
   const bytes = Buffer.concat(await file.createReadStream({ end: most, autoClose: false }).toArray())
   requireSize(bytes.length, most)
@@ -158,22 +147,18 @@ export async function* readLines(path: string, maxBytes: number): AsyncGenerator
     }
     begun.push(bytes.subarray(from))
     size += bytes.length - from
-    if (size > maxBytes)
-      throw new FileError(
-        'EFBIG',
-        `it has a line that is too long; allowed: at most ${maxBytes.toLocaleString('en-US')} bytes`,
-      )
+    requireSize(size, maxBytes, 'it has a line that is too long')
   }
   if (size > 0) yield line(Buffer.alloc(0))
 }
 const newline = 0x0a
 
 /** Its text in UTF-8, without a byte order mark. @throws FileError also where it is none */
-export const readTextFileSync = (path: string | URL, most: number): string =>
+export const readTextFileSync = (path: string, most: number): string =>
   textOf(readRegularFileSync(path, most))
 
 /** The same, without holding up the process. */
-export const readTextFile = async (path: string | URL, most: number): Promise<string> =>
+export const readTextFile = async (path: string, most: number): Promise<string> =>
   textOf(await readRegularFile(path, most))
 
 const textOf = (bytes: Buffer): string => {
@@ -205,7 +190,12 @@ export const requireFileOrFree = (path: string): void => {
   if (found) requireRegular(found)
 }
 
-const pathOf = (path: string | URL): string => (path instanceof URL ? fileURLToPath(path) : path)
+/** What differs once a path leads to another file, or its file was written; the same text while it can't be looked at. */
+export const versionOf = (path: string): Promise<string> =>
+  stat(path, { bigint: true }).then(
+    ({ dev, ino, size, mtimeNs, ctimeNs }) => [dev, ino, size, mtimeNs, ctimeNs].join(),
+    () => 'unreadable',
+  )
 
 const chunkBytes = 65_536
 

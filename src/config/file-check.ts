@@ -18,30 +18,19 @@ type FileCheck = readonly [path: string, check: (config: Config) => unknown]
 
 const { R_OK, W_OK, X_OK } = constants
 
-const checkCatalogue: FileCheck = [
-  'catalogue.path',
-  async ({ catalogue: { path } }) => {
-    try {
-      await readSnapshot(catalogueFile(path))
-    } catch (cause) {
-      throw new InputError(`catalogue.path: ${messageOf(cause)}`, { cause })
-    }
-  },
-]
-
 const checks: readonly FileCheck[] = [
   ['server.tls.cert', ({ server }) => certificateOf(server.tls)],
   ['server.tls.ticketKey', ({ server }) => ticketKeyOf(server.tls)],
   ['redis.ca', ({ redis: { url, ca } }) => url !== null && tlsOf({ url, ca })],
   ['store.path', ({ redis, store }) => (redis.url === null ? checkStoreFile(store.path) : undefined)],
-  checkCatalogue,
+  [
+    'catalogue.path',
+    ({ catalogue: { path } }) =>
+      readSnapshot(catalogueFile(path)).catch(cause => {
+        throw new InputError(`catalogue.path: ${messageOf(cause)}`, { cause })
+      }),
+  ],
 ]
-
-/** A fault of a setting, at the place where it was given. */
-const faultAt = (path: string, reason: string, origins: LoadedConfig['origins']): ConfigFault => {
-  const place = origins.get(path)
-  return { ...place, path, sentence: `${place ? printPlace(place) : path}: ${reason}` }
-}
 
 /** Every fault of the files. @param isMeant which settings to check: a reload reads those again that were changed */
 export const checkFiles = async (
@@ -55,7 +44,8 @@ export const checkFiles = async (
     try {
       await check(config)
     } catch (error) {
-      faults.push(faultAt(path, messageOf(error), origins))
+      const place = origins.get(path)
+      faults.push({ ...place, path, sentence: `${place ? printPlace(place) : path}: ${messageOf(error)}` })
     }
   }
   return faults

@@ -1,18 +1,22 @@
 // The rules between settings that are each valid by themselves. Every rule names the settings it reads, so that the error can
 // name the place where one of them was given.
 
-import { isIP } from 'node:net'
+import { BlockList, isIP } from 'node:net'
 import { hourMs } from '../common/calendar.ts'
-import { isLoopback } from '../common/outside-address.ts'
 import type { Config } from './schema.ts'
 import { printDuration } from './units.ts'
 
 /** A rule between settings: the end of a sentence that starts with the place of a setting, or nothing. */
 export type Rule = { reads: readonly string[]; fault(config: Config): string | false }
 
+// Commands start without the library of addresses.
+const loopback = new BlockList()
+loopback.addSubnet('127.0.0.0', 8, 'ipv4')
+loopback.addAddress('::1', 'ipv6')
+
 /** Whether a host reaches this machine alone. */
-const isLocal = (host: string): boolean =>
-  isIP(host) ? isLoopback(host) : host.toLowerCase() === 'localhost'
+const isLoopback = (host: string): boolean =>
+  isIP(host) ? loopback.check(host, isIP(host) === 6 ? 'ipv6' : 'ipv4') : host.toLowerCase() === 'localhost'
 
 const addressOf = (host: string): string => (host.toLowerCase() === 'localhost' ? '127.0.0.1' : host)
 
@@ -89,7 +93,7 @@ export const rules: readonly Rule[] = [
       tls.cert === null &&
       tls.key === null &&
       trustedProxies.length === 0 &&
-      !isLocal(host) &&
+      !isLoopback(host) &&
       `server.host is "${host}", where plain HTTP is not allowed: set server.tls.cert and server.tls.key, ` +
         'or server.trustedProxies, or a loopback host such as 127.0.0.1',
   },
@@ -101,7 +105,7 @@ export const rules: readonly Rule[] = [
     reads: ['ops.host', 'ops.token'],
     fault: ({ ops: { host, token } }) =>
       token === null &&
-      !isLocal(host) &&
+      !isLoopback(host) &&
       `ops.host is "${host}", where a token is required: set ops.token, best by ABOHAWA_OPS__TOKEN, ` +
         'or a loopback host such as 127.0.0.1',
   },
@@ -109,7 +113,7 @@ export const rules: readonly Rule[] = [
     reads: ['health.host', 'health.port'],
     fault: ({ health: { host, port } }) =>
       port === null &&
-      !isLocal(host) &&
+      !isLoopback(host) &&
       `health.host is "${host}", but health.port is not set: set both of them or neither`,
   },
   redisRule(

@@ -5,16 +5,14 @@
 import { X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
 import { InputError, messageOf } from '../common/errors.ts'
-import { maxFileBytes, readPrivateFileSync, readRegularFileSync } from '../common/regular-file.ts'
+import { maxFileBytes, readRegularFileSync } from '../common/regular-file.ts'
+import type { Config } from './schema.ts'
 
-/** Files in PEM form; null where TLS ends elsewhere. */
-type CertificateFiles = { readonly cert: string | null; readonly key: string | null }
-
-/** The same, and the file of the ticket key; null where the gateway makes its own. */
-export type TlsFiles = CertificateFiles & { readonly ticketKey: string | null }
+/** The files of certificate and key, null where TLS ends elsewhere, and that of the ticket key, null where the gateway makes its own. */
+export type TlsFiles = Omit<TlsSettings, 'http2'>
 
 /** The files, and whether HTTP/2 is offered. */
-export type TlsSettings = TlsFiles & { readonly http2: boolean }
+export type TlsSettings = Config['server']['tls']
 
 /** A chain and its key in PEM form. */
 export type Certificate = { readonly cert: Buffer; readonly key: Buffer }
@@ -59,7 +57,7 @@ export const tlsOptions = (files: TlsFiles, ownTicketKey: Buffer): TlsOptions | 
 /** The ticket key of the file; undefined without one, or without a certificate. @throws InputError when it can't be used */
 export const ticketKeyOf = ({ cert, ticketKey }: TlsFiles): Buffer | undefined => {
   if (cert === null || ticketKey === null) return undefined
-  const bytes = fileOf('server.tls.ticketKey', ticketKey, readPrivateFileSync)
+  const bytes = fileOf('server.tls.ticketKey', ticketKey, true)
   if (bytes.length !== ticketKeyBytes)
     throw new InputError(
       `server.tls.ticketKey is ${ticketKey}, which has ${bytes.length.toLocaleString('en-US')} bytes; allowed: a file of exactly ${ticketKeyBytes} random bytes (openssl rand ${ticketKeyBytes})`,
@@ -68,11 +66,11 @@ export const ticketKeyOf = ({ cert, ticketKey }: TlsFiles): Buffer | undefined =
 }
 
 /** Certificate and key; undefined where there are none. @throws InputError when a file can't be read or is no PEM */
-export const certificateOf = ({ cert, key }: CertificateFiles): Certificate | undefined => {
+export const certificateOf = ({ cert, key }: Pick<TlsFiles, 'cert' | 'key'>): Certificate | undefined => {
   if (cert === null || key === null) return undefined
   const pair = {
-    cert: fileOf('server.tls.cert', cert, readRegularFileSync),
-    key: fileOf('server.tls.key', key, readRegularFileSync),
+    cert: fileOf('server.tls.cert', cert),
+    key: fileOf('server.tls.key', key),
   }
   try {
     createSecureContext(pair)
@@ -85,9 +83,9 @@ export const certificateOf = ({ cert, key }: CertificateFiles): Certificate | un
   return pair
 }
 
-const fileOf = (name: string, path: string, read: typeof readRegularFileSync): Buffer => {
+const fileOf = (name: string, path: string, isPrivate = false): Buffer => {
   try {
-    return read(path, maxFileBytes.pem)
+    return readRegularFileSync(path, maxFileBytes.pem, isPrivate)
   } catch (cause) {
     throw new InputError(`${name} is ${path}, which can't be read: ${messageOf(cause)}`, { cause })
   }

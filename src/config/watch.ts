@@ -3,8 +3,7 @@
 // Reports content that two polls agree on and that differs from the content read last. Reads no settings.
 
 import { hash } from 'node:crypto'
-import { stat } from 'node:fs/promises'
-import { maxFileBytes, readRegularFile } from '../common/regular-file.ts'
+import { maxFileBytes, readRegularFile, versionOf } from '../common/regular-file.ts'
 
 export type FileWatchOptions<Outcome> = {
   /** The current files; they may change with their contents. */
@@ -27,12 +26,6 @@ export type FileWatch<Outcome> = {
 
 // Only content decides what is new: a file that is touched before each poll is settled, and one that was written within a tick of
 // its clock is not missed. Versions show files that were changed and changed back while they were read.
-const versionOf = (path: string): Promise<string> =>
-  stat(path, { bigint: true }).then(
-    ({ dev, ino, size, mtimeNs, ctimeNs }) => [dev, ino, size, mtimeNs, ctimeNs].join(),
-    () => 'unreadable',
-  )
-
 const contentOf = (path: string): Promise<string> =>
   readRegularFile(path, maxFileBytes.pem).then(
     bytes => hash('sha256', bytes),

@@ -35,6 +35,8 @@ import { namedIn, type Path, partsOf, printPath, schemaAt } from './tree.ts'
 
 /** The file of defaults has 1,800. */
 const maxTokens = 50_000
+const maxDepth = 64
+const maxAliases = 200
 const maxMerged = 20_000
 const longestKey = 1_000
 const MERGE = '<<'
@@ -85,13 +87,19 @@ const readYaml = (file: string, text: string): Source => {
   const placeOfNode = (node: unknown): Place =>
     isNode(node) && node.range ? placeAt(node.range[0]) : { file }
   const targets = targetsIn(document.contents)
+  if (!('get' in targets)) return broken(placeOfNode(targets[0]), `${notYaml}: ${targets[1]}`)
   const resolved = (node: unknown): unknown => (isAlias(node) ? targets.get(node) : node)
+  const pairsIn = new Map<YAMLMap, Map<string, Pair>>()
   const merging = new Set<YAMLMap>()
   let merged = 0
 
   /** The pairs of a map by their keys, those of merged maps (`<<`) included; its own win, then those merged first. */
   const pairsOf = (map: YAMLMap, path: Path): Map<string, Pair> => {
+    // Once for each map: a map that merges others twice, which do the same, would otherwise double the work at each step.
+    const known = pairsIn.get(map)
+    if (known) return known
     const own = new Map<string, Pair>()
+    pairsIn.set(map, own)
     for (const pair of map.items) {
       const key = keyOf(pair)
       const first = own.get(key)
@@ -110,18 +118,14 @@ const readYaml = (file: string, text: string): Source => {
     if (value === undefined) return own
     const given = resolved(value)
     merging.add(map)
-    for (const source of isSeq(given) ? given.items.map(resolved) : [given]) {
-      // Maps that merge others twice, which do the same, double the work at each step.
-      merged += 1
-      if (merged > maxMerged) break
+    for (const source of isSeq(given) ? given.items.map(resolved) : [given])
       if (!isMap(source) || merging.has(source))
         refuse(value, [...path, MERGE], 'must be an alias of a map, or a list of such aliases')
       else
         for (const [key, pair] of pairsOf(source, path)) {
           merged += 1
-          if (!own.has(key)) own.set(key, pair)
+          if (merged <= maxMerged && !own.has(key)) own.set(key, pair)
         }
-    }
     merging.delete(map)
     return own
   }
@@ -187,9 +191,11 @@ const keyOf = ({ key }: Pair): string => {
   return typeof value === 'symbol' ? (value.description ?? '') : String(value).slice(0, longestKey)
 }
 
+const tooDeep = `it is nested more than ${maxDepth} levels deep`
+
 const reasonOf = ({ code, message }: { readonly code: string; readonly message: string }): string => {
   if (code === 'MULTIPLE_DOCS') return 'it holds more than one document'
-  return code === 'RESOURCE_EXHAUSTION' ? 'it is nested too deep' : safeText(message, 300)
+  return code === 'RESOURCE_EXHAUSTION' ? tooDeep : safeText(message, 300)
 }
 
 // Counted before anything is made of them: a token becomes a node of a hundred bytes.
@@ -199,20 +205,24 @@ const hasMoreTokens = (text: string): boolean => {
   return false
 }
 
-/** What each alias stands for: the last anchor of its name that stands before it. The library would search for each anew. */
-const targetsIn = (contents: unknown): ReadonlyMap<Alias, Node> => {
+/**
+ * What each alias stands for: the last anchor of its name that stands before it; or what is beyond a bound. The library would search
+ * the document for each alias anew.
+ */
+const targetsIn = (contents: unknown): ReadonlyMap<Alias, Node | undefined> | readonly [Node, string] => {
   const anchors = new Map<string, Node>()
-  const targets = new Map<Alias, Node>()
-  const left = [contents]
-  while (left.length > 0) {
-    const node = left.pop()
-    if (isPair(node)) left.push(node.value, node.key)
+  const targets = new Map<Alias, Node | undefined>()
+  const left: (readonly [node: unknown, depth: number])[] = [[contents, 0]]
+  for (let next = left.pop(); next; next = left.pop()) {
+    const [node, depth] = next
+    if (isPair(node)) left.push([node.value, depth], [node.key, depth])
+    else if (isNode(node) && depth > maxDepth) return [node, tooDeep]
     else if (isAlias(node)) {
-      const target = anchors.get(node.source)
-      if (target) targets.set(node, target)
+      targets.set(node, anchors.get(node.source))
+      if (targets.size > maxAliases) return [node, `it has more than ${maxAliases} aliases`]
     } else if (isNode(node)) {
       if (node.anchor !== undefined) anchors.set(node.anchor, node)
-      if (isCollection(node)) for (const item of node.items.toReversed()) left.push(item)
+      if (isCollection(node)) for (const item of node.items.toReversed()) left.push([item, depth + 1])
     }
   }
   return targets

@@ -24,15 +24,11 @@ export type Tiers = Readonly<Record<string, number>>
 export const limitOfTier = (tiers: Tiers, tier: string): number | undefined =>
   Object.hasOwn(tiers, tier) ? tiers[tier] : undefined
 
-export type KeyRefusal =
-  | 'missing'
-  | 'wrong-prefix'
-  | 'malformed'
-  | 'unknown'
-  | 'replaced'
-  | 'key-revoked'
-  | 'subscriber-revoked'
-  | 'key-expired'
+export const keyRefusals = [
+  ...(['missing', 'wrong-prefix', 'malformed', 'unknown', 'replaced'] as const),
+  ...(['key-revoked', 'subscriber-revoked', 'key-expired'] as const),
+]
+export type KeyRefusal = (typeof keyRefusals)[number]
 
 /** `keyId` is that of a refused key that is known. */
 export type Authentication = { client: Client } | { refusal: KeyRefusal; keyId?: string }

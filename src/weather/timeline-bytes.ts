@@ -32,7 +32,10 @@ export type Expectation = {
  * Why bytes are refused. `length`: truncated, or with bytes after the end. `key`: written under another key. `instant`: an
  * impossible time. `malformed`: columns that the encoder never writes, or that have no value.
  */
-export type BytesRefusal = 'too_large' | 'length' | 'version' | 'checksum' | 'key' | 'instant' | 'malformed'
+export const bytesRefusals = [
+  ...(['too_large', 'length', 'version', 'checksum', 'key', 'instant', 'malformed'] as const),
+]
+export type BytesRefusal = (typeof bytesRefusals)[number]
 
 // The head: version, fetchedAt, checksum, the key's own checksum, generation, run, and the start of each series; then, where
 // they are not the usual ones, the lengths of quarter-hours and days.
