@@ -83,7 +83,7 @@ t.test('what was replayed is printed and written', async t => {
     ],
   ])
   t.equal(text?.code, 99, `the body of this target is no weather: ${text?.stderr}`)
-  t.match(text?.stderr, /broken\.ndjson:41: at is "\\"yesterday\\"", expected an instant/)
+  t.match(text?.stderr, /broken\.ndjson:41: at is "yesterday", expected an instant/)
   t.match(
     text?.stderr,
     /The files have no more than 40 requests, which were sent in \d+ms of 1m; --loop begins again after the last\.\n/,

@@ -7,8 +7,7 @@ import { leftText } from '../../src/cli/terminal.ts'
 import { differences } from '../../src/load/report/comparison.ts'
 import type { ReplayResult } from '../../src/load/report/result.ts'
 import { reportPage as reportPageIn } from '../../src/load/report/run-page.ts'
-import { createTally } from '../../src/load/what-if/tally.ts'
-import { servedShare } from '../../src/load/what-if/what-if-result.ts'
+import { createTally, servedShare } from '../../src/load/what-if/tally.ts'
 import { drawnRehearsal } from '../support/replay-results.ts'
 
 t.test('what is left is told when enough is done to tell', async t => {

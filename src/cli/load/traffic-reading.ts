@@ -96,7 +96,7 @@ export const createFaults = (terminal: Terminal, isStrict = false) => {
 }
 
 /** What of the requests of a browser is no traffic; undefined where all are. */
-export const leftOutText = ({ leftOut, files }: TrafficSummary): string | undefined => {
+const leftOutText = ({ leftOut, files }: TrafficSummary): string | undefined => {
   const { cached, blocked, otherHosts } = leftOut
   const hosts = files.flatMap(({ host }) => host ?? []).join(' and ')
   const parts = [

@@ -4,13 +4,8 @@ import { createFigures } from '../../common/page/figures.js'
 import { printDuration } from '../../config/units.ts'
 import { planText } from '../../load/report/plans.ts'
 import { leftOutText } from '../../load/traffic/recorded-admission.ts'
-import {
-  caseNameText,
-  paretoNote,
-  remarksOn,
-  servedShare,
-  type WhatIfResult,
-} from '../../load/what-if/what-if-result.ts'
+import { servedShare } from '../../load/what-if/tally.ts'
+import { caseNameText, paretoNote, remarksOn, type WhatIfResult } from '../../load/what-if/what-if.ts'
 import { counted, factsText, percentText, tableOf } from '../terminal.ts'
 
 /** As on the page. */

@@ -10,14 +10,13 @@ import type { SettingCase } from '../../config/setting-grid.ts'
 import { printDuration } from '../../config/units.ts'
 import { nameOfFile } from '../../load/traffic/file-bytes.ts'
 import { checkSpan } from '../../load/traffic/longest-span.ts'
-import { readTraffic } from '../../load/traffic/read-traffic.ts'
 import { leftOutText } from '../../load/traffic/recorded-admission.ts'
 import { runCases } from '../../load/what-if/run-cases.ts'
 import type { SimulateOptions } from '../../load/what-if/simulate.ts'
+import type { CaseFigures } from '../../load/what-if/tally.ts'
 import { readTrace, type Trace } from '../../load/what-if/trace.ts'
 import { whatIfResultOf } from '../../load/what-if/what-if.ts'
 import { whatIfPage } from '../../load/what-if/what-if-page.ts'
-import type { CaseFigures } from '../../load/what-if/what-if-result.ts'
 import { interruption } from '../interruption.ts'
 import { collect, durationIn, numberIn } from '../quantities.ts'
 import { type AddTopCommand, counted, leftText, type Terminal, zoneOf } from '../terminal.ts'
@@ -25,10 +24,10 @@ import { UsageError } from '../usage-error.ts'
 import { checkWritable, writeOutput } from '../writable.ts'
 import { casesIn } from './setting-cases.ts'
 import { formatIn, hostOption } from './traffic-options.ts'
-import { createFaults, remarkLeftOut } from './traffic-reading.ts'
+import { type ReadOptions, readFiles, remarkLeftOut } from './traffic-reading.ts'
 import { whatIfText } from './whatif-text.ts'
 
-type Options = {
+type Options = Pick<ReadOptions, 'format' | 'host'> & {
   set?: string[]
   case?: string[]
   instances: number
@@ -36,8 +35,6 @@ type Options = {
   warm?: boolean
   latency: number
   threads?: number
-  format?: string
-  host?: string
   out?: string
 }
 
@@ -119,21 +116,13 @@ export const addWhatIfCommand: AddTopCommand = (program, add, summary) =>
     },
   })
 
-const readAll = async (
-  terminal: Terminal,
-  files: readonly string[],
-  { format, host }: Pick<Options, 'format' | 'host'>,
-) => {
-  const faults = createFaults(terminal)
-  const traffic = readTraffic(files, { format, host, onFault: faults.add })
-  const trace = await readTrace(traffic.batches(), requests =>
-    terminal.progress(`reading: ${counted(requests)} requests`),
-  )
-  terminal.progress('')
-  faults.end()
+const readAll = async (terminal: Terminal, files: readonly string[], options: ReadOptions) => {
+  const reading = await readFiles(terminal, files, options)
+  const trace = await readTrace(reading.batches())
+  const summary = reading.end()
+  if (reading.isInterrupted()) throw new InputError('interrupted before the first setting was tried')
   if (trace.at.length === 0)
     throw new InputError(`there are no requests in ${files.map(nameOfFile).join(', ')}`)
-  const summary = traffic.summary()
   const { sha256, requests, faultyLines } = summary
   remarkLeftOut(terminal, summary)
   const [from = 0, to = 0] = [trace.at[0], trace.at.at(-1)]

@@ -1,24 +1,20 @@
 // Which of the provider's plans would carry what a run spent. A plan is chosen by whole days: demand has peaks and
 // nights, and a cache fills once, so that no factor makes a day of an hour. Less than a day says only which plans are too small.
 
-import { z } from 'zod'
 import { hourMs, utcDayMs } from '../../common/calendar.ts'
 import { plans } from '../../provider/open-meteo/terms.ts'
 
-export const planVerdict = z.object({
-  plan: z.string(),
+export type PlanVerdict = {
+  readonly plan: string
   /** Null where too little was counted to say so. */
-  carries: z.boolean().nullable(),
+  readonly carries: boolean | null
   /** The first limit that is too small; `weight` is what was spent in its fullest window. */
-  beyond: z
-    .object({
-      span: z.enum(['minute', 'hour', 'day', 'month']),
-      limit: z.number().min(0),
-      weight: z.number().min(0),
-    })
-    .nullable(),
-})
-export type PlanVerdict = z.infer<typeof planVerdict>
+  readonly beyond: {
+    readonly span: 'minute' | 'hour' | 'day' | 'month'
+    readonly limit: number
+    readonly weight: number
+  } | null
+}
 
 const daysPerMonth = 30
 // A day's log rarely has a request in its first and its last second.

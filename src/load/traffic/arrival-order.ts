@@ -21,18 +21,13 @@ export async function* inOrder(
 ): AsyncGenerator<TrafficRequest[], void, undefined> {
   let held: TrafficRequest[] = []
   let text = 0
-  let isSorted = true
-  let newest = Number.NEGATIVE_INFINITY
   let given = Number.NEGATIVE_INFINITY
 
   const take = (count: number): TrafficRequest[] => {
     // Stable, and linear in what is sorted already.
-    if (!isSorted) held.sort(byArrival)
-    const taken = count >= held.length ? held : held.slice(0, count)
-    held = count >= held.length ? [] : held.slice(count)
-    text = textOf(held)
-    isSorted = true
-    newest = held.at(-1)?.at ?? taken.at(-1)?.at ?? newest
+    const taken = held.sort(byArrival).slice(0, count)
+    held = held.slice(count)
+    text = held.reduce((sum, { path }) => sum + path.length, 0)
     given = taken.at(-1)?.at ?? given
     return taken
   }
@@ -44,8 +39,6 @@ export async function* inOrder(
         late.push(request)
         continue
       }
-      if (request.at < newest) isSorted = false
-      else newest = request.at
       held.push(request)
       text += request.path.length
     }
@@ -58,9 +51,6 @@ export async function* inOrder(
   }
   if (held.length > 0) yield take(held.length)
 }
-
-const textOf = (requests: readonly TrafficRequest[]): number =>
-  requests.reduce((sum, { path }) => sum + path.length, 0)
 
 const byArrival = (one: TrafficRequest, other: TrafficRequest): number => one.at - other.at
 

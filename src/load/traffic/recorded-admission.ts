@@ -4,12 +4,13 @@
 
 import type { TrafficRequest } from './traffic-request.ts'
 
-/**
- * Why a request does not reach the cache: its method is neither GET nor HEAD; it was recorded as refused (401, 403, 429) or
- * redirected, which no setting of the cache changes; or it has neither a key nor a recorded answer.
- */
-const leftOutReasons = ['method', 'refused', 'keyless'] as const
-export type LeftOutReason = (typeof leftOutReasons)[number]
+/** Why a request does not reach the cache, in words of a sentence; no setting of the cache changes what was refused. */
+const reasons = {
+  method: 'with a method other than GET and HEAD',
+  refused: 'recorded as refused or redirected',
+  keyless: 'with neither a key nor a recorded answer',
+}
+export type LeftOutReason = keyof typeof reasons
 
 /** Undefined for a request that reaches the cache, should its path have weather. */
 export const leftOutOf = ({
@@ -33,16 +34,11 @@ export const leftOutText = (
   counts: Readonly<Record<LeftOutReason, number>>,
   write: (count: number) => string,
 ): string | undefined => {
-  const parts = leftOutReasons.flatMap(reason =>
-    counts[reason] > 0 ? [`${write(counts[reason])} ${words[reason]}`] : [],
-  )
+  const parts = Object.entries(reasons).flatMap(([reason, words]) => {
+    const count = counts[reason as LeftOutReason]
+    return count > 0 ? [`${write(count)} ${words}`] : []
+  })
   return parts.length === 0 ? undefined : parts.join(', ')
-}
-
-const words: Record<LeftOutReason, string> = {
-  method: 'with a method other than GET and HEAD',
-  refused: 'recorded as refused or redirected',
-  keyless: 'with neither a key nor a recorded answer',
 }
 
 /** `own key`: that of its id. `substitute`: one of several that nothing limits. `nothing`: it is answered with 401. */

@@ -6,8 +6,8 @@ import { readCatalogue } from '../../catalogue/live-catalogue.ts'
 import { messageOf } from '../../common/errors.ts'
 import type { Config } from '../../config/schema.ts'
 import { type SimulateOptions, simulate } from './simulate.ts'
+import type { CaseFigures } from './tally.ts'
 import type { Trace } from './trace.ts'
-import type { CaseFigures } from './what-if-result.ts'
 
 export type WorkerTask = {
   readonly trace: Trace

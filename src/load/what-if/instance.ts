@@ -1,5 +1,5 @@
 // One gateway without its sockets and quotas: the endpoints with weather, the bodies that they render and keep, and the
-// upstream behind them. Bodies are compressed once; from then on their size is known by their length.
+// upstream behind them, whose provider sends nothing. Bodies are compressed once; from then on their size is known by their length.
 
 import { brotliCompressSync, deflateRawSync } from 'node:zlib'
 import { lengthOf } from '../../api/connection/ready-response.ts'
@@ -7,13 +7,14 @@ import { acceptedOf, brotliOptions, gzipOptions } from '../../api/content-coding
 import type { Compression } from '../../api/encoded-weather.ts'
 import type { Representation } from '../../api/representation.ts'
 import { weatherEndpointsOf } from '../../api/weather-endpoints.ts'
-import type { UpstreamObserver } from '../../cache/upstream.ts'
-import { openUpstream, type StandIns, type Upstream } from '../../cache/upstream.ts'
+import { openUpstream, type StandIns, type Upstream, type UpstreamObserver } from '../../cache/upstream.ts'
 import type { Catalogue } from '../../catalogue/catalogue.ts'
 import { createCalendar } from '../../common/calendar.ts'
-import type { Clock } from '../../common/clock.ts'
+import { after, type Clock } from '../../common/clock.ts'
 import type { Config } from '../../config/schema.ts'
 import { fleetHashOf } from '../../config/values.ts'
+import { protocolIn } from '../../provider/account.ts'
+import { ProviderError } from '../../provider/errors.ts'
 import type { Store } from '../../stores/store.ts'
 import type { WeatherPath } from '../traffic/endpoint-of-path.ts'
 import type { SampleWeather } from './sample-weather.ts'
@@ -31,19 +32,22 @@ export type Instance = Pick<Upstream, 'timelines' | 'start' | 'close'> & {
   ): void | Promise<void>
 }
 
-export type InstanceParts = {
+type InstanceParts = {
   readonly store: Store
   readonly catalogue: Catalogue
   readonly clock: Clock
   /** How many share the store. */
   readonly instances: number
   readonly weather: SampleWeather
-  readonly standIns: StandIns
+  /** How long a request to the provider takes, in ms of the clock. */
+  readonly latencyMs: number
+  /** Called with each request to the provider: how many cells it has, and what they weigh. */
+  readonly onSpent: (cells: number, weight: number) => void
   readonly observer: UpstreamObserver
 }
 
 export const openInstance = (config: Config, parts: InstanceParts): Instance => {
-  const { store, clock, instances, weather, standIns, observer } = parts
+  const { store, clock, instances, weather, observer } = parts
   const catalogue = { current: parts.catalogue }
   const { grid, timelines, start, close } = openUpstream(config, {
     store,
@@ -53,7 +57,7 @@ export const openInstance = (config: Config, parts: InstanceParts): Instance => 
     settings: () => hash,
     report: () => '',
     observer,
-    standIns,
+    standIns: standInsOf(config, parts),
   })
   const hash = fleetHashOf(config)
   const endpoints = weatherEndpointsOf({
@@ -75,6 +79,48 @@ export const openInstance = (config: Config, parts: InstanceParts): Instance => 
       if (answer instanceof Promise) return answer.then(late => send(late, accepts))
       send(answer, accepts)
     },
+  }
+}
+
+/**
+ * A provider that sends nothing: requests have the configured protocol's batches and weights, and are answered at once or after a
+ * while of the clock, with a timeline made at once.
+ */
+const standInsOf = (config: Config, { weather, clock, latencyMs, onSpent }: InstanceParts): StandIns => {
+  const protocol = protocolIn(config)
+  const answered = (): Promise<void> | undefined => {
+    if (latencyMs === 0) return undefined
+    const { promise, resolve } = Promise.withResolvers<void>()
+    after(clock, latencyMs, resolve)
+    return promise
+  }
+  return {
+    call: {
+      bytes: async function* (_, isValid) {
+        if (isValid && !isValid())
+          throw new ProviderError('provider_not_sent', 'the request was not sent in time')
+        await answered()
+        yield* []
+      },
+      text: async () => '',
+      stream: async () => {
+        throw new Error('no operator sends requests here')
+      },
+      close: async () => {},
+    },
+    protocol: {
+      requestFor: cells => ({
+        ...protocol.requestFor(cells),
+        decode: async body => {
+          // Counted when it ends, as the provider does.
+          for await (const _ of body);
+          onSpent(cells.length, cells.length * protocol.weightPerCell)
+          return cells.map(() => weather.timelineAt(clock.now()))
+        },
+      }),
+      runs: { ...protocol.runs, decode: (_, now) => protocol.runs.scheduled(now) },
+    },
+    codec: weather.codec,
   }
 }
 

@@ -5,8 +5,8 @@ import { InputError } from '../../common/errors.ts'
 import type { Config } from '../../config/schema.ts'
 import type { WorkerAnswer, WorkerTask } from './case-worker.ts'
 import { requestsOf, type SimulateOptions } from './simulate.ts'
+import type { CaseFigures } from './tally.ts'
 import type { Trace } from './trace.ts'
-import type { CaseFigures } from './what-if-result.ts'
 
 export type CaseRun = {
   /** The figures by case; undefined for those that were stopped. @throws InputError with the reason of a case that failed */

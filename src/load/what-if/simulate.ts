@@ -7,18 +7,16 @@ import type { Catalogue } from '../../catalogue/catalogue.ts'
 import { createCalendar, minuteMs, quarterHourMs, utcDayMs } from '../../common/calendar.ts'
 import { every } from '../../common/clock.ts'
 import type { Config } from '../../config/schema.ts'
-import { horizonOf, protocolIn } from '../../provider/account.ts'
+import { horizonOf } from '../../provider/account.ts'
 import { openEmbeddedStore } from '../../stores/sqlite/embedded-store.ts'
 import { wholeDaysOf } from '../report/plans.ts'
-import { type WeatherPath, weatherPathOf } from '../traffic/endpoint-of-path.ts'
+import { weatherPathOf } from '../traffic/endpoint-of-path.ts'
 import { createMovedClock } from '../traffic/moved-clock.ts'
 import { openInstance } from './instance.ts'
 import { createSampleWeather } from './sample-weather.ts'
-import { createStandIns } from './stand-ins.ts'
-import { createTally } from './tally.ts'
+import { type CaseFigures, createTally } from './tally.ts'
 import type { Trace } from './trace.ts'
 import { watchStore } from './watched-store.ts'
-import type { CaseFigures } from './what-if-result.ts'
 
 export type SimulateOptions = {
   readonly instances: number
@@ -61,7 +59,6 @@ export const simulate = async (
   const aheadMs = warm ? Math.ceil((end - begin + 1) / utcDayMs) * utcDayMs : 0
   const clock = createMovedClock(begin - aheadMs)
   const { store, ...work } = watchStore(openEmbeddedStore(':memory:', clock))
-  const protocol = protocolIn(config)
   const weather = createSampleWeather(
     horizonOf(config),
     config.weather.hourlyHours,
@@ -93,19 +90,9 @@ export const simulate = async (
   }
   const instances = Array.from({ length: size }, () =>
     openInstance(config, {
-      store,
-      catalogue,
-      clock,
+      ...{ store, catalogue, clock, weather, latencyMs, observer },
       instances: size,
-      weather,
-      standIns: createStandIns({
-        protocol,
-        weather,
-        clock,
-        latencyMs,
-        onRequest: cells => tally.spent(cells, cells * protocol.weightPerCell),
-      }),
-      observer,
+      onSpent: tally.spent,
     }),
   )
 
@@ -127,33 +114,24 @@ export const simulate = async (
 
   for (const instance of instances) await instance.start()
   await settle()
-  const endSamples = every(clock, minuteMs, () =>
+  const endSamples = every(clock, minuteMs, () => {
+    const held = instances.map(({ timelines }) => timelines.held())
     tally.sample({
       stretch: instances[0]?.timelines.stretch() ?? 1,
-      memoryBytes: Math.max(...instances.map(({ timelines }) => timelines.held().bytes)),
-      memoryEntries: Math.max(...instances.map(({ timelines }) => timelines.held().entries)),
+      memoryBytes: Math.max(...held.map(({ bytes }) => bytes)),
+      memoryEntries: Math.max(...held.map(({ entries }) => entries)),
       sharedEntries: work.entries(clock.now()),
-    }),
-  )
+    })
+  })
 
-  const parsed: (WeatherPath | null | undefined)[] = []
-  const pathAt = (place: number): WeatherPath | null => {
-    let path = parsed[place]
-    if (path === undefined) {
-      path = weatherPathOf(trace.paths[place] ?? '') ?? null
-      parsed[place] = path
-    }
-    return path
-  }
+  const asked = trace.paths.map(weatherPathOf)
   const read = (row: number): void | Promise<void> => {
-    const path = pathAt(trace.path[row] ?? 0)
+    const path = asked[trace.path[row] ?? 0]
     if (!path) return
     try {
-      const encoding = trace.encoding[row] ?? 0
-      const key = trace.key[row] ?? 0
       return instances[row % size]?.answer(path, {
-        accepts: encoding === 0 ? undefined : trace.encodings[encoding],
-        keyId: key === 0 ? undefined : trace.keys[key],
+        accepts: trace.encodings[trace.encoding[row] ?? 0] || undefined,
+        keyId: trace.keys[trace.key[row] ?? 0] || undefined,
       })
     } catch {
       // Refused for its parameters or its place: no weather.

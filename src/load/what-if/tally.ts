@@ -1,9 +1,8 @@
 // Counts what one setting did: outcomes, ages, spending by window and by step of time, stretch and memory. Only counts; what
-// is counted is simulate.ts's.
+// is counted is simulate.ts's. Durations are in seconds, shares from 0 to 1, weights in the provider's unit.
 
 import type { WholeDays } from '../report/plans.ts'
 import { createSpending } from '../report/spending.ts'
-import { type CaseFigures, servedShare } from './what-if-result.ts'
 
 type Sample = {
   readonly stretch: number
@@ -13,33 +12,33 @@ type Sample = {
   readonly sharedEntries: number
 }
 
-export type Tally = {
-  request(): void
-  /** An answer with weather. */
-  onRead(outcome: 'hit' | 'stale' | 'miss', source: string, ageMs: number): void
-  /** A request for weather that got none. */
-  failed(): void
-  /** A request to the provider of so much weight. */
-  spent(cells: number, weight: number): void
-  /** Taken each minute. */
-  sample(sample: Sample): void
-  /** Forgets what was counted. */
-  reset(): void
-  figures(): CaseFigures
-}
+export type CaseFigures = ReturnType<ReturnType<typeof createTally>['figures']>
+
+/** A count of answers as a share of the answers with weather; 0 where there are none. */
+export const servedShare = (
+  count: number,
+  { weather, failed }: { readonly weather: number; readonly failed: number },
+): number => (weather === failed ? 0 : count / (weather - failed))
 
 // Ages in seconds; nothing is served for longer than two days.
 const maxAge = 3 * 86_400
 
-type Step = {
-  requests: number
-  hits: number
-  stale: number
-  misses: number
-  failed: number
-  weight: number
-  stretch: number
-}
+const newStep = () => ({ requests: 0, hits: 0, stale: 0, misses: 0, failed: 0, weight: 0, stretch: 1 })
+
+const newCounts = () => ({
+  requests: 0,
+  /** Fresh weather, by the tier that held it. */
+  hits: { memory: 0, shared: 0 },
+  stale: 0,
+  misses: 0,
+  failed: 0,
+  provider: { requests: 0, cells: 0 },
+  weight: 0,
+  spending: createSpending(),
+  steps: [] as ReturnType<typeof newStep>[],
+  stretch: { most: 1, samples: 0, above: 0 },
+  memory: { mostBytes: 0, mostEntries: 0, sharedEntries: 0 },
+})
 
 /** @param now of the clock that the traffic goes by @param stepMs the length of a step @param wholeDays by which plans are chosen */
 export const createTally = (
@@ -47,133 +46,121 @@ export const createTally = (
   stepMs: number,
   encodedBytes: number,
   wholeDays?: WholeDays,
-): Tally => {
+) => {
   const ages = new Uint32Array(maxAge + 1)
-  let from = 0
-  let counts = zero()
-  let steps: Step[] = []
-  let spending = createSpending()
-  let stretch = { most: 1, samples: 0, above: 0 }
-  let memory = { mostBytes: 0, mostEntries: 0 }
-  let last: Sample | undefined
+  let from = now()
+  let counts = newCounts()
 
-  const step = (): Step => {
+  const step = () => {
     const at = Math.max(0, Math.floor((now() - from) / stepMs))
-    for (let i = steps.length; i <= at; i++)
-      steps.push({ requests: 0, hits: 0, stale: 0, misses: 0, failed: 0, weight: 0, stretch: 1 })
-    return steps[at] as Step
+    for (let i = counts.steps.length; i <= at; i++) counts.steps.push(newStep())
+    return counts.steps[at] as ReturnType<typeof newStep>
   }
-  const reset = (): void => {
-    from = now()
-    counts = zero()
-    ages.fill(0)
-    steps = []
-    spending = createSpending()
-    stretch = { most: 1, samples: 0, above: 0 }
-    memory = { mostBytes: 0, mostEntries: 0 }
-    last = undefined
-  }
-  reset()
-
-  const ageAt = (share: number): number => {
-    const served = counts.memory + counts.shared + counts.stale + counts.misses
+  const ageAt = (count: number): number => {
     let below = 0
     for (let age = 0; age <= maxAge; age++) {
       below += ages[age] as number
-      if (below > 0 && below >= share * served) return age
+      if (below > 0 && below >= count) return age
     }
     return 0
   }
 
   return {
-    request: () => {
+    request: (): void => {
       counts.requests += 1
       step().requests += 1
     },
-    onRead: (outcome, source, ageMs) => {
+    /** An answer with weather. */
+    onRead: (outcome: 'hit' | 'stale' | 'miss', source: string, ageMs: number): void => {
       const one = step()
       if (outcome === 'hit') {
         one.hits += 1
-        if (source === 'memory') counts.memory += 1
-        else counts.shared += 1
-      } else if (outcome === 'stale') {
-        one.stale += 1
-        counts.stale += 1
+        counts.hits[source === 'memory' ? 'memory' : 'shared'] += 1
       } else {
-        one.misses += 1
-        counts.misses += 1
+        const name = outcome === 'stale' ? 'stale' : 'misses'
+        one[name] += 1
+        counts[name] += 1
       }
       const age = Math.min(maxAge, Math.max(0, Math.floor(ageMs / 1000)))
       ages[age] = (ages[age] as number) + 1
     },
-    failed: () => {
+    /** A request for weather that got none. */
+    failed: (): void => {
       counts.failed += 1
       step().failed += 1
     },
-    spent: (cells, weight) => {
-      counts.calls += 1
-      counts.cells += cells
+    /** A request to the provider of so much weight. */
+    spent: (cells: number, weight: number): void => {
+      counts.provider.requests += 1
+      counts.provider.cells += cells
       counts.weight += weight
       step().weight += weight
-      spending.record(now(), { calls: counts.calls, weight: counts.weight, refused: 0 })
+      counts.spending.record(now(), {
+        calls: counts.provider.requests,
+        weight: counts.weight,
+        refused: 0,
+      })
     },
-    sample: sample => {
-      last = sample
-      stretch.samples += 1
-      if (sample.stretch > 1) stretch.above += 1
-      stretch.most = Math.max(stretch.most, sample.stretch)
-      step().stretch = Math.max(step().stretch, sample.stretch)
-      memory.mostBytes = Math.max(memory.mostBytes, sample.memoryBytes)
-      memory.mostEntries = Math.max(memory.mostEntries, sample.memoryEntries)
+    /** Taken each minute. */
+    sample: ({ stretch, memoryBytes, memoryEntries, sharedEntries }: Sample): void => {
+      counts.stretch.samples += 1
+      if (stretch > 1) counts.stretch.above += 1
+      counts.stretch.most = Math.max(counts.stretch.most, stretch)
+      step().stretch = Math.max(step().stretch, stretch)
+      counts.memory = {
+        mostBytes: Math.max(counts.memory.mostBytes, memoryBytes),
+        mostEntries: Math.max(counts.memory.mostEntries, memoryEntries),
+        sharedEntries,
+      }
     },
-    reset,
+    /** Forgets what was counted. */
+    reset: (): void => {
+      from = now()
+      counts = newCounts()
+      ages.fill(0)
+    },
     figures: () => {
-      const { requests, memory: inMemory, shared, stale, misses, failed } = counts
-      const weather = inMemory + shared + stale + misses + failed
+      const { requests, hits, stale, misses, failed, provider, spending, stretch, memory } = counts
+      const fresh = hits.memory + hits.shared
+      const served = fresh + stale + misses
+      const weather = served + failed
       return {
         requests,
+        /** Those that reached the cache, the failed ones among them. */
         weather,
+        /** Requests without weather: other endpoints, and those that are refused before the cache is read. */
         none: requests - weather,
-        hits: { memory: inMemory, shared },
+        hits,
         stale,
+        /** Requests that waited for the provider. */
         misses,
+        /** Requests for weather that got an error: nothing was cached, and the budget had no room in time. */
         failed,
-        hitShare: servedShare(inMemory + shared, { weather, failed }),
-        provider: {
-          requests: counts.calls,
-          cells: counts.cells,
-          days: spending.days(),
-          ...spending.spent(wholeDays),
+        /** Of the answers with weather, as everywhere: those that failed are not among them. */
+        hitShare: servedShare(fresh, { weather, failed }),
+        /** By UTC day, in the fullest windows, in all, and in the whole days. */
+        provider: { ...provider, days: spending.days(), ...spending.spent(wholeDays) },
+        /** `share`: of the minutes, those in which freshness was stretched. */
+        stretch: { most: stretch.most, share: stretch.samples === 0 ? 0 : stretch.above / stretch.samples },
+        /** Of the weather that was served, however fresh. */
+        age: {
+          p50: ageAt(0.5 * served),
+          p95: ageAt(0.95 * served),
+          max: ages.findLastIndex(count => count > 0),
         },
-        stretch: {
-          most: stretch.most,
-          share: stretch.samples === 0 ? 0 : stretch.above / stretch.samples,
-        },
-        age: { p50: ageAt(0.5), p95: ageAt(0.95), max: ages.findLastIndex(count => count > 0) },
-        memory: {
-          mostBytes: memory.mostBytes,
-          mostEntries: memory.mostEntries,
-          sharedEntries: last?.sharedEntries ?? 0,
-          sharedBytes: (last?.sharedEntries ?? 0) * encodedBytes,
-        },
+        /** Of the memory tier the most that one instance held; of the shared tier what it held in the end. */
+        memory: { ...memory, sharedBytes: memory.sharedEntries * encodedBytes },
         stepSeconds: stepMs / 1000,
-        steps: steps.map((one, i) => ({ at: (i * stepMs) / 1000, ...one, weight: rounded(one.weight) })),
+        /** `at`: when a step begins, from the begin of what is counted. */
+        steps: counts.steps.map((one, i) => ({
+          at: (i * stepMs) / 1000,
+          ...one,
+          weight: rounded(one.weight),
+        })),
       }
     },
   }
 }
-
-const zero = () => ({
-  requests: 0,
-  memory: 0,
-  shared: 0,
-  stale: 0,
-  misses: 0,
-  failed: 0,
-  cells: 0,
-  calls: 0,
-  weight: 0,
-})
 
 // Sums of thirds and tenths.
 const rounded = (weight: number): number => Math.round(weight * 1000) / 1000

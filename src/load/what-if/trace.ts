@@ -25,11 +25,8 @@ export type Trace = {
 // Beyond these, values are so odd that one more stands for none.
 const maxEncodings = 1_000
 
-/** @param batches those that are far out of place are put in their place @param onRead called with each batch: how many requests there are by then */
-export const readTrace = async (
-  batches: AsyncIterable<readonly TrafficRequest[]>,
-  onRead: (requests: number) => void = () => {},
-): Promise<Trace> => {
+/** @param batches those that are far out of place are put in their place */
+export const readTrace = async (batches: AsyncIterable<readonly TrafficRequest[]>): Promise<Trace> => {
   const at = createColumn(Float64Array)
   const path = createColumn(Uint32Array)
   const encoding = createColumn(Uint16Array)
@@ -44,7 +41,7 @@ export const readTrace = async (
   for (const table of [paths, encodings, keys]) numberIn(table)
   const leftOut = { method: 0, refused: 0, keyless: 0 }
   let rows = 0
-  for await (const batch of batches) {
+  for await (const batch of batches)
     for (const request of batch) {
       at.put(rows, request.at)
       const reason = leftOutOf(request)
@@ -54,8 +51,6 @@ export const readTrace = async (
       key.put(rows, numberIn(keys, request.key))
       rows += 1
     }
-    onRead(rows)
-  }
   const order = arrivalOrderOf(at.end(rows))
   return {
     at: at.end(rows, order),

@@ -19,14 +19,8 @@ import { planText, smallestPlan } from '../report/plans.ts'
 import { differingSettings } from '../report/run-figures.ts'
 import { number } from '../report/run-sections.ts'
 import { leftOutText } from '../traffic/recorded-admission.ts'
-import {
-  type CaseResult,
-  caseNameText,
-  paretoNote,
-  remarksOn,
-  servedShare,
-  type WhatIfResult,
-} from './what-if-result.ts'
+import { servedShare } from './tally.ts'
+import { type CaseResult, caseNameText, paretoNote, remarksOn, type WhatIfResult } from './what-if.ts'
 
 /** A case, and its number with the values in which it differs from others. */
 type NamedCase = CaseResult & { readonly title: string }

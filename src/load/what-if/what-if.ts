@@ -1,17 +1,32 @@
-// Puts the figures of all cases together: the verdict of the provider's plans, whether the budget bit, and which cases no
-// other beats.
+// The result of `whatif`, as JSON and for the page: the figures of all cases, the verdict of the provider's plans, whether the
+// budget bit, and which cases no other beats. Durations are in seconds, shares from 0 to 1, weights in the provider's unit.
 
 import { explainConfig } from '../../config/explain.ts'
 import { type ConfigSources, readConfig } from '../../config/load.ts'
 import type { SettingCase } from '../../config/setting-grid.ts'
-import { monthOf, verdictsOf } from '../report/plans.ts'
+import { monthOf, planRemarks, verdictsOf } from '../report/plans.ts'
 import { paretoOptimal } from '../report/run-figures.ts'
+import type { LeftOutReason } from '../traffic/recorded-admission.ts'
 import type { SimulateOptions } from './simulate.ts'
-import type { CaseFigures, WhatIfResult } from './what-if-result.ts'
+import type { CaseFigures } from './tally.ts'
+
+export type WhatIfResult = ReturnType<typeof whatIfResultOf>
+export type CaseResult = WhatIfResult['cases'][number]
+
+type TriedTraffic = {
+  readonly files: readonly string[]
+  readonly sha256: string
+  readonly requests: number
+  readonly faultyLines: number
+  /** Requests that do not reach the cache, whatever their path. */
+  readonly leftOut: Readonly<Record<LeftOutReason, number>>
+  readonly from: string
+  readonly spanSeconds: number
+}
 
 export type WhatIfParts = {
   readonly version: string
-  readonly traffic: WhatIfResult['traffic']
+  readonly traffic: TriedTraffic
   readonly sources: ConfigSources
   readonly options: SimulateOptions
 }
@@ -21,7 +36,7 @@ export const whatIfResultOf = (
   cases: readonly SettingCase[],
   figures: readonly (CaseFigures | undefined)[],
   { version, traffic, sources, options }: WhatIfParts,
-): WhatIfResult => {
+) => {
   const { instances, warmUpMs, warm, latencyMs } = options
   const finished = cases.flatMap((each, i) => {
     const one = figures[i]
@@ -32,27 +47,37 @@ export const whatIfResultOf = (
   const [first] = cases
   const { perMinute, perHour, perDay } = first?.config.provider.budget ?? {}
   return {
-    format: 'abohawa-what-if/1',
+    format: 'abohawa-what-if/1' as const,
     version,
     traffic,
+    /** The settings that differ from their defaults in all cases. */
     base: explainConfig(readConfig(sources))
       .filter(({ path, value, default: usual }) => isRelevant(path) && usual !== undefined && value !== usual)
       .map(({ path, value, default: usual }) => ({ path, value, default: usual ?? '' })),
     instances,
+    /** Traffic that went through before counting began. */
     warmUpSeconds: warmUpMs / 1000,
+    /** Whether the whole traffic went through once before. */
     warm,
+    /** How long the provider took for a request. */
     latencyMs,
+    /** The limits of the configured budget, where all cases have the same. */
     budget:
       budgets.size === 1 ? { minute: perMinute ?? null, hour: perHour ?? null, day: perDay ?? null } : null,
     cases: finished.map(({ name, values, figures: one }, i) => ({
+      /** As `--case` takes it; empty for the configuration as it is. */
       name,
       settings: { ...values },
+      /** Whether no other case has more hits at less weight, younger weather and less memory. */
       paretoOptimal: best.has(i),
+      /** Whether the configured budget stretched freshness or refused requests: the weight is then what it allowed. */
       budgetBit: one.stretch.most > 1 || one.failed > 0,
+      /** Of a month of such whole days; null for less than 23 hours. */
       weightPerMonth: monthOf(one.provider),
       plans: verdictsOf(one.provider),
       ...one,
     })),
+    /** Cases that were not finished when the command was stopped. */
     unfinished: cases.filter((_, i) => figures[i] === undefined).map(({ name }) => name),
   }
 }
@@ -70,4 +95,24 @@ const objectives = ({ hits, weather, provider, age, memory }: CaseFigures): numb
   -Math.round(provider.weight),
   -age.p95,
   -Math.round((memory.mostBytes / mebibyte) * 10),
+]
+
+/** The words of a case that was not named: the configuration as it is. */
+export const caseNameText = ({ name }: Pick<CaseResult, 'name'>): string => name || 'as configured'
+
+export const paretoNote = 'No other setting beats it in hits, weight, age (p95) and memory together.'
+
+/** What else is to be known of the figures, for the page and the table. */
+export const remarksOn = ({ cases, unfinished }: WhatIfResult): string[] => [
+  ...(cases.some(({ budgetBit }) => budgetBit)
+    ? [
+        'Where freshness was stretched or requests failed, the configured budget was the limit: without it, the weight would be higher.',
+      ]
+    : []),
+  ...planRemarks(cases.map(({ plans }) => plans)),
+  ...(unfinished.length > 0
+    ? [
+        `The run was stopped before these settings were done: ${unfinished.map(name => caseNameText({ name })).join('; ')}.`,
+      ]
+    : []),
 ]

@@ -8,8 +8,8 @@ import { settingCases } from '../../../src/config/setting-grid.ts'
 import { schemaAt } from '../../../src/config/tree.ts'
 import type { TrafficRequest } from '../../../src/load/traffic/traffic-request.ts'
 import { type SimulateOptions, simulate } from '../../../src/load/what-if/simulate.ts'
+import type { CaseFigures } from '../../../src/load/what-if/tally.ts'
 import { readTrace, type Trace } from '../../../src/load/what-if/trace.ts'
-import type { CaseFigures } from '../../../src/load/what-if/what-if-result.ts'
 import { withConstants } from '../../support/constants.ts'
 
 const usual: SimulateOptions = { instances: 1, warmUpMs: 0, warm: false, latencyMs: 0 }
