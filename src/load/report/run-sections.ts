@@ -198,20 +198,17 @@ const provider = (run: ReplayResult, place: number, figures: Figures): Html => {
   if (run.provider === null) return '<p>What the provider was sent is not known.</p>'
   const { requests, weight, windows } = run.provider
   const rows = windows.map(({ span, limit, most }) => {
-    const share = limit === null ? null : most / limit
-    const state = share === null || share <= 0.9 ? 'good' : share <= 1 ? 'warn' : 'bad'
-    return [
-      escaped(span),
-      limit === null ? 'none' : figures.count(limit),
-      figures.count(most),
-      share === null ? '–' : badge(state, figures.share(share)),
-    ]
+    if (limit === null) return [escaped(span), 'none', figures.count(most), '–']
+    const share = most / limit
+    const state = share <= 0.9 ? 'good' : share <= 1 ? 'warn' : 'bad'
+    return [escaped(span), figures.count(limit), figures.count(most), badge(state, figures.share(share))]
   })
-  return `<p>${figures.count(requests)} requests, weight ${figures.count(weight)}.</p>${table(
-    'Provider',
-    [{ head: 'Window' }, number('Limit'), number('Maximum in a window'), number('Of the limit')],
-    rows,
-  )}${charts(place, 'weight')}`
+  const heads = ['Limit', 'Maximum in a window', 'Of the limit'].map(number)
+  return [
+    `<p>${figures.count(requests)} requests, weight ${figures.count(weight)}.</p>`,
+    table('Provider', [{ head: 'Window' }, ...heads], rows),
+    charts(place, 'weight'),
+  ].join('')
 }
 
 const gateway = ({ gateway: used, totals }: ReplayResult, figures: Figures): Html => {
