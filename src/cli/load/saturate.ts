@@ -129,7 +129,7 @@ const leastRate = (
   { from, most, step, warmUp }: SaturateOptions,
   thresholds: readonly Threshold[],
 ): number => {
-  const ofRate = thresholds.find(({ metric }) => metric === 'rate')
+  const ofRate = thresholds.find(({ isOfRate }) => isOfRate)
   if (ofRate)
     throw new UsageError(
       `--threshold is ${ofRate.text}; allowed: those of latencies, shares and counts, since the rate is what is looked for`,

@@ -10,7 +10,7 @@ import { arrivalsOf } from './pace.ts'
 import { openRequestLog } from './request-log.ts'
 import type { KeptBody, SendOrder } from './sender.ts'
 import { type LiveFigures, startSending } from './senders.ts'
-import { checkThresholds, type Threshold } from './thresholds.ts'
+import type { Threshold } from './thresholds.ts'
 
 export type ReplayOrder = Omit<SendOrder, 'share' | 'beginAt'> & {
   readonly workers: number
@@ -98,7 +98,7 @@ export const startReplay = async (
       provider: figures?.provider ?? null,
       gateway: figures?.gateway ?? null,
       generator,
-      thresholds: generator.limited ? [] : checkThresholds(thresholds, recorder, ranFor),
+      thresholds: generator.limited ? [] : thresholds.map(each => each.judge(recorder, ranFor)),
       bodies: null,
       seconds: ranFor,
     })
