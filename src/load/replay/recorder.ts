@@ -1,4 +1,4 @@
-// Counts the requests of a run by outcome, with histograms of latency, lateness and age, and makes that part of the result.
+// Counts the requests of a run by outcome, with histograms of latency and age, and makes that part of the result.
 // Sends nothing. Replays and rehearsals record into it; each worker has a recorder, and their forms are added up.
 
 import { encodeIntoCompressedBase64, type Histogram } from 'hdr-histogram-js'

@@ -9,7 +9,8 @@ import type { Estimate } from './intervals.ts'
 import { metrics, valueText } from './metrics.ts'
 import { charts, drawnRun, figuresIn, reportFile } from './page.ts'
 import type { ReplayResult } from './result.ts'
-import { dateTime, number, outcomeCell, paceText } from './run-sections.ts'
+import { paceText } from './run-figures.ts'
+import { dateTime, number, outcomeCell } from './run-sections.ts'
 
 export type Comparison = {
   readonly a: readonly ReplayResult[]

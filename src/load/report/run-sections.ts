@@ -5,7 +5,7 @@ import type { Figures } from '../../common/page/figures.js'
 import { badge, code, escaped, facts, type Html, notice, table, tiles } from '../../common/page/html.ts'
 import { charts } from './page.ts'
 import type { ReplayResult } from './result.ts'
-import { errorsOf, shareOf, weathersOf } from './run-figures.ts'
+import { errorsOf, paceText, shareOf, weathersOf } from './run-figures.ts'
 
 export type Section = readonly [id: string, title: string, content: Html]
 
@@ -62,16 +62,6 @@ const tilesOf = (run: ReplayResult, figures: Figures): Html => {
     note: `${figures.count(provider.requests)} requests`,
   }
   return tiles([...pairs.map(([name, value, note]) => ({ name, value, note })), ...(weight ? [weight] : [])])
-}
-
-/** How a run was paced, in a few words. */
-export const paceText = ({ pace }: ReplayResult, figures: Figures): string => {
-  if (pace.mode === 'closed')
-    return `closed loop: ${figures.count(pace.connections)} connections, one request each`
-  if (pace.mode === 'rate') return `${figures.measured(pace.rate ?? 0)} requests/s, evenly`
-  const times =
-    pace.speed === null || pace.speed === 1 ? '' : `, ${figures.measured(pace.speed)} times as fast`
-  return `as recorded${times}`
 }
 
 /** The day and the time of an instant. */
