@@ -8,7 +8,7 @@ import { createGatewayFigures } from './gateway-figures.ts'
 import { generatorOf, machineOf } from './load.ts'
 import { arrivalsOf } from './pace.ts'
 import { openRequestLog } from './request-log.ts'
-import type { KeptBody, SendOrder } from './sender.ts'
+import type { SendOrder } from './sender.ts'
 import { type LiveFigures, startSending } from './senders.ts'
 import type { Threshold } from './thresholds.ts'
 
@@ -24,17 +24,6 @@ export type ReplayOrder = Omit<SendOrder, 'share' | 'beginAt'> & {
   readonly requests?: string | undefined
 }
 
-export type Replay = {
-  readonly ended: Promise<{
-    readonly result: ReplayResult
-    readonly kept: readonly KeptBody[]
-    /** Of the log of each request: how many it lacks, because the file took them too slowly, and why there is no file. */
-    readonly logged: { readonly lost: number; readonly fault: string | undefined }
-  }>
-  /** Ends it early; the result is of what ran. */
-  stop(): void
-}
-
 const readEveryMs = 5_000
 const maxSteps = 300
 
@@ -42,7 +31,7 @@ export const startReplay = async (
   order: ReplayOrder,
   clock: Clock,
   onLive: (figures: LiveFigures, seconds: number) => void,
-): Promise<Replay> => {
+) => {
   const { workers, command, traffic, thresholds, settings, metrics, requests, ...send } = order
   const { pace, target, http, connections } = send
   const { endsAt } = arrivalsOf(send.schedule, pace)
@@ -103,11 +92,13 @@ export const startReplay = async (
       seconds: ranFor,
     })
     const steps = figures?.withWeights(result.steps, result.stepSeconds) ?? result.steps
+    // Of the log of each request: how many it lacks, because the file took them too slowly, and why there is no file.
     return { result: { ...result, steps }, kept, logged: { lost: unlogged, fault } }
   }
   return {
     ended: finish(),
-    stop: () => {
+    /** Ends it early; the result is of what ran. */
+    stop: (): void => {
       interrupted = true
       sending.stop()
     },
