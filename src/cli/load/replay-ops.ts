@@ -2,11 +2,10 @@
 // is, the result has its differences from the defaults.
 
 import { InputError, messageOf } from '../../common/errors.ts'
-import { quotedPath } from '../../common/outside-text.ts'
 import { redactedUrl } from '../../common/redacted-url.ts'
-import { maxFileBytes, readTextFileSync } from '../../common/regular-file.ts'
 import { loadConfig } from '../../config/load.ts'
 import { changesBetween, fleetHashOf } from '../../config/values.ts'
+import { readSecret } from '../../load/replay/key-file.ts'
 import { connectFault } from '../../load/replay/target.ts'
 import type { ReplayResult } from '../../load/report/result.ts'
 import { askGateway, checkGateway, queryGateway } from '../operate/gateway-query.ts'
@@ -33,7 +32,10 @@ export const createOpsReader = (
   }
   const address = ops.replace(/\/+$/, '')
   const where = redactedUrl(address)
-  const token = opsTokenFile === undefined ? terminal.config().ops.token : tokenIn(opsTokenFile)
+  const token =
+    opsTokenFile === undefined
+      ? terminal.config().ops.token
+      : readSecret('--ops-token-file', 'token', opsTokenFile)
   const asked = { address, token, timeoutMs, allowsRemote: allowRemote }
   return {
     /** The text of /metrics. @throws InputError when no gateway answers with it */
@@ -70,19 +72,4 @@ export const createOpsReader = (
       }))
     },
   }
-}
-
-const tokenIn = (file: string): string => {
-  try {
-    const token = readTextFileSync(file, maxFileBytes.config).trim()
-    if (/^[\x21-\x7e]+$/.test(token)) return token
-  } catch (cause) {
-    throw new InputError(
-      `--ops-token-file is ${quotedPath(file)}, which can't be read: ${messageOf(cause)}`,
-      {
-        cause,
-      },
-    )
-  }
-  throw new InputError(`--ops-token-file is ${quotedPath(file)}; allowed: a file with one token`)
 }

@@ -5,7 +5,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { isoOf } from '../../common/calendar.ts'
 import { InputError } from '../../common/errors.ts'
 import { withoutKeys } from '../../common/key-redaction.ts'
-import { keysFor, readKeyFile, readOneKey } from '../../load/replay/key-file.ts'
+import { keysFor, readKeyFile, readSecret } from '../../load/replay/key-file.ts'
 import { type Threshold, thresholdOf } from '../../load/replay/thresholds.ts'
 import { nameOfFile } from '../../load/traffic/file-bytes.ts'
 import { interruption } from '../interruption.ts'
@@ -121,7 +121,7 @@ const keysOf = (
     throw new UsageError('allowed: one of --keys, --key and --without-keys')
   if (reuseKeys && keys === undefined) throw new UsageError('--reuse-keys is about --keys; allowed: with it')
   if (key !== undefined) {
-    const one = readOneKey(key)
+    const one = readSecret('--key', 'key', key)
     return [one, ...ids.map(() => one)]
   }
   if (keys !== undefined) return [undefined, ...keysFor(ids, readKeyFile(keys), reuseKeys)]

@@ -4,7 +4,7 @@ import { createFigures } from '../../common/page/figures.js'
 import type { Arrivals } from '../../load/replay/pace.ts'
 import type { LiveFigures } from '../../load/replay/senders.ts'
 import type { ReplayResult } from '../../load/report/result.ts'
-import { errorsIn, shareOf } from '../../load/report/run-figures.ts'
+import { errorsIn, paceText, shareOf } from '../../load/report/run-figures.ts'
 import { counted, factsText, leftText, percentText, tableOf } from '../terminal.ts'
 
 /** As on the page. */
@@ -54,7 +54,7 @@ export const resultText = (result: ReplayResult): string => {
     ],
     [
       'rate',
-      `${askedText(result.pace)}${rateText(totals.answered / totals.seconds)} answered, for ${lasted}`,
+      `${paceText(result, figures)}, ${rateText(totals.answered / totals.seconds)} answered, for ${lasted}`,
     ],
     [
       'latency',
@@ -109,24 +109,20 @@ export const resultText = (result: ReplayResult): string => {
         : undefined,
     ],
   ])
-  const latencyRows = latencies.map(each => [
-    each.endpoint,
-    each.outcome,
-    counted(each.count),
+  const latencyRows = latencies.map(({ endpoint, outcome, count, ...each }) => [
+    endpoint,
+    outcome,
+    counted(count),
     ...[each.p50, each.p90, each.p99, each.p999, each.max].map(msText),
   ])
-  const thresholdRows = thresholds.map(({ threshold, measured, passed }) => [
-    threshold,
-    measured,
-    passed ? 'passed' : 'FAILED',
-  ])
+  const verdicts = thresholds.map(each => [each.threshold, each.measured, each.passed ? 'passed' : 'FAILED'])
   const headings = ['endpoint', 'outcome', 'requests', 'p50', 'p90', 'p99', 'p99.9', 'max']
   const sent = result.kind === 'replay' ? 'Replayed' : 'Rehearsed'
   return [
     `${result.interrupted ? 'Interrupted; this is what ran' : sent}: ${result.traffic.files.join(', ')} to ${result.pace.target}.`,
     facts,
     latencies.length === 0 ? '' : tableOf(headings, latencyRows, [2, 3, 4, 5, 6, 7]),
-    thresholds.length === 0 ? '' : tableOf(['threshold', 'measured', ''], thresholdRows),
+    thresholds.length === 0 ? '' : tableOf(['threshold', 'measured', ''], verdicts),
     (bodies?.faults ?? [])
       .slice(0, 10)
       .map(({ path, fault }) => `${path}: ${fault}`)
@@ -138,13 +134,6 @@ export const resultText = (result: ReplayResult): string => {
     .filter(part => part !== '')
     .join('\n\n')
 }
-
-const askedText = ({ mode, rate, speed }: ReplayResult['pace']): string =>
-  mode === 'rate'
-    ? `${rateText(rate ?? 0)} asked, `
-    : mode === 'recorded'
-      ? `${speed === 1 ? 'as recorded' : `${speed} times as fast as recorded`}, `
-      : ''
 
 /** Answers with what was asked for: 2xx and 304. */
 export const goodAnswers = ({ statuses }: Pick<ReplayResult, 'statuses'>): number =>

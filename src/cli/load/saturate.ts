@@ -77,6 +77,8 @@ const saturate = async (
 
   const steps: RateStep[] = []
   let lastHeld: ReplayResult | undefined
+  let stop = (): void => {}
+  signal.addEventListener('abort', () => stop())
   const tryRate = async (rate: number): Promise<RateVerdict> => {
     if (signal.aborted) return 'interrupted'
     const progress = createProgress({ endsAt: step, total: undefined })
@@ -91,9 +93,9 @@ const saturate = async (
       terminal.clock,
       (figures, seconds) => terminal.progress(`${rateText(rate)}: ${progress(figures, seconds)}`),
     )
-    signal.addEventListener('abort', run.stop)
+    stop = run.stop
     // It may have come while the run was started.
-    if (signal.aborted) run.stop()
+    if (signal.aborted) stop()
     const { result } = await run.ended
     const verdict = verdictOn(result)
     steps.push({ rate, verdict, result })
@@ -129,7 +131,7 @@ const leastRate = (
   { from, most, step, warmUp }: SaturateOptions,
   thresholds: readonly Threshold[],
 ): number => {
-  const ofRate = thresholds.find(({ metric }) => metric === 'rate')
+  const ofRate = thresholds.find(({ isOfRate }) => isOfRate)
   if (ofRate)
     throw new UsageError(
       `--threshold is ${ofRate.text}; allowed: those of latencies, shares and counts, since the rate is what is looked for`,

@@ -8,29 +8,15 @@ import { InputError } from '../../common/errors.ts'
 import { safeText } from '../../common/outside-text.ts'
 import type { Message, Order, Reply } from './commands.ts'
 
-export type OrderedProcess = {
-  readonly url: string
-  /** @throws InputError when the process has ended, or could not carry the order out */
-  send(order: Order): Promise<Reply>
-  /** Rejects when it ends before `stop`. */
-  readonly ended: Promise<never>
-  /** Resolves when it has ended: by itself within seconds, else killed. */
-  stop(): Promise<void>
-}
-
 const main = fileURLToPath(new URL('../../main.ts', import.meta.url))
 const patienceMs = 5_000
 const keptText = 2_000
 
 /**
  * @param name of the process in sentences, such as `the gateway`
- * @throws InputError when it ends before it serves, with what it wrote last
+ * @throws InputError when it ends before it serves, with what it wrote last. Resolves with where it serves as `url`
  */
-export const startControlled = async (
-  name: string,
-  args: readonly string[],
-  env: NodeJS.ProcessEnv,
-): Promise<OrderedProcess> => {
+export const startControlled = async (name: string, args: readonly string[], env: NodeJS.ProcessEnv) => {
   const child = fork(main, args, { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
   const written = lastText(child)
   const exited = once(child, 'exit')
@@ -53,6 +39,7 @@ export const startControlled = async (
       throw new InputError(`${name} of the rehearsal failed: ${safeText(message.failed, 500)}`)
     return message
   }
+  /** Resolves when it has ended: by itself within seconds, else killed. */
   const stop = async (): Promise<void> => {
     if (!isStopping && child.connected) child.send('stop', () => {})
     isStopping = true
@@ -65,10 +52,12 @@ export const startControlled = async (
     const { ready } = (await answer()) as { ready: string }
     return {
       url: ready,
-      send: async order => {
+      /** @throws InputError when the process has ended, or could not carry the order out */
+      send: async (order: Order): Promise<Reply> => {
         child.send(order, () => {})
         return (await answer()) as Reply
       },
+      /** Rejects when it ends before `stop`. */
       ended,
       stop,
     }

@@ -32,15 +32,14 @@ export const readKeyFile = (file: string): KeyRow[] => {
   throw new InputError(`--keys is ${quotedPath(file)}, which has no key; allowed: ${allowed}`)
 }
 
-/** The one key of a file. @throws InputError */
-export const readOneKey = (file: string): string => {
-  const key = textOf('--key', file).trim()
-  if (isHeaderValue(key)) return key
-  throw new InputError(`--key is ${quotedPath(file)}; allowed: a file with one key and nothing else`)
+/** The one key or token of a file, which becomes a header line. @throws InputError */
+export const readSecret = (option: string, what: 'key' | 'token', file: string): string => {
+  const secret = textOf(option, file).trim()
+  if (isHeaderValue(secret)) return secret
+  throw new InputError(`${option} is ${quotedPath(file)}; allowed: a file with one ${what} and nothing else`)
 }
 
-// A key becomes a header line.
-const isHeaderValue = (key: string): boolean => /^[\x21-\x7e]{1,200}$/.test(key)
+const isHeaderValue = (text: string): boolean => /^[\x21-\x7e]{1,1000}$/.test(text)
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
 
 const textOf = (option: string, file: string): string => {

@@ -1,4 +1,4 @@
-// Counts the requests of a run by outcome, with histograms of latency, lateness and age, and makes that part of the result.
+// Counts the requests of a run by outcome, with histograms of latency and age, and makes that part of the result.
 // Sends nothing. Replays and rehearsals record into it; each worker has a recorder, and their forms are added up.
 
 import { encodeIntoCompressedBase64, type Histogram } from 'hdr-histogram-js'
@@ -66,7 +66,8 @@ export type Scope = { readonly endpoint?: Destination; readonly outcome?: string
 
 /** How long requests waited. */
 type Waited = {
-  readonly ms: number
+  /** In ms. */
+  readonly value: number
   /** Whether they were answered then. One that was given up would have waited longer, nobody knows how long. */
   readonly isAnswered: boolean
 }
@@ -219,13 +220,13 @@ export const createRecorder = (stepSeconds = 1, warmUpMs = 0) => {
       const [found, answered] = [all(scope), all(scope, true)]
       if (found.totalCount === 0) return null
       if (percent === 'mean')
-        return { ms: found.mean / 1000, isAnswered: answered.totalCount === found.totalCount }
+        return { value: found.mean / 1000, isAnswered: answered.totalCount === found.totalCount }
       // Those without an answer come after all others, since none of them is known to have ended sooner.
       const rank = Math.max(1, Math.floor((percent / 100) * found.totalCount + 0.5))
       return rank > answered.totalCount
-        ? { ms: found.getValueAtPercentile(percent) / 1000, isAnswered: false }
+        ? { value: found.getValueAtPercentile(percent) / 1000, isAnswered: false }
         : {
-            ms: answered.getValueAtPercentile((rank / answered.totalCount) * 100) / 1000,
+            value: answered.getValueAtPercentile((rank / answered.totalCount) * 100) / 1000,
             isAnswered: true,
           }
     },

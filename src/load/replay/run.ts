@@ -8,9 +8,9 @@ import { createGatewayFigures } from './gateway-figures.ts'
 import { generatorOf, machineOf } from './load.ts'
 import { arrivalsOf } from './pace.ts'
 import { openRequestLog } from './request-log.ts'
-import type { KeptBody, SendOrder } from './sender.ts'
+import type { SendOrder } from './sender.ts'
 import { type LiveFigures, startSending } from './senders.ts'
-import { checkThresholds, type Threshold } from './thresholds.ts'
+import type { Threshold } from './thresholds.ts'
 
 export type ReplayOrder = Omit<SendOrder, 'share' | 'beginAt'> & {
   readonly workers: number
@@ -24,17 +24,6 @@ export type ReplayOrder = Omit<SendOrder, 'share' | 'beginAt'> & {
   readonly requests?: string | undefined
 }
 
-export type Replay = {
-  readonly ended: Promise<{
-    readonly result: ReplayResult
-    readonly kept: readonly KeptBody[]
-    /** Of the log of each request: how many it lacks, because the file took them too slowly, and why there is no file. */
-    readonly logged: { readonly lost: number; readonly fault: string | undefined }
-  }>
-  /** Ends it early; the result is of what ran. */
-  stop(): void
-}
-
 const readEveryMs = 5_000
 const maxSteps = 300
 
@@ -42,7 +31,7 @@ export const startReplay = async (
   order: ReplayOrder,
   clock: Clock,
   onLive: (figures: LiveFigures, seconds: number) => void,
-): Promise<Replay> => {
+) => {
   const { workers, command, traffic, thresholds, settings, metrics, requests, ...send } = order
   const { pace, target, http, connections } = send
   const { endsAt } = arrivalsOf(send.schedule, pace)
@@ -98,16 +87,18 @@ export const startReplay = async (
       provider: figures?.provider ?? null,
       gateway: figures?.gateway ?? null,
       generator,
-      thresholds: generator.limited ? [] : checkThresholds(thresholds, recorder, ranFor),
+      thresholds: generator.limited ? [] : thresholds.map(each => each.judge(recorder, ranFor)),
       bodies: null,
       seconds: ranFor,
     })
     const steps = figures?.withWeights(result.steps, result.stepSeconds) ?? result.steps
+    // Of the log of each request: how many it lacks, because the file took them too slowly, and why there is no file.
     return { result: { ...result, steps }, kept, logged: { lost: unlogged, fault } }
   }
   return {
     ended: finish(),
-    stop: () => {
+    /** Ends it early; the result is of what ran. */
+    stop: (): void => {
       interrupted = true
       sending.stop()
     },

@@ -45,7 +45,7 @@ export type LiveFigures = {
 // From the order to begin to the first due instant.
 const leadMs = 20
 
-export type SendingEvents = {
+type SendingEvents = {
   /** The first request is due in a moment. */
   onBegin(): void
   /** Every half second. */

@@ -11,18 +11,19 @@ import type { Counts, Recorder, Scope } from './recorder.ts'
 
 export type Threshold = {
   readonly text: string
-  readonly scope: Scope
-  readonly metric: string
-  readonly below: boolean
-  readonly orEqual: boolean
-  /** In ms, percent, a count, or requests a second. */
-  readonly bound: number
-  readonly unit: Unit
+  readonly isOfRate: boolean
+  /** @param seconds how long the run sent */
+  judge(recorder: Recorder, seconds: number): ReplayResult['thresholds'][number]
 }
-type Unit = 'ms' | '%' | '' | '/s'
 
-const shares = ['errors', 'hits', 'stale', 'misses', 'late', 'dropped'] as const
-type Share = (typeof shares)[number]
+type Unit = 'ms' | '%' | '' | '/s'
+/** In its unit; `isAnswered` is false where it is the least that it may be. Null where nothing was measured. */
+type Measure = (
+  recorder: Recorder,
+  seconds: number,
+) => { readonly value: number; readonly isAnswered: boolean } | null
+/** A count, and what it is a share of. */
+type Counted = (counts: Counts) => readonly [count: number, of: number]
 
 const allowed =
   'p50, p99.9 or another percentile, mean or max with a duration (p99<20ms); errors, hits, stale, misses, late, dropped or status.401 with a share or a count (errors<0.1%, dropped<1); rate with requests a second (rate>4900); latencies also of an endpoint or an outcome (weather.p99<20ms, hit.p99<5ms)'
@@ -32,27 +33,47 @@ export const thresholdOf = (text: string): Threshold => {
   const refused = (): never => {
     throw new InputError(`the threshold ${quoted(text)} is not one; allowed: ${allowed}`)
   }
-  const [, name = '', sign = '', value = ''] =
-    /^([a-z0-9.]+)(<=|>=|<|>)(\d+(?:\.\d+)?(?:us|µs|ms|s|m|%)?)$/.exec(text.replaceAll(/\s/g, '')) ??
-    refused()
-  const [, digits = '', written = ''] = /^([\d.]+)(.*)$/.exec(value) ?? []
-  const common = { text: text.trim(), below: sign.startsWith('<'), orEqual: sign.endsWith('=') }
+  const [, name = '', sign = '', digits = '', given = ''] =
+    /^([a-z0-9.]+)(<=|>=|<|>)(\d+(?:\.\d+)?)(us|µs|ms|s|m|%)?$/.exec(text.replaceAll(/\s/g, '')) ?? refused()
   const number = Number(digits)
+  const judged = (unit: Unit, measure: Measure, bound = number): Threshold => ({
+    text: text.trim(),
+    isOfRate: unit === '/s',
+    judge: (recorder, seconds) => {
+      const found = measure(recorder, seconds)
+      const verdict = (measured: string, passed: boolean) => ({ threshold: text.trim(), measured, passed })
+      // Of nothing nothing is known: a bound that was not tried is not held.
+      if (!found) return verdict('no answer', false)
+      const { value, isAnswered } = found
+      // How long it would have waited is not known: no bound holds for it.
+      if (!isAnswered) return verdict(`no answer after ${written(value, unit)}`, false)
+      const isBeyond = sign.startsWith('<') ? value < bound : value > bound
+      return verdict(written(value, unit), isBeyond || (sign.endsWith('=') && value === bound))
+    },
+  })
+
   const latency = /^(?:(.+)\.)?(p(?:\d{1,2}(?:\.\d+)?|100)|mean|max)$/.exec(name)
   if (latency) {
-    const factor = { us: 0.001, µs: 0.001, ms: 1, s: 1_000, m: 60_000 }[written]
+    const [, within = '', figure = ''] = latency
+    const factor = { us: 0.001, µs: 0.001, ms: 1, s: 1_000, m: 60_000 }[given]
     if (factor === undefined) return refused()
-    const scope = scopeOf(latency[1] ?? '') ?? refused()
-    return { ...common, scope, metric: latency[2] ?? '', bound: number * factor, unit: 'ms' }
+    const scope = scopeOf(within) ?? refused()
+    const percent = figure === 'max' ? 100 : figure === 'mean' ? 'mean' : Number(figure.slice(1))
+    return judged('ms', recorder => recorder.latency(percent, scope), number * factor)
   }
-  const isShare = shares.some(share => share === name) || /^status\.([1-5]\d\d|[1-5]xx)$/.test(name)
-  if (written === '%' && number > 100)
+  if (given === '%' && number > 100)
     throw new InputError(`the threshold ${quoted(text)} is a share of more than 100 %; allowed: 0 % to 100 %`)
-  if (isShare && (written === '%' || written === ''))
-    return { ...common, scope: {}, metric: name, bound: number, unit: written }
-  if (name === 'rate' && written === '')
-    return { ...common, scope: {}, metric: name, bound: number, unit: '/s' }
-  return refused()
+  if (name === 'rate' && given === '')
+    return judged('/s', ({ counts }, seconds) =>
+      seconds > 0 ? { value: counts.answered / seconds, isAnswered: true } : null,
+    )
+  const [, status] = /^status\.([1-5]\d\d|[1-5]xx)$/.exec(name) ?? []
+  const countedBy = status === undefined ? shares.get(name) : withStatus(status)
+  if (!countedBy || (given !== '%' && given !== '')) return refused()
+  return judged(given, ({ counts }) => {
+    const [count, of] = countedBy(counts)
+    return of === 0 ? null : { value: given === '' ? count : (count / of) * 100, isAnswered: true }
+  })
 }
 
 const scopeOf = (text: string): Scope | undefined => {
@@ -66,71 +87,29 @@ const scopeOf = (text: string): Scope | undefined => {
   return scope
 }
 
-/** @param seconds how long the run sent */
-export const checkThresholds = (
-  thresholds: readonly Threshold[],
-  recorder: Recorder,
-  seconds: number,
-): ReplayResult['thresholds'] =>
-  thresholds.map(threshold => {
-    const measured = measure(threshold, recorder, seconds)
-    const { text, below, orEqual, bound, unit } = threshold
-    const failed = (measured: string) => ({ threshold: text, measured, passed: false })
-    // Of nothing nothing is known: a bound that was not tried is not held.
-    if (measured === undefined) return failed('no answer')
-    // How long it would have waited is not known: no bound holds for it.
-    if (typeof measured === 'object') return failed(`no answer after ${written(measured.unansweredMs, unit)}`)
-    const passed = (orEqual && measured === bound) || (below ? measured < bound : measured > bound)
-    return { threshold: text, measured: written(measured, unit), passed }
-  })
-
 const written = (value: number, unit: Unit): string => {
-  const digits =
-    value === 0 ? '0' : value >= 100 ? String(Math.round(value)) : String(Number(value.toPrecision(3)))
-  return unit === '' || unit === '%'
-    ? `${digits}${unit === '%' ? ' %' : ''}`
-    : `${digits} ${unit === '/s' ? 'requests/s' : unit}`
+  const digits = String(value >= 100 ? Math.round(value) : Number(value.toPrecision(3)))
+  if (unit === '') return digits
+  return `${digits} ${unit === '/s' ? 'requests/s' : unit}`
 }
 
-const measure = (
-  { scope, metric, unit }: Threshold,
-  recorder: Recorder,
-  seconds: number,
-): number | { readonly unansweredMs: number } | undefined => {
-  if (unit === 'ms') {
-    const percent = metric === 'max' ? 100 : metric === 'mean' ? 'mean' : Number(metric.slice(1))
-    const waited = recorder.latency(percent, scope)
-    if (waited === null) return undefined
-    return waited.isAnswered ? waited.ms : { unansweredMs: waited.ms }
+const ofWeather = ({ outcomes: { hit = 0, stale = 0, miss = 0 } }: Counts, count = 0) =>
+  [count, hit + stale + miss] as const
+
+const shares = new Map<string, Counted>([
+  ['errors', counts => [errorsIn(counts, counts.statuses), counts.sent + counts.dropped]],
+  ['hits', counts => ofWeather(counts, counts.outcomes.hit)],
+  ['stale', counts => ofWeather(counts, counts.outcomes.stale)],
+  ['misses', counts => ofWeather(counts, counts.outcomes.miss)],
+  ['late', ({ late, sent }) => [late, sent]],
+  ['dropped', ({ dropped, sent }) => [dropped, sent + dropped]],
+])
+
+const withStatus =
+  (wanted: string): Counted =>
+  ({ statuses, answered }) => {
+    const those = Object.entries(statuses).filter(
+      ([status]) => status === wanted || `${status[0]}xx` === wanted,
+    )
+    return [those.reduce((sum, [, count]) => sum + count, 0), answered]
   }
-  const { counts } = recorder
-  if (unit === '/s') return seconds > 0 ? counts.answered / seconds : undefined
-  const { count, of } = metric.startsWith('status.')
-    ? byStatus(counts, metric.slice(7))
-    : shareOf[metric as Share](counts)
-  if (of === 0) return undefined
-  return unit === '' ? count : (count / of) * 100
-}
-
-const byStatus = ({ statuses, answered }: Counts, wanted: string) => ({
-  count: Object.entries(statuses).reduce(
-    (sum, [status, count]) => (status === wanted || `${status[0]}xx` === wanted ? sum + count : sum),
-    0,
-  ),
-  of: answered,
-})
-
-const ofWeather = ({ outcomes: { hit = 0, stale = 0, miss = 0 } }: Counts, count = 0) => ({
-  count,
-  of: hit + stale + miss,
-})
-const ofDue = ({ sent, dropped }: Counts, count: number) => ({ count, of: sent + dropped })
-
-const shareOf: Record<Share, (counts: Counts) => { count: number; of: number }> = {
-  errors: counts => ofDue(counts, errorsIn(counts, counts.statuses)),
-  hits: counts => ofWeather(counts, counts.outcomes.hit),
-  stale: counts => ofWeather(counts, counts.outcomes.stale),
-  misses: counts => ofWeather(counts, counts.outcomes.miss),
-  late: counts => ({ count: counts.late, of: counts.sent }),
-  dropped: counts => ofDue(counts, counts.dropped),
-}

@@ -9,7 +9,8 @@ import type { Estimate } from './intervals.ts'
 import { metrics, valueText } from './metrics.ts'
 import { charts, drawnRun, figuresIn, reportFile } from './page.ts'
 import type { ReplayResult } from './result.ts'
-import { dateTime, number, outcomeCell, paceText } from './run-sections.ts'
+import { paceText } from './run-figures.ts'
+import { dateTime, number, outcomeCell } from './run-sections.ts'
 
 export type Comparison = {
   readonly a: readonly ReplayResult[]
@@ -77,26 +78,23 @@ const limitStates = { passed: 'good', failed: 'bad', undecided: 'warn' } as cons
 
 const limitsHtml = (limits: readonly LimitVerdict[], change: (value: number) => string): Html => {
   if (limits.length === 0) return ''
-  const that = (verdict: LimitVerdict['verdict']): number =>
-    limits.filter(limit => limit.verdict === verdict).length
-  const [broken, undecided] = [that('failed'), that('undecided')]
+  const [broken, undecided] = (['failed', 'undecided'] as const).map(
+    verdict => limits.filter(limit => limit.verdict === verdict).length,
+  ) as [number, number]
   const sentences = [
-    ...(broken > 0 ? [`Limits of change broken: ${broken} of ${limits.length}.`] : []),
-    ...(undecided > 0 ? [undecidedSentence(undecided, limits.length)] : []),
-    ...(broken + undecided === 0 ? [`All limits of change hold: ${limits.length} of ${limits.length}.`] : []),
+    broken > 0 ? `Limits of change broken: ${broken} of ${limits.length}.` : '',
+    undecided > 0 ? undecidedSentence(undecided, limits.length) : '',
+    broken + undecided === 0 ? `All limits of change hold: ${limits.length} of ${limits.length}.` : '',
   ]
-  return `${notice(
-    broken > 0 ? 'bad' : undecided > 0 ? 'warn' : 'good',
-    sentences.map(sentence => `<b>${escaped(sentence)}</b>`).join(' '),
-  )}${table(
-    'Limit',
-    [{ head: 'Limit' }, number('Change of B'), { head: 'Verdict' }],
-    limits.map(limit => [
-      code(limit.limit),
-      limit.change === null ? '–' : change(limit.change),
-      badge(limitStates[limit.verdict], limit.verdict === 'undecided' ? 'not decided' : limit.verdict),
-    ]),
-  )}`
+  const state = broken > 0 ? 'bad' : undecided > 0 ? 'warn' : 'good'
+  const text = sentences.flatMap(sentence => (sentence === '' ? [] : `<b>${escaped(sentence)}</b>`)).join('')
+  const rows = limits.map(({ limit, change: changed, verdict }) => [
+    code(limit),
+    changed === null ? '–' : change(changed),
+    badge(limitStates[verdict], verdict === 'undecided' ? 'not decided' : verdict),
+  ])
+  const heads = [{ head: 'Limit' }, number('Change of B'), { head: 'Verdict' }]
+  return notice(state, text) + table('Limit', heads, rows)
 }
 
 /** That so many of all limits are not decided. */
@@ -146,8 +144,6 @@ const settingsOf = ({ settings }: ReplayResult): Html => {
 }
 
 const sidesHtml = ({ a, b }: Comparison, figures: Figures): Html => {
-  const each = (runs: readonly ReplayResult[], of: (run: ReplayResult) => Html): Html =>
-    [...new Set(runs.map(of))].join('<br>')
   const lines: readonly (readonly [string, (run: ReplayResult) => Html])[] = [
     ['Traffic', run => run.traffic.files.map(code).join(', ')],
     ['SHA-256', run => code(run.traffic.sha256.slice(0, 12))],
@@ -157,25 +153,23 @@ const sidesHtml = ({ a, b }: Comparison, figures: Figures): Html => {
     ['Machine', ({ machine }) => `${figures.count(machine.cores)} × ${escaped(machine.cpu)}`],
     ['Started', run => dateTime(run.startedAt, figures)],
   ]
-  return table(
-    'The sides',
-    [{ head: 'Side' }, { head: 'A' }, { head: 'B' }],
-    [
-      ['Runs', figures.count(a.length), figures.count(b.length)],
-      ...lines.map(([name, of]) => [name, each(a, of), each(b, of)]),
-    ],
-  )
+  const rows = lines.map(([name, of]) => [
+    name,
+    ...[a, b].map(runs => [...new Set(runs.map(of))].join('<br>')),
+  ])
+  const runs = ['Runs', figures.count(a.length), figures.count(b.length)]
+  return table('The sides', [{ head: 'Side' }, { head: 'A' }, { head: 'B' }], [runs, ...rows])
 }
 
 const outcomesHtml = (a: ReplayResult, b: ReplayResult, figures: Figures): Html => {
-  const nameOf = ({ endpoint, outcome }: ReplayResult['latencies'][number]): string =>
-    `${endpoint} ${outcome}`
-  const names = [...new Set([...a.latencies, ...b.latencies].map(nameOf))].sort()
-  const rows = names.map(name => {
+  const all = [...a.latencies, ...b.latencies].map(({ endpoint, outcome }) => `${endpoint} ${outcome}`)
+  const rows = [...new Set(all)].sort().map(name => {
     const [endpoint = '', outcome = ''] = name.split(' ')
-    const sides = [a, b].map(run => run.latencies.find(latency => nameOf(latency) === name))
+    const sides = [a, b].map(({ latencies }) =>
+      latencies.find(each => each.endpoint === endpoint && each.outcome === outcome),
+    )
     const cells = (['p50', 'p99'] as const).flatMap(figure =>
-      sides.map(side => figures.latency(side === undefined ? null : side[figure] / 1000)),
+      sides.map(side => figures.latency(side && side[figure] / 1000)),
     )
     return [code(endpoint), outcomeCell(outcome), ...cells]
   })

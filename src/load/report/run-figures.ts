@@ -1,5 +1,6 @@
-// Figures of a run that several pages show, by one definition each, and which of several settings no other beats.
+// Figures of a run that pages and commands show, by one definition each, and which of several settings no other beats.
 
+import type { Figures } from '../../common/page/figures.js'
 import type { ReplayResult } from './result.ts'
 
 const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0)
@@ -24,6 +25,16 @@ export const errorsIn = (
   failedIn(totals) +
   sum(Object.entries(statuses).map(([status, count]) => (Number(status) >= 500 ? count : 0)))
 export const errorsOf = ({ totals, statuses }: ReplayResult): number => errorsIn(totals, statuses)
+
+/** How a run was paced, in a few words. */
+export const paceText = ({ pace }: ReplayResult, figures: Figures): string => {
+  if (pace.mode === 'closed')
+    return `closed loop: ${figures.count(pace.connections)} connections, one request each`
+  if (pace.mode === 'rate') return `${figures.measured(pace.rate ?? 0)} requests/s, evenly`
+  const times =
+    pace.speed === null || pace.speed === 1 ? '' : `, ${figures.measured(pace.speed)} times as fast`
+  return `as recorded${times}`
+}
 
 /**
  * The places of the Pareto-optimal ones: no other is at least as good in every figure and better in one.

@@ -5,7 +5,7 @@ import type { Figures } from '../../common/page/figures.js'
 import { badge, code, escaped, facts, type Html, notice, table, tiles } from '../../common/page/html.ts'
 import { charts } from './page.ts'
 import type { ReplayResult } from './result.ts'
-import { errorsOf, shareOf, weathersOf } from './run-figures.ts'
+import { errorsOf, paceText, shareOf, weathersOf } from './run-figures.ts'
 
 export type Section = readonly [id: string, title: string, content: Html]
 
@@ -62,16 +62,6 @@ const tilesOf = (run: ReplayResult, figures: Figures): Html => {
     note: `${figures.count(provider.requests)} requests`,
   }
   return tiles([...pairs.map(([name, value, note]) => ({ name, value, note })), ...(weight ? [weight] : [])])
-}
-
-/** How a run was paced, in a few words. */
-export const paceText = ({ pace }: ReplayResult, figures: Figures): string => {
-  if (pace.mode === 'closed')
-    return `closed loop: ${figures.count(pace.connections)} connections, one request each`
-  if (pace.mode === 'rate') return `${figures.measured(pace.rate ?? 0)} requests/s, evenly`
-  const times =
-    pace.speed === null || pace.speed === 1 ? '' : `, ${figures.measured(pace.speed)} times as fast`
-  return `as recorded${times}`
 }
 
 /** The day and the time of an instant. */
@@ -198,20 +188,17 @@ const provider = (run: ReplayResult, place: number, figures: Figures): Html => {
   if (run.provider === null) return '<p>What the provider was sent is not known.</p>'
   const { requests, weight, windows } = run.provider
   const rows = windows.map(({ span, limit, most }) => {
-    const share = limit === null ? null : most / limit
-    const state = share === null || share <= 0.9 ? 'good' : share <= 1 ? 'warn' : 'bad'
-    return [
-      escaped(span),
-      limit === null ? 'none' : figures.count(limit),
-      figures.count(most),
-      share === null ? '–' : badge(state, figures.share(share)),
-    ]
+    if (limit === null) return [escaped(span), 'none', figures.count(most), '–']
+    const share = most / limit
+    const state = share <= 0.9 ? 'good' : share <= 1 ? 'warn' : 'bad'
+    return [escaped(span), figures.count(limit), figures.count(most), badge(state, figures.share(share))]
   })
-  return `<p>${figures.count(requests)} requests, weight ${figures.count(weight)}.</p>${table(
-    'Provider',
-    [{ head: 'Window' }, number('Limit'), number('Maximum in a window'), number('Of the limit')],
-    rows,
-  )}${charts(place, 'weight')}`
+  const heads = ['Limit', 'Maximum in a window', 'Of the limit'].map(number)
+  return [
+    `<p>${figures.count(requests)} requests, weight ${figures.count(weight)}.</p>`,
+    table('Provider', [{ head: 'Window' }, ...heads], rows),
+    charts(place, 'weight'),
+  ].join('')
 }
 
 const gateway = ({ gateway: used, totals }: ReplayResult, figures: Figures): Html => {

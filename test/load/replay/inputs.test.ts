@@ -2,13 +2,13 @@
 
 import { join } from 'node:path'
 import t from 'tap'
-import { keysFor, readKeyFile, readOneKey } from '../../../src/load/replay/key-file.ts'
+import { keysFor, readKeyFile, readSecret } from '../../../src/load/replay/key-file.ts'
 import { arrivalsOf, type Pace } from '../../../src/load/replay/pace.ts'
 import { createRecorder } from '../../../src/load/replay/recorder.ts'
 import { cacheOutcomeOf, headOf } from '../../../src/load/replay/response-head.ts'
 import { scheduleOf } from '../../../src/load/replay/schedule.ts'
 import { targetOf } from '../../../src/load/replay/target.ts'
-import { checkThresholds, thresholdOf } from '../../../src/load/replay/thresholds.ts'
+import { thresholdOf } from '../../../src/load/replay/thresholds.ts'
 import { arriving, inBatches } from './send-some.ts'
 
 t.test('thresholds are judged by what was recorded', t => {
@@ -56,11 +56,7 @@ t.test('thresholds are judged by what was recorded', t => {
     ['rate>9', true],
     ['rate>10', false],
   ]
-  const judged = checkThresholds(
-    expected.map(([text]) => thresholdOf(text)),
-    recorder,
-    10,
-  )
+  const judged = expected.map(([text]) => thresholdOf(text).judge(recorder, 10))
   t.strictSame(
     judged.map(({ threshold, passed }) => [threshold, passed]),
     expected,
@@ -69,9 +65,7 @@ t.test('thresholds are judged by what was recorded', t => {
   const measured = (text: string) => judged.find(({ threshold }) => threshold === text)?.measured
   t.equal(measured('forecast.p50<1s'), 'no answer')
   t.match(measured('p99<9m'), /^no answer after \d+ ms$/)
-  t.match(checkThresholds([thresholdOf('status.429<1')], createRecorder(), 1), [
-    { measured: 'no answer', passed: false },
-  ])
+  t.match(thresholdOf('status.429<1').judge(createRecorder(), 1), { measured: 'no answer', passed: false })
   t.end()
 })
 
@@ -121,7 +115,7 @@ t.test('keys are found by external id, by id, and else go by their order', t => 
   t.strictSame(keysFor(['x', 'y'], json), ['svc_live_a', 'svc_live_b'])
   t.strictSame(keysFor(['x', 'y', 'z'], json, true), ['svc_live_a', 'svc_live_b', 'svc_live_a'])
   t.strictSame(keysFor(['x'], readKeyFile(join(folder, 'one.json'))), ['svc_live_1'])
-  t.equal(readOneKey(join(folder, 'key.txt')), 'svc_live_1')
+  t.equal(readSecret('--key', 'key', join(folder, 'key.txt')), 'svc_live_1')
   t.throws(() => keysFor(['a', 'c', 'old'], json), {
     message:
       /^--keys has no key for 2 of 3 key ids of the traffic, such as "c", "old"; --reuse-keys .*--key FILE .*keys create --from/,
@@ -153,7 +147,9 @@ t.test('a file that has no keys is one sentence', t => {
     ['none.csv', /can't be read/],
   ] as const)
     t.throws(() => readKeyFile(join(folder, name)), { name: 'InputError', message: sentence }, name)
-  t.throws(() => readOneKey(join(folder, 'two.txt')), { message: /allowed: a file with one key/ })
+  t.throws(() => readSecret('--key', 'key', join(folder, 'two.txt')), {
+    message: /allowed: a file with one key/,
+  })
   t.end()
 })
 
