@@ -6,7 +6,6 @@ import { resolve } from 'node:path'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { createAnswers } from '../api/answer.ts'
 import { buildApi } from '../api/api.ts'
-import { writeReport } from '../cache/instance-report.ts'
 import { openUpstream } from '../cache/upstream.ts'
 import { catalogueFile } from '../catalogue/catalogue-file.ts'
 import { openCatalogue } from '../catalogue/live-catalogue.ts'
@@ -27,7 +26,7 @@ import { createCellSurvey } from '../operate/cell-survey.ts'
 import { createDayUsage, readUsage } from '../operate/day-usage.ts'
 import { buildHealth, buildOps } from '../operate/listener/listeners.ts'
 import { createProbes, createReadiness } from '../operate/listener/probes.ts'
-import { createSelfReport } from '../operate/self-report.ts'
+import { createSelfReport, reportText } from '../operate/self-report.ts'
 import { createStatus } from '../operate/status.ts'
 import { settingsThatNeedRestart } from '../provider/account.ts'
 import { createForecast } from '../provider/forecast.ts'
@@ -203,7 +202,7 @@ export const startGateway = async (
     instances: metering.instances,
     tracing,
     settings: () => settingsHash,
-    report: () => writeReport(self()),
+    report: () => reportText(self),
     observer: observeUpstream(metrics, log, usageDetail, { seldom, outages }, ({ instances, variants }) => {
       metering.onHeartbeat(instances)
       fleetSettings.onHeartbeat(variants)

@@ -1,7 +1,7 @@
 // The report of an instance on itself: in its heartbeats for the fleet, and in its own /status.
 
 import { hostname } from 'node:os'
-import type { InstanceReport, Phase } from '../cache/instance-report.ts'
+import { type InstanceReport, type Phase, writeReport } from '../cache/instance-report.ts'
 import { minuteMs } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import { version } from '../common/version.ts'
@@ -50,3 +50,6 @@ export const createSelfReport = ({
     seenAt: clock.now(),
   })
 }
+
+/** The same as the text of a heartbeat. */
+export const reportText = (self: SelfReport): string => writeReport(self())
