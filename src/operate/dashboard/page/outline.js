@@ -1,4 +1,4 @@
-// Written by test/support/draw-outline.ts: the eight divisions of Bangladesh as paths of SVG, in 50ths of a degree, east and south.
+// Written by ../draw-outline.ts: the eight divisions of Bangladesh as paths of SVG, in 50ths of a degree, east and south.
 // From the boundaries in the R package bangladesh 1.0.0, MIT licence, copyright 2022 its authors (docs/catalogue.md).
 
 export const perDegree = 50

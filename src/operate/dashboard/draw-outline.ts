@@ -1,5 +1,5 @@
-// Makes the outline that the map of the dashboard draws, from a GeoJSON file of areas:
-// `node test/support/draw-outline.ts AREAS.geojson > src/operate/dashboard/page/outline.js`. Points are moved to a grid, so
+// Makes page/outline.js, the outline that the map of the dashboard draws, from a GeoJSON file of areas:
+// `node src/operate/dashboard/draw-outline.ts AREAS.geojson > src/operate/dashboard/page/outline.js`. Points are moved to a grid, so
 // that areas which share a border still share it afterwards. The gateway never runs this.
 
 import { readFileSync } from 'node:fs'
@@ -63,7 +63,7 @@ const areas = features.map(({ geometry }) =>
     .map(pathOf)
     .join(''),
 )
-process.stdout.write(`// Written by test/support/draw-outline.ts: the eight divisions of Bangladesh as paths of SVG, in ${perDegree}ths of a degree, east and south.
+process.stdout.write(`// Written by ../draw-outline.ts: the eight divisions of Bangladesh as paths of SVG, in ${perDegree}ths of a degree, east and south.
 // From the boundaries in the R package bangladesh 1.0.0, MIT licence, copyright 2022 its authors (docs/catalogue.md).
 
 export const perDegree = ${perDegree}
