@@ -1,7 +1,7 @@
 // The paths of the ops listener and the health listener, which methods each takes, and whether it needs the token. Checked before any
 // handler is loaded, so a path that is not here has no handler either.
 
-import { assets } from '../dashboard/assets.ts'
+import { assets } from '../dashboard/dashboard.ts'
 import { type ProbePath, probePaths } from './probes.ts'
 import { Refusal } from './refusal.ts'
 

@@ -79,3 +79,32 @@ t.test('garbage behind several requests takes none of their answers', async t =>
   )
   t.strictSame(refused, ['unparsable'])
 })
+
+t.test('a fault in the body of a request that waits for its answer is its answer, in its turn', async t => {
+  for (const fields of [[], ['expect: 100-continue']]) {
+    const { raw, refused, have, answer, pending } = await start(t)
+    raw.send(`${head('GET /1') + head('POST /2', 'transfer-encoding: chunked', ...fields)}zz\r\n`)
+    await have(1)
+    await until('the fault is found', () => refused.length > 0)
+    answer(0, 'first')
+    const answers = await raw.answersToTheEnd()
+    t.strictSame(
+      answers.map(({ status }) => status),
+      [200, 400],
+    )
+    t.match(answers[1]?.body, /the request is not valid HTTP/)
+    t.strictSame(refused, ['unparsable', 'unread_body'])
+    t.equal(pending.length, 2 - fields.length, 'one that waits to be asked for its body is not begun')
+  }
+})
+
+t.test('nothing behind a refused body runs', async t => {
+  const { raw, refused, pending } = await start(t)
+  raw.send(`${head('GET /1', 'content-length: 5')}hello${head('POST /2')}`)
+  t.strictSame(
+    (await raw.answersToTheEnd()).map(({ status }) => status),
+    [400],
+  )
+  t.strictSame(refused, ['body', 'unread_body'])
+  t.equal(pending.length, 0)
+})

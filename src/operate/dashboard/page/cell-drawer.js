@@ -7,7 +7,7 @@ import { order, read } from './listener.js'
 
 /** @typedef {import('./contract.ts').CellReport} CellReport */
 /** @typedef {import('./contract.ts').Entry} Entry */
-/** @typedef {{ text: import('./texts.js').Texts, figures: import('../../../common/page/figures.js').Figures }} Words */
+/** @typedef {import('./labels.js').Words} Words */
 
 const readEveryMs = 2_000
 
@@ -32,7 +32,13 @@ export const createCellDrawer = ({ words, ask, onFault }) => {
   /** @type {CellReport | undefined} */
   let report
   let showsAllPlaces = false
+  let readAt = 0
 
+  /** Says how an order went. @param {boolean} isFault @param {...(Node | string)} parts */
+  const tell = (isFault, ...parts) => {
+    result.classList.toggle('fault', isFault)
+    result.replaceChildren(...parts)
+  }
   const show = () => {
     const { text, figures } = words()
     const [latitude = 0, longitude = 0] = (opened ?? '').split(',').map(Number)
@@ -66,26 +72,16 @@ export const createCellDrawer = ({ words, ask, onFault }) => {
   const run = async (act, done) => {
     const { text } = words()
     for (const button of buttons) button.disabled = true
-    result.classList.remove('fault')
-    setText(result, text('working'))
+    tell(false, text('working'))
     try {
       const failure = await act()
-      result.classList.toggle('fault', Boolean(failure))
-      setChildren(
-        result,
-        failure
-          ? [
-              document.createTextNode(text('failedOrder', '')),
-              failureLabel(failure.code, words()),
-              document.createTextNode(' '),
-              ownSentence(failure.message),
-            ]
-          : [document.createTextNode(text(done))],
-      )
+      if (failure) {
+        const code = failureLabel(failure.code, words())
+        tell(true, text('failedOrder', ''), code, ' ', ownSentence(failure.message))
+      } else tell(false, text(done))
     } catch (error) {
       onFault(error)
-      result.classList.add('fault')
-      setText(result, text('failedOrder', error instanceof Error ? error.message : String(error)))
+      tell(true, text('failedOrder', error instanceof Error ? error.message : String(error)))
     }
     for (const button of buttons) button.disabled = false
     await readAgain()
@@ -107,8 +103,7 @@ export const createCellDrawer = ({ words, ask, onFault }) => {
         hard: 'purgeHard',
         onDone: kind => {
           if (opened !== id) return
-          result.classList.remove('fault')
-          setText(result, words().text(kind === 'soft' ? 'purgedSoft' : 'purgedHard'))
+          tell(false, words().text(kind === 'soft' ? 'purgedSoft' : 'purgedHard'))
           void readAgain()
         },
       })
@@ -145,8 +140,7 @@ export const createCellDrawer = ({ words, ask, onFault }) => {
       opened = id
       report = undefined
       showsAllPlaces = false
-      setText(result, '')
-      result.classList.remove('fault')
+      tell(false)
       show()
       if (!dialog.open) dialog.showModal()
       void readAgain()
@@ -155,14 +149,11 @@ export const createCellDrawer = ({ words, ask, onFault }) => {
       if (opened !== undefined) show()
     },
     /** To be called often: reads the open cell again. */
-    follow: (() => {
-      let last = 0
-      return () => {
-        if (opened === undefined || performance.now() - last < readEveryMs) return
-        last = performance.now()
-        void readAgain()
-      }
-    })(),
+    follow: () => {
+      if (opened === undefined || performance.now() - readAt < readEveryMs) return
+      readAt = performance.now()
+      void readAgain()
+    },
   }
 }
 

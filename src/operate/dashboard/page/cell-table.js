@@ -1,7 +1,7 @@
 // The cells as a table, for screen readers and other readers: the same states, ages and demand as on the map,
 // what needs attention first. Written only while it is open.
 
-import { byId, element, setText } from './dom.js'
+import { byId, element, setChildren, setText } from './dom.js'
 
 /** @typedef {import('./contract.ts').Cell} Cell */
 
@@ -24,33 +24,17 @@ export const createCellTable = ({ cells, ageOf, onOpen, words }) => {
   let shown = rowsAtOnce
 
   /** @param {Cell} cell */
-  const rowOf = cell => {
-    const row = element('tr', { 'data-row': cell.id })
-    const open = element('button', { type: 'button', class: 'link' })
-    open.addEventListener('click', () => onOpen(cell.id))
-    row.append(
-      element('th', { scope: 'row' }, open),
-      element('td'),
-      element('td', { class: 'number' }),
-      element('td', { class: 'number' }),
-    )
-    fill(row, cell)
-    return row
-  }
-
-  /** @param {Element} row @param {Cell} cell */
-  const fill = (row, cell) => {
+  const columnsOf = cell => {
     const { text, figures } = words()
-    const [name, state, age, demand] = row.children
-    if (!name?.firstElementChild || !state || !age || !demand) return
-    setText(
-      name.firstElementChild,
-      text('cellAt', figures.plain(cell.latitude), figures.plain(cell.longitude)),
-    )
-    setText(state, text(cell.state))
-    setText(age, cell.ageSeconds === null ? figures.duration(null) : figures.duration(ageOf(cell)))
-    setText(demand, cell.demand > 0 ? figures.measured(cell.demand) : figures.count(0))
-    row.setAttribute('data-state', cell.state)
+    const name = text('cellAt', figures.plain(cell.latitude), figures.plain(cell.longitude))
+    const age = figures.duration(cell.ageSeconds === null ? null : ageOf(cell))
+    const demand = cell.demand > 0 ? figures.measured(cell.demand) : figures.count(0)
+    return [
+      element('th', { scope: 'row' }, element('button', { type: 'button', class: 'link' }, name)),
+      element('td', {}, text(cell.state)),
+      element('td', { class: 'number' }, age),
+      element('td', { class: 'number' }, demand),
+    ]
   }
 
   /** Chooses and orders the rows anew. */
@@ -61,7 +45,11 @@ export const createCellTable = ({ cells, ageOf, onOpen, words }) => {
       .filter(({ state }) => filter.value === 'all' || state === filter.value)
       .sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state) || b.demand - a.demand)
     const visible = chosen.slice(0, shown)
-    rows.replaceChildren(...visible.map(rowOf))
+    rows.replaceChildren(
+      ...visible.map(cell =>
+        element('tr', { 'data-row': cell.id, 'data-state': cell.state }, ...columnsOf(cell)),
+      ),
+    )
     setText(
       byId('table-count'),
       text('rowsShown', figures.count(visible.length), figures.count(chosen.length)),
@@ -71,6 +59,10 @@ export const createCellTable = ({ cells, ageOf, onOpen, words }) => {
     setText(more, text('moreRows', figures.count(left)))
   }
 
+  rows.addEventListener('click', ({ target }) => {
+    const row = target instanceof HTMLButtonElement ? target.closest('tr') : null
+    if (row) onOpen(row.dataset.row ?? '')
+  })
   details.addEventListener('toggle', write)
   filter.addEventListener('change', () => {
     shown = rowsAtOnce
@@ -96,9 +88,11 @@ export const createCellTable = ({ cells, ageOf, onOpen, words }) => {
     /** Rows stay where they are, so that nothing moves under the reader. @param {ReadonlyMap<string, Cell>} known */
     update: known => {
       if (!details.open) return
-      for (const row of rows.children) {
-        const cell = known.get(/** @type {HTMLElement} */ (row).dataset.row ?? '')
-        if (cell) fill(row, cell)
+      for (const row of rows.querySelectorAll('tr')) {
+        const cell = known.get(row.dataset.row ?? '')
+        if (!cell) continue
+        setChildren(row, columnsOf(cell))
+        row.dataset.state = cell.state
       }
     },
   }

@@ -57,13 +57,15 @@ export const setText = (target, text) => {
 }
 
 /**
- * Replaces the children only where the text or the tags change, which keeps the focus and the selection.
+ * Replaces only the children that differ, which keeps the focus and the selection.
  * @param {Element} target
  * @param {readonly Node[]} children
  */
 export const setChildren = (target, children) => {
-  const isSame =
-    target.childNodes.length === children.length &&
-    children.every((child, i) => target.childNodes[i]?.isEqualNode(child))
-  if (!isSame) target.replaceChildren(...children)
+  children.forEach((child, i) => {
+    const shown = target.childNodes[i]
+    if (!shown) target.append(child)
+    else if (!shown.isEqualNode(child)) shown.replaceWith(child)
+  })
+  while (target.childNodes.length > children.length) target.lastChild?.remove()
 }

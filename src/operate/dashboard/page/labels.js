@@ -46,11 +46,8 @@ export const shortId = id => id.slice(0, 8)
 /** The beginning of a checksum. @param {string | null} hash */
 export const shortHash = hash => (hash === null ? unknown : hash.replace(/^sha256:/, '').slice(0, 8))
 
-/** @param {string} type @returns {type is 'division' | 'district' | 'upazila' | 'union' | 'coords'} */
-const isPlaceType = type => ['division', 'district', 'upazila', 'union', 'coords'].includes(type)
-
 /** The name in the language of the page, and what it is. @param {import('./contract.ts').Place} place @param {Words} words */
 export const placeLabel = ({ type, name_en, name_bn }, { text, figures }) => {
   const name = figures.language === 'bn' ? name_bn || name_en : name_en || name_bn
-  return element('span', {}, name, ' ', element('small', {}, isPlaceType(type) ? text(type) : type))
+  return element('span', {}, name, ' ', element('small', {}, isTextName(type) ? text(type) : type))
 }

@@ -34,16 +34,14 @@ const showTable = (id, caption, empty, columns, rows) => {
   setChildren(byId(id), [rows.length === 0 ? element('p', { class: 'empty' }, empty) : table])
 }
 
-/** @param {string | null} phase @returns {phase is 'starting' | 'ready' | 'draining'} */
-const isPhase = phase => phase === 'starting' || phase === 'ready' || phase === 'draining'
-
 /** @param {Status} status @param {Words} words */
 export const showLists = ({ instances, config, top, keysNearLimit, at }, { text, figures }) => {
   const perSecond = `${text('requestsColumn')}/${figures.language === 'bn' ? 'সে.' : 's'}`
   showTable(
     'instances',
     text('instances'),
-    text('noInstances'),
+    // There is at least the one that answers.
+    '',
     [
       [text('instance')],
       [text('id')],
@@ -64,10 +62,7 @@ export const showLists = ({ instances, config, top, keysNearLimit, at }, { text,
         one.isSelf && element('em', {}, text('thisOne')),
       ),
       element('code', { title: one.id }, shortId(one.id)),
-      badge(
-        isPhase(one.phase) ? text(one.phase) : (one.phase ?? unknown),
-        one.phase === 'ready' ? 'good' : 'warn',
-      ),
+      badge(one.phase === null ? unknown : text(one.phase), one.phase === 'ready' ? 'good' : 'warn'),
       figures.measured(one.requestsPerSecond),
       figures.share(one.hitShare),
       figures.bytes(one.memoryBytes),

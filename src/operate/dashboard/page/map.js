@@ -56,15 +56,19 @@ const patterns = () =>
 const sign = (kind, shape) =>
   drawn('svg', { viewBox: '0 0 12 12', width: 16, height: 16, class: kind, 'aria-hidden': 'true' }, shape)
 
-/** The sign of a state; uses the patterns of the map. @param {string} look */
-const legendSign = look =>
-  sign(
-    'sign',
-    drawn('rect', { x: 1, y: 1, width: 10, height: 10, rx: 1, class: `cell ${look}`, ...fillOf(look) }),
-  )
+/** Shows a state and an age by the colours of the stylesheet and the patterns of the map. @param {SVGElement} box @param {string} look */
+const dress = (box, look) => {
+  box.setAttribute('class', `cell ${look}`)
+  const isPattern = look === 'stale' || look === 'failed'
+  box.style.fill = isPattern ? `url(#pattern-${look})` : `var(--${look.replace('fresh ', '')})`
+}
 
-/** @param {string} look @returns {{ fill?: string }} */
-const fillOf = look => (look === 'stale' || look === 'failed' ? { fill: `url(#pattern-${look})` } : {})
+/** The sign of a state. @param {string} look */
+const legendSign = look => {
+  const box = drawn('rect', { x: 1, y: 1, width: 10, height: 10, rx: 1 })
+  dress(box, look)
+  return sign('sign', box)
+}
 
 /**
  * @param {HTMLElement} host takes the focus
@@ -141,10 +145,7 @@ export const createMap = (host, { describe, ageOf, onOpen }, line) => {
     const look = lookOf(cell, ageOf(cell))
     if (look !== mark.look) {
       mark.look = look
-      box.setAttribute('class', `cell ${look}`)
-      const { fill } = fillOf(look)
-      if (fill) box.setAttribute('fill', fill)
-      else box.removeAttribute('fill')
+      dress(box, look)
     }
     if (cell.demand < 0.05) {
       mark.dot?.remove()

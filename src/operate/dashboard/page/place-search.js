@@ -6,7 +6,7 @@ import { placeLabel } from './labels.js'
 import { read } from './listener.js'
 
 /** @typedef {import('./contract.ts').Found} Found */
-/** @typedef {{ text: import('./texts.js').Texts, figures: import('../../../common/page/figures.js').Figures }} Words */
+/** @typedef {import('./labels.js').Words} Words */
 
 const pauseMs = 120
 const limit = 8

@@ -207,7 +207,6 @@ const texts = /** @satisfies {Record<string, [en: string, bn: string]>} */ ({
   version: ['Version', 'সংস্করণ'],
   startedAt: ['Started', 'শুরু'],
   memory: ['Memory', 'মেমোরি'],
-  noInstances: ['No instance has reported yet.', 'এখনো কোনো ইনস্ট্যান্স খবর দেয়নি।'],
 
   topPlaces: ['Top places', 'শীর্ষ স্থান'],
   topKeys: ['Top keys', 'শীর্ষ কী'],
@@ -235,7 +234,6 @@ const texts = /** @satisfies {Record<string, [en: string, bn: string]>} */ ({
   district: ['district', 'জেলা'],
   upazila: ['upazila', 'উপজেলা'],
   union: ['union', 'ইউনিয়ন'],
-  coords: ['coordinates', 'স্থানাঙ্ক'],
 
   close: ['Close', 'বন্ধ করুন'],
   loadingCell: ['Reading the cell…', 'ঘরটি পড়া হচ্ছে…'],

@@ -1,11 +1,42 @@
-// The dashboard: a page of fixed files, each read at its first request and kept. Its data are other routes, which need
-// the token; the page itself holds nothing but the time zone.
+// The dashboard: a page of fixed files, each read at its first request and kept. Its data are other routes, which need the token; the
+// page itself holds nothing but the time zone.
 
 import { hash } from 'node:crypto'
+import { readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
-import { type Asset, assets } from './assets.ts'
+
+type Asset = { readonly path: string; readonly file: string; readonly type: string }
+
+const types: Readonly<Record<string, string>> = {
+  html: 'text/html; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  svg: 'image/svg+xml',
+}
+
+/** @param file beside this one, or of a package */
+const asset = (path: string, file: string): Asset => ({
+  path,
+  file,
+  type: types[file.slice(file.lastIndexOf('.') + 1)] ?? 'application/octet-stream',
+})
+
+// Types are for the type checker, and the page itself is at the root.
+const own = readdirSync(new URL('./page/', import.meta.url)).filter(name => /\.(?:js|css)$/.test(name))
+
+// Of src/common/page.
+const shared = ['theme.css', 'icon.svg', 'figures.js', 'preferences.js']
+
+// Their paths are those in src/, because modules import each other relative to them: so they are found under the path of a proxy too.
+export const assets: readonly Asset[] = [
+  asset('/', './page/index.html'),
+  ...own.map(name => asset(`/operate/dashboard/page/${name}`, `./page/${name}`)),
+  ...shared.map(name => asset(`/common/page/${name}`, `../../common/page/${name}`)),
+  asset('/operate/dashboard/page/uplot.js', 'uplot/dist/uPlot.esm.js'),
+  asset('/operate/dashboard/page/uplot.css', 'uplot/dist/uPlot.min.css'),
+]
 
 export type DashboardOptions = {
   /** Of the times on the page. */
