@@ -29,21 +29,12 @@ type Charged = {
   readonly problem?: Problem | undefined
 }
 
-export type Admission = {
-  /** Authenticates and consumes one unit. Throws or rejects with the Problem that refuses the request. */
-  decide(request: IncomingMessage, state: RequestState): Promise<QuotaDecision>
-  /** Applies the decision. @throws Problem for an exhausted quota and for a method other than GET and HEAD */
-  enforce(request: IncomingMessage, state: RequestState, decision: QuotaDecision): void
-  /** Consumes one unit for an unparsable request, if its key is valid. Never rejects. */
-  charge(key: string | undefined, memo: KeyMemo, arrivedAt: number): Promise<Charged>
-  /** Call with the error that ended a request: a store that failed is counted as a decision too. */
-  failed(state: RequestState, error: unknown): void
-}
+export type Admission = ReturnType<typeof createAdmission>
 
 export const createAdmission = (
   { authenticate, quota, observer }: AdmissionParts,
   { isHttpsRequired, isPlain, transportProblem }: Transport,
-): Admission => {
+) => {
   // Nearly all requests name the same host.
   let goodHost = ''
   const checkTransport = (request: IncomingMessage): void => {
@@ -75,7 +66,8 @@ export const createAdmission = (
   }
 
   return {
-    decide: (request, state) => {
+    /** Authenticates and consumes one unit. Throws or rejects with the Problem that refuses the request. */
+    decide: (request: IncomingMessage, state: RequestState): Promise<QuotaDecision> => {
       checkTransport(request)
       // A cached key needs no store. A header sent twice is joined by a comma, and so malformed.
       const known = authenticate(request.headers['x-api-key'] as string | undefined, state.connection.keyMemo)
@@ -83,7 +75,8 @@ export const createAdmission = (
         ? known.then(late => consumeFor(request, state, late))
         : consumeFor(request, state, known)
     },
-    enforce: (request, state, { allowed, remaining }) => {
+    /** Applies the decision. @throws Problem for an exhausted quota and for a method other than GET and HEAD */
+    enforce: (request: IncomingMessage, state: RequestState, { allowed, remaining }: QuotaDecision): void => {
       const { method } = request
       state.isDecided = true
       state.remaining = remaining
@@ -91,7 +84,8 @@ export const createAdmission = (
       if (!allowed) throw quotaProblem(state.client?.limit ?? 0, state.resetsAt, quota.now())
       if (method !== 'GET' && method !== 'HEAD') throw methodProblem(request)
     },
-    charge: async (key, memo, arrivedAt) => {
+    /** Consumes one unit for an unparsable request, if its key is valid. Never rejects. */
+    charge: async (key: string | undefined, memo: KeyMemo, arrivedAt: number): Promise<Charged> => {
       try {
         const authentication = await authenticate(key, memo)
         if ('refusal' in authentication) return nobody
@@ -108,7 +102,8 @@ export const createAdmission = (
         return nobody
       }
     },
-    failed: ({ isDecided }, error) => {
+    /** Call with the error that ended a request: a store that failed is counted as a decision too. */
+    failed: ({ isDecided }: RequestState, error: unknown): void => {
       if (!isDecided && !(error instanceof Problem)) observer.admission('unavailable')
     },
   }

@@ -20,18 +20,7 @@ export type Weather = Forecast & { current: string; hourly: string }
 
 type Point = { readonly latitude: number; readonly longitude: number }
 
-export type Answers = {
-  cellAt(point: Point): Cell
-  /**
-   * The weather of a cell, at once when memory holds it. Rejects with the loader's error when nothing usable is cached.
-   * @param consumer whose share of the provider's budget a load is
-   */
-  read(cell: Cell, consumer?: string | undefined): CellResult | Promise<CellResult>
-  /** Current conditions, hours and days. @throws AbohawaError when the timeline does not reach so far */
-  weather(result: CellResult): Weather
-  /** The first `days` (1 to 7) of the daily forecast. @throws AbohawaError as `weather` does */
-  forecast(result: CellResult, days: number): Forecast
-}
+export type Answers = ReturnType<typeof createAnswers>
 
 export type AnswerParts = {
   readonly grid: Grid
@@ -42,13 +31,18 @@ export type AnswerParts = {
   readonly text?: TimelineText | undefined
 }
 
-export const createAnswers = ({ grid, timelines, calendar, hourlyHours, ...parts }: AnswerParts): Answers => {
+export const createAnswers = ({ grid, timelines, calendar, hourlyHours, ...parts }: AnswerParts) => {
   const text = parts.text ?? createTimelineText(calendar)
 
   return {
-    cellAt: ({ latitude, longitude }) => grid.cellOf(latitude, longitude),
+    cellAt: ({ latitude, longitude }: Point): Cell => grid.cellOf(latitude, longitude),
+    /**
+     * The weather of a cell, at once when memory holds it. Rejects with the loader's error when nothing usable is cached.
+     * The consumer is whose share of the provider's budget a load is.
+     */
     read: timelines.read,
-    weather: result => {
+    /** Current conditions, hours and days. @throws AbohawaError when the timeline does not reach so far */
+    weather: (result: CellResult): Weather => {
       const { value: timeline, readAt } = result
       const beginsAt = Math.floor(readAt / quarterHourMs) * quarterHourMs
       return {
@@ -61,7 +55,8 @@ export const createAnswers = ({ grid, timelines, calendar, hourlyHours, ...parts
         endsAt: beginsAt + quarterHourMs,
       }
     },
-    forecast: (result, days) => {
+    /** The first `days` (1 to 7) of the daily forecast. @throws AbohawaError as `weather` does */
+    forecast: (result: CellResult, days: number): Forecast => {
       const { value: timeline, readAt } = result
       const utcOffsetSeconds = calendar.offsetSecondsAt(readAt)
       const midnight = calendar.nextMidnight(readAt)

@@ -3,12 +3,7 @@
 
 import { LRUCache } from 'lru-cache'
 
-export type Cors = {
-  /** The header lines of a response to a request from this origin, each with its CRLF. */
-  lines(origin: string | undefined): string
-  /** Whether the pages of this origin may read responses. */
-  allows(origin: string | undefined): boolean
-}
+export type Cors = NonNullable<ReturnType<typeof createCors>>
 
 // The headers that a page can't read without permission, unlike cache-control, content-language and last-modified.
 const exposed = [
@@ -39,7 +34,7 @@ export const preflightLines = [
 ].join('\r\n')
 
 /** @param origins each `https://host`, `https://*.host` or `*`; undefined is returned where there are none */
-export const createCors = (origins: readonly string[]): Cors | undefined => {
+export const createCors = (origins: readonly string[]) => {
   if (origins.length === 0) return undefined
   // A response for one origin is not one for another.
   const varied = origins.includes('*') ? '' : 'vary: origin\r\n'
@@ -67,8 +62,10 @@ export const createCors = (origins: readonly string[]): Cors | undefined => {
   const given = (origin = ''): string | undefined =>
     any ?? linesOf.get(origin) ?? (starred.length > 0 ? withStar(origin) : undefined)
   return {
-    lines: origin => given(origin) ?? varied,
-    allows: origin => given(origin) !== undefined,
+    /** The header lines of a response to a request from this origin, each with its CRLF. */
+    lines: (origin: string | undefined): string => given(origin) ?? varied,
+    /** Whether the pages of this origin may read responses. */
+    allows: (origin: string | undefined): boolean => given(origin) !== undefined,
   }
 }
 

@@ -11,19 +11,13 @@ import { methodOf } from './connection/http2.ts'
 import { badHttp, badRequest, Problem } from './problem.ts'
 import { sentences } from './sentences.ts'
 
-export type Transport = {
-  /** Whether plain HTTP is refused, so that each request has to be looked at. */
-  readonly isHttpsRequired: boolean
-  /** Whether a request came over plain HTTP where HTTPS is required. */
-  isPlain(request: Pick<IncomingMessage, 'socket' | 'headers'>): boolean
-  transportProblem(request: IncomingMessage): Problem | undefined
-}
+export type Transport = ReturnType<typeof createTransport>
 
 /** @param isTrusted who may end TLS for us; undefined where nobody may, and HTTPS is not required */
-export const createTransport = (isTrusted: IsTrusted | undefined): Transport => {
+export const createTransport = (isTrusted: IsTrusted | undefined) => {
   // x-forwarded-proto is believed from trusted addresses alone, and there every way it names counts: a request that was
   // plain on any hop was plain. Without the header, this connection decides.
-  const isPlain: Transport['isPlain'] = ({ socket, headers }) => {
+  const isPlain = ({ socket, headers }: Pick<IncomingMessage, 'socket' | 'headers'>): boolean => {
     if (!isTrusted) return false
     const forwardedProto = headers['x-forwarded-proto']
     return forwardedProto !== undefined && isTrusted(socket.remoteAddress)
@@ -33,9 +27,11 @@ export const createTransport = (isTrusted: IsTrusted | undefined): Transport => 
       : !('encrypted' in socket)
   }
   return {
+    /** Whether plain HTTP is refused, so that each request has to be looked at. */
     isHttpsRequired: isTrusted !== undefined,
+    /** Whether a request came over plain HTTP where HTTPS is required. */
     isPlain,
-    transportProblem: request =>
+    transportProblem: (request: IncomingMessage): Problem | undefined =>
       hostProblem(request) ??
       httpProblem(request) ??
       (isPlain(request) ? badRequest(sentences.http.plain) : undefined),

@@ -22,28 +22,13 @@ type Rendered = Slice<{
 
 type MaybeLater = Representation | Promise<Representation>
 
-export type RenderedWeather = {
-  /**
-   * A place and the current weather of its cell, at once when memory holds it. `headers` are those of the place, `consumer` is for
-   * whom it is loaded.
-   * @throws AbohawaError as `answers` does
-   */
-  current(cell: Cell, place: PlacePart, headers: string, consumer?: string | undefined): MaybeLater
-  /** A place and the forecast of its cell for a number of days. */
-  forecast(cell: Cell, days: number, place: PlacePart, consumer?: string | undefined): MaybeLater
-}
-
 /** Slices by endpoint: 0 is /weather, 1 to 7 is /forecast for that many days. */
 type Kept = (Rendered | undefined)[]
 
 // The rough overhead of a kept slice beside its bytes.
 const objectBytes = 400
 
-export const createRenderedWeather = (
-  answers: Answers,
-  timezone: string,
-  compression?: Compression,
-): RenderedWeather => {
+export const createRenderedWeather = (answers: Answers, timezone: string, compression?: Compression) => {
   const keptOf = new WeakMap<Timeline, Kept>()
 
   const account = (result: CellResult, kept: Kept): void => {
@@ -121,13 +106,18 @@ export const createRenderedWeather = (
     )
 
   return {
-    current: (cell, place, headers, consumer) => {
+    /**
+     * A place and the current weather of its cell, at once when memory holds it. `headers` are those of the place, `consumer` is for
+     * whom it is loaded. @throws AbohawaError as `answers` does
+     */
+    current: (cell: Cell, place: PlacePart, headers: string, consumer?: string): MaybeLater => {
       const result = answers.read(cell, consumer)
       return result instanceof Promise
         ? result.then(late => representCurrent(late, place, headers), failedFor(cell))
         : representCurrent(result, place, headers)
     },
-    forecast: (cell, days, place, consumer) => {
+    /** A place and the forecast of its cell for a number of days. */
+    forecast: (cell: Cell, days: number, place: PlacePart, consumer?: string): MaybeLater => {
       const result = answers.read(cell, consumer)
       return result instanceof Promise
         ? result.then(late => representForecast(late, days, place), failedFor(cell))

@@ -98,28 +98,9 @@ export type Live = {
   isDraining: boolean
 }
 
-export type Send = {
-  /** Sends a representation; a promise where an encoding has to be made first. */
-  representation(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    representation: Representation,
-  ): void | Promise<void>
-  /**
-   * Sends any response: its own header lines, and those that all have.
-   * @param ends whether the connection ends with it
-   */
-  ready(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    status: number,
-    head: string,
-    body: Chunks | undefined,
-    ends: boolean,
-  ): void
-}
+export type Send = ReturnType<typeof createSend>
 
-export const createSend = (write: WriteReady, clock: Clock, live: Live): Send => {
+export const createSend = (write: WriteReady, clock: Clock, live: Live) => {
   // The date as text, made once a second.
   let second = 0
   let date = ''
@@ -131,7 +112,18 @@ export const createSend = (write: WriteReady, clock: Clock, live: Live): Send =>
     }
     return date
   }
-  const ready: Send['ready'] = ({ id, state, raw }, reply, status, head, body, ends) => {
+  /**
+   * Sends any response: its own header lines, and those that all have.
+   * @param ends whether the connection ends with it
+   */
+  const ready = (
+    { id, state, raw }: FastifyRequest,
+    reply: FastifyReply,
+    status: number,
+    head: string,
+    body: Chunks | undefined,
+    ends: boolean,
+  ): void => {
     const response = reply.raw
     const { cors } = live
     state.bytes = body && raw.method !== 'HEAD' ? lengthOf(body) : 0
@@ -146,7 +138,12 @@ export const createSend = (write: WriteReady, clock: Clock, live: Live): Send =>
     ready(request, reply, response.status, response.head, response.body, false)
   }
   return {
-    representation: (request, reply, representation) => {
+    /** Sends a representation; a promise where an encoding has to be made first. */
+    representation: (
+      request: FastifyRequest,
+      reply: FastifyReply,
+      representation: Representation,
+    ): void | Promise<void> => {
       const { state, raw } = request
       state.cache = representation.cache
       state.cell = representation.cell

@@ -103,23 +103,31 @@ export const createRequestHooks = (parts: RequestParts) => {
     const connectionRequest = connection.requestsCame
     // 499: the client disconnected before the response started.
     response.statusCode = 499
+    let running: FastifyRequest | undefined = request
     response.on('close', () => {
-      connection.requests -= 1
-      connection.afterAnswer?.(connection)
-      const answered: Answered = {
-        endpoint: state.endpoint,
-        status: response.statusCode,
-        ms: Math.round((performance.now() - state.startedAt) * 1000) / 1000,
-        keyId: state.client?.keyId,
-        arrivedAt: state.arrivedAt,
-      }
-      countAnswer(observer, answered)
-      // Making the record takes most of a hit's own time, so it is made only for a log or a trace.
-      if (!observer.access && !state.trace) return
-      const access = accessOf(request, answered, connectionRequest)
-      observer.access?.(access)
-      state.trace?.end(access)
+      // The stream of HTTP/2 stays in memory until old objects are collected, and its listener with it, but not the request.
+      if (running) end(running, response, connectionRequest)
+      running = undefined
     })
+  }
+  const end = (request: FastifyRequest, response: ServerResponse, connectionRequest: number): void => {
+    const { state } = request
+    const { connection } = state
+    connection.requests -= 1
+    connection.afterAnswer?.(connection)
+    const answered: Answered = {
+      endpoint: state.endpoint,
+      status: response.statusCode,
+      ms: Math.round((performance.now() - state.startedAt) * 1000) / 1000,
+      keyId: state.client?.keyId,
+      arrivedAt: state.arrivedAt,
+    }
+    countAnswer(observer, answered)
+    // Making the record takes most of a hit's own time, so it is made only for a log or a trace.
+    if (!observer.access && !state.trace) return
+    const access = accessOf(request, answered, connectionRequest)
+    observer.access?.(access)
+    state.trace?.end(access)
   }
   const accessOf = (
     { id, originalUrl, raw, state }: FastifyRequest,

@@ -18,12 +18,7 @@ import {
 } from '../config/tls.ts'
 import type { IsTrusted } from './connection/client-address.ts'
 import { connectionOf } from './connection/connection.ts'
-import {
-  type ConnectionLimits,
-  type ConnectionObserver,
-  type Connections,
-  trackConnections,
-} from './connection/connections.ts'
+import { type ConnectionLimits, type ConnectionObserver, trackConnections } from './connection/connections.ts'
 import { http2Options } from './connection/http2.ts'
 import { createListener, newRequestId } from './request.ts'
 import { maxUrlLength, routableUrlOf, unread } from './routable-url.ts'
@@ -49,23 +44,7 @@ type TlsChange = {
   readonly use: () => void
 }
 
-export type OpenServer = {
-  readonly app: FastifyInstance
-  readonly connections: Connections
-  readonly isHttp2: boolean
-  /** When the served certificate expires, ms since the epoch; undefined without TLS. */
-  certificateExpiresAt(): number | undefined
-  /**
-   * Reads the files of TLS again. Returns what differs, and the step that uses it for new connections; undefined when all is in
-   * use already, or the server speaks plain HTTP. @throws InputError when a file can't be used
-   */
-  prepareTls(files: TlsFiles): TlsChange | undefined
-  listen(at: Pick<ListenOptions, 'host' | 'port' | 'reusePort'>): Promise<void>
-  /** Sets new limits and timeouts. */
-  apply(options: ServerOptions): void
-  /** Takes no more connections, and resolves when all requests in flight are answered. */
-  close(): Promise<void>
-}
+export type OpenServer = ReturnType<typeof openServer>
 
 // Connections that the kernel queues before clients must wait a second and retry; it may allow fewer (somaxconn).
 const listenBacklog = 4_096
@@ -93,10 +72,7 @@ const noSchema = (): never => {
 const noSchemas = { buildValidator: () => noSchema, buildSerializer: () => noSchema }
 
 /** The Fastify instance and its connections; it does not listen yet. @throws InputError when a TLS file can't be used */
-export const openServer = (
-  parts: ServerParts,
-  options: ServerOptions & { readonly tls: TlsSettings },
-): OpenServer => {
+export const openServer = (parts: ServerParts, options: ServerOptions & { readonly tls: TlsSettings }) => {
   const { observer, isTrusted, clientAddress } = parts
   let { requestTimeoutMs } = options
   // Seals the tickets of TLS sessions where no file of the settings does.
@@ -134,8 +110,13 @@ export const openServer = (
     app,
     connections,
     isHttp2: tls !== undefined && options.tls.http2,
+    /** When the served certificate expires, ms since the epoch; undefined without TLS. */
     certificateExpiresAt: createCertificateExpiry(() => tls),
-    prepareTls: files => {
+    /**
+     * Reads the files of TLS again. Returns what differs, and the step that uses it for new connections; undefined when all is in
+     * use already, or the server speaks plain HTTP. @throws InputError when a file can't be used
+     */
+    prepareTls: (files: TlsFiles): TlsChange | undefined => {
       const former = tls
       const next = former && tlsOptions(files, ownTicketKey)
       if (!next) return undefined
@@ -151,17 +132,19 @@ export const openServer = (
       }
       return { replaced, use }
     },
-    listen: async at => {
+    listen: async (at: Pick<ListenOptions, 'host' | 'port' | 'reusePort'>): Promise<void> => {
       await app.ready()
       server.listen({ ...at, backlog: listenBacklog })
       await once(server, 'listening')
     },
-    apply: next => {
+    /** Sets new limits and timeouts. */
+    apply: (next: ServerOptions): void => {
       ;({ requestTimeoutMs } = next)
       connections.apply(next)
       Object.assign(server, timeoutsOf(next))
     },
-    close: async () => {
+    /** Takes no more connections, and resolves when all requests in flight are answered. */
+    close: async (): Promise<void> => {
       if (server.listening) {
         const closed = once(server, 'close')
         server.close()

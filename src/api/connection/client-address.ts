@@ -20,14 +20,7 @@ export type Peer = {
 /** Whether an address is one of a trusted proxy. */
 export type IsTrusted = (address: string | undefined) => boolean
 
-export type ClientAddress = {
-  /** @param address as Node gives it; undefined when the connection is gone */
-  ofPeer(address: string | undefined): Peer
-  /** The client of a request. @param forwardedFor the header, all lines of it joined */
-  behind(peer: Peer, forwardedFor: string | undefined): string | undefined
-  /** What is logged of that client; undefined for nothing. */
-  loggedOf(peer: Peer, forwardedFor: string | undefined): string | undefined
-}
+export type ClientAddress = ReturnType<typeof createClientAddress>
 
 // A chain of proxies is short; what a client wrote before them is not read.
 const maxHops = 16
@@ -44,7 +37,7 @@ export const createIsTrusted = (proxies: readonly string[]): IsTrusted => {
   }
 }
 
-export const createClientAddress = (isTrusted: IsTrusted, form: AddressForm): ClientAddress => {
+export const createClientAddress = (isTrusted: IsTrusted, form: AddressForm) => {
   const masked = (address: string | undefined): string | undefined => {
     if (address === undefined || form === 'none') return undefined
     if (form === 'full') return address
@@ -52,7 +45,8 @@ export const createClientAddress = (isTrusted: IsTrusted, form: AddressForm): Cl
       ? `${ipaddr.IPv6.networkAddressFromCIDR(`${address}/48`)}/48`
       : `${ipaddr.IPv4.networkAddressFromCIDR(`${address}/24`)}/24`
   }
-  const behind: ClientAddress['behind'] = ({ address, isProxy }, forwardedFor) => {
+  /** The client of a request. @param forwardedFor the header, all lines of it joined */
+  const behind = ({ address, isProxy }: Peer, forwardedFor: string | undefined): string | undefined => {
     if (!isProxy || forwardedFor === undefined) return address
     let client = address
     // From the right: each proxy has added the address that it saw.
@@ -66,12 +60,15 @@ export const createClientAddress = (isTrusted: IsTrusted, form: AddressForm): Cl
     return client
   }
   return {
-    ofPeer: given => {
+    /** @param given the address as Node has it; undefined when the connection is gone */
+    ofPeer: (given: string | undefined): Peer => {
       const address = given === undefined ? undefined : plainAddress(given)
       return { address, isProxy: isTrusted(address), logged: masked(address) }
     },
     behind,
-    loggedOf: (peer, forwardedFor) => (peer.isProxy ? masked(behind(peer, forwardedFor)) : peer.logged),
+    /** What is logged of that client; undefined for nothing. */
+    loggedOf: (peer: Peer, forwardedFor: string | undefined): string | undefined =>
+      peer.isProxy ? masked(behind(peer, forwardedFor)) : peer.logged,
   }
 }
 

@@ -28,32 +28,7 @@ export type ConnectionCount = {
   readonly unauthenticated: number
 }
 
-export type Connections = {
-  /** The connection of the first request on it. */
-  ofFirst(request: IncomingMessage): Connection
-  /** The connection of a socket on which no request may have come yet. */
-  ofSocket(socket: Socket): Connection
-  /** The accepted socket below one whose TLS handshake has failed. */
-  below(handshaking: Socket): Socket | undefined
-  /** As many requests wait as may: reads no further in a pipeline until some are answered. */
-  full(connection: Connection, request: IncomingMessage): void
-  /** A request came with a good key for the first time: the connection is not counted any more. */
-  authenticated(connection: Connection): void
-  /** A request was refused without a good key. Returns false where the connection must end with the response. */
-  refused(connection: Connection): boolean
-  /**
-   * Takes no further request from a connection, and calls back once all that came are answered, with whether the last of
-   * them had come whole. Only the first call for a connection counts.
-   */
-  end(connection: Connection, whenAnswered: (lastIsWhole: boolean) => void): void
-  /** Asks clients of HTTP/2 to open their next connection elsewhere, as soon as nothing is under way on this one. */
-  drain(): void
-  /** Drops every connection on which no request is being answered. */
-  closeSilent(): void
-  count(): ConnectionCount
-  /** Sets new limits for connections that come from now on. */
-  apply(limits: ConnectionLimits): void
-}
+export type Connections = ReturnType<typeof trackConnections>
 
 // Whoever sends so many requests without a good key will hardly send one with it.
 const maxRefusals = 100
@@ -74,7 +49,7 @@ export const trackConnections = (
   limits: ConnectionLimits,
   isTrusted: (address: string | undefined) => boolean,
   observer: ConnectionObserver,
-): Connections => {
+) => {
   let { maxConnectionsPerAddress } = limits
   server.maxConnections = limits.maxConnections
   server.on('drop', () => observer.connectionClosed('connections'))
@@ -178,14 +153,18 @@ export const trackConnections = (
     closeThose(({ session, requestsCame, requests }) => !session && requestsCame > 0 && requests === 0)
 
   return {
-    ofFirst: request => {
+    /** The connection of the first request on it. */
+    ofFirst: (request: IncomingMessage): Connection => {
       const connection = known(carrierOf(request), request.socket)
       if (isHttp2(request)) connection.session ??= request.stream.session as ServerHttp2Session | undefined
       return connection
     },
-    ofSocket: socket => known(socket, socket),
-    below: handshaking => byPeer.get(peerOf(handshaking))?.socket,
-    full: (connection, request) => {
+    /** The connection of a socket on which no request may have come yet. */
+    ofSocket: (socket: Socket): Connection => known(socket, socket),
+    /** The accepted socket below one whose TLS handshake has failed. */
+    below: (handshaking: Socket): Socket | undefined => byPeer.get(peerOf(handshaking))?.socket,
+    /** As many requests wait as may: reads no further in a pipeline until some are answered. */
+    full: (connection: Connection, request: IncomingMessage): void => {
       if (connection.paused || isHttp2(request)) return
       const { socket } = request
       connection.paused = socket
@@ -194,12 +173,14 @@ export const trackConnections = (
       socket.on('resume', socket.pause)
       socket.pause()
     },
-    authenticated: connection => {
+    /** A request came with a good key for the first time: the connection is not counted any more. */
+    authenticated: (connection: Connection): void => {
       connection.isAuthenticated = true
       uncount(connection)
       if (open.has(connection)) unauthenticated -= 1
     },
-    refused: connection => {
+    /** A request was refused without a good key. Returns false where the connection must end with the response. */
+    refused: (connection: Connection): boolean => {
       if (connection.isAuthenticated) return true
       connection.refusals += 1
       if (connection.refusals < maxRefusals) return true
@@ -208,23 +189,30 @@ export const trackConnections = (
       connection.session?.close()
       return false
     },
-    end: (connection, whenAnswered) => {
+    /**
+     * Takes no further request from a connection, and calls back once all that came are answered, with whether the last of
+     * them had come whole. Only the first call for a connection counts.
+     */
+    end: (connection: Connection, whenAnswered: (lastIsWhole: boolean) => void): void => {
       if (connection.whenAnswered) return
       const lastIsWhole = connection.withBody?.complete ?? true
       connection.whenAnswered = () => whenAnswered(lastIsWhole)
       connection.afterAnswer = afterAnswer
       if (connection.requests === 0) connection.whenAnswered()
     },
-    drain: () => {
+    /** Asks clients of HTTP/2 to open their next connection elsewhere, as soon as nothing is under way on this one. */
+    drain: (): void => {
       isDraining = true
       for (const connection of open) {
         connection.afterAnswer = afterAnswer
         leave(connection)
       }
     },
-    closeSilent: () => closeThose(({ requests }) => requests === 0),
-    count: () => ({ open: open.size, unauthenticated }),
-    apply: next => {
+    /** Drops every connection on which no request is being answered. */
+    closeSilent: (): void => closeThose(({ requests }) => requests === 0),
+    count: (): ConnectionCount => ({ open: open.size, unauthenticated }),
+    /** Sets new limits for connections that come from now on. */
+    apply: (next: ConnectionLimits): void => {
       ;({ maxConnectionsPerAddress } = next)
       server.maxConnections = next.maxConnections
     },

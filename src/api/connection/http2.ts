@@ -4,7 +4,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import { isHttp2 } from './connection.ts'
-import { type Chunks, lengthOf, type WriteReady } from './ready-response.ts'
+import type { Chunks, WriteReady } from './ready-response.ts'
 
 const { METHODS } = process.getBuiltinModule('node:http')
 const methods: ReadonlySet<string> = new Set(METHODS)
@@ -59,7 +59,7 @@ export const writerOfBoth =
 
 const endOfStream = { endStream: true }
 
-// A stream takes a list of headers and one body: the compatibility API would send an empty frame for trailers behind it.
+// To the stream itself: the compatibility API would send an empty frame for trailers behind each body.
 const writeToStream = (
   response: Http2ServerResponse,
   status: number,
@@ -80,7 +80,14 @@ const writeToStream = (
     return
   }
   stream.respond(headers, body ? undefined : endOfStream)
-  if (body) stream.end(body.length === 1 ? body[0] : Buffer.concat(body, lengthOf(body)))
+  // They are encoded, and the stream keeps the list until old objects are collected.
+  headers.length = 0
+  if (!body) return
+  // All chunks are written at once, and none is copied.
+  stream.cork()
+  const last = body.length - 1
+  for (let at = 0; at < last; at++) stream.write(body[at])
+  stream.end(body[last])
 }
 
 /** Adds names and values in turn. Values of one name are one list, which `vary` alone may have: of the body, and of CORS. */

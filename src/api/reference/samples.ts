@@ -21,27 +21,19 @@ export const sampleOrigin = 'http://127.0.0.1:8080'
 
 const whereKeyIs = 'ABOHAWA_KEY holds the key that the operator of the gateway gave you.'
 
-/** The fixed words of a path and the values between them, in order. */
-const segmentsOf = ({
-  path,
-  example,
-}: Request): readonly { readonly text: string; readonly isValue: boolean }[] =>
-  path
-    .slice(1)
-    .split('/')
-    .map(segment => {
-      const name = /^\{(.+)\}$/.exec(segment)?.[1]
-      return name === undefined
-        ? { text: segment, isValue: false }
-        : { text: example.path[name] ?? '', isValue: true }
-    })
+/** The path of a request, whose values each language encodes in its own way. */
+const pathOf = ({ path, example }: Request, written: (value: string) => string): string =>
+  path.slice(1).replaceAll(/\{(\w+)\}/g, (_, name) => written(example.path[name] ?? ''))
+
+const queryOf = ({ example }: Request): readonly [string, string][] => Object.entries(example.query)
+
+/** What of the answer is printed. */
+const shownOf = ({ example }: Request, written: (name: string) => string): string =>
+  example.show.map(name => (typeof name === 'number' ? `[${name}]` : written(name))).join('')
 
 const curl = (request: Request): string => {
-  const path = segmentsOf(request).map(({ text }) => encodeURIComponent(text))
-  const url = `"\${ABOHAWA_URL:-${sampleOrigin}}${apiPrefix}/${path.join('/')}"`
-  const query = Object.entries(request.example.query).map(
-    ([name, value]) => ` \\\n  --data-urlencode '${name}=${value}'`,
-  )
+  const url = `"\${ABOHAWA_URL:-${sampleOrigin}}${apiPrefix}/${pathOf(request, encodeURIComponent)}"`
+  const query = queryOf(request).map(([name, value]) => ` \\\n  --data-urlencode '${name}=${value}'`)
   return `# ${whereKeyIs}
 # curl waits for retry-after, but no longer than a minute in all, and prints the sentence of an error too.
 curl --silent --show-error --fail-with-body --max-time 30 --retry 2 --retry-max-time 60 \\
@@ -51,17 +43,13 @@ curl --silent --show-error --fail-with-body --max-time 30 --retry 2 --retry-max-
 }
 
 const typescript = (request: Request): string => {
-  const path = segmentsOf(request)
-    .map(({ text, isValue }) => (isValue ? `\${encodeURIComponent('${text}')}` : text))
-    .join('/')
-  const query = Object.entries(request.example.query)
+  const path = pathOf(request, value => `\${encodeURIComponent('${value}')}`)
+  const query = queryOf(request)
   const search =
     query.length === 0
       ? ''
       : `url.search = new URLSearchParams({ ${query.map(([name, value]) => `${name}: '${value}'`).join(', ')} }).toString()\n`
-  const shown = request.example.show
-    .map(name => (typeof name === 'number' ? `[${name}]` : `.${name}`))
-    .join('')
+  const shown = shownOf(request, name => `.${name}`)
   return `// ${whereKeyIs}
 const base = process.env.ABOHAWA_URL ?? '${sampleOrigin}'
 const url = new URL(\`\${base}${apiPrefix}/${path}\`)
@@ -86,17 +74,13 @@ for (let attempt = 1; ; attempt += 1) {
 }
 
 const python = (request: Request): string => {
-  const path = segmentsOf(request)
-    .map(({ text, isValue }) => (isValue ? `{quote('${text}', safe='')}` : text))
-    .join('/')
-  const query = Object.entries(request.example.query)
+  const path = pathOf(request, value => `{quote('${value}', safe='')}`)
+  const query = queryOf(request)
   const search =
     query.length === 0
       ? ''
       : ` + "?" + urlencode({${query.map(([name, value]) => `"${name}": "${value}"`).join(', ')}})`
-  const shown = request.example.show
-    .map(name => (typeof name === 'number' ? `[${name}]` : `["${name}"]`))
-    .join('')
+  const shown = shownOf(request, name => `["${name}"]`)
   const parts = ['quote', 'urlencode'].filter(name => `${path}${search}`.includes(`${name}(`))
   return `# ${whereKeyIs}
 import json
@@ -126,15 +110,12 @@ for attempt in range(1, 4):
 }
 
 const go = (request: Request): string => {
-  const path = segmentsOf(request)
-    .map(({ text, isValue }) => (isValue ? `url.PathEscape("${text}")` : text))
-    .reduce(
-      (joined, part) => (part.startsWith('url.') ? `${joined}/" + ${part} + "` : `${joined}/${part}`),
-      `"${apiPrefix}`,
-    )
   // A value at the end leaves nothing to add.
-  const whole = path.endsWith(' + "') ? path.slice(0, -' + "'.length) : `${path}"`
-  const query = Object.entries(request.example.query)
+  const path = `"${apiPrefix}/${pathOf(request, value => `" + url.PathEscape("${value}") + "`)}"`.replace(
+    / \+ ""$/,
+    '',
+  )
+  const query = queryOf(request)
   const search =
     query.length === 0
       ? ''
@@ -144,7 +125,7 @@ const go = (request: Request): string => {
     'io',
     'log',
     'net/http',
-    ...(`${whole}${search}`.includes('url.') ? ['net/url'] : []),
+    ...(`${path}${search}`.includes('url.') ? ['net/url'] : []),
     'os',
     'strconv',
     'time',
@@ -161,7 +142,7 @@ func main() {
 	if base == "" {
 		base = "${sampleOrigin}"
 	}
-	path := ${whole}
+	path := ${path}
 ${search}	request, err := http.NewRequest("GET", base+path${query.length === 0 ? '' : '+"?"+query.Encode()'}, nil)
 	if err != nil {
 		log.Fatal(err)
