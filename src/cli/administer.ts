@@ -23,7 +23,11 @@ export type Action = (administration: Administration, store: string) => Promise<
  * Runs one action on the store of the terminal's configuration, and says on standard error which one it was.
  * @param createStore makes the store where there is none
  */
-export const administer = async (terminal: Terminal, act: Action, createStore = false): Promise<number> => {
+export const administer = async (
+  terminal: Terminal,
+  act: Action,
+  createStore = false,
+): Promise<undefined> => {
   const config = terminal.config()
   const name = storeName(config)
   const open = createStore ? openStore : openUsedStore
@@ -38,7 +42,6 @@ export const administer = async (terminal: Terminal, act: Action, createStore = 
     throw new InputError(`${cause.message} (store: ${name})`, { cause })
   }
   terminal.remark(`Store: ${name}`)
-  return 0
 }
 
 /** Opens the store of a configuration, made where there is none, runs one action on it and closes it. */

@@ -73,9 +73,9 @@ export const addCreateCommand = (keys: Command, add: AddCommand): Command =>
   })
 
 /** @throws UsageError for a tier that is not configured */
-export const checkTier = (terminal: Terminal, tier: string, name = '--tier'): void => {
+export const checkTier = (terminal: Terminal, tier: string): void => {
   const tiers = Object.keys(terminal.config().quota.tiers)
-  if (!tiers.includes(tier)) throw new UsageError(`${name} is ${quoted(tier)}; allowed: ${tiers.join(', ')}`)
+  if (!tiers.includes(tier)) throw new UsageError(`--tier is ${quoted(tier)}; allowed: ${tiers.join(', ')}`)
 }
 
 const requestsOf = async (options: Options): Promise<ReadRequest[]> => {

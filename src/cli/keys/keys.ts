@@ -97,7 +97,7 @@ Keep the new key now: it can't be shown again.`,
     run: async (terminal, { tier, limit, expires }, id = '') => {
       if (tier === undefined && limit === undefined && expires === undefined)
         throw new UsageError('nothing is to be set; allowed: --tier, --limit or --expires, or several')
-      if (tier !== undefined) checkTier(terminal, tier, '--tier')
+      if (tier !== undefined) checkTier(terminal, tier)
       const change = {
         ...(tier === undefined ? {} : { tier }),
         ...(limit === undefined ? {} : { limit: limit === 'tier' ? null : asUsage(() => limitIn(limit)) }),
@@ -173,7 +173,7 @@ const idHelp = 'id of the key, or external: and its external id'
 const showOne = (
   terminal: Terminal,
   act: (administration: Administration) => ReturnType<Administration['showKey']>,
-): Promise<number> =>
+): Promise<undefined> =>
   administer(terminal, async (administration, store) => {
     const key = await act(administration)
     terminal.show({ ...key, store }, keyTable([key]))

@@ -5,7 +5,7 @@ import { csvLine } from '../../catalogue/csv-text.ts'
 import { dayNumber, type LocalDay } from '../../common/calendar.ts'
 import { printable } from '../../common/outside-text.ts'
 import type { Usage, UsageOfKey } from '../../keys/administration.ts'
-import { counted, tableOf } from '../terminal.ts'
+import { counted, numbered, tableOf } from '../terminal.ts'
 
 /** @param columns width of the terminal; undefined for other outputs */
 export const usageText = (usage: Usage, columns: number | undefined): string =>
@@ -33,12 +33,8 @@ export const allUsageText = (keys: readonly UsageOfKey[]): string =>
   tableOf(
     ['id', 'subscriber', 'tier', 'limit', 'used', 'last day'],
     keys.map(({ id, subscriber, tier, limit, used, days }) => [
-      id,
-      subscriber,
-      tier,
-      String(limit ?? '–'),
-      counted(used),
-      days[0]?.day ?? '–',
+      ...[id, subscriber, tier],
+      ...[String(limit ?? '–'), counted(used), days[0]?.day ?? '–'],
     ]),
     [3, 4],
   )
@@ -59,27 +55,25 @@ const drawnDays = ({ id, subscriber, tier, limit, days }: Usage, columns: number
   // A limit far above the usage would leave no visible bars, so it is printed and not drawn.
   const isLimitDrawn = limit !== null && limit <= most * 8
   const scale = Math.max(1, most, isLimitDrawn ? limit : 0)
-  const amountWidth = counted(most).length
-  const percentWidth = limit === null ? 0 : percentOf(most, limit).length
-  // Left of the bar: weekday or today, day, amount and percentage, with spaces between; right of it one for the mark.
-  const left = 'today 2026-01-01'.length + 2 + amountWidth + 2 + (percentWidth > 0 ? percentWidth + 2 : 0)
-  const width = Math.min(maxBar, columns - left - 1)
+  const rows = days.map(({ day, used }, i) => [
+    `${i === 0 ? 'today' : weekdayOf(day)} ${day}`,
+    counted(used),
+    ...(limit === null ? [] : [percentOf(used, limit)]),
+  ])
+  const [, ...lines] = tableOf(limit === null ? ['', ''] : ['', '', ''], rows, [0, 1, 2]).split('\n')
+  // Left of a bar two spaces, and right of it one for the mark.
+  const width = Math.min(maxBar, columns - (lines[0]?.length ?? 0) - 3)
   if (width < leastBar) return undefined
   const mark = isLimitDrawn ? Math.round((limit / scale) * width) : undefined
-
-  const line = ({ day, used }: { day: LocalDay; used: number }, i: number): string => {
-    const share = limit === null ? '' : `${percentOf(used, limit).padStart(percentWidth)}  `
-    const bar = withMark(barOf(used / scale, width), mark)
-    const name = (i === 0 ? 'today' : weekdayOf(day)).padStart('today'.length)
-    return `${name} ${day}  ${counted(used).padStart(amountWidth)}  ${share}${bar}`.trimEnd()
-  }
+  const drawn = days.map(({ used }, i) =>
+    `${lines[i]}  ${withMark(barOf(used / scale, width), mark)}`.trimEnd(),
+  )
   const limitText =
     limit === null
       ? `tier "${tier}" is not configured, so it has no limit`
       : `${counted(limit)} a day${isLimitDrawn ? ', marked │' : most > 0 ? ', far beyond the bars' : ''}`
-  return [printable(`${id}, ${subscriber}, ${tier}: ${limitText}`), '', ...days.map(line).toReversed()].join(
-    '\n',
-  )
+  const title = printable(`${id}, ${subscriber}, ${tier}: ${limitText}`)
+  return [title, '', ...drawn.toReversed()].join('\n')
 }
 
 const eighths = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉']
@@ -102,7 +96,7 @@ const weekdays = ['Thu', 'Fri', 'Sat', 'Sun', 'Mon', 'Tue', 'Wed']
 const weekdayOf = (day: LocalDay): string => weekdays[dayNumber(day) % 7] ?? ''
 
 const loadsText = ({ cellsLoadedToday: cells }: Usage): string =>
-  `${counted(cells)} grid ${cells === 1 ? 'cell' : 'cells'} loaded from the provider today`
+  `${numbered(cells, 'grid cell', 'grid cells')} loaded from the provider today`
 
 const todayText = ({ today }: Usage): string => {
   const classes = [...new Set(today.map(({ statusClass }) => statusClass))].sort()

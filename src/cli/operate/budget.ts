@@ -24,7 +24,6 @@ export const addBudgetCommands: AddTopCommand = (program, add, summary) => {
       await using store = await openCommandStore(config, clock)
       const report = await createBudgetAdmin(config, { store, clock }).reopen()
       terminal.show({ ...report, where }, reopenText(report, where))
-      return 0
     },
   })
 }

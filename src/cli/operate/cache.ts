@@ -40,7 +40,6 @@ export const addCacheCommands: AddTopCommand = (program, add, summary) => {
       )
       if (remark !== undefined) terminal.remark(remark)
       terminal.show({ opsUrl, ...report }, cellText(report, opsUrl, createCalendar(config.quota.timeZone)))
-      return 0
     },
   })
 
@@ -58,7 +57,6 @@ export const addCacheCommands: AddTopCommand = (program, add, summary) => {
       const report = await (await cacheAdminOf(terminal, config, store)).purge(of, hard)
       const where = storeName(config)
       terminal.show({ ...report, where }, purgeText(report, where))
-      return 0
     },
   })
 

@@ -43,7 +43,6 @@ export const addCatalogueCommands: AddTopCommand = (program, add, summary) => {
           : `, ${numbered(names, 'alias', 'aliases')}, ${numbered(formerIds, 'former code', 'former codes')}`
       const kept = keptUnpublished.length > 0 ? `; ${keptUnpublished.length} stay unpublished` : ''
       terminal.show({ out, ...built }, `${out}: ${countsText(counts)}${more}${kept}.`)
-      return 0
     },
   })
 
@@ -58,7 +57,6 @@ export const addCatalogueCommands: AddTopCommand = (program, add, summary) => {
       const { counts, faults } = await checkFile(checked, bounds)
       if (faults.length > 0) return showFaults(terminal, checked, counts, faults)
       terminal.show({ file: checked, counts, faults }, `${checked}: ${countsText(counts)}, no fault.`)
-      return 0
     },
   })
 
@@ -73,7 +71,6 @@ export const addCatalogueCommands: AddTopCommand = (program, add, summary) => {
         { id, type: location.type, published: !undo, changed },
         `${printable(location.name_en)} (${location.type} ${id}) ${changed ? 'is now' : 'was already'} ${undo ? 'unpublished' : 'published'}.`,
       )
-      return 0
     },
   })
 }

@@ -34,7 +34,6 @@ export const addConfigCommands: AddTopCommand = (program, add, summary) => {
         throw error
       }
       show({ ok: true, faults: [] }, 'The configuration is right.')
-      return 0
     },
   })
 
@@ -66,7 +65,6 @@ export const addConfigCommands: AddTopCommand = (program, add, summary) => {
             ? changesTable(chosen)
             : chosen.map(explanation).join('\n\n'),
       )
-      return 0
     },
   })
 }

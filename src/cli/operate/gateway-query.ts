@@ -80,10 +80,7 @@ const opsAddress = (gateway: string | undefined, { ops: { host, port } }: Config
   return `http://${reached.includes(':') ? `[${reached}]` : reached}:${port}`
 }
 
-export type GatewayRequest = {
-  /** Of `opsAddress`. */
-  readonly address: string
-  readonly token: string | null
+type GatewayRequest = Pick<AskedGateway, 'address' | 'token'> & {
   readonly path: string
   readonly method?: 'GET' | 'POST' | 'DELETE'
   /** Sent as JSON. */

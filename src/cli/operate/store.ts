@@ -65,7 +65,6 @@ export const addStoreCommands: AddTopCommand = (program, add, summary) => {
         { file, ...backedUp, store: path },
         `${file}: ${totalsText(backedUp)}, of ${path}; its integrity is checked.`,
       )
-      return 0
     },
   })
 
@@ -109,7 +108,6 @@ export const addStoreCommands: AddTopCommand = (program, add, summary) => {
         { file, ...imported, store: storeName(config) },
         `${file} into ${storeName(config)}: ${importedText(imported)}.`,
       )
-      return 0
     },
   })
 

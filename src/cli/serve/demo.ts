@@ -69,7 +69,6 @@ export const addDemoCommand: AddTopCommand = (program, add, summary) =>
       )
       await stopped
       terminal.remark('Stopping.')
-      return 0
     },
   })
 

@@ -58,7 +58,6 @@ export const addProviderCommand: AddTopCommand = (program, add, summary) =>
         )
       await stopped
       await provider.close()
-      return 0
     },
   })
 

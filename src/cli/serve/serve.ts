@@ -2,6 +2,7 @@
 // on standard output, or in `log.file`.
 
 import { Option } from 'commander'
+import type { Clock } from '../../common/clock.ts'
 import { messageOf } from '../../common/errors.ts'
 import { version } from '../../common/version.ts'
 import { filesOf, type LoadedConfig, readConfig } from '../../config/load.ts'
@@ -9,7 +10,7 @@ import type { Config } from '../../config/schema.ts'
 import type { Gateway } from '../../gateway.ts'
 import type { Log, OpenLog } from '../../telemetry/log.ts'
 import { interruption, onSignal, stopCommand } from '../interruption.ts'
-import type { AddTopCommand, Terminal } from '../terminal.ts'
+import type { AddTopCommand } from '../terminal.ts'
 import { checkShared, forProcess, processesIn } from './process-config.ts'
 import type { Serving } from './supervisor.ts'
 
@@ -38,8 +39,7 @@ export const addServeCommand: AddTopCommand = (program, add, summary) =>
         const loaded = readConfig(terminal.sources)
         return number === undefined ? loaded : forProcess(loaded, number)
       }
-      const loaded = read()
-      const { config } = loaded
+      const { config } = read()
       const isAbove = processes > 1 && number === undefined
       if (isAbove) checkShared(config, processes)
       // Imported here, so that the other commands start without the whole gateway.
@@ -56,9 +56,23 @@ export const addServeCommand: AddTopCommand = (program, add, summary) =>
           })
         }
         onSignal('SIGUSR2', () => reopenLog(opened, config))
-        const start = { terminal, read, loaded, opened, processes }
-        if (movedClock !== undefined) await serveOnMovedClock(start, Number(movedClock))
-        else await serveOnSystemClock(start, number !== undefined)
+        const { clock, stopped, onServing } =
+          movedClock === undefined
+            ? onSystemClock(terminal.clock, opened.log, number !== undefined)
+            : await onMovedClock(Number(movedClock))
+        const { startGateway } = await import('../../gateway.ts')
+        const { openTracing } = await import('../../telemetry/tracing.ts')
+        const { log } = opened
+        const tracing = await openTracing(terminal.env, log)
+        const source = { read, files: filesOf(terminal.sources) }
+        const gateway = await startGateway(config, { ...opened, clock, source, tracing, processes })
+        onServing(gateway)
+        onSignal('SIGHUP', () => reload(gateway, log))
+        const signal = await stopped
+        log.info({ signal }, 'stopping')
+        await gateway.close()
+        await tracing?.close()
+        log.info('stopped')
         return 0
       } finally {
         await opened.flush()
@@ -67,16 +81,6 @@ export const addServeCommand: AddTopCommand = (program, add, summary) =>
       }
     },
   })
-
-/** What a gateway in this process is started with. */
-type Start = {
-  readonly terminal: Terminal
-  readonly read: () => LoadedConfig
-  readonly loaded: LoadedConfig
-  readonly opened: OpenLog
-  /** How many serve together. */
-  readonly processes: number
-}
 
 const reopenLog = ({ log, reopen }: OpenLog, { log: { file } }: Config): void => {
   try {
@@ -87,14 +91,29 @@ const reopenLog = ({ log, reopen }: OpenLog, { log: { file } }: Config): void =>
   }
 }
 
-/** @param isOneOfSeveral whether another process has started this one, and is told when it serves */
-const serveOnSystemClock = async (start: Start, isOneOfSeveral: boolean): Promise<void> => {
-  const stopped = isOneOfSeveral ? Promise.race([interruption(), abandonment()]) : interruption()
-  await serveUntil(start, stopped, ({ apiUrl, opsUrl, healthUrl }) => {
-    logListening(start.opened.log, { ops: opsUrl, health: healthUrl, api: apiUrl })
-    if (isOneOfSeveral) process.send?.({ opsUrl } satisfies Serving)
+const reload = (gateway: Gateway, log: Log): void => {
+  gateway.reloadCatalogue().then(
+    () => log.info('catalogue reloaded'),
+    error => log.error({ reason: messageOf(error) }, 'catalogue not reloaded'),
+  )
+  gateway.reloadConfig().then(outcome => {
+    // The reload logs what it applied or refused.
+    if (outcome === 'unchanged') log.info('configuration unchanged')
   })
 }
+
+/** The clock of a gateway in this process, what ends it, and who is told that it serves. */
+type Service = { clock: Clock; stopped: Promise<string>; onServing(gateway: Gateway): void }
+
+/** @param isOneOfSeveral whether another process has started this one, and is told when it serves */
+const onSystemClock = (clock: Clock, log: Log, isOneOfSeveral: boolean): Service => ({
+  clock,
+  stopped: isOneOfSeveral ? Promise.race([interruption(), abandonment()]) : interruption(),
+  onServing: ({ apiUrl, opsUrl, healthUrl }) => {
+    logListening(log, { ops: opsUrl, health: healthUrl, api: apiUrl })
+    if (isOneOfSeveral) process.send?.({ opsUrl } satisfies Serving)
+  },
+})
 
 /** Resolves when the process that started this one is gone. */
 const abandonment = (): Promise<string> =>
@@ -107,45 +126,12 @@ const abandonment = (): Promise<string> =>
   })
 
 /** In a process whose clock another one moves. */
-const serveOnMovedClock = async (start: Start, from: number): Promise<void> => {
+const onMovedClock = async (from: number): Promise<Service> => {
   const { createMovedClock } = await import('../../load/traffic/moved-clock.ts')
   const { takeCommands } = await import('../../load/rehearsal/commands.ts')
   const clock = createMovedClock(from)
-  await serveUntil(
-    { ...start, terminal: { ...start.terminal, clock } },
-    stopCommand(),
-    ({ apiUrl, settled }) => takeCommands(clock, { url: apiUrl, settled }),
-  )
-}
-
-/** Runs a gateway in this process. */
-const serveUntil = async (
-  { terminal: { sources, clock, env }, read, loaded, opened: { log, lines, dropped }, processes }: Start,
-  stopped: Promise<string>,
-  onServing: (gateway: Gateway) => void,
-): Promise<void> => {
-  const { startGateway } = await import('../../gateway.ts')
-  const { openTracing } = await import('../../telemetry/tracing.ts')
-  const tracing = await openTracing(env, log)
-  const source = { read, files: filesOf(sources) }
-  const parts = { clock, log, lines, dropped, source, tracing, processes }
-  const gateway = await startGateway(loaded.config, parts)
-  onServing(gateway)
-  onSignal('SIGHUP', () => {
-    gateway.reloadCatalogue().then(
-      () => log.info('catalogue reloaded'),
-      error => log.error({ reason: messageOf(error) }, 'catalogue not reloaded'),
-    )
-    gateway.reloadConfig().then(outcome => {
-      // The reload logs what it applied or refused.
-      if (outcome === 'unchanged') log.info('configuration unchanged')
-    })
-  })
-  const signal = await stopped
-  log.info({ signal }, 'stopping')
-  await gateway.close()
-  await tracing?.close()
-  log.info('stopped')
+  const onServing = ({ apiUrl, settled }: Gateway) => takeCommands(clock, { url: apiUrl, settled })
+  return { clock, stopped: stopCommand(), onServing }
 }
 
 /** Logged at every level: who starts it on port 0 has to learn the addresses. */

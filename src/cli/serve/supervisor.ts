@@ -2,7 +2,7 @@
 // again what ends by itself, hands signals on, and at SIGALRM replaces them one after the other. What a gateway does is for
 // serve.ts; what becomes of connections is in docs/decisions/processes.md.
 
-import { type ChildProcess, fork } from 'node:child_process'
+import { fork } from 'node:child_process'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { request } from 'undici'
 import { InputError, messageOf } from '../../common/errors.ts'
@@ -12,17 +12,7 @@ import { onSignal } from '../interruption.ts'
 /** What a gateway that serves tells the process that started it. */
 export type Serving = { readonly opsUrl: string }
 
-type Child = {
-  readonly gateway: ChildProcess
-  /** Resolves with true once its /readyz is 200, with false when it ends before. */
-  readonly ready: Promise<boolean>
-  readonly ended: Promise<{ readonly code: number; readonly how: string }>
-  isServing: boolean
-  /** It is to end. */
-  isLeaving: boolean
-}
-
-export type SupervisorParts = {
+type SupervisorParts = {
   readonly args: readonly string[]
   readonly log: Log
   /** Throws where none could start as the files are now. */
@@ -37,13 +27,22 @@ const askEveryMs = 100
 // One that does not answer is asked again; the next process waits for it meanwhile.
 const answersWithinMs = 5_000
 
+type Child = ReturnType<typeof start>
+
 /** @param args those of the process that starts it */
-const start = (args: readonly string[], number: number): Child => {
+const start = (args: readonly string[], number: number) => {
   const gateway = fork(process.argv[1] as string, [...args, '--process', String(number)])
   const ready = Promise.withResolvers<boolean>()
   const ended = Promise.withResolvers<{ code: number; how: string }>()
-  const flags = { isServing: false, isLeaving: false }
-  const child: Child = { gateway, ready: ready.promise, ended: ended.promise, ...flags }
+  const child = {
+    gateway,
+    /** Resolves with true once its /readyz is 200, with false when it ends before. */
+    ready: ready.promise,
+    ended: ended.promise,
+    isServing: false,
+    /** It is to end. */
+    isLeaving: false,
+  }
   const end = (code: number, how: string): void => {
     child.isServing = false
     ready.resolve(false)
