@@ -9,7 +9,6 @@ import type { Reload } from '../config/reload.ts'
 import type { LoadsByKey } from '../keys/loads-by-key.ts'
 import type { Meter } from '../keys/meter.ts'
 import type { Metering } from '../keys/metering.ts'
-import type { StoreClock } from '../keys/store-clock.ts'
 import type { Breaker } from '../provider/breaker.ts'
 import type { Budget } from '../provider/budget.ts'
 import type { Provider } from '../provider/client.ts'
@@ -41,7 +40,7 @@ export type Gauges = {
   readonly reload: Pick<Reload, 'fault' | 'restartNeeded'>
   readonly metering: Pick<Metering, 'instances'> & {
     readonly meter: Pick<Meter, 'state'>
-    readonly storeClock: Pick<StoreClock, 'offsetMs'>
+    readonly storeClock: Pick<Metering['storeClock'], 'offsetMs'>
   }
   readonly storeFacts: () => Promise<StoreFacts>
   /** Since the start. */

@@ -10,9 +10,8 @@ import { shipped } from '../../src/catalogue/snapshot-reader.ts'
 import { createCalendar, hourMs } from '../../src/common/calendar.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import type { Config } from '../../src/config/schema.ts'
+import { standInsOf } from '../../src/load/what-if/instance.ts'
 import { createSampleWeather } from '../../src/load/what-if/sample-weather.ts'
-import { createStandIns } from '../../src/load/what-if/stand-ins.ts'
-import { protocolIn } from '../../src/provider/account.ts'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { usualHorizon } from '../../src/weather/horizon.ts'
@@ -41,7 +40,6 @@ const config: Config = {
     warmForMs: 0,
   },
 }
-const protocol = protocolIn(config)
 const namespace = cacheNamespaceIn(config)
 const { hourlyHours } = config.weather
 
@@ -81,12 +79,11 @@ const setUp = async (t: Test) => {
       instances: () => 1,
       settings: () => '',
       report: () => '',
-      standIns: createStandIns({
-        protocol,
+      standIns: standInsOf(config, {
         weather,
         clock,
         latencyMs: 0,
-        onRequest: cells => {
+        onSpent: cells => {
           counts.loads += cells
         },
       }),

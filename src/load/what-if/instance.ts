@@ -86,7 +86,10 @@ export const openInstance = (config: Config, parts: InstanceParts): Instance => 
  * A provider that sends nothing: requests have the configured protocol's batches and weights, and are answered at once or after a
  * while of the clock, with a timeline made at once.
  */
-const standInsOf = (config: Config, { weather, clock, latencyMs, onSpent }: InstanceParts): StandIns => {
+export const standInsOf = (
+  config: Config,
+  { weather, clock, latencyMs, onSpent }: Pick<InstanceParts, 'weather' | 'clock' | 'latencyMs' | 'onSpent'>,
+): StandIns => {
   const protocol = protocolIn(config)
   const answered = (): Promise<void> | undefined => {
     if (latencyMs === 0) return undefined
