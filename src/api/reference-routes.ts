@@ -10,7 +10,7 @@ import { type ClientAddress, networkOf } from './connection/client-address.ts'
 import { headOf } from './connection/ready-response.ts'
 import { Problem } from './problem.ts'
 import type { Send } from './representation.ts'
-import { referenceRedirects } from './routable-url.ts'
+import { referenceRedirects } from './request.ts'
 import { sentences } from './sentences.ts'
 
 const paths = [

@@ -20,8 +20,7 @@ import type { IsTrusted } from './connection/client-address.ts'
 import { connectionOf } from './connection/connection.ts'
 import { type ConnectionLimits, type ConnectionObserver, trackConnections } from './connection/connections.ts'
 import { http2Options } from './connection/http2.ts'
-import { createListener, newRequestId } from './request.ts'
-import { maxUrlLength, routableUrlOf, unread } from './routable-url.ts'
+import { createListener, maxUrlLength, newRequestId, routableUrlOf, unread } from './request.ts'
 import { createUnparsable, type ParserError, type UnparsableParts } from './unparsable.ts'
 
 // Imports would load Node's client for fetch too, a twentieth of a start.

@@ -98,6 +98,7 @@ const outcomeOf = (error: unknown): number => {
     // Behind a command it is one of the command, to which commander adds none.
     if (/^error: unknown option '(--version|-v)'/.test(error.message)) {
       process.stdout.write(`${version}\n`)
+      return 0
     }
     const negative = /^error: unknown option '(-[\d.][^']*)'/.exec(error.message)?.[1]
     if (negative !== undefined) {

@@ -1,7 +1,7 @@
 // Which endpoint a URL reaches. Every other URL is refused as the contract says, after key and quota.
 
 import t from 'tap'
-import { pathOf, routableUrl } from '../../src/api/routable-url.ts'
+import { pathOf, routableUrl } from '../../src/api/request.ts'
 import { startApp } from '../support/api-app.ts'
 
 const found: [string, string][] = [
