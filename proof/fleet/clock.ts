@@ -1,6 +1,6 @@
 // The clock of a fleet: one true instant that is moved by hand, a clock with a skew for each gateway, and timers that follow
 // it. A long move goes in a few strides; what is due in one runs once, as after a process was suspended. Periodic work of
-// metering that the product leaves to the machine's timers follows this clock too (`followIntervals`). Gateways in processes of
+// keys that the product leaves to the machine's timers follows this clock too (`followIntervals`). Gateways in processes of
 // their own follow it by instant.ts.
 
 import { AsyncLocalStorage } from 'node:async_hooks'
@@ -42,11 +42,11 @@ const settleMs = 4
 /** The clock that intervals which begin now follow. */
 const following = new AsyncLocalStorage<Required<Clock>['timers']>()
 // Keys and counts are read again by these; all else that the machine's timers do is about sockets and leases.
-const followed = /\/src\/metering\//
+const followed = /\/src\/keys\//
 
 type Followed = { end: () => void; unref(): Followed; ref(): Followed }
 
-/** Has intervals of metering that begin in `followIntervals` follow its clock, for the rest of the process. */
+/** Has intervals of keys that begin in `followIntervals` follow its clock, for the rest of the process. */
 const install = (): void => {
   const { setInterval: real, clearInterval: clear } = globalThis
   globalThis.setInterval = ((work: () => unknown, ms: number, ...rest: unknown[]) => {
@@ -62,7 +62,7 @@ const install = (): void => {
 }
 let isInstalled = false
 
-/** Runs the start of a gateway; the intervals of its metering follow the clock. */
+/** Runs the start of a gateway; the intervals of its keys follow the clock. */
 export const followIntervals = <Value>(clock: Clock, start: () => Promise<Value>): Promise<Value> => {
   if (!isInstalled) install()
   isInstalled = true
