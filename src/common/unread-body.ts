@@ -23,9 +23,9 @@ export const endBehind = (request: IncomingMessage, response: ServerResponse): v
   response.shouldKeepAlive = false
   // Node calls it behind the last answer of a connection.
   socket.destroySoon = () => {
-    if (request.complete) return endNow()
     socket.end()
-    request.once('end', endNow)
+    // Requests that the client sends on behind this one are a reason for a reset, too.
+    socket.once('end', endNow)
     const patience = setTimeout(endNow, sendOnMs).unref()
     socket.once('close', () => clearTimeout(patience))
   }
