@@ -1,6 +1,8 @@
 // Bodies that nobody reads, on every listener: the client has its whole answer, whatever it still sends, and the connection ends.
 
+import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
 import t from 'tap'
 import { startTlsGateway, trusting } from '../support/http2-client.ts'
@@ -130,6 +132,34 @@ t.test('what never becomes a request has its whole refusal, however long it goes
       t.ok(was.ended, `${title}, it ended before`)
     }),
   )
+})
+
+t.test('requests behind an answer that ends the connection reset nothing', async t => {
+  const { apiUrl, opsUrl } = gateways.plain as TestGateway
+  for (const [url, line] of [
+    [apiUrl, 'GET /api/v1/locations?type=division'],
+    [opsUrl, 'DELETE /cache/warm'],
+  ] as const) {
+    const { hostname: host, port } = new URL(url)
+    const socket = connect({ host, port: Number(port), allowHalfOpen: true })
+    t.teardown(() => socket.destroy())
+    const faults: string[] = []
+    socket.on('error', (error: NodeJS.ErrnoException) => void faults.push(error.code ?? ''))
+    const closed = new Promise(done => socket.once('close', done))
+    socket.resume()
+    socket.write(`${line} HTTP/1.1\r\nhost: ${host}\r\ncontent-length: 1\r\n\r\nx`)
+    await once(socket, 'end')
+    // A closed connection would answer them with a reset.
+    const next = `GET / HTTP/1.1\r\nhost: ${host}\r\n\r\n`
+    for (const bytes of [next, next]) {
+      await new Promise(written => socket.write(bytes, written))
+      // The gateway runs in this process: it sees each by itself.
+      for (const turn of Array(10).keys()) await nextTurn(turn)
+    }
+    socket.end()
+    await closed
+    t.strictSame(faults, [], line)
+  }
 })
 
 t.test('one client that sends a body without end costs others little', async t => {
