@@ -9,7 +9,7 @@ import { longestReport } from '../../src/stores/records.ts'
 const report: InstanceReport = {
   host: 'gw-1',
   pid: 4121,
-  version: '0.1.0',
+  version: '1.0.0',
   startedAt: 1_795_000_000_000,
   phase: 'ready',
   configHash: 'a1b2c3d4e5f6',

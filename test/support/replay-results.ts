@@ -91,7 +91,7 @@ export const drawnRehearsal = (drawn: Drawn = {}, changes: Partial<ReplayResult>
       cpu: 'AMD EPYC 7763',
       cores: 2,
       memoryBytes: 8_589_934_592,
-      version: '0.1.0',
+      version: '1.0.0',
     },
     traffic: {
       files: ['day.ndjson.gz'],

@@ -5,7 +5,7 @@ import type { WhatIfResult } from '../../src/load/what-if/what-if.ts'
 /** @param values of `cache.freshFor`, a case for each: every further one has more hits, less weight and older weather */
 export const drawnWhatIf = (values: readonly string[]): WhatIfResult => ({
   format: 'abohawa-what-if/1',
-  version: '0.1.0',
+  version: '1.0.0',
   traffic: {
     files: ['day.ndjson.gz'],
     sha256: '5d41402abc4b2a76b9719d911017c5925d41402abc4b2a76b9719d911017c592',
