@@ -43,7 +43,7 @@ The load has no pauses, so answers a second and p99 are those of a server at its
 measures the times at half of it. Figures of a row are comparable with those of other rows of the same run, not with
 another machine's or another day's; gaps under 10 % mean nothing. Servers run in turn, so each round gives a pair; a bar is compared
 with the median of the pairs' ratios, so that what disturbs the machine for a while counts for both. The microseconds of a hit are listed
-in [the profile of a hit](hit-path-profile.md).`,
+in [the path of a hit](decisions/hit-path.md#what-each-trick-buys).`,
         doesNotProve: [
           `Nothing about a network: everything runs on one machine over its loopback. But for \`tls\` and \`http2\` there is no TLS, and but for
   \`new-connections\`, \`tls\` and \`idle\` connections are few and kept. Slow lines cost more.`,

@@ -22,7 +22,7 @@ const daySeconds = 86_400
 /** Loads of a cell in demand in a day: 24 h over 66 minutes (cache.freshFor with its jitter), and the runs of a model. */
 const loadsByAge = daySeconds / (66 * 60)
 const loadsByRun = 4
-/** Of one load with the default sections and days; provider.md. */
+/** Of one load with the default sections and days; docs/decisions/provider.md. */
 const weightPerLoad = 3
 
 /** How many cells are in demand at a steady rate: those with a request within `cache.demandFor`, by Zipf. */

@@ -1,4 +1,4 @@
-// The commands that docs/load-testing.md and the README show for replaying, reports, rehearsing and what-if, as they stand there,
+// The commands that docs/load-testing.md shows for replaying, reports, rehearsing and what-if, as they stand there,
 // on a few requests of the sample. Those on traffic files are run by traffic.test.ts and traffic-generate.test.ts.
 
 import { execFileSync } from 'node:child_process'
@@ -82,13 +82,12 @@ t.test('replay, report and comparison', async t => {
   t.match(readFileSync(join(folder, 'comparison.html'), 'utf8'), /<!doctype html>/)
 })
 
-t.test('rehearsal and what-if, also those of the README', async t => {
+t.test('rehearsal and what-if', async t => {
   const commands = [
     ...commandsOf(sectionOf(page, 'Rehearse a day')),
     ...commandsOf(sectionOf(page, 'What if')),
-    ...commandsOf(sectionOf(read('README.md'), 'Load testing')),
   ]
-  t.equal(commands.length, 4)
+  t.equal(commands.length, 2)
   await check(t, commands)
   for (const name of ['rehearsal.html', 'what-if.html'])
     t.match(readFileSync(join(folder, name), 'utf8'), /<!doctype html>/, name)

@@ -25,17 +25,6 @@ const numberIn = (text: string, pattern: RegExp): number => {
 
 const grouped = (value: number): string => value.toLocaleString('en-GB')
 
-t.test('README names the speed that the page on performance shows', t => {
-  const times = (what: string): string =>
-    numberIn(measuredIn('docs/performance.md', what), /^([\d.]+) ×/).toFixed(1)
-  t.match(
-    readme,
-    `one URL costs ${times('one URL on Redis, of raw node:http by CPU')} times the CPU time of \`node:http\` with a ready body, ` +
-      `and traffic as it comes, with its log, ${times('**the mix**, log on, of raw node:http without a log, by CPU')} times`,
-  )
-  t.end()
-})
-
 t.test('README names the weight that the page on performance shows, and what direct calls cost', t => {
   const what = 'a day of demand on 5,104 places (1,259 cells) by run: weight per cell'
   const day = measuredIn('docs/performance.md', what)

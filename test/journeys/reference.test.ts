@@ -181,7 +181,7 @@ t.test('every program on docs/api.md runs, and the walk ends in a cached answer'
   const programs = [...page.matchAll(/^```(sh|ts|python|go)\n(.*?)^```$/gms)].map(
     ([, lang = '', source = '']) => ({ lang: langs[lang] ?? '', label: lang, source }),
   )
-  t.equal(programs.length, 7)
+  t.equal(programs.length, 5)
   const printed: string[] = []
   for (const program of programs) {
     const ended = await run(program, env)

@@ -94,11 +94,15 @@ const rowOf = (setting: Setting): string => {
 }
 
 const page = (): string => {
-  const sections = Object.entries(partsOf(configSchema) ?? {}).map(([name, schema]) => {
-    const rows = settings.filter(({ path }) => path[0] === name).map(rowOf)
-    return `\n## ${name}\n\n${descriptionOf(schema)}\n\n| Setting | Allowed | Default | A change | |\n| --- | --- | --- | --- | --- |\n${rows.join('\n')}\n`
-  })
-  return pageHead + sections.join('')
+  const rows = Object.entries(partsOf(configSchema) ?? {}).flatMap(([name, schema]) => [
+    `| **${name}** | | | | ${descriptionOf(schema)} |`,
+    ...settings.filter(({ path }) => path[0] === name).map(rowOf),
+  ])
+  return `${pageHead}
+| Setting | Allowed | Default | A change | |
+| --- | --- | --- | --- | --- |
+${rows.join('\n')}
+`
 }
 
 /** The text of each file, by its path in the repository. */

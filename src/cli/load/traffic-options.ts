@@ -24,7 +24,7 @@ export const addReadOptions = (command: Command): Command =>
     .addOption(hostOption())
     .option(
       '--window <requests>',
-      'how many requests are held back and sorted; docs/traffic-format.md says what happens beyond',
+      'how many requests are held back and sorted; docs/load-testing.md says what happens beyond',
       numberIn(1, 10_000_000),
       defaultWindow,
     )

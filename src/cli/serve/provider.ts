@@ -54,7 +54,7 @@ export const addProviderCommand: AddTopCommand = (program, add, summary) =>
       )
       if (!json)
         remark(
-          `Set faults, latency and clock at ${provider.url}/control (docs/provider.md). Ctrl-C stops it.`,
+          `Set faults, latency and clock at ${provider.url}/control (simulator/README.md). Ctrl-C stops it.`,
         )
       await stopped
       await provider.close()
