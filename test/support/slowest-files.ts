@@ -1,5 +1,5 @@
-// Runs the whole suite and prints how long it took, how much processor time, and its twenty slowest files: `npm run test:slowest`.
-// With `--write` the table in docs/testing.md is renewed, unless a test failed.
+// Runs the whole suite and prints how long it took, how much processor time, and its ten slowest files: `npm run test:slowest`.
+// With `--write` the table in CONTRIBUTING.md is renewed, unless a test failed.
 
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -11,13 +11,13 @@ import { parseArgs } from 'node:util'
 const { values } = parseArgs({ options: { write: { type: 'boolean' }, help: { type: 'boolean' } } })
 if (values.help) {
   process.stdout.write(
-    'usage: npm run test:slowest [-- --write]\n\nRuns all tests and prints the twenty slowest files; --write renews docs/testing.md, unless a test failed.\n',
+    'usage: npm run test:slowest [-- --write]\n\nRuns all tests and prints the ten slowest files; --write renews CONTRIBUTING.md, unless a test failed.\n',
   )
   process.exit(0)
 }
 
-const page = join(import.meta.dirname, '..', '..', 'docs', 'testing.md')
-const shown = 20
+const page = join(import.meta.dirname, '..', '..', 'CONTRIBUTING.md')
+const shown = 10
 
 /** Processor time of all ended children so far, in seconds: user and system, the 14th and 15th field after the name. */
 const cpuOfChildren = (): number => {
