@@ -1,4 +1,5 @@
-// The tables of commands and metrics are those that the program gives today; `npm run reference` renews them.
+// The tables of commands and metrics are those that the program gives today, which `npm run reference` renews; the endpoints of
+// docs/api.md are those of its description.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,4 +14,17 @@ t.test('the tables of commands and metrics are not stale', async t => {
       `${path}; npm run reference`,
     )
   }
+})
+
+t.test('docs/api.md has the endpoints and the parameters of the description, and no others', async t => {
+  const page = readFileSync(join(import.meta.dirname, '../../docs/api.md'), 'utf8')
+  const { paths } = JSON.parse(readFileSync(join(import.meta.dirname, '../../docs/openapi.json'), 'utf8'))
+  const listed = [...page.matchAll(/^\| `GET (\/api\/v1\/\S+)` \|/gm)].map(([, path = '']) => path)
+  t.strictSame(listed.sort(), Object.keys(paths).sort())
+  const [, rows = ''] = /^\| Parameter \|.*\n\| ---.*\n((?:\|.*\n)+)/m.exec(page) ?? []
+  const named = [...rows.matchAll(/^\| ([^|]+) \|/gm)].flatMap(([, cell = '']) => cell.match(/\w+/g) ?? [])
+  const described = Object.values<{ get: { parameters: { name: string; in: string }[] } }>(paths).flatMap(
+    ({ get }) => get.parameters.flatMap(one => (one.in === 'header' ? [] : one.name)),
+  )
+  t.strictSame([...new Set(named)].sort(), [...new Set(described)].sort())
 })
