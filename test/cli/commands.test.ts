@@ -7,7 +7,6 @@ import { version } from '../../src/common/version.ts'
 import { runCommands } from '../support/printed.ts'
 import { runCommand } from '../support/process.ts'
 import { productCounts } from '../support/product-places.ts'
-import { useStore } from '../support/use-store.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const groups: Readonly<Record<string, readonly string[]>> = {
@@ -60,43 +59,6 @@ for (const [i, command] of leaves.entries())
     t.match(stdout, '--json')
   })
 
-const usageErrors: [string[], RegExp][] = [
-  [['fly'], /unknown command 'fly'/],
-  [['serve', '--fast'], /unknown option '--fast'/],
-  [['keys', 'create'], /--subscriber is missing; allowed: --subscriber and --tier, or --from with a file/],
-  [
-    ['keys', 'create', '--subscriber', 'A', '--tier', 'gold'],
-    /--tier is "gold"; allowed: free, starter, business, enterprise/,
-  ],
-  [['keys', 'show'], /missing required argument 'id'/],
-  [
-    ['keys', 'usage', 'key_1', '--days', '0'],
-    /--days <number>' argument '0' is invalid\. Allowed: a whole number from 1 to 400/,
-  ],
-  [['provider', '--port', 'x'], /'x' is invalid/],
-  [['provider', '--port', '99999'], /'99999' is invalid/],
-  [['provider', '--latency', '5'], /'5' is invalid/],
-  [['provider', '--limits', 'some'], /'some' is invalid\. Allowed choices are free, none/],
-  [['demo', '--upstream', 'nowhere'], /--upstream is nowhere; allowed: a URL/],
-]
-const [fly] = usageErrors
-const refusals = await runCommands(usageErrors.map(([args]) => args))
-for (const [i, [args, sentence]] of usageErrors.entries())
-  t.test(`usage error: abohawa ${args.join(' ')}`, async t => {
-    const { code, stdout, stderr } = refusals[i] ?? {}
-    t.equal(code, 2)
-    t.equal(stdout, '')
-    t.match(stderr, sentence)
-    t.match(stderr, /^abohawa: .*\n$/, 'one line')
-    t.notMatch(stderr, / at .*\.ts/, 'no stack')
-  })
-
-t.test('a process ends with the exit code of its command line', async t => {
-  const [args, sentence] = fly ?? [[], /./]
-  t.match(await runCommand(args), { code: 2, stdout: '', stderr: sentence })
-  t.match(await runCommand(['serve', '--help']), { code: 0, stdout: /Example:/, stderr: '' })
-})
-
 t.test('--version prints the version of package.json, with the commit', async t => {
   const { version: number } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   t.ok(version === number || new RegExp(`^${RegExp.escape(number)}\\+[0-9a-f]{8}$`).test(version), version)
@@ -109,17 +71,14 @@ t.test('--version prints the version of package.json, with the commit', async t 
   )
 })
 
-t.test(
-  'the folder of what Node compiled is made for its owner alone, because what lies there is run',
-  async t => {
-    const cache = join(t.testdir(), 'new', 'cache')
-    const umask = process.umask(0)
-    const { code } = await runCommand(['--version'], { NODE_COMPILE_CACHE: cache })
-    process.umask(umask)
-    t.equal(code, 0)
-    t.equal(statSync(cache).mode & 0o777, 0o700)
-  },
-)
+t.test('the folder of compiled code is made for its owner alone, because what lies there is run', async t => {
+  const cache = join(t.testdir(), 'new', 'cache')
+  const umask = process.umask(0)
+  const { code } = await runCommand(['--version'], { NODE_COMPILE_CACHE: cache })
+  process.umask(umask)
+  t.equal(code, 0)
+  t.equal(statSync(cache).mode & 0o777, 0o700)
+})
 
 t.test('a group of commands without one shows what there is', async t => {
   for (const args of [[], ['keys'], ['catalogue']]) {
@@ -193,40 +152,6 @@ t.test('the life of a key', async t => {
   for (const text of shownOnce) t.notOk(text.includes(issued.key), 'the key itself is kept nowhere')
 })
 
-t.test('what does not exist is one sentence and exit code 1', async t => {
-  const folder = t.testdir()
-  const env = { ABOHAWA_STORE__PATH: join(folder, 'store.db') }
-  await useStore(env)
-  const failures: [string[], RegExp][] = [
-    [['keys', 'show', 'key_9'], /there is no key "key_9"/],
-    [['keys', 'revoke', 'key_9'], /there is no key "key_9"/],
-    [
-      ['keys', 'show', 'svc_live_secret'],
-      /^abohawa: that is a key and not the id of one, which begins with key_/,
-    ],
-    [['keys', 'usage', 'key_9'], /there is no key "key_9"/],
-    [['subscribers', 'revoke', 'Nobody'], /there is no subscriber "Nobody"/],
-    [
-      ['keys', 'create', '--subscriber', ' ', '--tier', 'free'],
-      /the subscriber's name is " "; allowed: 1 to 100 characters/,
-    ],
-    [['keys', 'list', '--config', '/nowhere.yaml'], /\/nowhere\.yaml/],
-    [['catalogue', 'check', '/nowhere.json'], /\/nowhere\.json/],
-    [['catalogue', 'build', '--from', '/nowhere.csv', '--out', join(folder, 'x.json')], /\/nowhere\.csv/],
-  ]
-  const ended = await runCommands(
-    failures.map(([args]) => args),
-    env,
-  )
-  for (const [i, [args, sentence]] of failures.entries()) {
-    const { code, stdout, stderr } = ended[i] ?? {}
-    t.equal(code, 1, args.join(' '))
-    t.equal(stdout, '')
-    t.match(stderr, sentence)
-    t.match(stderr, /^abohawa: .*\n$/)
-  }
-})
-
 t.test('ABOHAWA_CONFIG_FILE names the config files of every command, and --config others', async t => {
   const folder = t.testdir({ a: 'server: { port: 1 }\n', b: 'cache: { freshFor: 2h }\n' })
   const env = { ABOHAWA_CONFIG_FILE: `${join(folder, 'a')}:${join(folder, 'b')}` }
@@ -278,37 +203,34 @@ t.test('the configuration is checked and printed, later files and the environmen
   })
 })
 
-t.test(
-  'config check takes files as arguments, and looks at what they name unless told otherwise',
-  async t => {
-    const folder = t.testdir({
-      'gateway.yaml':
-        'server:\n  tls: { cert: nowhere.crt, key: nowhere.key }\ncatalogue:\n  path: nowhere.json\n',
-      'later.yaml': 'store:\n  path: /dev/null/a.db\n',
-    })
-    const files = [join(folder, 'gateway.yaml'), join(folder, 'later.yaml')]
-    t.match(await runCommand(['config', 'check', '--no-files', ...files]), { code: 0 })
-    const { code, stdout, stderr } = await runCommand(['config', 'check', '--json', ...files])
-    t.equal(code, 1)
-    const { faults } = JSON.parse(stdout)
-    t.match(faults, [
-      {
-        file: files[0],
-        line: 2,
-        path: 'server.tls.cert',
-        sentence: /server\.tls\.cert is nowhere\.crt, which can't be read/,
-      },
-      {
-        file: files[1],
-        line: 2,
-        path: 'store.path',
-        sentence: /store\.path is \/dev\/null\/a\.db, which can't be written/,
-      },
-      { file: files[0], line: 4, path: 'catalogue.path', sentence: /catalogue\.path: .*nowhere\.json/ },
-    ])
-    t.equal(stderr.split('\n').length, 4, 'a line for each')
-  },
-)
+t.test('config check takes files, and looks at what they name unless told otherwise', async t => {
+  const folder = t.testdir({
+    'gateway.yaml':
+      'server:\n  tls: { cert: nowhere.crt, key: nowhere.key }\ncatalogue:\n  path: nowhere.json\n',
+    'later.yaml': 'store:\n  path: /dev/null/a.db\n',
+  })
+  const files = [join(folder, 'gateway.yaml'), join(folder, 'later.yaml')]
+  t.match(await runCommand(['config', 'check', '--no-files', ...files]), { code: 0 })
+  const { code, stdout, stderr } = await runCommand(['config', 'check', '--json', ...files])
+  t.equal(code, 1)
+  const { faults } = JSON.parse(stdout)
+  t.match(faults, [
+    {
+      file: files[0],
+      line: 2,
+      path: 'server.tls.cert',
+      sentence: /server\.tls\.cert is nowhere\.crt, which can't be read/,
+    },
+    {
+      file: files[1],
+      line: 2,
+      path: 'store.path',
+      sentence: /store\.path is \/dev\/null\/a\.db, which can't be written/,
+    },
+    { file: files[0], line: 4, path: 'catalogue.path', sentence: /catalogue\.path: .*nowhere\.json/ },
+  ])
+  t.equal(stderr.split('\n').length, 4, 'a line for each')
+})
 
 t.test('config print --changed says what differs from the defaults, and where that was given', async t => {
   const file = join(t.testdir({ 'gateway.yaml': 'cache:\n  freshFor: 2h\n' }), 'gateway.yaml')

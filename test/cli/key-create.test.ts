@@ -52,78 +52,71 @@ t.test('many keys are created at once, as text, JSON and CSV', async t => {
   t.match(all[31], { limit: 7, ownLimit: true, expiresAt: /Z$/ })
 })
 
-t.test(
-  'a file is created once, whatever is in it is shown or reported, and a second run creates nothing',
-  async t => {
-    const { create, file, folder, list } = setUp(t)
-    const given = file(
-      'keys.csv',
-      `\ufeff${head}\r\n"Padma, Ltd",free,p-1,,\r\nযমুনা,starter,নদী 2,50,2099-01-31\r\n`,
-    )
-    const out = join(folder, 'issued.csv')
-    const first = await create('--from', given, '--csv', '--out', out)
-    t.match(first, { code: 0, stdout: '', stderr: `2 created, 0 existed. Keep ${out} now` })
-    t.equal(statSync(out).mode & 0o777, 0o600)
-    const issued = rows(readFileSync(out, 'utf8'))
-    t.match(issued, [
-      { key: /^svc_live_/, external_id: 'p-1', subscriber: 'Padma, Ltd', limit: '100', existed: 'false' },
-      { external_id: 'নদী 2', limit: '50', expires: '2099-01-31T18:00:00.000Z' },
-    ])
+t.test('what a file names is created once and shown or reported; a second run creates nothing', async t => {
+  const { create, file, folder, list } = setUp(t)
+  const given = file(
+    'keys.csv',
+    `\ufeff${head}\r\n"Padma, Ltd",free,p-1,,\r\nযমুনা,starter,নদী 2,50,2099-01-31\r\n`,
+  )
+  const out = join(folder, 'issued.csv')
+  const first = await create('--from', given, '--csv', '--out', out)
+  t.match(first, { code: 0, stdout: '', stderr: `2 created, 0 existed. Keep ${out} now` })
+  t.equal(statSync(out).mode & 0o777, 0o600)
+  const issued = rows(readFileSync(out, 'utf8'))
+  t.match(issued, [
+    { key: /^svc_live_/, external_id: 'p-1', subscriber: 'Padma, Ltd', limit: '100', existed: 'false' },
+    { external_id: 'নদী 2', limit: '50', expires: '2099-01-31T18:00:00.000Z' },
+  ])
 
-    t.match(await create('--from', given, '--csv', '--out', out), {
-      code: 1,
-      stderr: `--out is ${out}, which is there already; allowed: a new file`,
-    })
-    const again = await create('--from', given, '--json')
-    t.match(again, { code: 0, stderr: /^0 created, 2 existed\. Keys that existed are not shown again/ })
-    t.match(JSON.parse(again.stdout), [
-      { id: issued[0]?.id, key: null, existed: true },
-      { id: issued[1]?.id, key: null, existed: true },
-    ])
-    file('keys.csv', `${head}\nযমুনা,starter,নদী 2,,\n"Padma, Ltd",free,p-1,,2020-01-01\nPadma,free,p-3,,\n`)
-    t.match(await create('--from', given), { code: 0, stderr: /^1 created, 2 existed\./ })
-    t.equal((await list()).length, 3)
-  },
-)
+  t.match(await create('--from', given, '--csv', '--out', out), {
+    code: 1,
+    stderr: `--out is ${out}, which is there already; allowed: a new file`,
+  })
+  const again = await create('--from', given, '--json')
+  t.match(again, { code: 0, stderr: /^0 created, 2 existed\. Keys that existed are not shown again/ })
+  t.match(JSON.parse(again.stdout), [
+    { id: issued[0]?.id, key: null, existed: true },
+    { id: issued[1]?.id, key: null, existed: true },
+  ])
+  file('keys.csv', `${head}\nযমুনা,starter,নদী 2,,\n"Padma, Ltd",free,p-1,,2020-01-01\nPadma,free,p-3,,\n`)
+  t.match(await create('--from', given), { code: 0, stderr: /^1 created, 2 existed\./ })
+  t.equal((await list()).length, 3)
+})
 
-t.test(
-  'a file run again says which tiers and limits it did not change, and --apply changes them',
-  async t => {
-    const { create, file, list } = setUp(t)
-    const inOrder = async () =>
-      (await list()).sort((one: { externalId: string }, other: { externalId: string }) =>
-        one.externalId.localeCompare(other.externalId),
-      )
-    const given = file('keys.csv', `${head}\nPadma,free,p-1,,\nPadma,free,p-2,50,\nPadma,free,p-3,70,\n`)
-    t.match(await create('--from', given), { code: 0, stderr: /^3 created/ })
-    t.notMatch((await create('--from', given)).stderr, /Not changed/)
-    const ids = (await inOrder()).map(({ id }: { id: string }) => id)
-    file('keys.csv', `${head}\nPadma,starter,p-1,,\nPadma,free,p-2,60,\nPadma,free,p-3,,\n`)
-    const again = await create('--from', given)
-    t.equal(again.code, 0)
-    t.ok(
-      again.stderr.includes(
-        `Not changed, though the file says otherwise: ${ids[0]} (tier free, in the file starter), ${ids[1]} (limit 50, in the file 60). The same command with --apply changes them.`,
-      ),
-      again.stderr,
+t.test('a second run says which tiers and limits it did not change, and --apply changes them', async t => {
+  const { create, file, list } = setUp(t)
+  const inOrder = async () =>
+    (await list()).sort((one: { externalId: string }, other: { externalId: string }) =>
+      one.externalId.localeCompare(other.externalId),
     )
-    t.match(await inOrder(), [{ tier: 'free' }, { limit: 50 }, { limit: 70 }])
-    const applied = await create('--from', given, '--apply', '--json')
-    t.match(applied.stderr, /Changed as the file says: key_/)
-    t.match(JSON.parse(applied.stdout), [{ tier: 'starter', limit: 1000 }, { limit: 60 }, { limit: 70 }])
-    t.match(await inOrder(), [{ tier: 'starter', limit: 1000 }, { limit: 60, ownLimit: true }, { limit: 70 }])
-    t.notMatch((await create('--from', given)).stderr, /hanged/)
-    file('keys.csv', `${head}\nPadma,free,p-1,1000,\n`)
-    await create('--from', given, '--apply')
-    t.match((await inOrder())[0], { tier: 'free', limit: 1000 }, 'the limit of the former tier')
-    file('keys.csv', `${head}\nPadma,gold,p-1,,\n`)
-    t.match(await create('--from', given, '--apply'), {
-      code: 1,
-      stderr: /line 2: tier is "gold"; allowed: free/,
-    })
-    t.match(await create(...some, '--apply'), { code: 2, stderr: /--apply changes keys as a file says/ })
-  },
-)
+  const given = file('keys.csv', `${head}\nPadma,free,p-1,,\nPadma,free,p-2,50,\nPadma,free,p-3,70,\n`)
+  t.match(await create('--from', given), { code: 0, stderr: /^3 created/ })
+  t.notMatch((await create('--from', given)).stderr, /Not changed/)
+  const ids = (await inOrder()).map(({ id }: { id: string }) => id)
+  file('keys.csv', `${head}\nPadma,starter,p-1,,\nPadma,free,p-2,60,\nPadma,free,p-3,,\n`)
+  const again = await create('--from', given)
+  t.equal(again.code, 0)
+  t.ok(
+    again.stderr.includes(
+      `Not changed, though the file says otherwise: ${ids[0]} (tier free, in the file starter), ${ids[1]} (limit 50, in the file 60). The same command with --apply changes them.`,
+    ),
+    again.stderr,
+  )
+  t.match(await inOrder(), [{ tier: 'free' }, { limit: 50 }, { limit: 70 }])
+  const applied = await create('--from', given, '--apply', '--json')
+  t.match(applied.stderr, /Changed as the file says: key_/)
+  t.match(JSON.parse(applied.stdout), [{ tier: 'starter', limit: 1000 }, { limit: 60 }, { limit: 70 }])
+  t.match(await inOrder(), [{ tier: 'starter', limit: 1000 }, { limit: 60, ownLimit: true }, { limit: 70 }])
+  t.notMatch((await create('--from', given)).stderr, /hanged/)
+  file('keys.csv', `${head}\nPadma,free,p-1,1000,\n`)
+  await create('--from', given, '--apply')
+  t.match((await inOrder())[0], { tier: 'free', limit: 1000 }, 'the limit of the former tier')
+  file('keys.csv', `${head}\nPadma,gold,p-1,,\n`)
+  t.match(await create('--from', given, '--apply'), {
+    code: 1,
+    stderr: /line 2: tier is "gold"; allowed: free/,
+  })
+})
 
 t.test('one key has an external id, by which commands name it', async t => {
   const { create, command } = setUp(t)
@@ -198,35 +191,6 @@ t.test('a file with anything wrong is refused by line and column, and nothing is
   t.equal((await list()).length, 1)
 })
 
-t.test('what can not be meant is one sentence', async t => {
-  const { create, file } = setUp(t)
-  const good = file('keys.csv', `${head}\nA,free,1\n`)
-  await Promise.all(
-    (
-      [
-        [
-          [...some, '--count', '0'],
-          2,
-          /--count <number>' argument '0' is invalid\. Allowed: a whole number from 1 to 10000/,
-        ],
-        [[...some, '--count', '10001'], 2, /'10001' is invalid/],
-        [[...some, '--count', '2', '--external-id', 'a'], 2, /--external-id is of one key/],
-        [[...some, '--limit', 'x'], 2, /the limit is "x"; allowed: a whole number/],
-        [[...some, '--expires', 'x'], 1, /expires is "x"; allowed: never, a day/],
-        [[...some, '--csv', '--json'], 2, /'--csv' cannot be used with option '--json'/],
-        [['--from', good, '--tier', 'free'], 2, /'--from <csv>' cannot be used with option '--tier <name>'/],
-        [['--from', '/nowhere.csv'], 1, /--from is \/nowhere\.csv, which can't be read: ENOENT/],
-        [['--subscriber', 'A'], 2, /--tier is missing/],
-        [['--from', good, '--out', '/nowhere/x'], 1, /--out is \/nowhere\/x, which can't be written: ENOENT/],
-      ] as [string[], number, RegExp][]
-    ).map(async ([args, exit, sentence]) => {
-      const { code, stderr } = await create(...args)
-      t.equal(code, exit, args.join(' '))
-      t.match(stderr, sentence)
-    }),
-  )
-})
-
 const many = (count: number) =>
   `${head}\n${Array.from({ length: count }, (_, i) => `School ${i % 40},free,s-${i},,\n`).join('')}`
 
@@ -290,7 +254,7 @@ for (const [signal, onRedis] of [
   )
 
 t.test(
-  'Redis away in the middle: what was created is shown, and the rest follows',
+  'Redis away in the middle: what was created is shown, the rest follows',
   { skip: withoutOwnRedis },
   async t => {
     const redis = await startRedis()

@@ -182,86 +182,79 @@ t.test('an export is for its owner alone, whatever lies in its place or beside i
   t.strictSame(readdirSync(folder).sort(), ['keys.ndjson', 'link.ndjson', 'victim'])
 })
 
-t.test(
-  'a file that is damaged, cut off or contradicts what is there is named by its line, and nothing is taken',
-  async t => {
-    const from = await filled(t)
-    const lines = readFileSync(from.file, 'utf8').trimEnd().split('\n')
-    const [first] = lines
-    const numberOf = (part: string) => 1 + lines.findIndex(line => line.includes(part))
-    const keyLine = numberOf(`"record":"key","id":"${from.ids[0]}"`)
-    const key = lines[keyLine - 1] ?? ''
-    const rest = lines.slice(1)
-    const target = inFile(join(from.folder, 'target.db'))
-    const faults: [string, string[], RegExp][] = [
-      ['no JSON', [first ?? '', '{"record":', ...rest], /line 2 of .*x\.ndjson is damaged: it is no JSON/],
-      ['another record', ['{"record":"cat"}', ...lines], /line 1 of .* no record of a subscriber/],
+t.test('what is damaged, cut off or contradicts the store is named by line, nothing is taken', async t => {
+  const from = await filled(t)
+  const lines = readFileSync(from.file, 'utf8').trimEnd().split('\n')
+  const [first] = lines
+  const numberOf = (part: string) => 1 + lines.findIndex(line => line.includes(part))
+  const keyLine = numberOf(`"record":"key","id":"${from.ids[0]}"`)
+  const key = lines[keyLine - 1] ?? ''
+  const rest = lines.slice(1)
+  const target = inFile(join(from.folder, 'target.db'))
+  const faults: [string, string[], RegExp][] = [
+    ['no JSON', [first ?? '', '{"record":', ...rest], /line 2 of .*x\.ndjson is damaged: it is no JSON/],
+    ['another record', ['{"record":"cat"}', ...lines], /line 1 of .* no record of a subscriber/],
+    [
+      'a wrong field',
+      [key.replace(/"createdAt":\d+/, '"createdAt":"x"')],
+      /line 1 of .* its createdAt is wrong/,
+    ],
+    ...(
       [
-        'a wrong field',
-        [key.replace(/"createdAt":\d+/, '"createdAt":"x"')],
-        /line 1 of .* its createdAt is wrong/,
-      ],
-      ...(
-        [
-          ['id', 'a'.repeat(201), 'allowed are 1 to 200 letters, digits and the signs _ . -'],
-          ['id', 'a b', 'allowed are 1 to 200 letters, digits and the signs _ . -'],
-          ['createdAt', 8.64e15 + 1, 'Too big: expected number to be <=8640000000000000'],
-          ['limit', 1e12, 'Too big: expected number to be <=999999999999'],
-        ] as const
-      ).map(([field, value, fault]): [string, string[], RegExp] => [
-        `${field} ${value}`,
-        [JSON.stringify({ ...JSON.parse(key), [field]: value })],
-        new RegExp(`line 1 of .* is damaged: its ${field} is wrong: ${fault}`),
-      ]),
-      ['no end', lines.slice(0, -1), /the end of the export is missing after 6 records/],
-      [
-        'a line less',
-        lines.toSpliced(4, 1),
-        /line 6 of .*: the export had 2 records of usage, and 1 are here/,
-      ],
-      ['more after the end', [...lines, first ?? ''], /line 8 of .*: it comes after the end/],
-      [
-        'a key before its subscriber',
-        [key, ...lines],
-        /line 1 of .*: key key_\w+ is of subscriber sub_\w+, who is/,
-      ],
-      ['nothing', [''], /line 1 of .* is damaged/],
-    ]
-    await Promise.all(
-      faults.map(async ([title, content, sentence], i) => {
-        const file = join(from.folder, `${i}-x.ndjson`)
-        writeFileSync(file, `${content.join('\n')}\n`)
-        const { code, stdout, stderr } = await target.command('store', 'import', '--create-store', file)
-        t.match({ code, stdout }, { code: 1, stdout: '' }, title)
-        t.match(stderr, sentence, title)
-        t.match(stderr, /; nothing was imported\n$/, title)
-      }),
-    )
-    const empty = await target.open(async (_administration, store) => [
-      ...(await store.listKeys()),
-      ...(await store.listSubscribers()),
-    ])
-    t.strictSame(empty, [])
-    t.match(await target.command('store', 'import', '--create-store', '/nowhere'), {
-      code: 1,
-      stderr: /\/nowhere can't be read/,
-    })
+        ['id', 'a'.repeat(201), 'allowed are 1 to 200 letters, digits and the signs _ . -'],
+        ['id', 'a b', 'allowed are 1 to 200 letters, digits and the signs _ . -'],
+        ['createdAt', 8.64e15 + 1, 'Too big: expected number to be <=8640000000000000'],
+        ['limit', 1e12, 'Too big: expected number to be <=999999999999'],
+      ] as const
+    ).map(([field, value, fault]): [string, string[], RegExp] => [
+      `${field} ${value}`,
+      [JSON.stringify({ ...JSON.parse(key), [field]: value })],
+      new RegExp(`line 1 of .* is damaged: its ${field} is wrong: ${fault}`),
+    ]),
+    ['no end', lines.slice(0, -1), /the end of the export is missing after 6 records/],
+    ['a line less', lines.toSpliced(4, 1), /line 6 of .*: the export had 2 records of usage, and 1 are here/],
+    ['more after the end', [...lines, first ?? ''], /line 8 of .*: it comes after the end/],
+    [
+      'a key before its subscriber',
+      [key, ...lines],
+      /line 1 of .*: key key_\w+ is of subscriber sub_\w+, who is/,
+    ],
+    ['nothing', [''], /line 1 of .* is damaged/],
+  ]
+  await Promise.all(
+    faults.map(async ([title, content, sentence], i) => {
+      const file = join(from.folder, `${i}-x.ndjson`)
+      writeFileSync(file, `${content.join('\n')}\n`)
+      const { code, stdout, stderr } = await target.command('store', 'import', '--create-store', file)
+      t.match({ code, stdout }, { code: 1, stdout: '' }, title)
+      t.match(stderr, sentence, title)
+      t.match(stderr, /; nothing was imported\n$/, title)
+    }),
+  )
+  const empty = await target.open(async (_administration, store) => [
+    ...(await store.listKeys()),
+    ...(await store.listSubscribers()),
+  ])
+  t.strictSame(empty, [])
+  t.match(await target.command('store', 'import', '--create-store', '/nowhere'), {
+    code: 1,
+    stderr: /\/nowhere can't be read/,
+  })
 
-    await target.json('store', 'import', '--create-store', from.file)
-    await target.open(administration => administration.setKey(from.ids[0], { tier: 'business' }))
-    const refused = await target.command('store', 'import', '--create-store', from.file)
-    t.match(refused, {
-      code: 1,
-      stderr: `line ${keyLine} of ${from.file}: key ${from.ids[0]} is there with another tier: "business", and here it is "starter"; nothing was imported`,
-    })
-    const other = inFile(join(from.folder, 'other.db'))
-    await other.open(administration => administration.createKey('যমুনা', 'free'))
-    t.match(await other.command('store', 'import', '--create-store', from.file), {
-      code: 1,
-      stderr: new RegExp(
-        `line ${numberOf('যমুনা')} of .*: subscriber sub_\\w+ is named "যমুনা", which is the name of sub_\\w+; nothing was imported`,
-      ),
-    })
-    t.equal((await other.open(administration => administration.listKeys())).length, 1)
-  },
-)
+  await target.json('store', 'import', '--create-store', from.file)
+  await target.open(administration => administration.setKey(from.ids[0], { tier: 'business' }))
+  const refused = await target.command('store', 'import', '--create-store', from.file)
+  t.match(refused, {
+    code: 1,
+    stderr: `line ${keyLine} of ${from.file}: key ${from.ids[0]} is there with another tier: "business", and here it is "starter"; nothing was imported`,
+  })
+  const other = inFile(join(from.folder, 'other.db'))
+  await other.open(administration => administration.createKey('যমুনা', 'free'))
+  t.match(await other.command('store', 'import', '--create-store', from.file), {
+    code: 1,
+    stderr: new RegExp(
+      `line ${numberOf('যমুনা')} of .*: subscriber sub_\\w+ is named "যমুনা", which is the name of sub_\\w+; nothing was imported`,
+    ),
+  })
+  t.equal((await other.open(administration => administration.listKeys())).length, 1)
+})

@@ -61,12 +61,7 @@ t.test('all processes of a gateway are added up, also one that is replaced', asy
     ),
   ])
   for (let i = 0; i < 3; i += 1) await figures.read()
-  t.strictSame(figures.gateway, {
-    cpuSeconds: 5,
-    memoryBytes: 370,
-    loopDelayP50: 1,
-    loopDelayP99: 40,
-  })
+  t.strictSame(figures.gateway, { cpuSeconds: 5, memoryBytes: 370, loopDelayP50: 1, loopDelayP99: 40 })
   t.match(figures.provider, { requests: 7, weight: 50, windows: [{ span: 'day', limit: 10_000, most: 150 }] })
 })
 
