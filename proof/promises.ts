@@ -26,7 +26,7 @@ export type PromiseNumber = keyof typeof promises
 export const shownBy: Readonly<Record<PromiseNumber, readonly string[]>> = {
   1: ['journeys/fleet', 'journeys/pipelines', 'journeys/processes'],
   2: ['api/error-codes', 'journeys/provider-faults', 'journeys/malformed'],
-  3: ['provider/open-meteo/decode-lies', 'cache/entry-codec', 'journeys/tampered-store'],
+  3: ['provider/open-meteo/decode', 'cache/entry-codec', 'journeys/tampered-store'],
   4: ['journeys/clock', 'journeys/weather'],
   5: ['journeys/representation', 'journeys/client-cache'],
   6: ['keys/local-allowance', 'journeys/redis-away', 'journeys/clock-skew'],
