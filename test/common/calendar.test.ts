@@ -28,14 +28,14 @@ const table = [
   ['Africa/Cairo', '2026-04-23T12:00:00.000Z', '2026-04-23T14:00', '2026-04-23T22:00:00.000Z'],
 ] as const
 
-for (const [zone, instant, local, midnight] of table)
-  t.test(`${instant} in ${zone} is ${local}, and its day ends at ${midnight}`, t => {
+t.test('an instant has its local minute and day, which ends at the next midnight', async t => {
+  for (const [zone, instant, local, midnight] of table) {
     const calendar = createCalendar(zone)
-    t.equal(calendar.localMinute(at(instant)), local)
+    t.equal(calendar.localMinute(at(instant)), local, `${instant} in ${zone}`)
     t.equal(calendar.dayOf(at(instant)), local.slice(0, 10))
     t.equal(iso(calendar.nextMidnight(at(instant))), midnight)
-    t.end()
-  })
+  }
+})
 
 t.test('offsets follow the summer time of the zone', t => {
   const calendar = createCalendar('Europe/Berlin')
@@ -43,6 +43,7 @@ t.test('offsets follow the summer time of the zone', t => {
   t.equal(calendar.offsetSecondsAt(at('2026-03-29T01:00:00Z')), 7_200)
   t.equal(createCalendar('America/St_Johns').offsetSecondsAt(at('2026-01-01T00:00Z')), -12_600)
   t.equal(createCalendar('UTC').offsetSecondsAt(0), 0)
+  t.throws(() => createCalendar('Asia/Atlantis'), RangeError)
   t.end()
 })
 
@@ -66,11 +67,6 @@ t.test('days are counted through leap days and the turn of the year', t => {
   t.equal(dayOfNumber(dayNumber('2026-02-28') + 1), '2026-03-01')
   t.strictSame(daysUpTo('2027-01-01', 3), ['2027-01-01', '2026-12-31', '2026-12-30'])
   t.ok(Number.isNaN(dayNumber('2026-13-01')))
-  t.end()
-})
-
-t.test('a zone that nobody knows is refused', t => {
-  t.throws(() => createCalendar('Asia/Atlantis'), RangeError)
   t.end()
 })
 
@@ -98,9 +94,8 @@ t.test('a time without a zone is UTC, whatever the zone of the machine', t => {
       '2026-02-30',
       '2026-11-21T25:00Z',
       '',
-    ]) {
+    ])
       t.ok(Number.isNaN(parseInstant(text)), text)
-    }
     t.equal(iso(parseHttpDate('Sat, 21 Nov 2026 06:00:00 GMT')), '2026-11-21T06:00:00.000Z')
     t.ok(Number.isNaN(parseHttpDate('Sat, 21 Nov 2026 06:00:00')))
   }
