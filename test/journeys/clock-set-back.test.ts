@@ -3,7 +3,7 @@
 
 import t from 'tap'
 import { manualClock } from '../support/manual-clock.ts'
-import { startProvider } from '../support/provider-process.ts'
+import { startProviderHere } from '../support/provider-here.ts'
 import { startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
@@ -12,13 +12,9 @@ const right = '2026-11-21T06:00:00.000Z'
 t.test('weather that was loaded before the clock was set back is refreshed', async t => {
   for (const freshness of ['run', 'age']) {
     const clock = manualClock('2026-11-21T12:00:00Z')
-    const provider = await startProvider(t)
-    await provider.steer({ now: right })
-    const gateway = await startGateway(t, {
-      providerUrl: provider.url,
-      clock,
-      env: { ABOHAWA_CACHE__FRESHNESS: freshness },
-    })
+    const provider = await startProviderHere(t, undefined, right)
+    const env = { ABOHAWA_CACHE__FRESHNESS: freshness }
+    const gateway = await startGateway(t, { providerUrl: provider.url, clock, env })
     const headers = async () => (await gateway.get('/weather/district/3026')).headers
     t.match(await headers(), { 'last-modified': 'Sat, 21 Nov 2026 12:00:00 GMT' })
 

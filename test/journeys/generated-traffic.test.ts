@@ -7,18 +7,13 @@ import { generate } from '../../src/load/traffic/generate/generate.ts'
 import type { TrafficRequest } from '../../src/load/traffic/traffic-request.ts'
 import { forAll, plentyOfQuota } from '../scenarios/set-up.ts'
 import { generated, productWorld, usualSettings } from '../support/generated-traffic.ts'
-import { startProvider } from '../support/provider-process.ts'
-import { startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { startProviderHere } from '../support/provider-here.ts'
+import { startGateway } from '../support/start-gateway.ts'
 import { wholeCatalogue } from '../support/usual-catalogue.ts'
 
-const provider = await startProvider(t, ['--runs', 'none'])
-let gateway: TestGateway
-t.before(async () => {
-  gateway = await startGateway(t, {
-    providerUrl: provider.url,
-    env: { ...plentyOfQuota, ABOHAWA_CATALOGUE__PATH: wholeCatalogue, ABOHAWA_LOG__ACCESS: 'false' },
-  })
-})
+const provider = await startProviderHere(t)
+const env = { ...plentyOfQuota, ABOHAWA_CATALOGUE__PATH: wholeCatalogue, ABOHAWA_LOG__ACCESS: 'false' }
+const gateway = await startGateway(t, { providerUrl: provider.url, env })
 
 const prefix = '/api/v1'
 const send = ({ path, key }: TrafficRequest, headers: Record<string, string> = {}) =>
