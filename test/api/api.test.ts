@@ -58,15 +58,6 @@ t.test('key, quota, method and path are judged in this order', async t => {
   t.equal(app.decisions.at(-1), 'exhausted')
 })
 
-t.test('behind a trusted proxy plain HTTP is refused before the key', async t => {
-  const app = await startApp(t, {}, { trustedProxies: ['127.0.0.1'] })
-  t.match(await app.inject(weather), { status: 400, body: { error: /HTTPS is required/ } })
-  t.strictSame(app.decisions, [])
-  const proto = (value: string) => app.inject(weather, { 'x-api-key': goodKey, 'x-forwarded-proto': value })
-  t.equal((await proto('https')).status, 200)
-  t.equal((await proto('https, http')).status, 400)
-})
-
 t.test('a tag that is known gives 304 without a body, in every encoding', async t => {
   const app = await startApp(t)
   const { headers } = await app.inject(weather)

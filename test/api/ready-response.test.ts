@@ -21,26 +21,17 @@ t.test('on this Node the direct way is chosen', async t => {
 })
 
 t.test('a way that writes other bytes, or none, or throws is not chosen', async t => {
-  const others: [string, WriteReady][] = [
-    [
-      'another header',
-      (response, status, head, own, ...rest) =>
-        writeByWriteHead(response, status, head, `x: y\r\n${own}`, ...rest),
-    ],
-    ['nothing', response => void response.end()],
-    [
-      'an error',
-      () => {
-        throw new Error('gone')
-      },
-    ],
-    [
-      'a connection that stays',
-      (response, status, head, own, _connection, body) =>
-        writeByWriteHead(response, status, head, own, kept, body),
-    ],
-  ]
-  for (const [name, write] of others) {
+  const others: Record<string, WriteReady> = {
+    'another header': (response, status, head, own, ...rest) =>
+      writeByWriteHead(response, status, head, `x: y\r\n${own}`, ...rest),
+    nothing: response => void response.end(),
+    'an error': () => {
+      throw new Error('gone')
+    },
+    'a connection that stays': (response, status, head, own, _connection, body) =>
+      writeByWriteHead(response, status, head, own, kept, body),
+  }
+  for (const [name, write] of Object.entries(others)) {
     const chosen = chooseWriter(write)
     t.equal(chosen.write, writeByWriteHead, name)
     t.ok(chosen.fault, name)

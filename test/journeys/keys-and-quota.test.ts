@@ -1,11 +1,12 @@
-// Keys and quotas for a consumer: every kind of 401, the count, 429, which responses count and which do not. Keys that change are in
-// key-changes.test.ts, each count of a connection with several keys in pipelines.test.ts.
+// Keys and quotas for a consumer: every kind of 401, the count, 429, which responses count and which do not. A key that expires while its
+// gateway runs. Keys that change are in key-changes.test.ts, each count of a connection with several keys in pipelines.test.ts.
 
 import t from 'tap'
 import { createKey } from '../../src/keys/key-form.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProviderHere } from '../support/provider-here.ts'
 import { type Answer, startGateway } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
 
 const start = '2026-11-21T06:00:00.250Z'
 const clock = manualClock(start)
@@ -137,4 +138,36 @@ t.test('a key whose tier is not configured any more is 500, and the log names th
   t.equal(answer.status, 500)
   t.match(answer.body.error, /^the plan of this key is not configured on this gateway/)
   t.match(JSON.stringify(after.logged), `key ${id} is on tier`)
+})
+
+t.test('an expired key is 401 from its instant on, and costs no unit', async t => {
+  const clock = manualClock()
+  const gateway = await startGateway(t, { providerUrl: provider.url, clock })
+  const { administration } = gateway
+  const { id, key } = await administration.createKey('Padma', 'free', { expires: '2h' })
+  const get = () => gateway.get(list, { key })
+  t.match(await get(), { status: 200, headers: { 'x-ratelimit-remaining': '99' } })
+  clock.advance(2 * 3_600_000 - 1)
+  t.equal((await get()).status, 200, 'the last millisecond')
+  clock.advance(1)
+  const refused = await get()
+  t.match(refused, {
+    status: 401,
+    headers: { 'x-ratelimit-limit': '0', 'www-authenticate': 'ApiKey realm="abohawa"' },
+    body: { error: 'the API key is invalid: it has expired' },
+  })
+  t.equal(await gateway.metric('abohawa_admissions_total{decision="key-expired"}'), 1)
+  t.match(
+    gateway.logged.filter(({ status }) => status === 401),
+    [{ reason: 'key-expired' }],
+  )
+  t.match(await administration.showKey(id), {
+    status: 'expired',
+    usedToday: 2,
+    lastUsedOn: /^\d{4}-\d\d-\d\d$/,
+  })
+  await administration.setKey(id, { expires: '90d' })
+  await until('the key is valid again', async () => (await get()).status === 200)
+  t.match(await administration.setKey(id, { expires: 'never' }), { status: 'active', expiresAt: null })
+  t.equal((await get()).status, 200)
 })
