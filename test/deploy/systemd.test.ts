@@ -46,12 +46,7 @@ provider: { baseUrl: 'http://127.0.0.1:9' }
     '%C/abohawa': join(folder, 'cache'),
     '127.0.0.1:9090': `127.0.0.1:${ops}`,
   })
-  return {
-    folder,
-    unit,
-    api,
-    ops: `http://127.0.0.1:${ops}`,
-  }
+  return { folder, unit, api, ops: `http://127.0.0.1:${ops}` }
 }
 
 /** Runs ExecStart=, by default as it is. */

@@ -166,10 +166,7 @@ t.test('Redis freezes, comes back, and is slow', { skip: withoutPromtool || with
     providerUrl: provider.url,
     // Redis has no other.
     clock: systemClock,
-    env: {
-      ABOHAWA_REDIS__URL: `redis://${redis.address}`,
-      ABOHAWA_REDIS__COMMAND_TIMEOUT: '300ms',
-    },
+    env: { ABOHAWA_REDIS__URL: `redis://${redis.address}`, ABOHAWA_REDIS__COMMAND_TIMEOUT: '300ms' },
   })
   // Each look is a scrape, and Redis takes a while.
   const seldom = <Found>(what: string, look: () => Found) => until(what, look, 20_000, 50)

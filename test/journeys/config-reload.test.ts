@@ -274,10 +274,7 @@ t.test(
       await eventually('it is refused', async () => (await outcomes('refused')) === i + 1)
       const refusals = () => logged(/^configuration refused, the former one stays in effect$/)
       await until('the log says so', () => refusals().length > i)
-      t.match(refusals().at(-1), {
-        level: 'error',
-        reason,
-      })
+      t.match(refusals().at(-1), { level: 'error', reason })
       t.equal(await metric('abohawa_config_refused'), 1)
       const { status, detail } = await ready()
       t.equal(status, 200, 'it still wants traffic')
@@ -403,10 +400,7 @@ t.test('a ConfigMap that is swapped is taken, and a secret that is rotated is na
     t,
     ['serve', '--config', join(mount, 'gateway.yaml')],
     ['ops', 'api'],
-    {
-      ABOHAWA_PROVIDER__API_KEY__FILE: secret,
-      ABOHAWA_TEST_CONFIG__POLL_EVERY: '20ms',
-    },
+    { ABOHAWA_PROVIDER__API_KEY__FILE: secret, ABOHAWA_TEST_CONFIG__POLL_EVERY: '20ms' },
   )
   const changes = () =>
     lines.filter(line => line.includes('configuration applied')).map(line => JSON.parse(line).changes)

@@ -332,11 +332,7 @@ t.test('two gateways of a fleet run with different settings', { skip: withoutPro
     t,
     scene,
     async () => {
-      await startGateway(t, {
-        providerUrl: nowhere,
-        clock,
-        env: { ...env, ABOHAWA_CACHE__FRESH_FOR: '2h' },
-      })
+      await startGateway(t, { providerUrl: nowhere, clock, env: { ...env, ABOHAWA_CACHE__FRESH_FOR: '2h' } })
       await until(
         'both have run for two minutes',
         async () => {

@@ -68,10 +68,7 @@ t.test('a head or a body that comes too slowly, or is too long, is refused with 
   t.equal(await refusedFor(gateway.opsUrl, 'body'), 2)
   t.match(
     await sendRaw(gateway.opsUrl, requestBytes('GET /metrics', [...host, `x: ${'x'.repeat(20_000)}`])),
-    {
-      status: 431,
-      body: { error: 'the URL and headers are too large; allowed: 16 KiB together' },
-    },
+    { status: 431, body: { error: 'the URL and headers are too large; allowed: 16 KiB together' } },
   )
   t.match(await sendRaw(gateway.opsUrl, 'GET /metrics HTTP/1.1\r\nhost : x\r\n\r\n'), {
     status: 400,

@@ -167,10 +167,7 @@ t.test(
 t.test('the catalogue is swapped under load without a dropped request', async t => {
   const path = join(t.testdir(), 'locations.json')
   copyFileSync(wholeCatalogue, path)
-  const gateway = await startGateway(t, {
-    providerUrl: provider.url,
-    env: { ABOHAWA_CATALOGUE__PATH: path },
-  })
+  const gateway = await startGateway(t, { providerUrl: provider.url, env: { ABOHAWA_CATALOGUE__PATH: path } })
   let swapping = true
   const statuses: number[] = []
   const callers = Array.from({ length: 10 }, async () => {

@@ -217,10 +217,7 @@ t.test('a former code of a place that is not published says nothing of it', asyn
   const path = join(t.testdir(), 'locations.json')
   copyFileSync(usualCatalogue, path)
   await setPublished(path, '10049039', false)
-  const other = await startGateway(t, {
-    providerUrl: provider.url,
-    env: { ABOHAWA_CATALOGUE__PATH: path },
-  })
+  const other = await startGateway(t, { providerUrl: provider.url, env: { ABOHAWA_CATALOGUE__PATH: path } })
   for (const endpoint of ['locations', 'weather', 'forecast'])
     t.match(await other.get(`/${endpoint}/union/10040939`), {
       status: 404,

@@ -98,11 +98,7 @@ t.test('two gateways from their start to their end', async t => {
     await running.opened(3)
     t.match(
       running.logged().find(({ msg }) => msg === 'a process ended by itself'),
-      {
-        level: 'error',
-        process: 1,
-        reason: 'ended by SIGKILL',
-      },
+      { level: 'error', process: 1, reason: 'ended by SIGKILL' },
     )
     t.equal(running.pids()[1], second)
     t.not(running.pids()[0], first)
