@@ -60,12 +60,10 @@ t.test('anchors and Windows line ends are read as YAML has them', async t => {
   t.equal(server.drainForMs, 20_000)
 })
 
-t.test(
-  'merge keys take what is not given beside them, and keys that begin with x- are left alone',
-  async t => {
-    const { cache, provider, quota } = loadTexts(t, {
-      files: [
-        `x-fresh: &fresh { freshFor: 2h, staleFor: 3h }
+t.test('merge keys give what does not stand beside them, and keys with x- are left alone', async t => {
+  const { cache, provider, quota } = loadTexts(t, {
+    files: [
+      `x-fresh: &fresh { freshFor: 2h, staleFor: 3h }
 x-places: &places { prefetchPlaces: 7, freshFor: 9h }
 x-budget: &budget { perDay: 7, perHour: 6 }
 cache:
@@ -76,32 +74,28 @@ provider:
   budget: { <<: *budget, perHour: 5 }
 quota: { tiers: { x-large: 5 } }
 `,
-      ],
-    })
-    t.match(cache, { freshForMs: 7_200_000, staleForMs: 14_400_000, prefetchPlaces: 7 })
-    t.match(provider.budget, { perDay: 7, perHour: 5 })
-    t.equal(quota.tiers['x-large'], 5, 'a tier may be called so')
-  },
-)
+    ],
+  })
+  t.match(cache, { freshForMs: 7_200_000, staleForMs: 14_400_000, prefetchPlaces: 7 })
+  t.match(provider.budget, { perDay: 7, perHour: 5 })
+  t.equal(quota.tiers['x-large'], 5, 'a tier may be called so')
+})
 
-t.test(
-  'what is wrong with a merge key is said where it stands, and a wrong value where it was given',
-  async t => {
-    const merge = 'must be an alias of a map, or a list of such aliases'
-    const table: Array<[text: string, sentence: string]> = [
-      ['server: { <<: 5 }', `one.yaml:1:15: server."<<" ${merge}`],
-      ['server: { <<: [{ port: 1 }, 7] }', `one.yaml:1:15: server."<<" ${merge}`],
-      ['cache: &cache\n  <<: *cache', `one.yaml:2:7: cache."<<" ${merge}`],
-      ['x-a: &a { port: -1 }\nserver: { <<: *a }', 'one.yaml:1:17: server.port is -1, but must be '],
-      ['x-a: &a { prot: 1 }\nserver: { <<: *a }', 'one.yaml:1:11: server.prot is not a known setting;'],
-      ['server:\n  <<: {}\n  <<: {}', 'one.yaml:3:3: server."<<" is given twice in this file, first at'],
-    ]
-    for (const [text, sentence] of table) {
-      const [fault = ''] = faultsOfTexts(t, { files: [text] })
-      t.equal(fault.slice(0, sentence.length), sentence, text)
-    }
-  },
-)
+t.test('a wrong merge key is told where it stands, and a wrong value where it was given', async t => {
+  const merge = 'must be an alias of a map, or a list of such aliases'
+  const table: Array<[text: string, sentence: string]> = [
+    ['server: { <<: 5 }', `one.yaml:1:15: server."<<" ${merge}`],
+    ['server: { <<: [{ port: 1 }, 7] }', `one.yaml:1:15: server."<<" ${merge}`],
+    ['cache: &cache\n  <<: *cache', `one.yaml:2:7: cache."<<" ${merge}`],
+    ['x-a: &a { port: -1 }\nserver: { <<: *a }', 'one.yaml:1:17: server.port is -1, but must be '],
+    ['x-a: &a { prot: 1 }\nserver: { <<: *a }', 'one.yaml:1:11: server.prot is not a known setting;'],
+    ['server:\n  <<: {}\n  <<: {}', 'one.yaml:3:3: server."<<" is given twice in this file, first at'],
+  ]
+  for (const [text, sentence] of table) {
+    const [fault = ''] = faultsOfTexts(t, { files: [text] })
+    t.equal(fault.slice(0, sentence.length), sentence, text)
+  }
+})
 
 t.test('merge keys that repeat more than 20,000 settings are refused', async t => {
   const map = Array.from({ length: 200 }, (_, i) => `t${i}: 1`).join(', ')

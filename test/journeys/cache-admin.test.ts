@@ -147,7 +147,7 @@ t.test('a load in progress is shown', async t => {
 })
 
 t.test(
-  'purged softly, the next response is stale and starts a reload; purged hard, it is a miss; others stay',
+  'after a soft purge an answer is stale and a reload starts; after a hard one it is a miss',
   async t => {
     await provider.steer({ fault: 'none' })
     const gateway = plain

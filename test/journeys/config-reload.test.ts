@@ -241,47 +241,44 @@ for (const by of ['file', 'SIGHUP'] as const)
     t.ok(consumers.asked() > changes, `${consumers.asked()} requests, ${changes} changes`)
   })
 
-t.test(
-  'a broken file changes nothing: log, metric and /readyz tell, and tell no more once it is mended',
-  async t => {
-    const { file, put, write, child, urls, outcomes, ready, logged, metric, key } = await onShared()
-    const consumers = startConsumers(t, urls.api ?? '', key)
-    t.equal((await ready()).detail.configuration, 'in effect')
-    const refusals = () => logged(/^configuration refused, the former one stays in effect$/)
-    const faulty: [what: string, change: () => unknown, reason: RegExp][] = [
-      ['no YAML', () => put('cache: {'), /gateway\.yaml:1:9: this is not a YAML config file/],
-      [
-        'a wrong value',
-        () => put('cache:\n  freshFor: 2\nserver:\n  port: 0'),
-        /gateway\.yaml:2:13: cache\.freshFor is 2, but must be a duration/,
-      ],
-      ['no file', () => rmSync(file), /the config file cannot be read: there is no such file/],
-      ['told again', () => child.kill('SIGHUP'), /there is no such file/],
-      // One fault beside a live change: neither is applied.
-      [
-        'what it points to',
-        () => write({ 'cache.staleFor': '2h', 'store.path': '/dev/null/a.db' }),
-        /store\.path is \/dev\/null\/a\.db, which can't be written/,
-      ],
-    ]
-    for (const [i, [what, change, reason]] of faulty.entries()) {
-      change()
-      await eventually(`${what} is refused`, async () => (await outcomes('refused')) === i + 1)
-      await until('the log says so', () => refusals().length > i)
-      t.match(refusals().at(-1), { level: 'error', reason }, what)
-      t.equal(await metric('abohawa_config_refused'), 1)
-      const { status, detail } = await ready()
-      t.equal(status, 200, 'it still wants traffic')
-      t.match(detail.configuration, /^newer one refused: /)
-      t.match(detail.configuration, reason)
-    }
-    t.equal(await outcomes('applied'), 0)
-    write({})
-    await eventually('it is mended', async () => (await metric('abohawa_config_refused')) === 0)
-    t.equal((await ready()).detail.configuration, 'in effect')
-    t.strictSame(await consumers.stop(), [])
-  },
-)
+t.test('a broken file changes nothing, and log, metric and /readyz tell until it is mended', async t => {
+  const { file, put, write, child, urls, outcomes, ready, logged, metric, key } = await onShared()
+  const consumers = startConsumers(t, urls.api ?? '', key)
+  t.equal((await ready()).detail.configuration, 'in effect')
+  const refusals = () => logged(/^configuration refused, the former one stays in effect$/)
+  const faulty: [what: string, change: () => unknown, reason: RegExp][] = [
+    ['no YAML', () => put('cache: {'), /gateway\.yaml:1:9: this is not a YAML config file/],
+    [
+      'a wrong value',
+      () => put('cache:\n  freshFor: 2\nserver:\n  port: 0'),
+      /gateway\.yaml:2:13: cache\.freshFor is 2, but must be a duration/,
+    ],
+    ['no file', () => rmSync(file), /the config file cannot be read: there is no such file/],
+    ['told again', () => child.kill('SIGHUP'), /there is no such file/],
+    // One fault beside a live change: neither is applied.
+    [
+      'what it points to',
+      () => write({ 'cache.staleFor': '2h', 'store.path': '/dev/null/a.db' }),
+      /store\.path is \/dev\/null\/a\.db, which can't be written/,
+    ],
+  ]
+  for (const [i, [what, change, reason]] of faulty.entries()) {
+    change()
+    await eventually(`${what} is refused`, async () => (await outcomes('refused')) === i + 1)
+    await until('the log says so', () => refusals().length > i)
+    t.match(refusals().at(-1), { level: 'error', reason }, what)
+    t.equal(await metric('abohawa_config_refused'), 1)
+    const { status, detail } = await ready()
+    t.equal(status, 200, 'it still wants traffic')
+    t.match(detail.configuration, /^newer one refused: /)
+    t.match(detail.configuration, reason)
+  }
+  t.equal(await outcomes('applied'), 0)
+  write({})
+  await eventually('it is mended', async () => (await metric('abohawa_config_refused')) === 0)
+  t.equal((await ready()).detail.configuration, 'in effect')
+  t.strictSame(await consumers.stop(), [])
+})
 
 t.test('what needs a restart is named, and the rest of the file applied', async t => {
   const { write, ready, logged, metric } = await onShared()
@@ -311,50 +308,47 @@ const subjectOf = (url: string): Promise<string> =>
     socket.on('error', reject)
   })
 
-t.test(
-  'new connections are shown a renewed certificate, those that are open go on, and a wrong one is refused',
-  async t => {
-    const folder = await mkdtemp(join(tmpdir(), 'abohawa-certificates-'))
-    t.teardown(() => rm(folder, { recursive: true }))
-    const put = (name: string, ends = ['crt', 'key']) => {
-      for (const end of ends) copyFileSync(fixture(`${name}.${end}`), join(folder, `tls.${end}`))
-    }
-    put('localhost')
-    const { urls, key, metric, outcomes, logged, write, ready } = await start(t, {
-      'server.tls': { cert: join(folder, 'tls.crt'), key: join(folder, 'tls.key') },
-    })
-    const api = urls.api ?? ''
-    const consumers = startConsumers(t, api, key)
-    const former = await subjectOf(api)
-    // A key that does not belong to the certificate.
-    put('renewed', ['key'])
-    await eventually('it is refused', async () => (await outcomes('refused')) === 1)
-    t.match((await ready()).detail.configuration, /no certificate and key in PEM form that belong together/)
-    t.equal(await subjectOf(api), former)
-    const expiry = () => metric('abohawa_tls_certificate_expiry_timestamp_seconds')
-    const expiresAt = (name: string) =>
-      new X509Certificate(readFileSync(fixture(`${name}.crt`))).validToDate.getTime() / 1000
-    t.equal(await expiry(), expiresAt('localhost'))
-    put('renewed')
-    await until('it is shown', async () => (await subjectOf(api)) !== former)
-    t.equal(await expiry(), expiresAt('renewed'))
-    t.equal(logged(/^certificate replaced$/).length, 1)
-    // Other files, which come after the configuration that names them; back to the certificate of before.
-    write({ 'server.tls': { cert: join(folder, 'later.crt'), key: join(folder, 'later.key') } })
-    // Not by the count of refusals: a certificate that is read while it is copied is refused too.
-    await eventually('they are missed', async () => /later\.crt/.test((await ready()).detail.configuration))
-    t.not(await subjectOf(api), former)
-    for (const end of ['crt', 'key']) copyFileSync(fixture(`localhost.${end}`), join(folder, `later.${end}`))
-    await until('the former is shown', async () => (await subjectOf(api)) === former)
-    write({ 'server.tls': { cert: null, key: null } })
-    await until(
-      'HTTP needs a restart',
-      () => logged(/^needs a restart: server\.tls\.cert, server\.tls\.key$/)[0],
-    )
-    t.equal(await subjectOf(api), former)
-    t.strictSame(await consumers.stop(), [])
-  },
-)
+t.test('new connections see a renewed certificate, open ones go on, and a wrong one is refused', async t => {
+  const folder = await mkdtemp(join(tmpdir(), 'abohawa-certificates-'))
+  t.teardown(() => rm(folder, { recursive: true }))
+  const put = (name: string, ends = ['crt', 'key']) => {
+    for (const end of ends) copyFileSync(fixture(`${name}.${end}`), join(folder, `tls.${end}`))
+  }
+  put('localhost')
+  const { urls, key, metric, outcomes, logged, write, ready } = await start(t, {
+    'server.tls': { cert: join(folder, 'tls.crt'), key: join(folder, 'tls.key') },
+  })
+  const api = urls.api ?? ''
+  const consumers = startConsumers(t, api, key)
+  const former = await subjectOf(api)
+  // A key that does not belong to the certificate.
+  put('renewed', ['key'])
+  await eventually('it is refused', async () => (await outcomes('refused')) === 1)
+  t.match((await ready()).detail.configuration, /no certificate and key in PEM form that belong together/)
+  t.equal(await subjectOf(api), former)
+  const expiry = () => metric('abohawa_tls_certificate_expiry_timestamp_seconds')
+  const expiresAt = (name: string) =>
+    new X509Certificate(readFileSync(fixture(`${name}.crt`))).validToDate.getTime() / 1000
+  t.equal(await expiry(), expiresAt('localhost'))
+  put('renewed')
+  await until('it is shown', async () => (await subjectOf(api)) !== former)
+  t.equal(await expiry(), expiresAt('renewed'))
+  t.equal(logged(/^certificate replaced$/).length, 1)
+  // Other files, which come after the configuration that names them; back to the certificate of before.
+  write({ 'server.tls': { cert: join(folder, 'later.crt'), key: join(folder, 'later.key') } })
+  // Not by the count of refusals: a certificate that is read while it is copied is refused too.
+  await eventually('they are missed', async () => /later\.crt/.test((await ready()).detail.configuration))
+  t.not(await subjectOf(api), former)
+  for (const end of ['crt', 'key']) copyFileSync(fixture(`localhost.${end}`), join(folder, `later.${end}`))
+  await until('the former is shown', async () => (await subjectOf(api)) === former)
+  write({ 'server.tls': { cert: null, key: null } })
+  await until(
+    'HTTP needs a restart',
+    () => logged(/^needs a restart: server\.tls\.cert, server\.tls\.key$/)[0],
+  )
+  t.equal(await subjectOf(api), former)
+  t.strictSame(await consumers.stop(), [])
+})
 
 t.test('a ConfigMap that is swapped is taken, and a secret that is rotated is named', async t => {
   const { folder, textOf } = await configFile(t)

@@ -76,90 +76,84 @@ t.test('addresses, localhost and the configured names are allowed', async t => {
   t.equal((await named.get('/livez', ['host: localhost'])).status, 200)
 })
 
-t.test(
-  'a page of another site or origin is refused on every path; the address bar and tools are not',
-  async t => {
-    const { refused, get, send, isUntouched, host } = await start(t)
-    const own = [host, chromium]
-    const origin = host.replace('host: ', 'origin: http://')
-    const fromPages: [reason: string, headers: readonly string[]][] = [
-      // <img src="http://127.0.0.1:9090/…">, a frame, a link: no origin, and the page can suppress the referrer.
-      ['fetch_site', ['sec-fetch-site: cross-site', 'sec-fetch-mode: no-cors', 'sec-fetch-dest: image']],
-      ['fetch_site', ['sec-fetch-site: cross-site', 'sec-fetch-mode: navigate', 'sec-fetch-dest: iframe']],
-      // From another port of the same machine.
-      ['fetch_site', ['sec-fetch-site: same-site', 'sec-fetch-mode: no-cors', 'sec-fetch-dest: script']],
-      ['fetch_site', ['sec-fetch-site: none', 'sec-fetch-site: cross-site']],
-      ['fetch_site', ['sec-fetch-site: something-new']],
-      // fetch() with CORS, and browsers without sec-fetch-site.
-      ['origin', ['sec-fetch-site: cross-site', 'origin: http://evil.example']],
-      ['origin', ['origin: http://evil.example']],
-      ['origin', ['origin: null']],
-      ['origin', ['origin: http://127.0.0.1:1']],
-      ['origin', [`${origin}.evil.example`]],
-      ['origin', [origin.replace('http', 'ftp')]],
-      ['origin', [origin, 'origin: http://evil.example']],
-    ]
-    for (const [reason, more] of fromPages) {
-      const before = await refused(reason)
-      const headers = [...own, ...more]
-      for (const path of paths) {
-        const { status, body } = await get(path, headers)
-        t.equal(status, 403, `${path} with ${more.join()}`)
-        t.match(body?.error, /^the (sec-fetch-site|origin) header is ".*"; allowed: /)
-      }
-      for (const bytes of [purge(headers), refresh(headers)]) t.equal((await send(bytes)).status, 403)
-      t.equal((await refused(reason)) - before, paths.length + 2, reason)
+t.test('a page of another site or origin is refused on every path, and tools are not', async t => {
+  const { refused, get, send, isUntouched, host } = await start(t)
+  const own = [host, chromium]
+  const origin = host.replace('host: ', 'origin: http://')
+  const fromPages: [reason: string, headers: readonly string[]][] = [
+    // <img src="http://127.0.0.1:9090/…">, a frame, a link: no origin, and the page can suppress the referrer.
+    ['fetch_site', ['sec-fetch-site: cross-site', 'sec-fetch-mode: no-cors', 'sec-fetch-dest: image']],
+    ['fetch_site', ['sec-fetch-site: cross-site', 'sec-fetch-mode: navigate', 'sec-fetch-dest: iframe']],
+    // From another port of the same machine.
+    ['fetch_site', ['sec-fetch-site: same-site', 'sec-fetch-mode: no-cors', 'sec-fetch-dest: script']],
+    ['fetch_site', ['sec-fetch-site: none', 'sec-fetch-site: cross-site']],
+    ['fetch_site', ['sec-fetch-site: something-new']],
+    // fetch() with CORS, and browsers without sec-fetch-site.
+    ['origin', ['sec-fetch-site: cross-site', 'origin: http://evil.example']],
+    ['origin', ['origin: http://evil.example']],
+    ['origin', ['origin: null']],
+    ['origin', ['origin: http://127.0.0.1:1']],
+    ['origin', [`${origin}.evil.example`]],
+    ['origin', [origin.replace('http', 'ftp')]],
+    ['origin', [origin, 'origin: http://evil.example']],
+  ]
+  for (const [reason, more] of fromPages) {
+    const before = await refused(reason)
+    const headers = [...own, ...more]
+    for (const path of paths) {
+      const { status, body } = await get(path, headers)
+      t.equal(status, 403, `${path} with ${more.join()}`)
+      t.match(body?.error, /^the (sec-fetch-site|origin) header is ".*"; allowed: /)
     }
-    const preflight = requestBytes('OPTIONS /cache/purge', [...own, 'origin: http://evil.example'])
-    t.equal((await send(preflight)).status, 403, 'preflight')
-    t.ok(isUntouched())
+    for (const bytes of [purge(headers), refresh(headers)]) t.equal((await send(bytes)).status, 403)
+    t.equal((await refused(reason)) - before, paths.length + 2, reason)
+  }
+  const preflight = requestBytes('OPTIONS /cache/purge', [...own, 'origin: http://evil.example'])
+  t.equal((await send(preflight)).status, 403, 'preflight')
+  t.ok(isUntouched())
 
-    const tool = [host, 'user-agent: curl/8.5.0']
-    for (const headers of [
-      tool,
-      [...own, 'sec-fetch-site: none', 'sec-fetch-mode: navigate', 'sec-fetch-dest: document'],
-      [...own, 'sec-fetch-site: same-origin', 'sec-fetch-mode: cors'],
-      [...own, origin, 'sec-fetch-site: same-origin'],
-    ])
-      for (const path of paths) {
-        const spends = path.startsWith('/provider') && !headers.includes('sec-fetch-site: same-origin')
-        if (spends && headers !== tool) continue
-        t.equal((await get(path, headers)).status, 200, `${path} with ${headers.join()}`)
-      }
-    t.equal((await send(refresh([...own, 'sec-fetch-site: same-origin', origin]))).status, 200)
-    t.match(await send(purge([host])), { status: 200, body: { kind: 'soft' } }, 'a tool purges')
-  },
-)
-
-t.test(
-  'without a token no browser spends anything but for a page of this listener, and it may read',
-  async t => {
-    const { refused, get, send, isUntouched, host } = await start(t)
-    const address = ['sec-fetch-mode: navigate', 'sec-fetch-user: ?1', 'sec-fetch-dest: document']
-    const browsers: (readonly string[])[] = [
-      // A link in a mail, an address that redirects, a bookmark: no page is told of.
-      [host, chromium, 'sec-fetch-site: none', ...address],
-      [host, 'sec-fetch-site: none'],
-      // Browsers tell it to loopback and over HTTPS only: to http://10.0.0.5:9090 an image looks like the address bar.
-      ['host: 10.0.0.5:9090', chromium],
-      // Older than the header.
-      [host, 'user-agent: Mozilla/5.0 (Windows NT 10.0) Gecko/20100101 Firefox/89.0'],
-      [host, 'user-agent: Opera/9.80 (X11; Linux i686) Presto/2.12.388 Version/12.16'],
-    ]
-    const error =
-      "the request comes from a browser and would spend the provider's quota; allowed: a tool such as curl, or a request with the token in ops.token"
-    for (const headers of browsers) {
-      for (const path of paths) {
-        const { status, body } = await get(path, headers)
-        const wanted = path.startsWith('/provider/') ? [403, error] : [200, undefined]
-        t.strictSame([status, body?.error], wanted, `${path} with ${headers.join()}`)
-      }
-      t.match(await send(refresh(headers)), { status: 403, body: { error } })
+  const tool = [host, 'user-agent: curl/8.5.0']
+  for (const headers of [
+    tool,
+    [...own, 'sec-fetch-site: none', 'sec-fetch-mode: navigate', 'sec-fetch-dest: document'],
+    [...own, 'sec-fetch-site: same-origin', 'sec-fetch-mode: cors'],
+    [...own, origin, 'sec-fetch-site: same-origin'],
+  ])
+    for (const path of paths) {
+      const spends = path.startsWith('/provider') && !headers.includes('sec-fetch-site: same-origin')
+      if (spends && headers !== tool) continue
+      t.equal((await get(path, headers)).status, 200, `${path} with ${headers.join()}`)
     }
-    t.ok(isUntouched())
-    t.equal(await refused('browser'), 3 * browsers.length)
-  },
-)
+  t.equal((await send(refresh([...own, 'sec-fetch-site: same-origin', origin]))).status, 200)
+  t.match(await send(purge([host])), { status: 200, body: { kind: 'soft' } }, 'a tool purges')
+})
+
+t.test('without a token browsers may read, and spend only for a page of this listener', async t => {
+  const { refused, get, send, isUntouched, host } = await start(t)
+  const address = ['sec-fetch-mode: navigate', 'sec-fetch-user: ?1', 'sec-fetch-dest: document']
+  const browsers: (readonly string[])[] = [
+    // A link in a mail, an address that redirects, a bookmark: no page is told of.
+    [host, chromium, 'sec-fetch-site: none', ...address],
+    [host, 'sec-fetch-site: none'],
+    // Browsers tell it to loopback and over HTTPS only: to http://10.0.0.5:9090 an image looks like the address bar.
+    ['host: 10.0.0.5:9090', chromium],
+    // Older than the header.
+    [host, 'user-agent: Mozilla/5.0 (Windows NT 10.0) Gecko/20100101 Firefox/89.0'],
+    [host, 'user-agent: Opera/9.80 (X11; Linux i686) Presto/2.12.388 Version/12.16'],
+  ]
+  const error =
+    "the request comes from a browser and would spend the provider's quota; allowed: a tool such as curl, or a request with the token in ops.token"
+  for (const headers of browsers) {
+    for (const path of paths) {
+      const { status, body } = await get(path, headers)
+      const wanted = path.startsWith('/provider/') ? [403, error] : [200, undefined]
+      t.strictSame([status, body?.error], wanted, `${path} with ${headers.join()}`)
+    }
+    t.match(await send(refresh(headers)), { status: 403, body: { error } })
+  }
+  t.ok(isUntouched())
+  t.equal(await refused('browser'), 3 * browsers.length)
+})
 
 t.test('an absolute target or an unneeded method is refused with one sentence', async t => {
   const { refused, get, send, isUntouched, host } = await start(t)

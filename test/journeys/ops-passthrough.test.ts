@@ -145,35 +145,32 @@ t.test('the key is ours and everything else of the caller stays here', async t =
   t.notMatch(JSON.stringify(request), /callers/)
 })
 
-t.test(
-  'every request is weighed, and is reserved in the budget in whole cells before it is sent',
-  async t => {
-    const { through, spent } = await start(t)
-    const unit = 3
-    const many = `latitude=${'21,'.repeat(11)}21&longitude=90`
-    const names = (count: number) => Array.from({ length: count }, (_, i) => `v${i}`).join(',')
-    for (const [query, units] of [
-      [point, 1],
-      [`${many}&hourly=${names(10)}&past_days=92&forecast_days=16`, 31],
-      [`latitude=1&longitude=1&hourly=${names(34)}&forecast_days=16`, 2],
-    ] as const) {
-      const before = await spent()
-      t.equal((await through(`/v1/forecast?${query}`)).status, 200)
-      t.equal((await spent()) - before, units * unit, query)
-    }
+t.test('every request is weighed and reserved in the budget, in whole cells, before it is sent', async t => {
+  const { through, spent } = await start(t)
+  const unit = 3
+  const many = `latitude=${'21,'.repeat(11)}21&longitude=90`
+  const names = (count: number) => Array.from({ length: count }, (_, i) => `v${i}`).join(',')
+  for (const [query, units] of [
+    [point, 1],
+    [`${many}&hourly=${names(10)}&past_days=92&forecast_days=16`, 31],
+    [`latitude=1&longitude=1&hourly=${names(34)}&forecast_days=16`, 2],
+  ] as const) {
+    const before = await spent()
+    t.equal((await through(`/v1/forecast?${query}`)).status, 200)
+    t.equal((await spent()) - before, units * unit, query)
+  }
 
-    // The gateway's own request has the same weight here as at the provider.
-    const provider = await startProviderHere(t)
-    const whole = await gatewayAt(t, provider.url)
-    const cells = [1, 2, 3].map(i => createGrid(0.1).cellOf(21 + i, 90))
-    const own = pathFor(cells, horizonFor(13 * 3_600_000, 48), 'Asia/Dhaka')
-    t.equal((await whole.through(own)).status, 200)
-    t.equal(await whole.spent(), 3 * unit)
-    t.equal(Math.ceil((await provider.state()).weight / unit), 3)
-    await whole.through(metaOfRun)
-    t.equal(await whole.spent(), 3 * unit, 'the run’s page weighs nothing there, and nothing here')
-  },
-)
+  // The gateway's own request has the same weight here as at the provider.
+  const provider = await startProviderHere(t)
+  const whole = await gatewayAt(t, provider.url)
+  const cells = [1, 2, 3].map(i => createGrid(0.1).cellOf(21 + i, 90))
+  const own = pathFor(cells, horizonFor(13 * 3_600_000, 48), 'Asia/Dhaka')
+  t.equal((await whole.through(own)).status, 200)
+  t.equal(await whole.spent(), 3 * unit)
+  t.equal(Math.ceil((await provider.state()).weight / unit), 3)
+  await whole.through(metaOfRun)
+  t.equal(await whole.spent(), 3 * unit, 'the run’s page weighs nothing there, and nothing here')
+})
 
 t.test('a request beyond the budget is not sent, and the error says when it can be', async t => {
   const { provider, through, refused } = await start(t, undefined, {

@@ -102,34 +102,30 @@ t.test('the API listener has none of it, and the ops listener nothing of the API
   t.equal(statusCode, 404)
 })
 
-t.test(
-  'an unpublished place is gone everywhere, without a restart and without a dropped request',
-  async t => {
-    const path = join(t.testdir(), 'locations.json')
-    copyFileSync(usualCatalogue, path)
-    const gateway = await startGateway(t, {
-      providerUrl: provider.url,
-      env: { ABOHAWA_CATALOGUE__PATH: path, ABOHAWA_TEST_CATALOGUE__POLL_EVERY: '10ms' },
-    })
-    const status = async (endpoint: string) => (await gateway.get(`/${endpoint}/upazila/302672`)).status
-    const total = async (query: string) => (await gateway.get(`/locations?${query}`)).body.total
-    const child = (await gateway.get('/locations?type=union&upazila_id=302672&limit=1')).body.results[0]
-    const before = await total('type=upazila')
+t.test('an unpublished place is gone everywhere without a restart', async t => {
+  const path = join(t.testdir(), 'locations.json')
+  copyFileSync(usualCatalogue, path)
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    env: { ABOHAWA_CATALOGUE__PATH: path, ABOHAWA_TEST_CATALOGUE__POLL_EVERY: '10ms' },
+  })
+  const status = async (endpoint: string) => (await gateway.get(`/${endpoint}/upazila/302672`)).status
+  const total = async (query: string) => (await gateway.get(`/locations?${query}`)).body.total
+  const child = (await gateway.get('/locations?type=union&upazila_id=302672&limit=1')).body.results[0]
+  const before = await total('type=upazila')
 
-    await setPublished(path, '302672', false)
-    await until('the place is gone', async () => (await status('locations')) !== 200)
-    for (const endpoint of ['locations', 'weather', 'forecast'])
-      t.equal(await status(endpoint), 404, endpoint)
-    t.equal(await total('type=upazila'), before - 1)
-    t.equal(await total('type=union&upazila_id=302672'), 0, 'absent from filters as well')
-    const orphan = (await gateway.get(`/locations/union/${child.id}`)).body.location
-    t.equal(orphan.parent_en, child.parent_en, 'its children keep their own flag and still name it')
+  await setPublished(path, '302672', false)
+  await until('the place is gone', async () => (await status('locations')) !== 200)
+  for (const endpoint of ['locations', 'weather', 'forecast']) t.equal(await status(endpoint), 404, endpoint)
+  t.equal(await total('type=upazila'), before - 1)
+  t.equal(await total('type=union&upazila_id=302672'), 0, 'absent from filters as well')
+  const orphan = (await gateway.get(`/locations/union/${child.id}`)).body.location
+  t.equal(orphan.parent_en, child.parent_en, 'its children keep their own flag and still name it')
 
-    await setPublished(path, '302672', true)
-    await gateway.reloadCatalogue()
-    t.equal(await status('weather'), 200)
-  },
-)
+  await setPublished(path, '302672', true)
+  await gateway.reloadCatalogue()
+  t.equal(await status('weather'), 200)
+})
 
 t.test('the catalogue is swapped under load without a dropped request', async t => {
   const path = join(t.testdir(), 'locations.json')
@@ -192,44 +188,40 @@ t.test('SIGHUP reads the catalogue again', async t => {
   t.equal(await gateway.exited, 0)
 })
 
-t.test(
-  'without Redis a request is 500 and readiness says so; with it back, all is well again',
-  { skip: withoutOwnRedis },
-  async t => {
-    const redis = await startRedis()
-    const gateway = await startGateway(t, {
-      providerUrl: provider.url,
-      clock: systemClock,
-      env: { ABOHAWA_REDIS__URL: redis.url, ABOHAWA_QUOTA__WHEN_STORE_IS_DOWN: 'refuse' },
-    })
-    t.equal((await gateway.get('/locations?type=division')).status, 200)
-    await redis.stop()
-    const answer = await gateway.get('/locations?type=division')
-    t.equal(answer.status, 500)
-    t.match(answer.body.error, /^the key or its quota could not be checked/)
-    t.match(answer.headers['retry-after'], /^\d+$/)
-    t.match((await sendRequest(`${gateway.opsUrl}/readyz`)).body, {
-      detail: { store: /^not available: Redis failed: ./ },
-    })
-    const again = await startRedis(redis.port)
-    t.teardown(again.stop)
-    // An emptied Redis has no keys, so 401 shows that the gateway is connected again.
-    await until(
-      'it talks with Redis again',
-      async () => (await gateway.get('/locations?type=division')).status === 401,
-    )
-    t.match((await sendRequest(`${gateway.opsUrl}/readyz`)).body, { detail: { store: 'redis' } })
-    t.match(
-      (await sendRequest(`${gateway.opsUrl}/metrics`)).text,
-      /abohawa_admissions_total\{decision="unavailable"\} \d/,
-    )
-    const outage = () => gateway.logged.filter(({ outage }) => outage === 'store')
-    await until('the outage is over', () => outage().some(({ msg }) => msg === 'outage is over'))
-    const causes = { redis: 1, store_unavailable: Number }
-    t.match(outage(), [
-      { level: 'error', msg: 'outage begins', code: 'store_unavailable', reason: String },
-      { level: 'info', msg: 'outage is over', errors: Number, causes },
-    ])
-    t.notOk(gateway.logged.some(({ msg }) => msg === 'failed'))
-  },
-)
+t.test('without Redis a request is 500, and with it back all is well', { skip: withoutOwnRedis }, async t => {
+  const redis = await startRedis()
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    clock: systemClock,
+    env: { ABOHAWA_REDIS__URL: redis.url, ABOHAWA_QUOTA__WHEN_STORE_IS_DOWN: 'refuse' },
+  })
+  t.equal((await gateway.get('/locations?type=division')).status, 200)
+  await redis.stop()
+  const answer = await gateway.get('/locations?type=division')
+  t.equal(answer.status, 500)
+  t.match(answer.body.error, /^the key or its quota could not be checked/)
+  t.match(answer.headers['retry-after'], /^\d+$/)
+  t.match((await sendRequest(`${gateway.opsUrl}/readyz`)).body, {
+    detail: { store: /^not available: Redis failed: ./ },
+  })
+  const again = await startRedis(redis.port)
+  t.teardown(again.stop)
+  // An emptied Redis has no keys, so 401 shows that the gateway is connected again.
+  await until(
+    'it talks with Redis again',
+    async () => (await gateway.get('/locations?type=division')).status === 401,
+  )
+  t.match((await sendRequest(`${gateway.opsUrl}/readyz`)).body, { detail: { store: 'redis' } })
+  t.match(
+    (await sendRequest(`${gateway.opsUrl}/metrics`)).text,
+    /abohawa_admissions_total\{decision="unavailable"\} \d/,
+  )
+  const outage = () => gateway.logged.filter(({ outage }) => outage === 'store')
+  await until('the outage is over', () => outage().some(({ msg }) => msg === 'outage is over'))
+  const causes = { redis: 1, store_unavailable: Number }
+  t.match(outage(), [
+    { level: 'error', msg: 'outage begins', code: 'store_unavailable', reason: String },
+    { level: 'info', msg: 'outage is over', errors: Number, causes },
+  ])
+  t.notOk(gateway.logged.some(({ msg }) => msg === 'failed'))
+})
