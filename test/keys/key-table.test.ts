@@ -4,12 +4,11 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
-import { createCalendar } from '../../src/common/calendar.ts'
 import { randomBase62 } from '../../src/keys/key-form.ts'
-import { createKeyTable, createMeter, shardCount, shardOf } from '../../src/keys/meter.ts'
-import { localDays } from '../../src/keys/window.ts'
+import { createKeyTable, shardCount, shardOf } from '../../src/keys/meter.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { manualClock } from '../support/manual-clock.ts'
+import { meterOn } from './meters.ts'
 
 type Entry = { keyId: string; next: Entry | undefined }
 const entryOf = (keyId: string): Entry => ({ keyId, next: undefined })
@@ -72,19 +71,10 @@ t.test('the id of a counted key does not get into the table of texts of V8', asy
   const clock = manualClock('2026-11-21T12:00:00Z')
   const store = openEmbeddedStore(':memory:', clock)
   t.teardown(() => store.close())
-  const meter = createMeter({
-    store: {
-      ...store,
-      // The embedded store's own Maps are not the point.
-      commit: async ({ entries }) => entries.map(({ units }) => ({ granted: units, used: units, before: 0 })),
-    },
-    whenStoreIsDown: 'share',
-    instances: () => 1,
-    windows: localDays(createCalendar('Asia/Dhaka'), 0),
-    keepUsageForMs: 0,
-    clock,
-    observer: { storeAway: () => {}, storeBack: () => {}, unitsLost: () => {}, nearLimit: () => {} },
-  })
+  // The embedded store's own Maps are not the point.
+  const commit: typeof store.commit = async ({ entries }) =>
+    entries.map(({ units }) => ({ granted: units, used: units, before: 0 }))
+  const meter = meterOn({ ...store, commit }, clock)
   // As they come from a store: made at run time.
   const idOf = (kind: string, i: number): string => Buffer.from(`key_${kind}_${i}`).toString('latin1')
   const ids = Array.from({ length: 50 }, (_, i) => idOf('counted', i))

@@ -49,14 +49,7 @@ const useAll = async (store: Store): Promise<void> => {
   await store.raiseUsed(keyId, '2126-11-20', 5, later)
   await store.usedOn(keyId, ['2126-11-20', '2126-11-21'])
   await store.addDetail([
-    {
-      keyId,
-      day: '2126-11-21',
-      endpoint: 'weather',
-      statusClass: '2xx',
-      count: 1,
-      keepUntil: later,
-    },
+    { keyId, day: '2126-11-21', endpoint: 'weather', statusClass: '2xx', count: 1, keepUntil: later },
   ])
   await store.detailOn(keyId, '2126-11-21')
   await store.acquireLease('q:23.8,90.4', 'one', 1_000)

@@ -65,9 +65,7 @@ t.test('FLUSHALL leaves neither keys nor counts', { skip }, async t => {
 
 t.test(
   'a memory that is full evicts no key and no subscriber, and nothing at all with noeviction',
-  {
-    skip,
-  },
+  { skip },
   async t => {
     const bytes = 3_000_000
     for (const policy of ['noeviction', 'volatile-lru', 'volatile-lfu', 'volatile-ttl', 'volatile-random']) {

@@ -49,13 +49,7 @@ const loadAll = async (baseUrl: string) => {
     { protocol: openMeteo, clock },
   )
   const provider = createProvider(
-    {
-      maxConcurrent: 1,
-      maxPointsPerRequest: points,
-      retries: 0,
-      retryDelayMs: 1,
-      queueForMs: 1_000,
-    },
+    { maxConcurrent: 1, maxPointsPerRequest: points, retries: 0, retryDelayMs: 1, queueForMs: 1_000 },
     {
       call,
       protocol: openMeteo,

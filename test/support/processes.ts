@@ -37,12 +37,7 @@ export const startProcesses = async (
     scope,
     ['serve', '--processes', String(processes), ...args],
     ['api', 'ops'],
-    {
-      ABOHAWA_LOG__LEVEL: 'info',
-      ABOHAWA_OPS__PORT: '0',
-      ...env,
-      ABOHAWA_SERVER__PORT: String(port),
-    },
+    { ABOHAWA_LOG__LEVEL: 'info', ABOHAWA_OPS__PORT: '0', ...env, ABOHAWA_SERVER__PORT: String(port) },
   )
   const logged = () =>
     running.lines.filter(line => line.startsWith('{')).map(line => JSON.parse(line) as Line)

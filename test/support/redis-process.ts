@@ -50,9 +50,7 @@ export const startRedisProcess = async ({
     const started = spawn(
       'redis-server',
       [...(config ? [file, '--sentinel'] : []), ...common, ...args, ...more],
-      {
-        stdio: ['ignore', 'pipe', 'inherit'],
-      },
+      { stdio: ['ignore', 'pipe', 'inherit'] },
     )
     child = started
     exited = once(started, 'exit')

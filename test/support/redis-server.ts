@@ -40,9 +40,7 @@ export const startRedis = async (
   const child = spawn(
     'redis-server',
     ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', folder],
-    {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    },
+    { stdio: ['ignore', 'pipe', 'inherit'] },
   )
   for await (const line of createInterface({ input: child.stdout })) {
     if (line.includes('Ready to accept connections')) break

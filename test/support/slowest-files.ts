@@ -31,9 +31,7 @@ const listed = execFileSync(process.execPath, [join(import.meta.dirname, 'test-f
   encoding: 'utf8',
 })
 const paths = listed.trim().split('\n')
-const tap = spawn('tap', ['--reporter=junit', ...paths], {
-  stdio: ['ignore', 'pipe', 'inherit'],
-})
+const tap = spawn('tap', ['--reporter=junit', ...paths], { stdio: ['ignore', 'pipe', 'inherit'] })
 let report = ''
 let ended = 0
 tap.stdout.setEncoding('utf8').on('data', (text: string) => {

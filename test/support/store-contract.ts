@@ -769,10 +769,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
       (await after()).records.map(({ text }) => text),
       ['one', 'two', 'two'],
     )
-    t.strictSame(await after(numbers[1]), {
-      records: [{ number: numbers[2], text: 'two' }],
-      complete: true,
-    })
+    t.strictSame(await after(numbers[1]), { records: [{ number: numbers[2], text: 'two' }], complete: true })
     t.strictSame(await after(numbers[2]), { records: [], complete: true })
     t.strictSame(await after(0, 'other'), { records: [], complete: true })
     t.strictSame(

@@ -30,8 +30,6 @@ t.test('a look that never ends is given up as well', async t => {
   const never = new Promise<boolean>(() => {})
   await t.rejects(
     until('an answer', () => never, 30),
-    {
-      message: "not within 30 ms: an answer; last: 'no answer yet'",
-    },
+    { message: "not within 30 ms: an answer; last: 'no answer yet'" },
   )
 })
