@@ -43,7 +43,7 @@ export const meterOn = (store: MeterParts['store'], clock: Clock, given: Given =
   })
 
 /** The day of meters on a Redis, which lasts longer than any test. */
-export const day = '2026-11-21'
+const day = '2026-11-21'
 const endsAt = Date.now() + dayMs / 2
 
 /** A meter on a Redis, with the store behind it, the requests of one key, and why messages do not arrive; all end with the test. */

@@ -22,6 +22,12 @@ export const anEntry: DayEntry = {
   keepUntil: now + 86_400_000,
 }
 
+/** A response of that day. */
+export const aDetail = {
+  ...{ keyId: 'key_1', day: anEntry.day, endpoint: 'weather', statusClass: '2xx', count: 1 },
+  keepUntil: anEntry.keepUntil,
+}
+
 /** A batch of entries of one day. */
 export const batchOf = (instance: string, sequence: number, entries: readonly DayEntry[]): UsageBatch => {
   const { day, endsAt, keepUntil } = entries[0] ?? anEntry
