@@ -38,6 +38,7 @@ t.test('a name with a control or a mark of direction in it is refused, and so is
   await t.rejects(administration.createKey(`for ${createKey()}`, 'free'), {
     message: 'the subscriber\'s name is "for svc_live_…"; names can\'t hold an API key',
   })
+  await t.rejects(administration.createKey('sub_1', 'free'), { message: /names can't begin with sub_/ })
 })
 
 t.test('a sentence about a name is short and printable', async t => {

@@ -259,12 +259,13 @@ t.test('a limit that is lowered while a batch is in flight leaves no negative re
   await turn()
   await turn()
   t.equal(scene.store.inFlight(), 1)
+  scene.request(0, 'large')
   tiers.large = 100
   await scene.ask(0, 'large', 3)
   const decisions = scene.decisions.get(large) ?? []
   t.strictSame(
     decisions.map(({ remaining }) => remaining),
-    [...Array.from({ length: 500 }, (_, i) => 899 - i), 0, 0, 0],
+    [...Array.from({ length: 500 }, (_, i) => 899 - i), 0, 0, 0, 0],
     'the limit of a batch is that of its requests',
   )
   t.ok(decisions.slice(500).every(({ allowed }) => !allowed))
@@ -506,6 +507,12 @@ t.test('a day is dropped from the store once, an hour after its end, and again w
   clock.advance(1_000)
   for (let i = 0; i < 3; i++) await meter.probe()
   t.strictSame(dropped.slice(3), ['2026-11-22 2026-11-20'])
+
+  const away = { ...store, commit: () => Promise.reject(new StoreError('away')) }
+  const other = meterOn(away, clock)
+  await t.rejects(other.consume({ keyId: 'key_1', limit: 9 }, clock.now()))
+  await other.probe()
+  t.equal(dropped.length, 4, 'none while the store is away')
 })
 
 t.test('very many counts are listed and forgotten some at a time', async t => {
