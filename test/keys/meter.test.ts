@@ -366,6 +366,17 @@ t.test('after lost messages an instance reads an unknown count, and admits its a
   t.strictSame([scene.admitted(large), await scene.usedOn(large)], [900, 900])
 })
 
+t.test('what the store has exhausted is a 429 while reconciling, however little is known here', async t => {
+  const scene = setUp(2, limits)
+  scene.store.mute()
+  await scene.ask(1, 'small', 1)
+  await scene.ask(0, 'small', 4)
+  scene.store.loseMessages()
+  await scene.ask(1, 'small', 2)
+  t.equal(scene.state(), 'reconciling')
+  t.strictSame([scene.refused.length, scene.admitted('small 2026-11-21')], [0, 5])
+})
+
 t.test('without messages the counts of others are read, once a second, and bound the allowances', async t => {
   const scene = setUp(2, limits)
   scene.store.mute()
