@@ -57,10 +57,10 @@ export const drawnRehearsal = (drawn: Drawn = {}, changes: Partial<ReplayResult>
       continue
     }
     const status = random() < 0.002 ? 429 : 200
-    const age = outcome === 'miss' ? 0 : random() * (outcome === 'hit' ? 3_600 : 5_000)
+    const ageOf = () => (outcome === 'miss' ? 0 : random() * (outcome === 'hit' ? 3_600 : 5_000))
     recorder.record({
       ...{ ...instants, endpoint, outcome, status, endedAt: instants.sentAt + ms, bytes: 3_100 },
-      ...(outcome === 'none' ? {} : { ageSeconds: age }),
+      ...(outcome === 'none' ? {} : { ageSeconds: ageOf() }),
     })
   }
   const result = recorder.result({
