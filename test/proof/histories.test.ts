@@ -34,23 +34,17 @@ t.test('a history of faults keeps every promise, and a changed one is found out'
   for (const promise of [1, 2, 3, 4, 5, 7, 8, 9, 13] as const)
     t.ok((exercised[promise] ?? 0) > 0, `promise ${promise} was exercised`)
 
-  t.match(
-    brokenIn(changed(history, hasWeather, answer => ({ ...answer, status: 0, body: '', failure: 'none' }))),
-    [1],
-    'an answer that did not come',
-  )
-  t.match(
-    brokenIn(changed(history, hasWeather, answer => ({ ...answer, status: 502 }))),
-    [2],
-    'a status that the contract does not have',
-  )
-  t.ok(
-    brokenIn(
-      changed(history, hasWeather, answer => ({
+  // An answer that did not come, a status that the contract does not have, a temperature that the provider did not say.
+  for (const [promise, change] of [
+    [1, answer => ({ ...answer, status: 0, body: '', failure: 'none' })],
+    [2, answer => ({ ...answer, status: 502 })],
+    [
+      3,
+      ({ body, ...answer }) => ({
         ...answer,
-        body: answer.body.replace(/("temperature[^"]*": ?)-?[\d.]+/, '$1-77.7'),
-      })),
-    ).includes(3),
-    'a temperature that the provider did not say',
-  )
+        body: body.replace(/("temperature[^"]*": ?)-?[\d.]+/, '$1-77.7'),
+      }),
+    ],
+  ] as [PromiseNumber, (answer: Answer) => Answer][])
+    t.ok(brokenIn(changed(history, hasWeather, change)).includes(promise), `promise ${promise}`)
 })

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { cleanEnv } from '../support/process.ts'
 import { withoutOwnRedis as skip } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
@@ -24,35 +24,26 @@ const childrenOf = (pid: number | string): string[] =>
 /** Whether a process is a Redis that runs; one that has ended may wait to be reaped. */
 const isRedis = (pid: string): boolean => /^\d+ \(redis-server\) [^Z]/.test(procText(`${pid}/stat`))
 
+/** A proof with one lane, and the process of that lane. */
+const begin = async (t: Test) => {
+  const args = [main, '--seeds', '100', '--lanes', '1', '--keep', t.testdir()]
+  const proof = spawn(process.execPath, args, { env: cleanEnv(), stdio: 'ignore' })
+  t.teardown(() => proof.kill('SIGKILL'))
+  const lane = await until('there is a lane', () => childrenOf(proof.pid ?? 0)[0], 60_000)
+  return { proof, lane, exited: once(proof, 'exit') }
+}
+
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   t.test(`${signal} leaves no Redis`, { skip }, async t => {
-    const proof = spawn(process.execPath, [main, '--seeds', '100', '--lanes', '1', '--keep', t.testdir()], {
-      env: cleanEnv(),
-      stdio: 'ignore',
-    })
-    t.teardown(() => proof.kill('SIGKILL'))
-    const exited = once(proof, 'exit')
-    const redis = await until(
-      'a lane has its Redis',
-      () =>
-        childrenOf(proof.pid ?? 0)
-          .flatMap(childrenOf)
-          .find(isRedis),
-      60_000,
-      50,
-    )
+    const { proof, lane, exited } = await begin(t)
+    const redis = await until('a lane has its Redis', () => childrenOf(lane).find(isRedis), 60_000, 50)
     proof.kill(signal)
     t.strictSame(await exited, [130, null])
     await until('its Redis has ended', () => !isRedis(redis), 20_000, 50)
   })
 
 t.test('nor does a signal that comes while a lane is opening', { skip }, async t => {
-  const proof = spawn(process.execPath, [main, '--seeds', '100', '--lanes', '1', '--keep', t.testdir()], {
-    env: cleanEnv(),
-    stdio: 'ignore',
-  })
-  t.teardown(() => proof.kill('SIGKILL'))
-  const lane = await until('there is a lane', () => childrenOf(proof.pid ?? 0)[0], 60_000)
+  const { proof, lane } = await begin(t)
   proof.kill('SIGTERM')
   const started = new Set<string>()
   await until('the lane has ended', () => {

@@ -37,51 +37,31 @@ type Event = HistoryEvent extends infer Each
 /** An event, and how long after the begin it happens; its answer is to a request of the same instant. */
 export type At = { readonly afterMs: number } & Event
 
-/** @param given replaces settings and skews */
-export const historyOf = (events: readonly At[], given: Partial<Schedule> = {}): History => {
-  const began: At[] = [
-    { afterMs: 0, kind: 'key', key: 'one', what: 'issued', tier: 'tiny' },
-    ...[0, 1].map(
-      (gateway): At => ({ afterMs: 0, kind: 'gateway', gateway, run: 0, what: 'started', skewMs: 0 }),
-    ),
-  ]
+export const historyOf = (events: readonly At[]): History => {
+  const issued: At = { afterMs: 0, kind: 'key', key: 'one', what: 'issued', tier: 'tiny' }
+  const began = [issued, life(0, 'started'), life(0, 'started', 1)]
   const placed = [...began, ...events].map(({ afterMs, ...event }, i) => {
     const moment: Moment = { seq: 10 * i, at: noon + afterMs, ms: afterMs }
     return event.kind === 'answer'
       ? { ...event, ...moment, sent: { ...moment, seq: moment.seq - 1 } }
       : { ...event, ...moment }
   })
-  return { schedule: { ...schedule, ...given }, events: placed as HistoryEvent[], stalledMs: 0 }
+  return { schedule, events: placed as HistoryEvent[], stalledMs: 0 }
 }
 
-export const life = (afterMs: number, what: GatewayEvent['what'], gateway = 0): At => ({
-  afterMs,
-  kind: 'gateway',
-  gateway,
-  run: 0,
-  what,
-  skewMs: 0,
-})
+export const life = (afterMs: number, what: GatewayEvent['what'], gateway = 0): At => {
+  return { afterMs, kind: 'gateway', gateway, run: 0, what, skewMs: 0 }
+}
 
+const wordsOf = (text: string): string[] => text.trim().split(/\s+/)
 const names = {
-  current: [
-    ...['temperature_2m', 'relative_humidity_2m', 'apparent_temperature', 'is_day', 'precipitation', 'rain'],
-    ...['showers', 'snowfall', 'weather_code', 'cloud_cover', 'pressure_msl', 'surface_pressure'],
-    ...['wind_speed_10m', 'wind_direction_10m', 'wind_gusts_10m'],
-  ],
-  hourly: [
-    ...['temperature_2m', 'relative_humidity_2m', 'apparent_temperature', 'precipitation_probability'],
-    ...[
-      'precipitation',
-      'weather_code',
-      'cloud_cover',
-      'wind_speed_10m',
-      'wind_direction_10m',
-      'wind_gusts_10m',
-    ],
-    'is_day',
-  ],
-  daily: ['weather_code', 'temperature_2m_max', 'temperature_2m_min', 'precipitation_probability_max'],
+  current:
+    wordsOf(`temperature_2m relative_humidity_2m apparent_temperature is_day precipitation rain showers snowfall
+    weather_code cloud_cover pressure_msl surface_pressure wind_speed_10m wind_direction_10m wind_gusts_10m`),
+  hourly:
+    wordsOf(`temperature_2m relative_humidity_2m apparent_temperature precipitation_probability precipitation
+    weather_code cloud_cover wind_speed_10m wind_direction_10m wind_gusts_10m is_day`),
+  daily: wordsOf('weather_code temperature_2m_max temperature_2m_min precipitation_probability_max'),
 }
 const units: Readonly<Record<string, string>> = JSON.parse(`{
   "time": "iso8601", "interval": "seconds", "temperature_2m": "°C", "relative_humidity_2m": "%", "apparent_temperature": "°C",
@@ -125,23 +105,7 @@ export const provider = (afterMs: number, wind: number, weight = 3): At => ({
   weight,
 })
 
-type Given = Partial<
-  Pick<
-    Answer,
-    | 'status'
-    | 'path'
-    | 'gateway'
-    | 'ifNoneMatch'
-    | 'failure'
-    | 'body'
-    | 'key'
-    | 'certificate'
-    | 'former'
-    | 'method'
-  >
-> & {
-  readonly headers?: Readonly<Record<string, string>>
-}
+type Given = Partial<Omit<Answer, 'kind' | 'sent' | keyof Moment>>
 
 /** An answer without weather, to the n-th request of the key. */
 export const counted = (afterMs: number, remaining: number, given: Given = {}): At => {
@@ -174,12 +138,7 @@ export const counted = (afterMs: number, remaining: number, given: Given = {}): 
 export const exhausted = (afterMs: number, given: Given = {}): At =>
   counted(afterMs, 0, {
     status: 429,
-    body: JSON.stringify({
-      error: 'e',
-      code: 'quota_exhausted',
-      limit: 3,
-      reset_at: '2031-06-01T18:00:00.000Z',
-    }),
+    body: '{"error":"e","code":"quota_exhausted","limit":3,"reset_at":"2031-06-01T18:00:00.000Z"}',
     ...given,
     headers: { 'retry-after': String(Math.ceil((midnight - noon - afterMs) / 1_000)), ...given.headers },
   })

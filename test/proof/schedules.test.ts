@@ -16,41 +16,15 @@ t.test('a seed gives the same schedule each time, and another seed another one',
 
 t.test('every kind of store, protocol and step comes in some hundred schedules', async t => {
   const schedules = Array.from({ length: 300 }, (_, seed) => scheduleOf(seed))
-  t.strictSame(
-    new Set(schedules.map(({ store }) => store)),
-    new Set(['redis', 'sentinel', 'cluster', 'embedded']),
-  )
+  const stores = new Set(schedules.map(({ store }) => store))
+  t.strictSame(stores, new Set(['redis', 'sentinel', 'cluster', 'embedded']))
   t.strictSame(new Set(schedules.map(({ protocol }) => protocol)), new Set(['http', 'https', 'http2']))
-  const steps = [
-    ...[
-      'load',
-      'move',
-      'to-midnight',
-      'link',
-      'provider-link',
-      'store',
-      'provider',
-      'heal',
-      'empty',
-      'restart-store',
-    ],
-    ...[
-      'fail-over',
-      'catalogue',
-      'certificate',
-      'drop-messages',
-      'stop',
-      'kill',
-      'start',
-      'suspend',
-      'issue',
-      'revoke',
-      'rotate',
-      'tier',
-    ],
-    ...['configure', 'purge', 'run'],
-  ]
-  t.strictSame(new Set(schedules.flatMap(({ steps }) => steps.map(step => step.do))), new Set(steps))
+  const steps = `load move to-midnight link provider-link store provider heal empty restart-store fail-over catalogue
+    certificate drop-messages stop kill start suspend issue revoke rotate tier configure purge run`
+  t.strictSame(
+    new Set(schedules.flatMap(({ steps }) => steps.map(step => step.do))),
+    new Set(steps.split(/\s+/)),
+  )
 })
 
 t.test('the checker knows nothing of the product, the simulator and their tests', async t => {
