@@ -93,37 +93,34 @@ t.test('a name is resolved once, and every connection goes to what was checked',
   t.equal(name.asked(), 1)
 })
 
-t.test(
-  'a replay follows no redirect, and commands refuse such addresses before the first packet',
-  async t => {
-    const elsewhere = await listening(t, (_request, response) => response.end())
-    const server = await listening(t, (_request, response) => {
-      response.writeHead(302, { location: `http://127.0.0.1:${elsewhere.port}/` }).end()
-    })
-    const line = '{"at":"2026-11-21T06:00:00Z","method":"GET","path":"/api/v1/weather/district/3026"}\n'
-    const file = join(t.testdir({ file: line.repeat(5) }), 'file')
-    const ways = [[], ['--http', '1.1', '--workers', '2']]
-    const runs = await runCommands(
-      ways.map(more => ['replay', file, '--target', `http://127.0.0.1:${server.port}`, ...more, '--json']),
-    )
-    for (const { code, stdout, stderr } of runs)
-      t.match([code, JSON.parse(stdout).statuses], [0, { 302: 5 }], stderr)
-    t.ok(server.connections() > 0)
-    t.equal(elsewhere.connections(), 0)
+t.test('a replay follows no redirect, and commands refuse such addresses before a packet', async t => {
+  const elsewhere = await listening(t, (_request, response) => response.end())
+  const server = await listening(t, (_request, response) => {
+    response.writeHead(302, { location: `http://127.0.0.1:${elsewhere.port}/` }).end()
+  })
+  const line = '{"at":"2026-11-21T06:00:00Z","method":"GET","path":"/api/v1/weather/district/3026"}\n'
+  const file = join(t.testdir({ file: line.repeat(5) }), 'file')
+  const ways = [[], ['--http', '1.1', '--workers', '2']]
+  const runs = await runCommands(
+    ways.map(more => ['replay', file, '--target', `http://127.0.0.1:${server.port}`, ...more, '--json']),
+  )
+  for (const { code, stdout, stderr } of runs)
+    t.match([code, JSON.parse(stdout).statuses], [0, { 302: 5 }], stderr)
+  t.ok(server.connections() > 0)
+  t.equal(elsewhere.connections(), 0)
 
-    const gateway = ['--ops', 'http://169.254.169.254']
-    await checkOutput(
-      t,
-      [
-        ['status', '--gateway', 'http://169.254.169.254'],
-        ['cache', 'show', '23.8,90.4', '--gateway', 'http://[fe80::1]:9090'],
-        ['status', '--gateway', 'http://0:9090'],
-        ['replay', file, '--target', `http://127.0.0.1:${server.port}`, ...gateway],
-        ['replay', file, '--target', `http://127.0.0.1:${server.port}`, '--ops', 'http://93.184.215.14'],
-      ],
-      { code: 2 },
-    )
-    await checkOutput(t, [['replay', file, '--target', 'http://169.254.169.254']], { code: 1 })
-    t.throws(() => checkAddresses('it', ['224.0.0.1'], true), { message: /^it leads to 224\.0\.0\.1/ })
-  },
-)
+  const gateway = ['--ops', 'http://169.254.169.254']
+  await checkOutput(
+    t,
+    [
+      ['status', '--gateway', 'http://169.254.169.254'],
+      ['cache', 'show', '23.8,90.4', '--gateway', 'http://[fe80::1]:9090'],
+      ['status', '--gateway', 'http://0:9090'],
+      ['replay', file, '--target', `http://127.0.0.1:${server.port}`, ...gateway],
+      ['replay', file, '--target', `http://127.0.0.1:${server.port}`, '--ops', 'http://93.184.215.14'],
+    ],
+    { code: 2 },
+  )
+  await checkOutput(t, [['replay', file, '--target', 'http://169.254.169.254']], { code: 1 })
+  t.throws(() => checkAddresses('it', ['224.0.0.1'], true), { message: /^it leads to 224\.0\.0\.1/ })
+})

@@ -42,30 +42,27 @@ const purge = async (gateway: TestGateway, hard?: boolean) => {
 }
 
 for (const fault of ['empty', 'internal-error'])
-  t.test(
-    `${fault}: a purge ends the backoff after a failure, so that the next read starts a load`,
-    async t => {
-      const { clock, gateway, statusOf } = await setUp(t)
-      await gateway.get(place)
-      clock.advance(2 * 3_600_000)
-      await provider.steer({ fault })
-      t.match(await statusOf(), /fwd=stale/)
-      await until('the refresh has failed', async () => (await explain(gateway)).lastFailure !== null)
-      t.match(await statusOf(), /; hit; ttl=-/, 'it is left alone')
-      await provider.steer({ fault: 'none' })
-      await purge(gateway)
-      t.match(await statusOf(), /fwd=stale/, 'stale while it is loaded')
-      await until('the load has come', async () => /; hit; ttl=\d/.test((await statusOf()) ?? ''))
+  t.test(`${fault}: a purge ends the backoff, so that the next read starts a load`, async t => {
+    const { clock, gateway, statusOf } = await setUp(t)
+    await gateway.get(place)
+    clock.advance(2 * 3_600_000)
+    await provider.steer({ fault })
+    t.match(await statusOf(), /fwd=stale/)
+    await until('the refresh has failed', async () => (await explain(gateway)).lastFailure !== null)
+    t.match(await statusOf(), /; hit; ttl=-/, 'it is left alone')
+    await provider.steer({ fault: 'none' })
+    await purge(gateway)
+    t.match(await statusOf(), /fwd=stale/, 'stale while it is loaded')
+    await until('the load has come', async () => /; hit; ttl=\d/.test((await statusOf()) ?? ''))
 
-      await provider.steer({ fault })
-      await purge(gateway, true)
-      t.equal((await gateway.get(place)).status, 500)
-      await provider.steer({ fault: 'none' })
-      t.equal((await gateway.get(place)).status, 500, 'it is left alone')
-      await purge(gateway)
-      t.match(await statusOf(), /fwd=miss/, 'a cold cell too')
-    },
-  )
+    await provider.steer({ fault })
+    await purge(gateway, true)
+    t.equal((await gateway.get(place)).status, 500)
+    await provider.steer({ fault: 'none' })
+    t.equal((await gateway.get(place)).status, 500, 'it is left alone')
+    await purge(gateway)
+    t.match(await statusOf(), /fwd=miss/, 'a cold cell too')
+  })
 
 t.test('purges from before a restart are applied, and neither logged nor counted', async t => {
   const env = { ABOHAWA_STORE__PATH: `${t.testdir()}/shared.db` }

@@ -117,34 +117,31 @@ t.test('a body is right until its slice or its timeline ends, and says how old t
 
 const right = '2026-11-21T06:00:00.000Z'
 
-t.test(
-  'weather from before the clock was set back by hours is refreshed, and never said to be of the future',
-  async t => {
-    for (const freshness of ['run', 'age']) {
-      const clock = manualClock('2026-11-21T12:00:00Z')
-      const provider = await startProviderHere(t, undefined, right)
-      const env = { ABOHAWA_CACHE__FRESHNESS: freshness }
-      const gateway = await startGateway(t, { providerUrl: provider.url, clock, env })
-      const headers = async () => (await gateway.get('/weather/district/3026')).headers
-      t.match(await headers(), { 'last-modified': 'Sat, 21 Nov 2026 12:00:00 GMT' })
+t.test('weather from before the clock was set back is refreshed, and never of the future', async t => {
+  for (const freshness of ['run', 'age']) {
+    const clock = manualClock('2026-11-21T12:00:00Z')
+    const provider = await startProviderHere(t, undefined, right)
+    const env = { ABOHAWA_CACHE__FRESHNESS: freshness }
+    const gateway = await startGateway(t, { providerUrl: provider.url, clock, env })
+    const headers = async () => (await gateway.get('/weather/district/3026')).headers
+    t.match(await headers(), { 'last-modified': 'Sat, 21 Nov 2026 12:00:00 GMT' })
 
-      clock.set(right)
-      await provider.steer({ hold: true })
-      t.match(await headers(), {
-        'last-modified': 'Sat, 21 Nov 2026 06:00:00 GMT',
-        'cache-control': 'private, max-age=0',
-        'cache-status': /^abohawa; fwd=stale; (collapsed; )?ttl=0; detail=memory/,
-      })
-      await provider.steer({ hold: false })
-      clock.advance(60_000)
-      await provider.steer({ now: '2026-11-21T06:01:00Z' })
-      const refreshed = await until('it is refreshed', async () => {
-        const found = await headers()
-        return /; hit; ttl=[1-9]/.test(String(found['cache-status'])) && found
-      })
-      t.match(refreshed['last-modified'], /^Sat, 21 Nov 2026 06:0[01]:00 GMT$/, freshness)
-      const { body } = await gateway.get('/weather/district/3026')
-      t.equal(body.current.time, '2026-11-21T12:00')
-    }
-  },
-)
+    clock.set(right)
+    await provider.steer({ hold: true })
+    t.match(await headers(), {
+      'last-modified': 'Sat, 21 Nov 2026 06:00:00 GMT',
+      'cache-control': 'private, max-age=0',
+      'cache-status': /^abohawa; fwd=stale; (collapsed; )?ttl=0; detail=memory/,
+    })
+    await provider.steer({ hold: false })
+    clock.advance(60_000)
+    await provider.steer({ now: '2026-11-21T06:01:00Z' })
+    const refreshed = await until('it is refreshed', async () => {
+      const found = await headers()
+      return /; hit; ttl=[1-9]/.test(String(found['cache-status'])) && found
+    })
+    t.match(refreshed['last-modified'], /^Sat, 21 Nov 2026 06:0[01]:00 GMT$/, freshness)
+    const { body } = await gateway.get('/weather/district/3026')
+    t.equal(body.current.time, '2026-11-21T12:00')
+  }
+})

@@ -91,7 +91,7 @@ t.test('a cell that one gateway loaded another on its Redis serves from the shar
 })
 
 t.test(
-  'after kill -9 the embedded store has counts and weather; a stop answers what it accepted',
+  'counts and weather survive kill -9 in the embedded store; a stop answers all it accepted',
   async t => {
     const store = { ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') }
     const env = { ...baseEnv, ...store, ABOHAWA_SERVER__DRAIN_FOR: '0s' }

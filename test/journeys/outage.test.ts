@@ -22,98 +22,92 @@ const table: [number, number, string, string][] = [
 ]
 
 for (const [fresh, stale, hours, fetched] of table)
-  t.test(
-    `fetched at ${fetched}, fresh for ${fresh} h, stale for ${stale} h, ${hours} hours an answer`,
-    async t => {
-      const clock = manualClock(fetched)
-      await provider.steer({ now: fetched, fault: 'none' })
-      const gateway = await startGateway(t, {
-        providerUrl: provider.url,
-        clock,
-        env: {
-          ABOHAWA_CACHE__FRESH_FOR: `${fresh}h`,
-          ABOHAWA_TEST_CACHE__FRESH_SPREAD: '0',
-          ABOHAWA_TEST_CACHE__REFRESH_AHEAD_FOR: '0s',
-          ABOHAWA_CACHE__STALE_FOR: `${stale}h`,
-          ABOHAWA_WEATHER__HOURLY_HOURS: hours,
-        },
-      })
-      t.equal((await gateway.get('/weather/district/3026')).status, 200)
-      await provider.steer({ fault: 'reset' })
-      const end = Date.parse(fetched) + (fresh + stale) * hourMs
-      for (const now of [Date.parse(fetched) + hourMs - 1, end - hourMs, end - 1]) {
-        clock.set(now)
-        const { status, body } = await gateway.get('/weather/district/3026')
-        t.equal(status, 200, new Date(now).toISOString())
-        t.equal(body.current.time, calendar.localMinute(Math.floor(now / 900_000) * 900_000))
-        t.equal(body.hourly.time[0], `${calendar.localMinute(now).slice(0, 13)}:00`)
-        t.equal(body.hourly.time.length, Number(hours))
-        t.equal(body.daily.time[0], calendar.dayOf(now))
-        t.equal(body.daily.time.length, 7)
-      }
-      clock.set(end)
-      t.equal((await gateway.get('/weather/district/3026')).status, 500)
-    },
-  )
-
-t.test(
-  'a raise of cache.staleFor is live as far as what was fetched reaches, and keeps the cache',
-  async t => {
-    const clock = manualClock('2026-11-21T06:00:00Z')
-    await provider.steer({ now: '2026-11-21T06:00:00Z', fault: 'none' })
-    const store = {
-      ABOHAWA_STORE__PATH: `${t.testdir()}/store.db`,
-      ABOHAWA_TEST_CACHE__FRESH_SPREAD: '0',
-    }
-    const start = (staleFor: string) => {
-      const env = { ...store, ABOHAWA_CACHE__STALE_FOR: staleFor }
-      return startGateway(t, { providerUrl: provider.url, clock, env })
-    }
-    const places = ['/weather/district/3026', '/weather/coords/22.3/91.8', '/weather/coords/24.9/91.9']
-    const statuses = async ({ get }: { get: (path: string) => Promise<{ status: number }> }) =>
-      (await Promise.all(places.map(place => get(place)))).map(({ status }) => status)
-    const reach = async ({ opsUrl }: { opsUrl: string }) =>
-      (await sendRequest(`${opsUrl}/status`)).body.cache.reach
-
-    const first = await start('12h')
-    t.strictSame(await statuses(first), [200, 200, 200])
-    t.match(await reach(first), { allowedSeconds: (12 + 12) * 3_600 + 60, share: 1 })
-    await provider.steer({ fault: 'reset' })
-    clock.advance(14 * hourMs)
-    t.strictSame(await statuses(first), [500, 500, 500])
-
-    t.equal(await first.set({ 'cache.staleFor': '30h' }), 'applied')
-    t.strictSame(await statuses(first), [200, 200, 200], 'at once')
-    t.match((await first.get(places[0] ?? '')).headers['cache-status'], /fwd=stale|hit; ttl=-/)
-    const { allowedSeconds, share, leastSeconds } = await reach(first)
-    t.equal(allowedSeconds, (12 + 30) * 3_600 + 60)
-    t.equal(share, 0, 'nothing was fetched that reaches so far')
-    t.ok(leastSeconds > 24 * 3_600 && leastSeconds < 27 * 3_600, `${leastSeconds} s`)
-    const { stdout } = await runCommand(['status', '--gateway', first.opsUrl], store)
-    t.match(
-      stdout,
-      /served for +up to 42 h after the fetch for 0\.0 % of demand; at least 2\d h.*, as far as it was fetched/,
-    )
-    await first.close()
-
-    // The settings of the start decide how far is fetched; what was cached under others stays.
-    const longer = await start('30h')
-    t.strictSame(await statuses(longer), [200, 200, 200], 'after a restart')
-    clock.advance(10 * hourMs)
-    t.strictSame(await statuses(longer), [200, 200, 200], 'up to its end')
-    await until('a cell is fetched again', async () => {
-      clock.advance(60_000)
-      // The provider's clock must not fall behind: what it sends would then end earlier.
-      await provider.steer({ now: new Date(clock.now()).toISOString(), fault: 'none' })
-      return /; hit; ttl=\d/.test((await longer.get(places[0] ?? '')).headers['cache-status'] ?? '')
+  t.test(`fetched at ${fetched}, fresh for ${fresh} h, stale for ${stale} h, ${hours} hours`, async t => {
+    const clock = manualClock(fetched)
+    await provider.steer({ now: fetched, fault: 'none' })
+    const gateway = await startGateway(t, {
+      providerUrl: provider.url,
+      clock,
+      env: {
+        ABOHAWA_CACHE__FRESH_FOR: `${fresh}h`,
+        ABOHAWA_TEST_CACHE__FRESH_SPREAD: '0',
+        ABOHAWA_TEST_CACHE__REFRESH_AHEAD_FOR: '0s',
+        ABOHAWA_CACHE__STALE_FOR: `${stale}h`,
+        ABOHAWA_WEATHER__HOURLY_HOURS: hours,
+      },
     })
-    t.ok((await reach(longer)).share > 0, 'and reaches further')
-    const calls = async () => (await provider.state()).calls
-    const before = await calls()
-    await longer.close()
+    t.equal((await gateway.get('/weather/district/3026')).status, 200)
+    await provider.steer({ fault: 'reset' })
+    const end = Date.parse(fetched) + (fresh + stale) * hourMs
+    for (const now of [Date.parse(fetched) + hourMs - 1, end - hourMs, end - 1]) {
+      clock.set(now)
+      const { status, body } = await gateway.get('/weather/district/3026')
+      t.equal(status, 200, new Date(now).toISOString())
+      t.equal(body.current.time, calendar.localMinute(Math.floor(now / 900_000) * 900_000))
+      t.equal(body.hourly.time[0], `${calendar.localMinute(now).slice(0, 13)}:00`)
+      t.equal(body.hourly.time.length, Number(hours))
+      t.equal(body.daily.time[0], calendar.dayOf(now))
+      t.equal(body.daily.time.length, 7)
+    }
+    clock.set(end)
+    t.equal((await gateway.get('/weather/district/3026')).status, 500)
+  })
 
-    const shorter = await start('12h')
-    t.match((await shorter.get(places[0] ?? '')).headers['cache-status'], /; hit;/)
-    t.equal(await calls(), before, 'what reaches further is read under settings that need less')
-  },
-)
+t.test('cache.staleFor can be raised as far as what was fetched reaches, and keeps the cache', async t => {
+  const clock = manualClock('2026-11-21T06:00:00Z')
+  await provider.steer({ now: '2026-11-21T06:00:00Z', fault: 'none' })
+  const store = {
+    ABOHAWA_STORE__PATH: `${t.testdir()}/store.db`,
+    ABOHAWA_TEST_CACHE__FRESH_SPREAD: '0',
+  }
+  const start = (staleFor: string) => {
+    const env = { ...store, ABOHAWA_CACHE__STALE_FOR: staleFor }
+    return startGateway(t, { providerUrl: provider.url, clock, env })
+  }
+  const places = ['/weather/district/3026', '/weather/coords/22.3/91.8', '/weather/coords/24.9/91.9']
+  const statuses = async ({ get }: { get: (path: string) => Promise<{ status: number }> }) =>
+    (await Promise.all(places.map(place => get(place)))).map(({ status }) => status)
+  const reach = async ({ opsUrl }: { opsUrl: string }) =>
+    (await sendRequest(`${opsUrl}/status`)).body.cache.reach
+
+  const first = await start('12h')
+  t.strictSame(await statuses(first), [200, 200, 200])
+  t.match(await reach(first), { allowedSeconds: (12 + 12) * 3_600 + 60, share: 1 })
+  await provider.steer({ fault: 'reset' })
+  clock.advance(14 * hourMs)
+  t.strictSame(await statuses(first), [500, 500, 500])
+
+  t.equal(await first.set({ 'cache.staleFor': '30h' }), 'applied')
+  t.strictSame(await statuses(first), [200, 200, 200], 'at once')
+  t.match((await first.get(places[0] ?? '')).headers['cache-status'], /fwd=stale|hit; ttl=-/)
+  const { allowedSeconds, share, leastSeconds } = await reach(first)
+  t.equal(allowedSeconds, (12 + 30) * 3_600 + 60)
+  t.equal(share, 0, 'nothing was fetched that reaches so far')
+  t.ok(leastSeconds > 24 * 3_600 && leastSeconds < 27 * 3_600, `${leastSeconds} s`)
+  const { stdout } = await runCommand(['status', '--gateway', first.opsUrl], store)
+  t.match(
+    stdout,
+    /served for +up to 42 h after the fetch for 0\.0 % of demand; at least 2\d h.*, as far as it was fetched/,
+  )
+  await first.close()
+
+  // The settings of the start decide how far is fetched; what was cached under others stays.
+  const longer = await start('30h')
+  t.strictSame(await statuses(longer), [200, 200, 200], 'after a restart')
+  clock.advance(10 * hourMs)
+  t.strictSame(await statuses(longer), [200, 200, 200], 'up to its end')
+  await until('a cell is fetched again', async () => {
+    clock.advance(60_000)
+    // The provider's clock must not fall behind: what it sends would then end earlier.
+    await provider.steer({ now: new Date(clock.now()).toISOString(), fault: 'none' })
+    return /; hit; ttl=\d/.test((await longer.get(places[0] ?? '')).headers['cache-status'] ?? '')
+  })
+  t.ok((await reach(longer)).share > 0, 'and reaches further')
+  const calls = async () => (await provider.state()).calls
+  const before = await calls()
+  await longer.close()
+
+  const shorter = await start('12h')
+  t.match((await shorter.get(places[0] ?? '')).headers['cache-status'], /; hit;/)
+  t.equal(await calls(), before, 'what reaches further is read under settings that need less')
+})

@@ -69,41 +69,38 @@ const faults: [string, number, string, number?][] = [
 const firstBackoff = [20, 30] as const
 
 for (const [fault, calls, sentence, retryAfter] of faults)
-  t.test(
-    `${fault}: a cold cell is 500 after ${calls} call(s), a warm one is served, nothing bad is stored`,
-    async t => {
-      const gateway = await setUp(t)
-      const [warm, cold] = ['/weather/coords/25/89', '/weather/coords/21/90']
-      const before = await gateway.get(warm)
-      t.equal(before.status, 200)
-      const { calls: callsBefore } = await provider.steer({ fault })
-      const answer = await gateway.get(cold)
-      t.equal(answer.status, 500)
-      t.equal(answer.body.error, busy + sentence)
-      const [least, most] = retryAfter ? [retryAfter, retryAfter] : firstBackoff
-      const seconds = Number(answer.headers['retry-after'])
-      t.ok(seconds >= least && seconds <= most, `retry-after ${seconds}, expected ${least} to ${most}`)
-      t.notMatch(answer.text, /open-meteo|127\.0\.0\.1|nginx|reason|html/i, 'nothing of the provider’s own')
-      t.equal((await provider.state()).calls - callsBefore, calls)
-      t.strictSame((await gateway.get(cold)).body, answer.body, 'the same error again')
-      t.equal((await provider.state()).calls - callsBefore, calls, 'and the provider is left alone')
+  t.test(`${fault}: a cold cell is 500 after ${calls} call(s), and a warm one is served on`, async t => {
+    const gateway = await setUp(t)
+    const [warm, cold] = ['/weather/coords/25/89', '/weather/coords/21/90']
+    const before = await gateway.get(warm)
+    t.equal(before.status, 200)
+    const { calls: callsBefore } = await provider.steer({ fault })
+    const answer = await gateway.get(cold)
+    t.equal(answer.status, 500)
+    t.equal(answer.body.error, busy + sentence)
+    const [least, most] = retryAfter ? [retryAfter, retryAfter] : firstBackoff
+    const seconds = Number(answer.headers['retry-after'])
+    t.ok(seconds >= least && seconds <= most, `retry-after ${seconds}, expected ${least} to ${most}`)
+    t.notMatch(answer.text, /open-meteo|127\.0\.0\.1|nginx|reason|html/i, 'nothing of the provider’s own')
+    t.equal((await provider.state()).calls - callsBefore, calls)
+    t.strictSame((await gateway.get(cold)).body, answer.body, 'the same error again')
+    t.equal((await provider.state()).calls - callsBefore, calls, 'and the provider is left alone')
 
-      // Stale, so that a refresh meets the fault; the old weather stays.
-      clock.advance(2 * 3_600_000)
-      const stale = await gateway.get(warm)
-      t.equal(stale.status, 200)
-      t.match(stale.headers['cache-status'], /fwd=stale; (collapsed; )?ttl=-\d+; detail=memory/)
-      const failures = () => gateway.metric('abohawa_cache_refresh_failures_total{purpose="refresh"}')
-      await until('the refresh has failed', async () => (await failures()) === 1, 20_000, 25)
-      t.match((await gateway.get(warm)).headers['cache-status'], /; hit; ttl=-\d+; detail=memory/, 'it rests')
-      clock.set(at)
-      t.strictSame((await gateway.get(warm)).body, before.body, 'the good timeline was not overwritten')
-      const later = '2026-11-22T08:00:00Z'
-      clock.set(later)
-      await provider.steer({ fault: 'none', now: later })
-      t.equal((await gateway.get(cold)).status, 200, 'and the cold cell recovers with the provider')
-    },
-  )
+    // Stale, so that a refresh meets the fault; the old weather stays.
+    clock.advance(2 * 3_600_000)
+    const stale = await gateway.get(warm)
+    t.equal(stale.status, 200)
+    t.match(stale.headers['cache-status'], /fwd=stale; (collapsed; )?ttl=-\d+; detail=memory/)
+    const failures = () => gateway.metric('abohawa_cache_refresh_failures_total{purpose="refresh"}')
+    await until('the refresh has failed', async () => (await failures()) === 1, 20_000, 25)
+    t.match((await gateway.get(warm)).headers['cache-status'], /; hit; ttl=-\d+; detail=memory/, 'it rests')
+    clock.set(at)
+    t.strictSame((await gateway.get(warm)).body, before.body, 'the good timeline was not overwritten')
+    const later = '2026-11-22T08:00:00Z'
+    clock.set(later)
+    await provider.steer({ fault: 'none', now: later })
+    t.equal((await gateway.get(cold)).status, 200, 'and the cold cell recovers with the provider')
+  })
 
 t.test('a batch is refused for one point: the others are served, the bad one alone fails', async t => {
   const gateway = await setUp(t)
