@@ -56,9 +56,3 @@ t.test('a token that is shown as *** is none that the same configuration would t
   t.match(shown, /^ {2}token: "\*\*\*"$/m)
   t.match(faultsOfTexts(t, { files: [shown] }), [/ops\.token is "\*\*\*", but must be 32 to 256 characters/])
 })
-
-t.test('showing a configuration does not change it', async t => {
-  const config = loadConfig({ files: [], env: { ABOHAWA_PROVIDER__API_KEY: 'hunter2' } })
-  describeConfig(config)
-  t.equal(config.provider.apiKey, 'hunter2')
-})

@@ -13,70 +13,50 @@ import { manualClock } from '../support/manual-clock.ts'
 const fixture = (name: string) => join(import.meta.dirname, '..', 'fixtures', name)
 const redis = { 'redis.url': 'rediss://one' }
 
+const cluster = { ...redis, 'redis.mode': 'cluster' }
+const sentinel = { ...redis, 'redis.mode': 'sentinel', 'redis.sentinelMaster': 'a' }
+
+/** Another value of each setting, where no others are needed beside it. */
+const others: Record<string, string> = {
+  ...{ 'server.host': 'localhost', 'server.port': '1', 'server.reusePort': 'true' },
+  ...{ 'server.tls.http2': 'false', 'server.trustedProxies': '10.0.0.1', 'server.drainFor': '1s' },
+  ...{ 'server.publicUrl': 'https://weather.example', 'server.requestTimeout': '20s' },
+  ...{ 'server.keepAliveTimeout': '80s', 'ops.host': 'localhost', 'ops.port': '1' },
+  ...{ 'ops.allowedHosts': 'ops.example.org', 'ops.token': '0123456789-abcdefghijklmnopqrstuv' },
+  ...{ 'health.host': 'localhost', 'health.port': '1', 'store.path': '/tmp/abohawa-other.db' },
+  ...{ 'provider.baseUrl': 'http://other.example', 'provider.apiKey': 'other', 'provider.timeout': '11s' },
+  ...{ 'provider.maxConcurrent': '2', 'provider.maxPointsPerRequest': '50' },
+  ...{ 'catalogue.path': 'locations.json', 'cache.cellDegrees': '0.2', 'cache.freshness': 'age' },
+  ...{ 'cache.prefetchPlaces': '7', 'cache.memory': '1MiB', 'weather.hourlyHours': '24' },
+  ...{ 'quota.timeZone': 'UTC', 'quota.whenStoreIsDown': 'refuse', 'quota.keepUsageFor': '40d' },
+  ...{ 'log.file': '/tmp/abohawa-other.log', 'log.clientAddress': 'none' },
+}
+
 /** What is in effect before, where it is not the default, and what it is changed to. */
 type Row = readonly [before: Record<string, string>, after: Record<string, string>]
 
+const withKey = (path: string, value: string): Row => [{}, { 'provider.apiKey': 'other', [path]: value }]
 const table: Record<string, Row> = {
-  'server.host': [{}, { 'server.host': 'localhost' }],
-  'server.port': [{}, { 'server.port': '1' }],
-  'server.reusePort': [{}, { 'server.reusePort': 'true' }],
-  'server.tls.http2': [{}, { 'server.tls.http2': 'false' }],
-  'server.trustedProxies': [{}, { 'server.trustedProxies': '10.0.0.1' }],
-  'server.publicUrl': [{}, { 'server.publicUrl': 'https://weather.example' }],
-  'server.requestTimeout': [{}, { 'server.requestTimeout': '20s' }],
-  'server.keepAliveTimeout': [{}, { 'server.keepAliveTimeout': '80s' }],
-  'server.drainFor': [{}, { 'server.drainFor': '1s' }],
-  'ops.host': [{}, { 'ops.host': 'localhost' }],
-  'ops.port': [{}, { 'ops.port': '1' }],
-  'ops.allowedHosts': [{}, { 'ops.allowedHosts': 'ops.example.org' }],
-  'ops.token': [{}, { 'ops.token': '0123456789-abcdefghijklmnopqrstuv' }],
-  'health.host': [{}, { 'health.host': 'localhost' }],
-  'health.port': [{}, { 'health.port': '1' }],
+  ...Object.fromEntries(
+    Object.entries(others).map(([path, value]): [string, Row] => [path, [{}, { [path]: value }]]),
+  ),
   'redis.url': [{}, redis],
-  'redis.mode': [redis, { ...redis, 'redis.mode': 'cluster' }],
-  'redis.nodes': [
-    { ...redis, 'redis.mode': 'cluster' },
-    { ...redis, 'redis.mode': 'cluster', 'redis.nodes': 'two:1' },
-  ],
-  'redis.sentinelMaster': [redis, { ...redis, 'redis.mode': 'sentinel', 'redis.sentinelMaster': 'a' }],
-  'redis.sentinelPassword': [
-    { ...redis, 'redis.mode': 'sentinel', 'redis.sentinelMaster': 'a' },
-    { ...redis, 'redis.mode': 'sentinel', 'redis.sentinelMaster': 'a', 'redis.sentinelPassword': 'b' },
-  ],
+  'redis.mode': [redis, cluster],
+  'redis.nodes': [cluster, { ...cluster, 'redis.nodes': 'two:1' }],
+  'redis.sentinelMaster': [redis, sentinel],
+  'redis.sentinelPassword': [sentinel, { ...sentinel, 'redis.sentinelPassword': 'b' }],
   'redis.ca': [redis, { ...redis, 'redis.ca': fixture('localhost.crt') }],
   'redis.prefix': [redis, { ...redis, 'redis.prefix': 'other:' }],
   'redis.commandTimeout': [redis, { ...redis, 'redis.commandTimeout': '3s' }],
-  'store.path': [{}, { 'store.path': '/tmp/abohawa-other.db' }],
-  'provider.baseUrl': [{}, { 'provider.baseUrl': 'http://other.example' }],
-  'provider.apiKey': [{}, { 'provider.apiKey': 'other' }],
-  'provider.timeout': [{}, { 'provider.timeout': '11s' }],
-  'provider.maxConcurrent': [{}, { 'provider.maxConcurrent': '2' }],
-  'provider.maxPointsPerRequest': [{}, { 'provider.maxPointsPerRequest': '50' }],
-  'catalogue.path': [{}, { 'catalogue.path': 'locations.json' }],
-  'cache.cellDegrees': [{}, { 'cache.cellDegrees': '0.2' }],
-  'cache.freshness': [{}, { 'cache.freshness': 'age' }],
-  'cache.prefetchPlaces': [{}, { 'cache.prefetchPlaces': '7' }],
-  'cache.memory': [{}, { 'cache.memory': '1MiB' }],
-  'weather.hourlyHours': [{}, { 'weather.hourlyHours': '24' }],
-  'quota.timeZone': [{}, { 'quota.timeZone': 'UTC' }],
-  'quota.whenStoreIsDown': [{}, { 'quota.whenStoreIsDown': 'refuse' }],
-  'quota.keepUsageFor': [{}, { 'quota.keepUsageFor': '40d' }],
-  'log.file': [{}, { 'log.file': '/tmp/abohawa-other.log' }],
-  'log.clientAddress': [{}, { 'log.clientAddress': 'none' }],
   // Live ones, where the change is one of those that are excepted.
   'server.tls.cert': [
     {},
     { 'server.tls.cert': fixture('localhost.crt'), 'server.tls.key': fixture('localhost.key') },
   ],
   'quota.tiers.gold': [{ 'quota.tiers.gold': '7' }, {}],
-  ...Object.fromEntries(
-    Object.entries({ 'budget.perMinute': '7', 'budget.perDay': '', 'budget.perHour': '1' }).map(
-      ([name, value]) => [
-        `provider.${name}`,
-        [{}, { 'provider.apiKey': 'other', [`provider.${name}`]: value }] as const,
-      ],
-    ),
-  ),
+  'provider.budget.perMinute': withKey('provider.budget.perMinute', '7'),
+  'provider.budget.perDay': withKey('provider.budget.perDay', ''),
+  'provider.budget.perHour': withKey('provider.budget.perHour', '1'),
 }
 
 const variables = (given: Record<string, string>) =>
