@@ -55,6 +55,8 @@ t.test('two gateways from their start to their end', async t => {
     return (await Promise.all(all.map(caller => caller.send(path)))).map(({ status }) => status)
   }
 
+  const countOf = (msg: string) => running.logged().filter(line => line.msg === msg).length
+
   await t.test('both take connections, and operators reach each of them', async t => {
     t.strictSame(await statuses(64), Array(64).fill(200))
     const series = 'http_server_request_duration_seconds_count{endpoint="locations",status="200"}'
@@ -93,10 +95,7 @@ t.test('two gateways from their start to their end', async t => {
     process.kill(running.pids()[1] ?? 0, 'SIGKILL')
     const said = (msg: string, number: number) =>
       running.logged().some(line => line.msg === msg && line.process === number)
-    await until(
-      'another is started',
-      () => running.logged().filter(({ msg }) => msg === 'process started').length === 4,
-    )
+    await until('another is started', () => countOf('process started') === 4)
     running.child.kill('SIGHUP')
     running.child.kill('SIGUSR2')
     for (const number of [1, 2])
@@ -114,10 +113,7 @@ t.test('two gateways from their start to their end', async t => {
     )
     t.ok(running.pids().every(pid => !former.includes(pid)))
     t.notOk(former.some(isAlive))
-    const begun = running
-      .logged()
-      .filter(({ msg }) => msg === 'restarting the processes, one after the other')
-    t.equal(begun.length, 1, 'one restart at a time')
+    t.equal(countOf('restarting the processes, one after the other'), 1, 'one restart at a time')
   })
 
   await t.test('the end loses no request that was begun, and leaves no process', async t => {
@@ -182,10 +178,8 @@ t.test('gateways end with the process that started them, whatever ended it', asy
 t.test('a stop does not wait for gateways that are being started', async t => {
   const { running } = await start(t)
   running.child.kill('SIGALRM')
-  await until(
-    'one is started',
-    () => running.logged().filter(({ msg }) => msg === 'process started').length > 2,
-  )
+  const isStarted = () => running.logged().filter(({ msg }) => msg === 'process started').length > 2
+  await until('one is started', isStarted)
   running.child.kill('SIGTERM')
   t.equal(await running.exited, 0)
   t.notOk(running.pids().some(isAlive))
