@@ -11,6 +11,7 @@ const PLAIN =
 const TOKEN = 'abcdef0123456789abcdef0123456789'
 const NO_TOKEN =
   'where a token is required: set ops.token, best by ABOHAWA_OPS__TOKEN, or a loopback host such as 127.0.0.1'
+const BOTH = 'set both of them or neither'
 const SAME_PORT = 'but must differ from server.port on the same host (0 picks a free port)'
 
 const refused: Array<[yaml: string, sentence: string]> = [
@@ -20,11 +21,11 @@ const refused: Array<[yaml: string, sentence: string]> = [
   ['server: { host: gateway.example }', `one.yaml:1:17: server.host is "gateway.example", ${PLAIN}`],
   [
     'server: { tls: { cert: a.pem } }',
-    'one.yaml:1:24: server.tls.cert is set, but server.tls.key is not: set both of them or neither',
+    `one.yaml:1:24: server.tls.cert is set, but server.tls.key is not: ${BOTH}`,
   ],
   [
     'server: { tls: { key: a.pem } }',
-    'one.yaml:1:23: server.tls.key is set, but server.tls.cert is not: set both of them or neither',
+    `one.yaml:1:23: server.tls.key is set, but server.tls.cert is not: ${BOTH}`,
   ],
   [
     'server: { cors: { origins: ["*", "https://a.example"] } }',
@@ -96,8 +97,9 @@ const refused: Array<[yaml: string, sentence: string]> = [
   ],
 ]
 
-for (const [yaml, sentence] of refused)
-  t.test(`refused: ${yaml}`, async t => t.strictSame(faultsOfTexts(t, { files: [yaml] }), [sentence]))
+t.test('what does not agree is refused', async t => {
+  for (const [yaml, sentence] of refused) t.strictSame(faultsOfTexts(t, { files: [yaml] }), [sentence], yaml)
+})
 
 const allowed = [
   'server: { host: 127.8.9.10 }',
@@ -123,8 +125,9 @@ const allowed = [
   'cache: { freshFor: 24h, staleFor: 24h }',
 ]
 
-for (const yaml of allowed)
-  t.test(`allowed: ${yaml}`, async t => t.strictSame(faultsOfTexts(t, { files: [yaml] }), []))
+t.test('what agrees is allowed', async t => {
+  for (const yaml of allowed) t.strictSame(faultsOfTexts(t, { files: [yaml] }), [], yaml)
+})
 
 t.test('a disagreement is traced to the setting that was given last', async t => {
   const files = ['server: { host: 0.0.0.0, trustedProxies: [10.0.0.1] }']

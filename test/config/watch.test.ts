@@ -6,30 +6,30 @@ import t, { type Test } from 'tap'
 import { watchFiles } from '../../src/config/watch.ts'
 import { until } from '../support/until.ts'
 
-/** A watch that looks only when it is asked to. */
-const watching = async (t: Test, files: readonly string[]) => {
-  let told = 0
+/** A watch that polls only when it is asked to, and how often it told a change and that nothing is new. */
+const openWatch = (t: Test, files: readonly string[], pollMs: number | null = null) => {
+  const told = { changes: 0, quiet: 0 }
+  const count = (what: keyof typeof told) => async () => {
+    told[what] += 1
+  }
   const watch = watchFiles({
-    files: () => files,
-    pollMs: null,
-    onChange: async () => {
-      told += 1
-    },
+    ...{ files: () => files, pollMs },
+    ...{ onChange: count('changes'), onQuiet: count('quiet') },
   })
   t.teardown(watch.close)
-  await watch.poll()
-  await watch.poll()
-  t.equal(told, 1, 'the first content is told, so that what changed during a start is not missed')
-  return {
-    watch,
-    told: () => told,
-    /** Looks until it must have been seen. */
-    poll: async () => {
-      await watch.poll()
-      await watch.poll()
-      return told
-    },
+  return { watch, told }
+}
+
+const watching = async (t: Test, files: readonly string[]) => {
+  const { watch, told } = openWatch(t, files)
+  /** Polls until a change must have been seen. */
+  const poll = async () => {
+    await watch.poll()
+    await watch.poll()
+    return told.changes
   }
+  t.equal(await poll(), 1, 'the first content is told, so that what changed during a start is not missed')
+  return { watch, told: () => told.changes, poll }
 }
 
 t.test('new content is told once, after two looks at which it was the same', async t => {
@@ -91,43 +91,24 @@ t.test('a file that is gone is a change, and so is its return', async t => {
 
 t.test('it looks at an interval, and no more after its end', async t => {
   const file = join(t.testdir({ a: 'one' }), 'a')
-  let told = 0
-  const watch = watchFiles({
-    files: () => [file],
-    pollMs: 2,
-    onChange: async () => {
-      told += 1
-    },
-  })
-  t.teardown(watch.close)
-  await until('the first content is told', () => told === 1)
+  const { watch, told } = openWatch(t, [file], 2)
+  await until('the first content is told', () => told.changes === 1)
   writeFileSync(file, 'two')
-  await until('the change is told', () => told === 2)
+  await until('the change is told', () => told.changes === 2)
   watch.close()
   writeFileSync(file, 'three')
   await watch.poll()
   await watch.poll()
-  t.equal(told, 2, 'nothing is told after its end')
+  t.equal(told.changes, 2, 'nothing is told after its end')
 })
 
 t.test('what was refused can be tried again, at every fifth poll that finds nothing new', async t => {
   const file = join(t.testdir({ a: 'one' }), 'a')
-  let [changes, quiet] = [0, 0]
-  const watch = watchFiles({
-    files: () => [file],
-    pollMs: null,
-    onChange: async () => {
-      changes += 1
-    },
-    onQuiet: async () => {
-      quiet += 1
-    },
-  })
-  t.teardown(watch.close)
+  const { watch, told } = openWatch(t, [file])
   for (let i = 0; i < 2; i++) await watch.poll()
-  t.strictSame([changes, quiet], [1, 0])
+  t.strictSame(told, { changes: 1, quiet: 0 })
   for (let i = 0; i < 10; i++) await watch.poll()
-  t.strictSame([changes, quiet], [1, 2])
+  t.strictSame(told, { changes: 1, quiet: 2 })
 })
 
 t.test('the files are read one at a time, whoever asks', async t => {

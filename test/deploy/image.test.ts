@@ -4,7 +4,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
-  chmodSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -39,11 +38,8 @@ for (const name of ['app', 'data', 'cache', 'tmp', 'path', 'old', 'links', 'else
   mkdirSync(join(folder, name))
 const at = (name: string) => join(folder, name)
 symlinkSync(process.execPath, at('path/node'))
-writeFileSync(
-  at('old/node'),
-  '#!/bin/sh\nif [ "$1" = --version ]; then echo v24.9.1; else echo started; fi\n',
-)
-chmodSync(at('old/node'), 0o755)
+const tooOld = '#!/bin/sh\nif [ "$1" = --version ]; then echo v24.9.1; else echo started; fi\n'
+writeFileSync(at('old/node'), tooOld, { mode: 0o755 })
 const clean = (node: string) => ({ PATH: `${at(node)}:/usr/local/bin:/usr/bin:/bin`, HOME: folder })
 
 /** The variables of ENV up to a step, with this folder in place of the image's root. */
@@ -69,11 +65,8 @@ t.test('every copied file is there, and is in the context of the build', async t
     const [target = '', ...sources] = text.split(' ').reverse()
     for (const source of sources) {
       t.ok(ignored.includes(`!${source}`), `${source} is in the context`)
-      cpSync(
-        join(root, source),
-        sources.length > 1 || target === './' ? join(at('app'), source) : join(at('app'), target),
-        { recursive: true },
-      )
+      const to = sources.length > 1 || target === './' ? source : target
+      cpSync(join(root, source), join(at('app'), to), { recursive: true })
     }
   }
 })
@@ -99,10 +92,8 @@ t.test('npm ci --omit=dev installs what production needs', async t => {
   const [install = ''] = all('RUN')
   t.equal(install, 'npm ci --omit=dev')
   // From the cache of this machine, which the installation of the tests has filled.
-  const env = {
-    ...clean('path'),
-    npm_config_cache: process.env.npm_config_cache ?? join(process.env.HOME ?? '', '.npm'),
-  }
+  const cache = process.env.npm_config_cache ?? join(process.env.HOME ?? '', '.npm')
+  const env = { ...clean('path'), npm_config_cache: cache }
   const { status, stderr } = run(`${install} --prefer-offline`, env)
   t.equal(status, 0, stderr)
   t.notOk(existsSync(at('app/node_modules/.bin/node')), 'no Node of its own')
@@ -141,21 +132,18 @@ t.test('the warm-up ends by itself, and leaves what every later start reads', as
 
 /** Starts the entry point with what follows, and waits until it serves. */
 const startImage = async (t: Test, args: string[]) => {
-  const ports = { ABOHAWA_SERVER__PORT: '0', ABOHAWA_OPS__PORT: String(await freePort()) }
   const env = {
     ...variables(steps.length),
     ...clean('path'),
-    ...ports,
+    ABOHAWA_SERVER__PORT: '0',
+    ABOHAWA_OPS__PORT: String(await freePort()),
     ABOHAWA_SERVER__HOST: '127.0.0.1',
     ABOHAWA_SERVER__DRAIN_FOR: '0s',
     ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:9',
   }
   const [entry = ''] = JSON.parse(all('ENTRYPOINT')[0] ?? '[]')
-  const child = spawn(join(at('app'), entry), args, {
-    cwd: at('app'),
-    env,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
+  const command = join(at('app'), entry)
+  const child = spawn(command, args, { cwd: at('app'), env, stdio: ['ignore', 'pipe', 'inherit'] })
   const exited = once(child, 'exit')
   t.teardown(async () => {
     child.kill('SIGKILL')

@@ -1,16 +1,16 @@
 // deploy/nginx with a real nginx, a certificate and two real gateways on one Redis: what arrives at the gateways, what comes back,
-// what nginx answers itself, and a rolling restart under load that loses no request.
+// and what nginx answers itself. Restarts under load are in walk.test.ts.
 
 import { readFileSync } from 'node:fs'
 import { connect as connectHttp2 } from 'node:http2'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
+
 import t from 'tap'
 import { Agent, request } from 'undici'
 import { loadConfig } from '../../src/config/load.ts'
 import { createKey, processEnv } from '../scenarios/set-up.ts'
 import { makeCertificate, replaced, startNginx, withoutNginx } from '../support/nginx.ts'
-import { type Running, startCommand } from '../support/process.ts'
+import { startCommand } from '../support/process.ts'
 import { openRaw } from '../support/raw-connection.ts'
 import { freePort, testRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
@@ -34,10 +34,11 @@ const env = processEnv('http://127.0.0.1:9', {
   ABOHAWA_LOG__ACCESS: 'true',
 })
 const key = await createKey(env)
-const gateways: Running[] = []
-const startAt = (i: number): Promise<Running> =>
-  startCommand(t, ['serve'], ['api', 'ops'], { ...env, ABOHAWA_SERVER__PORT: String(ports[i]) })
-for (const i of [0, 1]) gateways[i] = await startAt(i)
+const gateways = await Promise.all(
+  ports
+    .slice(0, 2)
+    .map(port => startCommand(t, ['serve'], ['api', 'ops'], { ...env, ABOHAWA_SERVER__PORT: String(port) })),
+)
 
 const site = replaced(readFileSync('deploy/nginx/abohawa.conf', 'utf8'), {
   'listen 80;': `listen 127.0.0.1:${http};`,
@@ -133,34 +134,30 @@ t.test('the log of nginx holds no query', async t => {
 
 const host = 'host: weather.example'
 const long = 'a'.repeat(20_000)
-// [what is refused, where, its head, its body, the answer]
-const refused: readonly (readonly [string, string, readonly string[], string, number, string])[] = [
-  ['a % without digits', origin, ['GET /%zz HTTP/1.1', host], '', 400, 'http_invalid'],
-  ['%00', origin, ['GET /a%00b HTTP/1.1', host], '', 400, 'http_invalid'],
-  ['no host', origin, ['GET / HTTP/1.1'], '', 400, 'http_invalid'],
-  ['two hosts', origin, ['GET / HTTP/1.1', host, host], '', 400, 'http_invalid'],
-  ['TRACE', origin, ['TRACE / HTTP/1.1', host], '', 405, 'method_not_allowed'],
-  ['a long URL', origin, [`GET /${long} HTTP/1.1`, host], '', 400, 'head_too_large'],
-  ['a long header', origin, ['GET / HTTP/1.1', host, `x: ${long}`], '', 400, 'head_too_large'],
-  ['a long body', origin, ['POST / HTTP/1.1', host, 'content-length: 20000'], long, 400, 'http_invalid'],
-  [
-    'a coding',
-    origin,
-    ['GET / HTTP/1.1', host, 'transfer-encoding: no'],
-    '',
-    400,
-    'transfer_encoding_not_supported',
-  ],
-  ['HTTP/3 on TCP', origin, ['GET / HTTP/3.0', host], '', 400, 'http_version_not_supported'],
-  ['an internal path', origin, ['GET /abohawa-refused/away HTTP/1.1', host], '', 404, 'path_not_found'],
-  ['plain HTTP on 443', `http://127.0.0.1:${https}`, ['GET / HTTP/1.1', host], '', 400, 'https_required'],
-  ['plain HTTP', `http://127.0.0.1:${http}`, ['GET /a HTTP/1.1', host], '', 308, 'https_required'],
-  ['%zz in plain', `http://127.0.0.1:${http}`, ['GET /%zz HTTP/1.1', host], '', 400, 'https_required'],
+const plain = `http://127.0.0.1:${http}`
+const get1 = 'GET / HTTP/1.1'
+type Refused = readonly [what: string, head: readonly string[], code: string, status?: number, where?: string]
+const refused: readonly Refused[] = [
+  ['a % without digits', ['GET /%zz HTTP/1.1', host], 'http_invalid'],
+  ['%00', ['GET /a%00b HTTP/1.1', host], 'http_invalid'],
+  ['no host', [get1], 'http_invalid'],
+  ['two hosts', [get1, host, host], 'http_invalid'],
+  ['TRACE', ['TRACE / HTTP/1.1', host], 'method_not_allowed', 405],
+  ['a long URL', [`GET /${long} HTTP/1.1`, host], 'head_too_large'],
+  ['a long header', [get1, host, `x: ${long}`], 'head_too_large'],
+  ['a long body', ['POST / HTTP/1.1', host, 'content-length: 20000'], 'http_invalid'],
+  ['a coding', [get1, host, 'transfer-encoding: no'], 'transfer_encoding_not_supported'],
+  ['HTTP/3 on TCP', ['GET / HTTP/3.0', host], 'http_version_not_supported'],
+  ['an internal path', ['GET /abohawa-refused/away HTTP/1.1', host], 'path_not_found', 404],
+  ['plain HTTP on 443', [get1, host], 'https_required', 400, `http://127.0.0.1:${https}`],
+  ['plain HTTP', ['GET /a HTTP/1.1', host], 'https_required', 308, plain],
+  ['%zz in plain', ['GET /%zz HTTP/1.1', host], 'https_required', 400, plain],
 ]
 
 t.test('what nginx refuses itself is JSON like every answer, under a code of the API', async t => {
-  for (const [what, url, head, body, status, code] of refused) {
+  for (const [what, head, code, status = 400, url = origin] of refused) {
     const connection = await openRaw(t, url)
+    const body = what === 'a long body' ? long : ''
     connection.send([...head, 'connection: close', '', body].join('\r\n'))
     const answer = await connection.answer()
     t.equal(answer.status, status, what)
@@ -187,42 +184,6 @@ t.test('a request has one id in the logs of nginx and gateway and in the answer'
     await until('nginx has logged it', () => log().includes(`200 ${id}\n`))
     await until('the gateway has logged it', () => answeredLines().some(({ requestId }) => requestId === id))
   }
-})
-
-t.test('a rolling restart under load loses no request, and both gateways serve', async t => {
-  let isOver = false
-  let answered = 0
-  const faults: string[] = []
-  const callers = Array.from({ length: 6 }, async () => {
-    while (!isOver) {
-      try {
-        const { status, text } = await get(path)
-        if (status === 200) answered += 1
-        else faults.push(`${status} ${text}`)
-      } catch (error) {
-        faults.push(String(error))
-      }
-      // The processor is for the starting gateways too.
-      await pause(10)
-    }
-  })
-  t.teardown(() => {
-    isOver = true
-  })
-  for (const i of [0, 1]) {
-    const former = gateways[i] as Running
-    const before = answered
-    former.child.kill('SIGTERM')
-    t.equal(await former.exited, 0)
-    // The other one follows as soon as this one listens.
-    gateways[i] = await startAt(i)
-    t.ok(answered > before, 'requests were answered meanwhile')
-  }
-  for (const { lines } of gateways)
-    await until('nginx uses both', () => lines.some(line => line.includes('"msg":"answered"')))
-  isOver = true
-  await Promise.all(callers)
-  t.strictSame(faults, [], `${answered} were answered`)
 })
 
 t.test('without any gateway the answer is JSON that says so, and when to try again', async t => {

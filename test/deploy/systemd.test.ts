@@ -109,7 +109,18 @@ t.test('systemd judges its exposure as 2.0 or less', { skip: withoutAnalyze }, a
   t.equal(status, 0, stdout.trim().split('\n').at(-1) ?? '')
 })
 
-t.test('files and secrets of the unit belong together', async t => {
+t.test('files, folders and secrets of the unit belong together', async t => {
+  const paths = valuesOf(service, 'Environment').map(line => line.slice(line.indexOf('=') + 1))
+  for (const [setting, prefix] of [
+    ['StateDirectory', '%S'],
+    ['CacheDirectory', '%C'],
+  ] as const) {
+    const wanted = `${prefix}/${oneOf(service, setting)}`
+    t.ok(
+      paths.some(path => path === wanted || dirname(path) === wanted),
+      setting,
+    )
+  }
   const secrets = valuesOf(service, 'LoadCredential').map(line => line.split(':')[0])
   const { length } = valuesOf(service, 'Environment').filter(line => line.includes('__FILE=%d/'))
   t.equal(length, secrets.length)
@@ -176,17 +187,3 @@ t.test('no system call is refused', { skip: withoutAnalyze || withoutStrace }, a
 
 const childOf = (pid = 0): number =>
   Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')[0])
-
-t.test('the folders of the unit are those of its variables', async t => {
-  for (const [setting, prefix] of [
-    ['StateDirectory', '%S'],
-    ['CacheDirectory', '%C'],
-  ] as const)
-    t.ok(
-      valuesOf(service, 'Environment').some(line => {
-        const path = line.slice(line.indexOf('=') + 1)
-        return [path, dirname(path)].includes(`${prefix}/${oneOf(service, setting)}`)
-      }),
-      setting,
-    )
-})

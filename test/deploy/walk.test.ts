@@ -112,18 +112,9 @@ t.test('every command of the walk works, in its order', { skip }, async t => {
   const at = (name: string) => join(folder, name)
   for (const name of ['product', 'programs', 'etc/nginx/conf.d', 'nginx'])
     mkdirSync(at(name), { recursive: true })
-  const kept = [
-    'package.json',
-    'package-lock.json',
-    '.npmrc',
-    'locations.json',
-    'bin',
-    'config',
-    'simulator',
-    'src',
-    'deploy',
-  ]
-  for (const name of kept) cpSync(join(root, name), join(at('product'), name), { recursive: true })
+  const files = ['package.json', 'package-lock.json', '.npmrc', 'locations.json']
+  for (const name of [...files, 'bin', 'config', 'simulator', 'src', 'deploy'])
+    cpSync(join(root, name), join(at('product'), name), { recursive: true })
   symlinkSync(process.execPath, at('programs/node'))
 
   const [{ url: provider }, redis, http, https] = await Promise.all([

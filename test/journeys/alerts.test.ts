@@ -214,7 +214,12 @@ t.test('the file of the catalogue has a fault', { skip: withoutPromtool }, async
   })
   t.equal((await scrapeAt(0)).get('abohawa_catalogue_faulty'), 0)
   writeFileSync(path, '{"provenance":')
-  await t.rejects(gateway.reloadCatalogue())
+  await t.rejects(gateway.reloadCatalogue(), { name: 'InputError' })
+  t.equal((await gateway.get('/locations/upazila/302672')).status, 200, 'the former one stays')
+  t.match((await sendRequest(`${gateway.opsUrl}/readyz`)).body, {
+    status: 'ready',
+    detail: { catalogue: /newer file refused/ },
+  })
   await scrapeAt(10)
   fires(16, 'AbohawaCatalogueRefused')
 })

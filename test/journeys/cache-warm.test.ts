@@ -82,15 +82,12 @@ t.test('without a gateway and with one', async t => {
   })
 
   await t.test('a second order is refused, an invalid one too, and the first can be stopped', async t => {
-    t.match(await send('POST', { scope: 'all', tpo: 1 }), {
-      status: 400,
-      body: { error: /^the body is .*; allowed: / },
-    })
-    t.match(await send('POST', { scope: 'nowhere' }), {
-      status: 400,
-      body: { error: /^the target is "nowhere"/ },
-    })
-    t.match(await send('POST', { scope: 'all', top: 3 }), { status: 400, body: { error: /are both given/ } })
+    for (const [body, error] of [
+      [{ scope: 'all', tpo: 1 }, /^the body is .*; allowed: /],
+      [{ scope: 'nowhere' }, /^the target is "nowhere"/],
+      [{ scope: 'all', top: 3 }, /are both given/],
+    ] as const)
+      t.match(await send('POST', body), { status: 400, body: { error } })
     t.match(await send('GET'), { body: { state: 'done', stoppedBy: null } }, 'of the order before')
     await provider.steer({ hold: true })
     t.match(await send('POST', { scope: third }), { status: 202, body: { toLoad: 54 } })
@@ -126,9 +123,8 @@ t.test('it leaves the reserve for cold cells, and stops where the budget is full
     report: { state: 'stopped', stoppedBy: 'budget', loaded: 10, failed: [], reason: /has no room/ },
   })
   t.equal(await points(), 10)
-  const cold = await sendRequest(`${gateway.urls.api}/api/v1/weather/coords/22.3/91.8`, {
-    key: await key(),
-  })
+  const url = `${gateway.urls.api}/api/v1/weather/coords/22.3/91.8`
+  const cold = await sendRequest(url, { key: await key() })
   t.equal(cold.status, 200, 'the reserve is there')
 })
 

@@ -13,13 +13,7 @@ import { foundWithin } from '../support/until.ts'
 import { wholeCatalogue } from '../support/usual-catalogue.ts'
 
 const skip = withoutBrowser
-const sizes = [
-  [1366, 768],
-  [1440, 900],
-  [1920, 1080],
-  [1100, 800],
-  [390, 844],
-] as const
+const sizes = ['1366x768', '1440x900', '1920x1080', '1100x800', '390x844']
 const token = '0123456789abcdef0123456789abcdef'
 
 const provider = await startProvider(t)
@@ -60,10 +54,8 @@ t.test('nothing covers, cuts or breaks anything', { skip }, async t => {
     await page.locator('#token-form button').click()
     await isDrawn(page)
     await isLive(page)
-    await untilSeen(
-      'the fleet is known',
-      async () => (await page.locator('#instances tbody tr').count()) === 2,
-    )
+    const known = page.locator('#instances tbody tr')
+    await untilSeen('the fleet is known', async () => (await known.count()) === 2)
     await page.evaluate('document.fonts.ready.then(() => {})')
     return page
   }
@@ -81,9 +73,10 @@ t.test('nothing covers, cuts or breaks anything', { skip }, async t => {
     const page = await visit(locale)
     for (const isOpen of [false, true]) {
       if (isOpen) await page.locator('#table summary').click()
-      for (const [width, height] of sizes) {
+      for (const size of sizes) {
+        const [width = 0, height = 0] = size.split('x').map(Number)
         await page.setViewportSize({ width, height })
-        const where = `${width}x${height} ${locale}${isOpen ? ' with the table' : ''}`
+        const where = `${size} ${locale}${isOpen ? ' with the table' : ''}`
         await page.evaluate('scrollTo(0, 0)')
         t.strictSame(await settled(page), [], where)
         await page.evaluate('scrollTo(0, document.body.scrollHeight)')
@@ -122,12 +115,10 @@ t.test('the time at the end of a chart has room', { skip }, async t => {
   await page.goto(gateway.opsUrl)
   await isLive(page)
   await untilSeen('a chart is drawn', async () => (await page.locator('.chart .u-over').count()) === 3)
-  const room = await page.evaluate(
-    `(() => {
-      const [over, wrap] = ['.u-over', '.u-wrap'].map(name => document.querySelector('.chart ' + name).getBoundingClientRect())
-      return wrap.right - over.right
-    })()`,
-  )
+  const room = await page.evaluate(`(() => {
+    const [over, wrap] = ['.u-over', '.u-wrap'].map(name => document.querySelector('.chart ' + name).getBoundingClientRect())
+    return wrap.right - over.right
+  })()`)
   // Half of a time of day as it is drawn, 11 px high.
   t.ok(Number(room) >= 16, `${room} px`)
 })

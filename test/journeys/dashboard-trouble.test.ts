@@ -1,12 +1,15 @@
-// The dashboard in trouble, in a real browser: a budget that is closed, purges while nothing can be loaded, errors with a
-// sentence in both languages, a full disk. What it shows of a healthy gateway is in dashboard.test.ts.
+// The dashboard in trouble, in a real browser: a budget that is closed, errors with a sentence in both languages, a full disk, the
+// token, a connection that is lost, a stream too many. What it shows of a healthy gateway is in dashboard.test.ts.
 
 import { join } from 'node:path'
 import type { BrowserContextOptions } from 'playwright-core'
 import t, { type Test } from 'tap'
+import { accessibilityFaults } from '../support/accessibility.ts'
 import { startBrowser, untilSeen, withoutBrowser } from '../support/browser.ts'
 import {
   faultsOf,
+  isDrawn,
+  isLive,
   isShown,
   largeCells,
   largeDhaka,
@@ -16,8 +19,10 @@ import {
   visit,
 } from '../support/dashboard-page.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { runCommand, startCommand } from '../support/process.ts'
+import { startCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
+import { freePort } from '../support/redis-server.ts'
+import { createFreeKey, singleGatewayEnv } from '../support/single-gateway.ts'
 import { smallDisk, withoutMounts } from '../support/small-disk.ts'
 import { sendRequest, startGateway } from '../support/start-gateway.ts'
 
@@ -25,8 +30,9 @@ const skip = withoutBrowser
 const provider = await startProvider(t)
 const open = skip ? undefined : await startBrowser(t)
 
+t.beforeEach(() => provider.steer({ fault: 'none', reset: true }))
+
 const start = async (t: Test, options: BrowserContextOptions = {}) => {
-  await provider.steer({ fault: 'none', reset: true })
   const clock = manualClock()
   const env = { ...largeCells, ABOHAWA_PROVIDER__BUDGET__PER_DAY: '10000' }
   const gateway = await startGateway(t, { providerUrl: provider.url, clock, env, statusEveryMs })
@@ -34,6 +40,7 @@ const start = async (t: Test, options: BrowserContextOptions = {}) => {
   return { clock, gateway, page }
 }
 const elsewhere = '/weather/district/2015'
+const token = '0123456789abcdef0123456789abcdef'
 
 t.test('a budget that the provider has closed is the first line, in red', { skip }, async t => {
   const { gateway, page } = await start(t)
@@ -53,19 +60,6 @@ t.test('a budget that the provider has closed is the first line, in red', { skip
   t.equal(await page.locator('#budget .gauge.good').count(), 0)
   t.match(await page.locator('[data-part=provider]').innerText(), /closed until 22 Nov, 06:00/)
   t.match(await page.locator('[data-part=provider]').innerText(), /First error without it\s+at once/)
-  t.strictSame(faultsOf(page, gateway), [])
-})
-
-t.test('while nothing can be loaded a purge leaves all weather, which is served', { skip }, async t => {
-  const { gateway, page } = await start(t)
-  await gateway.get('/weather/district/3026')
-  await provider.steer({ fault: 'daily-limit' })
-  t.equal((await gateway.get(elsewhere)).status, 500)
-  await isShown(page, largeDhaka, 'fresh')
-  await page.getByRole('button', { name: 'Purge all…' }).click()
-  await page.locator('#purge-question').getByRole('button', { name: 'Purge all' }).click()
-  await isShown(page, largeDhaka, 'stale')
-  t.equal((await gateway.get('/weather/district/3026')).status, 200)
   t.strictSame(faultsOf(page, gateway), [])
 })
 
@@ -97,11 +91,12 @@ t.test('an error has its sentence in Bengali, and its code beside it', { skip },
   await untilSeen('the failure is told', async () =>
     /করা যায়নি: সরবরাহকারী/.test(await page.locator('#cell-result').innerText()),
   )
-  const room = await page
-    .locator('#cell-result')
-    .evaluate(
-      `(at => at.parentElement.querySelector('#cell-body').getBoundingClientRect().top - at.lastElementChild.getBoundingClientRect().bottom)(document.querySelector('#cell-result'))`,
-    )
+  const room = await page.evaluate(`(() => {
+    const result = document.querySelector('#cell-result')
+    const below = result.parentElement.querySelector('#cell-body').getBoundingClientRect()
+    return below.top - result.lastElementChild.getBoundingClientRect().bottom
+  })()`)
+
   t.ok(Number(room) >= 8, `${room} px between the result and the line below`)
   const latin = (await latinTexts(page)).filter(text => !/^p[০-৯]+$/.test(text.trim()) && !/°C/.test(text))
   t.strictSame(latin, [])
@@ -109,16 +104,10 @@ t.test('an error has its sentence in Bengali, and its code beside it', { skip },
 
 t.test('a store that can not be written needs attention', { skip: skip || withoutMounts }, async t => {
   const disk = await smallDisk(t, 16_000_000)
-  const env = {
-    ABOHAWA_SERVER__PORT: '0',
-    ABOHAWA_SERVER__DRAIN_FOR: '0s',
-    ABOHAWA_OPS__PORT: '0',
+  const env = await singleGatewayEnv(t, provider.url, {
     ABOHAWA_STORE__PATH: join(disk.folder, 'store.db'),
-    ABOHAWA_PROVIDER__BASE_URL: provider.url,
-  }
-  const create = ['keys', 'create', '--create-store', '--subscriber', 'A', '--tier', 'free', '--json']
-  const made = await runCommand(create, env)
-  const { key } = JSON.parse(made.stdout)
+  })
+  const key = await createFreeKey(env)
   const { urls } = await startCommand(t, ['serve'], ['api', 'ops'], env)
   const gateway = { opsUrl: urls.ops ?? '' }
   const page = await visit(t, open, gateway)
@@ -138,4 +127,93 @@ t.test('a store that can not be written needs attention', { skip: skip || withou
     return /Nothing needs attention/.test(await attention.innerText())
   })
   t.strictSame(faultsOf(page, gateway), [])
+})
+
+t.test('the token is asked for once, kept in the tab alone, and never in an address', { skip }, async t => {
+  if (!open) return
+  const env = { ...largeCells, ABOHAWA_OPS__TOKEN: token }
+  const gateway = await startGateway(t, { providerUrl: provider.url, env, statusEveryMs })
+
+  const page = await open({}, t)
+  await page.goto(gateway.opsUrl)
+  const dialog = page.locator('#token')
+  await untilSeen('the token is asked for', () => dialog.isVisible())
+  t.equal(await page.locator('[data-cell]').count(), 0, 'nothing is shown before')
+  t.strictSame(await accessibilityFaults(page), [])
+  await page.keyboard.press('Escape')
+  t.ok(await dialog.isVisible(), 'there is nothing behind it')
+
+  await page.getByRole('textbox', { name: 'Token' }).fill('another-token-that-is-long-enough')
+  await page.keyboard.press('Enter')
+  await untilSeen('a wrong one is refused', async () => /refused this token/.test(await dialog.innerText()))
+  t.equal(await page.getByRole('textbox', { name: 'Token' }).getAttribute('aria-invalid'), 'true')
+  await page.getByRole('textbox', { name: 'Token' }).fill(token)
+  await page.keyboard.press('Enter')
+  await isDrawn(page)
+  await isLive(page)
+  t.notOk(await dialog.isVisible())
+
+  await openCell(page, largeDhaka)
+  await page.getByRole('button', { name: 'Refresh' }).click()
+  await isShown(page, largeDhaka, 'fresh')
+  await page.reload()
+  await isLive(page)
+  t.notOk(await dialog.isVisible(), 'kept for the tab')
+  t.equal(await page.evaluate('JSON.stringify(localStorage).includes("0123456789")'), false)
+  t.equal(await page.evaluate('document.cookie'), '')
+  t.notOk(page.asked.some(url => url.includes('0123456789')))
+
+  await page.getByRole('button', { name: 'Forget the token' }).click()
+  await untilSeen('the token is asked for again', () => dialog.isVisible())
+  // Chromium itself reports each 401 on its console.
+  const own = faultsOf(page, gateway).filter(fault => !/status of 401/.test(fault))
+  t.strictSame(own, [])
+})
+
+t.test('a lost connection is told with its time, and comes back by itself', { skip }, async t => {
+  const env = { ...largeCells, ABOHAWA_OPS__PORT: String(await freePort()) }
+  const clock = manualClock()
+  const first = await startGateway(t, { providerUrl: provider.url, clock, env, statusEveryMs })
+  const page = await visit(t, open, first)
+  await first.get('/weather/district/3026')
+  await isShown(page, largeDhaka, 'fresh')
+  await first.close()
+  const lost = page.getByRole('alert').filter({ hasText: 'Connection lost' })
+  await untilSeen('the page says so', () => lost.isVisible())
+  t.match(await lost.innerText(), /^Connection lost at \d\d:\d\d:\d\d\. .* Trying again by itself\.$/)
+  t.equal(await page.locator('#connection').innerText(), 'Connection lost')
+  t.strictSame(await accessibilityFaults(page), [])
+
+  const second = await startGateway(t, { providerUrl: provider.url, clock, env, statusEveryMs })
+  await isLive(page)
+  t.notOk(await lost.isVisible())
+  t.equal(await page.locator('#announcement').innerText(), 'Connected again.')
+  await isShown(page, largeDhaka, 'absent')
+  await second.get('/weather/district/3026')
+  await isShown(page, largeDhaka, 'fresh')
+  const offline = /ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|503/
+  const own = faultsOf(page, second).filter(fault => !offline.test(fault))
+  t.strictSame(own, [])
+})
+
+t.test('where there are too many streams the figures of now are shown, and the reason', { skip }, async t => {
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    env: { ...largeCells, ABOHAWA_TEST_OPS__MAX_CONNECTIONS: '16' },
+  })
+  const streams = new AbortController()
+  t.teardown(() => streams.abort())
+  const opened = await Promise.all(
+    Array.from({ length: 8 }, () => fetch(`${gateway.opsUrl}/events`, { signal: streams.signal })),
+  )
+  t.strictSame(new Set(opened.map(({ status }) => status)), new Set([200]))
+  if (!open) return
+  const page = await open({}, t)
+  await page.goto(gateway.opsUrl)
+  await isDrawn(page)
+  const lost = page.getByRole('alert').filter({ hasText: 'there are 8 streams already' })
+  await untilSeen('the reason is shown', () => lost.isVisible())
+  streams.abort()
+  await isLive(page)
+  t.notOk(await lost.isVisible())
 })

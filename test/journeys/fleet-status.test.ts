@@ -22,23 +22,21 @@ const weather = '/api/v1/weather/district/3026'
 // Each look is a whole report.
 const seldom = <Found>(what: string, look: () => Found) => until(what, look, 20_000, 100)
 
-const environment = async (url: string) => ({
-  ABOHAWA_SERVER__PORT: '0',
-  ABOHAWA_SERVER__DRAIN_FOR: '3s',
-  ABOHAWA_OPS__PORT: String(await freePort()),
-  ABOHAWA_REDIS__URL: url,
-  // Commands that reach no gateway read it too.
-  ABOHAWA_CATALOGUE__PATH: usualCatalogue,
-  ABOHAWA_PROVIDER__BASE_URL: provider.url,
-  ABOHAWA_LOG__ACCESS: 'false',
-})
-
 const setUp = async (t: Test) => {
   const redis = await startRedis()
   t.teardown(redis.stop)
   const raw = new Redis(redis.url)
   t.teardown(() => raw.disconnect())
-  const env = await environment(redis.url)
+  const env = {
+    ABOHAWA_SERVER__PORT: '0',
+    ABOHAWA_SERVER__DRAIN_FOR: '3s',
+    ABOHAWA_OPS__PORT: String(await freePort()),
+    ABOHAWA_REDIS__URL: redis.url,
+    // Commands that reach no gateway read it too.
+    ABOHAWA_CATALOGUE__PATH: usualCatalogue,
+    ABOHAWA_PROVIDER__BASE_URL: provider.url,
+    ABOHAWA_LOG__ACCESS: 'false',
+  }
   const start = (own: Record<string, string> = {}) =>
     startCommand(t, ['serve'], ['api', 'ops'], { ...env, ABOHAWA_OPS__PORT: '0', ...own })
   /** The report of `status --json`, checked against its schema. */
@@ -46,25 +44,17 @@ const setUp = async (t: Test) => {
     const { code, stdout, stderr } = await runCommand(['status', '--json', ...given], env)
     return { code, stderr, opsUrl: JSON.parse(stdout).opsUrl, ...statusReport.parse(JSON.parse(stdout)) }
   }
-  const createKey = async (tier: string): Promise<{ id: string; key: string }> =>
-    JSON.parse(
-      (
-        await runCommand(
-          ['keys', 'create', '--create-store', '--subscriber', 'Padma', '--tier', tier, '--json'],
-          env,
-        )
-      ).stdout,
-    )
+  const createKey = async (tier: string): Promise<{ id: string; key: string }> => {
+    const create = ['keys', 'create', '--create-store', '--subscriber', 'Padma', '--tier', tier, '--json']
+    return JSON.parse((await runCommand(create, env)).stdout)
+  }
   return { env, redis, raw, start, status, createKey }
 }
 
 t.test('a fleet is seen from each gateway and from the store', { skip: withoutOwnRedis }, async t => {
   const { env, redis, raw, start, status, createKey } = await setUp(t)
-  const [one, two, three] = await Promise.all([
-    start(),
-    start(),
-    start({ ABOHAWA_QUOTA__TIERS__FREE: '101' }),
-  ])
+  const differing = { ABOHAWA_QUOTA__TIERS__FREE: '101' }
+  const [one, two, three] = await Promise.all([start(), start(), start(differing)])
   const urlOf = ({ urls }: typeof one) => urls.ops ?? ''
   const pids = [one, two, three].map(({ child }) => child.pid)
   const reportOf = async (gateway: typeof one) =>
@@ -76,10 +66,7 @@ t.test('a fleet is seen from each gateway and from the store', { skip: withoutOw
   const all = await status('--gateway', urlOf(one))
   t.strictSame([all.code, all.stderr, all.opsUrl], [0, '', urlOf(one)])
   t.strictSame(new Set(all.instances.map(({ pid }) => pid)), new Set(pids))
-  t.strictSame(
-    all.instances.map(({ pid, isSelf }) => isSelf === (pid === one.child.pid)),
-    [true, true, true],
-  )
+  for (const { pid, isSelf } of all.instances) t.equal(isSelf, pid === one.child.pid)
   const other = all.instances.find(({ pid }) => pid === three.child.pid)
   t.strictSame(all.config?.differs, [other?.id], 'the one with another quota')
   const equal = all.instances.find(({ pid }) => pid === two.child.pid)
@@ -110,13 +97,8 @@ t.test('a fleet is seen from each gateway and from the store', { skip: withoutOw
   await t.test('without a gateway the store tells the same', async t => {
     const alone = await status()
     t.match(alone, {
-      code: 0,
-      opsUrl: null,
+      ...{ code: 0, opsUrl: null, provider: null, cache: null, config: null, history: null },
       stderr: /^No gateway answered at http:\/\/127\.0\.0\.1:\d+ \(.*\): this is what the store knows\.\n$/,
-      provider: null,
-      cache: null,
-      config: null,
-      history: null,
       keysNearLimit: known.keysNearLimit,
     })
     t.strictSame(new Set(alone.instances.map(({ pid }) => pid)), new Set(pids))
@@ -144,10 +126,8 @@ t.test('a fleet is seen from each gateway and from the store', { skip: withoutOw
   two.child.kill('SIGTERM')
   await seldom('the second drains', async () => (await pidsSeen()).includes(`${two.child.pid} draining`))
   t.equal(await two.exited, 0)
-  t.notOk(
-    (await pidsSeen()).some(seen => seen.startsWith(`${two.child.pid} `)),
-    'and is gone at once',
-  )
+  const isThere = (await pidsSeen()).some(seen => seen.startsWith(`${two.child.pid} `))
+  t.notOk(isThere, 'and is gone at once')
   three.child.kill('SIGKILL')
   await three.exited
   t.ok((await pidsSeen()).includes(`${three.child.pid} ready`), 'nobody knows yet')
@@ -189,9 +169,7 @@ const single = () => {
 
 t.test('--watch prints plain lines where there is no terminal, until it is interrupted', async t => {
   const { env, gateway } = await single()
-  const watch = await startCommand(t, ['status', '--watch'], [], env).catch(() => undefined)
-  t.ok(watch)
-  if (!watch) return
+  const watch = await startCommand(t, ['status', '--watch'], [], env)
   const titles = () => watch.lines.filter(line => line.startsWith(`Abohawa `))
   await until('it was drawn twice', () => titles().length >= 2)
   t.match(titles()[0], gateway.urls.ops)
@@ -238,11 +216,7 @@ for (const [name, variable, isColoured] of [
     },
   )
 
-t.test('status --help has an example, and a wrong address is a usage error', async t => {
-  const { code, stdout } = await runCommand(['status', '--help'])
-  t.equal(code, 0)
-  t.match(stdout, 'Example:\n  npm run -s abohawa -- status --watch')
-  t.match(stdout, '--json')
+t.test('a wrong address is a usage error', async t => {
   t.match(await runCommand(['status', '--gateway', 'here']), {
     code: 2,
     stderr: /^abohawa: --gateway is here; allowed: an address such as http:\/\/127\.0\.0\.1:9090\n$/,

@@ -33,10 +33,8 @@ const setUp = async (t: Teardown, keyCount: number) => {
   const store = openEmbeddedStore(path, systemClock)
   const { quota } = loadConfig({ files: [], env: {} })
   const administration = createAdministration({
-    store,
-    tiers: quota.tiers,
+    ...{ store, tiers: quota.tiers, clock: systemClock },
     calendar: createCalendar(quota.timeZone),
-    clock: systemClock,
   })
   const keys = await Promise.all(
     Array.from({ length: keyCount }, () => administration.createKey('Test', 'business')),
@@ -149,10 +147,8 @@ t.test('several processes on one store whose disk is full', { skip: withoutMount
   const { disk, path: storePath, keys } = await setUp(t, 3)
   const [limited, other, ofWeather] = keys
   const limit = 50
-  const changed = await runCommand(
-    ['keys', 'set', limited?.id ?? '', '--limit', String(limit)],
-    envOf(storePath),
-  )
+  const set = ['keys', 'set', limited?.id ?? '', '--limit', String(limit)]
+  const changed = await runCommand(set, envOf(storePath))
   t.equal(changed.code, 0, changed.stderr)
   const provider = await startProvider(t, ['--runs', 'none'], null)
   const [cellWeight, budget, aside, processes] = [3, 150, 30, 2]

@@ -37,6 +37,7 @@ t.test('health and metrics answer there and on the ops listener, and nothing els
     t.match(await ask('/readyz'), { status: 200, body: { status: 'ready', detail: { store: 'embedded' } } })
     t.match((await ask('/metrics')).text, /^abohawa_catalogue_places \d+$/m)
   }
+  const error = 'there is nothing here; try /livez, /readyz or /metrics'
   for (const path of [
     '/',
     '/cache/cell?of=district/3026',
@@ -44,15 +45,11 @@ t.test('health and metrics answer there and on the ops listener, and nothing els
     '/provider/v1/forecast',
     '/api/v1/locations',
   ])
-    t.match(await get(path), {
-      status: 404,
-      body: { error: 'there is nothing here; try /livez, /readyz or /metrics' },
-    })
-  for (const method of ['POST', 'OPTIONS', 'DELETE', 'TRACE'])
-    t.match(await sendRaw(url, requestBytes(`${method} /metrics`, [host])), {
-      status: 405,
-      headers: { allow: 'GET, HEAD' },
-    })
+    t.match(await get(path), { status: 404, body: { error } })
+  for (const method of ['POST', 'OPTIONS', 'DELETE', 'TRACE']) {
+    const answer = await sendRaw(url, requestBytes(`${method} /metrics`, [host]))
+    t.match(answer, { status: 405, headers: { allow: 'GET, HEAD' } })
+  }
   t.match(await sendRaw(url, requestBytes('HEAD /readyz', [host])), { status: 200, text: '' })
   const { headers } = await get('/metrics')
   t.match(headers, {
@@ -67,13 +64,9 @@ t.test('it is asked by an address or an allowed name, and by no web page', async
   const { get } = await start(t, { ABOHAWA_OPS__ALLOWED_HOSTS: 'gateway-1' })
   for (const name of ['gateway-1:9091', 'localhost', '127.0.0.1:9091'])
     t.equal((await get('/metrics', [`host: ${name}`])).status, 200, name)
-  t.match(await get('/metrics', ['host: evil.example']), {
-    status: 403,
-    body: {
-      error:
-        'the host header is "evil.example"; allowed: an IP address, localhost, the name in health.host and those in ops.allowedHosts',
-    },
-  })
+  const allowed = 'an IP address, localhost, the name in health.host and those in ops.allowedHosts'
+  const error = `the host header is "evil.example"; allowed: ${allowed}`
+  t.match(await get('/metrics', ['host: evil.example']), { status: 403, body: { error } })
   for (const header of [
     'sec-fetch-site: cross-site',
     'sec-fetch-site: same-site',
@@ -91,18 +84,12 @@ t.test('its connections are few and bounded in time, apart from those of the ops
   const silent = Array.from({ length: 10 }, () => openSocket(url))
   const closed = silent.map(socket => once(socket, 'close'))
   await Promise.race(silent.map(socket => once(socket, 'connect')))
-  t.equal(
-    (await sendRequest(`${gateway.opsUrl}/livez`)).status,
-    200,
-    'operators are not locked out with them',
-  )
+  const { status } = await sendRequest(`${gateway.opsUrl}/livez`)
+  t.equal(status, 200, 'operators are not locked out with them')
   for (const socket of silent) socket.resume()
   await Promise.all(closed)
   t.equal((await get('/livez')).status, 200)
-  t.match(await get('/metrics', [host, `x: ${'x'.repeat(20_000)}`]), {
-    status: 431,
-    body: { error: 'the URL and headers are too large; allowed: 16 KiB together' },
-  })
+  t.equal((await get('/metrics', [host, `x: ${'x'.repeat(20_000)}`])).status, 431)
   const { text } = await sendRequest(`${gateway.opsUrl}/metrics`)
   t.match(text, /^abohawa_ops_refused_total\{reason="connections"\} 2$/m)
   t.match(text, /^abohawa_ops_refused_total\{reason="timeout"\} 8$/m)
@@ -134,22 +121,16 @@ t.test('a command answers there while it is flooded and while it drains', async 
     for (const socket of sockets) socket.destroy()
   }
   gateway.child.kill('SIGTERM')
-  t.match(
-    await until('it says that it drains', async () => {
-      const answer = await ready()
-      return answer.status === 503 && answer
-    }),
-    { body: { status: 'draining' } },
-  )
+  await until('it says that it drains', async () => {
+    const { status, body } = await ready()
+    return status === 503 && body.status === 'draining'
+  })
   t.equal(await gateway.exited, 0)
 })
 
 t.test('an address that is taken fails the start with the names of the settings', async t => {
   const { url } = await start(t)
   const { port } = new URL(url)
-  await t.rejects(start(t, { ABOHAWA_HEALTH__PORT: port }), {
-    message: new RegExp(
-      `^health\\.host and health\\.port are 127\\.0\\.0\\.1:${port}, which can't be listened on: `,
-    ),
-  })
+  const taken = `^health\\.host and health\\.port are 127\\.0\\.0\\.1:${port}, which can't be listened on: `
+  await t.rejects(start(t, { ABOHAWA_HEALTH__PORT: port }), { message: new RegExp(taken) })
 })

@@ -21,13 +21,11 @@ const serve = async (t: Test, env: Record<string, string> = {}) => {
     stream?.setEncoding('utf8').on('data', text => {
       printed += text
     })
-  const linesIn = (path: string): Line[] => {
-    const text = existsSync(path) ? readFileSync(path, 'utf8') : ''
-    return text
+  const linesIn = (path: string): Line[] =>
+    (existsSync(path) ? readFileSync(path, 'utf8') : '')
       .split('\n')
       .filter(Boolean)
       .map(line => JSON.parse(line))
-  }
   const apiUrl = () =>
     until('the address of the API', () => linesIn(file).find(({ listener }) => listener === 'api')?.url)
   return { folder, file, child, exited, printed: () => printed, linesIn, apiUrl }

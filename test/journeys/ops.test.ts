@@ -1,18 +1,17 @@
-// The gateway for operators: health, readiness, metrics, the pass-through to the provider, a reload of the catalogue.
+// The gateway for operators: health, readiness, metrics, who left before an answer, a place that is unpublished.
 
-import { copyFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { request } from 'undici'
 import { setPublished } from '../../src/catalogue/publication.ts'
-import { systemClock } from '../../src/common/clock.ts'
-import { startCommand } from '../support/process.ts'
+
 import { productCounts } from '../support/product-places.ts'
 import { samplesIn } from '../support/promtool.ts'
 import { startProviderHere } from '../support/provider-here.ts'
-import { startRedis, withoutOwnRedis } from '../support/redis-server.ts'
+
 import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 import { usualCatalogue, wholeCatalogue } from '../support/usual-catalogue.ts'
@@ -125,103 +124,4 @@ t.test('an unpublished place is gone everywhere without a restart', async t => {
   await setPublished(path, '302672', true)
   await gateway.reloadCatalogue()
   t.equal(await status('weather'), 200)
-})
-
-t.test('the catalogue is swapped under load without a dropped request', async t => {
-  const path = join(t.testdir(), 'locations.json')
-  copyFileSync(wholeCatalogue, path)
-  const gateway = await startGateway(t, { providerUrl: provider.url, env: { ABOHAWA_CATALOGUE__PATH: path } })
-  let swapping = true
-  const statuses: number[] = []
-  const callers = Array.from({ length: 10 }, async () => {
-    while (swapping) statuses.push((await gateway.get('/locations/district/3026')).status)
-  })
-  try {
-    for (const published of [false, true]) {
-      await setPublished(path, '302672', published)
-      await gateway.reloadCatalogue()
-      t.equal((await gateway.get('/locations/upazila/302672')).status, published ? 200 : 404)
-    }
-  } finally {
-    swapping = false
-  }
-  await Promise.all(callers)
-  t.ok(statuses.length > 50, `${statuses.length} requests`)
-  t.strictSame(new Set(statuses), new Set([200]))
-})
-
-t.test('a faulty catalogue never replaces a good one, and readiness reports it', async t => {
-  const path = join(t.testdir(), 'locations.json')
-  copyFileSync(usualCatalogue, path)
-  const gateway = await startGateway(t, { providerUrl: provider.url, env: { ABOHAWA_CATALOGUE__PATH: path } })
-  writeFileSync(path, '{"provenance":')
-  await t.rejects(gateway.reloadCatalogue(), { name: 'InputError' })
-  t.equal((await gateway.get('/locations/upazila/302672')).status, 200)
-  t.match((await sendRequest(`${gateway.opsUrl}/readyz`)).body, {
-    status: 'ready',
-    detail: { catalogue: /newer file refused/ },
-  })
-})
-
-t.test('SIGHUP reads the catalogue again', async t => {
-  const folder = t.testdir()
-  const path = join(folder, 'locations.json')
-  copyFileSync(usualCatalogue, path)
-  const env = {
-    ABOHAWA_SERVER__PORT: '0',
-    ABOHAWA_OPS__PORT: '0',
-    ABOHAWA_STORE__PATH: join(folder, 'store.db'),
-    ABOHAWA_CATALOGUE__PATH: path,
-    ABOHAWA_TEST_CATALOGUE__POLL_EVERY: '1h',
-    ABOHAWA_PROVIDER__BASE_URL: provider.url,
-  }
-  const gateway = await startCommand(t, ['serve'], ['ops'], env)
-  const places = async () => (await sendRequest(`${gateway.urls.ops}/readyz`)).body.detail.catalogue
-  const before = await places()
-  const total = Number.parseInt(before, 10)
-  t.ok(total > 100, before)
-  await setPublished(path, '302672', false)
-  gateway.child.kill('SIGHUP')
-  await until('the catalogue is read again', async () => (await places()) !== before)
-  t.equal(await places(), `${total - 1} places`)
-  gateway.child.kill('SIGTERM')
-  t.equal(await gateway.exited, 0)
-})
-
-t.test('without Redis a request is 500, and with it back all is well', { skip: withoutOwnRedis }, async t => {
-  const redis = await startRedis()
-  const gateway = await startGateway(t, {
-    providerUrl: provider.url,
-    clock: systemClock,
-    env: { ABOHAWA_REDIS__URL: redis.url, ABOHAWA_QUOTA__WHEN_STORE_IS_DOWN: 'refuse' },
-  })
-  t.equal((await gateway.get('/locations?type=division')).status, 200)
-  await redis.stop()
-  const answer = await gateway.get('/locations?type=division')
-  t.equal(answer.status, 500)
-  t.match(answer.body.error, /^the key or its quota could not be checked/)
-  t.match(answer.headers['retry-after'], /^\d+$/)
-  t.match((await sendRequest(`${gateway.opsUrl}/readyz`)).body, {
-    detail: { store: /^not available: Redis failed: ./ },
-  })
-  const again = await startRedis(redis.port)
-  t.teardown(again.stop)
-  // An emptied Redis has no keys, so 401 shows that the gateway is connected again.
-  await until(
-    'it talks with Redis again',
-    async () => (await gateway.get('/locations?type=division')).status === 401,
-  )
-  t.match((await sendRequest(`${gateway.opsUrl}/readyz`)).body, { detail: { store: 'redis' } })
-  t.match(
-    (await sendRequest(`${gateway.opsUrl}/metrics`)).text,
-    /abohawa_admissions_total\{decision="unavailable"\} \d/,
-  )
-  const outage = () => gateway.logged.filter(({ outage }) => outage === 'store')
-  await until('the outage is over', () => outage().some(({ msg }) => msg === 'outage is over'))
-  const causes = { redis: 1, store_unavailable: Number }
-  t.match(outage(), [
-    { level: 'error', msg: 'outage begins', code: 'store_unavailable', reason: String },
-    { level: 'info', msg: 'outage is over', errors: Number, causes },
-  ])
-  t.notOk(gateway.logged.some(({ msg }) => msg === 'failed'))
 })

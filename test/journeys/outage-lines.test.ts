@@ -7,8 +7,7 @@ import { createCalendar } from '../../src/common/calendar.ts'
 import { statusReport } from '../../src/operate/listener/status-report.ts'
 import { manualClock, noon } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
-import { startRedisProcess } from '../support/redis-process.ts'
-import { withoutOwnRedis } from '../support/redis-server.ts'
+
 import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
@@ -36,21 +35,6 @@ const start = async (t: Parameters<typeof startGateway>[0], env: Record<string, 
   return { clock, gateway, own, status }
 }
 
-t.test('a Redis that comes back with a password is told in the log', { skip: withoutOwnRedis }, async t => {
-  const redis = await startRedisProcess()
-  t.teardown(redis.stop)
-  const { own } = await start(t, { ABOHAWA_REDIS__URL: `redis://${redis.address}` })
-  await redis.kill()
-  await until('the outage has begun', () => own().some(({ msg }) => msg === 'outage begins'))
-  const password = 'secret-enough'
-  const again = await startRedisProcess({ port: redis.port, args: ['--requirepass', password], password })
-  t.teardown(again.stop)
-  const line = await until('it has another cause', () =>
-    own().find(({ msg, reason }) => msg === 'outage has another cause' && /^NOAUTH/.test(String(reason))),
-  )
-  t.match(line, { outage: 'store', reason: 'NOAUTH: it asks for a password, and the URL has none' })
-})
-
 t.test('an outage that opens the circuit', async t => {
   const { clock, gateway, own, status } = await start(t)
   t.strictSame((await status()).outages, [])
@@ -68,11 +52,8 @@ t.test('an outage that opens the circuit', async t => {
     }
   }
   await until('the failed refreshes are counted', () => own().length >= 2)
-  t.strictSame(
-    own().map(({ msg, level }) => `${level} ${msg}`),
-    ['error outage begins', 'warn outage goes on'],
-    JSON.stringify(own()),
-  )
+  const told = own().map(({ msg, level }) => `${level} ${msg}`)
+  t.strictSame(told, ['error outage begins', 'warn outage goes on'], JSON.stringify(own()))
   const report = await status()
   const [open] = report.outages ?? []
   t.match(report.outages, [{ outage: 'provider', code: 'provider_failing', errors: seen.errors }])
@@ -100,10 +81,8 @@ t.test('an outage that opens the circuit', async t => {
   t.equal(lines.length, 3, JSON.stringify(lines))
   const over = lines[2]
   t.strictSame((await status()).outages, [])
-  t.ok(
-    Number(open?.stale) <= Number(over?.stale) && Number(open?.failures) <= Number(over?.failures),
-    'the sums so far are those of the last line, a little earlier',
-  )
+  t.ok(Number(open?.stale) <= Number(over?.stale), 'the sums so far are those of a little earlier')
+  t.ok(Number(open?.failures) <= Number(over?.failures))
   t.match(over, { level: 'info', outage: 'provider', failures: Number, causes: { provider_failing: Number } })
   t.ok(Number(over?.seconds) >= seconds - 2, `${over?.seconds} s`)
   t.equal(over?.errors, seen.errors)
@@ -136,24 +115,6 @@ t.test('single failures are lines of their own, once a minute for each cause', a
   for (let i = 0; i < 4; i++) await fail()
   const failed = own().filter(({ level }) => level === 'warn' || level === 'error')
   t.equal(failed.length, 4, JSON.stringify(failed))
-  t.match(failed[0], {
-    code: 'provider_failing',
-    reason: /500/,
-    cell: /^\d/,
-    msg: 'refresh failed; the older timeline stays in use',
-  })
-})
-
-t.test('failures in a row that open no circuit are an outage, and the next success ends it', async t => {
-  const { clock, gateway, own } = await start(t, { ABOHAWA_TEST_CACHE__RETRY_AFTER: '1s' })
-  await provider.steer({ fault: 'bad-request' })
-  for (const point of ['22/89', '22/90', '23/89', '23/90'])
-    t.equal((await gateway.get(`/weather/coords/${point}`)).status, 500)
-  await provider.steer({ fault: 'none' })
-  clock.advance(600_000)
-  t.equal((await gateway.get('/weather/coords/22/91')).status, 200)
-  t.match(
-    own().filter(({ outage }) => outage),
-    [{ msg: 'outage begins', code: 'provider_refused' }, { msg: 'outage is over' }],
-  )
+  const msg = 'refresh failed; the older timeline stays in use'
+  t.match(failed[0], { code: 'provider_failing', reason: /500/, cell: /^\d/, msg })
 })

@@ -12,6 +12,7 @@ import { type RestartResult, restartUnderLoad } from '../scenarios/rolling-resta
 import { createKey, type Env, processEnv } from '../scenarios/set-up.ts'
 import { cleanEnv, runCommand } from '../support/process.ts'
 import { type RunningProcesses, startProcesses } from '../support/processes.ts'
+import { samplesIn } from '../support/promtool.ts'
 import { freePort, testRedis } from '../support/redis-server.ts'
 import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
@@ -44,15 +45,6 @@ const isAlive = (pid: number): boolean => {
   }
 }
 
-const isWhole = (line: string): boolean => {
-  try {
-    JSON.parse(line)
-    return true
-  } catch {
-    return false
-  }
-}
-
 t.test('two gateways from their start to their end', async t => {
   const { running, key, env } = await start(t, {
     ABOHAWA_LOG__ACCESS: 'true',
@@ -63,21 +55,16 @@ t.test('two gateways from their start to their end', async t => {
     return (await Promise.all(all.map(caller => caller.send(path)))).map(({ status }) => status)
   }
 
+  const countOf = (msg: string) => running.logged().filter(line => line.msg === msg).length
+
   await t.test('both take connections, and operators reach each of them', async t => {
     t.strictSame(await statuses(64), Array(64).fill(200))
-    const answered = await Promise.all(
-      [1, 2].map(async number => {
-        const { text } = await sendRequest(`${running.ops(number)}/metrics`)
-        const [, count] =
-          /_duration_seconds_count\{endpoint="locations",status="200"\} (\d+)/.exec(text) ?? []
-        return Number(count)
-      }),
-    )
-    t.equal((answered[0] ?? 0) + (answered[1] ?? 0), 64)
-    t.ok(
-      answered.every(count => count > 0),
-      `each took connections: ${answered}`,
-    )
+    const series = 'http_server_request_duration_seconds_count{endpoint="locations",status="200"}'
+    const countOf = async (number: number) =>
+      samplesIn((await sendRequest(`${running.ops(number)}/metrics`)).text).get(series) ?? 0
+    const [one, two] = [await countOf(1), await countOf(2)]
+    t.equal(one + two, 64)
+    t.ok(one > 0 && two > 0, `each took connections: ${one}, ${two}`)
     for (const number of [1, 2])
       await until('each shows the other', async () => {
         const { body } = await sendRequest(`${running.ops(number)}/status`)
@@ -96,10 +83,8 @@ t.test('two gateways from their start to their end', async t => {
     )
     t.strictSame(await statuses(16), Array(16).fill(200))
     await running.opened(3)
-    t.match(
-      running.logged().find(({ msg }) => msg === 'a process ended by itself'),
-      { level: 'error', process: 1, reason: 'ended by SIGKILL' },
-    )
+    const ended = running.logged().find(({ msg }) => msg === 'a process ended by itself')
+    t.match(ended, { level: 'error', process: 1, reason: 'ended by SIGKILL' })
     t.equal(running.pids()[1], second)
     t.not(running.pids()[0], first)
     t.equal((await sendRequest(`${running.ops(1)}/readyz`)).status, 200)
@@ -110,10 +95,7 @@ t.test('two gateways from their start to their end', async t => {
     process.kill(running.pids()[1] ?? 0, 'SIGKILL')
     const said = (msg: string, number: number) =>
       running.logged().some(line => line.msg === msg && line.process === number)
-    await until(
-      'another is started',
-      () => running.logged().filter(({ msg }) => msg === 'process started').length === 4,
-    )
+    await until('another is started', () => countOf('process started') === 4)
     running.child.kill('SIGHUP')
     running.child.kill('SIGUSR2')
     for (const number of [1, 2])
@@ -131,11 +113,7 @@ t.test('two gateways from their start to their end', async t => {
     )
     t.ok(running.pids().every(pid => !former.includes(pid)))
     t.notOk(former.some(isAlive))
-    t.equal(
-      running.logged().filter(({ msg }) => msg === 'restarting the processes, one after the other').length,
-      1,
-      'one restart at a time',
-    )
+    t.equal(countOf('restarting the processes, one after the other'), 1, 'one restart at a time')
   })
 
   await t.test('the end loses no request that was begun, and leaves no process', async t => {
@@ -151,10 +129,7 @@ t.test('two gateways from their start to their end', async t => {
   })
 
   await t.test('the log is whole, and says whose its lines are', async t => {
-    t.strictSame(
-      running.lines.filter(line => !isWhole(line)),
-      [],
-    )
+    t.doesNotThrow(() => running.lines.map(line => JSON.parse(line)))
     for (const msg of ['answered', 'stopped'])
       for (const number of [1, 2])
         t.ok(
@@ -177,13 +152,8 @@ t.test('a restart one after the other loses no request of clients that try again
 })
 
 // A network of its own, whose setting is no other's.
-const inNetwork = [
-  '-n',
-  'sh',
-  '-c',
-  'ip link set lo up && echo 1 > /proc/sys/net/ipv4/tcp_migrate_req && exec "$@"',
-  'sh',
-]
+const migrate = 'ip link set lo up && echo 1 > /proc/sys/net/ipv4/tcp_migrate_req && exec "$@"'
+const inNetwork = ['-n', 'sh', '-c', migrate, 'sh']
 const withoutNetworks =
   spawnSync('unshare', [...inNetwork, 'true']).status === 0
     ? false
@@ -208,10 +178,8 @@ t.test('gateways end with the process that started them, whatever ended it', asy
 t.test('a stop does not wait for gateways that are being started', async t => {
   const { running } = await start(t)
   running.child.kill('SIGALRM')
-  await until(
-    'one is started',
-    () => running.logged().filter(({ msg }) => msg === 'process started').length > 2,
-  )
+  const isStarted = () => running.logged().filter(({ msg }) => msg === 'process started').length > 2
+  await until('one is started', isStarted)
   running.child.kill('SIGTERM')
   t.equal(await running.exited, 0)
   t.notOk(running.pids().some(isAlive))

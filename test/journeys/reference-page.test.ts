@@ -118,10 +118,8 @@ t.test('the page and its files are open and strict; what lies beside them needs 
     ['bn,'.padEnd(257, 'x'), 'en'],
   ] as const)
     t.equal((await fetchRaw('/docs', { 'accept-language': language })).headers['content-language'], lang)
-  t.equal(
-    (await fetchRaw('/docs?lang=xx&lang=bn', { 'accept-language': 'bn' })).headers['content-language'],
-    'bn',
-  )
+  const repeated = await fetchRaw('/docs?lang=xx&lang=bn', { 'accept-language': 'bn' })
+  t.equal(repeated.headers['content-language'], 'bn')
 
   for (const [path, location] of Object.entries({
     '/': 'docs',
@@ -130,11 +128,7 @@ t.test('the page and its files are open and strict; what lies beside them needs 
     '/openapi.json': 'api/v1/openapi.json',
   })) {
     const { status, headers, bytes } = await fetchRaw(path)
-    t.match(
-      { status, location: headers.location, length: bytes.length },
-      { status: 308, location, length: 0 },
-      path,
-    )
+    t.strictSame([status, headers.location, bytes.length], [308, location, 0], path)
   }
   for (const path of ['/docs//', '/docs/page.ts', '/docs/../locations', '/api/v1/openapi', '//', '/api/v1'])
     t.equal((await fetchRaw(path)).status, 401, path)
@@ -147,13 +141,10 @@ t.test('no request for the reference counts, with a key or without', async t => 
   for (let i = 0; i < 8; i++) t.equal((await fetchRaw('/docs', { 'x-api-key': key })).status, 200)
   const { headers } = await gateway.get('/locations?type=division', { key })
   t.equal(headers['x-ratelimit-remaining'], '4')
-  t.ok(
-    ((await gateway.metric(
-      'http_server_request_duration_seconds_count{endpoint="reference",status="200"}',
-    )) ?? 0) > 8,
-  )
-  const unmet = 'http_server_request_duration_seconds_count{endpoint="reference",status="429"}'
-  t.equal(await gateway.metric(unmet), 0, 'a series that nothing has met yet')
+  const series = (status: number) =>
+    `http_server_request_duration_seconds_count{endpoint="reference",status="${status}"}`
+  t.ok(((await gateway.metric(series(200))) ?? 0) > 8)
+  t.equal(await gateway.metric(series(429)), 0, 'a series that nothing has met yet')
 })
 
 t.test('a stranger gets no more of a connection than with a wrong key', async t => {
@@ -166,15 +157,11 @@ t.test('a stranger gets no more of a connection than with a wrong key', async t 
 })
 
 t.test('where HTTPS is required the reference needs it too', async t => {
-  const behind = await startGateway(t, {
-    providerUrl: provider.url,
-    env: { ABOHAWA_SERVER__TRUSTED_PROXIES: '127.0.0.1' },
-  })
-  t.match(await sendRequest(`${behind.apiUrl}/docs`), { status: 400, body: { code: 'https_required' } })
-  t.equal(
-    (await sendRequest(`${behind.apiUrl}/docs`, { headers: { 'x-forwarded-proto': 'https' } })).status,
-    200,
-  )
+  const env = { ABOHAWA_SERVER__TRUSTED_PROXIES: '127.0.0.1' }
+  const { apiUrl } = await startGateway(t, { providerUrl: provider.url, env })
+  t.match(await sendRequest(`${apiUrl}/docs`), { status: 400, body: { code: 'https_required' } })
+  const headers = { 'x-forwarded-proto': 'https' }
+  t.equal((await sendRequest(`${apiUrl}/docs`, { headers })).status, 200)
 })
 
 t.test('a request is sent with the typed key, and nothing keeps the key', { skip }, async t => {
@@ -205,11 +192,7 @@ t.test('a request is sent with the typed key, and nothing keeps the key', { skip
   t.strictSame(results, ['url', 'status', 'answer', 'headers'], 'status and body come first')
 
   const list = page.locator('#listLocations form')
-  t.equal(
-    await list.getByLabel('API key').inputValue(),
-    key,
-    'the key that was typed is in reach at each form',
-  )
+  t.equal(await list.getByLabel('API key').inputValue(), key, 'what was typed is in reach at each form')
   const programs = (await page.locator('.program').allTextContents()).join()
   t.ok(programs.includes(gateway.apiUrl), 'programs name the origin of the page')
   t.notMatch(programs, /127\.0\.0\.1:8080/)
@@ -227,15 +210,11 @@ t.test('a request is sent with the typed key, and nothing keeps the key', { skip
   await page.reload()
   t.equal(await page.getByLabel('Your API key').inputValue(), '', 'gone with the page')
   t.notOk(page.asked.some(url => url.includes(key)))
-  t.strictSame(
-    page.asked.filter(url => !url.startsWith(`${gateway.apiUrl}/`)),
-    [],
+  t.ok(
+    page.asked.every(url => url.startsWith(`${gateway.apiUrl}/`)),
     'nothing from elsewhere',
   )
-  t.strictSame(
-    page.complaints.filter(each => !/401 \(Unauthorized\)/.test(each)),
-    [],
-  )
+  t.ok(page.complaints.every(each => /401 \(Unauthorized\)/.test(each)))
 })
 
 t.test('the page is read without a script too', { skip }, async t => {

@@ -347,14 +347,3 @@ t.test('a stream tells the status every second, the cells that changed, and the 
   t.match(late, { status: 503, body: { error: /^the gateway is stopping/ } })
   await closing
 })
-
-t.test('streams are few, and leave room for probes', async t => {
-  const { gateway, ops } = await start(t, { ABOHAWA_TEST_OPS__MAX_CONNECTIONS: '8' })
-  const four = [1, 2, 3, 4].map(() => listenTo(t, gateway.opsUrl))
-  await until('all have begun', () => four.every(({ events }) => events('status').length > 0))
-  const error = 'there are 4 streams already; allowed: 4'
-  t.match(await ops('/events'), { status: 503, headers: { 'retry-after': '10' }, body: { error } })
-  t.equal((await ops('/livez')).status, 200, 'probes still have room')
-  await gateway.close()
-  await until('the listener has broken them off', () => four.every(({ isOver }) => isOver()))
-})

@@ -3,7 +3,7 @@
 
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { withoutBrowser as skip, startBrowser } from '../support/browser.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { openRaw } from '../support/raw-connection.ts'
@@ -34,28 +34,27 @@ const ask = (
 
 type Seen = { status?: number; seen: Record<string, string>; body: Record<string, unknown>; refused?: string }
 
-t.test('a page on a configured origin reads answers, figures and errors', { skip }, async t => {
-  const gateway = await startGateway(t, {
-    providerUrl: provider.url,
-    env: { ABOHAWA_SERVER__CORS__ORIGINS: origin },
-  })
-  const page = await open?.()
+/** A gateway that allows an origin, and a page of the site where there is a browser. */
+const start = async (t: Test, allowed: string) => {
+  const env = { ABOHAWA_SERVER__CORS__ORIGINS: allowed }
+  const gateway = await startGateway(t, { providerUrl: provider.url, env })
+  const page = await open?.({}, t)
   await page?.goto(origin)
+  return { gateway, page }
+}
+
+t.test('a page on a configured origin reads answers, figures and errors', { skip }, async t => {
+  const { gateway, page } = await start(t, origin)
   const fetchThere = (path: string, headers: object): Promise<Seen> =>
     page?.evaluate(ask(`${gateway.apiUrl}/api/v1${path}`, headers)) as Promise<Seen>
   const key = { 'x-api-key': gateway.keys.free ?? '' }
 
   const first = await fetchThere('/weather/district/3026?lang=en', key)
   t.match(first, {
-    status: 200,
-    body: { location: { name: 'Dhaka' } },
+    ...{ status: 200, body: { location: { name: 'Dhaka' } } },
     seen: {
-      'x-ratelimit-limit': '100',
-      'x-ratelimit-remaining': '99',
-      ratelimit: /^"daily";r=99;t=/,
-      etag: /^W\//,
-      'x-request-id': /./,
-      'cache-status': /^abohawa; /,
+      ...{ 'x-ratelimit-limit': '100', 'x-ratelimit-remaining': '99', ratelimit: /^"daily";r=99;t=/ },
+      ...{ etag: /^W\//, 'x-request-id': /./, 'cache-status': /^abohawa; / },
     },
   })
   const again = await fetchThere('/weather/district/3026?lang=en', {
@@ -69,12 +68,7 @@ t.test('a page on a configured origin reads answers, figures and errors', { skip
 })
 
 t.test('another page is refused by the browser, and costs nothing', { skip }, async t => {
-  const gateway = await startGateway(t, {
-    providerUrl: provider.url,
-    env: { ABOHAWA_SERVER__CORS__ORIGINS: 'https://app.example.org' },
-  })
-  const page = await open?.()
-  await page?.goto(origin)
+  const { gateway, page } = await start(t, 'https://app.example.org')
   const key = gateway.keys.free ?? ''
   const answer = await page?.evaluate(
     ask(`${gateway.apiUrl}/api/v1/locations?type=district`, { 'x-api-key': key }),
@@ -84,10 +78,7 @@ t.test('another page is refused by the browser, and costs nothing', { skip }, as
 })
 
 t.test('requests that are no HTTP of ours are readable too, and 100 preflights end a connection', async t => {
-  const gateway = await startGateway(t, {
-    providerUrl: provider.url,
-    env: { ABOHAWA_SERVER__CORS__ORIGINS: origin },
-  })
+  const { gateway } = await start(t, origin)
   const raw = await openRaw(t, gateway.apiUrl)
   raw.send(`GET /api/v1/locations?q=ঢাকা HTTP/1.1\r\nhost: x\r\norigin: ${origin}\r\n\r\n`)
   const [invalid] = await raw.answersToTheEnd()

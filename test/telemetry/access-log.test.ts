@@ -32,16 +32,8 @@ const request: AnsweredRequest = {
   traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
 }
 
-const without = {
-  keyId: undefined,
-  cache: undefined,
-  cell: undefined,
-  tier: undefined,
-  client: undefined,
-  encoding: undefined,
-  notModified: undefined,
-  traceId: undefined,
-}
+const absent = ['keyId', 'cache', 'cell', 'tier', 'client', 'encoding', 'notModified', 'traceId']
+const without = Object.fromEntries(absent.map(name => [name, undefined]))
 
 const written = (accessShare = 1, random = Math.random) => {
   const clock = manualClock('2026-11-21T06:05:00.007Z')
@@ -55,35 +47,17 @@ t.test('a line has the request, the consumer and the outcome', async t => {
   log(request)
   clock.advance(1)
   log({ ...request, ...without, endpoint: 'other', status: 401, reason: 'unknown', bytes: 56 })
-  t.strictSame(
-    texts.map(text => JSON.parse(text)),
-    [
-      {
-        level: 'info',
-        time: '2026-11-21T06:05:00.007Z',
-        ...JSON.parse(JSON.stringify(request)),
-        arrivedAt: '2026-11-21T06:05:00.005Z',
-        msg: 'answered',
-      },
-      {
-        level: 'info',
-        time: '2026-11-21T06:05:00.008Z',
-        requestId: 'abc-1',
-        method: 'GET',
-        url: request.url,
-        endpoint: 'other',
-        status: 401,
-        ms: 0.123,
-        arrivedAt: '2026-11-21T06:05:00.005Z',
-        bytes: 56,
-        httpVersion: '1.1',
-        connection: 12,
-        connectionRequest: 3,
-        reason: 'unknown',
-        msg: 'answered',
-      },
-    ],
-  )
+  const common = { level: 'info', arrivedAt: '2026-11-21T06:05:00.005Z', msg: 'answered' }
+  const [full, refused] = texts.map(text => JSON.parse(text))
+  t.strictSame(full, {
+    ...JSON.parse(JSON.stringify(request)),
+    ...{ ...common, time: '2026-11-21T06:05:00.007Z' },
+  })
+  const { requestId, method, url, ms, httpVersion, connection, connectionRequest } = request
+  t.strictSame(refused, {
+    ...{ ...common, time: '2026-11-21T06:05:00.008Z', requestId, method, url, endpoint: 'other' },
+    ...{ status: 401, reason: 'unknown', bytes: 56, ms, httpVersion, connection, connectionRequest },
+  })
 })
 
 t.test('whatever stands in a URL, a line is one line of JSON that gives it back', async t => {

@@ -1,9 +1,11 @@
 // What a log line never contains, whatever is logged: an API key, a secret of the configuration, a character that controls
-// a terminal, unbounded text.
+// a terminal, unbounded text. And that no line is lost when the process ends.
 
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { AbohawaError } from '../../src/common/errors.ts'
@@ -140,29 +142,44 @@ t.test('lines that are gathered when the process ends are written', async t => {
   for (let i = 0; i < 8; i++) {
     const file = join(folder, `${i}.log`)
     await promisify(execFile)(process.execPath, [script, file])
+    const numbers = readFileSync(file, 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map(line => JSON.parse(line).number)
     t.strictSame(
-      readFileSync(file, 'utf8')
-        .trimEnd()
-        .split('\n')
-        .map(line => JSON.parse(line).number),
+      numbers,
       Array.from({ length: 500 }, (_, number) => number),
     )
   }
 })
 
 t.test('a list or an object of more than 50 entries ends with a mark', async t => {
-  const lines: string[] = []
-  const log = createLog('info', { write: line => void lines.push(line) })
+  const { log, lines } = written()
   const listOf = (length: number) => Array.from({ length }, (_, i) => i)
-  for (const length of [50, 51])
-    log.info({ list: listOf(length), map: Object.fromEntries(listOf(length).map(i => [`n${i}`, i])) }, 'x')
+  const mapOf = (length: number) => Object.fromEntries(listOf(length).map(i => [`n${i}`, i]))
+  for (const length of [50, 51]) log.info({ list: listOf(length), map: mapOf(length) }, 'x')
   const [whole, cut] = lines.map(line => JSON.parse(line))
-  t.strictSame(whole.list, listOf(50))
-  t.equal(Object.keys(whole.map).length, 50)
-  t.notOk('…' in whole.map)
+  t.match(whole, { list: listOf(50), map: mapOf(50) })
+  t.strictSame(Object.keys(whole.map).length, 50)
   t.strictSame(cut.list, [...listOf(50), '…'])
-  t.strictSame(Object.entries(cut.map).slice(49), [
-    ['n49', 49],
-    ['…', '…'],
-  ])
+  t.strictSame(cut.map, { ...mapOf(50), '…': '…' })
+})
+
+t.test('lines that wait for their reader at the end are neither cut nor reordered nor lost', async t => {
+  const script = new URL('../support/slow-log-reader.ts', import.meta.url).pathname
+  const child = spawn(process.execPath, [script], { stdio: ['ignore', 'pipe', 'inherit'] })
+  t.teardown(() => child.kill('SIGKILL'))
+  const closed = once(child, 'close')
+  await pause(500)
+  let text = ''
+  child.stdout.setEncoding('utf8').on('data', piece => {
+    text += piece
+  })
+  await closed
+  const all = text.trimEnd().split('\n')
+  t.strictSame(
+    all.slice(0, -1).map(line => JSON.parse(line).number),
+    Array.from({ length: 10_000 }, (_, i) => i),
+  )
+  t.match(JSON.parse(all.at(-1) ?? ''), { msg: 'all is said' })
 })

@@ -24,7 +24,17 @@ const configOf = (env: Record<string, string> = {}) => loadConfig({ files: [], e
 const info = (fields: Record<string, string | number>) =>
   infoOf(['# Part', ...Object.entries(fields).map(([name, value]) => `${name}:${value}`)].join('\r\n'))
 
-const judged: [name: string, found: Finding, status: Finding['status'], detail: RegExp][] = [
+type Judged = [name: string, found: Finding, status: Finding['status'], detail: RegExp]
+const noEviction = { maxmemory_policy: 'noeviction' }
+const memory = (
+  name: string,
+  fields: Parameters<typeof info>[0],
+  status: Judged[2],
+  detail: RegExp,
+): Judged[] => [[name, memoryFinding(info(fields)), status, detail]]
+const proxies = (...trusted: string[]) =>
+  proxyFinding(configOf({ ABOHAWA_SERVER__TRUSTED_PROXIES: `[${trusted}]` }))
+const judged: Judged[] = [
   ['a kernel that hands connections on', migrationFinding('1'), 'ok', /go to another/],
   ['one that resets them', migrationFinding('0'), 'warn', /resets connections/],
   ['one that knows no such setting', migrationFinding(''), 'warn', /resets connections/],
@@ -35,25 +45,10 @@ const judged: [name: string, found: Finding, status: Finding['status'], detail: 
   ['Valkey 8', versionFinding(info({ redis_version: '7.2.4', valkey_version: '8.0.1' })), 'ok', /Valkey 8/],
   ['Redis 6', versionFinding(info({ redis_version: '6.2.14' })), 'fail', /too old/],
   ['no version', versionFinding(info({})), 'fail', /unknown/],
-  ['noeviction', memoryFinding(info({ maxmemory_policy: 'noeviction', maxmemory: 0 })), 'ok', /noeviction/],
-  [
-    'allkeys',
-    memoryFinding(info({ maxmemory_policy: 'allkeys-lru', maxmemory: 1e9 })),
-    'fail',
-    /thrown away/,
-  ],
-  [
-    'volatile-ttl',
-    memoryFinding(info({ maxmemory_policy: 'volatile-ttl', maxmemory: 1e9 })),
-    'warn',
-    /counts/,
-  ],
-  [
-    'nearly full',
-    memoryFinding(info({ maxmemory_policy: 'noeviction', maxmemory: 1e9, used_memory: 95e7 })),
-    'warn',
-    /nearly full/,
-  ],
+  ...memory('noeviction', { ...noEviction, maxmemory: 0 }, 'ok', /noeviction/),
+  ...memory('allkeys', { maxmemory_policy: 'allkeys-lru', maxmemory: 1e9 }, 'fail', /thrown away/),
+  ...memory('volatile-ttl', { maxmemory_policy: 'volatile-ttl', maxmemory: 1e9 }, 'warn', /counts/),
+  ...memory('nearly full', { ...noEviction, maxmemory: 1e9, used_memory: 95e7 }, 'warn', /nearly full/),
   ['a file', persistenceFinding(info({ aof_enabled: 1, aof_last_write_status: 'ok' })), 'ok', /appendonly/],
   ['snapshots', persistenceFinding(info({ aof_enabled: 0 })), 'warn', /last snapshot/],
   [
@@ -69,42 +64,20 @@ const judged: [name: string, found: Finding, status: Finding['status'], detail: 
   ['equal clocks', clockFinding('Redis', 900), 'ok', /within 1 s/],
   ['a clock ahead', clockFinding('Redis', 1_500), 'warn', /1\.5 s ahead/],
   ['a clock far behind', clockFinding('Redis', -301_000), 'fail', /301\.0 s behind/],
-  ['no proxy', proxyFinding(configOf()), 'ok', /no proxy is trusted/],
-  [
-    'a proxy',
-    proxyFinding(configOf({ ABOHAWA_SERVER__TRUSTED_PROXIES: '[10.0.0.0/8]' })),
-    'ok',
-    /10\.0\.0\.0/,
-  ],
-  [
-    'everybody as a proxy',
-    proxyFinding(configOf({ ABOHAWA_SERVER__TRUSTED_PROXIES: '[0.0.0.0/0]' })),
-    'fail',
-    /can claim HTTPS/,
-  ],
+  ['no proxy', proxies(), 'ok', /no proxy is trusted/],
+  ['a proxy', proxies('10.0.0.0/8'), 'ok', /10\.0\.0\.0/],
+  ['everybody as a proxy', proxies('0.0.0.0/0'), 'fail', /can claim HTTPS/],
 ]
 const budget = { at: '', account: 'a', reopenedAt: null, closedUntil: null, reason: null, reserve: 0.1 }
 const day = { name: 'day' as const, limit: 100, aside: 0, resetsAt: '' }
+const spent = (used: number) =>
+  budgetFinding({ ...budget, windows: [{ ...day, used, left: day.limit - used }] })
+const closed = { ...budget, closedUntil: '2026-11-22T00:00:02.000Z', reason: 'daily', windows: [] }
 judged.push(
-  [
-    'room',
-    budgetFinding({ ...budget, windows: [{ ...day, used: 10, left: 90 }] }),
-    'ok',
-    /90 of 100 left this day/,
-  ],
-  [
-    'little room',
-    budgetFinding({ ...budget, windows: [{ ...day, used: 95, left: 5 }] }),
-    'warn',
-    /nothing cached/,
-  ],
+  ['room', spent(10), 'ok', /90 of 100 left this day/],
+  ['little room', spent(95), 'warn', /nothing cached/],
   ['no limits', budgetFinding({ ...budget, windows: [] }), 'ok', /no limits/],
-  [
-    'a closure',
-    budgetFinding({ ...budget, closedUntil: '2026-11-22T00:00:02.000Z', reason: 'daily', windows: [] }),
-    'warn',
-    /closed until 2026-11-22.*: daily/,
-  ],
+  ['a closure', budgetFinding(closed), 'warn', /closed until 2026-11-22.*: daily/],
 )
 for (const [name, found, status, detail] of judged)
   t.test(`${name}: ${status}`, t => {
@@ -117,20 +90,12 @@ for (const [name, found, status, detail] of judged)
 t.test('a check is what is worst in it, with its fixes; what is well is told where nothing is worse', t => {
   const well = [ok('a'), skip('b'), ok('c')]
   t.strictSame(checkOf('x', well), { name: 'x', status: 'ok', detail: 'a; b; c', fix: null })
-  t.strictSame(checkOf('x', [...well, warn('d', 'Do d.')]), {
-    name: 'x',
-    status: 'warn',
-    detail: 'd',
-    fix: 'Do d.',
-  })
-  t.strictSame(checkOf('x', [fail('e', 'Do e.'), ...well, warn('d', 'Do d.'), fail('f', 'Do e.')]), {
-    name: 'x',
-    status: 'fail',
-    detail: 'e; f',
-    fix: 'Do e.',
-  })
+  const [d, e, f] = [warn('d', 'Do d.'), fail('e', 'Do e.'), fail('f', 'Do e.')]
+  t.strictSame(checkOf('x', [...well, d]), { name: 'x', status: 'warn', detail: 'd', fix: 'Do d.' })
+  const worst = { name: 'x', status: 'fail', detail: 'e; f', fix: 'Do e.' }
+  t.strictSame(checkOf('x', [e, ...well, d, f]), worst)
   t.match(checkOf('x', [skip('b')]), { status: 'skip', detail: 'b', fix: null })
-  t.match(checkOf('x', [fail('e', 'Do e.'), fail('f', 'Do f.')]), { fix: 'Do e. Do f.' })
+  t.match(checkOf('x', [e, fail('f', 'Do f.')]), { fix: 'Do e. Do f.' })
   t.end()
 })
 
@@ -144,33 +109,28 @@ const tls = {
 const server = { ...configOf().server, tls }
 
 t.test('a certificate expires, is not valid yet, is for another name, or does not belong to the key', t => {
-  const first = certificateFinding(server, 'localhost', Date.parse('2026-11-22'))
+  const at = Date.parse('2026-11-22')
+  const first = certificateFinding(server, 'localhost', at)
   t.match(first, { status: 'ok', detail: /^DNS:localhost, IP Address:127\.0\.0\.1, valid until \d{4}-/ })
   const end = Date.parse(/until (\S+)/.exec(first.detail)?.[1] ?? '')
-  t.match(certificateFinding(server, undefined, end - 5 * 86_400_000), {
-    status: 'warn',
-    detail: /in [45] days/,
-  })
-  t.match(certificateFinding(server, undefined, end - 1), {
-    status: 'fail',
-    detail: /expires within a day, at/,
-  })
-  t.match(certificateFinding(server, undefined, end + 2 * 86_400_000), {
-    status: 'fail',
-    detail: /expired on/,
-  })
-  t.match(certificateFinding(server, undefined, 0), { status: 'fail', detail: /valid only from/ })
-  t.match(certificateFinding(server, '127.0.0.1', Date.parse('2026-11-22')), { status: 'ok' })
-  t.match(certificateFinding(server, 'weather.example', Date.parse('2026-11-22')), {
-    status: 'fail',
-    detail: /not for weather\.example/,
-  })
-  const other = { ...server, tls: { ...tls, key: join(fixtures, 'renewed.key') } }
-  t.match(certificateFinding(other, undefined, 0), { status: 'fail', detail: /belong together/ })
-  const absent = { ...server, tls: { ...tls, cert: '/nowhere.pem' } }
-  t.match(certificateFinding(absent, undefined, 0), { status: 'fail', detail: /\/nowhere\.pem/ })
-  const noTicketKey = { ...server, tls: { ...tls, ticketKey: '/nowhere.key' } }
-  t.match(certificateFinding(noTicketKey, undefined, 0), {
+  const dayMs = 86_400_000
+  const withFiles = (files: Partial<typeof tls>) => ({ ...server, tls: { ...tls, ...files } })
+  for (const [given, name, now, status, detail] of [
+    [server, undefined, end - 5 * dayMs, 'warn', /in [45] days/],
+    [server, undefined, end - 1, 'fail', /expires within a day, at/],
+    [server, undefined, end + 2 * dayMs, 'fail', /expired on/],
+    [server, undefined, 0, 'fail', /valid only from/],
+    [server, '127.0.0.1', at, 'ok', /valid until/],
+    [server, 'weather.example', at, 'fail', /not for weather\.example/],
+    [withFiles({ key: join(fixtures, 'renewed.key') }), undefined, 0, 'fail', /belong together/],
+    [withFiles({ cert: '/nowhere.pem' }), undefined, 0, 'fail', /\/nowhere\.pem/],
+  ] as const)
+    t.match(certificateFinding(given, name, now), { status, detail })
+  const noTicketKey: Omit<typeof server, 'tls'> & { tls: object } = {
+    ...server,
+    tls: { ...tls, ticketKey: '/nowhere.key' },
+  }
+  t.match(certificateFinding(noTicketKey as typeof server, undefined, 0), {
     status: 'fail',
     detail: /server\.tls\.ticketKey is \/nowhere\.key/,
     fix: /openssl rand 48/,

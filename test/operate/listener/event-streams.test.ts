@@ -49,11 +49,12 @@ const setUp = async (t: Test, options: Partial<EventStreamsOptions> = {}) => {
     server.close()
   })
   const { port } = server.address() as AddressInfo
-  const open = (): {
+  type Opened = {
     socket: Socket
     text: () => string
     events: (name: string) => { number: number; cells: Cell[] }[]
-  } => {
+  }
+  const open = (): Opened => {
     const socket = connect(port, '127.0.0.1')
     socket.on('error', () => {})
     t.teardown(() => socket.destroy())
@@ -79,24 +80,17 @@ t.test('all streams are told the same, and nothing is worked out while there is 
   t.match(one.text(), /\r\nretry: 3000\n\n/)
   t.match(one.text(), /^: alive\n\n/m)
   const numbers = one.events('status').map(({ number }) => number)
-  t.strictSame(
-    numbers,
-    Array.from(numbers, (_, i) => (numbers[0] ?? 0) + i),
-    'none is missing',
-  )
+  const wanted = Array.from(numbers, (_, i) => (numbers[0] ?? 0) + i)
+  t.strictSame(numbers, wanted, 'none is missing')
   one.socket.destroy()
   two.socket.destroy()
   let before = -1
-  await until(
-    'nothing is asked any more',
-    () => {
-      const isSame = state.asked === before
-      before = state.asked
-      return isSame
-    },
-    undefined,
-    50,
-  )
+  const isStill = () => {
+    const isSame = state.asked === before
+    before = state.asked
+    return isSame
+  }
+  await until('nothing is asked any more', isStill, undefined, 50)
 })
 
 t.test('the first event of cells has all of them, later ones those that changed', async t => {
@@ -117,17 +111,11 @@ t.test('the first event of cells has all of them, later ones those that changed'
     { id: 'b', state: 'fresh', ageSeconds: 0, demand: 1 },
   ]
   await until('the changes are told', () => events('cells').length === 2)
-  t.strictSame(
-    events('cells')[1]?.cells.map(({ id }) => id),
-    ['a', 'b'],
-    'one reloaded, one loaded',
-  )
+  t.match(events('cells')[1]?.cells, [{ id: 'a' }, { id: 'b' }], 'one reloaded, one loaded')
   state.cells = state.cells.map(cell => (cell.id === 'b' ? { ...cell, state: 'stale' } : cell))
   await until('the next change is told', () => events('cells').length === 3)
-  t.strictSame(
-    events('cells')[2]?.cells.map(({ id, state: is }) => [id, is]),
-    [['b', 'stale']],
-  )
+  t.match(events('cells')[2]?.cells, [{ id: 'b', state: 'stale' }])
+  t.equal(events('cells')[2]?.cells.length, 1)
   const late = open()
   await until('a later stream has cells', () => late.events('cells').length > 0)
   t.equal(late.events('cells')[0]?.cells.length, 2, 'it has all')
@@ -194,9 +182,9 @@ t.test('a reader that was behind gets all cells once it reads again', async t =>
   await until('the change has been told', () => state.asked > asked + 4)
   state.padding = ''
   socket.resume()
-  await until('it knows of the change', () =>
+  const areStale = () =>
     events('cells')
       .at(-1)
-      ?.cells.every(cell => cell.state === 'stale'),
-  )
+      ?.cells.every(cell => cell.state === 'stale')
+  await until('it knows of the change', areStale)
 })

@@ -73,10 +73,8 @@ t.test('garbage behind several requests takes none of their answers', async t =>
   await have(3)
   await until('the garbage is refused', () => refused.length === 1)
   for (const [i, body] of ['third', 'second', 'first'].entries()) answer(2 - i, body)
-  t.strictSame(
-    (await raw.answersToTheEnd()).map(({ body }) => body),
-    ['first', 'second', 'third'],
-  )
+  const bodies = (await raw.answersToTheEnd()).map(({ body }) => body)
+  t.strictSame(bodies, ['first', 'second', 'third'])
   t.strictSame(refused, ['unparsable'])
 })
 
@@ -88,11 +86,8 @@ t.test('a fault in the body of a request that waits for its answer is its answer
     await until('the fault is found', () => refused.length > 0)
     answer(0, 'first')
     const answers = await raw.answersToTheEnd()
-    t.strictSame(
-      answers.map(({ status }) => status),
-      [200, 400],
-    )
-    t.match(answers[1]?.body, /the request is not valid HTTP/)
+    t.equal(answers.length, 2)
+    t.match(answers, [{ status: 200 }, { status: 400, body: /the request is not valid HTTP/ }])
     t.strictSame(refused, ['unparsable', 'unread_body'])
     t.equal(pending.length, 2 - fields.length, 'one that waits to be asked for its body is not begun')
   }
