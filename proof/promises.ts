@@ -29,7 +29,7 @@ export const shownBy: Readonly<Record<PromiseNumber, readonly string[]>> = {
   3: ['provider/open-meteo/decode-lies', 'cache/entry-codec', 'journeys/tampered-store'],
   4: ['journeys/clock', 'journeys/weather'],
   5: ['journeys/representation', 'journeys/client-cache'],
-  6: ['keys/local-allowance', 'journeys/redis-away', 'journeys/clock-skew'],
+  6: ['keys/metering', 'journeys/redis-away', 'journeys/clock-skew'],
   7: ['keys/meter', 'journeys/metering'],
   8: ['keys/lost-counts', 'journeys/redis-away'],
   9: ['journeys/metering', 'journeys/clock'],

@@ -377,6 +377,27 @@ t.test('what the store has exhausted is a 429 while reconciling, however little 
   t.strictSame([scene.refused.length, scene.admitted('small 2026-11-21')], [0, 5])
 })
 
+for (const isRead of [true, false])
+  t.test(
+    `after a loss ${isRead ? 'counts of others are read' : 'nothing is taken of an unread count'}`,
+    async t => {
+      const scene = setUp(2, limits)
+      await scene.ask('all', 'large', 2)
+      scene.store.mute()
+      await scene.ask(1, 'large', 800)
+      scene.store.mute(false)
+      scene.store.loseMessages()
+      await until('both count again', async () => {
+        await scene.pass(500)
+        return scene.meters.every(meter => meter.state() === 'counting')
+      })
+      if (isRead) await scene.pass(500)
+      await scene.store.down('lost')
+      await scene.ask(0, 'large', 900)
+      t.equal(scene.admitted(large) - 802, isRead ? allowanceOf(900, 802, 2) : 0)
+    },
+  )
+
 t.test('without messages the counts of others are read, once a second, and bound the allowances', async t => {
   const scene = setUp(2, limits)
   scene.store.mute()
@@ -590,9 +611,13 @@ t.test('usage is what the fleet has used of a day, as far as it is known', async
   for (const instance of [0, 1])
     t.strictSame(await usedBy(instance, today), [{ keyId: 'large', used: 50, limit: 900 }])
   t.strictSame(await usedBy(0, today + 86_400_000), [])
+  for (const instance of [0, 1]) await scene.ask(instance, 'middle', 1)
+  const ofMiddle = (await usedBy(0, today)).find(({ keyId }) => keyId === 'middle')
+  t.equal(ofMiddle?.used, 2, 'to the unit where the limit is small')
   await scene.store.down('lost')
   await scene.ask(0, 'large', 5)
-  t.match(await usedBy(0, today), [{ used: 55 }], 'with what was admitted without the store')
+  const ofLarge = (await usedBy(0, today)).find(({ keyId }) => keyId === 'large')
+  t.equal(ofLarge?.used, 55, 'with what was admitted without the store')
 })
 
 // Counts the members that Maps hand out in each turn of the event loop: the collections that the meter walks over are Maps.

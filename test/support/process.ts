@@ -1,15 +1,7 @@
 // The product's commands as processes, for tests of whole processes. Every process ends with the test that started it.
 
-import {
-  type ChildProcess,
-  type ChildProcessByStdio,
-  execFile,
-  type ForkOptions,
-  fork,
-  type StdioOptions,
-  spawn,
-  spawnSync,
-} from 'node:child_process'
+import type { ChildProcess, ChildProcessByStdio, ForkOptions, StdioOptions } from 'node:child_process'
+import { execFile, fork, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
@@ -56,9 +48,7 @@ export const startCommand = (
   args: readonly string[],
   listeners: readonly string[],
   env: Record<string, string> = {},
-): Promise<Running> => {
-  return start(t, product, args, listeners, { ...placesFor(args), ...env })
-}
+): Promise<Running> => start(t, product, args, listeners, { ...placesFor(args), ...env })
 
 /**
  * The same with limited memory and all places: a test that fills memory must not exhaust the machine.
@@ -184,12 +174,8 @@ const createCommandServer = (options: ForkOptions): CommandServer => {
   let server: ChildProcess | undefined
   let sent = 0
   const start = (): ChildProcess => {
-    const child = fork(serverScript, {
-      env: cleanEnv(),
-      execArgv: [],
-      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-      ...options,
-    })
+    const stdio: StdioOptions = ['ignore', 'ignore', 'inherit', 'ipc']
+    const child = fork(serverScript, { env: cleanEnv(), execArgv: [], stdio, ...options })
     child.on('message', ({ id, ...ended }: Ended & { id: number }) => {
       pending.get(id)?.(ended)
       pending.delete(id)
@@ -222,32 +208,23 @@ const createCommandServer = (options: ForkOptions): CommandServer => {
 
 const shared = createCommandServer({})
 
-/** A process with limited memory for the commands of a test file, in a folder; a command that hangs ends with the test. */
-export const limitedCommandServer = (
-  t: Teardown,
-  dataBytes: number,
-  cwd: string,
-): Pick<CommandServer, 'run'> => {
-  const server = createCommandServer({
-    cwd,
-    execPath: 'prlimit',
-    execArgv: [`--data=${dataBytes}`, process.execPath],
-  })
+const serverFor = (t: Teardown, options: ForkOptions): Pick<CommandServer, 'run'> => {
+  const server = createCommandServer(options)
   t.teardown(server.stop)
   return server
 }
+
+/** A process for the commands of a test file that are given in a folder; ends with the test. */
+export const commandServerIn = (t: Teardown, cwd: string) => serverFor(t, { cwd })
+
+/** The same with limited memory. */
+export const limitedCommandServer = (t: Teardown, dataBytes: number, cwd: string) =>
+  serverFor(t, { cwd, execPath: 'prlimit', execArgv: [`--data=${dataBytes}`, process.execPath] })
 
 // Such a process reads its environment for more than settings, or lives on.
 const needsProcess = (args: readonly string[], env: Record<string, string>): boolean =>
   ['serve', 'demo', 'provider'].includes(args[0] ?? '') ||
   Object.keys(env).some(name => !name.startsWith('ABOHAWA_'))
-
-/** A process for the commands of a test file that are given in a folder; ends with the test. */
-export const commandServerIn = (t: Teardown, cwd: string): Pick<CommandServer, 'run'> => {
-  const server = createCommandServer({ cwd })
-  t.teardown(server.stop)
-  return server
-}
 
 /** Runs a command to its end, as its users do or in the process that the commands of a test file share. */
 export const runCommand = (args: readonly string[], env: Record<string, string> = {}): Promise<Ended> =>
