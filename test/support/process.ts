@@ -42,6 +42,9 @@ export type Running = {
 const placesFor = ([command = '']: readonly string[]): Record<string, string> =>
   ['serve', 'whatif', 'rehearse'].includes(command) ? { ABOHAWA_CATALOGUE__PATH: usualCatalogue } : {}
 
+/** What a start waits for, its environment, and whether the process and this one can send each other messages. */
+type StartOptions = [listeners: readonly string[], env?: Record<string, string>, hasChannel?: boolean]
+
 /** Starts a long-running command, a gateway with few places, and waits until the named listeners have logged their addresses. */
 export const startCommand = (
   t: Teardown,
@@ -50,19 +53,21 @@ export const startCommand = (
   env: Record<string, string> = {},
 ): Promise<Running> => start(t, product, args, listeners, { ...placesFor(args), ...env })
 
-/**
- * The same with limited memory and all places: a test that fills memory must not exhaust the machine.
- * @param hasChannel whether the process and this one can send each other messages
- */
+/** The same with limited memory and all places: a test that fills memory must not exhaust the machine. */
 export const startLimited = (
   t: Teardown,
   dataBytes: number,
   args: readonly string[],
-  listeners: readonly string[],
-  env: Record<string, string> = {},
-  hasChannel = false,
-): Promise<Running> =>
-  start(t, 'prlimit', [`--data=${dataBytes}`, product, ...args], listeners, env, hasChannel)
+  ...options: StartOptions
+): Promise<Running> => start(t, 'prlimit', [`--data=${dataBytes}`, product, ...args], ...options)
+
+/** The same with a script of the tests in place of the product's command line. */
+export const startScript = (
+  t: Teardown,
+  script: string,
+  args: readonly string[],
+  ...options: StartOptions
+): Promise<Running> => start(t, process.execPath, [script, ...args], ...options)
 
 /** Peak resident memory of a process so far, in MiB; only on Linux. */
 export const peakOf = ({ pid }: ChildProcess): number => {
@@ -74,26 +79,11 @@ export const peakOf = ({ pid }: ChildProcess): number => {
 export const withoutPrlimit: string | false =
   spawnSync('prlimit', ['--version']).status === 0 ? false : 'needs prlimit of util-linux'
 
-/**
- * The same with a script of the tests in place of the product's command line.
- * @param hasChannel whether the process and this one can send each other messages
- */
-export const startScript = (
-  t: Teardown,
-  script: string,
-  args: readonly string[],
-  listeners: readonly string[],
-  env: Record<string, string> = {},
-  hasChannel = false,
-): Promise<Running> => start(t, process.execPath, [script, ...args], listeners, env, hasChannel)
-
 const start = async (
   t: Teardown,
   command: string,
   args: readonly string[],
-  listeners: readonly string[],
-  env: Record<string, string>,
-  hasChannel = false,
+  ...[listeners, env = {}, hasChannel = false]: StartOptions
 ): Promise<Running> => {
   const child = spawn(command, args, {
     env: cleanEnv(env),
