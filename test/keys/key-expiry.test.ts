@@ -13,15 +13,18 @@ const iso = (given: string, zone = dhaka) => {
 
 t.test('never, a day until its local end, an instant, or a duration from now', async t => {
   t.equal(iso('never'), null)
-  t.equal(iso('2026-11-22'), '2026-11-22T18:00:00.000Z', 'until midnight in Dhaka')
-  t.equal(iso('2027-01-31'), '2027-01-31T18:00:00.000Z')
+  for (const [given, expected] of [
+    ['2026-11-22', '2026-11-22T18:00'],
+    ['2027-01-31', '2027-01-31T18:00'],
+    ['2027-01-31T12:00:00Z', '2027-01-31T12:00'],
+    ['2027-01-31T12:00+06:00', '2027-01-31T06:00'],
+    ['90d', '2027-02-20T06:00'],
+    ['12h', '2026-11-22T18:00'],
+    ['2h20m', '2026-11-22T08:20'],
+    ['5m', '2026-11-22T06:05'],
+  ] as const)
+    t.equal(iso(given), `${expected}:00.000Z`, given)
   t.equal(iso('2027-03-28', createCalendar('Europe/Berlin')), '2027-03-28T22:00:00.000Z', 'a short day')
-  t.equal(iso('2027-01-31T12:00:00Z'), '2027-01-31T12:00:00.000Z')
-  t.equal(iso('2027-01-31T12:00+06:00'), '2027-01-31T06:00:00.000Z')
-  t.equal(iso('90d'), '2027-02-20T06:00:00.000Z')
-  t.equal(iso('12h'), '2026-11-22T18:00:00.000Z')
-  t.equal(iso('2h20m'), '2026-11-22T08:20:00.000Z')
-  t.equal(iso('5m'), '2026-11-22T06:05:00.000Z')
 })
 
 t.test('anything else is one sentence that says what is allowed', async t => {
@@ -33,7 +36,5 @@ t.test('anything else is one sentence that says what is allowed', async t => {
       message: `expires is ${JSON.stringify(given)}; allowed: never, a day such as 2027-01-31 (until its end in Asia/Dhaka), an instant such as 2027-01-31T12:00:00Z, or a duration such as 90d or 12h`,
     })
   for (const given of ['2026-11-21', '2026-11-22T05:59:59Z', '0d'])
-    t.throws(() => iso(given), {
-      message: `expires is ${JSON.stringify(given)}; allowed: a time that is not past`,
-    })
+    t.throws(() => iso(given), { message: `expires is "${given}"; allowed: a time that is not past` })
 })

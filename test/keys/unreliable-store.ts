@@ -21,8 +21,8 @@ export type UnreliableStore = Pick<
   /** From now on everything fails at once; batches in flight meet this fate. */
   down(fate: Fate): Promise<void>
   up(): void
-  /** No message arrives from now on. */
-  mute(): void
+  /** No message arrives from now on, or each again. */
+  mute(isSilent?: boolean): void
   /** Messages may have been lost; nothing else is wrong. */
   loseMessages(): void
 }
@@ -97,8 +97,8 @@ export const unreliable = (store: Store): UnreliableStore => {
       // On every connection the last messages come before its end.
       for (const listener of listeners) listener('lost')
     },
-    mute: () => {
-      isMuted = true
+    mute: (isSilent = true) => {
+      isMuted = isSilent
     },
     loseMessages: () => {
       for (const listener of listeners) listener('lost')

@@ -25,12 +25,7 @@ const setUser = (raw: Redis, ...rules: string[]) => raw.call('ACL', 'SETUSER', '
 const killSubscriptions = (raw: Redis) => raw.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
 
 /** How the connection fails, and the reason. `before` the gateways start, or `after` they have subscribed. */
-const faults: [
-  what: string,
-  when: 'before' | 'after',
-  break_: (raw: Redis, t: Test) => unknown,
-  reason: RegExp,
-][] = [
+const faults: [string, 'before' | 'after', (raw: Redis, t: Test) => unknown, RegExp][] = [
   ['a user without channels', 'before', raw => setUser(raw, 'resetchannels'), /^NOPERM .*channels/],
   ['channels that are taken away', 'after', raw => setUser(raw, 'resetchannels'), /^NOPERM .*channels/],
   ['a user that may not subscribe', 'before', raw => setUser(raw, '-subscribe'), /^NOPERM .*subscribe/],
@@ -47,8 +42,9 @@ const faults: [
   ],
 ]
 
+// What one gateway does without messages does not depend on why there are none.
 for (const count of [1, 2])
-  for (const [what, when, break_, reason] of faults)
+  for (const [what, when, break_, reason] of count === 1 ? faults.slice(0, 2) : faults)
     t.test(`${what}, ${count === 1 ? 'one gateway' : 'two gateways'}`, { skip }, async t => {
       const { url, raw } = await startRedisFor(t)
       await setUser(raw, 'on', '>pw', '~*', '&*', '+@all')

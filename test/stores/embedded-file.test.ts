@@ -7,7 +7,6 @@ import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import { systemClock } from '../../src/common/clock.ts'
 import { openStore } from '../../src/stores/open-store.ts'
-import { startCommand } from '../support/process.ts'
 import { startGateway } from '../support/start-gateway.ts'
 
 const providerUrl = 'http://127.0.0.1:9'
@@ -82,20 +81,4 @@ t.test('a write-ahead log that others can read is reported too', async t => {
   await (await open(path, exposed)).close()
   t.strictSame(exposed, [`${path}-wal`])
   killed.close()
-})
-
-t.test('the product’s own process creates them so, in an existing folder', async t => {
-  const folder = t.testdir({ data: {} })
-  const env = {
-    ABOHAWA_SERVER__PORT: '0',
-    ABOHAWA_SERVER__DRAIN_FOR: '0s',
-    ABOHAWA_OPS__PORT: '0',
-    ABOHAWA_STORE__PATH: join(folder, 'data', 'store.db'),
-    ABOHAWA_PROVIDER__BASE_URL: providerUrl,
-  }
-  const { lines } = await withUmask(0, () => startCommand(t, ['serve'], ['api', 'ops'], env))
-  const modes = modesIn(join(folder, 'data'))
-  t.ok(Object.keys(modes).includes('store.db'))
-  t.strictSame(new Set(Object.values(modes)), new Set(['600']))
-  t.notMatch(lines.join('\n'), 'open to other users')
 })

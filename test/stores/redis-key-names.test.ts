@@ -93,31 +93,12 @@ t.test('a script touches the keys it declares and no other, and they lie in one 
   t.strictSame(published, [`used ${keyId} 2126-11-21 1`])
 })
 
-t.test('names keep their format, whatever they contain', async t => {
+t.test('names keep their format, whatever they contain, and partitions their keys', async t => {
   const names = redisKeyNames('abohawa:')
-  for (const [name, expected] of [
-    [names.format, 'format'],
-    [names.key('key_9hK2mPq4XyZa'), 'key:key_9hK2mPq4XyZa'],
-    [names.keyOfHash('5f2a'), 'key-of:5f2a'],
-    [names.keys, 'keys'],
-    [names.subscriber('sub_1'), 'subscriber:sub_1'],
-    [names.subscriberOfName('ঢাকা: {Dhaka} Tribune'), 'subscriber-name:ঢাকা: {Dhaka} Tribune'],
-    [names.subscribers, 'subscribers'],
-    [names.dayUsage(0, '2126-11-21'), 'quota:{q0}:2126-11-21'],
-    [names.dayUsage(3, '2126-11-21'), 'quota:{q3}:2126-11-21'],
-    [names.monthUsage(2, '2126-11'), 'used:{q2}:2126-11'],
-    [names.usageChannel, 'used'],
-    [names.usageDetail(1, '2126-11-21'), 'usage-detail:{q1}:2126-11-21'],
-    [names.bytes('0a1b2c3d4e5f:23.7,90.4'), 'bytes:{0a1b2c3d4e5f:23.7,90.4}'],
-    [names.lease('0a1b2c3d4e5f:23.7,90.4'), 'flight:{0a1b2c3d4e5f:23.7,90.4}'],
-    [names.instances, 'instances'],
-    [names.settings, 'settings'],
-    [names.wanted('0a1b2c3d4e5f'), 'wanted:0a1b2c3d4e5f'],
-    [names.changeRecords('purges'), 'notices:purges'],
-    [names.spending('acc1', 'minute:29384012'), 'spending:{acc1}:minute:29384012'],
-    [names.closure('acc1'), 'spending:{acc1}:closure'],
-  ])
-    t.equal(name, `abohawa:${expected}`)
+  t.equal(names.subscriberOfName('ঢাকা: {Dhaka} Tribune'), 'abohawa:subscriber-name:ঢাকা: {Dhaka} Tribune')
+  t.equal(names.dayUsage(3, '2126-11-21'), 'abohawa:quota:{q3}:2126-11-21')
+  t.equal(names.monthUsage(2, '2126-11'), 'abohawa:used:{q2}:2126-11')
+  t.equal(names.usageDetail(1, '2126-11-21'), 'abohawa:usage-detail:{q1}:2126-11-21')
   t.strictSame(['key_9hK2mPq4XyZa', 'key_4', 'key_1', 'key_5'].map(usagePartitionOf), [0, 1, 2, 3])
 })
 

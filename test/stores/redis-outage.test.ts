@@ -54,7 +54,7 @@ t.test('a Redis that is restarted is reported away and back, and messages arrive
   await messagesArrive(store)
   await first.stop()
   await until('it is away', async () => events.length > 0)
-  await t.rejects(store.ping(), { name: 'StoreError' })
+  await t.rejects(store.ping(), { name: 'StoreError', code: 'store_unavailable' })
   await t.rejects(store.appendChangeRecord('purges', '{}', Date.now() + 60_000), {
     message: 'Redis failed: there is no connection to it',
   })

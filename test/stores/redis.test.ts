@@ -3,7 +3,7 @@
 import t from 'tap'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { heartbeatOf } from '../support/heartbeat.ts'
-import { freePort, startRedis, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
+import { freePort, testRedis } from '../support/redis-server.ts'
 import { patient, quiet, redisStores } from '../support/redis-store.ts'
 import { closeIn, spendingStep, spendingWindow } from '../support/spending.ts'
 import { storeContract } from '../support/store-contract.ts'
@@ -145,15 +145,6 @@ t.test('a Redis that is not there, or lacks the database, stops the start with a
     name: 'InputError',
     message: /which can't be used: .*DB index is out of range/,
   })
-})
-
-t.test('a Redis that went away makes commands fail at once', { skip: withoutOwnRedis }, async t => {
-  const own = await startRedis()
-  const store = await openRedisStore({ ...patient, url: own.url, prefix: 'x:' }, quiet)
-  await store.ping()
-  await own.stop()
-  await t.rejects(store.ping(), { name: 'StoreError', code: 'store_unavailable' })
-  await store.close()
 })
 
 t.test('a log of change records that was lost, or lacks its end, never repeats a number', async t => {

@@ -1,15 +1,7 @@
 // The product's commands as processes, for tests of whole processes. Every process ends with the test that started it.
 
-import {
-  type ChildProcess,
-  type ChildProcessByStdio,
-  execFile,
-  type ForkOptions,
-  fork,
-  type StdioOptions,
-  spawn,
-  spawnSync,
-} from 'node:child_process'
+import type { ChildProcess, ChildProcessByStdio, ForkOptions, StdioOptions } from 'node:child_process'
+import { execFile, fork, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
@@ -50,29 +42,32 @@ export type Running = {
 const placesFor = ([command = '']: readonly string[]): Record<string, string> =>
   ['serve', 'whatif', 'rehearse'].includes(command) ? { ABOHAWA_CATALOGUE__PATH: usualCatalogue } : {}
 
+/** What a start waits for, its environment, and whether the process and this one can send each other messages. */
+type StartOptions = [listeners: readonly string[], env?: Record<string, string>, hasChannel?: boolean]
+
 /** Starts a long-running command, a gateway with few places, and waits until the named listeners have logged their addresses. */
 export const startCommand = (
   t: Teardown,
   args: readonly string[],
   listeners: readonly string[],
   env: Record<string, string> = {},
-): Promise<Running> => {
-  return start(t, product, args, listeners, { ...placesFor(args), ...env })
-}
+): Promise<Running> => start(t, product, args, listeners, { ...placesFor(args), ...env })
 
-/**
- * The same with limited memory and all places: a test that fills memory must not exhaust the machine.
- * @param hasChannel whether the process and this one can send each other messages
- */
+/** The same with limited memory and all places: a test that fills memory must not exhaust the machine. */
 export const startLimited = (
   t: Teardown,
   dataBytes: number,
   args: readonly string[],
-  listeners: readonly string[],
-  env: Record<string, string> = {},
-  hasChannel = false,
-): Promise<Running> =>
-  start(t, 'prlimit', [`--data=${dataBytes}`, product, ...args], listeners, env, hasChannel)
+  ...options: StartOptions
+): Promise<Running> => start(t, 'prlimit', [`--data=${dataBytes}`, product, ...args], ...options)
+
+/** The same with a script of the tests in place of the product's command line. */
+export const startScript = (
+  t: Teardown,
+  script: string,
+  args: readonly string[],
+  ...options: StartOptions
+): Promise<Running> => start(t, process.execPath, [script, ...args], ...options)
 
 /** Peak resident memory of a process so far, in MiB; only on Linux. */
 export const peakOf = ({ pid }: ChildProcess): number => {
@@ -84,26 +79,11 @@ export const peakOf = ({ pid }: ChildProcess): number => {
 export const withoutPrlimit: string | false =
   spawnSync('prlimit', ['--version']).status === 0 ? false : 'needs prlimit of util-linux'
 
-/**
- * The same with a script of the tests in place of the product's command line.
- * @param hasChannel whether the process and this one can send each other messages
- */
-export const startScript = (
-  t: Teardown,
-  script: string,
-  args: readonly string[],
-  listeners: readonly string[],
-  env: Record<string, string> = {},
-  hasChannel = false,
-): Promise<Running> => start(t, process.execPath, [script, ...args], listeners, env, hasChannel)
-
 const start = async (
   t: Teardown,
   command: string,
   args: readonly string[],
-  listeners: readonly string[],
-  env: Record<string, string>,
-  hasChannel = false,
+  ...[listeners, env = {}, hasChannel = false]: StartOptions
 ): Promise<Running> => {
   const child = spawn(command, args, {
     env: cleanEnv(env),
@@ -184,12 +164,8 @@ const createCommandServer = (options: ForkOptions): CommandServer => {
   let server: ChildProcess | undefined
   let sent = 0
   const start = (): ChildProcess => {
-    const child = fork(serverScript, {
-      env: cleanEnv(),
-      execArgv: [],
-      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-      ...options,
-    })
+    const stdio: StdioOptions = ['ignore', 'ignore', 'inherit', 'ipc']
+    const child = fork(serverScript, { env: cleanEnv(), execArgv: [], stdio, ...options })
     child.on('message', ({ id, ...ended }: Ended & { id: number }) => {
       pending.get(id)?.(ended)
       pending.delete(id)
@@ -222,32 +198,23 @@ const createCommandServer = (options: ForkOptions): CommandServer => {
 
 const shared = createCommandServer({})
 
-/** A process with limited memory for the commands of a test file, in a folder; a command that hangs ends with the test. */
-export const limitedCommandServer = (
-  t: Teardown,
-  dataBytes: number,
-  cwd: string,
-): Pick<CommandServer, 'run'> => {
-  const server = createCommandServer({
-    cwd,
-    execPath: 'prlimit',
-    execArgv: [`--data=${dataBytes}`, process.execPath],
-  })
+const serverFor = (t: Teardown, options: ForkOptions): Pick<CommandServer, 'run'> => {
+  const server = createCommandServer(options)
   t.teardown(server.stop)
   return server
 }
+
+/** A process for the commands of a test file that are given in a folder; ends with the test. */
+export const commandServerIn = (t: Teardown, cwd: string) => serverFor(t, { cwd })
+
+/** The same with limited memory. */
+export const limitedCommandServer = (t: Teardown, dataBytes: number, cwd: string) =>
+  serverFor(t, { cwd, execPath: 'prlimit', execArgv: [`--data=${dataBytes}`, process.execPath] })
 
 // Such a process reads its environment for more than settings, or lives on.
 const needsProcess = (args: readonly string[], env: Record<string, string>): boolean =>
   ['serve', 'demo', 'provider'].includes(args[0] ?? '') ||
   Object.keys(env).some(name => !name.startsWith('ABOHAWA_'))
-
-/** A process for the commands of a test file that are given in a folder; ends with the test. */
-export const commandServerIn = (t: Teardown, cwd: string): Pick<CommandServer, 'run'> => {
-  const server = createCommandServer({ cwd })
-  t.teardown(server.stop)
-  return server
-}
 
 /** Runs a command to its end, as its users do or in the process that the commands of a test file share. */
 export const runCommand = (args: readonly string[], env: Record<string, string> = {}): Promise<Ended> =>

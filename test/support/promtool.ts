@@ -9,7 +9,7 @@ import { parse } from 'yaml'
 
 /** For tests that evaluate alert rules: false, or why they are skipped. */
 export const withoutPromtool: string | false =
-  spawnSync('promtool', ['--version']).status === 0 ? false : 'needs promtool of Prometheus on the path'
+  spawnSync('promtool', ['--version']).status !== 0 && 'needs promtool of Prometheus on the path'
 
 const minuteMs = 60_000
 
@@ -77,11 +77,7 @@ export const ruleTests = (watches: readonly Watch[]): { fine: boolean; output: s
 
 const target = 'job="abohawa",instance="gateway"'
 
-const seriesOf = (
-  scrapes: readonly Scrape[],
-  startedAt: number,
-  until: number,
-): { series: string; values: string }[] => {
+const seriesOf = (scrapes: readonly Scrape[], startedAt: number, until: number) => {
   const rules = readFileSync(rulesFile, 'utf8')
   const samples = scrapes.map(({ minute, text, now = startedAt + minute * minuteMs }) => ({
     minute,
@@ -125,13 +121,12 @@ const labelled = (series: string): string =>
   series.includes('{') ? series.replace('{', `{${target},`) : `${series}{${target}}`
 
 /** The samples of a scrape: series with its labels → value. */
-export const samplesIn = (text: string): Map<string, number> =>
-  new Map(
-    text
-      .split('\n')
-      .filter(line => line !== '' && !line.startsWith('#'))
-      .map(line => {
-        const at = line.lastIndexOf(' ')
-        return [line.slice(0, at), Number(line.slice(at + 1).replace('+Inf', 'Infinity'))]
-      }),
+export const samplesIn = (text: string): Map<string, number> => {
+  const lines = text.split('\n').filter(line => line !== '' && !line.startsWith('#'))
+  return new Map(
+    lines.map(line => {
+      const at = line.lastIndexOf(' ')
+      return [line.slice(0, at), Number(line.slice(at + 1).replace('+Inf', 'Infinity'))]
+    }),
   )
+}

@@ -50,10 +50,8 @@ export const openRaw = async (t: Teardown, url: string): Promise<RawConnection> 
       throw new Error(`the connection ended before ${what}`, { cause: failed })
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     wake = resolve
-    const late = setTimeout(
-      () => reject(new Error(`${what} did not come within ${patienceMs} ms`)),
-      patienceMs,
-    )
+    const onLate = () => reject(new Error(`${what} did not come within ${patienceMs} ms`))
+    const late = setTimeout(onLate, patienceMs)
     await promise.finally(() => clearTimeout(late))
   }
   const answer = async (method = 'GET'): Promise<RawAnswer> => {

@@ -51,12 +51,11 @@ export const requestBytes = (line: string, headers: readonly string[] = [], body
 const answerIn = (text: string): RawAnswer => {
   const [head = '', ...rest] = text.split('\r\n\r\n')
   const [statusLine = '', ...lines] = head.split('\r\n')
-  const headers = Object.fromEntries(
-    lines.map(line => {
-      const [name = '', ...value] = line.split(':')
-      return [name.toLowerCase(), value.join(':').trim()]
-    }),
-  )
+  const headers: Record<string, string> = {}
+  for (const line of lines) {
+    const [name = '', ...value] = line.split(':')
+    headers[name.toLowerCase()] = value.join(':').trim()
+  }
   const body = rest.join('\r\n\r\n')
   return { status: Number(statusLine.split(' ')[1] ?? 0), headers, text: body, body: jsonIn(body) }
 }

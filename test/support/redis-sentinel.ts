@@ -74,11 +74,8 @@ export const startSentinel = async (
     servers,
     sentinels,
     master: async () => {
-      const address = (await sentinels[0]?.admin.call(
-        'SENTINEL',
-        'GET-MASTER-ADDR-BY-NAME',
-        masterName,
-      )) as string[]
+      const call = sentinels[0]?.admin.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', masterName)
+      const address = (await call) as string[]
       return servers.find(({ port }) => port === Number(address[1])) as RedisProcess
     },
     stop: async () => {

@@ -10,17 +10,11 @@ const root = join(import.meta.dirname, '..', '..')
 
 const runbook = readFileSync(join(root, 'docs/runbook.md'), 'utf8')
 
-type Step = {
-  /** In Markdown. */
-  readonly text: string
-  readonly commands: readonly Command[]
-}
+/** `text` is Markdown. */
+type Step = { readonly text: string; readonly commands: readonly Command[] }
 
-type Command = {
-  readonly text: string
-  /** Why no test runs it; undefined for one that is run. */
-  readonly skipped: string | undefined
-}
+/** `skipped`: why no test runs it; undefined for one that is run. */
+type Command = { readonly text: string; readonly skipped: string | undefined }
 
 type Paragraph = {
   readonly alert: string
@@ -32,10 +26,7 @@ type Paragraph = {
 
 const notRun: readonly (readonly [pattern: RegExp, reason: string])[] = [
   [/^docker /, 'needs the containers of compose.yaml'],
-  [
-    /^(journalctl|dmesg|systemctl|timedatectl|chronyc|certbot) ?/,
-    'needs the machine that the gateway is installed on',
-  ],
+  [/^(journalctl|dmesg|systemctl|timedatectl|chronyc|certbot) ?/, 'needs the machine of the gateway'],
   [/^(top|vmstat|ss) /, 'is about the whole machine'],
   [/^timeout 20 /, 'takes 20 s'],
   [/ --bigkeys /, 'reads every key, slowly on purpose'],

@@ -15,15 +15,11 @@ export const currentAt = (timeline: Timeline, now: number, calendar: Calendar): 
   const { start, length } = timeline.quarterHours
   const step = Math.floor((now - start) / quarterHourMs)
   if (step < 0 || step >= length) return undefined
-  const values = Object.keys(currentUnits).map((name, i) => [
-    name,
-    valueAt(timeline.values, timeline.quarterHours, i, step),
-  ])
-  return {
-    time: calendar.localMinute(start + step * quarterHourMs),
-    interval: quarterHourMs / 1000,
-    ...Object.fromEntries(values),
-  }
+  const values = Object.keys(currentUnits).map((name, i) => {
+    return [name, valueAt(timeline.values, timeline.quarterHours, i, step)]
+  })
+  const time = calendar.localMinute(start + step * quarterHourMs)
+  return { time, interval: quarterHourMs / 1000, ...Object.fromEntries(values) }
 }
 
 /** `count` hours from the current local hour on, or undefined when the timeline does not cover them all. */
@@ -35,9 +31,8 @@ export const hoursFrom = (
 ): Hourly | undefined => {
   const { start } = timeline.hours
   const from = Math.floor((now - start) / hourMs)
-  return cut(timeline.values, timeline.hours, hourlyUnits, from, count, step =>
-    calendar.localMinute(start + step * hourMs),
-  )
+  const timeOf = (step: number) => calendar.localMinute(start + step * hourMs)
+  return cut(timeline.values, timeline.hours, hourlyUnits, from, count, timeOf)
 }
 
 /** `count` days from the local day of `now` on, or undefined when the timeline does not cover them all. */
@@ -62,14 +57,11 @@ const cut = <Units extends object>(
 ) => {
   if (from < 0 || from + count > series.length) return undefined
   const steps = Array.from({ length: count }, (_, i) => from + i)
-  const columns = Object.keys(units).map((name, i) => [
-    name,
-    steps.map(step => valueAt(values, series, i, step)),
-  ])
-  return { time: steps.map(timeOf), ...Object.fromEntries(columns) } as { time: string[] } & Record<
-    keyof Units,
-    Value[]
-  >
+  const columns = Object.keys(units).map((name, i) => {
+    return [name, steps.map(step => valueAt(values, series, i, step))]
+  })
+  const found = { time: steps.map(timeOf), ...Object.fromEntries(columns) }
+  return found as { time: string[] } & Record<keyof Units, Value[]>
 }
 
 // The provider's numbers have at most two decimals and stay far below 8,192, where 32 bits hold three decimals.

@@ -92,13 +92,7 @@ export const startGateway = async (
   }
   const log = createLog('info', lines)
   const gateway = await start(config, {
-    clock,
-    log,
-    lines,
-    dropped: () => 0,
-    open,
-    statusEveryMs,
-    source: { read, files: [] },
+    ...{ clock, log, lines, dropped: () => 0, open, statusEveryMs, source: { read, files: [] } },
   })
 
   const store = await openStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
@@ -113,28 +107,18 @@ export const startGateway = async (
     await rm(folder, { recursive: true })
     if (shown) throw new Error(`a gateway wrote a key: ${shown.slice(0, 500)}`)
   })
-  const administration = createAdministration({
-    store,
-    tiers: config.quota.tiers,
-    calendar: createCalendar(config.quota.timeZone),
-    clock,
-  })
+  const { tiers, timeZone } = config.quota
+  const administration = createAdministration({ store, tiers, calendar: createCalendar(timeZone), clock })
   const keys: Record<string, string> = {}
   const keyIds: Record<string, string> = {}
-  for (const tier of Object.keys(config.quota.tiers)) {
-    const issued = await administration.createKey('Test', tier)
-    keys[tier] = issued.key
-    keyIds[tier] = issued.id
+  for (const tier of Object.keys(tiers)) {
+    const { key, id } = await administration.createKey('Test', tier)
+    keys[tier] = key
+    keyIds[tier] = id
   }
 
   return {
-    ...gateway,
-    close,
-    config,
-    keys,
-    keyIds,
-    administration,
-    logged,
+    ...{ ...gateway, close, config, keys, keyIds, administration, logged },
     set: changed => {
       for (const [path, value] of Object.entries(changed)) settings[variableOf(path.split('.'))] = value
       return gateway.reloadConfig()
@@ -154,24 +138,15 @@ export const sendRequest = async (
   url: string,
   { key, method = 'GET', headers = {} }: RequestOptions = {},
 ): Promise<Answer> => {
-  const {
-    statusCode,
-    headers: received,
-    body,
-  } = await request(url, {
-    method: method as 'GET',
-    headers: { ...(key ? { 'x-api-key': key } : {}), ...headers },
-  })
-  const bytes = Buffer.from(await body.arrayBuffer())
+  const sent = { ...(key ? { 'x-api-key': key } : {}), ...headers }
+  const answer = await request(url, { method: method as 'GET', headers: sent })
+  const { statusCode: status, headers: received } = answer
+  const bytes = Buffer.from(await answer.body.arrayBuffer())
   const text = bytes.toString()
   const flat = Object.fromEntries(Object.entries(received).map(([name, value]) => [name, String(value)]))
-  if (/^https?:\/\/[^/]+\/api\/v1\//.test(url) && !(method === 'OPTIONS' && statusCode === 204))
-    assertConforming({ method, url, status: statusCode, headers: flat, bytes })
+  if (/^https?:\/\/[^/]+\/api\/v1\//.test(url) && !(method === 'OPTIONS' && status === 204))
+    assertConforming({ method, url, status, headers: flat, bytes })
   const isJson = String(received['content-type']).startsWith('application/json')
-  return {
-    status: statusCode,
-    headers: flat,
-    text,
-    body: isJson && text !== '' && !received['content-encoding'] ? JSON.parse(text) : undefined,
-  }
+  const isPlain = text !== '' && !received['content-encoding']
+  return { status, headers: flat, text, body: isJson && isPlain ? JSON.parse(text) : undefined }
 }

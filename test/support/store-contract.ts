@@ -12,6 +12,7 @@ import {
   type Store,
   StoreError,
   type Subscriber,
+  type UsageGrant,
 } from '../../src/stores/store.ts'
 import { heartbeatOf } from './heartbeat.ts'
 import { sampleKey } from './key-records.ts'
@@ -28,6 +29,7 @@ const keyRecord = (id: string, given: Partial<KeyRecord> = {}): KeyRecord => ({
   formers: [],
   ...given,
 })
+const grant = (granted: number, used: number, before: number): UsageGrant => ({ granted, used, before })
 const idsOf = (records: readonly { id: string }[]): string[] => records.map(({ id }) => id)
 
 /** @param open a new, empty store; called once per test, closed by the contract */
@@ -196,16 +198,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     const commit = instanceOn(store, 'one')
     const grants = []
     for (let i = 0; i < 5; i++) grants.push(...(await commit({})))
-    t.strictSame(
-      grants.map(({ granted, used, before }) => [granted, used, before]),
-      [
-        [1, 1, 0],
-        [1, 2, 1],
-        [1, 3, 2],
-        [0, 3, 3],
-        [0, 3, 3],
-      ],
-    )
+    t.strictSame(grants, [grant(1, 1, 0), grant(1, 2, 1), grant(1, 3, 2), grant(0, 3, 3), grant(0, 3, 3)])
     t.strictSame(await store.usedOn('key_1', ['2126-11-21']), [3])
   })
 
@@ -215,34 +208,21 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     const several = [
       { keyId: first, units: 2 },
       { keyId: second, units: 5 },
-      { keyId: third, units: 1, limit: 1 },
+      { keyId: third, limit: 1 },
     ]
-    t.strictSame(await commit(...several), [
-      { granted: 2, used: 2, before: 0 },
-      { granted: 3, used: 3, before: 0 },
-      { granted: 1, used: 1, before: 0 },
-    ])
-    t.strictSame(await commit({ keyId: first, units: 2 }), [{ granted: 1, used: 3, before: 2 }])
-    t.strictSame(await commit({ keyId: first, units: 0 }), [{ granted: 0, used: 3, before: 3 }])
-    t.strictSame(
-      await commit({ keyId: first, limit: 2 }),
-      [{ granted: 0, used: 3, before: 3 }],
-      'a lowered limit',
-    )
+    t.strictSame(await commit(...several), [grant(2, 2, 0), grant(3, 3, 0), grant(1, 1, 0)])
+    t.strictSame(await commit({ keyId: first, units: 2 }), [grant(1, 3, 2)])
+    t.strictSame(await commit({ keyId: first, units: 0 }), [grant(0, 3, 3)])
+    t.strictSame(await commit({ keyId: first, limit: 2 }), [grant(0, 3, 3)], 'a lowered limit')
     t.strictSame(await store.commit(batchOf('one', 99, [])), [])
   })
 
   test('keys and days are counted apart, over the turn of a month too', async (t, store) => {
     const commit = instanceOn(store, 'one')
-    await commit({})
-    await commit({ day: '2126-11-30' })
-    await commit({ keyId: 'key_2' })
-    await commit({ day: '2126-11-30' })
-    await commit({ day: '2126-12-01' })
-    t.strictSame(
-      await store.usedOn('key_1', ['2126-12-01', '2126-11-30', '2126-11-21', '2126-11-20']),
-      [1, 2, 1, 0],
-    )
+    const [first, last, next] = ['2126-11-21', '2126-11-30', '2126-12-01'] as const
+    for (const entry of [{}, { day: last }, { keyId: 'key_2' }, { day: last }, { day: next }])
+      await commit(entry)
+    t.strictSame(await store.usedOn('key_1', [next, last, first, '2126-11-20']), [1, 2, 1, 0])
     t.strictSame(await store.usedOn('key_2', ['2126-11-21']), [1])
     t.strictSame(await store.usedOn('key_1', []), [])
   })
@@ -267,14 +247,12 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     const [one, two] = [instanceOn(store, 'one'), instanceOn(store, 'two')]
     await one({ units: 5, limit: 100 })
     await two({ units: 3, limit: 100 })
-    for (const [instance, units, admitted, grant, why] of [
-      [one, 0, 25, [0, 28, 8], '20 units more than the store knew of'],
-      [two, 2, 1, [2, 28, 28], '2 units of a batch whose outcome was lost go back'],
-      [one, 1, 120, [0, 123, 28], 'what was admitted is counted beyond the limit too'],
-    ] as const) {
-      const [{ granted, used, before } = {}] = await instance({ units, limit: 100, admitted })
-      t.strictSame([granted, used, before], grant, why)
-    }
+    for (const [instance, units, admitted, expected, why] of [
+      [one, 0, 25, grant(0, 28, 8), '20 units more than the store knew of'],
+      [two, 2, 1, grant(2, 28, 28), '2 units of a batch whose outcome was lost go back'],
+      [one, 1, 120, grant(0, 123, 28), 'what was admitted is counted beyond the limit too'],
+    ] as const)
+      t.strictSame(await instance({ units, limit: 100, admitted }), [expected], why)
     t.strictSame(await store.usedOn('key_1', ['2126-11-21']), [123])
   })
 
@@ -294,20 +272,14 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
   })
 
   test('a batch that arrives after a later one changes nothing', async (t, store) => {
-    await store.commit(batchOf('one', 2, [{ ...anEntry, units: 2 }]))
-    for (const sequence of [1, 2])
-      await t.rejects(
-        store.commit(batchOf('one', sequence, [{ ...anEntry, units: 1 }])),
-        { name: 'OvertakenError', code: 'store_unavailable', by: 2 },
-        `batch ${sequence}`,
-      )
-    const days = ['2126-11-20', '2126-11-21']
-    t.strictSame(await store.usedOn('key_1', days), [0, 2])
-    t.strictSame(await store.commit(batchOf('one', 3, [{ ...anEntry, day: days[0] ?? '' }])), [
-      { granted: 1, used: 1, before: 0 },
-    ])
-    const other = await store.commit(batchOf('two', 1, [anEntry]))
-    t.strictSame(other, [{ granted: 1, used: 3, before: 2 }])
+    const commit = (instance: string, sequence: number, given: object = {}) =>
+      store.commit(batchOf(instance, sequence, [{ ...anEntry, ...given }]))
+    await commit('one', 2, { units: 2 })
+    const overtaken = { name: 'OvertakenError', code: 'store_unavailable', by: 2 }
+    for (const sequence of [1, 2]) await t.rejects(commit('one', sequence), overtaken, `batch ${sequence}`)
+    t.strictSame(await store.usedOn('key_1', ['2126-11-20', '2126-11-21']), [0, 2])
+    t.strictSame(await commit('one', 3, { day: '2126-11-20' }), [grant(1, 1, 0)])
+    t.strictSame(await commit('two', 1), [grant(1, 3, 2)])
   })
 
   test('keys have a partition, and the store a clock', async (t, store) => {
@@ -681,8 +653,8 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     const { keyId, day, keepUntil } = anEntry
     const commit = instanceOn(store, 'one')
     await store.raiseUsed(keyId, day, 2, keepUntil)
-    t.strictSame(await commit({}), [{ granted: 1, used: 3, before: 2 }])
-    t.strictSame(await commit({}), [{ granted: 0, used: 3, before: 3 }])
+    t.strictSame(await commit({}), [grant(1, 3, 2)])
+    t.strictSame(await commit({}), [grant(0, 3, 3)])
     await store.raiseUsed(keyId, day, 2, keepUntil)
     await store.raiseUsed(keyId, '2126-11-20', 0, keepUntil)
     await store.raiseUsed(keyId, '2126-11-19', 9, keepUntil)
