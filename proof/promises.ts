@@ -32,7 +32,7 @@ export const shownBy: Readonly<Record<PromiseNumber, readonly string[]>> = {
   6: ['keys/metering', 'journeys/redis-outages', 'journeys/clock-skew'],
   7: ['keys/meter', 'journeys/metering'],
   8: ['keys/lost-counts', 'journeys/redis-outages'],
-  9: ['keys/store-clock', 'journeys/clock'],
+  9: ['keys/metering', 'journeys/clock'],
   10: ['journeys/key-changes', 'keys/key-directory'],
   11: ['journeys/key-admin', 'journeys/live-settings'],
   12: ['provider/budget', 'journeys/budget-over-windows'],
