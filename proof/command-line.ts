@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { UsageError, wholeNumberOf } from '../fuzz/command-line.ts'
 
-export type Wish = {
+export type Options = {
   /** For how long, or for how many seeds. */
   readonly until: { readonly ms: number } | { readonly seeds: number }
   readonly first: number
@@ -55,7 +55,7 @@ Example:
 `
 
 /** The options of the run; undefined for --help. @throws UsageError */
-export const readCommandLine = (args: readonly string[]): Wish | undefined => {
+export const readCommandLine = (args: readonly string[]): Options | undefined => {
   const values = parse(args)
   if (values.help) return undefined
   const lengths = (['hours', 'minutes', 'seeds', 'seed'] as const).filter(name => values[name] !== undefined)

@@ -3,7 +3,7 @@
 
 import { UsageError } from '../fuzz/command-line.ts'
 import { measuredWith, readMarkedPart, writeMarkedPart } from '../fuzz/marked-part.ts'
-import { readCommandLine, usage, type Wish } from './command-line.ts'
+import { type Options, readCommandLine, usage } from './command-line.ts'
 import { runLanes } from './lanes.ts'
 import { addTo, asJson, createTally, faultsText, hasFailed, headOf, type Tally, tableOf } from './tally.ts'
 
@@ -11,14 +11,16 @@ const onTerminalEveryMs = 200
 const elsewhereEveryMs = 10_000
 const shrunkAtMost = 5
 
-const prove = async (wish: Wish): Promise<Tally> => {
+const prove = async (options: Options): Promise<Tally> => {
   const tally = createTally()
   const begun = performance.now()
-  let seed = wish.first
+  let seed = options.first
   let shownAt = begun
   const next = (): number | undefined => {
     const isOver =
-      'ms' in wish.until ? performance.now() - begun >= wish.until.ms : seed - wish.first >= wish.until.seeds
+      'ms' in options.until
+        ? performance.now() - begun >= options.until.ms
+        : seed - options.first >= options.until.seeds
     return isOver ? undefined : seed++
   }
   const show = (): void => {
@@ -29,8 +31,8 @@ const prove = async (wish: Wish): Promise<Tally> => {
     process.stderr.write(isTTY ? `\r\x1b[K${text}` : `${text}\n`)
   }
   await runLanes({
-    lanes: wish.lanes,
-    folder: wish.keep,
+    lanes: options.lanes,
+    folder: options.keep,
     next,
     shrink: () => tally.faulty.length < shrunkAtMost,
     onJudged: judged => {
@@ -64,26 +66,26 @@ const printHistory = async (seed: number): Promise<number> => {
   }
 }
 
-const run = async (wish: Wish): Promise<number> => {
-  const name = wish.sabotage ? 'sabotage' : 'proof'
+const run = async (options: Options): Promise<number> => {
+  const name = options.sabotage ? 'sabotage' : 'proof'
   // Checked first, because a run takes an hour.
-  if (wish.report !== undefined) await readMarkedPart(wish.report, name)
-  if (wish.verbose) return printHistory(wish.first)
-  if (wish.sabotage) {
+  if (options.report !== undefined) await readMarkedPart(options.report, name)
+  if (options.verbose) return printHistory(options.first)
+  if (options.sabotage) {
     const { findSabotages } = await import('./sabotage/find.ts')
-    const found = await findSabotages(wish)
-    process.stdout.write(wish.json ? `${JSON.stringify(found.results)}\n` : `${found.text}\n`)
-    if (wish.report !== undefined) await writeMarkedPart(wish.report, name, `\n${found.text}\n`)
+    const found = await findSabotages(options)
+    process.stdout.write(options.json ? `${JSON.stringify(found.results)}\n` : `${found.text}\n`)
+    if (options.report !== undefined) await writeMarkedPart(options.report, name, `\n${found.text}\n`)
     return found.results.every(({ foundIn }) => foundIn > 0) ? 0 : 1
   }
-  const tally = await prove(wish)
+  const tally = await prove(options)
   process.stdout.write(
-    wish.json ? `${asJson(tally)}\n` : `${headOf(tally)}\n\n${tableOf(tally)}\n\n${faultsText(tally)}`,
+    options.json ? `${asJson(tally)}\n` : `${headOf(tally)}\n\n${tableOf(tally)}\n\n${faultsText(tally)}`,
   )
-  if (wish.report !== undefined) {
-    const seeds = `seeds ${wish.first} to ${wish.first + tally.seeds - 1}, ${wish.lanes} processes at once`
+  if (options.report !== undefined) {
+    const seeds = `seeds ${options.first} to ${options.first + tally.seeds - 1}, ${options.lanes} processes at once`
     await writeMarkedPart(
-      wish.report,
+      options.report,
       name,
       `\n${headOf(tally)}\n\n${measuredWith(seeds)}\n\n${tableOf(tally)}\n`,
     )
@@ -95,8 +97,8 @@ const run = async (wish: Wish): Promise<number> => {
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
 
 try {
-  const wish = readCommandLine(process.argv.slice(2))
-  if (wish) process.exitCode = await run(wish)
+  const options = readCommandLine(process.argv.slice(2))
+  if (options) process.exitCode = await run(options)
   else process.stdout.write(usage)
 } catch (error) {
   if (!(error instanceof UsageError)) throw error

@@ -1,7 +1,7 @@
 // Runs seeds with each planted fault in turn, and says in how many of them the checker found it, and by which promise. A sabotage
 // ends early once it was found often enough.
 
-import type { Wish } from '../command-line.ts'
+import type { Options } from '../command-line.ts'
 import { runLanes } from '../lanes.ts'
 import type { PromiseNumber } from '../promises.ts'
 import { sabotages } from './sabotages.ts'
@@ -20,11 +20,13 @@ export type SabotageResult = {
 
 const foundOftenEnough = 3
 
-export const findSabotages = async (wish: Wish): Promise<{ results: SabotageResult[]; text: string }> => {
+export const findSabotages = async (
+  options: Options,
+): Promise<{ results: SabotageResult[]; text: string }> => {
   const results: SabotageResult[] = []
   for (const { name, promise } of sabotages) {
-    const most = 'seeds' in wish.until ? wish.until.seeds : 0
-    let seed = wish.first
+    const most = 'seeds' in options.until ? options.until.seeds : 0
+    let seed = options.first
     let seeds = 0
     const found: number[] = []
     const broken: Record<string, number> = {}
@@ -34,10 +36,10 @@ export const findSabotages = async (wish: Wish): Promise<{ results: SabotageResu
       for (const each of new Set(promises)) broken[each] = (broken[each] ?? 0) + 1
     }
     await runLanes({
-      lanes: wish.lanes,
-      folder: wish.keep,
+      lanes: options.lanes,
+      folder: options.keep,
       sabotage: name,
-      next: () => (seed - wish.first >= most || found.length >= foundOftenEnough ? undefined : seed++),
+      next: () => (seed - options.first >= most || found.length >= foundOftenEnough ? undefined : seed++),
       shrink: () => false,
       onJudged: ({ seed: number, verdict, stalledMs }) =>
         note(number, stalledMs === undefined ? verdict.violations.map(each => each.promise) : []),

@@ -15,8 +15,8 @@ import {
   isUnconfirmed,
   type MeterState,
   type OutageParts,
+  type PartitionStatus,
   type QuotaDecision,
-  type Standing,
   stepOf,
   type Waiter,
 } from './outage.ts'
@@ -301,7 +301,7 @@ type Pending = { readonly count: Count; readonly waiters: Waiter[]; units: numbe
 /** The batches of one store partition: the keys that the store counts in one atomic step. @param now in ms, from any beginning */
 export const createPartition = (parts: PartitionParts, now = () => performance.now()) => {
   const { instance, store, whenStoreIsDown, observer } = parts
-  const standing: Standing = { state: 'counting', isReported: true, reconciled: 0 }
+  const status: PartitionStatus = { state: 'counting', isReported: true, reconciled: 0 }
   const waiting = new Map<Count, Pending>()
   let inFlight: readonly Pending[] = []
   let sequence = 0
@@ -338,7 +338,7 @@ export const createPartition = (parts: PartitionParts, now = () => performance.n
       const { admitted = 0 } = reported[i] ?? {}
       if (!count) return
       // While the state is `counting` nothing is admitted before the store has counted it.
-      standing.reconciled += admitted - count.confirmed
+      status.reconciled += admitted - count.confirmed
       count.admitted += grant.granted
       count.confirmed = admitted + grant.granted
       observer.counted(count, grant)
@@ -357,7 +357,7 @@ export const createPartition = (parts: PartitionParts, now = () => performance.n
   }
 
   const resolveWaiters = ({ count, units, limit, waiters }: Pending, { granted, used }: UsageGrant): void => {
-    if (standing.state === 'counting') count.lastKnown = { used, admitted: count.admitted }
+    if (status.state === 'counting') count.lastKnown = { used, admitted: count.admitted }
     waiters.forEach((waiter, i) => {
       if (i < granted) {
         waiter.resolve({ allowed: true, remaining: Math.max(0, limit - (used - granted) - i - 1) })
@@ -370,7 +370,7 @@ export const createPartition = (parts: PartitionParts, now = () => performance.n
   // With `refuse` no allowance bounds what is taken from a store that may have lost what others counted: requests wait until all
   // is reported.
   const isHeld = (): boolean =>
-    whenStoreIsDown === 'refuse' && !standing.isReported && standing.state === 'counting'
+    whenStoreIsDown === 'refuse' && !status.isReported && status.state === 'counting'
 
   // Requests of the same turn of the event loop share a batch. Where they are few, those of the next turns join while each
   // brings more: a transaction or a round trip for each of them would cost as much as all else that it needs.
@@ -393,13 +393,12 @@ export const createPartition = (parts: PartitionParts, now = () => performance.n
     for (const { count } of part) waiting.delete(count)
     inFlight = part
     try {
-      if (standing.state === 'away') throw new StoreError('away')
-      if (standing.state === 'reconciling') await outage.readUnknown(part)
+      if (status.state === 'away') throw new StoreError('away')
+      if (status.state === 'reconciling') await outage.readUnknown(part)
       for (const each of part) {
         const { length } = each.waiters
         each.limit = each.count.limit
-        each.units =
-          standing.state === 'counting' ? length : Math.min(length, outage.allowanceLeft(each.count))
+        each.units = status.state === 'counting' ? length : Math.min(length, outage.allowanceLeft(each.count))
       }
       const grants = await commitWithRetry(part)
       grants.forEach((grant, at) => {
@@ -407,7 +406,7 @@ export const createPartition = (parts: PartitionParts, now = () => performance.n
         if (each) resolveWaiters(each, grant)
       })
     } catch (error) {
-      if (standing.state !== 'away') outage.goAway(error)
+      if (status.state !== 'away') outage.goAway(error)
       for (const { count, waiters } of part) for (const waiter of waiters) outage.admitLocally(count, waiter)
     }
     inFlight = []
@@ -416,10 +415,10 @@ export const createPartition = (parts: PartitionParts, now = () => performance.n
     flushSoon()
   }
 
-  const outage = createOutage(standing, { commit, commitWithRetry, inTurn, flushSoon }, parts, now)
+  const outage = createOutage(status, { commit, commitWithRetry, inTurn, flushSoon }, parts, now)
   const { onMessage, onMessagesLost, probe, report } = outage
   return {
-    state: () => standing.state,
+    state: () => status.state,
     /** Requests one unit. @throws StoreError when the store is away and the local allowance is spent */
     admit: (count: Count, limit: number): Promise<QuotaDecision> =>
       new Promise((resolve, reject) => {
@@ -428,7 +427,7 @@ export const createPartition = (parts: PartitionParts, now = () => performance.n
           count.step = stepOf(limit)
         }
         const waiter = { resolve, reject }
-        if (standing.state === 'away') {
+        if (status.state === 'away') {
           outage.admitLocally(count, waiter)
           return
         }
@@ -441,7 +440,7 @@ export const createPartition = (parts: PartitionParts, now = () => performance.n
     /** Whether no request waits for a count, and the store has all units that were admitted. */
     mayForget: (count: Count): boolean => {
       const isInUse = waiting.has(count) || inFlight.some(each => each.count === count)
-      return standing.state === 'counting' && standing.isReported && !isUnconfirmed(count) && !isInUse
+      return status.state === 'counting' && status.isReported && !isUnconfirmed(count) && !isInUse
     },
     onMessage,
     onMessagesLost,

@@ -37,7 +37,7 @@ export type Waiter = { resolve(decision: QuotaDecision): void; reject(error: unk
 export type MeterState = 'counting' | 'away' | 'reconciling'
 
 /** What counting and outages of a partition share. */
-export type Standing = {
+export type PartitionStatus = {
   state: MeterState
   /** Whether all counts were reported since the last loss. */
   isReported: boolean
@@ -85,7 +85,7 @@ const probeTimeoutMs = 50
 
 /** @param now in ms, from any beginning */
 export const createOutage = (
-  standing: Standing,
+  status: PartitionStatus,
   { commit, commitWithRetry, inTurn, flushSoon }: Batches,
   { store, whenStoreIsDown, instances, latestStart, counts, clock, observer }: OutageParts,
   now: () => number,
@@ -101,7 +101,7 @@ export const createOutage = (
   // A window that begins while the store is away starts with no units used, unless the clock jumped back to it.
   const lastKnownOf = (count: Count): LastKnown | undefined =>
     count.lastKnown ??
-    (standing.state !== 'counting' && latestStartBefore < count.window.startsAt
+    (status.state !== 'counting' && latestStartBefore < count.window.startsAt
       ? { used: 0, admitted: 0 }
       : undefined)
 
@@ -120,15 +120,15 @@ export const createOutage = (
   }
 
   const stopCounting = (reason: string, next: 'away' | 'reconciling'): void => {
-    if (standing.state === 'counting') {
+    if (status.state === 'counting') {
       latestStartBefore = latestStart()
       observer.stopped(reason)
     }
-    standing.state = next
+    status.state = next
   }
   /** Everything has to be reported again. */
   const onLoss = (): void => {
-    standing.isReported = false
+    status.isReported = false
     losses += 1
     // What others admitted since the loss before is not in these.
     for (let each = unread?.next(); each && !each.done; each = unread?.next())
@@ -141,9 +141,9 @@ export const createOutage = (
     flushSoon()
   }
   const resume = (): void => {
-    if (standing.state !== 'counting') observer.resumed(standing.reconciled)
-    standing.state = 'counting'
-    standing.reconciled = 0
+    if (status.state !== 'counting') observer.resumed(status.reconciled)
+    status.state = 'counting'
+    status.reconciled = 0
     if (whenStoreIsDown === 'share' && instances() !== 1) unread = counts()
     flushSoon()
   }
@@ -220,8 +220,8 @@ export const createOutage = (
 
   const probeOnce = async (): Promise<void> => {
     try {
-      if (standing.isReported && standing.state === 'counting') return await readOthers()
-      if (standing.isReported) {
+      if (status.isReported && status.state === 'counting') return await readOthers()
+      if (status.isReported) {
         if (!isStillToCome(clock, reconciledAt, reconcileForMs)) resume()
         return
       }
@@ -230,7 +230,7 @@ export const createOutage = (
       if (losses !== before) return
       // With `refuse` nothing is admitted locally, so there is nothing to wait for unless the store lost counts.
       if (whenStoreIsDown === 'refuse' && !isLost) {
-        standing.isReported = true
+        status.isReported = true
         resume()
         return
       }
@@ -239,7 +239,7 @@ export const createOutage = (
       // What was admitted locally until now.
       await inSteps(counts(), reportPart, { isWanted: isUnconfirmed })
       if (losses !== before) return
-      standing.isReported = true
+      status.isReported = true
       reconciledAt = clock.now() + reconcileForMs
     } catch (error) {
       goAway(error)
@@ -296,13 +296,13 @@ export const createOutage = (
     },
     /** Messages of other instances may have been lost, and the store may have lost counts. */
     onMessagesLost: (): void => {
-      if (standing.state === 'away') return
+      if (status.state === 'away') return
       // Other instances may be admitting locally.
       if (whenStoreIsDown === 'share')
         stopCounting('the subscription to the counts of other gateways was lost', 'reconciling')
       onLoss()
       // Requests may wait for it.
-      if (whenStoreIsDown === 'refuse' && standing.state === 'counting') void probe()
+      if (whenStoreIsDown === 'refuse' && status.state === 'counting') void probe()
     },
     probe,
     /** Reports what the store has not confirmed, whatever the state; never rejects. */
