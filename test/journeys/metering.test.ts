@@ -1,5 +1,5 @@
 // Quotas over a fleet on a small scale: each unit counts once, few Redis commands, one midnight for all, cheap refusal of
-// wrong keys. `npm run bench:meter` measures the same on a large scale.
+// wrong keys. `npm run bench` measures the same on a large scale.
 
 import { Redis } from 'ioredis'
 import t from 'tap'

@@ -8,7 +8,7 @@ import { startOnOneClock } from './one-clock.ts'
 import { forAll, isoOf, noBudget, pathOf, placesByCell, quiet, type Scope } from './set-up.ts'
 
 const start = Date.parse('2026-11-21T13:07:00Z')
-export const breaker = { after: 3, halfOpenAfterMs: 500, halfOpenAfterAtMostMs: 2_000 }
+const breaker = { after: 3, halfOpenAfterMs: 500, halfOpenAfterAtMostMs: 2_000 }
 const faults = ['reset', 'hang', 'bad-gateway'] as const
 const calendar = createCalendar('Asia/Dhaka')
 

@@ -35,7 +35,7 @@ export const startFleet = async (
 }
 
 // Interleaves the processes, so that none of them gets all of the first requests.
-export const sendAll = (gateways: Fleet['gateways'], path: string): Promise<TimedResponse[]> => {
+const sendAll = (gateways: Fleet['gateways'], path: string): Promise<TimedResponse[]> => {
   const most = Math.max(...gateways.map(({ callers }) => callers.length))
   const order = Array.from({ length: most }, (_, i) => gateways.flatMap(({ callers }) => callers[i] ?? []))
   return Promise.all(order.flat().map(caller => caller.send(path)))
@@ -60,11 +60,6 @@ const allAdmitted = async (
     60_000,
   )
   return { answers }
-}
-
-/** Warms up: four requests of every caller for another cell. */
-export const warm = async ({ gateways }: Fleet): Promise<void> => {
-  for (let i = 0; i < 4; i++) await sendAll(gateways, '/api/v1/weather/coords/26/89')
 }
 
 /** All callers request one cell while the provider delays its response. */
