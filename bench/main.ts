@@ -47,7 +47,7 @@ const rows: readonly Row[] = [
   soak,
 ]
 
-const usual = { rounds: 5, seconds: 3, pairs: 5, warm: warmSeconds, keys: 1_000_000 }
+const usual = { rounds: 5, seconds: 3, pairs: 5, minutes: undefined, warm: warmSeconds, keys: 1_000_000 }
 
 const usage = `Usage: npm run -s bench -- [options]
 
@@ -99,13 +99,16 @@ const wholeOf = (name: string, text: string): number => {
 const textOf = ({ findings, table, notes = [] }: Result): string =>
   [findingsText(findings), ...(table ? [tableText(table)] : []), ...notes.map(note => `${note}\n`)].join('\n')
 
-/** The command, the day and the machine. */
-const madeBy = (id: string): string => {
+/** The command with what was not usual, the day and the machine. */
+const madeBy = (id: string, options: Options): string => {
+  const given = (Object.keys(options) as (keyof Options)[])
+    .filter(name => options[name] !== usual[name])
+    .map(name => ` --${name} ${options[name]}`)
+  const day = new Date(systemClock.now()).toISOString().slice(0, 10)
+  const machine = `${cpus().length} × ${cpus()[0]?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB, shared with other work`
   const redis = /v=(\S+)/.exec(spawnSync('redis-server', ['--version']).stdout?.toString() ?? '')?.[1]
-  return (
-    `\`npm run bench -- --only ${id}\`, ${new Date(systemClock.now()).toISOString().slice(0, 10)}: ${cpus().length} × ${cpus()[0]?.model.trim()}, ` +
-    `${Math.round(totalmem() / 2 ** 30)} GiB, shared with other work; Node ${process.version}, Redis ${redis}, nginx ${nginxVersion}, wrk ${wrkVersion}.`
-  )
+  const software = `Node ${process.version}, Redis ${redis}, nginx ${nginxVersion}, wrk ${wrkVersion}`
+  return `\`npm run bench -- --only ${id}${given.join('')}\`, ${day}: ${machine}; ${software}.`
 }
 
 const runRow = async (row: Row, options: Options): Promise<Result | undefined> => {
@@ -168,7 +171,7 @@ const main = async (): Promise<void> => {
     results.push({ row: row.id, ...result })
     if (!json) process.stdout.write(`${row.id}: ${row.what}\n\n${textOf(result)}\n`)
     if (report !== undefined)
-      await writeMarkedPart(report, `bench ${row.id}`, `\n${madeBy(row.id)}\n\n${textOf(result)}`)
+      await writeMarkedPart(report, `bench ${row.id}`, `\n${madeBy(row.id, options)}\n\n${textOf(result)}`)
   }
   if (json) process.stdout.write(`${JSON.stringify(results)}\n`)
 }

@@ -204,32 +204,36 @@ const supportOfBenchmarks = [
   'process',
   'program-path',
   'provider-process',
+  'redis-sentinel',
   'redis-server',
   'until',
 ]
   .map(name => `test/support/${name}.ts`)
-  .concat('fuzz/marked-part.ts')
+  .concat('fuzz/random.ts', 'fuzz/marked-part.ts')
 const mayImport: Record<string, (imported: string) => boolean> = {
   src: imported => /^(src|simulator)\//.test(imported),
   simulator: imported => /^(src|simulator)\//.test(imported),
   test: imported => !imported.startsWith('bench/'),
   bench: imported =>
-    /^(src|simulator|bench|test\/scenarios)\//.test(imported) || supportOfBenchmarks.includes(imported),
+    /^(src|simulator|bench|proof|test\/scenarios)\//.test(imported) || supportOfBenchmarks.includes(imported),
   fuzz: imported => /^(src|simulator|fuzz|test\/(scenarios|support))\//.test(imported),
   proof: imported => /^(src|simulator|fuzz|proof|test\/(scenarios|support))\//.test(imported),
 }
 
-t.test('tests do not import benchmarks, benchmarks share scenarios, and the product none of both', t => {
-  let arrows = 0
-  for (const file of projectFiles)
-    for (const imported of importsIn(file)) {
-      arrows += 1
-      const from = file.split('/')[0] ?? ''
-      if (!mayImport[from]?.(imported)) t.fail(`${file} must not import ${imported}`)
-    }
-  t.ok(arrows > 300, `${arrows} imports were looked at`)
-  t.end()
-})
+t.test(
+  'tests do not import benchmarks, benchmarks share scenarios and fleets, and the product none of both',
+  t => {
+    let arrows = 0
+    for (const file of projectFiles)
+      for (const imported of importsIn(file)) {
+        arrows += 1
+        const from = file.split('/')[0] ?? ''
+        if (!mayImport[from]?.(imported)) t.fail(`${file} must not import ${imported}`)
+      }
+    t.ok(arrows > 300, `${arrows} imports were looked at`)
+    t.end()
+  },
+)
 
 /** The loops of a file without a fixed number of rounds, as source text; the indentation shows where each ends. */
 const endlessLoops = (text: string): string[] =>

@@ -1,5 +1,5 @@
 // The guarantees of a fleet's cache on a small scale: one provider request for a cell that everybody requests, even if a
-// process or Redis dies meanwhile, and right weather through an outage.
+// process or Redis dies meanwhile, and right weather through an outage. bench/cache.ts measures the same on a large scale.
 
 import t from 'tap'
 import { measureProviderOutage } from '../scenarios/provider-outage.ts'
