@@ -7,64 +7,18 @@ import { errors } from '../../src/api/reference/errors.ts'
 import { failureSentence, failureSentences, type Sentence, sentences } from '../../src/api/sentences.ts'
 
 // Codes are only ever added here: consumers branch on them.
-const published = [
-  'degrees_invalid',
-  'head_too_large',
-  'host_invalid',
-  'host_missing',
-  'http_invalid',
-  'http_version_not_supported',
-  'https_required',
-  'internal_error',
-  'key_expired',
-  'key_malformed',
-  'key_missing',
-  'key_replaced',
-  'key_revoked',
-  'key_share_used_up',
-  'key_unknown',
-  'key_wrong_prefix',
-  'lang_invalid',
-  'longitude_missing',
-  'method_not_allowed',
-  'number_invalid',
-  'origin_not_allowed',
-  'parameter_not_encoded',
-  'parameter_repeated',
-  'path_missing',
-  'path_not_encoded',
-  'path_not_found',
-  'place_code_changed',
-  'place_not_found',
-  'point_out_of_bounds',
-  'provider_broke_off',
-  'provider_busy',
-  'provider_circuit_open',
-  'provider_cut_off',
-  'provider_denied',
-  'provider_failing',
-  'provider_garbled',
-  'provider_limited',
-  'provider_not_sent',
-  'provider_overloaded',
-  'provider_refused',
-  'provider_timeout',
-  'provider_too_much',
-  'provider_unreachable',
-  'quota_exhausted',
-  'reference_busy',
-  'request_timeout',
-  'search_too_long',
-  'store_unavailable',
-  'subscriber_revoked',
-  'tier_not_configured',
-  'timeline_exhausted',
-  'transfer_encoding_in_http_1_0',
-  'transfer_encoding_not_supported',
-  'type_invalid',
-  'url_not_encoded',
-  'waited_too_long',
-]
+const published = `
+  degrees_invalid head_too_large host_invalid host_missing http_invalid http_version_not_supported
+  https_required internal_error key_expired key_malformed key_missing key_replaced key_revoked
+  key_share_used_up key_unknown key_wrong_prefix lang_invalid longitude_missing method_not_allowed
+  number_invalid origin_not_allowed parameter_not_encoded parameter_repeated path_missing path_not_encoded
+  path_not_found place_code_changed place_not_found point_out_of_bounds provider_broke_off provider_busy
+  provider_circuit_open provider_cut_off provider_denied provider_failing provider_garbled provider_limited
+  provider_not_sent provider_overloaded provider_refused provider_timeout provider_too_much
+  provider_unreachable quota_exhausted reference_busy request_timeout search_too_long store_unavailable
+  subscriber_revoked tier_not_configured timeline_exhausted transfer_encoding_in_http_1_0
+  transfer_encoding_not_supported type_invalid url_not_encoded waited_too_long
+`
 
 /** The codes of all sentences, whether they are made of values or not. */
 const codesOf = (table: object): string[] =>
@@ -77,7 +31,7 @@ const codesOf = (table: object): string[] =>
 t.test('every sentence has a code of its own, and no published code is gone', async t => {
   const codes = [...codesOf(sentences), ...Object.keys(failureSentences)]
   t.equal(new Set(codes).size, codes.length)
-  t.strictSame(codes.sort(), published)
+  t.strictSame(codes.sort(), published.trim().split(/\s+/))
   for (const code of codes) t.match(code, /^[a-z][a-z0-9_]+$/)
 })
 

@@ -26,21 +26,14 @@ const joined = (start: GzipStart, bytes: Buffer): Buffer => Buffer.concat(joined
 // The longest block without compression has 65,535 bytes.
 const lengths = [0, 1, 2, 300, 4_583, 65_535, 65_536, 200_000]
 
-t.test('both parts come out as they went in', async t => {
+t.test('both parts come out as they went in, and a checksum goes on without the bytes before it', async t => {
   for (const first of lengths)
     for (const second of lengths) {
       const [one, other] = [text(first), text(second)]
       const whole = Buffer.concat([one, other])
       for (const [name, start] of Object.entries({ storedStart, deflatedStart }))
         t.ok(gunzipSync(joined(start(one), other)).equals(whole), `${name}: ${first} and ${second} bytes`)
-    }
-})
-
-t.test('a checksum goes on without the bytes before it', async t => {
-  for (const first of lengths)
-    for (const second of lengths) {
-      const [one, other] = [text(first), text(second)]
-      t.equal(joinedCrc(crc32(one), endOf(other)), crc32(Buffer.concat([one, other])), `${first}, ${second}`)
+      t.equal(joinedCrc(crc32(one), endOf(other)), crc32(whole), `${first} and ${second} bytes`)
     }
 })
 

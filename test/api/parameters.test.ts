@@ -20,9 +20,8 @@ const searchTextOf = searchText.read
 const refused = (t: Test, act: () => unknown, message: string | RegExp) =>
   t.throws(act, { status: 400, message })
 
-t.test('a query is read by name; others are ignored, and one given twice is refused', t => {
+t.test('a query is read by name; others are ignored, and one given twice is refused', async t => {
   t.strictSame(queryOf('lang=en&foo=1&foo=2', lang), { lang: 'en' })
-  t.strictSame(queryOf('', lang), {})
   t.strictSame(queryOf('', lang), {})
   t.strictSame(queryOf('q=%E0%A6%A2+%26', q), { q: 'ঢ &' })
   t.strictSame(queryOf('q', q), { q: '' })
@@ -30,54 +29,26 @@ t.test('a query is read by name; others are ignored, and one given twice is refu
   refused(t, () => queryOf('lang=en&lang=en', lang), 'lang is given more than once; allowed: at most once')
   refused(t, () => queryOf('q=%E0%A6', q), 'q is "%E0%A6"; allowed: percent-encoded UTF-8')
   t.strictSame(queryOf('other=%&%=1&q=a', q), { q: 'a' }, 'an unknown one is ignored, however it is written')
-  t.end()
+  t.strictSame(queryOf('__proto__=1&constructor=2', q), {}, 'and so is what every object has')
 })
 
-t.test('a query can name nothing but parameters', t => {
-  t.strictSame(queryOf('__proto__=1&constructor=2', q), {})
-  t.end()
-})
-
-t.test('whole numbers are decimal digits within their range', t => {
+t.test('whole numbers are decimal digits within their range', async t => {
   const { read } = wholeNumber('days', { min: 1, max: 7, fallback: 7 })
   t.equal(read(undefined), 7)
   t.equal(read('1'), 1)
   t.equal(read('07'), 7)
-  for (const given of [
-    '0',
-    '8',
-    '',
-    '-1',
-    '+3',
-    '3.0',
-    '1e0',
-    '0x3',
-    ' 3',
-    '3 ',
-    '৩',
-    'NaN',
-    '99999999999999999999',
-  ])
+  for (const given of ['0', '8', '', '-1', '+3', '3.0', '1e0', '0x3', ' 3', '3 ', '৩', 'NaN', '9'.repeat(20)])
     refused(t, () => read(given), `days is ${JSON.stringify(given)}; allowed: a whole number from 1 to 7`)
   refused(
     t,
     () => wholeNumber('offset', { min: 0, max: 9, fallback: 0 }).read('-1'),
     'offset is "-1"; allowed: a whole number from 0 to 9',
   )
-  t.end()
 })
 
-t.test('degrees are plain decimal numbers inside the box, edges included', t => {
+t.test('degrees are plain decimal numbers inside the box, edges included', async t => {
   const { read: lat } = degrees('lat', { min: 20, max: 27, area: 'Bangladesh' })
-  const allowed: [string, number][] = [
-    ['23.8', 23.8],
-    ['+23.8', 23.8],
-    ['20', 20],
-    ['20.0', 20],
-    ['27.000', 27],
-    ['020.5', 20.5],
-  ]
-  for (const [given, value] of allowed) t.equal(lat(given), value)
+  for (const given of ['23.8', '+23.8', '20', '20.0', '27.000', '020.5']) t.equal(lat(given), Number(given))
   for (const given of ['19.999999', '27.000001', '-23.8', '95', '9'.repeat(60), '-1000'])
     refused(t, () => lat(given), `lat is "${given}", outside the bounds of Bangladesh; allowed: 20 to 27`)
   for (const given of [
@@ -101,10 +72,9 @@ t.test('degrees are plain decimal numbers inside the box, edges included', t => 
     )
   const { read: equator } = degrees('lng', { min: -1, max: 1, area: 'Null Island' })
   t.ok(Object.is(equator('-0'), 0), 'minus zero is zero')
-  t.end()
 })
 
-t.test('types and languages are one of their words', t => {
+t.test('types and languages are one of their words', async t => {
   t.equal(locationTypeOf('union'), 'union')
   for (const given of ['Union', 'coords', 'all', ''])
     refused(t, () => locationTypeOf(given), `type is "${given}"; allowed: division, district, upazila, union`)
@@ -113,10 +83,9 @@ t.test('types and languages are one of their words', t => {
   t.equal(languageOf('en'), 'en')
   for (const given of ['EN', '', 'fr'])
     refused(t, () => languageOf(given), `lang is "${given}"; allowed: bn, en`)
-  t.end()
 })
 
-t.test('a search text is trimmed and at most 100 characters, counted as people count', t => {
+t.test('a search text is trimmed and at most 100 characters, counted as people count', async t => {
   t.equal(searchTextOf(undefined), '')
   t.equal(searchTextOf('  ঢাকা '), 'ঢাকা')
   t.equal(searchTextOf('😀'.repeat(100)).length, 200)
@@ -125,5 +94,4 @@ t.test('a search text is trimmed and at most 100 characters, counted as people c
     () => searchTextOf('x'.repeat(101)),
     /^q is "x{60}…", 101 characters; allowed: at most 100 characters$/,
   )
-  t.end()
 })

@@ -42,31 +42,16 @@ t.test('parameters are decoded, also a slash', async t => {
   t.match(long, { status: 404, body: { error: /^the union "9{60}…" was not found/ } })
 })
 
-const nowhere = [
-  '//',
-  '/api/v1',
-  '/api/v1/',
-  '/api/v2/locations',
-  '/api/v1/weather',
-  '/api/v1/weather/district',
-  '/api/v1/weather/district/',
-  '/api/v1/weather//3026',
-  '/api/v1/weather/district/3026/',
-  '/api/v1/weather/district/3026/7',
-  '/api/v1/weather/coords/23.8/',
-  '/api/v1/weather/coords//90.4',
-  '/api/v1/weather/coords/23.8/90.4/',
-  '/api/v1/weather/coords/23.8/90.4/1',
-  '/api/v1/forecast/coords/23.8/90.4',
-  '/api/v1/locations/',
-  '/api/v1/locations/union',
-  '/api/v1/Locations',
-  '/api%2Fv1/locations',
-  '/x%20y',
-]
+const nowhere = `
+  // /api/v1 /api/v1/ /api/v2/locations /api/v1/weather /api/v1/weather/district /api/v1/weather/district/
+  /api/v1/weather//3026 /api/v1/weather/district/3026/ /api/v1/weather/district/3026/7
+  /api/v1/weather/coords/23.8/ /api/v1/weather/coords//90.4 /api/v1/weather/coords/23.8/90.4/
+  /api/v1/weather/coords/23.8/90.4/1 /api/v1/forecast/coords/23.8/90.4 /api/v1/locations/
+  /api/v1/locations/union /api/v1/Locations /api%2Fv1/locations /x%20y
+`
 t.test('everything else is 404, encoded or not, and lists the endpoints', async t => {
   const app = await startApp(t, unlimited)
-  for (const url of nowhere)
+  for (const url of nowhere.trim().split(/\s+/))
     for (const form of [url, url.replace('v1', '%761')]) {
       const { status, body } = await app.inject(form)
       t.equal(status, 404, form)

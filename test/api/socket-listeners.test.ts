@@ -1,14 +1,11 @@
 // What a request leaves on its socket: nothing. A listener for each request would pile up on connections that are kept for
-// hours, and so would one for each answer that a test reads, or each piece that it writes.
+// hours.
 
-import { once } from 'node:events'
 import type { AddressInfo, Socket } from 'node:net'
-import { createServer } from 'node:net'
 import t, { type Test } from 'tap'
 import { createBoundedServer } from '../../src/operate/listener/server.ts'
 import { goodKey, startApp } from '../support/api-app.ts'
 import { openRaw } from '../support/raw-connection.ts'
-import { drained } from '../support/raw-http.ts'
 
 const host = '127.0.0.1'
 const urlOf = (address: unknown): string => `http://${host}:${(address as AddressInfo).port}`
@@ -63,25 +60,4 @@ t.test('of the ops listener', async t => {
   await listen({ host, port: 0 })
   t.teardown(close)
   await compare(t, urlOf(server.address()), () => accepted)
-})
-
-t.test('of the clients of these tests', async t => {
-  const text = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n'
-  const server = createServer(socket =>
-    socket.on('error', () => {}).on('data', () => socket.write(`${text}ok`)),
-  )
-  t.teardown(() => server.close())
-  await once(server.listen(0, host), 'listening')
-  const raw = await openRaw(t, urlOf(server.address()))
-  const before = listenersOn(raw.socket)
-  for (let i = 0; i < 15; i++) {
-    raw.send('x')
-    t.equal((await raw.answer()).body, 'ok')
-  }
-  for (let i = 0; i < 15; i++) {
-    const waited = drained(raw.socket)
-    raw.socket.emit('drain')
-    await waited
-  }
-  t.strictSame(listenersOn(raw.socket), before)
 })

@@ -1,30 +1,17 @@
-// When the cache runs out of what is in demand: the first of the keys that can't be served any more.
+// When the cache runs out of what is in demand: the first of the keys that can't be served any more, and those with nothing cached.
 
 import t from 'tap'
 import { firstExpiry } from '../../src/cache/demand-expiry.ts'
 import { createUncached } from '../../src/cache/failures.ts'
-import { createFreshness } from '../../src/cache/freshness.ts'
 import { createMemoryTier, keepEntry } from '../../src/cache/tiers.ts'
-
-const policy = createFreshness(
-  {
-    freshForMs: 1_000,
-    freshSpread: 0,
-    freshForAtMostMs: 1_000,
-    refreshAheadForMs: 0,
-    staleForMs: 5_000,
-    settleForMs: 0,
-    spreadOverMs: 0,
-  },
-  () => 1,
-)
+import { policyOf, textEntry } from './cache-set-up.ts'
 
 t.test('the entry in demand that expires first decides, and one with nothing cached at once', async t => {
-  const memory = createMemoryTier<null>(1_000)
+  const memory = createMemoryTier<string>(1_000)
   const uncached = createUncached()
-  const parts = { memory, isUncached: uncached.has, policy }
-  const load = (key: string, fetchedAt: number) =>
-    keepEntry(memory, key, { value: null, bytes: 1, fetchedAt, jitter: 0, generation: 0, run: null })
+  const parts = { memory, isUncached: uncached.has, policy: policyOf({ staleForMs: 5_000 }) }
+  const load = (key: string, fetchedAt: number, purged?: 'soft' | 'hard') =>
+    keepEntry(memory, key, textEntry({ fetchedAt }), purged)
   t.equal(firstExpiry(parts, [], 100), undefined, 'nothing is in demand')
 
   load('old', 1_000)
@@ -44,10 +31,9 @@ t.test('the entry in demand that expires first decides, and one with nothing cac
   uncached.add('old')
   t.equal(firstExpiry(parts, keys, 3_100), 7_000, 'what memory has is served')
 
-  const purged = { value: null, bytes: 1, fetchedAt: 3_090, jitter: 0, generation: 0, run: null }
-  keepEntry(memory, 'old', purged, 'soft')
+  load('old', 3_090, 'soft')
   t.equal(firstExpiry(parts, keys, 3_100), 9_050, 'stale after a soft purge, and served')
-  keepEntry(memory, 'old', purged, 'hard')
+  load('old', 3_090, 'hard')
   t.equal(firstExpiry(parts, keys, 3_100), 3_090, 'not served after a hard one')
 })
 

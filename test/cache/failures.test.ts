@@ -6,65 +6,46 @@ import { AbohawaError } from '../../src/common/errors.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
 const options: BackoffOptions = { retryAfterMs: 1_000, retryAfterAtMostMs: 8_000 }
-const setUp = (chance = 0, given = options) => {
+const down = new Error('down')
+const setUp = (given: Partial<BackoffOptions> = {}, chance = 0) => {
   const clock = manualClock()
-  return { clock, failures: createFailures(given, clock, () => chance) }
+  const failures = createFailures({ ...options, ...given }, clock, () => chance)
+  const announced = (retryAt: unknown) =>
+    Object.assign(new AbohawaError('provider_limited', 'later'), { retryAt })
+  return { clock, failures, announced, inTenMinutes: announced(clock.now() + 600_000) }
 }
 
-const backoffs = ({ clock, failures }: ReturnType<typeof setUp>, error = new Error('down')) =>
-  Array.from({ length: 6 }, () => {
-    const { backoffUntil } = failures.record('a', error, false)
-    const backoff = backoffUntil - clock.now()
-    clock.set(backoffUntil)
-    return backoff
-  })
-
-t.test('the first backoff is the configured one, and each failure in a row doubles it', t => {
-  const set = setUp()
-  t.strictSame(backoffs(set).slice(0, 3), [1_000, 2_000, 4_000])
-  t.equal(set.failures.last('a')?.attempts, 6)
-  t.end()
-})
-
-t.test('jitter makes a backoff up to half longer; the longest up to a third shorter', t => {
-  t.strictSame(backoffs(setUp(0)), [1_000, 2_000, 4_000, 5_334, 5_334, 5_334])
-  t.strictSame(backoffs(setUp(1)), [1_500, 3_000, 6_000, 8_000, 8_000, 8_000])
-  for (const chance of [0, 1]) {
-    const equal = { retryAfterMs: 1_000, retryAfterAtMostMs: 1_000 }
-    t.strictSame(backoffs(setUp(chance, equal)), Array(6).fill(1_000), 'nor shorter than the first')
+t.test('each failure in a row doubles the backoff, with jitter and up to the longest', async t => {
+  const refused = new Error('refused')
+  const equal = { retryAfterMs: 1_000, retryAfterAtMostMs: 1_000 }
+  const longestAfter = (ms: number) => ({ longestAfter: (e: unknown) => (e === refused ? ms : undefined) })
+  // The settings, the chance, the error, and the backoffs of six failures in a row.
+  const rows: [Partial<BackoffOptions>, number, Error, number[]][] = [
+    [{}, 0, down, [1_000, 2_000, 4_000, 5_334, 5_334, 5_334]],
+    [{}, 1, down, [1_500, 3_000, 6_000, 8_000, 8_000, 8_000]],
+    // Never shorter than the first.
+    [equal, 0, down, Array(6).fill(1_000)],
+    [equal, 1, down, Array(6).fill(1_000)],
+    // An error may have a maximum of its own, shorter or longer; others keep theirs.
+    [longestAfter(20_000), 1, refused, [1_500, 3_000, 6_000, 12_000, 20_000, 20_000]],
+    [longestAfter(500), 1, refused, Array(6).fill(500)],
+    [longestAfter(500), 1, down, [1_500, 3_000, 6_000, 8_000, 8_000, 8_000]],
+  ]
+  for (const [given, chance, error, expected] of rows) {
+    const { clock, failures } = setUp(given, chance)
+    const backoffs = Array.from({ length: 6 }, () => {
+      const { backoffUntil, failedAt } = failures.record('a', error, false)
+      clock.set(backoffUntil)
+      return backoffUntil - failedAt
+    })
+    t.strictSame(backoffs, expected, JSON.stringify([given, chance, error.message]))
+    t.equal(failures.last('a')?.attempts, 6)
   }
-  t.end()
 })
 
-t.test('an error may have a maximum of its own, shorter or longer', t => {
-  for (const [longest, expected] of [
-    [20_000, [1_500, 3_000, 6_000, 12_000, 20_000, 20_000]],
-    [500, Array(6).fill(500)],
-  ] as const) {
-    const given = { ...options, longestAfter: (error: unknown) => (error === refused ? longest : undefined) }
-    const refused = new Error('refused')
-    t.strictSame(backoffs(setUp(1, given), refused), expected)
-    t.strictSame(backoffs(setUp(1, given))[5], 8_000, 'and others keep theirs')
-  }
-  t.end()
-})
-
-t.test('a purge ends the backoff', t => {
-  const { failures, clock } = setUp()
-  failures.record('a', new Error('down'), true)
-  failures.record('b', Object.assign(new Error('refused'), { retryAt: clock.now() + 600_000 }), true)
-  failures.record('c', new Error('down'), true)
-  failures.clearWhere(key => key !== 'c')
-  t.strictSame(
-    ['a', 'b', 'c'].map(key => failures.backoff(key)?.attempts),
-    [undefined, undefined, 1],
-  )
-  t.end()
-})
-
-t.test('a backoff covers one key until its end, and a success clears it', t => {
+t.test('a backoff covers one key until its end, and a success clears it', async t => {
   const { clock, failures } = setUp()
-  failures.record('a', new Error('down'), true)
+  failures.record('a', down, true)
   t.match(failures.backoff('a'), { cold: true, attempts: 1 })
   t.equal(failures.backoff('b'), undefined)
   clock.advance(1_000)
@@ -72,83 +53,72 @@ t.test('a backoff covers one key until its end, and a success clears it', t => {
   t.match(failures.last('a'), { attempts: 1 })
   failures.clear('a')
   t.equal(failures.last('a'), undefined)
-  t.end()
 })
 
-t.test('an error with a retryAt sets the backoff and lengthens no later one', t => {
-  const { clock, failures } = setUp()
-  const limited = Object.assign(new AbohawaError('provider_limited', 'used up'), {
-    retryAt: clock.now() + 86_400_000,
-  })
-  t.equal(failures.record('a', limited, false).backoffUntil, limited.retryAt)
-  clock.set(limited.retryAt)
-  t.equal(failures.record('a', new Error('down'), false).backoffUntil - clock.now(), 1_000)
-  t.end()
+t.test('a purge ends the backoff, and a recovered source what no retryAt announced', async t => {
+  for (const ends of ['purge', 'recovery']) {
+    const { failures, inTenMinutes } = setUp()
+    failures.record('a', down, true)
+    failures.record('b', inTenMinutes, true)
+    failures.record('c', down, true)
+    if (ends === 'purge') failures.clearWhere(key => key !== 'c')
+    else failures.endBackoff()
+    const left = ['a', 'b', 'c'].filter(key => failures.backoff(key))
+    t.strictSame(left, ends === 'purge' ? ['c'] : ['b'], ends)
+  }
 })
 
-t.test('endBackoff ends all backoff except up to an announced retryAt', t => {
-  const { clock, failures } = setUp()
-  failures.record('a', new Error('down'), true)
-  failures.record('b', Object.assign(new Error('refused'), { retryAt: clock.now() + 600_000 }), true)
-  failures.endBackoff()
-  t.equal(failures.backoff('a'), undefined)
-  t.match(failures.backoff('b'), { attempts: 1 })
-  t.end()
+t.test('a retryAt sets the backoff, up to a day and an hour, and lengthens no later one', async t => {
+  const { clock, failures, announced } = setUp()
+  const longest = 25 * 3_600_000
+  const at = clock.now()
+  for (const [retryAt, expected] of [
+    [at + 86_400_000, 86_400_000],
+    [at + longest, longest],
+    [at + longest + 1, longest],
+    [253_402_300_799_000, longest],
+    [1e300, longest],
+    [Number.NaN, 1_000],
+    [Number.POSITIVE_INFINITY, 1_000],
+    ['soon', 1_000],
+    [undefined, 1_000],
+  ] as const) {
+    t.equal(failures.record('a', announced(retryAt), true).backoffUntil - at, expected, `${retryAt}`)
+    failures.clear('a')
+  }
+  failures.record('a', announced(at + 1), false)
+  t.equal(failures.record('a', down, false).backoffUntil - at, 1_000)
 })
 
-t.test('a repeated failure has the code, the message and the end of the backoff', t => {
+t.test('a repeated failure has the code, the message and the end of the backoff', async t => {
   const { clock, failures } = setUp()
   const error = new BackoffError(failures.record('a', new AbohawaError('provider_failing', 'it fails'), true))
   t.match(error, { code: 'provider_failing', message: 'it fails', retryAt: clock.now() + 1_000 })
   t.equal(new BackoffError({ error: 'odd', backoffUntil: 1 }).code, 'internal')
-  t.end()
-})
-
-t.test('an announced backoff is cut to a day and an hour, and an invalid one is ignored', t => {
-  const { clock, failures } = setUp()
-  const backoff = (retryAt: unknown) => {
-    const error = Object.assign(new AbohawaError('provider_limited', 'later'), { retryAt })
-    const { backoffUntil } = failures.record('a', error, true)
-    failures.clear('a')
-    return backoffUntil - clock.now()
-  }
-  const longest = 25 * 3_600_000
-  t.equal(backoff(clock.now() + longest), longest)
-  for (const retryAt of [clock.now() + longest + 1, 253_402_300_799_000, 1e300])
-    t.equal(backoff(retryAt), longest)
-  for (const retryAt of [Number.NaN, Number.POSITIVE_INFINITY, 'soon', undefined])
-    t.equal(backoff(retryAt), 1_000)
-  t.end()
 })
 
 t.test(
-  'a backoff ends early where its reason is gone, announced or not, and the failure stays known',
+  'a backoff ends early while its reason is gone, announced or not; the failure stays known',
   async t => {
-    const clock = manualClock()
     let isLifted = false
-    const failures = createFailures(
-      { retryAfterMs: 1_000, retryAfterAtMostMs: 9_000, isLifted: () => isLifted },
-      clock,
-    )
-    const announced = Object.assign(new Error('the day is used up'), { retryAt: clock.now() + 60_000 })
-    failures.record('a', announced, true)
+    const { failures, inTenMinutes } = setUp({ isLifted: () => isLifted })
+    failures.record('a', inTenMinutes, true)
     t.ok(failures.backoff('a'))
     isLifted = true
     t.equal(failures.backoff('a'), undefined)
-    t.equal(failures.last('a')?.error, announced)
+    t.equal(failures.last('a')?.error, inTenMinutes)
     isLifted = false
     t.ok(failures.backoff('a'), 'for as long as it is gone')
   },
 )
 
-t.test('a clock that is set back lengthens no backoff', t => {
+t.test('a clock that is set back lengthens no backoff', async t => {
   const { clock, failures } = setUp()
-  failures.record('a', new Error('down'), true)
+  failures.record('a', down, true)
   clock.advance(-30_000)
   t.ok(failures.backoff('a'), 'a correction')
-  t.equal(failures.backoffs().size, 1)
+  t.strictSame([...failures.backoffs()], [['internal', 1]])
   clock.advance(-3_600_000)
   t.notOk(failures.backoff('a'))
   t.equal(failures.backoffs().size, 0)
-  t.end()
 })

@@ -3,13 +3,13 @@
 import t from 'tap'
 import {
   createFreshness,
-  type Entry,
   freshnessOf,
   jitterOf,
   type Run,
   type RunOptions,
 } from '../../src/cache/freshness.ts'
 import { type FreshnessOptions, longestUseMs } from '../../src/weather/horizon.ts'
+import { textEntry } from './cache-set-up.ts'
 
 const hour = 3_600_000
 const options: FreshnessOptions & RunOptions = {
@@ -21,26 +21,14 @@ const options: FreshnessOptions & RunOptions = {
   settleForMs: 0,
   spreadOverMs: 0,
 }
-const entry = (jitter: number, fetchedAt = 10_000): Entry<string> => ({
-  value: 'x',
-  fetchedAt,
-  bytes: 1,
-  jitter,
-  generation: 0,
-  run: null,
-})
+const entry = (jitter: number, fetchedAt = 10_000) => textEntry({ jitter, fetchedAt })
 const unstretched = () => 1
 
 t.test('by age: fresh for its time and the lead, then stale for its time, then expired', t => {
   const policy = createFreshness({ ...options, freshSpread: 0 }, unstretched)
   const at = (now: number) => freshnessOf(entry(0.5), policy, now)
-  t.strictSame([10_000, 11_049, 11_050, 16_049, 16_050].map(at), [
-    'fresh',
-    'fresh',
-    'stale',
-    'stale',
-    'expired',
-  ])
+  const states = ['fresh', 'fresh', 'stale', 'stale', 'expired']
+  t.strictSame([10_000, 11_049, 11_050, 16_049, 16_050].map(at), states)
   t.end()
 })
 
@@ -53,12 +41,9 @@ t.test('an entry is never due before its freshness has passed, and always before
   t.equal(policy.freshUntil(entry(0), 0), 11_050)
   t.equal(policy.freshUntil(entry(0.5), 0), 11_150)
   t.equal(policy.usableUntil(entry(0.5), 0), 16_150)
-  t.end()
-})
-
-t.test('a lead that is long for the freshness is cut, so that nothing is due all its life', t => {
-  const policy = createFreshness({ ...options, freshSpread: 0, refreshAheadForMs: 60_000 }, unstretched)
-  t.equal(policy.freshUntil(entry(0), 0) - policy.dueAt(entry(0), 0), 100)
+  const long = createFreshness({ ...options, freshSpread: 0, refreshAheadForMs: 60_000 }, unstretched)
+  const lead = long.freshUntil(entry(0), 0) - long.dueAt(entry(0), 0)
+  t.equal(lead, 100, 'a lead that is long for the freshness is cut, so that nothing is due all its life')
   t.end()
 })
 
@@ -73,6 +58,8 @@ t.test('5,000 entries filled in one instant turn stale spread over the whole of 
   t.equal(tenths.size, 10)
   for (const { length } of tenths.values())
     t.ok(length > 400 && length < 600, `${length} of 5,000 in a tenth`)
+  t.equal(jitterOf('a', 1), jitterOf('a', 1), 'the same in every instance')
+  t.not(jitterOf('a', 1), jitterOf('a', 2), 'and another for the next fetch')
   t.end()
 })
 
@@ -104,10 +91,8 @@ t.test('by run: fresh until a newer run has settled, then stale by jitter over t
 
 t.test('by run: a run that is late leaves everything fresh, but for no longer than the most', t => {
   const policy = byRun(() => [run(100 * hour)])
-  const fetched = entry(0, 101 * hour)
-  t.equal(freshnessOf(fetched, policy, 108 * hour), 'fresh')
-  t.equal(freshnessOf(fetched, policy, 113 * hour - 1), 'fresh')
-  t.equal(freshnessOf(fetched, policy, 113 * hour + 1_000), 'stale')
+  const at = (now: number) => freshnessOf(entry(0, 101 * hour), policy, now)
+  t.strictSame([108 * hour, 113 * hour - 1, 113 * hour + 1_000].map(at), ['fresh', 'fresh', 'stale'])
   t.end()
 })
 
@@ -134,18 +119,22 @@ const older: [string, number[], number, number, number | null, boolean][] = [
   ['by a clock a minute behind, once the run has settled', [11, 5], 11.2, 10.99, 11, true],
   ['of the newest run, while the next one is late', [11, 5], 19, 11.5, 11, false],
 ]
-for (const [what, known, now, fetchedAt, noted, isOlder] of older)
-  t.test(`by run: ${what}: ${isOlder ? 'stale' : 'fresh'}`, t => {
+const notedAt = (fetchedAt: number, noted: number | null, jitter = 0) =>
+  textEntry({ jitter, fetchedAt: fetchedAt * hour, run: noted === null ? null : noted * hour })
+
+t.test('by run: an entry is stale and due once a run newer than its own has settled', t => {
+  for (const [what, known, now, fetchedAt, noted, isOlder] of older) {
     const policy = createFreshness(
       { ...runs, spreadOverMs: 0, freshForAtMostMs: 48 * hour, freshSpread: 0, staleForMs: 24 * hour },
       unstretched,
       () => known.map(at => run(at * hour)),
     )
-    const fetched = { ...entry(0, fetchedAt * hour), run: noted === null ? null : noted * hour }
-    t.equal(freshnessOf(fetched, policy, now * hour), isOlder ? 'stale' : 'fresh')
-    t.equal(now * hour >= policy.dueAt(fetched, now * hour), isOlder, 'and due if so')
-    t.end()
-  })
+    const fetched = notedAt(fetchedAt, noted)
+    t.equal(freshnessOf(fetched, policy, now * hour), isOlder ? 'stale' : 'fresh', what)
+    t.equal(now * hour >= policy.dueAt(fetched, now * hour), isOlder, `${what}: due if so`)
+  }
+  t.end()
+})
 
 t.test('by run: an entry that was due once stays due, whatever runs come and go', t => {
   const available = [5, 11, 13, 17.5, 22, 29, 35, 41]
@@ -156,7 +145,7 @@ t.test('by run: an entry that was due once stays due, whatever runs come and go'
         for (let now = fetchedAt; now < 47; now += 0.02) {
           const known = available.filter(at => at <= now).toReversed()
           const policy = byRun(() => known.map(at => run(at * hour)))
-          const fetched = { ...entry(jitter, fetchedAt * hour), run: noted === null ? null : noted * hour }
+          const fetched = notedAt(fetchedAt, noted, jitter)
           if (known.length === 0) continue
           const isDue = now * hour >= policy.dueAt(fetched, now * hour)
           if (wasDue && !isDue)
@@ -168,42 +157,21 @@ t.test('by run: an entry that was due once stays due, whatever runs come and go'
   t.end()
 })
 
-t.test('by run, while no run is known, freshness goes by age', t => {
+t.test('by run: by age while no run is known, and stretched a run is skipped', t => {
   const policy = byRun(() => [])
   t.equal(policy.dueAt(entry(0), 0), 11_000)
   t.equal(policy.periodMs(), 1_000)
-  t.equal(byRun(() => [run(0)]).periodMs(), 6 * hour)
-  t.end()
-})
-
-t.test('by run, stretched: a run is skipped when the budget requires it', t => {
-  const fetched = entry(0, 99 * hour)
-  const dueAt = (stretch: number) =>
-    byRun(
-      () => [run(100 * hour)],
-      () => stretch,
-    ).dueAt(fetched, 101 * hour)
-  t.equal(dueAt(1), 100 * hour + 600_000)
-  t.equal(dueAt(1.5), 108 * hour)
-  t.equal(dueAt(9), 111 * hour, 'the most')
-  t.end()
-})
-
-t.test('the jitter of an entry is the same in every instance, and another for the next fetch', t => {
-  t.equal(jitterOf('a', 1), jitterOf('a', 1))
-  t.not(jitterOf('a', 1), jitterOf('a', 2))
-  t.not(jitterOf('a', 1), jitterOf('b', 1))
+  const known = () => [run(100 * hour)]
+  t.equal(byRun(known).periodMs(), 6 * hour)
+  const dueAt = (stretch: number) => byRun(known, () => stretch).dueAt(entry(0, 99 * hour), 101 * hour)
+  t.strictSame([1, 1.5, 9].map(dueAt), [100 * hour + 600_000, 108 * hour, 111 * hour], 'up to the most')
   t.end()
 })
 
 t.test('an entry from the future is stale and due, by age and by run, and not served beyond its end', t => {
   const now = 50_000_000
-  const run: Run = { availableAt: now - hour, intervalMs: 6 * hour }
-  const runs = { settleForMs: 0, spreadOverMs: 0 }
-  for (const policy of [
-    createFreshness(options, unstretched),
-    createFreshness({ ...options, ...runs }, unstretched, () => [run]),
-  ]) {
+  for (const recent of [[], [run(now - hour)]]) {
+    const policy = createFreshness(options, unstretched, () => recent)
     const tolerated = entry(0, now + 300_000)
     t.equal(freshnessOf(tolerated, policy, now), 'fresh', 'the clock of another gateway')
     const ahead = entry(0, now + 300_001)

@@ -1,90 +1,220 @@
-// Which entries a purge covers, the bound of the list, and what counts where purges may be unknown.
+// Purges: which entries one covers, how one is written down, read and ordered over a real store, and what counts where some may
+// be unknown.
 
-import t from 'tap'
-import type { Entry } from '../../src/cache/freshness.ts'
-import { createPurges } from '../../src/cache/purges.ts'
-import type { CellId } from '../../src/weather/cell.ts'
+import t, { type Test } from 'tap'
+import { keyFor } from '../../src/cache/entry-codec.ts'
+import {
+  covers,
+  createPurges,
+  followPurges,
+  orderPurge,
+  type PurgeOrder,
+  readOrder,
+  readPurges,
+  writeOrder,
+} from '../../src/cache/purges.ts'
+import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
+import { type CellId, createGrid } from '../../src/weather/cell.ts'
+import { manualClock } from '../support/manual-clock.ts'
 
-const entry = (generation: number): Entry<string> => ({
-  value: 'x',
-  fetchedAt: 0,
-  bytes: 1,
-  jitter: 0,
-  generation,
-  run: null,
-})
-const setUp = () => createPurges()
 const cell = (id: string) => ({ cell: id as CellId })
+const begun = (generation: number) => ({ generation })
+const box = { south: 23.5, west: 90, north: 24, east: 90.8 }
+const all = { kind: 'soft', scope: { all: true } } as const
 
-t.test('a purge covers entries in its scope that were loaded before it, and nothing else', t => {
-  const purges = setUp()
+t.test('a box covers exactly the cells whose centre lies in it, edges included, on every grid', async t => {
+  for (const inside of ['23.5,90', '23.5,90.8', '24,90', '24,90.8', '23.7,90.4'])
+    t.ok(covers({ box }, inside), inside)
+  for (const outside of ['23.4,90.4', '24.1,90.4', '23.7,89.9', '23.7,90.9', '-23.7,90.4', '90.4,23.7'])
+    t.notOk(covers({ box }, outside), outside)
+  for (const degrees of [0.1, 0.25, 0.05, 1 / 3]) {
+    const grid = createGrid(degrees)
+    const wide = grid.cellsIn({ south: 23, west: 89, north: 25, east: 92 })
+    const covered = wide.filter(({ id }) => covers({ box }, id))
+    t.ok(covered.length > 0)
+    t.strictSame(covered, grid.cellsIn(box), `${degrees}°`)
+  }
+  t.ok(covers(cell('23.7,90.4'), '23.7,90.4'))
+  t.notOk(covers(cell('23.7,90.4'), '23.7,90.5'))
+  t.ok(covers({ all: true }, '-1,-1'))
+})
+
+t.test('a purge record is parsed as it was written, and an invalid one is refused', async t => {
+  const orders: PurgeOrder[] = [
+    all,
+    { kind: 'hard', scope: cell('23.7,90.4') },
+    { kind: 'hard', scope: { box } },
+  ]
+  for (const order of orders) t.strictSame(readOrder(writeOrder(order)), order)
+  const texts = ['', '{', 'null', '[]', '"all"', '{"kind":"hard"}', '{"kind":"gentle","scope":{"all":true}}']
+  const scopes = [
+    '{"all":false}',
+    '{"cell":7}',
+    '{"box":{"south":1,"west":null,"north":2,"east":3}}',
+    '{"box":{"south":1e999,"west":1,"north":2,"east":3}}',
+    '{"box":{"south":-181,"west":1,"north":2,"east":3}}',
+    '{"box":{"south":"1","west":1,"north":2,"east":3}}',
+    '{"cell":"<script>"}',
+    `{"cell":"${'1'.repeat(1_000)},1"}`,
+    '{"cell":"23.7,90.4,"}',
+    '{"cell":"23.7,90.4\\n"}',
+  ]
+  for (const text of [...texts, ...scopes.map(scope => `{"kind":"hard","scope":${scope}}`)])
+    t.equal(readOrder(text), undefined, text)
+})
+
+t.test('a purge covers what was loaded before it and lies in its scope; the strongest counts', async t => {
+  const purges = createPurges()
   t.equal(purges.generation, 0)
   purges.add({ generation: 3, kind: 'soft', scope: cell('a') })
   t.equal(purges.generation, 3)
-  t.equal(purges.of('a', entry(2)), 'soft')
-  t.equal(purges.of('a', entry(3)), undefined)
-  t.equal(purges.of('b', entry(0)), undefined)
-  t.end()
-})
-
-t.test('of several purges the strongest counts, in whatever order they came', t => {
+  t.equal(purges.of('a', begun(2)), 'soft')
+  t.equal(purges.of('a', begun(3)), undefined)
+  t.equal(purges.of('b', begun(0)), undefined)
   for (const kinds of [['hard', 'soft', 'soft'] as const, ['soft', 'soft', 'hard'] as const]) {
-    const purges = setUp()
-    kinds.forEach((kind, i) => {
-      purges.add({ generation: i + 1, kind, scope: cell('a') })
-    })
-    t.equal(purges.of('a', entry(0)), 'hard', kinds.join(', '))
+    const several = createPurges()
+    for (const [i, kind] of kinds.entries()) several.add({ generation: i + 1, kind, scope: cell('a') })
+    t.equal(several.of('a', begun(0)), 'hard', kinds.join(', '))
+    t.equal(several.of('a', begun(1)), kinds[2], 'of those after its load')
   }
-  const purges = setUp()
-  purges.add({ generation: 1, kind: 'hard', scope: cell('a') })
-  purges.add({ generation: 2, kind: 'soft', scope: cell('a') })
-  t.equal(purges.of('a', entry(1)), 'soft', 'loaded between the two')
-  t.end()
 })
 
-t.test('beyond a thousand purges the oldest are forgotten, and entries from before those are stale', t => {
-  const purges = setUp()
-  for (let i = 1; i <= 1_000; i++) purges.add({ generation: i, kind: 'hard', scope: cell(`k${i};`) })
-  t.equal(purges.of('other', entry(0)), undefined)
-  t.equal(purges.of('k1;', entry(0)), 'hard')
-  purges.add({ generation: 1_001, kind: 'soft', scope: cell('k1001;') })
-  t.equal(purges.of('k1;', entry(0)), 'soft')
-  t.equal(purges.of('other', entry(0)), 'soft', 'which keys it covered is forgotten too')
-  t.equal(purges.of('k2;', entry(0)), 'hard')
-  t.equal(purges.of('other', entry(1)), undefined)
-  t.end()
+t.test(
+  'beyond a thousand purges the oldest are forgotten, and entries from before those are stale',
+  async t => {
+    const purges = createPurges()
+    for (let i = 1; i <= 1_000; i++) purges.add({ generation: i, kind: 'hard', scope: cell(`k${i};`) })
+    t.equal(purges.of('other', begun(0)), undefined)
+    t.equal(purges.of('k1;', begun(0)), 'hard')
+    purges.add({ generation: 1_001, kind: 'soft', scope: cell('k1001;') })
+    t.equal(purges.of('k1;', begun(0)), 'soft')
+    t.equal(purges.of('other', begun(0)), 'soft', 'which keys it covered is forgotten too')
+    t.equal(purges.of('k2;', begun(0)), 'hard')
+    t.equal(purges.of('other', begun(1)), undefined)
+  },
+)
+
+t.test(
+  'where purges were missed entries from before the next are stale, and a lost log begins anew',
+  async t => {
+    const purges = createPurges()
+    purges.add({ generation: 3, kind: 'hard', scope: cell('a') })
+    purges.add({ generation: 9, kind: 'soft', scope: cell('b') })
+    purges.miss(9)
+    t.equal(purges.of('c', begun(8)), 'soft')
+    t.equal(purges.of('c', begun(9)), undefined)
+    t.equal(purges.of('a', begun(2)), 'hard')
+    purges.reach(3)
+    t.equal(purges.generation, 9, 'a number that is known already changes nothing')
+    purges.restart()
+    t.equal(purges.generation, 0)
+    purges.add({ generation: 4, ...all })
+    t.equal(purges.generation, 4)
+    t.equal(purges.of('a', begun(3)), 'soft')
+    t.equal(purges.of('a', begun(4)), undefined)
+  },
+)
+
+const clock = manualClock()
+const namespace = 'q'
+const grid = createGrid(0.1)
+const [dhaka, khulna] = [grid.cellOf(23.71, 90.41), grid.cellOf(22.8, 89.5)]
+
+/** A store with two cells, and a way to order purges in it. */
+const setUp = async (t: Test) => {
+  const store = openEmbeddedStore(':memory:', clock)
+  t.teardown(store.close)
+  for (const { id } of [dhaka, khulna])
+    await store.writeBytes(keyFor(namespace, id), Buffer.from('weather'), clock.now() + 1_000)
+  const cached = async () => {
+    const bytes = [dhaka, khulna].map(({ id }) => store.readBytes(keyFor(namespace, id)))
+    return (await Promise.all(bytes)).map(each => each !== undefined)
+  }
+  const order = (kind: 'soft' | 'hard', scope: PurgeOrder['scope'], cells = [dhaka]) =>
+    orderPurge(store, { namespace, cells, now: clock.now() }, { kind, scope })
+  return { store, cached, order }
+}
+/** Purges of a reader that has read the log up to a number. */
+const readTo = (generation: number) => {
+  const purges = createPurges()
+  purges.reach(generation)
+  return purges
+}
+
+t.test(
+  'a hard purge removes entries of the shared tier, a soft one none; both are read in order',
+  async t => {
+    const { store, cached, order } = await setUp(t)
+    const scope = { cell: dhaka.id }
+    t.strictSame(await order('soft', scope), { generation: 1, removed: 0 })
+    t.strictSame(await cached(), [true, true])
+    t.strictSame(await order('hard', scope), { generation: 2, removed: 1 })
+    t.strictSame(await cached(), [false, true])
+    const purges = createPurges()
+    const [first, second] = [
+      { generation: 1, kind: 'soft', scope },
+      { generation: 2, kind: 'hard', scope },
+    ]
+    t.strictSame(await readPurges(store, purges), { added: [first, second], isWhole: false })
+    t.equal(purges.generation, 2)
+    t.equal(purges.of(khulna.id, begun(0)), 'soft', 'from before the first record')
+    t.equal(purges.of(dhaka.id, begun(1)), 'hard')
+    t.strictSame(await readPurges(store, purges), { added: [], isWhole: true })
+    t.strictSame(await readPurges(store, readTo(1)), { added: [second], isWhole: true })
+  },
+)
+
+t.test('thousands of cells are removed in steps, and all are counted', async t => {
+  const { order, cached } = await setUp(t)
+  const cells = grid.cellsIn({ south: 20, west: 87.5, north: 27, east: 93 })
+  t.ok(cells.length > 3_000, `${cells.length} cells`)
+  t.match(await order('hard', { all: true }, cells), { removed: 2 })
+  t.strictSame(await cached(), [false, false])
 })
 
-t.test('where purges were missed, entries from before the next known one are stale', t => {
-  const purges = setUp()
-  purges.add({ generation: 3, kind: 'hard', scope: cell('a') })
-  purges.add({ generation: 9, kind: 'soft', scope: cell('b') })
-  purges.miss(9)
-  t.equal(purges.of('c', entry(8)), 'soft')
-  t.equal(purges.of('c', entry(9)), undefined)
-  t.equal(purges.of('a', entry(2)), 'hard')
-  t.end()
-})
-
-t.test('a number that another instance knows first is newer than every purge that is known here', t => {
-  const purges = setUp()
-  purges.add({ generation: 3, kind: 'soft', scope: cell('a') })
-  t.equal(purges.of('a', entry(4)), undefined)
-  purges.add({ generation: 4, kind: 'soft', scope: cell('a') })
-  t.equal(purges.of('a', entry(4)), undefined)
-  purges.reach(3)
+t.test('invalid change records are skipped, and later ones are still read', async t => {
+  const { store, order } = await setUp(t)
+  const keepUntil = clock.now() + 1_000
+  for (const text of ['', 'hello', '{"kind":"hard"}', '{"kind":"later","scope":{"all":true}}'])
+    await store.appendChangeRecord('purges', text, keepUntil)
+  await store.appendChangeRecord('elsewhere', '{"kind":"hard","scope":{"all":true}}', keepUntil)
+  const purges = createPurges()
+  t.match(await readPurges(store, purges), { added: [] })
   t.equal(purges.generation, 4)
-  t.end()
+  const { generation } = await order('soft', { all: true }, [])
+  t.match(await readPurges(store, purges), { added: [{ generation, ...all }] })
 })
 
-t.test('a log that was lost begins again at any number', t => {
-  const purges = setUp()
-  purges.add({ generation: 100, kind: 'hard', scope: cell('a') })
-  purges.restart()
-  t.equal(purges.generation, 0)
-  purges.add({ generation: 40, kind: 'soft', scope: { all: true } })
-  t.equal(purges.generation, 40)
-  t.equal(purges.of('a', entry(39)), 'soft')
-  t.equal(purges.of('a', entry(40)), undefined)
-  t.end()
+t.test('a log begins with a soft purge of all, and so it does again where it was lost', async t => {
+  const { store } = await setUp(t)
+  const purges = createPurges()
+  t.equal(await readPurges(store, purges), undefined)
+  t.match(await followPurges(store, purges, clock.now()), { added: [{ generation: 1, ...all }] })
+  t.strictSame(await followPurges(store, purges, clock.now()), { added: [], isWhole: true }, 'once')
+
+  // The log of this one had seven records, and was lost with them.
+  const other = createPurges()
+  other.add({ generation: 7, kind: 'hard', scope: { cell: khulna.id } })
+  const lost = await setUp(t)
+  const begins = { added: [{ generation: 8, ...all }], isWhole: false }
+  t.match(await followPurges(lost.store, other, clock.now()), begins)
+  t.equal(other.of(dhaka.id, begun(7)), 'soft')
+  t.equal(other.of(dhaka.id, begun(8)), undefined)
+  t.match(await followPurges(lost.store, readTo(7), clock.now()), {
+    added: [{ generation: 8 }],
+    isWhole: false,
+  })
+})
+
+t.test('a reader behind more purges than the log keeps learns from which number on it knows all', async t => {
+  const { store, order } = await setUp(t)
+  for (let i = 0; i < 1_002; i++) await order('soft', { cell: dhaka.id }, [])
+  for (const known of [0, 1]) {
+    const purges = readTo(known)
+    const read = await readPurges(store, purges)
+    t.match([read?.added.length, read?.isWhole, purges.generation], [1_000, false, 1_002])
+    t.equal(purges.of(khulna.id, begun(2)), 'soft')
+    t.equal(purges.of(khulna.id, begun(3)), undefined)
+  }
+  t.match(await readPurges(store, readTo(500)), { isWhole: true })
 })

@@ -23,25 +23,25 @@ const catalogue = createCatalogue(snapshot)
 
 const { counts } = snapshot.provenance
 
-t.test(
-  'there are the divisions and districts of the country, its upazilas and most of its unions',
-  async t => {
-    t.match(counts, { division: 8, district: 64 })
-    t.ok(counts.upazila >= 495 && counts.upazila < 600, `${counts.upazila} upazilas`)
-    t.ok(counts.total > 5_000, `${counts.total} places`)
-    t.equal(catalogue.size, snapshot.locations.filter(({ published }) => published).length)
-  },
-)
+t.test('there are all divisions and districts of the country, its upazilas and most unions', async t => {
+  t.match(counts, { division: 8, district: 64 })
+  t.ok(counts.upazila >= 495 && counts.upazila < 600, `${counts.upazila} upazilas`)
+  t.ok(counts.total > 5_000, `${counts.total} places`)
+  t.equal(catalogue.size, snapshot.locations.filter(({ published }) => published).length)
+})
 
 t.test('the sources are named with their licence, as some licences require', async t => {
   const licences = new Map(snapshot.provenance.sources.map(({ name, licence }) => [name, licence]))
   const licenceOf = (part: string) => licences.entries().find(([name]) => name.includes(part))?.[1]
   t.equal(snapshot.provenance.title, 'Bangladesh')
-  t.equal(licenceOf('bangladesh-geocode'), 'MIT')
-  t.equal(licenceOf('CRAN package bangladesh'), 'MIT')
-  t.equal(licenceOf('GeoNames'), 'CC BY 4.0')
-  t.match(licenceOf("Who's On First"), 'whosonfirst.org/docs/licenses')
-  t.equal(licenceOf('COD-AB'), 'CC BY-IGO')
+  for (const [source, licence] of [
+    ['bangladesh-geocode', 'MIT'],
+    ['CRAN package bangladesh', 'MIT'],
+    ['GeoNames', 'CC BY 4.0'],
+    ["Who's On First", 'whosonfirst.org/docs/licenses'],
+    ['COD-AB', 'CC BY-IGO'],
+  ] as const)
+    t.match(licenceOf(source), licence)
 })
 
 t.test('the file is byte for byte what a build writes, one place a line', async t => {
@@ -105,45 +105,40 @@ const found = (q: string, type: LocationType = 'district') => {
   return results.map(place => [place.name_en, matchedAliases.get(place), approximate])
 }
 
-t.test('former names find their places, with matchedAliases', async t => {
-  t.strictSame(found('Comilla'), [['Cumilla', 'Comilla', false]])
-  t.strictSame(found('dacca'), [['Dhaka', 'Dacca', false]])
-  t.strictSame(found('Chittagong'), [['Chattogram', 'Chittagong', false]])
-  t.strictSame(found('Barisal'), [['Barishal', 'Barisal', false]])
-  t.strictSame(found('Jessore'), [['Jashore', 'Jessore', false]])
-  t.strictSame(found('Bogra'), [['Bogura', 'Bogra', false]])
+const searches: [q: string, place: string, alias?: string | undefined, approximate?: boolean][] = [
+  ['Comilla', 'Cumilla', 'Comilla'],
+  ['dacca', 'Dhaka', 'Dacca'],
+  ['Chittagong', 'Chattogram', 'Chittagong'],
+  ['Barisal', 'Barishal', 'Barisal'],
+  ['Jessore', 'Jashore', 'Jessore'],
+  ['Bogra', 'Bogura', 'Bogra'],
+  ['coxs bazar', "Cox's Bazar"],
+  ['Cox\u2019s Bazar', "Cox's Bazar"],
+  ['COX\u02bcS-BAZAR', "Cox's Bazar"],
+  ['coxsbazar', "Cox's Bazar"],
+  ['\u0995\u0995\u09cd\u09b8 \u09ac\u09be\u099c\u09be\u09b0', "Cox's Bazar"],
+  ['Narayangonz', 'Narayanganj', undefined, true],
+  ['Narayannganj', 'Narayanganj', undefined, true],
+  ['Pharidpur', 'Faridpur', undefined, true],
+  ['\u09a8\u09b0\u09b6\u09bf\u0982\u09a6\u09bf', 'Narsingdi', undefined, true],
+  // Three letters with their vowel signs are enough for a misspelt name.
+  ['\u09ab\u09c7\u09a3\u09bf', 'Feni', undefined, true],
+]
+
+t.test('a place is found by former names, without blanks and signs, and misspelt', async t => {
+  for (const [q, place, alias, approximate = false] of searches)
+    t.strictSame(found(q), [[place, alias, approximate]], q)
   t.strictSame(found('Chittagong', 'division'), [['Chattogram', 'Chittagong', false]])
-})
-
-t.test('a search ignores blanks, hyphens, full stops and apostrophes', async t => {
-  const bazar = [["Cox's Bazar", undefined, false]]
-  for (const q of [
-    'coxs bazar',
-    'Cox\u2019s Bazar',
-    'COX\u02bcS-BAZAR',
-    'coxsbazar',
-    '\u0995\u0995\u09cd\u09b8 \u09ac\u09be\u099c\u09be\u09b0',
-  ])
-    t.strictSame(found(q), bazar, q)
   t.strictSame(found('sher e bangla', 'upazila')[0], ['Sher-e-Bangla Nagar', undefined, false])
-})
-
-t.test('a misspelt search falls back to the loose fold', async t => {
-  t.strictSame(found('Narayangonz'), [['Narayanganj', undefined, true]])
-  t.strictSame(found('Pharidpur'), [['Faridpur', undefined, true]])
-  t.strictSame(found('\u09a8\u09b0\u09b6\u09bf\u0982\u09a6\u09bf'), [['Narsingdi', undefined, true]])
-  t.strictSame(found('nowhere at all'), [])
 })
 
 t.test('a search that means nothing finds nothing', async t => {
   for (const type of locationTypes)
     for (const q of ['zzzz', "'", '-', '. .', '\u0964', 'a'.repeat(100), 'llll', '7', '!!', '\u09cd', 'zv'])
       t.strictSame(found(q, type), [], `${q} among those of type ${type}`)
+  t.strictSame(found('nowhere at all'), [])
   t.equal(found('').length, 9, 'an empty one is no filter')
   t.equal(found(' \u200b').length, 9, 'nor is one that looks empty')
-  // Three letters with their vowel signs are enough for a misspelt name.
-  t.strictSame(found('\u09ab\u09c7\u09a3\u09bf'), [['Feni', undefined, true]])
-  t.strictSame(found('Narayannganj'), [['Narayanganj', undefined, true]])
   t.strictSame(found('Narayannnganj'), [], 'three equal letters are no doubled letter')
 })
 
@@ -158,6 +153,7 @@ t.test('a union that moved is found by its former code', async t => {
 
 t.test('the index finds what a scan of every name finds, in order, on every page', async t => {
   const place = fc.constantFrom(...catalogue.all())
+  const anyId = place.map(({ id }): string => id)
   const misspelt = (name: string) => name.replaceAll('j', 'z').replaceAll('l', 'll').replaceAll('b', 'v')
   const maybe = <Value>(arbitrary: fc.Arbitrary<Value>) => fc.option(arbitrary, { nil: undefined })
   const search = place.chain(({ type, name_en, name_bn, aliases, parentId }) => {
@@ -168,19 +164,9 @@ t.test('the index finds what a scan of every name finds, in order, on every page
     return fc.record({
       type: fc.oneof({ weight: 9, arbitrary: fc.constant(type) }, fc.constantFrom(...locationTypes)),
       q: maybe(
-        fc.oneof(
-          { weight: 4, arbitrary: part },
-          { weight: 3, arbitrary: whole },
-          fc.tuple(part, part).map(String),
-          fc.string(),
-        ),
+        fc.oneof(part, part, part, part, whole, whole, whole, fc.tuple(part, part).map(String), fc.string()),
       ),
-      parentId: maybe(
-        fc.oneof(
-          fc.constant(parentId ?? '0'),
-          place.map(({ id }): string => id),
-        ),
-      ),
+      parentId: maybe(fc.oneof(fc.constant(parentId ?? '0'), anyId)),
       limit: fc.integer({ min: 1, max: 100 }),
       offset: fc.oneof(fc.constant(0), fc.nat(300)),
     })

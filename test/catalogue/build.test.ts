@@ -16,13 +16,8 @@ const unpublishedIn = async (path: string) =>
 t.test('a build reports its counts and leaves nothing but the snapshot behind', async t => {
   const folder = t.testdir()
   const { path, ...report } = await buildSample(folder)
-  t.strictSame(report, {
-    counts: { division: 2, district: 1, upazila: 1, union: 3, total: 7 },
-    aliases: 0,
-    formerIds: 0,
-    faults: [],
-    keptUnpublished: [],
-  })
+  const counts = { division: 2, district: 1, upazila: 1, union: 3, total: 7 }
+  t.strictSame(report, { counts, aliases: 0, formerIds: 0, faults: [], keptUnpublished: [] })
   t.strictSame(readdirSync(folder).toSorted(), ['locations.json', 'table.csv'])
   t.equal((await readSnapshot(path)).locations.length, 7)
 })
@@ -38,7 +33,7 @@ t.test('the same rows in any order give the same bytes', async t => {
 })
 
 t.test('a table with faults changes nothing, and every fault is reported', async t => {
-  const folder = t.testdir()
+  const folder = t.testdir({ empty: {} })
   const { path } = await buildSample(folder)
   const former = readFileSync(path)
   const written = await stat(path)
@@ -54,30 +49,20 @@ t.test('a table with faults changes nothing, and every fault is reported', async
   t.ok(readFileSync(path).equals(former))
   t.equal((await stat(path)).ino, written.ino)
   t.notOk(existsSync(`${path}.new`))
+  const first = await buildSample(join(folder, 'empty'), rows)
+  t.notOk(existsSync(first.path), 'nor is a first snapshot written')
 })
 
-t.test('a table with faults writes no first snapshot', async t => {
-  const { path, faults } = await buildSample(t.testdir(), [{ ...sampleRows()[0], level: 'region' }])
-  t.equal(faults.length, 1)
-  t.notOk(existsSync(path))
-})
-
-t.test('a rebuild keeps unpublished places unpublished', async t => {
+t.test('a rebuild keeps unpublished places unpublished, and repairs a faulty snapshot', async t => {
   const folder = t.testdir()
   const { path } = await buildSample(folder)
-  await setPublished(path, '10040915', false)
-  await setPublished(path, '100409', false)
-  const { keptUnpublished } = await buildSample(folder)
-  t.strictSame(keptUnpublished, ['100409', '10040915'])
-  t.strictSame(await unpublishedIn(path), ['100409', '10040915'])
-})
-
-t.test('a place that is removed from the table is removed from the snapshot', async t => {
-  const folder = t.testdir()
-  const { path } = await buildSample(folder)
-  await setPublished(path, '20', false)
-  const { keptUnpublished } = await buildSample(folder, sampleRows().slice(1))
-  t.strictSame(keptUnpublished, [])
+  for (const id of ['10040915', '100409', '20']) await setPublished(path, id, false)
+  writeFileSync(path, readFileSync(path, 'utf8').replace('"population":892781', '"population":-1'))
+  await t.rejects(readSnapshot(path))
+  t.strictSame((await buildSample(folder)).keptUnpublished, ['100409', '10040915', '20'])
+  t.strictSame(await unpublishedIn(path), ['100409', '10040915', '20'])
+  const removed = await buildSample(folder, sampleRows().slice(1))
+  t.strictSame(removed.keptUnpublished, ['100409', '10040915'], 'a place removed from the table is gone')
   t.equal((await readSnapshot(path)).locations.length, 6)
 })
 
@@ -92,16 +77,6 @@ t.test('a published column overrides the former state, except where it is empty'
   t.strictSame(await unpublishedIn(path), ['1004', '10040913', '10040915'])
 })
 
-t.test('a rebuild repairs a faulty snapshot and keeps its unpublished places', async t => {
-  const folder = t.testdir()
-  const { path } = await buildSample(folder)
-  await setPublished(path, '20', false)
-  writeFileSync(path, readFileSync(path, 'utf8').replace('"population":892781', '"population":-1'))
-  await t.rejects(readSnapshot(path))
-  t.strictSame((await buildSample(folder)).keptUnpublished, ['20'])
-  t.strictSame(await unpublishedIn(path), ['20'])
-})
-
 t.test('a file that is not a snapshot is not overwritten', async t => {
   const folder = t.testdir()
   const { path } = await buildSample(folder)
@@ -113,16 +88,11 @@ t.test('a file that is not a snapshot is not overwritten', async t => {
   t.notOk(existsSync(`${path}.new`))
 })
 
-t.test('an invalid title, source or date is a fault', async t => {
+t.test('an invalid title, source or date is a fault; a missing table or folder is named', async t => {
   const folder = t.testdir()
   const { path } = await buildSample(folder)
   const former = readFileSync(path)
-  const options = {
-    csvPath: join(folder, 'table.csv'),
-    outPath: path,
-    facts,
-    builtOn: '2026-11-21',
-  }
+  const options = { csvPath: join(folder, 'table.csv'), outPath: path, facts, builtOn: '2026-11-21' }
   for (const [changed, fault] of [
     [{ builtOn: '21.11.2026' }, /^provenance, built: given "21.11.2026"/],
     [{ facts: { ...facts, title: '' } }, /^provenance, title: given ""/],
@@ -132,6 +102,11 @@ t.test('an invalid title, source or date is a fault', async t => {
     t.match(faults.map(faultLine), [fault])
     t.ok(readFileSync(path).equals(former))
   }
+  for (const [changed, message] of [
+    [{ csvPath: join(folder, 'no.csv') }, /no\.csv cannot be read: ENOENT/],
+    [{ outPath: join(folder, 'no/a.json') }, /no\/a\.json cannot be written: ENOENT/],
+  ] as const)
+    await t.rejects(buildSnapshot({ ...options, ...changed }), { code: 'bad_input', message })
 })
 
 t.test('a link is followed, and the mode of the file is kept', async t => {
@@ -140,33 +115,10 @@ t.test('a link is followed, and the mode of the file is kept', async t => {
   await chmod(path, 0o640)
   const link = join(folder, 'locations.json')
   symlinkSync(path, link)
-  const options = {
-    csvPath: join(folder, 'real/table.csv'),
-    outPath: link,
-    facts: { ...facts, title: 'Other' },
-    builtOn: '2026-11-21',
-  }
-  t.match(await buildSnapshot(options), { faults: [] })
+  const other = { facts: { ...facts, title: 'Other' }, builtOn: '2026-11-21' }
+  const report = await buildSnapshot({ csvPath: join(folder, 'real/table.csv'), outPath: link, ...other })
+  t.match(report, { faults: [] })
   t.ok((await lstat(link)).isSymbolicLink())
   t.equal((await stat(path)).mode & 0o777, 0o640)
   t.equal((await readSnapshot(path)).provenance.title, 'Other')
-})
-
-t.test('a missing table and a missing folder are named', async t => {
-  const folder = t.testdir()
-  await buildSample(folder)
-  const options = {
-    csvPath: join(folder, 'table.csv'),
-    outPath: join(folder, 'a.json'),
-    facts,
-    builtOn: '2026-11-21',
-  }
-  await t.rejects(buildSnapshot({ ...options, csvPath: join(folder, 'no.csv') }), {
-    code: 'bad_input',
-    message: /no\.csv cannot be read: ENOENT/,
-  })
-  await t.rejects(buildSnapshot({ ...options, outPath: join(folder, 'no/a.json') }), {
-    code: 'bad_input',
-    message: /no\/a\.json cannot be written: ENOENT/,
-  })
 })

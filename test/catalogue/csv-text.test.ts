@@ -10,31 +10,9 @@ import { anyText } from '../support/any-text.ts'
 
 const columns = { known: ['text', 'number', 'more'], required: ['text', 'number', 'more'] }
 const isFormula = (cell: string): boolean => /^[=+\-@\t\r]/.test(cell)
-const parts = [
-  '=',
-  '+',
-  '-',
-  '@',
-  '\t',
-  '\r',
-  '\n',
-  "'",
-  '"',
-  ',',
-  ';',
-  '\\',
-  '\\u0041',
-  '\u001b',
-  '\ufeff',
-  ' ',
-  'a',
-  '১',
-  '\ud800',
-]
-const texts = fc.oneof(
-  anyText(),
-  fc.array(fc.constantFrom(...parts), { maxLength: 12 }).map(all => all.join('')),
-)
+const parts = [...'=+-@\t\r\n\'",;\\ a১\u001b\ufeff\ud800', '\\u0041']
+const fromParts = fc.array(fc.constantFrom(...parts), { maxLength: 12 }).map(all => all.join(''))
+const texts = fc.oneof(anyText(), fromParts)
 
 t.test('whatever the text, it comes back equal and is no formula', async () => {
   fc.assert(
@@ -54,12 +32,9 @@ t.test('whatever the text, it comes back equal and is no formula', async () => {
   )
 })
 
-t.test('numbers stay numbers, and text that looks like one is text', t => {
-  t.equal(
-    csvLine([-3.5, '-3.5', null, true, '=1+1', "'=x", 'a,"b']),
-    `-3.5,'-3.5,,true,'=1+1,''=x,"a,""b"\r\n`,
-  )
-  t.end()
+t.test('numbers stay numbers, and text that looks like one is text', async t => {
+  const line = csvLine([-3.5, '-3.5', null, true, '=1+1', "'=x", 'a,"b'])
+  t.equal(line, `-3.5,'-3.5,,true,'=1+1,''=x,"a,""b"\r\n`)
 })
 
 t.test('keys have no formula, whoever named them', async t => {

@@ -9,16 +9,8 @@ const text = tableText(sampleRows())
 const faultsOf = (table: string): string[] => parseTable(table).faults.map(faultLine)
 const withHeader = (change: (header: string) => string): string => text.replace(/^.*/u, change)
 
-t.test('a valid table has a row for every line after the header, with its number', async t => {
-  const { rows, faults } = parseTable(text)
-  t.strictSame(faults, [])
-  t.strictSame(
-    rows.map(({ row }) => row),
-    ['row 2', 'row 3', 'row 4', 'row 5', 'row 6', 'row 7', 'row 8'],
-  )
-})
-
-t.test('empty lines and line breaks in quoted fields do not shift the numbers', async t => {
+t.test('a row has the number of its line, also behind empty lines and line breaks in a field', async t => {
+  t.strictSame(faultsOf(text), [])
   const [header, first, second, third] = text.split('\n')
   for (const end of ['\n', '\r\n']) {
     const broken = first?.replace('Chattogram', `"Chatto${end}gram"`)
@@ -31,18 +23,14 @@ t.test('empty lines and line breaks in quoted fields do not shift the numbers', 
   }
 })
 
-t.test(
-  'a misspelt column is named with the nearest one, and the one it was meant for as missing',
-  async t => {
-    const faults = faultsOf(withHeader(header => header.replace('name_bn,', 'Name_BN,')))
-    t.equal(faults.length, 2)
-    t.match(
-      faults[0],
-      /^row 1, Name_BN: given "Name_BN"; allowed is one of bbs_code, .*\(did you mean name_bn\?\)$/,
-    )
-    t.equal(faults[1], 'row 1, name_bn: given nothing; allowed is a header with the column name_bn')
-  },
-)
+t.test('a misspelt column is named with the nearest one, and that as missing', async t => {
+  const faults = faultsOf(withHeader(header => header.replace('name_bn,', 'Name_BN,')))
+  t.equal(faults.length, 2)
+  t.match(faults, [
+    /^row 1, Name_BN: given "Name_BN"; allowed is one of bbs_code, .*\(did you mean name_bn\?\)$/,
+    /^row 1, name_bn: given nothing; allowed is a header with the column name_bn$/,
+  ])
+})
 
 t.test('without a column of ids, the header alone is at fault and not every row', async t => {
   const { rows, faults } = parseTable(text.replace(',bbs_code', ',bbs_cod'))
@@ -56,17 +44,11 @@ t.test('a column like no other is named without a guess', async t => {
   t.notMatch(faults[0], /did you mean/)
 })
 
-t.test('a column named twice is a fault', async t => {
+t.test('a column named twice, a row that is too long and a quote that never ends are faults', async t => {
   t.match(faultsOf(withHeader(header => `${header},level`)), [
     'row 1, level: given "level"; allowed is each column once',
   ])
-})
-
-t.test('a row with too many fields is a fault', async t => {
   t.match(faultsOf(`${text.trimEnd()},more\n`), [/^row 8, the row: given 15; allowed is 14 fields/])
-})
-
-t.test('a quote that never ends is a fault with its line', async t => {
   t.match(faultsOf(text.replace('Barguna', '"Barguna')), [/^row 4, the row: not CSV: a quotation mark/])
 })
 

@@ -5,42 +5,20 @@ import { cellText, distance } from '../../src/cli/operate/cell-text.ts'
 import { createCalendar } from '../../src/common/calendar.ts'
 import type { CellReport } from '../../src/operate/listener/cell-report.ts'
 
-const entry = {
-  fetchedAt: '2026-11-21T05:00:00.000Z',
-  run: '2026-11-21T04:30:00.000Z',
-  purged: 'hard' as const,
-  bytes: 1_700,
-}
-const judged = {
-  ...entry,
-  state: 'expired' as const,
-  dueAt: '2026-11-21T12:00:00.000Z',
-  freshUntil: '2026-11-21T12:01:00.000Z',
-  usableUntil: '2026-11-22T00:01:00.000Z',
-}
+const instants = { fetchedAt: '2026-11-21T05:00:00.000Z', run: '2026-11-21T04:30:00.000Z' }
+const ends = { freshUntil: '2026-11-21T12:01:00.000Z', usableUntil: '2026-11-22T00:01:00.000Z' }
+const entry = { ...instants, dueAt: '2026-11-21T12:00:00.000Z', ...ends, bytes: 1_700 }
 const report: CellReport = {
-  of: '23.71,90.41',
-  place: null,
-  cell: { id: '23.7,90.4', latitude: 23.7, longitude: 90.4 },
-  cellDegrees: 0.1,
-  places: null,
-  placeCount: null,
-  at: '2026-11-21T06:00:00.000Z',
+  ...{ of: '23.71,90.41', place: null, cell: { id: '23.7,90.4', latitude: 23.7, longitude: 90.4 } },
+  ...{ cellDegrees: 0.1, places: null, placeCount: null, at: '2026-11-21T06:00:00.000Z' },
   shared: { kind: 'redis', entry: null, fault: 'Redis failed: away' },
   gateway: {
-    memory: judged,
-    slices: null,
-    freshness: 'run',
+    memory: { ...entry, state: 'expired', purged: 'hard' },
+    ...{ slices: null, freshness: 'run', stretch: null, loading: true, lastRequestedAt: null },
     newestRun: { initialisedAt: '2026-11-21T00:00:00.000Z', availableAt: '2026-11-21T04:30:00.000Z' },
-    stretch: null,
-    loading: true,
-    lastRequestedAt: null,
     lastFailure: {
-      code: 'provider_limited',
-      message: 'no room',
-      failedAt: '2026-11-21T05:30:00.000Z',
-      attempts: 3,
-      backoffUntil: '2026-11-21T05:59:00.000Z',
+      ...{ code: 'provider_limited', message: 'no room', failedAt: '2026-11-21T05:30:00.000Z' },
+      ...{ attempts: 3, backoffUntil: '2026-11-21T05:59:00.000Z' },
     },
   },
 }

@@ -1,26 +1,42 @@
-// What commands say of a gateway that is there and refuses: its own words, and not that it is of another version.
+// What commands say of an address where no gateway answers, or one that refuses: its own words, and not a guess at its version.
 
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { runCommand } from '../support/process.ts'
 
-t.test('what a gateway refuses is said in its words', async t => {
-  const refusal = { error: 'the fleet is being moved', code: 'busy' }
-  let status = 409
-  const server = createServer((_request, response) =>
-    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(refusal)),
-  )
+const show = ['cache', 'show', 'district/3026']
+const hosts = 'the host header is "gw:9090"; allowed: an IP address and the names in ops.allowedHosts'
+const other = 'it answered 404, and is no gateway of this version'
+
+t.test('what a gateway refuses is said in its words, and what is none is named', async t => {
+  let [status, error] = [409, '']
+  const server = createServer((_request, response) => {
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ error }))
+  })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   t.teardown(() => server.close())
-  const gateway = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const show = () => runCommand(['status', '--gateway', gateway])
-  t.match(await show(), {
-    code: 1,
-    stderr: `abohawa: the gateway at ${gateway} refused: the fleet is being moved\n`,
-  })
-  status = 503
-  t.match(await show(), { code: 1, stderr: 'it answered 503: the fleet is being moved' })
-  status = 404
-  t.match(await show(), { code: 1, stderr: 'is no gateway of this version' })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const https = url.replace('http:', 'https:')
+  const cases: [args: string[], status: number, error: string, gateway: string, said: string | RegExp][] = [
+    [['status'], 409, 'the fleet is being moved', url, 'refused: the fleet is being moved\n'],
+    [show, 403, hosts, url, `refused: ${hosts}\n`],
+    [['status'], 503, 'the fleet is being moved', url, 'it answered 503: the fleet is being moved'],
+    [show, 404, 'nothing', url, other],
+    [['status'], 404, 'nothing', url, other],
+    [['status'], 0, '', 'http://127.0.0.1:9', /ECONNREFUSED/],
+    [show, 200, '', https, ': it speaks plain HTTP; allowed: http:// in place of https://\n'],
+  ]
+  for (const [args, answered, text, gateway, said] of cases) {
+    status = answered
+    error = text
+    const { code, stdout, stderr } = await runCommand([...args, '--gateway', gateway])
+    t.strictSame([code, stdout], [1, ''], `${args.join(' ')} ${gateway} ${answered}`)
+    t.match(stderr, said)
+    const isRefusal = answered === 409 || answered === 403
+    const begin = isRefusal
+      ? `the gateway at ${gateway} `
+      : `--gateway is ${gateway}, where no gateway answers: `
+    t.ok(stderr.startsWith(`abohawa: ${begin}`), stderr)
+  }
 })

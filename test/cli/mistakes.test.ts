@@ -1,119 +1,336 @@
-// What a newcomer gets wrong with `replay`, `rehearse`, `whatif` and `traffic import`: the same mistake has the same exit code in
-// each, one sentence, and comes before the work. A target that is no gateway is named as such.
+// Mistakes on the command line: the same one has the same exit code in every command, one sentence, and comes before the work.
+// What is wrong with the content of a file is tested with the command that reads it.
 
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, existsSync, openSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { lineOf } from '../../src/load/traffic/traffic-request.ts'
 import { ok, startTarget } from '../load/replay/scripted-target.ts'
 import { arriving } from '../load/replay/send-some.ts'
-import { runCommands } from '../support/printed.ts'
-import { cleanEnv, type Ended, product } from '../support/process.ts'
+import { checkMistakes, type Mistake, runCommands } from '../support/printed.ts'
+import { cleanEnv, product, runCommand } from '../support/process.ts'
+import { useStore } from '../support/use-store.ts'
 
 // Longer than a quoted value is shown: what is wrong stands at the end of a path.
 const name = 'a-folder-as-long-as-those-of-machines-that-build-and-test'
-const outer = t.testdir({
-  [name]: { empty: '', 'ids.csv': 'subscriber,tier,external_id,limit\nA,free,key-1,1\n' },
-})
+const ids = 'subscriber,tier,external_id,limit\nA,free,key-1,1\n'
+const outer = t.testdir({ [name]: { empty: '', hello: 'hello\n', folder: {}, 'ids.csv': ids } })
 const folder = join(outer, name)
 const at = (name: string): string => join(folder, name)
-const traffic = at('traffic.ndjson')
-writeFileSync(
-  traffic,
-  arriving([0, 1, 2])
-    .map(each => `${lineOf(each)}\n`)
-    .join(''),
-)
-const keyed = at('keyed.ndjson')
-writeFileSync(
-  keyed,
-  arriving([0], { key: 'key-1' })
-    .map(each => `${lineOf(each)}\n`)
-    .join(''),
-)
-
-type Mistake = readonly [args: readonly string[], code: number, sentence: RegExp]
-
-const check = async (t: Test, mistakes: readonly Mistake[]): Promise<void> => {
-  const ended = await runCommands(mistakes.map(([args]) => args))
-  for (const [i, [args, code, sentence]] of mistakes.entries()) {
-    const { code: given, stdout, stderr } = ended[i] as Ended
-    t.match({ code: given, stdout }, { code, stdout: '' }, args.join(' '))
-    t.match(stderr, sentence)
-    t.match(stderr, /^abohawa: [^\n]*\n$/, 'one line')
-    t.notMatch(stderr, /\.; `--help/)
-  }
+const file = (name: string, ...given: Parameters<typeof arriving>): string => {
+  const lines = arriving(...given).map(each => `${lineOf(each)}\n`)
+  writeFileSync(at(name), lines.join(''))
+  return at(name)
 }
+const traffic = file('traffic.ndjson', [0, 1, 2])
+const busy = file('busy.ndjson', [0, 500, 1_000, 1_500])
+const keyed = file('keyed.ndjson', [0], { key: 'key-1' })
+const posts = file('posts.ndjson', [0], { method: 'POST' })
+const nowhere = 'http://127.0.0.1:1'
+
+const env = { ABOHAWA_STORE__PATH: at('store.db'), ABOHAWA_OPS__PORT: '1' }
+await useStore(env)
+
+/** Mistakes of one command, whose words come first. */
+const of = (command: string, ...rest: (readonly [string, number, RegExp])[]): Mistake[] =>
+  rest.map(([line, ...expected]): Mistake => [`${command} ${line}`, ...expected])
+const check = (t: Test, ...mistakes: readonly Mistake[]) => checkMistakes(t, mistakes, env)
+
+const tiers = /--tier is "gold"; allowed: free, starter, business, enterprise/
+const wholeNumber = (bounds: string) => new RegExp(`is invalid\\. Allowed: a whole number from ${bounds}`)
+const noUnit = /has no unit: add ms, s, m, h or d/
+const gatewayAddress = /--gateway is here; allowed: an address such as/
+const cellOrPlace = 'allowed: a point such as 23\\.81,90\\.41 or a place such as'
+
+t.test('commands in general, and those of processes', async t => {
+  await check(
+    t,
+    ['fly', 2, /unknown command 'fly'/],
+    ['serve --fast', 2, /unknown option '--fast'/],
+    ['provider --port x', 2, /'x' is invalid/],
+    ['provider --port 99999', 2, /'99999' is invalid/],
+    ['provider --latency 5', 2, /'5' is invalid/],
+    ['provider --limits some', 2, /'some' is invalid\. Allowed choices are free, none/],
+    ['demo --upstream nowhere', 2, /--upstream is nowhere; allowed: a URL/],
+    ['doctor --url here', 2, /--url is here; allowed: /],
+    ['catalogue check /nowhere.json', 1, /\/nowhere\.json/],
+    [`catalogue build --from /nowhere.csv --out ${at('x.json')}`, 1, /\/nowhere\.csv/],
+    ['store copy --to http://x', 2, /--to is http:\/\/x; allowed: a redis:\/\/ or rediss:\/\/ URL/],
+  )
+  t.match(await runCommand(['fly']), { code: 2, stdout: '', stderr: /unknown command 'fly'/ })
+})
+
+t.test('keys and subscribers', async t => {
+  const tooMany = /--external-id is of one key/
+  await check(
+    t,
+    ['keys list --config /nowhere.yaml', 1, /\/nowhere\.yaml/],
+    ['keys show', 2, /missing required argument 'id'/],
+    ['keys show key_9', 1, /there is no key "key_9"/],
+    ['keys revoke key_9', 1, /there is no key "key_9"/],
+    ['keys show svc_live_secret', 1, /that is a key and not the id of one, which begins with key_/],
+    ['keys usage key_9', 1, /there is no key "key_9"/],
+    ['keys usage key_1 --days 0', 2, wholeNumber('1 to 400')],
+    ['keys usage key_1 --csv --json', 2, /'--csv' cannot be used with option '--json'/],
+    ['keys rotate key_1 --overlap 24', 2, noUnit],
+    ['keys set key_1', 2, /nothing is to be set; allowed: --tier, --limit or --expires, or several/],
+    ['keys set key_1 --tier gold', 2, tiers],
+    ['keys set key_1 --limit 0', 2, /the limit is "0"; allowed: a whole number from 1 to 999999999999/],
+    ['keys set key_9 --limit 5', 1, /there is no key "key_9"/],
+    ['subscribers revoke Nobody', 1, /there is no subscriber "Nobody"/],
+    ['keys create', 2, /--subscriber is missing; allowed: --subscriber and --tier, or --from with a file/],
+    [
+      ['keys', 'create', '--subscriber', ' ', '--tier', 'free'],
+      1,
+      /the subscriber's name is " "; allowed: 1 to 100 characters/,
+    ],
+    ['keys create --subscriber A', 2, /--tier is missing/],
+    ['keys create --subscriber A --tier gold', 2, tiers],
+    ...of(
+      'keys create --subscriber A --tier free',
+      ['--count 0', 2, wholeNumber('1 to 10000')],
+      ['--count 10001', 2, /'10001' is invalid/],
+      ['--count 2 --external-id a', 2, tooMany],
+      ['--limit x', 2, /the limit is "x"; allowed: a whole number/],
+      ['--expires x', 1, /expires is "x"; allowed: never, a day/],
+      ['--csv --json', 2, /'--csv' cannot be used with option '--json'/],
+      ['--apply', 2, /--apply changes keys as a file says/],
+    ),
+    ...of(
+      `keys create --from ${at('ids.csv')}`,
+      ['--tier free', 2, /'--from <csv>' cannot be used with option '--tier <name>'/],
+      ['--out /nowhere/x', 1, /--out is \/nowhere\/x, which can't be written: ENOENT/],
+    ),
+    ['keys create --from /nowhere.csv', 1, /--from is \/nowhere\.csv, which can't be read: ENOENT/],
+  )
+})
+
+t.test('the cache', async t => {
+  const noPlace = new RegExp(cellOrPlace)
+  await check(
+    t,
+    ...of(
+      'cache show',
+      ['', 2, /missing required argument 'target'/],
+      ['dhaka', 2, new RegExp(`the target is "dhaka"; ${cellOrPlace}`)],
+      ['all', 2, /the target is "all"; allowed: a point/],
+      ['town/3', 2, /"town" is no type of place; allowed: division, district, upazila, union/],
+      ['23 90', 2, /too many arguments/],
+      ['-23.5,90', 2, /-23\.5,90 looks like an option; put `--` before an argument/],
+      ['-- -23.5,90', 1, /latitude -23\.5 is outside the bounds of Bangladesh; allowed: 20 to 27/],
+      ['53,9', 1, /the latitude 53 is outside the bounds/],
+      ['district/9', 1, /the district "9" was not found or is not published/],
+      ['district/3026 --gateway here', 2, gatewayAddress],
+    ),
+    ...of(
+      'cache purge',
+      ['', 2, /missing required argument 'target'/],
+      ['everything', 2, /the target is "everything"; allowed: all, a point such as/],
+      ['24,90,23,91', 2, /the box 24,90,23,91 has south 24 beyond north 23; allowed: /],
+      ['-24,90,23,91', 2, /-24,90,23,91 looks like an option; put `--` before an argument/],
+      ['all --soft', 2, /unknown option '--soft'/],
+      ['23.51,90.01,23.52,90.02', 1, /has no centre of a grid cell in it; allowed: /],
+      ['union/1', 1, /the union "1" was not found or is not published/],
+    ),
+    ...of(
+      'cache warm --force',
+      ['', 2, noPlace],
+      ['all', 2, noPlace],
+      ['23,90 --dry-run', 2, /--force is of one cell; allowed: a point or a place, without/],
+      ['district/3026 --gateway here', 2, gatewayAddress],
+      ['district/3026', 1, /nothing was loaded, because no gateway answered at .*; without --force this/],
+    ),
+  )
+})
 
 t.test('an option with one value is given once', async t => {
   const twice = (option: string) => new RegExp(`${option} is given more than once; allowed: once`)
-  const pair = (option: string, ...values: readonly string[]) => values.flatMap(value => [option, value])
-  const to = ['--target', 'http://127.0.0.1:1']
-  await check(t, [
-    [['whatif', traffic, ...pair('--out', at('a.html'), at('b.html'))], 2, twice('--out')],
-    [['rehearse', traffic, ...pair('--provider-limits', 'none', 'free')], 2, twice('--provider-limits')],
-    [['replay', 'report', traffic, ...pair('--out', at('a.html'), at('a.html'))], 2, twice('--out')],
-    [['replay', traffic, ...to, ...pair('--rate', '5', '50')], 2, twice('--rate')],
-    [['traffic', 'import', traffic, ...pair('--out', at('a.ndjson'), at('b.ndjson'))], 2, twice('--out')],
-    [['traffic', 'generate', ...pair('--seed', '1', '2')], 2, twice('--seed')],
-    [['keys', 'create', 'A', ...pair('--tier', 'free', 'standard')], 2, twice('--tier')],
-    [['status', ...pair('--gateway', 'http://127.0.0.1:1', 'http://127.0.0.1:2')], 2, twice('--gateway')],
+  await check(
+    t,
+    [`whatif ${traffic} --out ${at('a.html')} --out ${at('b.html')}`, 2, twice('--out')],
+    [`rehearse ${traffic} --provider-limits none --provider-limits free`, 2, twice('--provider-limits')],
+    [`replay report ${traffic} --out ${at('a.html')} --out ${at('a.html')}`, 2, twice('--out')],
+    [`replay ${traffic} --target ${nowhere} --rate 5 --rate 50`, 2, twice('--rate')],
+    [`traffic import ${traffic} --out ${at('a.ndjson')} --out ${at('b.ndjson')}`, 2, twice('--out')],
+    ['traffic generate --seed 1 --seed 2', 2, twice('--seed')],
+    ['keys create A --tier free --tier standard', 2, twice('--tier')],
+    [`status --gateway ${nowhere} --gateway http://127.0.0.1:2`, 2, twice('--gateway')],
     // Those that collect are not meant.
-    [['replay', traffic, ...to, ...pair('--threshold', 'p99<1s', 'p50<1s')], 1, /can't be reached/],
-    [['whatif', traffic, ...pair('--case', 'banana', 'cache.freshFor=1h')], 2, /--case is "banana"/],
-  ])
+    [`replay ${traffic} --target ${nowhere} --threshold p99<1s --threshold p50<1s`, 1, /can't be reached/],
+    [`whatif ${traffic} --case banana --case cache.freshFor=1h`, 2, /--case is "banana"/],
+  )
   for (const name of ['a.html', 'b.html', 'a.ndjson']) t.notOk(existsSync(at(name)), name)
 })
 
-t.test('a mistake has one exit code, whatever the command', async t => {
-  const to = ['--target', 'http://127.0.0.1:1']
-  const both = (args: readonly string[], code: number, sentence: RegExp): Mistake[] =>
-    ['rehearse', 'whatif'].map(name => [[name, ...args], code, sentence])
-  await check(t, [
-    ...both([traffic, '--set', 'cache.freshFoo=1h'], 2, /did you mean cache\.freshFor\?/),
-    ...both([traffic, '--set', 'cache.freshFor=banana'], 2, /must be a duration/),
-    ...both([traffic, '--case', 'banana'], 2, /--case is "banana"/),
-    ...both(
-      [traffic, '--set', 'server.port=1,2'],
-      2,
-      /server\.port is the same for every setting that is tried/,
+t.test('rehearse and whatif', async t => {
+  const same = /server\.port is the same for every setting that is tried; allowed: /
+  const both: [string, number, RegExp][] = [
+    ['', 2, /missing required argument 'files'/],
+    [at('none.ndjson'), 1, /none\.ndjson/],
+    [at('empty'), 1, /no requests/],
+    [`${traffic} --set cache.freshFoo=1h`, 2, /is not a known setting; did you mean cache\.freshFor\?/],
+    [`${traffic} --set cache.freshFor=banana`, 2, /--set cache\.freshFor=banana: .* must be a duration from/],
+    [`${traffic} --case banana`, 2, /--case is "banana", but must be settings with a value each/],
+    [`${traffic} --set server.port=81,82`, 2, same],
+    [`${traffic} --out ${at('x.txt')}`, 2, /--out is ".*x\.txt"; allowed: a file that ends in \.html/],
+    [`${traffic} --out ${at('no/x.html')}`, 1, /can't be written: ".*no" is a folder that is missing/],
+    [`${traffic} --out ${at('empty/x.html')}`, 1, /can't be written: ".*empty" is no folder/],
+  ]
+  await check(
+    t,
+    ...of('rehearse', ...both),
+    ...of(
+      `rehearse ${traffic}`,
+      ['--tier gold', 2, /--tier is "gold"; allowed: free, /],
+      ['--parallel 0', 2, wholeNumber('1 to 1000')],
+      ['--step 6s', 2, /'6s' is invalid. Allowed: a duration up to 5s/],
+      ['--provider-limits some', 2, /--provider-limits is "some"; allowed: free, none/],
+      ['--provider-runs gfs', 2, /--provider-runs is "gfs"; allowed: ecmwf, none/],
     ),
-    ...both([traffic, '--out', at('x.txt')], 2, /--out is ".*x\.txt"; allowed: a file that ends in \.html/),
-    ...both(
-      [traffic, '--out', at('no/x.html')],
-      1,
-      /x\.html" can't be written: ".*no" is a folder that is missing/,
+    ...of('whatif', ...both),
+    ...of(
+      `whatif ${traffic}`,
+      ['--instances 0', 2, wholeNumber('1 to 64\\.')],
+      ['--threads two', 2, wholeNumber('1 to 256\\.')],
+      ['--warm-up 5', 2, noUnit],
+      ['--warm-up 1h', 2, /--warm-up is 1h, but the traffic lasts 0ms; allowed: less than that/],
+      ['--format pcap', 2, /pcap/],
     ),
-    ...both([traffic, '--out', at('empty/x.html')], 1, /can't be written: ".*empty" is no folder/),
-    ...both([at('empty')], 1, /no requests/),
-    [['replay', at('empty'), ...to], 1, /there are no requests in .*empty/],
-    [['replay', 'report', traffic, traffic, '--out', at('x.txt')], 2, /--out is ".*x\.txt"; allowed: /],
-    [['replay', 'report', traffic, '--out', at('no/x.html')], 1, /is a folder that is missing/],
-    [['replay', traffic, '--target', 'localhost'], 2, /the target is "localhost"; allowed: http/],
-    [['replay', traffic, '--target', `${to[1]}/api/v1`], 2, /allowed: without \/api\/v1/],
-    [['replay', traffic, ...to, '--warm-up', 'soon'], 2, /is not a duration/],
-    [
-      ['replay', traffic, ...to, '--rate', '0'],
-      2,
-      /above 0 and up to 1000000, or such as 90\/m, .* `--help`/,
-    ],
-    [['replay', traffic, ...to, '--threshold', 'hits>900%'], 2, /"hits>900%" is a share of more than 100 %/],
-    [
-      ['replay', keyed, ...to, '--keys', at('ids.csv')],
-      1,
-      /has ids and no keys; allowed: what `abohawa keys create/,
-    ],
-    [
-      ['traffic', 'import', traffic, '--cell', 'Dhaka'],
-      2,
-      /--cell is "Dhaka"; allowed: a cell such as 23\.7,90\.4/,
-    ],
-    [['traffic', 'import', traffic, '--from', '2h', '--to', '1h'], 2, /--from is not before --to/],
-  ])
+  )
   t.notOk(existsSync(at('x.txt')))
+})
+
+t.test('replay and saturate, before the first request', async t => {
+  const target = await startTarget(t)
+  const keys = /the traffic has 1 key ids; allowed: --keys with .* --key .* or --without-keys/
+  await check(
+    t,
+    [`replay ${traffic}`, 2, /--target is missing; allowed: an address/],
+    [`replay ${traffic} --target localhost`, 2, /the target is "localhost"; allowed: http/],
+    [`replay ${traffic} --target ${nowhere}/api/v1`, 2, /allowed: without \/api\/v1/],
+    [`replay ${traffic} --target ${nowhere}`, 1, /the target http:\/\/127\.0\.0\.1:1 can't be reached/],
+    [`replay ${traffic} --target https://93.184.215.14`, 1, /--allow-remote/],
+    [`replay ${at('empty')} --target ${target.url}`, 1, /there are no requests in .*empty/],
+    [`replay ${at('none.ndjson')} --target ${target.url}`, 1, /none\.ndjson/],
+    ...of(
+      `replay ${keyed} --target ${target.url}`,
+      ['', 2, keys],
+      [`--key ${at('ids.csv')} --without-keys`, 2, /one of --keys, --key and --without-keys/],
+      [`--keys ${at('ids.csv')}`, 1, /has ids and no keys; allowed: what `abohawa keys create/],
+    ),
+    ...of(
+      `replay ${traffic} --target ${target.url}`,
+      ['--rate 5 --speed 2', 2, /--speed and --rate are two paces; allowed: one of them/],
+      ['--rate fast', 2, /'fast' is invalid.*requests a second/],
+      ['--rate 0', 2, /above 0 and up to 1000000, or such as 90\/m, .* `--help`/],
+      ['--duration 5', 2, /"5" has no unit/],
+      ['--warm-up soon', 2, /is not a duration/],
+      ['--threshold p99', 2, /the threshold "p99" is not one; allowed: p50/],
+      ['--threshold hits>900%', 2, /"hits>900%" is a share of more than 100 %/],
+      ['--workers 300', 2, /300/],
+      ['--workers 8 --connections 4', 2, /8 workers have 4 connections/],
+      ['--as-fast-as 4 --connections 4', 2, /--as-fast-as says how many connections/],
+      ['--out report.pdf', 2, /--out is "report\.pdf"; allowed: .*\.html/],
+      ['--out /nowhere/report.html', 1, /can't be written/],
+      ['--http 3', 2, /'3' is invalid.*1\.1, 2/],
+      ['--ops nowhere', 2, /--ops is nowhere; allowed: an address/],
+      [`--ops ${target.url}`, 1, /which answered 200 to \/metrics; allowed: the ops address/],
+    ),
+    [`saturate ${traffic}`, 2, /--target is missing; allowed: an address/],
+    [`saturate ${traffic} --target https://93.184.215.14`, 1, /--allow-remote/],
+    [
+      `saturate ${keyed} --without-keys --target ${target.url} --at-least 2`,
+      1,
+      /one instant and has no rate/,
+    ],
+    ...of(
+      `saturate ${busy} --target ${target.url}`,
+      ['--threshold rate>90', 2, /--threshold is rate>90; allowed: those of latencies/],
+      ['--step 2s', 2, /--warm-up is 2s of a --step of 2s; allowed: less than that/],
+      ['--step 2h', 2, /--step is 2h; allowed: at most 1h/],
+      ['--from 1', 2, /--from is 1\/s, less than 10 requests a step; allowed: from 1\.25\/s/],
+      ['--most 50', 2, /--most is 50\/s, less than --from; allowed: from 100\/s/],
+      ['--at-least twice', 2, /'twice' is invalid. Allowed: a number above 0/],
+    ),
+  )
+  const [ofPosts] = await runCommands([['replay', posts, '--target', target.url]])
+  t.match(ofPosts, {
+    code: 2,
+    stdout: '',
+    stderr: /^abohawa: the traffic has requests of POST alone; --any-method/m,
+  })
+  t.equal(target.received.filter(({ path }) => path.startsWith('/api')).length, 0)
+})
+
+t.test('traffic', async t => {
+  const rates = /Allowed: requests a second, above 0 and up to 1000000, or such as 90\/m/
+  const storm = /Allowed: a place type\/id, a local time and a duration, as in district\/2015@18:00\/2h/
+  const mix = /Allowed: shares of weather, forecast, coords, locations, location, as in weather=70/
+  const within = /allowed: a local time within the traffic, from 2026-11-16 00:00 to 2026-11-16 01:00/
+  const share = /Allowed: a share from 0 to 1, such as 0\.1 or 10%/
+  const before = readFileSync(traffic, 'utf8')
+  await check(
+    t,
+    ['traffic import', 2, /missing required argument 'files'/],
+    ['traffic import - -', 1, /standard input \(-\) is given twice/],
+    [`traffic import ${at('no\u001b')}`, 1, /no\\u001b can't be read: there is no such file/],
+    [`traffic import ${at('hello')}`, 1, /hello: its format is unknown, it begins with "hello/],
+    ['traffic import x --as keys --tier gold', 2, tiers],
+    [`traffic stats ${traffic} --by user`, 2, /'user' is invalid.*cell, place, path, key/],
+    ...of(
+      `traffic import ${traffic}`,
+      [`--out ${traffic}`, 1, /traffic\.ndjson exists; --force replaces it/],
+      [`--force --out ${at('folder')}`, 1, /folder can't be written: it is no file/],
+      [`--out ${at('nowhere/b')}`, 1, /b can't be written: ENOENT/],
+      ['--format pcap', 2, /'pcap' is invalid.*Allowed: access-log, ndjson, har/],
+      ['--sample 0', 2, /'0' is invalid.*Allowed: a share above 0 and up to 1/],
+      ['--longest-gap 5', 2, /'5' is invalid.*has no unit/],
+      ['--window 0', 2, wholeNumber('1')],
+      ['--from noon', 2, /'noon' is invalid.*Allowed: an instant such as/],
+      ['--from 2h --to 1h', 2, /--from is not before --to/],
+      ['--endpoint rain', 2, /'rain' is invalid.*Allowed: weather, forecast/],
+      ['--cell Dhaka', 2, /--cell is "Dhaka"; allowed: a cell such as 23\.7,90\.4/],
+      ['--as gor', 2, /'gor' is invalid.*Allowed choices are requests, keys/],
+      ['--start 1h', 2, /'1h' is invalid.*Allowed: an instant/],
+    ),
+    ['traffic generate --config /nowhere.yaml', 1, /\/nowhere\.yaml/],
+    ...of(
+      `traffic generate --out ${at('none.ndjson')}`,
+      ...['0', '1e3', '2000001', '5/w'].map((rate): [string, number, RegExp] => [`--rate ${rate}`, 2, rates]),
+      ['--duration 10', 2, noUnit],
+      ['--duration 400d', 2, /Allowed: 1ms to 366d\./],
+      ['--rate 100000 --duration 10d', 2, /86,400,000,000 requests; allowed: up to 1,000,000,000/],
+      ['--seed 1.5', 2, wholeNumber('0 to 4294967295')],
+      ['--shape night', 2, /Allowed choices are day, flat, ramp, spike, storm/],
+      ['--start today', 2, /"today"; allowed: a day such as 2026-11-16, or an instant with its offset/],
+      ...['2026-13-01', '2026-02-30', '2026-11-16T08:00'].map((start): [string, number, RegExp] => [
+        `--start ${start}`,
+        2,
+        new RegExp(`--start is "${start}"`),
+      ]),
+      ['--storm dhaka', 2, storm],
+      ['--storm district/2015@24:00/2h', 2, storm],
+      ['--storm district/2015@18:00/2', 2, /"2" has no unit/],
+      ['--storm district/99@18:00/2h', 2, /and the catalogue has no district "99"/],
+      ['--storm district/2015@18:00/2h --duration 1h', 2, within],
+      ['--storm-factor 0.5', 2, /Allowed: a number from 1 to 1000/],
+      ['--mix weather=70,radar=30', 2, mix],
+      ['--mix weather=0', 2, /at least one share above 0/],
+      ['--alpha 9', 2, /Allowed: a number from 0, all alike, to 5/],
+      ['--keys 0', 2, wholeNumber('1 to 100000')],
+      ...['english', 'conditional', 'compressed', 'bad'].map((name): [string, number, RegExp] => [
+        `--${name} 30`,
+        2,
+        share,
+      ]),
+      ['--arrivals closed', 2, /Allowed choices are poisson, even/],
+    ),
+  )
+  t.equal(readFileSync(traffic, 'utf8'), before)
+  t.notOk(existsSync(at('none.ndjson')))
 })
 
 t.test('a target that is no gateway is named', async t => {
@@ -125,21 +342,13 @@ t.test('a target that is no gateway is named', async t => {
   await once(plain.listen(0, '127.0.0.1'), 'listening')
   t.teardown(() => plain.close())
   const secure = `https://127.0.0.1:${(plain.address() as AddressInfo).port}`
-  await check(t, [
-    [
-      ['replay', traffic, '--target', secure],
-      1,
-      /can't be reached: it does not speak TLS; allowed for it: http:/,
-    ],
-    [['replay', traffic, '--target', garbage.url, '--http', '2'], 1, /has no HTTP\/2; allowed: --http 1\.1/],
-  ])
-  await check(t, [
-    [
-      ['replay', traffic, '--target', garbage.url, '--ops', secure],
-      1,
-      /where no gateway answers: it does not speak TLS/,
-    ],
-  ])
+  const noTls = 'it does not speak TLS'
+  await check(
+    t,
+    [`replay ${traffic} --target ${secure}`, 1, new RegExp(`reached: ${noTls}; allowed for it: http:`)],
+    [`replay ${traffic} --target ${garbage.url} --http 2`, 1, /has no HTTP\/2; allowed: --http 1\.1/],
+    [`replay ${traffic} --target ${garbage.url} --ops ${secure}`, 1, new RegExp(`answers: ${noTls}`)],
+  )
   const silent = await startTarget(t, (_, socket) => void socket.destroy())
   const [wrong, none] = await runCommands([
     ['replay', traffic, '--target', garbage.url],

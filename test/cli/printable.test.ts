@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../src/common/clock.ts'
 import { createKey, hashOf } from '../../src/keys/key-form.ts'
-import { openStore } from '../../src/stores/open-store.ts'
+import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { leakIn } from '../support/key-spellings.ts'
 import { checkOutput, runCommands } from '../support/printed.ts'
 import { runCommand } from '../support/process.ts'
@@ -27,28 +27,13 @@ const listenOn = async (t: Test, server: Server | ReturnType<typeof createHttpSe
 t.test('names that a store holds from before are shown escaped, each in its row', async t => {
   const folder = t.testdir()
   const env = { ABOHAWA_STORE__PATH: join(folder, 'store.db') }
-  const store = await openStore(
-    {
-      redis: { url: null, prefix: 'x:', connectTimeoutMs: 1, commandTimeoutMs: 1 },
-      store: { path: env.ABOHAWA_STORE__PATH },
-    },
-    systemClock,
-    { redisAway: () => {}, redisBack: () => {} },
-  )
+  const store = openEmbeddedStore(env.ABOHAWA_STORE__PATH, systemClock)
   // The store reads a text up to a NUL.
   const name = `Evil${hostileText.replaceAll('\0', '')}${'n'.repeat(150)}`
   await store.ensureSubscriber({ id: 'sub_evil', name, createdAt: 0, revokedAt: null })
   await store.addKey({
-    id: 'key_evil',
-    hash: hashOf(createKey()),
-    subscriberId: 'sub_evil',
-    tier: `gold${hostileText}`,
-    limit: 5,
-    createdAt: 0,
-    revokedAt: null,
-    expiresAt: null,
-    externalId: null,
-    formers: [],
+    ...{ id: 'key_evil', hash: hashOf(createKey()), subscriberId: 'sub_evil', tier: `gold${hostileText}` },
+    ...{ limit: 5, createdAt: 0, revokedAt: null, expiresAt: null, externalId: null, formers: [] },
   })
   await store.close()
 
@@ -63,22 +48,14 @@ t.test('names that a store holds from before are shown escaped, each in its row'
     t.equal(stdout.split('\n').length, 3, 'a heading, one row, and the end')
     t.ok(stdout.includes('Evila\\u001b[2J'))
   }
-  await checkOutput(
-    t,
-    [
-      ['keys', 'usage', 'key_evil', '--days', '2'],
-      ['keys', 'rotate', 'key_evil'],
-      ['store', 'copy', '--to', join(folder, 'other.db')],
-    ],
-    { code: 0 },
-    env,
-  )
-  await checkOutput(
-    t,
-    [['keys', 'create', '--subscriber', hostileArgument, '--tier', 'free']],
-    { code: 1 },
-    env,
-  )
+  const others = [
+    ['keys', 'usage', 'key_evil', '--days', '2'],
+    ['keys', 'rotate', 'key_evil'],
+    ['store', 'copy', '--to', join(folder, 'other.db')],
+  ]
+  await checkOutput(t, others, { code: 0 }, env)
+  const create = ['keys', 'create', '--subscriber', hostileArgument, '--tier', 'free']
+  await checkOutput(t, [create], { code: 1 }, env)
   const json = JSON.parse((await runCommand(['subscribers', 'list', '--json'], env)).stdout)
   t.ok(json[0].name === name, 'JSON gives the name back as it is')
 
@@ -91,38 +68,26 @@ t.test('an import with such a name is refused by its line', async t => {
   const folder = t.testdir()
   const subscriber = { record: 'subscriber', id: 'sub_1', name: 'A', createdAt: 0, revokedAt: null }
   const key = {
-    record: 'key',
-    id: 'key_1',
-    hash: 'h',
-    subscriberId: 'sub_1',
-    tier: 'free',
-    limit: null,
-    createdAt: 0,
-    revokedAt: null,
-    expiresAt: null,
-    externalId: null,
-    formers: [],
+    ...{ record: 'key', id: 'key_1', hash: 'h', subscriberId: 'sub_1', tier: 'free', limit: null },
+    ...{ createdAt: 0, revokedAt: null, expiresAt: null, externalId: null, formers: [] },
   }
   const end = { record: 'end', subscribers: 1, keys: 1, usage: 0 }
-  const cases: [object[], RegExp][] = [
+  const control = 'it holds a control character or an invisible mark of direction; nothing was imported'
+  const named = (name: string) => [{ ...subscriber, name }, key, end]
+  const keyed = (fields: object) => [subscriber, { ...key, ...fields }, end]
+  const cases: [object[], sentence: string][] = [
+    [named('A\u001b[2J\u202e'), `line 1 of .* is damaged: its name is wrong: ${control}`],
     [
-      [{ ...subscriber, name: 'A\u001b[2J\u202e' }, key, end],
-      /line 1 of .* is damaged: its name is wrong: it holds a control character or an invisible mark of direction; nothing was imported/,
+      named('A'.repeat(1_000_000)),
+      'line 1 of .*: its name is wrong: it is longer than 200 characters; nothing',
     ],
+    [keyed({ tier: 'gold\u202e' }), `line 2 of .*: its tier is wrong: ${control}`],
     [
-      [{ ...subscriber, name: 'A'.repeat(1_000_000) }, key, end],
-      /line 1 of .*: its name is wrong: it is longer than 200 characters; nothing/,
+      keyed({ id: 'k","status":1,"x":"' }),
+      'line 2 of .*: its id is wrong: allowed are 1 to 200 letters, digits',
     ],
-    [
-      [subscriber, { ...key, tier: 'gold\u202e' }, end],
-      /line 2 of .*: its tier is wrong: it holds a control/,
-    ],
-    [
-      [subscriber, { ...key, id: 'k","status":1,"x":"' }, end],
-      /line 2 of .*: its id is wrong: allowed are 1 to 200 letters, digits/,
-    ],
-    [[{ ...subscriber, [`x${hostileText}`]: 1 }, key, end], /line 1 of .* is damaged/],
-    [[{ record: '\u001b[2J\u202e' }], /line 1 of .* is damaged: it is no record/],
+    [[{ ...subscriber, [`x${hostileText}`]: 1 }, key, end], 'line 1 of .* is damaged'],
+    [[{ record: '\u001b[2J\u202e' }], 'line 1 of .* is damaged: it is no record'],
   ]
   const files = cases.map(([records], i) => {
     const file = join(folder, `${i}.ndjson`)
@@ -130,18 +95,13 @@ t.test('an import with such a name is refused by its line', async t => {
     return file
   })
   const env = { ABOHAWA_STORE__PATH: join(folder, 'store.db') }
-  const lines = [...files, join(folder, hostileArgument)].map(file => [
-    'store',
-    'import',
-    '--create-store',
-    file,
-  ])
-  const ended = await checkOutput(t, lines, { code: 1 }, env)
-  for (const [i, [, sentence]] of cases.entries()) t.match(ended[i]?.stderr, sentence)
+  const take = (file: string) => ['store', 'import', '--create-store', file]
+  const ended = await checkOutput(t, [...files, join(folder, hostileArgument)].map(take), { code: 1 }, env)
+  for (const [i, [, sentence]] of cases.entries()) t.match(ended[i]?.stderr, new RegExp(sentence))
 
   const good = join(folder, 'good.ndjson')
   writeFileSync(good, [subscriber, key, end].map(record => `${JSON.stringify(record)}\n`).join(''))
-  await checkOutput(t, [['store', 'import', '--create-store', good]], { code: 0 }, env)
+  await checkOutput(t, [take(good)], { code: 0 }, env)
 })
 
 t.test('a configuration is complained of in clean lines', async t => {
@@ -165,21 +125,14 @@ t.test('a configuration is complained of in clean lines', async t => {
     t.ok(line.length < 1_500, `${line.length} characters`)
   }
   t.ok(faults.length >= 10, 'a line for each fault')
-  t.match(
-    wrong?.stderr,
-    /store\.path is "aa\\u001b\[2J.*…", but must be a file path, without control characters/,
-  )
+  t.match(wrong?.stderr, /store\.path is "aa\\u001b\[2J.*…", but must be a file path, without control char/)
   t.equal(rawControlIn(json?.stdout ?? ''), undefined)
   t.equal(JSON.parse(json?.stdout ?? '').faults.length, faults.length)
 
   const broken = join(folder, 'broken.yaml')
   writeFileSync(broken, `a: [${hostileText}`)
-  const lines = [broken, join(folder, `${hostileArgument}.yaml`)].map(each => [
-    'config',
-    'print',
-    '--config',
-    each,
-  ])
+  const files = [broken, join(folder, `${hostileArgument}.yaml`)]
+  const lines = files.map(each => ['config', 'print', '--config', each])
   await checkOutput(t, lines, { code: 1 })
 })
 
@@ -195,42 +148,25 @@ t.test('a catalogue is complained of in clean lines, and its labels hold no cont
     id: text.replace(/"id": ?"30"/, `"id":${label}`),
     field: text.replace(/"id": ?"30"/, `${label}:1,"id":"30"`),
   }
-  const files = Object.entries(broken).map(([title, content]) => {
-    t.not(content, text, title)
-    const file = join(folder, `${title}.json`)
-    writeFileSync(file, content)
-    return file
-  })
+  const checked = (name: string, content: string) => {
+    t.not(content, text, name)
+    writeFileSync(join(folder, name), content)
+    return ['catalogue', 'check', join(folder, name)]
+  }
+  const files = Object.entries(broken).map(([title, content]) => checked(`${title}.json`, content))
   const tables = [
     `id,type,${hostileText}\n1,2,3\n`,
     `id,type\n"${hostileText},2\n`,
     `id,type,parent\n${hostileText},${hostileText},"x"y"\n`,
-  ].map((csv, i) => {
-    const file = join(folder, `${i}.csv`)
-    writeFileSync(file, csv)
-    return file
-  })
-  const ended = await checkOutput(
-    t,
-    [...files, ...tables].map(file => ['catalogue', 'check', file]),
-    { code: 1 },
-  )
-  for (const { stdout } of ended) {
+  ].map((csv, i) => checked(`${i}.csv`, csv))
+  for (const { stdout } of await checkOutput(t, [...files, ...tables], { code: 1 })) {
     t.not(stdout, '')
-    t.ok(
-      stdout.split('\n').every(line => line.length < 2_500),
-      'short lines',
-    )
+    const isShort = stdout.split('\n').every(line => line.length < 2_500)
+    t.ok(isShort, 'short lines')
   }
-  await checkOutput(
-    t,
-    [
-      ['catalogue', 'publish', '3026'],
-      ['catalogue', 'check', join(folder, hostileArgument)],
-    ],
-    { code: 1 },
-    { ABOHAWA_CATALOGUE__PATH: join(folder, 'name.json') },
-  )
+  const publish = ['catalogue', 'publish', '3026']
+  const bad = { ABOHAWA_CATALOGUE__PATH: join(folder, 'name.json') }
+  await checkOutput(t, [publish, ['catalogue', 'check', join(folder, hostileArgument)]], { code: 1 }, bad)
   const good = { ABOHAWA_CATALOGUE__PATH: join(root, 'locations.json') }
   await checkOutput(t, [['catalogue', 'publish', hostileArgument]], { code: 1, json: false }, good)
 })
@@ -247,46 +183,36 @@ t.test('what Redis says is printed escaped', async t => {
   t.match(list?.stderr, /which can't be used: ERR \\u001b\[31mred\\u009b0m/)
 })
 
-t.test('what a gateway says is printed escaped, for people and as JSON', async t => {
-  const evil = `e${hostileText}${'r'.repeat(10_000)}`
-  const at = '2026-11-21T06:00:00.000Z'
-  let answer: { status: number; body: object } = { status: 400, body: { error: evil } }
+const evil = `e${hostileText}${'r'.repeat(10_000)}`
+const at = '2026-11-21T06:00:00.000Z'
+
+/** A gateway that gives each request the same answer. */
+const startAnswering = async (t: Test, answer: () => { status: number; body: object }) => {
   const server = createHttpServer((_request, response) => {
-    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(JSON.stringify(answer.body))
+    const { status, body } = answer()
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
   })
-  const address = `http://127.0.0.1:${await listenOn(t, server)}`
+  return `http://127.0.0.1:${await listenOn(t, server)}`
+}
+
+t.test('what a gateway says is printed escaped, for people and as JSON', async t => {
+  let answer: { status: number; body: object } = { status: 400, body: { error: evil } }
+  const address = await startAnswering(t, () => answer)
   const show = ['cache', 'show', 'district/3026', '--gateway', address]
   await checkOutput(t, [show], { code: 1 })
-  const entry = {
-    state: 'fresh',
-    fetchedAt: at,
-    run: null,
-    dueAt: at,
-    freshUntil: at,
-    usableUntil: at,
-    purged: null,
-    bytes: 1,
-  }
-  answer = {
-    status: 200,
-    body: {
-      of: evil,
-      place: { type: evil, id: evil, name: evil },
-      cell: { id: evil, latitude: 1, longitude: 2 },
-      cellDegrees: 0.1,
-      at,
-      shared: { kind: evil, entry, fault: evil },
-      gateway: {
-        memory: entry,
-        freshness: 'run',
-        newestRun: null,
-        stretch: 1,
-        loading: false,
-        lastRequestedAt: at,
-        lastFailure: { code: evil, message: evil, failedAt: at, attempts: 2, backoffUntil: at },
-      },
+  const instants = { fetchedAt: at, run: null, dueAt: at, freshUntil: at, usableUntil: at }
+  const entry = { state: 'fresh', ...instants, purged: null, bytes: 1 }
+  const lastFailure = { code: evil, message: evil, failedAt: at, attempts: 2, backoffUntil: at }
+  const body = {
+    ...{ of: evil, place: { type: evil, id: evil, name: evil } },
+    ...{ cell: { id: evil, latitude: 1, longitude: 2 }, cellDegrees: 0.1, at },
+    shared: { kind: evil, entry, fault: evil },
+    gateway: {
+      ...{ memory: entry, freshness: 'run', newestRun: null, stretch: 1, loading: false },
+      ...{ lastRequestedAt: at, lastFailure },
     },
   }
+  answer = { status: 200, body }
   const [shown] = await checkOutput(t, [show], { code: 0 })
   const { stdout = '' } = shown ?? {}
   t.ok(stdout.length < 15_000, `${stdout.length} characters`)
@@ -294,50 +220,26 @@ t.test('what a gateway says is printed escaped, for people and as JSON', async t
 })
 
 t.test('what a gateway reports of its fleet is printed escaped, for people and as JSON', async t => {
-  const evil = `e${hostileText}${'r'.repeat(10_000)}`
-  const at = '2026-11-21T06:00:00.000Z'
   const none = Array.from({ length: 360 }, () => null)
   const instance = {
-    id: evil,
-    host: evil,
-    pid: 1,
-    version: evil,
-    startedAt: at,
-    phase: 'ready',
-    configHash: evil,
-    requestsPerSecond: 1,
-    hitShare: 1,
-    memoryBytes: 1,
-    seenAt: at,
-    isSelf: true,
+    ...{ id: evil, host: evil, pid: 1, version: evil, startedAt: at, phase: 'ready', configHash: evil },
+    ...{ requestsPerSecond: 1, hitShare: 1, memoryBytes: 1, seenAt: at, isSelf: true },
   }
+  const day = { name: 'day', limit: 1, used: 1, resetsAt: at, exhaustedAt: at }
+  const lastFailure = { at, code: evil, message: evil }
+  const reach = { allowedSeconds: 111_600, share: 0.96, leastSeconds: 97_200 }
   const report = {
-    at,
-    version: evil,
+    ...{ at, version: evil, instances: [instance] },
     outages: [{ outage: 'provider', since: at, code: evil, reason: evil, failures: 1, stale: 1, errors: 1 }],
-    instances: [instance],
-    provider: {
-      circuit: 'open',
-      retryAt: at,
-      lastSuccessAt: at,
-      lastFailure: { at, code: evil, message: evil },
-      firstErrorAt: at,
-    },
+    provider: { circuit: 'open', retryAt: at, lastSuccessAt: at, lastFailure, firstErrorAt: at },
     budget: {
-      shared: false,
-      windows: [{ name: 'day', limit: 1, used: 1, resetsAt: at, exhaustedAt: at }],
-      demandPerDay: 1,
-      stretch: null,
+      ...{ shared: false, windows: [day], demandPerDay: 1, stretch: null },
       closure: { until: at, reason: evil },
     },
     run: { initialisedAt: at, availableAt: at, nextExpectedAt: at },
     cache: {
-      entries: 1,
-      bytes: 1,
-      maxBytes: 1,
-      wantedCells: 1,
+      ...{ entries: 1, bytes: 1, maxBytes: 1, wantedCells: 1, reach },
       counts: { fresh: 1, stale: 1, absent: 1, failed: 1 },
-      reach: { allowedSeconds: 111_600, share: 0.96, leastSeconds: 97_200 },
     },
     store: { kind: 'redis', isUp: true, latencyMs: 1, usedBytes: 1, fault: evil, writeFault: evil },
     catalogue: { places: 1, checksum: evil, fault: evil },
@@ -349,20 +251,11 @@ t.test('what a gateway reports of its fleet is printed escaped, for people and a
       keys: [{ keyId: evil, requests: 1, cellsLoaded: 2, shareOfDay: 0.5 }],
     },
     history: {
-      stepSeconds: 10,
-      endsAt: at,
-      requestsPerSecond: none,
-      hitShare: { memory: none, shared: none, provider: none },
-      p50: none,
-      p90: none,
-      p99: none,
-      errorsPerSecond: none,
+      ...{ stepSeconds: 10, endsAt: at, requestsPerSecond: none, errorsPerSecond: none },
+      ...{ hitShare: { memory: none, shared: none, provider: none }, p50: none, p90: none, p99: none },
     },
   }
-  const server = createHttpServer((_request, response) => {
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(report))
-  })
-  const address = `http://127.0.0.1:${await listenOn(t, server)}`
+  const address = await startAnswering(t, () => ({ status: 200, body: report }))
   const [shown] = await checkOutput(t, [['status', '--gateway', address]], { code: 0 })
   const { stdout = '', stderr = '' } = shown ?? {}
   t.equal(stderr, '', 'the report is one')

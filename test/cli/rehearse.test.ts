@@ -10,7 +10,6 @@ import t, { type Test } from 'tap'
 import type { RehearsedCase } from '../../src/load/rehearsal/rehearsed-case.ts'
 import { replayResult } from '../../src/load/report/result.ts'
 import { lineOf } from '../../src/load/traffic/traffic-request.ts'
-import { runCommands } from '../support/printed.ts'
 import { cleanEnv, product, runCommand } from '../support/process.ts'
 import { until } from '../support/until.ts'
 import { usualCatalogue } from '../support/usual-catalogue.ts'
@@ -200,46 +199,6 @@ t.test('what was answered without a known key is sent with one, which no tier li
   const none = await runCommand(['rehearse', keyless])
   t.equal(none.code, 1)
   t.match(none.stderr, /none of the 1 requests was recorded with a key or as answered/)
-})
-
-t.test('usage errors', async t => {
-  const folder = t.testdir({
-    'empty.ndjson': '',
-    'one.ndjson': `${lineOf({ at: Date.UTC(2026), method: 'GET', path: '/' })}\n`,
-  })
-  const [empty, one] = [join(folder, 'empty.ndjson'), join(folder, 'one.ndjson')]
-  const expected: [string[], number, RegExp][] = [
-    [[], 2, /missing required argument 'files'/],
-    [[empty], 1, /": no requests to rehearse/],
-    [[join(folder, 'none.ndjson')], 1, /none\.ndjson/],
-    [
-      [one, '--out', 'report.pdf'],
-      2,
-      /--out is "report\.pdf"; allowed: a file that ends in \.html or \.json/,
-    ],
-    [
-      [one, '--set', 'cache.freshfor=1h'],
-      2,
-      /cache\.freshfor is not a known setting; did you mean cache\.freshFor\?/,
-    ],
-    [[one, '--set', 'cache.freshFor=soon'], 2, /--set cache\.freshFor=soon: /],
-    [
-      [one, '--set', 'server.port=1,2'],
-      2,
-      /server\.port is the same for every setting that is tried; allowed: /,
-    ],
-    [[one, '--tier', 'gold'], 2, /--tier is "gold"; allowed: free, /],
-    [[one, '--parallel', '0'], 2, /'0' is invalid. Allowed: a whole number from 1 to 1000/],
-    [[one, '--step', '6s'], 2, /'6s' is invalid. Allowed: a duration up to 5s/],
-    [[one, '--provider-limits', 'some'], 2, /--provider-limits is "some"; allowed: free, none/],
-    [[one, '--provider-runs', 'gfs'], 2, /--provider-runs is "gfs"; allowed: ecmwf, none/],
-  ]
-  const ended = await runCommands(expected.map(([args]) => ['rehearse', ...args]))
-  for (const [i, [args, code, sentence]] of expected.entries()) {
-    t.equal(ended[i]?.code, code, args.join(' '))
-    t.match(ended[i]?.stderr, sentence)
-    t.match(ended[i]?.stderr, /^abohawa: .*\n$/, 'one line')
-  }
 })
 
 const childrenOf = (pid: number): number[] =>

@@ -131,32 +131,6 @@ t.test('one sentence says how far the target is from the traffic', async t => {
   t.match(refused?.stderr, /abohawa: 0 of \d+ answers were 2xx or 304 \(401: \d+\); allowed: a target, keys/)
 })
 
-t.test('every mistake is one sentence, before the first request', async t => {
-  const target = await startTarget(t)
-  const to = ['saturate', traffic, '--target', target.url]
-  const cases: [string[], number, RegExp][] = [
-    [['saturate', traffic], 2, /--target is missing; allowed: an address/],
-    [[...to, '--threshold', 'rate>90'], 2, /--threshold is rate>90; allowed: those of latencies/],
-    [[...to, '--step', '2s'], 2, /--warm-up is 2s of a --step of 2s; allowed: less than that/],
-    [[...to, '--step', '2h'], 2, /--step is 2h; allowed: at most 1h/],
-    [[...to, '--from', '1'], 2, /--from is 1\/s, less than 10 requests a step; allowed: from 1\.25\/s/],
-    [[...to, '--most', '50'], 2, /--most is 50\/s, less than --from; allowed: from 100\/s/],
-    [[...to, '--at-least', 'twice'], 2, /'twice' is invalid. Allowed: a number above 0/],
-    [['saturate', traffic, '--target', 'https://93.184.215.14'], 1, /--allow-remote/],
-    [
-      ['saturate', file('one.ndjson', [0]), '--target', target.url, '--at-least', '2'],
-      1,
-      /one instant and has no rate/,
-    ],
-  ]
-  const ended = await runCommands(cases.map(([args]) => args))
-  for (const [i, [args, code, sentence]] of cases.entries()) {
-    t.match(ended[i], { code, stdout: '', stderr: sentence }, args.slice(2).join(' '))
-    t.match(ended[i]?.stderr, /^abohawa: [^\n]*\n$/)
-  }
-  t.equal(target.received.filter(({ path }) => path.startsWith('/api')).length, 0)
-})
-
 t.test('Ctrl-C says what was held until then', async t => {
   const target = await startTarget(t)
   const args = ['saturate', traffic, '--target', target.url, '--step', '1m', '--threshold', 'errors<9%']

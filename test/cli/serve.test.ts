@@ -96,31 +96,28 @@ t.test('a stop on Redis is no outage of it', async t => {
   }
 })
 
-t.test(
-  'SIGHUP logs the fault of a faulty catalogue, and never a reload; SIGTERM ends it gracefully',
-  async t => {
-    const folder = t.testdir({ 'config.yaml': 'server:\n  port: 0\n' })
-    copyFileSync(usualCatalogue, `${folder}/places.json`)
-    const { child, lines, exited } = await serve(
-      t,
-      { ABOHAWA_CATALOGUE__PATH: `${folder}/places.json`, ABOHAWA_TEST_CATALOGUE__POLL_EVERY: '1h' },
-      ['--config', `${folder}/config.yaml`],
-      folder,
-    )
-    const logged = (msg: string) => until(`the log says ${msg}`, () => lines.find(line => line.msg === msg))
-    child.kill('SIGHUP')
-    await logged('catalogue reloaded')
-    lines.length = 0
-    writeFileSync(`${folder}/places.json`, '{"broken')
-    writeFileSync(`${folder}/config.yaml`, 'server:\n  prot: 1\n')
-    child.kill('SIGHUP')
-    t.match(await logged('catalogue not reloaded'), { reason: /places\.json: file, the whole: not JSON/ })
-    t.match(await logged('configuration refused, the former one stays in effect'), { reason: /prot/ })
-    t.notOk(lines.some(line => line.msg === 'catalogue reloaded'))
-    child.kill('SIGTERM')
-    t.strictSame(await exited, [0, null])
-  },
-)
+t.test('SIGHUP logs the fault of a faulty file, and never a reload; SIGTERM ends it gracefully', async t => {
+  const folder = t.testdir({ 'config.yaml': 'server:\n  port: 0\n' })
+  copyFileSync(usualCatalogue, `${folder}/places.json`)
+  const { child, lines, exited } = await serve(
+    t,
+    { ABOHAWA_CATALOGUE__PATH: `${folder}/places.json`, ABOHAWA_TEST_CATALOGUE__POLL_EVERY: '1h' },
+    ['--config', `${folder}/config.yaml`],
+    folder,
+  )
+  const logged = (msg: string) => until(`the log says ${msg}`, () => lines.find(line => line.msg === msg))
+  child.kill('SIGHUP')
+  await logged('catalogue reloaded')
+  lines.length = 0
+  writeFileSync(`${folder}/places.json`, '{"broken')
+  writeFileSync(`${folder}/config.yaml`, 'server:\n  prot: 1\n')
+  child.kill('SIGHUP')
+  t.match(await logged('catalogue not reloaded'), { reason: /places\.json: file, the whole: not JSON/ })
+  t.match(await logged('configuration refused, the former one stays in effect'), { reason: /prot/ })
+  t.notOk(lines.some(line => line.msg === 'catalogue reloaded'))
+  child.kill('SIGTERM')
+  t.strictSame(await exited, [0, null])
+})
 
 t.test('a signal to npm and all that it started is one signal, and is followed by the drain', async t => {
   const child = spawn('npm', ['run', '-s', 'abohawa', '--', 'serve'], {

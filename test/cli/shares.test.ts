@@ -32,38 +32,25 @@ const textOf = (page: string): string =>
     .replaceAll(/<[^>]*>/g, ' ')
     .replaceAll(/\s+/g, ' ')
 
-t.test(
-  'a rehearsal has one share of stale answers and one age, in its text, its page and a comparison',
-  async t => {
-    const result = drawnRehearsal(
-      {},
-      {
-        outcomes: { hit: 500, stale: 155, miss: 345, none: 1_000 },
-        age: { p50: 172, p95: 3_599, max: 5_399 },
-      },
-    )
-    const text = rehearsalText([{ name: '', result, days: [], providerRefused: 0, plans: [] }], {
-      'own key': 1,
-      substitute: 0,
-      nothing: 0,
-    })
-    t.match(text, /as configured +50\.0 % +15\.5 % +34\.5 %.* 2 min +59 min +89 min/)
-    const beside = textOf(reportPage([result, drawnRehearsal({ seed: 2 })]))
-    t.match(beside, / 50% 15\.5% .* 2 min 59 min 1 h 29 min /)
-    t.match(textOf(reportPage([result])), /hit 500 50% miss 345 34\.5% stale 155 15\.5%/)
-    const stale = differences([result], [result]).find(({ metric }) => metric === 'stale')
-    t.match(stale, { a: { value: 0.155 } })
-  },
-)
+t.test('a rehearsal has one stale share and one age, in its text, page and comparison', async t => {
+  const outcomes = { hit: 500, stale: 155, miss: 345, none: 1_000 }
+  const result = drawnRehearsal({}, { outcomes, age: { p50: 172, p95: 3_599, max: 5_399 } })
+  const rehearsed = { name: '', result, days: [], providerRefused: 0, plans: [] }
+  const text = rehearsalText([rehearsed], { 'own key': 1, substitute: 0, nothing: 0 })
+  t.match(text, /as configured +50\.0 % +15\.5 % +34\.5 %.* 2 min +59 min +89 min/)
+  const beside = textOf(reportPage([result, drawnRehearsal({ seed: 2 })]))
+  t.match(beside, / 50% 15\.5% .* 2 min 59 min 1 h 29 min /)
+  t.match(textOf(reportPage([result])), /hit 500 50% miss 345 34\.5% stale 155 15\.5%/)
+  const stale = differences([result], [result]).find(({ metric }) => metric === 'stale')
+  t.match(stale, { a: { value: 0.155 } })
+})
 
 t.test('a setting that fails is marked for no share of the rest', async t => {
   const settings = (value: string) => [{ path: 'cache.freshFor', value, default: '1h' }]
   const good = drawnRehearsal({}, { outcomes: { hit: 800, miss: 200 }, settings: settings('1h') })
   const weightless = { requests: 1, weight: 0, windows: [] }
-  const failing = drawnRehearsal(
-    { seed: 2 },
-    { outcomes: { hit: 90, miss: 10 }, statuses: { 200: 100, 503: 900 }, settings: settings('2h') },
-  )
+  const failures = { outcomes: { hit: 90, miss: 10 }, statuses: { 200: 100, 503: 900 } }
+  const failing = drawnRehearsal({ seed: 2 }, { ...failures, settings: settings('2h') })
   const weight = good.provider?.weight ?? 0
   const page = textOf(reportPage([good, { ...failing, provider: { ...weightless, weight: weight + 1 } }]))
   t.match(page, / 1h ★ 80% /)

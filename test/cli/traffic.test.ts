@@ -221,51 +221,6 @@ t.test('Ctrl-C ends with what was counted, and leaves no part of a file', async 
   t.strictSame(readdirSync(folder), [])
 })
 
-t.test('what can not be done is one sentence', async t => {
-  const folder = t.testdir({ a: textOf([request(0)]), text: 'hello\n', folder: {} })
-  const file = join(folder, 'a')
-  const refusals: [number, string[], RegExp][] = [
-    [2, ['import'], /missing required argument 'files'/],
-    [1, ['import', join(folder, 'no\u001b')], /no\\u001b can't be read: there is no such file/],
-    [1, ['import', join(folder, 'text')], /text: its format is unknown, it begins with "hello/],
-    [1, ['import', file, '--out', file], /a exists; --force replaces it/],
-    [
-      1,
-      ['import', file, '--force', '--out', join(folder, 'folder')],
-      /folder can't be written: it is no file/,
-    ],
-    [1, ['import', file, '--out', join(folder, 'nowhere', 'b')], /b can't be written: ENOENT/],
-    [1, ['import', '-', '-'], /standard input \(-\) is given twice/],
-    [2, ['import', file, '--format', 'pcap'], /'pcap' is invalid.*Allowed: access-log, ndjson, har/],
-    [2, ['import', file, '--sample', '0'], /'0' is invalid.*Allowed: a share above 0 and up to 1/],
-    [2, ['import', file, '--longest-gap', '5'], /'5' is invalid.*has no unit/],
-    [2, ['import', file, '--window', '0'], /'0' is invalid.*Allowed: a whole number from 1/],
-    [2, ['import', file, '--from', 'noon'], /'noon' is invalid.*Allowed: an instant such as/],
-    [2, ['import', file, '--endpoint', 'rain'], /'rain' is invalid.*Allowed: weather, forecast/],
-    [2, ['import', file, '--as', 'gor'], /'gor' is invalid.*Allowed choices are requests, keys/],
-    [2, ['import', file, '--start', '1h'], /'1h' is invalid.*Allowed: an instant/],
-    [2, ['stats', file, '--by', 'user'], /'user' is invalid.*cell, place, path, key/],
-  ]
-  const ended = await runCommands(refusals.map(([, args]) => traffic(...args)))
-  for (const [i, [expected, args, sentence]] of refusals.entries()) {
-    const { code, stdout, stderr } = ended[i] ?? {}
-    t.match({ code, stdout }, { code: expected, stdout: '' }, args.join(' ').replaceAll(/[^ -~]/g, '?'))
-    t.match(stderr, sentence)
-    t.match(stderr, /^abohawa: [^\n]*\n$/, 'one line')
-  }
-  t.equal(readFileSync(file, 'utf8'), textOf([request(0)]))
-})
-
-t.test('every command shows an example and the common options', async t => {
-  const names = ['import', 'generate', 'stats']
-  const ended = await runCommands(names.map(name => traffic(name, '--help')))
-  for (const [i, name] of names.entries()) {
-    t.match(ended[i], { code: 0, stderr: '' })
-    t.match(ended[i]?.stdout, `Example:\n  npm run -s abohawa -- traffic ${name} `)
-    t.match(ended[i]?.stdout, '--json')
-  }
-})
-
 t.test('a named pipe takes what comes, and stays', async t => {
   const folder = t.testdir({ a: textOf([request(0)]) })
   const pipe = join(folder, 'pipe')

@@ -260,36 +260,6 @@ t.test('faulty lines are named and left out', async t => {
   t.match(jsonOf(stdout).traffic, { requests: 3, faultyLines: 1 })
 })
 
-t.test('whatever is wrong is one sentence', async t => {
-  const file = writeTraffic(t, 3, 1_000)
-  const empty = join(t.testdirName, 'empty.ndjson')
-  writeFileSync(empty, '')
-  const wrong: [args: string[], code: number, sentence: RegExp][] = [
-    [[], 2, /missing required argument 'files'/],
-    [['nowhere.ndjson'], 1, /nowhere\.ndjson/],
-    [[empty], 1, /there are no requests in .*empty\.ndjson$/m],
-    [[file, '--set', 'cache.freshFor=soon'], 2, /--set cache\.freshFor=soon: .* must be a duration from/],
-    [
-      [file, '--set', 'cache.fresFor=1h'],
-      2,
-      /cache\.fresFor is not a known setting; did you mean cache\.freshFor\?/,
-    ],
-    [[file, '--case', '1h'], 2, /--case is "1h", but must be settings with a value each/],
-    [[file, '--instances', '0'], 2, /'0' is invalid\. Allowed: a whole number from 1 to 64\./],
-    [[file, '--warm-up', '5'], 2, /"5" has no unit/],
-    [[file, '--warm-up', '1h'], 2, /--warm-up is 1h, but the traffic lasts 2s; allowed: less than that/],
-    [[file, '--threads', 'two'], 2, /'two' is invalid\. Allowed: a whole number from 1 to 256\./],
-    [[file, '--format', 'pcap'], 2, /pcap/],
-    [[file, '--out', '/no/such/folder/page.html'], 1, /"\/no\/such\/folder\/page\.html" can't be written/],
-  ]
-  const ended = await runCommands(wrong.map(([args]) => ['whatif', ...args]))
-  for (const [i, [args, code, sentence]] of wrong.entries()) {
-    t.equal(ended[i]?.code, code, args.join(' '))
-    t.match(ended[i]?.stderr, sentence)
-    t.match(ended[i]?.stderr, /^abohawa: .*\n$/, 'one line')
-  }
-})
-
 t.test('Ctrl-C ends with what is done', { skip: !existsSync('/proc/self/task') }, async t => {
   // The gap between the two is tried for many seconds, and read at once.
   const file = writeTraffic(t, 2, 30 * 24 * 60 * minuteMs)

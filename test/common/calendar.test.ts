@@ -28,25 +28,25 @@ const table = [
   ['Africa/Cairo', '2026-04-23T12:00:00.000Z', '2026-04-23T14:00', '2026-04-23T22:00:00.000Z'],
 ] as const
 
-for (const [zone, instant, local, midnight] of table)
-  t.test(`${instant} in ${zone} is ${local}, and its day ends at ${midnight}`, t => {
+t.test('an instant has its local minute and day, which ends at the next midnight', async t => {
+  for (const [zone, instant, local, midnight] of table) {
     const calendar = createCalendar(zone)
-    t.equal(calendar.localMinute(at(instant)), local)
+    t.equal(calendar.localMinute(at(instant)), local, `${instant} in ${zone}`)
     t.equal(calendar.dayOf(at(instant)), local.slice(0, 10))
     t.equal(iso(calendar.nextMidnight(at(instant))), midnight)
-    t.end()
-  })
+  }
+})
 
-t.test('offsets follow the summer time of the zone', t => {
+t.test('offsets follow the summer time of the zone', async t => {
   const calendar = createCalendar('Europe/Berlin')
   t.equal(calendar.offsetSecondsAt(at('2026-03-29T00:59:00Z')), 3_600)
   t.equal(calendar.offsetSecondsAt(at('2026-03-29T01:00:00Z')), 7_200)
   t.equal(createCalendar('America/St_Johns').offsetSecondsAt(at('2026-01-01T00:00Z')), -12_600)
   t.equal(createCalendar('UTC').offsetSecondsAt(0), 0)
-  t.end()
+  t.throws(() => createCalendar('Asia/Atlantis'), RangeError)
 })
 
-t.test('every instant gets its own midnight, whichever instant came before it', t => {
+t.test('every instant gets its own midnight, whichever instant came before it', async t => {
   const days = ['2026-03-28', '2026-03-29', '2026-03-30']
   const instants = days.flatMap(day =>
     [0, 11, 22].map(hour => at(`${day}T${String(hour).padStart(2, '0')}:30Z`)),
@@ -58,23 +58,16 @@ t.test('every instant gets its own midnight, whichever instant came before it', 
       t.equal(calendar.nextMidnight(instant), createCalendar('Europe/Berlin').nextMidnight(instant))
       t.equal(calendar.dayOf(instant), createCalendar('Europe/Berlin').dayOf(instant))
     }
-  t.end()
 })
 
-t.test('days are counted through leap days and the turn of the year', t => {
+t.test('days are counted through leap days and the turn of the year', async t => {
   t.equal(dayOfNumber(dayNumber('2028-02-28') + 1), '2028-02-29')
   t.equal(dayOfNumber(dayNumber('2026-02-28') + 1), '2026-03-01')
   t.strictSame(daysUpTo('2027-01-01', 3), ['2027-01-01', '2026-12-31', '2026-12-30'])
   t.ok(Number.isNaN(dayNumber('2026-13-01')))
-  t.end()
 })
 
-t.test('a zone that nobody knows is refused', t => {
-  t.throws(() => createCalendar('Asia/Atlantis'), RangeError)
-  t.end()
-})
-
-t.test('a time without a zone is UTC, whatever the zone of the machine', t => {
+t.test('a time without a zone is UTC, whatever the zone of the machine', async t => {
   const { TZ } = process.env
   t.teardown(() => {
     if (TZ === undefined) delete process.env.TZ
@@ -98,11 +91,9 @@ t.test('a time without a zone is UTC, whatever the zone of the machine', t => {
       '2026-02-30',
       '2026-11-21T25:00Z',
       '',
-    ]) {
+    ])
       t.ok(Number.isNaN(parseInstant(text)), text)
-    }
     t.equal(iso(parseHttpDate('Sat, 21 Nov 2026 06:00:00 GMT')), '2026-11-21T06:00:00.000Z')
     t.ok(Number.isNaN(parseHttpDate('Sat, 21 Nov 2026 06:00:00')))
   }
-  t.end()
 })

@@ -35,15 +35,16 @@ const escapes: [string, string, string][] = [
   ['what is invisible', '\u200b\u2060\ufeff', '\\u200b\\u2060\\ufeff'],
   ['half of a pair', 'a\ud83db\ude00c', 'a\\ud83db\\ude00c'],
 ]
-for (const [what, given, expected] of escapes)
-  t.test(`${what}: escaped, and not printable`, async t => {
-    t.equal(printable(given), expected)
+t.test('what no reader should meet is escaped, and not printable', async t => {
+  for (const [what, given, expected] of escapes) {
+    t.equal(printable(given), expected, what)
     t.equal(safeText(given), expected)
     t.equal(printableLines(given), expected.replaceAll('\\u000a', '\n'))
     t.notOk(isPrintable(given))
     t.equal(JSON.parse(jsonText(given)), given)
     t.equal(rawControlIn(jsonText(given)), undefined)
-  })
+  }
+})
 
 const kept = [
   '',
@@ -63,14 +64,13 @@ const kept = [
   'it’s “quoted” – and\u00a0more…',
   'back\\slash "quote"',
 ]
-for (const text of kept)
-  t.test(`kept as it is: ${text}`, async t => {
-    t.equal(printable(text), text)
-    t.equal(printableLines(text), text)
-    t.equal(safeText(text), text)
+t.test('readable text is kept as it is', async t => {
+  for (const text of kept) {
+    for (const show of [printable, printableLines, safeText]) t.equal(show(text), text)
     t.equal(jsonText(text), JSON.stringify(text))
     t.ok(isPrintable(text))
-  })
+  }
+})
 
 t.test('a cut falls between characters', async t => {
   const table: [string, number, string][] = [
@@ -170,13 +170,8 @@ t.test('error messages are printable and short, whoever wrote them', async t => 
 
 t.test('a cut text does not keep the whole text in memory', async t => {
   const script = join(import.meta.dirname, '../support/kept-messages.ts')
-  const { stdout } = await promisify(execFile)('prlimit', [
-    '--data=1500000000',
-    process.execPath,
-    script,
-    '40',
-    '8000000',
-  ])
+  const limited = ['--data=1500000000', process.execPath, script, '40', '8000000']
+  const { stdout } = await promisify(execFile)('prlimit', limited)
   const { errors, bytes, longest } = JSON.parse(stdout)
   t.equal(errors, 40)
   t.equal(longest, 301)

@@ -65,16 +65,13 @@ t.test('the values of some settings are taken over, and no others', async t => {
   t.strictSame(withValuesOf(usual, changed, every), changed)
 })
 
-t.test(
-  'no rule binds a live setting to one that needs a restart, so that taking over one alone breaks none',
-  async t => {
-    const effects = new Map(settings.map(setting => [setting.path.join('.'), effectOf(setting)]))
-    // Certificates are live where one follows another, which these rules do not tell apart.
-    const live = (path: string) => effects.get(path) === 'live' && !/^server\.tls/.test(path)
-    for (const { reads } of rules)
-      t.ok(reads.every(live) || !reads.some(live), `${reads.join(', ')} take effect together`)
-  },
-)
+t.test('no rule binds a live setting to one that needs a restart', async t => {
+  const effects = new Map(settings.map(setting => [setting.path.join('.'), effectOf(setting)]))
+  // Certificates are live where one follows another, which these rules do not tell apart.
+  const live = (path: string) => effects.get(path) === 'live' && !/^server\.tls/.test(path)
+  for (const { reads } of rules)
+    t.ok(reads.every(live) || !reads.some(live), `${reads.join(', ')} take effect together`)
+})
 
 t.test('the hash of a fleet follows what instances should have in common, and nothing else', async t => {
   const hashOf = (text: string, env = {}) => fleetHashOf(loadTexts(t, { files: [text], env }))

@@ -50,23 +50,20 @@ t.test('every section and setting is described', async t => {
     }
 })
 
-t.test(
-  'the schema for editors requires nothing, allows nothing unknown and describes everything',
-  async t => {
-    const check = (part: Schema, path: string) => {
-      t.ok(part.description, `${path} is described`)
-      if (!part.properties) return t.ok('default' in part, `${path} has its default`)
-      t.equal(part.required, undefined, `${path} requires nothing`)
-      t.equal(part.additionalProperties, false, `${path} allows nothing else`)
-      for (const [key, below] of Object.entries(part.properties)) check(below, `${path}.${key}`)
-    }
-    check(schema, 'config')
-    const { cache } = schema.properties ?? {}
-    t.match('1.5h', new RegExp(cache?.properties?.freshFor?.pattern ?? ''))
-    t.notMatch('10', new RegExp(cache?.properties?.freshFor?.pattern ?? ''))
-    t.match('64MiB', new RegExp(cache?.properties?.memory?.pattern ?? ''))
-  },
-)
+t.test('the schema for editors requires nothing, allows nothing else and describes all', async t => {
+  const check = (part: Schema, path: string) => {
+    t.ok(part.description, `${path} is described`)
+    if (!part.properties) return t.ok('default' in part, `${path} has its default`)
+    t.equal(part.required, undefined, `${path} requires nothing`)
+    t.equal(part.additionalProperties, false, `${path} allows nothing else`)
+    for (const [key, below] of Object.entries(part.properties)) check(below, `${path}.${key}`)
+  }
+  check(schema, 'config')
+  const { cache } = schema.properties ?? {}
+  t.match('1.5h', new RegExp(cache?.properties?.freshFor?.pattern ?? ''))
+  t.notMatch('10', new RegExp(cache?.properties?.freshFor?.pattern ?? ''))
+  t.match('64MiB', new RegExp(cache?.properties?.memory?.pattern ?? ''))
+})
 
 t.test('the file for production is a configuration for a fleet behind proxies', async t => {
   const config = loadConfig({ files: ['config/production.yaml'], env: {} })

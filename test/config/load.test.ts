@@ -3,107 +3,24 @@
 import { writeFileSync } from 'node:fs'
 import t from 'tap'
 import { ConfigError, loadConfig, readConfig } from '../../src/config/load.ts'
-import type { Config } from '../../src/config/schema.ts'
 import { faultsOfTexts, loadTexts } from './load-text.ts'
 
 t.test('without files or variables the configuration is that of the schema, with the constants', async t => {
-  const config: Config = loadConfig({ files: [], env: {} })
-  t.strictSame(config, {
-    server: {
-      host: '127.0.0.1',
-      port: 8080,
-      reusePort: false,
-      tls: { cert: null, key: null, ticketKey: null, http2: true },
-      trustedProxies: [],
-      publicUrl: null,
-      cors: { origins: [] },
-      requestTimeoutMs: 30_000,
-      keepAliveTimeoutMs: 75_000,
-      maxConnections: 10_000,
-      maxConnectionsPerAddress: 64,
-      drainForMs: 2_000,
-    },
-    ops: {
-      host: '127.0.0.1',
-      port: 9090,
-      allowedHosts: [],
-      token: null,
-      maxConnections: 128,
-      requestTimeoutMs: 10_000,
-    },
-    health: { host: '127.0.0.1', port: null, maxConnections: 32 },
-    redis: {
-      url: null,
-      mode: 'single',
-      nodes: [],
-      sentinelMaster: null,
-      sentinelPassword: null,
-      ca: null,
-      prefix: 'abohawa:',
-      connectTimeoutMs: 2_000,
-      commandTimeoutMs: 500,
-    },
-    store: { path: 'data/abohawa.db' },
+  t.match(loadConfig({ files: [], env: {} }), {
+    server: { host: '127.0.0.1', port: 8080, tls: { cert: null, http2: true }, drainForMs: 2_000 },
+    ops: { port: 9090, maxConnections: 128, requestTimeoutMs: 10_000 },
+    health: { port: null, maxConnections: 32 },
+    redis: { url: null, mode: 'single', prefix: 'abohawa:', commandTimeoutMs: 500 },
     provider: {
-      baseUrl: 'https://api.open-meteo.com',
-      apiKey: null,
-      connectTimeoutMs: 2_000,
-      timeoutMs: 10_000,
-      bodyTimeoutMs: 10_000,
-      totalTimeoutMs: 30_000,
-      maxConcurrent: 1,
-      maxPointsPerRequest: 100,
-      retries: 2,
-      retryDelayMs: 300,
-      refusedForMs: 600_000,
+      ...{ baseUrl: 'https://api.open-meteo.com', retries: 2, totalTimeoutMs: 30_000 },
       breaker: { after: 3, halfOpenAfterMs: 5_000, halfOpenAfterAtMostMs: 60_000 },
-      budget: {
-        perMinute: 600,
-        perHour: 5_000,
-        perDay: 10_000,
-        reserve: 0.1,
-        keyShare: 0.25,
-        outageShare: 0.05,
-      },
+      budget: { perMinute: 600, perHour: 5_000, perDay: 10_000, reserve: 0.1 },
       runs: { model: 'ecmwf_ifs', pollEveryMs: 300_000 },
     },
-    catalogue: { path: null, pollEveryMs: 1_000 },
-    cache: {
-      cellDegrees: 0.1,
-      freshness: 'run',
-      freshForMs: 3_600_000,
-      freshSpread: 0.2,
-      freshForAtMostMs: 43_200_000,
-      settleForMs: 600_000,
-      spreadOverMs: 1_800_000,
-      staleForMs: 43_200_000,
-      refreshAheadForMs: 60_000,
-      demandForMs: 7_200_000,
-      prefetchPlaces: 0,
-      warmForMs: 1_500,
-      retryAfterMs: 10_000,
-      retryAfterAtMostMs: 300_000,
-      waitForMs: 15_000,
-      leaseForMs: 2_000,
-      memoryBytes: 67_108_864,
-    },
-    weather: { hourlyHours: 48 },
-    quota: {
-      timeZone: 'Asia/Dhaka',
-      tiers: { free: 100, starter: 1_000, business: 10_000, enterprise: 100_000 },
-      whenStoreIsDown: 'share',
-      keepUsageForMs: 34_560_000_000,
-    },
-    log: { file: null, level: 'info', access: true, accessShare: 1, clientAddress: 'full' },
+    cache: { freshForMs: 3_600_000, freshSpread: 0.2, leaseForMs: 2_000, memoryBytes: 67_108_864 },
+    quota: { tiers: { free: 100, enterprise: 100_000 }, keepUsageForMs: 34_560_000_000 },
     config: { pollEveryMs: 1_000 },
   })
-})
-
-t.test('the defaults are found from any directory', async t => {
-  const before = process.cwd()
-  t.teardown(() => process.chdir(before))
-  process.chdir(t.testdir())
-  t.equal(loadConfig({ files: [], env: {} }).server.port, 8080)
 })
 
 t.test('later files win over earlier ones, and variables over files', async t => {
@@ -143,12 +60,10 @@ t.test('anchors and Windows line ends are read as YAML has them', async t => {
   t.equal(server.drainForMs, 20_000)
 })
 
-t.test(
-  'merge keys take what is not given beside them, and keys that begin with x- are left alone',
-  async t => {
-    const { cache, provider, quota } = loadTexts(t, {
-      files: [
-        `x-fresh: &fresh { freshFor: 2h, staleFor: 3h }
+t.test('merge keys give what does not stand beside them, and keys with x- are left alone', async t => {
+  const { cache, provider, quota } = loadTexts(t, {
+    files: [
+      `x-fresh: &fresh { freshFor: 2h, staleFor: 3h }
 x-places: &places { prefetchPlaces: 7, freshFor: 9h }
 x-budget: &budget { perDay: 7, perHour: 6 }
 cache:
@@ -159,32 +74,28 @@ provider:
   budget: { <<: *budget, perHour: 5 }
 quota: { tiers: { x-large: 5 } }
 `,
-      ],
-    })
-    t.match(cache, { freshForMs: 7_200_000, staleForMs: 14_400_000, prefetchPlaces: 7 })
-    t.match(provider.budget, { perDay: 7, perHour: 5 })
-    t.equal(quota.tiers['x-large'], 5, 'a tier may be called so')
-  },
-)
+    ],
+  })
+  t.match(cache, { freshForMs: 7_200_000, staleForMs: 14_400_000, prefetchPlaces: 7 })
+  t.match(provider.budget, { perDay: 7, perHour: 5 })
+  t.equal(quota.tiers['x-large'], 5, 'a tier may be called so')
+})
 
-t.test(
-  'what is wrong with a merge key is said where it stands, and a wrong value where it was given',
-  async t => {
-    const merge = 'must be an alias of a map, or a list of such aliases'
-    const table: Array<[text: string, sentence: string]> = [
-      ['server: { <<: 5 }', `one.yaml:1:15: server."<<" ${merge}`],
-      ['server: { <<: [{ port: 1 }, 7] }', `one.yaml:1:15: server."<<" ${merge}`],
-      ['cache: &cache\n  <<: *cache', `one.yaml:2:7: cache."<<" ${merge}`],
-      ['x-a: &a { port: -1 }\nserver: { <<: *a }', 'one.yaml:1:17: server.port is -1, but must be '],
-      ['x-a: &a { prot: 1 }\nserver: { <<: *a }', 'one.yaml:1:11: server.prot is not a known setting;'],
-      ['server:\n  <<: {}\n  <<: {}', 'one.yaml:3:3: server."<<" is given twice in this file, first at'],
-    ]
-    for (const [text, sentence] of table) {
-      const [fault = ''] = faultsOfTexts(t, { files: [text] })
-      t.equal(fault.slice(0, sentence.length), sentence, text)
-    }
-  },
-)
+t.test('a wrong merge key is told where it stands, and a wrong value where it was given', async t => {
+  const merge = 'must be an alias of a map, or a list of such aliases'
+  const table: Array<[text: string, sentence: string]> = [
+    ['server: { <<: 5 }', `one.yaml:1:15: server."<<" ${merge}`],
+    ['server: { <<: [{ port: 1 }, 7] }', `one.yaml:1:15: server."<<" ${merge}`],
+    ['cache: &cache\n  <<: *cache', `one.yaml:2:7: cache."<<" ${merge}`],
+    ['x-a: &a { port: -1 }\nserver: { <<: *a }', 'one.yaml:1:17: server.port is -1, but must be '],
+    ['x-a: &a { prot: 1 }\nserver: { <<: *a }', 'one.yaml:1:11: server.prot is not a known setting;'],
+    ['server:\n  <<: {}\n  <<: {}', 'one.yaml:3:3: server."<<" is given twice in this file, first at'],
+  ]
+  for (const [text, sentence] of table) {
+    const [fault = ''] = faultsOfTexts(t, { files: [text] })
+    t.equal(fault.slice(0, sentence.length), sentence, text)
+  }
+})
 
 t.test('merge keys that repeat more than 20,000 settings are refused', async t => {
   const map = Array.from({ length: 200 }, (_, i) => `t${i}: 1`).join(', ')
@@ -261,62 +172,48 @@ t.test('nothing in the configuration can be changed', async t => {
 
 t.test('the type of the configuration has the names and the limits of the object', async t => {
   const config = loadConfig({ files: [], env: {} })
-  const fresh: number = config.cache.freshForMs
   const level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent' = config.log.level
-  const key: string | null = config.provider.apiKey
   const free: number | undefined = config.quota.tiers.free
-  t.strictSame([fresh, level, key, free], [3_600_000, 'info', null, 100])
+  t.strictSame([level, free], ['info', 100])
   // @ts-expect-error a duration has its unit in its name
   t.equal(config.cache.freshFor, undefined)
   t.throws(() => {
     // @ts-expect-error a setting cannot be assigned
     config.server.tls.cert = 'a'
   }, TypeError)
-  t.throws(() => {
-    // @ts-expect-error a list cannot be added to
-    config.server.trustedProxies.push('10.0.0.1')
-  }, TypeError)
 })
 
 t.test('a file that is not one map of settings is refused in one sentence', async t => {
-  const table: Array<[text: string, sentence: string]> = [
+  const map = 'but must be a map of'
+  const noYaml = 'this is not a YAML config file:'
+  const table: [text: string, place: string, sentence: string][] = [
     [
-      '- 1\n- 2',
-      'one.yaml:1:1: the whole file is a list, but must be a map of server, ops, health, redis, store, provider, ' +
-        'catalogue, cache, weather, quota, log',
+      ...(['- 1\n- 2', '1:1'] as const),
+      `the whole file is a list, ${map} server, ops, health, redis, store, provider, catalogue, cache, weather, quota, log`,
     ],
-    ['# words\nwords', 'one.yaml:2:1: the whole file is "words", but must be a map of server, ops,'],
-    ['server:\n\tport: 1', 'one.yaml:2:1: this is not a YAML config file: '],
-    ['server: [1\nops: 2', 'one.yaml:2:1: this is not a YAML config file: '],
-    ['log: { level: "info', 'one.yaml:1:20: this is not a YAML config file: '],
-    ['log: !level info', 'one.yaml:1:6: this is not a YAML config file: '],
-    [
-      'log: {}\n---\nlog: {}',
-      'one.yaml:2:1: this is not a YAML config file: it holds more than one document',
-    ],
-    ['store: { path: *where }', 'one.yaml:1:16: store.path refers to an anchor that is not there'],
-    [
-      'server: { trustedProxies: [*who] }',
-      'one.yaml:1:28: server.trustedProxies[0] refers to an anchor that is not there',
-    ],
-    ['&a [*a]', 'one.yaml:1:4: the whole file is a list, but must be a map of '],
-    [
-      'server:\n  port: 1\n  drainFor: 1s\n  port: 2',
-      'one.yaml:4:3: server.port is given twice in this file, first at one.yaml:2:3;',
-    ],
+    ['# words\nwords', '2:1', `the whole file is "words", ${map} server, ops,`],
+    ['server:\n\tport: 1', '2:1', `${noYaml} `],
+    ['server: [1\nops: 2', '2:1', `${noYaml} `],
+    ['log: { level: "info', '1:20', `${noYaml} `],
+    ['log: !level info', '1:6', `${noYaml} `],
+    ['log: {}\n---\nlog: {}', '2:1', `${noYaml} it holds more than one document`],
+    ['store: { path: *where }', '1:16', 'store.path refers to an anchor that is not there'],
+    ['server: { trustedProxies: [*a] }', '1:28', 'server.trustedProxies[0] refers to an anchor that is not'],
+    ['&a [*a]', '1:4', `the whole file is a list, ${map} `],
+    ['ops:\n  port: 1\n  port: 2', '3:3', 'ops.port is given twice in this file, first at one.yaml:2:3;'],
     [
       'log: {}\nlog: {}',
-      'one.yaml:2:1: log is given twice in this file, first at one.yaml:1:1; keep one of the two',
+      '2:1',
+      'log is given twice in this file, first at one.yaml:1:1; keep one of the two',
     ],
-    ['server: 5', 'one.yaml:1:9: server is 5, but must be a map of host, port, reusePort, tls,'],
-    ['quota: { tiers: [1] }', 'one.yaml:1:17: quota.tiers is a list, but must be a map of tier names to '],
+    ['server: 5', '1:9', `server is 5, ${map} host, port, reusePort, tls,`],
+    ['quota: { tiers: [1] }', '1:17', `quota.tiers is a list, ${map} tier names to `],
   ]
-  for (const [text, sentence] of table)
-    await t.test(JSON.stringify(text), async t => {
-      const faults = faultsOfTexts(t, { files: [text] })
-      t.equal(faults.length, 1, faults.join('\n'))
-      t.equal(faults[0]?.slice(0, sentence.length), sentence)
-    })
+  for (const [text, place, sentence] of table) {
+    const [fault = '', ...others] = faultsOfTexts(t, { files: [text] })
+    const wanted = `one.yaml:${place}: ${sentence}`
+    t.strictSame([fault.slice(0, wanted.length), others], [wanted, []], text)
+  }
 })
 
 t.test('a file that cannot be read is refused in one sentence', async t => {
@@ -355,38 +252,27 @@ t.test('a wrong value is refused even where a later file would have replaced it'
 })
 
 t.test('a name that is not known is refused with the nearest one that is, at every depth', async t => {
-  const table: Array<[text: string, sentence: string]> = [
-    ['cahce: {}', 'one.yaml:1:1: cahce is not a known setting; did you mean cache?'],
-    [
-      'cache:\n  freshfor: 1h',
-      'one.yaml:2:3: cache.freshfor is not a known setting; did you mean cache.freshFor?',
-    ],
-    [
-      'cache: { fresh_for: 1h }',
-      'one.yaml:1:10: cache.fresh_for is not a known setting; did you mean cache.freshFor?',
-    ],
-    [
-      'cache: { freshForMs: 1 }',
-      'one.yaml:1:10: cache.freshForMs is not a known setting; did you mean cache.freshFor?',
-    ],
-    [
-      'server: { tls: { crt: a } }',
-      'one.yaml:1:18: server.tls.crt is not a known setting; did you mean server.tls.cert?',
-    ],
-    [
-      'provider: { budget: { perday: 1 } }',
-      'one.yaml:1:23: provider.budget.perday is not a known setting; did you mean provider.budget.perDay?',
-    ],
-    ['baseUrl: http://a', 'one.yaml:1:1: baseUrl is not a known setting; did you mean provider.baseUrl?'],
-    ['server: { toString: 1 }', 'one.yaml:1:11: server.toString is not a known setting'],
-    ['server: { __proto__: { port: 1 } }', 'one.yaml:1:11: server.__proto__ is not a known setting'],
-    ['"one\\ntwo": 1', 'one.yaml:1:1: "one\\ntwo" is not a known setting'],
-    ['bogus: 1', 'one.yaml:1:1: bogus is not a known setting'],
-    [
-      'quota: { tiers: { Gold: 5 } }',
-      'one.yaml:1:19: quota.tiers.Gold must end in a tier name: lower-case letters, digits and hyphens, with a letter first',
-    ],
+  const table: [text: string, place: string, name: string, nearest?: string][] = [
+    ['cahce: {}', '1:1', 'cahce', 'cache'],
+    ['cache:\n  freshfor: 1h', '2:3', 'cache.freshfor', 'cache.freshFor'],
+    ['cache: { fresh_for: 1h }', '1:10', 'cache.fresh_for', 'cache.freshFor'],
+    ['cache: { freshForMs: 1 }', '1:10', 'cache.freshForMs', 'cache.freshFor'],
+    ['server: { tls: { crt: a } }', '1:18', 'server.tls.crt', 'server.tls.cert'],
+    ['provider: { budget: { perday: 1 } }', '1:23', 'provider.budget.perday', 'provider.budget.perDay'],
+    ['baseUrl: http://a', '1:1', 'baseUrl', 'provider.baseUrl'],
+    ['server: { toString: 1 }', '1:11', 'server.toString'],
+    ['server: { __proto__: { port: 1 } }', '1:11', 'server.__proto__'],
+    ['"one\\ntwo": 1', '1:1', '"one\\ntwo"'],
+    ['bogus: 1', '1:1', 'bogus'],
   ]
-  for (const [text, sentence] of table)
-    await t.test(text, async t => t.strictSame(faultsOfTexts(t, { files: [text] }), [sentence]))
+  for (const [text, place, name, nearest] of table)
+    t.strictSame(
+      faultsOfTexts(t, { files: [text] }),
+      [`one.yaml:${place}: ${name} is not a known setting${nearest ? `; did you mean ${nearest}?` : ''}`],
+      text,
+    )
+  const tier = 'must end in a tier name: lower-case letters, digits and hyphens, with a letter first'
+  t.strictSame(faultsOfTexts(t, { files: ['quota: { tiers: { Gold: 5 } }'] }), [
+    `one.yaml:1:19: quota.tiers.Gold ${tier}`,
+  ])
 })

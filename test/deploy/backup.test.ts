@@ -88,83 +88,74 @@ const spend = async ({ leftAfterOne }: Awaited<ReturnType<typeof machine>>, key:
   return left
 }
 
-t.test(
-  'a file: 95 left at the backup are 95 left after the restore; a copy without its -wal has 97',
-  async t => {
-    const here = await machine(t, at => ({ ABOHAWA_STORE__PATH: at('/var/lib/abohawa/abohawa.db') }))
-    const { at, services } = here
-    const key = await here.createKey()
-    await services.abohawa?.start()
-    t.equal(await spend(here, key, 3), 97)
-    // Ends with everything in the file; what follows is in the -wal.
-    await services.abohawa?.stop()
-    await services.abohawa?.start()
-    t.equal(await spend(here, key, 2), 95)
-    copyFileSync(at('/var/lib/abohawa/abohawa.db'), at('/var/backups/copied.db'))
-    await here.run('back up a file', { '$(date +%a)': 'Thu' })
-    t.equal(await spend(here, key, 10), 85)
-    const later = await here.createKey()
-    t.equal(await here.leftAfterOne(later), 99)
+t.test('a file: 95 left at the backup are 95 after the restore; without its -wal 97', async t => {
+  const here = await machine(t, at => ({ ABOHAWA_STORE__PATH: at('/var/lib/abohawa/abohawa.db') }))
+  const { at, services } = here
+  const key = await here.createKey()
+  await services.abohawa?.start()
+  t.equal(await spend(here, key, 3), 97)
+  // Ends with everything in the file; what follows is in the -wal.
+  await services.abohawa?.stop()
+  await services.abohawa?.start()
+  t.equal(await spend(here, key, 2), 95)
+  copyFileSync(at('/var/lib/abohawa/abohawa.db'), at('/var/backups/copied.db'))
+  await here.run('back up a file', { '$(date +%a)': 'Thu' })
+  t.equal(await spend(here, key, 10), 85)
+  const later = await here.createKey()
+  t.equal(await here.leftAfterOne(later), 99)
 
-    await here.run('restore a file')
-    t.equal(await here.leftAfterOne(key), 94)
-    t.equal(await here.leftAfterOne(later), 401)
-    t.ok(readdirSync(at('/var/lib/abohawa/before')).includes('abohawa.db-reserve'))
+  await here.run('restore a file')
+  t.equal(await here.leftAfterOne(key), 94)
+  t.equal(await here.leftAfterOne(later), 401)
+  t.ok(readdirSync(at('/var/lib/abohawa/before')).includes('abohawa.db-reserve'))
 
-    rmSync(at('/var/lib/abohawa/before'), { recursive: true })
-    copyFileSync(at('/var/backups/copied.db'), at('/var/backups/abohawa-Thu.db'))
-    await here.run('restore a file')
-    t.equal(await here.leftAfterOne(key), 96, 'as the page warns')
-  },
-)
+  rmSync(at('/var/lib/abohawa/before'), { recursive: true })
+  copyFileSync(at('/var/backups/copied.db'), at('/var/backups/abohawa-Thu.db'))
+  await here.run('restore a file')
+  t.equal(await here.leftAfterOne(key), 96, 'as the page warns')
+})
 
-t.test(
-  'Redis: 95 left at the backup are 95 left after the restore, with appendonly',
-  { skip: withoutOwnRedis },
-  async t => {
-    const port = await freePort()
-    const here = await machine(t, () => ({ ABOHAWA_REDIS__URL: `redis://127.0.0.1:${port}` }))
-    const { at, services, shell } = here
-    const config = at('/etc/redis/redis.conf')
-    const client = `redis-cli -p ${port}`
-    const changed = { 'redis-cli': client }
-    mkdirSync(at('/var/lib/redis'))
-    writeFileSync(
-      config,
-      `port ${port}\nbind 127.0.0.1\ndir ${at('/var/lib/redis')}\nappendonly yes\nsave ""\n`,
-    )
-    services['redis-server'] = {
-      start: () =>
-        shell(
-          `redis-server ${config} --daemonize yes; until ${client} ping | grep PONG; do sleep 0.05; done`,
-        ),
-      stop: () => shell(`${client} shutdown; while ${client} ping; do sleep 0.05; done 2>/dev/null`),
-    }
-    t.teardown(() => shell(`${client} shutdown nosave || true`))
-    await services['redis-server'].start()
-    const key = await here.createKey()
-    await services.abohawa?.start()
-    t.equal(await spend(here, key, 5), 95)
-    await here.run('back up Redis', changed)
-    t.equal(await spend(here, key, 10), 85)
-    const later = await here.createKey()
-    t.equal(await here.leftAfterOne(later), 99)
+t.test('Redis: 95 left at the backup are 95 after the restore', { skip: withoutOwnRedis }, async t => {
+  const port = await freePort()
+  const here = await machine(t, () => ({ ABOHAWA_REDIS__URL: `redis://127.0.0.1:${port}` }))
+  const { at, services, shell } = here
+  const config = at('/etc/redis/redis.conf')
+  const client = `redis-cli -p ${port}`
+  const changed = { 'redis-cli': client }
+  mkdirSync(at('/var/lib/redis'))
+  writeFileSync(
+    config,
+    `port ${port}\nbind 127.0.0.1\ndir ${at('/var/lib/redis')}\nappendonly yes\nsave ""\n`,
+  )
+  services['redis-server'] = {
+    start: () =>
+      shell(`redis-server ${config} --daemonize yes; until ${client} ping | grep PONG; do sleep 0.05; done`),
+    stop: () => shell(`${client} shutdown; while ${client} ping; do sleep 0.05; done 2>/dev/null`),
+  }
+  t.teardown(() => shell(`${client} shutdown nosave || true`))
+  await services['redis-server'].start()
+  const key = await here.createKey()
+  await services.abohawa?.start()
+  t.equal(await spend(here, key, 5), 95)
+  await here.run('back up Redis', changed)
+  t.equal(await spend(here, key, 10), 85)
+  const later = await here.createKey()
+  t.equal(await here.leftAfterOne(later), 99)
 
-    await here.run('restore Redis', {
-      ...changed,
-      '/etc/': `${at('/etc')}/`,
-      '-o redis -g redis ': '',
-      'sleep 1': 'sleep 0.05',
-    })
-    t.equal(await here.leftAfterOne(key), 94)
-    t.equal(await here.leftAfterOne(later), 401)
-    t.ok(existsSync(at('/var/lib/redis/appendonlydir')))
+  await here.run('restore Redis', {
+    ...changed,
+    '/etc/': `${at('/etc')}/`,
+    '-o redis -g redis ': '',
+    'sleep 1': 'sleep 0.05',
+  })
+  t.equal(await here.leftAfterOne(key), 94)
+  t.equal(await here.leftAfterOne(later), 401)
+  t.ok(existsSync(at('/var/lib/redis/appendonlydir')))
 
-    await services.abohawa?.stop()
-    await services['redis-server'].stop()
-    rmSync(at('/var/lib/redis/appendonlydir'), { recursive: true })
-    copyFileSync(at('/var/backups/abohawa.rdb'), at('/var/lib/redis/dump.rdb'))
-    await services['redis-server'].start()
-    t.equal((await shell(`${client} dbsize`)).stdout, '0\n', 'as the page warns')
-  },
-)
+  await services.abohawa?.stop()
+  await services['redis-server'].stop()
+  rmSync(at('/var/lib/redis/appendonlydir'), { recursive: true })
+  copyFileSync(at('/var/backups/abohawa.rdb'), at('/var/lib/redis/dump.rdb'))
+  await services['redis-server'].start()
+  t.equal((await shell(`${client} dbsize`)).stdout, '0\n', 'as the page warns')
+})

@@ -72,9 +72,7 @@ t.test('every copied file is there, and is in the context of the build', async t
       cpSync(
         join(root, source),
         sources.length > 1 || target === './' ? join(at('app'), source) : join(at('app'), target),
-        {
-          recursive: true,
-        },
+        { recursive: true },
       )
     }
   }

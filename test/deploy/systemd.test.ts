@@ -46,12 +46,7 @@ provider: { baseUrl: 'http://127.0.0.1:9' }
     '%C/abohawa': join(folder, 'cache'),
     '127.0.0.1:9090': `127.0.0.1:${ops}`,
   })
-  return {
-    folder,
-    unit,
-    api,
-    ops: `http://127.0.0.1:${ops}`,
-  }
+  return { folder, unit, api, ops: `http://127.0.0.1:${ops}` }
 }
 
 /** Runs ExecStart=, by default as it is. */
@@ -123,33 +118,29 @@ t.test('files and secrets of the unit belong together', async t => {
   t.ok(existsSync(join(root, oneOf(service, 'ExecStart').split(' ')[0]?.replace('/opt/abohawa/', '') ?? '')))
 })
 
-t.test(
-  'the command lines start it, wait for it, have it read again, restart it, and stop it',
-  { skip: withoutCurl },
-  async t => {
-    const parts = await installed(t)
-    const { child, exited, logs } = await startUnit(t, parts, [])
-    // Begun before it listens, as systemd does.
-    const [wait = '', ...args] = oneOf(parts.unit, 'ExecStartPost').split(' ')
-    const waiting = spawn(wait, args, { env: environmentOf(parts.unit), stdio: 'ignore' })
-    const [code] = await once(waiting, 'exit')
-    t.equal(code, 0, 'it has waited until the gateway is ready')
-    t.equal((await fetch(`${parts.ops}/readyz`)).status, 200)
-    t.equal((await fetch(`${parts.ops}/status`)).status, 401, 'the token of the credential is asked for')
-    const authorization = `Bearer ${token}`
-    t.equal((await fetch(`${parts.ops}/status`, { headers: { authorization } })).status, 200)
-    t.ok(existsSync(environmentOf(parts.unit).NODE_COMPILE_CACHE ?? '-'))
+t.test('the command lines start, await, reload, restart and stop it', { skip: withoutCurl }, async t => {
+  const parts = await installed(t)
+  const { child, exited, logs } = await startUnit(t, parts, [])
+  // Begun before it listens, as systemd does.
+  const [wait = '', ...args] = oneOf(parts.unit, 'ExecStartPost').split(' ')
+  const waiting = spawn(wait, args, { env: environmentOf(parts.unit), stdio: 'ignore' })
+  const [code] = await once(waiting, 'exit')
+  t.equal(code, 0, 'it has waited until the gateway is ready')
+  t.equal((await fetch(`${parts.ops}/readyz`)).status, 200)
+  t.equal((await fetch(`${parts.ops}/status`)).status, 401, 'the token of the credential is asked for')
+  const authorization = `Bearer ${token}`
+  t.equal((await fetch(`${parts.ops}/status`, { headers: { authorization } })).status, 200)
+  t.ok(existsSync(environmentOf(parts.unit).NODE_COMPILE_CACHE ?? '-'))
 
-    const reload = oneOf(parts.unit, 'ExecReload').replace('$MAINPID', String(child.pid)).split(' ')
-    t.equal(spawnSync(reload[0] ?? '', reload.slice(1)).status, 0)
-    await logs('configuration unchanged')
-    // As `systemctl kill` with SIGALRM does.
-    child.kill('SIGALRM')
-    await logs('processes restarted')
-    child.kill('SIGTERM')
-    t.equal((await until('it has ended', () => exited))[0], 0)
-  },
-)
+  const reload = oneOf(parts.unit, 'ExecReload').replace('$MAINPID', String(child.pid)).split(' ')
+  t.equal(spawnSync(reload[0] ?? '', reload.slice(1)).status, 0)
+  await logs('configuration unchanged')
+  // As `systemctl kill` with SIGALRM does.
+  child.kill('SIGALRM')
+  await logs('processes restarted')
+  child.kill('SIGTERM')
+  t.equal((await until('it has ended', () => exited))[0], 0)
+})
 
 /** The names of a filter's group, those of groups in it too. */
 const callsOf = (group: string): string[] =>
@@ -159,33 +150,29 @@ const callsOf = (group: string): string[] =>
     .map(line => line.trim())
     .flatMap(name => (name.startsWith('@') ? callsOf(name) : [name]))
 
-t.test(
-  'it needs no system call that the filter refuses',
-  { skip: withoutAnalyze || withoutStrace },
-  async t => {
-    const allowed = new Set<string>()
-    for (const filter of valuesOf(service, 'SystemCallFilter'))
-      for (const group of filter.replace('~', '').split(' '))
-        for (const name of callsOf(group)) filter.startsWith('~') ? allowed.delete(name) : allowed.add(name)
-    t.ok(allowed.size > 200)
+t.test('no system call is refused', { skip: withoutAnalyze || withoutStrace }, async t => {
+  const allowed = new Set<string>()
+  for (const filter of valuesOf(service, 'SystemCallFilter'))
+    for (const group of filter.replace('~', '').split(' '))
+      for (const name of callsOf(group)) filter.startsWith('~') ? allowed.delete(name) : allowed.add(name)
+  t.ok(allowed.size > 200)
 
-    const parts = await installed(t)
-    const trace = join(parts.folder, 'trace')
-    const wrapper = ['strace', '-f', '-qq', '--seccomp-bpf', '-e', 'signal=none', '-o', trace, '-e']
-    // Only what is refused is stopped at and written, which keeps it quick.
-    const refused = `trace=!${[...allowed].map(name => `?${name}`).join(',')}`
-    const { child, exited } = await startUnit(t, parts, ['api'], [...wrapper, refused])
-    t.equal((await fetch(`http://127.0.0.1:${parts.api}/api/v1/locations`)).status, 401)
-    t.equal((await fetch(`${parts.ops}/metrics`)).status, 200)
-    // strace does not hand a signal on.
-    process.kill(childOf(child.pid), 'SIGTERM')
-    t.equal((await until('it has ended', () => exited))[0], 0)
-    const calls = [...readFileSync(trace, 'utf8').matchAll(/^\d+ +(?:<\.\.\. )?(\w+)/gm)].map(
-      ([, name]) => name,
-    )
-    t.strictSame([...new Set(calls)], [])
-  },
-)
+  const parts = await installed(t)
+  const trace = join(parts.folder, 'trace')
+  const wrapper = ['strace', '-f', '-qq', '--seccomp-bpf', '-e', 'signal=none', '-o', trace, '-e']
+  // Only what is refused is stopped at and written, which keeps it quick.
+  const refused = `trace=!${[...allowed].map(name => `?${name}`).join(',')}`
+  const { child, exited } = await startUnit(t, parts, ['api'], [...wrapper, refused])
+  t.equal((await fetch(`http://127.0.0.1:${parts.api}/api/v1/locations`)).status, 401)
+  t.equal((await fetch(`${parts.ops}/metrics`)).status, 200)
+  // strace does not hand a signal on.
+  process.kill(childOf(child.pid), 'SIGTERM')
+  t.equal((await until('it has ended', () => exited))[0], 0)
+  const calls = [...readFileSync(trace, 'utf8').matchAll(/^\d+ +(?:<\.\.\. )?(\w+)/gm)].map(
+    ([, name]) => name,
+  )
+  t.strictSame([...new Set(calls)], [])
+})
 
 const childOf = (pid = 0): number =>
   Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')[0])

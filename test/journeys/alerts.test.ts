@@ -1,25 +1,20 @@
 // Real faults of a real gateway, and the alerts that they raise: what it answers to /metrics before and during a fault goes
-// through promtool with the rules of deploy/prometheus.
+// through promtool with the rules of deploy/prometheus. Faults with one alert alone are in drill.test.ts.
 
-import { spawn } from 'node:child_process'
-import { X509Certificate } from 'node:crypto'
-import { once } from 'node:events'
-import { closeSync, copyFileSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import { closeSync, copyFileSync, openSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../src/common/clock.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { cleanEnv, product } from '../support/process.ts'
+import { spawnServe } from '../support/process.ts'
 import { ruleTests, type Scrape, samplesIn, type Watch, withoutPromtool } from '../support/promtool.ts'
 import { startProviderHere } from '../support/provider-here.ts'
 import { startRedisProcess } from '../support/redis-process.ts'
 import { freePort, withoutOwnRedis } from '../support/redis-server.ts'
-import { smallDisk, withoutMounts } from '../support/small-disk.ts'
 import { type GatewaySetting, sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 import { usualCatalogue } from '../support/usual-catalogue.ts'
 
-const root = join(import.meta.dirname, '..', '..')
 const hourMs = 3_600_000
 const scrape = async (opsUrl: string): Promise<string> => (await sendRequest(`${opsUrl}/metrics`)).text
 
@@ -126,36 +121,18 @@ t.test('the provider refuses the key', { skip: withoutPromtool }, async t => {
   fires(12, 'AbohawaProviderDenied')
 })
 
-t.test(
-  'the provider refuses a point, and says that a limit is reached',
-  { skip: withoutPromtool },
-  async t => {
-    const provider = await startProviderHere(t)
-    const { gateway, scrapeAt, fires } = await watched(t, { providerUrl: provider.url })
-    await scrapeAt(0)
-    await provider.steer({ fault: 'bad-request', times: 1 })
-    await gateway.get('/weather/district/3026')
-    await provider.steer({ fault: 'daily-limit', times: 1 })
-    await gateway.get('/weather/coords/21.1/89.1')
-    const samples = await scrapeAt(10)
-    t.equal(samples.get('abohawa_cache_backoff_cells{cause="provider_refused"}'), 1)
-    fires(14, 'AbohawaProviderLimits')
-    fires(45, 'AbohawaCacheRunsOut', 'AbohawaCellsRefused', 'AbohawaProviderLimits')
-  },
-)
-
-t.test('the budget of the day is spent', { skip: withoutPromtool }, async t => {
+t.test('the provider refuses a point, and is limited', { skip: withoutPromtool }, async t => {
   const provider = await startProviderHere(t)
-  const { gateway, scrapeAt, fires } = await watched(t, {
-    providerUrl: provider.url,
-    env: { ABOHAWA_PROVIDER__BUDGET__PER_DAY: '6' },
-  })
+  const { gateway, scrapeAt, fires } = await watched(t, { providerUrl: provider.url })
   await scrapeAt(0)
-  for (const cell of ['21.1/89.1', '21.5/89.5', '22.1/90.1']) await gateway.get(`/weather/coords/${cell}`)
+  await provider.steer({ fault: 'bad-request', times: 1 })
+  await gateway.get('/weather/district/3026')
+  await provider.steer({ fault: 'daily-limit', times: 1 })
+  await gateway.get('/weather/coords/21.1/89.1')
   const samples = await scrapeAt(10)
-  t.equal(samples.get('abohawa_provider_budget_used{window="day"}'), 6)
-  fires(10)
-  fires(12, 'AbohawaBudgetSpent')
+  t.equal(samples.get('abohawa_cache_backoff_cells{cause="provider_refused"}'), 1)
+  fires(14, 'AbohawaProviderLimits')
+  fires(45, 'AbohawaCacheRunsOut', 'AbohawaCellsRefused', 'AbohawaProviderLimits')
 })
 
 t.test('Redis freezes, comes back, and is slow', { skip: withoutPromtool || withoutOwnRedis }, async t => {
@@ -166,10 +143,7 @@ t.test('Redis freezes, comes back, and is slow', { skip: withoutPromtool || with
     providerUrl: provider.url,
     // Redis has no other.
     clock: systemClock,
-    env: {
-      ABOHAWA_REDIS__URL: `redis://${redis.address}`,
-      ABOHAWA_REDIS__COMMAND_TIMEOUT: '300ms',
-    },
+    env: { ABOHAWA_REDIS__URL: `redis://${redis.address}`, ABOHAWA_REDIS__COMMAND_TIMEOUT: '300ms' },
   })
   // Each look is a scrape, and Redis takes a while.
   const seldom = <Found>(what: string, look: () => Found) => until(what, look, 20_000, 50)
@@ -231,42 +205,6 @@ t.test('Redis is nearly full', { skip: withoutPromtool || withoutOwnRedis }, asy
   fires(12, 'AbohawaRedisMemoryHigh')
 })
 
-t.test('the disk of the store is full', { skip: withoutPromtool || withoutMounts }, async t => {
-  const disk = await smallDisk(t, 16_000_000)
-  const { gateway, scrapeAt, fires } = await watched(t, {
-    providerUrl: 'http://127.0.0.1:9',
-    env: { ABOHAWA_STORE__PATH: join(disk.folder, 'store.db') },
-  })
-  await gateway.get('/locations?type=division')
-  t.equal((await scrapeAt(0)).get('abohawa_store_reserve_in_use'), 0)
-  await until('counts are kept in the reserve', async () => {
-    disk.fill()
-    await gateway.get('/locations?type=division')
-    return /^abohawa_store_reserve_in_use 1$/m.test(await scrape(gateway.opsUrl))
-  })
-  await scrapeAt(10)
-  fires(12, 'AbohawaStoreFull')
-  disk.free()
-})
-
-const tls = {
-  cert: join(root, 'test/fixtures/localhost.crt'),
-  key: join(root, 'test/fixtures/localhost.key'),
-}
-
-t.test('the certificate is about to expire', { skip: withoutPromtool }, async t => {
-  const expiresAt = new X509Certificate(readFileSync(tls.cert)).validToDate.getTime()
-  const { scrapeAt, fires } = await watched(t, {
-    providerUrl: 'http://127.0.0.1:9',
-    clock: manualClock(expiresAt - 2 * 24 * hourMs - 30 * 60_000),
-    env: { ABOHAWA_SERVER__TLS__CERT: tls.cert, ABOHAWA_SERVER__TLS__KEY: tls.key },
-  })
-  const samples = await scrapeAt(0)
-  t.equal(samples.get('abohawa_tls_certificate_expiry_timestamp_seconds'), expiresAt / 1000)
-  fires(25)
-  fires(70, 'AbohawaCertificateExpires', 'AbohawaCertificateExpiresSoon')
-})
-
 t.test('the file of the catalogue has a fault', { skip: withoutPromtool }, async t => {
   const path = join(t.testdir(), 'locations.json')
   copyFileSync(usualCatalogue, path)
@@ -284,22 +222,8 @@ t.test('the file of the catalogue has a fault', { skip: withoutPromtool }, async
 t.test('the log can not be written', { skip: withoutPromtool }, async t => {
   const port = await freePort()
   const full = openSync('/dev/full', 'w')
-  const child = spawn(product, ['serve'], {
-    cwd: t.testdir(),
-    env: cleanEnv({
-      ABOHAWA_SERVER__PORT: '0',
-      ABOHAWA_OPS__PORT: String(port),
-      ABOHAWA_STORE__PATH: ':memory:',
-      ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:9',
-    }),
-    stdio: ['ignore', full, 'ignore'],
-  })
+  spawnServe(t, t.testdir(), ['ignore', full, 'ignore'], { ABOHAWA_OPS__PORT: String(port) })
   closeSync(full)
-  const exited = once(child, 'exit')
-  t.teardown(async () => {
-    child.kill('SIGKILL')
-    await exited
-  })
   const startedAt = systemClock.now()
   const text = await until('lines are dropped', async () => {
     const seen = await scrape(`http://127.0.0.1:${port}`)

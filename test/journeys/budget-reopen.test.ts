@@ -68,80 +68,77 @@ const reopenedLines = ({ lines }: Running) =>
   lines.filter(line => line.includes('budget reopened by an operator'))
 const callsSent = async () => (await provider.state()).calls
 
-t.test(
-  'a fleet on Redis is closed by one daily 429, reopened by one command, and closed by the next 429',
-  async t => {
-    const redis = await testRedis(t)
-    const scene = await setUp(t, { ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__PREFIX: redis.prefix }, 2)
-    const { gateways, command, get, provider429, env } = scene
-    /** What the store alone knows: no gateway is at the ops address of the command. */
-    const budgetOf = async () => JSON.parse(await command('status', '--json')).budget
-    t.match(await budgetOf(), {
-      closure: null,
-      shared: true,
-      windows: [{ name: 'minute', limit: 570, used: 0 }, { name: 'hour' }, { name: 'day' }],
+t.test('a fleet is closed by one daily 429, reopened by one command, and closed by the next', async t => {
+  const redis = await testRedis(t)
+  const scene = await setUp(t, { ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__PREFIX: redis.prefix }, 2)
+  const { gateways, command, get, provider429, env } = scene
+  /** What the store alone knows: no gateway is at the ops address of the command. */
+  const budgetOf = async () => JSON.parse(await command('status', '--json')).budget
+  t.match(await budgetOf(), {
+    closure: null,
+    shared: true,
+    windows: [{ name: 'minute', limit: 570, used: 0 }, { name: 'hour' }, { name: 'day' }],
+  })
+  await provider429()
+  for (const gateway of gateways)
+    await eventually('it is closed', async () => /limited until/.test(await detailOf(gateway)))
+  const before = await callsSent()
+  for (const gateway of gateways) t.equal((await get(gateway, elsewhere)).status, 500)
+  t.equal(await callsSent(), before, 'nothing is sent while it is closed')
+
+  const shown = (await budgetOf()).closure
+  t.match(shown, { reason: /^the provider answered 429: Daily API request limit exceeded/ })
+  t.ok(Date.parse(shown.until) > Date.now())
+  for (const { urls, lines } of gateways) {
+    const { body } = await sendRequest(`${urls.ops}/status`)
+    t.strictSame(body.budget.closure, shown)
+    t.equal(body.provider.circuit, 'closed')
+    const screen = await command('status', '--gateway', urls.ops ?? '')
+    t.match(screen, /^budget closed, nothing is loaded from the provider until .*answered 429: Daily/m)
+    t.match(screen, /^abohawa budget reopen ends it/m)
+    t.match(screen, /^ {2}circuit +closed$/m)
+    t.match(screen, /^ {2}day +\d+ .* closed$/m)
+    const closed = () => lines.filter(line => line.includes('"msg":"budget closed'))
+    await until('the log says so', async () => closed().length > 0)
+    t.equal(closed().length, 1, 'also of a gateway that sent nothing')
+    t.match(JSON.parse(closed()[0] ?? ''), {
+      closedUntil: shown.until,
+      reason: shown.reason,
+      next: /budget reopen/,
     })
-    await provider429()
-    for (const gateway of gateways)
-      await eventually('it is closed', async () => /limited until/.test(await detailOf(gateway)))
-    const before = await callsSent()
-    for (const gateway of gateways) t.equal((await get(gateway, elsewhere)).status, 500)
-    t.equal(await callsSent(), before, 'nothing is sent while it is closed')
+  }
 
-    const shown = (await budgetOf()).closure
-    t.match(shown, { reason: /^the provider answered 429: Daily API request limit exceeded/ })
-    t.ok(Date.parse(shown.until) > Date.now())
-    for (const { urls, lines } of gateways) {
-      const { body } = await sendRequest(`${urls.ops}/status`)
-      t.strictSame(body.budget.closure, shown)
-      t.equal(body.provider.circuit, 'closed')
-      const screen = await command('status', '--gateway', urls.ops ?? '')
-      t.match(screen, /^budget closed, nothing is loaded from the provider until .*answered 429: Daily/m)
-      t.match(screen, /^abohawa budget reopen ends it/m)
-      t.match(screen, /^ {2}circuit +closed$/m)
-      t.match(screen, /^ {2}day +\d+ .* closed$/m)
-      const closed = () => lines.filter(line => line.includes('"msg":"budget closed'))
-      await until('the log says so', async () => closed().length > 0)
-      t.equal(closed().length, 1, 'also of a gateway that sent nothing')
-      t.match(JSON.parse(closed()[0] ?? ''), {
-        closedUntil: shown.until,
-        reason: shown.reason,
-        next: /budget reopen/,
-      })
-    }
+  const [first] = gateways
+  const later = await startCommand(t, ['serve'], ['api', 'ops'], env)
+  await eventually('a restart does not reopen it', async () => /limited until/.test(await detailOf(later)))
 
-    const [first] = gateways
-    const later = await startCommand(t, ['serve'], ['api', 'ops'], env)
-    await eventually('a restart does not reopen it', async () => /limited until/.test(await detailOf(later)))
+  const report = JSON.parse(await command('budget', 'reopen', '--json'))
+  const ended = performance.now()
+  t.match(report, { closedUntil: shown.until, reason: shown.reason })
+  for (const gateway of [...gateways, later]) {
+    await eventually('it has reopened', async () => !/limited until/.test(await detailOf(gateway)))
+    await until('its log says so', () => reopenedLines(gateway).length > 0)
+    t.equal(reopenedLines(gateway).length, 1)
+    t.match(reopenedLines(gateway)[0], `"closedUntil":"${shown.until}"`)
+    // Both cells were told to wait until midnight.
+    for (const path of [dhaka, elsewhere])
+      t.equal((await get(gateway, path)).status, 200, `${path} is fetched again at once`)
+    t.match(
+      (await sendRequest(`${gateway.urls.ops}/metrics`)).text,
+      /^abohawa_provider_budget_reopenings_total 1$/m,
+    )
+  }
+  t.ok(performance.now() - ended < 60_000, `${Math.round(performance.now() - ended)} ms`)
+  t.match(await command('budget', 'reopen'), /^Nothing was closed: the budget is open in the store\.\n/)
 
-    const report = JSON.parse(await command('budget', 'reopen', '--json'))
-    const ended = performance.now()
-    t.match(report, { closedUntil: shown.until, reason: shown.reason })
-    for (const gateway of [...gateways, later]) {
-      await eventually('it has reopened', async () => !/limited until/.test(await detailOf(gateway)))
-      await until('its log says so', () => reopenedLines(gateway).length > 0)
-      t.equal(reopenedLines(gateway).length, 1)
-      t.match(reopenedLines(gateway)[0], `"closedUntil":"${shown.until}"`)
-      // Both cells were told to wait until midnight.
-      for (const path of [dhaka, elsewhere])
-        t.equal((await get(gateway, path)).status, 200, `${path} is fetched again at once`)
-      t.match(
-        (await sendRequest(`${gateway.urls.ops}/metrics`)).text,
-        /^abohawa_provider_budget_reopenings_total 1$/m,
-      )
-    }
-    t.ok(performance.now() - ended < 60_000, `${Math.round(performance.now() - ended)} ms`)
-    t.match(await command('budget', 'reopen'), /^Nothing was closed: the budget is open in the store\.\n/)
-
-    await provider.steer({ fault: 'daily-limit', times: 1 })
-    if (first) t.equal((await get(first, third)).status, 500)
-    t.match(await budgetOf(), { closure: { until: shown.until } })
-    for (const gateway of gateways) {
-      await eventually('it is closed again', async () => /limited until/.test(await detailOf(gateway)))
-      t.equal(reopenedLines(gateway).length, 1, 'a reopening of what is open is none')
-    }
-  },
-)
+  await provider.steer({ fault: 'daily-limit', times: 1 })
+  if (first) t.equal((await get(first, third)).status, 500)
+  t.match(await budgetOf(), { closure: { until: shown.until } })
+  for (const gateway of gateways) {
+    await eventually('it is closed again', async () => /limited until/.test(await detailOf(gateway)))
+    t.equal(reopenedLines(gateway).length, 1, 'a reopening of what is open is none')
+  }
+})
 
 t.test('on a file', async t => {
   // These gateways are in this process: the commands are in another one, and the file is all that they share.

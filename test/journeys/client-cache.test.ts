@@ -5,11 +5,11 @@ import t, { type Test } from 'tap'
 import { Agent, type Dispatcher, interceptors, request } from 'undici'
 import { createCalendar, hourMs, minuteMs } from '../../src/common/calendar.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { startProvider } from '../support/provider-process.ts'
+import { startProviderHere } from '../support/provider-here.ts'
 import { startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
-const provider = await startProvider(t)
+const provider = await startProviderHere(t)
 
 type PassedRequest = { ifNoneMatch: string | undefined; status: number }
 

@@ -1,9 +1,9 @@
 // One timeline, many instants: the slices are right across a quarter-hour, an hour, local midnight and a leap day, and the
-// quota day changes, all without a provider request.
+// quota day changes, all without a provider request. A clock that was hours ahead, as a hardware clock in local time, is set right.
 
 import t from 'tap'
 import { manualClock } from '../support/manual-clock.ts'
-import { startProvider } from '../support/provider-process.ts'
+import { startProviderHere } from '../support/provider-here.ts'
 import { startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
@@ -16,8 +16,7 @@ type Step = [at: string, current: string, lastDay: string, reset: string, maxAge
 const walk = (title: string, start: string, steps: Step[]) =>
   t.test(title, async t => {
     const clock = manualClock(start)
-    const provider = await startProvider(t)
-    await provider.steer({ now: start })
+    const provider = await startProviderHere(t, undefined, start)
     const gateway = await startGateway(t, { providerUrl: provider.url, clock, env })
     let lastReset = ''
     let remaining = 0
@@ -68,8 +67,7 @@ walk('out of a leap day', '2028-02-29T17:00:00Z', [
 
 t.test('a forecast stays right until local midnight, not only for a quarter-hour', async t => {
   const clock = manualClock('2026-11-21T17:30:00Z')
-  const provider = await startProvider(t)
-  await provider.steer({ now: '2026-11-21T17:30:00Z' })
+  const provider = await startProviderHere(t, undefined, '2026-11-21T17:30:00Z')
   const gateway = await startGateway(t, { providerUrl: provider.url, clock, env })
   const maxAge = async () => (await gateway.get('/forecast/district/3026')).headers['cache-control']
   t.equal(await maxAge(), 'private, max-age=1800')
@@ -81,45 +79,72 @@ t.test('a forecast stays right until local midnight, not only for a quarter-hour
   )
 })
 
-t.test(
-  'freshness: a body is right until its slice or its timeline ends, and says how old the weather is',
-  async t => {
-    const clock = manualClock('2026-11-21T06:05:00Z')
-    const provider = await startProvider(t)
-    await provider.steer({ now: '2026-11-21T06:05:00Z' })
-    const gateway = await startGateway(t, {
-      providerUrl: provider.url,
-      clock,
-      env: { ABOHAWA_TEST_CACHE__FRESH_SPREAD: '0', ABOHAWA_TEST_CACHE__REFRESH_AHEAD_FOR: '0s' },
-    })
-    const headersNow = async () => (await gateway.get('/weather/district/3026')).headers
+t.test('a body is right until its slice or its timeline ends, and says how old the weather is', async t => {
+  const clock = manualClock('2026-11-21T06:05:00Z')
+  const provider = await startProviderHere(t, undefined, '2026-11-21T06:05:00Z')
+  const env = { ABOHAWA_TEST_CACHE__FRESH_SPREAD: '0', ABOHAWA_TEST_CACHE__REFRESH_AHEAD_FOR: '0s' }
+  const gateway = await startGateway(t, { providerUrl: provider.url, clock, env })
+  const headersNow = async () => (await gateway.get('/weather/district/3026')).headers
 
-    t.match(await headersNow(), {
-      'cache-control': 'private, max-age=600',
-      'last-modified': 'Sat, 21 Nov 2026 06:05:00 GMT',
-      'cache-status': 'abohawa; fwd=miss; stored; ttl=3600; key="23.7,90.4"',
-    })
-    clock.set('2026-11-21T07:01:00Z')
-    t.match(await headersNow(), {
-      'cache-control': 'private, max-age=240',
-      'last-modified': 'Sat, 21 Nov 2026 06:05:00 GMT',
-      'cache-status': 'abohawa; hit; ttl=240; detail=memory; key="23.7,90.4"',
-    })
-    clock.set('2026-11-21T07:05:00Z')
-    await provider.steer({ now: '2026-11-21T07:05:00Z', hold: true })
-    t.match(await headersNow(), {
-      'cache-control': 'private, max-age=0',
-      // Refresh-ahead may have started the load a moment before, when it fell due.
-      'cache-status': /^abohawa; fwd=stale; (collapsed; )?ttl=0; detail=memory; key="23.7,90.4"$/,
-    })
-    await provider.steer({ hold: false })
-    // The refresh behind the stale response ends on its own; polling until it shows waits for nothing else.
-    const refreshed = 'Sat, 21 Nov 2026 07:05:00 GMT'
-    const headers = await until('the weather is refreshed', async () => {
-      const headers = await headersNow()
-      return headers['last-modified'] === refreshed && headers
-    })
-    t.equal(headers.age, undefined, 'how old the weather is stands in last-modified alone')
-    t.equal((await provider.state()).calls, 2)
+  t.match(await headersNow(), {
+    'cache-control': 'private, max-age=600',
+    'last-modified': 'Sat, 21 Nov 2026 06:05:00 GMT',
+    'cache-status': 'abohawa; fwd=miss; stored; ttl=3600; key="23.7,90.4"',
+  })
+  clock.set('2026-11-21T07:01:00Z')
+  t.match(await headersNow(), {
+    'cache-control': 'private, max-age=240',
+    'last-modified': 'Sat, 21 Nov 2026 06:05:00 GMT',
+    'cache-status': 'abohawa; hit; ttl=240; detail=memory; key="23.7,90.4"',
+  })
+  clock.set('2026-11-21T07:05:00Z')
+  await provider.steer({ now: '2026-11-21T07:05:00Z', hold: true })
+  t.match(await headersNow(), {
+    'cache-control': 'private, max-age=0',
+    // Refresh-ahead may have started the load a moment before, when it fell due.
+    'cache-status': /^abohawa; fwd=stale; (collapsed; )?ttl=0; detail=memory; key="23.7,90.4"$/,
+  })
+  await provider.steer({ hold: false })
+  // The refresh behind the stale response ends on its own; polling until it shows waits for nothing else.
+  const refreshed = 'Sat, 21 Nov 2026 07:05:00 GMT'
+  const headers = await until('the weather is refreshed', async () => {
+    const headers = await headersNow()
+    return headers['last-modified'] === refreshed && headers
+  })
+  t.equal(headers.age, undefined, 'how old the weather is stands in last-modified alone')
+  t.equal((await provider.state()).calls, 2)
+})
+
+const right = '2026-11-21T06:00:00.000Z'
+
+t.test(
+  'weather from before the clock was set back by hours is refreshed, and never said to be of the future',
+  async t => {
+    for (const freshness of ['run', 'age']) {
+      const clock = manualClock('2026-11-21T12:00:00Z')
+      const provider = await startProviderHere(t, undefined, right)
+      const env = { ABOHAWA_CACHE__FRESHNESS: freshness }
+      const gateway = await startGateway(t, { providerUrl: provider.url, clock, env })
+      const headers = async () => (await gateway.get('/weather/district/3026')).headers
+      t.match(await headers(), { 'last-modified': 'Sat, 21 Nov 2026 12:00:00 GMT' })
+
+      clock.set(right)
+      await provider.steer({ hold: true })
+      t.match(await headers(), {
+        'last-modified': 'Sat, 21 Nov 2026 06:00:00 GMT',
+        'cache-control': 'private, max-age=0',
+        'cache-status': /^abohawa; fwd=stale; (collapsed; )?ttl=0; detail=memory/,
+      })
+      await provider.steer({ hold: false })
+      clock.advance(60_000)
+      await provider.steer({ now: '2026-11-21T06:01:00Z' })
+      const refreshed = await until('it is refreshed', async () => {
+        const found = await headers()
+        return /; hit; ttl=[1-9]/.test(String(found['cache-status'])) && found
+      })
+      t.match(refreshed['last-modified'], /^Sat, 21 Nov 2026 06:0[01]:00 GMT$/, freshness)
+      const { body } = await gateway.get('/weather/district/3026')
+      t.equal(body.current.time, '2026-11-21T12:00')
+    }
   },
 )

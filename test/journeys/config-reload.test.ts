@@ -1,6 +1,6 @@
 // The configuration of a running process is changed, by file and by SIGHUP, while consumers ask without a pause: no request
 // fails, a broken file changes nothing and is told, a new certificate is shown to new connections, and what needs a restart
-// is named. What each setting then does is in live-settings.test.ts.
+// is named. What each setting then does is in live-settings.test.ts, and a fleet whose settings differ in drill.test.ts.
 
 import { X509Certificate } from 'node:crypto'
 import {
@@ -17,16 +17,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { connect } from 'node:tls'
-import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { Agent, request } from 'undici'
 import { settings } from '../../src/config/tree.ts'
 import { effectOf } from '../../src/config/values.ts'
-import { manualClock } from '../support/manual-clock.ts'
 import { runCommand, startCommand } from '../support/process.ts'
+import { samplesIn } from '../support/promtool.ts'
 import { startProvider } from '../support/provider-process.ts'
-import { testRedis } from '../support/redis-server.ts'
-import { startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 const fixture = (name: string) => join(import.meta.dirname, '..', 'fixtures', name)
@@ -83,16 +80,8 @@ const start = async (t: Test, first: Settings = {}, pollEvery = '20ms') => {
   const { child, urls, lines, exited } = await startCommand(t, ['serve', '--config', file], ['ops', 'api'], {
     ABOHAWA_TEST_CONFIG__POLL_EVERY: pollEvery,
   })
-  const metric = async (name: string): Promise<number> => {
-    const text = await (await fetch(`${urls.ops}/metrics`)).text()
-    return Number(
-      text
-        .split('\n')
-        .find(line => line.startsWith(`${name} `))
-        ?.split(' ')
-        .at(-1) ?? 0,
-    )
-  }
+  const metric = async (name: string): Promise<number> =>
+    samplesIn(await (await fetch(`${urls.ops}/metrics`)).text()).get(name) ?? 0
   const outcomes = (outcome: string) => metric(`abohawa_config_reloads_total{outcome="${outcome}"}`)
   const ready = async () => {
     const response = await fetch(`${urls.ops}/readyz`)
@@ -226,12 +215,9 @@ for (const by of ['file', 'SIGHUP'] as const)
     // that lie apart change together, since each reload reads the whole configuration.
     const settings = Object.entries(others)
     const count = Math.ceil(settings.length / 3)
-    const steps =
-      by === 'file'
-        ? Object.values(Object.groupBy(settings, (_, i) => i % count)).map(few => few ?? [])
-        : Object.values(Object.groupBy(settings, ([path]) => path.split('.')[0] ?? '')).map(
-            section => section ?? [],
-          )
+    const steps = Object.values(
+      Object.groupBy(settings, ([path], i) => (by === 'file' ? i % count : (path.split('.')[0] ?? ''))),
+    )
     const first = { 'quota.tiers': { enterprise: 1_000_000 } }
     const { write, child, urls, outcomes, key, metric } = await start(t, first, by === 'file' ? '20ms' : '1h')
     const consumers = startConsumers(t, urls.api ?? '', key)
@@ -245,10 +231,9 @@ for (const by of ['file', 'SIGHUP'] as const)
       await eventually(`${what} is applied`, async () => (await outcomes('applied')) === changes)
       await until('consumers have answers after it', () => consumers.asked() > before)
     }
-    for (const step of steps) {
-      // The file names no other, so the one before goes back.
+    // The file names no other, so the step before goes back.
+    for (const step of steps.map(each => each ?? []))
       await change(Object.fromEntries(step), step.map(([path]) => path).join(', '))
-    }
     await change(others, 'everything at once')
     t.strictSame(await consumers.stop(), [])
     t.equal(await outcomes('refused'), 0)
@@ -256,58 +241,44 @@ for (const by of ['file', 'SIGHUP'] as const)
     t.ok(consumers.asked() > changes, `${consumers.asked()} requests, ${changes} changes`)
   })
 
-t.test(
-  'a broken file changes nothing: log, metric and /readyz tell, and tell no more once it is mended',
-  async t => {
-    const { file, put, write, child, urls, outcomes, ready, logged, metric, key } = await onShared()
-    const consumers = startConsumers(t, urls.api ?? '', key)
-    t.equal((await ready()).detail.configuration, 'in effect')
-    const broken: [text: string, reason: RegExp][] = [
-      ['cache: {', /gateway\.yaml:1:9: this is not a YAML config file/],
-      [
-        'cache:\n  freshFor: 2\nserver:\n  port: 0',
-        /gateway\.yaml:2:13: cache\.freshFor is 2, but must be a duration/,
-      ],
-    ]
-    for (const [i, [text, reason]] of broken.entries()) {
-      put(text)
-      await eventually('it is refused', async () => (await outcomes('refused')) === i + 1)
-      const refusals = () => logged(/^configuration refused, the former one stays in effect$/)
-      await until('the log says so', () => refusals().length > i)
-      t.match(refusals().at(-1), {
-        level: 'error',
-        reason,
-      })
-      t.equal(await metric('abohawa_config_refused'), 1)
-      const { status, detail } = await ready()
-      t.equal(status, 200, 'it still wants traffic')
-      t.match(detail.configuration, /^newer one refused: .*gateway\.yaml:/)
-    }
-    rmSync(file)
-    await eventually(
-      'a file that is gone is refused',
-      async () => (await outcomes('refused')) === broken.length + 1,
-    )
-    t.match(
-      (await ready()).detail.configuration,
-      /gateway\.yaml: the config file cannot be read: there is no such file/,
-    )
-    child.kill('SIGHUP')
-    await eventually('SIGHUP tells again', async () => (await outcomes('refused')) === broken.length + 2)
+t.test('a broken file changes nothing, and log, metric and /readyz tell until it is mended', async t => {
+  const { file, put, write, child, urls, outcomes, ready, logged, metric, key } = await onShared()
+  const consumers = startConsumers(t, urls.api ?? '', key)
+  t.equal((await ready()).detail.configuration, 'in effect')
+  const refusals = () => logged(/^configuration refused, the former one stays in effect$/)
+  const faulty: [what: string, change: () => unknown, reason: RegExp][] = [
+    ['no YAML', () => put('cache: {'), /gateway\.yaml:1:9: this is not a YAML config file/],
+    [
+      'a wrong value',
+      () => put('cache:\n  freshFor: 2\nserver:\n  port: 0'),
+      /gateway\.yaml:2:13: cache\.freshFor is 2, but must be a duration/,
+    ],
+    ['no file', () => rmSync(file), /the config file cannot be read: there is no such file/],
+    ['told again', () => child.kill('SIGHUP'), /there is no such file/],
     // One fault beside a live change: neither is applied.
-    write({ 'cache.staleFor': '2h', 'store.path': '/dev/null/a.db' })
-    await eventually(
-      'what it points to is refused',
-      async () => (await outcomes('refused')) === broken.length + 3,
-    )
-    t.match((await ready()).detail.configuration, /store\.path is \/dev\/null\/a\.db, which can't be written/)
-    t.equal(await outcomes('applied'), 0)
-    write({})
-    await eventually('it is mended', async () => (await metric('abohawa_config_refused')) === 0)
-    t.equal((await ready()).detail.configuration, 'in effect')
-    t.strictSame(await consumers.stop(), [])
-  },
-)
+    [
+      'what it points to',
+      () => write({ 'cache.staleFor': '2h', 'store.path': '/dev/null/a.db' }),
+      /store\.path is \/dev\/null\/a\.db, which can't be written/,
+    ],
+  ]
+  for (const [i, [what, change, reason]] of faulty.entries()) {
+    change()
+    await eventually(`${what} is refused`, async () => (await outcomes('refused')) === i + 1)
+    await until('the log says so', () => refusals().length > i)
+    t.match(refusals().at(-1), { level: 'error', reason }, what)
+    t.equal(await metric('abohawa_config_refused'), 1)
+    const { status, detail } = await ready()
+    t.equal(status, 200, 'it still wants traffic')
+    t.match(detail.configuration, /^newer one refused: /)
+    t.match(detail.configuration, reason)
+  }
+  t.equal(await outcomes('applied'), 0)
+  write({})
+  await eventually('it is mended', async () => (await metric('abohawa_config_refused')) === 0)
+  t.equal((await ready()).detail.configuration, 'in effect')
+  t.strictSame(await consumers.stop(), [])
+})
 
 t.test('what needs a restart is named, and the rest of the file applied', async t => {
   const { write, ready, logged, metric } = await onShared()
@@ -337,77 +308,65 @@ const subjectOf = (url: string): Promise<string> =>
     socket.on('error', reject)
   })
 
-t.test(
-  'new connections are shown a renewed certificate, those that are open go on, and a wrong one is refused',
-  async t => {
-    const folder = await mkdtemp(join(tmpdir(), 'abohawa-certificates-'))
-    t.teardown(() => rm(folder, { recursive: true }))
-    const put = (name: string, ends = ['crt', 'key']) => {
-      for (const end of ends) copyFileSync(fixture(`${name}.${end}`), join(folder, `tls.${end}`))
-    }
-    put('localhost')
-    const { urls, key, metric, outcomes, logged, write, ready } = await start(t, {
-      'server.tls': { cert: join(folder, 'tls.crt'), key: join(folder, 'tls.key') },
-    })
-    const api = urls.api ?? ''
-    const consumers = startConsumers(t, api, key)
-    const former = await subjectOf(api)
-    // A key that does not belong to the certificate.
-    put('renewed', ['key'])
-    await eventually('it is refused', async () => (await outcomes('refused')) === 1)
-    t.match((await ready()).detail.configuration, /no certificate and key in PEM form that belong together/)
-    t.equal(await subjectOf(api), former)
-    const expiry = () => metric('abohawa_tls_certificate_expiry_timestamp_seconds')
-    const expiresAt = (name: string) =>
-      new X509Certificate(readFileSync(fixture(`${name}.crt`))).validToDate.getTime() / 1000
-    t.equal(await expiry(), expiresAt('localhost'))
-    put('renewed')
-    await until('it is shown', async () => (await subjectOf(api)) !== former)
-    t.equal(await expiry(), expiresAt('renewed'))
-    t.equal(logged(/^certificate replaced$/).length, 1)
-    // Other files, which come after the configuration that names them; back to the certificate of before.
-    write({ 'server.tls': { cert: join(folder, 'later.crt'), key: join(folder, 'later.key') } })
-    // Not by the count of refusals: a certificate that is read while it is copied is refused too.
-    await eventually('they are missed', async () => /later\.crt/.test((await ready()).detail.configuration))
-    t.not(await subjectOf(api), former)
-    for (const end of ['crt', 'key']) copyFileSync(fixture(`localhost.${end}`), join(folder, `later.${end}`))
-    await until('the former is shown', async () => (await subjectOf(api)) === former)
-    write({ 'server.tls': { cert: null, key: null } })
-    await until(
-      'HTTP needs a restart',
-      () => logged(/^needs a restart: server\.tls\.cert, server\.tls\.key$/)[0],
-    )
-    t.equal(await subjectOf(api), former)
-    t.strictSame(await consumers.stop(), [])
-  },
-)
+t.test('new connections see a renewed certificate, open ones go on, and a wrong one is refused', async t => {
+  const folder = await mkdtemp(join(tmpdir(), 'abohawa-certificates-'))
+  t.teardown(() => rm(folder, { recursive: true }))
+  const put = (name: string, ends = ['crt', 'key']) => {
+    for (const end of ends) copyFileSync(fixture(`${name}.${end}`), join(folder, `tls.${end}`))
+  }
+  put('localhost')
+  const { urls, key, metric, outcomes, logged, write, ready } = await start(t, {
+    'server.tls': { cert: join(folder, 'tls.crt'), key: join(folder, 'tls.key') },
+  })
+  const api = urls.api ?? ''
+  const consumers = startConsumers(t, api, key)
+  const former = await subjectOf(api)
+  // A key that does not belong to the certificate.
+  put('renewed', ['key'])
+  await eventually('it is refused', async () => (await outcomes('refused')) === 1)
+  t.match((await ready()).detail.configuration, /no certificate and key in PEM form that belong together/)
+  t.equal(await subjectOf(api), former)
+  const expiry = () => metric('abohawa_tls_certificate_expiry_timestamp_seconds')
+  const expiresAt = (name: string) =>
+    new X509Certificate(readFileSync(fixture(`${name}.crt`))).validToDate.getTime() / 1000
+  t.equal(await expiry(), expiresAt('localhost'))
+  put('renewed')
+  await until('it is shown', async () => (await subjectOf(api)) !== former)
+  t.equal(await expiry(), expiresAt('renewed'))
+  t.equal(logged(/^certificate replaced$/).length, 1)
+  // Other files, which come after the configuration that names them; back to the certificate of before.
+  write({ 'server.tls': { cert: join(folder, 'later.crt'), key: join(folder, 'later.key') } })
+  // Not by the count of refusals: a certificate that is read while it is copied is refused too.
+  await eventually('they are missed', async () => /later\.crt/.test((await ready()).detail.configuration))
+  t.not(await subjectOf(api), former)
+  for (const end of ['crt', 'key']) copyFileSync(fixture(`localhost.${end}`), join(folder, `later.${end}`))
+  await until('the former is shown', async () => (await subjectOf(api)) === former)
+  write({ 'server.tls': { cert: null, key: null } })
+  await until(
+    'HTTP needs a restart',
+    () => logged(/^needs a restart: server\.tls\.cert, server\.tls\.key$/)[0],
+  )
+  t.equal(await subjectOf(api), former)
+  t.strictSame(await consumers.stop(), [])
+})
 
 t.test('a ConfigMap that is swapped is taken, and a secret that is rotated is named', async t => {
   const { folder, textOf } = await configFile(t)
   const mount = join(folder, 'mount')
-  for (const [name, given] of [
-    ['one', {}],
-    ['two', { 'cache.staleFor': '2h' }],
-  ] as const) {
+  for (const [name, given] of Object.entries({ one: {}, two: { 'cache.staleFor': '2h' } })) {
     mkdirSync(join(mount, `..${name}`), { recursive: true })
-    writeFileSync(
-      join(mount, `..${name}`, 'gateway.yaml'),
-      textOf({ 'store.path': join(folder, 'other.db'), ...given }),
-    )
+    const text = textOf({ 'store.path': join(folder, 'other.db'), ...given })
+    writeFileSync(join(mount, `..${name}`, 'gateway.yaml'), text)
   }
   symlinkSync('..one', join(mount, '..data'))
   symlinkSync('..data/gateway.yaml', join(mount, 'gateway.yaml'))
   const secret = join(folder, 'key')
   writeFileSync(secret, 'former-key\n')
-  const { lines } = await startCommand(
-    t,
-    ['serve', '--config', join(mount, 'gateway.yaml')],
-    ['ops', 'api'],
-    {
-      ABOHAWA_PROVIDER__API_KEY__FILE: secret,
-      ABOHAWA_TEST_CONFIG__POLL_EVERY: '20ms',
-    },
-  )
+  const serve = ['serve', '--config', join(mount, 'gateway.yaml')]
+  const { lines } = await startCommand(t, serve, ['ops', 'api'], {
+    ABOHAWA_PROVIDER__API_KEY__FILE: secret,
+    ABOHAWA_TEST_CONFIG__POLL_EVERY: '20ms',
+  })
   const changes = () =>
     lines.filter(line => line.includes('configuration applied')).map(line => JSON.parse(line).changes)
   symlinkSync('..two', join(mount, '..data_tmp'))
@@ -440,26 +399,19 @@ t.test('a tier that is taken out or misspelt keeps its limit until the next star
   t.strictSame(applied()[1]?.changes, ['quota.tiers.goldd: none → 6000', 'quota.tiers.silver: 400 → 500'])
   t.strictSame(await limitOf(gold), [200, '5000'])
   t.strictSame(await limitOf(key), [200, '100000'])
-  t.match(logged(/^tiers are gone/), [
-    {
-      level: 'warn',
-      tiers: ['gold'],
-      msg: 'tiers are gone from the configuration: gold; each keeps its limit until the next start, and keys of it then get 500',
-    },
-  ])
+  const gone =
+    'tiers are gone from the configuration: gold; each keeps its limit until the next start, and keys of it then get 500'
+  t.match(logged(/^tiers are gone/), [{ level: 'warn', tiers: ['gold'], msg: gone }])
   t.equal(await metric('abohawa_config_restart_needed'), 1)
   t.equal((await ready()).detail.configuration, 'in effect; needs a restart: quota.tiers.gold')
   const { stdout, code } = await runCommand(['doctor', '--json', '--no-spend', '--config', file])
   const { checks } = JSON.parse(stdout) as { checks: { name: string }[] }
   t.equal(code, 1)
-  t.match(
-    checks.find(({ name }) => name === 'tiers'),
-    {
-      status: 'fail',
-      detail: '1 key is on gold, which quota.tiers does not have: a gateway that starts now answers it 500',
-      fix: /^Put the tier back into quota\.tiers, or move the keys: .*keys set/,
-    },
-  )
+  t.match(checks.find(({ name }) => name === 'tiers') ?? {}, {
+    status: 'fail',
+    detail: '1 key is on gold, which quota.tiers does not have: a gateway that starts now answers it 500',
+    fix: /^Put the tier back into quota\.tiers, or move the keys: .*keys set/,
+  })
   // A gateway that starts with this file shows what the warning says.
   const second = await startCommand(t, ['serve', '--config', file], ['ops', 'api'])
   const response = await fetch(`${second.urls.api}/api/v1/locations?type=division`, {
@@ -471,63 +423,4 @@ t.test('a tier that is taken out or misspelt keeps its limit until the next star
   write({ 'quota.tiers': { gold: 7000, silver: 500 } })
   await until('it is put back', async () => (await limitOf(gold))[1] === '7000')
   t.equal(await metric('abohawa_config_restart_needed'), 1, 'goldd may have keys by now')
-})
-
-const redis = await testRedis(t)
-t.test('instances that run different settings are told, and that they agree again', async t => {
-  const clock = manualClock()
-  const env = { ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__PREFIX: `${redis.prefix}differ:` }
-  const [one, two] = [
-    await startGateway(t, { providerUrl: provider.url, clock, env }),
-    await startGateway(t, {
-      providerUrl: provider.url,
-      clock,
-      env: { ...env, ABOHAWA_CACHE__STALE_FOR: '2h' },
-    }),
-  ]
-  const raw = new Redis(redis.url)
-  t.teardown(() => raw.disconnect())
-  /** The instants of the heartbeats, by the clock of Redis. */
-  const heartbeats = async (): Promise<number[]> =>
-    (await raw.zrange(`${env.ABOHAWA_REDIS__PREFIX}settings`, '0', '-1', 'WITHSCORES'))
-      .filter((_, i) => i % 2 === 1)
-      .map(Number)
-  /** Twice, so that each instance has seen what the other one runs with. */
-  const later = async (ms: number) => {
-    for (let i = 0; i < 2; i++) {
-      const before = Math.max(0, ...(await heartbeats()))
-      clock.advance(ms)
-      await until(
-        'both have reported',
-        async () => (await heartbeats()).filter(at => at > before).length === 2,
-        20_000,
-        50,
-      )
-    }
-    return one.metric('abohawa_config_variants')
-  }
-  const told = (msg: string) => [one, two].some(({ logged }) => logged.some(line => line.msg === msg))
-  await until('they count two', async () => (await later(15_000)) === 2)
-  t.notOk(told('the instances of the fleet run different settings'), 'a change takes a while to reach all')
-  await until(
-    'they are told to differ',
-    async () => {
-      await later(60_000)
-      return told('the instances of the fleet run different settings')
-    },
-    60_000,
-  )
-  const readyz = async ({ opsUrl }: { opsUrl: string }) =>
-    ((await (await fetch(`${opsUrl}/readyz`)).json()) as { detail: Record<string, string> }).detail
-  const details = await Promise.all([one, two].map(readyz))
-  t.ok(details.some(({ configuration }) => configuration?.includes('the fleet runs 2 different ones')))
-  t.equal(await one.set({ 'cache.staleFor': '2h' }), 'applied')
-  await until(
-    'they are told to agree',
-    async () => {
-      await later(60_000)
-      return told('the instances of the fleet run the same settings again')
-    },
-    60_000,
-  )
 })

@@ -33,6 +33,7 @@ const burst = (t: Test, url: string, count: number, bytes?: Buffer | string): So
 }
 const closedBy = async (gateway: TestGateway, reason: string) =>
   (await gateway.metric(`abohawa_connections_closed_total{reason="${reason}"}`)) ?? 0
+const unauthenticated = (gateway: TestGateway) => gateway.metric('abohawa_connections_unauthenticated')
 const get = (gateway: TestGateway, key = gateway.keys.enterprise) =>
   `GET ${weather} HTTP/1.1\r\nhost: x\r\nx-api-key: ${key}\r\n\r\n`
 
@@ -47,13 +48,9 @@ for (const [name, isTls, bytes] of [
       ? startTlsGateway(t, provider, atMost(most))
       : startGateway(t, { providerUrl: provider.url, env: atMost(most) }))
     const isServed = async () => {
-      if (!isTls) {
-        const raw = await openRaw(t, gateway.apiUrl)
-        raw.send(get(gateway))
-        return (await raw.answer()).status
-      }
-      const { send } = await openHttp2(t, gateway.apiUrl)
-      return (await send(weather, { 'x-api-key': gateway.keys.enterprise ?? '' })).status
+      const raw = await openRaw(t, gateway.apiUrl)
+      raw.send(get(gateway))
+      return (await raw.answer()).status
     }
     t.equal(await isServed(), 200)
     const sockets = burst(t, gateway.apiUrl, 80, bytes)
@@ -62,15 +59,12 @@ for (const [name, isTls, bytes] of [
     t.equal(gone().length, 80 - most)
     for (let i = 0; i < 5; i++) t.equal(await isServed(), 200, `consumer ${i} of another address`)
     t.equal(await closedBy(gateway, 'address'), 80 - most)
-    t.equal(await gateway.metric('abohawa_connections_unauthenticated'), most)
+    t.equal(await unauthenticated(gateway), most)
     const said = gateway.logged.filter(({ msg }) => /^an address has too many connections/.test(String(msg)))
     t.match(said, [{ level: 'warn', client: '127.0.0.2' }], 'one line for all of them')
     // Those that go make room.
     for (const socket of sockets) socket.destroy()
-    await until(
-      'none is left',
-      async () => (await gateway.metric('abohawa_connections_unauthenticated')) === 0,
-    )
+    await until('none is left', async () => (await unauthenticated(gateway)) === 0)
     t.equal(burst(t, gateway.apiUrl, 1)[0]?.destroyed, false)
   })
 
@@ -86,7 +80,7 @@ t.test('a good key takes its connection out of the count for good', async t => {
     opened.push(raw)
   }
   t.equal(await gateway.metric('abohawa_connections'), 10)
-  t.equal(await gateway.metric('abohawa_connections_unauthenticated'), 0)
+  t.equal(await unauthenticated(gateway), 0)
   t.equal(await closedBy(gateway, 'address'), 0)
   const tls = await startTlsGateway(t, provider, atMost(2))
   for (let i = 0; i < 5; i++) {
@@ -111,43 +105,47 @@ t.test('more connections than there may be in all are closed, whoever they are',
     providerUrl: provider.url,
     env: { ABOHAWA_SERVER__MAX_CONNECTIONS: '4' },
   })
-  const kept = []
-  for (let i = 0; i < 4; i++) {
-    const raw = await openRaw(t, gateway.apiUrl)
-    raw.send(get(gateway))
-    t.equal((await raw.answer()).status, 200)
-    kept.push(raw)
+  const kept = await Promise.all(Array.from({ length: 4 }, () => openRaw(t, gateway.apiUrl)))
+  const serveAll = async () => {
+    for (const raw of kept) {
+      raw.send(get(gateway))
+      t.equal((await raw.answer()).status, 200)
+    }
   }
+  await serveAll()
   const sockets = burst(t, gateway.apiUrl, 3)
   await until('the new ones are closed', () => sockets.every(({ destroyed }) => destroyed))
   t.equal(await closedBy(gateway, 'connections'), 3)
-  for (const raw of kept) {
-    raw.send(get(gateway))
-    t.equal((await raw.answer()).status, 200)
-  }
+  await serveAll()
 })
 
-t.test('the hundredth refusal is the last answer of a connection', async t => {
-  const gateway = await startGateway(t, { providerUrl: provider.url })
-  const raw = await openRaw(t, gateway.apiUrl)
-  for (let i = 1; i <= 100; i++) {
-    raw.send(get(gateway, 'wrong'))
-    const { status, headers } = await raw.answer()
-    t.strictSame([status, headers.get('connection')], [401, i < 100 ? 'keep-alive' : 'close'])
-  }
-  await until('it is closed', () => raw.socket.destroyed || raw.socket.readableEnded)
-  // All at once, and far more of them.
-  const greedy = await openRaw(t, gateway.apiUrl)
-  greedy.send(get(gateway, 'wrong').repeat(2_000))
-  t.strictSame(
-    (await greedy.answersToTheEnd()).map(({ status }) => status),
-    Array(100).fill(401),
-  )
-  t.equal(await closedBy(gateway, 'refusals'), 2)
-  const tls = await startTlsGateway(t, provider)
-  const { send, session } = await openHttp2(t, tls.apiUrl)
-  const ended = once(session, 'close')
-  for (let i = 0; i < 100; i++) t.equal((await send(weather)).status, 401)
-  await ended
-  t.equal(await closedBy(tls, 'refusals'), 1)
-})
+t.test(
+  'the hundredth refusal is the last answer of a connection, unless a good key was in between',
+  async t => {
+    const gateway = await startGateway(t, { providerUrl: provider.url })
+    // One by one, and all at once and far more of them.
+    for (const atOnce of [1, 2_000]) {
+      const raw = await openRaw(t, gateway.apiUrl)
+      raw.send(get(gateway, 'wrong').repeat(atOnce))
+      for (let i = 1; i <= 100; i++) {
+        const { status, headers } = await raw.answer()
+        t.strictSame([status, headers.get('connection')], [401, i < 100 ? 'keep-alive' : 'close'])
+        if (atOnce === 1 && i < 100) raw.send(get(gateway, 'wrong'))
+      }
+      t.strictSame(await raw.answersToTheEnd(), [])
+    }
+    t.equal(await closedBy(gateway, 'refusals'), 2)
+    const patient = await openRaw(t, gateway.apiUrl)
+    for (const refusals of [90, 300]) {
+      patient.send(get(gateway, 'wrong').repeat(refusals) + get(gateway))
+      for (let i = 0; i < refusals; i++) t.equal((await patient.answer()).status, 401)
+      t.equal((await patient.answer()).status, 200)
+    }
+    const tls = await startTlsGateway(t, provider)
+    const { send, session } = await openHttp2(t, tls.apiUrl)
+    const ended = once(session, 'close')
+    for (let i = 0; i < 100; i++) t.equal((await send(weather)).status, 401)
+    await ended
+    t.equal(await closedBy(tls, 'refusals'), 1)
+  },
+)

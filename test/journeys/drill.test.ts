@@ -328,15 +328,13 @@ t.test('two gateways of a fleet run with different settings', { skip: withoutPro
   const env = { ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__PREFIX: redis.prefix }
   const scene = await started(t, { providerUrl: nowhere, clock, env })
   const { gateway } = scene
+  let other: TestGateway | undefined
   await drill(
     t,
     scene,
     async () => {
-      await startGateway(t, {
-        providerUrl: nowhere,
-        clock,
-        env: { ...env, ABOHAWA_CACHE__FRESH_FOR: '2h' },
-      })
+      const differing = { ...env, ABOHAWA_CACHE__FRESH_FOR: '2h' }
+      other = await startGateway(t, { providerUrl: nowhere, clock, env: differing })
       await until(
         'both have run for two minutes',
         async () => {
@@ -360,6 +358,13 @@ t.test('two gateways of a fleet run with different settings', { skip: withoutPro
     },
   )
   t.match((await sendRequest(`${gateway.opsUrl}/readyz`)).text, /the fleet runs 2 different ones/)
+  t.equal(await other?.set({ 'cache.freshFor': '1h' }), 'applied')
+  const isTold = () =>
+    gateway.logged.some(({ msg }) => msg === 'the instances of the fleet run the same settings again')
+  await until('they are told to agree', async () => {
+    clock.advance(minute / 2)
+    return (await gateway.metric('abohawa_config_variants')) === 1 && isTold()
+  })
 })
 
 const hasWarned = ({ logged }: TestGateway): boolean =>

@@ -5,10 +5,10 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { Agent, request } from 'undici'
-import { type Running, runCommand, startLimited, startScript } from '../support/process.ts'
+import { createKey, metric, processEnv } from '../scenarios/set-up.ts'
+import { type Running, startLimited, startScript } from '../support/process.ts'
 import { startProviderHere } from '../support/provider-here.ts'
 import { until } from '../support/until.ts'
-import { usualCatalogue } from '../support/usual-catalogue.ts'
 
 const MiB = 2 ** 20
 const script = new URL('../support/flood.ts', import.meta.url).pathname
@@ -16,21 +16,12 @@ const script = new URL('../support/flood.ts', import.meta.url).pathname
 const provider = await startProviderHere(t, undefined, null)
 
 const startFlooded = async (t: Pick<Test, 'testdir' | 'teardown'>) => {
-  const env = {
-    ABOHAWA_SERVER__PORT: '0',
-    ABOHAWA_SERVER__DRAIN_FOR: '0s',
+  const env = processEnv(provider.url, {
     // On a busy machine a consumer waits for the first reads of the flood.
     ABOHAWA_SERVER__REQUEST_TIMEOUT: '2m',
-    ABOHAWA_OPS__PORT: '0',
     ABOHAWA_STORE__PATH: `${t.testdir()}/store.db`,
-    ABOHAWA_PROVIDER__BASE_URL: provider.url,
-    ABOHAWA_CATALOGUE__PATH: usualCatalogue,
-  }
-  const made = await runCommand(
-    ['keys', 'create', '--create-store', '--subscriber', 'A', '--tier', 'enterprise', '--json'],
-    env,
-  )
-  const key = JSON.parse(made.stdout).key as string
+  })
+  const key = await createKey(env)
   const gateway = await startLimited(t, 1_500 * MiB, ['serve'], ['api', 'ops'], env)
   const dispatcher = new Agent({ connections: 1, pipelining: 1 })
   t.teardown(() => dispatcher.destroy())
@@ -51,12 +42,8 @@ const startFlooded = async (t: Pick<Test, 'testdir' | 'teardown'>) => {
   }
   // Over kept and over new connections, so that later growth is due to the flood.
   for (let i = 0; i < 300; i++) await (i % 10 === 0 ? getAnew() : get())
-  const metric = async (name: string): Promise<number> => {
-    const { body } = await request(`${gateway.urls.ops}/metrics`)
-    const line = (await body.text()).split('\n').find(each => each.startsWith(`${name} `))
-    return Number(line?.split(' ')[1] ?? 0)
-  }
-  return { url, key, get, getAnew, metric, residentMiB: () => residentMiB(gateway) }
+  const read = (name: string) => metric(gateway.urls.ops ?? '', name)
+  return { url, key, get, getAnew, metric: read, residentMiB: () => residentMiB(gateway) }
 }
 
 const residentMiB = ({ child }: Running): number =>

@@ -7,18 +7,13 @@ import { generate } from '../../src/load/traffic/generate/generate.ts'
 import type { TrafficRequest } from '../../src/load/traffic/traffic-request.ts'
 import { forAll, plentyOfQuota } from '../scenarios/set-up.ts'
 import { generated, productWorld, usualSettings } from '../support/generated-traffic.ts'
-import { startProvider } from '../support/provider-process.ts'
-import { startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { startProviderHere } from '../support/provider-here.ts'
+import { startGateway } from '../support/start-gateway.ts'
 import { wholeCatalogue } from '../support/usual-catalogue.ts'
 
-const provider = await startProvider(t, ['--runs', 'none'])
-let gateway: TestGateway
-t.before(async () => {
-  gateway = await startGateway(t, {
-    providerUrl: provider.url,
-    env: { ...plentyOfQuota, ABOHAWA_CATALOGUE__PATH: wholeCatalogue, ABOHAWA_LOG__ACCESS: 'false' },
-  })
-})
+const provider = await startProviderHere(t)
+const env = { ...plentyOfQuota, ABOHAWA_CATALOGUE__PATH: wholeCatalogue, ABOHAWA_LOG__ACCESS: 'false' }
+const gateway = await startGateway(t, { providerUrl: provider.url, env })
 
 const prefix = '/api/v1'
 const send = ({ path, key }: TrafficRequest, headers: Record<string, string> = {}) =>
@@ -69,7 +64,7 @@ t.test('bad requests are refused: 400, 401 and 404, each code that is meant', as
   ])
 })
 
-t.test('points stay within the bounds of the catalogue', t => {
+t.test('points stay within the bounds of the catalogue', async t => {
   const mix = { weather: 0, forecast: 0, coords: 1, locations: 0, location: 0 }
   const narrow = { south: 23.7, north: 23.8, west: 90.3, east: 90.4 }
   const settings = { ...usualSettings, mix, bad: 0, rate: 0.01 }
@@ -77,5 +72,4 @@ t.test('points stay within the bounds of the catalogue', t => {
     const [, lat = '', lng = ''] = /coords\/([^/]+)\/([^?]+)/.exec(path) ?? []
     if (Number(lat) < 23.7 || Number(lat) > 23.8 || Number(lng) < 90.3 || Number(lng) > 90.4) t.fail(path)
   }
-  t.end()
 })

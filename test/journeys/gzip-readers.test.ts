@@ -1,20 +1,19 @@
-// gzip that the gateway joins from two parts, read by the clients that consumers have: curl, Python, Java, Node and Chromium.
-// Programs in Go, which take gzip unasked, are in reference.test.ts. Each reads a place for the first time, when its part is
+// gzip that the gateway joins from two parts, read by the clients that consumers have: curl, Python, Java and Chromium. Node
+// is in test/api/joined-gzip.test.ts; programs in Go, which take gzip unasked, are in reference.test.ts. Each reads a place for the first time, when its part is
 // stored, and again, when it is compressed; a point; and another language.
 
 import { execFile, spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { createGunzip } from 'node:zlib'
 import t from 'tap'
 import { request } from 'undici'
 import { launchBrowser, withoutBrowser } from '../support/browser.ts'
 import { withoutCurl } from '../support/curl.ts'
-import { startProvider } from '../support/provider-process.ts'
+import { startProviderHere } from '../support/provider-here.ts'
 import { startGateway } from '../support/start-gateway.ts'
 
-const provider = await startProvider(t)
+const provider = await startProviderHere(t)
 const gateway = await startGateway(t, { providerUrl: provider.url })
 const key = gateway.keys.enterprise ?? ''
 const folder = t.testdir()
@@ -73,18 +72,6 @@ class Read {
 type Reader = { readonly skip: string | false; read(urls: readonly string[]): Promise<string[]> }
 const linesOf = (text: string): string[] => text.trimEnd().split('\n')
 const readers: Readonly<Record<string, Reader>> = {
-  'zlib of Node, as a stream': {
-    skip: false,
-    read: urls =>
-      Promise.all(
-        urls.map(async url => {
-          const headers = { 'x-api-key': key, 'accept-encoding': 'gzip' }
-          const { body, headers: answered } = await request(url, { headers })
-          if (answered['content-encoding'] !== 'gzip') throw new Error('no gzip')
-          return Buffer.concat(await body.pipe(createGunzip()).toArray()).toString()
-        }),
-      ),
-  },
   curl: {
     skip: withoutCurl,
     read: async urls => {

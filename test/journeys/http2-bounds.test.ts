@@ -5,12 +5,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { TLSSocket } from 'node:tls'
 import t, { type Test } from 'tap'
 import { frame, frames, getFrame, openFrames, openHttp2, startTlsGateway } from '../support/http2-client.ts'
-import { startProvider } from '../support/provider-process.ts'
+import { startProviderHere } from '../support/provider-here.ts'
 import { drained } from '../support/raw-http.ts'
 import type { TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
-const provider = await startProvider(t)
+const provider = await startProviderHere(t)
 const weather = '/api/v1/weather/district/3026'
 const keyOf = (gateway: TestGateway) => ({ 'x-api-key': gateway.keys.enterprise ?? '' })
 /** Sends frames until the other side has enough of it, or all are sent; waits for the kernel to take them. */
@@ -50,12 +50,8 @@ t.test('floods of pings, settings and continuations end the session or cost noth
   const repeated = (one: Buffer, count: number) => Array.from({ length: count }, () => one)
   const begun = getFrame(1, weather)
   begun.writeUInt8(0x1, 4)
-  const more = frame(
-    frames.continuation,
-    0,
-    1,
-    Buffer.concat([Buffer.from([0, 1]), Buffer.from('a'), Buffer.from([1]), Buffer.from('b')]),
-  )
+  // A header named a, whose value is b.
+  const more = frame(frames.continuation, 0, 1, Buffer.from('\0\x01a\x01b'))
   const batch = 100
   for (const [name, pieces] of [
     ['ping', repeated(Buffer.concat(repeated(frame(frames.ping, 0, 0, Buffer.alloc(8)), batch)), 500)],
@@ -79,13 +75,8 @@ t.test('headers beyond 16 KiB end their stream alone, and bodies are not read', 
   const { send, session } = await openHttp2(t, gateway.apiUrl)
   t.equal((await send(`${weather}?x=${'a'.repeat(15_000)}`, keyOf(gateway))).status, 200)
   await t.rejects(send(`${weather}?x=${'a'.repeat(17_000)}`, keyOf(gateway)), /ENHANCE_YOUR_CALM/)
-  await t.rejects(
-    send(weather, {
-      ...keyOf(gateway),
-      ...Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`x-${i}`, '1'])),
-    }),
-    /ENHANCE_YOUR_CALM/,
-  )
+  const many = Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`x-${i}`, '1']))
+  await t.rejects(send(weather, { ...keyOf(gateway), ...many }), /ENHANCE_YOUR_CALM/)
   for (const method of ['GET', 'POST']) {
     const stream = session.request(
       { ':path': weather, ':method': method, ...keyOf(gateway) },
@@ -100,10 +91,4 @@ t.test('headers beyond 16 KiB end their stream alone, and bodies are not read', 
     await closed
   }
   t.equal((await send(weather, keyOf(gateway))).status, 200)
-})
-
-t.test('a hundred requests may be under way', async t => {
-  const gateway = await startTlsGateway(t, provider)
-  const { session } = await openHttp2(t, gateway.apiUrl)
-  t.equal(session.remoteSettings.maxConcurrentStreams, 100)
 })

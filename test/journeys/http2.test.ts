@@ -16,20 +16,28 @@ import {
   startTlsGateway,
   trusting,
 } from '../support/http2-client.ts'
-import { startProvider } from '../support/provider-process.ts'
+import { startProviderHere } from '../support/provider-here.ts'
 import { until } from '../support/until.ts'
 
-const provider = await startProvider(t)
+const provider = await startProviderHere(t)
 const weather = '/api/v1/weather/district/3026'
 const http1 = new Agent({ allowH2: false, connect: trusting })
 t.teardown(() => http1.close())
 
+const origin = 'https://weather.example'
+const gateway = await startTlsGateway(t, provider, {
+  ABOHAWA_SERVER__CORS__ORIGINS: origin,
+  ABOHAWA_QUOTA__TIERS__TINY: '2',
+})
+const keyOf = (tier: string) => ({ 'x-api-key': gateway.keys[tier] ?? '' })
+const key = keyOf('enterprise')
+const usedSoFar = async () =>
+  (await gateway.administration.usage(gateway.keyIds.enterprise ?? '', 1)).days[0]?.used ?? 0
+
 /** Headers of one connection, and those that differ from one request to the next. */
 const own = ['connection', 'keep-alive', 'x-request-id', 'x-ratelimit-remaining', 'ratelimit']
 
-t.test('both versions give the same answer to the same request', async t => {
-  const gateway = await startTlsGateway(t, provider)
-  const key = { 'x-api-key': gateway.keys.free ?? '' }
+t.test('both versions give the same answer to the same request, of a web page too', async t => {
   const client = await openHttp2(t, gateway.apiUrl)
   // So that both find it in memory, and its place compressed, which it is from the second time on.
   const { headers: warm } = await client.send(weather, key)
@@ -56,14 +64,14 @@ t.test('both versions give the same answer to the same request', async t => {
     [weather, key, 'DELETE'],
     [weather, key, 'POST'],
     [weather, { ...key, 'x-request-id': 'mine' }],
+    [weather, { ...key, origin }],
+    [weather, { ...key, origin }, 'HEAD'],
+    [weather, { ...key, origin }, 'OPTIONS'],
   ]
   for (const [path, headers = {}, method = 'GET'] of requests) {
     const answer = await client.send(path, headers, method)
-    const other = await request(`${gateway.apiUrl}${path}`, {
-      dispatcher: http1,
-      method: method as 'GET',
-      headers,
-    })
+    const options = { dispatcher: http1, method: method as 'GET', headers }
+    const other = await request(`${gateway.apiUrl}${path}`, options)
     const bytes = Buffer.from(await other.body.arrayBuffer())
     const title = `${method} ${path} ${Object.keys(headers)}`
     t.equal(answer.status, other.statusCode, title)
@@ -72,7 +80,7 @@ t.test('both versions give the same answer to the same request', async t => {
       Object.fromEntries(
         Object.entries(given)
           .filter(([name]) => !own.includes(name) && !name.startsWith(':'))
-          .map(([name, value]) => [name, String(value)]),
+          .map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : String(value)]),
       )
     t.strictSame(without(answer.headers), without(other.headers), `the headers of ${title}`)
     for (const name of ['connection', 'keep-alive', 'transfer-encoding'])
@@ -95,32 +103,8 @@ t.test('both versions give the same answer to the same request', async t => {
   t.equal(await gateway.metric('abohawa_connections'), 2)
 })
 
-t.test('a web page gets the same headers over both versions, also to its preflight', async t => {
-  const origin = 'https://weather.example'
-  const gateway = await startTlsGateway(t, provider, { ABOHAWA_SERVER__CORS__ORIGINS: origin })
-  const key = { 'x-api-key': gateway.keys.free ?? '', origin }
-  const client = await openHttp2(t, gateway.apiUrl)
-  // So that both find it in memory.
-  await client.send(weather, key)
-  const named = ['vary', 'content-length', 'cache-control']
-  for (const method of ['GET', 'HEAD', 'OPTIONS'] as const) {
-    const answer = await client.send(weather, key, method)
-    const other = await request(`${gateway.apiUrl}${weather}`, { dispatcher: http1, method, headers: key })
-    await other.body.dump()
-    t.equal(answer.status, other.statusCode, method)
-    const names = [...Object.keys(other.headers).filter(name => name.startsWith('access-control')), ...named]
-    t.ok(names.includes('access-control-allow-origin'), method)
-    for (const name of names) {
-      const given = other.headers[name]
-      t.equal(answer.headers[name], Array.isArray(given) ? given.join(', ') : given, `${name} of ${method}`)
-    }
-  }
-})
-
 t.test('the last frame of a body ends the response', async t => {
-  const gateway = await startTlsGateway(t, provider)
   const { send } = await openHttp2(t, gateway.apiUrl)
-  const key = { 'x-api-key': gateway.keys.enterprise ?? '' }
   const { bytes } = await send(weather, key)
   const socket = await openFrames(t, gateway.apiUrl)
   let received = Buffer.alloc(0)
@@ -150,40 +134,27 @@ t.test('the last frame of a body ends the response', async t => {
   )
 })
 
-t.test('the quota ends with 429, and what is not percent-encoded is 400, as ever', async t => {
-  const gateway = await startTlsGateway(t, provider, { ABOHAWA_QUOTA__TIERS__FREE: '2' })
-  const key = { 'x-api-key': gateway.keys.free ?? '' }
-  const client = await openHttp2(t, gateway.apiUrl)
-  const encoded = await client.send('/ঢাকা', key)
-  t.equal(encoded.status, 400)
-  t.match(encoded.json(), { error: /must be percent-encoded/ })
-  t.equal(encoded.headers['x-ratelimit-remaining'], '1')
-  t.equal((await client.send(weather, key)).status, 200)
-  const exhausted = await client.send(weather, key)
-  t.equal(exhausted.status, 429)
-  t.match(exhausted.json(), { error: /^the daily quota of 2 requests/, limit: 2, reset_at: /^2026-/ })
-  t.ok(exhausted.headers['retry-after'])
-})
-
-t.test('a method is any word, and 405 with a good key', async t => {
-  const gateway = await startTlsGateway(t, provider)
+t.test('a method is any word, and 405 with a good key; what is not percent-encoded is 400', async t => {
   const { send } = await openHttp2(t, gateway.apiUrl)
   const path = '/api/v1/locations/district/3026'
   for (const method of ['POST', 'PROPFIND', 'GE*', 'get', 'A'.repeat(500)]) {
-    const answer = await send(path, { 'x-api-key': gateway.keys.enterprise ?? '' }, method)
+    const answer = await send(path, key, method)
     t.equal(answer.status, 405, method)
     t.equal(answer.headers.allow, 'GET, HEAD')
-    t.strictSame(answer.json(), {
-      error: `the method is ${method}; allowed: GET, HEAD`,
-      code: 'method_not_allowed',
-    })
+    const error = `the method is ${method}; allowed: GET, HEAD`
+    t.strictSame(answer.json(), { error, code: 'method_not_allowed' })
     t.equal((await send(path, {}, method)).status, 401, 'the key comes first')
   }
+  const encoded = await send('/ঢাকা', keyOf('tiny'))
+  t.match(encoded.json(), { error: /must be percent-encoded/ })
+  t.strictSame([encoded.status, encoded.headers['x-ratelimit-remaining']], [400, '1'])
+  t.strictSame(
+    [(await send(weather, keyOf('tiny'))).status, (await send(weather, keyOf('tiny'))).status],
+    [200, 429],
+  )
 })
 
 t.test('a client that names one host twice is refused like one that names two', async t => {
-  const gateway = await startTlsGateway(t, provider)
-  const key = { 'x-api-key': gateway.keys.free ?? '' }
   const client = await openHttp2(t, gateway.apiUrl)
   const send = (host: Record<string, string>) =>
     client.send('/api/v1/locations/district/3026', { ...key, ...host })
@@ -198,8 +169,7 @@ t.test('a client that names one host twice is refused like one that names two', 
 })
 
 t.test('hundreds of requests share a connection, hits and misses, each with its own answer', async t => {
-  const gateway = await startTlsGateway(t, provider)
-  const key = { 'x-api-key': gateway.keys.enterprise ?? '' }
+  const before = await usedSoFar()
   const client = await openHttp2(t, gateway.apiUrl)
   const warm = await client.send(weather, key)
   await provider.steer({ hold: true })
@@ -214,16 +184,12 @@ t.test('hundreds of requests share a connection, hits and misses, each with its 
   await provider.steer({ hold: false })
   for (const { status } of await Promise.all(slow)) t.equal(status, 200)
   t.equal(new Set(hits.map(({ headers }) => headers['x-request-id'])).size, 400)
-  t.equal((await gateway.administration.usage(gateway.keyIds.enterprise ?? '', 1)).days[0]?.used, 404)
-})
-
-t.test('a hundred requests at once on a new connection are all answered', async t => {
-  const gateway = await startTlsGateway(t, provider)
-  const key = { 'x-api-key': gateway.keys.enterprise ?? '' }
+  t.equal((await usedSoFar()) - before, 404)
   // Sent before the client has read how many it may send.
-  const client = await openHttp2(t, gateway.apiUrl, false)
-  const answers = await Promise.all(Array.from({ length: 100 }, () => client.send(weather, key)))
+  const eager = await openHttp2(t, gateway.apiUrl, false)
+  const answers = await Promise.all(Array.from({ length: 100 }, () => eager.send(weather, key)))
   t.ok(answers.every(({ status }) => status === 200))
+  t.equal(eager.session.remoteSettings.maxConcurrentStreams, 100)
 })
 
 t.test('a stopping gateway says so, answers what came, and takes nothing more', async t => {
@@ -247,14 +213,12 @@ t.test('a stopping gateway says so, answers what came, and takes nothing more', 
 })
 
 t.test('curl chooses HTTP/2 by itself, and HTTP/1.1 when it is to', { skip: withoutCurl }, async t => {
-  const gateway = await startTlsGateway(t, provider)
-  const run = async (...args: string[]) =>
-    (
-      await promisify(execFile)('curl', [
-        ...['-sk', '-o', '/dev/null', '-w', '%{http_version} %{http_code}'],
-        ...['-H', `x-api-key: ${gateway.keys.free}`, ...args, `${gateway.apiUrl}${weather}`],
-      ])
-    ).stdout
+  const run = async (...more: string[]) => {
+    const args = ['-sk', '-o', '/dev/null', '-w', '%{http_version} %{http_code}']
+    const header = ['-H', `x-api-key: ${gateway.keys.free}`]
+    const url = `${gateway.apiUrl}${weather}`
+    return (await promisify(execFile)('curl', [...args, ...header, ...more, url])).stdout
+  }
   t.equal(await run(), '2 200')
   t.equal(await run('--http1.1'), '1.1 200')
 })

@@ -2,16 +2,15 @@
 // figures of the key: a client that throttles itself would stop for the day at zeros.
 
 import t, { type Test } from 'tap'
-import { startProvider } from '../support/provider-process.ts'
+import { startProviderHere } from '../support/provider-here.ts'
 import { openRaw } from '../support/raw-connection.ts'
-import { startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { startGateway } from '../support/start-gateway.ts'
 
-const provider = await startProvider(t)
-let gateway: TestGateway
-t.before(async () => {
-  gateway = await startGateway(t, { providerUrl: provider.url, env: { ABOHAWA_QUOTA__TIERS__FREE: '3' } })
-})
+const provider = await startProviderHere(t)
+const env = { ABOHAWA_QUOTA__TIERS__FREE: '3' }
+const gateway = await startGateway(t, { providerUrl: provider.url, env })
 
+const good = 'GET /api/v1/locations?type=division HTTP/1.1'
 const bengali = 'GET /api/v1/locations?type=district&q=ঢাকা HTTP/1.1'
 const tooLong = `GET /api/v1/locations?type=district&q=${'x'.repeat(40_000)} HTTP/1.1`
 const lines: [string, string, RegExp][] = [
@@ -19,17 +18,12 @@ const lines: [string, string, RegExp][] = [
   ['an over-long URL', tooLong, /too large; allowed: 16 KiB together/],
 ]
 const request = (line: string, headers: Record<string, string>) =>
-  [
-    line,
-    ...Object.entries({ host: 'x', ...headers }).map(([name, value]) => `${name}: ${value}`),
-    '',
-    '',
-  ].join('\r\n')
+  [line, 'host: x', ...Object.entries(headers).map(pair => pair.join(': ')), '', ''].join('\r\n')
 const figures = (headers: ReadonlyMap<string, string>) =>
   ['limit', 'remaining'].map(name => Number(headers.get(`x-ratelimit-${name}`)))
 
-const send = async (t: Test, bytes: string, pieces = 1, before = '') => {
-  const connection = await openRaw(t, gateway.apiUrl)
+const send = async (t: Test, bytes: string, pieces = 1, before = '', { apiUrl } = gateway) => {
+  const connection = await openRaw(t, apiUrl)
   if (before) {
     connection.send(before)
     t.equal((await connection.answer()).status, 200)
@@ -52,21 +46,21 @@ for (const [name, line, sentence] of lines)
     const key = gateway.keys.enterprise ?? ''
     const left = async () =>
       Number((await gateway.get('/locations?type=division')).headers['x-ratelimit-remaining'])
-    const good = request('GET /api/v1/locations?type=division HTTP/1.1', { 'x-api-key': key })
-    let before = await left()
+    const before = request(good, { 'x-api-key': key })
+    let units = await left()
     for (const [spelling, pieces, first] of [
       ['x-api-key', 1, ''],
       ['X-API-Key', 7, ''],
-      ['x-api-key', 1, good],
-      ['x-api-key', 7, good],
+      ['x-api-key', 1, before],
+      ['x-api-key', 7, before],
     ] as const) {
       const answer = await send(t, request(line, { accept: '*/*', [spelling]: key }), pieces, first)
       t.equal(answer.status, 400)
       t.match(JSON.parse(answer.body), { error: sentence })
-      t.strictSame(figures(answer.headers), [100_000, before - (first ? 2 : 1)])
-      const after = await left()
-      t.equal(after, before - (first ? 3 : 2), 'it is counted')
-      before = after
+      units -= first ? 2 : 1
+      t.strictSame(figures(answer.headers), [100_000, units])
+      units -= 1
+      t.equal(await left(), units, 'it is counted')
     }
     // If the request line came in a packet of its own, its method is no longer known.
     const logged = gateway.logged.find(each => each.status === 400 && each.method)
@@ -83,15 +77,11 @@ t.test('without a good key it is 400 with zeros, as before', async t => {
 })
 
 t.test('over plain HTTP, where HTTPS is required, it is not counted and shows no figures', async t => {
-  const behind = await startGateway(t, {
-    providerUrl: provider.url,
-    env: { ABOHAWA_SERVER__TRUSTED_PROXIES: '127.0.0.1' },
-  })
+  const proxies = { ABOHAWA_SERVER__TRUSTED_PROXIES: '127.0.0.1' }
+  const behind = await startGateway(t, { providerUrl: provider.url, env: proxies })
+  const key = behind.keys.enterprise ?? ''
   const sendThroughProxy = async (headers: Record<string, string>) => {
-    const connection = await openRaw(t, behind.apiUrl)
-    connection.send(request(bengali, { 'x-api-key': behind.keys.enterprise ?? '', ...headers }))
-    const [answer] = await connection.answersToTheEnd()
-    if (!answer) throw new Error('no answer')
+    const answer = await send(t, request(bengali, { 'x-api-key': key, ...headers }), 1, '', behind)
     return { ...answer, error: JSON.parse(answer.body).error }
   }
   for (const headers of [{}, { 'x-forwarded-proto': 'http' }]) {

@@ -1,6 +1,7 @@
 // Key changes while a fleet runs: two gateways on one Redis, commands beside them, and how soon both apply a change.
 
 import t from 'tap'
+import { quietZone } from '../scenarios/keys.ts'
 import { runCommand, startCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { testRedis } from '../support/redis-server.ts'
@@ -10,117 +11,101 @@ import { workedMs } from '../support/work-time.ts'
 
 const provider = await startProvider(t, undefined, null)
 const list = '/api/v1/locations?type=division'
-// It is about noon in this zone, so that no run of these tests crosses a midnight and splits its counts over two days.
-const hoursAhead = 12 - new Date().getUTCHours()
-const quietZone = `Etc/GMT${hoursAhead > 0 ? '-' : '+'}${Math.abs(hoursAhead)}`
 
-t.test(
-  'key changes take effect on both gateways within a second, and the count of the day stays',
-  async t => {
-    const redis = await testRedis(t)
-    const env = {
-      ABOHAWA_REDIS__URL: redis.url,
-      ABOHAWA_REDIS__PREFIX: redis.prefix,
-      // Long timeouts: a busy machine must not look like a Redis outage.
-      ABOHAWA_REDIS__COMMAND_TIMEOUT: '10s',
-      ABOHAWA_QUOTA__TIME_ZONE: quietZone,
-      ABOHAWA_SERVER__PORT: '0',
-      ABOHAWA_OPS__PORT: '0',
-      ABOHAWA_SERVER__DRAIN_FOR: '0s',
-      ABOHAWA_PROVIDER__BASE_URL: provider.url,
-      ABOHAWA_LOG__ACCESS: 'false',
-    }
-    const gateways = await Promise.all([1, 2].map(() => startCommand(t, ['serve'], ['api'], env)))
-    const command = async (...args: string[]) => {
-      const { code, stdout, stderr } = await runCommand([...args, '--json'], env)
-      if (code !== 0) throw new Error(stderr)
-      return JSON.parse(stdout)
-    }
-    let answered = 0
-    const send = async (at: number, key: string, path = list): Promise<Answer> => {
-      const answer = await sendRequest(`${gateways[at]?.urls.api}${path}`, { key })
-      if (answer.status !== 401) answered += 1
-      return answer
-    }
-    /** Sends requests to both gateways until both responses are as expected; timed from the end of the command. */
-    const onBoth = async (title: string, key: string, isMeant: (answer: Answer) => boolean) => {
-      const changedAt = workedMs()
-      const took = await Promise.all(
-        [0, 1].map(async at => {
-          await until(title, async () => isMeant(await send(at, key)))
-          return workedMs() - changedAt
-        }),
-      )
-      t.comment(`${title}: ${took.map(ms => `${Math.round(ms)} ms`).join(' and ')}`)
-      t.ok(Math.max(...took) < 1_000, `${title} within a second`)
-    }
-    const isOk = ({ status }: Answer) => status === 200
-    const isRefused = (reason: string) => (answer: Answer) =>
-      answer.status === 401 && answer.body.error === `the API key is invalid: ${reason}`
-    const hasLimit = (limit: number) => (answer: Answer) =>
-      answer.headers['x-ratelimit-limit'] === String(limit)
-
-    const { id, key: first } = await command(
-      'keys',
-      'create',
-      '--subscriber',
-      'Fleet',
-      '--tier',
-      'enterprise',
+t.test('key changes take effect on both gateways within a second, the count of the day stays', async t => {
+  const redis = await testRedis(t)
+  const env = {
+    ABOHAWA_REDIS__URL: redis.url,
+    ABOHAWA_REDIS__PREFIX: redis.prefix,
+    // Long timeouts: a busy machine must not look like a Redis outage.
+    ABOHAWA_REDIS__COMMAND_TIMEOUT: '10s',
+    ABOHAWA_QUOTA__TIME_ZONE: quietZone(),
+    ABOHAWA_SERVER__PORT: '0',
+    ABOHAWA_OPS__PORT: '0',
+    ABOHAWA_SERVER__DRAIN_FOR: '0s',
+    ABOHAWA_PROVIDER__BASE_URL: provider.url,
+    ABOHAWA_LOG__ACCESS: 'false',
+  }
+  const gateways = await Promise.all([1, 2].map(() => startCommand(t, ['serve'], ['api'], env)))
+  const command = async (...args: readonly string[]) => {
+    const { code, stdout, stderr } = await runCommand([...args, '--json'], env)
+    if (code !== 0) throw new Error(stderr)
+    return JSON.parse(stdout)
+  }
+  let answered = 0
+  const send = async (at: number, key: string, path = list): Promise<Answer> => {
+    const answer = await sendRequest(`${gateways[at]?.urls.api}${path}`, { key })
+    if (answer.status !== 401) answered += 1
+    return answer
+  }
+  /** Sends requests to both gateways until both responses are as expected; timed from the end of the command. */
+  const onBoth = async (title: string, key: string, isMeant: (answer: Answer) => boolean) => {
+    const changedAt = workedMs()
+    const took = await Promise.all(
+      [0, 1].map(async at => {
+        await until(title, async () => isMeant(await send(at, key)))
+        return workedMs() - changedAt
+      }),
     )
-    for (const at of [0, 1])
-      t.equal((await send(at, first)).status, 200, 'a new key works on its first request')
+    t.comment(`${title}: ${took.map(ms => `${Math.round(ms)} ms`).join(' and ')}`)
+    t.ok(Math.max(...took) < 1_000, `${title} within a second`)
+  }
+  const isOk = ({ status }: Answer) => status === 200
+  const isRefused = (reason: string) => (answer: Answer) =>
+    answer.status === 401 && answer.body.error === `the API key is invalid: ${reason}`
+  const hasLimit = (limit: number) => (answer: Answer) =>
+    answer.headers['x-ratelimit-limit'] === String(limit)
 
-    await command('keys', 'revoke', id)
-    await onBoth('revoked', first, isRefused('it was revoked'))
-    await command('keys', 'revoke', '--undo', id)
-    await onBoth('reinstated', first, isOk)
-    await command('subscribers', 'revoke', 'Fleet')
-    await onBoth('subscriber revoked', first, isRefused('its subscriber was revoked'))
-    await command('subscribers', 'revoke', '--undo', 'Fleet')
-    await onBoth('subscriber reinstated', first, isOk)
+  const { id, key: first } = await command(...'keys create --subscriber Fleet --tier enterprise'.split(' '))
+  for (const at of [0, 1])
+    t.equal((await send(at, first)).status, 200, 'a new key works on its first request')
 
-    await command('keys', 'set', id, '--tier', 'business')
-    await onBoth('tier', first, hasLimit(10_000))
-    await command('keys', 'set', id, '--limit', '7777')
-    await onBoth('limit', first, hasLimit(7_777))
+  for (const [words, title, isMeant] of [
+    [`keys revoke ${id}`, 'revoked', isRefused('it was revoked')],
+    [`keys revoke --undo ${id}`, 'reinstated', isOk],
+    ['subscribers revoke Fleet', 'subscriber revoked', isRefused('its subscriber was revoked')],
+    ['subscribers revoke --undo Fleet', 'subscriber reinstated', isOk],
+    [`keys set ${id} --tier business`, 'tier', hasLimit(10_000)],
+    [`keys set ${id} --limit 7777`, 'limit', hasLimit(7_777)],
+  ] as const) {
+    await command(...words.split(' '))
+    await onBoth(title, first, isMeant)
+  }
 
-    const { key: second } = await command('keys', 'rotate', id, '--overlap', '1h')
-    for (const at of [0, 1])
-      for (const key of [second, first])
-        t.equal((await send(at, key)).status, 200, 'both work in the overlap')
-    const { key: third, formerKeyUntil } = await command('keys', 'rotate', id, '--overlap', '1s')
-    t.equal((await send(0, third)).status, 200)
-    const refusedFrom = Date.parse(formerKeyUntil)
-    // From the end of the overlap, or from now if that is past.
-    const from = workedMs() + Math.max(0, refusedFrom - Date.now())
-    for (const key of [first, second])
-      await Promise.all(
-        [0, 1].map(async at => {
-          const answer = await until('the replaced key is refused', async () => {
-            const answer = await send(at, key)
-            return answer.status !== 200 && answer
-          })
-          t.ok(isRefused('it was replaced by a newer one')(answer), answer.body.error)
-          t.ok(Date.now() >= refusedFrom && workedMs() < from + 1_000, 'as soon as the overlap is over')
-        }),
-      )
-    t.comment(`replaced keys refused by ${Math.round(workedMs() - from)} ms after the overlap`)
+  const { key: second } = await command('keys', 'rotate', id, '--overlap', '1h')
+  for (const at of [0, 1])
+    for (const key of [second, first]) t.equal((await send(at, key)).status, 200, 'both work in the overlap')
+  const { key: third, formerKeyUntil } = await command('keys', 'rotate', id, '--overlap', '1s')
+  t.equal((await send(0, third)).status, 200)
+  const refusedFrom = Date.parse(formerKeyUntil)
+  // From the end of the overlap, or from now if that is past.
+  const from = workedMs() + Math.max(0, refusedFrom - Date.now())
+  for (const key of [first, second])
+    await Promise.all(
+      [0, 1].map(async at => {
+        const answer = await until('the replaced key is refused', async () => {
+          const answer = await send(at, key)
+          return answer.status !== 200 && answer
+        })
+        t.ok(isRefused('it was replaced by a newer one')(answer), answer.body.error)
+        t.ok(Date.now() >= refusedFrom && workedMs() < from + 1_000, 'as soon as the overlap is over')
+      }),
+    )
+  t.comment(`replaced keys refused by ${Math.round(workedMs() - from)} ms after the overlap`)
 
-    const last = await send(1, third)
-    t.equal(Number(last.headers['x-ratelimit-remaining']), 7_777 - answered, 'one count under all three keys')
-    await send(1, third, '/api/v1/weather/district/9999')
-    const usage = await command('keys', 'usage', id, '--days', '1')
-    t.match(usage, { limit: 7_777, days: [{ used: answered }] })
+  const last = await send(1, third)
+  t.equal(Number(last.headers['x-ratelimit-remaining']), 7_777 - answered, 'one count under all three keys')
+  await send(1, third, '/api/v1/weather/district/9999')
+  const usage = await command('keys', 'usage', id, '--days', '1')
+  t.match(usage, { limit: 7_777, days: [{ used: answered }] })
 
-    // The gateways flush the last counts by endpoint when they stop.
-    for (const { child, exited } of gateways) {
-      child.kill('SIGTERM')
-      t.equal(await exited, 0)
-    }
-    t.strictSame((await command('keys', 'usage', id, '--days', '1')).today, [
-      { endpoint: 'locations', statusClass: '2xx', count: answered - 1 },
-      { endpoint: 'weather', statusClass: '4xx', count: 1 },
-    ])
-  },
-)
+  // The gateways flush the last counts by endpoint when they stop.
+  for (const { child, exited } of gateways) {
+    child.kill('SIGTERM')
+    t.equal(await exited, 0)
+  }
+  t.strictSame((await command('keys', 'usage', id, '--days', '1')).today, [
+    { endpoint: 'locations', statusClass: '2xx', count: answered - 1 },
+    { endpoint: 'weather', statusClass: '4xx', count: 1 },
+  ])
+})

@@ -119,12 +119,7 @@ const redis = await testRedis(t)
 proof(
   ['provider.budget.perMinute', 'provider.budget.perHour'],
   'more is granted where more is allowed',
-  {
-    env: {
-      ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '3',
-      ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '6',
-    },
-  },
+  { env: { ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '3', ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '6' } },
   async (t, gateway) => {
     t.equal((await gateway.get(newCell())).status, 200)
     await applied(t, gateway, { 'provider.budget.perMinute': '600' })

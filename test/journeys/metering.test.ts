@@ -3,14 +3,7 @@
 
 import { Redis } from 'ioredis'
 import t from 'tap'
-import {
-  measureExactness,
-  measureOn,
-  mixedTiers,
-  oneRedis,
-  openExactness,
-  redisCluster,
-} from '../scenarios/exact-quota.ts'
+import { measureExactness, measureOn, mixedTiers, oneRedis, redisCluster } from '../scenarios/exact-quota.ts'
 import { measureMidnight } from '../scenarios/midnight.ts'
 import { meterEnv, patient, startGateways } from '../scenarios/quota-load.ts'
 import { floodOn } from '../scenarios/wrong-keys.ts'
@@ -20,29 +13,18 @@ const skip = withoutOwnRedis
 const statuses = (answers: readonly { status: number }[], status: number) =>
   answers.filter(answer => answer.status === status).length
 
-t.test('three processes count each unit once', { skip }, async t => {
-  const measure = await openExactness(t, await oneRedis(t), { processes: 3, connections: 96 })
+// The keys of most tiers run out.
+const tiers = mixedTiers.slice(0, 20)
 
-  await t.test('they admit exactly the quota of a key, each remaining count once', async t => {
-    const found = await measure(1_600, ['starter'])
-    t.strictSame(found.faults, [])
-    t.equal(statuses(found.answers, 200), 1_000)
-    t.equal(statuses(found.answers, 429), 600)
-  })
-
-  await t.test('they do so for many keys of mixed tiers at once', async t => {
-    // The keys of most tiers run out.
-    const found = await measure(2_400, mixedTiers.slice(0, 20))
+for (const [where, place, size] of [
+  ['one Redis', oneRedis, { processes: 3, connections: 96, requests: 2_400 }],
+  ['a cluster', redisCluster, { processes: 2, connections: 64, requests: 2_400 }],
+] as const)
+  t.test(`processes on ${where} admit exactly the quota of each key, each unit once`, { skip }, async t => {
+    const found = await measureExactness(t, await place(t), size, tiers)
     t.strictSame(found.faults, [])
     t.equal(statuses(found.answers, 429), 12 * 20)
   })
-})
-
-t.test('they do so on a cluster', { skip }, async t => {
-  const size = { processes: 2, connections: 64, requests: 2_400 }
-  const found = await measureExactness(t, await redisCluster(t), size, mixedTiers.slice(0, 20))
-  t.strictSame(found.faults, [])
-})
 
 t.test('64 connections to one process cost Redis little', { skip }, async t => {
   const place = await oneRedis(t)
@@ -68,24 +50,20 @@ t.test('64 connections to one process cost Redis little', { skip }, async t => {
   })
 })
 
-t.test(
-  'midnight is at one instant for processes whose clocks are off, and both days are exact',
-  { skip },
-  async t => {
-    const found = await measureMidnight(t, {
-      skews: [-90_000, 90_000],
-      connections: 16,
-      pauseMs: 12,
-      beforeMs: 800,
-      afterMs: 800,
-      limit: 1_000_000,
-    })
-    t.equal(found.strays, 0)
-    for (const { admitted, counted, refused } of found.byDay) {
-      t.ok(admitted > 100, `${admitted} admitted`)
-      t.equal(counted, admitted)
-      t.equal(refused, 0)
-    }
-    t.ok(found.overlapMs < 500, `the days overlap by ${found.overlapMs} ms`)
-  },
-)
+t.test('midnight is at one instant for processes whose clocks are off', { skip }, async t => {
+  const found = await measureMidnight(t, {
+    skews: [-90_000, 90_000],
+    connections: 16,
+    pauseMs: 12,
+    beforeMs: 800,
+    afterMs: 800,
+    limit: 1_000_000,
+  })
+  t.equal(found.strays, 0)
+  for (const { admitted, counted, refused } of found.byDay) {
+    t.ok(admitted > 100, `${admitted} admitted`)
+    t.equal(counted, admitted)
+    t.equal(refused, 0)
+  }
+  t.ok(found.overlapMs < 500, `the days overlap by ${found.overlapMs} ms`)
+})

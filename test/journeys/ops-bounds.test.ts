@@ -1,12 +1,10 @@
 // The ops listener cannot be used to exhaust the process: its connections, requests and expensive results are bounded.
 
 import { once } from 'node:events'
-import type { Socket } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import t from 'tap'
-import { systemClock } from '../../src/common/clock.ts'
 import { buildOps } from '../../src/operate/listener/listeners.ts'
 import { createProbes, createReadiness } from '../../src/operate/listener/probes.ts'
-import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { openMeteo } from '../support/open-meteo.ts'
 import { refusedFor } from '../support/ops-requests.ts'
 import { startCommand } from '../support/process.ts'
@@ -38,126 +36,71 @@ t.test('of more connections than allowed the new ones are closed and counted, ot
 
 t.test('a head or a body that comes too slowly, or is too long, is refused with a sentence', async t => {
   const gateway = await startGateway(t, { providerUrl, env: { ABOHAWA_TEST_OPS__REQUEST_TIMEOUT: '300ms' } })
-  const slow = async (bytes: string) => {
-    const answer = sendRaw(gateway.opsUrl, bytes)
-    return await answer
-  }
-  const late = { status: 408, body: { error: 'the request did not arrive completely within 300 ms' } }
-  t.match(await slow('GET /metrics HTTP/1.1\r\nhost: 127.0.0.1\r\nx-slow: '), late)
-  t.match(
-    await slow(
-      'POST /cache/purge HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{',
-    ),
-    late,
-  )
+  const send = (bytes: string) => sendRaw(gateway.opsUrl, bytes)
   const json = (length: number) => `{"scope":"${'x'.repeat(length - 12)}"}`
-  const post = (body: string, more: readonly string[] = [`content-length: ${body.length}`]) =>
-    sendRaw(
-      gateway.opsUrl,
-      requestBytes('POST /cache/purge', [...host, 'content-type: application/json', ...more], body),
-    )
-  t.match(
-    await post(json(4_096)),
-    { status: 400, body: { error: /^the target is / } },
-    'short enough to be read',
-  )
-  const long = { status: 413, body: { error: /^the body is longer than 4096 bytes; allowed: JSON such as / } }
-  t.match(await post(json(4_097)), long)
-  const chunked = `${(5_000).toString(16)}\r\n${json(5_000)}\r\n0\r\n\r\n`
-  t.match(await post(chunked, ['transfer-encoding: chunked']), long)
+  const post = (body: string, framing = `content-length: ${body.length}`) =>
+    requestBytes('POST /cache/purge', [...host, 'content-type: application/json', framing], body)
+  const late = 'the request did not arrive completely within 300 ms'
+  const long = /^the body is longer than 4096 bytes; allowed: JSON such as /
+  for (const [bytes, status, error] of [
+    ['GET /metrics HTTP/1.1\r\nhost: 127.0.0.1\r\nx-slow: ', 408, late],
+    [post('{', 'content-length: 100'), 408, late],
+    // Short enough to be read.
+    [post(json(4_096)), 400, /^the target is /],
+    [post(json(4_097)), 413, long],
+    [post(`1388\r\n${json(0x1388)}\r\n0\r\n\r\n`, 'transfer-encoding: chunked'), 413, long],
+    [
+      requestBytes('GET /metrics', [...host, `x: ${'x'.repeat(20_000)}`]),
+      431,
+      'the URL and headers are too large; allowed: 16 KiB together',
+    ],
+    ['GET /metrics HTTP/1.1\r\nhost : x\r\n\r\n', 400, 'the request is not valid HTTP'],
+  ] as const)
+    t.match(await send(bytes), { status, body: { error } }, bytes.slice(0, 100))
   t.equal(await refusedFor(gateway.opsUrl, 'body'), 2)
-  t.match(
-    await sendRaw(gateway.opsUrl, requestBytes('GET /metrics', [...host, `x: ${'x'.repeat(20_000)}`])),
-    {
-      status: 431,
-      body: { error: 'the URL and headers are too large; allowed: 16 KiB together' },
-    },
-  )
-  t.match(await sendRaw(gateway.opsUrl, 'GET /metrics HTTP/1.1\r\nhost : x\r\n\r\n'), {
-    status: 400,
-    body: { error: 'the request is not valid HTTP' },
-  })
   t.equal(await refusedFor(gateway.opsUrl, 'unparsable'), 2)
 })
 
-/** A listener with real metrics and readiness; the test counts their work and can delay it. */
+/** A listener whose test counts the work of readiness and metrics, and can delay it. */
 const counting = async (
   t: { teardown(fn: () => unknown): void },
   answerWithinMs = 30_000,
   maxConnections = 128,
 ) => {
-  const metrics = createMetrics({ clock: systemClock, store: 'embedded' })
-  const count = { gauges: 0, checks: 0 }
-  const zero = () => 0
-  metrics.watch({
-    api: {
-      connections: () => {
-        count.gauges += 1
-        return { open: 0, unauthenticated: 0 }
-      },
-      certificateExpiresAt: zero,
-    },
-    upstream: {
-      timelines: {
-        held: () => ({ entries: 0, bytes: 0 }),
-        firstExpiryAt: zero,
-        backoffs: () => new Map(),
-        stretch: zero,
-      },
-      loads: { topShare: () => null },
-      account: {
-        provider: { waiting: zero },
-        budget: { state: () => ({ windows: [], closedUntil: null, closedBecause: null, shared: true }) },
-        breaker: { state: () => ({ state: 'closed', openUntil: null }) },
-        runs: undefined,
-      },
-    },
-    catalogue: { current: { size: 0, checksum: '' }, generation: () => 1, fault: () => undefined },
-    reload: { fault: () => undefined, restartNeeded: () => [] },
-    metering: { instances: () => 1, meter: { state: () => 'counting' }, storeClock: { offsetMs: zero } },
-    storeFacts: async () => ({ kind: 'embedded', latencyMs: 0, fault: null, size: undefined }),
-    logLinesDropped: zero,
-  })
+  const count = { metrics: 0, checks: 0 }
+  const refused: string[] = []
   const held = Promise.withResolvers<string>()
-  const readiness = createReadiness({
-    store: () => {
-      count.checks += 1
-      return held.promise
-    },
-  })
+  const store = () => {
+    count.checks += 1
+    return held.promise
+  }
+  const exposition = async () => {
+    count.metrics += 1
+    return 'x'.repeat(20_000)
+  }
+  const readiness = createReadiness({ store })
   readiness.phase = 'ready'
   const unused = () => Promise.reject(new Error('not used here'))
   const ops = buildOps(
     {
-      probes: createProbes({ metrics, readiness }),
+      probes: createProbes({ metrics: { contentType: 'text/plain', exposition }, readiness }),
       passthrough: { protocol: openMeteo.passthrough, totalTimeoutMs: () => 1, send: unused },
       ...unusedOpsParts,
-      observer: { refused: metrics.opsRefused },
+      observer: { refused: reason => void refused.push(reason) },
     },
     {
-      host: '127.0.0.1',
-      allowedHosts: [],
-      token: null,
-      maxConnections,
-      requestTimeoutMs: 10_000,
-      answerWithinMs,
+      ...{ host: '127.0.0.1', allowedHosts: [], token: null },
+      ...{ maxConnections, requestTimeoutMs: 10_000, answerWithinMs },
     },
   )
   await ops.listen({ host: '127.0.0.1', port: 0 })
   t.teardown(() => ops.close())
-  const address = ops.server.address()
-  const port = typeof address === 'object' ? address?.port : 0
-  return { count, release: () => held.resolve('embedded'), url: `http://127.0.0.1:${port}` }
+  const { port } = ops.server.address() as AddressInfo
+  return { count, refused, release: () => held.resolve('embedded'), url: `http://127.0.0.1:${port}` }
 }
 
 /** Sends `each` requests on each of `sockets` connections at once; resolves to the number of 200s. */
-const flood = async (
-  url: string,
-  path: string,
-  sockets: number,
-  each: number,
-  sent: () => void = () => {},
-) => {
+const flood = async (url: string, path: string, sockets: number, each: number) => {
   const request = `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`
   const last = requestBytes(`GET ${path}`, host)
   const answers = Array.from({ length: sockets }, async () => {
@@ -172,7 +115,6 @@ const flood = async (
     }
     return found
   })
-  sent()
   return (await Promise.all(answers)).reduce((sum, found) => sum + found, 0)
 }
 
@@ -189,31 +131,25 @@ t.test('10,000 simultaneous readiness requests share one check, and metrics requ
   t.ok(count.checks < 20, `${count.checks} looks`)
 
   t.equal(await flood(url, '/metrics', 100, 100), 10_000)
-  t.ok(count.gauges < 1_000, `the metrics were worked out ${count.gauges} times`)
-  t.comment(
-    `10,000 times /readyz: ${count.checks} looks; 10,000 times /metrics: worked out ${count.gauges} times`,
-  )
+  t.ok(count.metrics < 1_000, `the metrics were worked out ${count.metrics} times`)
 })
 
-t.test(
-  'a reader that takes no answer is dropped in time, and a check that hangs holds nobody up',
-  async t => {
-    const { url } = await counting(t, 300)
-    // Some megabytes are buffered, and nobody reads them.
-    const socket = openSocket(url)
-    socket.pause()
-    socket.write('GET /metrics HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n'.repeat(5_000))
-    await until('the reader is dropped', () => refusedFor(url, 'timeout'))
+t.test('a reader that takes no answer is dropped, and a check that hangs holds nobody up', async t => {
+  const { url, refused } = await counting(t, 300)
+  // Some megabytes are buffered, and nobody reads them.
+  const socket = openSocket(url)
+  socket.pause()
+  socket.write('GET /metrics HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n'.repeat(5_000))
+  await until('the reader is dropped', () => refused.includes('timeout'))
 
-    const patient = await counting(t)
-    const started = performance.now()
-    t.match(await sendRaw(patient.url, requestBytes('GET /readyz', host)), {
-      status: 200,
-      body: { status: 'ready', detail: { store: 'not available' } },
-    })
-    t.ok(performance.now() - started < 10_000)
-  },
-)
+  const patient = await counting(t)
+  const started = performance.now()
+  t.match(await sendRaw(patient.url, requestBytes('GET /readyz', host)), {
+    status: 200,
+    body: { status: 'ready', detail: { store: 'not available' } },
+  })
+  t.ok(performance.now() - started < 10_000)
+})
 
 t.test('answers that nobody reads cost little memory, and the probes go on', async t => {
   const folder = t.testdir()

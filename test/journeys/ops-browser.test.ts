@@ -8,8 +8,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { browser, withoutBrowser as skip } from '../support/browser.ts'
+import { refusedFor } from '../support/ops-requests.ts'
 import { startScriptedProvider } from '../support/scripted-provider.ts'
-import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 const question = '/provider/v1/forecast?latitude=23.8&longitude=90.4&current=temperature_2m'
@@ -53,31 +54,18 @@ const startHostileSite = async (t: { teardown(fn: () => unknown): void }, ops: s
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, told }
 }
 
-const refusals = async ({ opsUrl }: TestGateway, ...reasons: string[]) => {
-  const { text } = await sendRequest(`${opsUrl}/metrics`)
-  return reasons
-    .map(
-      reason => new RegExp(`^abohawa_ops_refused_total\\{reason="${reason}"\\} (\\d+)$`, 'm').exec(text)?.[1],
-    )
-    .reduce((sum, count) => sum + Number(count ?? 0), 0)
-}
+const refusals = async ({ opsUrl }: TestGateway, ...reasons: string[]) =>
+  (await Promise.all(reasons.map(reason => refusedFor(opsUrl, reason)))).reduce(
+    (sum, count) => sum + count,
+    0,
+  )
 
 const browse = async (t: { teardown(fn: () => unknown): void }, url: string): Promise<void> => {
   const profile = await mkdtemp(join(tmpdir(), 'abohawa-browser-'))
-  const child = spawn(
-    browser ?? '',
-    [
-      '--headless',
-      '--no-sandbox',
-      '--disable-gpu',
-      '--no-first-run',
-      `--user-data-dir=${profile}`,
-      '--remote-debugging-port=0',
-      url,
-    ],
-    // A group of its own: Debian's command is a script, whose end leaves the browser running.
-    { stdio: 'ignore', detached: true },
-  )
+  const flags = ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', '--remote-debugging-port=0']
+  // A group of its own: Debian's command is a script, whose end leaves the browser running.
+  const options = { stdio: 'ignore', detached: true } as const
+  const child = spawn(browser ?? '', [...flags, `--user-data-dir=${profile}`, url], options)
   t.teardown(async () => {
     const ended = new Promise(resolve => child.once('exit', resolve))
     if (child.pid === undefined) return
@@ -88,29 +76,22 @@ const browse = async (t: { teardown(fn: () => unknown): void }, url: string): Pr
   })
 }
 
-t.test(
-  'a page of another site reads, spends and purges nothing, with a token or without',
-  { skip },
-  async t => {
-    for (const env of [{}, { ABOHAWA_OPS__TOKEN: '0123456789abcdef0123456789abcdef' }])
-      await t.test(Object.keys(env).join() || 'no token', async t => {
-        const provider = await startScriptedProvider(t)
-        const gateway = await startGateway(t, { providerUrl: provider.url, env })
-        const site = await startHostileSite(t, gateway.opsUrl)
-        await browse(t, site.url)
-        await until('the page has tried everything', () => site.told.length > 0, 30_000)
-        t.strictSame(JSON.parse(site.told.join('')), Array(5).fill('unreadable'))
-        // Five by script, and the elements of the page.
-        await until(
-          'all of it was refused',
-          async () => (await refusals(gateway, 'fetch_site', 'origin')) >= 12,
-          30_000,
-        )
-        t.strictSame(provider.requests, [], 'nothing reached the provider')
-        t.notOk(gateway.logged.some(({ msg }) => msg === 'cache purged'))
-      })
-  },
-)
+t.test('a page of another site reads, spends and purges nothing', { skip }, async t => {
+  for (const env of [{}, { ABOHAWA_OPS__TOKEN: '0123456789abcdef0123456789abcdef' }])
+    await t.test(Object.keys(env).join() || 'no token', async t => {
+      const provider = await startScriptedProvider(t)
+      const gateway = await startGateway(t, { providerUrl: provider.url, env })
+      const site = await startHostileSite(t, gateway.opsUrl)
+      await browse(t, site.url)
+      await until('the page has tried everything', () => site.told.length > 0, 30_000)
+      t.strictSame(JSON.parse(site.told.join('')), Array(5).fill('unreadable'))
+      // Five by script, and the elements of the page.
+      const isRefused = async () => (await refusals(gateway, 'fetch_site', 'origin')) >= 12
+      await until('all of it was refused', isRefused, 30_000)
+      t.strictSame(provider.requests, [], 'nothing reached the provider')
+      t.notOk(gateway.logged.some(({ msg }) => msg === 'cache purged'))
+    })
+})
 
 t.test('an address that was entered and leads to the ops listener spends nothing', { skip }, async t => {
   const provider = await startScriptedProvider(t)

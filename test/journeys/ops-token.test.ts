@@ -14,75 +14,75 @@ const right = `authorization: Bearer ${token}`
 const host = 'host: 127.0.0.1'
 const question = '/provider/v1/forecast?latitude=23.8&longitude=90.4&current=temperature_2m'
 const open = ['/livez', '/readyz', '/metrics']
-const guarded = ['/cache/cell?of=district/3026', question, '/provider/data/ecmwf_ifs/static/meta.json']
+const cell = '/cache/cell?of=district/3026'
+const guarded = [
+  ...[cell, '/status', '/cells', '/search?q=a', question],
+  '/provider/data/ecmwf_ifs/static/meta.json',
+]
+const refresh = (headers: readonly string[]) =>
+  requestBytes('POST /cache/refresh?of=district/3026', [...headers, 'content-length: 0'])
 
 const start = async (t: Parameters<typeof startGateway>[0], env: Record<string, string> = {}) => {
   const provider = await startScriptedProvider(t)
   const clock = manualClock()
-  const gateway = await startGateway(t, {
-    providerUrl: provider.url,
-    clock,
-    env: { ABOHAWA_OPS__TOKEN: token, ...env },
-  })
+  const settings = { ABOHAWA_OPS__TOKEN: token, ...env }
+  const gateway = await startGateway(t, { providerUrl: provider.url, clock, env: settings })
   const refused = (reason: string) => refusedFor(gateway.opsUrl, reason)
-  const get = (path: string, headers: readonly string[]) =>
-    sendRaw(gateway.opsUrl, requestBytes(`GET ${path}`, headers))
-  return { provider, clock, gateway, refused, get }
+  const send = (bytes: string) => sendRaw(gateway.opsUrl, bytes)
+  const get = (path: string, headers: readonly string[]) => send(requestBytes(`GET ${path}`, headers))
+  return { provider, clock, gateway, refused, send, get }
 }
 
 const sentenceOf = (fault: string) =>
   `the authorization header ${fault}; allowed: Bearer with the token in ops.token`
+const other = 'holds another token'
+const formless = 'is not of the form "Bearer TOKEN"'
 const wrong: [headers: readonly string[], shown: string][] = [
-  [['authorization: Bearer x'], 'holds another token'],
-  [[`authorization: Bearer ${token.slice(0, -1)}`], 'holds another token'],
-  [[`authorization: Bearer ${token}=`], 'holds another token'],
-  [[`authorization: Bearer ${token.toLowerCase()}`], 'holds another token'],
-  [[`authorization: Bearer ${'x'.repeat(token.length)}`], 'holds another token'],
-  [[`authorization: Bearer ${'x'.repeat(10_000)}`], 'holds another token'],
-  [['authorization: Bearer \xff\xfe'], 'holds another token'],
-  [['authorization: Bearer'], 'is not of the form "Bearer TOKEN"'],
-  [['authorization:'], 'is not of the form "Bearer TOKEN"'],
-  [[`authorization: ${token}`], 'is not of the form "Bearer TOKEN"'],
-  [[`authorization: Bearer ${token} x`], 'is not of the form "Bearer TOKEN"'],
-  [
-    [`authorization: Basic ${Buffer.from(`:${token}`).toString('base64')}`],
-    'is not of the form "Bearer TOKEN"',
-  ],
+  ...[
+    ...['x', token.slice(0, -1), `${token}=`, token.toLowerCase(), 'x'.repeat(token.length)],
+    ...['x'.repeat(10_000), '\xff\xfe'],
+  ].map((shown): [string[], string] => [[`authorization: Bearer ${shown}`], other]),
+  ...['Bearer', '', token, `Bearer ${token} x`, `Basic ${Buffer.from(`:${token}`).toString('base64')}`].map(
+    (shown): [string[], string] => [[`authorization: ${shown}`], formless],
+  ),
   [[right, right], 'is given more than once'],
   [[right, 'authorization: Bearer x'], 'is given more than once'],
 ]
 
 t.test('without the token, or with another, there is health, metrics and an empty page alone', async t => {
-  const { provider, gateway, refused, get } = await start(t)
+  const { provider, gateway, refused, get, send } = await start(t)
   for (const path of [...open, '/', '/operate/dashboard/page/main.js'])
     t.equal((await get(path, [host])).status, 200, path)
-  for (const path of [...guarded, '/dashboard', '/nothing', '/provider/v2/nothing']) {
+  const without = [...guarded, '/events', '/dashboard', '/nothing', '/provider/v2/nothing']
+  for (const path of without) {
     const { status, headers, body } = await get(path, [host])
     t.equal(status, 401, path)
     t.equal(headers['www-authenticate'], 'Bearer realm="abohawa ops"')
     t.strictSame(body, { error: sentenceOf('is missing') })
   }
-  t.equal((await sendRaw(gateway.opsUrl, purge([host]))).status, 401)
-  t.equal((await sendRaw(gateway.opsUrl, requestBytes('DELETE /cache/cell', [host]))).status, 401)
-  t.equal(await refused('token_missing'), guarded.length + 5)
+  const changing = [purge([host]), refresh([host]), requestBytes('DELETE /cache/cell', [host])]
+  for (const bytes of changing) t.equal((await send(bytes)).status, 401)
+  t.equal(await refused('token_missing'), without.length + changing.length)
 
   for (const [headers, shown] of wrong) {
-    const answer = await get('/cache/cell?of=district/3026', [host, ...headers])
+    const answer = await get(cell, [host, ...headers])
     t.equal(answer.status, 401, shown)
     t.equal(answer.headers['www-authenticate'], 'Bearer realm="abohawa ops", error="invalid_token"')
     t.strictSame(answer.body, { error: sentenceOf(shown) })
     t.equal((await get('/metrics', [host, ...headers])).status, 200, 'metrics ask for none')
   }
-  for (const path of [`/cache/cell?of=district/3026&token=${token}`, `${question}&access_token=${token}`])
+  for (const path of [`${cell}&token=${token}`, `${question}&access_token=${token}`])
     t.equal((await get(path, [host])).status, 401, 'in the URL it counts for nothing')
-  t.equal((await sendRaw(gateway.opsUrl, purge([host, 'authorization: Bearer x']))).status, 401)
-  t.equal(await refused('token_wrong'), wrong.length + 1)
+  const guess = [host, 'authorization: Bearer x']
+  for (const path of [...guarded, '/events']) t.equal((await get(path, guess)).status, 401, path)
+  for (const bytes of [purge(guess), refresh(guess)]) t.equal((await send(bytes)).status, 401)
+  t.equal(await refused('token_wrong'), wrong.length + guarded.length + 3)
   t.notOk(gateway.logged.some(({ msg }) => msg === 'cache purged'))
   t.strictSame(provider.requests, [])
 })
 
 t.test('with the token there is everything, also for a client that calls itself a browser', async t => {
-  const { provider, gateway, get } = await start(t)
+  const { provider, gateway, get, send } = await start(t)
   const callers: (readonly string[])[] = [
     [right],
     [`authorization: bearer  ${token}`],
@@ -93,21 +93,26 @@ t.test('with the token there is everything, also for a client that calls itself 
   for (const headers of callers)
     for (const path of guarded) t.equal((await get(path, [host, ...headers])).status, 200, path)
   t.equal(provider.requests.length, 2 * callers.length)
-  t.match(await sendRaw(gateway.opsUrl, purge([host, right])), { status: 200, body: { kind: 'soft' } })
+  t.match(await send(purge([host, right])), { status: 200, body: { kind: 'soft' } })
+  t.equal((await send(refresh([host, right]))).status, 200)
   t.equal((await get('/nothing', [host, right])).status, 404)
+  const events = await fetch(`${gateway.opsUrl}/events`, { headers: { authorization: `Bearer ${token}` } })
+  t.equal(events.status, 200)
+  await events.body?.cancel()
 })
 
 t.test('the token does not let a page or a foreign name in', async t => {
-  const { provider, get } = await start(t)
+  const { provider, get, send } = await start(t)
   for (const headers of [
     ['host: evil.example'],
     [host, 'origin: http://evil.example'],
     [host, 'sec-fetch-site: cross-site'],
-  ])
-    for (const path of [...guarded, ...open]) {
-      t.equal((await get(path, [...headers, right])).status, 403, path)
-      t.equal((await get(path, headers)).status, 403, path)
-    }
+    [host, 'sec-fetch-site: same-site'],
+  ]) {
+    for (const path of [...guarded, ...open, '/events'])
+      for (const more of [[right], []]) t.equal((await get(path, [...headers, ...more])).status, 403, path)
+    t.equal((await send(refresh([...headers, right]))).status, 403)
+  }
   const typed = ['sec-fetch-site: none', 'sec-fetch-mode: navigate', 'user-agent: Mozilla/5.0']
   for (const path of guarded) t.equal((await get(path, [host, ...typed])).status, 401, 'a link in a mail')
   t.strictSame(provider.requests, [])
@@ -119,14 +124,14 @@ t.test('who shows a wrong token is logged once a minute, and no token is written
   const texts: string[] = []
   const guessing = async (times: number) => {
     for (let n = 0; n < times; n += 1) {
-      const { text } = await get('/cache/cell?of=district/3026', [host, `authorization: Bearer ${guess}${n}`])
+      const { text } = await get(cell, [host, `authorization: Bearer ${guess}${n}`])
       texts.push(text)
     }
   }
   await guessing(5)
   clock.advance(60_000)
   await guessing(3)
-  await get('/cache/cell?of=district/3026', [host])
+  await get(cell, [host])
   const lines = gateway.logged.filter(({ msg }) => msg === 'a request to the ops listener had a wrong token')
   t.match(lines, [
     { level: 'warn', from: '127.0.0.1' },
@@ -134,7 +139,7 @@ t.test('who shows a wrong token is logged once a minute, and no token is written
   ])
   t.equal(lines.length, 2)
   texts.push((await get('/metrics', [host])).text, (await get('/readyz', [host])).text)
-  texts.push((await get('/cache/cell?of=district/3026', [host, right])).text)
+  texts.push((await get(cell, [host, right])).text)
   const written = JSON.stringify([gateway.logged, texts])
   t.notMatch(written, guess)
   t.notOk(written.includes(token.slice(0, 12)))
@@ -143,8 +148,8 @@ t.test('who shows a wrong token is logged once a minute, and no token is written
 t.test('beyond loopback the listener works with a token, and does not start without one', async t => {
   const { gateway, get } = await start(t, { ABOHAWA_OPS__HOST: '0.0.0.0' })
   t.match(gateway.opsUrl, /^http:\/\/0\.0\.0\.0:/)
-  t.equal((await get('/cache/cell?of=district/3026', [host])).status, 401)
-  t.equal((await get('/cache/cell?of=district/3026', [host, right])).status, 200)
+  t.equal((await get(cell, [host])).status, 401)
+  t.equal((await get(cell, [host, right])).status, 200)
 
   const env = { ABOHAWA_OPS__HOST: '0.0.0.0', ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') }
   const sentence =

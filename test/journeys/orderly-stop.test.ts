@@ -28,10 +28,7 @@ const stores = {
 
 for (const [kind, share] of Object.entries(stores))
   t.test(`on ${kind} a gateway that takes the place of one that stopped is no further one`, async t => {
-    const env = {
-      ...(await share(t)),
-      ABOHAWA_PROVIDER__BUDGET__PER_DAY: '10000',
-    }
+    const env = { ...(await share(t)), ABOHAWA_PROVIDER__BUDGET__PER_DAY: '10000' }
     let fails = false
     // Spending alone fails: what was granted meanwhile is the gateway's own part.
     const open: typeof openStore = async (...given) => {

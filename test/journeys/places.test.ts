@@ -19,50 +19,34 @@ t.before(async () => {
 })
 
 const summaryTypes = {
-  type: String,
-  id: String,
-  name_en: String,
-  name_bn: String,
-  slug_en: String,
-  latitude: Number,
-  longitude: Number,
+  ...{ type: String, id: String, name_en: String, name_bn: String, slug_en: String },
+  ...{ latitude: Number, longitude: Number },
 }
+const summaryKeys = [...Object.keys(summaryTypes), 'parent_en', 'parent_bn', 'population', 'area_sq_km']
 
 t.test('a list item has the summary, the population and the area, and nothing else', async t => {
   const { status, body, headers } = await gateway.get('/locations?type=district&limit=2')
   t.equal(status, 200)
   t.equal(headers['content-type'], 'application/json; charset=utf-8')
   t.strictSame(Object.keys(body), ['results', 'total', 'type'])
-  t.equal(body.total, 64)
-  t.equal(body.type, 'district')
+  t.match(body, { total: 64, type: 'district' })
   t.equal(body.results.length, 2)
-  t.match(body.results[0], { ...summaryTypes, parent_en: 'Dhaka', parent_bn: 'ঢাকা' })
-  t.strictSame(Object.keys(body.results[0]), [
-    ...Object.keys(summaryTypes),
-    'parent_en',
-    'parent_bn',
-    'population',
-    'area_sq_km',
-  ])
-  t.ok(Number.isInteger(body.results[0].population))
-  t.type(body.results[0].area_sq_km, 'number')
-})
-
-t.test('divisions have no parent: null, and not left out', async t => {
-  const { body } = await gateway.get('/locations?type=division')
-  t.equal(body.total, 8)
-  for (const division of body.results) t.match(division, { parent_en: null, parent_bn: null })
+  const [first] = body.results
+  t.match(first, { ...summaryTypes, parent_en: 'Dhaka', parent_bn: 'ঢাকা', area_sq_km: Number })
+  t.strictSame(Object.keys(first), summaryKeys)
+  t.ok(Number.isInteger(first.population))
+  const divisions = (await gateway.get('/locations?type=division')).body
+  t.equal(divisions.total, 8)
+  for (const division of divisions.results)
+    t.match(division, { parent_en: null, parent_bn: null }, 'no parent: null, and not left out')
 })
 
 t.test('results are ordered by population, 50 at most by default', async t => {
   const { body } = await gateway.get('/locations?type=union')
-  t.equal(body.results.length, 50)
-  t.equal(body.total, productCounts.union)
+  t.match(body, { total: productCounts.union, results: { length: 50 } })
   const populations: number[] = body.results.map(({ population }: { population: number }) => population)
-  t.strictSame(
-    populations,
-    populations.toSorted((a, b) => b - a),
-  )
+  const ordered = populations.toSorted((a, b) => b - a)
+  t.strictSame(populations, ordered)
 })
 
 /** The link is relative to the URL of the request. */
@@ -138,82 +122,47 @@ t.test('filters apply to the level below only, and an id that names nothing give
   t.notMatch((await gateway.get('/locations?type=union&upazila_id=')).headers.link, 'upazila_id')
 })
 
-t.test('search finds both scripts, in any case and either encoding', async t => {
-  const find = async (q: string) =>
-    (await gateway.get(`/locations?type=district&q=${encodeURIComponent(q)}`)).body.results.map(
-      ({ name_en }: { name_en: string }) => name_en,
-    )
-  t.strictSame(await find('DHAKA'), ['Dhaka'])
-  t.strictSame(await find(' ঢাকা '), ['Dhaka'])
-  const composed = 'কুড়িগ্রাম'.normalize('NFC')
-  t.strictSame(await find(composed), ['Kurigram'])
-  t.strictSame(await find(composed.replaceAll('\u09a1\u09bc', '\u09dc')), ['Kurigram'])
-  t.strictSame(await find(composed.replaceAll('\u09a1\u09bc\u09bf', '\u09a1\u09bf\u09bc')), ['Kurigram'])
-  t.strictSame(await find('xyzzy'), [])
-  t.equal((await find('')).length, 50)
-})
-
-const listed = async (q: string, type = 'district') => {
-  const { body } = await gateway.get(`/locations?type=${type}&q=${encodeURIComponent(q)}`)
+/** The names of the districts that a search finds, with the other name where that was found. */
+const listed = async (q: string) => {
+  const { status, body } = await gateway.get(`/locations?type=district&q=${encodeURIComponent(q)}`)
   type Item = { name_en: string; matched_alias?: string }
-  return {
-    found: body.results.map(({ name_en, matched_alias }: Item) =>
-      matched_alias === undefined ? name_en : `${name_en} (${matched_alias})`,
-    ),
-    keys: Object.keys(body).join(),
-    approximate: body.approximate,
-  }
+  const found = (body.results ?? []).map(({ name_en, matched_alias }: Item) =>
+    matched_alias === undefined ? name_en : `${name_en} (${matched_alias})`,
+  )
+  return { status, found, keys: Object.keys(body).join(), approximate: body.approximate }
 }
 
-t.test('a place found by another name alone carries that name, and nothing else is added', async t => {
+t.test('search finds both scripts, in any case and encoding, with or without punctuation', async t => {
+  const composed = 'কুড়িগ্রাম'.normalize('NFC')
+  const table: Record<string, string[]> = {
+    Dhaka: ['DHAKA', 'dhaka', ' ঢাকা '],
+    Kurigram: [
+      composed,
+      composed.replaceAll('\u09a1\u09bc', '\u09dc'),
+      composed.replaceAll('\u09a1\u09bc\u09bf', '\u09a1\u09bf\u09bc'),
+    ],
+    "Cox's Bazar": ['coxs bazar', 'Cox\u2019s Bazar', 'cox\u02bcs-bazar.', 'কক্স বাজার', 'কক্সবাজার'],
+    'Cumilla (Comilla)': ['Comilla'],
+    'Dhaka (Dacca)': ['dacca'],
+    'Chattogram (Chittagong)': ['chittagong'],
+    'Barishal (Barisal)': ['Barisal'],
+    'Jashore (Jessore)': ['Jessore'],
+    'Bogura (Bogra)': ['Bogra'],
+  }
   const keys = 'results,total,type'
-  t.strictSame(await listed('Comilla'), { found: ['Cumilla (Comilla)'], keys, approximate: undefined })
-  t.strictSame(await listed('dacca'), { found: ['Dhaka (Dacca)'], keys, approximate: undefined })
-  t.strictSame((await listed('chittagong')).found, ['Chattogram (Chittagong)'])
-  t.strictSame((await listed('Barisal')).found, ['Barishal (Barisal)'])
-  t.strictSame((await listed('Jessore')).found, ['Jashore (Jessore)'])
-  t.strictSame((await listed('Bogra')).found, ['Bogura (Bogra)'])
-  t.strictSame((await listed('dhaka')).found, ['Dhaka'])
-})
-
-t.test('blanks and punctuation inside a name do not matter, as phones type them or not', async t => {
-  for (const q of ['coxs bazar', 'Cox\u2019s Bazar', 'cox\u02bcs-bazar.', 'কক্স বাজার', 'কক্সবাজার'])
-    t.strictSame((await listed(q)).found, ["Cox's Bazar"], q)
-})
-
-t.test(
-  'a search that nothing matches is tried more loosely, and says so where that finds places',
-  async t => {
-    t.strictSame(await listed('Narayangonz'), {
-      found: ['Narayanganj'],
-      keys: 'results,total,type,approximate',
-      approximate: true,
-    })
-    t.strictSame(await listed('xyzzy'), { found: [], keys: 'results,total,type', approximate: undefined })
-  },
-)
-
-t.test('q may have 100 characters and no more, after blanks at either end are cut', async t => {
-  const status = async (q: string) =>
-    (await gateway.get(`/locations?type=district&q=${encodeURIComponent(q)}`)).status
-  t.equal(await status(`  ${'ক'.repeat(100)}  `), 200)
-  t.equal(await status('ক'.repeat(101)), 400)
+  for (const [name, searches] of Object.entries(table))
+    for (const q of searches)
+      t.strictSame(await listed(q), { status: 200, found: [name], keys, approximate: undefined }, q)
+  t.strictSame(await listed('xyzzy'), { status: 200, found: [], keys, approximate: undefined })
+  t.equal((await listed('')).found.length, 50)
+  const loose = { status: 200, found: ['Narayanganj'], keys: `${keys},approximate`, approximate: true }
+  t.strictSame(await listed('Narayangonz'), loose, 'more loosely, and it says so')
+  t.equal((await listed(`  ${'ক'.repeat(100)}  `)).status, 200, 'blanks at either end are cut')
+  t.equal((await listed('ক'.repeat(101))).status, 400)
 })
 
 t.test('a former code is 404 with the current code, on every endpoint, under its own type', async t => {
   const error = 'the union "10040939" was not found: its code is 10049039 since 2012-04-25; ask for that'
-  for (const endpoint of ['locations', 'weather', 'forecast']) {
-    const { status, body } = await gateway.get(`/${endpoint}/union/10040939`)
-    t.strictSame([status, body], [404, { error, code: 'place_code_changed' }], endpoint)
-    t.equal((await gateway.get(`/${endpoint}/union/10049039`)).status, 200)
-    t.match(await gateway.get(`/${endpoint}/upazila/10040939`), {
-      status: 404,
-      body: { error: 'the upazila "10040939" was not found or is not published' },
-    })
-  }
-})
-
-t.test('a former code of a place that is not published says nothing of it', async t => {
   const path = join(t.testdir(), 'locations.json')
   copyFileSync(usualCatalogue, path)
   await setPublished(path, '10049039', false)
@@ -221,52 +170,41 @@ t.test('a former code of a place that is not published says nothing of it', asyn
     providerUrl: provider.url,
     env: { ABOHAWA_CATALOGUE__PATH: path },
   })
-  for (const endpoint of ['locations', 'weather', 'forecast'])
-    t.match(await other.get(`/${endpoint}/union/10040939`), {
-      status: 404,
-      body: { error: 'the union "10040939" was not found or is not published' },
-    })
+  const unknown = (type: string) => `the ${type} "10040939" was not found or is not published`
+  for (const endpoint of ['locations', 'weather', 'forecast']) {
+    const { status, body } = await gateway.get(`/${endpoint}/union/10040939`)
+    t.strictSame([status, body], [404, { error, code: 'place_code_changed' }], endpoint)
+    t.equal((await gateway.get(`/${endpoint}/union/10049039`)).status, 200)
+    const answer = await gateway.get(`/${endpoint}/upazila/10040939`)
+    t.match(answer, { status: 404, body: { error: unknown('upazila') } })
+    const hidden = await other.get(`/${endpoint}/union/10040939`)
+    t.match(
+      hidden,
+      { status: 404, body: { error: unknown('union') } },
+      'of one that is not published nothing is said',
+    )
+  }
 })
 
-t.test('one place has the summary, the figures, its site and its code', async t => {
+t.test('one place has the summary, the figures, its code, and its site or null', async t => {
   const { status, body } = await gateway.get('/locations/district/3026')
   t.equal(status, 200)
   t.match(body.location, {
     ...summaryTypes,
-    type: 'district',
-    id: '3026',
-    name_en: 'Dhaka',
-    name_bn: 'ঢাকা',
-    parent_en: 'Dhaka',
-    population: Number,
-    area_sq_km: Number,
-    bbs_code: 3026,
+    ...{ type: 'district', id: '3026', name_en: 'Dhaka', name_bn: 'ঢাকা', parent_en: 'Dhaka' },
+    ...{ population: Number, area_sq_km: Number, website: /^https?:\/\//, bbs_code: 3026 },
   })
-  t.strictSame(Object.keys(body.location), [
-    ...Object.keys(summaryTypes),
-    'parent_en',
-    'parent_bn',
-    'population',
-    'area_sq_km',
-    'website',
-    'bbs_code',
-  ])
-  t.match(body.location.website, /^https?:\/\//)
-})
-
-t.test('a place without a site says null', async t => {
-  let offset = 0
-  for (;;) {
-    const { body } = await gateway.get(`/locations?type=upazila&limit=100&offset=${offset}`)
-    for (const { id } of body.results) {
-      const detail = (await gateway.get(`/locations/upazila/${id}`)).body.location
-      if (detail.website !== null) continue
-      t.ok('website' in detail)
-      return
-    }
-    offset += 100
-    t.ok(body.results.length > 0, 'some upazila has no site')
+  t.strictSame(Object.keys(body.location), [...summaryKeys, 'website', 'bbs_code'])
+  const sites = async (offset: number): Promise<unknown[]> => {
+    const list = (await gateway.get(`/locations?type=upazila&limit=100&offset=${offset}`)).body.results
+    const all = list.map(
+      async ({ id }: { id: string }) => (await gateway.get(`/locations/upazila/${id}`)).body,
+    )
+    return (await Promise.all(all)).map(({ location }) => location.website)
   }
+  let seen: unknown[] = []
+  for (let offset = 0; offset < 500 && !seen.includes(null); offset += 100) seen = await sites(offset)
+  t.ok(seen.includes(null), 'some upazila has no site')
 })
 
 t.test('a level that is not the place’s own is 404, on every endpoint, for all four levels', async t => {
@@ -279,10 +217,7 @@ t.test('a level that is not the place’s own is 404, on every endpoint, for all
         t.equal(status, level === type ? 200 : 404, `/${endpoint}/${level}/${id}`)
         if (status === 404) t.equal(body.error, `the ${level} "${id}" was not found or is not published`)
       }
-})
-
-t.test('names and ids are not what makes the weather: the detail of a union names its upazila', async t => {
-  const { body } = await gateway.get('/locations?type=union&upazila_id=302672&limit=1')
-  const detail = (await gateway.get(`/locations/union/${body.results[0].id}`)).body.location
-  t.equal(detail.parent_en, (await gateway.get('/locations/upazila/302672')).body.location.name_en)
+  const nameOf = async (place: string) => (await gateway.get(`/locations/${place}`)).body.location
+  const { parent_en } = await nameOf(`union/${ids.union}`)
+  t.equal(parent_en, (await nameOf('upazila/302672')).name_en, 'the detail of a union names its upazila')
 })

@@ -98,11 +98,7 @@ t.test('two gateways from their start to their end', async t => {
     await running.opened(3)
     t.match(
       running.logged().find(({ msg }) => msg === 'a process ended by itself'),
-      {
-        level: 'error',
-        process: 1,
-        reason: 'ended by SIGKILL',
-      },
+      { level: 'error', process: 1, reason: 'ended by SIGKILL' },
     )
     t.equal(running.pids()[1], second)
     t.not(running.pids()[0], first)
@@ -193,18 +189,14 @@ const withoutNetworks =
     ? false
     : 'needs root on Linux 5.14, for a network of its own'
 
-t.test(
-  'where the kernel hands connections on, it loses none of any client',
-  { skip: withoutNetworks },
-  async t => {
-    const script = join(import.meta.dirname, '../scenarios/rolling-restart.ts')
-    const args = [...inNetwork, process.execPath, script, t.testdir()]
-    const { stdout } = await promisify(execFile)('unshare', args, { env: cleanEnv() })
-    const result = JSON.parse(stdout) as RestartResult
-    fromLoad(t, result)
-    t.equal(result.counted, result.answered, 'three processes on one file count every request once')
-  },
-)
+t.test('where the kernel hands connections on, none is lost', { skip: withoutNetworks }, async t => {
+  const script = join(import.meta.dirname, '../scenarios/rolling-restart.ts')
+  const args = [...inNetwork, process.execPath, script, t.testdir()]
+  const { stdout } = await promisify(execFile)('unshare', args, { env: cleanEnv() })
+  const result = JSON.parse(stdout) as RestartResult
+  fromLoad(t, result)
+  t.equal(result.counted, result.answered, 'three processes on one file count every request once')
+})
 
 t.test('gateways end with the process that started them, whatever ended it', async t => {
   const { running } = await start(t)
@@ -225,33 +217,30 @@ t.test('a stop does not wait for gateways that are being started', async t => {
   t.notOk(running.pids().some(isAlive))
 })
 
-t.test(
-  'a restart ends none for a file that none could start with, and goes no further than one that can’t',
-  async t => {
-    const file = join(t.testdir(), 'gateway.yaml')
-    writeFileSync(file, '')
-    const { running, key } = await start(t, { ABOHAWA_CONFIG_FILE: file })
-    const pids = running.pids()
-    const restart = async (text: string, reason: RegExp) => {
-      writeFileSync(file, text)
-      running.child.kill('SIGALRM')
-      await until(String(reason), () =>
-        running.lines.some(line => line.includes('"processes not restarted') && reason.test(line)),
-      )
-    }
-    await restart('server: [', /gateway\.yaml:1/)
-    t.strictSame(running.pids(), pids)
-    const noFiles = 'server: { tls: { cert: /nowhere/a.crt, key: /nowhere/a.key } }\n'
-    await restart(noFiles, /process 1 ended before it was ready/)
-    t.equal(running.pids()[1], pids[1])
-    await restart(noFiles, /stays, because not all of them serve/)
-    const [caller] = await openCallers(t, running.api, key, 1)
-    t.equal((await caller?.send(path))?.status, 200, 'the other one serves on')
-    writeFileSync(file, '')
-    await running.opened(3)
-    t.equal(running.pids()[1], pids[1], 'once the file is well, the first one is back by itself')
-  },
-)
+t.test('a restart ends none for a broken file, and goes no further than one that can’t start', async t => {
+  const file = join(t.testdir(), 'gateway.yaml')
+  writeFileSync(file, '')
+  const { running, key } = await start(t, { ABOHAWA_CONFIG_FILE: file })
+  const pids = running.pids()
+  const restart = async (text: string, reason: RegExp) => {
+    writeFileSync(file, text)
+    running.child.kill('SIGALRM')
+    await until(String(reason), () =>
+      running.lines.some(line => line.includes('"processes not restarted') && reason.test(line)),
+    )
+  }
+  await restart('server: [', /gateway\.yaml:1/)
+  t.strictSame(running.pids(), pids)
+  const noFiles = 'server: { tls: { cert: /nowhere/a.crt, key: /nowhere/a.key } }\n'
+  await restart(noFiles, /process 1 ended before it was ready/)
+  t.equal(running.pids()[1], pids[1])
+  await restart(noFiles, /stays, because not all of them serve/)
+  const [caller] = await openCallers(t, running.api, key, 1)
+  t.equal((await caller?.send(path))?.status, 200, 'the other one serves on')
+  writeFileSync(file, '')
+  await running.opened(3)
+  t.equal(running.pids()[1], pids[1], 'once the file is well, the first one is back by itself')
+})
 
 t.test('what is wrong at the start is said once, and ends all', async t => {
   const env = processEnv('http://127.0.0.1:9', {

@@ -3,13 +3,13 @@
 
 import { request } from 'node:http'
 import t, { type Test } from 'tap'
-import { startProvider } from '../support/provider-process.ts'
+import { startProviderHere } from '../support/provider-here.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { startScriptedProvider } from '../support/scripted-provider.ts'
 import { startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
-const provider = await startProvider(t)
+const provider = await startProviderHere(t)
 
 const refusals = {
   limited: { status: 429, reason: 'Daily API request limit exceeded. Please try again tomorrow.' },

@@ -51,34 +51,31 @@ t.test('the document is the committed file, without a key, compressed and valida
   t.match(head, { status: 200, headers: { 'content-length': String(plain.bytes.length) } })
 })
 
-t.test(
-  'the document names the scheme and host of each request, absolute, and keeps none of them',
-  async t => {
-    const path = '/api/v1/openapi.json'
-    const proxied = await startGateway(t, {
-      providerUrl: provider.url,
-      env: { ABOHAWA_SERVER__TRUSTED_PROXIES: '127.0.0.1' },
-    })
-    const named = async (at: string, headers: Record<string, string>) => {
-      const response = await request(at + path, { headers: { 'accept-encoding': 'gzip', ...headers } })
-      const bytes = gunzipSync(Buffer.from(await response.body.arrayBuffer()))
-      return { etag: response.headers.etag, urls: JSON.parse(bytes.toString()).servers.map(urlOf) }
-    }
-    const urlOf = ({ url }: { url: string }) => url
-    const [one, other] = [
-      await named(gateway.apiUrl, { host: 'a.example:81' }),
-      await named(gateway.apiUrl, { host: '[::1]:8' }),
-    ]
-    t.strictSame([...one.urls, ...other.urls], ['http://a.example:81', 'http://[::1]:8'])
-    t.not(one.etag, other.etag)
-    const https = { host: 'b.example', 'x-forwarded-proto': 'https' }
-    t.strictSame((await named(proxied.apiUrl, https)).urls, ['https://b.example'])
-    const raw = await openRaw(t, gateway.apiUrl)
-    raw.send(`GET ${path} HTTP/1.0\r\n\r\n`)
-    const [nameless] = await raw.answersToTheEnd()
-    t.match(nameless?.body, `"url": "${sampleOrigin}"`, 'a request that names no host')
-  },
-)
+t.test('the document names the scheme and host of each request, and keeps none of them', async t => {
+  const path = '/api/v1/openapi.json'
+  const proxied = await startGateway(t, {
+    providerUrl: provider.url,
+    env: { ABOHAWA_SERVER__TRUSTED_PROXIES: '127.0.0.1' },
+  })
+  const named = async (at: string, headers: Record<string, string>) => {
+    const response = await request(at + path, { headers: { 'accept-encoding': 'gzip', ...headers } })
+    const bytes = gunzipSync(Buffer.from(await response.body.arrayBuffer()))
+    return { etag: response.headers.etag, urls: JSON.parse(bytes.toString()).servers.map(urlOf) }
+  }
+  const urlOf = ({ url }: { url: string }) => url
+  const [one, other] = [
+    await named(gateway.apiUrl, { host: 'a.example:81' }),
+    await named(gateway.apiUrl, { host: '[::1]:8' }),
+  ]
+  t.strictSame([...one.urls, ...other.urls], ['http://a.example:81', 'http://[::1]:8'])
+  t.not(one.etag, other.etag)
+  const https = { host: 'b.example', 'x-forwarded-proto': 'https' }
+  t.strictSame((await named(proxied.apiUrl, https)).urls, ['https://b.example'])
+  const raw = await openRaw(t, gateway.apiUrl)
+  raw.send(`GET ${path} HTTP/1.0\r\n\r\n`)
+  const [nameless] = await raw.answersToTheEnd()
+  t.match(nameless?.body, `"url": "${sampleOrigin}"`, 'a request that names no host')
+})
 
 t.test('server.publicUrl is named instead, with its path, by document, page and programs', async t => {
   const { apiUrl } = await startGateway(t, {

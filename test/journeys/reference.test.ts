@@ -76,21 +76,18 @@ t.test('a response that is not as documented is found', async t => {
   ])
 })
 
-t.test(
-  'the document lets consumers meet fields that they do not know, and has the ranges of the values',
-  t => {
-    t.notMatch(committed, /"additionalProperties"/)
-    const { Current, Hourly } = document.components.schemas
-    t.match(Current?.properties.interval, { type: 'integer' })
-    t.match(Current?.properties.temperature_2m, { type: ['number', 'null'], minimum: -100, maximum: 70 })
-    t.match(Hourly?.properties.precipitation_probability, {
-      items: { type: ['integer', 'null'], minimum: 0, maximum: 100 },
-    })
-    for (const name of ['etag', 'retry-after', 'www-authenticate', 'allow', 'cache-status', 'last-modified'])
-      t.equal(document.components.headers[name]?.required, true, name)
-    t.end()
-  },
-)
+t.test('the document allows further fields, and has the ranges of the values', t => {
+  t.notMatch(committed, /"additionalProperties"/)
+  const { Current, Hourly } = document.components.schemas
+  t.match(Current?.properties.interval, { type: 'integer' })
+  t.match(Current?.properties.temperature_2m, { type: ['number', 'null'], minimum: -100, maximum: 70 })
+  t.match(Hourly?.properties.precipitation_probability, {
+    items: { type: ['integer', 'null'], minimum: 0, maximum: 100 },
+  })
+  for (const name of ['etag', 'retry-after', 'www-authenticate', 'allow', 'cache-status', 'last-modified'])
+    t.equal(document.components.headers[name]?.required, true, name)
+  t.end()
+})
 
 const runs = (command: string) => spawnSync(command, ['--version']).error === undefined
 const folder = mkdtempSync(join(tmpdir(), 'abohawa-samples-'))
@@ -197,15 +194,11 @@ t.test('every program on docs/api.md runs, and the walk ends in a cached answer'
   t.equal(printed.at(-1), 'one request\n')
 })
 
-t.test(
-  'programs in Go are formatted and sound',
-  { skip: languages.go === undefined && 'needs go' },
-  async t => {
-    for (const { operationId, 'x-codeSamples': samples } of operations) {
-      const file = join(folder, 'main.go')
-      writeFileSync(file, samples.find(({ lang }) => lang === 'go')?.source ?? '')
-      t.equal(spawnSync('gofmt', ['-l', file], { encoding: 'utf8' }).stdout, '', operationId)
-      t.equal(spawnSync('go', ['vet', file], { encoding: 'utf8' }).stderr, '', operationId)
-    }
-  },
-)
+t.test('programs in Go are sound', { skip: languages.go === undefined && 'needs go' }, async t => {
+  for (const { operationId, 'x-codeSamples': samples } of operations) {
+    const file = join(folder, 'main.go')
+    writeFileSync(file, samples.find(({ lang }) => lang === 'go')?.source ?? '')
+    t.equal(spawnSync('gofmt', ['-l', file], { encoding: 'utf8' }).stdout, '', operationId)
+    t.equal(spawnSync('go', ['vet', file], { encoding: 'utf8' }).stderr, '', operationId)
+  }
+})

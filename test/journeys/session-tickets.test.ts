@@ -3,24 +3,26 @@
 
 import { randomBytes } from 'node:crypto'
 import { chmodSync, copyFileSync, writeFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
 import t, { type Test } from 'tap'
 import { InputError } from '../../src/common/errors.ts'
 import { createKey, type Env, processEnv } from '../scenarios/set-up.ts'
-import { startTlsGateway } from '../support/http2-client.ts'
+import { localCertificate, startTlsGateway } from '../support/http2-client.ts'
 import { runCommand, startCommand } from '../support/process.ts'
 import { startProcesses } from '../support/processes.ts'
 import { until } from '../support/until.ts'
 
 const fixture = (name: string) => join(import.meta.dirname, '..', 'fixtures', name)
 const provider = { url: 'http://127.0.0.1:9' }
-const tls: Env = {
-  ABOHAWA_SERVER__TLS__CERT: fixture('localhost.crt'),
-  ABOHAWA_SERVER__TLS__KEY: fixture('localhost.key'),
-}
+/** The settings of a process with TLS, a ticket key and a store in a folder. */
+const envWith = (ticketKey: string, folder: string, store = 'store'): Env =>
+  processEnv(provider.url, {
+    ABOHAWA_SERVER__TLS__CERT: localCertificate.cert,
+    ABOHAWA_SERVER__TLS__KEY: localCertificate.key,
+    ABOHAWA_SERVER__TLS__TICKET_KEY: ticketKey,
+    ABOHAWA_STORE__PATH: join(folder, `${store}.db`),
+  })
 
 type Visit = { readonly isResumed: boolean; readonly status: number; readonly ticket: Buffer | undefined }
 
@@ -28,13 +30,8 @@ type Visit = { readonly isResumed: boolean; readonly status: number; readonly ti
 const visit = (url: string, key: string, session?: Buffer): Promise<Visit> =>
   new Promise((resolve, reject) => {
     const { hostname, port } = new URL(url)
-    const socket = connect({
-      host: hostname,
-      port: Number(port),
-      rejectUnauthorized: false,
-      minVersion: 'TLSv1.3',
-      session,
-    })
+    const at = { host: hostname, port: Number(port), rejectUnauthorized: false }
+    const socket = connect({ ...at, minVersion: 'TLSv1.3', session })
     let head = ''
     let ticket: Buffer | undefined
     let isResumed = false
@@ -62,12 +59,6 @@ const ticketAt = async (t: Test, url: string, key: string): Promise<Buffer> => {
   return ticket ?? Buffer.alloc(0)
 }
 
-const openFolder = async (t: Test) => {
-  const folder = await mkdtemp(join(tmpdir(), 'abohawa-tickets-'))
-  t.teardown(() => rm(folder, { recursive: true }))
-  return folder
-}
-
 const writeKey = (folder: string, name: string, bytes = randomBytes(48)): string => {
   const file = join(folder, name)
   writeFileSync(file, bytes, { mode: 0o600 })
@@ -75,7 +66,7 @@ const writeKey = (folder: string, name: string, bytes = randomBytes(48)): string
 }
 
 t.test('gateways with the same ticket key resume one another’s sessions, others do not', async t => {
-  const folder = await openFolder(t)
+  const folder = t.testdir()
   const one = writeKey(folder, 'one')
   const open = (ticketKey?: string) =>
     startTlsGateway(t, provider, ticketKey ? { ABOHAWA_SERVER__TLS__TICKET_KEY: ticketKey } : {})
@@ -85,27 +76,26 @@ t.test('gateways with the same ticket key resume one another’s sessions, other
     visit: (ticket: Buffer) => visit(apiUrl, keys.enterprise ?? '', ticket),
   }))
   if (!first || !same || !other || !without || !alsoWithout) return t.fail('a gateway is missing')
-  const ticket = await first.ticket()
-  t.match(await first.visit(ticket), { isResumed: true, status: 200 })
-  t.match(await same.visit(ticket), { isResumed: true, status: 200 })
-  t.match(await other.visit(ticket), { isResumed: false, status: 200 }, 'a full handshake in its place')
-  t.match(await without.visit(ticket), { isResumed: false, status: 200 })
-  const own = await without.ticket()
-  t.match(await without.visit(own), { isResumed: true, status: 200 })
-  t.match(await alsoWithout.visit(own), { isResumed: false, status: 200 }, 'each made one of its own')
+  const [ticket, own] = [await first.ticket(), await without.ticket()]
+  for (const [at, shown, isResumed] of [
+    [first, ticket, true],
+    [same, ticket, true],
+    [other, ticket, false],
+    [without, ticket, false],
+    [without, own, true],
+    // Each without a file made one of its own.
+    [alsoWithout, own, false],
+  ] as const)
+    t.match(await at.visit(shown), { isResumed, status: 200 })
 })
 
 t.test('processes that were started with other arguments are no other fleet', async t => {
-  const folder = await openFolder(t)
+  const folder = t.testdir()
   const ticketKey = writeKey(folder, 'key')
   const open = async (name: string) => {
     const config = join(folder, `${name}.yaml`)
     writeFileSync(config, 'log: { level: warn }')
-    const env = processEnv(provider.url, {
-      ...tls,
-      ABOHAWA_SERVER__TLS__TICKET_KEY: ticketKey,
-      ABOHAWA_STORE__PATH: join(folder, `${name}.db`),
-    })
+    const env = envWith(ticketKey, folder, name)
     const key = await createKey(env)
     const { urls } = await startCommand(t, ['serve', '--config', config], ['api'], env)
     return { url: urls.api ?? '', key }
@@ -116,7 +106,7 @@ t.test('processes that were started with other arguments are no other fleet', as
 })
 
 t.test('a new ticket key is used at once, and a new certificate leaves the one that there is', async t => {
-  const folder = await openFolder(t)
+  const folder = t.testdir()
   const [former, next] = [randomBytes(48), randomBytes(48)]
   const ticketKey = writeKey(folder, 'key', former)
   const [cert, key] = [join(folder, 'tls.crt'), join(folder, 'tls.key')]
@@ -160,13 +150,8 @@ t.test('a new ticket key is used at once, and a new certificate leaves the one t
 })
 
 t.test('with one file a client resumes at every process, also at one that was started later', async t => {
-  const folder = await openFolder(t)
-  const env = processEnv(provider.url, {
-    ...tls,
-    ABOHAWA_STORE__PATH: join(folder, 'store.db'),
-    ABOHAWA_SERVER__TLS__TICKET_KEY: writeKey(folder, 'key'),
-    ABOHAWA_TEST_CONFIG__POLL_EVERY: '1h',
-  })
+  const folder = t.testdir()
+  const env = { ...envWith(writeKey(folder, 'key'), folder), ABOHAWA_TEST_CONFIG__POLL_EVERY: '1h' }
   const key = await createKey(env)
   const running = await startProcesses(t, 2, { ...env, ABOHAWA_LOG__LEVEL: 'info' })
   // The kernel gives each of them some.
@@ -188,7 +173,7 @@ t.test('with one file a client resumes at every process, also at one that was st
 })
 
 t.test('a ticket key that can’t be used stops the start with one sentence', async t => {
-  const folder = await openFolder(t)
+  const folder = t.testdir()
   const open = writeKey(folder, 'open')
   chmodSync(open, 0o644)
   const faults = [
@@ -203,12 +188,7 @@ t.test('a ticket key that can’t be used stops the start with one sentence', as
     const given = { ABOHAWA_SERVER__TLS__TICKET_KEY: file }
     await t.rejects(startTlsGateway(t, provider, given), { constructor: InputError, message: sentence })
     for (const command of file === open ? [['serve'], ['config', 'check']] : [['config', 'check']]) {
-      const env = processEnv(provider.url, {
-        ...tls,
-        ABOHAWA_SERVER__TLS__TICKET_KEY: file,
-        ABOHAWA_STORE__PATH: join(folder, 'store.db'),
-      })
-      const { code, stderr } = await runCommand(command, env)
+      const { code, stderr } = await runCommand(command, envWith(file, folder))
       t.not(code, 0)
       t.match(stderr, sentence)
       t.equal(stderr.trim().split('\n').length, 1, stderr)

@@ -1,15 +1,17 @@
-// Many callers request one cold cell: the provider gets one request and everybody the right response.
+// Many callers request one cold cell, of one gateway and of a fleet whose loading process is killed: the provider gets one request
+// for each load, and everybody the right response. bench/cache/fleet.ts measures the same on a large scale.
 
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { createGrid } from '../../src/weather/cell.ts'
-import { manualClock } from '../support/manual-clock.ts'
-import { startProvider } from '../support/provider-process.ts'
-import { type Answer, sendRequest, startGateway } from '../support/start-gateway.ts'
+import { killLeaseHolder, measureStampede, startFleet } from '../scenarios/stampede.ts'
+import { startProviderHere } from '../support/provider-here.ts'
+import { withoutOwnRedis } from '../support/redis-server.ts'
+import { startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 import { usualCatalogue } from '../support/usual-catalogue.ts'
 
-const provider = await startProvider(t)
+const provider = await startProviderHere(t)
 
 // The paths of all places in the cell with the most of them, and of a point in it.
 const callersOfOneCell = (): string[] => {
@@ -21,95 +23,49 @@ const callersOfOneCell = (): string[] => {
 }
 type Place = { type: string; id: string; latitude: number; longitude: number }
 
-t.test(
-  '200 simultaneous cold requests for places in one cell are one provider call and 200 right answers',
-  async t => {
-    const gateway = await startGateway(t, { providerUrl: provider.url })
-    const callers = callersOfOneCell()
-    t.ok(callers.length > 8, `${callers.length} different paths`)
-    const { calls } = await provider.steer({ hold: true })
-    const pending = Array.from({ length: 200 }, (_, i) =>
-      gateway.get(`/weather/${callers[i % callers.length]}?lang=en`),
-    )
-    // A unit is counted before the cache is read, so once all are counted all of them wait for the one load.
-    const counted = async () =>
-      (await gateway.administration.usage(gateway.keyIds.enterprise ?? '', 1)).days[0]?.used
-    await until(
-      'all are counted and the provider has a request',
-      async () => (await provider.state()).inFlight > 0 && (await counted()) === 200,
-    )
-    await provider.steer({ hold: false })
-    const answers = await Promise.all(pending)
-    t.equal((await provider.state()).calls - calls, 1)
-    t.strictSame(new Set(answers.map(({ status }) => status)), new Set([200]))
-    t.equal(new Set(answers.map(({ body }) => JSON.stringify(body.current))).size, 1)
-    t.equal(
-      new Set(answers.map(({ headers }) => headers['x-ratelimit-remaining'])).size,
-      200,
-      'each was counted',
-    )
-    answers.forEach(({ body }, i) => {
-      const [type, id] = (callers[i % callers.length] ?? '').split('/')
-      t.equal(body.location.type, type)
-      if (type !== 'coords') t.equal(body.location.id, id, 'each got its own place')
-    })
-    t.equal(answers.filter(({ headers }) => /collapsed/.test(headers['cache-status'] ?? '')).length, 199)
-  },
-)
-
-t.test('cells that miss together travel in one request, and each gets its own weather', async t => {
+t.test('200 requests for cold places in one cell are one provider call, and 200 right answers', async t => {
   const gateway = await startGateway(t, { providerUrl: provider.url })
-  const { calls, points } = await provider.state()
-  const ids = (await gateway.get('/locations?type=district&limit=100')).body.results.map(
-    ({ id }: { id: string }) => id,
+  const callers = callersOfOneCell()
+  t.ok(callers.length > 8, `${callers.length} different paths`)
+  const { calls } = await provider.steer({ hold: true })
+  const pending = Array.from({ length: 200 }, (_, i) =>
+    gateway.get(`/weather/${callers[i % callers.length]}?lang=en`),
   )
-  await provider.steer({ hold: true })
-  const pending = ids.map((id: string) => gateway.get(`/weather/district/${id}?lang=en`))
-  const counted = async () =>
-    (await gateway.administration.usage(gateway.keyIds.enterprise ?? '', 1)).days[0]?.used
-  // The request for the list of districts is counted too.
-  await until('all are counted', async () => (await counted()) === ids.length + 1)
+  await until('the provider has a request', async () => (await provider.state()).inFlight > 0)
+  // A unit is counted before the cache is read, so once all are counted all of them wait for the one load.
+  const id = gateway.keyIds.enterprise ?? ''
+  const counted = async () => (await gateway.administration.usage(id, 1)).days[0]?.used
+  await until('all are counted', async () => (await counted()) === 200)
   await provider.steer({ hold: false })
-  const answers = await Promise.all<Answer>(pending)
-  const state = await provider.state()
-  const cells = new Set(
-    answers.map(({ headers }) => /key="([^"]+)"/.exec(headers['cache-status'] ?? '')?.[1]),
-  )
-  t.equal(state.points - points, cells.size, 'each cell once')
-  t.ok(state.calls - calls <= 2, `${state.calls - calls} calls for ${cells.size} cells`)
-  t.ok(state.maxInFlight <= 1, 'never more at once than the provider runs')
-  for (const { body, headers } of answers.slice(0, 10)) {
-    const [lat, lng] = (/key="([^"]+)"/.exec(headers['cache-status'] ?? '')?.[1] ?? '').split(',')
-    const alone = await sendRequest(
-      `${provider.url}/v1/forecast?latitude=${lat}&longitude=${lng}&timezone=Asia%2FDhaka&daily=temperature_2m_max`,
-    )
-    const day = alone.body.daily.time.indexOf(body.daily.time[3])
-    t.equal(body.daily.temperature_2m_max[3], alone.body.daily.temperature_2m_max[day], `cell ${lat},${lng}`)
-  }
+  const answers = await Promise.all(pending)
+  t.equal((await provider.state()).calls - calls, 1)
+  t.strictSame(new Set(answers.map(({ status }) => status)), new Set([200]))
+  t.equal(new Set(answers.map(({ body }) => JSON.stringify(body.current))).size, 1)
+  t.equal(new Set(answers.map(({ headers }) => headers['x-ratelimit-remaining'])).size, 200)
+  answers.forEach(({ body }, i) => {
+    const [type, id] = (callers[i % callers.length] ?? '').split('/')
+    t.equal(body.location.type, type)
+    if (type !== 'coords') t.equal(body.location.id, id, 'each got its own place')
+  })
+  t.equal(answers.filter(({ headers }) => /collapsed/.test(headers['cache-status'] ?? '')).length, 199)
 })
 
-t.test('a failed load fails all waiters, backs off, and is retried for the next caller', async t => {
-  const clock = manualClock()
-  const gateway = await startGateway(t, {
-    providerUrl: provider.url,
-    clock,
-    env: { ABOHAWA_TEST_PROVIDER__RETRIES: '0', ABOHAWA_TEST_CACHE__RETRY_AFTER: '10s' },
-  })
-  const point = '/weather/coords/24.4/88.6'
-  const { calls } = await provider.steer({ fault: 'internal-error' })
-  const failed = await Promise.all([1, 2, 3].map(() => gateway.get(point)))
-  t.strictSame(
-    failed.map(({ status }) => status),
-    [500, 500, 500],
+t.test('a cell that a whole fleet needs is one request, or two', { skip: withoutOwnRedis }, async t => {
+  // Long timeouts: a busy machine must not look like an outage of Redis or the provider, or a dead process.
+  const fleet = await startFleet(
+    t,
+    { processes: 3, callersEach: 40 },
+    {
+      ABOHAWA_REDIS__COMMAND_TIMEOUT: '10s',
+      ABOHAWA_TEST_CACHE__LEASE_FOR: '5s',
+      ABOHAWA_PROVIDER__TIMEOUT: '100s',
+      ABOHAWA_TEST_PROVIDER__TOTAL_TIMEOUT: '100s',
+    },
   )
-  await provider.steer({ fault: 'none' })
-  const backingOff = await gateway.get(point)
-  t.equal(backingOff.status, 500)
-  const seconds = Number(backingOff.headers['retry-after'])
-  t.ok(seconds >= 10 && seconds <= 15, `retry-after is ${seconds} s`)
-  t.equal((await provider.state()).calls - calls, 1, 'they failed together, and nobody retried')
-  clock.advance(seconds * 1_000)
-  await provider.steer({ now: new Date(clock.now()).toISOString() })
-  t.equal((await gateway.get(point)).status, 200)
-  t.equal((await provider.state()).calls - calls, 2)
+  const answered = (answers: readonly { status: number }[]) =>
+    answers.filter(({ status }) => status === 200).length
+  const { calls, answers } = await measureStampede(fleet, '/api/v1/weather/coords/23.7/90.4')
+  t.strictSame([calls, answered(answers)], [1, 120])
+  const killed = await killLeaseHolder(fleet, '/api/v1/weather/coords/22.3/91.8')
+  t.strictSame([killed.calls, answered(killed.answers)], [2, 80], 'all callers of the others are answered')
 })

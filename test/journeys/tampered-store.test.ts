@@ -1,21 +1,16 @@
-// A gateway with little memory on a Redis that somebody else writes to: weather, quotas, keys and messages between
-// instances. Consumers get the right weather and the right counts all the time.
+// A gateway with little memory on a Redis that somebody else writes to: weather, quotas, keys and messages between instances.
+// Consumers get the right weather and the right counts. All forms are in test/cache/entry-codec.test.ts and test/stores/.
 
-import { brotliCompressSync, constants, crc32 } from 'node:zlib'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { createCalendar } from '../../src/common/calendar.ts'
-import { systemClock } from '../../src/common/clock.ts'
-import { loadConfig } from '../../src/config/load.ts'
-import { createAdministration } from '../../src/keys/administration.ts'
-import { openStore } from '../../src/stores/open-store.ts'
+import { issueKeys, quietZone } from '../scenarios/keys.ts'
+import { metric, processEnv } from '../scenarios/set-up.ts'
 import { peakOf, runCommand, startCommand, startLimited, withoutPrlimit } from '../support/process.ts'
 import { startProviderHere } from '../support/provider-here.ts'
 import { testRedis } from '../support/redis-server.ts'
-import { type Answer, sendRequest } from '../support/start-gateway.ts'
+import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
-import { usualCatalogue } from '../support/usual-catalogue.ts'
-import { sealed } from '../weather/sealed-bytes.ts'
 
 // The gateways and the provider are processes on the machine's clock.
 const provider = await startProviderHere(t, undefined, null)
@@ -24,181 +19,82 @@ const skip = withoutPrlimit
 const dataBytes = 900_000_000
 const maxMiB = 220
 
-// It is about noon in this zone, so that no run of these tests crosses a midnight and splits its counts over two days.
-const hoursAhead = 12 - new Date().getUTCHours()
-const zone = `Etc/GMT${hoursAhead > 0 ? '-' : '+'}${Math.abs(hoursAhead)}`
-const today = new Date(Date.now() + hoursAhead * 3_600_000).toISOString().slice(0, 10)
+const zone = quietZone()
+const today = createCalendar(zone).dayOf(Date.now())
 
 const setUp = async (t: Test) => {
   const redis = await testRedis(t)
   const raw = new Redis(redis.url)
   t.teardown(() => raw.quit())
-  const env = {
+  const env = processEnv(provider.url, {
+    ABOHAWA_LOG__LEVEL: 'info',
     ABOHAWA_QUOTA__TIME_ZONE: zone,
-    ABOHAWA_SERVER__PORT: '0',
-    ABOHAWA_SERVER__DRAIN_FOR: '0s',
-    ABOHAWA_OPS__PORT: '0',
-    ABOHAWA_PROVIDER__BASE_URL: provider.url,
-    ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '',
-    ABOHAWA_CATALOGUE__PATH: usualCatalogue,
-    ABOHAWA_LOG__ACCESS: 'false',
     ABOHAWA_REDIS__URL: redis.url,
     ABOHAWA_REDIS__PREFIX: redis.prefix,
     ABOHAWA_REDIS__COMMAND_TIMEOUT: '10s',
-  }
-  const config = loadConfig({ files: [], env })
-  const store = await openStore(config, systemClock, { redisAway: () => {}, redisBack: () => {} })
-  t.teardown(() => store.close())
-  const administration = createAdministration({
-    store,
-    tiers: config.quota.tiers,
-    calendar: createCalendar(zone),
-    clock: systemClock,
   })
-  const createKey = (tier = 'free') => administration.createKey('A', tier)
+  const createKey = async (tier = 'free') => {
+    const [issued] = await issueKeys(env, [tier])
+    return issued ?? { id: '', key: '' }
+  }
   return { raw, prefix: redis.prefix, env, createKey }
 }
 
 const startGateway = async (t: Test, env: Record<string, string>) => {
   const gateway = await startLimited(t, dataBytes, ['serve'], ['api', 'ops'], env)
   const { api = '', ops = '' } = gateway.urls
-  const metric = async (name: string) =>
-    Number(
-      (await sendRequest(`${ops}/metrics`)).text
-        .split('\n')
-        .find(line => line.startsWith(`${name} `))
-        ?.split(' ')[1] ?? 0,
-    )
+  const read = (name: string) => metric(ops, name)
   const send = (path: string, key: string) => sendRequest(`${api}/api/v1${path}`, { key })
   const logged = (msg: string) =>
     gateway.lines.flatMap(line =>
       line.includes(`"msg":"${msg}"`) ? [JSON.parse(line) as Record<string, unknown>] : [],
     )
-  return { ...gateway, metric, send, logged }
+  return { ...gateway, metric: read, send, logged }
 }
 
-const lgwin = constants.BROTLI_PARAM_LGWIN
-// By default it would take seconds, and save nothing.
-const quality = constants.BROTLI_PARAM_QUALITY
-/** The cache key of a Redis key, such as `0123456789ab:23.7,90.4`. */
-const cacheKeyOf = (name: string, prefix: string): string => name.slice(`${prefix}bytes:{`.length, -1)
-const crcOf = (text: string): Buffer => {
-  const bytes = Buffer.alloc(4)
-  bytes.writeUInt32LE(crc32(text))
-  return bytes
-}
+t.test('whatever lies under the key of a cell, its own weather is answered', { skip }, async t => {
+  const { raw, prefix, env, createKey } = await setUp(t)
+  const { key } = await createKey('enterprise')
+  const gateway = await startGateway(t, env)
+  const at = (i: number) => `/weather/coords/${(22.1 + i / 10).toFixed(1)}/90.4`
+  const from = await gateway.send(at(0), key)
+  t.equal(from.status, 200)
+  const [genuineKey = ''] = await raw.keys(`${prefix}bytes:*`)
+  const genuine = (await raw.getBuffer(genuineKey)) as Buffer
+  const keyOf = (i: number) => genuineKey.replace('22.1', (22.1 + i / 10).toFixed(1))
+  const put = (bytes: Buffer) => (name: string) => raw.set(name, bytes)
+  const cases: [what: string, reason: string, put: (name: string) => Promise<unknown>][] = [
+    ['the entry of another cell', 'key', put(genuine)],
+    ['a list', 'wrong_type', name => raw.rpush(name, 'x')],
+    ['200 MB', 'too_large', name => raw.setrange(name, 200_000_000, 'x')],
+    ['an entry whose last byte is missing', 'checksum', put(genuine.subarray(0, -1))],
+  ]
+  for (const [i, [what, reason, place]] of cases.entries()) {
+    const name = keyOf(i + 1)
+    await place(name)
+    const { calls } = await provider.state()
+    const { status, headers, body } = await gateway.send(at(i + 1), key)
+    t.equal(status, 200, what)
+    t.match(headers['cache-status'], /fwd=miss/, 'it counts as absent')
+    t.strictNotSame(body.hourly, from.body.hourly, 'the weather is not that of another cell')
+    t.equal((await provider.state()).calls, calls + 1, 'fetched once')
+    t.ok((await gateway.metric(`abohawa_cache_entries_refused_total{reason="${reason}"}`)) >= 1, reason)
+    t.equal(await raw.type(name), 'string', 'a good one is there')
+    t.ok((await raw.strlen(name)) < 10_000)
+  }
+  const lines = gateway.logged('entry of the shared cache tier refused; it counts as a miss')
+  t.ok(lines.length >= 4 && lines.length <= 8, `${lines.length} lines for ${cases.length} reasons`)
+  t.match(lines[0], { level: 'warn', reason: 'key', key: /^[0-9a-f]{12}:22\.2,90\.4$/ })
 
-const weatherOf = ({ status, headers, body }: Answer) => ({
-  status,
-  cacheStatus: headers['cache-status'] ?? '',
-  current: body.current,
-  hourly: body.hourly,
-  daily: body.daily,
+  await put(genuine)(keyOf(30))
+  const command = ['cache', 'show', '25.1,90.4', '--gateway', gateway.urls.ops ?? '']
+  t.match(
+    (await runCommand(command, env)).stdout,
+    /what lies there is refused: it was written for another cell/,
+  )
+  const peak = peakOf(gateway.child)
+  t.ok(peak < maxMiB, `${peak.toFixed(0)} MiB at most`)
 })
-
-t.test(
-  'whatever lies under the key of a cell, its own weather is answered and takes its place',
-  { skip },
-  async t => {
-    const { raw, prefix, env, createKey } = await setUp(t)
-    const { key } = await createKey('enterprise')
-    const gateway = await startGateway(t, env)
-    const at = (i: number) => `/weather/coords/${(22.1 + i / 10).toFixed(1)}/90.4`
-    const from = weatherOf(await gateway.send(at(0), key))
-    t.match(from, { status: 200, cacheStatus: /fwd=miss/ })
-    const [genuineKey = ''] = await raw.keys(`${prefix}bytes:*`)
-    const genuine = (await raw.getBuffer(genuineKey)) as Buffer
-    const keyOf = (i: number) => genuineKey.replace('22.1', (22.1 + i / 10).toFixed(1))
-    const put = (bytes: Buffer) => (name: string) => raw.set(name, bytes)
-    const altered = (change: (bytes: Buffer) => void) => {
-      const copy = Buffer.from(genuine)
-      change(copy)
-      return sealed(copy)
-    }
-    // Written with the right cell: the attacker knows how an entry is bound to its key.
-    const rebound = (name: string, bytes: Buffer) =>
-      sealed(Buffer.concat([bytes.subarray(0, 13), crcOf(cacheKeyOf(name, prefix)), bytes.subarray(17)]))
-
-    const putAt = (instant: number) => (name: string) =>
-      raw.set(
-        name,
-        rebound(
-          name,
-          altered(bytes => bytes.writeDoubleLE(instant, 1)),
-        ),
-      )
-
-    const cases: [what: string, reason: string, put: (name: string) => Promise<unknown>][] = [
-      ['the entry of another cell', 'key', put(genuine)],
-      ['a list', 'wrong_type', name => raw.rpush(name, 'x')],
-      ['200 MB', 'too_large', name => raw.setrange(name, 200_000_000, 'x')],
-      ['an entry whose last byte is missing', 'checksum', put(genuine.subarray(0, -1))],
-      ['a byte', 'length', put(Buffer.from([3]))],
-      ['an entry of another version', 'version', put(Buffer.concat([Buffer.from([2]), genuine.subarray(1)]))],
-      ['an entry from the future', 'instant', putAt(Date.now() + 3_600_000)],
-      ['an entry of an instant that is none', 'instant', putAt(Number.POSITIVE_INFINITY)],
-      [
-        'a bomb of six thousand bytes',
-        'too_large',
-        name => {
-          const bomb = brotliCompressSync(Buffer.alloc(64 << 20), { params: { [lgwin]: 16, [quality]: 5 } })
-          return raw.set(name, rebound(name, Buffer.concat([genuine.subarray(0, 57), bomb])))
-        },
-      ],
-      [
-        'columns that are none',
-        'malformed',
-        name => {
-          const body = brotliCompressSync(Buffer.alloc(16_000, 255), { params: { [lgwin]: 16 } })
-          return raw.set(name, rebound(name, Buffer.concat([genuine.subarray(0, 57), body])))
-        },
-      ],
-    ]
-    const refusals = new Map<string, number>()
-    for (const [i, [what, reason, place]] of cases.entries())
-      await t.test(what, async t => {
-        const name = keyOf(i + 1)
-        await place(name)
-        const { calls } = await provider.state()
-        const answer = weatherOf(await gateway.send(at(i + 1), key))
-        t.match(answer, { status: 200, cacheStatus: /fwd=miss/ }, 'it counts as absent')
-        t.not(JSON.stringify(answer.hourly), JSON.stringify(from.hourly), 'and is not that of another cell')
-        t.equal((await provider.state()).calls, calls + 1, 'fetched once')
-        refusals.set(reason, (refusals.get(reason) ?? 0) + 1)
-        const count = await gateway.metric(`abohawa_cache_entries_refused_total{reason="${reason}"}`)
-        t.ok(count >= (refusals.get(reason) ?? 0), `${count} are counted`)
-        t.equal(
-          (await raw.type(name)) === 'string' && (await raw.strlen(name)) < 10_000,
-          true,
-          'a good one is there',
-        )
-      })
-    const lines = gateway.logged('entry of the shared cache tier refused; it counts as a miss')
-    t.ok(
-      lines.length >= refusals.size && lines.length <= 2 * refusals.size,
-      `${lines.length} lines for ${refusals.size} reasons`,
-    )
-    t.match(lines[0], { level: 'warn', reason: 'key', key: /^[0-9a-f]{12}:22\.2,90\.4$/ })
-
-    await t.test('an entry from the future is shown as such', async t => {
-      const name = keyOf(30)
-      await raw.set(
-        name,
-        rebound(
-          name,
-          altered(bytes => bytes.writeDoubleLE(Date.now() + 9e9, 1)),
-        ),
-      )
-      const { stdout } = await runCommand(
-        ['cache', 'show', '25.1,90.4', '--gateway', gateway.urls.ops ?? ''],
-        env,
-      )
-      t.match(stdout, /nothing is known: what lies there is refused: it has an instant that can not be/)
-    })
-    const peak = peakOf(gateway.child)
-    t.ok(peak < maxMiB, `${peak.toFixed(0)} MiB at most`)
-  },
-)
 
 t.test('a damaged count or key costs itself alone, and the log says so', { skip }, async t => {
   const { raw, prefix, env, createKey } = await setUp(t)

@@ -1,41 +1,22 @@
-// HTTPS is required of consumers: TLS ends here, or at a trusted proxy that says so.
+// HTTPS is required of consumers: TLS ends here, or at a trusted proxy that says so. Plain HTTP on the port where the gateway
+// speaks TLS gets one answer that says so, and the limits of connections hold.
 
 import { once } from 'node:events'
-import { copyFileSync, readFileSync } from 'node:fs'
-import { connect } from 'node:net'
+import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type ConnectionOptions, connect as connectTls } from 'node:tls'
 import t from 'tap'
 import { Agent, request } from 'undici'
+import { startTlsGateway, trusting } from '../support/http2-client.ts'
 import { runCommand } from '../support/process.ts'
-import { startProvider } from '../support/provider-process.ts'
-import { sendRequest, startGateway } from '../support/start-gateway.ts'
+import { startProviderHere } from '../support/provider-here.ts'
+import { openSocket, requestBytes, sendRaw } from '../support/raw-http.ts'
+import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 const fixtures = join(import.meta.dirname, '..', 'fixtures')
-const provider = await startProvider(t)
+const provider = await startProviderHere(t)
 const list = '/api/v1/locations?type=division'
-
-t.test('with a certificate it speaks HTTPS itself', async t => {
-  const gateway = await startGateway(t, {
-    providerUrl: provider.url,
-    env: {
-      ABOHAWA_SERVER__TLS__CERT: join(fixtures, 'localhost.crt'),
-      ABOHAWA_SERVER__TLS__KEY: join(fixtures, 'localhost.key'),
-    },
-  })
-  t.match(gateway.apiUrl, /^https:\/\/127\.0\.0\.1:\d+$/)
-  const dispatcher = new Agent({ connect: { ca: readFileSync(join(fixtures, 'localhost.crt')) } })
-  t.teardown(() => dispatcher.close())
-  const send = (headers: Record<string, string>) =>
-    request(`${gateway.apiUrl}${list}`, { dispatcher, headers })
-  const answer = await send({ 'x-api-key': gateway.keys.free ?? '' })
-  t.equal(answer.statusCode, 200)
-  t.match(await answer.body.json(), { total: 8 })
-  const refused = await send({})
-  t.equal(refused.statusCode, 401)
-  await refused.body.dump()
-})
 
 t.test('versions and ciphers that scanners refuse are refused, also after a renewal', async t => {
   const folder = t.testdir()
@@ -45,22 +26,15 @@ t.test('versions and ciphers that scanners refuse are refused, also after a rene
     copyFileSync(join(fixtures, `${name}.crt`), files.cert)
   }
   put('localhost')
-  const gateway = await startGateway(t, {
-    providerUrl: provider.url,
-    env: { ABOHAWA_SERVER__TLS__CERT: files.cert, ABOHAWA_SERVER__TLS__KEY: files.key },
-  })
+  const env = { ABOHAWA_SERVER__TLS__CERT: files.cert, ABOHAWA_SERVER__TLS__KEY: files.key }
+  const gateway = await startTlsGateway(t, provider, env)
   const { hostname, port } = new URL(gateway.apiUrl)
   /** What was agreed on, or why nothing. */
   const agreed = async (offered: ConnectionOptions): Promise<string> => {
     // The client itself must be ready for what is refused.
     const ciphers = `${offered.ciphers ?? 'DEFAULT'}:@SECLEVEL=0`
-    const socket = connectTls({
-      port: Number(port),
-      host: hostname,
-      rejectUnauthorized: false,
-      ...offered,
-      ciphers,
-    })
+    const at = { port: Number(port), host: hostname, rejectUnauthorized: false }
+    const socket = connectTls({ ...at, ...offered, ciphers })
     try {
       await once(socket, 'secureConnect')
       return `${socket.getProtocol()} ${socket.getCipher().name}`
@@ -87,43 +61,6 @@ t.test('versions and ciphers that scanners refuse are refused, also after a rene
   await refusedTo()
 })
 
-t.test(
-  'a stopping gateway finishes what is in flight, with TLS and without, and drops idle connections',
-  async t => {
-    const tls = {
-      ABOHAWA_SERVER__TLS__CERT: join(fixtures, 'localhost.crt'),
-      ABOHAWA_SERVER__TLS__KEY: join(fixtures, 'localhost.key'),
-    }
-    for (const more of [{}, tls]) {
-      const gateway = await startGateway(t, {
-        providerUrl: provider.url,
-        env: { ...more, ABOHAWA_SERVER__REQUEST_TIMEOUT: '100ms' },
-      })
-      const dispatcher = new Agent({ connect: { ca: readFileSync(join(fixtures, 'localhost.crt')) } })
-      t.teardown(() => dispatcher.close())
-      const { hostname, port } = new URL(gateway.apiUrl)
-      // It reads whatever comes: on a slow machine a 400 may come before the end.
-      const silent = connect(Number(port), hostname).resume()
-      const dropped = once(silent, 'close')
-      await once(silent, 'connect')
-      await provider.steer({ hold: true })
-      const slow = request(`${gateway.apiUrl}/api/v1/weather/district/3026`, {
-        dispatcher,
-        headers: { 'x-api-key': gateway.keys.free ?? '' },
-      })
-      await until('the provider has a request', async () => (await provider.state()).inFlight > 0)
-      const closed = gateway.close()
-      // An idle connection is dropped after the request timeout; the request in flight outlives that.
-      await dropped
-      await provider.steer({ hold: false })
-      const { statusCode, body } = await slow
-      t.equal(statusCode, 200)
-      t.ok((await body.text()).length > 1_000)
-      await closed
-    }
-  },
-)
-
 t.test('behind a trusted proxy only what came over HTTPS passes, and 400 comes before 401', async t => {
   const gateway = await startGateway(t, {
     providerUrl: provider.url,
@@ -134,16 +71,9 @@ t.test('behind a trusted proxy only what came over HTTPS passes, and 400 comes b
     sendRequest(`${gateway.apiUrl}${list}`, { key: presented, headers })
   t.equal((await send({ 'x-forwarded-proto': 'https' })).status, 200)
   t.equal((await send({ 'x-forwarded-proto': 'HTTPS, https' })).status, 200)
-  for (const headers of [
-    {},
-    { 'x-forwarded-proto': 'http' },
-    { 'x-forwarded-proto': 'https, http' },
-    { 'x-forwarded-proto': 'http, https' },
-    { 'x-forwarded-proto': '' },
-  ]) {
-    const refused = await send(headers as Record<string, string>)
-    t.equal(refused.status, 400, JSON.stringify(headers))
-    t.match(refused.body.error, /HTTPS is required$/)
+  for (const proto of [undefined, 'http', 'https, http', 'http, https', '']) {
+    const refused = await send(proto === undefined ? {} : { 'x-forwarded-proto': proto })
+    t.match(refused, { status: 400, body: { error: /HTTPS is required$/ } }, `${proto}`)
     t.equal(refused.headers['x-ratelimit-limit'], '0')
   }
   t.equal((await send({}, null)).status, 400)
@@ -154,28 +84,19 @@ t.test('behind a trusted proxy only what came over HTTPS passes, and 400 comes b
   )
 })
 
-t.test('an address that is not trusted can’t claim HTTPS', async t => {
-  const gateway = await startGateway(t, {
-    providerUrl: provider.url,
-    env: { ABOHAWA_SERVER__TRUSTED_PROXIES: '10.0.0.0/8' },
-  })
-  const headers = { 'x-forwarded-proto': 'https' }
-  t.equal(
-    (await sendRequest(`${gateway.apiUrl}${list}`, { key: gateway.keys.free ?? '', headers })).status,
-    400,
-  )
+t.test('who is not trusted can’t claim HTTPS, and without a proxy the header changes nothing', async t => {
+  const env = { ABOHAWA_SERVER__TRUSTED_PROXIES: '10.0.0.0/8' }
+  const behind = await startGateway(t, { providerUrl: provider.url, env })
+  const alone = await startGateway(t, { providerUrl: provider.url })
+  const statusOf = async (gateway: typeof alone, proto: string) =>
+    (await gateway.get('/locations?type=division', { headers: { 'x-forwarded-proto': proto } })).status
+  t.strictSame([await statusOf(behind, 'https'), await statusOf(alone, 'http')], [400, 200])
 })
 
 t.test('TLS that ends here and TLS that ends at a proxy are each judged by themselves', async t => {
-  const gateway = await startGateway(t, {
-    providerUrl: provider.url,
-    env: {
-      ABOHAWA_SERVER__TLS__CERT: join(fixtures, 'localhost.crt'),
-      ABOHAWA_SERVER__TLS__KEY: join(fixtures, 'localhost.key'),
-      ABOHAWA_SERVER__TRUSTED_PROXIES: '127.0.0.2/32',
-    },
-  })
-  const ca = readFileSync(join(fixtures, 'localhost.crt'))
+  const gateway = await startTlsGateway(t, provider, { ABOHAWA_SERVER__TRUSTED_PROXIES: '127.0.0.2/32' })
+  // The certificate is for this address too.
+  const { ca } = trusting
   const statusFrom = async (localAddress: string, headers: Record<string, string>) => {
     const dispatcher = new Agent({ localAddress, connect: { ca } })
     const { statusCode, body } = await request(`${gateway.apiUrl}${list}`, {
@@ -196,17 +117,6 @@ t.test('TLS that ends here and TLS that ends at a proxy are each judged by thems
   t.equal(await statusFrom('127.0.0.2', {}), 200)
 })
 
-t.test(
-  'on loopback, with neither configured, plain HTTP is allowed, and a header changes nothing',
-  async t => {
-    const gateway = await startGateway(t, { providerUrl: provider.url })
-    t.equal(
-      (await gateway.get('/locations?type=division', { headers: { 'x-forwarded-proto': 'http' } })).status,
-      200,
-    )
-  },
-)
-
 t.test('on any other address the start fails and says what to configure', async t => {
   const env = { ABOHAWA_SERVER__HOST: '0.0.0.0', ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') }
   const { code, stderr } = await runCommand(['serve'], env)
@@ -216,21 +126,53 @@ t.test('on any other address the start fails and says what to configure', async 
   t.match(stderr, /server\.trustedProxies/)
 })
 
-t.test('a certificate that can’t be read or is none stops the start with one sentence', async t => {
-  const folder = t.testdir({ 'not.pem': 'hello' })
-  for (const [cert, message] of [
-    ['/nowhere.pem', /^abohawa: server\.tls\.cert is \/nowhere\.pem, which can't be read/],
-    [join(folder, 'not.pem'), /^abohawa: server\.tls\.cert and server\.tls\.key can't be used/],
+const noneIsLeft = async (gateway: TestGateway) => {
+  await until('no connection is left', async () => (await gateway.metric('abohawa_connections')) === 0)
+  t.equal(await gateway.metric('abohawa_connections_unauthenticated'), 0)
+}
+
+t.test('plain HTTP on the port of TLS gets one 400 that says so, whatever its method', async t => {
+  const gateway = await startTlsGateway(t, provider)
+  const key = `x-api-key: ${gateway.keys.free}`
+  for (const [line, headers, body] of [
+    ['GET /api/v1/locations?type=division', ['host: x', key], ''],
+    ['HEAD /', [], ''],
+    ['POST /', ['host: x', 'content-length: 200000'], 'x'.repeat(200_000)],
+    ['OPTIONS *', ['host: x'], ''],
+    ['DELETE /a', ['host: x'], ''],
+    ['CONNECT a:1', [], ''],
+    ['PRI *', [], ''],
   ] as const) {
-    const { code, stderr } = await runCommand(['serve'], {
-      ABOHAWA_STORE__PATH: join(folder, 'store.db'),
-      ABOHAWA_SERVER__PORT: '0',
-      ABOHAWA_OPS__PORT: '0',
-      ABOHAWA_SERVER__TLS__CERT: cert,
-      ABOHAWA_SERVER__TLS__KEY: join(fixtures, 'localhost.key'),
+    const answer = await sendRaw(gateway.apiUrl, requestBytes(line, headers, body))
+    t.equal(answer.status, 400, line)
+    const error = 'the request came over plain HTTP; HTTPS is required'
+    t.strictSame(answer.body, { error, code: 'https_required' })
+    t.match(answer.headers, {
+      connection: 'close',
+      'cache-control': 'no-store',
+      'x-ratelimit-limit': '0',
+      'x-request-id': /^\S+$/,
     })
-    t.equal(code, 1)
-    t.match(stderr, message)
-    t.equal(stderr.trim().split('\n').length, 1)
   }
+  t.equal((await gateway.administration.usage(gateway.keyIds.free ?? '', 1)).days[0]?.used ?? 0, 0)
+  await noneIsLeft(gateway)
+})
+
+t.test('a connection whose handshake does not come is closed after the request timeout', async t => {
+  const gateway = await startTlsGateway(t, provider, { ABOHAWA_SERVER__REQUEST_TIMEOUT: '500ms' })
+  const sockets = Array.from({ length: 3 }, () => openSocket(gateway.apiUrl).resume())
+  // Too little for a request and for a handshake.
+  for (const socket of sockets) socket.write('GE')
+  await until('they are closed', () => sockets.every(({ destroyed }) => destroyed))
+  await noneIsLeft(gateway)
+})
+
+t.test('a thousand plain requests that read no answer leave nothing behind', async t => {
+  const gateway = await startTlsGateway(t, provider)
+  for (let round = 0; round < 10; round++) {
+    const sockets = Array.from({ length: 100 }, () => openSocket(gateway.apiUrl).pause())
+    for (const socket of sockets) socket.write('GET / HTTP/1.1\r\n\r\n', () => socket.resume())
+    await until('this hundred is closed', () => sockets.every(({ closed }) => closed))
+  }
+  await noneIsLeft(gateway)
 })

@@ -6,18 +6,15 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
 import t from 'tap'
 import { startTlsGateway, trusting } from '../support/http2-client.ts'
-import { startProvider } from '../support/provider-process.ts'
+import { startProviderHere } from '../support/provider-here.ts'
 import { drained } from '../support/raw-http.ts'
 import { startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
-const provider = await startProvider(t)
+const provider = await startProviderHere(t)
 const gateways: Record<string, TestGateway> = {}
 t.before(async () => {
-  gateways.plain = await startGateway(t, {
-    providerUrl: provider.url,
-    env: { ABOHAWA_HEALTH__PORT: '0' },
-  })
+  gateways.plain = await startGateway(t, { providerUrl: provider.url, env: { ABOHAWA_HEALTH__PORT: '0' } })
   gateways.tls = await startTlsGateway(t, provider)
 })
 
@@ -65,10 +62,12 @@ const sendWithoutEnd = async (url: string, head: string, body: Buffer) => {
   }
 }
 
-const weather = '/api/v1/locations/district/3026'
+/** The whole answer, then the end of the other side, then of the connection. */
+const ends = { isWhole: true, ended: true, isCut: true }
+const place = '/api/v1/locations/district/3026'
 const listeners = () => [
-  { url: gateways.plain?.apiUrl, path: weather },
-  { url: gateways.tls?.apiUrl, path: weather },
+  { url: gateways.plain?.apiUrl, path: place },
+  { url: gateways.tls?.apiUrl, path: place },
   { url: gateways.plain?.opsUrl, path: '/livez' },
   { url: gateways.plain?.opsUrl, path: '/cache/purge' },
   { url: gateways.plain?.healthUrl, path: '/livez' },
@@ -94,14 +93,11 @@ for (const [name, headers, body] of [
         // JSON, so that nothing else is wrong with it where bodies are read.
         const type = 'content-type: application/json\r\n'
         const head = `${method} ${path} HTTP/1.1\r\nhost: localhost\r\n${type}${keyLine}${headers}\r\n`
-        const { status, ...was } = await sendWithoutEnd(url, head, body)
-        const title = `${url}${path} ${method} ${key === '' ? 'without a key' : 'with a key'}: ${status}, ${was.sent} sent`
+        const { status, sent, ...was } = await sendWithoutEnd(url, head, body)
+        const title = `${url}${path} ${method} with the key "${key.slice(0, 9)}": ${status}, ${sent} sent`
         t.ok(status >= 200, title)
-        t.ok(was.isWhole, `${title}, the answer is whole`)
-        t.ok(was.isCut, `${title}, the connection is closed`)
-        t.ok(was.ended, `${title}, it ended before`)
-        if (name !== 'chunks') t.ok(was.saysClose, `${title}, it says so`)
-        if (name !== 'chunks') t.notOk(was.isContinued, `${title}, the body is not asked for`)
+        // Whether chunks end is not known when the answer is written.
+        t.match(was, name === 'chunks' ? ends : { ...ends, saysClose: true, isContinued: false }, title)
       }),
     )
     await until('no connection is left', async () => {
@@ -123,13 +119,10 @@ t.test('what never becomes a request has its whole refusal, however long it goes
   )
   await Promise.all(
     cases.map(async ({ url, head }) => {
-      const { status, ...was } = await sendWithoutEnd(url, head, piece)
-      const title = `${url} ${head.slice(0, 12)}: ${status}, ${was.sent} sent`
+      const { status, sent, ...was } = await sendWithoutEnd(url, head, piece)
+      const title = `${url} ${head.slice(0, 12)}: ${status}, ${sent} sent`
       t.ok(status >= 400 && status < 500, title)
-      t.ok(was.isWhole, `${title}, the answer is whole`)
-      t.ok(was.isCut, `${title}, the connection is closed`)
-      t.ok(was.saysClose, `${title}, it says so`)
-      t.ok(was.ended, `${title}, it ended before`)
+      t.match(was, { ...ends, saysClose: true }, title)
     }),
   )
 })
@@ -160,23 +153,4 @@ t.test('requests behind an answer that ends the connection reset nothing', async
     await closed
     t.strictSame(faults, [], line)
   }
-})
-
-t.test('one client that sends a body without end costs others little', async t => {
-  const { plain } = gateways
-  if (!plain) throw new Error('there is no gateway')
-  const { hostname: host, port } = new URL(plain.apiUrl)
-  const socket = connect({ host, port: Number(port) })
-  socket.on('error', () => {})
-  socket.write(`POST ${weather} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n`)
-  const feeding = (async () => {
-    const endsBy = performance.now() + patienceMs
-    while (!socket.destroyed && performance.now() < endsBy) {
-      if (!socket.write(chunk)) await drained(socket)
-      await new Promise(setImmediate)
-    }
-  })()
-  await until('it is closed', () => socket.destroyed, 10_000)
-  await feeding
-  t.ok(socket.destroyed)
 })

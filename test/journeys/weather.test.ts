@@ -3,28 +3,17 @@
 
 import t from 'tap'
 import { manualClock } from '../support/manual-clock.ts'
-import { startProvider } from '../support/provider-process.ts'
-import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { startProviderHere } from '../support/provider-here.ts'
+import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { currentUnits, dailyVariables, hourlyVariables } from '../support/weather-contract.ts'
 
 const noon = '2026-11-21T06:05:10Z'
 const clock = manualClock(noon)
-const provider = await startProvider(t)
-await provider.steer({ now: noon })
-let gateway: TestGateway
-t.before(async () => {
-  gateway = await startGateway(t, { providerUrl: provider.url, clock })
-})
+const provider = await startProviderHere(t, undefined, noon)
+const gateway = await startGateway(t, { providerUrl: provider.url, clock })
 
 const currentFields = { time: 'iso8601', interval: 'seconds', ...currentUnits }
-const integers = [
-  'interval',
-  'relative_humidity_2m',
-  'is_day',
-  'weather_code',
-  'cloud_cover',
-  'wind_direction_10m',
-]
+const integers = 'interval relative_humidity_2m is_day weather_code cloud_cover wind_direction_10m'.split(' ')
 const hourlyFields = ['time', ...hourlyVariables]
 const dailyFields = ['time', ...dailyVariables]
 
@@ -32,26 +21,11 @@ t.test('weather of a place has every block and every field of the contract', asy
   const { status, body, headers } = await gateway.get('/weather/upazila/302672?lang=en')
   t.equal(status, 200)
   t.equal(headers['content-type'], 'application/json; charset=utf-8')
-  t.strictSame(Object.keys(body), [
-    'location',
-    'current',
-    'current_units',
-    'hourly',
-    'hourly_units',
-    'daily',
-    'daily_units',
-    'timezone',
-    'utc_offset_seconds',
-  ])
-  t.equal(body.timezone, 'Asia/Dhaka')
-  t.equal(body.utc_offset_seconds, 21_600)
-  t.match(body.location, {
-    type: 'upazila',
-    id: '302672',
-    latitude: Number,
-    longitude: Number,
-    parent_en: 'Dhaka',
-  })
+  const blocks = ['current', 'hourly', 'daily'].flatMap(name => [name, `${name}_units`])
+  t.strictSame(Object.keys(body), ['location', ...blocks, 'timezone', 'utc_offset_seconds'])
+  t.match(body, { timezone: 'Asia/Dhaka', utc_offset_seconds: 21_600 })
+  const point = { latitude: Number, longitude: Number }
+  t.match(body.location, { type: 'upazila', id: '302672', ...point, parent_en: 'Dhaka' })
 
   t.strictSame(body.current_units, currentFields)
   t.strictSame(Object.keys(body.current), Object.keys(currentFields))
@@ -62,17 +36,15 @@ t.test('weather of a place has every block and every field of the contract', asy
     if (integers.includes(name)) t.ok(Number.isInteger(value), `${name} is an integer`)
   }
 
-  t.strictSame(Object.keys(body.hourly), hourlyFields)
-  t.strictSame(Object.keys(body.hourly_units), hourlyFields)
-  for (const name of hourlyFields) t.equal(body.hourly[name].length, 48, name)
-  t.equal(body.hourly.time[0], '2026-11-21T12:00')
-  t.equal(body.hourly.time[47], '2026-11-23T11:00')
-
-  t.strictSame(Object.keys(body.daily), dailyFields)
-  t.strictSame(Object.keys(body.daily_units), dailyFields)
-  for (const name of dailyFields) t.equal(body.daily[name].length, 7, name)
-  t.equal(body.daily.time[0], '2026-11-21')
-  t.equal(body.daily.time[6], '2026-11-27')
+  for (const [block, fields, first, last, length] of [
+    ['hourly', hourlyFields, '2026-11-21T12:00', '2026-11-23T11:00', 48],
+    ['daily', dailyFields, '2026-11-21', '2026-11-27', 7],
+  ] as const) {
+    t.strictSame(Object.keys(body[block]), fields)
+    t.strictSame(Object.keys(body[`${block}_units`]), fields)
+    for (const name of fields) t.equal(body[block][name].length, length, name)
+    t.strictSame([body[block].time[0], body[block].time.at(-1)], [first, last])
+  }
 })
 
 t.test('lang adds names and changes nothing else', async t => {
@@ -87,12 +59,9 @@ t.test('lang adds names and changes nothing else', async t => {
   t.strictSame(placeInBengali, placeInEnglish)
   t.strictSame(bengali.body.current, english.body.current)
   t.match((await gateway.get('/weather/upazila/302672?lang=bn')).text, bengali.text)
-})
-
-t.test('a division names no parent in either language', async t => {
-  const { body } = await gateway.get('/weather/division/30?lang=en')
-  t.match(body.location, { parent_en: null, parent_bn: null, name: 'Dhaka' })
-  t.notOk('parent' in body.location)
+  const division = (await gateway.get('/weather/division/30?lang=en')).body.location
+  t.match(division, { parent_en: null, parent_bn: null, name: 'Dhaka' })
+  t.notOk('parent' in division)
 })
 
 t.test('weather at a point has a location of its own kind and the same blocks', async t => {
@@ -114,16 +83,7 @@ t.test('weather at a point has a location of its own kind and the same blocks', 
 t.test('the edges of the box are inside, just outside is 400', async t => {
   for (const point of ['20/87.5', '20.0/93.0', '27/87.5', '27.0/93'])
     t.equal((await gateway.get(`/weather/coords/${point}`)).status, 200, point)
-  for (const point of [
-    '19.9999/90',
-    '27.0001/90',
-    '23/87.4999',
-    '23/93.0001',
-    '-23/90',
-    '90/180',
-    '91/90',
-    '23/181',
-  ])
+  for (const point of ['19.9999/90', '27.0001/90', '23/87.4999', '23/93.0001', '-23/90', '91/90', '23/181'])
     t.equal((await gateway.get(`/weather/coords/${point}`)).status, 400, point)
 })
 
@@ -153,24 +113,12 @@ t.test('weather and forecast of a place agree, and so does a point in the same c
 
 t.test('at every instant the response equals the provider’s own, across midnight too', async t => {
   t.teardown(() => clock.set(noon))
-  const patient = await startGateway(t, {
-    providerUrl: provider.url,
-    clock,
-    env: { ABOHAWA_CACHE__FRESH_FOR: '20h' },
-  })
+  const env = { ABOHAWA_CACHE__FRESH_FOR: '20h' }
+  const patient = await startGateway(t, { providerUrl: provider.url, clock, env })
   const variables = Object.keys(currentFields).slice(2).join(',')
   const { calls } = await provider.state()
   // All from the timeline of the first request: quarter-hours, an hour, midnight at 18:00 UTC.
-  const instants = [
-    '06:05:10',
-    '06:14:59',
-    '06:15:00',
-    '06:59:59',
-    '07:00:00',
-    '17:59:59',
-    '18:00:00',
-    '23:47:00',
-  ]
+  const instants = '06:05:10 06:14:59 06:15:00 06:59:59 07:00:00 17:59:59 18:00:00 23:47:00'.split(' ')
   for (const time of instants) {
     const now = `2026-11-21T${time}Z`
     clock.set(now)
@@ -184,19 +132,12 @@ t.test('at every instant the response equals the provider’s own, across midnig
     t.strictSame(body.current, direct.body.current, `current at ${time}`)
     const from = direct.body.hourly.time.indexOf(body.hourly.time[0])
     for (const name of hourlyFields)
-      t.strictSame(
-        body.hourly[name],
-        direct.body.hourly[name].slice(from, from + 48),
-        `hourly ${name} at ${time}`,
-      )
+      t.strictSame(body.hourly[name], direct.body.hourly[name].slice(from, from + 48), `${name} at ${time}`)
     for (const name of dailyFields)
       t.strictSame(body.daily[name], direct.body.daily[name].slice(0, 7), `daily ${name} at ${time}`)
   }
-  t.equal(
-    (await provider.state()).calls,
-    calls + 1 + instants.length,
-    'one call by the gateway, the rest by this test',
-  )
+  // One call by the gateway, the rest by this test.
+  t.equal((await provider.state()).calls, calls + 1 + instants.length)
   await provider.steer({ now: noon })
 })
 

@@ -1,16 +1,19 @@
-// The key directory: look-ups in the store, the age of copies, changes and outages.
+// The key directory: look-ups in the store, the age of copies, changes and outages; and authentication by what it finds.
 
 import t, { type Test } from 'tap'
-import { createAuthenticate } from '../../src/keys/authentication.ts'
-import { announceChange, createKeyDirectory } from '../../src/keys/key-directory.ts'
+import { createAuthenticate, emptyKeyMemo } from '../../src/keys/authentication.ts'
+import { announceChange, createKeyDirectory, type KeyCopy } from '../../src/keys/key-directory.ts'
 import { createKey, hashOf } from '../../src/keys/key-form.ts'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
-import { type FoundKey, type Store, StoreError } from '../../src/stores/store.ts'
+import { type FoundKey, type KeyChange, type Store, StoreError } from '../../src/stores/store.ts'
+import { heartbeatOf } from '../support/heartbeat.ts'
+import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startRedis, startRedisFor, withoutOwnRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 
+const skip = withoutOwnRedis
 const timeouts = { connectTimeoutMs: 2_000, commandTimeoutMs: 500 }
 const observer = { redisAway: () => {}, redisBack: () => {} }
 const tiers = { free: 100, starter: 1_000 }
@@ -48,11 +51,15 @@ const setUp = async (t: Test) => {
   return { clock, store, state, directory }
 }
 
+/** Stores a change of a key, and announces it. */
+const change = async (store: Store, id: string, what: KeyChange, now: number) => {
+  await store.changeKey(id, what)
+  await announceChange(store, id, now)
+}
+
 const addKey = async (store: Store, id: string, hash: string) => {
-  const subscriber = { id: 'sub_1', name: 'Padma', createdAt: 1, revokedAt: null }
-  await store.ensureSubscriber(subscriber)
-  const key = { id, hash, subscriberId: 'sub_1', tier: 'free', limit: null, createdAt: 1, revokedAt: null }
-  await store.addKey({ ...key, expiresAt: null, externalId: null, formers: [] })
+  await store.ensureSubscriber(sampleSubscriber)
+  await store.addKey({ ...sampleKey(id), hash, formers: [] })
 }
 const revokedAt = (found: FoundKey | 'unknown') => (found === 'unknown' ? found : found.key.revokedAt)
 
@@ -81,28 +88,24 @@ t.test('a copy is looked up again after a minute, whatever changes were read', a
   t.equal(state.lookUps, 3, 'a clock that was put back makes nothing fresh for an hour')
 })
 
-t.test(
-  'a change record drops the copies of that key, or of all keys of that subscriber, and no other',
-  async t => {
-    const { clock, store, state, directory } = await setUp(t)
-    await addKey(store, 'key_2', 'hash-2')
-    const both = async () => [
-      revokedAt(await directory.find('hash-1')),
-      revokedAt(await directory.find('hash-2')),
-    ]
-    await both()
-    await store.changeKey('key_1', { revokedAt: 7 })
-    await announceChange(store, 'key_1', clock.now())
-    t.strictSame(await both(), [null, null], 'not read yet')
-    await directory.readChanges()
-    t.strictSame(await both(), [7, null])
-    t.equal(state.lookUps, 3, 'the other was not looked up again')
-    await announceChange(store, 'sub_1', clock.now())
-    await directory.readChanges()
-    await both()
-    t.equal(state.lookUps, 5)
-  },
-)
+t.test('a change record drops the copies of its key, or of all keys of its subscriber, only', async t => {
+  const { clock, store, state, directory } = await setUp(t)
+  await addKey(store, 'key_2', 'hash-2')
+  const both = async () => [
+    revokedAt(await directory.find('hash-1')),
+    revokedAt(await directory.find('hash-2')),
+  ]
+  await both()
+  await change(store, 'key_1', { revokedAt: 7 }, clock.now())
+  t.strictSame(await both(), [null, null], 'not read yet')
+  await directory.readChanges()
+  t.strictSame(await both(), [7, null])
+  t.equal(state.lookUps, 3, 'the other was not looked up again')
+  await announceChange(store, sampleSubscriber.id, clock.now())
+  await directory.readChanges()
+  await both()
+  t.equal(state.lookUps, 5)
+})
 
 t.test('an unknown key that is made is found once its change record is read', async t => {
   const { clock, store, directory } = await setUp(t)
@@ -119,13 +122,12 @@ t.test('a look-up that was under way when a change was read leaves no copy', asy
   const hold = Promise.withResolvers<void>()
   state.held = hold.promise
   const before = directory.find('hash-1')
-  await store.changeKey('key_1', { revokedAt: 7 })
-  await announceChange(store, 'key_1', clock.now())
+  await change(store, 'key_1', { revokedAt: 7 }, clock.now())
   await directory.readChanges()
-  const after = directory.find('hash-1')
+  state.held = undefined
+  t.equal(revokedAt(await directory.find('hash-1')), 7, 'who comes later does not join it')
   hold.resolve()
   t.equal(revokedAt(await before), null, 'it had read the key before')
-  t.equal(revokedAt(await after), 7, 'who comes later does not join it')
   t.equal(revokedAt(await directory.find('hash-1')), 7)
   t.equal(state.lookUps, 2)
 })
@@ -137,17 +139,7 @@ t.test('change records that may be missing drop all copies, until there is one t
   await directory.find('hash-1')
   // Heartbeats sweep expired records.
   clock.advance(401 * 86_400_000)
-  const heartbeat = {
-    instance: 'one',
-    aliveForMs: 1,
-    settings: 'a',
-    topic: 'q',
-    requested: [],
-    wantedForMs: 1,
-    report: '{}',
-    now: clock.now(),
-  }
-  await store.heartbeat(heartbeat)
+  await store.heartbeat(heartbeatOf('one', { now: clock.now() }))
   clock.advance(-401 * 86_400_000)
   const before = state.lookUps
   for (const dropped of [true, true, false, false]) {
@@ -173,6 +165,8 @@ t.test('while the store is away copies are used however old, and unknown keys ar
   await directory.find('hash-1')
   t.equal(await directory.find('nobody'), 'unknown')
   state.away = true
+  await directory.readChanges()
+  await t.rejects(async () => directory.find('nobody'), StoreError)
   clock.advance(7 * 86_400_000)
   t.equal(revokedAt(await directory.find('hash-1')), null)
   const { lookUps } = state
@@ -181,42 +175,34 @@ t.test('while the store is away copies are used however old, and unknown keys ar
   clock.advance(1_000)
   await directory.find('hash-1')
   t.equal(state.lookUps, lookUps + 1)
-  await directory.readChanges()
-  await t.rejects(async () => directory.find('nobody'), StoreError)
   await t.rejects(async () => directory.find('another'), StoreError)
   state.away = false
   t.equal(await directory.find('nobody'), 'unknown')
 })
 
 t.test('only a failure of the store is bridged by a copy', async t => {
-  const { clock, store } = await setUp(t)
-  let broken = false
-  const directory = createKeyDirectory(
-    {
-      ...store,
-      findByHash: async hash => {
-        if (broken) throw new TypeError('a fault of ours')
-        return store.findByHash(hash)
-      },
-    },
-    clock,
-  )
-  t.teardown(directory.close)
+  const { clock, state, directory } = await setUp(t)
   await directory.find('hash-1')
-  broken = true
+  state.held = Promise.reject(new TypeError('a fault of ours'))
   clock.advance(60_000)
   await t.rejects(async () => directory.find('hash-1'), TypeError)
 })
 
-t.test('a Redis that is stopped, and comes back empty', { skip: withoutOwnRedis }, async t => {
+/** A directory before a Redis. */
+const onRedis = async (t: Test, url: string) => {
   const clock = manualClock()
-  const redis = await startRedis()
-  const store = await openRedisStore({ ...timeouts, url: redis.url, prefix: 'x:' }, observer)
+  const store = await openRedisStore({ ...timeouts, url, prefix: 'x:' }, observer)
   const directory = createKeyDirectory(store, clock)
   t.teardown(async () => {
     directory.close()
     await store.close()
   })
+  return { clock, store, directory }
+}
+
+t.test('a Redis that is stopped, and comes back empty', { skip }, async t => {
+  const redis = await startRedis()
+  const { clock, store, directory } = await onRedis(t, redis.url)
   // The first read happens before the store loses everything, and there is no change in between.
   await directory.readChanges()
   await addKey(store, 'key_1', 'hash-1')
@@ -235,16 +221,9 @@ t.test('a Redis that is stopped, and comes back empty', { skip: withoutOwnRedis 
 })
 
 // A server of its own, because commands of other tests would be counted too.
-const countsCommands = 'what is wrong at sight costs Redis nothing, and 256 first requests one look-up'
-t.test(countsCommands, { skip: withoutOwnRedis }, async t => {
+t.test('what is wrong at sight costs Redis no look-up, 256 requests cost one', { skip }, async t => {
   const { url, raw } = await startRedisFor(t)
-  const clock = manualClock()
-  const store = await openRedisStore({ ...timeouts, url, prefix: 'x:' }, observer)
-  const directory = createKeyDirectory(store, clock)
-  t.teardown(async () => {
-    directory.close()
-    await store.close()
-  })
+  const { clock, store, directory } = await onRedis(t, url)
   const good = createKey()
   await addKey(store, 'key_1', hashOf(good))
   const authenticate = createAuthenticate(directory, tiers, clock)
@@ -261,36 +240,63 @@ t.test(countsCommands, { skip: withoutOwnRedis }, async t => {
   t.equal(await gets(), before + 1)
 })
 
-t.test(
-  'a former key is refused by the clock, and a limit of its own goes before that of the tier',
-  async t => {
-    const { clock, store, directory } = await setUp(t)
-    const [first, second] = [createKey(), createKey()]
-    await addKey(store, 'key_2', hashOf(first))
-    const authenticate = createAuthenticate(directory, tiers, clock)
-    await store.replaceHash('key_2', hashOf(second), clock.now() + 1_000)
-    t.match(await authenticate(first), { client: { keyId: 'key_2', limit: 100 } })
-    t.match(await authenticate(second), { client: { keyId: 'key_2', limit: 100 } })
-    clock.advance(999)
-    t.ok('client' in (await authenticate(first)))
-    clock.advance(1)
-    t.strictSame(await authenticate(first), { refusal: 'replaced', keyId: 'key_2' })
-    t.ok('client' in (await authenticate(second)))
+t.test('a former key is refused by the clock, and a limit of its own goes before the tier', async t => {
+  const { clock, store, directory } = await setUp(t)
+  const [first, second] = [createKey(), createKey()]
+  await addKey(store, 'key_2', hashOf(first))
+  const authenticate = createAuthenticate(directory, tiers, clock)
+  await store.replaceHash('key_2', hashOf(second), clock.now() + 1_000)
+  for (const key of [first, second])
+    t.match(await authenticate(key), { client: { keyId: 'key_2', limit: 100 } })
+  clock.advance(999)
+  t.ok('client' in (await authenticate(first)))
+  clock.advance(1)
+  t.strictSame(await authenticate(first), { refusal: 'replaced', keyId: 'key_2' })
+  t.ok('client' in (await authenticate(second)))
 
-    for (const [change, limit] of [
-      [{ limit: 7 }, 7],
-      [{ tier: 'starter' }, 7],
-      [{ limit: null }, 1_000],
-      [{ tier: 'gone', limit: 3 }, 3],
-    ] as const) {
-      await store.changeKey('key_2', change)
-      await announceChange(store, 'key_2', clock.now())
-      await directory.readChanges()
-      t.match(await authenticate(second), { client: { limit } }, JSON.stringify(change))
-    }
-    await store.changeKey('key_2', { limit: null })
-    await announceChange(store, 'key_2', clock.now())
+  for (const [what, limit] of [
+    [{ limit: 7 }, 7],
+    [{ tier: 'starter' }, 7],
+    [{ limit: null }, 1_000],
+    [{ tier: 'gone', limit: 3 }, 3],
+    [{ limit: null }, undefined],
+  ] as const) {
+    await change(store, 'key_2', what, clock.now())
     await directory.readChanges()
-    await t.rejects(async () => authenticate(second), { code: 'tier_not_configured' })
-  },
-)
+    if (limit) t.match(await authenticate(second), { client: { limit } }, JSON.stringify(what))
+    else await t.rejects(async () => authenticate(second), { code: 'tier_not_configured' })
+  }
+})
+
+t.test('a key is known on another connection, and revoked there too', async t => {
+  const { clock, store } = await setUp(t)
+  const presented = createKey()
+  await addKey(store, 'key_2', hashOf(presented))
+  const copyAs = async (what: KeyChange): Promise<KeyCopy> => {
+    await store.changeKey('key_2', what)
+    const found = await store.findByHash(hashOf(presented))
+    return { found: found as FoundKey, freshUntil: clock.now() + 60_000 }
+  }
+  let copy: KeyCopy | undefined = await copyAs({})
+  let lookedUp = 0
+  const copyOf = () => {
+    lookedUp += 1
+    return copy
+  }
+  const authenticate = createAuthenticate({ copyOf, find: () => 'unknown' }, tiers, clock)
+  const onAnother = () => authenticate(presented, emptyKeyMemo())
+  for (let i = 0; i < 3; i++) t.match(onAnother(), { client: { keyId: 'key_2', limit: 100 } })
+  t.equal(lookedUp, 1, 'the other connections found it')
+
+  // As the directory does when it reads that the key has changed.
+  copy.freshUntil = 0
+  copy = await copyAs({ revokedAt: 7 })
+  for (let i = 0; i < 2; i++) t.match(onAnother(), { refusal: 'key-revoked' })
+  t.equal(lookedUp, 3, 'what is refused is not remembered')
+
+  copy = await copyAs({ revokedAt: null })
+  t.match(onAnother(), { client: { keyId: 'key_2' } })
+  copy = undefined
+  clock.advance(-120_000)
+  t.match(onAnother(), { refusal: 'unknown' }, 'a clock that goes back keeps nothing fresh')
+})

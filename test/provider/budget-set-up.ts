@@ -1,9 +1,12 @@
 // Test helper: a budget with the limits of the free host, on a manual clock, over a store with fault injection.
 
+import type { Test } from 'tap'
 import type { Clock } from '../../src/common/clock.ts'
-import { type Budget, type BudgetOptions, createBudget } from '../../src/provider/budget.ts'
+import { type Budget, type BudgetOptions, type BudgetState, createBudget } from '../../src/provider/budget.ts'
 import { freeLimits } from '../../src/provider/open-meteo/limits.ts'
+import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { type SpendingStore, StoreError } from '../../src/stores/store.ts'
+import { manualClock } from '../support/manual-clock.ts'
 
 export const budgetOn = (store: SpendingStore, clock: Clock, options: Partial<BudgetOptions> = {}) => {
   const events: string[] = []
@@ -62,3 +65,18 @@ export const faultyStore = (store: SpendingStore) => {
   }
   return { store: wrapped, state }
 }
+
+/** A budget over an embedded store of its own. */
+export const openBudget = (
+  t: Pick<Test, 'teardown'>,
+  options: Partial<BudgetOptions> = {},
+  start = '2026-11-21T06:10:30Z',
+) => {
+  const clock = manualClock(start)
+  const healthy = openEmbeddedStore(':memory:', clock)
+  t.teardown(() => healthy.close())
+  const { store, state } = faultyStore(healthy)
+  return { ...budgetOn(store, clock, options), clock, store, state, healthy }
+}
+
+export const usedIn = ({ windows }: BudgetState): number[] => windows.map(({ used }) => used)

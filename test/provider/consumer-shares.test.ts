@@ -4,16 +4,14 @@ import fc from 'fast-check'
 import t from 'tap'
 import { boundedFor, heldUntil, windowsAround } from '../../src/provider/spending-windows.ts'
 import { roomOf } from '../../src/stores/fair-share.ts'
-import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
-import { manualClock } from '../support/manual-clock.ts'
-import { budgetOn, faultyStore } from './budget-set-up.ts'
+import { openBudget } from './budget-set-up.ts'
 
 const settings = { reserve: 0.1, consumerShare: 0.25, outageShare: null }
 const morning = Date.parse('2026-11-21T06:00:00Z')
 const [day] = windowsAround({ minute: null, hour: null, day: 10_000 }, morning, 0)
 if (!day) throw new Error('there is no window')
 
-t.test('the bounds of a day at six in the morning', t => {
+t.test('the bounds of a day at six in the morning, and of one of which a part is set aside', t => {
   t.match(boundedFor('cold', day, settings, 3_000, morning), {
     limit: 10_000_000,
     shares: { open: 9_500_000, share: 2_500_000, paced: 2_250_000 },
@@ -24,24 +22,19 @@ t.test('the bounds of a day at six in the morning', t => {
   })
   const unbounded = boundedFor('cold', day, { ...settings, consumerShare: 1 }, 3_000, morning)
   t.equal(unbounded.shares, undefined, 'a share of 1 bounds nobody')
+  const shared = { ...settings, outageShare: 0.05 }
+  t.match(boundedFor('cold', day, shared, 3_000, morning), {
+    limit: 9_500_000,
+    aside: 500_000,
+    shares: { open: 9_025_000, share: 2_375_000, paced: 2_137_500 },
+  })
+  t.match(boundedFor('refresh', day, shared, 3_000, morning), { limit: 8_550_000, aside: 450_000 })
+  const [minute] = windowsAround({ minute: 59, hour: null, day: null }, morning, 0)
+  if (!minute) throw new Error('there is no window')
+  const small = boundedFor('cold', minute, shared, 3_000, morning)
+  t.match(small, { limit: 59_000, aside: 0 }, 'of a small limit nothing is set aside')
   t.end()
 })
-
-t.test(
-  'what is set aside for gateways without the store is less for all others, and of a small limit nothing',
-  t => {
-    const shared = { ...settings, outageShare: 0.05 }
-    t.match(boundedFor('cold', day, shared, 3_000, morning), {
-      limit: 9_500_000,
-      aside: 500_000,
-      shares: { open: 9_025_000, share: 2_375_000, paced: 2_137_500 },
-    })
-    t.match(boundedFor('refresh', day, shared, 3_000, morning), { limit: 8_550_000, aside: 450_000 })
-    const [minute] = windowsAround({ minute: 59, hour: null, day: null }, morning, 0)
-    if (minute) t.match(boundedFor('cold', minute, shared, 3_000, morning), { limit: 59_000, aside: 0 })
-    t.end()
-  },
-)
 
 t.test('a window of few points is no smaller than its limit, and each consumer has a point of it', t => {
   for (const minute of [3, 6, 10, 30, 60, 600])
@@ -82,21 +75,15 @@ t.test('a consumer goes on when the day has gone on for long enough, or is over'
   t.equal(at(4_497_000), '2026-11-21T12:00:00.000Z', 'half of nine tenths')
   t.equal(at(9_400_000), '2026-11-22T00:00:00.000Z')
   t.equal(at(0), '2026-11-21T06:00:00.001Z')
-  t.equal(
-    heldUntil([], settings, () => 0, 3_000, morning),
-    null,
-  )
+  const without = heldUntil([], settings, () => 0, 3_000, morning)
+  t.equal(without, null)
   t.end()
 })
 
 const claim = (consumer: string, points: number) => [{ consumer, points }]
 
 t.test('a failed request gives its consumers back what it did not cost', async t => {
-  const clock = manualClock('2026-11-21T06:10:10Z')
-  const store = openEmbeddedStore(':memory:', clock)
-  t.teardown(() => store.close())
-  const limits = { minute: null, hour: null, day: 1_200 }
-  const { budget } = budgetOn(store, clock, { limits })
+  const { budget } = openBudget(t, { limits: { minute: null, hour: null, day: 1_200 } })
   await budget.reserve(0, 'cold', [...claim('first', 0), ...claim('other', 1)])
   const failed = await budget.reserve(0, 'cold', claim('first', 100))
   t.match(failed.claims, [{ points: 100, heldUntil: null }])
@@ -106,20 +93,14 @@ t.test('a failed request gives its consumers back what it did not cost', async t
   t.match(again.claims, [{ points: 100 }])
   t.ok(again.claims[0]?.heldUntil)
   await again.settle('failed')
-  t.match(
-    (await budget.reserve(0, 'cold', claim('first', 120))).claims,
-    [{ points: 99 }],
-    'an error weighs 1',
-  )
+  const last = await budget.reserve(0, 'cold', claim('first', 120))
+  t.match(last.claims, [{ points: 99 }], 'an error weighs 1')
 })
 
 t.test('while the store is away each gateway shares its part among consumers', async t => {
-  const clock = manualClock('2026-11-21T00:10:10Z')
-  const embedded = openEmbeddedStore(':memory:', clock)
-  t.teardown(() => embedded.close())
-  const { store, state } = faultyStore(embedded)
   const limits = { minute: null, hour: null, day: 1_200 }
-  const { budget } = budgetOn(store, clock, { limits, instances: () => 2, outageShare: 0.5 })
+  const options = { limits, instances: () => 2, outageShare: 0.5 }
+  const { budget, state } = openBudget(t, options, '2026-11-21T00:10:10Z')
   await budget.reconcile()
   state.fault = 'before'
   await budget.reserve(0, 'cold', claim('first', 1))
@@ -131,12 +112,8 @@ t.test('while the store is away each gateway shares its part among consumers', a
 })
 
 t.test('an outage of the store is over for a consumer when it is over for all', async t => {
-  const clock = manualClock('2026-11-21T05:05:10Z')
-  const embedded = openEmbeddedStore(':memory:', clock)
-  t.teardown(() => embedded.close())
-  const { store, state } = faultyStore(embedded)
-  const limits = { minute: 600, hour: 3_000, day: null }
-  const { budget } = budgetOn(store, clock, { limits, outageShare: 0.5 })
+  const options = { limits: { minute: 600, hour: 3_000, day: null }, outageShare: 0.5 }
+  const { budget, state, clock } = openBudget(t, options, '2026-11-21T05:05:10Z')
   await budget.reserve(0, 'cold', [...claim('other', 1), ...claim('any', 10)])
   state.fault = 'before'
   const during = await budget.reserve(0, 'cold', claim('any', 1))

@@ -2,23 +2,19 @@
 // fail nobody else's, and wait no longer than they may. A real provider process, and budgets that hold one consumer back.
 
 import t, { type Test } from 'tap'
-import { createBreaker } from '../../src/provider/breaker.ts'
-import type { Claim } from '../../src/provider/budget.ts'
-import { createProvider, type ProviderOptions, type ProviderParts } from '../../src/provider/client.ts'
-import { createProviderCall } from '../../src/provider/provider-call.ts'
+import type { ProviderOptions, ProviderParts } from '../../src/provider/client.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
-import { createGrid } from '../../src/weather/cell.ts'
+import type { Cell } from '../../src/weather/cell.ts'
 import { manualClock, noon } from '../support/manual-clock.ts'
-import { callOptions, openMeteo } from '../support/open-meteo.ts'
 import { startProvider } from '../support/provider-process.ts'
-import { until } from '../support/until.ts'
 import { budgetOn } from './budget-set-up.ts'
+import { budgetFor, cellsFrom, codesOf, providerAt } from './provider-set-up.ts'
 
 const simulator = await startProvider(t)
-const grid = createGrid(0.1)
-const cellsFrom = (latitude: number, count: number) =>
-  Array.from({ length: count }, (_, i) => grid.cellOf(latitude, 88 + i / 10))
 const now = Date.parse(noon)
+const inAnHour = () => now + 3_600_000
+const [one, two, three] = cellsFrom(22, 3) as [Cell, Cell, Cell]
+const usedUp = 'key_share_used_up'
 
 const setUp = (t: Test, options: Partial<ProviderOptions>, budget: ProviderParts['budget']) => {
   const due = new Set<() => unknown>()
@@ -36,201 +32,121 @@ const setUp = (t: Test, options: Partial<ProviderOptions>, budget: ProviderParts
   const wake = () => {
     for (const work of due) work()
   }
-  const call = createProviderCall(callOptions(simulator.url), { protocol: openMeteo, clock })
-  const requests: [outcome: string, points: number][] = []
-  const provider = createProvider(
-    {
-      maxConcurrent: 1,
-      maxPointsPerRequest: 100,
-      retries: 2,
-      retryDelayMs: 1,
-      queueForMs: 2_500,
-      ...options,
-    },
-    {
-      call,
-      protocol: openMeteo,
-      breaker: createBreaker(
-        { after: 1_000, halfOpenAfterMs: 1_000, halfOpenAfterAtMostMs: 1_000 },
-        clock,
-        () => {},
-      ),
-      budget,
-      recentConsumers: () => ['other', 'greedy'],
-      clock,
-      observer: {
-        request: (outcome, points) => requests.push([outcome, points]),
-        refused: () => {},
-        loaded: () => {},
-        shareUsedUp: () => {},
-      },
-    },
-  )
-  t.teardown(async () => {
-    await simulator.steer({ fault: 'none', hold: false })
-    provider.close()
-    await call.close()
-  })
-  return { provider, clock, wake, requests }
+  t.teardown(() => simulator.steer({ fault: 'none', hold: false }))
+  const recentConsumers = ['other', 'greedy']
+  const set = providerAt(t, simulator.url, { options, clock, budget, recentConsumers })
+  return { ...set, clock, wake }
 }
-
-/** Grants each consumer what `pointsFor` says, and holds it back until `heldUntil` for the rest. */
-const budgetFor = (
-  pointsFor: (claim: Claim) => number,
-  heldUntil: number | (() => number) = now + 3_600_000,
-): ProviderParts['budget'] => ({
-  reserve: async (points, _purpose, claims = []) => ({
-    points,
-    claims: claims.map(claim => {
-      const granted = Math.min(claim.points, pointsFor(claim))
-      const until = typeof heldUntil === 'number' ? heldUntil : heldUntil()
-      return { points: granted, heldUntil: granted < claim.points ? until : null }
-    }),
-    retryAt: null,
-    isValid: () => true,
-    limited: async () => {},
-    settle: async () => {},
-  }),
-})
-
-const codesOf = async (loads: readonly Promise<unknown>[]): Promise<string[]> =>
-  (await Promise.allSettled(loads)).map(result => (result.status === 'fulfilled' ? 'ok' : result.reason.code))
+/** A budget with so many points for each consumer; those of `other` never end. */
+const sharesOf = (shares: Record<string, number>) =>
+  budgetFor(({ consumer, points }) => {
+    const left = consumer === 'other' ? points : Math.min(points, shares[consumer] ?? 0)
+    shares[consumer] = (shares[consumer] ?? 0) - left
+    return left
+  }, inAnHour)
 
 t.test('what a consumer wants refreshed does not wait until its share has room again', async t => {
-  let left = 2
-  const { provider } = setUp(
-    t,
-    { maxPointsPerRequest: 20 },
-    budgetFor(({ consumer, points }) => {
-      if (consumer !== 'greedy') return points
-      const granted = Math.min(left, points)
-      left -= granted
-      return granted
-    }),
-  )
-  const stale = cellsFrom(22, 8).map((cell, i) =>
-    provider.load(cell, i % 2 ? 'refresh' : 'refresh_ahead', 'greedy'),
-  )
-  const ended = codesOf(stale)
-  await until('nothing waits', () => provider.waiting() === 0)
-  t.strictSame((await ended).toSorted(), [...Array(6).fill('key_share_used_up'), 'ok', 'ok'])
+  for (const maxPointsPerRequest of [1, 20]) {
+    const { provider } = setUp(t, { maxPointsPerRequest }, sharesOf({ greedy: 2 }))
+    const stale = cellsFrom(22, 8).map((cell, i) =>
+      provider.load(cell, i % 2 ? 'refresh' : 'refresh_ahead', 'greedy'),
+    )
+    t.strictSame((await codesOf(stale)).toSorted(), [...Array(6).fill(usedUp), 'ok', 'ok'])
+    t.equal(provider.waiting(), 0)
+    t.match(provider.heldBack('greedy', 'refresh'), { code: usedUp })
+    t.equal(provider.heldBack('other', 'refresh'), undefined)
+  }
 })
 
-t.test(
-  'a request that is tried again fails for the one whose share is used up meanwhile, and no other',
-  async t => {
-    let reservations = 0
-    const { provider } = setUp(
-      t,
-      {},
-      budgetFor(({ consumer, points }) => {
-        if (consumer === 'other') return points
-        reservations += 1
-        return reservations > 1 ? 0 : points
-      }),
-    )
-    await simulator.steer({ fault: 'internal-error', times: 1 })
-    const [first, second, third] = cellsFrom(22, 3)
-    if (!first || !second || !third) throw new Error('there are no cells')
-    const codes = await codesOf([
-      provider.load(first, 'cold', 'greedy'),
-      provider.load(second, 'cold', 'other'),
-      provider.load(third, 'refresh', 'other'),
-    ])
-    t.strictSame(codes, ['key_share_used_up', 'ok', 'ok'])
-  },
-)
+t.test('a retry fails for the one whose share is used up meanwhile, and for no other', async t => {
+  const { provider, requests } = setUp(t, {}, sharesOf({ greedy: 1 }))
+  await simulator.steer({ fault: 'internal-error', times: 1 })
+  const loads = [
+    provider.load(one, 'cold', 'greedy'),
+    provider.load(two, 'cold', 'other'),
+    provider.load(three, 'refresh', 'other'),
+  ]
+  t.strictSame(await codesOf(loads), [usedUp, 'ok', 'ok'])
+  t.strictSame(requests, [
+    ['provider_failing', 3],
+    ['ok', 2],
+  ])
+})
 
 t.test('cells that wait for one share do not delay those that need not wait', async t => {
-  let until = now + 10_000
-  const { provider, clock, wake, requests } = setUp(
-    t,
-    { maxPointsPerRequest: 2, queueForMs: 15_000 },
-    budgetFor(
-      ({ consumer, points }) => (consumer === 'greedy' ? 0 : points),
-      () => until,
-    ),
+  let heldUntil = now + 10_000
+  const budget = budgetFor(
+    ({ consumer, points }) => (consumer === 'greedy' ? 0 : points),
+    () => heldUntil,
   )
+  const { provider, clock, wake, requests } = setUp(t, { maxPointsPerRequest: 2 }, budget)
   const greedy = codesOf(cellsFrom(22, 2).map(cell => provider.load(cell, 'cold', 'greedy')))
-  t.strictSame(
-    await codesOf(cellsFrom(23, 6).map(cell => provider.load(cell, 'cold', 'other'))),
-    Array(6).fill('ok'),
-    'without a timer',
-  )
+  const others = cellsFrom(23, 6).map(cell => provider.load(cell, 'cold', 'other'))
+  t.strictSame(await codesOf(others), Array(6).fill('ok'), 'without a timer')
   t.equal(requests.length, 6)
   clock.advance(20_000)
-  until = now + 3_600_000
+  heldUntil = inAnHour()
   wake()
-  t.strictSame(await greedy, Array(2).fill('key_share_used_up'))
+  t.strictSame(await greedy, Array(2).fill(usedUp))
 })
 
 t.test('cells that wait for a share are not attempted until it is due', async t => {
   let attempts = 0
-  const { reserve } = budgetFor(() => 0, now + 10_000)
+  const { reserve } = budgetFor(
+    () => 0,
+    () => now + 10_000,
+  )
   const budget: ProviderParts['budget'] = {
     reserve: (...given) => {
       attempts += 1
       return reserve(...given)
     },
   }
-  const { provider } = setUp(t, { maxPointsPerRequest: 2, queueForMs: 15_000 }, budget)
+  const { provider } = setUp(t, { maxPointsPerRequest: 2 }, budget)
+  const turns = async (count: number) => {
+    for (let turn = 0; turn < count; turn++) await new Promise(setImmediate)
+  }
   // The second ones find the consumer held back already.
   for (const latitude of [22, 23]) {
     for (const cell of cellsFrom(latitude, 3)) provider.load(cell, 'cold', 'greedy').catch(() => {})
-    for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
+    await turns(20)
   }
   const before = attempts
-  for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate)
+  await turns(50)
   t.equal(attempts, before)
   t.equal(provider.waiting(), 6)
 })
 
 t.test('a consumer that may not refresh may load new cells from the reserve', async t => {
-  const clock = manualClock()
-  const store = openEmbeddedStore(':memory:', clock)
+  const store = openEmbeddedStore(':memory:', manualClock())
   t.teardown(() => store.close())
-  const { budget } = budgetOn(store, clock, { limits: { minute: null, hour: null, day: 1_200 } })
+  const limits = { minute: null, hour: null, day: 1_200 }
+  const { budget } = budgetOn(store, manualClock(), { limits })
   const { provider } = setUp(t, {}, budget)
-  const spent = () => budget.state().windows[0]?.used ?? 0
   // Of 1,080 that refreshes may spend.
   await budget.reserve(1_071 / 3, 'cold')
-  const [stale, cold] = cellsFrom(22, 2)
-  if (!stale || !cold) throw new Error('there are no cells')
-  await provider.load(stale, 'cold', 'small')
-  t.equal(spent(), 1_074)
-  t.strictSame(await codesOf([provider.load(stale, 'refresh', 'small')]), ['key_share_used_up'])
+  await provider.load(one, 'cold', 'small')
+  t.equal(budget.state().windows[0]?.used, 1_074)
+  t.strictSame(await codesOf([provider.load(one, 'refresh', 'small')]), [usedUp])
   t.equal(provider.heldBack('small', 'cold'), undefined)
   t.ok(provider.heldBack('small', 'refresh'))
-  t.strictSame(await codesOf([provider.load(cold, 'cold', 'small')]), ['ok'])
+  t.strictSame(await codesOf([provider.load(two, 'cold', 'small')]), ['ok'])
 })
 
-t.test('a budget that was changed applies to a consumer that is held back', async t => {
-  let points = 0
-  const { provider } = setUp(
-    t,
-    {},
-    budgetFor(() => points),
-  )
-  const [cell] = cellsFrom(22, 1)
-  if (!cell) throw new Error('there is no cell')
-  t.strictSame(await codesOf([provider.load(cell, 'cold', 'greedy')]), ['key_share_used_up'])
-  t.ok(provider.heldBack('greedy', 'cold'))
-  points = 10
-  provider.budgetChanged()
-  t.equal(provider.heldBack('greedy', 'cold'), undefined)
-  t.strictSame(await codesOf([provider.load(cell, 'cold', 'greedy')]), ['ok'])
-})
-
-t.test('a clock that is set back holds nobody for longer', async t => {
-  const { provider, clock } = setUp(
-    t,
-    {},
-    budgetFor(() => 0),
-  )
-  const [cell] = cellsFrom(22, 1)
-  if (!cell) throw new Error('there is no cell')
-  t.strictSame(await codesOf([provider.load(cell, 'cold', 'greedy')]), ['key_share_used_up'])
-  t.ok(provider.heldBack('greedy', 'cold'))
-  clock.advance(-6 * 3_600_000)
-  t.equal(provider.heldBack('greedy', 'cold'), undefined)
-})
+for (const ends of ['a changed budget', 'a clock that is set back'])
+  t.test(`${ends} ends for whom a consumer is held back`, async t => {
+    let points = 0
+    const { provider, clock } = setUp(
+      t,
+      {},
+      budgetFor(() => points, inAnHour),
+    )
+    t.strictSame(await codesOf([provider.load(one, 'cold', 'greedy')]), [usedUp])
+    t.ok(provider.heldBack('greedy', 'cold'))
+    points = 10
+    if (ends === 'a changed budget') provider.budgetChanged()
+    else clock.advance(-6 * 3_600_000)
+    t.equal(provider.heldBack('greedy', 'cold'), undefined)
+    if (ends === 'a changed budget')
+      t.strictSame(await codesOf([provider.load(one, 'cold', 'greedy')]), ['ok'])
+  })

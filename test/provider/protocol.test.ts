@@ -1,27 +1,27 @@
 // The provider folder with another kind of protocol: one cell in a request, a plain-text body, other weights, statuses,
 // headers and runs. What passes here depends on the type in protocol.ts alone.
 
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { namespaceOf } from '../../src/cache/entry-codec.ts'
 import { dayNumber, hourMs, minuteMs } from '../../src/common/calendar.ts'
 import { buildOperatorRoutes } from '../../src/operate/listener/operator-routes.ts'
-import { createBreaker } from '../../src/provider/breaker.ts'
-import { createBudget } from '../../src/provider/budget.ts'
-import { createProvider, type ProviderOptions } from '../../src/provider/client.ts'
+import type { ProviderOptions } from '../../src/provider/client.ts'
 import { garbled, ProviderError } from '../../src/provider/errors.ts'
 import { createPassthrough } from '../../src/provider/passthrough.ts'
 import type { ProviderProtocol } from '../../src/provider/protocol.ts'
-import { createProviderCall } from '../../src/provider/provider-call.ts'
 import { createRunWatch } from '../../src/provider/runs.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
-import { type Cell, createGrid } from '../../src/weather/cell.ts'
+import type { Cell } from '../../src/weather/cell.ts'
 import { layOut, type Timeline } from '../../src/weather/timeline.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { callOptions, openMeteo } from '../support/open-meteo.ts'
+import { openMeteo } from '../support/open-meteo.ts'
+import { startScriptedProvider } from '../support/scripted-provider.ts'
 import { unusedOpsParts } from '../support/unused-ops-parts.ts'
 import { workedMs } from '../support/work-time.ts'
+import { budgetOn } from './budget-set-up.ts'
+import { cellsFrom, providerAt } from './provider-set-up.ts'
 
 const weightPerCell = 7
 
@@ -98,79 +98,48 @@ const setUp = async (t: Test, options: Partial<ProviderOptions> = {}) => {
   const seen: IncomingMessage[] = []
   /** The responses to the next requests; weather after them. */
   const answers: Answer[] = []
-  const server = createServer((request, response) => {
+  const { url } = await startScriptedProvider(t, (request, response) => {
     seen.push(request)
     ;(answers.shift() ?? weather)(request, response)
   })
-  await new Promise<void>(listening => server.listen(0, '127.0.0.1', listening))
   const clock = manualClock()
   const store = openEmbeddedStore(':memory:', clock)
-  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const network = { ...callOptions(baseUrl), apiKey: 'secret-1' }
-  const protocol = plainText
-  const call = createProviderCall(network, { protocol, clock })
-  const budget = createBudget(
-    {
-      provider: 'acc1',
-      limits: { minute: null, hour: 10 * weightPerCell, day: null },
-      reserve: 0,
-      consumerShare: 1,
-      outageShare: null,
-      unit: protocol.weightPerCell,
-      weightOfFailure: protocol.weightOfFailure,
-      longestRequestMs: network.totalTimeoutMs,
-      instances: () => 1,
-    },
-    { store, clock, observer: { storeAway: () => {}, storeBack: () => {}, reopened: () => {} } },
-  )
-  const breaker = createBreaker(
-    { after: 2, halfOpenAfterMs: 60_000, halfOpenAfterAtMostMs: 60_000 },
+  t.teardown(() => store.close())
+  const { budget } = budgetOn(store, clock, {
+    limits: { minute: null, hour: 10 * weightPerCell, day: null },
+    reserve: 0,
+    consumerShare: 1,
+    unit: plainText.weightPerCell,
+    weightOfFailure: plainText.weightOfFailure,
+  })
+  const set = providerAt(t, url, {
+    options: { retries: 0, queueForMs: 0, ...options },
+    network: { apiKey: 'secret-1' },
+    guard: { after: 2, halfOpenAfterMs: 60_000, halfOpenAfterAtMostMs: 60_000 },
+    protocol: plainText,
     clock,
-    () => {},
-  )
-  const requests: [outcome: string, cells: number][] = []
-  const provider = createProvider(
-    { maxConcurrent: 1, maxPointsPerRequest: 100, retries: 0, retryDelayMs: 1, queueForMs: 0, ...options },
-    {
-      call,
-      protocol,
-      breaker,
-      budget,
-      recentConsumers: () => [],
-      clock,
-      observer: {
-        request: (outcome, cells) => requests.push([outcome, cells]),
-        refused: () => {},
-        loaded: () => {},
-        shareUsedUp: () => {},
-      },
-    },
-  )
-  t.teardown(async () => {
-    provider.close()
-    await call.close()
-    server.closeAllConnections()
-    server.close()
-    await store.close()
+    budget,
   })
   const used = () => budget.state().windows.map(({ used }) => used)
-  return { provider, requests, seen, answers, budget, breaker, clock, network, call, used }
+  return { ...set, seen, answers, budget, used }
 }
-const grid = createGrid(0.1)
-const cellsFrom = (latitude: number, count: number) =>
-  Array.from({ length: count }, (_, i) => grid.cellOf(latitude, 90 + i / 10))
+const [cell] = cellsFrom(22, 1) as [Cell]
 
 t.test('each cell has a request, a timeline and a weight of its own', async t => {
+  t.not(
+    namespaceOf('http://provider', plainText),
+    namespaceOf('http://provider', openMeteo),
+    'none of another',
+  )
   const { provider, requests, seen, clock, used } = await setUp(t)
   const cells = cellsFrom(22, 3)
   const timelines = await Promise.all(cells.map(cell => provider.load(cell)))
   t.strictSame(requests, Array(3).fill(['ok', 1]))
-  t.strictSame(
-    seen.map(({ url }) => url),
-    cells.map(({ id }) => `/at/${id}`),
+  const headers = { accept: 'text/plain', authorization: 'Plain secret-1', 'x-api-key': undefined }
+  t.match(
+    seen,
+    cells.map(({ id }) => ({ url: `/at/${id}`, headers })),
   )
-  for (const { headers } of seen)
-    t.match(headers, { accept: 'text/plain', authorization: 'Plain secret-1', 'x-api-key': undefined })
   for (const { fetchedAt, values } of timelines) {
     t.equal(fetchedAt, clock.now())
     t.ok(values.every(value => value === 27.5))
@@ -188,8 +157,6 @@ t.test('the budget has room for as many cells as their weight leaves', async t =
 
 t.test('the protocol decides the meaning, the cost and the retry time of a refusal', async t => {
   const { provider, requests, answers, budget, breaker, clock, used } = await setUp(t, { retries: 1 })
-  const [cell = grid.cellOf(0, 0)] = cellsFrom(22, 1)
-
   answers.push(answering(418))
   const started = workedMs()
   await provider.load(cell)
@@ -216,7 +183,6 @@ t.test('the protocol decides the meaning, the cost and the retry time of a refus
 
 t.test('a body about another place is refused by the decoder, a long one by its bound', async t => {
   const { provider, answers } = await setUp(t)
-  const [cell = grid.cellOf(0, 0)] = cellsFrom(22, 1)
   answers.push(answering(200, '1,1 = 20\n'), answering(200, ' '.repeat(101)))
   await t.rejects(provider.load(cell), { code: 'provider_garbled', refused: 'wrong_place' })
   await t.rejects(provider.load(cell), { message: /longer than 100 bytes/ })
@@ -241,10 +207,10 @@ t.test('model runs are requested and parsed by the protocol', async t => {
 })
 
 t.test('operators may ask for what the protocol allows, at its weight and with its key', async t => {
-  const { call, provider, breaker, clock, network, budget, seen, answers, used } = await setUp(t)
+  const { call, provider, breaker, clock, budget, seen, answers, used } = await setUp(t)
   const ops = await buildOperatorRoutes(
     {
-      passthrough: createPassthrough(() => network.totalTimeoutMs, {
+      passthrough: createPassthrough(() => 10_000, {
         call,
         inTurn: provider.inTurn,
         protocol: plainText,
@@ -275,8 +241,4 @@ t.test('operators may ask for what the protocol allows, at its weight and with i
   t.strictSame(used(), [2 * weightPerCell], 'what the limits refuse costs nothing, whatever the status is')
   t.match(await send('/v1/forecast'), [404, /allowed: \/at\/<cell>"/])
   t.match(await send('/at/22,90?latitude=1'), [400, /allowed: hours"/])
-})
-
-t.test('timelines of one protocol are none of another', async t => {
-  t.not(namespaceOf('http://provider', plainText), namespaceOf('http://provider', openMeteo))
 })

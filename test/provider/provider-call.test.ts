@@ -1,82 +1,267 @@
-// Response bodies from a real server: gzipped and not, complete, truncated, damaged and too long.
+// Calls of a server that answers as it should, breaks off, or attacks apart from the content of its body: unrequested encodings,
+// endless heads and chunks, bodies that trickle or are read too slowly, redirects, and errors with anything as their body.
 
-import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { gzipSync } from 'node:zlib'
-import t from 'tap'
-import { createProviderCall } from '../../src/provider/provider-call.ts'
+import { Readable } from 'node:stream'
+import { inspect } from 'node:util'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
+import t, { type Test } from 'tap'
+import { createProviderCall, unzipped } from '../../src/provider/provider-call.ts'
+import { type Attack, forever, inSingleBytes, startHostileProvider } from '../support/hostile-provider.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { callOptions, openMeteo } from '../support/open-meteo.ts'
+import { foundWithin } from '../support/until.ts'
+import { workedMs } from '../support/work-time.ts'
 
-const text = JSON.stringify(Array.from({ length: 20_000 }, (_, i) => ({ i, unit: '°C' })))
-const maxBytes = 4 << 20
+const text = JSON.stringify(Array.from({ length: 2_000 }, (_, i) => ({ i, unit: '°C' })))
 const zipped = gzipSync(text)
-const damaged = Buffer.from(zipped)
-damaged.fill(0, 2_000, 2_100)
+const maxBytes = 100_000
+const totalTimeoutMs = 1_000
 const inGzip = { 'content-encoding': 'gzip' }
+const many = (of: string): Buffer => Buffer.alloc(1 << 16, of)
 
-const answers: Record<string, RequestListener> = {
-  '/plain': (_, response) => response.end(text),
-  '/zipped': (_, response) => response.writeHead(200, inGzip).end(zipped),
-  '/zipped-cut-off': (_, response) => response.writeHead(200, inGzip).end(zipped.subarray(0, -100)),
-  '/damaged': (_, response) => response.writeHead(200, inGzip).end(damaged),
-  '/swollen': (_, response) => response.writeHead(200, inGzip).end(gzipSync(Buffer.alloc(5 << 20))),
-  '/refused': (_, response) =>
-    response.writeHead(400, inGzip).end(gzipSync('{"error":true,"reason":"Latitude must be a number"}')),
-  '/broken-off': (_, response) => {
+const withEncoding =
+  (encoding: string | string[], body: Buffer): Attack =>
+  ({ response }) =>
+    response.setHeader('content-encoding', encoding).end(body)
+const inGzipWith = (body: Buffer | string) => withEncoding('gzip', gzipSync(body))
+/** Begins a response by hand, and goes on without end. */
+const endlessly =
+  (head: string, more: string): Attack =>
+  ({ socket }) => {
+    socket.write(head)
+    forever(socket, many(more))
+  }
+const error =
+  (status: number, body: Buffer | string, headers: Record<string, string> = {}): Attack =>
+  ({ response }) =>
+    response.writeHead(status, headers).end(body)
+const hint = 'HTTP/1.1 103 Early Hints\r\n\r\n'
+const inChunks = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n'
+
+let [arrived, redirected] = [0, 0]
+const answers: Record<string, Attack> = {
+  plain: ({ response }) => {
+    arrived += 1
+    response.end(text)
+  },
+  good: withEncoding('gzip', zipped),
+  'spelt-otherwise': withEncoding('X-GZip', zipped),
+  identity: withEncoding('identity', Buffer.from(text)),
+  'two-members': withEncoding('gzip', Buffer.concat([gzipSync(text.slice(0, 99)), gzipSync(text.slice(99))])),
+  'just-so-long': inGzipWith(Buffer.alloc(maxBytes)),
+  'some-interim': ({ socket }) =>
+    socket.write(`${hint.repeat(8)}HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n[]`),
+  'two-answers': ({ socket }) =>
+    socket.write(
+      'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n[]HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n[1]',
+    ),
+  'zeros-behind': ({ response }) => {
+    response.writeHead(200, inGzip).write(Buffer.concat([zipped, Buffer.alloc(99)]))
+    forever(response, Buffer.alloc(1 << 16))
+  },
+  br: withEncoding('br', brotliCompressSync(text)),
+  deflate: withEncoding('deflate', deflateSync(text)),
+  twice: withEncoding('gzip, gzip', gzipSync(zipped)),
+  listed: withEncoding(['gzip', 'gzip'], zipped),
+  strange: withEncoding(`\u009b31m${'x'.repeat(5_000)}`, Buffer.from(text)),
+  'not-gzip': withEncoding('gzip', Buffer.from(text)),
+  'cut-off': withEncoding('gzip', zipped.subarray(0, -100)),
+  damaged: withEncoding('gzip', Buffer.from(zipped).fill(0, 2_000, 2_100)),
+  'junk-behind': withEncoding('gzip', Buffer.concat([zipped, Buffer.from('junk'.repeat(50))])),
+  'broken-off': ({ response }) => {
     response.writeHead(200, { 'content-length': text.length })
     response.write(text.slice(0, 1_000), () => response.destroy())
   },
+  'too-long': ({ response }) => response.end('a'.repeat(maxBytes + 1)),
+  'too-long-zipped': inGzipWith(Buffer.alloc(maxBytes + 1)),
+  'single-bytes': ({ response, socket }) => {
+    response.writeHead(200, { 'transfer-encoding': 'chunked', connection: 'close' }).flushHeaders()
+    socket.write(inSingleBytes(Buffer.from(text)), () => socket.end())
+  },
+  interim: ({ socket }) => forever(socket, Buffer.from(hint.repeat(1_000))),
+  header: endlessly('HTTP/1.1 200 OK\r\nx: ', 'a'),
+  headers: endlessly('HTTP/1.1 200 OK\r\n', 'a:b\r\n'),
+  trailers: endlessly(`${inChunks}0\r\n`, 'a:b\r\n'),
+  'status-line': endlessly('HTTP/1.1 200 ', 'a'),
+  'chunk-extension': endlessly(`${inChunks}1;`, 'a'),
+  trickle: ({ response }) => {
+    response.writeHead(200)
+    const drop = setInterval(() => response.write('[1]'), 20)
+    response.once('close', () => clearInterval(drop))
+  },
+  'no-http': ({ socket }) => socket.end(`HTTP/1.1 200 OK\r\n\u0001: ${'junk '.repeat(9_000)}`),
+  redirect: ({ response }) => response.writeHead(302, { location: '/redirected' }).end(),
+  redirected: ({ response }) => {
+    redirected += 1
+    response.end('[]')
+  },
+  'error-zipped': error(400, gzipSync('{"error":true,"reason":"Latitude must be a number"}'), inGzip),
+  'error-in-br': error(503, brotliCompressSync('{"reason":"x"}'), { 'content-encoding': 'br' }),
+  'error-not-gzip': error(429, '{"reason":"Hourly"}', inGzip),
+  'error-too-long': error(429, JSON.stringify({ reason: `Daily API request limit${' '.repeat(20_000)}` })),
+  'error-nested': error(400, '['.repeat(15_000)),
+  'error-null': error(400, 'null'),
+  'error-stands-still': ({ response }) => response.writeHead(502).write('<html>'),
+  'error-steers': error(400, `{"reason":"\\u001b[2J\\u202eabc\\r\\nINFO all is well${'x'.repeat(500)}"}`),
 }
-const server = createServer((request, response) => answers[request.url ?? '']?.(request, response))
-await new Promise<void>(listening => server.listen(0, '127.0.0.1', listening))
-const call = createProviderCall(callOptions(`http://127.0.0.1:${(server.address() as AddressInfo).port}`), {
-  protocol: openMeteo,
-  clock: manualClock(),
-})
-t.teardown(async () => {
-  await call.close()
-  server.close()
+const provider = await startHostileProvider(t, '', answers)
+
+const setUp = (t: Pick<Test, 'teardown'>, answer: string) => {
+  const options = { ...callOptions(provider.url(answer)), apiKey: 'provider-secret-1' }
+  const call = createProviderCall(
+    { ...options, bodyTimeoutMs: 500, totalTimeoutMs },
+    { protocol: openMeteo, clock: manualClock() },
+  )
+  t.teardown(() => call.close())
+  return {
+    call,
+    get: () => call.text({ path: '/', maxBytes }),
+    bytes: () => call.bytes({ path: '/', maxBytes }),
+  }
+}
+/** Waits until the server sees that the client has disconnected. */
+const letGo = async (answer: string): Promise<boolean> =>
+  (await foundWithin(20_000, () => provider.open(answer) === 0)) ?? false
+
+t.test('a complete body arrives in small chunks, and the connection is used again', async t => {
+  for (const answer of ['plain', 'good', 'spelt-otherwise', 'identity', 'two-members']) {
+    const { get, bytes } = setUp(t, answer)
+    for (let i = 0; i < 3; i++) t.equal(await get(), text, answer)
+    t.ok((await Array.fromAsync(bytes())).every(({ length }) => length <= 1 << 16))
+    t.equal(provider.open(answer), 1)
+  }
+  t.equal((await setUp(t, 'just-so-long').get()).length, maxBytes, 'also of exactly the maximum size')
+  t.equal(await setUp(t, 'some-interim').get(), '[]', 'behind usual interim responses')
 })
 
-t.test('a body arrives complete, gzipped or not, in chunks', async t => {
-  t.equal(await call.text({ path: '/plain', maxBytes }), text)
-  t.equal(await call.text({ path: '/zipped', maxBytes }), text)
-  const pieces = await Array.fromAsync(call.bytes({ path: '/zipped', maxBytes }))
-  t.ok(pieces.length > 1 && pieces.every(({ length }) => length <= 1 << 16), `${pieces.length} pieces`)
-})
-
-for (const [path, code, message] of [
-  ['/zipped-cut-off', 'provider_cut_off', /can't be unzipped/],
-  ['/damaged', 'provider_cut_off', /can't be unzipped/],
-  ['/swollen', 'provider_garbled', /longer than 4194304 bytes/],
-  ['/refused', 'provider_refused', /Latitude must be a number/],
-  ['/broken-off', 'provider_broke_off', /./],
-] as const)
-  t.test(`${path.slice(1)} is ${code}, and the next call succeeds`, async t => {
-    await t.rejects(call.text({ path, maxBytes }), { code, message })
-    t.equal(await call.text({ path: '/zipped', maxBytes }), text)
+const endless = /^(?:interim|headers?|trailers|status-line|chunk-extension|trickle|error-stands-still)$/
+const tooLong = /^the provider's body is longer than 100000 bytes$/
+const headersTooLong = /^the provider's headers are longer than 16384 bytes$/
+const notUnzipped = /^the provider's zipped body can't be unzipped$/
+// The attack, the code and the reason that is counted, and the sentence.
+const refused: [string, string, RegExp][] = [
+  [
+    'br',
+    'garbled: wrong_encoding',
+    /^the provider's body has the content-encoding br, expected gzip or none$/,
+  ],
+  ['deflate', 'garbled: wrong_encoding', /content-encoding deflate, /],
+  ['twice', 'garbled: wrong_encoding', /content-encoding gzip, gzip, expected/],
+  ['listed', 'garbled: wrong_encoding', /content-encoding gzip,gzip, expected/],
+  ['strange', 'garbled: wrong_encoding', /content-encoding \\u009b31mx{60,80}…, expected gzip or none$/],
+  ['not-gzip', 'cut_off: damaged', notUnzipped],
+  ['cut-off', 'cut_off: damaged', notUnzipped],
+  ['damaged', 'cut_off: damaged', notUnzipped],
+  ['junk-behind', 'cut_off: damaged', notUnzipped],
+  ['broken-off', 'broke_off', /./],
+  ['too-long', 'garbled: too_large', tooLong],
+  ['too-long-zipped', 'garbled: too_large', tooLong],
+  ['single-bytes', 'garbled: too_many_chunks', /^the provider's body comes in 4097 chunks for 4097 bytes, /],
+  [
+    'interim',
+    'garbled: too_many_interim_responses',
+    /^the provider sent more than 8 interim responses \(1xx\)/,
+  ],
+  ['header', 'garbled: too_large', headersTooLong],
+  ['headers', 'garbled: too_large', headersTooLong],
+  ['trailers', 'garbled: too_large', headersTooLong],
+  ['status-line', 'timeout: too_slow', /^the provider's answer was not whole within 1000 ms$/],
+  ['chunk-extension', 'timeout', /^the provider's body stood still for 500 ms$|within 1000 ms$/],
+  ['trickle', 'timeout: too_slow', /within 1000 ms$/],
+  ['no-http', 'broke_off', /^the connection to the provider broke: Response does not match the HTTP/],
+  ['redirect', 'denied', /^the provider answered 302$/],
+  ['error-zipped', 'refused', /^the provider answered 400: Latitude must be a number$/],
+  ['error-in-br', 'overloaded', /^the provider answered 503$/],
+  ['error-not-gzip', 'limited', /^the provider answered 429$/],
+  ['error-too-long', 'limited', /^the provider answered 429$/],
+  ['error-nested', 'denied', /^the provider answered 400$/],
+  ['error-null', 'denied', /^the provider answered 400$/],
+  ['error-stands-still', 'failing', /^the provider answered 502$/],
+  ['error-steers', 'refused', /400: \\u001b\[2J\\u202eabc\\u000d\\u000aINFO all is wellx{100,200}…$/],
+]
+for (const [attack, outcome, message] of refused)
+  t.test(`${attack} is ${outcome} in a sentence, in time, and keeps nothing of what came`, async t => {
+    const [code, why] = outcome.split(': ')
+    const { get } = setUp(t, attack)
+    const started = workedMs()
+    const given = await get().then(
+      () => undefined,
+      error => error,
+    )
+    t.match(given, { code: `provider_${code}`, message })
+    if (why) t.equal(given.refused, why)
+    t.ok(workedMs() - started < totalTimeoutMs + 1_000, 'in time')
+    t.ok(inspect(given, { depth: 9, showHidden: true }).length < 8_000, 'the error is small')
+    t.notMatch(given.message, /provider-secret/)
+    if (endless.test(attack)) t.ok(await letGo(attack), 'no connection is left')
+    else await t.rejects(get(), { code: `provider_${code}` }, 'and the next call is as good')
+    t.equal(redirected, 0, 'a redirect is not followed')
   })
 
 t.test('a request that is not valid any more once there is a connection is not sent', async t => {
-  let arrived = 0
-  server.on('request', () => {
-    arrived += 1
-  })
-  const request = (isValid: () => boolean) =>
-    Array.fromAsync(call.bytes({ path: '/plain', maxBytes }, isValid))
+  const { call } = setUp(t, 'plain')
+  const before = arrived
+  const request = (isValid: () => boolean) => Array.fromAsync(call.bytes({ path: '/', maxBytes }, isValid))
   await t.rejects(
     request(() => false),
     { code: 'provider_not_sent', retryable: true },
   )
   t.ok((await request(() => true)).length > 0)
-  t.equal(arrived, 1)
+  t.equal(arrived, before + 1)
 })
 
-t.test('a reader that stops early closes the connection', async t => {
-  for await (const piece of call.bytes({ path: '/plain', maxBytes })) {
+t.test('an unsolicited response is not taken for the response to the next request', async t => {
+  const { get } = setUp(t, 'two-answers')
+  for (let i = 0; i < 3; i++) t.equal(await get(), '[]')
+})
+
+t.test('the timeout of a call includes the time that the reader takes', async t => {
+  const read: number[] = []
+  await t.rejects(
+    async () => {
+      for await (const piece of setUp(t, 'good').bytes()) {
+        read.push(piece.length)
+        // A reader that blocks the event loop, so that no timer fires.
+        for (const until = performance.now() + totalTimeoutMs; performance.now() < until; );
+      }
+    },
+    { code: 'provider_timeout', refused: 'too_slow' },
+  )
+  t.strictSame(read, [16_384], 'the piece after the end of its time is not given')
+})
+
+t.test('zeros after a gzip body are not read, and a reader that stops early holds no connection', async t => {
+  const { get, bytes } = setUp(t, 'zeros-behind')
+  t.equal(await get(), text)
+  t.ok(await letGo('zeros-behind'))
+  for await (const piece of bytes()) {
     t.ok(piece.length > 0)
     break
   }
-  t.equal(await call.text({ path: '/plain', maxBytes }), text)
+  t.ok(await letGo('zeros-behind'))
+  const [body, zeros] = [gzipSync('weather'), Buffer.alloc(512)]
+  for (const chunks of [[body, zeros], [Buffer.concat([body, zeros])], [body, zeros, zeros]]) {
+    const pieces = await Array.fromAsync(unzipped(Readable.from(chunks), 'gzip', 1e4))
+    t.equal(Buffer.concat(pieces).toString(), 'weather', 'in the chunk of its end or behind it')
+  }
+})
+
+t.test('what bodies were unzipped to is collected with young objects', async t => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as (what: { type: 'minor' }) => void
+  const numbers = Array.from({ length: 6_000 }, (_, i) => (Math.sin(i) * 100).toFixed(1)).join()
+  const body = gzipSync(numbers)
+  const bodies = 100
+  const before = process.memoryUsage().arrayBuffers
+  for (let i = 0; i < bodies; i++) {
+    let read = 0
+    for await (const chunk of unzipped(Readable.from([body]), 'gzip', 1e6)) read += chunk.length
+    if (read !== numbers.length) t.equal(read, numbers.length)
+    collect({ type: 'minor' })
+  }
+  const keptOfEach = (process.memoryUsage().arrayBuffers - before) / bodies
+  // 64 KiB of each without it.
+  t.ok(keptOfEach < 16_384, `${Math.round(keptOfEach)} bytes of each body are kept`)
 })

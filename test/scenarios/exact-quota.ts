@@ -32,26 +32,19 @@ export type Exactness = {
   readonly commandsEach: number
 }
 
-/** Starts gateways and returns what measures on them. @param place settings of their Redis */
-export const openExactness = async (
-  scope: Scope,
-  place: Env,
-  { processes, connections }: Omit<QuotaLoad, 'requests'>,
-): Promise<(requests: number, tiers: readonly string[]) => Promise<Exactness>> => {
-  const env = meterEnv({ ...patient, ...place })
-  const { callers } = await startGateways(scope, env, { processes, connections })
-  const redis = new Redis(place.ABOHAWA_REDIS__URL ?? '')
-  scope.teardown(() => redis.quit())
-  return (requests, tiers) => measureOn({ env, callers, redis }, requests, tiers)
-}
-
-/** @param tiers a key for each */
+/** Starts gateways and sends to them. @param place settings of their Redis @param tiers a key for each */
 export const measureExactness = async (
   scope: Scope,
   place: Env,
   { requests, ...size }: QuotaLoad,
   tiers: readonly string[],
-): Promise<Exactness> => (await openExactness(scope, place, size))(requests, tiers)
+): Promise<Exactness> => {
+  const env = meterEnv({ ...patient, ...place })
+  const { callers } = await startGateways(scope, env, size)
+  const redis = new Redis(place.ABOHAWA_REDIS__URL ?? '')
+  scope.teardown(() => redis.quit())
+  return measureOn({ env, callers, redis }, requests, tiers)
+}
 
 /** The same on gateways that run. @param redis a client of their Redis */
 export const measureOn = async (

@@ -59,17 +59,8 @@ export const processEnv = (providerUrl: string, more: Env): Env => ({
 })
 
 export const createKey = async (env: Env): Promise<string> => {
-  const given = [
-    'keys',
-    'create',
-    '--create-store',
-    '--subscriber',
-    'Bench',
-    '--tier',
-    'enterprise',
-    '--json',
-  ]
-  const { code, stdout, stderr } = await runCommand(given, env)
+  const given = 'keys create --create-store --subscriber Bench --tier enterprise --json'
+  const { code, stdout, stderr } = await runCommand(given.split(' '), env)
   if (code !== 0) throw new Error(`no key: ${stderr}`)
   return (JSON.parse(stdout) as { key: string }).key
 }
@@ -88,14 +79,10 @@ export const senderTo = (scope: Scope, apiUrl: string, key: string, connections 
   const headers = { 'x-api-key': key }
   return async path => {
     const started = performance.now()
-    const {
-      statusCode,
-      headers: responseHeaders,
-      body,
-    } = await pool.request({ path, method: 'GET', headers })
-    const text = await body.text()
-    const cache = String(responseHeaders['cache-status'] ?? '')
-    return { status: statusCode, ms: performance.now() - started, cache, text }
+    const answer = await pool.request({ path, method: 'GET', headers })
+    const text = await answer.body.text()
+    const cache = String(answer.headers['cache-status'] ?? '')
+    return { status: answer.statusCode, ms: performance.now() - started, cache, text }
   }
 }
 

@@ -13,40 +13,23 @@ t.test('it lists the requests, decoded, with their status', async t => {
   await send('/v1/forecast?latitude=1&latitude=2&longitude=3,4&daily=sunrise')
   await send('/data/ecmwf_ifs/static/meta.json')
   await send('/nowhere')
+  const call = (latitude: string, longitude: string, more: object, status: number) => ({
+    ...{
+      method: 'GET',
+      latitudes: latitude.split(',').length,
+      query: { latitude, longitude, ...more },
+      status,
+    },
+  })
+  const timezone = 'Asia/Dhaka'
+  const places = ['23.8103,22.3569,24.8949', '90.4125,91.7832,91.8687'] as const
   t.strictSame(await state(), {
-    calls: 3,
-    points: 6,
-    weight: 6,
-    refused: 0,
-    inFlight: 0,
-    maxInFlight: 1,
-    fault: 'none',
-    latencyMs: 0,
-    now: '2026-11-21T06:00:00.000Z',
+    ...{ calls: 3, points: 6, weight: 6, refused: 0, inFlight: 0, maxInFlight: 1 },
+    ...{ fault: 'none', latencyMs: 0, now: '2026-11-21T06:00:00.000Z' },
     requests: [
-      {
-        method: 'GET',
-        latitudes: 3,
-        query: {
-          latitude: '23.8103,22.3569,24.8949',
-          longitude: '90.4125,91.7832,91.8687',
-          timezone: 'Asia/Dhaka',
-          hourly: 'rain',
-        },
-        status: 200,
-      },
-      {
-        method: 'GET',
-        latitudes: 1,
-        query: { latitude: '23.8103', longitude: '90.4125', timezone: 'Asia/Dhaka', hourly: 'nonsense' },
-        status: 400,
-      },
-      {
-        method: 'GET',
-        latitudes: 2,
-        query: { latitude: '1,2', longitude: '3,4', daily: 'sunrise' },
-        status: 200,
-      },
+      call(...places, { timezone, hourly: 'rain' }, 200),
+      call('23.8103', '90.4125', { timezone, hourly: 'nonsense' }, 400),
+      call('1,2', '3,4', { daily: 'sunrise' }, 200),
     ],
   })
 })
@@ -60,12 +43,8 @@ t.test('it keeps the last 100 requests', async t => {
 
 t.test('a POST answers as a GET, and says what it changed', async t => {
   const { steer, state } = await simulate(t)
-  const { status, body } = await steer({
-    fault: 'gaps',
-    times: 3,
-    latencyMs: 5,
-    now: '2026-11-21T12:00:00+06:00',
-  })
+  const change = { fault: 'gaps', times: 3, latencyMs: 5, now: '2026-11-21T12:00:00+06:00' }
+  const { status, body } = await steer(change)
   t.equal(status, 200)
   t.match(body, { fault: 'gaps', latencyMs: 5, now: '2026-11-21T06:00:00.000Z' })
   t.strictSame(await state(), body)
@@ -163,12 +142,8 @@ t.test('closing ends calls that are held, late, hanging or stalled', async t => 
     { hold: true },
   ]) {
     await simulator.steer(change)
-    ends.push(
-      simulator.send(dhaka('hourly=rain')).then(
-        () => 'answered',
-        () => 'ended',
-      ),
-    )
+    const answered = simulator.send(dhaka('hourly=rain')).then(() => 'answered')
+    ends.push(answered.catch(() => 'ended'))
     await until('the call has arrived', async () => (await simulator.state()).inFlight >= ends.length)
   }
   await simulator.close()

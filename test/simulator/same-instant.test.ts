@@ -21,12 +21,9 @@ t.test('minutely_15 at a step is exactly what current says at that instant', asy
       const { body } = await send(three(`current=${allInstant}`))
       for (const [i, { current }] of body.entries()) {
         const { minutely_15 } = series[i]
-        const expected = Object.fromEntries(
-          Object.entries(minutely_15).map(([name, values]) => [name, (values as unknown[])[step]]),
-        )
-        const { interval, ...values } = current
-        t.strictSame(values, expected, `${local(now)} point ${i}`)
-        t.equal(interval, 900)
+        const columns = Object.entries(minutely_15 as Record<string, unknown[]>)
+        const expected = Object.fromEntries(columns.map(([name, values]) => [name, values[step]]))
+        t.strictSame(current, { ...expected, interval: 900 }, `${local(now)} point ${i}`)
       }
     }
     const { body } = await send(dhaka('current=rain'))
@@ -80,21 +77,11 @@ t.test('a day is made of its local hours', async t => {
     daily.time.forEach((day: string, i: number) => {
       const hours = (name: string): number[] => hourly[name].slice(i * 24, i * 24 + 24)
       t.equal(hourly.time[i * 24], `${day}T00:00`)
-      t.strictSame(
-        [
-          daily.temperature_2m_max[i],
-          daily.temperature_2m_min[i],
-          daily.weather_code[i],
-          daily.precipitation_probability_max[i],
-        ],
-        [
-          Math.max(...hours('temperature_2m')),
-          Math.min(...hours('temperature_2m')),
-          Math.max(...hours('weather_code')),
-          Math.max(...hours('precipitation_probability')),
-        ],
-        `${day} in ${zone}`,
-      )
+      const most = (name: string) => Math.max(...hours(name))
+      t.equal(daily.temperature_2m_max[i], most('temperature_2m'), `${day} in ${zone}`)
+      t.equal(daily.temperature_2m_min[i], Math.min(...hours('temperature_2m')))
+      t.equal(daily.weather_code[i], most('weather_code'))
+      t.equal(daily.precipitation_probability_max[i], most('precipitation_probability'))
       const sum = hours('precipitation').reduce((a, b) => a + b)
       t.ok(Math.abs(sum - daily.precipitation_sum[i]) < 1e-9)
     })
@@ -141,17 +128,13 @@ t.test('a new run changes the weather slightly, the far days more, and the past 
   await steer({ now: '2026-07-14T12:30:00Z' })
   const after = (await send(query)).body
   const newRun = await meta()
-  t.equal(oldRun.last_run_initialisation_time, Date.parse('2026-07-14T00:00Z') / 1000)
-  t.equal(newRun.last_run_initialisation_time, Date.parse('2026-07-14T06:00Z') / 1000)
-  t.equal(newRun.last_run_availability_time, Date.parse('2026-07-14T12:30Z') / 1000)
+  const seconds = (time: string) => Date.parse(`2026-07-14T${time}Z`) / 1000
+  t.equal(oldRun.last_run_initialisation_time, seconds('00:00'))
+  t.equal(newRun.last_run_initialisation_time, seconds('06:00'))
+  t.equal(newRun.last_run_availability_time, seconds('12:30'))
   t.equal(newRun.update_interval_seconds, 21_600)
-  for (const name of [
-    'last_run_initialisation_time',
-    'last_run_modification_time',
-    'last_run_availability_time',
-    'update_interval_seconds',
-    'data_end_time',
-  ])
+  const runTimes = ['initialisation', 'modification', 'availability'].map(name => `last_run_${name}_time`)
+  for (const name of [...runTimes, 'update_interval_seconds', 'data_end_time'])
     for (const model of ['dwd_icon', 'ncep_gfs013']) t.type((await meta(model))[name], 'number', model)
 
   const change = (from: number, to: number): number => {

@@ -6,10 +6,10 @@ import { DatabaseSync } from 'node:sqlite'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../src/common/clock.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
-import { StoreError } from '../../src/stores/store.ts'
+import { heartbeatOf } from '../support/heartbeat.ts'
 import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
 import { spendingStep, spendingWindow } from '../support/spending.ts'
-import { batchOf } from '../support/usage-instance.ts'
+import { aDetail, anEntry, batchOf } from '../support/usage-instance.ts'
 
 const now = Date.now()
 const keepUntil = now + 86_400_000
@@ -31,17 +31,7 @@ const setUp = async (t: Test) => {
   return { store, other }
 }
 
-const entry = {
-  keyId: 'key_1',
-  day,
-  units: 1,
-  limit: 100,
-  admitted: 0,
-  confirmed: 0,
-  step: 2,
-  endsAt: keepUntil,
-  keepUntil,
-}
+const entry = { ...anEntry, day, limit: 100 }
 const window = spendingWindow({ name: 'day:1', limit: 9_000, keepUntil })
 const spend = spendingStep({ provider: 'acc1', windows: [window], wanted: 3_000, now })
 
@@ -53,10 +43,7 @@ t.test('no step waits within a turn, and all are right once the lock is free', a
     store.spend(spend),
     store.writeBytes('cell', Buffer.from('after'), keepUntil),
     store.dropDays({ countsBefore: day, sumsBefore: day }),
-    store.heartbeat({
-      ...{ instance: 'a', aliveForMs: 1_000, settings: null, topic: 'x', requested: ['cell'] },
-      ...{ wantedForMs: 1_000, now, report: '' },
-    }),
+    store.heartbeat(heartbeatOf('a', { requested: ['cell'] })),
   ]
   const patient = [
     store.addKey(sampleKey('key_2')),
@@ -69,18 +56,14 @@ t.test('no step waits within a turn, and all are right once the lock is free', a
     store.reopen('acc1', now),
     store.deleteBytes(['cell']),
     // Nothing repeats them at a stop.
-    store.addDetail([{ keyId: 'key_1', day, endpoint: 'weather', statusClass: '2xx', count: 1, keepUntil }]),
+    store.addDetail([aDetail]),
     store.leave('a'),
   ]
   // Each would have waited for five seconds.
   t.ok(performance.now() - startedAt < 4_000, 'nothing has waited yet')
   const ends = await Promise.allSettled(soon)
-  for (const end of ends)
-    t.match(end, {
-      status: 'rejected',
-      reason: { message: /store\.db failed: another program holds its lock$/ },
-    })
-  t.ok(ends.every(end => end.status === 'rejected' && end.reason instanceof StoreError))
+  const message = /store\.db failed: another program holds its lock$/
+  for (const end of ends) t.match(end, { status: 'rejected', reason: { name: 'StoreError', message } })
   t.equal(String(await store.readBytes('cell')), 'before', 'reads go on')
   t.strictSame(await store.usedOn('key_1', [day]), [7])
   other.exec('ROLLBACK')
@@ -88,10 +71,7 @@ t.test('no step waits within a turn, and all are right once the lock is free', a
   t.match(await store.findKey('key_1'), { tier: 'free', hash: 'f'.repeat(64) })
   t.equal(await store.readBytes('cell'), undefined)
   t.match((await store.changeRecordsAfter('keys', 0)).records, [{ text: 'x' }])
-  t.strictSame(
-    await store.commit(batchOf('a', 1, [{ ...entry, admitted: 3 }])),
-    [{ granted: 1, used: 13, before: 9 }],
-    'a batch that met the lock has counted nothing',
-  )
+  const grants = await store.commit(batchOf('a', 1, [{ ...entry, admitted: 3 }]))
+  t.strictSame(grants, [{ granted: 1, used: 13, before: 9 }], 'a batch that met the lock has counted nothing')
   t.match(await store.spend(spend), { granted: 3_000, spent: [{ charged: 3_000, refunded: 0 }] })
 })

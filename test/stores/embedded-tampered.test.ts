@@ -11,9 +11,11 @@ import { AbohawaError } from '../../src/common/errors.ts'
 import type { RefusedRecord } from '../../src/stores/records.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import type { Store } from '../../src/stores/store.ts'
+import { heartbeatOf } from '../support/heartbeat.ts'
 import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
 import { closeIn, closureIn, spendingStep, spendingWindow, usedIn } from '../support/spending.ts'
-import { anEntry, batchOf, instanceOn } from '../support/usage-instance.ts'
+import { aDetail, anEntry, batchOf, instanceOn } from '../support/usage-instance.ts'
+import { costsOneKey } from './damaged-key.ts'
 
 const noCounts = ['-1', '-9223372036854775808', '9223372036854775807', '1000000000000000']
 const { day, keepUntil } = anEntry
@@ -45,85 +47,63 @@ t.test('a count that is none affects its own key alone, and begins again at the 
     t.strictSame(await store.usedOn('bad', [day]), [used], text)
     const grant = { granted: 1, used: used + 1, before: used }
     t.strictSame(await one(...batch(1)), [grant, grant, grant])
-    t.match(refused.splice(0), [
-      { record: 'usage', name: 'bad' },
-      { record: 'usage', name: 'bad' },
-    ])
+    const report = { record: 'usage' as const, name: 'bad' }
+    t.match(refused.splice(0), [report, report])
     spoil()
     await store.raiseUsed('bad', day, used + 1, keepUntil)
     t.strictSame(await store.usedOn('bad', [day]), [used + 1])
   }
   beside.exec(`UPDATE usage SET used = -7 WHERE key_id = 'bad'`)
   const next = open()
-  t.strictSame(await instanceOn(next, 'three')({ keyId: 'bad', limit: 100 }), [
-    { granted: 1, used: 1, before: 0 },
-  ])
+  const grants = await instanceOn(next, 'three')({ keyId: 'bad', limit: 100 })
+  t.strictSame(grants, [{ granted: 1, used: 1, before: 0 }])
   await next.close()
 })
 
-t.test(
-  'an impossible count of the budget restarts at the known one, and an impossible closure is lifted',
-  async t => {
-    const { store, beside, refused } = setUp(t)
-    const now = Date.now()
-    const knownOf = (charged: number) => ({ charged, refunded: 0 })
-    const keepUntil = now + 60_000
-    const windowsAt = (minute: string, ...known: [number, number]) => [
-      spendingWindow({ name: minute, limit: 10_000, keepUntil, known: knownOf(known[0]) }),
-      spendingWindow({ name: 'day:1', limit: 40_000, keepUntil, known: knownOf(known[1]) }),
+t.test('an impossible count of the budget restarts at the known one, a closure is lifted', async t => {
+  const { store, beside, refused } = setUp(t)
+  const knownOf = (charged: number) => ({ charged, refunded: 0 })
+  const keepUntil = now + 60_000
+  const windowsAt = (minute: string, ...known: [number, number]) => [
+    spendingWindow({ name: minute, limit: 10_000, keepUntil, known: knownOf(known[0]) }),
+    spendingWindow({ name: 'day:1', limit: 40_000, keepUntil, known: knownOf(known[1]) }),
+  ]
+  const spend = spendingStep({ provider: 'acc1', wanted: 3_000, now })
+  for (const [i, text] of noCounts.entries()) {
+    const minute = `minute:${i}`
+    await store.spend({ ...spend, windows: windowsAt(minute, 0, 0) })
+    beside.exec(`UPDATE spent SET charged = ${text} WHERE name = 'day:1'`)
+    const reply = await store.spend({ ...spend, windows: windowsAt(minute, 2_000, 5_000) })
+    t.match(reply, { granted: 3_000, spent: [knownOf(6_000), knownOf(8_000)] }, text)
+    t.match(refused.splice(0), [{ record: 'spending', name: 'acc1 day:1' }])
+  }
+  for (const text of [...noCounts, '253402300799000', String(now + 25 * 3_600_000 + 1)]) {
+    beside.exec(`INSERT OR REPLACE INTO closure VALUES ('acc2', ${text}, 0, 'x', 0)`)
+    t.match(await store.spend(spendingStep({ provider: 'acc2', now })), { closure: null }, text)
+    refused.length = 0
+    await closureIn(store, 'acc2', now)
+    t.strictSame(refused, [], 'it was repaired')
+    await closeIn(store, 'acc2', { until: now + 9_000, at: now, reason: 'x' })
+    t.equal((await closureIn(store, 'acc2', now)).closedUntil, now + 9_000, text)
+  }
+})
+
+t.test('a count of responses that is none begins with what is added, others are as they were', async t => {
+  const { store, beside, refused } = setUp(t)
+  for (const [i, text] of noCounts.entries()) {
+    const [bad, good] = [
+      { ...aDetail, keyId: `bad_${i}` },
+      { ...aDetail, keyId: `good_${i}` },
     ]
-    const spend = spendingStep({ provider: 'acc1', wanted: 3_000, now })
-    for (const [i, text] of noCounts.entries()) {
-      const minute = `minute:${i}`
-      await store.spend({ ...spend, windows: windowsAt(minute, 0, 0) })
-      beside.exec(`UPDATE spent SET charged = ${text} WHERE name = 'day:1'`)
-      t.match(
-        await store.spend({ ...spend, windows: windowsAt(minute, 2_000, 5_000) }),
-        { granted: 3_000, spent: [knownOf(6_000), knownOf(8_000)] },
-        text,
-      )
-      t.match(refused.splice(0), [{ record: 'spending', name: 'acc1 day:1' }])
-    }
-    for (const text of [...noCounts, '253402300799000', String(now + 25 * 3_600_000 + 1)]) {
-      beside.exec(`INSERT OR REPLACE INTO closure VALUES ('acc2', ${text}, 0, 'x', 0)`)
-      t.match(await store.spend(spendingStep({ provider: 'acc2', now })), { closure: null }, text)
-      refused.length = 0
-      await closureIn(store, 'acc2', now)
-      t.strictSame(refused, [], 'it was repaired')
-      await closeIn(store, 'acc2', { until: now + 9_000, at: now, reason: 'x' })
-      t.equal((await closureIn(store, 'acc2', now)).closedUntil, now + 9_000, text)
-    }
-  },
-)
-
-const detail = { keyId: 'key_1', day, endpoint: 'weather', statusClass: '2xx', count: 2, keepUntil }
-const heartbeat = {
-  instance: 'one',
-  aliveForMs: 1_000,
-  settings: 'a',
-  topic: 'q',
-  wantedForMs: 60_000,
-  report: '{}',
-  now,
-}
-
-t.test(
-  'a count of responses that is none begins with what is added, and others are as they were',
-  async t => {
-    for (const text of noCounts)
-      await t.test(text, async t => {
-        const { store, beside, refused } = setUp(t)
-        beside.exec(
-          `INSERT INTO usage_detail VALUES ('key_1', '${day}', 'weather', '2xx', ${text}, ${keepUntil})`,
-        )
-        t.strictSame(await store.detailOn('key_1', day), [])
-        await store.addDetail([detail, { ...detail, keyId: 'key_2' }])
-        t.match(await store.detailOn('key_1', day), [{ count: 2 }])
-        t.match(await store.detailOn('key_2', day), [{ count: 2 }])
-        t.ok(refused.length > 0)
-      })
-  },
-)
+    beside.exec(
+      `INSERT INTO usage_detail VALUES ('${bad.keyId}', '${day}', 'weather', '2xx', ${text}, ${keepUntil})`,
+    )
+    t.strictSame(await store.detailOn(bad.keyId, day), [], text)
+    await store.addDetail([bad, good])
+    for (const { keyId } of [bad, good]) t.match(await store.detailOn(keyId, day), [{ count: 1 }], text)
+    t.ok(refused.splice(0).length > 0)
+  }
+})
 
 t.test('change records and names of any size and number are bounded, and later ones are read', async t => {
   const { store, open, beside } = setUp(t)
@@ -139,48 +119,22 @@ t.test('change records and names of any size and number are bounded, and later o
   beside.exec(`INSERT INTO wanted VALUES ('q', printf('%.*c', 100000, 'x'), ${now})`)
   beside.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 501000)
     INSERT INTO wanted SELECT 'q', 'n' || i, ${now} FROM n`)
-  t.match(await store.heartbeat({ ...heartbeat, requested: ['a'] }), { wanted: 500_000 })
+  t.match(await store.heartbeat(heartbeatOf('one', { requested: ['a'] })), { wanted: 500_000 })
   t.equal((await store.wanted('q', 0)).length, 50_000)
 })
 
-const ofKeys: [change: string, fault: RegExp][] = [
-  ...['-5', '0', '9223372036854775807'].map((value): [string, RegExp] => [
-    `keys SET own_limit = ${value}`,
-    /its limit is/,
-  ]),
-  ...['-1', '9223372036854775807'].map((value): [string, RegExp] => [
-    `keys SET revoked_at = ${value}`,
-    /its revokedAt is/,
-  ]),
+const largest = '9223372036854775807'
+for (const [change, fault] of [
+  ...['-5', '0', largest].map(value => [`keys SET own_limit = ${value}`, /its limit is/] as const),
+  ...['-1', largest].map(value => [`keys SET revoked_at = ${value}`, /its revokedAt is/] as const),
   [`keys SET tier = ''`, /its tier is ""/],
   [`keys SET tier = printf('%.*c', 2000000, 'x')`, /its tier is "x{60}…"/],
   [`subscribers SET revoked_at = -1`, /its revokedAt is "-1"/],
-]
-for (const [change, fault] of ofKeys)
+] as const)
   t.test(`a key that is none: ${change}`, async t => {
-    const { store, beside, refused } = setUp(t)
-    const meghna = { ...sampleSubscriber, id: 'sub_b', name: 'Meghna' }
-    const [good, bad] = [
-      { ...sampleKey('good'), subscriberId: 'sub_b' },
-      { ...sampleKey('bad'), externalId: 'ours' },
-    ]
-    for (const subscriber of [sampleSubscriber, meghna]) await store.ensureSubscriber(subscriber)
-    for (const key of [good, bad]) await store.addKey(key)
-    beside.exec(`UPDATE ${change} WHERE id IN ('bad', 'sub_a')`)
-    t.equal(await store.findByHash('hash-of-bad'), undefined)
-    t.match(refused, [{ fault }], 'one report')
-    t.match(await store.findByHash('hash-of-good'), { key: good, subscriber: meghna })
-    t.ok((await store.listKeys()).some(({ id }) => id === 'good'))
-    t.match((await store.listSubscribers()).at(-1), meghna)
-    t.match(
-      await store.ensureSubscriber({ ...sampleSubscriber, id: 'sub_c' }),
-      { id: 'sub_a' },
-      'a name keeps its id',
-    )
-    await store.addKey(bad)
-    t.match(await store.findByHash('hash-of-bad'), { key: bad, subscriber: sampleSubscriber }, 'stored again')
-    t.match(await store.findByHash('former-of-bad'), { key: bad })
-    t.match(await store.findByExternalId('ours'), bad)
+    const opened = setUp(t)
+    const damage = () => opened.beside.exec(`UPDATE ${change} WHERE id IN ('bad', 'sub_a')`)
+    await costsOneKey(t, opened, damage, { fault })
   })
 
 t.test('a damaged date of a key is 1970, and a former hash without an end has ended', async t => {
@@ -218,60 +172,49 @@ const everything = (store: Store): (() => Promise<unknown>)[] => [
   () => store.detailOn('key_3', day),
 ]
 
-t.test(
-  'a file with damaged pages fails with a sentence, or returns what is legible, and ends no process',
-  async t => {
-    const folder = t.testdir()
-    const whole = join(folder, 'whole.db')
-    const filled = openEmbeddedStore(whole, systemClock)
-    await filled.ensureSubscriber(sampleSubscriber)
-    for (let i = 0; i < 60; i++) {
-      await filled.addKey(sampleKey(`key_${i}`))
-      await filled.writeBytes(`cell-${i}`, Buffer.alloc(900, i), Date.now() + 60_000)
-      await filled.appendChangeRecord('keys', `key_${i}`, Date.now() + 60_000)
-      await filled.raiseUsed(`key_${i}`, day, i, keepUntil)
-    }
-    await filled.close()
-    const { length } = readFileSync(whole)
-    let [failed, answered, runs] = [0, 0, 0]
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(
-          fc.record({
-            at: fc.integer({ min: 0, max: length - 1 }),
-            put: fc.uint8Array({ minLength: 1, maxLength: 200 }),
-          }),
-          { minLength: 1, maxLength: 8 },
-        ),
-        async spots => {
-          // A new file each time: SQLite caches the files beside it for as long as it is open.
-          const path = join(folder, `spoilt-${runs++}.db`)
-          const bytes = readFileSync(whole)
-          for (const { at, put } of spots) bytes.set(put.subarray(0, length - at), at)
-          writeFileSync(path, bytes)
-          let store: Store
-          try {
-            store = openEmbeddedStore(path, systemClock)
-          } catch (error) {
-            if (!(error instanceof AbohawaError)) throw error
-            failed += 1
-            return
-          }
-          for (const act of everything(store))
-            await act().then(
-              () => {
-                answered += 1
-              },
-              (error: unknown) => {
-                if (!(error instanceof AbohawaError)) throw error
-                failed += 1
-              },
-            )
-          await store.close().catch(() => {})
-        },
-      ),
-      { seed: 20_261_121, numRuns: 60 },
-    )
-    t.ok(failed > 20 && answered > 20, `${failed} failed with a sentence, ${answered} were answered`)
-  },
-)
+t.test('a file with damaged pages fails with a sentence, or returns what is legible', async t => {
+  const folder = t.testdir()
+  const whole = join(folder, 'whole.db')
+  const filled = openEmbeddedStore(whole, systemClock)
+  await filled.ensureSubscriber(sampleSubscriber)
+  for (let i = 0; i < 60; i++) {
+    await filled.addKey(sampleKey(`key_${i}`))
+    await filled.writeBytes(`cell-${i}`, Buffer.alloc(900, i), Date.now() + 60_000)
+    await filled.appendChangeRecord('keys', `key_${i}`, Date.now() + 60_000)
+    await filled.raiseUsed(`key_${i}`, day, i, keepUntil)
+  }
+  await filled.close()
+  const { length } = readFileSync(whole)
+  const spot = fc.record({
+    at: fc.integer({ min: 0, max: length - 1 }),
+    put: fc.uint8Array({ minLength: 1, maxLength: 200 }),
+  })
+  let [failed, answered, runs] = [0, 0, 0]
+  const onFault = (error: unknown): void => {
+    if (!(error instanceof AbohawaError)) throw error
+    failed += 1
+  }
+  await fc.assert(
+    fc.asyncProperty(fc.array(spot, { minLength: 1, maxLength: 8 }), async spots => {
+      // A new file each time: SQLite caches the files beside it for as long as it is open.
+      const path = join(folder, `spoilt-${runs++}.db`)
+      const bytes = readFileSync(whole)
+      for (const { at, put } of spots) bytes.set(put.subarray(0, length - at), at)
+      writeFileSync(path, bytes)
+      let store: Store
+      try {
+        store = openEmbeddedStore(path, systemClock)
+      } catch (error) {
+        onFault(error)
+        return
+      }
+      for (const act of everything(store))
+        await act().then(() => {
+          answered += 1
+        }, onFault)
+      await store.close().catch(() => {})
+    }),
+    { seed: 20_261_121, numRuns: 60 },
+  )
+  t.ok(failed > 20 && answered > 20, `${failed} failed with a sentence, ${answered} were answered`)
+})

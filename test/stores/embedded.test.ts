@@ -1,82 +1,75 @@
 // The embedded store beyond the contract: several processes on one file, sweeping, and faults of the path.
 
-import { statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import t from 'tap'
-import { systemClock } from '../../src/common/clock.ts'
+import t, { type Test } from 'tap'
+import { type Clock, systemClock } from '../../src/common/clock.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
+import { heartbeatOf } from '../support/heartbeat.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { spendingStep, spendingWindow, usedIn } from '../support/spending.ts'
 import { storeContract } from '../support/store-contract.ts'
 import { until } from '../support/until.ts'
-import { anEntry, batchOf } from '../support/usage-instance.ts'
+import { aDetail, anEntry, batchOf, instanceOn } from '../support/usage-instance.ts'
 
 storeContract(t, 'embedded', async t => openEmbeddedStore(join(t.testdir(), 'store.db'), systemClock))
 
-t.test('two openings of one file see each other and never count a unit twice', async t => {
+/** A store on a file of the test, with that file beside it. */
+const setUp = (t: Test, clock: Clock = systemClock, observer = {}) => {
   const path = join(t.testdir(), 'store.db')
-  const stores = [openEmbeddedStore(path, systemClock), openEmbeddedStore(path, systemClock)]
-  const entry = { ...anEntry, limit: 30 }
-  const admitted = stores.map(() => 0)
+  const store = openEmbeddedStore(path, clock, observer)
+  const beside = new DatabaseSync(path)
+  t.teardown(async () => {
+    beside.close()
+    await store.close()
+  })
+  return { path, store, beside }
+}
+
+t.test('two openings of one file see each other and never count a unit twice', async t => {
+  const { path, store } = setUp(t)
+  const stores = [store, openEmbeddedStore(path, systemClock)]
+  t.teardown(() => stores[1]?.close())
+  const commits = stores.map((store, at) => instanceOn(store, `of ${at}`))
+  const admitted = [0, 0]
   for (let i = 0; i < 25; i++)
-    for (const [at, store] of stores.entries()) {
-      const known = { admitted: admitted[at] ?? 0, confirmed: admitted[at] ?? 0 }
-      const batch = batchOf(`of ${at}`, i + 1, [{ ...entry, ...known }])
-      admitted[at] = (admitted[at] ?? 0) + ((await store.commit(batch))[0]?.granted ?? 0)
-    }
+    for (const [at, commit] of commits.entries())
+      admitted[at] = (admitted[at] ?? 0) + ((await commit({ limit: 30 }))[0]?.granted ?? 0)
   t.strictSame(admitted, [15, 15])
   const windows = [spendingWindow({ name: 'minute:1', limit: 100_000, keepUntil: Date.now() + 1e9 })]
   const spend = spendingStep({ provider: 'acc1', windows, wanted: 3_000, now: Date.now() })
   const grants = await Promise.all(Array.from({ length: 50 }, (_, i) => stores[i % 2]?.spend(spend)))
   t.equal(grants.filter(grant => grant?.granted === 3_000).length, 33)
-  for (const store of stores) await store.close()
-})
 
-t.test('processes on one file count each other', async t => {
-  const path = join(t.testdir(), 'store.db')
-  const stores = [openEmbeddedStore(path, systemClock), openEmbeddedStore(path, systemClock)]
-  t.teardown(() => Promise.all(stores.map(store => store.close())))
-  const heartbeat = (i: number, now: number) =>
-    stores[i]?.heartbeat({
-      instance: `instance-${i}`,
-      aliveForMs: 1_000,
-      settings: 'a',
-      topic: 'q',
-      requested: [],
-      wantedForMs: 5_000,
-      report: '{}',
-      now,
-    })
-  t.match(await heartbeat(0, 10_000), { instances: 1 })
-  t.match(await heartbeat(1, 10_500), { instances: 2 })
-  t.match(await heartbeat(0, 10_900), { instances: 2 })
-  t.match(await heartbeat(0, 11_600), { instances: 1 }, 'one that is silent counts no more')
-  t.match(await heartbeat(1, 11_700), { instances: 2 })
+  const beat = async (i: number, now: number) =>
+    (await stores[i]?.heartbeat(heartbeatOf(`instance-${i}`, { aliveForMs: 1_000, now })))?.instances
+  t.equal(await beat(0, 10_000), 1)
+  t.equal(await beat(1, 10_500), 2)
+  t.equal(await beat(0, 10_900), 2)
+  t.equal(await beat(0, 11_600), 1, 'one that is silent counts no more')
+  t.equal(await beat(1, 11_700), 2)
   await stores[0]?.leave('instance-0')
-  t.match(await heartbeat(1, 11_800), { instances: 1 }, 'nor one that has ended')
+  t.equal(await beat(1, 11_800), 1, 'nor one that has ended')
 })
 
 t.test('a clock that is set back takes no demand and no process away, and lets them end in time', async t => {
-  const path = join(t.testdir(), 'store.db')
   const clock = manualClock()
   const refused: unknown[] = []
-  const store = openEmbeddedStore(path, clock, { recordRefused: record => refused.push(record) })
-  t.teardown(() => store.close())
+  const { store } = setUp(t, clock, { recordRefused: (record: unknown) => refused.push(record) })
   const beat = (instance: string, ...requested: string[]) =>
-    store.heartbeat({
-      ...{ instance, requested, settings: 'a', topic: 'q', report: '{}', now: clock.now() },
-      ...{ aliveForMs: 20_000, wantedForMs: 60_000 },
-    })
+    store.heartbeat(heartbeatOf(instance, { requested, aliveForMs: 20_000, now: clock.now() }))
   await beat('one', 'a', 'b')
   await beat('two')
-  clock.advance(-6 * 3_600_000)
-  t.strictSame(await beat('one'), { instances: 2, variants: 1, wanted: 2 })
-  t.strictSame((await store.wanted('q', 0)).sort(), ['a', 'b'])
-  clock.advance(30_000)
-  t.strictSame(await beat('one'), { instances: 1, variants: 1, wanted: 2 })
-  clock.advance(30_000)
-  t.strictSame(await beat('one'), { instances: 1, variants: 1, wanted: 0 })
+  for (const [afterMs, instances, wanted] of [
+    [-6 * 3_600_000, 2, 2],
+    [30_000, 1, 2],
+    [30_000, 1, 0],
+  ] as const) {
+    clock.advance(afterMs)
+    t.strictSame(await beat('one'), { instances, variants: 1, wanted })
+    t.equal((await store.wanted('q', 0)).length, wanted)
+  }
   t.strictSame(refused, [])
 })
 
@@ -99,14 +92,8 @@ t.test('expired records are swept from the file', async t => {
 })
 
 t.test('counts are swept in parts, and requests pass in between', async t => {
-  const path = join(t.testdir(), 'store.db')
   const clock = manualClock('2126-11-21T00:00Z')
-  const store = openEmbeddedStore(path, clock)
-  const beside = new DatabaseSync(path)
-  t.teardown(async () => {
-    beside.close()
-    await store.close()
-  })
+  const { store, beside } = setUp(t, clock)
   // Of each key one count that is over and one that is kept.
   beside.exec(`WITH RECURSIVE k(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM k WHERE i < 4999)
     INSERT INTO usage SELECT printf('key_%05d', i), day, 1, keep FROM k,
@@ -128,26 +115,16 @@ t.test('counts are swept in parts, and requests pass in between', async t => {
 })
 
 t.test('responses by endpoint are swept some at a time, and faster than they can come', async t => {
-  const path = join(t.testdir(), 'store.db')
   const clock = manualClock('2126-11-21T00:00Z')
-  const store = openEmbeddedStore(path, clock)
-  const beside = new DatabaseSync(path)
-  t.teardown(async () => {
-    beside.close()
-    await store.close()
-  })
+  const { store, beside } = setUp(t, clock)
   // The rows of a day expire at one instant.
   beside.exec(`WITH RECURSIVE k(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM k WHERE i < 4999)
     INSERT INTO usage_detail SELECT printf('key_%05d', i), '2126-11-18', 'weather', '2xx', 1, ${clock.now()} FROM k`)
-  const expired = () =>
-    Number(
-      beside.prepare('SELECT count(*) AS rows FROM usage_detail WHERE keep_until <= ?').get(clock.now())
-        ?.rows,
-    )
-  const entry = { endpoint: 'weather', statusClass: '2xx', count: 1, keepUntil: clock.now() + 1 }
+  const ended = beside.prepare('SELECT count(*) AS rows FROM usage_detail WHERE keep_until <= ?')
+  const expired = () => Number(ended.get(clock.now())?.rows)
   const left: number[] = []
   for (let write = 0; write < 6; write++) {
-    await store.addDetail([{ ...entry, keyId: `key_${write}`, day: '2126-11-21' }])
+    await store.addDetail([{ ...aDetail, keyId: `key_${write}`, keepUntil: clock.now() + 1 }])
     left.push(expired())
   }
   t.strictSame(left, [4_000, 3_000, 2_000, 1_000, 0, 0])
@@ -155,19 +132,15 @@ t.test('responses by endpoint are swept some at a time, and faster than they can
 })
 
 t.test('a removal that fails half-way removes nothing, and the store goes on', async t => {
-  const path = join(t.testdir(), 'store.db')
-  const store = openEmbeddedStore(path, systemClock)
-  t.teardown(() => store.close())
+  const { store, beside } = setUp(t)
   for (const key of ['first', 'second'])
     await store.writeBytes(key, Buffer.from(key), systemClock.now() + 60_000)
-  const beside = new DatabaseSync(path)
   // FAIL, other than ABORT, leaves the rollback to the caller.
   beside.exec(`CREATE TRIGGER stuck BEFORE DELETE ON bytes WHEN old.key = 'second'
     BEGIN SELECT RAISE(FAIL, 'stuck'); END`)
   await t.rejects(store.deleteBytes(['first', 'second']), { name: 'StoreError', message: /stuck/ })
   t.equal(String(await store.readBytes('first')), 'first')
   beside.exec('DROP TRIGGER stuck')
-  beside.close()
   t.equal(await store.deleteBytes(['first', 'second']), 2)
 })
 
@@ -186,57 +159,43 @@ t.test('windows that are over are swept from the file', async t => {
 })
 
 t.test('the write-ahead log does not grow with every count', async t => {
-  const path = join(t.testdir(), 'store.db')
-  const store = openEmbeddedStore(path, systemClock)
-  t.teardown(() => store.close())
-  const entry = { ...anEntry, limit: 1e9 }
-  for (let i = 0; i < 20_000; i++)
-    await store.commit(batchOf('one', i + 1, [{ ...entry, admitted: i, confirmed: i }]))
+  const { path, store } = setUp(t)
+  const commit = instanceOn(store, 'one')
+  for (let i = 0; i < 20_000; i++) await commit({ limit: 1e9 })
   const { size } = statSync(`${path}-wal`)
   t.ok(size < 20e6, `${size} bytes after 20,000 counts`)
 })
 
-t.test(
-  'a folder that is not there is made; a longer way, or one that nobody may write, is a sentence',
-  async t => {
-    const folder = t.testdir()
-    await openEmbeddedStore(join(folder, 'data', 'store.db'), systemClock).close()
-    for (const path of [join(folder, 'a', 'b', 'store.db'), '/proc/nowhere/store.db', '/proc/store.db'])
-      t.throws(() => openEmbeddedStore(path, systemClock), {
-        name: 'InputError',
-        message: `store.path is ${path}, `,
-      })
-  },
-)
-
-t.test('a file that is no SQLite file stops the start with a sentence', t => {
+t.test('a path that can hold no store is a sentence, and a missing folder of it is made', async t => {
   const folder = t.testdir({
-    'store.db': 'this is not a database, and long enough to be looked at as one'.repeat(20),
+    'no-store.db': 'this is not a database, and long enough to be looked at as one'.repeat(20),
+    'folder.db': {},
   })
-  t.throws(() => openEmbeddedStore(join(folder, 'store.db'), systemClock), {
-    name: 'InputError',
-    message: /^store\.path is .*store\.db, which can't be opened and written as an SQLite file: /,
+  await openEmbeddedStore(join(folder, 'data', 'store.db'), systemClock).close()
+  const paths = ['a/b/store.db', 'no-store.db', 'folder.db'].map(name => join(folder, name))
+  for (const path of [...paths, '/proc/nowhere/store.db', '/proc/store.db'])
+    t.throws(() => openEmbeddedStore(path, systemClock), {
+      name: 'InputError',
+      message: `store.path is ${path}, `,
+    })
+  t.throws(() => openEmbeddedStore(join(folder, 'no-store.db'), systemClock), {
+    message: /, which can't be opened and written as an SQLite file: /,
   })
-  t.end()
+  t.notOk(existsSync(join(folder, 'a')))
 })
 
 t.test('a log keeps its last thousand change records, and takes none of another’s', async t => {
-  const path = join(t.testdir(), 'store.sqlite')
-  const store = openEmbeddedStore(path, systemClock)
-  t.teardown(store.close)
+  const { store, beside } = setUp(t)
   const later = Date.now() + 60_000
   await store.appendChangeRecord('keys', 'kept', later)
   for (let i = 0; i < 1_003; i++) await store.appendChangeRecord('purges', `${i}`, later)
-  const db = new DatabaseSync(path, { readOnly: true })
-  t.teardown(() => db.close())
-  const rows = db.prepare(`SELECT topic, count(*) AS count, min(text) AS first FROM notices GROUP BY topic`)
-  t.strictSame(
-    rows.all().map(row => ({ ...row })),
-    [
-      { topic: 'keys', count: 1, first: 'kept' },
-      { topic: 'purges', count: 1_000, first: '10' },
-    ],
+  const rows = beside.prepare(
+    `SELECT topic, count(*) AS count, min(text) AS first FROM notices GROUP BY topic`,
   )
+  t.match(rows.all(), [
+    { topic: 'keys', count: 1, first: 'kept' },
+    { topic: 'purges', count: 1_000, first: '10' },
+  ])
   t.equal((await store.changeRecordsAfter('purges', 0)).records[0]?.text, '3')
   const number = await store.appendChangeRecord('purges', 'above', later, 9_000)
   t.equal(number, 9_001, 'above the numbers of a log that was lost')

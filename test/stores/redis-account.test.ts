@@ -3,24 +3,23 @@
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
+import { localCertificate } from '../support/http2-client.ts'
 import { sampleSubscriber } from '../support/key-records.ts'
 import { account, grantedCommands, makeAccount, refusals } from '../support/redis-account.ts'
 import { startRedisProcess } from '../support/redis-process.ts'
 import { freePort, withoutOwnRedis } from '../support/redis-server.ts'
+import { quiet } from '../support/redis-store.ts'
 import { storeContract } from '../support/store-contract.ts'
 import { anEntry, instanceOn, messagesArrive } from '../support/usage-instance.ts'
 
 if (withoutOwnRedis) t.bailout(withoutOwnRedis)
 
-const quiet = { redisAway: () => {}, redisBack: () => {} }
-const [cert, key] = ['test/fixtures/localhost.crt', 'test/fixtures/localhost.key']
+const { cert, key } = localCertificate
 const tlsPort = await freePort()
 const server = await startRedisProcess({
   args: [
     ...['--tls-port', String(tlsPort), '--tls-auth-clients', 'no'],
-    ...['--tls-cert-file', cert, '--tls-key-file', key].map(part =>
-      part.startsWith('--') ? part : `${process.cwd()}/${part}`,
-    ),
+    ...['--tls-cert-file', cert, '--tls-key-file', key],
   ],
 })
 t.teardown(server.stop)
@@ -73,50 +72,33 @@ t.test('records of another type are written again', async t => {
   t.match(await store.ensureSubscriber(sampleSubscriber), sampleSubscriber)
   await store.appendChangeRecord('keys', 'one', Date.now() + 60_000)
   await store.reopen('acc1', Date.now())
-})
-
-t.test('the user can do all of that, mending included', async t => {
-  t.strictSame(await refusals(server.admin), [])
-})
-
-t.test('everything lies in the database of the URL', async t => {
-  const store = await open()
-  await instanceOn(store, 'one')({})
-  t.match(await server.admin.info('keyspace'), /^db3:/m)
+  t.strictSame(await refusals(server.admin), [], 'the user can do all of that')
+  t.match(await server.admin.info('keyspace'), /^db3:/m, 'all lies in the database of the URL')
   t.notMatch(await server.admin.info('keyspace'), /^db0:/m)
-  await store.close()
 })
 
 t.test('a fault stops the start with a sentence', async t => {
-  const start = (other: object) => openRedisStore({ ...place, prefix: 'abohawa:', ...other }, quiet)
-  await t.rejects(start({ ca: null }), {
-    name: 'InputError',
-    message: /^redis\.url names localhost:\d+, which can't be used: .*self.signed/,
-  })
-  await t.rejects(start({ ca: 'missing.pem' }), {
-    name: 'InputError',
-    message: /^redis\.ca is missing\.pem, which can't be read as a certificate in PEM form: ENOENT/,
-  })
-  await t.rejects(start({ ca: 'package.json' }), {
-    name: 'InputError',
-    message: /^redis\.ca is package\.json, which can't be read as a certificate/,
-  })
-  await t.rejects(start({ url: place.url.replace('SECRET', 'wrong') }), {
-    name: 'InputError',
-    message: /can't be used: WRONGPASS/,
-  })
-  await t.rejects(start({ url: `redis://localhost:${tlsPort}`, ca: null }), {
-    name: 'InputError',
-    message:
+  const port = await freePort()
+  for (const [other, message] of [
+    [{ ca: null }, /^redis\.url names localhost:\d+, which can't be used: .*self.signed/],
+    [
+      { ca: 'missing.pem' },
+      /^redis\.ca is missing\.pem, which can't be read as a certificate in PEM form: ENOENT/,
+    ],
+    [{ ca: 'package.json' }, /^redis\.ca is package\.json, which can't be read as a certificate/],
+    [{ url: place.url.replace('SECRET', 'wrong') }, /can't be used: WRONGPASS/],
+    [
+      { url: `redis://localhost:${tlsPort}`, ca: null },
       /^redis\.url names localhost:\d+ with redis:\/\/, but the server there speaks with TLS; allowed: rediss:\/\/ for it/,
-  })
-  await t.rejects(start({ url: place.url.replace(String(tlsPort), String(server.port)) }), {
-    name: 'InputError',
-    message:
+    ],
+    [
+      { url: place.url.replace(String(tlsPort), String(server.port)) },
       /^redis\.url names localhost:\d+ with rediss:\/\/, but the server there speaks without TLS; allowed: redis:\/\/ for it/,
-  })
-  await t.rejects(start({ url: `rediss://localhost:${await freePort()}` }), {
-    name: 'InputError',
-    message: /can't be used: .*ECONNREFUSED/,
-  })
+    ],
+    [{ url: `rediss://localhost:${port}` }, /can't be used: .*ECONNREFUSED/],
+  ] as const)
+    await t.rejects(openRedisStore({ ...place, prefix: 'abohawa:', ...other }, quiet), {
+      name: 'InputError',
+      message,
+    })
 })

@@ -26,22 +26,23 @@ for (const { admin } of cluster.nodes) await makeAccount(admin, true)
 const url = cluster.url.replace('//', `//${account.user}:${account.password}@`)
 
 let opened = 0
-const open = async (t: Test, { events = [] as string[], commandTimeoutMs = patientMs } = {}) => {
+const open = async (
+  t: Test,
+  { events = [] as string[], commandTimeoutMs = patientMs, of = cluster } = {},
+) => {
   const prefix = `abohawa:${opened++}:`
   const store = await openRedisStore(
     {
-      ...timeouts,
-      commandTimeoutMs,
-      url,
-      nodes: cluster.nodes.slice(1, 3).map(node => node.address),
-      mode: 'cluster',
-      prefix,
+      ...{ ...timeouts, commandTimeoutMs, mode: 'cluster', prefix },
+      url: of === cluster ? url : of.url,
+      nodes: of.nodes.slice(1, 3).map(node => node.address),
     },
     recordingObserver(events),
   )
   t.teardown(() => store.close())
   return { store, prefix }
 }
+const hurried = { commandTimeoutMs: timeouts.commandTimeoutMs }
 
 storeContract(t, 'cluster', async t => (await open(t)).store)
 
@@ -92,18 +93,11 @@ t.test('a start in another mode ends with a sentence', async t => {
   const host = cluster.url.replace('redis://', '')
   const is = `redis.url names ${host}, which is a node of a Redis Cluster, but redis.mode is`
   await t.rejects(start({}), { name: 'InputError', message: `${is} single: set redis.mode to cluster` })
-  await t.rejects(start({ mode: 'sentinel', sentinelMaster: 'one' }), {
-    message: `${is} sentinel: set redis.mode to cluster`,
-  })
-  const port = await freePort()
-  await t.rejects(
-    start({ mode: 'cluster', url: `redis://127.0.0.1:${port}`, nodes: [`127.0.0.1:${port}`] }),
-    {
-      message: new RegExp(
-        `^redis\\.url and redis\\.nodes name 127.*${port}, which can't be used: .*ECONNREFUSED`,
-      ),
-    },
-  )
+  const message = `${is} sentinel: set redis.mode to cluster`
+  await t.rejects(start({ mode: 'sentinel', sentinelMaster: 'one' }), { message })
+  const at = `127.0.0.1:${await freePort()}`
+  const away = new RegExp(`^redis\\.url and redis\\.nodes name ${at}.*, which can't be used: .*ECONNREFUSED`)
+  await t.rejects(start({ mode: 'cluster', url: `redis://${at}`, nodes: [at] }), { message: away })
 })
 
 t.test('a command finds that no gateway has used the cluster, names it, and ends', async t => {
@@ -144,7 +138,7 @@ t.test('slots that move are followed without an error or a lost count', async t 
 
 t.test('a node that hangs fails a command in time, and its replica takes over', async t => {
   const events: string[] = []
-  const { store, prefix } = await open(t, { events, commandTimeoutMs: timeouts.commandTimeoutMs })
+  const { store, prefix } = await open(t, { events, ...hurried })
   const master = await cluster.masterOf(`${prefix}bytes:{cell}`)
   await store.writeBytes('cell', Buffer.from('x'), later)
   master.signal('SIGSTOP')
@@ -165,7 +159,7 @@ t.test('a node that hangs fails a command in time, and its replica takes over', 
 
 t.test('a master that is killed makes commands fail at once until its replica has taken over', async t => {
   const events: string[] = []
-  const { store, prefix } = await open(t, { events, commandTimeoutMs: timeouts.commandTimeoutMs })
+  const { store, prefix } = await open(t, { events, ...hurried })
   await store.writeBytes('cell', Buffer.from('x'), later)
   await messagesArrive(store)
   await (await cluster.masterOf(`${prefix}bytes:{cell}`)).kill()
@@ -187,25 +181,10 @@ t.test('a master that is killed makes commands fail at once until its replica ha
 t.test('masters alone', async t => {
   const masters = await startCluster(0)
   t.teardown(masters.stop)
-  const openOn = async (t: Test, events: string[], commandTimeoutMs = patientMs) => {
-    const store = await openRedisStore(
-      {
-        ...timeouts,
-        commandTimeoutMs,
-        url: masters.url,
-        nodes: masters.nodes.slice(1).map(node => node.address),
-        mode: 'cluster',
-        prefix: 'x:',
-      },
-      recordingObserver(events),
-    )
-    t.teardown(() => store.close())
-    return store
-  }
-
+  const of = masters
   await t.test('a store that once lost all of them does not report them away when it is closed', async t => {
     const events: string[] = []
-    const store = await openOn(t, events, timeouts.commandTimeoutMs)
+    const { store } = await open(t, { events, ...hurried, of })
     for (const node of masters.nodes) node.signal('SIGSTOP')
     const reads = () => Promise.allSettled(Array.from({ length: 20 }, (_, i) => store.readBytes(`cell-${i}`)))
     await until('none is connected any more', async () =>
@@ -225,7 +204,7 @@ t.test('masters alone', async t => {
 
   await t.test('a master that asks for a password now is told with that as the reason', async t => {
     const events: string[] = []
-    const store = await openOn(t, events, timeouts.commandTimeoutMs)
+    const { store } = await open(t, { events, ...hurried, of })
     const [{ admin }] = masters.nodes as [RedisProcess]
     await admin.config('SET', 'requirepass', 'secret-enough')
     await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
@@ -239,7 +218,7 @@ t.test('masters alone', async t => {
   })
 
   await t.test('messages arrive after the node that they came by left the cluster and runs on', async t => {
-    const store = await openOn(t, [])
+    const { store } = await open(t, { of })
     await messagesArrive(store)
     const listeners = await Promise.all(
       masters.nodes.map(async ({ admin }) => String(await admin.call('CLIENT', 'LIST', 'TYPE', 'pubsub'))),

@@ -3,43 +3,26 @@
 // real server.
 
 import { globSync, readFileSync } from 'node:fs'
-import { Redis } from 'ioredis'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { redisKeyNames, usagePartitionOf } from '../../src/stores/redis/key-names.ts'
-import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import type { Store } from '../../src/stores/store.ts'
+import { heartbeatOf } from '../support/heartbeat.ts'
+import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
 import { testRedis } from '../support/redis-server.ts'
+import { redisStores } from '../support/redis-store.ts'
 import { spendingStep, spendingWindow } from '../support/spending.ts'
 import { until } from '../support/until.ts'
-import { anEntry, batchOf } from '../support/usage-instance.ts'
+import { aDetail, anEntry, batchOf } from '../support/usage-instance.ts'
 
-const timeouts = { connectTimeoutMs: 2_000, commandTimeoutMs: 2_000 }
-const quiet = { redisAway: () => {}, redisBack: () => {} }
-const server = await testRedis(t)
-let opened = 0
-
-const setUp = async (t: Test) => {
-  const prefix = `${server.prefix}${opened++}:`
-  const store = await openRedisStore({ ...timeouts, url: server.url, prefix }, quiet)
-  const raw = new Redis(server.url)
-  t.teardown(async () => {
-    await store.close()
-    await raw.quit()
-  })
-  return { prefix, store, raw }
-}
-
+const open = redisStores(await testRedis(t))
 const later = Date.now() + 3_600_000
-// Days of the counts are far ahead, since Redis drops those of a past day at once.
-
 // Of partition 0, which is the only one of a single server.
 const keyId = 'key_9hK2mPq4XyZa'
 
 /** Runs every operation of the store that names a key, and each script at least once. */
 const useAll = async (store: Store): Promise<void> => {
-  await store.ensureSubscriber({ id: 'sub_a', name: 'Padma', createdAt: 1, revokedAt: null })
-  const key = { id: keyId, subscriberId: 'sub_a', tier: 'free', limit: null, createdAt: 1, revokedAt: null }
-  await store.addKey({ ...key, hash: 'h1', expiresAt: null, externalId: 'ours-1', formers: [] })
+  await store.ensureSubscriber(sampleSubscriber)
+  await store.addKey({ ...sampleKey(keyId), hash: 'h1', externalId: 'ours-1', formers: [] })
   await store.replaceHash(keyId, 'h2', later)
   await store.changeKey(keyId, { limit: 7 })
   await store.findByHash('h2')
@@ -48,16 +31,7 @@ const useAll = async (store: Store): Promise<void> => {
   await store.commit(batchOf('one', 1, [{ ...anEntry, keyId }]))
   await store.raiseUsed(keyId, '2126-11-20', 5, later)
   await store.usedOn(keyId, ['2126-11-20', '2126-11-21'])
-  await store.addDetail([
-    {
-      keyId,
-      day: '2126-11-21',
-      endpoint: 'weather',
-      statusClass: '2xx',
-      count: 1,
-      keepUntil: later,
-    },
-  ])
+  await store.addDetail([{ ...aDetail, keyId }])
   await store.detailOn(keyId, '2126-11-21')
   await store.acquireLease('q:23.8,90.4', 'one', 1_000)
   await store.renewLease('q:23.8,90.4', 'one', 1_000)
@@ -65,15 +39,7 @@ const useAll = async (store: Store): Promise<void> => {
   await store.releaseLease('q:23.8,90.4', 'one', '{}')
   await store.readBytes('q:23.8,90.4')
   await store.deleteBytes(['q:0,0'])
-  const alive = {
-    instance: 'one',
-    aliveForMs: 60_000,
-    settings: 'a',
-    wantedForMs: 60_000,
-    report: '{}',
-    now: Date.now(),
-  }
-  await store.heartbeat({ ...alive, topic: 'q', requested: ['23.8,90.4'] })
+  await store.heartbeat(heartbeatOf('one', { requested: ['23.8,90.4'] }))
   await store.wanted('q', 0)
   await store.aliveInstances(60_000)
   await store.appendChangeRecord('purges', 'x', later)
@@ -84,38 +50,20 @@ const useAll = async (store: Store): Promise<void> => {
 }
 
 t.test('every key of the store has the name that gateways of every version know', async t => {
-  const { prefix, store, raw } = await setUp(t)
+  const { store, names } = await open(t)
   await useAll(store)
-  const found = (await raw.keys(`${prefix}*`)).map(name => name.slice(prefix.length)).sort()
   const expected = [
-    'bytes:{q:23.8,90.4}',
-    'external-id:ours-1',
-    'flight:{q:23.8,90.4}',
-    'format',
-    'instance:one',
-    'instances',
-    'key-of:h1',
-    'key-of:h2',
-    `key:${keyId}`,
-    'keys',
-    'notices:purges',
-    'quota:{q0}:2126-11-20',
-    'quota:{q0}:2126-11-21',
-    'settings',
-    'spending:{acc1}:closure',
-    'spending:{acc1}:minute:1',
-    'subscriber-name:Padma',
-    'subscriber:sub_a',
-    'subscribers',
-    'usage-detail:{q0}:2126-11-21',
-    'used:{q0}:2126-11',
-    'wanted:q',
+    ...['bytes:{q:23.8,90.4}', 'external-id:ours-1', 'flight:{q:23.8,90.4}', 'format', 'instance:one'],
+    ...['instances', 'key-of:h1', 'key-of:h2', `key:${keyId}`, 'keys', 'notices:purges'],
+    ...['quota:{q0}:2126-11-20', 'quota:{q0}:2126-11-21', 'settings', 'spending:{acc1}:closure'],
+    ...['spending:{acc1}:minute:1', 'subscriber-name:Padma', 'subscriber:sub_a', 'subscribers'],
+    ...['usage-detail:{q0}:2126-11-21', 'used:{q0}:2126-11', 'wanted:q'],
   ]
-  t.strictSame(found, expected.sort())
+  t.strictSame(await names(), expected.sort())
 })
 
 t.test('a script touches the keys it declares and no other, and they lie in one slot', async t => {
-  const { prefix, store, raw } = await setUp(t)
+  const { prefix, store, raw } = await open(t)
   const monitor = await raw.monitor()
   t.teardown(() => monitor.disconnect())
   const seen: { source: string; args: string[] }[] = []
@@ -147,52 +95,29 @@ t.test('a script touches the keys it declares and no other, and they lie in one 
 
 t.test('names keep their format, whatever they contain', async t => {
   const names = redisKeyNames('abohawa:')
-  t.strictSame(
-    [
-      names.format,
-      names.key('key_9hK2mPq4XyZa'),
-      names.keyOfHash('5f2a'),
-      names.keys,
-      names.subscriber('sub_1'),
-      names.subscriberOfName('ঢাকা: {Dhaka} Tribune'),
-      names.subscribers,
-      names.dayUsage(0, '2126-11-21'),
-      names.dayUsage(3, '2126-11-21'),
-      names.monthUsage(2, '2126-11'),
-      names.usageChannel,
-      names.usageDetail(1, '2126-11-21'),
-      names.bytes('0a1b2c3d4e5f:23.7,90.4'),
-      names.lease('0a1b2c3d4e5f:23.7,90.4'),
-      names.instances,
-      names.settings,
-      names.wanted('0a1b2c3d4e5f'),
-      names.changeRecords('purges'),
-      names.spending('acc1', 'minute:29384012'),
-      names.closure('acc1'),
-    ],
-    [
-      'abohawa:format',
-      'abohawa:key:key_9hK2mPq4XyZa',
-      'abohawa:key-of:5f2a',
-      'abohawa:keys',
-      'abohawa:subscriber:sub_1',
-      'abohawa:subscriber-name:ঢাকা: {Dhaka} Tribune',
-      'abohawa:subscribers',
-      'abohawa:quota:{q0}:2126-11-21',
-      'abohawa:quota:{q3}:2126-11-21',
-      'abohawa:used:{q2}:2126-11',
-      'abohawa:used',
-      'abohawa:usage-detail:{q1}:2126-11-21',
-      'abohawa:bytes:{0a1b2c3d4e5f:23.7,90.4}',
-      'abohawa:flight:{0a1b2c3d4e5f:23.7,90.4}',
-      'abohawa:instances',
-      'abohawa:settings',
-      'abohawa:wanted:0a1b2c3d4e5f',
-      'abohawa:notices:purges',
-      'abohawa:spending:{acc1}:minute:29384012',
-      'abohawa:spending:{acc1}:closure',
-    ],
-  )
+  for (const [name, expected] of [
+    [names.format, 'format'],
+    [names.key('key_9hK2mPq4XyZa'), 'key:key_9hK2mPq4XyZa'],
+    [names.keyOfHash('5f2a'), 'key-of:5f2a'],
+    [names.keys, 'keys'],
+    [names.subscriber('sub_1'), 'subscriber:sub_1'],
+    [names.subscriberOfName('ঢাকা: {Dhaka} Tribune'), 'subscriber-name:ঢাকা: {Dhaka} Tribune'],
+    [names.subscribers, 'subscribers'],
+    [names.dayUsage(0, '2126-11-21'), 'quota:{q0}:2126-11-21'],
+    [names.dayUsage(3, '2126-11-21'), 'quota:{q3}:2126-11-21'],
+    [names.monthUsage(2, '2126-11'), 'used:{q2}:2126-11'],
+    [names.usageChannel, 'used'],
+    [names.usageDetail(1, '2126-11-21'), 'usage-detail:{q1}:2126-11-21'],
+    [names.bytes('0a1b2c3d4e5f:23.7,90.4'), 'bytes:{0a1b2c3d4e5f:23.7,90.4}'],
+    [names.lease('0a1b2c3d4e5f:23.7,90.4'), 'flight:{0a1b2c3d4e5f:23.7,90.4}'],
+    [names.instances, 'instances'],
+    [names.settings, 'settings'],
+    [names.wanted('0a1b2c3d4e5f'), 'wanted:0a1b2c3d4e5f'],
+    [names.changeRecords('purges'), 'notices:purges'],
+    [names.spending('acc1', 'minute:29384012'), 'spending:{acc1}:minute:29384012'],
+    [names.closure('acc1'), 'spending:{acc1}:closure'],
+  ])
+    t.equal(name, `abohawa:${expected}`)
   t.strictSame(['key_9hK2mPq4XyZa', 'key_4', 'key_1', 'key_5'].map(usagePartitionOf), [0, 1, 2, 3])
 })
 

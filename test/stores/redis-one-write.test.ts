@@ -5,29 +5,25 @@ import t from 'tap'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { startCluster } from '../support/redis-cluster.ts'
 import { startRedis } from '../support/redis-server.ts'
-
-type Teardown = { teardown(fn: () => unknown): void }
+import { patient, quiet } from '../support/redis-store.ts'
 
 // Servers of their own, whose reads are those of this test.
 const places = {
-  single: async (t: Teardown) => {
+  single: async () => {
     const { url, stop } = await startRedis()
-    t.teardown(stop)
-    return [url]
+    return { urls: [url], stop }
   },
-  cluster: async (t: Teardown) => {
+  cluster: async () => {
     const { nodes, stop } = await startCluster(0)
-    t.teardown(stop)
-    return nodes.map(({ address }) => `redis://${address}`)
+    return { urls: nodes.map(({ address }) => `redis://${address}`), stop }
   },
-} as const
+}
 
 for (const mode of ['single', 'cluster'] as const)
   t.test(`what is asked in one turn reaches Redis in one piece (${mode})`, async t => {
-    const urls = await places[mode](t)
-    const timeouts = { connectTimeoutMs: 2_000, commandTimeoutMs: 2_000 }
-    const observer = { redisAway: () => {}, redisBack: () => {} }
-    const store = await openRedisStore({ ...timeouts, mode, url: urls[0] ?? '', prefix: 'a:' }, observer)
+    const { urls, stop } = await places[mode]()
+    t.teardown(stop)
+    const store = await openRedisStore({ ...patient, mode, url: urls[0] ?? '', prefix: 'a:' }, quiet)
     const servers = urls.map(url => new Redis(url))
     t.teardown(async () => {
       for (const server of servers) await server.quit()

@@ -2,10 +2,11 @@
 
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { startRedisProcess } from '../support/redis-process.ts'
 import { withoutOwnRedis } from '../support/redis-server.ts'
+import { quiet } from '../support/redis-store.ts'
 import { inTurn, recordingObserver, wentAndCameBack } from '../support/store-recovery.ts'
 import { until } from '../support/until.ts'
 import { messagesArrive } from '../support/usage-instance.ts'
@@ -15,47 +16,41 @@ if (withoutOwnRedis) t.bailout(withoutOwnRedis)
 
 const timeouts = { connectTimeoutMs: 500, commandTimeoutMs: 200 }
 
-t.test('a Redis that hangs fails commands in time; its outage and its return are reported', async t => {
+/** A Redis of the test, a store on it, and what its observer saw. */
+const setUp = async (t: Test, setting: Parameters<typeof startRedisProcess>[0] = {}) => {
   const events: string[] = []
-  const server = await startRedisProcess()
+  const server = await startRedisProcess(setting)
   t.teardown(server.stop)
-  const store = await openRedisStore(
-    { ...timeouts, url: `redis://${server.address}`, prefix: 'x:' },
-    recordingObserver(events),
-  )
+  const user = setting.password ? `:${setting.password}@` : ''
+  const place = { ...timeouts, url: `redis://${user}${server.address}`, prefix: 'x:' }
+  const store = await openRedisStore(place, recordingObserver(events))
   t.teardown(() => store.close())
+  const worksAgain = async () => {
+    await until('it works again', () => store.ping().then(() => true))
+    await until('its return is reported', () => events.at(-1) === 'back')
+  }
+  return { events, server, store, worksAgain }
+}
+const noAnswerIn = (ms: number) => `it did not answer within ${ms} ms`
+
+t.test('a Redis that hangs fails commands in time; its outage and its return are reported', async t => {
+  const { events, server, store, worksAgain } = await setUp(t)
   server.signal('SIGSTOP')
   const from = workedMs()
-  await t.rejects(store.ping(), {
-    name: 'StoreError',
-    message: 'Redis failed: it did not answer within 200 ms',
-  })
+  await t.rejects(store.ping(), { name: 'StoreError', message: `Redis failed: ${noAnswerIn(200)}` })
   t.ok(workedMs() - from < 600, `failed after ${workedMs() - from} ms`)
   await until('it is taken for away', async () => events.length > 0)
   const startedAt = workedMs()
-  await t.rejects(store.ping(), {
-    name: 'StoreError',
-    message: 'Redis failed: it did not answer within 400 ms',
-  })
+  await t.rejects(store.ping(), { name: 'StoreError', message: `Redis failed: ${noAnswerIn(400)}` })
   t.ok(workedMs() - startedAt < 100, 'then commands fail at once')
   server.signal('SIGCONT')
-  await until('it works again', async () => {
-    await store.ping()
-    return true
-  })
-  await until('its return is reported', async () => events.at(-1) === 'back')
-  t.equal(events[0], 'away: it did not answer within 400 ms')
+  await worksAgain()
+  t.equal(events[0], `away: ${noAnswerIn(400)}`)
   t.match(inTurn(events), wentAndCameBack)
 })
 
 t.test('a Redis that is restarted is reported away and back, and messages arrive again', async t => {
-  const events: string[] = []
-  const first = await startRedisProcess()
-  const store = await openRedisStore(
-    { ...timeouts, url: `redis://${first.address}`, prefix: 'x:' },
-    { redisAway: () => events.push('away'), redisBack: () => events.push('back') },
-  )
-  t.teardown(() => store.close())
+  const { events, server: first, store } = await setUp(t)
   await messagesArrive(store)
   await first.stop()
   await until('it is away', async () => events.length > 0)
@@ -69,41 +64,31 @@ t.test('a Redis that is restarted is reported away and back, and messages arrive
   t.match(inTurn(events), wentAndCameBack)
 })
 
-t.test(
-  'a Redis that became a replica under many commands is away, left once, and back as a master only',
-  async t => {
-    const events: string[] = []
-    const warnings: string[] = []
-    const onWarning = ({ message }: Error) => warnings.push(message)
-    process.on('warning', onWarning)
-    t.teardown(() => process.off('warning', onWarning))
-    const server = await startRedisProcess()
-    t.teardown(server.stop)
-    const store = await openRedisStore(
-      { ...timeouts, url: `redis://${server.address}`, prefix: 'x:' },
-      recordingObserver(events),
-    )
-    t.teardown(() => store.close())
-    const later = Date.now() + 60_000
-    const connections = async () =>
-      Number(/total_connections_received:(\d+)/.exec(await server.admin.info('stats'))?.[1])
-    await server.admin.replicaof('127.0.0.1', '1')
-    const before = await connections()
-    const written = await Promise.allSettled(
-      Array.from({ length: 30 }, (_, i) => store.appendChangeRecord('keys', `${i}`, later)),
-    )
-    for (const each of written) t.match(each, { status: 'rejected', reason: { name: 'StoreError' } })
-    await until('it was tried three times', async () => (await connections()) - before >= 3)
-    t.strictSame(events, ['away: it is a replica, which takes no writes'])
-    await t.rejects(store.ping(), { message: 'Redis failed: it is a replica, which takes no writes' })
-    await server.admin.replicaof('no', 'one')
-    await until('it has come back', async () => events.length > 1)
-    t.equal(events[1], 'back')
-    await store.appendChangeRecord('keys', 'x', later)
-    t.equal(events.length, 2)
-    t.strictSame(warnings, [])
-  },
-)
+t.test('a Redis that became a replica is away, left once, and back as a master only', async t => {
+  const warnings: string[] = []
+  const onWarning = ({ message }: Error) => warnings.push(message)
+  process.on('warning', onWarning)
+  t.teardown(() => process.off('warning', onWarning))
+  const { events, server, store } = await setUp(t)
+  const later = Date.now() + 60_000
+  const connections = async () =>
+    Number(/total_connections_received:(\d+)/.exec(await server.admin.info('stats'))?.[1])
+  await server.admin.replicaof('127.0.0.1', '1')
+  const before = await connections()
+  const written = await Promise.allSettled(
+    Array.from({ length: 30 }, (_, i) => store.appendChangeRecord('keys', `${i}`, later)),
+  )
+  for (const each of written) t.match(each, { status: 'rejected', reason: { name: 'StoreError' } })
+  await until('it was tried three times', async () => (await connections()) - before >= 3)
+  t.strictSame(events, ['away: it is a replica, which takes no writes'])
+  await t.rejects(store.ping(), { message: 'Redis failed: it is a replica, which takes no writes' })
+  await server.admin.replicaof('no', 'one')
+  await until('it has come back', async () => events.length > 1)
+  t.equal(events[1], 'back')
+  await store.appendChangeRecord('keys', 'x', later)
+  t.equal(events.length, 2)
+  t.strictSame(warnings, [])
+})
 
 t.test('a start without an answer ends soon: what else may be wrong is looked at together', async t => {
   const silent = createServer(socket => sockets.add(socket))
@@ -116,52 +101,38 @@ t.test('a start without an answer ends soon: what else may be wrong is looked at
   })
   const { port } = silent.address() as AddressInfo
   const from = workedMs()
-  await t.rejects(
-    openRedisStore(
-      { url: `redis://127.0.0.1:${port}`, prefix: 'x:', connectTimeoutMs: 5_000, commandTimeoutMs: 200 },
-      { redisAway: () => {}, redisBack: () => {} },
-    ),
-    { message: /did not answer within [24]00 ms/ },
-  )
+  const place = {
+    connectTimeoutMs: 5_000,
+    commandTimeoutMs: 200,
+    url: `redis://127.0.0.1:${port}`,
+    prefix: 'x:',
+  }
+  await t.rejects(openRedisStore(place, quiet), { message: /did not answer within [24]00 ms/ })
   const tookMs = workedMs() - from
   t.ok(tookMs < 2_500, `after ${Math.round(tookMs)} ms`)
 })
 
 t.test('a closed store does not report Redis away', async t => {
-  const server = await startRedisProcess()
-  t.teardown(server.stop)
-  const store = await openRedisStore(
-    { ...timeouts, url: `redis://${server.address}`, prefix: 'x:' },
-    { redisAway: () => t.fail(), redisBack: () => t.fail() },
-  )
+  const { events, server, store } = await setUp(t)
   await store.close()
-  await until(
-    'the connection is gone',
-    async () =>
-      String(await server.admin.client('LIST'))
-        .trim()
-        .split('\n').length === 1,
-  )
+  const clients = async () =>
+    String(await server.admin.client('LIST'))
+      .trim()
+      .split('\n')
+  await until('the connection is gone', async () => (await clients()).length === 1)
+  t.strictSame(events, [])
 })
 
 t.test('a Redis that refuses the password after a change is reported with its reason', async t => {
-  const events: string[] = []
-  const server = await startRedisProcess({ args: ['--requirepass', 'former'], password: 'former' })
-  t.teardown(server.stop)
-  const store = await openRedisStore(
-    { ...timeouts, url: `redis://:former@${server.address}`, prefix: 'x:' },
-    recordingObserver(events),
-  )
-  t.teardown(() => store.close())
+  const { events, server, store, worksAgain } = await setUp(t, {
+    args: ['--requirepass', 'former'],
+    password: 'former',
+  })
   await server.admin.config('SET', 'requirepass', 'later')
   await server.admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
   await until('the reason is reported', async () => events.some(reason => reason.includes('WRONGPASS')))
   await t.rejects(store.ping(), { name: 'StoreError', message: /^Redis failed: .*WRONGPASS/ })
   t.equal(events.filter(reason => reason.includes('WRONGPASS')).length, 1, 'and once')
   await server.admin.config('SET', 'requirepass', 'former')
-  await until('it works again', async () => {
-    await store.ping()
-    return true
-  })
-  await until('its return is reported', async () => events.at(-1) === 'back')
+  await worksAgain()
 })

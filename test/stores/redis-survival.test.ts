@@ -7,10 +7,10 @@ import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
 import { startRedisProcess } from '../support/redis-process.ts'
 import { withoutOwnRedis } from '../support/redis-server.ts'
+import { patient, quiet } from '../support/redis-store.ts'
 import { until } from '../support/until.ts'
 
 const skip = withoutOwnRedis
-const timeouts = { connectTimeoutMs: 5_000, commandTimeoutMs: 5_000 }
 const today = dayOfNumber(Math.floor(Date.now() / utcDayMs))
 const later = Date.now() + 7 * utcDayMs
 
@@ -18,10 +18,7 @@ const later = Date.now() + 7 * utcDayMs
 const open = async (t: Test, args: string[]) => {
   const redis = await startRedisProcess({ args })
   t.teardown(redis.stop)
-  const store = await openRedisStore(
-    { ...timeouts, url: `redis://${redis.address}`, prefix: 'x:' },
-    { redisAway: () => {}, redisBack: () => {} },
-  )
+  const store = await openRedisStore({ ...patient, url: `redis://${redis.address}`, prefix: 'x:' }, quiet)
   t.teardown(() => store.close())
   await store.ensureSubscriber(sampleSubscriber)
   await store.addKey(sampleKey('key_1'))
@@ -65,17 +62,12 @@ t.test('FLUSHALL leaves neither keys nor counts', { skip }, async t => {
 
 t.test(
   'a memory that is full evicts no key and no subscriber, and nothing at all with noeviction',
-  {
-    skip,
-  },
+  { skip },
   async t => {
     const bytes = 3_000_000
     for (const policy of ['noeviction', 'volatile-lru', 'volatile-lfu', 'volatile-ttl', 'volatile-random']) {
       const { redis, store, found } = await open(t, [
-        '--maxmemory',
-        String(bytes),
-        '--maxmemory-policy',
-        policy,
+        ...['--maxmemory', String(bytes), '--maxmemory-policy', policy],
       ])
       const text = 'x'.repeat(10_000)
       let written = 0

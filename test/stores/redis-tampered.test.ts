@@ -2,35 +2,19 @@
 // the cost of itself alone, and written again where it is stored again.
 
 import fc from 'fast-check'
-import { Redis } from 'ioredis'
+import type { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
-import type { RefusedRecord } from '../../src/stores/records.ts'
-import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { OvertakenError, type Store } from '../../src/stores/store.ts'
+import { heartbeatOf } from '../support/heartbeat.ts'
 import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
 import { testRedis } from '../support/redis-server.ts'
+import { redisStores } from '../support/redis-store.ts'
 import { closeIn, spendingStep, spendingWindow } from '../support/spending.ts'
 import { until } from '../support/until.ts'
-import { anEntry, batchOf, instanceOn } from '../support/usage-instance.ts'
+import { aDetail, anEntry, batchOf, instanceOn } from '../support/usage-instance.ts'
+import { costsOneKey } from './damaged-key.ts'
 
-const timeouts = { connectTimeoutMs: 5_000, commandTimeoutMs: 20_000 }
-const quiet = { redisAway: () => {}, redisBack: () => {} }
-let opened = 0
-
-const server = await testRedis(t)
-const raw = new Redis(server.url)
-t.teardown(() => raw.quit())
-
-const open = async (t: Test) => {
-  const prefix = `${server.prefix}${opened++}:`
-  const refused: RefusedRecord[] = []
-  const store = await openRedisStore(
-    { ...timeouts, url: server.url, prefix },
-    { ...quiet, recordRefused: record => refused.push(record) },
-  )
-  t.teardown(() => store.close())
-  return { prefix, refused, store }
-}
+const open = redisStores(await testRedis(t))
 
 /** Texts that are no valid count: without digits, too long, or accepted by Lua or JavaScript only. */
 const noCounts = [
@@ -38,20 +22,28 @@ const noCounts = [
   ...['5\u0000', '9'.repeat(16), '9'.repeat(400)],
 ]
 
-type Put = (key: string) => Promise<unknown>
+type Put = (raw: Redis, key: string) => Promise<unknown>
 /** Puts a record of another type in the place of one. */
 const otherTypes: Record<string, Put> = {
-  'a list': key => raw.rpush(key, 'x', 'y'),
-  'a set': key => raw.sadd(key, 'x'),
-  'a sorted set': key => raw.zadd(key, 1, 'x'),
-  'a stream': key => raw.xadd(key, '*', 'used', '5'),
-  'a text': key => raw.set(key, 'x'),
-  'a hash': key => raw.hset(key, 'used', '5'),
+  'a list': (raw, key) => raw.rpush(key, 'x', 'y'),
+  'a set': (raw, key) => raw.sadd(key, 'x'),
+  'a sorted set': (raw, key) => raw.zadd(key, 1, 'x'),
+  'a stream': (raw, key) => raw.xadd(key, '*', 'used', '5'),
+  'a text': (raw, key) => raw.set(key, 'x'),
+  'a hash': (raw, key) => raw.hset(key, 'used', '5'),
 }
-const replaced = async (key: string, put: Put): Promise<void> => {
-  await raw.del(key)
-  await put(key)
-}
+/** A row for each type but the record's own. */
+const ofOtherTypes = <Row>(own: string, row: (what: string, put: Put) => Row): Row[] =>
+  Object.entries(otherTypes).flatMap(([what, put]) =>
+    what === own
+      ? []
+      : [
+          row(what, async (raw, key) => {
+            await raw.del(key)
+            await put(raw, key)
+          }),
+        ],
+  )
 
 const { day } = anEntry
 const keyIds = ['first', 'bad', 'last']
@@ -67,10 +59,10 @@ const counted = async (t: Test) => {
   const batch = (units: number) => keyIds.map(keyId => ({ keyId, units, limit: 100, step: 2 }))
   await one(...batch(30))
   await two(...batch(20))
-  return { ...scene, one, two, batch, ...hashesUnder(scene.prefix) }
+  return { ...scene, one, two, batch, hashes: { raw: scene.raw, ...hashesUnder(scene.prefix) } }
 }
 
-type Hashes = ReturnType<typeof hashesUnder>
+type Hashes = ReturnType<typeof hashesUnder> & { readonly raw: Redis }
 type Damage = {
   readonly what: string
   readonly put: (hashes: Hashes) => Promise<unknown>
@@ -82,7 +74,15 @@ type Damage = {
   readonly isOfAll?: boolean
   readonly refusals?: number
 }
-const count = (text: string) => (hashes: Hashes) => raw.hset(hashes.live, 'bad', text)
+const count =
+  (text: string) =>
+  ({ raw, live }: Hashes) =>
+    raw.hset(live, 'bad', text)
+const sum =
+  (text: string) =>
+  ({ raw, sums }: Hashes) =>
+    raw.hset(sums, 'bad', text)
+const manyInstances = Array.from({ length: 2_500 }, (_, i) => ` f${i}:1:0`).join('')
 const damages: Damage[] = [
   ...noCounts.flatMap((text): Damage[] => [
     { what: `sum ${text}`, put: count(`${text} one:1:30 two:1:20`) },
@@ -90,54 +90,36 @@ const damages: Damage[] = [
     { what: `batch ${text}`, put: count(`50 one:${text}:30 two:1:20`) },
   ]),
   ...[
-    '',
-    ' ',
-    'x',
-    '50,',
-    '\u0000',
-    'one:1:30 two:1:20',
-    '50 one:1:30:1',
-    '50 one',
+    ...['', ' ', 'x', '50,', '\u0000', 'one:1:30 two:1:20', '50 one:1:30:1', '50 one'],
     '7 one:1:30 two:1:20',
   ].map((text): Damage => ({ what: `count ${text}`, put: count(text) })),
   { what: 'a batch that no instance reaches', put: count('50 one:999999999999999:30 two:1:20') },
   { what: 'megabytes', put: count('9'.repeat(4_000_000)) },
-  { what: 'no count', put: ({ live }) => raw.hdel(live, 'bad'), refusals: 0 },
-  {
-    what: 'thousands of instances, which are folded',
-    put: count(`50 one:1:30 two:1:20${Array.from({ length: 2_500 }, (_, i) => ` f${i}:1:0`).join('')}`),
-    refusals: 0,
-  },
-  { what: 'no sums', put: ({ sums }) => raw.hdel(sums, 'bad'), refusals: 0 },
-  { what: 'sums that are none', put: ({ sums }) => raw.hset(sums, 'bad', '21:x'), refusals: 0 },
-  {
-    what: 'sums of megabytes',
-    put: ({ sums }) => raw.hset(sums, 'bad', '21:50 '.repeat(400_000)),
-    refusals: 0,
-  },
+  { what: 'no count', put: ({ raw, live }) => raw.hdel(live, 'bad'), refusals: 0 },
+  { what: 'many instances, folded', put: count(`50 one:1:30 two:1:20${manyInstances}`), refusals: 0 },
+  { what: 'no sums', put: ({ raw, sums }) => raw.hdel(sums, 'bad'), refusals: 0 },
+  { what: 'sums that are none', put: sum('21:x'), refusals: 0 },
+  { what: 'sums of megabytes', put: sum('21:50 '.repeat(400_000)), refusals: 0 },
   {
     what: 'neither count nor sums: what the instance admitted is known',
-    put: async ({ live, sums }) => {
-      await raw.hset(live, 'bad', 'x')
-      await raw.hset(sums, 'bad', '21:x')
+    put: async hashes => {
+      await count('x')(hashes)
+      await sum('21:x')(hashes)
     },
     before: 0,
     reported: 30,
   },
-  ...Object.entries(otherTypes).flatMap(([what, put]): Damage[] =>
-    what === 'a hash'
-      ? []
-      : [
-          { what: `counts as ${what}`, put: ({ live }) => replaced(live, put), isOfAll: true },
-          { what: `sums as ${what}`, put: ({ sums }) => replaced(sums, put), isOfAll: true },
-        ],
-  ),
+  ...ofOtherTypes('a hash', (what, put): Damage[] => [
+    { what: `counts as ${what}`, put: ({ raw, live }) => put(raw, live), isOfAll: true },
+    { what: `sums as ${what}`, put: ({ raw, sums }) => put(raw, sums), isOfAll: true },
+  ]).flat(),
 ]
 
 for (const { what, put, before = 50, reported = 0, isOfAll = false, refusals = 1 } of damages)
   t.test(`a count: ${what.slice(0, 40)}`, async t => {
-    const { store, one, two, batch, live, sums, refused } = await counted(t)
-    await put({ live, sums })
+    const { store, one, two, batch, hashes, raw, refused } = await counted(t)
+    const { live, sums } = hashes
+    await put(hashes)
     const used = before + reported + 1
     const good = { granted: 1, used: 51, before: 50 }
     t.strictSame(await one(...batch(1)), [good, { granted: 1, used, before }, good])
@@ -155,11 +137,10 @@ for (const { what, put, before = 50, reported = 0, isOfAll = false, refusals = 1
   })
 
 t.test('sums that can’t be read are none in reports, and an import raises whatever is there', async t => {
-  const { store, refused, live, sums } = await counted(t)
-  for (const text of [
-    ...noCounts.filter(text => text !== '').map(text => `20:3 21:${text}`),
-    'x'.repeat(1_000),
-  ]) {
+  const { store, refused, raw, hashes } = await counted(t)
+  const { live, sums } = hashes
+  const noSums = noCounts.filter(text => text !== '').map(text => `20:3 21:${text}`)
+  for (const text of [...noSums, 'x'.repeat(1_000)]) {
     await raw.hset(sums, 'bad', text)
     refused.length = 0
     t.strictSame(await store.usedOn('bad', [day, '2126-11-20']), [0, 0], text.slice(0, 20))
@@ -167,29 +148,24 @@ t.test('sums that can’t be read are none in reports, and an import raises what
   }
   for (const { what, put } of damages) {
     await raw.del(live, sums)
-    await put({ live, sums })
+    await put(hashes)
     await store.raiseUsed('bad', day, 60, anEntry.keepUntil)
     const [taken] = await instanceOn(store, 'new')({ keyId: 'bad', limit: 100 })
     t.strictSame([taken?.granted, taken?.used, await store.usedOn('bad', [day])], [1, 61, [61]], what)
   }
 })
 
-t.test(
-  'a batch behind a foreign sequence is refused with that sequence, and the next one is counted',
-  async t => {
-    const { store, live } = await counted(t)
-    await raw.hset(live, 'bad', '50 one:123456:30 two:1:20')
-    const take = (sequence: number) =>
-      store.commit(
-        batchOf('one', sequence, [{ ...anEntry, keyId: 'bad', limit: 100, admitted: 30, confirmed: 30 }]),
-      )
-    await t.rejects(take(7), { name: 'OvertakenError', by: 123_456 })
-    t.strictSame(await take(123_457), [{ granted: 1, used: 51, before: 50 }])
-  },
-)
+t.test('a batch behind a foreign sequence is refused with it, and the next one is counted', async t => {
+  const { store, hashes } = await counted(t)
+  await count('50 one:123456:30 two:1:20')(hashes)
+  const entry = { ...anEntry, keyId: 'bad', limit: 100, admitted: 30, confirmed: 30 }
+  const take = (sequence: number) => store.commit(batchOf('one', sequence, [entry]))
+  await t.rejects(take(7), { name: 'OvertakenError', by: 123_456 })
+  t.strictSame(await take(123_457), [{ granted: 1, used: 51, before: 50 }])
+})
 
 t.test('whatever a count holds, others are counted exactly and it stays within its limit', async t => {
-  const { store, prefix } = await open(t)
+  const { store, prefix, raw } = await open(t)
   const { live, sums } = hashesUnder(prefix)
   const numeric = fc.oneof(fc.nat(120).map(String), fc.constantFrom(...noCounts), fc.double().map(String))
   const part = fc.oneof(
@@ -228,115 +204,82 @@ t.test('whatever a count holds, others are counted exactly and it stays within i
   )
 })
 
-/** The record of a key or its subscriber, damaged. */
-const ofKeys: [
-  what: string,
-  put: (prefix: string) => Promise<unknown>,
-  record: 'key' | 'subscriber',
-  fault: RegExp,
-][] = [
-  ...['abc', '-5', '0', '1.5', '1e3', '9'.repeat(400)].map((text): (typeof ofKeys)[number] => [
-    `limit ${text}`,
-    prefix => raw.hset(`${prefix}key:bad`, 'limit', text),
-    'key',
-    /its limit is ".+"; allowed: nothing, or a whole/,
-  ]),
-  ...['x', '-1', '8640000000000001'].map((text): (typeof ofKeys)[number] => [
-    `revokedAt ${text}`,
-    prefix => raw.hset(`${prefix}key:bad`, 'revokedAt', text),
-    'key',
-    /its revokedAt is ".+"; allowed: nothing, or an instant/,
-  ]),
+type OfKey = [what: string, put: (raw: Redis, prefix: string) => unknown, fault: RegExp]
+const keyField = (name: string, text: string) => (raw: Redis, prefix: string) =>
+  raw.hset(`${prefix}key:bad`, name, text)
+const manyFields = Object.fromEntries(Array.from({ length: 10_001 }, (_, i) => [i, 'x']))
+const ofKeys: OfKey[] = [
+  ...['abc', '-5', '0', '1.5', '1e3', '9'.repeat(400)].map(
+    (text): OfKey => [
+      `limit ${text}`,
+      keyField('limit', text),
+      /its limit is ".+"; allowed: nothing, or a whole/,
+    ],
+  ),
+  ...['x', '-1', '8640000000000001'].map(
+    (text): OfKey => [
+      `revokedAt ${text}`,
+      keyField('revokedAt', text),
+      /its revokedAt is ".+"; allowed: nothing, or an instant/,
+    ],
+  ),
   [
     'no tier',
-    prefix => raw.hdel(`${prefix}key:bad`, 'tier'),
-    'key',
+    (raw, prefix) => raw.hdel(`${prefix}key:bad`, 'tier'),
     /its tier is ""; allowed: 1 to 400 char/,
   ],
-  [
-    'a long tier',
-    prefix => raw.hset(`${prefix}key:bad`, 'tier', 'x'.repeat(401)),
-    'key',
-    /its tier is "x{60}…"/,
-  ],
-  [
-    'megabytes',
-    prefix => raw.hset(`${prefix}key:bad`, 'tier', 'x'.repeat(2_000_000)),
-    'key',
-    /it has 2\d+ char/,
-  ],
-  [
-    'too many fields',
-    prefix =>
-      raw.hset(`${prefix}key:bad`, Object.fromEntries(Array.from({ length: 10_001 }, (_, i) => [i, 'x']))),
-    'key',
-    /it has 10\d+ fields/,
-  ],
-  ['a missing record', prefix => raw.del(`${prefix}key:bad`), 'key', /it is missing/],
+  ['a long tier', keyField('tier', 'x'.repeat(401)), /its tier is "x{60}…"/],
+  ['megabytes', keyField('tier', 'x'.repeat(2_000_000)), /it has 2\d+ char/],
+  ['too many fields', (raw, prefix) => raw.hset(`${prefix}key:bad`, manyFields), /it has 10\d+ fields/],
+  ['a missing record', (raw, prefix) => raw.del(`${prefix}key:bad`), /it is missing/],
   [
     'a pointer of megabytes',
-    prefix => raw.set(`${prefix}key-of:hash-of-bad`, 'x'.repeat(1_000_000)),
-    'key',
+    (raw, prefix) => raw.set(`${prefix}key-of:hash-of-bad`, 'x'.repeat(1_000_000)),
     /no id/,
   ],
-  ['a missing subscriber', prefix => raw.del(`${prefix}subscriber:sub_a`), 'subscriber', /it is missing/],
+  ...ofOtherTypes(
+    'a hash',
+    (what, put): OfKey => [
+      `a key as ${what}`,
+      (raw, prefix) => put(raw, `${prefix}key:bad`),
+      /it is of another type/,
+    ],
+  ),
+  ...ofOtherTypes(
+    'a text',
+    (what, put): OfKey => [
+      `a pointer as ${what}`,
+      (raw, prefix) => put(raw, `${prefix}key-of:hash-of-bad`),
+      /it is no id/,
+    ],
+  ),
+]
+const ofSubscribers: OfKey[] = [
+  ['a missing subscriber', (raw, prefix) => raw.del(`${prefix}subscriber:sub_a`), /it is missing/],
   [
     'a revocation of the subscriber',
-    prefix => raw.hset(`${prefix}subscriber:sub_a`, 'revokedAt', 'soon'),
-    'subscriber',
+    (raw, prefix) => raw.hset(`${prefix}subscriber:sub_a`, 'revokedAt', 'soon'),
     /its revokedAt is "soon"/,
   ],
-  ...Object.entries(otherTypes).flatMap(([what, put]): typeof ofKeys => [
-    ...(what === 'a hash'
-      ? []
-      : ([
-          [`a key as ${what}`, prefix => replaced(`${prefix}key:bad`, put), 'key', /it is of another type/],
-          [
-            `a subscriber as ${what}`,
-            prefix => replaced(`${prefix}subscriber:sub_a`, put),
-            'subscriber',
-            /it is of another type/,
-          ],
-        ] as typeof ofKeys)),
-    ...(what === 'a text'
-      ? []
-      : ([
-          [
-            `a pointer as ${what}`,
-            prefix => replaced(`${prefix}key-of:hash-of-bad`, put),
-            'key',
-            /it is no id/,
-          ],
-        ] as typeof ofKeys)),
-  ]),
+  ...ofOtherTypes(
+    'a hash',
+    (what, put): OfKey => [
+      `a subscriber as ${what}`,
+      (raw, prefix) => put(raw, `${prefix}subscriber:sub_a`),
+      /it is of another type/,
+    ],
+  ),
 ]
 
-for (const [what, put, record, fault] of ofKeys)
-  t.test(`a key: ${what.slice(0, 40)}`, async t => {
-    const { store, prefix, refused } = await open(t)
-    const good = { ...sampleKey('good'), subscriberId: 'sub_b' }
-    const bad = { ...sampleKey('bad'), externalId: 'ours' }
-    const meghna = { ...sampleSubscriber, id: 'sub_b', name: 'Meghna' }
-    for (const subscriber of [sampleSubscriber, meghna]) await store.ensureSubscriber(subscriber)
-    for (const key of [good, bad]) await store.addKey(key)
-    await put(prefix)
-    t.equal(await store.findByHash('hash-of-bad'), undefined)
-    t.match(refused, [{ record, fault }], 'one report')
-    t.match(await store.findByHash('hash-of-good'), { key: good, subscriber: meghna })
-    t.ok((await store.listKeys()).some(({ id }) => id === 'good'))
-    t.match((await store.listSubscribers()).at(-1), meghna)
-    t.match(
-      await store.ensureSubscriber({ ...sampleSubscriber, id: 'sub_c' }),
-      { id: 'sub_a' },
-      'a name keeps its id',
-    )
-    await store.addKey(bad)
-    t.match(await store.findByHash('hash-of-bad'), { key: bad, subscriber: sampleSubscriber }, 'stored again')
-    t.match(await store.findByExternalId('ours'), bad)
-  })
+for (const [record, rows] of Object.entries({ key: ofKeys, subscriber: ofSubscribers }))
+  for (const [what, put, fault] of rows)
+    t.test(`a key: ${what.slice(0, 40)}`, async t => {
+      const opened = await open(t)
+      await costsOneKey(t, opened, () => put(opened.raw, opened.prefix), { record, fault })
+    })
 
 t.test('damaged dates of a key are 1970, and a former hash without an end has ended', async t => {
-  const { store, prefix } = await open(t)
+  const { store, prefix, raw } = await open(t)
   await store.ensureSubscriber(sampleSubscriber)
   await store.addKey(sampleKey('key_1'))
   await raw.hset(`${prefix}key:key_1`, 'createdAt', 'x', 'former:a', 'x', 'former:b', '-1', 'former:', '')
@@ -348,133 +291,90 @@ t.test('damaged dates of a key are 1970, and a former hash without an end has en
 })
 
 t.test('responses are still counted beside a count that is none', async t => {
-  const { store, prefix, refused } = await open(t)
+  const { store, prefix, refused, raw } = await open(t)
   const key = `${prefix}usage-detail:{q0}:${day}`
-  const entry = {
-    keyId: 'key_1',
-    day,
-    endpoint: 'weather',
-    statusClass: '2xx',
-    count: 2,
-    keepUntil: Date.now() + 86_400_000,
-  }
+  const entry = { ...aDetail, count: 2 }
   const whole = [{ endpoint: 'weather', statusClass: '2xx', count: 2 }]
-  const puts: Put[] = [
-    ...[...noCounts, '9223372036854775807'].map(
-      text => (key: string) => raw.hset(key, 'key_1', `${text} 2xx weather`),
-    ),
-    key => raw.hset(key, 'key_1', '2 2xx weather,'.repeat(100_000)),
-    ...Object.values(otherTypes).map(put => (key: string) => replaced(key, put)),
+  const put = (text: string) => raw.hset(key, 'key_1', text)
+  const puts = [
+    ...[...noCounts, '9223372036854775807'].map(text => () => put(`${text} 2xx weather`)),
+    () => put('2 2xx weather,'.repeat(100_000)),
+    ...Object.values(otherTypes).map(other => () => other(raw, key)),
   ]
-  for (const put of puts) {
+  for (const damage of puts) {
     await raw.del(key)
-    await put(key)
+    await damage()
     await store.addDetail([entry, { ...entry, keyId: 'key_2' }])
     t.strictSame([await store.detailOn('key_1', day), await store.detailOn('key_2', day)], [whole, whole])
     t.ok((await raw.pttl(key)) > 0)
   }
   t.ok(refused.every(({ record }) => record === 'usage_detail'))
-  await raw.hset(key, 'key_1', '2 2xx weather,1 2xx <b>,x 9xx weather,1 weather,,1')
+  await put('2 2xx weather,1 2xx <b>,x 9xx weather,1 weather,,1')
   t.strictSame(await store.detailOn('key_1', day), whole)
 })
 
 // What each of these does with what it finds is tested with it; here nothing throws, and what is read is of its type.
 const now = Date.now()
-const spend = spendingStep({
-  provider: 'acc1',
-  windows: [
-    spendingWindow({
-      name: 'day:1',
-      limit: 40_000,
-      keepUntil: now + 60_000,
-      known: { charged: 5_000, refunded: 0 },
-    }),
-  ],
-  wanted: 3_000,
-  now,
-})
-const heartbeat = {
-  instance: 'one',
-  aliveForMs: 60_000,
-  settings: 'a',
-  topic: 'q',
-  wantedForMs: 60_000,
-  report: '{}',
-  now,
-}
-const others: [
+const known = { charged: 5_000, refunded: 0 }
+const window = spendingWindow({ name: 'day:1', limit: 40_000, keepUntil: now + 60_000, known })
+const spend = spendingStep({ provider: 'acc1', windows: [window], wanted: 3_000, now })
+const beat = (store: Store) => store.heartbeat(heartbeatOf('one', { requested: ['a'] }))
+const others: {
   /** A key, and where its own type is a hash the field that gets the texts. */
-  name: string,
-  texts: readonly string[],
-  act: (store: Store) => Promise<unknown>,
-  expected: object,
-][] = [
-  [
-    'spending:{acc1}:day:1 charged',
-    noCounts,
-    store => store.spend(spend),
-    { granted: 3_000, spent: [{ charged: 8_000, refunded: 0 }] },
-  ],
-  [
-    'spending:{acc1}:closure until',
-    ['x', '-1', '253402300799000', String(now + 26 * 3_600_000), '9'.repeat(400)],
-    store => store.spend(spend),
-    { granted: 3_000, closure: null },
-  ],
-  [
-    'spending:{acc1}:closure reopened',
-    ['x', '-1', '253402300799000', '9'.repeat(400)],
-    store => closeIn(store, 'acc1', { until: now + 9_000, at: now, reason: 'x' }),
-    { closure: { until: now + 9_000 }, reopenedAt: 0 },
-  ],
-  [
-    'flight:{cell}',
-    ['x', 'x'.repeat(5_000)],
-    async store => [
+  readonly name: string
+  readonly ownType: string
+  readonly texts: readonly string[]
+  readonly act: (store: Store) => Promise<unknown>
+  readonly expected: object
+}[] = [
+  {
+    ...{ name: 'spending:{acc1}:day:1 charged', ownType: 'a hash', texts: noCounts },
+    act: store => store.spend(spend),
+    expected: { granted: 3_000, spent: [{ charged: 8_000, refunded: 0 }] },
+  },
+  {
+    ...{ name: 'spending:{acc1}:closure until', ownType: 'a hash' },
+    texts: ['x', '-1', '253402300799000', String(now + 26 * 3_600_000), '9'.repeat(400)],
+    act: store => store.spend(spend),
+    expected: { granted: 3_000, closure: null },
+  },
+  {
+    ...{ name: 'spending:{acc1}:closure reopened', ownType: 'a hash' },
+    texts: ['x', '-1', '253402300799000', '9'.repeat(400)],
+    act: store => closeIn(store, 'acc1', { until: now + 9_000, at: now, reason: 'x' }),
+    expected: { closure: { until: now + 9_000 }, reopenedAt: 0 },
+  },
+  {
+    ...{ name: 'flight:{cell}', ownType: 'a text', texts: ['x', 'x'.repeat(5_000)] },
+    act: async store => [
       await store.acquireLease('cell', 'one', 60_000),
       await store.writeBytes('cell', Buffer.from('x'), now + 60_000, 'one'),
       await store.acquireLease('cell', 'two', 60_000),
     ],
-    ['acquired', true, 'held'],
-  ],
-  [
-    'instances',
-    ['x'],
-    store => store.heartbeat({ ...heartbeat, requested: [] }),
-    { instances: 1, variants: 1 },
-  ],
-  [
-    'settings',
-    ['x'],
-    store => store.heartbeat({ ...heartbeat, requested: [] }),
-    { instances: 1, variants: 1 },
-  ],
-  ['wanted:q', ['x'], store => store.heartbeat({ ...heartbeat, requested: ['a'] }), { wanted: 1 }],
-  [
-    'notices:keys',
-    ['x'],
-    async store => {
+    expected: ['acquired', true, 'held'],
+  },
+  ...['instances', 'settings', 'wanted:q'].map(name => ({
+    ...{ name, ownType: 'a sorted set', texts: ['x'], act: beat },
+    expected: { instances: 1, variants: 1, wanted: 1 },
+  })),
+  {
+    ...{ name: 'notices:keys', ownType: 'a sorted set', texts: ['x'] },
+    act: async store => {
       await store.appendChangeRecord('keys', 'three', now + 60_000)
       return (await store.changeRecordsAfter('keys', 0)).records
     },
-    [{ text: 'three' }],
-  ],
+    expected: [{ text: 'three' }],
+  },
 ]
-for (const [name, texts, act, expected] of others)
+for (const { name, ownType, texts, act, expected } of others)
   t.test(`${name} in every other form`, async t => {
-    const { store, prefix } = await open(t)
+    const { store, prefix, raw } = await open(t)
     const [record = '', field] = name.split(' ')
-    const ownType =
-      (field === undefined ? undefined : 'a hash') ??
-      { 'flight:{cell}': 'a text' }[name] ??
-      (/^(?:instances|settings|wanted|notices)/.test(name) ? 'a sorted set' : '')
     const puts = [
       ...texts
         .filter(text => text !== '')
-        .map(
-          text => (key: string) => (field === undefined ? raw.set(key, text) : raw.hset(key, field, text)),
-        ),
-      ...Object.entries(otherTypes).flatMap(([what, put]) => (what === ownType ? [] : [put])),
+        .map(text => (key: string) => (field ? raw.hset(key, field, text) : raw.set(key, text))),
+      ...ofOtherTypes(ownType, (_, put) => (key: string) => put(raw, key)),
     ]
     for (const put of puts) {
       for (const key of await raw.keys(`${prefix}*`)) await raw.del(key)
@@ -485,13 +385,7 @@ for (const [name, texts, act, expected] of others)
 
 /** A store that subscribes, with the messages it received and the refusals it reported. */
 const listening = async (t: Test) => {
-  const prefix = `${server.prefix}${opened++}:`
-  const refused: RefusedRecord[] = []
-  const store = await openRedisStore(
-    { ...timeouts, url: server.url, prefix },
-    { ...quiet, recordRefused: record => refused.push(record) },
-  )
-  t.teardown(() => store.close())
+  const { store, prefix, refused, raw } = await open(t)
   const messages: unknown[] = []
   store.onUsage(each => messages.push(each))
   const publish = (text: string) => raw.publish(`${prefix}used`, text)
@@ -512,19 +406,9 @@ t.test('messages that no gateway sends are reported and ignored', async t => {
   t.ok(messages.some(each => Object(each).keyId === 'k'.repeat(200)))
   messages.length = 0
   const texts = [
-    '',
-    'x',
-    'key_1',
-    'key_1 2126-11-21',
-    'key_1 2126-11-21 x',
-    'key_1 2126-11-21 -5',
-    'key_1 2126-11-21 1e9',
-    'key_1 2126-11-21 1.5',
-    `key_1 2126-11-21 ${'9'.repeat(400)}`,
-    'key_1 yesterday 5',
-    'key_1 2126-11-21 5 6',
-    `${'x'.repeat(1_000)} 2126-11-21 5`,
-    '\u001b[31m<b>lost</b>',
+    ...['', 'x', 'key_1', 'key_1 2126-11-21', `key_1 2126-11-21 ${'9'.repeat(400)}`, 'key_1 yesterday 5'],
+    ...['x', '-5', '1e9', '1.5', '5 6'].map(count => `key_1 2126-11-21 ${count}`),
+    ...[`${'x'.repeat(1_000)} 2126-11-21 5`, '\u001b[31m<b>lost</b>'],
   ]
   for (const text of texts) await publish(text)
   await received(3)
@@ -536,24 +420,17 @@ t.test('messages that no gateway sends are reported and ignored', async t => {
   t.ok(refused.every(({ fault }) => fault.length < 120 && !/[\u0000-\u001f]/.test(fault)))
 })
 
-t.test(
-  'a message of megabytes is not read: the connection is opened again, and the next message arrives',
-  async t => {
-    const { refused, messages, received } = await listening(t)
-    messages.length = 0
-    const before = process.memoryUsage().rss
-    for (let i = 0; i < 3; i++) {
-      await raw.publish(`${server.prefix}${opened - 1}:used`, 'x'.repeat(8_000_000))
-      await until('its return is reported', async () => refused.length === i + 1)
-      await received(100 + i)
-    }
-    t.match(refused, [
-      { record: 'message', fault: /larger than 1048576 bytes/ },
-      { record: 'message' },
-      { record: 'message' },
-    ])
-    t.ok(messages.includes('lost'), 'and subscribers learn that messages may be missing')
-    const grown = (process.memoryUsage().rss - before) / 1e6
-    t.ok(grown < 100, `${Math.round(grown)} MB more, what the test itself sent included`)
-  },
-)
+t.test('a message of megabytes is not read: the connection is opened again, for the next one', async t => {
+  const { refused, messages, publish, received } = await listening(t)
+  messages.length = 0
+  const before = process.memoryUsage().rss
+  for (let i = 0; i < 3; i++) {
+    await publish('x'.repeat(8_000_000))
+    await until('its return is reported', () => refused.length === i + 1)
+    await received(100 + i)
+  }
+  t.match(refused[0], { record: 'message', fault: /larger than 1048576 bytes/ })
+  t.ok(messages.includes('lost'), 'and subscribers learn that messages may be missing')
+  const grown = (process.memoryUsage().rss - before) / 1e6
+  t.ok(grown < 100, `${Math.round(grown)} MB more, what the test itself sent included`)
+})

@@ -1,56 +1,33 @@
 // The Redis store beyond the contract: expiries, prefixes, faults at the start, and lost messages.
 
-import { Redis } from 'ioredis'
 import t from 'tap'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
+import { heartbeatOf } from '../support/heartbeat.ts'
 import { freePort, startRedis, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
+import { patient, quiet, redisStores } from '../support/redis-store.ts'
 import { closeIn, spendingStep, spendingWindow } from '../support/spending.ts'
 import { storeContract } from '../support/store-contract.ts'
-import { anEntry, batchOf, instanceOn } from '../support/usage-instance.ts'
+import { aDetail, anEntry, batchOf, instanceOn } from '../support/usage-instance.ts'
 
-const timeouts = { connectTimeoutMs: 2_000, commandTimeoutMs: 2_000 }
-const observer = { redisAway: () => {}, redisBack: () => {} }
 const server = await testRedis(t)
-let opened = 0
-const nextPrefix = () => `${server.prefix}${opened++}:`
+const open = redisStores(server)
 
-storeContract(t, 'redis', async () =>
-  openRedisStore({ ...timeouts, url: server.url, prefix: nextPrefix() }, observer),
-)
+storeContract(t, 'redis', async t => (await open(t)).store)
 
 t.test('every count and every cached byte carries an expiry and the prefix', async t => {
-  const prefix = nextPrefix()
-  const store = await openRedisStore({ ...timeouts, url: server.url, prefix }, observer)
-  const raw = new Redis(server.url)
-  const inAnHour = Date.now() + 3_600_000
+  const { store, prefix, raw } = await open(t)
   const hour = 3_600_000
-  const entry = { ...anEntry, limit: 9 }
-  for (const sequence of [1, 2])
-    await store.commit(batchOf('one', sequence, [{ ...entry, keepUntil: inAnHour }]))
+  const inAnHour = Date.now() + hour
+  const commit = instanceOn(store, 'one')
+  for (let i = 0; i < 2; i++) await commit({ limit: 9, keepUntil: inAnHour })
   await store.writeBytes('23.8,90.4', Buffer.from('x'), inAnHour)
   await store.acquireLease('23.9,90.4', 'one', 60_000)
   await store.writeBytes('23.9,90.4', Buffer.from('x'), inAnHour, 'one')
   await store.appendChangeRecord('purges', 'x', inAnHour)
-  const heartbeat = {
-    instance: 'one',
-    aliveForMs: 1_800_000,
-    settings: 'a',
-    topic: 'q',
-    wantedForMs: 1_800_000,
-    report: '{}',
-    now: Date.now(),
-  }
-  await store.heartbeat({ ...heartbeat, requested: ['23.8,90.4'] })
-  await store.addDetail([
-    {
-      keyId: 'key_1',
-      day: '2126-11-21',
-      endpoint: 'weather',
-      statusClass: '2xx',
-      count: 1,
-      keepUntil: inAnHour,
-    },
-  ])
+  await store.heartbeat(
+    heartbeatOf('one', { aliveForMs: hour / 2, wantedForMs: hour / 2, requested: ['23.8,90.4'] }),
+  )
+  await store.addDetail([{ ...aDetail, keepUntil: inAnHour }])
   // The number of the format stays.
   const keys = (await raw.keys(`${prefix}*`)).filter(key => key !== `${prefix}format`)
   t.equal(keys.length, 11, keys.join(', '))
@@ -70,14 +47,10 @@ t.test('every count and every cached byte carries an expiry and the prefix', asy
   const raised = (await raw.keys(`${prefix}*{q0}*`)).filter(key => key.includes(today))
   t.equal(raised.length, 1, raised.join(', '))
   for (const key of raised) t.ok((await raw.pttl(key)) > 3_500_000, `${key} expires`)
-  await raw.quit()
-  await store.close()
 })
 
 t.test('all spending records expire, and share the slot of their provider', async t => {
-  const prefix = nextPrefix()
-  const store = await openRedisStore({ ...timeouts, url: server.url, prefix }, observer)
-  const raw = new Redis(server.url)
+  const { store, prefix, raw } = await open(t)
   const keepUntil = Date.now() + 3_600_000
   const names = ['minute:1', 'minute:2', 'hour:1', 'day:1']
   const windows = names.map(name => spendingWindow({ name, limit: 9_000, keepUntil }))
@@ -97,68 +70,41 @@ t.test('all spending records expire, and share the slot of their provider', asyn
   const refused = spendingStep({ provider: 'acc2', windows, wanted: 2_000, now })
   t.equal((await store.spend(refused)).granted, 0)
   t.equal((await raw.keys(`${prefix}*`)).length, 5, 'a refusal leaves no counter behind')
-  await raw.quit()
-  await store.close()
-})
-
-t.test('a refused batch leaves no counter behind', async t => {
-  const prefix = nextPrefix()
-  const store = await openRedisStore({ ...timeouts, url: server.url, prefix }, observer)
-  const raw = new Redis(server.url)
   const soon = Date.now() + 1_000
-  const entry = { ...anEntry, limit: 0 }
-  await store.commit(batchOf('one', 1, [{ ...entry, endsAt: soon, keepUntil: soon }]))
-  t.strictSame(await raw.keys(`${prefix}*`), [])
-  await raw.quit()
-  await store.close()
+  await store.commit(batchOf('one', 1, [{ ...anEntry, limit: 0, endsAt: soon, keepUntil: soon }]))
+  t.equal((await raw.keys(`${prefix}*`)).length, 5, 'nor does that of a batch')
 })
 
-t.test(
-  'days that are over are dropped, with the sums of months and the detail that nobody reads',
-  async t => {
-    const prefix = nextPrefix()
-    const store = await openRedisStore({ ...timeouts, url: server.url, prefix }, observer)
-    const raw = new Redis(server.url)
-    t.teardown(async () => {
-      await raw.quit()
-      await store.close()
-    })
-    const keepUntil = Date.now() + 1e9
-    // Years ago, so that no count of these days is live whenever the test runs.
-    const days = ['2020-08-31', '2020-09-30', '2020-10-01', '2020-11-19', '2020-11-20', '2020-11-21']
-    for (const day of days) await store.raiseUsed('key_1', day, 5, keepUntil)
-    await raw.hset(`${prefix}quota:{q0}:2020-11-19`, 'key_1', '5')
-    await raw.hset(`${prefix}quota:{q0}:2020-11-20`, 'key_1', '5')
-    const detail = { keyId: 'key_1', endpoint: 'weather', statusClass: '2xx', count: 1, keepUntil }
-    for (const day of days.slice(3)) await store.addDetail([{ ...detail, day }])
-    await store.dropDays({ countsBefore: '2020-11-20', sumsBefore: '2020-10-22' })
-    const left = async () => (await raw.keys(`${prefix}*`)).map(key => key.slice(prefix.length)).sort()
-    t.strictSame(
-      (await left()).filter(key => !key.startsWith('usage-detail')),
-      ['quota:{q0}:2020-11-20', 'used:{q0}:2020-10', 'used:{q0}:2020-11'],
-    )
-    t.strictSame(await store.usedOn('key_1', days), [0, 0, 5, 5, 5, 5])
-    await store.addDetail([{ ...detail, day: '2020-11-22' }])
-    await store.dropDays({ countsBefore: '2020-11-22', sumsBefore: '2020-10-22' })
-    t.strictSame(
-      (await left()).filter(key => key.startsWith('usage-detail')).map(key => key.slice(-2)),
-      ['20', '21', '22'],
-    )
-  },
-)
+t.test('days that are over are dropped, with the sums of months and the detail nobody reads', async t => {
+  const { store, prefix, raw, names } = await open(t)
+  const keepUntil = Date.now() + 1e9
+  // Years ago, so that no count of these days is live whenever the test runs.
+  const days = ['2020-08-31', '2020-09-30', '2020-10-01', '2020-11-19', '2020-11-20', '2020-11-21']
+  for (const day of days) await store.raiseUsed('key_1', day, 5, keepUntil)
+  for (const day of ['2020-11-19', '2020-11-20']) await raw.hset(`${prefix}quota:{q0}:${day}`, 'key_1', '5')
+  const addDetail = (day: string) => store.addDetail([{ ...aDetail, day, keepUntil }])
+  for (const day of days.slice(3)) await addDetail(day)
+  await store.dropDays({ countsBefore: '2020-11-20', sumsBefore: '2020-10-22' })
+  const isDetail = (name: string) => name.startsWith('usage-detail')
+  t.strictSame(
+    (await names()).filter(name => !isDetail(name)),
+    ['quota:{q0}:2020-11-20', 'used:{q0}:2020-10', 'used:{q0}:2020-11'],
+  )
+  t.strictSame(await store.usedOn('key_1', days), [0, 0, 5, 5, 5, 5])
+  await addDetail('2020-11-22')
+  await store.dropDays({ countsBefore: '2020-11-22', sumsBefore: '2020-10-22' })
+  const left = (await names()).filter(isDetail).map(name => name.slice(-2))
+  t.strictSame(left, ['20', '21', '22'])
+})
 
 t.test('the detail of a thousand keys is a command for each 100, and each key has its own', async t => {
-  const prefix = nextPrefix()
-  const store = await openRedisStore({ ...timeouts, url: server.url, prefix }, observer)
-  const raw = new Redis(server.url)
-  t.teardown(async () => {
-    await raw.quit()
-    await store.close()
-  })
-  const [day, keepUntil] = ['2126-11-21', Date.now() + 1e9]
+  const { store, raw } = await open(t)
+  const { day } = aDetail
   const entries = Array.from({ length: 1_000 }, (_, i) =>
     ['2xx', '4xx'].map((statusClass, at) => ({
-      ...{ keyId: `key_${i}`, day, endpoint: 'weather', statusClass, keepUntil },
+      ...aDetail,
+      keyId: `key_${i}`,
+      statusClass,
       count: i + at + 1,
     })),
   ).flat()
@@ -177,8 +123,7 @@ t.test('the detail of a thousand keys is a command for each 100, and each key ha
 })
 
 t.test('a count with more instances than it has room for stays exact', async t => {
-  const store = await openRedisStore({ ...timeouts, url: server.url, prefix: nextPrefix() }, observer)
-  t.teardown(() => store.close())
+  const { store } = await open(t)
   const limit = 5_000
   const commits = Array.from({ length: 900 }, (_, i) => instanceOn(store, `instance${10_000 + i}`))
   for (const commit of commits) await commit({ units: 2, limit })
@@ -189,66 +134,47 @@ t.test('a count with more instances than it has room for stays exact', async t =
   t.strictSame(await store.usedOn(anEntry.keyId, [anEntry.day]), [3_935])
 })
 
-t.test('a Redis that is not there stops the start with a sentence', async t => {
+t.test('a Redis that is not there, or lacks the database, stops the start with a sentence', async t => {
+  const start = (url: string) => openRedisStore({ ...patient, url, prefix: 'x:' }, quiet)
   const port = await freePort()
-  await t.rejects(openRedisStore({ ...timeouts, url: `redis://127.0.0.1:${port}`, prefix: 'x:' }, observer), {
+  await t.rejects(start(`redis://127.0.0.1:${port}`), {
     name: 'InputError',
     message: new RegExp(`^redis\\.url names 127\\.0\\.0\\.1:${port}, which can't be used: `),
   })
-})
-
-t.test('a database that does not exist stops the start, instead of another being used', async t => {
-  await t.rejects(openRedisStore({ ...timeouts, url: `${server.url}/9999`, prefix: 'x:' }, observer), {
+  await t.rejects(start(`${server.url}/9999`), {
     name: 'InputError',
     message: /which can't be used: .*DB index is out of range/,
   })
 })
 
-t.test(
-  'a Redis that went away makes commands fail at once and not wait',
-  { skip: withoutOwnRedis },
-  async t => {
-    const own = await startRedis()
-    const store = await openRedisStore({ ...timeouts, url: own.url, prefix: 'x:' }, observer)
-    await store.ping()
-    await own.stop()
-    await t.rejects(store.ping(), { name: 'StoreError', code: 'store_unavailable' })
-    await store.close()
-  },
-)
+t.test('a Redis that went away makes commands fail at once', { skip: withoutOwnRedis }, async t => {
+  const own = await startRedis()
+  const store = await openRedisStore({ ...patient, url: own.url, prefix: 'x:' }, quiet)
+  await store.ping()
+  await own.stop()
+  await t.rejects(store.ping(), { name: 'StoreError', code: 'store_unavailable' })
+  await store.close()
+})
 
-t.test(
-  'a log of change records that was lost, or restored without its end, never repeats a number',
-  async t => {
-    const prefix = nextPrefix()
-    const store = await openRedisStore({ ...timeouts, url: server.url, prefix }, observer)
-    const raw = new Redis(server.url)
-    const later = Date.now() + 60_000
-    const seen = await store.appendChangeRecord('keys', 'one', later)
-    await raw.del(`${prefix}notices:keys`)
-    t.strictSame(await store.changeRecordsAfter('keys', seen), { records: [], complete: false })
-    // The store's time has advanced by a millisecond, as in any real loss.
-    for (let time = seen; time <= seen; ) {
-      const [seconds, micros] = await raw.time()
-      time = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
-    }
-    const next = await store.appendChangeRecord('keys', 'two', later)
-    t.ok(next > seen)
-    t.strictSame(await store.changeRecordsAfter('keys', seen), {
-      records: [{ number: next, text: 'two' }],
-      complete: false,
-    })
-    await raw.quit()
-    await store.close()
-  },
-)
+t.test('a log of change records that was lost, or lacks its end, never repeats a number', async t => {
+  const { store, prefix, raw } = await open(t)
+  const later = Date.now() + 60_000
+  const seen = await store.appendChangeRecord('keys', 'one', later)
+  await raw.del(`${prefix}notices:keys`)
+  t.strictSame(await store.changeRecordsAfter('keys', seen), { records: [], complete: false })
+  // The store's time has advanced by a millisecond, as in any real loss.
+  for (let time = seen; time <= seen; ) {
+    const [seconds, micros] = await raw.time()
+    time = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
+  }
+  const next = await store.appendChangeRecord('keys', 'two', later)
+  t.ok(next > seen)
+  const records = [{ number: next, text: 'two' }]
+  t.strictSame(await store.changeRecordsAfter('keys', seen), { records, complete: false })
+})
 
 t.test('a change record numbered up to a day ahead is read, and one beyond that is removed', async t => {
-  const prefix = nextPrefix()
-  const store = await openRedisStore({ ...timeouts, url: server.url, prefix }, observer)
-  t.teardown(() => store.close())
-  const raw = new Redis(server.url)
-  t.teardown(() => raw.quit())
+  const { store, prefix, raw } = await open(t)
   const last = await store.appendChangeRecord('keys', 'one', Date.now() + 60_000)
   const [near, far] = [last + 86_390_000, last + 86_460_000]
   await raw.zadd(`${prefix}notices:keys`, near, `${near} near`, far, `${far} far`)
@@ -256,42 +182,26 @@ t.test('a change record numbered up to a day ahead is read, and one beyond that 
   t.equal(await raw.zcard(`${prefix}notices:keys`), 2)
 })
 
-t.test(
-  'of very many change records the oldest are dropped, and `complete` is false for readers behind them',
-  async t => {
-    const store = await openRedisStore({ ...timeouts, url: server.url, prefix: nextPrefix() }, observer)
-    const later = Date.now() + 60_000
-    const append = (count: number) =>
-      Promise.all(
-        Array.from({ length: count }, (_, i) => store.appendChangeRecord('keys', `key_${i}`, later)),
-      )
-    const first = Math.min(...(await append(500)))
-    t.match(await store.changeRecordsAfter('keys', first), { complete: true })
-    const last = Math.max(...(await append(600)))
-    const { records, complete } = await store.changeRecordsAfter('keys', first)
-    t.strictSame([records.length, complete], [1_000, false])
-    t.equal((await store.changeRecordsAfter('keys', 0)).complete, false)
-    t.strictSame(await store.changeRecordsAfter('keys', last), { records: [], complete: true })
-    await store.close()
-  },
-)
+t.test('of very many change records the oldest are dropped, and readers behind them know', async t => {
+  const { store } = await open(t)
+  const later = Date.now() + 60_000
+  const append = (count: number) =>
+    Promise.all(Array.from({ length: count }, (_, i) => store.appendChangeRecord('keys', `key_${i}`, later)))
+  const first = Math.min(...(await append(500)))
+  t.match(await store.changeRecordsAfter('keys', first), { complete: true })
+  const last = Math.max(...(await append(600)))
+  const { records, complete } = await store.changeRecordsAfter('keys', first)
+  t.strictSame([records.length, complete], [1_000, false])
+  t.equal((await store.changeRecordsAfter('keys', 0)).complete, false)
+  t.strictSame(await store.changeRecordsAfter('keys', last), { records: [], complete: true })
+})
 
 t.test('a heartbeat tells how many different settings the instances alive run with', async t => {
-  const prefix = nextPrefix()
-  const store = await openRedisStore({ ...timeouts, url: server.url, prefix }, observer)
-  t.teardown(() => store.close())
+  const { store, prefix, raw } = await open(t)
   const beat = async (instance: string, settings: string | null) => {
-    const alive = {
-      instance,
-      settings,
-      aliveForMs: 20_000,
-      topic: 'q',
-      requested: [],
-      wantedForMs: 60_000,
-      report: '{}',
-      // Their machines are two days apart.
-      now: Date.now() + (instance === 'two' ? 1 : -1) * 86_400_000,
-    }
+    // Their machines are two days apart.
+    const now = Date.now() + (instance === 'two' ? 1 : -1) * 86_400_000
+    const alive = heartbeatOf(instance, { settings, aliveForMs: 20_000, now })
     const { instances, variants } = await store.heartbeat(alive)
     return [instances, variants]
   }
@@ -307,8 +217,6 @@ t.test('a heartbeat tells how many different settings the instances alive run wi
   t.strictSame(await beat('two', null), [2, 1], 'those of an instance that stops are gone')
   t.match((await store.aliveInstances(20_000)).map(({ id }) => id).sort(), ['one', 'two'])
   // In place of waiting.
-  const raw = new Redis(server.url)
-  t.teardown(() => raw.disconnect())
   await raw.zincrby(`${prefix}instances`, -20_001, 'two')
   t.match(await store.aliveInstances(20_000), [{ id: 'one', report: '{}' }])
   t.strictSame(await beat('one', 'e'), [1, 1])

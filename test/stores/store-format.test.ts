@@ -9,13 +9,12 @@ import t from 'tap'
 import { systemClock } from '../../src/common/clock.ts'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
+import { heartbeatOf } from '../support/heartbeat.ts'
+import { sampleSubscriber } from '../support/key-records.ts'
 import { runCommand } from '../support/process.ts'
 import { startCluster } from '../support/redis-cluster.ts'
 import { testRedis, withoutOwnRedis } from '../support/redis-server.ts'
-
-const timeouts = { connectTimeoutMs: 2_000, commandTimeoutMs: 2_000 }
-const quiet = { redisAway: () => {}, redisBack: () => {} }
-const padma = { id: 'sub_1', name: 'Padma', createdAt: 1, revokedAt: null }
+import { patient, quiet, redisStores } from '../support/redis-store.ts'
 
 t.test('a file of a newer version is refused by name, and not a byte of it changes', async t => {
   const path = join(t.testdir(), 'store.db')
@@ -25,9 +24,7 @@ t.test('a file of a newer version is refused by name, and not a byte of it chang
   const before = readFileSync(path)
   t.throws(() => openEmbeddedStore(path, systemClock), {
     name: 'InputError',
-    message: new RegExp(
-      `^store\\.path is ${path}, a store of format 99 of a newer version of abohawa; this version knows format 1: start `,
-    ),
+    message: `store.path is ${path}, a store of format 99 of a newer version of abohawa; this version knows format 1: start `,
   })
   for (const args of [['serve'], ['keys', 'list']]) {
     const env = { ABOHAWA_SERVER__PORT: '0', ABOHAWA_OPS__PORT: '0', ABOHAWA_STORE__PATH: path }
@@ -58,70 +55,55 @@ t.test('Redis: one that a newer version wrote is refused, and nothing in it chan
   await raw.hset(`${prefix}key:key_1`, 'of', 'tomorrow')
   const before = await everything()
   const env = { ABOHAWA_REDIS__URL: url, ABOHAWA_REDIS__PREFIX: prefix }
-  await t.rejects(openRedisStore({ ...timeouts, url, prefix }, quiet), {
+  await t.rejects(openRedisStore({ ...patient, url, prefix }, quiet), {
     name: 'InputError',
     message:
       /^redis\.url names 127\.0\.0\.1:\d+, a store of format 2 of a newer version of abohawa; this version knows /,
   })
-  for (const args of [
-    ['serve'],
-    ['keys', 'create', '--subscriber', 'Padma', '--tier', 'free'],
-    ['keys', 'list'],
-  ]) {
-    const ports = { ABOHAWA_SERVER__PORT: '0', ABOHAWA_OPS__PORT: '0' }
-    const { code, stderr } = await runCommand(args, {
-      ...env,
-      ...ports,
-      ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:9',
-    })
-    t.equal(code, 1, args.join(' '))
+  const ports = { ABOHAWA_SERVER__PORT: '0', ABOHAWA_OPS__PORT: '0' }
+  const provider = { ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:9' }
+  for (const line of ['serve', 'keys create --subscriber Padma --tier free', 'keys list']) {
+    const { code, stderr } = await runCommand(line.split(' '), { ...env, ...ports, ...provider })
+    t.equal(code, 1, line)
     t.match(stderr, /redis\.url names [^\n]*format 2 of a newer version of abohawa/)
   }
   const { code, stdout } = await runCommand(['doctor', '--no-spend', '--json'], env)
   t.equal(code, 1)
   const { checks } = JSON.parse(stdout) as { checks: { name: string; status: string; fix: string }[] }
-  t.match(
-    checks.find(({ name }) => name === 'redis'),
-    { status: 'fail', fix: /restore the copy/ },
-  )
+  const ofRedis = checks.find(({ name }) => name === 'redis')
+  t.match(ofRedis, { status: 'fail', fix: /restore the copy/ })
   t.strictSame(await everything(), before)
 
   for (const number of ['0', '-1', 'x', '1.5', '12345678']) {
     await raw.set(`${prefix}format`, number)
-    await t.rejects(openRedisStore({ ...timeouts, url, prefix }, quiet), {
+    await t.rejects(openRedisStore({ ...patient, url, prefix }, quiet), {
       name: 'InputError',
       message: `format is ${number.slice(0, 7)}, but must be the number of a format; this version writes 1`,
     })
   }
   await raw.del(`${prefix}format`)
   await raw.lpush(`${prefix}format`, '1')
-  await t.rejects(openRedisStore({ ...timeouts, url, prefix }, quiet), {
-    message: 'format is of another type',
-  })
+  const message = 'format is of another type'
+  await t.rejects(openRedisStore({ ...patient, url, prefix }, quiet), { message })
 })
 
 t.test('Redis: one without a number gets it with the first record', async t => {
-  const { url, prefix } = await testRedis(t)
-  const raw = new Redis(url)
-  t.teardown(() => raw.quit())
-  const store = await openRedisStore({ ...timeouts, url, prefix }, quiet)
-  t.teardown(() => store.close())
-  t.strictSame(await raw.keys(`${prefix}*`), [], 'a look leaves nothing behind')
-  await store.ensureSubscriber(padma)
+  const { url, prefix: base } = await testRedis(t)
+  const { store, prefix, raw, names } = await redisStores({ url, prefix: base })(t)
+  t.strictSame(await names(), [], 'a look leaves nothing behind')
+  await store.ensureSubscriber(sampleSubscriber)
   t.equal(await raw.get(`${prefix}format`), '1')
   t.equal(await raw.ttl(`${prefix}format`), -1, 'for ever')
 
   await raw.del(`${prefix}format`)
-  const again = await openRedisStore({ ...timeouts, url, prefix }, quiet)
+  const again = await openRedisStore({ ...patient, url, prefix }, quiet)
   t.teardown(() => again.close())
-  t.match(await again.listSubscribers(), [{ id: 'sub_1', name: 'Padma' }])
-  const alive = { instance: 'one', aliveForMs: 60_000, settings: 'a', wantedForMs: 60_000, report: '{}' }
-  const beat = { ...alive, now: Date.now(), topic: 'q', requested: [] }
-  await again.heartbeat(beat)
+  t.match(await again.listSubscribers(), [{ id: 'sub_a', name: 'Padma' }])
+  await again.heartbeat(heartbeatOf('one'))
   t.equal(await raw.get(`${prefix}format`), '1', 'as each heartbeat sees to')
 
   await raw.set(`${prefix}format`, '7')
-  await again.heartbeat(beat)
+  await again.heartbeat(heartbeatOf('one'))
   t.equal(await raw.get(`${prefix}format`), '7', 'a gateway that still runs leaves a later number alone')
 })
 
@@ -130,17 +112,15 @@ t.test('a cluster: the same', { skip: withoutOwnRedis }, async t => {
   t.teardown(cluster.stop)
   const raw = new Cluster(cluster.nodes.map(({ port }) => ({ host: '127.0.0.1', port })))
   t.teardown(() => raw.disconnect())
-  const options = { ...timeouts, url: cluster.url, mode: 'cluster' as const, prefix: 'x:' }
+  const options = { ...patient, url: cluster.url, mode: 'cluster' as const, prefix: 'x:' }
   const store = await openRedisStore(options, quiet)
-  await store.ensureSubscriber(padma)
+  await store.ensureSubscriber(sampleSubscriber)
   await store.close()
   t.equal(await raw.get('x:format'), '1')
   const again = await openRedisStore(options, quiet)
   t.match(await again.listSubscribers(), [{ name: 'Padma' }])
   await again.close()
   await raw.set('x:format', '2')
-  await t.rejects(openRedisStore(options, quiet), {
-    name: 'InputError',
-    message: /a store of format 2 of a newer version/,
-  })
+  const message = /a store of format 2 of a newer version/
+  await t.rejects(openRedisStore(options, quiet), { name: 'InputError', message })
 })

@@ -99,27 +99,17 @@ export const startApp = async (
     settings,
   )
   return {
-    ...log,
-    app,
-    server,
-    connections,
-    listen,
-    apply,
-    drain,
-    close,
-    options: settings,
-    clock,
+    ...{ ...log, app, server, connections, listen, apply, drain, close, options: settings, clock },
     reads: () => reads,
-    inject: async (url, headers = { 'x-api-key': goodKey }, method = 'GET') => {
-      const response = await app.inject({ url, headers, method: method as 'GET' })
+    inject: async (url, sent = { 'x-api-key': goodKey }, method = 'GET') => {
+      const response = await app.inject({ url, headers: sent, method: method as 'GET' })
       const isJson = String(response.headers['content-type']).startsWith('application/json')
       const bytes = response.rawPayload
       const isPlain = response.headers['content-encoding'] === undefined
+      const headers = Object.entries(response.headers).map(([name, value]) => [name, String(value)])
       return {
         status: response.statusCode,
-        headers: Object.fromEntries(
-          Object.entries(response.headers).map(([name, value]) => [name, String(value)]),
-        ),
+        headers: Object.fromEntries(headers),
         bytes,
         body: isJson && isPlain && bytes.length > 0 ? JSON.parse(bytes.toString()) : undefined,
       }

@@ -51,12 +51,7 @@ const validatorOf = (schema: object): ValidateFunction => {
 
 // What HTTP itself adds.
 const ofTransport = new Set([
-  'connection',
-  'keep-alive',
-  'date',
-  'content-length',
-  'content-type',
-  'transfer-encoding',
+  ...['connection', 'keep-alive', 'date', 'content-length', 'content-type', 'transfer-encoding'],
 ])
 
 const pathForms = Object.keys(document.paths).map(path => ({

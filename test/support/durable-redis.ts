@@ -1,13 +1,7 @@
 // A Redis with persistence, as operators run it: a test can freeze it, resume it, kill it and start it again on the same
 // port and file.
 
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { freePort } from './redis-server.ts'
+import { startRedisProcess } from './redis-process.ts'
 
 export type DurableRedis = {
   url: string
@@ -21,36 +15,15 @@ export type DurableRedis = {
 }
 
 export const startDurableRedis = async (t: { teardown(fn: () => unknown): void }): Promise<DurableRedis> => {
-  const port = await freePort()
-  const folder = await mkdtemp(join(tmpdir(), 'abohawa-redis-'))
-  let child: ChildProcess | undefined
-
-  const start = async (): Promise<void> => {
-    const where = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder]
-    const how = ['--save', '', '--appendonly', 'yes', '--appendfsync', 'everysec']
-    const started = spawn('redis-server', [...where, ...how], { stdio: ['ignore', 'pipe', 'inherit'] })
-    child = started
-    for await (const line of createInterface({ input: started.stdout }))
-      if (line.includes('Ready to accept connections')) break
-    started.stdout.resume()
-  }
-  const kill = async (): Promise<void> => {
-    if (!child || child.exitCode !== null || child.signalCode !== null) return
-    const exited = once(child, 'exit')
-    child.kill('SIGKILL')
-    await exited
-  }
-
-  await start()
-  t.teardown(async () => {
-    await kill()
-    await rm(folder, { recursive: true, force: true })
+  const { address, signal, kill, start, stop } = await startRedisProcess({
+    args: ['--appendonly', 'yes', '--appendfsync', 'everysec'],
   })
+  t.teardown(stop)
   return {
-    url: `redis://127.0.0.1:${port}`,
-    freeze: () => child?.kill('SIGSTOP'),
-    thaw: () => child?.kill('SIGCONT'),
+    url: `redis://${address}`,
+    freeze: () => signal('SIGSTOP'),
+    thaw: () => signal('SIGCONT'),
     kill,
-    start,
+    start: () => start(),
   }
 }

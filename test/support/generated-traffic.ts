@@ -13,21 +13,10 @@ export const productCatalogue: Catalogue = await readCatalogue(null)
 export const start = Date.parse('2026-11-15T18:00Z')
 
 export const usualSettings: GeneratedTraffic = {
-  seed: 1,
-  start,
-  durationMs: 24 * hourMs,
-  rate: 0.25,
-  arrivals: 'poisson',
-  shape: 'day',
-  storms: [],
+  ...{ seed: 1, start, durationMs: 24 * hourMs, rate: 0.25 },
+  ...{ arrivals: 'poisson', shape: 'day', storms: [] },
   mix: { weather: 70, forecast: 20, coords: 6, locations: 2, location: 2 },
-  alpha: 1,
-  keys: 60,
-  keysAlpha: 0.8,
-  english: 0.3,
-  conditional: 0.1,
-  compressed: 0.75,
-  bad: 0.01,
+  ...{ alpha: 1, keys: 60, keysAlpha: 0.8, english: 0.3, conditional: 0.1, compressed: 0.75, bad: 0.01 },
 }
 
 export const productWorld: World = {

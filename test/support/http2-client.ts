@@ -82,21 +82,12 @@ export const openHttp2 = async (t: Teardown, url: string, waits = true): Promise
 
 /** Types of frames. */
 export const frames = {
-  data: 0,
-  headers: 1,
-  reset: 3,
-  settings: 4,
-  ping: 6,
-  windowUpdate: 8,
-  continuation: 9,
+  ...{ data: 0, headers: 1, reset: 3, settings: 4, ping: 6, windowUpdate: 8, continuation: 9 },
 } as const
 
-export const frame = (
-  type: number,
-  flags: number,
-  stream: number,
-  payload: Buffer = Buffer.alloc(0),
-): Buffer => {
+const nothing: Buffer = Buffer.alloc(0)
+
+export const frame = (type: number, flags: number, stream: number, payload = nothing): Buffer => {
   const head = Buffer.alloc(9)
   head.writeUIntBE(payload.length, 0, 3)
   head.writeUInt8(type, 3)

@@ -67,15 +67,12 @@ export const leakIn = (text: string, key: string): string | undefined => {
   const plain = `${text}\n${read}\n${seen(text)}\n${seen(read)}`
   const pieces = windowsOf(secret, 6)
   // Six characters of the secret are eight of base64 and twelve of hexadecimal.
-  for (const lead of ['', 'u:', 'us:'])
-    pieces.push(
-      ...windowsOf(
-        Buffer.from(lead + key)
-          .toString('base64url')
-          .slice(16, -3),
-        8,
-      ),
-    )
+  for (const lead of ['', 'u:', 'us:']) {
+    const inBase64 = Buffer.from(lead + key)
+      .toString('base64url')
+      .slice(16, -3)
+    pieces.push(...windowsOf(inBase64, 8))
+  }
   pieces.push(...windowsOf(Buffer.from(secret).toString('hex'), 12))
   return pieces.find(piece => plain.includes(piece))
 }

@@ -7,7 +7,7 @@ import { createProvider } from '../../src/provider/client.ts'
 import { createProviderCall } from '../../src/provider/provider-call.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { manualClock } from './manual-clock.ts'
-import { openMeteo } from './open-meteo.ts'
+import { callOptions, openMeteo } from './open-meteo.ts'
 
 export type LoadRequest = {
   /** Loaded first, so that code and pools are warm before anything is measured. */
@@ -36,40 +36,23 @@ const { goodUrl, urls, points, totalTimeoutMs } = JSON.parse(process.argv[2] ?? 
 const loadAll = async (baseUrl: string) => {
   const clock = manualClock()
   const refused: Record<string, number> = {}
-  const call = createProviderCall(
-    {
-      baseUrl,
-      apiKey: null,
-      connectTimeoutMs: 2_000,
-      timeoutMs: 10_000,
-      bodyTimeoutMs: 10_000,
-      totalTimeoutMs,
-      maxConcurrent: 1,
-    },
-    { protocol: openMeteo, clock },
-  )
+  const options = {
+    ...callOptions(baseUrl),
+    connectTimeoutMs: 2_000,
+    timeoutMs: 10_000,
+    bodyTimeoutMs: 10_000,
+  }
+  const call = createProviderCall({ ...options, totalTimeoutMs }, { protocol: openMeteo, clock })
+  const breaker = { after: 100, halfOpenAfterMs: 1_000, halfOpenAfterAtMostMs: 1_000 }
   const provider = createProvider(
-    {
-      maxConcurrent: 1,
-      maxPointsPerRequest: points,
-      retries: 0,
-      retryDelayMs: 1,
-      queueForMs: 1_000,
-    },
+    { maxConcurrent: 1, maxPointsPerRequest: points, retries: 0, retryDelayMs: 1, queueForMs: 1_000 },
     {
       call,
       protocol: openMeteo,
-      breaker: createBreaker(
-        { after: 100, halfOpenAfterMs: 1_000, halfOpenAfterAtMostMs: 1_000 },
-        clock,
-        () => {},
-      ),
+      breaker: createBreaker(breaker, clock, () => {}),
       budget: {
         reserve: async points => ({
-          points,
-          claims: [],
-          retryAt: null,
-          isValid: () => true,
+          ...{ points, claims: [], retryAt: null, isValid: () => true },
           limited: async () => {},
           settle: async () => {},
         }),
@@ -87,11 +70,9 @@ const loadAll = async (baseUrl: string) => {
     },
   )
   const grid = createGrid(0.1)
-  const results = await Promise.allSettled(
-    Array.from({ length: points }, (_, i) =>
-      provider.load(grid.cellOf(21 + Math.floor(i / 40) / 10, 88 + (i % 40) / 10)),
-    ),
-  )
+  const cellOf = (i: number) => grid.cellOf(21 + Math.floor(i / 40) / 10, 88 + (i % 40) / 10)
+  const loads = Array.from({ length: points }, (_, i) => provider.load(cellOf(i)))
+  const results = await Promise.allSettled(loads)
   provider.close()
   // Not awaited: some tests look for a connection that is never released.
   void call.close()

@@ -14,9 +14,6 @@ export const openMeteo = createOpenMeteo({
 export const callOptions = (baseUrl: string) => ({
   baseUrl,
   apiKey: null,
-  connectTimeoutMs: 1_000,
-  timeoutMs: 5_000,
-  bodyTimeoutMs: 5_000,
-  totalTimeoutMs: 10_000,
+  ...{ connectTimeoutMs: 1_000, timeoutMs: 5_000, bodyTimeoutMs: 5_000, totalTimeoutMs: 10_000 },
   maxConcurrent: 1,
 })

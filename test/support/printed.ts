@@ -1,14 +1,37 @@
-// Checks the whole output of command lines, as text and as JSON: no terminal controls, and one line when they fail.
+// Checks the whole output of command lines: no terminal controls as text and as JSON, and one sentence for a mistake.
 
 import type { Test } from 'tap'
 import { type Ended, runShared } from './process.ts'
 import { rawControlIn } from './raw-controls.ts'
 
+/** A command line, as its words or as a text with blanks between them. */
+type Line = string | readonly string[]
+const wordsOf = (line: Line) => (typeof line === 'string' ? line.split(' ').filter(Boolean) : line)
+
 /** The outcomes of command lines, in their order. */
-export const runCommands = (
-  lines: readonly (readonly string[])[],
+export const runCommands = (lines: readonly Line[], env: Record<string, string> = {}): Promise<Ended[]> =>
+  Promise.all(lines.map(line => runShared(wordsOf(line), env)))
+
+/** A command line, its exit code, and what is said of it. */
+export type Mistake = readonly [line: Line, code: number, sentence: RegExp]
+
+/** Runs command lines that are wrong: each ends with its exit code and one sentence, and prints nothing else. */
+export const checkMistakes = async (
+  t: Test,
+  mistakes: readonly Mistake[],
   env: Record<string, string> = {},
-): Promise<Ended[]> => Promise.all(lines.map(args => runShared(args, env)))
+): Promise<void> => {
+  const lines = mistakes.map(([line]) => wordsOf(line))
+  const ended = await runCommands(lines, env)
+  for (const [i, [, code, sentence]] of mistakes.entries()) {
+    const title = plain((lines[i] ?? []).join(' '))
+    const { code: given, stdout, stderr = '' } = ended[i] ?? {}
+    t.match({ code: given, stdout }, { code, stdout: '' }, title)
+    t.match(stderr, sentence, title)
+    t.match(stderr, /^abohawa: [^\n]*\n$/, `${title}: one line`)
+    t.notMatch(stderr, / at .*\.ts|\.; `--help/, `${title}: no stack, and no stop in the sentence`)
+  }
+}
 
 // Such text confuses the reporter of the tests too.
 const plain = (text: string): string => text.replaceAll(/[^ -~]/g, '?')

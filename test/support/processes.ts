@@ -38,20 +38,15 @@ export const startProcesses = async (
     ['serve', '--processes', String(processes), ...args],
     ['api', 'ops'],
     {
-      ABOHAWA_LOG__LEVEL: 'info',
-      ABOHAWA_OPS__PORT: '0',
-      ...env,
+      ...{ ABOHAWA_LOG__LEVEL: 'info', ABOHAWA_OPS__PORT: '0', ...env },
       ABOHAWA_SERVER__PORT: String(port),
     },
   )
   const logged = () =>
     running.lines.filter(line => line.startsWith('{')).map(line => JSON.parse(line) as Line)
   const numbers = Array.from({ length: processes }, (_, i) => i + 1)
-  const opened = (times: number) =>
-    until(
-      `${times} have opened the port`,
-      () => logged().filter(({ listener }) => listener === 'api').length >= times,
-    )
+  const openings = () => logged().filter(({ listener }) => listener === 'api').length
+  const opened = (times: number) => until(`${times} have opened the port`, () => openings() >= times)
   await opened(processes)
   return {
     ...running,
@@ -59,11 +54,10 @@ export const startProcesses = async (
     logged,
     ops: number =>
       logged().findLast(({ listener, process }) => listener === 'ops' && process === number)?.url ?? '',
-    pids: () =>
-      numbers.map(
-        number =>
-          logged().findLast(({ msg, process }) => msg === 'process started' && process === number)?.pid ?? 0,
-      ),
+    pids: () => {
+      const started = logged().filter(({ msg }) => msg === 'process started')
+      return numbers.map(number => started.findLast(({ process }) => process === number)?.pid ?? 0)
+    },
     opened,
   }
 }

@@ -12,13 +12,9 @@ export const rawControlIn = (output: string | Buffer): string | undefined => {
     const isLineBreak = code === 0x0a
     const isControl = code < 0x20 || (code >= 0x7f && code <= 0x9f)
     const turns =
-      code === 0x061c ||
-      code === 0x200e ||
-      code === 0x200f ||
+      [0x061c, 0x200e, 0x200f, 0x2028, 0x2029].includes(code) ||
       (code >= 0x202a && code <= 0x202e) ||
-      (code >= 0x2066 && code <= 0x2069) ||
-      code === 0x2028 ||
-      code === 0x2029
+      (code >= 0x2066 && code <= 0x2069)
     if ((isControl && !isLineBreak) || turns)
       return `U+${code.toString(16).toUpperCase().padStart(4, '0')} behind ${JSON.stringify(text.slice(Math.max(0, at - 40), at))}`
   }

@@ -32,15 +32,8 @@ const numbersOf = (seed: number) => {
 
 /** A rehearsal of a day in steps of 10 minutes; `changes` replace what was drawn. */
 export const drawnRehearsal = (drawn: Drawn = {}, changes: Partial<ReplayResult> = {}): ReplayResult => {
-  const {
-    seed = 1,
-    requests = 6_000,
-    slow = 1,
-    hitShare = 0.88,
-    failing = 0,
-    stepSeconds = 600,
-    weight = 2.1,
-  } = drawn
+  const { seed = 1, requests = 6_000, slow = 1, hitShare = 0.88, failing = 0 } = drawn
+  const { stepSeconds = 600, weight = 2.1 } = drawn
   const random = numbersOf(seed)
   const normal = () => Math.sqrt(-2 * Math.log(random() || 1e-9)) * Math.cos(2 * Math.PI * random())
   const day = 86_400_000
@@ -53,62 +46,38 @@ export const drawnRehearsal = (drawn: Drawn = {}, changes: Partial<ReplayResult>
     sent += 1
     const endpoint = endpoints[Math.floor(random() * endpoints.length)] ?? 'weather'
     const drawnOutcome = random()
-    const outcome: Outcome =
-      endpoint === 'locations'
-        ? 'none'
-        : drawnOutcome < hitShare
-          ? 'hit'
-          : drawnOutcome < hitShare + 0.03
-            ? 'stale'
-            : 'miss'
+    const ofWeather = drawnOutcome < hitShare ? 'hit' : drawnOutcome < hitShare + 0.03 ? 'stale' : 'miss'
+    const outcome: Outcome = endpoint === 'locations' ? 'none' : ofWeather
     const ms =
       slow * (outcome === 'miss' ? 45 : 0.33) * Math.exp(0.45 * normal() + (random() < 0.004 ? 2.5 : 0))
     const dueAt = sent * 2
     const instants = { at, dueAt, sentAt: dueAt + random() * 0.6 + (random() < 0.001 ? 14 : 0) }
-    if (random() < failing)
+    if (random() < failing) {
       recorder.fail('timeout', { ...instants, endpoint, endedAt: instants.sentAt + 10_000 })
-    else
-      recorder.record({
-        ...instants,
-        endpoint,
-        outcome,
-        status: random() < 0.002 ? 429 : 200,
-        endedAt: instants.sentAt + ms,
-        bytes: 3_100,
-        ...(outcome === 'none'
-          ? {}
-          : { ageSeconds: outcome === 'miss' ? 0 : random() * (outcome === 'hit' ? 3_600 : 5_000) }),
-      })
+      continue
+    }
+    const status = random() < 0.002 ? 429 : 200
+    const age = outcome === 'miss' ? 0 : random() * (outcome === 'hit' ? 3_600 : 5_000)
+    recorder.record({
+      ...{ ...instants, endpoint, outcome, status, endedAt: instants.sentAt + ms, bytes: 3_100 },
+      ...(outcome === 'none' ? {} : { ageSeconds: age }),
+    })
   }
   const result = recorder.result({
     kind: 'rehearsal',
-    startedAt: '2026-11-22T06:00:00.000Z',
-    endedAt: '2026-11-22T06:04:10.000Z',
-    interrupted: false,
+    ...{ startedAt: '2026-11-22T06:00:00.000Z', endedAt: '2026-11-22T06:04:10.000Z', interrupted: false },
     command: 'rehearse day.ndjson.gz --out report.html',
     machine: {
-      node: 'v26.10.0',
-      cpu: 'AMD EPYC 7763',
-      cores: 2,
-      memoryBytes: 8_589_934_592,
+      ...{ node: 'v26.10.0', cpu: 'AMD EPYC 7763', cores: 2, memoryBytes: 8_589_934_592 },
       version: '0.1.0',
     },
     traffic: {
       files: ['day.ndjson.gz'],
       sha256: '5d41402abc4b2a76b9719d911017c5925d41402abc4b2a76b9719d911017c592',
-      requests,
-      keys: 120,
-      from: '2026-11-20T18:00:00.000Z',
-      spanSeconds: 86_399,
-      faultyLines: 0,
+      ...{ requests, keys: 120, from: '2026-11-20T18:00:00.000Z', spanSeconds: 86_399, faultyLines: 0 },
     },
     pace: {
-      mode: 'recorded',
-      speed: 345,
-      rate: null,
-      connections: 64,
-      workers: 1,
-      http: '1.1',
+      ...{ mode: 'recorded', speed: 345, rate: null, connections: 64, workers: 1, http: '1.1' },
       target: 'http://127.0.0.1:8080',
     },
     settings: [{ path: 'cache.freshFor', value: '3h', default: '1h' }],

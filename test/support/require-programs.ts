@@ -2,10 +2,14 @@
 // Debian's packages where they can be installed. Without Redis or promtool it fails with one sentence that says what to do;
 // without Chromium, nginx or curl the tests with them are skipped, except in CI.
 
+import { spawnSync } from 'node:child_process'
 import { browser, lightBrowser } from './browser.ts'
 import { hasCurl } from './curl.ts'
-import { installPackages, runs } from './debian-package.ts'
 import './program-path.ts'
+
+/** Whether a command runs and ends well. */
+const runs = (command: string, ...args: string[]): boolean =>
+  spawnSync(command, args, { stdio: 'ignore' }).status === 0
 
 type Program = {
   readonly isThere: () => boolean
@@ -13,10 +17,11 @@ type Program = {
   /** What is said where the program is missing and can't be installed. */
   readonly otherwise: string
   /** Whether the tests fail without it outside of CI too. */
-  readonly isRequired: boolean
+  readonly isRequired?: boolean
 }
 
-const hasLightBrowser = () => runs(lightBrowser, '--version')
+const skipped = (program: string, whose: string, debianPackage: string): string =>
+  `No ${program} was found and none could be installed, so the tests ${whose} are skipped: install ${program.split(' ')[0]?.toLowerCase()} (on Debian: apt-get install ${debianPackage}).`
 
 const programs: readonly Program[] = [
   {
@@ -35,30 +40,29 @@ const programs: readonly Program[] = [
   },
   {
     // Root gets the light one beside a usual one, because it needs a fifth of the time to start.
-    isThere: () => hasLightBrowser() || (browser !== undefined && process.getuid?.() !== 0),
+    isThere: () => runs(lightBrowser, '--version') || (browser !== undefined && process.getuid?.() !== 0),
     debianPackage: lightBrowser,
-    otherwise:
-      'No Chromium was found and none could be installed, so the tests with a browser are skipped: install chromium (on Debian: apt-get install chromium-headless-shell).',
-    isRequired: false,
+    otherwise: skipped('Chromium', 'with a browser', lightBrowser),
   },
   {
     isThere: () => runs('nginx', '-v'),
     debianPackage: 'nginx-light',
-    otherwise:
-      'No nginx was found and none could be installed, so the tests with it are skipped: install nginx (on Debian: apt-get install nginx-light).',
-    isRequired: false,
+    otherwise: skipped('nginx', 'with it', 'nginx-light'),
   },
-  {
-    isThere: hasCurl,
-    debianPackage: 'curl',
-    otherwise:
-      'No curl with HTTP/2 was found and none could be installed, so the tests with it are skipped: install curl (on Debian: apt-get install curl).',
-    isRequired: false,
-  },
+  { isThere: hasCurl, debianPackage: 'curl', otherwise: skipped('curl with HTTP/2', 'with it', 'curl') },
 ]
 
+// Without the run level a package would start its server.
+const aptGet = ['RUNLEVEL=1', 'DEBIAN_FRONTEND=noninteractive', 'apt-get', '-qq', '--no-install-recommends']
+const install = (names: readonly string[]): boolean => runs('env', ...aptGet, 'install', '-y', ...names)
+
 const missing = programs.filter(({ isThere }) => !isThere())
-if (missing.length > 0) installPackages(missing.map(({ debianPackage }) => debianPackage))
+const names = missing.map(({ debianPackage }) => debianPackage)
+if (names.length > 0) {
+  process.stderr.write(`The tests need ${names.join(', ')}; installing from Debian…\n`)
+  // All at once, or one by one where a release lacks one of them.
+  if (runs('apt-get', 'update', '-qq') && !install(names)) for (const name of names) install([name])
+}
 for (const { isThere, debianPackage, otherwise, isRequired } of missing) {
   if (isThere() || (debianPackage === lightBrowser && browser !== undefined)) continue
   process.stderr.write(`${otherwise}\n`)

@@ -20,9 +20,7 @@ export const singleGatewayEnv = async (
 
 /** Creates a key of the free tier with the command of the product. */
 export const createFreeKey = async (env: Record<string, string>): Promise<string> => {
-  const { stdout } = await runCommand(
-    ['keys', 'create', '--create-store', '--subscriber', 'A', '--tier', 'free', '--json'],
-    env,
-  )
+  const args = ['--create-store', '--subscriber', 'A', '--tier', 'free', '--json']
+  const { stdout } = await runCommand(['keys', 'create', ...args], env)
   return JSON.parse(stdout).key
 }

@@ -17,13 +17,7 @@ export const spendingWindow = (
 
 /** A step that wants, knows and reports nothing but what is given. */
 export const spendingStep = (step: Partial<Spending> & Pick<Spending, 'provider' | 'now'>): Spending => ({
-  windows: [],
-  wanted: 0,
-  claims: [],
-  returns: [],
-  unit: 3_000,
-  closure: null,
-  reopenedAt: null,
+  ...{ windows: [], wanted: 0, claims: [], returns: [], unit: 3_000, closure: null, reopenedAt: null },
   ...step,
 })
 

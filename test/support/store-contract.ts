@@ -13,28 +13,22 @@ import {
   StoreError,
   type Subscriber,
 } from '../../src/stores/store.ts'
+import { heartbeatOf } from './heartbeat.ts'
+import { sampleKey } from './key-records.ts'
 import { closeIn, closureIn, spendingStep, spendingWindow, usedIn, usedOf } from './spending.ts'
 import { until } from './until.ts'
-import { anEntry, batchOf, instanceOn, keysOfOnePartition } from './usage-instance.ts'
+import { aDetail, anEntry, batchOf, instanceOn, keysOfOnePartition } from './usage-instance.ts'
 
 const subscriber = (id: string, name: string, createdAt = 1_000): Subscriber => ({
-  id,
-  name,
-  createdAt,
-  revokedAt: null,
+  ...{ id, name, createdAt, revokedAt: null },
 })
-const keyRecord = (id: string, subscriberId: string, createdAt = 1_000): KeyRecord => ({
-  id,
-  hash: `hash-of-${id}`,
-  subscriberId,
-  tier: 'free',
-  limit: null,
-  createdAt,
-  revokedAt: null,
-  expiresAt: null,
-  externalId: null,
+const padma = subscriber('sub_a', 'Padma')
+const keyRecord = (id: string, given: Partial<KeyRecord> = {}): KeyRecord => ({
+  ...sampleKey(id),
   formers: [],
+  ...given,
 })
+const idsOf = (records: readonly { id: string }[]): string[] => records.map(({ id }) => id)
 
 /** @param open a new, empty store; called once per test, closed by the contract */
 export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<Store>): void => {
@@ -45,107 +39,94 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
       await body(t, store)
     })
 
-  test('a key is found by its hash, with its subscriber, and by its id', async (t, store) => {
-    await store.ensureSubscriber(subscriber('sub_a', 'Padma'))
-    const key = keyRecord('key_1', 'sub_a')
-    await store.addKey(key)
-    t.strictSame(await store.findByHash('hash-of-key_1'), {
-      key,
-      subscriber: subscriber('sub_a', 'Padma'),
-      validUntil: null,
+  /** With a subscriber, and keys of it. */
+  const keysTest = (title: string, keys: KeyRecord[], body: (t: Test, store: Store) => Promise<void>) =>
+    test(title, async (t, store) => {
+      await store.ensureSubscriber(padma)
+      for (const key of keys) t.equal(await store.addKey(key), undefined)
+      await body(t, store)
     })
+  const key = keyRecord('key_1')
+
+  keysTest('a key is found by its hash, with its subscriber, and by its id', [key], async (t, store) => {
+    t.strictSame(await store.findByHash(key.hash), { key, subscriber: padma, validUntil: null })
     t.strictSame(await store.findKey('key_1'), key)
     t.equal(await store.findByHash('another'), undefined)
     t.equal(await store.findKey('another'), undefined)
   })
 
-  test('lists are in the order of creation', async (t, store) => {
+  test('lists are in the order of creation, and keys are listed in parts too', async (t, store) => {
     await store.ensureSubscriber(subscriber('sub_b', 'Meghna', 2_000))
-    await store.ensureSubscriber(subscriber('sub_a', 'Padma', 1_000))
-    await store.addKey(keyRecord('key_2', 'sub_a', 2_000))
-    await store.addKey(keyRecord('key_1', 'sub_b', 1_000))
-    t.strictSame(
-      (await store.listSubscribers()).map(({ id }) => id),
-      ['sub_a', 'sub_b'],
-    )
-    t.strictSame(
-      (await store.listKeys()).map(({ id }) => id),
-      ['key_1', 'key_2'],
-    )
+    await store.ensureSubscriber(padma)
+    for (const number of [2, 1, 4, 3, 5])
+      await store.addKey(keyRecord(`key_${number}`, { createdAt: number, subscriberId: 'sub_b' }))
+    t.strictSame(idsOf(await store.listSubscribers()), ['sub_a', 'sub_b'])
+    for (const [range, ids] of [
+      [[], ['key_1', 'key_2', 'key_3', 'key_4', 'key_5']],
+      [
+        [0, 2],
+        ['key_1', 'key_2'],
+      ],
+      [
+        [2, 2],
+        ['key_3', 'key_4'],
+      ],
+      [[4, 2], ['key_5']],
+      [[5, 2], []],
+      [[3], ['key_4', 'key_5']],
+    ] as const)
+      t.strictSame(idsOf(await store.listKeys(...range)), ids)
+    t.equal(await store.countKeys(), 5)
   })
 
-  test('tier, limit and revocation of a key are changed each for itself, and the next look-up says so', async (t, store) => {
-    await store.ensureSubscriber(subscriber('sub_a', 'Padma'))
-    const key = keyRecord('key_1', 'sub_a')
-    await store.addKey(key)
-    const changes: KeyChange[] = [
-      { revokedAt: 5_000 },
-      { tier: 'starter' },
-      { limit: 77 },
-      { revokedAt: null },
-      { limit: null, tier: 'business' },
-      { expiresAt: 7_000 },
-      { expiresAt: null },
-      {},
-    ]
-    let expected: KeyRecord = key
-    for (const change of changes) {
-      t.equal(await store.changeKey('key_1', change), true)
-      expected = { ...expected, ...change }
-      t.strictSame((await store.findByHash('hash-of-key_1'))?.key, expected, JSON.stringify(change))
-    }
-    t.strictSame(await store.findKey('key_1'), expected)
-    t.equal(await store.changeKey('key_9', { revokedAt: 5_000 }), false)
-    t.equal(await store.findKey('key_9'), undefined, 'changing an unknown key makes none')
+  keysTest(
+    'parts of a key are changed each for itself, and the next look-up says so',
+    [key],
+    async (t, store) => {
+      const changes: KeyChange[] = [
+        ...[{ revokedAt: 5_000 }, { tier: 'starter' }, { limit: 77 }, { revokedAt: null }],
+        ...[{ limit: null, tier: 'business' }, { expiresAt: 7_000 }, { expiresAt: null }, {}],
+      ]
+      let expected: KeyRecord = key
+      for (const change of changes) {
+        t.equal(await store.changeKey('key_1', change), true)
+        expected = { ...expected, ...change }
+        t.strictSame((await store.findByHash(key.hash))?.key, expected, JSON.stringify(change))
+      }
+      t.strictSame(await store.findKey('key_1'), expected)
+      t.equal(await store.changeKey('key_9', { revokedAt: 5_000 }), false)
+      t.equal(await store.findKey('key_9'), undefined, 'changing an unknown key makes none')
+    },
+  )
+
+  const formers = [
+    { hash: 'older', validUntil: 1_000 },
+    { hash: 'old', validUntil: 2_000 },
+  ]
+  const whole = keyRecord('key_1', { limit: 77, formers, expiresAt: 9_000, externalId: 'নদী/1' })
+
+  keysTest('a key is kept with all that it has, and found by it', [whole], async (t, store) => {
+    t.strictSame(await store.findKey('key_1'), whole)
+    t.strictSame(await store.listKeys(), [whole])
+    t.match(await store.findByHash('old'), { key: whole, validUntil: 2_000 })
+    t.strictSame(await store.findByExternalId('নদী/1'), whole)
+    for (const other of ['নদী/2', '']) t.equal(await store.findByExternalId(other), undefined)
   })
 
-  test('a key is kept with its own limit and former hashes', async (t, store) => {
-    await store.ensureSubscriber(subscriber('sub_a', 'Padma'))
-    const formers = [
-      { hash: 'older', validUntil: 1_000 },
-      { hash: 'old', validUntil: 2_000 },
-    ]
-    const key = { ...keyRecord('key_1', 'sub_a'), limit: 77, formers }
-    await store.addKey(key)
-    t.strictSame(await store.findKey('key_1'), key)
-    t.strictSame(await store.listKeys(), [key])
-    t.equal((await store.findByHash('old'))?.validUntil, 2_000)
-  })
-
-  test('a key is kept with its expiry and external id, and found by that one', async (t, store) => {
-    await store.ensureSubscriber(subscriber('sub_a', 'Padma'))
-    const key = { ...keyRecord('key_1', 'sub_a'), expiresAt: 9_000, externalId: 'নদী/1' }
-    t.equal(await store.addKey(key), undefined)
-    t.strictSame(await store.findKey('key_1'), key)
-    t.strictSame((await store.findByHash('hash-of-key_1'))?.key, key)
-    t.strictSame(await store.findByExternalId('নদী/1'), key)
-    t.equal(await store.findByExternalId('নদী/2'), undefined)
-    t.equal(await store.findByExternalId(''), undefined)
-  })
-
-  test('an external id is of one key, also when many are stored at once', async (t, store) => {
-    await store.ensureSubscriber(subscriber('sub_a', 'Padma'))
-    const keys = Array.from({ length: 20 }, (_, i) => ({
-      ...keyRecord(`key_${i}`, 'sub_a'),
-      externalId: 'ours-1',
-    }))
+  keysTest('an external id is of one key, also when many are stored at once', [], async (t, store) => {
+    const keys = Array.from({ length: 20 }, (_, i) => keyRecord(`key_${i}`, { externalId: 'ours-1' }))
     const there = await Promise.all(keys.map(key => store.addKey(key)))
     t.equal(there.filter(each => each === undefined).length, 1)
     const first = keys[there.indexOf(undefined)]
     for (const each of there) if (each) t.strictSame(each, first)
-    t.strictSame(await store.listKeys(), [first])
     t.equal(await store.countKeys(), 1)
     for (const key of keys)
       t.equal((await store.findByHash(key.hash))?.key.id, key === first ? key.id : undefined, key.id)
-    t.strictSame(await store.addKey({ ...keyRecord('key_99', 'sub_a'), externalId: 'ours-1' }), first)
+    t.strictSame(await store.addKey(keyRecord('key_99', { externalId: 'ours-1' })), first)
     t.strictSame(await store.listKeys(), [first])
   })
 
-  test('a key and a subscriber that are stored again stay as they are', async (t, store) => {
-    const padma = subscriber('sub_a', 'Padma')
-    const key = keyRecord('key_1', 'sub_a')
-    await store.ensureSubscriber(padma)
-    t.equal(await store.addKey(key), undefined)
+  keysTest('a key and a subscriber that are stored again stay as they are', [key], async (t, store) => {
     await store.changeKey('key_1', { revokedAt: 5_000 })
     t.strictSame(await store.ensureSubscriber({ ...padma, revokedAt: 6_000 }), padma)
     t.strictSame(await store.addKey(key), { ...key, revokedAt: 5_000 })
@@ -156,7 +137,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
   test('an id has up to 200 characters', async (t, store) => {
     const [keyId, subscriberId] = ['k'.repeat(longestId), 's'.repeat(longestId)]
     await store.ensureSubscriber(subscriber(subscriberId, 'Padma'))
-    const key = { ...keyRecord(keyId, subscriberId), externalId: 'ours-1' }
+    const key = keyRecord(keyId, { subscriberId, externalId: 'ours-1' })
     await store.addKey(key)
     t.equal(longestId, 200)
     t.match(await store.findByHash(key.hash), { key, subscriber: { id: subscriberId } })
@@ -166,59 +147,43 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.match(await store.listSubscribers(), [{ id: subscriberId }])
   })
 
-  test('keys are listed in parts', async (t, store) => {
-    await store.ensureSubscriber(subscriber('sub_a', 'Padma'))
-    for (const number of [1, 2, 3, 4, 5]) await store.addKey(keyRecord(`key_${number}`, 'sub_a', number))
-    const ids = async (from?: number, count?: number) =>
-      (await store.listKeys(from, count)).map(({ id }) => id)
-    t.strictSame(await ids(0, 2), ['key_1', 'key_2'])
-    t.strictSame(await ids(2, 2), ['key_3', 'key_4'])
-    t.strictSame(await ids(4, 2), ['key_5'])
-    t.strictSame(await ids(5, 2), [])
-    t.strictSame(await ids(3), ['key_4', 'key_5'])
-    t.equal(await store.countKeys(), 5)
-  })
+  keysTest(
+    'a replaced hash leads to the key until its instant, no earlier one longer',
+    [key],
+    async (t, store) => {
+      const found = async (hash: string) => {
+        const answer = await store.findByHash(hash)
+        return answer && [answer.key.id, answer.key.hash, answer.subscriber.name, answer.validUntil]
+      }
+      t.equal(await store.replaceHash('key_1', 'second', 9_000), true)
+      t.strictSame(await found('second'), ['key_1', 'second', 'Padma', null])
+      t.strictSame(await found(key.hash), ['key_1', 'second', 'Padma', 9_000])
+      t.equal(await store.replaceHash('key_1', 'third', 20_000), true)
+      t.strictSame((await store.findKey('key_1'))?.formers, [
+        { hash: key.hash, validUntil: 9_000 },
+        { hash: 'second', validUntil: 20_000 },
+      ])
+      t.equal(await store.replaceHash('key_1', 'fourth', 5_000), true)
+      const ends = (await store.findKey('key_1'))?.formers.map(({ validUntil }) => validUntil)
+      t.strictSame(ends, [5_000, 5_000, 5_000], 'ending one overlap ends all')
+      t.strictSame(await found('fourth'), ['key_1', 'fourth', 'Padma', null])
+      t.equal((await store.listKeys()).length, 1)
+      t.equal(await store.replaceHash('key_9', 'fifth', 5_000), false)
+      t.equal(await found('fifth'), undefined, 'the hash of an unknown key leads nowhere')
+    },
+  )
 
-  test('a replaced hash leads to the key until its instant, and no earlier one works longer', async (t, store) => {
-    await store.ensureSubscriber(subscriber('sub_a', 'Padma'))
-    await store.addKey(keyRecord('key_1', 'sub_a'))
-    const found = async (hash: string) => {
-      const answer = await store.findByHash(hash)
-      return answer && [answer.key.id, answer.key.hash, answer.subscriber.name, answer.validUntil]
+  keysTest('a subscriber is revoked and reinstated, which its keys show', [key], async (t, store) => {
+    for (const at of [5_000, null]) {
+      t.equal(await store.setSubscriberRevoked('sub_a', at), true)
+      t.equal((await store.findByHash(key.hash))?.subscriber.revokedAt, at)
     }
-    t.equal(await store.replaceHash('key_1', 'second', 9_000), true)
-    t.strictSame(await found('second'), ['key_1', 'second', 'Padma', null])
-    t.strictSame(await found('hash-of-key_1'), ['key_1', 'second', 'Padma', 9_000])
-    t.equal(await store.replaceHash('key_1', 'third', 20_000), true)
-    t.strictSame((await store.findKey('key_1'))?.formers, [
-      { hash: 'hash-of-key_1', validUntil: 9_000 },
-      { hash: 'second', validUntil: 20_000 },
-    ])
-    t.equal(await store.replaceHash('key_1', 'fourth', 5_000), true)
-    t.strictSame(
-      (await store.findKey('key_1'))?.formers.map(({ validUntil }) => validUntil),
-      [5_000, 5_000, 5_000],
-      'ending one overlap ends all',
-    )
-    t.strictSame(await found('fourth'), ['key_1', 'fourth', 'Padma', null])
-    t.equal((await store.listKeys()).length, 1)
-    t.equal(await store.replaceHash('key_9', 'fifth', 5_000), false)
-    t.equal(await found('fifth'), undefined, 'the hash of an unknown key leads nowhere')
-  })
-
-  test('a subscriber is revoked and reinstated, which its keys show', async (t, store) => {
-    await store.ensureSubscriber(subscriber('sub_a', 'Padma'))
-    await store.addKey(keyRecord('key_1', 'sub_a'))
-    t.equal(await store.setSubscriberRevoked('sub_a', 5_000), true)
-    t.equal((await store.findByHash('hash-of-key_1'))?.subscriber.revokedAt, 5_000)
-    t.equal(await store.setSubscriberRevoked('sub_a', null), true)
-    t.equal((await store.findByHash('hash-of-key_1'))?.subscriber.revokedAt, null)
     t.equal(await store.setSubscriberRevoked('sub_9', 5_000), false)
   })
 
   test('a name belongs to one subscriber, also when many create it at once', async (t, store) => {
     const added = Array.from({ length: 20 }, (_, i) => store.ensureSubscriber(subscriber(`sub_${i}`, 'যমুনা')))
-    const ids = new Set((await Promise.all(added)).map(({ id }) => id))
+    const ids = new Set(idsOf(await Promise.all(added)))
     t.equal(ids.size, 1)
     t.equal((await store.listSubscribers()).length, 1)
     const [id = ''] = ids
@@ -231,13 +196,16 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     const commit = instanceOn(store, 'one')
     const grants = []
     for (let i = 0; i < 5; i++) grants.push(...(await commit({})))
-    t.strictSame(grants, [
-      { granted: 1, used: 1, before: 0 },
-      { granted: 1, used: 2, before: 1 },
-      { granted: 1, used: 3, before: 2 },
-      { granted: 0, used: 3, before: 3 },
-      { granted: 0, used: 3, before: 3 },
-    ])
+    t.strictSame(
+      grants.map(({ granted, used, before }) => [granted, used, before]),
+      [
+        [1, 1, 0],
+        [1, 2, 1],
+        [1, 3, 2],
+        [0, 3, 3],
+        [0, 3, 3],
+      ],
+    )
     t.strictSame(await store.usedOn('key_1', ['2126-11-21']), [3])
   })
 
@@ -256,13 +224,12 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     ])
     t.strictSame(await commit({ keyId: first, units: 2 }), [{ granted: 1, used: 3, before: 2 }])
     t.strictSame(await commit({ keyId: first, units: 0 }), [{ granted: 0, used: 3, before: 3 }])
+    t.strictSame(
+      await commit({ keyId: first, limit: 2 }),
+      [{ granted: 0, used: 3, before: 3 }],
+      'a lowered limit',
+    )
     t.strictSame(await store.commit(batchOf('one', 99, [])), [])
-  })
-
-  test('a limit that was lowered below the count grants nothing and changes nothing', async (t, store) => {
-    const commit = instanceOn(store, 'one')
-    await commit({ units: 3 })
-    t.strictSame(await commit({ limit: 2 }), [{ granted: 0, used: 3, before: 3 }])
   })
 
   test('keys and days are counted apart, over the turn of a month too', async (t, store) => {
@@ -300,24 +267,14 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     const [one, two] = [instanceOn(store, 'one'), instanceOn(store, 'two')]
     await one({ units: 5, limit: 100 })
     await two({ units: 3, limit: 100 })
-    const admittedLocally = await one({ units: 0, limit: 100, admitted: 25 })
-    t.strictSame(
-      admittedLocally,
-      [{ granted: 0, used: 28, before: 8 }],
-      '20 units more than the store knew of',
-    )
-    const lost = await two({ units: 2, limit: 100, admitted: 1 })
-    t.strictSame(
-      lost,
-      [{ granted: 2, used: 28, before: 28 }],
-      '2 units of a batch whose outcome was lost go back',
-    )
-    const over = await one({ units: 1, limit: 100, admitted: 120 })
-    t.strictSame(
-      over,
-      [{ granted: 0, used: 123, before: 28 }],
-      'what was admitted is counted beyond the limit too',
-    )
+    for (const [instance, units, admitted, grant, why] of [
+      [one, 0, 25, [0, 28, 8], '20 units more than the store knew of'],
+      [two, 2, 1, [2, 28, 28], '2 units of a batch whose outcome was lost go back'],
+      [one, 1, 120, [0, 123, 28], 'what was admitted is counted beyond the limit too'],
+    ] as const) {
+      const [{ granted, used, before } = {}] = await instance({ units, limit: 100, admitted })
+      t.strictSame([granted, used, before], grant, why)
+    }
     t.strictSame(await store.usedOn('key_1', ['2126-11-21']), [123])
   })
 
@@ -338,11 +295,10 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
 
   test('a batch that arrives after a later one changes nothing', async (t, store) => {
     await store.commit(batchOf('one', 2, [{ ...anEntry, units: 2 }]))
-    const overtaken = { name: 'OvertakenError', code: 'store_unavailable', by: 2 }
     for (const sequence of [1, 2])
       await t.rejects(
         store.commit(batchOf('one', sequence, [{ ...anEntry, units: 1 }])),
-        overtaken,
+        { name: 'OvertakenError', code: 'store_unavailable', by: 2 },
         `batch ${sequence}`,
       )
     const days = ['2126-11-20', '2126-11-21']
@@ -359,15 +315,17 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.ok(Math.abs((await store.time()) - Date.now()) < 60_000)
   })
 
-  test('bytes come back as they were, are replaced, and are absent under another key', async (t, store) => {
+  test('bytes come back as they were, until they are replaced or expire', async (t, store) => {
     const bytes = Buffer.from([0, 255, 10, 13, 0, 128])
     const later = Date.now() + 60_000
     t.equal(await store.readBytes('cell'), undefined)
-    await store.writeBytes('cell', bytes, later)
-    t.strictSame(await store.readBytes('cell'), bytes)
-    await store.writeBytes('cell', Buffer.from('newer'), later)
-    t.strictSame(await store.readBytes('cell'), Buffer.from('newer'))
+    for (const written of [bytes, Buffer.from('newer')]) {
+      await store.writeBytes('cell', written, later)
+      t.strictSame(await store.readBytes('cell'), written)
+    }
     t.equal(await store.readBytes('cell2'), undefined)
+    await store.writeBytes('cell', Buffer.from('old'), Date.now() - 1_000)
+    t.equal(await store.readBytes('cell'), undefined)
   })
 
   test('bytes that are more than the reader takes are not read', async (t, store) => {
@@ -377,11 +335,6 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.strictSame(await store.readBytes('cell', 101), Buffer.alloc(101, 1))
     await store.writeBytes('large', Buffer.alloc(1_048_577), later)
     t.equal(await store.readBytes('large'), 'too_large', 'a mebibyte where nothing is said')
-  })
-
-  test('bytes past their expiry are absent', async (t, store) => {
-    await store.writeBytes('cell', Buffer.from('old'), Date.now() - 1_000)
-    t.equal(await store.readBytes('cell'), undefined)
   })
 
   const keepUntil = Date.now() + 86_400_000
@@ -396,13 +349,16 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
   const usedNow = (store: Store, ...names: string[]) => usedIn(store, 'acc1', names, now)
 
   test('a reservation is cut to whole units that fit into every window, and counted in all', async (t, store) => {
-    t.strictSame(await store.spend({ ...spend, wanted: 8_999 }), {
-      ...nothingMore,
-      granted: 6_000,
-      spent: charged(6_000, 6_000),
-    })
-    t.strictSame(await store.spend(spend), { ...nothingMore, granted: 3_000, spent: charged(9_000, 9_000) })
-    t.strictSame(await store.spend(spend), { ...nothingMore, granted: 0, spent: charged(9_000, 9_000) })
+    for (const [wanted, granted, sum] of [
+      [8_999, 6_000, 6_000],
+      [6_000, 3_000, 9_000],
+      [6_000, 0, 9_000],
+    ] as const)
+      t.strictSame(await store.spend({ ...spend, wanted }), {
+        ...nothingMore,
+        granted,
+        spent: charged(sum, sum),
+      })
     t.strictSame(await usedNow(store, 'day:1', 'minute:7', 'minute:8'), [9_000, 9_000, 0])
     t.strictSame(await usedIn(store, 'acc2', ['minute:7'], now), [0])
   })
@@ -440,13 +396,8 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
 
   test('what was lost is taken over from whoever knows it, before anything is granted', async (t, store) => {
     const known = windows.map(window => ({ ...window, known: spentAs(9_000, 3_000) }))
-    t.match(await store.spend({ ...spend, windows: known }), {
-      granted: 3_000,
-      spent: [
-        { charged: 12_000, refunded: 3_000 },
-        { charged: 12_000, refunded: 3_000 },
-      ],
-    })
+    const spent = { charged: 12_000, refunded: 3_000 }
+    t.match(await store.spend({ ...spend, windows: known }), { granted: 3_000, spent: [spent, spent] })
     // What another gateway gave back since is no loss, although less is spent than this one knows.
     await store.spend(
       telling(['minute:7', spentAs(0), spentAs(0, 9_000)], ['day:1', spentAs(0), spentAs(0, 9_000)]),
@@ -454,11 +405,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.match(await store.spend({ ...spend, windows: known }), { granted: 6_000 })
     t.strictSame(await usedNow(store, 'minute:7', 'day:1'), [6_000, 6_000])
     await store.spend(telling(['minute:7', spentAs(15_000, 3_000), spentAs(500)]))
-    t.strictSame(
-      await usedNow(store, 'minute:7'),
-      [18_500 - 12_000],
-      'the larger of each, and what comes on top',
-    )
+    t.strictSame(await usedNow(store, 'minute:7'), [6_500], 'the larger of each, and what comes on top')
   })
 
   test('claims of consumers are granted as roomOf says, whatever came before', async (t, store) => {
@@ -525,11 +472,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     }
     await closeIn(store, 'acc1', { ...closing, until: now + 9_000 })
     const claims = [{ consumer: 'a', wanted: 3_000 }]
-    t.match(await store.spend({ ...spend, claims }), {
-      granted: 0,
-      closure: { until: now + 9_000 },
-      claims: [{ granted: 0 }],
-    })
+    t.match(await store.spend({ ...spend, claims }), { granted: 0, claims: [{ granted: 0 }] })
   })
 
   test('a consumer that asks for nothing yet is there, so that another is not alone', async (t, store) => {
@@ -587,11 +530,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     await closeIn(store, 'acc1', closure, null)
     t.equal((await found()).closedUntil, closure.until, 'who knows nothing yet is believed')
     await closeIn(store, 'acc1', { ...closure, until: now + 500 }, now + 20)
-    t.match(
-      await found(),
-      { closedUntil: now + 500, reopenedAt: now + 20 },
-      'one that was lost is taken over',
-    )
+    t.match(await found(), { closedUntil: now + 500, reopenedAt: now + 20 }, 'a lost one is taken over')
   })
 
   test('50 reservations at once never cross a limit together, and leave nothing that would fit', async (t, store) => {
@@ -610,10 +549,8 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
   test('a holder that has lost its lease writes nothing, and deleted bytes are gone and counted', async (t, store) => {
     const later = Date.now() + 60_000
     await store.acquireLease('cell', 'first', 20)
-    await until(
-      'the lease has ended by itself',
-      async () => (await store.acquireLease('cell', 'second', 60_000)) === 'acquired',
-    )
+    const acquire = async () => (await store.acquireLease('cell', 'second', 60_000)) === 'acquired'
+    await until('the lease has ended by itself', acquire)
     t.equal(await store.writeBytes('cell', Buffer.from('second'), later, 'second'), true)
     t.equal(await store.writeBytes('cell', Buffer.from('first'), later, 'first'), false)
     t.strictSame(await store.readBytes('cell'), Buffer.from('second'))
@@ -646,52 +583,31 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.equal(await store.acquireLease('cell', 'other', 60_000, true), 'acquired', 'over the failure')
     t.equal(await store.acquireLease('cell', 'third', 60_000, true), 'held')
     await store.releaseLease('cell', 'other', '{}')
-    await until(
-      'it is forgotten',
-      async () => (await store.acquireLease('cell', 'third', 60_000)) === 'acquired',
-    )
+    const acquire = async () => (await store.acquireLease('cell', 'third', 60_000)) === 'acquired'
+    await until('it is forgotten', acquire)
   })
 
   test('a heartbeat records who is alive and what is in demand, until both expire', async (t, store) => {
     const now = Date.now()
-    const heartbeat = {
-      instance: 'one',
-      aliveForMs: 1_000,
-      settings: 'a',
-      topic: 'q',
-      requested: ['a', 'b'],
-      wantedForMs: 5_000,
-      report: '{}',
-      now,
-    }
-    t.strictSame(await store.heartbeat(heartbeat), { instances: 1, variants: 1, wanted: 2 })
-    t.strictSame(await store.heartbeat({ ...heartbeat, requested: ['b', 'c'], now: now + 1_000 }), {
-      instances: 1,
-      variants: 1,
-      wanted: 3,
-    })
-    t.strictSame((await store.wanted('q', now)).sort(), ['a', 'b', 'c'])
-    t.strictSame((await store.wanted('q', now + 1_000)).sort(), ['b', 'c'])
-    t.strictSame(await store.wanted('other', now), [])
-    t.strictSame(await store.heartbeat({ ...heartbeat, requested: [], now: now + 5_000 }), {
-      instances: 1,
-      variants: 1,
-      wanted: 2,
-    })
+    const beat = (afterMs: number, ...requested: string[]) =>
+      store.heartbeat(heartbeatOf('one', { wantedForMs: 5_000, requested, now: now + afterMs }))
+    const wantedSince = async (afterMs: number, topic = 'q') =>
+      (await store.wanted(topic, now + afterMs)).sort()
+    const counted = (wanted: number) => ({ instances: 1, variants: 1, wanted })
+    t.strictSame(await beat(0, 'a', 'b'), counted(2))
+    t.strictSame(await beat(1_000, 'b', 'c'), counted(3))
+    t.strictSame(await wantedSince(0), ['a', 'b', 'c'])
+    t.strictSame(await wantedSince(1_000), ['b', 'c'])
+    t.strictSame(await wantedSince(0, 'other'), [])
+    t.strictSame(await beat(5_000), counted(2))
+    await beat(6_000, 'x'.repeat(65), 'd')
+    t.strictSame(await wantedSince(6_000), ['d'], 'a name that no cell has is ignored')
+    t.strictSame(await beat(6_000), counted(1))
   })
 
   test('the instances that are alive are known with what they report, until they stop', async (t, store) => {
     const beat = (instance: string, settings: string | null, report: string) =>
-      store.heartbeat({
-        instance,
-        aliveForMs: 20_000,
-        settings,
-        topic: 'q',
-        requested: [],
-        wantedForMs: 5_000,
-        report,
-        now: Date.now(),
-      })
+      store.heartbeat(heartbeatOf(instance, { settings, report }))
     const alive = async (withinMs = 20_000) =>
       Object.fromEntries((await store.aliveInstances(withinMs)).map(({ id, report }) => [id, report]))
     t.strictSame(await alive(), {})
@@ -706,7 +622,6 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.match(await beat('one', null, 'stopped'), { instances: 3 }, 'it may owe something')
     await store.leave('one')
     t.strictSame(Object.keys(await alive()).sort(), ['three', 'two'])
-    t.match(await beat('two', 'a', 'last'), { instances: 2 })
     await store.leave('unknown')
     t.match(await beat('two', 'a', 'last'), { instances: 2 })
   })
@@ -715,21 +630,6 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     const { usedBytes, maxBytes } = await store.size()
     t.ok(usedBytes > 4_096)
     t.equal(maxBytes, 0, 'without a limit')
-  })
-
-  test('a name that no cell has is ignored, the others are recorded', async (t, store) => {
-    const heartbeat = {
-      instance: 'one',
-      aliveForMs: 1_000,
-      settings: 'a',
-      topic: 'q',
-      wantedForMs: 5_000,
-      report: '{}',
-      now: Date.now(),
-    }
-    await store.heartbeat({ ...heartbeat, requested: ['a', 'x'.repeat(65), 'b'] })
-    t.strictSame((await store.wanted('q', heartbeat.now)).sort(), ['a', 'b'])
-    t.match(await store.heartbeat({ ...heartbeat, requested: [] }), { wanted: 2 })
   })
 
   test('a change record that is too long is refused', async (t, store) => {
@@ -759,28 +659,22 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
       await store.appendChangeRecord('purges', 'two', later),
       await store.appendChangeRecord('purges', 'two', later),
     ]
-    t.ok(
-      (numbers[0] ?? 0) >= 1 &&
-        (numbers[1] ?? 0) > (numbers[0] ?? 0) &&
-        (numbers[2] ?? 0) > (numbers[1] ?? 0),
-    )
+    const [first = 0, second = 0, third = 0] = numbers
+    t.ok(first >= 1 && second > first && third > second)
     const after = (number = 0, topic = 'purges') => store.changeRecordsAfter(topic, number)
     t.strictSame(
       (await after()).records.map(({ text }) => text),
       ['one', 'two', 'two'],
     )
-    t.strictSame(await after(numbers[1]), {
-      records: [{ number: numbers[2], text: 'two' }],
-      complete: true,
-    })
-    t.strictSame(await after(numbers[2]), { records: [], complete: true })
+    t.strictSame(await after(second), { records: [{ number: third, text: 'two' }], complete: true })
+    t.strictSame(await after(third), { records: [], complete: true })
     t.strictSame(await after(0, 'other'), { records: [], complete: true })
     t.strictSame(
       await after(7, 'other'),
       { records: [], complete: false },
       'the one with that number is gone',
     )
-    t.equal((await after((numbers[2] ?? 0) + 1_000)).complete, false, 'a number that was never given')
+    t.equal((await after(third + 1_000)).complete, false, 'a number that was never given')
   })
 
   test('a count is raised to what it was elsewhere, and never lowered', async (t, store) => {
@@ -796,14 +690,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
   })
 
   test('answers are counted by key, day, endpoint and class of status', async (t, store) => {
-    const entry = {
-      keyId: 'key_1',
-      day: '2126-11-21',
-      endpoint: 'weather',
-      statusClass: '2xx',
-      count: 2,
-      keepUntil: Date.now() + 86_400_000,
-    }
+    const entry = { ...aDetail, count: 2 }
     await store.addDetail([entry, { ...entry, statusClass: '4xx', count: 1 }, { ...entry, keyId: 'key_2' }])
     await store.addDetail([entry, { ...entry, endpoint: 'forecast' }, { ...entry, day: '2126-11-22' }])
     await store.addDetail([])

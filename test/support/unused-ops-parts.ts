@@ -1,31 +1,19 @@
 // The parts of an ops listener whose routes a test does not use: a request for one of them fails.
 
-const unused = () => Promise.reject(new Error('not used here'))
+const fail = () => {
+  throw new Error('not used here')
+}
+const unused = async () => fail()
 
 export const unusedOpsParts = {
-  keys: {
-    parts: () => {
-      throw new Error('not used here')
-    },
-    changed: () => {},
-  },
+  keys: { parts: fail, changed: () => {} },
   cache: {
-    explain: unused,
-    purge: unused,
-    refresh: unused,
-    planWarm: unused,
-    startWarm: unused,
-    warmState: () => {
-      throw new Error('not used here')
-    },
-    stopWarm: unused,
+    ...{ explain: unused, purge: unused, refresh: unused },
+    ...{ planWarm: unused, startWarm: unused, warmState: fail, stopWarm: unused },
   },
   status: {
-    report: unused,
-    live: unused,
-    cells: () => ({ cells: [] }),
-    search: () => ({ places: [] }),
-    isDraining: () => false,
+    ...{ report: unused, live: unused, isDraining: () => false },
+    ...{ cells: () => ({ cells: [] }), search: () => ({ places: [] }) },
   },
   dashboard: { timeZone: 'UTC' },
 }

@@ -24,23 +24,12 @@ export const currentVariables: readonly string[] = Object.keys(currentUnits)
 
 /** The variables of the `hourly` block. */
 export const hourlyVariables: readonly string[] = [
-  'temperature_2m',
-  'relative_humidity_2m',
-  'apparent_temperature',
-  'precipitation_probability',
-  'precipitation',
-  'weather_code',
-  'cloud_cover',
-  'wind_speed_10m',
-  'wind_direction_10m',
-  'wind_gusts_10m',
-  'is_day',
+  ...['temperature_2m', 'relative_humidity_2m', 'apparent_temperature', 'precipitation_probability'],
+  ...['precipitation', 'weather_code', 'cloud_cover', 'wind_speed_10m', 'wind_direction_10m'],
+  ...['wind_gusts_10m', 'is_day'],
 ]
 
 /** The variables of the `daily` block. */
 export const dailyVariables: readonly string[] = [
-  'weather_code',
-  'temperature_2m_max',
-  'temperature_2m_min',
-  'precipitation_probability_max',
+  ...['weather_code', 'temperature_2m_max', 'temperature_2m_min', 'precipitation_probability_max'],
 ]

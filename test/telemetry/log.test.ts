@@ -108,9 +108,7 @@ t.test('secrets under their usual names, and those in URLs, are hidden', async t
   t.match(JSON.parse(lines[1] ?? ''), { provider: { apiKey: '***', baseUrl: 'http://x' } })
   t.match(JSON.parse(lines[3] ?? ''), { redis: { url: 'redis://abohawa:***@h:6379/2' } })
   t.match(JSON.parse(lines[5] ?? ''), { req: { headers: { 'x-api-key': '***', host: 'h' } } })
-  t.match(JSON.parse(lines[6] ?? ''), {
-    reason: 'connect to rediss://***@h:1 and http://***@b failed',
-  })
+  t.match(JSON.parse(lines[6] ?? ''), { reason: 'connect to rediss://***@h:1 and http://***@b failed' })
 })
 
 t.test('a line of a request that slipped through with a key is written without it', async t => {
@@ -125,9 +123,7 @@ t.test('a line of a request that slipped through with a key is written without i
   ]
   const script = join(import.meta.dirname, '..', 'support', 'logging.ts')
   const file = join(t.testdir({ 'given.json': JSON.stringify(given) }), 'given.json')
-  const { stdout } = await promisify(execFile)(process.execPath, [script, file], {
-    maxBuffer: 1e8,
-  })
+  const { stdout } = await promisify(execFile)(process.execPath, [script, file], { maxBuffer: 1e8 })
   t.equal(leakIn(stdout, key), undefined)
   const lines = stdout.trimEnd().split('\n')
   t.equal(lines.length, given.length)

@@ -44,20 +44,12 @@ const formerEntry = (quarterHours: number, bytes: number): Buffer => {
   return copy
 }
 
-const decode = (entries: readonly Buffer[]): { outcome: string; peakMiB: number }[] =>
-  execFileSync(
-    'prlimit',
-    [`--data=${dataBytes}`, process.execPath, driver, JSON.stringify({ key, lengths, now })],
-    {
-      input: entries.map(bytes => `${bytes.toString('base64')}\n`).join(''),
-      timeout: 60_000,
-      maxBuffer: 8_000_000,
-    },
-  )
-    .toString()
-    .trim()
-    .split('\n')
-    .map(line => JSON.parse(line))
+const decode = (entries: readonly Buffer[]): { outcome: string; peakMiB: number }[] => {
+  const args = [`--data=${dataBytes}`, process.execPath, driver, JSON.stringify({ key, lengths, now })]
+  const input = entries.map(bytes => `${bytes.toString('base64')}\n`).join('')
+  const lines = execFileSync('prlimit', args, { input, timeout: 60_000, maxBuffer: 8_000_000 })
+  return JSON.parse(`[${lines.toString().trim().replaceAll('\n', ',')}]`)
+}
 
 t.test('no entry takes memory by what it says of itself', { skip: withoutPrlimit }, async t => {
   const bomb = await zeros(600 << 20, 5)

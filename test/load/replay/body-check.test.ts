@@ -43,47 +43,22 @@ t.test('the bodies of a gateway are right, also compressed', async t => {
   t.strictSame(checkBodies([...gzip, ...br]), { checked: 12, faults: [] })
 })
 
-t.test('what is wrong in a body is found', t => {
+t.test('what is wrong in a body is found', async t => {
   const [weather, , forecast] = kept as [KeptBody, KeptBody, KeptBody]
-  type Body = {
-    location: { id: string }
-    current: { temperature_2m: unknown; weather_code: unknown }
-    daily: { time: string[] }
-  }
-  const changed = (of: KeptBody, change: (body: Body) => void): KeptBody => {
+  const changed = (of: KeptBody, section: string, field: string, value: unknown): KeptBody => {
     const body = JSON.parse(Buffer.from(of.body).toString())
-    change(body)
+    body[section][field] = value
     return { ...of, body: Buffer.from(JSON.stringify(body)) }
   }
   const cases: [KeptBody, RegExp][] = [
     [{ ...weather, body: weather.body.subarray(0, 50) }, /no JSON/],
     [{ ...weather, encoding: 'gzip' }, /no gzip/],
-    [
-      changed(weather, body => {
-        body.location.id = '3033'
-      }),
-      /the place is district 3033, not the requested one/,
-    ],
-    [
-      changed(weather, body => {
-        body.current.temperature_2m = 99
-      }),
-      /status 200: current.temperature_2m: Too big: .*<=70/,
-    ],
-    [
-      changed(weather, body => {
-        body.current.weather_code = 40
-      }),
-      /^current.weather_code is 40, which no weather is$/,
-    ],
-    [
-      changed(weather, body => {
-        body.current.temperature_2m = 'warm'
-      }),
-      /status 200: current.temperature_2m: /,
-    ],
+    [changed(weather, 'location', 'id', '3033'), /the place is district 3033, not the requested one/],
+    [changed(weather, 'current', 'temperature_2m', 99), /200: current.temperature_2m: Too big: .*<=70/],
+    [changed(weather, 'current', 'weather_code', 40), /^current.weather_code is 40, which no weather is$/],
+    [changed(weather, 'current', 'temperature_2m', 'warm'), /status 200: current.temperature_2m: /],
     [{ ...forecast, path: forecast.path.replace('days=3', 'days=4') }, /3 days, not the requested 4/],
-    [changed(forecast, body => void body.daily.time.pop()), /the columns of daily have different lengths/],
+    [changed(forecast, 'daily', 'time', ['2026-11-21']), /the columns of daily have different lengths/],
     [{ ...weather, status: 500 }, /status 500: error: /],
   ]
   for (const [body, fault] of cases) {
@@ -91,18 +66,13 @@ t.test('what is wrong in a body is found', t => {
     t.equal(faults.length, 1)
     t.match(faults[0], { path: body.path, fault, count: 2 })
   }
-  t.end()
 })
 
 t.test('the digest is of what does not change with time', async t => {
   const before = digestLines(kept)
   clock.advance(3 * 3_600_000)
   const after = await fetched()
-  t.not(
-    Buffer.compare(after[0]?.body ?? Buffer.of(), kept[0]?.body ?? Buffer.of()),
-    0,
-    'the weather is another',
-  )
+  t.notSame(after[0]?.body, kept[0]?.body, 'the weather is another')
   t.equal(digestLines(after), before)
   t.match(JSON.parse(before.split('\n')[0] ?? ''), { path: /^\/api/, status: 200, digest: /^[0-9a-f]{32}$/ })
   const renamed = kept.map(each => ({

@@ -33,40 +33,15 @@ const figuresOf = (texts: readonly string[]) => {
 }
 
 t.test('all processes of a gateway are added up, also one that is replaced', async t => {
+  const one = (cpu: number, memory: number, requests = 0, delay = 0.012) => ({ cpu, memory, requests, delay })
   const figures = figuresOf([
-    exposition(
-      { cpu: 1, memory: 50 },
-      [
-        { cpu: 10, memory: 100, requests: 7 },
-        { cpu: 20, memory: 200 },
-      ],
-      100,
-    ),
-    exposition(
-      { cpu: 1.5, memory: 50 },
-      [
-        { cpu: 12, memory: 110, requests: 9 },
-        { cpu: 21, memory: 210, delay: 0.05 },
-      ],
-      130,
-    ),
+    exposition(one(1, 50), [one(10, 100, 7), one(20, 200)], 100),
+    exposition(one(1.5, 50), [one(12, 110, 9), one(21, 210, 0, 0.05)], 130),
     // The second was replaced: it counts from 0 again.
-    exposition(
-      { cpu: 1.5, memory: 50 },
-      [
-        { cpu: 13, memory: 120, requests: 10 },
-        { cpu: 0.5, memory: 90, requests: 4 },
-      ],
-      150,
-    ),
+    exposition(one(1.5, 50), [one(13, 120, 10), one(0.5, 90, 4)], 150),
   ])
   for (let i = 0; i < 3; i += 1) await figures.read()
-  t.strictSame(figures.gateway, {
-    cpuSeconds: 5,
-    memoryBytes: 370,
-    loopDelayP50: 1,
-    loopDelayP99: 40,
-  })
+  t.strictSame(figures.gateway, { cpuSeconds: 5, memoryBytes: 370, loopDelayP50: 1, loopDelayP99: 40 })
   t.match(figures.provider, { requests: 7, weight: 50, windows: [{ span: 'day', limit: 10_000, most: 150 }] })
 })
 

@@ -35,15 +35,9 @@ t.test('many requests at once on one connection', async t => {
     waiting.push(() => response.end('{}'))
   })
   const { port, sessions } = await started(t, server)
-  const requests = arriving(
-    Array.from({ length: 20 }, () => 0),
-    { key: 'a', accepts: 'br' },
-  )
-  const { ended, answers } = await sendSome(`http://127.0.0.1:${port}`, requests, {
-    http: '2',
-    connections: 1,
-    keys: [undefined, 'svc_live_a'],
-  })
+  const requests = arriving(Array(20).fill(0), { key: 'a', accepts: 'br' })
+  const options = { http: '2', connections: 1, keys: [undefined, 'svc_live_a'] } as const
+  const { ended, answers } = await sendSome(`http://127.0.0.1:${port}`, requests, options)
   await until('all are in flight', () => waiting.length === 20)
   t.equal(sessions.size, 1)
   for (const answer of waiting) answer()
@@ -56,21 +50,13 @@ t.test('many requests at once on one connection', async t => {
 t.test('over TLS, with the certificates of --ca', async t => {
   const server = createSecureServer(pair, (_request, response) => response.end('{}'))
   const { port } = await started(t, server as unknown as Http2Server)
-  const { ended, recorder } = await sendSome(`https://localhost:${port}`, arriving([0, 1, 2]), {
-    http: '2',
-    ca,
-  })
+  const url = `https://localhost:${port}`
+  const { ended, recorder } = await sendSome(url, arriving([0, 1, 2]), { http: '2', ca })
   await ended
   t.match(recorder.counts, { answered: 3, failed: {} })
-  await checkReachable(await targetOf(`https://localhost:${port}`, { ca }), '2')
-  await t.rejects(
-    checkReachable(await targetOf(`https://localhost:${port}`, { ca }), '1.1'),
-    /can't be reached/,
-  )
-  await t.rejects(
-    checkReachable(await targetOf(`https://localhost:${port}`), '2'),
-    /can't be reached.*certificate/,
-  )
+  await checkReachable(await targetOf(url, { ca }), '2')
+  await t.rejects(checkReachable(await targetOf(url, { ca }), '1.1'), /can't be reached/)
+  await t.rejects(checkReachable(await targetOf(url), '2'), /can't be reached.*certificate/)
 })
 
 t.test('requests on a session that never comes about end in time, and so does the run', async t => {
@@ -79,12 +65,9 @@ t.test('requests on a session that never comes about end in time, and so does th
   await once(silent, 'listening')
   t.teardown(() => silent.close())
   const { port } = silent.address() as AddressInfo
-  const { ended, failures, recorder } = await sendSome(`https://localhost:${port}`, arriving([0, 1, 2]), {
-    http: '2',
-    connections: 1,
-    timeoutMs: 150,
-    ca,
-  })
+  const options = { http: '2', connections: 1, timeoutMs: 150, ca } as const
+  const requests = arriving([0, 1, 2])
+  const { ended, failures, recorder } = await sendSome(`https://localhost:${port}`, requests, options)
   await ended
   t.match(recorder.counts, { sent: 3, answered: 0 })
   t.ok(failures.some(([reason]) => reason === 'timeout'))
@@ -97,10 +80,8 @@ t.test('a session that ends fails its requests, and the next ones have another',
   })
   const { port, sessions } = await started(t, server)
   const requests = [...arriving([0], { path: '/end' }), ...arriving([500, 501], { path: '/' })]
-  const { ended, recorder, failures } = await sendSome(`http://127.0.0.1:${port}`, requests, {
-    http: '2',
-    connections: 1,
-  })
+  const options = { http: '2', connections: 1 } as const
+  const { ended, recorder, failures } = await sendSome(`http://127.0.0.1:${port}`, requests, options)
   await ended
   t.equal(failures.length, 1)
   t.match(recorder.counts, { sent: 3, answered: 2 })

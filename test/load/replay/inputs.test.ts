@@ -11,7 +11,7 @@ import { targetOf } from '../../../src/load/replay/target.ts'
 import { thresholdOf } from '../../../src/load/replay/thresholds.ts'
 import { arriving, inBatches } from './send-some.ts'
 
-t.test('thresholds are judged by what was recorded', t => {
+t.test('thresholds are judged by what was recorded', async t => {
   const recorder = createRecorder()
   for (let i = 1; i <= 100; i++)
     recorder.record({
@@ -66,42 +66,24 @@ t.test('thresholds are judged by what was recorded', t => {
   t.equal(measured('forecast.p50<1s'), 'no answer')
   t.match(measured('p99<9m'), /^no answer after \d+ ms$/)
   t.match(thresholdOf('status.429<1').judge(createRecorder(), 1), { measured: 'no answer', passed: false })
-  t.end()
 })
 
-t.test('what is no threshold is one sentence with those that are', t => {
-  for (const text of [
-    'p99',
-    'p99<20',
-    'p101<1s',
-    'errors<1ms',
-    'hits',
-    'rate>5%',
-    'nowhere.p99<1ms',
-    'hit.hit.p50<1s',
-    '',
-    'p99<20ms; x',
-  ])
+t.test('what is no threshold is one sentence with those that are', async t => {
+  const more = ['rate>5%', 'nowhere.p99<1ms', 'hit.hit.p50<1s', '', 'p99<20ms; x']
+  for (const text of ['p99', 'p99<20', 'p101<1s', 'errors<1ms', 'hits', ...more])
     t.throws(
       () => thresholdOf(text),
       { name: 'InputError', message: /^the threshold "[^\n]*" is not one; allowed: p50, [^\n]*$/ },
       text,
     )
-  t.end()
 })
 
-const created = (externalId: string | null, key: string | null) => ({
-  id: `key_${externalId ?? key}`,
-  externalId,
-  key,
-})
-
-t.test('keys are found by external id, by id, and else go by their order', t => {
+t.test('keys are found by external id, by id, and else go by their order', async t => {
   const folder = t.testdir({
     'keys.json': JSON.stringify([
-      created('a', 'svc_live_a'),
-      created('b', 'svc_live_b'),
-      created('old', null),
+      { id: 'key_a', externalId: 'a', key: 'svc_live_a' },
+      { id: 'key_b', externalId: 'b', key: 'svc_live_b' },
+      { id: 'key_old', externalId: 'old', key: null },
     ]),
     'keys.csv':
       'id,key,external_id,subscriber,tier,limit,expires,existed\nkey_1,svc_live_1,a,X,free,10,,no\nkey_2,svc_live_2,,X,free,10,,no\n',
@@ -123,10 +105,9 @@ t.test('keys are found by external id, by id, and else go by their order', t => 
   t.throws(() => keysFor(['x', 'y', 'z'], json), {
     message: /^the traffic has 3 key ids and --keys has 2 keys, none of them for such an id; --reuse-keys/,
   })
-  t.end()
 })
 
-t.test('a file that has no keys is one sentence', t => {
+t.test('a file that has no keys is one sentence', async t => {
   const folder = t.testdir({
     'half.json': '[{"key": "svc_li',
     'empty.json': '[]',
@@ -139,35 +120,21 @@ t.test('a file that has no keys is one sentence', t => {
     ['half.json', /which is no whole JSON; allowed: the JSON or CSV of `abohawa keys create/],
     ['empty.json', /which has no key/],
     ['other.csv', /--keys takes the JSON or CSV/],
-    [
-      'ids.csv',
-      /which has ids and no keys; allowed: what `abohawa keys create --from .*ids\.csv --csv` prints/,
-    ],
+    ['ids.csv', /which has ids and no keys; allowed: what `abohawa keys create --from .*ids\.csv --csv` pr/],
     ['blank.csv', /line 2 of .* has a key with blanks/],
     ['none.csv', /can't be read/],
   ] as const)
     t.throws(() => readKeyFile(join(folder, name)), { name: 'InputError', message: sentence }, name)
-  t.throws(() => readSecret('--key', 'key', join(folder, 'two.txt')), {
-    message: /allowed: a file with one key/,
-  })
-  t.end()
+  t.throws(() => readSecret('--key', 'key', join(folder, 'two.txt')), /allowed: a file with one key/)
 })
 
 t.test('a target that is not near is refused until it is allowed', async t => {
   const away = 'https://93.184.215.14'
-  await t.rejects(targetOf(away), {
-    message: /neither this machine nor in a private network; --allow-remote/,
-  })
+  const refusal = /neither this machine nor in a private network; --allow-remote/
+  await t.rejects(targetOf(away), { message: refusal })
   t.match(await targetOf(away, { allowRemote: true }), { host: '93.184.215.14', port: 443, isTls: true })
-  for (const near of [
-    'http://127.0.0.1:1',
-    'http://localhost',
-    'http://[::1]:8080',
-    'http://10.1.2.3',
-    'http://192.168.1.1',
-    'http://[fd00::1]',
-  ])
-    t.ok(await targetOf(near), near)
+  for (const near of ['127.0.0.1:1', 'localhost', '[::1]:8080', '10.1.2.3', '192.168.1.1', '[fd00::1]'])
+    t.ok(await targetOf(`http://${near}`), near)
   t.match(await targetOf('http://localhost:8080/base/'), { base: '/base', authority: 'localhost:8080' })
   for (const [bad, sentence] of [
     ['', /the target is ""; allowed: http/],
@@ -178,26 +145,17 @@ t.test('a target that is not near is refused until it is allowed', async t => {
     ['http://no-such-name.invalid', /the name "no-such-name.invalid" of the target is not known/],
   ] as const)
     await t.rejects(targetOf(bad), { name: 'InputError', message: sentence }, bad)
-  await t.rejects(targetOf('http://10.1.2.3', { insecure: true }), {
-    message: /--insecure is for targets on this machine/,
-  })
-  await t.rejects(targetOf('http://localhost', { ca: '/nowhere.pem' }), {
-    message: /--ca is .* can't be read/,
-  })
+  for (const [url, options, message] of [
+    ['http://10.1.2.3', { insecure: true }, /--insecure is for targets on this machine/],
+    ['http://localhost', { ca: '/nowhere.pem' }, /--ca is .* can't be read/],
+  ] as const)
+    await t.rejects(targetOf(url, options), { message })
 })
 
 t.test('arrivals have a number, an instant and an end', async t => {
   const schedule = await scheduleOf(inBatches(arriving([0, 1_000, 3_000])))
-  const pace = (more: Partial<Pace>) =>
-    arrivalsOf(schedule, {
-      mode: 'recorded',
-      speed: 1,
-      rate: 0,
-      loop: false,
-      durationMs: undefined,
-      warmUpMs: 0,
-      ...more,
-    })
+  const usual: Pace = { mode: 'recorded', speed: 1, rate: 0, loop: false, durationMs: undefined, warmUpMs: 0 }
+  const pace = (more: Partial<Pace>) => arrivalsOf(schedule, { ...usual, ...more })
   const dues = ({ due }: ReturnType<typeof pace>, count: number) =>
     Array.from({ length: count }, (_, i) => due(i))
   const over = Number.POSITIVE_INFINITY
@@ -210,31 +168,17 @@ t.test('arrivals have a number, an instant and an end', async t => {
   t.match(pace({ mode: 'rate', rate: 1, loop: true }), { total: undefined, endsAt: undefined })
   t.match(pace({ mode: 'closed' }), { total: 3, endsAt: undefined })
   const still = await scheduleOf(inBatches(arriving([0, 0])))
-  t.throws(
-    () =>
-      arrivalsOf(still, {
-        mode: 'recorded',
-        speed: 1,
-        rate: 0,
-        loop: true,
-        durationMs: undefined,
-        warmUpMs: 0,
-      }),
-    /all of one instant/,
-  )
+  t.throws(() => arrivalsOf(still, { ...usual, loop: true }), /all of one instant/)
 })
 
 t.test('methods that may change something are left out and counted', async t => {
-  const requests = [
-    ...arriving([0]),
-    ...arriving([1, 2], { method: 'POST' }),
-    ...arriving([3], { method: 'HEAD' }),
-  ]
+  const others = arriving([1, 2], { method: 'POST' })
+  const requests = [...arriving([0]), ...others, ...arriving([3], { method: 'HEAD' })]
   t.match(await scheduleOf(inBatches(requests)), { count: 2, skipped: { POST: 2 } })
   t.match(await scheduleOf(inBatches(requests), { anyMethod: true }), { count: 4, skipped: {} })
 })
 
-t.test('cache-status is read as RFC 9211 has it', t => {
+t.test('cache-status is read as RFC 9211 has it', async t => {
   for (const [value, outcome] of [
     ['abohawa; hit; ttl=412; detail=memory; key="23.8,90.4"', 'hit'],
     ['abohawa; hit; ttl=-30; detail=redis; key="23.8,90.4"', 'stale'],
@@ -250,5 +194,4 @@ t.test('cache-status is read as RFC 9211 has it', t => {
   t.equal(headOf('HTTP/1.1 200 OK\r\ncontent-length: many\r\n\r\n'), undefined)
   t.equal(headOf('HTTP/1.1 200 OK\r\nno colon here\r\n\r\n'), undefined)
   t.match(headOf('HTTP/1.0 200 OK\r\n\r\n'), { closes: true, length: -1, outcome: 'none' })
-  t.end()
 })

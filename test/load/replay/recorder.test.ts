@@ -6,40 +6,9 @@ import t from 'tap'
 import { createRecorder, type Observation, type Run } from '../../../src/load/replay/recorder.ts'
 import { percentileDistribution } from '../../../src/load/report/histogram.ts'
 import { replayResult } from '../../../src/load/report/result.ts'
+import { drawnReplay } from '../../support/replay-results.ts'
 
-const run: Run = {
-  kind: 'replay',
-  startedAt: '2026-11-21T06:00:00.000Z',
-  endedAt: '2026-11-21T06:00:10.000Z',
-  interrupted: false,
-  command: 'replay day.ndjson',
-  machine: { node: 'v26', cpu: 'one', cores: 1, memoryBytes: 1, version: '0' },
-  traffic: {
-    files: ['day.ndjson'],
-    sha256: '00',
-    requests: 3,
-    keys: 1,
-    from: null,
-    spanSeconds: 10,
-    faultyLines: 0,
-  },
-  pace: {
-    mode: 'recorded',
-    speed: 1,
-    rate: null,
-    connections: 1,
-    workers: 1,
-    http: '1.1',
-    target: 'http://127.0.0.1:8080',
-  },
-  settings: null,
-  provider: null,
-  gateway: null,
-  generator: { cpuShare: 0, loopDelayP99: 0, lateP99: 0, saturated: false, reason: null },
-  thresholds: [],
-  bodies: null,
-  seconds: 10,
-}
+const run: Run = { ...drawnReplay({ requests: 1 }), thresholds: [], seconds: 10 }
 
 const hit = (more: Partial<Observation> = {}): Observation => ({
   endpoint: 'weather' as const,
@@ -55,7 +24,7 @@ const hit = (more: Partial<Observation> = {}): Observation => ({
 
 const unanswered = { endpoint: 'weather' as const }
 
-t.test('latency counts from the due instant, not from the instant of sending', t => {
+t.test('latency counts from the due instant, not from the instant of sending', async t => {
   const recorder = createRecorder()
   recorder.record(hit({ dueAt: 0, sentAt: 500, endedAt: 502 }))
   const { latency, totals, steps } = recorder.result(run)
@@ -63,19 +32,14 @@ t.test('latency counts from the due instant, not from the instant of sending', t
   t.ok(Math.abs(latency.max - 502) < 1, `${latency.max} ms`)
   t.equal(totals.late, 1)
   t.equal(steps[0]?.late, 500)
-  t.end()
 })
 
-t.test('what is due while a run warms up is not recorded, whatever became of it', t => {
+t.test('what is due while a run warms up is not recorded, whatever became of it', async t => {
   const recorder = createRecorder(1, 2_000)
   for (const dueAt of [0, 1_999, 2_000, 2_500]) {
-    recorder.record(hit({ dueAt, sentAt: dueAt, endedAt: dueAt + (dueAt < 2_000 ? 900 : 1) }))
-    recorder.fail('timeout', {
-      ...unanswered,
-      dueAt,
-      sentAt: dueAt,
-      endedAt: dueAt + (dueAt < 2_000 ? 900 : 1),
-    })
+    const instants = { dueAt, sentAt: dueAt, endedAt: dueAt + (dueAt < 2_000 ? 900 : 1) }
+    recorder.record(hit(instants))
+    recorder.fail('timeout', { ...unanswered, ...instants })
     recorder.drop({ ...unanswered, dueAt, endedAt: dueAt + 1 })
   }
   const { latency, totals, steps } = recorder.result(run)
@@ -85,37 +49,20 @@ t.test('what is due while a run warms up is not recorded, whatever became of it'
     steps.map(({ due }) => due),
     [0, 0, 6],
   )
-  t.end()
 })
 
-t.test('the result has the form of a result, and its counts agree', t => {
+t.test('the result has the form of a result, and its counts agree', async t => {
   const recorder = createRecorder()
   recorder.record(hit())
   recorder.record(hit({ dueAt: 1_000, sentAt: 1_000, endedAt: 1_020, outcome: 'miss', ageSeconds: 0 }))
-  recorder.record(
-    hit({
-      dueAt: 1_500,
-      sentAt: 1_500,
-      endedAt: 1_501,
-      status: 404,
-      outcome: 'none',
-      endpoint: 'location',
-      ageSeconds: undefined,
-    }),
-  )
+  const unknown = { status: 404, outcome: 'none', endpoint: 'location', ageSeconds: undefined } as const
+  recorder.record(hit({ dueAt: 1_500, sentAt: 1_500, endedAt: 1_501, ...unknown }))
   recorder.fail('timeout', { ...unanswered, dueAt: 2_000, sentAt: 2_001, endedAt: 12_000 })
   recorder.drop({ ...unanswered, dueAt: 2_500, endedAt: 7_500 })
   const result = recorder.result(run)
   replayResult.parse(result)
-  t.match(result.totals, {
-    due: 5,
-    sent: 4,
-    answered: 3,
-    failed: { timeout: 1 },
-    dropped: 1,
-    late: 0,
-    bytes: 300,
-  })
+  const totals = { due: 5, sent: 4, answered: 3, failed: { timeout: 1 }, dropped: 1, late: 0, bytes: 300 }
+  t.match(result.totals, totals)
   t.strictSame(result.statuses, { 200: 2, 404: 1 })
   t.strictSame(result.outcomes, { hit: 1, miss: 1, none: 1 })
   t.strictSame(
@@ -136,10 +83,9 @@ t.test('the result has the form of a result, and its counts agree', t => {
   t.strictSame(result.age, { p50: 0, p95: 60, max: 60 })
   t.equal(decodeFromCompressedBase64(result.histogram).totalCount, 5, 'all that were due')
   t.match(percentileDistribution(result.histogram), /Value\s+Percentile\s+TotalCount/)
-  t.end()
 })
 
-t.test('the forms of two workers make the same result as one recorder', t => {
+t.test('the forms of two workers make the same result as one recorder', async t => {
   const [one, left, right] = [createRecorder(), createRecorder(), createRecorder()]
   for (let i = 0; i < 2_000; i++) {
     const observation = hit({ dueAt: i, sentAt: i + (i % 30), endedAt: i + 40 + (i % 50), ageSeconds: i })
@@ -160,10 +106,9 @@ t.test('the forms of two workers make the same result as one recorder', t => {
   })
   t.strictSame(withoutHistograms(rest), withoutHistograms(expected))
   t.equal(decodeFromCompressedBase64(found).totalCount, decodeFromCompressedBase64(histogram).totalCount)
-  t.end()
 })
 
-t.test('a request without an answer counts in the percentiles at the time that it waited', t => {
+t.test('a request without an answer counts in the percentiles at the time that it waited', async t => {
   const recorder = createRecorder()
   for (let i = 0; i < 90; i++) recorder.record(hit({ dueAt: i, sentAt: i, endedAt: i + 2 }))
   for (let i = 90; i < 95; i++)
@@ -192,10 +137,9 @@ t.test('a request without an answer counts in the percentiles at the time that i
   // Refused at once, and still no answer: it does not make room for those before it.
   for (let i = 0; i < 900; i++) recorder.fail('refused', { ...unanswered, dueAt: i, sentAt: i, endedAt: i })
   t.match(recorder.latency(50), { isAnswered: false })
-  t.end()
 })
 
-t.test('an answer counts in the step in which it came, so that a silent second shows', t => {
+t.test('an answer counts in the step in which it came, so that a silent second shows', async t => {
   const recorder = createRecorder()
   // Of ten seconds the target says nothing in the fourth and fifth, then all at once.
   for (let ms = 0; ms < 10_000; ms += 100) {
@@ -208,10 +152,9 @@ t.test('an answer counts in the step in which it came, so that a silent second s
     [10, 10, 10, 0, 0, 30, 10, 10, 10, 10],
   )
   t.strictSame(new Set(steps.map(({ due }) => due)), new Set([10]))
-  t.end()
 })
 
-t.test('a long run keeps a bounded number of steps, and loses nothing', t => {
+t.test('a long run keeps a bounded number of steps, and loses nothing', async t => {
   const recorder = createRecorder()
   for (let second = 0; second < 86_400; second += 10)
     recorder.record(hit({ dueAt: second * 1_000, sentAt: second * 1_000, endedAt: second * 1_000 + 1 }))
@@ -222,10 +165,9 @@ t.test('a long run keeps a bounded number of steps, and loses nothing', t => {
     8_640,
   )
   t.equal(steps.at(-1)?.at, (steps.length - 1) * stepSeconds)
-  t.end()
 })
 
-t.test('by a moved clock the step is of that clock, the latency of the machine', t => {
+t.test('by a moved clock the step is of that clock, the latency of the machine', async t => {
   const recorder = createRecorder(60)
   recorder.record(hit({ at: 3_600_000 }))
   recorder.record(hit({ at: 3_600_000, movedEnd: 3_660_000 }))
@@ -233,5 +175,4 @@ t.test('by a moved clock the step is of that clock, the latency of the machine',
   t.equal(steps.length, 62)
   t.strictSame([steps[60]?.due, steps[60]?.answered, steps[61]?.answered], [2, 1, 1])
   t.ok(latency.max < 2.01, `${latency.max} ms`)
-  t.end()
 })

@@ -41,10 +41,8 @@ t.test('while the target stalls, requests stay due, and their latency counts fro
 t.test('a request that finds no connection for longer than the patience is dropped', async t => {
   const target = await startTarget(t)
   target.hold()
-  const { ended, recorder } = await sendSome(target.url, arriving(every(1, 10)), {
-    connections: 1,
-    patienceMs: 30,
-  })
+  const options = { connections: 1, patienceMs: 30 }
+  const { ended, recorder } = await sendSome(target.url, arriving(every(1, 10)), options)
   await until('nine are dropped', () => recorder.counts.dropped === 9)
   target.release()
   await ended
@@ -68,24 +66,21 @@ t.test('recorded gaps are kept, times the speed, and arrivals out of order are p
   for (const { dueAt, sentAt } of answers) t.ok(sentAt >= dueAt, 'none is sent early')
 })
 
-t.test(
-  'at a rate requests are due evenly, in the order of the file, again and again until the end',
-  async t => {
-    const target = await startTarget(t)
-    const requests = arriving([0, 7_000, 9_000]).map((request, i) => ({ ...request, path: `/${i}` }))
-    const pace = { mode: 'rate', rate: 400, loop: true, durationMs: 20 } as const
-    const { ended, answers } = await sendSome(target.url, requests, { pace, connections: 1 })
-    await ended
-    t.strictSame(
-      answers.map(({ dueAt }) => dueAt),
-      [0, 2.5, 5, 7.5, 10, 12.5, 15, 17.5],
-    )
-    t.strictSame(
-      target.received.map(({ path }) => path),
-      ['/0', '/1', '/2', '/0', '/1', '/2', '/0', '/1'],
-    )
-  },
-)
+t.test('at a rate requests are due evenly, in the order of the file, again until the end', async t => {
+  const target = await startTarget(t)
+  const requests = arriving([0, 7_000, 9_000]).map((request, i) => ({ ...request, path: `/${i}` }))
+  const pace = { mode: 'rate', rate: 400, loop: true, durationMs: 20 } as const
+  const { ended, answers } = await sendSome(target.url, requests, { pace, connections: 1 })
+  await ended
+  t.strictSame(
+    answers.map(({ dueAt }) => dueAt),
+    [0, 2.5, 5, 7.5, 10, 12.5, 15, 17.5],
+  )
+  t.strictSame(
+    target.received.map(({ path }) => path),
+    ['/0', '/1', '/2', '/0', '/1', '/2', '/0', '/1'],
+  )
+})
 
 t.test('in a closed loop each connection sends its next request after the answer', async t => {
   const target = await startTarget(t)
@@ -107,12 +102,8 @@ for (const [mode, pace, count, least] of [
   t.test(`a target that stands still to the end of ${mode} is part of how long it ran`, async t => {
     let answered = 0
     const target = await startTarget(t, () => (answered++ === 0 ? ok() : undefined))
-    const { ended, recorder, ranFor } = await sendSome(target.url, arriving(every(15, count)), {
-      pace,
-      connections: 1,
-      timeoutMs: 400,
-      patienceMs: 100,
-    })
+    const options = { pace, connections: 1, timeoutMs: 400, patienceMs: 100 }
+    const { ended, recorder, ranFor } = await sendSome(target.url, arriving(every(15, count)), options)
     await ended
     t.equal(recorder.counts.answered, 1)
     t.ok(ranFor() >= least, `${ranFor()} ms`)
@@ -122,10 +113,8 @@ for (const [mode, pace, count, least] of [
 t.test('a run that is ended by hand took until then', async t => {
   const target = await startTarget(t)
   target.hold()
-  const { ended, stop, ranFor } = await sendSome(target.url, arriving(every(0, 20)), {
-    pace: { mode: 'closed' },
-    connections: 1,
-  })
+  const options = { pace: { mode: 'closed' }, connections: 1 } as const
+  const { ended, stop, ranFor } = await sendSome(target.url, arriving(every(0, 20)), options)
   const since = performance.now()
   await until('some time has passed', () => performance.now() - since > 60)
   stop()
@@ -142,12 +131,11 @@ t.test('workers share the arrivals in turn', async t => {
   )
   await Promise.all([even?.ended, odd?.ended])
   t.strictSame(
-    even?.answers.map(({ dueAt }) => dueAt),
-    [0, 2, 4],
-  )
-  t.strictSame(
-    odd?.answers.map(({ dueAt }) => dueAt),
-    [1, 3, 5],
+    [even, odd].map(sender => sender?.answers.map(({ dueAt }) => dueAt)),
+    [
+      [0, 2, 4],
+      [1, 3, 5],
+    ],
   )
 })
 
@@ -160,19 +148,14 @@ t.test('key, accept-encoding, method and host are sent as they are to be', async
     ...arriving([1], { method: 'HEAD' }),
     ...arriving([2], { key: 'b' }),
   ]
-  const { ended, answers } = await sendSome(target.url, requests, {
-    keys: [undefined, 'svc_live_a', 'svc_live_b'],
-    connections: 1,
-  })
+  const keys = [undefined, 'svc_live_a', 'svc_live_b']
+  const { ended, answers } = await sendSome(target.url, requests, { keys, connections: 1 })
   await ended
   t.equal(answers.length, 3, 'the head of a long body is a whole answer')
   const [first, second, third] = target.received
-  t.strictSame(first?.headers, {
-    host: `127.0.0.1:${target.port}`,
-    'accept-encoding': 'gzip, br',
-    'x-api-key': 'svc_live_a',
-  })
-  t.strictSame([second?.method, second?.headers], ['HEAD', { host: `127.0.0.1:${target.port}` }])
+  const host = `127.0.0.1:${target.port}`
+  t.strictSame(first?.headers, { host, 'accept-encoding': 'gzip, br', 'x-api-key': 'svc_live_a' })
+  t.strictSame([second?.method, second?.headers], ['HEAD', { host }])
   t.equal(third?.headers['x-api-key'], 'svc_live_b')
   t.equal(target.connections, 1, 'the connection is kept')
 })
@@ -279,17 +262,15 @@ t.test('a closed loop that no connection reaches pauses', async t => {
   t.teardown(() => server.close())
   const { port } = server.address() as AddressInfo
   const pace = { mode: 'closed', loop: true, durationMs: 300 } as const
-  const { ended, recorder } = await sendSome(`https://127.0.0.1:${port}`, arriving([0]), {
-    pace,
-    connections: 2,
-  })
+  const options = { pace, connections: 2 }
+  const { ended, recorder } = await sendSome(`https://127.0.0.1:${port}`, arriving([0]), options)
   await ended
   const { sent, failed } = recorder.counts
   t.strictSame(failed, { connection: sent })
   t.ok(sent > 0 && sent <= 10, `${sent} were tried`)
 })
 
-t.test('a limit of the machine that sends is no failure of the target', t => {
+t.test('a limit of the machine that sends is no failure of the target', async t => {
   const fault = (code: string, errors?: Error[]) => Object.assign(new Error(code), { code, errors })
   for (const code of ['EMFILE', 'ENFILE', 'EADDRNOTAVAIL', 'ENOBUFS', 'ENOMEM'])
     t.ok(isOwnLimit(reasonOf(fault(code))), code)
@@ -308,24 +289,21 @@ t.test('a limit of the machine that sends is no failure of the target', t => {
     limited: true,
     reason: 'no file is left',
   })
-  t.end()
 })
 
 t.test('what has no answer has a reason', async t => {
+  const answers: Record<string, string> = {
+    '/nonsense': '220 mail.example.org ESMTP\r\n\r\n',
+    '/more': `${ok()}more`,
+  }
   const target = await startTarget(t, ({ path }, socket) => {
     if (path === '/reset') socket.resetAndDestroy()
     if (path === '/short') socket.end('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf')
-    return path === '/nonsense'
-      ? '220 mail.example.org ESMTP\r\n\r\n'
-      : path === '/more'
-        ? `${ok()}more`
-        : undefined
+    return answers[path]
   })
   const paths = ['/reset', '/short', '/nonsense', '/more']
-  const broken = await sendSome(
-    target.url,
-    paths.flatMap(path => arriving([0], { path })),
-  )
+  const requests = paths.flatMap(path => arriving([0], { path }))
+  const broken = await sendSome(target.url, requests)
   await broken.ended
   const reasonsOf = (failures: typeof broken.failures) => failures.map(([reason]) => reason).sort()
   t.strictSame(reasonsOf(broken.failures), ['closed', 'protocol', 'protocol', 'reset'])
@@ -337,18 +315,14 @@ t.test('what has no answer has a reason', async t => {
 
   const gone = await sendSome('http://127.0.0.1:1', arriving([0, 1]))
   await gone.ended
-  t.strictSame(
-    gone.failures.map(([reason]) => reason),
-    ['refused', 'refused'],
-  )
+  t.strictSame(reasonsOf(gone.failures), ['refused', 'refused'])
 })
 
 t.test('a stop sends nothing more, drops what waits, and counts what was answered', async t => {
   const target = await startTarget(t)
   target.hold()
-  const { ended, stop, recorder } = await sendSome(target.url, arriving([...every(0, 5), 3_600_000]), {
-    connections: 2,
-  })
+  const requests = arriving([...every(0, 5), 3_600_000])
+  const { ended, stop, recorder } = await sendSome(target.url, requests, { connections: 2 })
   await until('two are in flight', () => target.received.length === 2)
   stop()
   target.release()
@@ -378,8 +352,6 @@ t.test('a sender that could not keep up says so', async t => {
   const { lateP99 } = load.form()
   t.ok(lateP99 > 100, `${lateP99} ms late`)
   t.match(generatorOf([load.form()], false), { saturated: true, reason: /load generator/ })
-  t.match(generatorOf([{ cpuShare: 0.2, loopDelayP99: 1, lateP99: 1 }], false), {
-    saturated: false,
-    reason: null,
-  })
+  const quiet = { cpuShare: 0.2, loopDelayP99: 1, lateP99: 1 }
+  t.match(generatorOf([quiet], false), { saturated: false, reason: null })
 })

@@ -46,18 +46,9 @@ t.test('the page needs nothing else and lets nothing else run', async t => {
 t.test('a report has all that was measured', async t => {
   const text = textOf(page)
   for (const each of [
-    'All thresholds passed: 2 of 2.',
-    'p99&lt;200ms',
-    run.traffic.sha256,
-    '6,000',
-    'cache.freshFor',
-    'as recorded, 345 times as fast',
-    'p99.9',
-    'Age, oldest',
-    'Event-loop delay',
-    'not saturated',
-    'Dropped',
-    'AMD EPYC 7763',
+    ...['All thresholds passed: 2 of 2.', 'p99&lt;200ms', run.traffic.sha256, '6,000', 'cache.freshFor'],
+    ...['as recorded, 345 times as fast', 'p99.9', 'Age, oldest', 'Event-loop delay', 'not saturated'],
+    ...['Dropped', 'AMD EPYC 7763'],
   ])
     t.ok(text.includes(each), each)
   t.ok(text.indexOf('All thresholds passed') < text.indexOf('What was replayed'), 'the verdict comes first')
@@ -105,23 +96,16 @@ t.test('what makes figures void comes before all else', async t => {
     'Of 100 bodies that were checked, 3 do not keep the contract.',
     'What the provider was sent is not known.',
   ].map(each => text.indexOf(each))
+  const inOrder = order.toSorted((a, b) => a - b)
   t.notOk(order.includes(-1))
-  t.strictSame(
-    order,
-    order.toSorted((a, b) => a - b),
-  )
+  t.strictSame(order, inOrder)
 })
 
 t.test('several settings: a row each, the paretoOptimal marked, each run whole', async t => {
-  const html = reportPage(
-    [
-      ['30m', 0.7],
-      ['1h', 0.83],
-      ['3h', 0.9],
-    ].map(([value, hitShare], seed) =>
-      drawnRehearsal({ seed, hitShare: Number(hitShare) }, { settings: settings(String(value)) }),
-    ),
+  const runs = Object.entries({ '30m': 0.7, '1h': 0.83, '3h': 0.9 }).map(([value, hitShare], seed) =>
+    drawnRehearsal({ seed, hitShare }, { settings: settings(value) }),
   )
+  const html = reportPage(runs)
   const text = textOf(html)
   t.match(text, /30m .* 1h \(default\) .* 3h ★/)
   t.equal(bodyOf(html).match(/<tr class="marked"><th scope="row">3\. 3h ★/g)?.length, 1)
@@ -178,16 +162,10 @@ const run0 = () => drawnRehearsal({ requests: 10 })
 
 t.test('a comparison has both sides, verdicts and how they were found', async t => {
   const [a, b] = [drawnRehearsal({}, { settings: [] }), drawnRehearsal({ seed: 2, slow: 1.4 })]
-  const html = comparePage(
-    {
-      a: [a],
-      b: [b],
-      warnings: [{ obstacle: 'traffic', a: 'x', b: 'y' }],
-      differences: differences([a], [b]),
-      limits: [{ limit: 'p99>+10%', change: 0.4, verdict: 'failed' }],
-    },
-    timeZone,
-  )
+  const warnings = [{ obstacle: 'traffic', a: 'x', b: 'y' }] as const
+  const limits = [{ limit: 'p99>+10%', change: 0.4, verdict: 'failed' }] as const
+  const compared = { a: [a], b: [b], warnings, differences: differences([a], [b]), limits }
+  const html = comparePage(compared, timeZone)
   const text = textOf(html)
   for (const each of [
     'The traffic differs: A has hash x, B has y.',

@@ -45,22 +45,15 @@ const slopeOf = (counts: readonly number[]): number => {
 }
 const weatherPath = /^\/api\/v1\/weather\/(?:division|district|upazila|union)\/(\d+)(?:\?lang=en)?$/
 
-t.test('own arithmetic agrees with that of the runtime', t => {
+t.test('own arithmetic agrees with that of the runtime', async t => {
   for (const value of [1e-9, 0.1, 0.5, 0.75, 1, 1.5, 2, 3, 1000, 5104, 4e9])
-    isAbout(
-      t,
-      `ln ${value}`,
-      naturalLog(value),
-      Math.log(value),
-      4e-15 * Math.max(1, Math.abs(Math.log(value))),
-    )
+    isAbout(t, `ln ${value}`, naturalLog(value) / (Math.log(value) || 1), value === 1 ? 0 : 1, 4e-15)
   for (const exponent of [-5, -1, -0.8, 0, 0.5, 2])
     for (const base of [1, 2, 7, 5104])
       isAbout(t, `${base} to the power of ${exponent}`, power(base, exponent) / base ** exponent, 1, 2e-13)
-  t.end()
 })
 
-t.test('a seed gives these numbers on every machine, each stream its own', t => {
+t.test('a seed gives these numbers on every machine, each stream its own', async t => {
   const random = createRandom(7, 'places')
   const first = [random(), random(), random()].map(number => number * 2 ** 32)
   t.strictSame(first, [2_803_050_179, 1_323_991_630, 1_801_876_346])
@@ -69,10 +62,9 @@ t.test('a seed gives these numbers on every machine, each stream its own', t => 
   const drawn = Array.from({ length: 100_000 }, random)
   t.ok(drawn.every(number => number >= 0 && number < 1))
   isAbout(t, 'the mean', drawn.reduce((sum, number) => sum + number, 0) / drawn.length, 0.5, 0.003)
-  t.end()
 })
 
-t.test('equal settings give equal lines, another seed others, and each line is one of a traffic file', t => {
+t.test('equal settings give equal lines, another seed others, each one of a traffic file', async t => {
   const lines = (seed: number) => generated({ seed, durationMs: hourMs }).map(lineOf)
   t.strictSame(lines(7), lines(7))
   t.not(lines(7)[0], lines(8)[0])
@@ -80,10 +72,9 @@ t.test('equal settings give equal lines, another seed others, and each line is o
     lines(7).map(line => lineOf(requestOf(line))),
     lines(7),
   )
-  t.end()
 })
 
-t.test('arrivals are in order, within the time, and as many as the rate says', t => {
+t.test('arrivals are in order, within the time, and as many as the rate says', async t => {
   for (const shape of ['day', 'flat', 'ramp', 'spike'] as const)
     for (const durationMs of [10 * minuteMs, 36 * hourMs]) {
       const instants = generated({ shape, durationMs, rate: 36_000_000 / durationMs }).map(({ at }) => at)
@@ -94,14 +85,12 @@ t.test('arrivals are in order, within the time, and as many as the rate says', t
       )
       t.ok((instants[0] as number) >= start && (instants.at(-1) as number) < start + durationMs)
     }
-  t.end()
 })
 
-t.test('arrivals are a Poisson process, or even', t => {
+t.test('arrivals are a Poisson process, or even', async t => {
   const gapsOf = (kind: 'poisson' | 'even') => {
-    const instants = generated({ arrivals: kind, shape: 'flat', rate: 5, durationMs: 2 * hourMs }).map(
-      ({ at }) => at,
-    )
+    const settings = { arrivals: kind, shape: 'flat', rate: 5, durationMs: 2 * hourMs } as const
+    const instants = generated(settings).map(({ at }) => at)
     return instants.slice(1).map((at, i) => at - (instants[i] as number))
   }
   const gaps = gapsOf('poisson')
@@ -109,18 +98,12 @@ t.test('arrivals are a Poisson process, or even', t => {
   const deviation = Math.sqrt(gaps.reduce((sum, gap) => sum + (gap - mean) ** 2, 0) / gaps.length)
   isAbout(t, 'the mean gap in ms', mean, 200, 4)
   isAbout(t, 'its deviation, which is that of an exponential distribution', deviation / mean, 1, 0.03)
-  isAbout(
-    t,
-    'gaps above twice the mean',
-    gaps.filter(gap => gap > 400).length / gaps.length,
-    Math.exp(-2),
-    0.01,
-  )
+  const long = gaps.filter(gap => gap > 400).length / gaps.length
+  isAbout(t, 'gaps above twice the mean', long, Math.exp(-2), 0.01)
   t.ok(gapsOf('even').every(gap => gap === 200))
-  t.end()
 })
 
-t.test('a day has a morning peak, a higher evening than noon, and a trough at night, in local time', t => {
+t.test('a day has a morning peak, an evening above noon, and a trough at night, in local time', async t => {
   const hours = hoursOf(generated({ ...many, bad: 0 }))
   const most = (from: number, to: number) => Math.max(...hours.slice(from, to))
   const hourOf = (count: number) => hours.indexOf(count)
@@ -128,18 +111,15 @@ t.test('a day has a morning peak, a higher evening than noon, and a trough at ni
   t.ok([18, 19, 20].includes(hourOf(most(12, 24))), `the evening peak is at ${hourOf(most(12, 24))}`)
   t.ok([1, 2, 3].includes(hourOf(Math.min(...hours))), `the trough is at ${hourOf(Math.min(...hours))}`)
   t.ok(most(0, 12) > 6 * Math.min(...hours) && most(12, 24) > 1.4 * (hours[14] as number))
-  t.end()
 })
 
-t.test('the hours are those of the clock, wherever the traffic begins', t => {
-  const requests = generated({ ...many, start: start + 18 * hourMs, durationMs: 12 * hourMs })
-  const hours = hoursOf(requests)
+t.test('the hours are those of the clock, wherever the traffic begins', async t => {
+  const hours = hoursOf(generated({ ...many, start: start + 18 * hourMs, durationMs: 12 * hourMs }))
   t.ok((hours[19] as number) > 6 * (hours[3] as number), `${hours}`)
   t.equal(hours[12], 0)
-  t.end()
 })
 
-t.test('other shapes: flat, ramp, spike', t => {
+t.test('other shapes: flat, ramp, spike', async t => {
   const hours = (shape: 'flat' | 'ramp' | 'spike') =>
     hoursOf(generated({ ...many, shape })).map(count => count / 3600)
   for (const rate of hours('flat')) isAbout(t, 'flat', rate, 1, 0.07)
@@ -147,10 +127,9 @@ t.test('other shapes: flat, ramp, spike', t => {
     isAbout(t, `ramp, hour ${hour}`, rate, (hour + 0.5) / 12, 0.09)
   const spike = hours('spike')
   isAbout(t, 'the spike over the level', (spike[12] as number) / (spike[3] as number), 10, 1.2)
-  t.end()
 })
 
-t.test('places are requested by population: Zipf, with Dhaka first', t => {
+t.test('places are requested by population: Zipf, with Dhaka first', async t => {
   // One after the other, so that none of the hundred thousands is kept.
   const idsOf = function* (alpha: number) {
     for (const { path } of generate({ ...usualSettings, rate: 2, alpha, bad: 0 }, productWorld)) {
@@ -168,10 +147,9 @@ t.test('places are requested by population: Zipf, with Dhaka first', t => {
   }
   const [most] = countsOf(idsOf(0))
   t.ok((most?.[1] as number) < 60, `all alike with 0: ${most}`)
-  t.end()
 })
 
-t.test('keys are used by Zipf', t => {
+t.test('keys are used by Zipf', async t => {
   const counts = countsOf(generated({ ...many, keys: 100, bad: 0 }).map(({ key }) => key))
   t.equal(counts.length, 100)
   t.strictSame(
@@ -180,14 +158,10 @@ t.test('keys are used by Zipf', t => {
   )
   isAbout(t, 'the slope', slopeOf(counts.slice(0, 50).map(([, count]) => count)), -0.8, 0.05)
   t.equal(generated({ keys: 1 }).find(({ key }) => key)?.key, 'key-0001')
-  t.equal(
-    new Set(generated({ keys: 100_000, rate: 0.01 }).map(({ key }) => key?.length)).has('key-000001'.length),
-    true,
-  )
-  t.end()
+  t.ok(generated({ keys: 100_000, rate: 0.01 }).some(({ key }) => key?.length === 'key-000001'.length))
 })
 
-t.test('every share is as it was set', t => {
+t.test('every share is as it was set', async t => {
   const requests = generated(many)
   const good = requests.filter(({ key, path }) => key !== undefined && !/undefined|null/.test(path))
   const share = (what: string, expected: number, holds: (request: TrafficRequest) => boolean) =>
@@ -203,35 +177,18 @@ t.test('every share is as it was set', t => {
   share('br too', 0.375, ({ accepts }) => accepts === 'gzip, deflate, br')
   share('neither', 0.25, ({ accepts }) => accepts === undefined)
   for (let days = 1; days <= 7; days++)
-    share(
-      `${days} days`,
-      0.2 / 7,
-      ({ path }) => path.startsWith('/api/v1/forecast/') && path.endsWith(`?days=${days}`),
-    )
-  isAbout(
-    t,
-    'without a key, a quarter of the bad ones',
-    shareOf(requests, ({ key }) => key === undefined),
-    0.0025,
-    0.001,
-  )
+    share(`${days} days`, 0.2 / 7, ({ path }) => new RegExp(`/forecast/.*[?]days=${days}$`).test(path))
+  const keyless = shareOf(requests, ({ key }) => key === undefined)
+  isAbout(t, 'without a key, a quarter of the bad ones', keyless, 0.0025, 0.001)
   t.ok(requests.every(({ method }) => method === 'GET'))
 
-  const none = generated({
-    bad: 0,
-    conditional: 0,
-    compressed: 0,
-    english: 0,
-    mix: { weather: 0, forecast: 0, coords: 1, locations: 0, location: 0 },
-  })
-  t.ok(
-    none.every(({ key, accepts, conditional }) => key && accepts === undefined && conditional === undefined),
-  )
+  const mix = { weather: 0, forecast: 0, coords: 1, locations: 0, location: 0 }
+  const none = generated({ bad: 0, conditional: 0, compressed: 0, english: 0, mix })
+  t.ok(none.every(request => request.key && !('accepts' in request) && !('conditional' in request)))
   t.ok(none.every(({ path }) => /^\/api\/v1\/weather\/coords\/2\d\.\d{4}\/\d\d\.\d{4}$/.test(path)))
-  t.end()
 })
 
-t.test('another share leaves the rest of the requests as they were', t => {
+t.test('another share leaves the rest of the requests as they were', async t => {
   const [few, more] = [generated({ bad: 0.01 }), generated({ bad: 0.2, conditional: 0.5 })]
   t.equal(few.length, more.length)
   const same = few.filter(({ path }, i) => path === more[i]?.path).length
@@ -240,18 +197,15 @@ t.test('another share leaves the rest of the requests as they were', t => {
     few.map(({ at }) => at),
     more.map(({ at }) => at),
   )
-  t.end()
 })
 
-t.test('a storm raises the requests for its place and those below, by its factor and within its time', t => {
+t.test('a storm raises the requests for its place and those below, by its factor, in its time', async t => {
   const place = productCatalogue.find('district' satisfies LocationType, '2015')
   if (!place) throw new Error('there is no district 2015')
   const [from, to] = [start + 18 * hourMs, start + 22 * hourMs]
   const settings = { rate: 2, shape: 'flat', bad: 0 } as const
-  const [storm, usual] = [
-    generated({ ...settings, storms: [{ place, from, to, factor: 10 }] }),
-    generated(settings),
-  ]
+  const storm = generated({ ...settings, storms: [{ place, from, to, factor: 10 }] })
+  const usual = generated(settings)
   // The codes of places begin with those of their parents.
   const isThere = ({ path }: TrafficRequest) => /\/(?:district|upazila|union)\/2015/.test(path)
   const isElsewhere = ({ path }: TrafficRequest) =>
@@ -267,15 +221,10 @@ t.test('a storm raises the requests for its place and those below, by its factor
   isAbout(t, 'the requests of the file', storm.length, usual.length, 5 * Math.sqrt(usual.length))
   const ids = new Set(storm.filter(isThere).flatMap(({ path }) => weatherPath.exec(path)?.[1] ?? []))
   t.ok(ids.has('2015') && [...ids].some(id => id.length === 6) && [...ids].some(id => id.length === 8))
-  t.end()
 })
 
-t.test(
-  'a file of any length takes no more memory than a short one: requests are drawn as they are read',
-  t => {
-    const year = generate({ ...usualSettings, rate: 1000, durationMs: 366 * 24 * hourMs }, productWorld)
-    t.match(year.next(), { done: false, value: { method: 'GET' } })
-    year.return(undefined)
-    t.end()
-  },
-)
+t.test('requests are drawn as they are read, so that a long file takes no more memory', async t => {
+  const year = generate({ ...usualSettings, rate: 1000, durationMs: 366 * 24 * hourMs }, productWorld)
+  t.match(year.next(), { done: false, value: { method: 'GET' } })
+  year.return(undefined)
+})

@@ -30,6 +30,10 @@ const deep = (levels: number) => '['.repeat(levels) + ']'.repeat(levels)
 
 t.test('a faulty entry of HAR is told with its number, and the others are read', async t => {
   const request = '"request":{"method":"GET","url":"/x"}'
+  const withHeaders = (list: string) => entry(`"request":{"method":"GET","url":"/x","headers":${list}}`)
+  const method = 'expected a method such as "GET"'
+  const instant = 'expected an instant such as "2026-11-21T06:00:00.000Z", from 2000 to 2099'
+  const path = 'expected one such as "/api/v1/weather/district/3026"'
   const entries: [entry: string, sentence: string][] = [
     ['null', 'it is null, expected an object'],
     ['5', 'it is 5, expected an object'],
@@ -37,31 +41,16 @@ t.test('a faulty entry of HAR is told with its number, and the others are read',
     ['[null]', 'it is a list, expected an object'],
     [entry('"request":null'), 'request is null, expected an object'],
     [entry('"request":[]'), 'request is a list, expected an object'],
-    [
-      entry('"request":{"method":"GET","url":"/x","headers":null}'),
-      'request.headers is null, expected a list',
-    ],
-    [
-      entry('"request":{"method":"GET","url":"/x","headers":[{},null]}'),
-      'request.headers[1] is null, expected an object with name and value',
-    ],
+    [withHeaders('null'), 'request.headers is null, expected a list'],
+    [withHeaders('[{},null]'), 'request.headers[1] is null, expected an object with name and value'],
     [entry(`${request},"response":null`), 'response is null, expected an object'],
     [entry(`${request},"response":{"headers":7}`), 'response.headers is 7, expected a list'],
     [entry(`${request},"response":{"content":7}`), 'response.content is 7, expected an object'],
-    [entry('"request":{"method":null,"url":"/x"}'), 'method is null, expected a method such as "GET"'],
-    [entry(`"request":{"method":${deep(125_000)}}`), 'method is a list, expected a method such as "GET"'],
-    [
-      entry('"request":{"method":{"toString":null},"url":"/x"}'),
-      'method is an object, expected a method such as "GET"',
-    ],
-    [
-      entry('"request":{"method":"GET","url":null}'),
-      'the path is null, expected one such as "/api/v1/weather/district/3026"',
-    ],
-    [
-      `{${request},"startedDateTime":null}`,
-      'startedDateTime is null, expected an instant such as "2026-11-21T06:00:00.000Z", from 2000 to 2099',
-    ],
+    [entry('"request":{"method":null,"url":"/x"}'), `method is null, ${method}`],
+    [entry(`"request":{"method":${deep(125_000)}}`), `method is a list, ${method}`],
+    [entry('"request":{"method":{"toString":null},"url":"/x"}'), `method is an object, ${method}`],
+    [entry('"request":{"method":"GET","url":null}'), `the path is null, ${path}`],
+    [`{${request},"startedDateTime":null}`, `startedDateTime is null, ${instant}`],
   ]
   const { requests, reasons } = await read(t, har(good, ...entries.flatMap(([text]) => [text, good])))
   t.equal(requests.length, 1 + entries.length)
@@ -80,51 +69,30 @@ t.test('a faulty entry of HAR is told with its number, and the others are read',
 })
 
 t.test('what is nested deeply or has no text is told in every format of JSON', async t => {
+  const head = '"level":"info","msg":"answered"'
+  const reasons = [/ is (?:a list|an object|null|missing)/]
   for (const value of [deep(125_000), '{"toString":null}', 'null'])
     for (const [format, text] of [
-      ['access-log', `{"level":"info","time":"2026-11-21T06:00:00Z","msg":"answered","method":${value}}`],
-      [
-        'access-log',
-        `{"level":"info","time":"","msg":"answered","method":"GET","url":"/","arrivedAt":${value}}`,
-      ],
-      [
-        'access-log',
-        `{"level":"info","time":"2026-11-21T06:00:00Z","msg":"answered","method":"GET","url":${value}}`,
-      ],
+      ['access-log', `{${head},"time":"2026-11-21T06:00:00Z","method":${value}}`],
+      ['access-log', `{${head},"time":"","method":"GET","url":"/","arrivedAt":${value}}`],
+      ['access-log', `{${head},"time":"2026-11-21T06:00:00Z","method":"GET","url":${value}}`],
       ['ndjson', `{"at":"2026-11-21T06:00:00Z","method":"GET","path":${value}}`],
       ['ndjson', `{"at":${value}}`],
-    ] as const) {
-      const { requests, reasons } = await read(t, `${text}\n`, format)
-      t.match(
-        { requests, reasons },
-        { requests: [], reasons: [/ is (?:a list|an object|null|missing)/] },
-        format,
-      )
-    }
+    ] as const)
+      t.match(await read(t, `${text}\n`, format), { requests: [], reasons }, format)
 })
 
 t.test('whatever number stands in a file, each request has a line that can be read again', async t => {
   const nines = '9'.repeat(400)
+  const ofX = '"request":{"method":"GET","url":"/x"}'
+  const gor = (head: string, line = 'GET /x HTTP/1.1') => `${head}\n${line}\r\n\r\n${gorSeparator}`
   const files: [format: string, text: string][] = [
     ['combined', `- - - [21/Nov/2026:12:00:00 +0600] "GET /x HTTP/1.1" 200 ${nines} "-" "-" 86399.999\n`],
     ['combined', '- - - [21/Nov/2026:12:00:00 +0600] "GET /\\😀 HTTP/1.1" 200 1 99999999999999\n'],
     ['nginx', `- [2026-11-21T12:00:00+06:00] GET /x 200 ${nines} 86399.999 x\n`],
-    [
-      'access-log',
-      '{"level":"info","time":"2026-11-21T06:00:00Z","msg":"answered","method":"GET","url":"/","ms":-1e999,"bytes":1e300}\n',
-    ],
-    [
-      'har',
-      har(
-        entry(
-          '"time":-1e999,"request":{"method":"GET","url":"/x"},"response":{"status":200.5,"bodySize":1e400}',
-        ),
-      ),
-    ],
-    [
-      'gor',
-      `1 a 1795240800000000000 0\nGET /x HTTP/1.1\r\n\r\n${gorSeparator}2 a 1795240799999999999 0\nHTTP/1.1 200 OK\r\n\r\n${gorSeparator}`,
-    ],
+    ['access-log', `${logged}"/","ms":-1e999,"bytes":1e300}\n`],
+    ['har', har(entry(`"time":-1e999,${ofX},"response":{"status":200.5,"bodySize":1e400}`))],
+    ['gor', gor('1 a 1795240800000000000 0') + gor('2 a 1795240799999999999 0', 'HTTP/1.1 200 OK')],
   ]
   for (const [format, text] of files) {
     const { requests, reasons } = await read(t, text, format)
@@ -136,8 +104,8 @@ t.test('whatever number stands in a file, each request has a line that can be re
   const impossible: [format: string, text: string][] = [
     ['combined', `- - - [21/Nov/2026:12:00:00 +0600] "GET /x HTTP/1.1" 200 1 "-" "-" ${nines}.000\n`],
     ['nginx', `- [2026-11-21T12:00:00+06:00] GET /x 200 1 ${nines}.000 x\n`],
-    ['har', har(entry('"time":1e999,"request":{"method":"GET","url":"/x"}'))],
-    ['gor', `1 a 99999999999999999999 0\nGET /x HTTP/1.1\r\n\r\n${gorSeparator}`],
+    ['har', har(entry(`"time":1e999,${ofX}`))],
+    ['gor', gor('1 a 99999999999999999999 0')],
   ]
   for (const [format, text] of impossible) {
     const { requests, reasons } = await read(t, text, format)
@@ -150,16 +118,14 @@ const common = '203.0.113.7 - - [21/Nov/2026:12:00:00 +0600] "GET /x HTTP/1.1" 2
 const own = '203.0.113.7 [2026-11-21T12:00:00+06:00] GET'
 const logged = '{"level":"info","time":"2026-11-21T06:00:00Z","msg":"answered","method":"GET","url":'
 const payload = (head: string) => `1 a 1439818823587396305 0\n${head}\r\n\r\n${gorSeparator}`
+const payloads = (bytes: number, headOf: (size: number) => string) =>
+  payload(headOf(Math.min(bytes, 60_000))).repeat(Math.ceil(bytes / 60_000))
 
 // Of each, a text of about so many bytes; what a line may have is 262,144.
 const costly: [name: string, format: string, text: (bytes: number) => string][] = [
   ['escaped quotes behind a line', 'combined', n => `${common} ${'\\"'.repeat(n / 2)}`],
   ['escaped quotes in quotes', 'combined', n => `${common} "-" "${'\\"'.repeat(n / 2)}`],
-  [
-    'escaped quotes in the target',
-    'combined',
-    n => `- [21/Nov/2026:12:00:00 +0600] "GET /${'\\"'.repeat(n / 2)}`,
-  ],
+  ['quotes in the target', 'combined', n => `- [21/Nov/2026:12:00:00 +0600] "GET /${'\\"'.repeat(n / 2)}`],
   ['backslashes', 'combined', n => `${common} "${'\\'.repeat(n)}`],
   ['quotes that nothing closes', 'combined', n => `${common} ${'"x'.repeat(n / 2)}`],
   ['begins of lines', 'combined', n => '[21/Nov/2026:12:00:00 +0600] "'.repeat(n / 30)],
@@ -178,17 +144,8 @@ const costly: [name: string, format: string, text: (bytes: number) => string][] 
   ['blanks', 'har', n => `{"log":{"entries":[${' '.repeat(n)}`],
   ['commas', 'har', n => har(','.repeat(n))],
   ['objects in objects', 'har', n => har(`${'{"a":'.repeat(n / 6)}1${'}'.repeat(n / 6)}`)],
-  [
-    'versions',
-    'gor',
-    n => payload(`GET ${' HTTP/1.1'.repeat(Math.min(n, 60_000) / 9)}x`).repeat(Math.ceil(n / 60_000)),
-  ],
-  [
-    'header lines',
-    'gor',
-    n =>
-      payload(`GET /x HTTP/1.1${'\r\na: b'.repeat(Math.min(n, 60_000) / 6)}`).repeat(Math.ceil(n / 60_000)),
-  ],
+  ['versions', 'gor', n => payloads(n, size => `GET ${' HTTP/1.1'.repeat(size / 9)}x`)],
+  ['header lines', 'gor', n => payloads(n, size => `GET /x HTTP/1.1${'\r\na: b'.repeat(size / 6)}`)],
   ['separators', 'gor', n => gorSeparator.repeat(n / 14)],
 ]
 
@@ -203,24 +160,17 @@ t.test('reading takes time in proportion to what is read, whatever stands there'
     await time(15_000)
     const [short, long] = [await time(15_000), await time(240_000)]
     // Sixteen times as much; what grows by the square takes 256 times as long.
-    t.ok(
-      long < 80 * Math.max(short, least),
-      `${format}, ${name}: ${Math.round(short)} ms and ${Math.round(long)} ms`,
-    )
+    const took = `${format}, ${name}: ${Math.round(short)} ms and ${Math.round(long)} ms`
+    t.ok(long < 80 * Math.max(short, least), took)
   }
 })
 
 t.test('gor whose bodies come in small pieces is read in time', async t => {
   const body = randomBytes(4_900_000)
   // Packed, random bytes come a kilobyte at a time.
-  const file = gzipSync(
-    Buffer.concat([
-      Buffer.from('1 a 1439818823587396305 0\nPOST /x HTTP/1.1\r\n\r\n'),
-      body,
-      Buffer.from(gorSeparator + payload('GET /y HTTP/1.1')),
-    ]),
-    { level: 1 },
-  )
+  const before = Buffer.from('1 a 1439818823587396305 0\nPOST /x HTTP/1.1\r\n\r\n')
+  const behind = Buffer.from(gorSeparator + payload('GET /y HTTP/1.1'))
+  const file = gzipSync(Buffer.concat([before, body, behind]), { level: 1 })
   const { copy } = Buffer.prototype
   const { concat } = Buffer
   let copied = 0

@@ -79,10 +79,8 @@ t.test('the broken line 200,001 is reported with line and reason, and the rest g
 })
 
 t.test('of gzip that is cut off or damaged, what was readable is kept and the fault is named', async t => {
-  const text = file(
-    Array.from({ length: 20_000 }, (_, i) => request(i, { key: `key_${(i * 7_919) % 9_973}` })),
-  )
-  const packed = gzipSync(text)
+  const all = Array.from({ length: 20_000 }, (_, i) => request(i, { key: `key_${(i * 7_919) % 9_973}` }))
+  const packed = gzipSync(file(all))
   const damaged = Buffer.from(packed)
   damaged.fill(0xff, Math.floor(packed.length / 2), Math.floor(packed.length / 2) + 40)
   const folder = t.testdir()
@@ -96,18 +94,18 @@ t.test('of gzip that is cut off or damaged, what was readable is kept and the fa
     const { requests, faults } = await readAll([join(folder, name)])
     t.ok(requests.length > 9_000, `${name}: ${requests.length} requests`)
     const last = faults.at(-1)
-    t.match(
-      last?.reason,
-      /the gzip data end too early or are damaged .*the rest of the file could not be read/,
-    )
+    t.match(last?.reason, /the gzip data end too early or are damaged .*the rest of the file could not be/)
     t.ok((last?.line ?? 0) >= requests.length, 'with the line')
     await until(`${name} is closed`, () => !isOpen(join(folder, name)))
   }
-  writeFileSync(join(folder, 'nothing'), Buffer.concat([gzipSync(''), Buffer.from('x')]))
-  await t.rejects(readAll([join(folder, 'nothing')]), /nothing: the gzip data end too early or are damaged/)
-  writeFileSync(join(folder, 'nothing'), Buffer.concat([gzipSync(''), Buffer.from('\0x')]))
-  await t.rejects(readAll([join(folder, 'nothing')]), /nothing: the gzip data end too early or are damaged/)
+  for (const behind of ['x', '\0x']) {
+    writeFileSync(join(folder, 'nothing'), Buffer.concat([gzipSync(''), Buffer.from(behind)]))
+    await t.rejects(readAll([join(folder, 'nothing')]), /nothing: the gzip data end too early or are damaged/)
+  }
   await until('it is closed too', () => !isOpen(join(folder, 'nothing')))
+  writeFileSync(join(folder, 'long'), 'no format begins so\n'.repeat(10_000))
+  await t.rejects(readAll([join(folder, 'long')]), /its format is unknown/)
+  await until('a long file is closed', () => !isOpen(join(folder, 'long')))
 })
 
 const isOpen = (path: string): boolean =>
@@ -119,25 +117,13 @@ const isOpen = (path: string): boolean =>
     }
   })
 
-t.test('a long file of an unknown format does not stay open', async t => {
-  const folder = t.testdir({ long: 'no format begins so\n'.repeat(10_000) })
-  const path = join(folder, 'long')
-  await t.rejects(async () => {
-    for await (const _ of readTraffic([path]));
-  }, /its format is unknown/)
-  await until('it is closed', () => !isOpen(path))
-  t.pass()
-})
-
 t.test('lines without an end and gzip that expands without measure take no memory', async t => {
   const folder = t.testdir()
   // Twenty members expand to 320 MiB.
   const zeros = gzipSync(Buffer.alloc(16 * 1024 * 1024))
   const first = file([request(0)])
-  writeFileSync(
-    join(folder, 'endless.gz'),
-    Buffer.concat([gzipSync(first), ...Array.from({ length: 20 }, () => zeros), gzipSync(`\n${first}`)]),
-  )
+  const endless = Buffer.concat([gzipSync(first), ...Array(20).fill(zeros), gzipSync(`\n${first}`)])
+  writeFileSync(join(folder, 'endless.gz'), endless)
   const before = process.memoryUsage.rss()
   const { requests, faults } = await readAll([join(folder, 'endless.gz')])
   t.ok(process.memoryUsage.rss() - before < 160 * 1024 * 1024, 'half of what it expands to')
@@ -153,14 +139,15 @@ t.test('lines without an end and gzip that expands without measure take no memor
 })
 
 t.test('neighbours out of order are sorted, and what is further away is counted and not lost', async t => {
-  const path = join(t.testdir({ a: file([5, 3, 4, 9, 8, 7, 20, 21, 1, 22, 2].map(at => request(at))) }), 'a')
+  const mixed = [5, 3, 4, 9, 8, 7, 20, 21, 1, 22, 2]
+  const path = join(t.testdir({ a: file(mixed.map(at => request(at))) }), 'a')
   const numbers = (requests: readonly TrafficRequest[]) => requests.map(({ at }) => at - start)
   // All in one batch: only what was given before is too late.
   const { requests, summary } = await readAll([path], { window: 100 })
   t.strictSame([numbers(requests), summary.late], [[1, 2, 3, 4, 5, 7, 8, 9, 20, 21, 22], 0])
   const { inOrder } = await import('../../../src/load/traffic/arrival-order.ts')
   const batches = async function* () {
-    for (const at of [5, 3, 4, 9, 8, 7, 20, 21, 1, 22, 2]) yield [request(at)]
+    for (const at of mixed) yield [request(at)]
   }
   const given: number[] = []
   let late = 0
@@ -169,37 +156,32 @@ t.test('neighbours out of order are sorted, and what is further away is counted 
   }
   for await (const batch of inOrder(batches(), count, 3)) given.push(...numbers(batch))
   t.equal(late, 2)
+  const [tooLate, inTime] = [given.filter(at => at <= 2), given.filter(at => at > 2)]
   t.strictSame(
-    given.filter(at => at > 2),
-    [3, 4, 5, 7, 8, 9, 20, 21, 22],
-  )
-  t.strictSame(
-    given.filter(at => at <= 2),
-    [1, 2],
+    [tooLate, inTime],
+    [
+      [1, 2],
+      [3, 4, 5, 7, 8, 9, 20, 21, 22],
+    ],
   )
 })
 
 t.test('whatever the streams, merging gives all of their requests in order', async t => {
   const { merged } = await import('../../../src/load/traffic/arrival-order.ts')
-  const streams = fc.array(fc.array(fc.array(fc.nat(20), { maxLength: 5 }), { maxLength: 5 }), {
-    maxLength: 5,
-  })
+  const few = { maxLength: 5 }
+  const streams = fc.array(fc.array(fc.array(fc.nat(20), few), few), few)
   await fc.assert(
     fc.asyncProperty(streams, async given => {
       // Each stream in order, whatever its batches.
       const ordered = given.map((batches, stream) => {
         const all = batches.flat().sort((one, other) => one - other)
-        return batches.map(({ length }) =>
-          all.splice(0, length).map(at => request(at, { path: `/${stream}` })),
-        )
+        const path = `/${stream}`
+        return batches.map(({ length }) => all.splice(0, length).map(at => request(at, { path })))
       })
-      const found: TrafficRequest[] = []
-      for await (const batch of merged(
-        ordered.map(async function* (batches) {
-          yield* batches
-        }),
-      ))
-        found.push(...batch)
+      const inTurn = ordered.map(async function* (batches) {
+        yield* batches
+      })
+      const found = (await Array.fromAsync(merged(inTurn))).flat()
       // A stable sort of the streams behind each other: of equal instants those of earlier streams first.
       t.strictSame(
         found,
@@ -229,15 +211,10 @@ t.test('no key comes out, wherever it stands', async t => {
   t.ok(requests.length > 20, `${requests.length} requests`)
   t.equal(faults.length, 1)
   t.equal(leakIn(JSON.stringify([requests, faults]), key), undefined)
-  const named = requests.filter(({ path }) => path.startsWith('/x?key=anon_'))
-  t.ok(named.length > 0)
-  const withHeader = requests.filter(({ path }) => path === '/api/v1/weather/district/3026')
-  const [own, another] = [requests.find(({ path }) => path.startsWith('/x?key=anon_')), withHeader[0]]
-  t.equal(
-    own?.path.slice('/x?key='.length, '/x?key=anon_'.length + 12),
-    another?.key,
-    'the same name for the same key',
-  )
+  const inPath = requests.find(({ path }) => path.startsWith('/x?key=anon_'))
+  const inHeader = requests.find(({ path }) => path === '/api/v1/weather/district/3026')
+  const named = inPath?.path.slice('/x?key='.length, '/x?key=anon_'.length + 12)
+  t.equal(named, inHeader?.key, 'the same name for the same key')
 })
 
 t.test('files that can not be read are named, and standard input may be given once', async t => {

@@ -3,12 +3,8 @@
 import { deepStrictEqual, equal, ok } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import {
-  lineOf,
-  outcomes,
-  requestOf,
-  type TrafficRequest,
-} from '../../../src/load/traffic/traffic-request.ts'
+import type { TrafficRequest } from '../../../src/load/traffic/traffic-request.ts'
+import { lineOf, outcomes, requestOf } from '../../../src/load/traffic/traffic-request.ts'
 import { anyText } from '../../support/any-text.ts'
 import { rawControlIn } from '../../support/raw-controls.ts'
 

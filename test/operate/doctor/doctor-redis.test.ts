@@ -50,47 +50,44 @@ t.test('a master behind Sentinel is well with replicas, and is to be looked at w
   t.match((await look()).get('redis'), { detail: /nothing can take over/, fix: /Start a replica/ })
 })
 
-t.test(
-  'a wrong password, a frozen process and rights that are missing are told as what they are',
-  async t => {
-    const { url, pid, stop } = await startRedis()
-    t.teardown(stop)
-    const raw = new Redis(url)
-    t.teardown(() => raw.disconnect())
-    await makeAccount(raw)
-    const as = (password: string) => url.replace('//', `//${account.user}:${password}@`)
-    const connectTimeoutMs = 500
-    t.match((await checksOf({ url: as('wrong'), connectTimeoutMs })).get('redis'), {
-      status: 'fail',
-      detail: /WRONGPASS/,
-      fix: /^Correct the user and the password/,
-    })
-    await raw.acl('SETUSER', account.user, '-hset', '-time', '-zrem')
-    const checks = await checksOf({ url: as(account.password), connectTimeoutMs })
-    t.match(checks.get('redis rights'), { status: 'fail', fix: 'ACL SETUSER abohawa +hset +zrem +time' })
-    t.match(checks.get('clocks'), { status: 'skip' })
-    await raw.acl('SETUSER', account.user, '+hset', '+time', '+zrem', 'resetchannels')
-    t.match((await checksOf({ url: as(account.password), connectTimeoutMs })).get('redis rights'), {
-      detail: 'the user abohawa may not use the channels abohawa:*',
-      fix: 'ACL SETUSER abohawa ~abohawa:* &abohawa:*',
-    })
-    await makeAccount(raw)
-    const clients = async () =>
-      String(await raw.call('CLIENT', 'LIST'))
-        .trim()
-        .split('\n').length
-    await until('the connections of before are closed', async () => (await clients()) === 1)
-    await raw.config('SET', 'maxclients', '2')
-    t.match((await checksOf({ url: as(account.password), connectTimeoutMs })).get('redis rights'), {
-      detail: /^subscribe failed: (ERR max number of clients reached|read ECONNRESET)$/,
-      fix: /maxclients/,
-    })
-    await raw.config('SET', 'maxclients', '100')
-    t.match(checks.get('redis settings'), { status: 'warn', detail: /^appendonly no/ })
-    process.kill(pid, 'SIGSTOP')
-    t.teardown(() => process.kill(pid, 'SIGCONT'))
-    const frozen = await checksOf({ url: as(account.password), connectTimeoutMs })
-    t.match(frozen.get('redis'), { status: 'fail', fix: /takes no commands/ })
-    t.comment(frozen.get('redis')?.detail)
-  },
-)
+t.test('a wrong password, a frozen process and missing rights are told as what they are', async t => {
+  const { url, pid, stop } = await startRedis()
+  t.teardown(stop)
+  const raw = new Redis(url)
+  t.teardown(() => raw.disconnect())
+  await makeAccount(raw)
+  const as = (password: string) => url.replace('//', `//${account.user}:${password}@`)
+  const connectTimeoutMs = 500
+  t.match((await checksOf({ url: as('wrong'), connectTimeoutMs })).get('redis'), {
+    status: 'fail',
+    detail: /WRONGPASS/,
+    fix: /^Correct the user and the password/,
+  })
+  await raw.acl('SETUSER', account.user, '-hset', '-time', '-zrem')
+  const checks = await checksOf({ url: as(account.password), connectTimeoutMs })
+  t.match(checks.get('redis rights'), { status: 'fail', fix: 'ACL SETUSER abohawa +hset +zrem +time' })
+  t.match(checks.get('clocks'), { status: 'skip' })
+  await raw.acl('SETUSER', account.user, '+hset', '+time', '+zrem', 'resetchannels')
+  t.match((await checksOf({ url: as(account.password), connectTimeoutMs })).get('redis rights'), {
+    detail: 'the user abohawa may not use the channels abohawa:*',
+    fix: 'ACL SETUSER abohawa ~abohawa:* &abohawa:*',
+  })
+  await makeAccount(raw)
+  const clients = async () =>
+    String(await raw.call('CLIENT', 'LIST'))
+      .trim()
+      .split('\n').length
+  await until('the connections of before are closed', async () => (await clients()) === 1)
+  await raw.config('SET', 'maxclients', '2')
+  t.match((await checksOf({ url: as(account.password), connectTimeoutMs })).get('redis rights'), {
+    detail: /^subscribe failed: (ERR max number of clients reached|read ECONNRESET)$/,
+    fix: /maxclients/,
+  })
+  await raw.config('SET', 'maxclients', '100')
+  t.match(checks.get('redis settings'), { status: 'warn', detail: /^appendonly no/ })
+  process.kill(pid, 'SIGSTOP')
+  t.teardown(() => process.kill(pid, 'SIGCONT'))
+  const frozen = await checksOf({ url: as(account.password), connectTimeoutMs })
+  t.match(frozen.get('redis'), { status: 'fail', fix: /takes no commands/ })
+  t.comment(frozen.get('redis')?.detail)
+})

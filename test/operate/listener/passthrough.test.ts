@@ -2,6 +2,8 @@
 
 import fc from 'fast-check'
 import t from 'tap'
+import { readForecastRequest } from '../../../simulator/forecast-request.ts'
+import { parametersIn } from '../../../simulator/parameters.ts'
 import { forwardedRequest } from '../../../src/operate/listener/passthrough.ts'
 import { Refusal } from '../../../src/operate/listener/refusal.ts'
 import { passthrough } from '../../../src/provider/open-meteo/passthrough.ts'
@@ -47,6 +49,33 @@ t.test('the weight counts points, variables of all sections, models and days', a
   t.equal(forwarded('/data/ecmwf_ifs/static/meta.json').weight, 0)
   t.equal(forwarded(`/v1/ensemble?latitude=1&hourly=${names(10)}&models=a,b`).weight, 102)
   t.equal(forwarded(`/v1/flood?latitude=1&daily=${names(10)}&ensemble=true`).weight, 51)
+})
+
+t.test('whatever is asked for, it weighs here what it weighs at the simulated provider', async t => {
+  const some = (...from: string[]) => fc.option(fc.subarray(from, { minLength: 1 }), { nil: undefined })
+  const names = ['temperature_2m', 'weather_code', 'rain', 'cloud_cover', 'is_day', 'snowfall', 'showers']
+  const queries = fc.record({
+    latitude: fc.array(fc.integer({ min: 21, max: 26 }), { minLength: 1, maxLength: 12 }),
+    current: some(...names),
+    hourly: some(...names),
+    minutely_15: some(...names),
+    daily: some('weather_code', 'temperature_2m_max', 'temperature_2m_min'),
+    forecast_days: fc.option(fc.integer({ min: 0, max: 16 }), { nil: undefined }),
+    past_days: fc.option(fc.integer({ min: 0, max: 92 }), { nil: undefined }),
+  })
+  fc.assert(
+    fc.property(queries, fc.boolean(), (given, isRepeated) => {
+      const longitude = given.latitude.map(() => 90)
+      const query = Object.entries({ ...given, longitude }).flatMap(([name, value]) => {
+        if (value === undefined) return []
+        if (!Array.isArray(value)) return `${name}=${value}`
+        return isRepeated ? value.map(each => `${name}=${each}`) : `${name}=${value.join('%2C')}`
+      })
+      const atProvider = readForecastRequest(parametersIn(query.join('&')))?.weight ?? 0
+      // A request counts as one at least.
+      t.equal(weightOf(query.join('&')), Number(Math.max(1, atProvider).toFixed(3)), query.join('&'))
+    }),
+  )
 })
 
 t.test('all APIs and files are let through, and the page of a model run alone weighs nothing', async t => {

@@ -1,12 +1,16 @@
-// Bodies of the real protocol, each damaged in one place.
+// Bodies of the real protocol, whole and with wrong content: impossible values, weather for other places, times and units, and
+// deceptive JSON. A wrong element does not affect the others.
 
 import t from 'tap'
 import { createCalendar } from '../../../src/common/calendar.ts'
+import { ProviderError } from '../../../src/provider/errors.ts'
 import { decodeTimelines } from '../../../src/provider/open-meteo/decode.ts'
 import { pathFor } from '../../../src/provider/open-meteo/request.ts'
-import { createGrid } from '../../../src/weather/cell.ts'
+import { type Cell, createGrid } from '../../../src/weather/cell.ts'
 import { horizonFor } from '../../../src/weather/horizon.ts'
+import { ranges } from '../../../src/weather/ranges.ts'
 import type { Timeline } from '../../../src/weather/timeline.ts'
+import { currentUnits, dailyUnits, hourlyUnits } from '../../../src/weather/weather-variables.ts'
 import { manualClock, noon } from '../../support/manual-clock.ts'
 import { startProvider } from '../../support/provider-process.ts'
 import { currentAt, daysFrom } from '../../support/slices.ts'
@@ -15,183 +19,333 @@ const provider = await startProvider(t)
 const calendar = createCalendar('Asia/Dhaka')
 const horizon = horizonFor(13 * 3_600_000, 48)
 const grid = createGrid(0.1)
-const cells = [grid.cellOf(23.8, 90.4), grid.cellOf(22.3, 91.8)]
-const text = await (await fetch(provider.url + pathFor(cells, horizon, calendar.zone))).text()
+// Neighbouring cells, so that the coordinates of the response do not identify them.
+const cells = [grid.cellOf(23.8, 90.4), grid.cellOf(23.8, 90.5), grid.cellOf(23.8, 90.6)]
 const now = Date.parse(noon)
-const decode = (body: unknown) =>
-  decodeTimelines([Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))], {
-    cells,
-    horizon,
-    calendar,
-    clock: manualClock(),
-    requestedAt: now,
-  })
+const clock = manualClock()
+const fetchBody = async (of: readonly Cell[], within = horizon) =>
+  (await fetch(provider.url + pathFor(of, within, calendar.zone))).text()
+const text = await fetchBody(cells)
 
-t.test('a good body gives a timeline for each cell', async t => {
-  const [dhaka, chattogram] = (await decode(text)) as Timeline[]
+type Expected = Partial<Parameters<typeof decodeTimelines>[1]>
+/** @param body its text, or what JSON makes one of */
+const decode = (body: unknown, expected: Expected = {}) =>
+  decodeTimelines([Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))], {
+    ...{ cells, horizon, calendar, clock, requestedAt: clock.now() },
+    ...expected,
+  })
+const isRefused = (result: unknown): boolean => result instanceof ProviderError
+
+// biome-ignore lint/suspicious/noExplicitAny: bodies are spoilt in places of every shape
+type Element = any
+/** The results of a body with one element that was changed. */
+const decodeWith = (index: number, change: (element: Element) => void) => {
   const body = JSON.parse(text)
-  t.equal(currentAt(dhaka as Timeline, now, calendar)?.temperature_2m, body[0].minutely_15.temperature_2m[4])
-  t.equal(
-    currentAt(chattogram as Timeline, now, calendar)?.temperature_2m,
-    body[1].minutely_15.temperature_2m[4],
-  )
-})
+  change(body[index])
+  return decode(body)
+}
 
 t.test('every number of the body lies where its variable and step are looked for, -0 as 0', async t => {
   const body = JSON.parse(text)
   body[1].hourly.temperature_2m[30] = -0
   body[1].hourly.cloud_cover[31] = null
-  const { hours, days, values } = (await decode(body))[1] as Timeline
+  const timelines = (await decode(body)) as Timeline[]
+  for (const [i, timeline] of timelines.entries())
+    t.equal(currentAt(timeline, now, calendar)?.temperature_2m, body[i].minutely_15.temperature_2m[4])
+  const { hours, days, values } = timelines[1] as Timeline
   t.equal(values.buffer.byteLength, values.byteLength, 'in a buffer of its own')
   t.ok(Object.is(values[hours.offset + 30], 0))
   t.ok(Number.isNaN(values[hours.offset + 6 * hours.length + 31]))
-  t.strictSame(
-    Array.from(values.subarray(days.offset)),
-    [
-      ...body[1].daily.weather_code,
-      ...body[1].daily.temperature_2m_max,
-      ...body[1].daily.temperature_2m_min,
-      ...body[1].daily.precipitation_probability_max,
-    ].map(Math.fround),
-  )
+  const { daily } = body[1]
+  const columns = Object.keys(dailyUnits).flatMap(name => daily[name])
+  t.strictSame(Array.from(values.subarray(days.offset)), columns.map(Math.fround))
 })
 
-t.test('a variable that the models do not have is null, and the others are there', async t => {
-  const body = JSON.parse(text)
-  body[0].minutely_15_units.snowfall = 'undefined'
-  body[0].minutely_15.snowfall.fill(null)
-  const current = currentAt((await decode(body))[0] as Timeline, now, calendar)
-  t.equal(current?.snowfall, null)
-  t.type(current?.temperature_2m, 'number')
+t.test(
+  'every variable has its range in every section: its ends are weather, what lies beyond is not',
+  async t => {
+    for (const [section, units] of Object.entries({
+      minutely_15: currentUnits,
+      hourly: hourlyUnits,
+      daily: dailyUnits,
+    }))
+      for (const variable of Object.keys(units) as (keyof typeof ranges)[]) {
+        const { least, most, whole, codes } = ranges[variable]
+        const name = `${section}.${variable}`
+        const given = async (value: unknown) =>
+          (await decodeWith(1, element => (element[section][variable][3] = value)))[1]
+        for (const value of [least, most, null]) t.notOk(isRefused(await given(value)), `${name} ${value}`)
+        const beyond = [least - 1, most + 1, 1e308, -1e308, 8191.9]
+        for (const value of [...beyond, ...(whole ? [least + 0.5] : []), ...(codes ? [4] : [])])
+          t.match(await given(value), {
+            refused: 'out_of_range',
+            message: `${name} holds ${value}, expected `,
+          })
+      }
+  },
+)
+
+t.test('odd but possible weather is accepted', async t => {
+  const odd = text
+    .replace(/("temperature_2m":\[)[^,]+,[^,]+,[^,]+,/, '$1-0.0,1e-400,100e-1,')
+    .replace(/("relative_humidity_2m":\[)[^,]+,/, '$1100.0,')
+  const [first] = (await decode(odd)) as Timeline[]
+  t.strictSame(Array.from(first?.values.subarray(0, 3) ?? []), [0, 0, 10])
+  t.equal(first?.values[first.quarterHours.length], 100)
+  // Parts may come from different models: showers without rain, gusts below the wind, and variables that one does not have.
+  const [mixed] = await decodeWith(0, element => {
+    element.hourly.wind_gusts_10m.fill(0)
+    element.minutely_15.showers.fill(5)
+    element.minutely_15.precipitation.fill(0)
+    element.minutely_15_units.snowfall = 'undefined'
+    element.minutely_15.snowfall.fill(null)
+    element.timezone = 'Asia/Dacca'
+  })
+  t.match(currentAt(mixed as Timeline, now, calendar), { snowfall: null, showers: 5 })
 })
 
-// biome-ignore lint/suspicious/noExplicitAny: bodies are spoilt in places of every shape
-const spoilings: [string, (element: any) => void, RegExp][] = [
+/** Moves the times of a section, in their own spelling. */
+const moved = (times: readonly string[], ms: number): string[] =>
+  times.map(time => new Date(Date.parse(`${time}Z`) + ms).toISOString().slice(0, 16))
+const long = 'x'.repeat(50_000)
+const holding = (section: string, name: string, value: unknown) => (e: Element) =>
+  (e[section][name][0] = value)
+
+const rain = (value: unknown) => holding('hourly', 'precipitation', value)
+
+// What is wrong, the reason as it is counted, and the sentence, which says what is allowed and cuts what was given.
+const lies: [(element: Element) => void, string, RegExp][] = [
+  [e => delete e.latitude, 'shape', /latitude: expected a number, given nothing$/],
+  [e => (e.latitude = '23.8'), 'shape', /latitude: expected a number, given 23\.8$/],
+  [e => (e.longitude = null), 'shape', /longitude: expected a number, given null$/],
+  [e => (e.latitude = 1e308), 'place', /latitude is 1e\+308, expected 23\.8 or up to 0\.5 degrees/],
+  [e => (e.latitude = 24.31), 'place', /latitude is 24\.31, expected 23\.8 or up to 0\.5/],
+  [e => (e.longitude = 91.2), 'place', /longitude is 91\.2, expected 90\.5 or up to 0\.55/],
+  [e => (e.longitude -= 180), 'place', /longitude is -89\./],
+  [e => delete e.utc_offset_seconds, 'shape', /utc_offset_seconds: /],
+  [e => (e.utc_offset_seconds = '21600'), 'shape', /utc_offset_seconds: expected a number, given 21600$/],
+  [e => (e.utc_offset_seconds = 0), 'time', /utc_offset_seconds is 0, expected 21600$/],
+  [e => (e.hourly_units.temperature_2m = '°F'), 'unit', /hourly\.temperature_2m is in "°F", expected "°C"$/],
+  [e => (e.hourly_units.temperature_2m = ['°C']), 'unit', /is in "\["°C"\]", expected "°C"$/],
+  [e => (e.hourly_units.temperature_2m = long), 'unit', /is in "x{80}…", expected "°C"$/],
+  [e => (e.hourly_units.wind_speed_10m = 'undefined'), 'unit', /has values in no unit, expected "km\/h"$/],
+  [e => delete e.daily_units, 'shape', /daily_units: /],
+  [e => (e.daily_units = []), 'shape', /daily_units: expected an object, given \[\]$/],
+  [e => (e.hourly = []), 'shape', /hourly: expected an object, given \[\]$/],
+  [e => (e.daily.weather_code = 3), 'shape', /daily\.weather_code: expected an array/],
+  [e => delete e.hourly.time, 'shape', /hourly\.time: /],
+  [e => (e.hourly.time = { length: 9 }), 'shape', /hourly\.time: expected an array, given \{"length":9\}$/],
+  [e => (e.hourly.time = [...e.hourly.time.keys()]), 'time', /time\[0\] is 0, out of step$/],
+  [e => (e.hourly.time[7] = e.hourly.time[8]), 'time', /hourly\.time\[7\] is .*, out of step$/],
   [
-    'another unit',
-    e => (e.hourly_units.temperature_2m = '°F'),
-    /hourly\.temperature_2m is in "°F", expected "°C"/,
+    e => (e.minutely_15.time[0] += ' '.repeat(50_000)),
+    'time',
+    /\[0\] is 2026-11-21T11:00 {64}…, out of step$/,
   ],
   [
-    'a number as text',
-    e => (e.daily.weather_code[2] = '3'),
-    /daily\.weather_code holds "3", expected numbers and nulls/,
+    e => (e.minutely_15.time = moved(e.minutely_15.time, 420_000)),
+    'time',
+    /11:07, expected a whole quarter of/,
   ],
   [
-    'a number that no weather has',
-    e => (e.hourly.cloud_cover[0] = 1e9),
-    /hourly\.cloud_cover holds 1000000000/,
+    e => (e.hourly.time = moved(e.hourly.time, -3 * 86_400_000)),
+    'time',
+    /hourly begins at 2026-11-17T00:00, expected the beginning of/,
   ],
-  ['a column that is none', e => (e.daily.weather_code = 3), /daily\.weather_code: expected an array/],
   [
-    'a time in the middle that is out of step, where the element before had none',
-    e => (e.hourly.time[7] = e.hourly.time[8]),
-    /hourly\.time\[7\] is .*, out of step/,
+    e => (e.hourly.time[0] = '2026-11-20 00:00'),
+    'time',
+    /hourly\.time\[0\] is 2026-11-20 00:00, out of step$/,
   ],
-  ['no units', e => delete e.daily_units, /daily_units: /],
-  ['a section without times', e => delete e.hourly.time, /hourly\.time: /],
+  [e => (e.daily.time[0] = '+002026-11-20'), 'time', /daily\.time\[0\] is \+002026-11-20, out of step$/],
+  [e => (e.daily.time[0] = 'today'), 'time', /daily\.time\[0\] is today, out of step/],
   [
-    'fewer days than requested',
-    e => {
-      for (const column of Object.values<unknown[]>(e.daily)) column.pop()
-    },
+    e => Object.values<unknown[]>(e.daily).map(column => column.pop()),
+    'shape',
     /daily has 9 steps, expected 10/,
   ],
-  ['no offset', e => delete e.utc_offset_seconds, /utc_offset_seconds: /],
-  ['a time that is none', e => (e.daily.time[0] = 'today'), /daily\.time\[0\] is today, out of step/],
   [
-    'hours of other days',
-    e => {
-      e.hourly.time = e.hourly.time.map((time: string) =>
-        new Date(Date.parse(`${time}Z`) - 3 * 86_400_000).toISOString().slice(0, 16),
-      )
-    },
-    /hourly begins at .*, expected the beginning of/,
-  ],
-  [
-    'no value at all',
-    e => {
-      for (const [name, column] of Object.entries<unknown[]>(e.daily)) if (name !== 'time') column.fill(null)
-    },
+    e => Object.keys(dailyUnits).map(name => e.daily[name].fill(null)),
+    'no_value',
     /daily has no value at all/,
   ],
+  [
+    holding('daily', 'weather_code', 0.5),
+    'out_of_range',
+    /holds 0\.5, expected the WMO codes 0, 1, 2, 3, 45, .*, 99$/,
+  ],
+  [
+    holding('minutely_15', 'temperature_2m', 99),
+    'out_of_range',
+    /holds 99, expected numbers from -100 to 70$/,
+  ],
+  [holding('hourly', 'is_day', -3), 'out_of_range', /holds -3, expected whole numbers from 0 to 1$/],
+  [rain('1.5'), 'shape', /holds "1\.5", expected numbers and nulls$/],
+  [rain(long), 'shape', /holds "x{79}…, expected numbers and nulls$/],
+  [rain('\u001b[2J\n\u202e\u009b'), 'shape', /holds "[^\p{Cc}\p{Cf}]*", expected numbers/u],
+  [rain([[1]]), 'shape', /holds \[\[1\]\], expected numbers and nulls$/],
+  [rain({ toString: 1 }), 'shape', /holds \{"toString":1\}, expected numbers/],
+  [rain(true), 'shape', /holds true, expected numbers and nulls$/],
 ]
-for (const [what, spoil, message] of spoilings)
-  t.test(`${what} spoils its own element and no other`, async t => {
-    const body = JSON.parse(text)
-    spoil(body[0])
-    const [spoilt, good] = await decode(body)
-    t.match(spoilt, { code: 'provider_garbled', message, retryable: false })
-    t.ok(daysFrom(good as Timeline, now, calendar, 7))
-  })
+
+t.test('an element that lies is refused in a sentence, and its neighbours are not', async t => {
+  for (const [lie, why, message] of lies) {
+    const [first, lying, last] = await decodeWith(1, lie)
+    const refused = /_/.test(why) ? why : `wrong_${why}`
+    t.match(lying, { code: 'provider_garbled', refused, message, retryable: false }, String(message))
+    for (const good of [first, last]) t.ok(daysFrom(good as Timeline, now, calendar, 7))
+  }
+})
+
+t.test('of a repeated member the second counts, and is checked', async t => {
+  const twice = (what: string) =>
+    text.replace('"daily":{', `"daily":{"time":[]},"daily":{`).replace(/\}\}/, `},${what}}`)
+  t.match((await decode(twice('"hourly":{}')))[0], { refused: 'wrong_shape', message: /hourly\.time: / })
+  t.notOk(isRefused((await decode(twice('"x":1')))[0]))
+})
+
+t.test('names that mean something to JavaScript mean nothing here', async t => {
+  for (const name of ['__proto__', 'constructor', 'prototype']) {
+    const hidden = text
+      .replace('"hourly":{', `"${name}":{`)
+      .replace('{"latitude"', `{"${name}":{"hourly":{},"polluted":1},"latitude"`)
+    const column = text.replace('"cloud_cover":[', `"${name}":[`)
+    for (const [body, message] of [
+      [hidden, /hourly: expected an object, given nothing$/],
+      [column, /minutely_15\.cloud_cover is missing$/],
+    ] as const)
+      t.match((await decode(body))[0], { refused: 'wrong_shape', message })
+  }
+  t.notOk('polluted' in {})
+})
+
+t.test('elements in another order are nobody’s weather, however close the places are', async t => {
+  const elements: Element[] = JSON.parse(text)
+  t.equal(elements[2].location_id, 2, 'the provider numbers them')
+  for (const [order, message] of [
+    [[1, 0, 2], /element 0 has the location_id 1, expected 0$/],
+    [[0, 2, 1], /element 1 has the location_id 2, expected 1$/],
+    [[2, 0, 1], /element 0 has the location_id 2, expected 0$/],
+    [[0, 0, 2], /element 2 has the location_id 2, expected none$/],
+    [[0, 1, 0], /element 2 has no location_id, expected 2$/],
+    [[0, 1, 1], /element 2 has the location_id 1, expected 2$/],
+  ] as const) {
+    const body = order.map(i => elements[i])
+    await t.rejects(decode(body), { code: 'provider_garbled', refused: 'wrong_place', message }, order.join())
+  }
+  const message = /element 1 has the location_id \{"id":1\}, expected 1$/
+  const strange = elements.with(1, { ...elements[1], location_id: { id: 1 } })
+  await t.rejects(decode(strange), { refused: 'wrong_place', message })
+})
+
+t.test(
+  'a provider that numbers nothing is believed for places as far apart as its cells may lie',
+  async t => {
+    const unnumbered = (body: string): Element[] =>
+      JSON.parse(body).map(({ location_id: _, ...element }: Element) => element)
+    t.notOk((await decode(unnumbered(text))).some(isRefused))
+    const far = { cells: [grid.cellOf(23.8, 90.4), grid.cellOf(24.9, 90.4), grid.cellOf(23.8, 92)] }
+    const [first, second, third] = unnumbered(await fetchBody(far.cells))
+    t.notOk((await decode([first, second, third], far)).some(isRefused))
+    t.match(await decode([second, first, third], far), [
+      { refused: 'wrong_place', message: /latitude is 24\.\d+, expected 23\.8/ },
+      { refused: 'wrong_place', message: /latitude is 23\.\d+, expected 24\.9/ },
+      { fetchedAt: now },
+    ])
+    t.match(await decode([third, second, first], far), [
+      { refused: 'wrong_place', message: /longitude is 9[12]\.\d+, expected 90\.4/ },
+      { fetchedAt: now },
+      { refused: 'wrong_place', message: /longitude is 90\.\d+, expected 92/ },
+    ])
+  },
+)
+
+t.test('places by the date line and the poles have neighbours on the other side', async t => {
+  const element = JSON.parse(text)[0]
+  const [dateLine, north, pole] = [grid.cellOf(0, 180), grid.cellOf(89, 10), grid.cellOf(90, 10)]
+  for (const [latitude, longitude, cell, refused] of [
+    [0, -179.95, dateLine, false],
+    [0.1, 179.9, dateLine, false],
+    [0, -179.4, dateLine, true],
+    [0, 0, dateLine, true],
+    [89.05, 30, north, false],
+    [89.05, 50, north, true],
+    [90, -170, pole, false],
+  ] as const) {
+    const [result] = await decode([{ ...element, latitude, longitude }], { cells: [cell] })
+    t.equal(isRefused(result), refused, `${latitude}, ${longitude} for ${cell.id}`)
+  }
+})
 
 t.test('a body that is not JSON to its end, or empty, is cut off, and a wrong count is garbled', async t => {
-  await t.rejects(decode(text.slice(0, -1)), { code: 'provider_cut_off', retryable: true })
-  await t.rejects(decode('<html>'), { code: 'provider_cut_off' })
+  for (const body of [text.slice(0, -1), '<html>'])
+    await t.rejects(decode(body), { code: 'provider_cut_off', retryable: true })
   for (const empty of ['', ' \n'])
     await t.rejects(decode(empty), { code: 'provider_cut_off', refused: 'damaged', retryable: true })
-  await t.rejects(decode(JSON.parse(text).slice(1)), {
-    code: 'provider_garbled',
-    message: /1 elements for 2 points/,
-  })
+  const short = JSON.parse(text).slice(1)
+  await t.rejects(decode(short), { code: 'provider_garbled', message: /2 elements for 3 points/ })
   for (const nothing of ['null', '[]', '{}']) await t.rejects(decode(nothing), { code: 'provider_garbled' })
+  let read = 0
+  const endless = function* () {
+    yield Buffer.from('[{}')
+    for (;;) {
+      read += 1
+      yield Buffer.from(',{}')
+    }
+  }
+  await t.rejects(decodeTimelines(endless(), { cells, horizon, calendar, clock, requestedAt: now }), {
+    code: 'provider_garbled',
+    refused: 'too_many_elements',
+    message: /^the provider's body has more than 3 elements$/,
+  })
+  t.equal(read, 3, 'and read no further than its bound')
 })
 
 t.test('other requests run between its elements', async t => {
-  const times = 100
-  const many = Array(times).fill(cells).flat()
-  const body = Array(times)
-    .fill(JSON.parse(text))
-    .flat()
-    .map((element, i) => (i === 0 ? element : { ...element, location_id: i }))
+  const [many, body] = [cells, JSON.parse(text)].map(list => Array(67).fill(list).flat()) as [
+    Cell[],
+    Element[],
+  ]
+  for (const [i, element] of body.entries()) body[i] = { ...element, location_id: i === 0 ? undefined : i }
   let turns = 0
   let next = setImmediate(function count() {
     turns += 1
     next = setImmediate(count)
   })
-  const decoded = await decodeTimelines([Buffer.from(JSON.stringify(body))], {
-    cells: many,
-    horizon,
-    calendar,
-    clock: manualClock(),
-    requestedAt: now,
-  })
+  const decoded = await decode(body, { cells: many })
   clearImmediate(next)
-  t.equal(decoded.length, many.length)
+  t.notOk(decoded.some(isRefused))
   t.ok(turns > 8, `${turns} turns`)
 })
 
-t.test('times of a longer body before are no times of a shorter one', async t => {
-  await decode(text)
+t.test('times of a body before are no times of a shorter one, nor of another zone', async t => {
+  const [known] = (await decode(text)) as Timeline[]
   const shorter = horizonFor(3_600_000, 48)
-  const body = await (await fetch(provider.url + pathFor(cells, shorter, calendar.zone))).text()
-  const [timeline] = (await decodeTimelines([Buffer.from(body)], {
-    cells,
-    horizon: shorter,
-    calendar,
-    clock: manualClock(),
-    requestedAt: now,
-  })) as Timeline[]
+  const body = await fetchBody(cells, shorter)
+  const [timeline] = (await decode(body, { horizon: shorter })) as Timeline[]
   const [first] = JSON.parse(body)
   t.equal(timeline?.quarterHours.length, first.minutely_15.time.length)
-  t.strictSame(
-    Array.from(timeline?.values.subarray(timeline.hours.offset, timeline.hours.offset + 24) ?? []),
-    first.hourly.temperature_2m.slice(0, 24).map(Math.fround),
-  )
+  const { hours, values } = timeline as Timeline
+  const expected = first.hourly.temperature_2m.slice(0, 24).map(Math.fround)
+  t.strictSame(Array.from(values.subarray(hours.offset, hours.offset + 24)), expected)
+
+  await decode(text)
+  const later = JSON.parse(text)
+  for (const element of later) element.utc_offset_seconds += 3_600
+  const elsewhere = { ...calendar, offsetSecondsAt: (at: number) => calendar.offsetSecondsAt(at) + 3_600 }
+  const [there] = (await decode(later, { calendar: elsewhere })) as Timeline[]
+  t.equal(there?.hours.start, (known?.hours.start ?? 0) - 3_600_000)
 })
 
-t.test('times of a body before are no times of another zone', async t => {
-  await decode(text)
-  const body = JSON.parse(text)
-  for (const element of body) element.utc_offset_seconds += 3_600
-  const elsewhere = { ...calendar, offsetSecondsAt: (at: number) => calendar.offsetSecondsAt(at) + 3_600 }
-  const [timeline] = await decodeTimelines([Buffer.from(JSON.stringify(body))], {
-    cells,
-    horizon,
-    calendar: elsewhere,
-    clock: manualClock(),
-    requestedAt: now,
-  })
-  const [known] = (await decode(text)) as Timeline[]
-  t.equal((timeline as Timeline).hours.start, (known as Timeline).hours.start - 3_600_000)
+t.test('the weather of a whole year is weather', async t => {
+  const country = Array.from({ length: 20 }, (_, i) =>
+    grid.cellOf(20.5 + ((i * 0.618_034) % 1) * 6, 88 + (i / 20) * 4.6),
+  )
+  for (let month = 1; month <= 12; month++) {
+    const instant = `2026-${String(month).padStart(2, '0')}-${month % 2 ? '05' : '20'}T09:00:00Z`
+    clock.set(instant)
+    await provider.steer({ now: instant })
+    const results = await decode(await fetchBody(country), { cells: country })
+    t.strictSame(results.filter(isRefused), [], instant)
+  }
 })

@@ -5,58 +5,52 @@ import { refusalOf } from '../../../src/provider/open-meteo/refusal.ts'
 
 const now = Date.parse('2026-11-21T17:59:30Z')
 const reason = (text: string) => JSON.stringify({ error: true, reason: text })
+const [nextMinute, nextDay] = ['2026-11-21T18:00:02Z', '2026-11-22T00:00:02Z']
 
-// status, body, code, whether a retry can help, when to come back
-const table: [number, string, string, boolean, string?][] = [
-  [400, reason('Data corrupted at path'), 'provider_refused', false],
-  [400, reason('Your API call requests too much data. Please'), 'provider_too_much', false],
-  [400, reason('The supplied API key is invalid.'), 'provider_denied', false],
-  [400, '<html>400 Bad Request</html>', 'provider_denied', false],
-  [400, '', 'provider_denied', false],
-  [401, reason('Unauthorized'), 'provider_denied', false],
-  [403, '<html>', 'provider_denied', false],
-  [404, reason('Not Found'), 'provider_denied', false],
-  [413, '', 'provider_too_much', false],
-  [414, '<html>', 'provider_too_much', false],
-  [431, '', 'provider_too_much', false],
-  [301, '', 'provider_denied', false],
-  [
-    429,
-    reason('Minutely API request limit exceeded. Please'),
-    'provider_limited',
-    false,
-    '2026-11-21T18:00:02Z',
-  ],
-  [429, reason('Hourly API request limit exceeded.'), 'provider_limited', false, '2026-11-21T18:00:02Z'],
-  [429, reason('Daily API request limit exceeded.'), 'provider_limited', false, '2026-11-22T00:00:02Z'],
-  [429, reason('Too many concurrent requests'), 'provider_busy', true],
-  [429, 'no JSON', 'provider_limited', false, '2026-11-21T18:00:02Z'],
-  [500, reason('Something went wrong.'), 'provider_failing', true],
-  [502, '<html>502 Bad Gateway</html>', 'provider_failing', true],
-  [503, reason('The service is overloaded'), 'provider_overloaded', false],
-  [504, '<html>', 'provider_failing', true],
-]
-
-for (const [status, body, code, retryable, retryAt] of table)
-  t.test(`${status} ${body.slice(0, 50)} is ${code}`, t => {
+t.test('status and reason decide the error, whether a retry can help, and when to come back', async t => {
+  const table: [number, string, string, boolean, string?][] = [
+    [400, reason('Data corrupted at path'), 'provider_refused', false],
+    [400, reason('Your API call requests too much data. Please'), 'provider_too_much', false],
+    [400, reason('The supplied API key is invalid.'), 'provider_denied', false],
+    [400, '<html>400 Bad Request</html>', 'provider_denied', false],
+    [400, '', 'provider_denied', false],
+    [401, reason('Unauthorized'), 'provider_denied', false],
+    [403, '<html>', 'provider_denied', false],
+    [404, reason('Not Found'), 'provider_denied', false],
+    [413, '', 'provider_too_much', false],
+    [414, '<html>', 'provider_too_much', false],
+    [431, '', 'provider_too_much', false],
+    [301, '', 'provider_denied', false],
+    [429, reason('Minutely API request limit exceeded. Please'), 'provider_limited', false, nextMinute],
+    [429, reason('Hourly API request limit exceeded.'), 'provider_limited', false, nextMinute],
+    [429, reason('Daily API request limit exceeded.'), 'provider_limited', false, nextDay],
+    [429, reason('Too many concurrent requests'), 'provider_busy', true],
+    [429, 'no JSON', 'provider_limited', false, nextMinute],
+    [500, reason('Something went wrong.'), 'provider_failing', true],
+    [502, '<html>502 Bad Gateway</html>', 'provider_failing', true],
+    [503, reason('The service is overloaded'), 'provider_overloaded', false],
+    [504, '<html>', 'provider_failing', true],
+  ]
+  for (const [status, body, code, retryable, at] of table) {
     const error = refusalOf(status, body, now)
-    t.match(error, { code, retryable })
-    t.equal(error.retryAt, retryAt === undefined ? undefined : Date.parse(retryAt))
+    const retryAt = at === undefined ? undefined : Date.parse(at)
+    t.strictSame(
+      [error.code, error.retryable, error.retryAt],
+      [code, retryable, retryAt],
+      `${status} ${body}`,
+    )
     t.notMatch(error.message, /html/)
-    t.end()
-  })
+  }
+})
 
-t.test('a reason of any length and kind is one safe line', t => {
+t.test('a reason of any length and kind is one safe line', async t => {
+  const controls = '\u001b[2J all\r\nis\u2028well\u202e \u009b'
   for (const [given, shown] of [
     ['x'.repeat(20_000), `${'x'.repeat(200)}…`],
-    [
-      '\u001b[2J all\r\nis\u2028well\u202e \u009b',
-      '\\u001b[2J all\\u000d\\u000ais\\u2028well\\u202e \\u009b',
-    ],
+    [controls, '\\u001b[2J all\\u000d\\u000ais\\u2028well\\u202e \\u009b'],
     [`${'x'.repeat(199)}😀`, `${'x'.repeat(199)}…`],
   ] as const)
     t.equal(refusalOf(500, reason(given), now).message, `the provider answered 500: ${shown}`)
   for (const body of ['{"reason":5}', '{"reason":{"a":1}}', 'null', '5', '"text"', '['.repeat(16_000)])
     t.equal(refusalOf(500, body, now).message, 'the provider answered 500', body.slice(0, 20))
-  t.end()
 })

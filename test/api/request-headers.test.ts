@@ -1,0 +1,78 @@
+// What the API reads of headers: the id of a request, which is the consumer's own if it is valid and holds no API key; the codings
+// that it accepts, up to the longest length; `traceparent` in the form of W3C Trace Context, and in no other.
+
+import t from 'tap'
+import { acceptedOf, longestPreference } from '../../src/api/content-coding.ts'
+import { requestIdOf } from '../../src/api/request.ts'
+import { traceContextOf } from '../../src/api/trace-context.ts'
+import { createKey } from '../../src/keys/key-form.ts'
+import { spellings } from '../support/key-spellings.ts'
+
+t.test('an id that holds a key, or the beginning of one, is replaced', async t => {
+  const key = createKey()
+  for (const [spelling, spell] of Object.entries(spellings))
+    for (const id of [spell(key), `trace-${spell(key)}`, `${spell(key)}.7`, `a:${spell(key).slice(0, 30)}`])
+      if (id.length <= 128)
+        t.match(requestIdOf(id), /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/, `${spelling}: ${id}`)
+})
+
+t.test('any other sane id of a request stays', async t => {
+  for (const id of [
+    'trace-01/a=b',
+    '7f3c2a1e-0b5d-4c1a-9b1e-3f2d1c0b9a87',
+    'Root=1-67891233-abcdef012345678912345678',
+    'svc_live_',
+    'svc-live-1',
+    'dGhpcyBpcyBubyBrZXk=',
+    'x'.repeat(128),
+  ])
+    t.equal(requestIdOf(id), id)
+})
+
+const large = 10_000
+
+t.test('x-gzip is gzip, in any case, with its weight, and beside a coding of another name', async t => {
+  const gzip = { preferred: 'gzip', gzip: true }
+  for (const header of ['x-gzip', 'X-GZip', 'x-gzip, identity;q=0', 'deflate,x-gzip;q=0.5', 'x-gzip, gzip'])
+    t.strictSame(acceptedOf(header, large), gzip, header)
+  t.strictSame(acceptedOf('br, x-gzip;q=0.5', large), { preferred: 'br', gzip: true })
+  for (const header of ['x-gzip;q=0', 'x-gzip-2', 'an-x-gzip'])
+    t.equal(acceptedOf(header, large), undefined, header)
+})
+
+t.test('256 characters of a preference are read, and a longer one counts as none', async t => {
+  t.equal(longestPreference, 256)
+  const of = (wanted: string, length: number) => `${wanted},`.padEnd(length, 'x')
+  t.match(acceptedOf(of('gzip', 256), large), { preferred: 'gzip' })
+  t.equal(acceptedOf(of('gzip', 257), large), undefined)
+})
+
+const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
+const spanId = '00f067aa0ba902b7'
+
+t.test('a good traceparent', async t => {
+  t.strictSame(traceContextOf(`00-${traceId}-${spanId}-01`), { traceId, spanId, isSampled: true })
+  t.strictSame(traceContextOf(`00-${traceId}-${spanId}-00`), { traceId, spanId, isSampled: false })
+  t.match(traceContextOf(`00-${traceId}-${spanId}-03`), { isSampled: true })
+  t.match(traceContextOf(`cc-${traceId}-${spanId}-01`), { traceId }, 'of a later version')
+  t.match(traceContextOf(`cc-${traceId}-${spanId}-01-what-comes`), { traceId }, 'with more fields')
+})
+
+t.test('another traceparent is as good as none', async t => {
+  for (const [what, given] of Object.entries({
+    empty: '',
+    'upper case': `00-${traceId.toUpperCase()}-${spanId}-01`,
+    'trace of zeros': `00-${'0'.repeat(32)}-${spanId}-01`,
+    'span of zeros': `00-${traceId}-${'0'.repeat(16)}-01`,
+    'too short': `00-${traceId.slice(1)}-${spanId}-01`,
+    'no flags': `00-${traceId}-${spanId}`,
+    'more fields in version 00': `00-${traceId}-${spanId}-01-more`,
+    'more without a separator': `cc-${traceId}-${spanId}-01more`,
+    'version ff': `ff-${traceId}-${spanId}-01`,
+    'sent twice': `00-${traceId}-${spanId}-01, 00-${traceId}-${spanId}-01`,
+    blanks: ` 00-${traceId}-${spanId}-01`,
+    'a line break': `00-${traceId}-${spanId}-01\n`,
+    'too long': `cc-${traceId}-${spanId}-01-${'x'.repeat(300)}`,
+  }))
+    t.equal(traceContextOf(given), undefined, what)
+})

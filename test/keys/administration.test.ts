@@ -1,0 +1,88 @@
+// Administration of keys, as far as no journey shows it: which names of subscribers are valid, and the last day of use of a key.
+
+import t, { type Test } from 'tap'
+import { utcDayMs } from '../../src/common/calendar.ts'
+import { createAdministration } from '../../src/keys/administration.ts'
+import { createKey } from '../../src/keys/key-form.ts'
+import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
+import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
+import { manualClock } from '../support/manual-clock.ts'
+import { hostileText, rawControlIn } from '../support/raw-controls.ts'
+import { calendar } from './meters.ts'
+
+const setUp = (t: Test) => {
+  const clock = manualClock('2026-11-21T12:00:00Z')
+  const store = openEmbeddedStore(':memory:', clock)
+  t.teardown(() => store.close())
+  return {
+    clock,
+    store,
+    administration: createAdministration({ store, tiers: { free: 100 }, calendar, clock }),
+  }
+}
+
+const signs = [
+  ...'\u0000\u0007\u001b\n\u007f\u0080\u009b\u061c\u200e\u200f\u202a\u202e\u2066\u2069\u2028\u2029\ufeff',
+  '\ud83d',
+]
+
+t.test('a name with a control or a mark of direction in it is refused, and so is a key', async t => {
+  const { administration } = setUp(t)
+  for (const sign of signs)
+    await t.rejects(administration.createKey(`A${sign}B`, 'free'), {
+      name: 'InputError',
+      message:
+        /^the subscriber's name is "A\\\w+B"; allowed: 1 to 100 characters on one line, none of them a control or an invisible mark of direction$/,
+    })
+  t.strictSame(await administration.listSubscribers(), [])
+  await t.rejects(administration.createKey(`for ${createKey()}`, 'free'), {
+    message: 'the subscriber\'s name is "for svc_live_…"; names can\'t hold an API key',
+  })
+  await t.rejects(administration.createKey('sub_1', 'free'), { message: /names can't begin with sub_/ })
+})
+
+t.test('a sentence about a name is short and printable', async t => {
+  const { administration } = setUp(t)
+  for (const name of [hostileText, 'x'.repeat(1_000_000), `sub_${hostileText.trim()}`])
+    for (const act of [
+      () => administration.createKey(name, 'free'),
+      () => administration.nearlyNamed(name),
+      () => administration.createKey('A', name),
+      () => administration.revokeSubscriber(name),
+      () => administration.showKey(name),
+    ]) {
+      const { message } = await act().then(
+        () => t.fail('is refused'),
+        error => error,
+      )
+      t.equal(rawControlIn(message), undefined)
+      t.notMatch(message, '\n')
+      t.ok(message.length < 1_500, `${message.length} characters`)
+    }
+})
+
+t.test('names of every script are given, with the joiners of Bengali', async t => {
+  const { administration } = setUp(t)
+  for (const name of ['Dhaka Tribune', 'প্রথম আলো', 'র\u200d্যাব ক্\u200cষ', 'الجزيرة', 'O’Brien & Søn', '👍🏽'])
+    t.equal((await administration.createKey(name, 'free')).subscriber, name.normalize('NFC'))
+})
+
+t.test('the last day of use is the latest with a count, as far back as counts and the key go', async t => {
+  const { clock, store, administration } = setUp(t)
+  const days = ['2025-10-30', '2026-10-05', '2026-11-20', '2026-11-21']
+  const today = days.at(-1)
+  await store.ensureSubscriber(sampleSubscriber)
+  await store.addKey({ ...sampleKey('old'), createdAt: clock.now() - 395 * utcDayMs })
+  await store.addKey({ ...sampleKey('young'), createdAt: clock.now() - utcDayMs })
+  const usage = async (id: string) => {
+    const { lastUsedOn, usedToday } = await administration.showKey(id)
+    return [lastUsedOn, usedToday]
+  }
+  t.strictSame(await usage('old'), [null, 0])
+  for (const day of days) {
+    await store.raiseUsed('young', day, 5, clock.now() + utcDayMs)
+    await store.raiseUsed('old', day, 7, clock.now() + utcDayMs)
+    t.strictSame(await usage('old'), [day, day === today ? 7 : 0])
+    t.strictSame(await usage('young'), day < '2026-11-20' ? [null, 0] : [day, day === today ? 5 : 0])
+  }
+})

@@ -1,0 +1,64 @@
+// The batches of a partition: how long one waits for more requests, within bounds of turns and of time, and how often it is sent.
+
+import { setImmediate as turn } from 'node:timers/promises'
+import t from 'tap'
+import { StoreError } from '../../src/stores/store.ts'
+import { oneCount } from './meters.ts'
+
+/** The units of the first batch where turns of the event loop bring so many requests and take so long. */
+const unitsOfFirst = async (requests: readonly number[], turnMs = 0): Promise<number> => {
+  let now = 0
+  let first: number | undefined
+  const { admit } = oneCount(
+    async ({ entries }) => {
+      first ??= entries[0]?.units
+      return entries.map(({ units }) => ({ granted: units, before: 0, used: units }))
+    },
+    undefined,
+    () => now,
+  )
+  const admitted: Promise<unknown>[] = []
+  for (const many of requests) {
+    for (let i = 0; i < many; i++) admitted.push(admit())
+    await turn()
+    now += turnMs
+  }
+  await Promise.all(admitted)
+  return first ?? 0
+}
+
+t.test('a batch grows for a few turns while each brings more, until there are many', async t => {
+  t.equal(await unitsOfFirst([1, 0, 1]), 1, 'sent after the first turn that brings none')
+  t.equal(await unitsOfFirst([1, 1, 1, 0, 1]), 3)
+  t.equal(await unitsOfFirst(Array(20).fill(1)), 16, 'and after sixteen in any case')
+  t.equal(await unitsOfFirst([1, 31, 1]), 32, 'or once they are many')
+  t.equal(await unitsOfFirst([32, 1]), 32)
+})
+
+t.test('it grows for a millisecond at most, however few the turns', async t => {
+  const units = await unitsOfFirst(Array(20).fill(1), 0.4)
+  t.ok(units > 1 && units <= 4, `${units} units`)
+  t.equal(await unitsOfFirst([1, 1, 1], 5), 2, 'long turns bring those of the next one at most')
+})
+
+const hangs = () => new Promise<number[]>(() => {})
+const fails = () => Promise.reject(new StoreError('away'))
+const answers = async () => [0]
+
+for (const [title, lost, usedOn, sent, state] of [
+  ['sent again while the server of its counts answers', 2, answers, 3, 'counting'],
+  ['sent three times at most', 3, answers, 3, 'away'],
+  ['sent once where that server hangs, although others answer', 1, hangs, 1, 'away'],
+  ['sent once where that server fails, although others answer', 1, fails, 1, 'away'],
+] as const)
+  t.test(`a batch without a reply is ${title}`, async t => {
+    let batches = 0
+    const { admit, partition } = oneCount(async ({ entries }) => {
+      batches += 1
+      if (batches <= lost) throw new StoreError('it did not answer within 500 ms')
+      return entries.map(({ units }) => ({ granted: units, before: 0, used: units }))
+    }, usedOn)
+    if (state === 'counting') t.strictSame(await admit(), { allowed: true, remaining: 999 })
+    else await t.rejects(admit(), { name: 'StoreError' })
+    t.strictSame([batches, partition.state()], [sent, state])
+  })

@@ -1,0 +1,142 @@
+// What quotas rest on beside the counts: the measured offset of the store's clock, the number of instances that share a quota,
+// and the local allowances, which together never exceed what was left.
+
+import fc from 'fast-check'
+import t from 'tap'
+import { createFleetSize, createStoreClock } from '../../src/keys/metering.ts'
+import { allowanceOf, stepOf } from '../../src/keys/outage.ts'
+import { StoreError } from '../../src/stores/store.ts'
+import { manualClock } from '../support/manual-clock.ts'
+
+/** A store whose clock is `aheadMs` ahead and whose replies take `wayMs` each way. */
+const clockOfStore = (aheadMs: number, wayMs: number) => {
+  const clock = manualClock()
+  const state = { aheadMs, wayMs, away: false }
+  const time = async () => {
+    if (state.away) throw new StoreError('away')
+    clock.advance(state.wayMs)
+    const time = clock.now() + state.aheadMs
+    clock.advance(state.wayMs)
+    return time
+  }
+  const storeClock = createStoreClock({ time }, clock)
+  /** Measures it when the store has changed. @returns the offset afterwards */
+  const measure = async (change: Partial<typeof state> = {}) => {
+    Object.assign(state, change)
+    await storeClock.measure()
+    return storeClock.offsetMs()
+  }
+  return { clock, storeClock, measure }
+}
+
+for (const [aheadMs, wayMs] of [
+  [90_000, 0],
+  [-90_000, 40],
+  [300, 125],
+] as const)
+  t.test(`the clock follows a store that is ${aheadMs} ms ahead and ${wayMs} ms away`, async t => {
+    const { clock, storeClock, measure } = clockOfStore(aheadMs, wayMs)
+    t.equal(storeClock.now(), clock.now(), 'the same before the first measurement')
+    t.equal(await measure(), aheadMs)
+    clock.advance(1_234)
+    t.equal(storeClock.now(), clock.now() + aheadMs)
+  })
+
+t.test('a difference within the time of the reply counts as none', async t => {
+  t.equal(await clockOfStore(100, 100).measure(), 0)
+})
+
+t.test('a slow reply, or none, measures nothing and keeps the former offset', async t => {
+  const { storeClock, measure } = clockOfStore(5_000, 126)
+  await measure()
+  t.notOk(storeClock.isMeasured(), 'a reply after 252 ms')
+  await measure({ away: true, wayMs: 0 })
+  t.notOk(storeClock.isMeasured(), 'no reply')
+  t.equal(await measure({ away: false }), 5_000)
+  t.ok(storeClock.isMeasured())
+  t.equal(await measure({ aheadMs: 9_000, wayMs: 126 }), 5_000)
+  t.equal(await measure({ away: true }), 5_000)
+  t.ok(storeClock.isMeasured(), 'it stays so')
+  t.equal(await measure({ away: false, wayMs: 125 }), 9_000)
+})
+
+/** The size of a fleet after heartbeats, each so many ms after the one before it. */
+const fleetSize = () => {
+  const clock = manualClock()
+  const size = createFleetSize(clock)
+  const beat = (afterMs: number, instances: number) => {
+    clock.advance(afterMs)
+    size.onHeartbeat(instances)
+    return size.atMost()
+  }
+  /** Heartbeats every five seconds, for a minute. */
+  const minuteOf = (instances: number) => {
+    for (let i = 0; i < 12; i++) beat(5_000, instances)
+    return size.atMost()
+  }
+  return { clock, size, beat, minuteOf }
+}
+
+t.test('the size is unknown until the others can count this instance', async t => {
+  const { clock, size, beat } = fleetSize()
+  t.equal(size.atMost(), undefined, 'no heartbeat yet')
+  beat(60_000, 3)
+  t.equal(beat(5_999, 3), undefined)
+  clock.advance(60_000)
+  t.equal(size.atMost(), undefined, 'time alone proves nothing: the store may be away')
+  t.equal(beat(0, 4), 4)
+  clock.advance(3_600_000)
+  t.equal(size.atMost(), 4, 'while heartbeats fail the last ones stand')
+  const other = fleetSize()
+  other.beat(0, 1)
+  t.equal(other.beat(-86_400_000, 1), undefined, 'a jump of the clock does not make it known')
+})
+
+t.test('the size is the most of the last minute, and at least 1', async t => {
+  const { beat, minuteOf } = fleetSize()
+  beat(0, 5)
+  t.equal(beat(6_000, 2), 5)
+  t.equal(minuteOf(1), 1)
+  t.equal(minuteOf(0), 1, 'this one')
+})
+
+t.test('after an outage, or a jump of the clock, the former size stands for a minute more', async t => {
+  for (const jumpMs of [70_000, 86_400_000, -3_600_000]) {
+    const { beat, minuteOf } = fleetSize()
+    beat(0, 3)
+    beat(6_000, 3)
+    // The heartbeats of the others come within seconds, as far as the store stays.
+    t.equal(beat(jumpMs, 1), 3, `${jumpMs} ms`)
+    t.equal(minuteOf(2), 2, `${jumpMs} ms`)
+  }
+})
+
+t.test('a count is published some 64 times on its way to the limit, or at every unit', async t => {
+  t.strictSame([1, 64, 65, 10_000].map(stepOf), [1, 1, 2, 157])
+})
+
+t.test('all allowances and the unpublished units fit into the rest of the quota', async t => {
+  const property = fc.property(
+    fc.integer({ min: 1, max: 1_000_000 }),
+    fc.integer({ min: 1, max: 50 }),
+    fc.nat(),
+    fc.array(fc.nat(), { minLength: 1, maxLength: 50 }),
+    (limit, instances, spent, behind) => {
+      const used = spent % (limit + 1)
+      // Each instance may have missed less than two steps.
+      const most = 2 * stepOf(limit) - 1
+      const allowances = Array.from({ length: instances }, (_, i) =>
+        allowanceOf(limit, Math.max(0, used - ((behind[i % behind.length] ?? 0) % (most + 1))), instances),
+      )
+      return used + allowances.reduce((sum, allowance) => sum + allowance, 0) <= limit
+    },
+  )
+  t.doesNotThrow(() => fc.assert(property, { numRuns: 1_000 }))
+})
+
+t.test('the allowance of a fresh count is nearly all of a large limit, of an exhausted one 0', async t => {
+  t.equal(allowanceOf(10_000, 0, 1), 10_000 - 2 * 157)
+  t.equal(allowanceOf(10_000, 0, 4), Math.floor((10_000 - 2 * 157) / 4))
+  for (const used of [10_000, 12_000]) t.equal(allowanceOf(10_000, used, 4), 0)
+  t.equal(allowanceOf(2, 0, 1), 0, 'of two units nothing is certain')
+})

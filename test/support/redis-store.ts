@@ -1,0 +1,36 @@
+// Stores on the Redis of a test file, each with a prefix of its own and a client of the test beside it.
+
+import { Redis } from 'ioredis'
+import type { Test } from 'tap'
+import type { RefusedRecord } from '../../src/stores/records.ts'
+import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
+import type { TestRedis } from './redis-server.ts'
+
+type Options = Parameters<typeof openRedisStore>[0]
+
+/** Timeouts that no busy machine exceeds. */
+export const patient = { connectTimeoutMs: 5_000, commandTimeoutMs: 20_000 }
+
+/** An observer of a connection that does nothing. */
+export const quiet = { redisAway: () => {}, redisBack: () => {} }
+
+/** Opens stores that end with a test, each with the records that it refused. */
+export const redisStores = ({ url, prefix: base }: TestRedis, given: Partial<Options> = {}) => {
+  let opened = 0
+  return async (t: Test) => {
+    const prefix = `${base}${opened++}:`
+    const refused: RefusedRecord[] = []
+    const store = await openRedisStore(
+      { ...patient, url, prefix, ...given },
+      { ...quiet, recordRefused: record => refused.push(record) },
+    )
+    const raw = new Redis(url)
+    t.teardown(async () => {
+      await store.close()
+      await raw.quit()
+    })
+    /** The names of all keys without the prefix, in their order. */
+    const names = async () => (await raw.keys(`${prefix}*`)).map(key => key.slice(prefix.length)).sort()
+    return { store, prefix, refused, raw, names }
+  }
+}

@@ -1,0 +1,13 @@
+// A file of tests that is in no process would be run by nobody.
+
+import t from 'tap'
+import { allFiles, sharedProcesses } from './test-files.ts'
+
+t.test('every test file is in one process, and no other is', async t => {
+  const processes = sharedProcesses(false)
+  t.strictSame(processes.flat().sort(), allFiles())
+  const withNginx = processes.find(files => files.includes('test/deploy/nginx.test.ts'))
+  t.equal(withNginx?.length, 1, 'it may end its process')
+  const quick = sharedProcesses(true).flat()
+  t.ok(quick.includes('test/keys/key-form.test.ts') && !quick.includes('test/journeys/clock.test.ts'))
+})
