@@ -32,9 +32,6 @@ export const placesByCell = (): { cell: Cell; paths: string[] }[] => {
   return [...cells.values()]
 }
 
-export const pathOf = ({ latitude, longitude }: Cell): string =>
-  `/api/v1/weather/coords/${latitude}/${longitude}`
-
 /** No budget limits, for scenarios that do not test them. */
 export const noBudget: Env = {
   ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '',
