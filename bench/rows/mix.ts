@@ -195,7 +195,7 @@ export const memory: Row = {
           `resident memory over ${minutes} minutes of the mix`,
           `≤ ${boundMiB} MiB and level (≤ ${levelShare} ×)`,
           most <= boundMiB && !(level > levelShare),
-          `${count(most)} MiB at the highest, ${count(halves.at(-1) ?? 0)} MiB at the end; the last minute ${level.toFixed(2)} × the third; ` +
+          `${count(most)} MiB at the highest, ${count(halves.at(-1) ?? 0)} MiB at the end; ${minutes > 3 ? `the last minute ${level.toFixed(2)} × the third; ` : ''}` +
             `${count(atStart)} MiB at the start; each half minute ${halves.map(count).join(', ')}; ${count(answers)} answers, ${wrong} wrong or not within 2 s`,
           { most, halves, atStart },
         ),
