@@ -46,22 +46,8 @@ Measures the steps of a hit in ns, without a network, beside Node's own HTTP ser
 
 const path = '/api/v1/weather/district/3026?lang=en'
 
-/** The headers of a response, without those that Node sets. */
-const headersIn = (answer: Buffer): Record<string, string> =>
-  Object.fromEntries(
-    answer
-      .toString('latin1', 0, answer.indexOf('\r\n\r\n'))
-      .split('\r\n')
-      .slice(1)
-      .map(line => line.split(/: (.*)/s).slice(0, 2) as [string, string])
-      .filter(([name]) => !['date', 'connection', 'keep-alive'].includes(name)),
-  )
-
-type Step = {
-  readonly name: string
-  readonly run: () => unknown /** How often a run does it. */
-  readonly times: number
-}
+/** What runs, and how often a run does it. */
+type Step = readonly [name: string, run: () => unknown, times: number]
 
 type Cost = {
   readonly name: string
@@ -91,7 +77,10 @@ const measureSteps = async (isBrief = false): Promise<Cost[]> => {
   })
   const raw = openWire(bare, connections)
   const app = fastify()
-  const headers = headersIn(answer)
+  // The headers of the hit, without those that Node sets.
+  const lines = answer.toString('latin1', 0, answer.indexOf('\r\n\r\n')).split('\r\n').slice(1)
+  const own = lines.filter(line => !/^(date|connection|keep-alive):/.test(line))
+  const headers = Object.fromEntries(own.map(line => line.split(/: (.*)/s).slice(0, 2)))
   app.get('/api/v1/weather/:type/:id', (_, reply) => reply.headers(headers).send(body))
   await app.ready()
   const framework = openWire(app.server, connections)
@@ -99,79 +88,53 @@ const measureSteps = async (isBrief = false): Promise<Cost[]> => {
   const places = createPlaces(catalogue, answers.cellAt)
   const rendered = createRenderedWeather(answers, calendar.zone)
   const place = places('district', '3026')
-  const access = {
-    requestId: 'abcdefghijkl-1',
-    method: 'GET',
-    url: path,
-    endpoint: 'weather',
-    status: 200,
-    arrivedAt: clock.now(),
-    ms: 0.123,
-    keyId: client.keyId,
-    cache: 'hit; ttl=4000; detail=memory',
-    cell: '23.8,90.4',
-    tier: client.tier,
-    reason: undefined,
-    client: '203.0.113.7',
+  const asked = { requestId: 'abcdefghijkl-1', method: 'GET', url: path, endpoint: 'weather' } as const
+  const asker = { keyId: client.keyId, tier: client.tier, client: '203.0.113.7' }
+  const over = {
     connection: 12,
     connectionRequest: 345,
     httpVersion: '1.1',
     bytes: 4321,
     encoding: 'br',
-    notModified: undefined,
-    traceId: undefined,
   } as const
+  const got = { status: 200, ms: 0.123, cache: 'hit; ttl=4000; detail=memory', cell: '23.8,90.4' } as const
+  const none = { reason: undefined, notModified: undefined, traceId: undefined }
+  const access = { arrivedAt: clock.now(), ...asked, ...asker, ...over, ...got, ...none }
   const accessLog = createAccessLog({ accessShare: 1 }, { write: () => {} }, clock)
   const units = Array.from({ length: connections })
 
+  const consume = () => Promise.all(units.map(() => quota.consume(client, clock.now())))
+  const countOne = (): void => {
+    observer.responded(access.endpoint, access.status, access.ms / 1000)
+    observer.used(access)
+  }
+  const weatherOf = () => rendered.current(place.cell, place.part('en'), '')
+  const countRead = () => metrics.cacheRead('hit', 'memory', 2_400_000)
   const steps: Step[] = [
-    { name: node, run: () => raw.sendOnAll(request), times: connections },
-    { name: 'Fastify alone, whole', run: () => framework.sendOnAll(request), times: connections },
-    { name: 'a hit, whole', run: () => hits.sendOnAll(request), times: connections },
-    { name: 'authentication: the key, known', run: () => authenticate(key), times: 1 },
-    {
-      name: `a unit, ${connections} at once, embedded store`,
-      run: () => Promise.all(units.map(() => quota.consume(client, clock.now()))),
-      times: connections,
-    },
-    { name: 'which place', run: () => places('district', '3026').part('en'), times: 1 },
-    {
-      name: 'the weather of its cell, read and rendered before',
-      run: () => rendered.current(place.cell, place.part('en'), ''),
-      times: 1,
-    },
-    {
-      name: 'counts and times of an answer',
-      run: () => {
-        observer.responded(access.endpoint, access.status, access.ms / 1000)
-        observer.used(access)
-      },
-      times: 1,
-    },
-    {
-      name: 'counts of a read, and the age of what was served',
-      run: () => metrics.cacheRead('hit', 'memory', 2_400_000),
-      times: 1,
-    },
-    { name: 'a line of the access log', run: () => accessLog(access), times: 1 },
+    [node, () => raw.sendOnAll(request), connections],
+    ['Fastify alone, whole', () => framework.sendOnAll(request), connections],
+    ['a hit, whole', () => hits.sendOnAll(request), connections],
+    ['authentication: the key, known', () => authenticate(key), 1],
+    [`a unit, ${connections} at once, embedded store`, consume, connections],
+    ['which place', () => places('district', '3026').part('en'), 1],
+    ['the weather of its cell, read and rendered before', weatherOf, 1],
+    ['counts and times of an answer', countOne, 1],
+    ['counts of a read, and the age of what was served', countRead, 1],
+    ['a line of the access log', () => accessLog(access), 1],
   ]
 
   const best = new Map<string, number>()
-  const wanted = steps.filter(({ name }) => !isBrief || name === node || name in expected)
+  const wanted = steps.filter(([name]) => !isBrief || name === node || name in expected)
   const roundCount = isBrief ? roundsOfCheck : rounds
   for (let round = 0; round < roundCount; round++) {
-    process.stderr.write(process.stderr.isTTY ? `\rround ${round + 1} of ${roundCount}` : '')
-    for (const { name, run, times } of wanted) {
+    for (const [name, run, times] of wanted) {
       const { min, p50 } = await measure(run, { min_cpu_time: 60e6, min_samples: 8, inner_gc: false })
       // The fastest sample of a batch of calls, or the median where one call is long enough to be a sample.
       const ns = (times > 1 ? p50 : min) / times
       best.set(name, Math.min(best.get(name) ?? Number.POSITIVE_INFINITY, ns))
     }
   }
-  if (process.stderr.isTTY) process.stderr.write('\n')
-  hits.close()
-  raw.close()
-  framework.close()
+  for (const wire of [hits, raw, framework]) wire.close()
   await parts.close()
 
   const alone = best.get(node) ?? Number.NaN
@@ -190,10 +153,8 @@ const tooSlow = (costs: readonly Cost[]): Cost[] =>
 const measureInProcesses = async (): Promise<readonly Cost[]> => {
   let lowest: readonly Cost[] = []
   for (let i = 0; i < maxProcesses && (i === 0 || tooSlow(lowest).length > 0); i++) {
-    const { stdout } = await promisify(execFile)(process.execPath, [
-      fileURLToPath(import.meta.url),
-      ...['--brief', '--json'],
-    ])
+    const args = [fileURLToPath(import.meta.url), '--brief', '--json']
+    const { stdout } = await promisify(execFile)(process.execPath, args)
     const costs = JSON.parse(stdout) as Cost[]
     lowest = costs.map(cost => {
       const former = lowest.find(({ name }) => name === cost.name)
@@ -207,14 +168,8 @@ const lineOf = ({ name, ns, ofNode, atMost }: Cost): string =>
   `${name.padEnd(44)} ${String(ns).padStart(7)} ns  ${ofNode.toFixed(2)} of Node${atMost === undefined ? '' : `, at most ${atMost.toFixed(2)}`}\n`
 
 const main = async (): Promise<void> => {
-  const { values: given } = parseArgs({
-    options: {
-      brief: { type: 'boolean' },
-      check: { type: 'boolean' },
-      json: { type: 'boolean' },
-      help: { type: 'boolean' },
-    },
-  })
+  const flag = { type: 'boolean' } as const
+  const { values: given } = parseArgs({ options: { brief: flag, check: flag, json: flag, help: flag } })
   if (given.help) {
     process.stdout.write(usage)
     return

@@ -1,62 +1,100 @@
-// A row of a benchmark: starts something, measures it against a bar, and ends it. Rows return their findings; run-rows.ts
-// prints them.
+// A row of the benchmark: what it measures, in a scope of its own, and the form of what it found.
 
 import type { Scope } from '../test/scenarios/set-up.ts'
 
-/** One line of the table. `met` is null for a figure without a bar. */
+/** One line of a table. `met` is null for a figure without a bar. */
 export type Finding = {
   readonly what: string
   readonly bar: string
   readonly measured: string
   readonly met: boolean | null
-  /** The same figures as numbers. */
-  readonly figures: Readonly<Record<string, number | string | readonly number[]>>
+  /** The same figures as numbers, for `--json`. */
+  readonly figures?: object | undefined
 }
 
-/** A line for something that cannot be measured on this machine. */
-export const notMeasured = (what: string, why: string): Finding => ({
-  what,
-  bar: '—',
-  measured: `not measured: ${why}`,
-  met: null,
-  figures: {},
-})
+export type Table = { readonly head: readonly string[]; readonly lines: readonly (readonly string[])[] }
 
 export type Result = {
   readonly findings: readonly Finding[]
-  /** Sentences below the table. */
+  readonly table?: Table
+  /** Sentences below the tables. */
   readonly notes?: readonly string[]
-  /** All figures side by side, below the findings. */
-  readonly table?: { readonly head: readonly string[]; readonly lines: readonly (readonly string[])[] }
-  /** Other software that took part, such as `nginx 1.22.1`. */
-  readonly versions?: readonly string[]
-  /** Drawings by their file name in docs/. */
-  readonly drawings?: Readonly<Record<string, { readonly caption: string; readonly svg: string }>>
 }
 
-/** The options of the command line. */
-export type Wish = {
-  readonly settings: Readonly<Record<string, number>>
-  /** The chosen parts of the row. */
-  readonly parts: readonly string[]
+export type Options = {
+  readonly rounds: number
+  readonly seconds: number
+  readonly pairs: number
+  /** Undefined for what is usual in the row. */
+  readonly minutes: number | undefined
+  readonly keys: number
 }
+
+export type Progress = (text: string) => void
 
 export type Row = {
   readonly id: string
-  /** The parts that the row measures in turn, which can be chosen like a row. */
-  readonly parts?: readonly string[]
-  /** The method, in a sentence or two. */
-  readonly method: string
-  run(scope: Scope, progress: (text: string) => void, wish: Wish): Promise<Result>
+  /** In a few words, for `--help`. */
+  readonly what: string
+  /** It takes so long that it runs only where it is named. */
+  readonly isLong?: boolean
+  run(scope: Scope, options: Options, progress: Progress): Promise<Result>
 }
 
-export const sorted = (values: readonly number[]): number[] => values.toSorted((a, b) => a - b)
+/** A finding that a bar decides. */
+export const judged = (
+  what: string,
+  bar: string,
+  met: boolean,
+  measured: string,
+  figures?: object,
+): Finding => ({ what, bar, measured, met, figures })
 
-export const median = (values: readonly number[]): number =>
-  sorted(values)[Math.floor(values.length / 2)] ?? Number.NaN
+/** A finding without a bar. */
+export const found = (what: string, measured: string, figures?: object): Finding => ({
+  what,
+  bar: '—',
+  measured,
+  met: null,
+  figures,
+})
+
+/** Runs what may need a teardown, and then its teardowns, last first. */
+export const inScope = async <Of>(act: (scope: Scope) => Promise<Of>): Promise<Of> => {
+  const teardowns: (() => unknown)[] = []
+  try {
+    return await act({ teardown: fn => void teardowns.push(fn) })
+  } finally {
+    for (const teardown of teardowns.reverse()) await teardown()
+  }
+}
+
+export const quantile = (values: readonly number[], share: number): number =>
+  values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ??
+  Number.NaN
+
+export const median = (values: readonly number[]): number => quantile(values, 0.5)
+
+export const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
 
 export const ms = (value: number): string => `${value.toFixed(value < 10 ? 1 : 0)} ms`
 
 export const count = (value: number): string => Math.round(value).toLocaleString('en-GB')
 
-export const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
+/** The median, then the smallest and the largest. */
+export const rangeOf = (values: readonly number[], digits: number): string =>
+  `${median(values).toFixed(digits)} (${Math.min(...values).toFixed(digits)} to ${Math.max(...values).toFixed(digits)})`
+
+export const tableText = ({ head, lines }: Table): string =>
+  `${[head, head.map(() => '---'), ...lines].map(cells => `| ${cells.join(' | ')} |`).join('\n')}\n`
+
+export const findingsText = (findings: readonly Finding[]): string =>
+  tableText({
+    head: ['what', 'bar', 'measured', 'met?'],
+    lines: findings.map(({ what, bar, measured, met }) => [
+      what,
+      bar,
+      measured,
+      met === null ? '—' : met ? 'yes' : '**no**',
+    ]),
+  })

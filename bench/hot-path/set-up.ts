@@ -47,28 +47,15 @@ export const setUp = async () => {
   const quota = { now: clock.now, resetAfter: calendar.nextMidnight, consume: meter.consume }
   const metrics = createMetrics({ clock, store: 'embedded' })
 
-  const now = clock.now()
-  const timeline = wholeTimeline(now, calendar)
-  const weather = {
-    grid: createGrid(0.1),
-    timelines: alwaysFresh(timeline, clock.now),
-    calendar,
-    hourlyHours: 144,
-  }
+  const timelines = alwaysFresh(wholeTimeline(clock.now(), calendar), clock.now)
+  const weather = { grid: createGrid(0.1), timelines, calendar, hourlyHours: 144 }
   const detail = createUsageDetail(store, calendar, clock)
   const { log } = openLog('silent')
   const outages = openOutages(log, clock, metrics.staleReads)
   const observers = createObservers(metrics, log, outages, clock)
   const observer = { ...observers.api, used: detail.count, access: undefined }
   const api = buildApi(
-    {
-      authenticate,
-      quota,
-      ...weather,
-      catalogue,
-      clock,
-      observer,
-    },
+    { authenticate, quota, ...weather, catalogue, clock, observer },
     { ...apiOptions, tls: { ...apiOptions.tls, http2: false } },
   )
   const close = async (): Promise<void> => {
@@ -78,18 +65,8 @@ export const setUp = async () => {
     await meter.close()
     await store.close()
   }
-  return {
-    api,
-    key,
-    authenticate,
-    client: authentication.client,
-    quota,
-    answers: createAnswers(weather),
-    catalogue,
-    calendar,
-    observer,
-    metrics,
-    clock,
-    close,
-  }
+  const { client } = authentication
+  const answers = createAnswers(weather)
+  const telemetry = { observer, metrics, clock }
+  return { api, key, authenticate, client, quota, answers, catalogue, calendar, ...telemetry, close }
 }

@@ -12,7 +12,7 @@ const readme = textOf('README.md')
 const measuredIn = (page: string, what: string): string => {
   const line = textOf(page)
     .split(' | ')
-    .flatMap((cell, i, cells) => (cell === what ? [cells[i + 2] ?? ''] : []))
+    .flatMap((cell, i, cells) => (cell.replace('| ', '') === what ? [cells[i + 2] ?? ''] : []))
   if (line[0] === undefined) throw new Error(`${page} has no line "${what}"`)
   return line[0]
 }

@@ -1,5 +1,5 @@
 // Quotas over a fleet on a small scale: each unit counts once, few Redis commands, cheap refusal of wrong keys. Midnights
-// of gateways whose clocks are off are in histories of the proof. `npm run bench:meter` measures the same on a large scale.
+// of gateways whose clocks are off are in histories of the proof. `npm run bench` measures the same on a large scale.
 
 import { Redis } from 'ioredis'
 import t from 'tap'

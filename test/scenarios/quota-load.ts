@@ -3,9 +3,6 @@
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import { systemClock } from '../../src/common/clock.ts'
-import { loadConfig } from '../../src/config/load.ts'
-import { openStore } from '../../src/stores/open-store.ts'
 import type { Running } from '../support/process.ts'
 import { type Caller, openCallers } from './callers.ts'
 import { quietZone } from './keys.ts'
@@ -19,19 +16,6 @@ export const meterEnv = (more: Env): Env =>
 
 /** For scenarios without an outage: a busy machine must not look like one. */
 export const patient: Env = { ABOHAWA_REDIS__COMMAND_TIMEOUT: '10s' }
-
-/** The usage of a key on each of the days, in their order. */
-export const usedOn = async (env: Env, id: string, days: readonly string[]): Promise<number[]> => {
-  const store = await openStore(loadConfig({ files: [], env }), systemClock, {
-    redisAway: () => {},
-    redisBack: () => {},
-  })
-  try {
-    return await store.usedOn(id, days)
-  } finally {
-    await store.close()
-  }
-}
 
 export type Gateways = { readonly processes: readonly Running[]; readonly callers: readonly Caller[] }
 

@@ -15,7 +15,6 @@ export type Scope = { teardown(fn: () => unknown): void }
 export type Env = Record<string, string>
 
 export const catalogueFile: string = wholeCatalogue
-export const box = { south: 20, north: 27, west: 87.5, east: 93 }
 
 type Place = { type: string; id: string; latitude: number; longitude: number }
 
@@ -32,9 +31,6 @@ export const placesByCell = (): { cell: Cell; paths: string[] }[] => {
   }
   return [...cells.values()]
 }
-
-export const pathOf = ({ latitude, longitude }: Cell): string =>
-  `/api/v1/weather/coords/${latitude}/${longitude}`
 
 /** No budget limits, for scenarios that do not test them. */
 export const noBudget: Env = {

@@ -1,5 +1,5 @@
-// Gateway processes on one Redis and many callers of one cold cell: undisturbed, with the loading process killed, and with
-// Redis stopped while everybody waits. Returns figures; tests and benchmarks assert on them.
+// Gateway processes on one Redis and many callers of one cold cell: undisturbed, and with the loading process killed while
+// everybody waits. Returns figures; tests assert on them.
 
 import type { Running } from '../support/process.ts'
 import { type ProviderProcess, startProvider } from '../support/provider-process.ts'
@@ -35,7 +35,7 @@ export const startFleet = async (
 }
 
 // Interleaves the processes, so that none of them gets all of the first requests.
-export const sendAll = (gateways: Fleet['gateways'], path: string): Promise<TimedResponse[]> => {
+const sendAll = (gateways: Fleet['gateways'], path: string): Promise<TimedResponse[]> => {
   const most = Math.max(...gateways.map(({ callers }) => callers.length))
   const order = Array.from({ length: most }, (_, i) => gateways.flatMap(({ callers }) => callers[i] ?? []))
   return Promise.all(order.flat().map(caller => caller.send(path)))
@@ -60,11 +60,6 @@ const allAdmitted = async (
     60_000,
   )
   return { answers }
-}
-
-/** Warms up: four requests of every caller for another cell. */
-export const warm = async ({ gateways }: Fleet): Promise<void> => {
-  for (let i = 0; i < 4; i++) await sendAll(gateways, '/api/v1/weather/coords/26/89')
 }
 
 /** All callers request one cell while the provider delays its response. */
@@ -99,19 +94,4 @@ export const killLeaseHolder = async (fleet: Fleet, path: string) => {
   const allMs = performance.now() - killedAt
   await Promise.all(lost)
   return { calls: (await provider.state()).calls - before, answers, takenOverMs, allMs }
-}
-
-/** All callers wait for one cell, Redis is stopped, and the provider responds. */
-export const killRedis = async (fleet: Fleet, path: string) => {
-  const { provider, gateways, redis } = fleet
-  const before = (await provider.state()).calls
-  await provider.steer({ hold: true })
-  const waiting = await allAdmitted(gateways, path)
-  await until('the provider has a request', async () => (await provider.state()).inFlight >= 1, 60_000)
-  const stoppedAt = performance.now()
-  await redis.stop()
-  await provider.steer({ hold: false })
-  const answers = await waiting.answers
-  const allMs = performance.now() - stoppedAt
-  return { calls: (await provider.state()).calls - before, answers, allMs }
 }

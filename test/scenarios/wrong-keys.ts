@@ -2,12 +2,10 @@
 // refusals, the Redis commands and the memory of the process.
 
 import { readFileSync } from 'node:fs'
-import { Redis } from 'ioredis'
+import type { Redis } from 'ioredis'
 import { createKey } from '../../src/keys/key-form.ts'
-import { startRedis } from '../support/redis-server.ts'
 import type { Caller } from './callers.ts'
-import { commandsSent, meterEnv, patient, sendOn, startGateways } from './quota-load.ts'
-import type { Scope } from './set-up.ts'
+import { commandsSent, sendOn } from './quota-load.ts'
 
 export type Flood = {
   readonly refused: number
@@ -24,21 +22,7 @@ const residentMiB = (pid: number): number =>
 
 const mistyped = (): string => createKey().replace(/.$/, last => (last === '0' ? '1' : '0'))
 
-export const measureFlood = async (
-  scope: Scope,
-  requests: number,
-  progress: (text: string) => void = () => {},
-): Promise<Flood> => {
-  const redis = await startRedis()
-  scope.teardown(redis.stop)
-  const env = meterEnv({ ...patient, ABOHAWA_REDIS__URL: redis.url })
-  const { callers, processes } = await startGateways(scope, env, { processes: 1, connections: 64 })
-  const raw = new Redis(redis.url)
-  scope.teardown(() => raw.quit())
-  return floodOn({ callers, pid: processes[0]?.child.pid ?? 0, raw }, requests, progress)
-}
-
-/** The same on a gateway process that runs. @param raw a client of its Redis */
+/** On a gateway process that runs. @param raw a client of its Redis */
 export const floodOn = async (
   { callers, pid, raw }: { callers: readonly Caller[]; pid: number; raw: Redis },
   requests: number,

@@ -1,0 +1,205 @@
+// The headline: traffic as it comes on the gateway, beside a plain server, nginx with the same guarantees and the usual composition.
+// Also the mix in an open loop, the spread of fresh processes and the memory of one over minutes, which use the same set-up.
+
+import { setInterval } from 'node:timers'
+import { createKey } from '../../src/keys/key-form.ts'
+import type { Env, Scope } from '../../test/scenarios/set-up.ts'
+import { checked, compareAll, measureInRounds, type Subject, tableOf } from '../rounds.ts'
+import { count, found, judged, median, type Row, rangeOf, sum } from '../row.ts'
+import { gatewaySubject, logged } from '../servers/gateway.ts'
+import { nginxSubject } from '../servers/nginx.ts'
+import { readySubject, usualSubject } from '../servers/others.ts'
+import { generateMix, keyOf, type Mix, mixKeys, mixTraffic } from '../tools/mix.ts'
+import { emptyOutputOf, residentOf } from '../tools/processes.ts'
+import { type Replayed, replayMix } from '../tools/replay.ts'
+import { openWorld, type World } from '../tools/world.ts'
+import { connections, load } from '../tools/wrk.ts'
+
+/** 48 hours of weather, as few ask for more. */
+export const mixEnv: Env = { ...logged, ABOHAWA_WEATHER__HOURLY_HOURS: '48' }
+
+const setUp = async (scope: Scope) => {
+  const world = await openWorld(scope, mixEnv)
+  return { world, mix: await generateMix(world.folder) }
+}
+
+const ours = ({ folder, redisUrl, env, reference }: World, mix: Mix, prefix: string): Subject =>
+  gatewaySubject({
+    id: 'abohawa',
+    name: 'Abohawa, Redis, access log to a file',
+    folder,
+    env: env({ ABOHAWA_REDIS__URL: redisUrl, ABOHAWA_REDIS__PREFIX: prefix }),
+    keys: mixKeys,
+    traffic: mixTraffic(mix, { reference, hasOurEtags: true }),
+  })
+
+/** Servers of one ready body, which take no notice of the requests: as long as those to the others, with key and ETag. */
+const readySubjects = async (world: World, mix: Mix, keys: readonly string[]): Promise<Subject[]> => {
+  const { url, key } = world.origin
+  const ofReference = await mixTraffic(mix, { hasOurEtags: true })(url, [key])
+  const sent = mix.requests.map(one => keyOf(one, keys))
+  const workload = async () => ({ ...(await ofReference.workload()), keys: sent })
+  return (['raw', 'fastify'] as const).map(kind => readySubject(world, { kind, workload }))
+}
+
+export const mix: Row = {
+  id: 'mix',
+  what: 'traffic as it comes, beside node:http, Fastify, nginx + Lua and the usual composition',
+  run: async (scope, options, progress) => {
+    const { world, mix } = await setUp(scope)
+    const keys = Array.from({ length: mixKeys }, () => createKey())
+    const ofOthers = (hasOurEtags: boolean) => mixTraffic(mix, { reference: world.reference, hasOurEtags })
+    const subjects = [
+      ...(await readySubjects(world, mix, keys)),
+      ours(world, mix, 'mix:'),
+      nginxSubject(world, { keys, traffic: ofOthers(true), isLogged: true }),
+      usualSubject(world, keys, ofOthers(false)),
+    ]
+    const measured = await measureInRounds(world, subjects, options, progress)
+    return {
+      findings: [
+        ...compareAll(measured, {
+          '**the mix**, log on, of raw node:http without a log, by CPU': ['abohawa', 'raw', 'cpu'],
+          '**the mix**, server and Redis, of nginx + Lua + Redis': ['abohawa', 'nginx', 'both', '≤', 0.87],
+          'the same: p99, of nginx’s': ['abohawa', 'nginx', 'p99', '≤', 1],
+        }),
+        checked(measured),
+      ],
+      table: tableOf(measured),
+    }
+  },
+}
+
+const openSeconds = 4
+
+export const open: Row = {
+  id: 'open',
+  what: 'the mix in an open loop at half of the capacity',
+  run: async (scope, { seconds, pairs }, progress) => {
+    const { world, mix } = await setUp(scope)
+    const subject = ours(world, mix, 'open:')
+    const running = await subject.start(scope)
+    progress('finds the capacity')
+    const workload = await running.workload()
+    await load(world.folder, workload, seconds)
+    const { answers, seconds: took } = await load(world.folder, workload, seconds)
+    const rate = Math.max(1, Math.floor(answers / took / 2))
+    const [raw] = await readySubjects(world, mix, workload.keys)
+    if (!raw) throw new Error('there is a plain server')
+    const known = [...new Set(workload.keys)]
+    const keys = Array.from({ length: mixKeys }, (_, i) => known[i % known.length] ?? '')
+    const runs = { raw: [] as Replayed[], abohawa: [] as Replayed[] }
+    const plain = await raw.start(scope)
+    const sides = [
+      ['raw', plain],
+      ['abohawa', running],
+    ] as const
+    for (let pair = 1; pair <= pairs; pair++)
+      for (const [name, one] of sides) {
+        progress(`pair ${pair} of ${pairs}, ${name}`)
+        const sent = {
+          url: (await one.workload()).url,
+          keys,
+          rate,
+          seconds: openSeconds,
+          connections,
+          warmUp: 2,
+        }
+        runs[name].push(await replayMix(world.folder, mix, sent))
+      }
+    const valuesOf = (name: keyof typeof runs, of: 'p50' | 'p99' | 'p999'): number[] =>
+      runs[name].map(one => one[of])
+    const ratios = valuesOf('abohawa', 'p99').map(
+      (value, i) => value / (valuesOf('raw', 'p99')[i] ?? Number.NaN),
+    )
+    const bad = sum(runs.abohawa.map(({ failed, wrong, dropped }) => failed + wrong + dropped))
+    return {
+      findings: [
+        judged(
+          'the mix at half of its capacity, open loop: p99, of raw at the same rate',
+          '≤ 3 ×',
+          bad === 0 && median(ratios) <= 3,
+          `${median(ratios).toFixed(2)} × (${median(valuesOf('abohawa', 'p99')).toFixed(2)} of ${median(valuesOf('raw', 'p99')).toFixed(2)} ms, ${pairs} pairs)`,
+          { ratios },
+        ),
+        ...(['raw', 'abohawa'] as const).map(name =>
+          found(
+            `open loop, ${name === 'raw' ? 'raw, same rate' : 'Abohawa'}`,
+            `p50 ${median(valuesOf(name, 'p50')).toFixed(2)}, p99 ${rangeOf(valuesOf(name, 'p99'), 2)}, p99.9 ${median(valuesOf(name, 'p999')).toFixed(2)} ms ` +
+              `at ${count(rate)} a second, medians of ${pairs} runs; ${count(sum(runs[name].map(({ late }) => late)))} of ` +
+              `${count(sum(runs[name].map(({ sent }) => sent)))} late, ${count(sum(runs[name].map(({ dropped }) => dropped)))} dropped`,
+            runs[name],
+          ),
+        ),
+      ],
+    }
+  },
+}
+
+const processes = 8
+
+export const spread: Row = {
+  id: 'spread',
+  what: 'how much fresh processes of one build differ on the mix',
+  run: async (scope, { seconds }, progress) => {
+    const { world, mix } = await setUp(scope)
+    const subject = ours(world, mix, 'spread:')
+    const measured = await measureInRounds(world, [subject], { rounds: processes, seconds }, progress)
+    const values = measured.flatMap(({ samples }) => samples.map(({ cpuMicros }) => cpuMicros))
+    const [least, most] = [Math.min(...values), Math.max(...values)]
+    return {
+      findings: [
+        judged(
+          `the mix in ${processes} fresh processes: the largest CPU of an answer, of the smallest`,
+          '≤ 1.15 ×',
+          most / least <= 1.15,
+          `${(most / least).toFixed(2)} × (${most.toFixed(1)} of ${least.toFixed(1)} µs)`,
+          { values },
+        ),
+        checked(measured),
+      ],
+    }
+  },
+}
+
+const boundMiB = 320
+const levelShare = 1.05
+
+export const memory: Row = {
+  id: 'memory',
+  what: 'the resident memory of a gateway over minutes of the mix',
+  run: async (scope, { minutes = 5 }, progress) => {
+    const { world, mix } = await setUp(scope)
+    const running = await ours(world, mix, 'memory:').start(scope)
+    const now = async (): Promise<number> => (await residentOf(running.pid)).now
+    // The log of five minutes would be gigabytes.
+    const emptied = setInterval(() => void emptyOutputOf(running.pid), 5_000)
+    scope.teardown(() => clearInterval(emptied))
+    const atStart = await now()
+    const halves: number[] = []
+    let [answers, wrong] = [0, 0]
+    for (let half = 0; half < minutes * 2; half++) {
+      progress(`minute ${(half / 2).toFixed(1)} of ${minutes}`)
+      const loaded = await load(world.folder, await running.workload(), 30)
+      answers += loaded.answers
+      wrong += loaded.wrong
+      halves.push(await now())
+    }
+    const { most } = await residentOf(running.pid)
+    const meanOf = (some: readonly number[]): number => sum(some) / some.length
+    // Too short to say whether it is level where there is no third minute before the last.
+    const level = minutes > 3 ? meanOf(halves.slice(-2)) / meanOf(halves.slice(4, 6)) : Number.NaN
+    return {
+      findings: [
+        judged(
+          `resident memory over ${minutes} minutes of the mix`,
+          `≤ ${boundMiB} MiB and level (≤ ${levelShare} ×)`,
+          most <= boundMiB && !(level > levelShare),
+          `${count(most)} MiB at the highest, ${count(halves.at(-1) ?? 0)} MiB at the end; ${minutes > 3 ? `the last minute ${level.toFixed(2)} × the third; ` : ''}` +
+            `${count(atStart)} MiB at the start; each half minute ${halves.map(count).join(', ')}; ${count(answers)} answers, ${wrong} wrong or not within 2 s`,
+          { most, halves, atStart },
+        ),
+      ],
+    }
+  },
+}

@@ -1,0 +1,114 @@
+// Our gateway as a subject, with its keys, what it is requested, and how its answers are checked. Processes of one subject share
+// a store, as those that follow one another do.
+
+import { type Issued, issueKeys, quietZone, usedToday } from '../../test/scenarios/keys.ts'
+import { type Env, forAll, placesByCell, processEnv, type Scope } from '../../test/scenarios/set-up.ts'
+import { product } from '../../test/support/process.ts'
+import type { Running, Subject } from '../rounds.ts'
+import { sum } from '../row.ts'
+import { type Listening, serverCore, startListening } from '../tools/processes.ts'
+import { expectBody, get, path, type Reference } from '../tools/world.ts'
+
+/** Makes a weather response 10 kB long. */
+const hours = '148'
+
+/** Weather that stays fresh for the whole run, and a quota day that does not end in it. */
+export const gatewayEnv = (providerUrl: string, more: Env): Env =>
+  processEnv(providerUrl, {
+    ABOHAWA_WEATHER__HOURLY_HOURS: hours,
+    ABOHAWA_CACHE__FRESH_FOR: '6h',
+    ABOHAWA_QUOTA__TIME_ZONE: quietZone(),
+    ...more,
+  })
+
+export const startGateway = (
+  scope: Scope,
+  folder: string,
+  core: string,
+  env: Env,
+  program: string = product,
+): Promise<Listening> => startListening(scope, folder, core, [program, 'serve'], ['api', 'ops'], env)
+
+export const logged: Env = { ABOHAWA_LOG__ACCESS: 'true', ABOHAWA_LOG__LEVEL: 'info' }
+
+export const everyPlace = placesByCell().flatMap(({ paths }) => paths)
+
+/** What a server is requested: requests everything once, and returns the load and its check. */
+export type Traffic = (url: string, keys: readonly string[]) => Promise<Pick<Running, 'workload' | 'check'>>
+
+/** These paths in turn with all keys in turn. @param reference what the first path is compared with */
+export const pathsInTurn =
+  (
+    reference: Reference | undefined,
+    paths: readonly string[] = [path],
+    headers: Record<string, string> = {},
+  ): Traffic =>
+  async (url, keys) => {
+    const [first = '', key = ''] = [paths[0], keys[0]]
+    await forAll(paths, 64, async one => {
+      const { status } = await get(url + one, { 'x-api-key': key })
+      if (status !== 200) throw new Error(`${one} answered ${status} in place of 200`)
+    })
+    return {
+      workload: async () => ({ url, paths, keys, headers }),
+      check: async () => {
+        if ((await get(url + first, { 'x-api-key': 'another' })).status !== 401)
+          throw new Error('a key that is unknown was let in')
+        const answer = await get(url + first, { 'x-api-key': key })
+        if (!reference) return
+        const expected = await reference(first)
+        expectBody(answer, expected.body)
+        if (answer.headers.etag !== expected.headers.etag) throw new Error('has another etag')
+      },
+    }
+  }
+
+export const keysOf = (issued: readonly Issued[]): string[] => issued.map(({ key }) => key)
+
+/** The units of all these keys today. */
+export const usedBy = async (env: Env, issued: readonly Issued[]): Promise<number> => {
+  const ids = issued.map(({ id }) => id)
+  return sum(await usedToday(env, ids))
+}
+
+type GatewayOptions = {
+  readonly id: string
+  readonly name: string
+  readonly folder: string
+  readonly env: Env
+  readonly traffic: Traffic
+  readonly keys?: number
+  /** Of another build. */
+  readonly program?: string
+  readonly issue?: typeof issueKeys
+}
+
+export const gatewaySubject = ({
+  id,
+  name,
+  folder,
+  env,
+  traffic,
+  keys = 1,
+  program,
+  issue = issueKeys,
+}: GatewayOptions): Subject => {
+  let issued: ReturnType<typeof issueKeys> | undefined
+  return {
+    id,
+    name,
+    usesRedis: env.ABOHAWA_REDIS__URL !== undefined,
+    start: async scope => {
+      issued ??= issue(env, Array(keys).fill('enterprise'))
+      const own = await issued
+      const { pid, urls } = await startGateway(scope, folder, serverCore, env, program)
+      const sent = await traffic(urls.api ?? '', keysOf(own))
+      return {
+        pid,
+        ...sent,
+        // Another build may count in another form.
+        ...(program === undefined && { counted: () => usedBy(env, own) }),
+      }
+    },
+  }
+}
